@@ -24,7 +24,7 @@ fn main() {
     // So few cores that each has several tiles of a task.
     let few = [
         "bodies", "bytes", "chosen", "chunks", "coarse", "codes", "columns", "echo", "external", "ffn", "floats",
-        "fused", "home", "kept", "once", "routed", "routers", "rows", "sums",
+        "fused", "home", "kept", "once", "routed", "routers", "rows", "stacked", "sums",
     ]
     .map(|name| format!("kernels/{name}.rs"));
     hpmoe_build::kernels(few.into_iter().map(Into::into).chain(programs::write())).matrix_cores(3).build();

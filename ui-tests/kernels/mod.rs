@@ -50,6 +50,8 @@ mod routed_file;
 mod routers_file;
 #[path = "rows.rs"]
 mod rows_file;
+#[path = "stacked.rs"]
+mod stacked_file;
 #[path = "sums.rs"]
 mod sums_file;
 
@@ -76,4 +78,5 @@ pub use products_file::products;
 pub use routed_file::routed;
 pub use routers_file::{particular, scored, shared_out, with_products};
 pub use rows_file::rows;
+pub use stacked_file::stacked;
 pub use sums_file::sums;

@@ -1,6 +1,6 @@
 //! The rows and columns of an argument's tile, in one column of a phase.
 
-use hpmoe_language::graph::{Access, Columns, Phase, RowKind, Rows, TaskGraph};
+use hpmoe_language::graph::{Access, Columns, Phase, Rows, TaskGraph};
 
 /// Columns of the first argument that a task writes, in one column of the phase.
 pub(super) fn width(graph: &TaskGraph, phase: &Phase, column: u32) -> u32 {
@@ -41,10 +41,8 @@ pub(super) fn extent(
 ) -> (u32, u32) {
     let tensor = &graph.tensors[access.tensor];
     let (row_tile, column_tile) = place(phase, access, column);
-    let rows = match (access.region.rows, tensor.rows) {
-        (Rows::Expert { height, .. }, RowKind::Expert { rows: all } | RowKind::Matrix { rows: all }) => {
-            height.min(all.saturating_sub(row_tile * height))
-        }
+    let rows = match access.region.rows {
+        Rows::Expert { height, outer, .. } => height.min(outer.rows.saturating_sub(row_tile * height)),
         _ => rows,
     };
     let columns = match access.region.columns {

@@ -4,10 +4,11 @@ use super::extents::{extent, place};
 use super::works::adds_to;
 use crate::id_set::IdSet;
 use crate::sorted_set::SortedSet;
-use hpmoe_language::graph::{Access, Phase, RowKind, Storage, TaskGraph};
-use hpmoe_language::ids::{Arena, TensorId};
+use hpmoe_language::graph::{Access, Outer, Phase, RowKind, Rows, Storage, TaskGraph};
+use hpmoe_language::ids::TensorId;
+use std::collections::BTreeMap;
 
-/// What a taskflow moves of one expert's matrix in a tensor, if it reads and writes each element once.
+/// What a taskflow moves of one expert's matrix, if it reads and writes each element once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct MatrixTraffic {
     /// Bytes read that were there before the launch.
@@ -18,7 +19,7 @@ pub struct MatrixTraffic {
     pub always: bool,
 }
 
-/// The least traffic of each tensor of experts' matrices: those that the caller gave are read, those that it gets are written.
+/// The least traffic of each expert's matrix, by tensor and by its rows there: those that the caller gave are read, those that it gets are written.
 #[must_use]
 pub fn matrices(graph: &TaskGraph) -> Vec<MatrixTraffic> {
     let is_matrix = |tensor: TensorId| {
@@ -26,11 +27,12 @@ pub fn matrices(graph: &TaskGraph) -> Vec<MatrixTraffic> {
             && graph.tensors[tensor].storage == Storage::Argument
     };
     let written: IdSet<TensorId> = accesses(graph).filter(|(_, access)| access.write).map(|(_, a)| a.tensor).collect();
-    let mut all: Arena<TensorId, Option<MatrixTraffic>> = graph.tensors.ids().map(|_| None).collect();
+    // Matrices that lie one after the other in a tensor are moved one by one.
+    let mut all: BTreeMap<(TensorId, Option<Outer>), MatrixTraffic> = BTreeMap::new();
     for (phase, access) in accesses(graph).filter(|(_, access)| is_matrix(access.tensor)) {
         let param = phase.accesses.iter().position(|other| other == access).expect("it is one of them");
         let (bytes, adds) = (touched(graph, phase, param), access.write && adds_to(graph, phase, param));
-        let traffic = all[access.tensor].get_or_insert_default();
+        let traffic = all.entry((access.tensor, matrix(graph, access))).or_default();
         if access.write {
             traffic.written = traffic.written.max(bytes);
             traffic.always |= !adds;
@@ -39,7 +41,20 @@ pub fn matrices(graph: &TaskGraph) -> Vec<MatrixTraffic> {
             traffic.read = traffic.read.max(bytes);
         }
     }
-    all.iter().filter_map(|(_, traffic)| *traffic).collect()
+    all.into_values().collect()
+}
+
+/// The rows of an expert that are a matrix of their own; `None` where a tensor has one matrix for each expert, or phases don't agree about them.
+fn matrix(graph: &TaskGraph, access: &Access) -> Option<Outer> {
+    let outer = |access: &Access| match access.region.rows {
+        Rows::Expert { outer, .. } => Some(outer),
+        _ => None,
+    };
+    let own = outer(access)?;
+    let mut others =
+        accesses(graph).filter(|(_, other)| other.tensor == access.tensor).filter_map(|(_, other)| outer(other));
+    let apart = |other: Outer| own.first + own.rows <= other.first || other.first + other.rows <= own.first;
+    others.all(|other| other == own || apart(other)).then_some(own)
 }
 
 /// Bytes of an element of the weight gradients that a taskflow makes; `None` where it makes none.
@@ -69,4 +84,33 @@ fn touched(graph: &TaskGraph, phase: &Phase, param: usize) -> u64 {
     });
     let elements: SortedSet<_> = tiles.collect();
     elements.iter().map(|(_, elements)| elements).sum::<u64>() * shape.element.bytes() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hpmoe_language::fixture::{Layer, moe_ffn};
+    use hpmoe_language::ids::PhaseId;
+
+    /// Gate and up in one tensor are as many bytes as in two.
+    #[test]
+    fn matrices_of_one_tensor_are_moved_one_by_one() {
+        let mut graph = moe_ffn(&Layer::SMALL).graph().clone();
+        let read = |graph: &TaskGraph| matrices(graph).iter().map(|matrix| matrix.read).sum::<u64>();
+        let apart = read(&graph);
+        let is_matrix = |access: &&mut Access| matches!(access.region.rows, Rows::Expert { .. });
+        let mut gate_up = None;
+        for (number, phase) in [1, 2].map(PhaseId).into_iter().enumerate() {
+            let access = graph.phases[phase].accesses.iter_mut().find(is_matrix).unwrap();
+            access.tensor = *gate_up.get_or_insert(access.tensor);
+            let Rows::Expert { outer, .. } = &mut access.region.rows else { unreachable!() };
+            outer.first = number as u32 * outer.rows;
+        }
+        assert_eq!(read(&graph), apart);
+        // What both read counts once.
+        let access = graph.phases[PhaseId(2)].accesses.iter_mut().find(is_matrix).unwrap();
+        let Rows::Expert { outer, .. } = &mut access.region.rows else { unreachable!() };
+        outer.first -= 1;
+        assert!(read(&graph) < apart);
+    }
 }

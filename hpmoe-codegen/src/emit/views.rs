@@ -23,15 +23,15 @@ pub(super) fn view(context: &Context<'_>, phase: &Phase, access: &Access) -> Exp
             (Some(token), RowKind::Slot) => whole.method("From", vec![token * int(slots)]),
             (Some(token), _) => whole.method("From", vec![token]),
         },
-        Rows::Expert { range, index, height } => {
-            let (matrix, rows) = match context.graph.tensors[access.tensor].rows {
-                RowKind::Expert { rows } => {
-                    (whole.method("Rows", vec![own_expert(context) * int(rows), int(rows)]), rows)
-                }
-                RowKind::Matrix { rows } => (whole.method("Rows", vec![int(0u64), int(rows)]), rows),
+        Rows::Expert { range, index, height, outer } => {
+            let first = match context.graph.tensors[access.tensor].rows {
+                RowKind::Expert { rows } if outer.first == 0 => own_expert(context) * int(rows),
+                RowKind::Expert { rows } => own_expert(context) * int(rows) + int(outer.first),
+                RowKind::Matrix { .. } => int(outer.first),
                 _ => unreachable!("the front end takes rows of a matrix only of such a tensor"),
             };
-            if height >= rows {
+            let matrix = whole.method("Rows", vec![first, int(outer.rows)]);
+            if height >= outer.rows {
                 matrix
             } else {
                 matrix.method("Rows", vec![iteration(phase, range, index) * int(height), int(height)])

@@ -3,7 +3,7 @@
 use super::names;
 use crate::schedule::Schedule;
 use hpmoe_language::analyze::{CheckedGraph, Hazard};
-use hpmoe_language::graph::{Access, Columns, Phase, RowKind, Rows, Storage, TaskGraph};
+use hpmoe_language::graph::{Access, Columns, Outer, Phase, RowKind, Rows, Storage, TaskGraph};
 use std::fmt::Write as _;
 
 /// The text of a graph: tensors, tasks, phases with what they read and write, dependencies with what keeps or implies them, and
@@ -117,9 +117,14 @@ fn touched(graph: &TaskGraph, phase: &Phase, access: &Access) -> String {
         Rows::Scatter => "scattered".to_owned(),
         Rows::Block => "block".to_owned(),
         Rows::BlockSlots => "slots of the block".to_owned(),
-        Rows::Expert { range, index, .. } => {
+        Rows::Expert { range, index, outer, .. } => {
+            let (RowKind::Expert { rows } | RowKind::Matrix { rows }) = graph.tensors[access.tensor].rows else {
+                unreachable!("only matrices have rows of their own")
+            };
             let matrix = matches!(graph.tensors[access.tensor].rows, RowKind::Matrix { .. });
-            format!("{}{}", if matrix { "" } else { "expert, " }, of_range(range, index))
+            let (expert, end) = (if matrix { "" } else { "expert, " }, outer.first + outer.rows);
+            let of = if outer == Outer::whole(rows) { String::new() } else { format!(" of {}..{end}", outer.first) };
+            format!("{expert}{}{of}", of_range(range, index))
         }
     };
     let columns = match access.region.columns {

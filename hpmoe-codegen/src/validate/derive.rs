@@ -18,6 +18,7 @@ use instance::Instance;
 use kept::KeptOrder;
 pub use kept::OrderStep;
 use required::{Nodes, Required, required};
+use tiles::Cut;
 
 /// Tiles that share an element which one of them writes are ordered by dependencies of the graph, and so are the uses of
 /// memory that chunks take in turn.
@@ -94,12 +95,22 @@ fn across_chunks(graph: &TaskGraph, violations: &mut Vec<Violation>) {
     for (tensor, _) in matrices {
         for before in touching(graph, tensor, true) {
             for after in touching(graph, tensor, false) {
-                if before != after || !graph.adds_up(before) {
+                let shared = before == after || rows_meet(graph, tensor, before, after);
+                if shared && (before != after || !graph.adds_up(before)) {
                     violations.push(Violation::Unordered { before, after, tensor });
                 }
             }
         }
     }
+}
+
+/// Whether two phases touch tiles of the same outer tile of a matrix.
+fn rows_meet(graph: &TaskGraph, tensor: TensorId, before: PhaseId, after: PhaseId) -> bool {
+    let cuts = |phase: PhaseId| {
+        let accesses = graph.phases[phase].accesses.iter().filter(move |access| access.tensor == tensor);
+        accesses.filter_map(Cut::of_rows).map(Cut::whole)
+    };
+    cuts(before).any(|rows| cuts(after).any(|other| rows.start < other.end && other.start < rows.end))
 }
 
 /// Phases that touch a tensor, or only those that write it.

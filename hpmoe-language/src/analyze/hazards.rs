@@ -1,5 +1,6 @@
 //! Hazards: every element that is read has been written before, by one writer.
 
+use super::rectangle::Rectangle;
 use crate::finding::{Errors, Finding};
 use crate::graph::{Access, Columns, Height, Phase, RowKind, Rows, TaskGraph, Tensor};
 use crate::ids::{PhaseId, TensorId};
@@ -29,13 +30,9 @@ pub(super) fn accesses(
 fn in_place(graph: &TaskGraph, id: TensorId, tensor: &Tensor, errors: &mut Errors) -> bool {
     let before = errors.len();
     for (writer, phase, write) in accesses(graph, id, true) {
-        let written = column_span(write, phase, tensor.columns);
+        let written = Rectangle::of(write, phase, tensor);
         let mut reads = accesses(graph, id, false).filter(|(reader, ..)| *reader == writer);
-        let shares = |read: &Access| {
-            let columns = column_span(read, phase, tensor.columns);
-            columns.0 < written.1 && written.0 < columns.1
-        };
-        if reads.any(|(.., read)| shares(read)) {
+        if reads.any(|(.., read)| Rectangle::of(read, phase, tensor).meets(&written)) {
             errors.push(phase.span, Finding::InPlace { tensor: tensor.name.clone() });
         }
     }
@@ -61,32 +58,11 @@ fn written_before_read(graph: &TaskGraph, id: TensorId, tensor: &Tensor, errors:
             errors.push(phase.span, finding);
             return;
         }
-        let (from, to) = column_span(read, phase, tensor.columns);
-        let written = columns_written(&earlier, from, tensor.columns);
-        if written < to {
-            let writer = earlier[0].1.span.into();
-            errors.push(phase.span, Finding::PartlyWritten { tensor: tensor.name.clone(), from: written, to, writer });
+        let written: Vec<_> = earlier.iter().map(|(_, phase, access)| Rectangle::of(access, phase, tensor)).collect();
+        if let Some((along, missing)) = Rectangle::of(read, phase, tensor).missing(&written) {
+            let (tensor, writer) = (tensor.name.clone(), earlier[0].1.span.into());
+            errors.push(phase.span, Finding::PartlyWritten { tensor, along, missing, writer });
             return;
-        }
-    }
-}
-
-/// The end of the columns that these writers write from a column on, without a gap.
-pub(super) fn columns_written(writers: &[&(PhaseId, &Phase, &Access)], first: u32, columns: u32) -> u32 {
-    let mut spans: Vec<(u32, u32)> =
-        writers.iter().map(|(_, phase, access)| column_span(access, phase, columns)).collect();
-    spans.sort_unstable();
-    spans.into_iter().fold(first, |covered, (from, to)| if from <= covered { covered.max(to) } else { covered })
-}
-
-/// Columns that all iterations of an access touch together.
-fn column_span(access: &Access, phase: &Phase, columns: u32) -> (u32, u32) {
-    match access.region.columns {
-        Columns::All => (0, columns),
-        Columns::Tile { range, index, width } => {
-            let steps = range.map_or(1, |range| phase.ranges[range as usize]);
-            let column = |tile: u32| columns.min(tile.saturating_mul(width));
-            (column(index), column(index.saturating_add(steps)))
         }
     }
 }
@@ -100,8 +76,7 @@ fn one_writer_at_a_time(graph: &TaskGraph, id: TensorId, tensor: &Tensor, errors
     }
     for (index, (second, phase, access)) in writers.iter().enumerate() {
         let overlaps = |(_, earlier, other): &&(PhaseId, &Phase, &Access)| {
-            let (a, b) = (column_span(access, phase, tensor.columns), column_span(other, earlier, tensor.columns));
-            a.0 < b.1 && b.0 < a.1
+            Rectangle::of(access, phase, tensor).meets(&Rectangle::of(other, earlier, tensor))
         };
         if let Some((_, first, _)) = writers[..index].iter().find(overlaps) {
             let finding = Finding::TwoWriters { tensor: tensor.name.clone(), first: first.span.into() };

@@ -4,6 +4,7 @@ mod dependencies;
 mod hazards;
 mod paths;
 mod readiness;
+mod rectangle;
 mod reuse;
 mod route;
 #[cfg(test)]

@@ -2,8 +2,9 @@
 
 use super::RouteInput;
 use super::dependencies::complete;
-use super::hazards::{accesses, columns_written};
+use super::hazards::accesses;
 use super::readiness::Counter;
+use super::rectangle::Rectangle;
 use crate::finding::{Errors, Finding, RouteFault};
 use crate::graph::TaskGraph;
 use crate::ids::{Arena, CounterId};
@@ -28,11 +29,10 @@ pub(super) fn ids(graph: &TaskGraph, errors: &mut Errors) {
         errors.push(route.span, finding);
         return;
     };
-    let to = columns_written(&earlier.iter().collect::<Vec<_>>(), 0, tensor.columns);
-    if to < tensor.columns {
+    let written: Vec<_> = earlier.iter().map(|(_, phase, access)| Rectangle::of(access, phase, tensor)).collect();
+    if let Some((along, missing)) = Rectangle::whole(tensor).missing(&written) {
         let writer = first.span.into();
-        let finding = Finding::PartlyWritten { tensor: name(), from: to, to: tensor.columns, writer };
-        errors.push(route.span, finding);
+        errors.push(route.span, Finding::PartlyWritten { tensor: name(), along, missing, writer });
     }
     for (_, phase, _) in later {
         errors.push(phase.span, Finding::Route(RouteFault::Late { ids: name(), route: route.span.into() }));

@@ -74,6 +74,12 @@ pub(crate) enum CallFault {
     DeclaredAndUsed { name: String, task: String },
     /// Accessors that don't follow one another.
     AccessorOrder,
+    /// A tile of a tile of a matrix, where the first accessor doesn't say how many rows it has.
+    OuterWithoutRows { tensor: String },
+    /// A tile with more rows than what it is cut of, or none, of which another one is cut.
+    OuterRows { tensor: String, value: usize, most: u32 },
+    /// A tile of a tile of a matrix, where a range chooses the first.
+    OuterMoves { tensor: String, size: u32 },
     /// Accessors that the rows of a tensor don't have.
     Accessors { tensor: String, rows: RowsFault },
     /// The index of a tile that is neither a constant nor the variable of a range, with or without a constant. `variable` is a loop variable in it.

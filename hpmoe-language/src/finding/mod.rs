@@ -30,6 +30,7 @@ pub(crate) use sizes::{RealOperand, RealSize};
 pub(crate) use syntax::{ArgumentForm, NotPlain, PartFault, SyntaxFault};
 
 use hpmoe_kernels::op::{Misfit, TaskKind};
+use std::ops::Range;
 
 /// One fault of a user's program.
 #[derive(Clone, PartialEq, Debug)]
@@ -73,8 +74,8 @@ pub(crate) enum Finding {
     NeverWritten { tensor: String, declared: Site },
     /// A tensor that is read before its first writer.
     ReadTooEarly { tensor: String, writer: Site },
-    /// Columns from `from` to `columns`, the last of the tensor, that no call writes.
-    PartlyWritten { tensor: String, from: u32, to: u32, writer: Site },
+    /// Columns of a tensor, or rows of a matrix, that are read and that no call writes.
+    PartlyWritten { tensor: String, along: Dimension, missing: Range<u32>, writer: Site },
     /// A tile that would lie outside of its tensor.
     EmptyTile {
         tensor: String,
@@ -82,8 +83,10 @@ pub(crate) enum Finding {
         index: u32,
         /// Rows or columns of a tile.
         size: u32,
-        /// Rows or columns of the tensor.
+        /// Rows or columns of the tensor, or of its tile that this one is cut of.
         extent: u32,
+        /// Whether it is cut of a tile.
+        inside: bool,
         along: Dimension,
         /// Whether a constant gives the index, rather than a range.
         fixed: bool,

@@ -22,8 +22,8 @@ pub enum Rows {
     Block,
     /// All `TOP_K` slots of the block's tokens (space: blocks).
     BlockSlots,
-    /// Rows `[i * height, (i + 1) * height)` of the item's expert, or of the rank's matrix; `i` is the value of `range`, if there
-    /// is one, plus `index`.
+    /// Rows `[i * height, (i + 1) * height)` of an outer tile of the matrix of the item's expert, or of the rank, as far as that has
+    /// them; `i` is the value of `range`, if there is one, plus `index`.
     Expert {
         /// The range that gives the tile, as an index into [`Phase::ranges`](super::Phase::ranges).
         range: Option<u32>,
@@ -31,7 +31,26 @@ pub enum Rows {
         index: u32,
         /// The most rows of a tile.
         height: u32,
+        /// The rows of the matrix that tiles are cut of.
+        outer: Outer,
     },
+}
+
+/// An outer tile: the rows of a matrix of which tiles are cut. All of them, or one of several matrices that lie one after the other.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Outer {
+    /// The first row, counted from that of the matrix.
+    pub first: u32,
+    /// The number of rows.
+    pub rows: u32,
+}
+
+impl Outer {
+    /// All rows of a matrix.
+    #[must_use]
+    pub const fn whole(rows: u32) -> Self {
+        Self { first: 0, rows }
+    }
 }
 
 /// The columns of a region.

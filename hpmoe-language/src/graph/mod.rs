@@ -8,7 +8,7 @@ mod space;
 mod task;
 mod tensor;
 
-pub use access::{Access, Columns, Region, Rows};
+pub use access::{Access, Columns, Outer, Region, Rows};
 pub use height::Height;
 pub use route::{MOST_PAIRS, MOST_ROUTE_CHUNKS, MOST_ROUTE_SPACES, MadeRoute};
 pub use space::{Space, SpaceKind};

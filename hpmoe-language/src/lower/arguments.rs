@@ -1,34 +1,28 @@
 //! Arguments of a call: from accessors to the region of a tensor.
 
+use super::indices::{Index, index, size};
 use super::loops::{Nest, Side};
+use super::outer;
 use crate::finding::{CallFault, Errors, Finding, LoopFault, NameKind, RemoteFault, RowsFault, SendOfRows};
-use crate::graph::{Columns, Region, RowKind, Rows, SpaceKind, TaskGraph};
+use crate::graph::{Columns, Outer, Region, RowKind, Rows, SpaceKind, TaskGraph};
 use crate::ids::TensorId;
-use crate::names::{ByName, nearest};
+use crate::names::nearest;
 use crate::syntax::{Accessor, Argument, Kernel, Rank};
 use proc_macro2::Span;
-use quote::ToTokens as _;
-use syn::Expr;
-use syn::spanned::Spanned as _;
 
 /// An argument whose accessors are resolved; the sizes of its tile still come from the parameter.
 #[derive(Clone, Debug)]
 pub(super) struct LoweredArgument {
     pub(super) tensor: TensorId,
     pub(super) side: Side,
-    /// The rows that the accessors name; of a matrix all rows, which `tile` and the parameter cut.
+    /// The rows that the accessors name; of a matrix those of the outer tile, which `tile` and the parameter cut.
     pub(super) rows: Rows,
     /// The index of `.tile(..)`, for matrices.
     pub(super) tile: Option<Index>,
     /// The index of `.cols(..)`.
     pub(super) cols: Option<Index>,
-}
-
-/// The index of a tile: a constant range, by its position, with a number that is added to it, or a fixed number.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Index {
-    Range(u32, u32),
-    Fixed(u32),
+    /// The rows and columns of the tile, where the accessors say them: `.tile::<ROWS>(n)`, `.cols::<COLUMNS>(n)`.
+    written: (Option<usize>, Option<usize>),
 }
 
 /// Resolves the tensor and the accessors of one argument.
@@ -52,27 +46,29 @@ pub(super) fn place(
     };
     let row_kind = graph.tensors[tensor].rows;
     let (mut rows, mut tile, mut cols): (Option<Rows>, _, _) = (None, None, None);
-    for (accessor, span) in &argument.accessors {
-        let mut index = |expr: &Expr| index(kernel, nest, expr, errors);
+    let mut written = (None, None);
+    for (number, (accessor, span)) in argument.accessors.iter().enumerate() {
+        let cuts = matches!(accessor, Accessor::Tile { .. } | Accessor::Cols { .. });
+        if rows.is_none() && cuts && matches!(row_kind, RowKind::Matrix { .. }) {
+            rows = Some(matrix(row_kind));
+        }
         match accessor {
-            Accessor::Tile(expr) if rows.is_none() && matches!(row_kind, RowKind::Matrix { .. }) => {
-                (rows, tile) = (Some(matrix(row_kind)), Some(index(expr)?));
+            Accessor::Tile { rows: height, index } if outer::is_outer(argument, number) && of_matrix(rows) => {
+                rows = Some(outer::cut(kernel, nest, argument, (row_kind, rows), (height.as_ref(), index), errors)?);
             }
-            Accessor::Cols(expr) if rows.is_none() && matches!(row_kind, RowKind::Matrix { .. }) => {
-                (rows, cols) = (Some(matrix(row_kind)), Some(index(expr)?));
+            Accessor::Tile { rows: height, index: expr } if of_matrix(rows) => {
+                tile = Some(index(kernel, nest, expr, errors)?);
+                written.0 = size(kernel, height.as_ref(), errors)?;
             }
-            Accessor::Tile(expr)
-                if matches!((rows, row_kind), (Some(Rows::Expert { .. }), RowKind::Expert { .. }))
-                    && tile.is_none() =>
-            {
-                tile = Some(index(expr)?)
+            Accessor::Cols { columns, index: expr } if rows.is_some() && cols.is_none() => {
+                cols = Some(index(kernel, nest, expr, errors)?);
+                written.1 = size(kernel, columns.as_ref(), errors)?;
             }
-            Accessor::Cols(expr) if rows.is_some() && cols.is_none() => cols = Some(index(expr)?),
             other if rows.is_none() => match named_rows(nest, other, row_kind) {
                 Some(named) => rows = Some(named),
                 // These name rows of one kind of tensor alone, or none.
                 None if !matches!((other, row_kind), (Accessor::Expert(_), RowKind::Expert { .. }))
-                    && matches!(other, Accessor::Expert(_) | Accessor::Tile(_) | Accessor::Cols(_)) =>
+                    && (cuts || matches!(other, Accessor::Expert(_))) =>
                 {
                     return refuse_rows(argument, rows_fault(row_kind), errors);
                 }
@@ -106,7 +102,7 @@ pub(super) fn place(
     match rows {
         Some(rows) if fits(rows) => {
             check_end(nest, argument, rows, side, errors)?;
-            Some(LoweredArgument { tensor, side, rows, tile, cols })
+            Some(LoweredArgument { tensor, side, rows, tile, cols, written })
         }
         other => refuse_rows(argument, of_other_send(nest, other, row_kind).unwrap_or(rows_fault(row_kind)), errors),
     }
@@ -175,10 +171,17 @@ fn check_end(nest: &Nest, argument: &Argument, rows: Rows, side: Side, errors: &
     None
 }
 
+/// Whether rows are those of a matrix.
+const fn of_matrix(rows: Option<Rows>) -> bool {
+    matches!(rows, Some(Rows::Expert { .. }))
+}
+
 /// All rows of a matrix.
 fn matrix(kind: RowKind) -> Rows {
     match kind {
-        RowKind::Expert { rows } | RowKind::Matrix { rows } => Rows::Expert { range: None, index: 0, height: rows },
+        RowKind::Expert { rows } | RowKind::Matrix { rows } => {
+            Rows::Expert { range: None, index: 0, height: rows, outer: Outer::whole(rows) }
+        }
         _ => unreachable!("only matrices have rows of their own"),
     }
 }
@@ -210,62 +213,23 @@ fn named_rows(nest: &Nest, accessor: &Accessor, row_kind: RowKind) -> Option<Row
     }
 }
 
-fn index(kernel: &Kernel, nest: &Nest, expr: &Expr, errors: &mut Errors) -> Option<Index> {
-    // Larger ones are behind the end of any tensor.
-    let number = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
-    if let Some((range, constants)) = sum(nest, expr) {
-        let mut added = 0usize;
-        for constant in constants {
-            added = added.saturating_add(kernel.constants.evaluate(constant, &ByName::new(), errors)?);
-        }
-        return Some(Index::Range(range, number(added)));
-    }
-    if let Some((variable, range)) = nest.variable_in(expr.to_token_stream()) {
-        let index = expr.to_token_stream().to_string();
-        errors.push(expr.span(), Finding::Call(CallFault::Index { index, variable, range }));
-        return None;
-    }
-    Some(Index::Fixed(number(kernel.constants.evaluate(expr, &ByName::new(), errors)?)))
-}
-
-/// The range whose variable an expression is, by its position.
-fn range(nest: &Nest, expr: &Expr) -> Option<u32> {
-    let Expr::Path(path) = expr else { return None };
-    let name = path.path.get_ident()?;
-    u32::try_from(nest.ranges.iter().rposition(|(range, _)| name == range)?).ok()
-}
-
-/// The range and the constants of `n + CONSTANT`, in any order.
-fn sum<'a>(nest: &Nest, expr: &'a Expr) -> Option<(u32, Vec<&'a Expr>)> {
-    let mut constants = terms(expr);
-    let at = constants.iter().position(|term| range(nest, term).is_some())?;
-    let variable = range(nest, constants.remove(at))?;
-    let constant = |term: &&Expr| nest.variable_in(term.to_token_stream()).is_none();
-    constants.iter().all(constant).then_some((variable, constants))
-}
-
-/// What a sum adds up; of any other expression, the expression.
-fn terms(expr: &Expr) -> Vec<&Expr> {
-    match expr {
-        Expr::Binary(syn::ExprBinary { left, op: syn::BinOp::Add(_), right, .. }) => {
-            [terms(left), terms(right)].concat()
-        }
-        Expr::Paren(paren) => terms(&paren.expr),
-        _ => vec![expr],
-    }
-}
-
 impl LoweredArgument {
     /// The most rows and columns, if the accessors or the tensor fix them; `None` if the parameter decides.
     pub(super) fn size(&self, graph: &TaskGraph, nest: &Nest) -> (Option<usize>, Option<usize>) {
         let height = nest.space.height.number() as usize;
         let rows = match self.rows {
-            Rows::Expert { height, .. } => self.tile.is_none().then_some(height as usize),
+            Rows::Expert { height, .. } => {
+                if self.tile.is_none() {
+                    Some(height as usize)
+                } else {
+                    self.written.0
+                }
+            }
             Rows::BlockSlots => Some(height * graph.sizes.top_k),
             _ => Some(height),
         };
         let columns = graph.tensors[self.tensor].columns as usize;
-        (rows, self.cols.is_none().then_some(columns))
+        (rows, if self.cols.is_none() { Some(columns) } else { self.written.1 })
     }
 
     /// The region of a tile of `rows` rows and `cols` columns.
@@ -275,10 +239,10 @@ impl LoweredArgument {
             Index::Fixed(index) => (None, index),
         };
         let rows = match (self.rows, self.tile) {
-            (Rows::Expert { range, index, .. }, None) => Rows::Expert { range, index, height: rows },
-            (Rows::Expert { .. }, Some(tile)) => {
+            (Rows::Expert { range, index, outer, .. }, None) => Rows::Expert { range, index, height: rows, outer },
+            (Rows::Expert { outer, .. }, Some(tile)) => {
                 let (range, index) = split(tile);
-                Rows::Expert { range, index, height: rows }
+                Rows::Expert { range, index, height: rows, outer }
             }
             (rows, _) => rows,
         };

@@ -1,12 +1,13 @@
 //! Checks the arguments of a call: shapes and types, the order of iterations, and what a put may write.
 
-use super::arguments::{Index, LoweredArgument};
+use super::arguments::LoweredArgument;
 use super::calls::{Call, Lowering};
+use super::indices::Index;
 use super::loops::Nest;
 use super::tails::Uneven;
-use super::{order, tails};
+use super::{order, outer, tails};
 use crate::finding::{ArgumentFault, CallFault, Dimension, Finding};
-use crate::graph::{Access, Columns, RowKind, Rows};
+use crate::graph::{Access, Columns, Rows};
 use crate::ids::TaskId;
 use hpmoe_kernels::op::TaskKind;
 
@@ -51,12 +52,11 @@ impl Lowering<'_> {
                 self.errors.push_once(argument.span, finding);
             }
             let columns = (place.cols, param.shape.cols, tensor.columns, Dimension::Columns);
-            let matrix_rows = match tensor.rows {
-                RowKind::Expert { rows } | RowKind::Matrix { rows } => {
-                    (place.tile, param.shape.rows, rows, Dimension::Rows)
-                }
+            let matrix_rows = match place.rows {
+                Rows::Expert { outer, .. } => (place.tile, param.shape.rows, outer.rows, Dimension::Rows),
                 _ => (None, 1, 1, Dimension::Rows),
             };
+            let inside = outer::is_inside(tensor.rows, place.rows);
             for (index, size, extent, along) in [columns, matrix_rows] {
                 let last = match index {
                     None => continue,
@@ -67,8 +67,9 @@ impl Lowering<'_> {
                 if u64::from(last) * u64::from(size) >= u64::from(extent) {
                     let fixed = !matches!(index, Some(Index::Range(_, 0)));
                     let index = if fixed { last } else { extent.div_ceil(size) };
-                    let tensor = tensor.name.clone();
-                    self.errors.push(argument.span, Finding::EmptyTile { tensor, index, size, extent, along, fixed });
+                    let (inside, tensor) = (along == Dimension::Rows && inside, tensor.name.clone());
+                    self.errors
+                        .push(argument.span, Finding::EmptyTile { tensor, index, size, extent, inside, along, fixed });
                 }
             }
         }
@@ -88,7 +89,7 @@ impl Lowering<'_> {
     pub(super) fn check_order(&mut self, task: TaskId, call: &Call<'_>, nest: &Nest, places: &[LoweredArgument]) {
         let params = &self.graph.tasks[task].params;
         for (param, place) in params.iter().zip(places).filter(|(param, _)| !param.write) {
-            let read = (nest, place, param.shape.cols);
+            let read = (nest, place, (param.shape.rows, param.shape.cols));
             let Some((late, writer)) = order::still_written(&self.written, &self.loops, self.graph, read) else {
                 continue;
             };
@@ -98,7 +99,13 @@ impl Lowering<'_> {
             self.errors.push_once(call.span, Finding::StillWritten { tensor, variable, writer: writer.into() });
         }
         for (param, place) in params.iter().zip(places).filter(|(param, _)| param.write) {
-            self.written.push(order::written(&self.loops, nest, place, param.shape.cols, call.span));
+            self.written.push(order::written(
+                &self.loops,
+                nest,
+                place,
+                (param.shape.rows, param.shape.cols),
+                call.span,
+            ));
         }
     }
 

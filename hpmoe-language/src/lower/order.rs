@@ -4,7 +4,8 @@
 //! A taskflow means what it does as a Rust function. The task graph orders whole calls, as if every loop ended before the next
 //! call began. The two agree if the variable of each shared loop chooses the same part of the tensor for both calls.
 
-use super::arguments::{Index, LoweredArgument};
+use super::arguments::LoweredArgument;
+use super::indices::Index;
 use super::loops::Nest;
 use crate::graph::{Rows, TaskGraph};
 use crate::ids::TensorId;
@@ -41,15 +42,28 @@ enum LoopPart {
     Expert,
     /// A row tile, a piece or a block.
     Item,
-    /// Column tiles of `width` columns from column `from` on, in `steps` steps.
-    Columns { from: u64, width: u64, steps: u32 },
+    /// Column tiles.
+    Columns(Steps),
+    /// Tiles of a matrix's rows.
+    Rows(Steps),
     /// No part: the loop repeats the call for the same elements.
     Nothing,
 }
 
+/// Tiles of `size` columns or rows from `from` on, in `steps` steps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Steps {
+    from: u64,
+    size: u64,
+    steps: u32,
+}
+
+/// The most rows and columns of an argument's tile.
+pub(super) type Size = (usize, usize);
+
 /// Records an argument that a call writes.
-pub(super) fn written(loops: &[Loop], nest: &Nest, place: &LoweredArgument, width: usize, span: Span) -> LoopWrite {
-    let loops = loops.iter().map(|around| (around.id, part(&around.name, nest, place, width))).collect();
+pub(super) fn written(loops: &[Loop], nest: &Nest, place: &LoweredArgument, size: Size, span: Span) -> LoopWrite {
+    let loops = loops.iter().map(|around| (around.id, part(&around.name, nest, place, size))).collect();
     LoopWrite { tensor: place.tensor, loops, span }
 }
 
@@ -58,46 +72,67 @@ pub(super) fn still_written<'a>(
     earlier: &[LoopWrite],
     loops: &'a [Loop],
     graph: &TaskGraph,
-    (nest, place, width): (&Nest, &LoweredArgument, usize),
+    (nest, place, size): (&Nest, &LoweredArgument, Size),
 ) -> Option<(&'a Loop, Span)> {
     let whole = u64::from(graph.tensors[place.tensor].columns);
-    let last = last_column(place, width, whole);
+    let columns = end_of_first(place.cols, size.1, whole);
+    let rows = match place.rows {
+        Rows::Expert { outer, .. } => u64::from(outer.first) + end_of_first(place.tile, size.0, outer.rows.into()),
+        _ => 0,
+    };
     earlier.iter().filter(|writer| writer.tensor == place.tensor).find_map(|writer| {
         let mut shared = loops.iter().zip(&writer.loops).take_while(|(around, (id, _))| around.id == *id);
-        let late = shared.find(|(around, (_, wrote))| !follows(*wrote, part(&around.name, nest, place, width), last));
+        let late = shared
+            .find(|(around, (_, wrote))| !follows(*wrote, part(&around.name, nest, place, size), (rows, columns)));
         late.map(|(around, _)| (around, writer.span))
     })
 }
 
-/// Whether every iteration finds what it reads written.
-fn follows(wrote: LoopPart, read: LoopPart, last_column: u64) -> bool {
+/// Whether every iteration finds what it reads written; the iterations of the first step read up to these rows and columns.
+fn follows(wrote: LoopPart, read: LoopPart, (rows, columns): (u64, u64)) -> bool {
     match (wrote, read) {
         // A loop of one step has no later iteration; a writer that the range doesn't move has a fault of its own.
-        (LoopPart::Columns { steps: 1, .. } | LoopPart::Nothing, _) => true,
-        (LoopPart::Columns { from, width, steps }, LoopPart::Columns { from: first, width: read, steps: turns }) => {
-            let end = |from: u64, width: u64, steps: u32| from.saturating_add(width.saturating_mul(steps.into()));
-            let apart = end(from, width, steps) <= first || end(first, read, turns) <= from;
-            apart || read <= width && first + read <= from + width
+        (LoopPart::Columns(Steps { steps: 1, .. }) | LoopPart::Rows(Steps { steps: 1, .. }) | LoopPart::Nothing, _) => {
+            true
         }
-        (LoopPart::Columns { from, width, .. }, _) => last_column <= from + width,
+        (LoopPart::Columns(wrote), LoopPart::Columns(read)) | (LoopPart::Rows(wrote), LoopPart::Rows(read)) => {
+            let apart = wrote.end() <= read.from || read.end() <= wrote.from;
+            apart || read.size <= wrote.size && read.from + read.size <= wrote.from + wrote.size
+        }
+        (LoopPart::Columns(Steps { from, size, .. }), _) => columns <= from + size,
+        (LoopPart::Rows(Steps { from, size, .. }), _) => rows <= from + size,
         _ => wrote == read,
     }
 }
 
-/// End of the columns that the iterations of the first step read.
-fn last_column(place: &LoweredArgument, width: usize, whole: u64) -> u64 {
-    match place.cols {
-        Some(Index::Fixed(index)) => whole.min((u64::from(index) + 1).saturating_mul(width as u64)),
+/// End of the rows or columns that the iterations of the first step read.
+fn end_of_first(index: Option<Index>, size: usize, whole: u64) -> u64 {
+    match index {
+        Some(Index::Fixed(index)) => whole.min((u64::from(index) + 1).saturating_mul(size as u64)),
         _ => whole,
     }
 }
 
-fn part(variable: &str, nest: &Nest, place: &LoweredArgument, width: usize) -> LoopPart {
+impl Steps {
+    fn new(first: u32, added: u32, size: usize, steps: u32) -> Self {
+        let size = size as u64;
+        Self { from: u64::from(first).saturating_add(u64::from(added).saturating_mul(size)), size, steps }
+    }
+
+    fn end(&self) -> u64 {
+        self.from.saturating_add(self.size.saturating_mul(self.steps.into()))
+    }
+}
+
+fn part(variable: &str, nest: &Nest, place: &LoweredArgument, (height, width): Size) -> LoopPart {
     if let Some(range) = nest.ranges.iter().position(|(name, _)| name == variable) {
-        let (width, steps) = (width as u64, nest.ranges[range].1);
-        return match place.cols {
-            Some(Index::Range(by, added)) if by as usize == range => {
-                LoopPart::Columns { from: u64::from(added).saturating_mul(width), width, steps }
+        let steps = nest.ranges[range].1;
+        return match (place.cols, place.tile, place.rows) {
+            (Some(Index::Range(by, added)), ..) if by as usize == range => {
+                LoopPart::Columns(Steps::new(0, added, width, steps))
+            }
+            (_, Some(Index::Range(by, added)), Rows::Expert { outer, .. }) if by as usize == range => {
+                LoopPart::Rows(Steps::new(outer.first, added, height, steps))
             }
             _ => LoopPart::Nothing,
         };

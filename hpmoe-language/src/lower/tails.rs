@@ -4,10 +4,11 @@
 //! Types give the most rows and columns. The sizes at run time follow from the loops: rows from the item, columns and rows
 //! of experts' matrices from the index of the tile and from where the tensor ends.
 
-use super::arguments::{Index, LoweredArgument};
+use super::arguments::LoweredArgument;
+use super::indices::Index;
 use super::loops::Nest;
 use crate::finding::{RealOperand, RealSize};
-use crate::graph::{Param, RowKind, Rows, Task, TaskGraph};
+use crate::graph::{Param, Rows, Task, TaskGraph};
 use crate::ids::{Arena, ValueId};
 use hpmoe_kernels::op::{Contracted, Device, ElementType, Sizes};
 use proc_macro2::Span;
@@ -222,9 +223,7 @@ fn size(graph: &TaskGraph, nest: &Nest, param: &Param, place: &LoweredArgument) 
     };
     let rows = match (place.rows, tensor.rows) {
         (Rows::BlockSlots, _) => RealSize::Slots,
-        (Rows::Expert { .. }, RowKind::Expert { rows } | RowKind::Matrix { rows }) => {
-            cut(place.tile.unwrap_or(Index::Fixed(0)), param.shape.rows, rows)
-        }
+        (Rows::Expert { outer, .. }, _) => cut(place.tile.unwrap_or(Index::Fixed(0)), param.shape.rows, outer.rows),
         _ => RealSize::Item,
     };
     let columns = match place.cols {

@@ -377,3 +377,84 @@ fn tensors_that_nothing_reads_are_known() {
     let names: Vec<&str> = front.flows[0].unread().map(|tensor| tensor.name.as_str()).collect();
     assert_eq!(names, ["extra"]);
 }
+
+/// Tiles of a tile of a matrix: what names no such tile, and what would cross its border.
+#[test]
+fn tiles_of_a_tile_stay_inside() {
+    let told = |accessor: &str| {
+        let gate = "&gate_up[r].expert(e).tile(n)";
+        told(FUSED, &[(gate, &format!("&gate_up[r].expert(e){accessor}"))])
+    };
+    assert_eq!(told(".tile::<INTER>(1).tile(n)"), []);
+    assert_eq!(told(".tile::<{ 2 * INTER }>(0).tile::<INTER>(0).tile(n)"), []);
+    for (accessor, problem, help) in [
+        (
+            ".tile::<INTER>(2).tile(n)",
+            "tile 2 of 192 rows starts after the 384 rows of `gate_up`",
+            "choose an index below 2",
+        ),
+        (
+            ".tile::<96>(0).tile(n)",
+            "tile 3 of 32 rows starts after the 96 rows of the tile that it is cut of, in `gate_up`",
+            "end the range at 3",
+        ),
+        (
+            ".tile::<INTER>(0).tile(n + TILES)",
+            "tile 11 of 32 rows starts after the 192 rows of the tile",
+            "choose an index below 6",
+        ),
+        (".tile(1).tile(n)", "doesn't say how many rows it has", ".tile::<ROWS>(0).tile(n)"),
+        (".tile::<32>(n).tile(0)", "a range chooses the tile of 32 rows", "with a constant"),
+        (".tile::<0>(0).tile(n)", "a tile of 0 rows can't be cut of the 384 rows of `gate_up`", "from 1 to 384 rows"),
+        (
+            ".tile::<385>(0).tile(n)",
+            "a tile of 385 rows can't be cut of the 384 rows of `gate_up`",
+            "from 1 to 384 rows",
+        ),
+        (".tile::<OUTER>(0).tile(n)", "no constant is called `OUTER`", "declare the constant"),
+    ] {
+        let told = told(accessor);
+        let [(_, text)] = &told[..] else { panic!("{accessor}: {told:#?}") };
+        assert!(text.contains(problem) && text.contains(help), "{accessor}: {text}");
+    }
+}
+
+/// Calls that write other rows of experts' matrices don't meet; what reads them needs all that it reads.
+#[test]
+fn rows_of_experts_matrices_have_one_writer() {
+    let stacked = include_str!("../../../ui-tests/kernels/stacked.rs");
+    assert_eq!(told(stacked, &[]), []);
+    let second = "gradient[r].expert(e).tile::<INTER>(0)";
+    let twice = told(stacked, &[(second, "gradient[r].expert(e).tile::<INTER>(1)")]);
+    assert!(matches!(&twice[..], [(_, text)] if text.contains("written here a second time")), "{twice:#?}");
+    // Two of three tiles of each half.
+    let short = told(stacked, &[("for m in 0..INTER.div_ceil(TILE_N) {", "for m in 0..2 {")]);
+    assert!(matches!(&short[..], [(_, text)] if text.contains("rows 64 to 80 of `products` are read")), "{short:#?}");
+}
+
+/// A loop over tiles of an expert's rows is in order like one over columns.
+#[test]
+fn rows_that_later_iterations_write_are_not_read() {
+    let stacked = include_str!("../../../ui-tests/kernels/stacked.rs");
+    let told = |read: &str| {
+        let task = "    #[aiv_task]
+    pub fn copied(a: &Tile<bf16, 16, TILE_N>, b: &mut Tile<bf16, 16, TILE_N>) {
+        b.store(a.load());
+    }
+
+    #[taskflow]";
+        let other = "let products = PerRank::experts::<bf16, { 2 * INTER }, HIDDEN>(ep, route);";
+        let both = format!("{other} {}", other.replace("let products", "let other"));
+        let call = "                        weight_grad::";
+        let copied = format!(
+            "copied(&products[r].expert(e){read}.cols(n), &mut other[r].expert(e).tile::<INTER>(0).tile(m).cols(n)); {call}"
+        );
+        told(stacked, &[("    #[taskflow]", task), (other, &both), (call, &copied)])
+    };
+    assert_eq!(told(".tile::<INTER>(0).tile(m)"), []);
+    let late = told(".tile::<INTER>(0).tile(2)");
+    assert!(
+        matches!(&late[..], [(_, text)] if text.contains("in the loop over `m`, whose later iterations")),
+        "{late:#?}"
+    );
+}

@@ -3,7 +3,7 @@
 use crate::random::{Case, bytes, cases, config, experts, ids, numbers, slots, weights};
 use crate::routers::{bits, whole};
 use crate::small_kernels::{
-    self, coarse, columns, deep, echo, elementwise, ffn, fused, mixed, odd, once, products, rows,
+    self, coarse, columns, deep, echo, elementwise, ffn, fused, mixed, odd, once, products, rows, stacked,
 };
 use hpmoe_runtime::prelude::*;
 use proptest::prelude::*;
@@ -43,6 +43,31 @@ proptest! {
         let mut found = case.zeros();
         let report = fused::forward::launch(&case.group(), &route, &x, &w, &gate_up, &down, &mut found);
         check(&case, report, expected.iter().eq(found.iter()))?;
+    }
+
+    #[test]
+    fn halves_of_a_tensor_that_no_tile_divides(case in cases(stacked::EXPERTS, stacked::TOKENS)) {
+        let ep = case.ep();
+        let route = Route::new(ep, stacked::EXPERTS, &ids::<{ stacked::TOP_K }>(&case, stacked::EXPERTS)).unwrap();
+        let (x, w) = (numbers(&case), weights(&case));
+        let (gate_up, down) = (experts(&case, stacked::EXPERTS, 1), experts(&case, stacked::EXPERTS, 3));
+        let one: Vec<bf16> = (0..2 * stacked::INTER * stacked::HIDDEN).map(|at| bf16::from_f32((at * 37 % 101) as f32 / 64.0 - 0.75)).collect();
+        let shared = PerRank::from_fn(ep, |_| Matrix::from_slice(&one));
+        let run = |launched: bool| {
+            let (mut y, mut z, mut v) = (case.zeros(), PerRank::ragged(ep, &route), PerRank::ragged(ep, &route));
+            let mut gradient = PerRank::from_fn(ep, |_| Experts::zeros(route.local_experts()));
+            let report = match launched {
+                true => Some(stacked::forward::launch(&case.group(), &route, &x, &w, &gate_up, &down, &mut y, &mut z, &mut gradient, &shared, &mut v)),
+                false => {
+                    stacked::forward(ep, &route, &x, &w, &gate_up, &down, &mut y, &mut z, &mut gradient, &shared, &mut v);
+                    None
+                }
+            };
+            ((y, z, gradient, v), report)
+        };
+        let ((y, z, gradient, v), (found, report)) = (run(false).0, run(true));
+        let equal = y.iter().eq(found.0.iter()) && z.iter().eq(found.1.iter()) && gradient.iter().eq(found.2.iter()) && v.iter().eq(found.3.iter());
+        check(&case, report.expect("it was launched"), equal)?;
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::validate::programs::program;
 use crate::validate::validate;
 use hpmoe_language::analyze::{Amount, Counter, Cover, Dependency, Grid, Hazard, Index, Need, Signal, Wait, Whose};
 use hpmoe_language::fixture::{Layer, chunked, gated, moe_backward, moe_ffn, once, prepared, sums};
-use hpmoe_language::graph::{Access, Columns, Storage};
+use hpmoe_language::graph::{Access, Columns, Outer, Region, Rows, Storage};
 use std::fmt::Write as _;
 
 fn derived(checked: &CheckedGraph) -> Vec<Violation> {
@@ -172,6 +172,21 @@ fn matrices_that_chunks_share_are_only_added_to() {
     assert_eq!(missed(&|_| ()), []);
     let read = missed(&|graph| graph.phases[second].accesses.push(Access { write: false, ..sum }));
     assert_eq!(read, [Violation::Unordered { before: first, after: second, tensor: sum.tensor }]);
+    // Rows of another outer tile are other sums.
+    let halves = |second_first: u32| {
+        missed(&|graph| {
+            let half = |first: u32| {
+                let Rows::Expert { range, index, height, .. } = sum.region.rows else { unreachable!("a matrix") };
+                let rows = Rows::Expert { range, index, height, outer: Outer { first, rows: 8 } };
+                Access { region: Region { rows, ..sum.region }, ..sum }
+            };
+            let written = graph.phases[first].accesses.iter_mut().find(|access| access.tensor == sum.tensor);
+            *written.expect("the sum") = half(0);
+            graph.phases[second].accesses.push(half(second_first));
+        })
+    };
+    assert_eq!(halves(8), []);
+    assert_ne!(halves(7), []);
     let of_rank = missed(&|graph| graph.tensors[sum.tensor].rows = RowKind::Matrix { rows: 16 });
     let overwritten = Violation::Unordered { before: first, after: first, tensor: sum.tensor };
     assert_eq!(of_rank, std::slice::from_ref(&overwritten));

@@ -52,31 +52,51 @@ pub(super) struct Cut {
     /// The number of the only region, or of the one at the range's first value.
     index: u32,
     size: u32,
+    /// Where the first region begins, and where the last one ends at the latest.
+    from: u32,
+    end: u32,
 }
 
 impl Cut {
     pub(super) fn of_columns(access: &Access) -> Option<Self> {
         match access.region.columns {
-            Columns::Tile { range, index, width } => Some(Self::new(range, index, width)),
+            Columns::Tile { range, index, width } => Some(Self::new(range, index, width, 0..u32::MAX)),
             Columns::All => None,
         }
     }
 
     pub(super) fn of_rows(access: &Access) -> Option<Self> {
         match access.region.rows {
-            Rows::Expert { range, index, height } => Some(Self::new(range, index, height)),
+            Rows::Expert { range, index, height, outer } => {
+                Some(Self::new(range, index, height, outer.first..outer.first + outer.rows))
+            }
             _ => None,
         }
     }
 
-    fn new(range: Option<u32>, index: u32, size: u32) -> Self {
-        Self { range: range.map(|range| range as usize), index, size }
+    fn new(range: Option<u32>, index: u32, size: u32, within: Range<u32>) -> Self {
+        Self { range: range.map(|range| range as usize), index, size, from: within.start, end: within.end }
+    }
+
+    /// All that is cut into regions.
+    pub(super) const fn whole(self) -> Range<u32> {
+        self.from..self.end
+    }
+
+    /// The first column or row of a region.
+    fn first(self, region: u32) -> u32 {
+        self.from.saturating_add(region.saturating_mul(self.size)).min(self.end)
+    }
+
+    /// The region that holds a column or a row.
+    fn holding(self, at: u32) -> Option<u32> {
+        Some(at.checked_sub(self.from).filter(|_| at < self.end)? / self.size)
     }
 
     /// The columns or rows in a column of the phase.
     pub(super) fn span(self, phase: &Phase, column: u32) -> Range<u32> {
         let index = self.index + self.range.map_or(0, |range| coordinate(phase, column, range));
-        index.saturating_mul(self.size)..(index + 1).saturating_mul(self.size)
+        self.first(index)..self.first(index.saturating_add(1))
     }
 }
 
@@ -176,12 +196,12 @@ fn meeting(graph: &TaskGraph, id: PhaseId, range: usize, value: u32) -> Vec<(Pha
     for access in &graph.phases[id].accesses {
         for cut_of in [Cut::of_columns, Cut::of_rows] {
             let Some(cut) = cut_of(access).filter(|cut| cut.range == Some(range)) else { continue };
-            let first = (cut.index + value).saturating_mul(cut.size);
+            let first = cut.first(cut.index + value);
             for (other, phase) in graph.phases.iter().filter(|(other, _)| *other != id) {
                 let cuts = phase.accesses.iter().filter(|met| met.tensor == access.tensor).filter_map(cut_of);
-                found.extend(cuts.filter_map(|Cut { range, index, size }| {
-                    let value = (first / size).checked_sub(index)?;
-                    (value < phase.ranges[range?]).then_some((other, range?, value))
+                found.extend(cuts.filter_map(|met| {
+                    let value = met.holding(first)?.checked_sub(met.index)?;
+                    (value < phase.ranges[met.range?]).then_some((other, met.range?, value))
                 }));
             }
         }
@@ -198,9 +218,9 @@ fn values(graph: &TaskGraph, phase: &Phase, range: usize, length: u32) -> Sorted
     let mut values: SortedSet<u32> = [0, 1, length - 1].into_iter().collect();
     for access in &phase.accesses {
         for cut_of in [Cut::of_columns, Cut::of_rows] {
-            if let Some(Cut { size, index, .. }) = cut_of(access).filter(|cut| cut.range == Some(range)) {
-                let met = fixed(graph, access.tensor, cut_of).map(|at| at / size);
-                values.extend(met.filter_map(|region| region.checked_sub(index)));
+            if let Some(cut) = cut_of(access).filter(|cut| cut.range == Some(range)) {
+                let met = fixed(graph, access.tensor, cut_of).filter_map(|at| cut.holding(at));
+                values.extend(met.filter_map(|region| region.checked_sub(cut.index)));
             }
         }
     }
@@ -217,12 +237,12 @@ fn fixed(
     let accesses = graph.phases.iter().flat_map(|(_, phase)| phase.accesses.iter().map(move |access| (phase, access)));
     let cuts = accesses.filter(move |(_, access)| access.tensor == tensor);
     let cuts = cuts.filter_map(move |(phase, access)| Some((phase, cut_of(access)?)));
-    let moved = |cut: &Cut| cut.range.is_none() || cut.index > 0;
-    cuts.filter(move |(_, cut)| moved(cut)).flat_map(|(phase, Cut { range, index, size })| {
-        let last = range.map_or(1, |range| phase.ranges[range]) - 1;
+    let moved = |cut: &Cut| cut.range.is_none() || cut.index > 0 || cut.from > 0;
+    cuts.filter(move |(_, cut)| moved(cut)).flat_map(|(phase, cut)| {
+        let last = cut.range.map_or(1, |range| phase.ranges[range]) - 1;
         [0, last.min(1), last].into_iter().flat_map(move |turn| {
-            let first = (index + turn).saturating_mul(size);
-            [first, first.saturating_add(size - 1)]
+            let (first, next) = (cut.first(cut.index + turn), cut.first(cut.index + turn + 1));
+            [first, next.saturating_sub(1)]
         })
     })
 }
@@ -231,7 +251,7 @@ fn fixed(
 mod tests {
     use super::*;
     use hpmoe_language::fixture::{Layer, moe_backward, moe_ffn, once};
-    use hpmoe_language::graph::Region;
+    use hpmoe_language::graph::{Outer, Region};
 
     #[test]
     fn items_of_a_phase_hold_each_row_once() {
@@ -312,6 +332,29 @@ mod tests {
         assert!(values[down].iter().all(|set| set.iter().len() <= 4), "{:?}", values[down]);
     }
 
+    /// Rows of an outer tile are counted from its first one, and none are taken from the next matrix.
+    #[test]
+    fn tiles_of_a_tile_end_with_it() {
+        let mut graph = moe_ffn(&Layer::SMALL).graph().clone();
+        let [gate, up] = [1, 2].map(PhaseId);
+        let rows = |first| Rows::Expert { range: Some(0), index: 0, height: 32, outer: Outer { first, rows: 80 } };
+        let weights = |access: &&mut Access| Cut::of_rows(access).is_some();
+        let matrix = graph.phases[gate].accesses.iter_mut().find(weights).unwrap();
+        matrix.region.rows = rows(0);
+        let tensor = matrix.tensor;
+        let matrix = graph.phases[up].accesses.iter_mut().find(weights).unwrap();
+        (matrix.region.rows, matrix.tensor) = (rows(80), tensor);
+        let cut = Cut::of_rows(matrix).unwrap();
+        graph.phases[gate].ranges = vec![3];
+        graph.phases[up].ranges = vec![3];
+        assert_eq!([0, 1, 2].map(|column| cut.span(&graph.phases[up], column)), [80..112, 112..144, 144..160]);
+        assert_eq!(
+            [79, 80, 111, 112, 159, 160].map(|row| cut.holding(row)),
+            [None, Some(0), Some(0), Some(1), Some(2), None]
+        );
+        assert_eq!(meeting(&graph, gate, 0, 2).iter().filter(|(phase, ..)| *phase == up).count(), 0);
+    }
+
     #[test]
     fn of_a_long_range_its_ends_and_what_meets_a_fixed_region_are_looked_at() {
         let mut graph = moe_ffn(&Layer::SMALL).graph().clone();
@@ -331,8 +374,8 @@ mod tests {
         graph.phases[gate].ranges = vec![20, 20];
         let columns = |range, index, width| Columns::Tile { range, index, width };
         graph.phases[gate].accesses[made].region.columns = columns(Some(0), 0, 1);
-        let height = 32;
-        graph.phases[gate].accesses[weights].region.rows = Rows::Expert { range: Some(1), index: 0, height };
+        let (height, outer) = (32, Outer::whole(640));
+        graph.phases[gate].accesses[weights].region.rows = Rows::Expert { range: Some(1), index: 0, height, outer };
         let [made, weights] = [made, weights].map(|place| graph.phases[gate].accesses[place]);
         let values_of =
             |graph: &TaskGraph, range| values(graph, &graph.phases[gate], range, 20).into_iter().collect::<Vec<_>>();
@@ -349,7 +392,7 @@ mod tests {
         graph.phases[swiglu].accesses.extend([made_at(1, 3), made_at(4, 4), made_at(6, 4)]);
         assert_eq!(values_of(&graph, 0), [0, 1, 3, 5, 16, 19]);
         assert_eq!(values_of(&graph, 1), [0, 1, 19]);
-        let rows = Rows::Expert { range: None, index: 2, height: 96 };
+        let rows = Rows::Expert { range: None, index: 2, height: 96, outer };
         graph.phases[swiglu].accesses.push(fixed(weights, Region { rows, ..weights.region }));
         assert_eq!(values_of(&graph, 0), [0, 1, 3, 5, 16, 19]);
         assert_eq!(values_of(&graph, 1), [0, 1, 6, 8, 19]);

@@ -136,7 +136,9 @@ impl Cuts {
             }
             cuts.columns.push(columns.into_iter().collect());
             let rows = accesses().filter_map(|access| match (access.region.rows, tensor.rows) {
-                (Rows::Expert { height, .. }, RowKind::Expert { rows }) => Some(gcd(height, rows)),
+                (Rows::Expert { height, outer, .. }, RowKind::Expert { rows }) => {
+                    Some([rows, outer.first, outer.rows].into_iter().fold(height, gcd))
+                }
                 _ => None,
             });
             cuts.matrix_rows.push((rows.fold(0, gcd) as usize).max(1));
@@ -169,12 +171,12 @@ fn touched_cells(
     let mut touched = Vec::new();
     for access in phase.accesses.iter().filter(|access| written.contains(&access.tensor)) {
         let (rank, rows): (usize, Vec<usize>) = match (access.region.rows, graph.tensors[access.tensor].rows) {
-            (Rows::Expert { range, index, height }, RowKind::Expert { rows }) => {
+            (Rows::Expert { range, index, height, outer }, RowKind::Expert { rows }) => {
                 let index = index as usize + range.map_or(0, |range| coordinate(phase, tile.column, range as usize));
-                let (height, rows) = (height as usize, rows as usize);
+                let (height, most) = (height as usize, outer.rows as usize);
                 let own = routing.local / routing.chunks;
-                let first = tile.item.expert % own * rows;
-                let rows = first + index * height..first + rows.min((index + 1) * height);
+                let first = tile.item.expert % own * rows as usize + outer.first as usize;
+                let rows = first + index * height..first + most.min((index + 1) * height);
                 (tile.item.rank, rows.step_by(cuts.matrix_rows[access.tensor.index()]).collect())
             }
             (Rows::Once, _) => (tile.item.rank, rows_once(routing, tile)),

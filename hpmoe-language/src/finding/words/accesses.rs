@@ -2,6 +2,7 @@
 
 use super::Sentence;
 use crate::finding::{Finding, RouteFault, Site};
+use std::ops::Range;
 
 pub(super) fn words(finding: &Finding) -> Sentence {
     match finding {
@@ -12,9 +13,9 @@ pub(super) fn words(finding: &Finding) -> Sentence {
         Finding::ReadTooEarly { tensor, .. } => {
             (format!("`{tensor}` is read before it is written"), "move this call after the call that writes it".into())
         }
-        Finding::PartlyWritten { tensor, from, to, .. } => (
-            format!("columns {from} to {to} of `{tensor}` are read, but no call writes them"),
-            "let the range around the writing call run to `COLUMNS.div_ceil(TILE)`".into(),
+        Finding::PartlyWritten { tensor, along, missing: Range { start, end }, .. } => (
+            format!("{} {start} to {end} of `{tensor}` are read, but no call writes them", along.words()),
+            format!("let the range around the writing call run to `{}.div_ceil(TILE)`", along.words().to_uppercase()),
         ),
         Finding::StillWritten { tensor, variable, .. } => (
             format!(

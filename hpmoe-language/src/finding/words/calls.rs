@@ -189,6 +189,24 @@ impl CallFault {
                 "rows first (`.group`, `.rows_of`, `.gather`, `.scatter`, `.rows`, `.slots`, `.expert(e).tile(n)`), then \
                  at most one `.cols(n)`",
             ),
+            Self::OuterWithoutRows { tensor } => {
+                let problem = format!(
+                    "this cuts a tile of a tile of `{tensor}`, but the first one doesn't say how many rows it has"
+                );
+                let help =
+                    "write its rows, a constant: `.tile::<ROWS>(0).tile(n)`; the task's tile has those of the last one";
+                return (problem, help.into());
+            }
+            Self::OuterRows { tensor, value, most } => {
+                let problem = format!("a tile of {value} rows can't be cut of the {most} rows of `{tensor}`");
+                return (problem, format!("choose from 1 to {most} rows"));
+            }
+            Self::OuterMoves { tensor, size } => {
+                let problem =
+                    format!("a range chooses the tile of {size} rows of `{tensor}` that another tile is cut of");
+                let help = "write a call for each of them, with a constant: `.tile::<ROWS>(0).tile(n)`, then `.tile::<ROWS>(1).tile(n)`";
+                return (problem, help.into());
+            }
             Self::MatrixTaskOfSend { task, send } => (
                 format!("`{task}` is a task of matrix cores, which can't work on the send `{send}`"),
                 "multiply row tiles: `for m in route.row_tiles::<ROWS>(e)`",

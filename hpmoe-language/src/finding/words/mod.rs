@@ -101,8 +101,8 @@ fn sentence(finding: &Finding) -> Sentence {
         Finding::Chunk(fault) => fault.words(),
         Finding::External(fault) => fault.words(),
         Finding::Route(fault) => fault.words(),
-        Finding::EmptyTile { tensor, index, size, extent, along, fixed } => {
-            sizes::empty_tile(tensor, *index, (*size, *extent), *along, *fixed)
+        Finding::EmptyTile { tensor, index, size, extent, inside, along, fixed } => {
+            sizes::empty_tile(tensor, *index, (*size, *extent), *inside, *along, *fixed)
         }
         Finding::LongRow { tensor, step, most } => (
             format!(

@@ -14,18 +14,26 @@ pub(super) fn empty_tile(
     tensor: &str,
     index: u32,
     (size, extent): (u32, u32),
+    inside: bool,
     along: Dimension,
     fixed: bool,
 ) -> Sentence {
-    let what = match along {
-        Dimension::Rows => "rows",
-        Dimension::Columns => "columns",
-    };
+    let what = along.words();
+    let of = if inside { "the tile that it is cut of, in " } else { "" };
     let (choose, tiles) = (if fixed { "choose an index below" } else { "end the range at" }, extent.div_ceil(size));
     (
-        format!("tile {index} of {size} {what} starts after the {extent} {what} of `{tensor}`"),
+        format!("tile {index} of {size} {what} starts after the {extent} {what} of {of}`{tensor}`"),
         format!("{choose} {tiles} (`{extent}.div_ceil({size})`)"),
     )
+}
+
+impl Dimension {
+    pub(super) const fn words(self) -> &'static str {
+        match self {
+            Self::Rows => "rows",
+            Self::Columns => "columns",
+        }
+    }
 }
 
 impl RealOperand {

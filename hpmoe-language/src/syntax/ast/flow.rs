@@ -111,10 +111,10 @@ pub(crate) enum Accessor {
     Rows(String),
     /// `.expert(expert)`.
     Expert(String),
-    /// `.tile(index)`.
-    Tile(Expr),
-    /// `.cols(index)`.
-    Cols(Expr),
+    /// `.tile(index)`, or `.tile::<ROWS>(index)`.
+    Tile { rows: Option<Expr>, index: Expr },
+    /// `.cols(index)`, or `.cols::<COLUMNS>(index)`.
+    Cols { columns: Option<Expr>, index: Expr },
 }
 
 impl Accessor {
@@ -128,8 +128,8 @@ impl Accessor {
             Self::Slots(_) => "slots",
             Self::Rows(_) => "rows",
             Self::Expert(_) => "expert",
-            Self::Tile(_) => "tile",
-            Self::Cols(_) => "cols",
+            Self::Tile { .. } => "tile",
+            Self::Cols { .. } => "cols",
         }
     }
 
@@ -143,7 +143,7 @@ impl Accessor {
             | Self::Rows(one)
             | Self::Expert(one) => vec![one],
             Self::GatherTile(expert, tile) | Self::Group(expert, tile) => vec![expert, tile],
-            Self::Tile(_) | Self::Cols(_) => Vec::new(),
+            Self::Tile { .. } | Self::Cols { .. } => Vec::new(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Reads arguments of a task call: a tile of a tensor.
 
-use super::forms::{fault, ident};
+use super::forms::{constant_argument, fault, ident};
 use crate::finding::{ArgumentForm, Finding, FindingAt, NameKind, SyntaxFault};
 use crate::names::nearest;
 use crate::syntax::ast::{Accessor, Argument, Rank};
@@ -60,14 +60,15 @@ fn accessor(call: &syn::ExprMethodCall) -> Result<Accessor, FindingAt> {
         return Err(Box::new((call.method.span(), Finding::Unknown { kind: NameKind::Accessor, name, nearest })));
     };
     let arguments: Vec<_> = call.args.iter().collect();
-    known(&name, &arguments).ok_or_else(|| {
+    let size = call.turbofish.as_ref().and_then(|sizes| constant_argument(sizes.args.first()?));
+    known(&name, size, &arguments).ok_or_else(|| {
         let form = ArgumentForm::Accessor { form: (*form).to_owned() };
         fault(&call.method, SyntaxFault::FlowArgument(form))
     })
 }
 
-/// The accessor of that name, if it takes these arguments.
-fn known(name: &str, arguments: &[&Expr]) -> Option<Accessor> {
+/// The accessor of that name, if it takes these arguments; `size` is its const argument.
+fn known(name: &str, size: Option<Expr>, arguments: &[&Expr]) -> Option<Accessor> {
     Some(match (name, arguments) {
         ("gather", [send]) => Accessor::Gather(ident(send)?),
         ("gather", [expert, tile]) => Accessor::GatherTile(ident(expert)?, ident(tile)?),
@@ -77,8 +78,8 @@ fn known(name: &str, arguments: &[&Expr]) -> Option<Accessor> {
         ("slots", [block]) => Accessor::Slots(ident(block)?),
         ("rows", [block]) => Accessor::Rows(ident(block)?),
         ("expert", [expert]) => Accessor::Expert(ident(expert)?),
-        ("tile", [index]) => Accessor::Tile((*index).clone()),
-        ("cols", [index]) => Accessor::Cols((*index).clone()),
+        ("tile", [index]) => Accessor::Tile { rows: size, index: (*index).clone() },
+        ("cols", [index]) => Accessor::Cols { columns: size, index: (*index).clone() },
         _ => return None,
     })
 }

@@ -87,8 +87,11 @@ fn sizes(statements: &mut [Stmt], put: &impl Fn(&mut Expr)) {
                 generics.iter_mut().for_each(put);
                 for argument in arguments {
                     for (accessor, _) in &mut argument.accessors {
-                        if let Accessor::Tile(index) | Accessor::Cols(index) = accessor {
-                            put(index);
+                        match accessor {
+                            Accessor::Tile { rows: size, index } | Accessor::Cols { columns: size, index } => {
+                                size.iter_mut().chain([index]).for_each(put);
+                            }
+                            _ => {}
                         }
                     }
                 }

@@ -1,0 +1,106 @@
+//! What all iterations of an access touch together: columns of a tensor, and of a matrix rows, too.
+
+use crate::finding::Dimension;
+use crate::graph::{Access, Columns, Phase, RowKind, Rows, Tensor};
+use std::ops::Range;
+
+/// Rows of a matrix and columns. Every other tensor has one row here, because its rows follow from the items of spaces.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Rectangle {
+    rows: Range<u32>,
+    columns: Range<u32>,
+}
+
+impl Rectangle {
+    /// What an access touches.
+    pub(super) fn of(access: &Access, phase: &Phase, tensor: &Tensor) -> Self {
+        // The tiles that a range chooses, or the only one, as far as there is something to cut.
+        let tiles = |range: Option<u32>, index: u32, size: u32, extent: u32| {
+            let steps = range.map_or(1, |range| phase.ranges[range as usize]);
+            let start = |tile: u32| extent.min(tile.saturating_mul(size));
+            start(index)..start(index.saturating_add(steps))
+        };
+        let rows = match access.region.rows {
+            Rows::Expert { range, index, height, outer } => {
+                let rows = tiles(range, index, height, outer.rows);
+                outer.first + rows.start..outer.first + rows.end
+            }
+            _ => 0..1,
+        };
+        let columns = match access.region.columns {
+            Columns::All => 0..tensor.columns,
+            Columns::Tile { range, index, width } => tiles(range, index, width, tensor.columns),
+        };
+        Self { rows, columns }
+    }
+
+    /// All of a tensor.
+    pub(super) fn whole(tensor: &Tensor) -> Self {
+        let rows = match tensor.rows {
+            RowKind::Expert { rows } | RowKind::Matrix { rows } => 0..rows,
+            _ => 0..1,
+        };
+        Self { rows, columns: 0..tensor.columns }
+    }
+
+    /// Whether both have an element in common.
+    pub(super) fn meets(&self, other: &Self) -> bool {
+        let meet = |a: &Range<u32>, b: &Range<u32>| a.start < b.end && b.start < a.end;
+        meet(&self.rows, &other.rows) && meet(&self.columns, &other.columns)
+    }
+
+    /// The first columns, or the first rows, that none of these covers.
+    pub(super) fn missing(&self, covers: &[Self]) -> Option<(Dimension, Range<u32>)> {
+        // Between two edges, what is covered is the same for all rows.
+        let mut edges: Vec<u32> = covers.iter().flat_map(|cover| [cover.rows.start, cover.rows.end]).collect();
+        edges.extend([self.rows.start, self.rows.end]);
+        edges.sort_unstable();
+        let bands = edges.windows(2).map(|edges| edges[0]..edges[1]);
+        let mut bands =
+            bands.filter(|band| !band.is_empty() && self.rows.start <= band.start && band.end <= self.rows.end);
+        bands.find_map(|band| {
+            let mut spans: Vec<&Range<u32>> = covers
+                .iter()
+                .filter(|cover| cover.rows.start <= band.start && band.end <= cover.rows.end)
+                .map(|cover| &cover.columns)
+                .collect();
+            spans.sort_unstable_by_key(|span| (span.start, span.end));
+            let extend =
+                |covered: u32, span: &&Range<u32>| if span.start <= covered { covered.max(span.end) } else { covered };
+            let covered = spans.iter().fold(self.columns.start, extend);
+            match spans.is_empty() {
+                true if band != self.rows => Some((Dimension::Rows, band)),
+                _ => (covered < self.columns.end).then_some((Dimension::Columns, covered..self.columns.end)),
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(rows: Range<u32>, columns: Range<u32>) -> Rectangle {
+        Rectangle { rows, columns }
+    }
+
+    #[test]
+    fn what_no_rectangle_covers_is_found() {
+        let whole = at(0..8, 0..4);
+        let halves = [at(4..8, 0..4), at(0..4, 0..4)];
+        assert_eq!(whole.missing(&halves), None);
+        assert_eq!(whole.missing(&halves[..1]), Some((Dimension::Rows, 0..4)));
+        assert_eq!(at(5..7, 1..2).missing(&halves[..1]), None);
+        assert_eq!(whole.missing(&[]), Some((Dimension::Columns, 0..4)));
+        // The second half lacks columns; three cover it as two.
+        assert_eq!(whole.missing(&[at(0..8, 0..2), at(0..4, 2..4)]), Some((Dimension::Columns, 2..4)));
+        assert_eq!(whole.missing(&[at(0..8, 0..2), at(0..4, 2..4), at(3..8, 1..4)]), None);
+    }
+
+    #[test]
+    fn rectangles_meet_where_rows_and_columns_do() {
+        let one = at(4..8, 2..4);
+        assert!([at(0..5, 0..3), at(7..9, 3..9), one.clone()].iter().all(|other| one.meets(other)));
+        assert!(![at(0..4, 0..9), at(8..9, 0..9), at(0..9, 0..2), at(0..9, 4..5)].iter().any(|other| one.meets(other)));
+    }
+}
