@@ -114,10 +114,10 @@ impl RoutingSteps {
     /// `SumsBefore`.
     pub(super) fn sums(&mut self, count: u64) {
         self.vector(2, 1);
-        for _ in 0..4 {
+        for _ in 0..3 {
             self.gather(count);
         }
-        self.vector(3, count);
+        self.vector(3 + 1, count);
         let mut step = BLOCK_WORDS;
         while step < count {
             self.vector(2, count - step);

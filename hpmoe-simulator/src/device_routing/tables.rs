@@ -60,6 +60,7 @@ impl RoutingShape {
             }
             Table::Order => steps.store(pairs),
             Table::Items(space) => {
+                steps.vector(1, pairs + 1);
                 self.items(space, steps);
                 if space == Space::Tiles {
                     steps.vector(QUOTIENTS + 1, pairs);

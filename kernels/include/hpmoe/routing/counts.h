@@ -12,13 +12,17 @@ namespace hpmoe {
 HPMOE_ROUTINE void PutCounts(VectorCore &core, const RouteShare &route) {
     SetFlag<HardEvent::V_MTE3>(3);
     WaitFlag<HardEvent::V_MTE3>(3);
-    for (uint32_t i = 0; i < core.launch.ranks; ++i) {
-        const uint32_t peer = (core.launch.rank + i) % core.launch.ranks;
-        const uint64_t row = route.Counts(core, peer, core.launch.rank);
-        for (uint32_t part = 0; part < route.parts; ++part) {
-            DataCopyPad(Global<int32_t>(row + (part * route.pairs + route.first) * 4), Ints(route.Counted(core, part)),
-                        DataCopyExtParams(static_cast<uint16_t>(core.launch.chunks), route.own * 4, 0,
-                                          (route.experts - route.own) * 4, 0));
+    // What is not the peer's is the same for all: a copy takes one load, of the peer's heap.
+    const uint64_t first = route.CountsInHeap(core, core.launch.rank) + route.first * 4;
+    const DataCopyExtParams chunks(static_cast<uint16_t>(core.launch.chunks), route.own * 4, 0,
+                                   (route.experts - route.own) * 4, 0);
+    for (uint32_t part = 0; part < route.parts; ++part) {
+        const LocalTensor<int32_t> counted = Ints(route.Counted(core, part));
+        const uint64_t to = first + part * route.pairs * 4;
+        uint32_t peer = core.launch.rank;
+        for (uint32_t i = 0; i < core.launch.ranks; ++i) {
+            DataCopyPad(Global<int32_t>(core.Heap(peer) + to), counted, chunks);
+            peer = peer + 1 < core.launch.ranks ? peer + 1 : 0;
         }
     }
 }

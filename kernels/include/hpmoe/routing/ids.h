@@ -10,17 +10,18 @@ constexpr uint32_t IDS_BLOCK = 8192;     // most slots in UB
 constexpr uint32_t CHECKED_BLOCK = 4096; // the same while they are looked at for faults
 
 constexpr uint32_t UB_IDS = 0;
-constexpr uint32_t UB_SLOTS = UB_IDS + 4 * IDS_BLOCK;     // 0, 1, 2, …
-constexpr uint32_t UB_BITS = UB_SLOTS + 4 * IDS_BLOCK;    // of a comparison
-constexpr uint32_t UB_OWN = UB_BITS + IDS_BLOCK / 8;      // ids that name this core's experts
-constexpr uint32_t UB_OWN_SLOTS = UB_OWN + 4 * IDS_BLOCK; // and their slots
-constexpr uint32_t UB_PICKED = UB_IDS;                    // slots of an expert, once these are there
-constexpr uint32_t UB_WORK = UB_OWN + LIST_FRONT;         // five lists, while they are not
+constexpr uint32_t UB_SLOTS = UB_IDS + 4 * IDS_BLOCK;              // 0, 1, 2, …
+constexpr uint32_t UB_BITS = UB_SLOTS + 4 * IDS_BLOCK;             // of a comparison
+constexpr uint32_t UB_OWN = UB_BITS + IDS_BLOCK / 8;               // ids that name this core's experts
+constexpr uint32_t UB_OWN_SLOTS = UB_OWN + 4 * IDS_BLOCK;          // and their slots
+constexpr uint32_t UB_BLOCK_COUNTS = UB_OWN_SLOTS + 4 * IDS_BLOCK; // how many of them each expert has
+constexpr uint32_t UB_PICKED = UB_IDS;                             // slots of an expert, once these are there
+constexpr uint32_t UB_WORK = UB_OWN + LIST_FRONT;                  // five lists, while they are not
 constexpr uint32_t WORK_BYTES = 4 * CHECKED_BLOCK + LIST_FRONT;
 constexpr uint32_t ONCE_BLOCK = 2048; // the same while slots are looked for that are sent once
 constexpr uint32_t ONCE_BYTES = 4 * ONCE_BLOCK + LIST_FRONT;
 static_assert(UB_WORK + 5 * WORK_BYTES <= UB_KEPT && UB_WORK + 8 * ONCE_BYTES <= UB_KEPT &&
-                  UB_OWN_SLOTS + 4 * IDS_BLOCK <= UB_KEPT,
+                  UB_BLOCK_COUNTS + 4 * MOST_COUNTED <= UB_KEPT,
               "below what is kept");
 
 // How many of the first `count` bits of the last comparison are set. Packs those words of `from`.
@@ -220,18 +221,29 @@ struct SlotBlock {
 // Keeps picked slots, as long as there is room for all of this core's.
 HPMOE_INLINE void KeepPicked(RouteShare &route, const SlotBlock &block, uint32_t count) {
     const uint32_t room = AlignUp(count, BLOCK_WORDS);
-    route.keeps = route.keeps && route.kept + room <= KEPT_SLOTS && route.fragments < MOST_FRAGMENTS;
+    route.keeps = route.keeps && route.kept + room <= KEPT_SLOTS;
     if (!route.keeps) {
         return;
     }
-    Ints(UB_FRAGMENTS).SetValue(route.fragments, static_cast<int32_t>(count));
     Lists{count}.Shifted(UB_KEPT_SLOTS + route.kept * 4, UB_PICKED, static_cast<int32_t>(block.at));
     route.kept += room;
-    route.fragments += 1;
+}
+
+// Adds how many slots of a block each expert has to what the core has counted, and keeps them with the slots. They begin blocks of UB.
+HPMOE_INLINE void AddCounts(RouteShare &route, uint32_t counted) {
+    const Lists own{route.own};
+    const uint32_t room = AlignUp(route.own, BLOCK_WORDS);
+    BeforeVector();
+    own.Plus(counted, counted, UB_BLOCK_COUNTS);
+    route.keeps = route.keeps && route.fragments + room <= MOST_FRAGMENTS;
+    if (route.keeps) {
+        own.Shifted(UB_FRAGMENTS + route.fragments * 4, UB_BLOCK_COUNTS, 0);
+        route.fragments += room;
+    }
 }
 
 HPMOE_ROUTINE void CountPart(VectorCore &core, RouteShare &route, uint32_t part) {
-    const LocalTensor<int32_t> counted = Ints(route.Counted(core, part));
+    const uint32_t counted = route.Counted(core, part);
     const uint32_t pitch = AlignUp(route.own, BLOCK_WORDS);
     for (uint32_t chunk = 0; chunk < core.launch.chunks; ++chunk) {
         const uint32_t slots = core.ChunkTokens(chunk) * route.from.top_k;
@@ -241,10 +253,10 @@ HPMOE_ROUTINE void CountPart(VectorCore &core, RouteShare &route, uint32_t part)
             const uint32_t own = block.PickOwn(route);
             for (uint32_t i = 0; i < route.own; ++i) {
                 const uint32_t count = SlotBlock::SlotsOf(route.first + i, own);
-                const uint32_t word = chunk * pitch + i;
-                counted.SetValue(word, counted.GetValue(word) + static_cast<int32_t>(count));
+                Ints(UB_BLOCK_COUNTS).SetValue(i, static_cast<int32_t>(count));
                 KeepPicked(route, block, count);
             }
+            AddCounts(route, counted + chunk * pitch * 4);
             at += block.count;
         }
     }
@@ -255,7 +267,6 @@ HPMOE_INLINE void CountSlots(VectorCore &core, RouteShare &route) {
     Lists{Min(IDS_BLOCK, core.launch.tokens * route.from.top_k)}.Ramp(UB_SLOTS, 1);
     const Lists counted{route.parts * core.launch.chunks * AlignUp(route.own, BLOCK_WORDS)};
     counted.Filled(UB_COUNTED, 0);
-    AfterVector();
     const uint32_t fault = CheckIds(core, route);
     if (fault != NO_FAULT) {
         counted.Filled(UB_COUNTED, FAULT_COUNT + static_cast<int32_t>(fault));
@@ -263,7 +274,6 @@ HPMOE_INLINE void CountSlots(VectorCore &core, RouteShare &route) {
     for (uint32_t part = 0; fault == NO_FAULT && part < route.parts; ++part) {
         CountPart(core, route, part);
     }
-    BeforeVector();
     counted.Shifted(UB_COUNTED, UB_COUNTED, 1);
     counted.Scaled(UB_COUNTED, UB_COUNTED, route.sign);
 }

@@ -99,7 +99,7 @@ struct Lists {
     }
 };
 
-// out[i] = Σ a[j] for j < i. `words` counts by four: a word's offset. `scratch` is another list.
+// out[i] = Σ a[j] for j < i: of sums that end with a[i], less that. `words` counts by four: a word's offset. `scratch` is another list.
 HPMOE_ROUTINE void SumsBefore(uint32_t out, uint32_t a, uint32_t words, uint32_t scratch, uint32_t count) {
     const Lists lists{count};
     const LocalTensor<int32_t> sums = Ints(out);
@@ -107,8 +107,9 @@ HPMOE_ROUTINE void SumsBefore(uint32_t out, uint32_t a, uint32_t words, uint32_t
     Duplicate(Ints(a - LIST_FRONT), 0, static_cast<int32_t>(BLOCK_WORDS));
     Duplicate(Ints(out - LIST_FRONT), 0, static_cast<int32_t>(BLOCK_WORDS));
     PipeBarrier<PIPE_V>();
-    lists.Picked(out, a - LIST_FRONT, words, LIST_FRONT - 4);
-    for (uint32_t step = 1; step < BLOCK_WORDS; step *= 2) {
+    lists.Picked(scratch, a - LIST_FRONT, words, LIST_FRONT - 4);
+    lists.Plus(out, a, scratch);
+    for (uint32_t step = 2; step < BLOCK_WORDS; step *= 2) {
         lists.Picked(scratch, out - LIST_FRONT, words, LIST_FRONT - 4 * step);
         lists.Plus(out, out, scratch);
     }
@@ -119,6 +120,7 @@ HPMOE_ROUTINE void SumsBefore(uint32_t out, uint32_t a, uint32_t words, uint32_t
         Add(sums[step], sums[step], moved, rest);
         PipeBarrier<PIPE_V>();
     }
+    lists.Minus(out, out, a);
 }
 
 // Σ a[i], by halves: the list is overwritten. Ends with the vector unit having come here.

@@ -34,14 +34,16 @@ HPMOE_ROUTINE void PlaceKept(VectorCore &core, RouteShare &route, const RouteLis
             const SlotBlock block(core, route, part, chunk, at);
             for (uint32_t i = 0; i < route.own; ++i) {
                 const uint32_t pair = chunk * route.experts + route.first + i;
-                const uint32_t count = static_cast<uint32_t>(Ints(UB_FRAGMENTS).GetValue(route.fragments));
+                const uint32_t count = static_cast<uint32_t>(Ints(UB_FRAGMENTS).GetValue(route.fragments + i));
                 const int32_t place = next.GetValue(pair);
                 DataCopyPad(Global<int32_t>(core.launch.order + static_cast<uint64_t>(place) * 4),
                             Ints(UB_KEPT_SLOTS + route.kept * 4), DataCopyExtParams(1, count * 4, 0, 0, 0));
-                next.SetValue(pair, place + static_cast<int32_t>(count));
+                if (at + block.count < slots) {
+                    next.SetValue(pair, place + static_cast<int32_t>(count));
+                }
                 route.kept += AlignUp(count, BLOCK_WORDS);
-                route.fragments += 1;
             }
+            route.fragments += AlignUp(route.own, BLOCK_WORDS);
             at += block.count;
         }
     }

@@ -67,8 +67,12 @@ struct RouteShare {
 
     // The counts that a rank sent, in this rank's heap or in a peer's.
     HPMOE_INLINE uint64_t Counts(const VectorCore &core, uint32_t heap, uint32_t rank) const {
+        return core.Heap(heap) + CountsInHeap(core, rank);
+    }
+    // How far they are from the beginning of any heap.
+    HPMOE_INLINE uint64_t CountsInHeap(const VectorCore &core, uint32_t rank) const {
         const uint64_t row = static_cast<uint64_t>(core.SetOf(0)) * core.launch.ranks + rank;
-        return core.Heap(heap) + from.counts + row * from.count_pitch * 4;
+        return from.counts + row * from.count_pitch * 4;
     }
     // Those of a rank as this one knows them.
     HPMOE_INLINE uint64_t Told(uint32_t rank) const {

@@ -103,6 +103,7 @@ HPMOE_ROUTINE void StoreItems(VectorCore &core, const RouteShare &route, const R
     const uint32_t items = lists[SCRATCH], sums = lists[SCRATCH + 1], mine = lists[SCRATCH + 5];
     const uint32_t segments = lists[SCRATCH + 2], scratch = lists[SCRATCH + 3];
     const uint32_t local = core.launch.local_experts;
+    lists.Of(lists.count + 1).Filled(items, 0); // of which sums read the last one
     ItemsOf(core, route, lists, space.kind, space.height);
     if (InPieces(space.kind)) {
         SumsBefore(sums, items, lists[WORDS], scratch, lists.count + 1);
@@ -114,7 +115,7 @@ HPMOE_ROUTINE void StoreItems(VectorCore &core, const RouteShare &route, const R
         SumsInSegments(lists, sums, items, segments, scratch);
         StoreWords(space.peer_items, sums, lists.count);
     }
-    lists.Of(local).Picked(mine, items, lists[WORDS], core.launch.rank * local * 4);
+    lists.Of(local + 1).Picked(mine, items, lists[WORDS], core.launch.rank * local * 4);
     SumsBefore(segments, mine, lists[WORDS], scratch, local + 1);
     StoreWords(space.first_items, segments, local + 1);
 }
