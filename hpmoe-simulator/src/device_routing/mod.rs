@@ -2,6 +2,7 @@
 //!
 //! Workloads of kernels that make their route begin after this time; all others leave the tables to the host.
 
+mod kept;
 mod steps;
 mod tables;
 
@@ -10,7 +11,7 @@ use hpmoe_codegen::cost::Time;
 use hpmoe_codegen::schedule::Schedule;
 use hpmoe_codegen::target::Target;
 use hpmoe_language::analyze::CheckedGraph;
-use hpmoe_language::graph::SpaceKind;
+use hpmoe_language::graph::{RowKind, SpaceKind};
 pub use steps::{RoutingPrices, RoutingSteps};
 
 /// Elements of 32 bits in a block.
@@ -52,6 +53,10 @@ pub struct RoutingShape {
     pub arrivals: u64,
     /// Phases, and the pairs of spaces and columns that come before their tiles.
     pub starts: (u64, u64),
+    /// Whether the route is one that an earlier launch has kept.
+    pub is_kept: bool,
+    /// Whether the route is kept for later launches.
+    pub keeps: bool,
 }
 
 impl RoutingShape {
@@ -73,6 +78,8 @@ impl RoutingShape {
             sends: spaces(SpaceKind::Sends),
             arrivals: spaces(SpaceKind::Arrivals),
             starts: (graph.phases.len() as u64, pairs),
+            is_kept: graph.route.as_ref().is_some_and(|route| graph.tensors[route.ids].rows == RowKind::Routed),
+            keeps: graph.route.as_ref().is_some_and(|route| route.keeps.is_some()),
         }
     }
 
@@ -94,14 +101,19 @@ impl RoutingShape {
         };
         // Puts follow each other; the last one arrives by the longest way.
         let telling = most(&|core| self.count(core)) + most(&|core| self.put(core));
-        let placing = most(&|core| self.sum(core) + self.place(core) + self.tables(core));
+        let placing = most(&|core| self.make(core));
         [telling, placing].map(Time::from_ns)
     }
 
     /// Everything that a core does.
     #[must_use]
     pub fn steps(&self, core: u64) -> RoutingSteps {
-        self.count(core) + self.put(core) + self.prepare() + self.sum(core) + self.place(core) + self.tables(core)
+        self.count(core) + self.put(core) + self.prepare() + self.make(core)
+    }
+
+    /// Everything from the arrival of all counts on.
+    fn make(&self, core: u64) -> RoutingSteps {
+        self.agree() + self.sum(core) + self.place(core) + self.tables(core) + self.keep(core)
     }
 
     const fn experts(&self) -> u64 {
@@ -129,7 +141,7 @@ impl RoutingShape {
     fn count(&self, core: u64) -> RoutingSteps {
         let own = self.own(core);
         let mut steps = RoutingSteps::default();
-        if own == 0 {
+        if own == 0 || self.is_kept {
             return steps;
         }
         let counted = own.next_multiple_of(BLOCK_WORDS);
@@ -179,6 +191,9 @@ impl RoutingShape {
 
     /// `PutCounts`.
     fn put(&self, core: u64) -> RoutingSteps {
+        if self.is_kept {
+            return self.put_kept(core);
+        }
         let own = self.own(core);
         let copies = if own > 0 { self.ranks } else { 0 };
         // A peer's heap each; copies follow each other without a wait.
@@ -193,15 +208,20 @@ impl RoutingShape {
     fn prepare(&self) -> RoutingSteps {
         let mut steps = RoutingSteps::default();
         steps.ramp(self.experts() + 1);
+        // SEGMENT; then zeros to sum counts up.
         steps.vector(QUOTIENTS + 1 + 2, self.experts());
         steps
     }
 
-    /// `SumCounts`, with all counts there.
+    /// `SumCounts`, with all counts there, which the core sees by those of the rank that puts last.
     fn sum(&self, _core: u64) -> RoutingSteps {
         let mut steps = RoutingSteps::default();
         let pairs = self.experts();
         let pitch = pairs.next_multiple_of(BLOCK_WORDS);
+        if !self.is_kept {
+            steps.load(pairs);
+            steps.least(1, pitch);
+        }
         let room = (LISTS_END - LISTS * self.list_bytes()) / (pitch * 4);
         let most = room * 2 / 3;
         let mut left = self.ranks;
@@ -226,6 +246,9 @@ impl RoutingShape {
         steps.sums_in_segments(pairs);
         steps.vector(4, pairs);
         steps.reduce(pairs);
+        if self.is_kept {
+            return steps;
+        }
         steps.vector(1, pairs);
         steps.waits += 1;
         let own = self.own(core);
@@ -295,12 +318,14 @@ mod tests {
             sends: 1,
             arrivals: 1,
             starts: (9, 30),
+            is_kept: false,
+            keeps: false,
         }
     }
 
     /// Ranks, experts, tokens, the simulated time of the forward layer in µs, and the most that tables may take of it, in percent.
     const LAYERS: [(u64, u64, u64, f64, f64); 4] =
-        [(8, 64, 4096, 9502.0, 0.26), (8, 64, 64, 561.0, 2.6), (64, 512, 4096, 9470.0, 0.5), (64, 512, 64, 567.0, 5.0)];
+        [(8, 64, 4096, 9502.0, 0.26), (8, 64, 64, 561.0, 2.7), (64, 512, 4096, 9470.0, 0.5), (64, 512, 64, 567.0, 5.0)];
 
     /// Entries of a kernel that makes its route begin that much later.
     #[test]

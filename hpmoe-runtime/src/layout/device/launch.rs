@@ -33,6 +33,8 @@ pub(super) struct CaseKernel {
     pub(super) tables: KernelTables,
     pub(super) sizes: RankSizes,
     pub(super) plan: MemoryPlan,
+    /// How long a core waits, in cycles of 20 ns.
+    pub(super) time_limit: u64,
 }
 
 impl CaseKernel {
@@ -94,7 +96,7 @@ impl CaseKernel {
         let row = count_pitch(&tables) * size_of::<i32>();
         plan.counts_at = plan.heap + case.ranks * row;
         plan.heap = plan.counts_at + plan.count_bytes;
-        Self { tables, sizes, plan }
+        Self { tables, sizes, plan, time_limit: 60 * 50_000_000 }
     }
 
     /// Bytes of a rank's counts.
@@ -103,7 +105,7 @@ impl CaseKernel {
     }
 
     fn common(&self) -> Common<'_> {
-        Common::new(&self.tables, &self.tables.schedules[0], &self.plan, 60 * 50_000_000)
+        Common::new(&self.tables, &self.tables.schedules[0], &self.plan, self.time_limit)
     }
 }
 

@@ -8,7 +8,10 @@ use std::time::Duration;
 
 use hpmoe_kernels::{Rank, Route, RouteError};
 
-use crate::abi::{HPMOE_DONE, HPMOE_ROUTE_CAPACITY, HPMOE_ROUTE_ID, HPMOE_ROUTE_TWICE, HPMOE_STOPPED, HPMOE_UNROUTED};
+use crate::abi::{
+    HPMOE_COUNTS, HPMOE_DONE, HPMOE_GAVE_UP, HPMOE_ROUTE_CAPACITY, HPMOE_ROUTE_ID, HPMOE_ROUTE_TWICE, HPMOE_STOPPED,
+    HPMOE_UNROUTED,
+};
 use crate::backend::host::{MemoryRegion, Outcome};
 use crate::layout::RouteChunks;
 use crate::memory::LineMemory;
@@ -187,6 +190,29 @@ fn ranks_exchange_counts_launch_after_launch() {
                 }
             });
         }
+    }
+}
+
+/// Where some count of one rank never comes, cores give up, and say whose.
+#[test]
+fn a_rank_that_sends_no_counts_is_named() {
+    for seed in 1..4 {
+        let case = Case { ranks: 6, experts: 12, chunks: 1, once: false, ..Case::in_a_row(seed, 1) };
+        let ids = (0..6).map(|rank| (0..4 * case.top_k).map(|i| ((rank + i) % 12) as i32).collect()).collect();
+        let case = Case { ids, ..case };
+        let route = case.route().expect("the ids make a route");
+        let mut kernel = CaseKernel::new(&case, None);
+        kernel.time_limit = 100_000_000;
+        let mut counts = counts_of(&case, &kernel, &route);
+        let (rank, late) = (Rank::new(seed as usize % 6), (seed as usize % 6 + 1 + seed as usize % 5) % 6);
+        // With the sign that it has two launches earlier.
+        let word = Draw(seed).below(case.pairs());
+        counts[late][word] = -counts[late][word] - 2;
+        let ended = run(&case, &kernel, &route, rank, &counts, seed);
+        left(&ended.outcome, seed);
+        assert!(ended.states.contains(&HPMOE_GAVE_UP), "case {seed}: {:?}", ended.states);
+        let told = (ended.fault.counter, ended.fault.index as usize);
+        assert_eq!(told, (HPMOE_COUNTS, late), "case {seed}: {rank} waits for rank {late}");
     }
 }
 

@@ -9,21 +9,24 @@
 
 namespace hpmoe {
 
+// Words of UB, so many bytes from the beginning of every rank's heap, this rank's first. What is not the peer's is the same for all: a
+// copy takes one load, of the peer's heap.
+HPMOE_INLINE void PutToRanks(const VectorCore &core, uint64_t to, uint32_t from, const DataCopyExtParams &copy) {
+    uint32_t peer = core.launch.rank;
+    for (uint32_t i = 0; i < core.launch.ranks; ++i) {
+        DataCopyPad(Global<int32_t>(core.Heap(peer) + to), Ints(from), copy);
+        peer = peer + 1 < core.launch.ranks ? peer + 1 : 0;
+    }
+}
+
 HPMOE_ROUTINE void PutCounts(VectorCore &core, const RouteShare &route) {
     SetFlag<HardEvent::V_MTE3>(3);
     WaitFlag<HardEvent::V_MTE3>(3);
-    // What is not the peer's is the same for all: a copy takes one load, of the peer's heap.
     const uint64_t first = route.CountsInHeap(core, core.launch.rank) + route.first * 4;
     const DataCopyExtParams chunks(static_cast<uint16_t>(core.launch.chunks), route.own * 4, 0,
                                    (route.experts - route.own) * 4, 0);
     for (uint32_t part = 0; part < route.parts; ++part) {
-        const LocalTensor<int32_t> counted = Ints(route.Counted(core, part));
-        const uint64_t to = first + part * route.pairs * 4;
-        uint32_t peer = core.launch.rank;
-        for (uint32_t i = 0; i < core.launch.ranks; ++i) {
-            DataCopyPad(Global<int32_t>(core.Heap(peer) + to), counted, chunks);
-            peer = peer + 1 < core.launch.ranks ? peer + 1 : 0;
-        }
+        PutToRanks(core, first + part * route.pairs * 4, route.Counted(core, part), chunks);
     }
 }
 
@@ -72,9 +75,21 @@ struct CountRows {
         }
     }
 
-    // The least number of the first `rows` rows, times a sign, about.
-    HPMOE_INLINE float Least(uint32_t rows, int32_t sign = 1) const {
-        return sign > 0 ? Extreme<false>(rows) : -Extreme<true>(rows);
+    // The least number of `rows` rows from `first` on, times a sign, about.
+    HPMOE_INLINE float Least(uint32_t first, uint32_t rows, int32_t sign) const {
+        return sign > 0 ? Extreme<false>(first, rows) : -Extreme<true>(first, rows);
+    }
+
+    // The first of the rows in which not all counts have come, if there is one: by halves.
+    HPMOE_INLINE uint32_t Missing(uint32_t rows, int32_t sign) const {
+        uint32_t first = 0;
+        for (uint32_t left = rows; left > 1;) {
+            const uint32_t half = left / 2;
+            const bool found = Least(first, half, sign) < 1.0f;
+            first += found ? 0 : half;
+            left = found ? half : left - half;
+        }
+        return first;
     }
 
     // The least or the greatest of the first `count` words of a list, about: 64 lanes at a time, then their results, in place of the
@@ -99,12 +114,12 @@ struct CountRows {
     }
 
   private:
-    template <bool GREATEST> HPMOE_INLINE float Extreme(uint32_t rows) const {
+    template <bool GREATEST> HPMOE_INLINE float Extreme(uint32_t first, uint32_t rows) const {
         const LocalTensor<int32_t> out = Ints(Folded());
         uint32_t left = rows - rows / 2;
-        Adds(out, Ints(Row(0)), 0, static_cast<int32_t>(left * pitch));
+        Adds(out, Ints(Row(first)), 0, static_cast<int32_t>(left * pitch));
         PipeBarrier<PIPE_V>();
-        for (uint32_t from = Row(left), count = rows / 2; count > 0;) {
+        for (uint32_t from = Row(first + left), count = rows / 2; count > 0;) {
             const LocalTensor<int32_t> more = Ints(from);
             if constexpr (GREATEST) {
                 Max(out, out, more, static_cast<int32_t>(count * pitch));
@@ -140,14 +155,32 @@ HPMOE_ROUTINE bool AwaitCounts(VectorCore &core, const RouteShare &route, const 
     core.record.index = rank;
     core.record.need = 1;
     core.record.have = 0;
-    rows.LoadRanks(route, part, rank, 1);
-    while (rows.Least(1) < 1.0f) {
+    rows.LoadSigned(route, part, rank, 1);
+    while (rows.Least(0, 1, route.sign) < 1.0f) {
         if (!core.MayLook(begin)) {
             return false;
         }
-        rows.LoadRanks(route, part, rank, 1);
+        rows.LoadSigned(route, part, rank, 1);
     }
     core.record.state = HPMOE_RUNNING;
+    return true;
+}
+
+// Waits for the counts of the rank that puts to this one after all others: then most likely all have come. False: leave at once.
+HPMOE_INLINE bool AwaitLast(VectorCore &core, const RouteShare &route, const CountRows &rows) {
+    return AwaitCounts(core, route, rows, 0, (core.launch.rank + 1) % core.launch.ranks);
+}
+
+// The counts of `count` ranks from `rank` on, in UB, with the sign of the launch, as soon as all have come. False: leave at once.
+HPMOE_ROUTINE bool LoadAll(VectorCore &core, const RouteShare &route, const CountRows &rows, uint32_t part,
+                           uint32_t rank, uint32_t count) {
+    rows.LoadSigned(route, part, rank, count);
+    while (rows.Least(0, count, route.sign) < 1.0f) {
+        if (!AwaitCounts(core, route, rows, part, rank + rows.Missing(count, route.sign))) {
+            return false;
+        }
+        rows.LoadSigned(route, part, rank, count);
+    }
     return true;
 }
 
@@ -159,16 +192,13 @@ HPMOE_ROUTINE bool SumCounts(VectorCore &core, const RouteShare &route, const Ro
     const uint32_t rank = core.launch.rank, ranks = core.launch.ranks;
     lists.Filled(lists[BEFORE], 0);
     lists.Filled(lists[TOTAL], 0);
+    if (part == 0 && route.from.is_kept == 0 && !AwaitLast(core, route, rows)) {
+        return false;
+    }
     for (uint32_t from = 0; from < ranks; from += rows.most) {
         const uint32_t count = Min(rows.most, ranks - from);
-        rows.LoadSigned(route, part, from, count);
-        if (rows.Least(count, route.sign) < 1.0f) {
-            for (uint32_t i = 0; i < count; ++i) {
-                if (!AwaitCounts(core, route, rows, part, from + i)) {
-                    return false;
-                }
-            }
-            rows.LoadSigned(route, part, from, count);
+        if (!LoadAll(core, route, rows, part, from, count)) {
+            return false;
         }
         const uint32_t below = rank <= from ? 0 : Min(rank - from, count);
         if (below > 0) {

@@ -44,16 +44,13 @@ HPMOE_ROUTINE void PutKept(VectorCore &core, const RouteShare &route) {
     Ints(UB_COUNTED).SetValue(0, (static_cast<int32_t>(KeptBy(core, route)) + 1) * route.sign);
     SetFlag<HardEvent::S_MTE3>(4);
     WaitFlag<HardEvent::S_MTE3>(4);
-    for (uint32_t i = 0; i < core.launch.ranks; ++i) {
-        const uint32_t peer = (core.launch.rank + i) % core.launch.ranks;
-        DataCopyPad(Global<int32_t>(route.Counts(core, peer, core.launch.rank)), Ints(UB_COUNTED),
-                    DataCopyExtParams(1, 4, 0, 0, 0));
-    }
+    PutToRanks(core, route.CountsInHeap(core, core.launch.rank), UB_COUNTED, DataCopyExtParams(1, 4, 0, 0, 0));
 }
 
 // The fault of what ranks were given, by the scalar unit: of the first rank with one.
 HPMOE_INLINE RouteFault FaultOfKept(const VectorCore &core, const CountRows &rows) {
     RouteFault fault = {};
+    const int32_t first = Ints(rows.Row(0)).GetValue(0) - 1;
     for (uint32_t rank = 0; rank < core.launch.ranks; ++rank) {
         const int32_t told = Ints(rows.Row(rank)).GetValue(0) - 1;
         if (told >= FAULT_COUNT) {
@@ -62,7 +59,7 @@ HPMOE_INLINE RouteFault FaultOfKept(const VectorCore &core, const CountRows &row
             fault.at = static_cast<uint32_t>(told - FAULT_COUNT);
             return fault;
         }
-        if (fault.kind == HPMOE_ROUTE_MADE && told != Ints(rows.Row(0)).GetValue(0) - 1) {
+        if (fault.kind == HPMOE_ROUTE_MADE && told != first) {
             fault.kind = HPMOE_ROUTE_APART;
             fault.rank = rank;
         }
@@ -72,22 +69,14 @@ HPMOE_INLINE RouteFault FaultOfKept(const VectorCore &core, const CountRows &row
 
 // Takes the counts of a kept route, once all ranks have said that theirs is of the same launch. False: leave at once.
 HPMOE_ROUTINE bool TakeKept(VectorCore &core, RouteShare &route, const RouteLists &lists, RouteFault &fault) {
-    if (core.number == 0) {
-        PutKept(core, route);
-    }
     RouteShare words = route;
     words.pairs = 1;
     const CountRows rows = CountRows(lists.End(), 1).ToFold();
-    rows.LoadRanks(words, 0, 0, core.launch.ranks);
-    if (rows.Least(core.launch.ranks) < 1.0f) {
-        for (uint32_t rank = 0; rank < core.launch.ranks; ++rank) {
-            if (!AwaitCounts(core, words, rows, 0, rank)) {
-                return false;
-            }
-        }
-        rows.LoadRanks(words, 0, 0, core.launch.ranks);
-        AfterVector();
+    if (!AwaitLast(core, words, rows) || !LoadAll(core, words, rows, 0, 0, core.launch.ranks)) {
+        return false;
     }
+    Lists{core.launch.ranks * rows.pitch}.Scaled(rows.at, rows.at, route.sign);
+    AfterVector();
     fault = FaultOfKept(core, rows);
     BeforeVector();
     route.told = route.from.kept + sizeof(HpmoeKeptHead);

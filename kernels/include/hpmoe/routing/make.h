@@ -220,21 +220,24 @@ HPMOE_INLINE bool MakeRoute(VectorCore &core) {
     const RouteLists lists(route.pairs);
     RouteFault fault = {};
     if (route.from.is_kept != 0) {
-        if (!TakeKept(core, route, lists, fault)) {
-            return false;
+        if (core.number == 0) {
+            PutKept(core, route);
         }
     } else if (route.own > 0) {
         CountSlots(core, route);
         PutCounts(core, route);
     }
-    if (fault.kind != HPMOE_ROUTE_MADE) {
-        RefuseRoute(core, route, fault);
-        return false;
-    }
     route.kept = 0;
     route.fragments = 0;
     lists.Of(route.pairs + 1).Ramp(lists[WORDS], 4); // while counts are on their way
     Segments(lists, lists[SEGMENT], core.launch.chunk_experts);
+    if (route.from.is_kept != 0 && !TakeKept(core, route, lists, fault)) {
+        return false;
+    }
+    if (fault.kind != HPMOE_ROUTE_MADE) {
+        RefuseRoute(core, route, fault);
+        return false;
+    }
     Turns turns{0, core.number, core.launch.aiv};
     uint32_t sent = 0; // slots of the parts before
     for (uint32_t part = 0; part < route.parts; ++part) {
