@@ -4,6 +4,7 @@ use hpmoe_kernels::op::ElementType;
 use hpmoe_kernels::{Experts, PerRank, Ranks, Tensor, bf16};
 
 use super::*;
+use crate::abi::{HPMOE_ROW_TILES, HpmoeDescriptor};
 use crate::tables::RowKind;
 use crate::testing::{TABLES, route};
 use crate::{RawPart, RawTensor};
@@ -190,4 +191,52 @@ fn a_part_starts_on_a_line() {
         "`y` of rank 1 starts at address {address:#x}, but parts start at multiples of 64 bytes: copy it to one"
     );
     assert_eq!(refused, text);
+}
+
+/// Every limit of a route that a kernel makes: what is at it passes, one more is told with a way out.
+#[test]
+fn routes_that_kernels_make() {
+    let sizes = |ranks, local_experts, chunk_tokens| RankSizes {
+        ranks,
+        local_experts,
+        top_k: 1,
+        chunks: 1,
+        chunk_tokens,
+        capacity: usize::MAX,
+        processes: false,
+    };
+    let coming = HpmoeDescriptor { kind: HPMOE_ROW_TILES as _, coming: 1, ..bytemuck::Zeroable::zeroed() };
+    let by_coming = ScheduleTable { descriptors: bytemuck::bytes_of(&coming).to_vec().leak(), ..TABLES.schedules[0] };
+    let check = |tokens, schedule: &ScheduleTable, sizes: RankSizes| {
+        super::routing(&KernelTables { tokens, ..TABLES }, schedule, &sizes).map_err(|error| error.to_string())
+    };
+    let by_number = &TABLES.schedules[0];
+    let refused = |found: Result<(), String>, most: usize, what: &str, ranks: usize, value: usize, way_out: &str| {
+        let text = format!(
+            "layer::forward makes its route itself, for at most {most} {what}, but on {ranks} ranks there can be {value}: {way_out}, or \
+             give it a route that the host makes (`route: &Route`)"
+        );
+        assert_eq!(found.unwrap_err(), text);
+    };
+    let most = 63 << 16;
+    assert_eq!(check(8, by_number, sizes(1, 1, most)), Ok(()));
+    let way_out = "lower TOKENS, use more chunks or fewer ranks";
+    refused(check(8, by_number, sizes(1, 1, most + 1)), most, "rows of an expert", 1, most + 1, way_out);
+    // Experts are ordered by rows times experts, which has to be a number of 32 bits, whatever fits next to each other.
+    assert_eq!(check(8, by_number, sizes(2, 512, 1 << 20)), Ok(()));
+    let way_out = "lower TOKENS, or use more chunks or ranks";
+    for (local, tokens) in [(513, 1 << 20), (1024, 1 << 20), (2048, 63 << 15)] {
+        let what = "rows of an expert, times experts of a rank,";
+        refused(check(8, by_number, sizes(2, local, tokens)), 1 << 30, what, 2, 2 * local * tokens, way_out);
+    }
+    let slots = 1 << 26;
+    assert_eq!(check(slots, by_number, sizes(2, 1, 8)), Ok(()));
+    let way_out = "lower TOKENS or use fewer ranks";
+    let (found, value) = (check(slots + 1, by_number, sizes(2, 1, 8)), 4 * (slots + 1));
+    refused(found, 1 << 28, "slots of all ranks", 2, value, way_out);
+    // Tiles of 32 rows in the order in which they come.
+    assert_eq!(check(8, &by_coming, sizes(2, 1, 1 << 15)), Ok(()));
+    assert_eq!(check(8, by_number, sizes(2, 1, 1 << 16)), Ok(()));
+    let way_out = "use taller row tiles, lower TOKENS or Group::capacity_rows, or use fewer ranks";
+    refused(check(8, &by_coming, sizes(2, 1, 1 << 16)), 2048, "row tiles of an expert", 2, 4096, way_out);
 }
