@@ -7,7 +7,8 @@ fn main() {
     let toolkit = PathBuf::from(std::env::var_os("OUT_DIR").expect("OUT_DIR of a build script")).join("cann");
     hpmoe_standin::Toolkit::new(&toolkit).install().expect("OUT_DIR can be written");
     println!("cargo::rustc-env=STANDIN={}", toolkit.display());
-    let for_npus = hpmoe_build::kernels(["../ui-tests/kernels/ffn.rs", "kernels/evolving.rs"]);
+    let for_npus =
+        hpmoe_build::kernels(["../ui-tests/kernels/ffn.rs", "../ui-tests/kernels/kept.rs", "kernels/evolving.rs"]);
     let for_npus = for_npus.matrix_cores(2).device(Device::Cann).toolkit(toolkit);
     hpmoe_build::kernels(["../ui-tests/kernels/echo.rs"]).matrix_cores(2).and(for_npus).build();
 }

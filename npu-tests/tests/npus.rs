@@ -10,6 +10,8 @@ mod echo_file;
 mod evolving_file;
 #[path = "../../ui-tests/kernels/ffn.rs"]
 mod ffn_file;
+#[path = "npus/kept.rs"]
+mod kept;
 
 use echo_file::echo;
 use evolving_file::evolving;
@@ -77,6 +79,8 @@ fn one_case() {
         "forgotten" => forgotten(),
         "tensors of others" => tensors_of_others(),
         "pending failed" => pending_failed(),
+        "kept" => kept::kept(),
+        "kept process" => kept::kept_process(),
         "fixed" => fixed(),
         "fixed process" => fixed_process(),
         "fixed unrouted" => fixed_unrouted(),
