@@ -78,6 +78,7 @@ struct Core {
     bool unfinished;        ///< something was issued since the last PIPE_ALL
     Where lastIssue;
     Registers registers;
+    Operator lent;         ///< the operator that has the core, if one has
     bool marks[256];       ///< unit flags of the 512 B blocks of L0C; true: readable
     Clock drained, filled; ///< handed over by unit flags
     Cache cache;
@@ -135,11 +136,20 @@ bool canRunWait(Core &core, const Call &call);
 void runSetFlag(Core &core, Call &call);
 void runWaitFlag(Core &core, Call &call);
 
+// operators.cpp
+/// Refuses bytes that the operator which has the core has not declared.
+void checkLentMemory(Core &core, Where where, const char *name, const char *what, Mem mem, uint64_t first,
+                     uint64_t end);
+/// Refuses a flag of the library while an operator has the core.
+void checkLentFlag(Core &core, Where where, const char *name, HardEvent event, int32_t id);
+
 // registers.cpp
 /// Refuses what hangs on registers that the kernel has not set.
 void needRegisters(Core &core, Where where, const char *name);
 /// For a call that computes numbers of this type: 16-bit floats need the mode that keeps infinities.
 void needInfinities(Core &core, Where where, const char *name, Dt type);
+/// For a product of this type: f32 operands need the mode that takes all of their bits.
+void needWholeFloats(Core &core, Where where, const char *name, Dt type);
 void checkRegistersAtEnd(Core &core);
 
 // global.cpp

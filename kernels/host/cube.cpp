@@ -64,6 +64,7 @@ void mmad(const Local &c, const Local &a, const Local &b, const Local *bias, con
         fail(core, where, name, "a bias takes part only with cmatrixInitVal = false");
     }
     needInfinities(core, where, name, a.type);
+    needWholeFloats(core, where, name, a.type);
     issue(core, PIPE_M, Op::Mmad, name, where).mmad = args;
 }
 

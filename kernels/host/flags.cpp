@@ -27,6 +27,7 @@ void check(Core &core, Where where, const char *name, HardEvent event, int32_t i
         fail(core, where, name, "an %s has no event %s_%s", core.aic ? "AIC" : "AIV", kPipeNames[sourceOf(event)],
              kPipeNames[targetOf(event)]);
     checkRange(core, where, name, "the flag's id", static_cast<uint64_t>(static_cast<int64_t>(id)), 0, 7);
+    checkLentFlag(core, where, name, event, id);
 }
 
 void raise(Core &core, const FlagArgs &args, const Clock &clock, const char *name, Where where) {

@@ -9,6 +9,7 @@
 #include "ascendc/cube.h"
 #include "ascendc/enums.h"
 #include "ascendc/numbers.h"
+#include "ascendc/operators.h"
 #include "ascendc/params.h"
 #include "ascendc/scalar.h"
 #include "ascendc/sync.h"

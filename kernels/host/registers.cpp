@@ -31,6 +31,14 @@ void setRowMajor(bool on, Where where) {
     core.registers.rowMajorAt = where;
 }
 
+void setRoundsFloats(bool on, Where where) {
+    Core &core = enterCall();
+    needKind(core, where, "SetHF32Mode", true);
+    core.registers.roundsFloats = on;
+    core.registers.floatsSet = true;
+    core.registers.floatsAt = where;
+}
+
 void setKeepsInfinities(int64_t value, Where where) {
     Core &core = enterCall();
     checkRange(core, where, "SetCtrlSpr", "the value of one bit", static_cast<uint64_t>(value), 0, 1);
@@ -47,6 +55,14 @@ void needInfinities(Core &core, Where where, const char *name, Dt type) {
         fail(core, where, name,
              "16-bit floats are computed where infinities and NaN are not kept, or as an earlier kernel left it: call "
              "SetCtrlSpr<48, 48>(1) first");
+}
+
+void needWholeFloats(Core &core, Where where, const char *name, Dt type) {
+    if (type != Dt::F32) return;
+    if (!core.registers.floatsSet || core.registers.roundsFloats)
+        fail(core, where, name,
+             "f32 operands may be multiplied with fewer bits, as this or an earlier kernel has set it: call "
+             "SetHF32Mode(false) first");
 }
 
 void needRegisters(Core &core, Where where, const char *name) {
@@ -67,6 +83,10 @@ void checkRegistersAtEnd(Core &core) {
         fail(core, r.infinitiesAt, "SetCtrlSpr",
              "the control bit of infinities was another one when the kernel began, and nothing else puts it back: keep "
              "GetCtrlSpr<48, 48>() and call SetCtrlSpr<48, 48>() with it");
+    if (r.floatsSet && r.roundsFloats)
+        fail(
+            core, r.floatsAt, "SetHF32Mode",
+            "the control bit was still set when the kernel ended, and nothing else clears it: call SetHF32Mode(false)");
     if (r.rowMajor)
         fail(
             core, r.rowMajorAt, "SetMMRowMajor",

@@ -10,10 +10,12 @@ struct Registers {
     Atomic atomic = Atomic::None;
     bool masked = false;          ///< some lanes of vector calls are off
     bool rowMajor = false;        ///< a control bit, which InitSocState leaves alone
+    bool roundsFloats = false;    ///< another one: products take f32 operands with fewer bits (HF32)
+    bool floatsSet = false;       ///< by this kernel; until then it is as an earlier one left it
     bool keepsInfinities = false; ///< another one: infinities and NaN of 16-bit floats are kept
     bool keptThemBefore = false;  ///< its value when the kernel began, which another one needs
     bool infinitiesSet = false;   ///< by this kernel
-    Where atomicAt = {}, maskedAt = {}, rowMajorAt = {}, infinitiesAt = {};
+    Where atomicAt = {}, maskedAt = {}, rowMajorAt = {}, floatsAt = {}, infinitiesAt = {};
 };
 
 } // namespace AscendC::host

@@ -156,7 +156,7 @@ fn task(context: &Context<'_>, id: TaskId) -> Option<Function> {
         Plan::Vector(plan) => vector::vector(task, function, plan, number(id) + 1, &|line| context.place(line)),
         Plan::Put(plan) => put::put(task, function, plan, put_space(context, id)),
         Plan::Word => return None,
-        Plan::External(_) => external::external(task, function),
+        Plan::External(plan) => external::external(task, plan, function),
     })
 }
 

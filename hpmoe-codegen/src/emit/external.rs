@@ -5,7 +5,7 @@ use super::cpp::{Function, Item, Scope, Stmt, float, identifier, int, name};
 use crate::sorted_set::SortedSet;
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::graph::{External, Task};
-use hpmoe_language::plan::Plan;
+use hpmoe_language::plan::{ExternalPlan, Plan};
 use hpmoe_language::syntax::Constant;
 
 /// The files of the operators that a kernel has, after the constants of the kernel, which they may use.
@@ -33,7 +33,7 @@ pub(super) fn files(context: &Context<'_>) -> Vec<Item> {
 }
 
 /// A function that lends the core to the operator: it finds all pipes idle and all flags its own.
-pub(super) fn external(task: &Task, function: &str) -> Function {
+pub(super) fn external(task: &Task, plan: &ExternalPlan, function: &str) -> Function {
     let operator = task.external.as_ref().expect("its plan is that of an external operator");
     let mut scope = Scope::with(&["core"]);
     let names: Vec<String> = task.params.iter().map(|param| scope.new_name(&param.name)).collect();
@@ -45,9 +45,13 @@ pub(super) fn external(task: &Task, function: &str) -> Function {
             .zip(&names)
             .map(|(param, name)| (format!("const View<{}> &", param.shape.element.ascendc()), name.clone())),
     );
+    let mut limits = vec![name(format!("\"{}\"", operator.function))];
+    limits.extend(plan.memory.iter().map(|(_, bytes)| int(bytes.0)));
     let body = vec![
         Stmt::call("core.Lend", Vec::new()),
+        Stmt::call("HPMOE_OPERATOR_BEGINS", limits),
         Stmt::call(format!("::{}", instance(task, operator)), names.iter().map(name).collect()),
+        Stmt::call("HPMOE_OPERATOR_ENDS", Vec::new()),
         Stmt::call("core.TakeBack", Vec::new()),
     ];
     Function { head: "HPMOE_INLINE void".to_owned(), name: function.to_owned(), params, body }

@@ -83,6 +83,8 @@ fn stmt(statement: &Stmt) -> u64 {
 fn expr(value: &Expr) -> u64 {
     match value {
         Expr::Name(_) | Expr::Int(_) | Expr::Float(_) | Expr::Member(..) => 0,
+        // These are no code on a device.
+        Expr::Call(callee, _) if matches!(&**callee, Expr::Name(name) if name.starts_with("HPMOE_OPERATOR_")) => 0,
         Expr::Call(callee, arguments) => {
             let rows = matches!(&**callee, Expr::Name(name) if name == "LoadRows" || name == "StoreRows");
             8 + if rows { ROWS_CALL } else { 0 }

@@ -92,8 +92,17 @@ void barrier(pipe_t pipe, Where where);
 
 // scalar.h
 void initSocState(Where where);
+void setRoundsFloats(bool on, Where where);
 void setKeepsInfinities(int64_t value, Where where);
 int64_t keepsInfinities();
+
+/// A hand-written operator, and the bytes that it may use from address 0 on: of UB, or of L1, L0A, L0B and L0C.
+struct Operator {
+    const char *name = nullptr;
+    uint32_t bytes[4] = {};
+};
+void operatorBegins(const Operator &begun);
+void operatorEnds();
 void cleanAndInvalidate(uint64_t address, CacheLine line, DcciDst dst, Where where);
 void preload(uint64_t address, Where where);
 void syncMemory(MemDsbT what, Where where);

@@ -11,6 +11,9 @@ inline void SetMMRowMajor(host::Where where = host::Where::here()) { host::setRo
 
 inline void SetMMColumnMajor(host::Where where = host::Where::here()) { host::setRowMajor(false, where); }
 
+/// Whether products of f32 take their operands with fewer bits. A control bit, which InitSocState and the end of a kernel leave as it is.
+inline void SetHF32Mode(bool on, host::Where where = host::Where::here()) { host::setRoundsFloats(on, where); }
+
 template <typename T>
 inline void LoadData(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LoadData2DParams &params,
                      host::Where where = host::Where::here()) {

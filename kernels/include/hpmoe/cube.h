@@ -20,6 +20,7 @@ struct CubeCore : Core {
         InitSocState();
         KeepInfinities();
         SetMMRowMajor();
+        SetHF32Mode(false); // f32 operands are multiplied as they are, whatever an earlier kernel has left
         l1_stage = 0;
         l0_stage = 0;
         // A product of few rows takes stale rows of L1 along. Nobody reads what becomes of them, but they must be

@@ -6,6 +6,7 @@
 #include "hpmoe/compare.h"
 #include "hpmoe/ids.h"
 #include "hpmoe/matmul.h"
+#include "hpmoe/operators.h"
 #include "hpmoe/put.h"
 #include "hpmoe/reduce.h"
 #include "hpmoe/rows.h"

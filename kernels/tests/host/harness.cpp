@@ -64,6 +64,9 @@ HpmoeHostResult launch(const Setup &setup, std::function<void()> body) {
             const int64_t infinities = GetCtrlSpr<48, 48>();
             SetCtrlSpr<48, 48>(1);
             begin();
+            if ASCEND_IS_AIC {
+                SetHF32Mode(false);
+            }
             inside();
             end();
             SetCtrlSpr<48, 48>(infinities);

@@ -130,6 +130,71 @@ CASE(state_registers_do_not_come_from_the_kernel_before) {
     });
 }
 
+CASE(products_of_floats_take_all_bits_where_the_kernel_says_so) {
+    Memory m;
+    auto run = [&](const std::function<void()> &mode) {
+        Setup setup;
+        setup.aic = 1, setup.aiv = 0, setup.bare = true, setup.regions = m.regions();
+        return launch(setup, [&] {
+            begin();
+            mode();
+            InitConstValue(F(TPosition::A2, 0, 256), {1, 1, 0, 0});
+            InitConstValue(F(TPosition::B2, 0, 256), {1, 1, 0, 0});
+            PipeBarrier<PIPE_ALL>();
+            Mmad(F(TPosition::CO1, 0, 256), F(TPosition::A2, 0, 128), F(TPosition::B2, 0, 128),
+                 MmadParams(16, 16, 8, 0, false, true));
+            PipeBarrier<PIPE_ALL>();
+        });
+    };
+    for (const std::function<void()> &mode :
+         {std::function<void()>([] {}), std::function<void()>([] { SetHF32Mode(true); })}) {
+        HpmoeHostResult result = run(mode);
+        EXPECT(result.code == HPMOE_HOST_BROKEN_RULE && contains(result.message, "call SetHF32Mode(false) first"),
+               result.message);
+    }
+    HpmoeHostResult result = run([] { SetHF32Mode(false); });
+    EXPECT(result.code == HPMOE_HOST_OK, result.message);
+    AIV(W("SetHF32Mode", "exists on an AIC only"), SetHF32Mode(false));
+}
+
+// What an operator has declared is its own, and nothing else.
+CASE(operators_keep_to_what_they_declare) {
+    AIV(W("DataCopy at ", "bytes 96..160 of UB", "the external operator `mine` has 128", "`ub = ..`"),
+        HPMOE_OPERATOR_BEGINS("mine", 128);
+        DataCopy(ub(96), global(m.own.data), 16));
+    AIV(W("Adds at ", "bytes 128..192 of UB", "`mine` has 128"), HPMOE_OPERATOR_BEGINS("mine", 128);
+        Adds(ub(128), ub(0), 1.0f, 16));
+    AIC(W("bytes 64..128 of L1", "`ops::gemm` has 64", "`l1 = ..`"), HPMOE_OPERATOR_BEGINS("ops::gemm", 64, 0, 0, 0);
+        DataCopy(F(TPosition::A1, 64, 64), global(m.own.data), 16));
+    AIC(W("of L0C", "`ops::gemm` has 1024", "`l0c = ..`"), HPMOE_OPERATOR_BEGINS("ops::gemm", 0, 65536, 65536, 1024);
+        Mmad(F(TPosition::CO1, 1024, 256), B(TPosition::A2, 0, 256), B(TPosition::B2, 0, 256),
+             MmadParams(16, 16, 16, 0, false, true)));
+    AIV(W("flag MTE2_V 6 is the library's", "`mine` uses it", "ids 0 to 5"), HPMOE_OPERATOR_BEGINS("mine", 128);
+        SetFlag<HardEvent::MTE2_V>(6));
+    AIV(W("flag MTE3_S 3 is the library's", "of MTE3_S 4 to 5"), HPMOE_OPERATOR_BEGINS("mine", 128);
+        SetFlag<HardEvent::MTE3_S>(3));
+    AIC(W("flag MTE3_S 0 is the library's", "of MTE3_S 1 to 5"), HPMOE_OPERATOR_BEGINS("ops::gemm", 0, 0, 0, 0);
+        WaitFlag<HardEvent::MTE3_S>(0));
+    // The edges, and what the library does when the operator has returned.
+    Memory m;
+    Setup setup;
+    setup.aic = 0, setup.aiv = 1, setup.regions = m.regions();
+    HpmoeHostResult result = launch(setup, [&] {
+        HPMOE_OPERATOR_BEGINS("mine", 128);
+        DataCopy(ub(64), global(m.own.data), 16);
+        SetFlag<HardEvent::MTE3_S>(4);
+        WaitFlag<HardEvent::MTE3_S>(4);
+        SetFlag<HardEvent::MTE2_V>(5);
+        WaitFlag<HardEvent::MTE2_V>(5);
+        HPMOE_OPERATOR_ENDS();
+        DataCopy(ub(128), global(m.own.data), 16);
+        SetFlag<HardEvent::MTE2_V>(7);
+        WaitFlag<HardEvent::MTE2_V>(7);
+        PipeBarrier<PIPE_ALL>();
+    });
+    EXPECT(result.code == HPMOE_HOST_OK, result.message);
+}
+
 CASE(infinities_of_16_bit_floats_are_kept_by_the_kernel_that_needs_them) {
     Memory m;
     using Halves = LocalTensor<half>;
@@ -194,6 +259,7 @@ CASE(state_registers_do_not_go_to_the_kernel_behind) {
         EXPECT(refused, result.message);
     };
     last(true, "SetMMColumnMajor()", [] { SetMMRowMajor(); });
+    last(true, "SetHF32Mode(false)", [] { SetHF32Mode(true); });
     last(true, "SetAtomicNone()", [] { SetAtomicAdd<float>(); });
     last(false, "SetAtomicNone()", [] { SetAtomicAdd<int32_t>(); });
     last(false, "ResetMask()", [] { Adds(ub(0), ub(8192), 1.0f, uint64_t(64), 1, UnaryRepeatParams()); });

@@ -57,15 +57,37 @@ fn route(case: &Case) -> Route {
 }
 
 #[test]
+fn an_operator_that_uses_more_than_it_declares_is_refused() {
+    let group = Group::new(1);
+    let (ep, tokens) = (group.ranks(), 40);
+    let x = PerRank::from_fn(ep, |_| Tensor::from_f32(&vec![1.0; tokens * external::HIDDEN]));
+    let ids = PerRank::from_fn(ep, |_| Tensor::<i32, { external::TOP_K }>::from_vec([0, 1].repeat(tokens)));
+    let route = Route::new(ep, external::EXPERTS, &ids).unwrap();
+    let mut y = PerRank::from_fn(ep, |_| Tensor::zeros(tokens));
+    let error = external::overflowing::launch(&group, &route, &x, &mut y).unwrap_err().to_string();
+    for part in [
+        "Cast at ",
+        "soften.h",
+        "of UB, of which the external operator `soften` has 4096 from address 0 on",
+        "`ub = ..`",
+    ] {
+        assert!(error.contains(part), "{part} is missing in\n{error}");
+    }
+}
+
+#[test]
 fn texts_and_reports_tell_who_computes_what() {
     let code = external::forward::ASCENDC;
     assert!(
         code.contains("constexpr float SHARE = 0.3f;") && code.contains("constexpr uint32_t TILE_M = 32;"),
         "{code}"
     );
-    for part in
-        ["#include \"kernels/ops/gemm.h\"", "::ops::project<128>(x, w, y);", "// swiglu by kernels/ops/swiglu.h  "]
-    {
+    for part in [
+        "#include \"kernels/ops/gemm.h\"",
+        "HPMOE_OPERATOR_BEGINS(\"ops::project\", 16384, 65536, 65536, 4096);",
+        "::ops::project<128>(x, w, y);",
+        "// swiglu by kernels/ops/swiglu.h  ",
+    ] {
         assert!(code.contains(part), "{part} is missing in\n{code}");
     }
     // On the host, the body of what is for devices only.
