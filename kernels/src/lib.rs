@@ -48,6 +48,7 @@
 mod library;
 
 pub mod formats;
+pub mod helpers;
 pub mod math;
 pub mod op;
 pub mod ops;

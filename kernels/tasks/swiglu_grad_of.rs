@@ -22,5 +22,5 @@ pub fn swiglu_grad_of<const N: usize, const M: usize>(
     weighted.store(h * &weight);
     let dh = dh * &weight;
     dup.store(&dh * &silu);
-    dgate.store(dh * up * (&sigmoid + silu * (1.0 - &sigmoid)));
+    dgate.store(dh * up * silu_slope(&sigmoid, &silu));
 }

@@ -15,6 +15,8 @@ pub(crate) enum BodyFault {
         /// The type that is written in its place.
         given: Option<String>,
     },
+    /// A size as an argument, where an operation takes it as a const argument.
+    SizeInParentheses { operation: String, size: String },
     /// More iterations of loops than a body may have.
     Iterations { task: String, most: usize },
     /// More operations than a body may have.

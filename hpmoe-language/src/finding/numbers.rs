@@ -60,6 +60,8 @@ pub(crate) enum NumberFault {
     NeedsValue { operation: String },
     /// An operator that is not computed.
     Operator,
+    /// `as` another type than f32.
+    Cast { ty: String },
     /// Any other expression.
     NotComputable,
 }

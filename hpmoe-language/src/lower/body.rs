@@ -1,6 +1,7 @@
 //! Bodies of tasks: statements in their order, loops unrolled, and what names stand for.
 
 mod helpers;
+mod sizes;
 mod steps;
 
 use crate::constant::Constant;
@@ -198,12 +199,12 @@ impl Builder<'_> {
             BodyExpr::Call(call) => self.call(call),
             BodyExpr::Operation { name, operands, element, sizes, span } => {
                 let mut values = Vec::with_capacity(operands.len());
-                for operand in operands {
+                for (place, operand) in operands.iter().enumerate() {
                     // Of an operation that there is not, its operands are not the fault.
                     if !values.is_empty() && ops::named(name).next().is_none() {
                         return self.step(name, &values, (*element, None), *span);
                     }
-                    values.push(self.value(operand)?);
+                    values.push(self.operand(name, place, operand, *span)?);
                 }
                 let mut operands: Vec<Operand> = values;
                 let written = sizes.first().map(|size| size.to_token_stream().to_string());

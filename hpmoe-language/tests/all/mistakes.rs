@@ -223,7 +223,12 @@ fn helper_functions_take_values_and_return_some() {
     with(half, "h.store(half(&gate, 1.0) * up.load());", "half", &["takes 1 argument, but 2 arguments are passed"]);
     with(half, "h.store(half(up) * up.load());", "half", &["takes a value for `x`, but this is a tile", "load"]);
     with(half, "h.store(half(0.5) * up.load());", "half", &["takes a value for `x`, but this is a number", "f32"]);
-    with(half, "h.store(half::<4>(&gate) * up.load());", "half", &["has 2 const arguments, but 1 const argument"]);
+    with(
+        half,
+        "h.store(half::<4>(&gate) * up.load());",
+        "half",
+        &["has 2 const arguments, but the call writes 1 const argument"],
+    );
     with(half, "h.store(math::half(&gate) * up.load());", "math::half", &["of its kernel module only"]);
     with(half, "h.store(half!(&gate) * up.load());", "half!(&gate)", &["a task calls no macros"]);
     with("", "h.store(project(&gate) * up.load());", "project", &["`project` is a task"]);
@@ -457,4 +462,36 @@ fn rows_that_later_iterations_write_are_not_read() {
         matches!(&late[..], [(_, text)] if text.contains("in the loop over `m`, whose later iterations")),
         "{late:#?}"
     );
+}
+
+/// A whole number where an operation takes none is no number of the wrong type.
+#[test]
+fn sizes_are_const_arguments() {
+    check_body(
+        "h.store(gate.fold_rows(TILE_M));",
+        "fold_rows",
+        &[
+            "`fold_rows` takes its sizes as const arguments, but `TILE_M` is passed as a value",
+            "write `fold_rows::<TILE_M>(..)`",
+        ],
+    );
+    check_body("h.store(gate.top_k(2));", "top_k", &["`top_k` takes its sizes", "`top_k::<2>(..)`"]);
+    check_body("h.store(gate.softmax(1));", "softmax", &["takes a value, but is given a value and a size"]);
+    check_body("h.store(gate.at_least(1));", "1", &["write `1.0`"]);
+    check_body("h.store(gate.at_least(TILE_M));", "TILE_M", &["write `(TILE_M as f32)`"]);
+    check_body("h.store(gate as i32);", "gate as i32", &["which `as i32` is not", "a store rounds"]);
+}
+
+/// A fault of what a taskflow of the library is given is shown at its call, not where the module names it.
+#[test]
+fn faults_of_library_taskflows_are_those_of_their_calls() {
+    let training = include_str!("../../../examples/train_moe.rs");
+    let call = "project_rows::<TILE_M, TILE_N, _, _>(ep, route, recv, gate, g);";
+    let wrong = told(training, &[(call, "project_rows::<TILE_M, TILE_N, _, _>(ep, route, x, gate, g);")]);
+    assert!(!wrong.is_empty());
+    assert!(wrong.iter().all(|(at, _)| at == "project_rows::<TILE_M, TILE_N, _, _>"), "{wrong:#?}");
+    // What a taskflow brings is not declared by the module.
+    let brought = told(training, &[("taskflows::{", "tasks::{project, projects}; use hpmoe_runtime::taskflows::{")]);
+    let texts: Vec<&str> = brought.iter().map(|(_, text)| text.as_str()).collect();
+    assert!(matches!(texts[..], [text] if text.contains("no task of the library is called `projects`")), "{texts:#?}");
 }

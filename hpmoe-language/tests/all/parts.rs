@@ -221,7 +221,7 @@ fn sizes_that_no_call_tells_are_asked_for() {
     for (call, expected) in [
         ("experts", "no tensor that `experts` takes has the size `M`"),
         ("experts::<_, _, _>", "no tensor that `experts` takes has the size `M`"),
-        ("experts::<_, TILE_M>", "`experts` takes 3 const arguments, but 2 const arguments are written"),
+        ("experts::<_, TILE_M>", "`experts` takes 3 const arguments, but the call writes 2 const arguments"),
     ] {
         let faults = read(&with_sizes(call)).unwrap_err();
         assert_eq!(faults.len(), 1, "{faults:?}");

@@ -18,6 +18,11 @@ impl BodyFault {
             Self::NoResult { operation, user } => {
                 (format!("`{operation}` has no result, but `{user}` takes one here"), "make it a statement of its own")
             }
+            Self::SizeInParentheses { operation, size } => {
+                let problem =
+                    format!("`{operation}` takes its sizes as const arguments, but `{size}` is passed as a value");
+                return (problem, format!("write `{operation}::<{size}>(..)`"));
+            }
             Self::Iterations { task, most } => (
                 format!("the loops of `{task}` have more than {most} iterations"),
                 "move the loop into the taskflow, or split the task",

@@ -33,7 +33,7 @@ impl HelperFault {
             Self::Sizes { name, expected, given } => {
                 let [expected, given] = [expected, given].map(|&count| counted(count, "const argument"));
                 (
-                    format!("`{name}` has {expected}, but {given} are written"),
+                    format!("`{name}` has {expected}, but the call writes {given}"),
                     format!("write all of them, or just `{name}(…)`, and they follow from the values"),
                 )
             }

@@ -52,6 +52,10 @@ impl NumberFault {
         let help = "numbers are f32, computed from literals, `+ - * /`, constants of this module, and sizes as `(SIZE as f32)`";
         match self {
             Self::OfType { name, .. } => (self.problem(), format!("declare it as `const {name}: f32`")),
+            Self::Cast { .. } => {
+                let help = "a store rounds a value to the type of its tile: `ids.store(chosen)`, into a tile of i32; a size becomes a number by `(SIZE as f32)`";
+                (self.problem(), help.into())
+            }
             _ => (self.problem(), help.into()),
         }
     }
@@ -76,6 +80,7 @@ impl NumberFault {
                 format!("`{operation}` needs a value: with numbers alone the compiler computes only `+ - * /`")
             }
             Self::Operator => "the compiler doesn't compute this operator in a number".into(),
+            Self::Cast { ty } => format!("values and numbers of a task are f32, which `as {ty}` is not"),
             Self::NotComputable => "the compiler can't compute this as a number".into(),
         }
     }

@@ -208,7 +208,7 @@ impl PartFault {
             Self::ConstArity { name, expected, given } => {
                 let [expected, given] = [expected, given].map(|&count| counted(count, "const argument"));
                 (
-                    format!("taskflow `{name}` takes {expected}, but {given} are written"),
+                    format!("taskflow `{name}` takes {expected}, but the call writes {given}"),
                     "write a value for each, or `_` where a tensor has it as its size".into(),
                 )
             }

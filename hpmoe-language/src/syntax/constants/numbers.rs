@@ -4,6 +4,7 @@ use super::table::{Constants, is_f32};
 use crate::constant::Constant;
 use crate::finding::{Finding, FindingAt, NameKind, NumberFault};
 use crate::names::{ByName, nearest};
+use quote::ToTokens as _;
 use syn::spanned::Spanned as _;
 use syn::{BinOp, Expr, Lit, UnOp};
 
@@ -46,6 +47,7 @@ impl Constants {
                 arithmetic(sign, &[self.number(&binary.left, locals)?, self.number(&binary.right, locals)?])
                     .map_err(fault)?
             }
+            Expr::Cast(cast) => return Err(fault(NumberFault::Cast { ty: cast.ty.to_token_stream().to_string() })),
             _ => return Err(fault(NumberFault::NotComputable)),
         };
         Ok(value)

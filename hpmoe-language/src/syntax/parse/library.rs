@@ -1,11 +1,11 @@
 //! Tasks and taskflows of the library: replaces `use hpmoe_runtime::tasks::{…}` and `use hpmoe_runtime::taskflows::{…}` of a kernel
-//! module with the functions. A crate that has `hpmoe-runtime` under another name imports the prelude under that name, and these too.
+//! module with the functions, and with those that they call. A crate that has `hpmoe-runtime` under another name imports the prelude under that name, and these too.
 
 use super::parts::called;
 use crate::finding::{CallFault, Errors, Finding, NameKind, Site, SyntaxFault};
 use crate::names::nearest;
 use hpmoe_expansion::library::{self, at, runtime};
-use hpmoe_kernels::{taskflows, tasks};
+use hpmoe_kernels::{helpers, taskflows, tasks};
 use proc_macro2::{Group, Ident, TokenStream, TokenTree};
 use syn::{Item, ItemFn, ItemMod, UseTree};
 
@@ -35,7 +35,7 @@ pub(crate) fn with_library(module: &ItemMod) -> ItemMod {
 struct Names {
     /// Of functions that it declares.
     declared: Vec<String>,
-    /// Of functions of the library: those that it names, then the tasks of taskflows among them.
+    /// Of functions of the library: those that it names, then the tasks of taskflows among them, and helper functions of tasks.
     used: Vec<Used>,
 }
 
@@ -45,50 +45,69 @@ impl Names {
         used.source().is_some() && !self.declared.iter().any(|other| used.name == other)
     }
 
-    /// A function of the library, after the tasks that it calls and that are not in the module yet.
+    /// A function of the library, after those that it calls and that are not in the module yet.
     fn functions(&mut self, used: &Used) -> Vec<ItemFn> {
         let text = used.source().expect("it was found before");
         let tokens: TokenStream = text.parse().expect("the library is Rust");
-        if !used.taskflow {
-            return vec![function(tokens, &used.name)];
+        if used.taskflow {
+            let tasks = called(&function(tokens.clone(), &used.name).block.stmts);
+            self.with(tokens, &used.name, tasks, tasks::SOURCES)
+        } else {
+            self.task(tokens, &used.name)
         }
+    }
+
+    /// A task, or a helper function, under this name, after the helper functions that it calls.
+    fn task(&mut self, tokens: TokenStream, name: &Ident) -> Vec<ItemFn> {
+        let mut calls = Vec::new();
+        helpers_in(tokens.clone(), &mut calls);
+        self.with(tokens, name, calls, helpers::SOURCES)
+    }
+
+    /// A function under this name, after those of `sources` that it calls.
+    fn with(
+        &mut self,
+        tokens: TokenStream,
+        name: &Ident,
+        calls: Vec<String>,
+        sources: &[(&str, &'static str)],
+    ) -> Vec<ItemFn> {
         let mut functions = Vec::new();
         let mut renamed = Vec::new();
-        for task in called(&function(tokens.clone(), &used.name).block.stmts) {
-            let (name, is_new) = self.task(&task, &used.name);
+        for call in calls {
+            let (own, is_new) = self.called(&call, name);
             if is_new {
                 let (_, text) =
-                    tasks::SOURCES.iter().find(|(known, _)| *known == task).expect("the library has its tasks");
-                functions.push(function(text.parse().expect("the library is Rust"), &name));
+                    sources.iter().find(|(known, _)| *known == call).expect("the library has what it calls");
+                functions.extend(self.task(text.parse().expect("the library is Rust"), &own));
             }
-            renamed.push((task, name));
+            renamed.push((call, own));
         }
-        functions.push(function(with_names(tokens, &renamed), &used.name));
+        functions.push(function(with_names(tokens, &renamed), name));
         functions
     }
 
-    /// The name of a task that a taskflow calls, and whether the task is still to come. It is the task's own, unless that stands for
-    /// something else here.
-    fn task(&mut self, task: &str, taskflow: &Ident) -> (Ident, bool) {
+    /// The name of what a function calls, and whether it is still to come. It is its own, unless that stands for something else here.
+    fn called(&mut self, callee: &str, caller: &Ident) -> (Ident, bool) {
         let mut number = 0;
         loop {
             let name = match number {
-                0 => task.to_owned(),
-                1 => format!("{taskflow}_{task}"),
-                _ => format!("{taskflow}_{task}_{number}"),
+                0 => callee.to_owned(),
+                1 => format!("{caller}_{callee}"),
+                _ => format!("{caller}_{callee}_{number}"),
             };
             number += 1;
             if self.declared.contains(&name) {
                 continue;
             }
-            let name = Ident::new(&name, taskflow.span());
+            let name = Ident::new(&name, caller.span());
             match self.used.iter().find(|used| used.name == name) {
-                Some(used) if !used.taskflow && used.function.as_ref().is_some_and(|function| function == task) => {
+                Some(used) if !used.taskflow && used.function.as_ref().is_some_and(|function| function == callee) => {
                     return (name, false);
                 }
                 Some(_) => {}
                 None => {
-                    let function = Some(Ident::new(task, taskflow.span()));
+                    let function = Some(Ident::new(callee, caller.span()));
                     self.used.push(Used { taskflow: false, function, name: name.clone() });
                     return (name, true);
                 }
@@ -97,7 +116,26 @@ impl Names {
     }
 }
 
-/// The tokens with other names for tasks.
+/// The helper functions of the library that a function calls, each once.
+fn helpers_in(tokens: TokenStream, calls: &mut Vec<String>) {
+    let mut own = false; // `fn name` and `.name` are not calls of it
+    for token in tokens {
+        match &token {
+            TokenTree::Group(group) => helpers_in(group.stream(), calls),
+            TokenTree::Ident(name) if !own => {
+                let name = name.to_string();
+                if helpers::SOURCES.iter().any(|(known, _)| *known == name) && !calls.contains(&name) {
+                    calls.push(name);
+                }
+            }
+            _ => {}
+        }
+        own = matches!(&token, TokenTree::Punct(punct) if punct.as_char() == '.')
+            || matches!(&token, TokenTree::Ident(word) if word == "fn");
+    }
+}
+
+/// The tokens with other names for what they call.
 fn with_names(tokens: TokenStream, names: &[(String, Ident)]) -> TokenStream {
     let named = |token| match token {
         TokenTree::Group(group) => TokenTree::Group(Group::new(group.delimiter(), with_names(group.stream(), names))),
@@ -112,6 +150,9 @@ fn with_names(tokens: TokenStream, names: &[(String, Ident)]) -> TokenStream {
 
 /// Refuses the names of a `use` that the library doesn't have or the module declares, too.
 pub(super) fn refuse(item: &Item, items: &[Item], errors: &mut Errors) {
+    // What a taskflow of the library has brought is no declaration of the module.
+    let of_library = |item: &Item| matches!(item, Item::Fn(function) if is_of_library(function));
+    let own: Vec<String> = items.iter().filter(|item| !of_library(item)).filter_map(declared).collect();
     for used in used(item, &runtime(items)).into_iter().flatten() {
         let Used { taskflow, function: Some(function), name } = &used else {
             errors.push(used.name.span(), Finding::Syntax(SyntaxFault::LibraryGlob));
@@ -121,7 +162,7 @@ pub(super) fn refuse(item: &Item, items: &[Item], errors: &mut Errors) {
             let kind = if *taskflow { NameKind::LibraryTaskflow } else { NameKind::LibraryTask };
             let nearest = nearest(&function.to_string(), sources(*taskflow).iter().map(|(name, _)| *name));
             errors.push(function.span(), Finding::Unknown { kind, name: function.to_string(), nearest });
-        } else if items.iter().filter_map(declared).any(|other| *name == other) {
+        } else if own.iter().any(|other| name == other) {
             let fault = CallFault::DeclaredAndUsed { name: name.to_string(), task: function.to_string() };
             errors.push(name.span(), Finding::Call(fault));
         }
@@ -206,10 +247,29 @@ mod tests {
 
     #[test]
     fn every_file_holds_the_function_of_its_name() {
-        for (name, text) in tasks::SOURCES.iter().chain(taskflows::SOURCES) {
+        for (name, text) in tasks::SOURCES.iter().chain(taskflows::SOURCES).chain(helpers::SOURCES) {
             let function: ItemFn = syn::parse_str(text).unwrap_or_else(|error| panic!("{name}: {error}"));
             assert_eq!(function.sig.ident, name);
         }
+        let is_task = |name: &str| tasks::SOURCES.iter().chain(taskflows::SOURCES).any(|(known, _)| *known == name);
+        assert!(!helpers::SOURCES.iter().any(|(name, _)| is_task(name)));
+    }
+
+    #[test]
+    fn tasks_bring_their_helper_functions() {
+        let names = |text: &str| -> Vec<String> {
+            let (_, items) = with_library(&module(text)).content.unwrap();
+            items.iter().filter_map(declared).collect()
+        };
+        let both = "use hpmoe_runtime::tasks::{swiglu_grad, swiglu_grad_of as saved};";
+        assert_eq!(names(&format!("mod k {{ {both} }}")), ["silu_slope", "swiglu_grad", "saved"]);
+        let own = names(&format!("mod k {{ {both} fn silu_slope() {{}} }}"));
+        assert_eq!(own, ["swiglu_grad_silu_slope", "swiglu_grad", "saved_silu_slope", "saved", "silu_slope"]);
+        let flow = names("mod k { use hpmoe_runtime::taskflows::swiglu_gradients; }");
+        assert_eq!(flow, ["silu_slope", "swiglu_grad", "swiglu_gradients"]);
+        // The renamed one is the one that is called.
+        let (_, items) = with_library(&module(&format!("mod k {{ {both} fn silu_slope() {{}} }}"))).content.unwrap();
+        assert!(items[1].to_token_stream().to_string().contains("swiglu_grad_silu_slope (& sigmoid"));
     }
 
     #[test]

@@ -4,9 +4,10 @@ use super::const_arguments::{const_arguments, with_values};
 use super::flow::flow;
 use super::forms::{fault, ident};
 use super::statements::Reader;
-use crate::finding::{Errors, Finding, FindingAt, NameKind, PartFault, SyntaxFault};
+use crate::finding::{Errors, Finding, FindingAt, NameKind, PartFault, Site, SyntaxFault};
 use crate::names::nearest;
 use crate::syntax::ast::{Flow, Over, Role, Stmt};
+use proc_macro2::Span;
 use syn::spanned::Spanned as _;
 use syn::{Expr, ItemFn, PathSegment, Visibility};
 
@@ -131,7 +132,34 @@ pub(super) fn statements(call: &syn::ExprCall, part: &Flow, caller: &Reader<'_>)
     with_values(&mut body, &part.generics, &values);
     declare(&mut body, &part.name, caller, &mut names);
     rename(&mut body, &names);
+    // All of a taskflow of the library is at its name in the `use`; its faults are those of this call.
+    shown_at(&mut body, Site(part.span), call.func.span());
     Ok(body)
+}
+
+/// Moves what is at one place of the source to another one.
+fn shown_at(statements: &mut [Stmt], from: Site, to: Span) {
+    let put = |span: &mut Span| {
+        if Site(*span) == from {
+            *span = to;
+        }
+    };
+    for statement in statements {
+        match statement {
+            Stmt::Let(declared) => put(&mut declared.span),
+            Stmt::For { span, body, .. } => {
+                put(span);
+                shown_at(body, from, to);
+            }
+            Stmt::Call { arguments, span, .. } => {
+                put(span);
+                for argument in arguments {
+                    put(&mut argument.span);
+                    argument.accessors.iter_mut().for_each(|(_, span)| put(span));
+                }
+            }
+        }
+    }
 }
 
 /// Gives the tensors that a part makes names that the caller does not have.
