@@ -134,6 +134,7 @@ pub(crate) enum Finding {
 pub(crate) enum NameKind {
     Constant,
     Task,
+    Taskflow,
     LibraryTask,
     LibraryTaskflow,
     Tensor,

@@ -490,6 +490,15 @@ fn faults_of_library_taskflows_are_those_of_their_calls() {
     let wrong = told(training, &[(call, "project_rows::<TILE_M, TILE_N, _, _>(ep, route, x, gate, g);")]);
     assert!(!wrong.is_empty());
     assert!(wrong.iter().all(|(at, _)| at == "project_rows::<TILE_M, TILE_N, _, _>"), "{wrong:#?}");
+    // A name that the library has not hides none of the others.
+    let misspelt = told(training, &[("dispatch_tokens,", "dispatch_token,")]);
+    let texts: Vec<&str> = misspelt.iter().map(|(_, text)| text.as_str()).collect();
+    assert!(
+        texts.len() > 1
+            && texts.iter().all(|text| text.contains("dispatch_token"))
+            && texts.iter().any(|text| text.contains("did you mean `dispatch_tokens`?")),
+        "{texts:#?}"
+    );
     // What a taskflow brings is not declared by the module.
     let brought = told(training, &[("taskflows::{", "tasks::{project, projects}; use hpmoe_runtime::taskflows::{")]);
     let texts: Vec<&str> = brought.iter().map(|(_, text)| text.as_str()).collect();

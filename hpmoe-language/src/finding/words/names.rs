@@ -7,6 +7,7 @@ pub(super) fn unknown(kind: NameKind, name: &str, nearest: Option<&str>) -> Sent
     let what = match kind {
         NameKind::Constant => "constant",
         NameKind::Task => "task",
+        NameKind::Taskflow => "taskflow",
         NameKind::LibraryTask => "task of the library",
         NameKind::LibraryTaskflow => "taskflow of the library",
         NameKind::Tensor => "tensor",
@@ -28,6 +29,9 @@ fn declare(kind: NameKind) -> String {
     match kind {
         NameKind::Constant => "declare the constant in this kernel module".into(),
         NameKind::Task => "declare the task in this kernel module".into(),
+        NameKind::Taskflow => {
+            "declare the taskflow in this kernel module, or take it from the library: `use hpmoe_runtime::taskflows::{…}`".into()
+        }
         NameKind::LibraryTask => "declare the task in this kernel module, and remove it from the `use`".into(),
         NameKind::LibraryTaskflow => "declare the taskflow in this kernel module, and remove it from the `use`".into(),
         NameKind::Tensor => "name a parameter of the taskflow or a `let` above".into(),

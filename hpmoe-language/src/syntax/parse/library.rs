@@ -9,22 +9,25 @@ use hpmoe_kernels::{helpers, taskflows, tasks};
 use proc_macro2::{Group, Ident, TokenStream, TokenTree};
 use syn::{Item, ItemFn, ItemMod, UseTree};
 
-/// The module with the library's functions in place of its `use` of them. A `use` of one that the library doesn't have stays,
-/// and [`parse`](super::parse) refuses it.
+/// The module with the library's functions in place of its `use` of them. A `use` of one that the library doesn't have stays, next to
+/// those that it has, and [`parse`](super::parse) refuses it.
 #[must_use]
 pub(crate) fn with_library(module: &ItemMod) -> ItemMod {
     let mut module = module.clone();
     let Some((_, items)) = &mut module.content else { return module };
     let runtime = runtime(items);
     let mut names = Names { declared: items.iter().filter_map(declared).collect(), used: Vec::new() };
-    let known =
-        |item: &Item, names: &Names| used(item, &runtime).filter(|used| used.iter().all(|used| names.has(used)));
-    names.used = items.iter().filter_map(|item| known(item, &names)).flatten().collect();
+    let known = |item: &Item, names: &Names| -> Vec<Used> {
+        used(item, &runtime).into_iter().flatten().filter(|used| names.has(used)).collect()
+    };
+    names.used = items.iter().flat_map(|item| known(item, &names)).collect();
     let mut all = Vec::with_capacity(items.len());
     for item in std::mem::take(items) {
-        match known(&item, &names) {
-            Some(used) => all.extend(used.iter().flat_map(|used| names.functions(used)).map(Item::Fn)),
-            None => all.push(item),
+        let functions = known(&item, &names);
+        let whole = used(&item, &runtime).is_some_and(|used| used.len() == functions.len());
+        all.extend(functions.iter().flat_map(|used| names.functions(used)).map(Item::Fn));
+        if !whole {
+            all.push(item);
         }
     }
     *items = all;

@@ -55,6 +55,12 @@ impl KnownFlows<'_> {
         (0..self.functions.len()).filter(|&at| self.read[at].is_none()).find(is_ready)
     }
 
+    /// The most similar name of a taskflow, if one is similar enough.
+    pub(super) fn nearest(&self, name: &str) -> Option<String> {
+        let names: Vec<String> = self.functions.iter().map(|function| function.sig.ident.to_string()).collect();
+        nearest(name, names.iter().map(String::as_str))
+    }
+
     /// The taskflow of that name, if the module has one; the inner `None` is one with faults.
     pub(super) fn get(&self, name: &str) -> Option<Option<&Flow>> {
         self.position(name).map(|at| self.read[at].as_ref().and_then(Option::as_ref))

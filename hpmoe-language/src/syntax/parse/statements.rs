@@ -72,11 +72,23 @@ impl Reader<'_> {
             }
             syn::Stmt::Expr(Expr::Call(call), _) => match self.part(call) {
                 Some(part) => self.statements_of(call, part),
-                None => Self::call(call).map(|call| vec![call]),
+                None => match self.unknown_part(call) {
+                    Some(unknown) => Err(unknown),
+                    None => Self::call(call).map(|call| vec![call]),
+                },
             },
             syn::Stmt::Expr(Expr::If(branch), _) => Err(fault(branch, SyntaxFault::FlowIf)),
             other => Err(fault(other, SyntaxFault::FlowStatement)),
         }
+    }
+
+    /// The fault of a call that passes the ranks, as only calls of taskflows do, to a taskflow that there is not.
+    fn unknown_part(&self, call: &syn::ExprCall) -> Option<FindingAt> {
+        let function = &parts::function(call)?.ident;
+        call.args.first().and_then(ident).filter(|first| first == self.ranks)?;
+        let name = function.to_string();
+        let nearest = self.known.nearest(&name);
+        Some(Box::new((function.span(), Finding::Unknown { kind: NameKind::Taskflow, name, nearest })))
     }
 
     /// The taskflow that a call names; the inner `None` is one with faults.
