@@ -8,8 +8,9 @@ pub mod kept {
     use hpmoe_runtime::prelude::*;
     use hpmoe_runtime::tasks::{dispatch, give_back, project, project_back, sum_over_k, weight_grad};
 
-    pub const HIDDEN: usize = 48;
-    pub const INTER: usize = 32;
+    // Fewer tiles of columns than matrix cores: with more, a core that computes gradients of weights has waited for every row tile before.
+    pub const HIDDEN: usize = 32;
+    pub const INTER: usize = 48;
     pub const EXPERTS: usize = 8;
     pub const TOP_K: usize = 4;
     /// Groups of experts for a router that chooses as many of each.
