@@ -20,6 +20,7 @@ struct Given {
     units: PerRank<Tensor<i8, UNITS>>,
     eights: PerRank<Tensor<i8, UNITS>>,
     fours: PerRank<Tensor<i8, BYTES>>,
+    fp8: [f32; 256],
 }
 
 /// What it makes of each number, as bits; all NaN are one.
@@ -64,6 +65,7 @@ impl Given {
             units: bytes(&other(6)),
             eights: bytes(&other(7)),
             fours: bytes(&other(8)),
+            fp8: if case.seed.is_multiple_of(2) { formats::e4m3() } else { formats::e5m2() },
         }
     }
 
@@ -75,7 +77,7 @@ impl Given {
         let ep = case.ep();
         let places = row::<FOURS>(ep, std::array::from_fn(|column| 1.0 / (1 << (column % 8)) as f32));
         let (e2m1, s1p2) = (row(ep, formats::e2m1()), row(ep, formats::s1p2()));
-        let (e8m0, e6m2, fp8) = (row(ep, formats::e8m0()), row(ep, formats::e6m2()), row(ep, formats::e4m3()));
+        let (e8m0, e6m2, fp8) = (row(ep, formats::e8m0()), row(ep, formats::e6m2()), row(ep, self.fp8));
         let (mut w4a8, mut w4a16, mut mxfp4, mut of_fp8) = (case.zeros(), case.zeros(), case.zeros(), case.zeros());
         let (mut hifloat4, mut looked, mut repeated, mut sums) =
             (case.zeros(), case.zeros(), case.zeros(), case.zeros());
@@ -166,6 +168,16 @@ fn e4m3(code: usize) -> f64 {
     }
 }
 
+fn e5m2(code: usize) -> f64 {
+    let (sign, exponent, fraction) = (code >> 7, code >> 2 & 31, (code & 3) as f64);
+    match (exponent, code & 3) {
+        (31, 0) => float(sign, 0, f64::INFINITY),
+        (31, _) => f64::NAN,
+        (0, _) => float(sign, -14, fraction / 4.0),
+        _ => float(sign, exponent as i32 - 15, 1.0 + fraction / 4.0),
+    }
+}
+
 fn hifloat4(code: usize, scale: usize, doubled: i32) -> f64 {
     let element = float(code >> 3, 0, (code & 7) as f64 / 4.0);
     if scale == 255 {
@@ -178,6 +190,17 @@ fn hifloat4(code: usize, scale: usize, doubled: i32) -> f64 {
 /// All codes of all formats, with all scales of theirs, on one rank: as the definitions of the formats say, bit for bit.
 #[test]
 fn every_code_has_its_number() {
+    every_code("E4M3", formats::e4m3(), e4m3);
+}
+
+/// The same with the other fp8: a table may hold infinities and several NaN.
+#[test]
+fn every_code_of_e5m2_has_its_number() {
+    every_code("E5M2", formats::e5m2(), e5m2);
+}
+
+/// With the table of an fp8 format, and what its definition says of a code.
+fn every_code(format: &str, table: [f32; 256], fp8: fn(usize) -> f64) {
     let case = Case { tokens: vec![TOKENS], routing: Routing::Uniform, seed: 3, late: None };
     let route = Route::new(case.ep(), EXPERTS, &ids::<TOP_K>(&case, EXPERTS)).unwrap();
     let per = |columns: usize, number: &dyn Fn(usize) -> u8| -> Vec<i8> {
@@ -197,6 +220,7 @@ fn every_code_has_its_number() {
         units: one(per(UNITS, &|i| i as u8)),
         eights: one(per(UNITS, &|_| 0b1100_1100)),
         fours: one(per(BYTES, &|_| 0b1111_0000)),
+        fp8: table,
         ..Given::of(&case)
     };
     let made = given.run(&case, &route, true).unwrap_or_else(|error| panic!("{error}"));
@@ -212,13 +236,13 @@ fn every_code_has_its_number() {
         let power = if scale == 255 { f64::NAN } else { 2f64.powi(scale as i32 - 127) };
         let exact = bf16::from_f32((e2m1(code) * power) as f32).to_f32();
         assert_eq!(made.mxfp4[i], bits(exact), "MXFP4 {code}, scale {scale}");
-        assert_eq!(made.fp8[i], bits(e4m3(i % 256) as f32), "E4M3 {}", i % 256);
+        assert_eq!(made.fp8[i], bits(fp8(i % 256) as f32), "{format} {}", i % 256);
         let (scale, group) = (i / 64 % 256, i % 64 / 8);
         let doubled = i32::from(group / 2 % 2 == 1) + i32::from(i % 32 >= 16);
         let exact = hifloat4(code, scale, doubled);
         assert_eq!(made.hifloat4[i], bits(exact as f32), "HiFloat4 {code}, scale {scale}, doubled {doubled} times");
     }
     for (i, number) in made.looked.iter().enumerate() {
-        assert_eq!(*number, bits(e4m3(i % 256) as f32), "E4M3 {}", i % 256);
+        assert_eq!(*number, bits(fp8(i % 256) as f32), "{format} {}", i % 256);
     }
 }
