@@ -35,7 +35,7 @@ impl Route {
     /// # Errors
     ///
     /// If experts and ids of a token are not as many for each group, or an id is that of another group.
-    pub fn grouped(self, groups: usize) -> Result<Self, RouteError> {
+    pub fn grouped(mut self, groups: usize) -> Result<Self, RouteError> {
         let (experts, top_k) = (self.expert_count(), self.top_k());
         if groups == 0 || !experts.is_multiple_of(groups) || !top_k.is_multiple_of(groups) {
             return Err(RouteError::Groups { groups, experts, top_k });
@@ -57,6 +57,7 @@ impl Route {
                 return Err(RouteError::of_another_group(rank, slot, id, (top_k, ids, group)));
             }
         }
+        self.group_slots = ids;
         Ok(self)
     }
 }

@@ -189,6 +189,7 @@ impl Route {
             let mut words_of = vec![0; words.end];
             words_of[0] = KEPT;
             words_of[2..7].copy_from_slice(&head);
+            words_of[7] = number(self.group_slots);
             for source in self.ranks() {
                 let counts = &mut words_of[words.counts + source.id() * words.pitch..][..experts];
                 for (count, expert) in counts.iter_mut().zip(self.experts()) {
@@ -259,6 +260,20 @@ mod tests {
         let (ep, route, routed) = kept();
         assert_eq!(Route::of::<4>(ep, &routed), route);
         assert_eq!(format!("{:?}", routed[Rank::new(0)]), "route of rank 0 of 2: 3 tokens, 2 of 4 experts each");
+    }
+
+    /// A kernel that needs groups takes no other route.
+    #[test]
+    fn a_route_in_groups_is_kept_as_one() {
+        let ep = Ranks::new(1);
+        let ids = PerRank::from_vec(vec![Tensor::<i32, 2>::from_slice(&[1, 2, 0, 3])]);
+        let mut routed = PerRank::routed(ep, 4, 2, &ids.map(Tensor::row_count));
+        let kept = |route: Route, routed: &mut PerRank<Routed>| {
+            route.keep(routed);
+            routed[Rank::new(0)].to_vec()[7]
+        };
+        assert_eq!(kept(Route::of::<4>(ep, &ids), &mut routed), 0);
+        assert_eq!(kept(Route::of::<4>(ep, &ids).in_groups::<2>(), &mut routed), 1);
     }
 
     #[test]

@@ -60,6 +60,8 @@ pub struct Route {
     ranks: Ranks,
     top_k: usize,
     local_experts: usize,
+    /// Slots of a token that each group of experts has; 0 if any slot may name any expert.
+    group_slots: usize,
     /// The first token of each rank.
     first_tokens: Vec<usize>,
     /// Rows of every (token, k).
@@ -115,7 +117,8 @@ impl Route {
         let local_experts = experts / ranks;
         let each = Placed::new(sources, local_experts);
         let first_tokens = vec![0; ranks];
-        let route = Self { ranks: ep, top_k, local_experts, first_tokens, each, once: OncePlaced::default() };
+        let route =
+            Self { ranks: ep, top_k, local_experts, group_slots: 0, first_tokens, each, once: OncePlaced::default() };
         for rank in ep {
             order::fits(rank, "receive", route.received(rank))?;
         }

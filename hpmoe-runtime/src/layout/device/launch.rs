@@ -28,6 +28,16 @@ fn kernel() -> &'static KernelLibrary {
     KERNEL.get_or_init(|| KernelLibrary::compile("routing"))
 }
 
+/// What a kernel does with kept routes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kept {
+    No,
+    /// It keeps the one that it makes.
+    Keeps,
+    /// It takes the one that the host has kept.
+    Takes,
+}
+
 /// The kernel that a case is for.
 pub(super) struct CaseKernel {
     pub(super) tables: KernelTables,
@@ -35,10 +45,15 @@ pub(super) struct CaseKernel {
     pub(super) plan: MemoryPlan,
     /// How long a core waits, in cycles of 20 ns.
     pub(super) time_limit: u64,
+    kept: Kept,
 }
 
 impl CaseKernel {
     pub(super) fn new(case: &Case, capacity: Option<usize>) -> Self {
+        Self::with_kept(case, capacity, Kept::No)
+    }
+
+    pub(super) fn with_kept(case: &Case, capacity: Option<usize>, kept: Kept) -> Self {
         let cores = case.cores * 3 / 2;
         // One entry walks the tiles of the first space as their rows come.
         let coming = HpmoeDescriptor { kind: HPMOE_ROW_TILES as u16, coming: 1, ..HpmoeDescriptor::default() };
@@ -57,7 +72,12 @@ impl CaseKernel {
             ..tensor("ids", RowKind::Token, Storage::Argument(0))
         };
         let once = case.once.then(|| tensor("once", RowKind::Once, Storage::Symmetric));
-        let tensors: Vec<TensorTable> = std::iter::once(ids).chain(once).collect();
+        let routed = (kept != Kept::No).then(|| TensorTable {
+            element: ElementType::i32,
+            columns: 1,
+            ..tensor("routed", RowKind::Routed, Storage::Argument(1))
+        });
+        let tensors: Vec<TensorTable> = std::iter::once(ids).chain(once).chain(routed).collect();
         let tables = KernelTables {
             experts: case.experts,
             top_k: case.top_k,
@@ -67,10 +87,10 @@ impl CaseKernel {
             aiv: case.cores as u32,
             by_load: case.by_load,
             route: Some(RouteTable {
-                ids: 0,
-                kept: false,
+                ids: usize::from(kept == Kept::Takes),
+                kept: kept == Kept::Takes,
                 groups: case.groups,
-                keeps: None,
+                keeps: (kept == Kept::Keeps).then_some(1),
                 tokens: 0,
                 before: 0,
                 ready: None,
@@ -96,7 +116,7 @@ impl CaseKernel {
         let row = count_pitch(&tables) * size_of::<i32>();
         plan.counts_at = plan.heap + case.ranks * row;
         plan.heap = plan.counts_at + plan.count_bytes;
-        Self { tables, sizes, plan, time_limit: 60 * 50_000_000 }
+        Self { tables, sizes, plan, time_limit: 60 * 50_000_000, kept }
     }
 
     /// Bytes of a rank's counts.
@@ -198,7 +218,12 @@ pub(super) fn launch(
     let me = rank.id();
     let mut records = LineMemory::zeroed((tables.aic + tables.aiv) as usize * size_of::<HpmoeRecord>());
     let mut ids = filled(&case.ids[me]);
-    let tensors = [ids.address(), 0].map(TensorAddress::At);
+    let kept = kept_words(case, route, rank);
+    let mut routed = match kernel_of.kept {
+        Kept::Takes => filled(&kept),
+        Kept::Keeps | Kept::No => LineMemory::zeroed(size_of_val(&kept[..])),
+    };
+    let tensors = [ids.address(), routed.address()].map(TensorAddress::At);
     let common = kernel_of.common();
     let made = |route: &LaunchRoute<'_>, records: u64| {
         let addresses =
@@ -218,6 +243,7 @@ pub(super) fn launch(
     };
     let mut regions = heaps;
     regions.extend([region("records", &mut records, true), region("ids", &mut ids, false)]);
+    regions.push(region("routed", &mut routed, kernel_of.kept == Kept::Keeps));
     for (name, arena, by_kernel) in device.arenas() {
         regions.push(region(name, arena, by_kernel));
     }
@@ -234,7 +260,14 @@ pub(super) fn launch(
         fault: None,
     };
     let outcome = kernel().run(&run, stop);
-    let tables = compared(&mut device, &mut expected);
+    let mut tables = compared(&mut device, &mut expected);
+    if kernel_of.kept == Kept::Keeps {
+        // But for the number of the launch, which the host has none of.
+        let mut expected = kept;
+        expected[1] = case.launch;
+        let bytes = bytemuck::cast_slice::<i32, u8>(&expected).to_vec();
+        tables.push(("kept route", bytes, routed.bytes()[..size_of_val(&expected[..])].to_vec()));
+    }
     let states: &[HpmoeRecord] =
         bytemuck::cast_slice(&records.bytes()[..(case.cores * 3 / 2) * size_of::<HpmoeRecord>()]);
     Ended {
@@ -244,6 +277,17 @@ pub(super) fn launch(
         states: states.iter().map(|record| record.state).collect(),
         sent: Vec::new(),
     }
+}
+
+/// The words that the host keeps of a rank's route; none of one in chunks, which can't be kept.
+fn kept_words(case: &Case, route: &Route, rank: Rank) -> Vec<i32> {
+    if case.chunks > 1 {
+        return Vec::new();
+    }
+    let tokens = PerRank::from_fn(route.ranks(), |rank| route.tokens(rank));
+    let mut routed = PerRank::routed(route.ranks(), case.experts, case.top_k, &tokens);
+    route.keep(&mut routed);
+    routed[rank].to_vec()
 }
 
 /// Memory with these values.

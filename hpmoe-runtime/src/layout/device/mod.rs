@@ -16,7 +16,7 @@ use crate::backend::host::{MemoryRegion, Outcome};
 use crate::layout::RouteChunks;
 use crate::memory::LineMemory;
 use case::{Case, Draw};
-use launch::{CaseKernel, Ended, FAULT_COUNT, heap_region, run};
+use launch::{CaseKernel, Ended, FAULT_COUNT, Kept, heap_region, run};
 
 /// Number of cases, unless `HPMOE_ROUTES` says another.
 const CASES: u64 = 500;
@@ -83,6 +83,30 @@ fn device_tables_are_those_of_the_host() {
             scope.spawn(move || cases().skip(first).step_by(THREADS).for_each(|seed| compare(&Case::new(seed), seed)));
         }
     });
+}
+
+/// Kept routes are those of the host, word by word, and what is made of the host's is what is made of ids.
+#[test]
+fn kept_routes_are_those_of_the_host() {
+    let kept =
+        |seed: &u64| Some(Case::new(*seed)).filter(|case| case.chunks == 1 && !case.once).map(|case| (*seed, case));
+    for (seed, case) in (0..cases().end / 5).filter_map(|seed| kept(&seed)) {
+        let route = case.route().expect("the ids make a route");
+        let rank = Rank::new(Draw(seed).below(case.ranks));
+        for kept in [Kept::Keeps, Kept::Takes] {
+            let kernel = CaseKernel::with_kept(&case, None, kept);
+            // Ranks that take what the host has kept tell each other that no launch has.
+            let counts = match kept {
+                Kept::Takes => vec![vec![0]; case.ranks],
+                _ => counts_of(&case, &kernel, &route),
+            };
+            let ended = run(&case, &kernel, &route, rank, &counts, seed);
+            left(&ended.outcome, seed);
+            assert!(ended.states.iter().all(|state| *state == HPMOE_DONE), "case {seed}, {kept:?}: {:?}", ended.states);
+            assert!(ended.sent.iter().all(|sent| *sent == counts[rank.id()]), "case {seed}, {kept:?}");
+            alike(&ended, &format!("case {seed}, {kept:?}, {rank}"));
+        }
+    }
 }
 
 #[test]
