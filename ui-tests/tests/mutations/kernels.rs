@@ -1,11 +1,11 @@
 //! The kernels that mutants are made of, and how they are launched.
 
 use crate::kept::{launch_keeping, launch_taking};
-use crate::random::{Case, bytes, experts, numbers, slots, weights};
+use crate::random::{Case, bytes, experts, numbers, slots, tokens, weights};
 use crate::rows::{Launch, Row, rows};
 use crate::small_kernels::{
-    bytes as octets, chosen, chunks, coarse, codes, columns, deep, echo, external, ffn, kept, once, products, routed,
-    rows as operations, sums,
+    bytes as octets, chosen, chunks, coarse, codes, columns, deep, echo, external, ffn, floats, kept, once, products,
+    routed, rows as operations, sums,
 };
 use hpmoe_runtime::prelude::*;
 use hpmoe_runtime::{Argument, CompiledKernel};
@@ -197,7 +197,7 @@ fn launch_chosen(compiled: &CompiledKernel, group: &Group, row: &[Launch]) -> Re
 }
 
 /// The one that reaches most comes first.
-pub static ALL: [Kernel; 17] = [
+pub static ALL: [Kernel; 18] = [
     kernel!(
         deep,
         x = |case, _| numbers(case),
@@ -327,6 +327,25 @@ pub static ALL: [Kernel; 17] = [
         sums = |case: &Case, _| case.zeros(),
         received = |case: &Case, route| PerRank::ragged(case.ep(), route),
         slots = |case: &Case, route| PerRank::slots(case.ep(), route)
+    ),
+    kernel!(
+        floats,
+        x = |case, _| tokens(case, 6),
+        numbers = |case, _| weights(case),
+        weights = |case, _| weights(case),
+        w = |case, _| experts(case, floats::EXPERTS, 1),
+        bias = |case, _| experts(case, floats::EXPERTS, 2),
+        v = |case, _| experts(case, floats::EXPERTS, 3),
+        u = |case, _| experts(case, floats::EXPERTS, 4),
+        p = |case, _| experts(case, floats::EXPERTS, 5);
+        halves = |case: &Case, _| case.zeros(),
+        same = |case: &Case, _| case.zeros(),
+        wide = |case: &Case, route| PerRank::ragged(case.ep(), route),
+        alone = |case: &Case, route| PerRank::ragged(case.ep(), route),
+        mixed = |case: &Case, route| PerRank::ragged(case.ep(), route),
+        dw = |case: &Case, route| PerRank::experts(case.ep(), route),
+        onto = ones,
+        y = |case: &Case, _| case.zeros()
     ),
     kernel!(
         chunks,
