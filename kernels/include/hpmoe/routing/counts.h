@@ -172,8 +172,8 @@ HPMOE_INLINE bool AwaitLast(VectorCore &core, const RouteShare &route, const Cou
 }
 
 // The counts of `count` ranks from `rank` on, in UB, with the sign of the launch, as soon as all have come. False: leave at once.
-HPMOE_ROUTINE bool LoadAll(VectorCore &core, const RouteShare &route, const CountRows &rows, uint32_t part,
-                           uint32_t rank, uint32_t count) {
+HPMOE_INLINE bool LoadAll(VectorCore &core, const RouteShare &route, const CountRows &rows, uint32_t part,
+                          uint32_t rank, uint32_t count) {
     rows.LoadSigned(route, part, rank, count);
     while (rows.Least(0, count, route.sign) < 1.0f) {
         if (!AwaitCounts(core, route, rows, part, rank + rows.Missing(count, route.sign))) {
