@@ -16,8 +16,11 @@ const char *const kPipeNames[kPipes + 1] = {"S", "V", "M", "MTE1", "MTE2", "MTE3
 const char *const kMemNames[kMems] = {"UB", "L1", "L0A", "L0B", "L0C", "bias table"};
 const uint32_t kMemBytes[kMems] = {184 * 1024 - 256, 512 * 1024 - 256, 64 * 1024, 64 * 1024, 128 * 1024, 1024};
 
-Touches::Touches(uint32_t blocks) : groups_(new Group[(blocks + kGroup - 1) / kGroup]()), blocks_(new Touch[blocks]()) {
-    for (uint32_t group = 0; group < blocks / kGroup; ++group) groups_[group].alike = true;
+// Blocks of groups that are alike stay as they are allocated, so that the machine gives no memory for most of them.
+Touches::Touches(uint32_t blocks) : groups_(new Group[(blocks + kGroup - 1) / kGroup]()), blocks_(new Touch[blocks]) {
+    const uint32_t whole = blocks / kGroup;
+    for (uint32_t group = 0; group < whole; ++group) groups_[group].alike = true;
+    std::fill(blocks_.get() + whole * kGroup, blocks_.get() + blocks, Touch{});
 }
 
 Touch &Touches::ofBlock(uint32_t block) {
