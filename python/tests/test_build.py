@@ -13,6 +13,7 @@ import pytest
 import hpmoe
 from hpmoe import _build, _moe
 from hpmoe.__main__ import main
+from ranks import run_ranks
 from test_library import bf16
 
 ROOT = Path(__file__).parents[2]
@@ -127,6 +128,69 @@ def test_a_kernel_that_makes_its_route(crate: Path, monkeypatch: pytest.MonkeyPa
         forward(hpmoe.Group(), **given)
     with pytest.raises(hpmoe.HpmoeError, match="is 8, but experts are numbered from 0 to 7"):
         forward(hpmoe.Group(), numpy.where(ids == 0, 8, ids).astype(numpy.int32), **given)
+
+
+#: One rank of two: both passes with a kept route, then a backward pass with what no forward pass has kept.
+KEPT_RANK = """
+import os, numpy, hpmoe
+rank = int(os.environ["RANK"])
+library, given = hpmoe.load({library!r}), dict(numpy.load({given!r}))
+tokens, experts = slice(21 * rank, 21 + 16 * rank), slice(4 * rank, 4 * rank + 4)
+own = {{name: numpy.ascontiguousarray(array[experts if name in ("gate", "down") else tokens]) for name, array in given.items()}}
+dy = own.pop("dy")
+group = hpmoe.Group.join(rank, 2, "127.0.0.1:" + os.environ["MASTER_PORT"], time_limit=60)
+recv, g, y, routed = library["kept::forward"](group, **own)
+of = {{"gate": own["gate"], "down": own["down"], "dy": dy, "recv": recv, "g": g}}
+for launch in range(3):
+    dx, dgate, ddown = library["kept::backward"](group, routed=routed, **of)
+numpy.savez({folder!r} + f"/{{rank}}.npz", y=y, dx=dx, dgate=dgate, ddown=ddown)
+try:
+    library["kept::backward"](group, routed=numpy.zeros_like(routed), **of)
+except hpmoe.HpmoeError as error:
+    print(error)
+"""
+
+
+@pytest.mark.slow
+def test_a_backward_pass_takes_the_route_that_the_forward_pass_has_kept(crate: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HPMOE_CACHE", str(tmp_path / "cache"))
+    shutil.copy(ROOT / "ui-tests" / "kernels" / "kept.rs", crate / "src")
+    (crate / "build.rs").write_text('fn main() { hpmoe_build::kernels(["src/kept.rs"]).matrix_cores(2).build(); }\n')
+    (crate / "src" / "lib.rs").write_text("pub mod kept;\nhpmoe_c::export!();\n")
+    library = hpmoe.build(crate)
+    forward, backward = library["kept::forward"], library["kept::backward"]
+    hosted, hosted_backward = library["kept::hosted"], library["kept::hosted_backward"]
+    assert forward.makes_route and backward.makes_route and backward.capturable
+    random = numpy.random.default_rng(1)
+    normal = lambda *shape: bf16(0.3 * random.standard_normal(shape))  # noqa: E731
+    hidden, inter, experts, top_k = (forward.constants[name] for name in ("HIDDEN", "INTER", "EXPERTS", "TOP_K"))
+    ids = numpy.array([random.permutation(experts)[:top_k] for _ in range(37)], numpy.int32)
+    ids[5, 1], ids[30] = -1, -1
+    x, dy, gate, down = normal(37, hidden), normal(37, hidden), normal(experts, inter, hidden), normal(experts, hidden, inter)
+
+    def by_the_host(ranks: int) -> list[numpy.ndarray]:
+        with hpmoe.Group(ranks=ranks) as group:
+            recv, g, y = hosted(group, ids, x=x, gate=gate, down=down)
+            return [y, *hosted_backward(group, ids, dy=dy, gate=gate, down=down, recv=recv, g=g)]
+
+    expected = by_the_host(1)
+    with hpmoe.Group() as group:
+        recv, g, y, routed = forward(group, ids=ids, x=x, gate=gate, down=down)
+        assert routed.shape == forward.shapes(group, 37)["routed"]
+        for _ in range(2):
+            found = [y, *backward(group, routed=routed, dy=dy, gate=gate, down=down, recv=recv, g=g)]
+            assert all((a == b).all() for a, b in zip(found, expected)) and found[1].any()
+        with pytest.raises(hpmoe.HpmoeError, match="routed of rank 0 has no route: launch a taskflow first that keeps its route there"):
+            backward(group, routed=numpy.zeros_like(routed), dy=dy, gate=gate, down=down, recv=recv, g=g)
+    with hpmoe.Group(ranks=2) as group, pytest.raises(hpmoe.HpmoeError, match="is a kept route, which a process passes for one rank alone"):
+        forward(group, ids=ids, x=x, gate=gate, down=down)
+    # Ranks that are processes, with other numbers of tokens.
+    numpy.savez(tmp_path / "given.npz", ids=ids, x=x, dy=dy, gate=gate, down=down)
+    script = KEPT_RANK.format(library=str(library.path), given=str(tmp_path / "given.npz"), folder=str(tmp_path))
+    assert all("has no route: launch a taskflow first that keeps its route there" in said for said in run_ranks(script, 2))
+    parts = [numpy.load(tmp_path / f"{rank}.npz") for rank in range(2)]
+    for name, whole in zip(("y", "dx", "dgate", "ddown"), by_the_host(2)):
+        assert (numpy.concatenate([part[name] for part in parts]) == whole).all(), name
 
 
 def test_what_can_not_be_built(crate: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
