@@ -164,7 +164,8 @@ fn region(region: &MemoryRegion, name: &CStr) -> HostRegion {
 
 /// The text up to its first zero.
 fn message(result: &HostResult) -> String {
-    let text: Vec<u8> = result.message.iter().map(|c| c.cast_unsigned()).take_while(|c| *c != 0).collect();
+    // A character of C has a sign on x86-64, and none on AArch64.
+    let text: Vec<u8> = result.message.iter().map(|c| c.to_ne_bytes()[0]).take_while(|c| *c != 0).collect();
     String::from_utf8_lossy(&text).into_owned()
 }
 
