@@ -180,6 +180,9 @@ def test_a_backward_pass_takes_the_route_that_the_forward_pass_has_kept(crate: P
         for _ in range(2):
             found = [y, *backward(group, routed=routed, dy=dy, gate=gate, down=down, recv=recv, g=g)]
             assert all((a == b).all() for a, b in zip(found, expected)) and found[1].any()
+        want = [forward.reference(group, ids=ids, x=x, gate=gate, down=down)[2]]
+        want += backward.reference(group, routed=routed, dy=dy, gate=gate, down=down, recv=recv, g=g)
+        assert all((a == b).all() for a, b in zip(want, expected))
         with pytest.raises(hpmoe.HpmoeError, match="routed of rank 0 has no route: launch a taskflow first that keeps its route there"):
             backward(group, routed=numpy.zeros_like(routed), dy=dy, gate=gate, down=down, recv=recv, g=g)
     with hpmoe.Group(ranks=2) as group, pytest.raises(hpmoe.HpmoeError, match="is a kept route, which a process passes for one rank alone"):

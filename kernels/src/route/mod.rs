@@ -241,14 +241,17 @@ impl Route {
 
     /// All experts of the group.
     pub fn experts(&self) -> impl Iterator<Item = Expert> + use<> {
-        let local = self.local_experts;
-        (0..self.expert_count()).map(move |id| Expert::new(id, local))
+        self.numbered(0..self.expert_count())
     }
 
     /// The experts of a rank.
     pub fn experts_of(&self, rank: Rank) -> impl Iterator<Item = Expert> + use<> {
-        let local = self.local_experts;
-        (rank.id() * local..(rank.id() + 1) * local).map(move |id| Expert::new(id, local))
+        self.numbered(rank.id() * self.local_experts..(rank.id() + 1) * self.local_experts)
+    }
+
+    fn numbered(&self, ids: Range<usize>) -> std::vec::IntoIter<Expert> {
+        let experts: Vec<Expert> = ids.map(|id| Expert::new(id, self.local_experts, self.each.place(id))).collect();
+        experts.into_iter()
     }
 
     /// The pieces that `source` sends to `expert`, cut where the receiver's row tiles of `M` rows are cut. No piece is empty.

@@ -60,6 +60,11 @@ impl Placed {
         self.expert_rows[expert.id()]
     }
 
+    /// Rows of an expert among those of its owner: the first, and how many.
+    pub(super) fn place(&self, id: usize) -> (usize, usize) {
+        (self.pairs[id].base, self.expert_rows[id])
+    }
+
     pub(super) fn pair(&self, source: Rank, expert: Expert) -> Pair {
         self.pairs[source.id() * self.experts() + expert.id()]
     }

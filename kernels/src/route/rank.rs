@@ -1,6 +1,8 @@
 //! Ranks of a group, and the experts that they own.
 
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::iter::Map;
 use std::ops::Range;
 
@@ -93,16 +95,23 @@ impl fmt::Display for Rank {
     }
 }
 
-/// One expert of the group. Each rank owns the same number of consecutive experts.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+/// One expert of the group, as a route has it. Each rank owns the same number of consecutive experts. Two are equal if they have the same
+/// number, whatever their routes.
+#[derive(Clone, Copy, Debug)]
 pub struct Expert {
     id: usize,
     local_experts: usize,
+    /// Its rows among those that its owner receives: the first, and how many.
+    rows: (usize, usize),
 }
 
 impl Expert {
-    pub(crate) const fn new(id: usize, local_experts: usize) -> Self {
-        Self { id, local_experts }
+    pub(crate) const fn new(id: usize, local_experts: usize, rows: (usize, usize)) -> Self {
+        Self { id, local_experts, rows }
+    }
+
+    pub(crate) const fn rows(self) -> (usize, usize) {
+        self.rows
     }
 
     /// Its number in the group, as in the router's ids.
@@ -121,6 +130,32 @@ impl Expert {
     #[must_use]
     pub const fn local(self) -> usize {
         self.id % self.local_experts
+    }
+}
+
+impl PartialEq for Expert {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+impl Eq for Expert {}
+
+impl PartialOrd for Expert {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Expert {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.id.cmp(&other.id)
+    }
+}
+
+impl Hash for Expert {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.id.hash(state);
     }
 }
 

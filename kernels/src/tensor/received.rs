@@ -36,14 +36,11 @@ impl<T: Element, const C: usize> Received<T, C> {
     ///
     /// # Panics
     ///
-    /// If another rank owns the expert, or the tensor has room for the rows of any route.
+    /// If another rank owns the expert.
     #[must_use]
     pub fn expert<const R: usize>(&self, expert: Expert) -> Tile<'_, T, R, C> {
         assert_eq!(expert.owner(), self.rank, "{expert} does not live on {}", self.rank);
-        let Some(experts) = &self.experts else {
-            panic!("a tensor with room for any route's rows does not know those of {expert}: make it of the route")
-        };
-        let (first, count) = experts[expert.local()];
+        let (first, count) = self.experts.as_ref().map_or_else(|| expert.rows(), |experts| experts[expert.local()]);
         Tile::new(&self.cells, C, TileRows::Range { first, count })
     }
 
@@ -86,7 +83,7 @@ impl PerRank<()> {
     pub fn symmetric<T: Element, const C: usize>(ep: Ranks, route: &Route) -> PerRank<Received<T, C>> {
         PerRank::from_fn(ep, |rank| {
             let cells = CellBuffer::filled(route.received(rank) * C, T::POISON);
-            let experts = route.experts_of(rank).map(|e| (route.pair(Rank::new(0), e).base, route.expert_rows(e)));
+            let experts = route.experts_of(rank).map(Expert::rows);
             Received { cells, rank, experts: Some(experts.collect()) }
         })
     }

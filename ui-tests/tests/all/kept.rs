@@ -51,7 +51,7 @@ impl Layer {
         self.x.ranks()
     }
 
-    /// Room for what the launches of a group write.
+    /// Room for what launches write, and the reference alike.
     fn room(&self) -> Forward {
         let ranks = self.ep().count();
         let room = ranks * TOKENS * TOP_K.min(EXPERTS / ranks);
@@ -88,11 +88,9 @@ impl Layer {
 
     /// Both passes of the reference.
     fn reference(&self) -> (Forward, Gradients) {
-        let route = Route::new(self.ep(), EXPERTS, &self.ids).unwrap();
-        let (ep, rows) = (self.ep(), PerRank::ragged(self.ep(), &route));
-        let mut made = self.forward_with(rows, PerRank::ragged(ep, &route));
-        let mut found = self.gradients();
+        let (mut made, mut found) = (self.room(), self.gradients());
         let Self { ids, x, gate, down, dy } = self;
+        let ep = self.ep();
         forward(ep, ids, x, gate, down, &mut made.recv, &mut made.g, &mut made.y, &mut made.routed);
         let Gradients { dx, dgate, ddown } = &mut found;
         backward(ep, &made.routed, dy, gate, down, &made.recv, &made.g, dx, dgate, ddown);

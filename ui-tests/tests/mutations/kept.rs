@@ -71,8 +71,6 @@ impl Given {
     fn expected(&self) -> (PerRank<Tensor<bf16, HIDDEN>>, Gradients) {
         let Self { ids, x, gate, down, dy } = self;
         let (mut kept, mut gradients) = (self.room(), self.gradients());
-        let route = Route::new(self.ep(), EXPERTS, ids).expect("a legal route");
-        (kept.recv, kept.g) = (PerRank::ragged(self.ep(), &route), PerRank::ragged(self.ep(), &route));
         forward(self.ep(), ids, x, gate, down, &mut kept.recv, &mut kept.g, &mut kept.y, &mut kept.routed);
         let (Gradients { dx, dgate, ddown }, Kept { recv, g, routed, y }) = (&mut gradients, kept);
         backward(self.ep(), &routed, dy, gate, down, &recv, &g, dx, dgate, ddown);
