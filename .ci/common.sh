@@ -7,6 +7,11 @@ export CARGO_TERM_COLOR=never
 # Nothing is built twice here, and nobody debugs it.
 export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=none
 
+# Options of cargo with which Clippy compiles the workspace: `cargo clippy` would build every library that build scripts need, and
+# run these, once more. What the tests themselves build with cargo is not linted. CLIPPY_ARGS is what `cargo clippy -- -D warnings` sets.
+lint=(--config 'build.rustc-workspace-wrapper="clippy-driver"')
+export CLIPPY_ARGS=-Dwarnings
+
 # Packages for those who work on this one.
 unpublished=(--exclude hpmoe-book --exclude hpmoe-examples --exclude hpmoe-ui-tests --exclude hpmoe-standin --exclude hpmoe-npu-tests \
     --exclude hpmoe-mutants --exclude hpmoe-sweep --exclude hpmoe-c-tests --exclude hpmoe-stock \
