@@ -11,6 +11,7 @@ namespace AscendC::host {
 namespace {
 
 constexpr uint32_t kBias = 127, kFraction = 7, kSmallest = 149;
+constexpr uint32_t kLine = 16; // numbers of a fractal's line
 
 } // namespace
 
@@ -19,24 +20,26 @@ void Exponents::join(Exponents other) {
     most = std::max(most, other.most);
 }
 
-HPMOE_CLONES Exponents exponentsOf(const float *rows, uint32_t depth, uint32_t lanes) {
-    uint32_t smallest = ~0u, largest = 0;
-    for (uint32_t first = 0; first < lanes; first += 8) {
-        // A zero, less one, is larger than any number.
-        Word8 least = Word8{} - 1, most{};
-        for (uint32_t k = 0; k < depth; ++k) {
-            Word8 words;
-            std::memcpy(&words, rows + k * 16 + first, sizeof words);
-            const Word8 magnitudes = words & 0x7FFFFFFF, lessOne = magnitudes - 1;
+HPMOE_CLONES Exponents exponentsOf(const uint8_t *fractals, uint32_t depth, uint32_t lines, size_t step) {
+    // A zero, less one, is larger than any number; so is what lies beyond `depth`, which counts as zero.
+    Half16 least = Half16{} - 1, most{};
+    for (uint32_t k = 0; k < depth; k += kLine, fractals += step) {
+        Half16 magnitude{};
+        for (uint32_t i = 0; i < kLine; ++i) magnitude[i] = k + i < depth ? 0x7FFF : 0;
+        for (uint32_t line = 0; line < lines; ++line) {
+            Half16 words;
+            std::memcpy(&words, fractals + line * sizeof words, sizeof words);
+            const Half16 magnitudes = words & magnitude, lessOne = magnitudes - 1;
             least = lessOne < least ? lessOne : least;
             most = magnitudes > most ? magnitudes : most;
         }
-        for (uint32_t i = 0; i < lanes - first && i < 8; ++i) {
-            smallest = std::min<uint32_t>(smallest, least[i]);
-            largest = std::max<uint32_t>(largest, most[i]);
-        }
     }
-    return {smallest == ~0u ? 255 : (smallest + 1) >> 23, largest >> 23};
+    uint16_t smallest = 0xFFFF, largest = 0;
+    for (uint32_t i = 0; i < kLine; ++i) {
+        smallest = std::min<uint16_t>(smallest, least[i]);
+        largest = std::max<uint16_t>(largest, most[i]);
+    }
+    return {smallest == 0xFFFF ? 255u : (smallest + 1u) >> kFraction, uint32_t(largest) >> kFraction};
 }
 
 bool productsAreExact(Exponents a, Exponents b) {

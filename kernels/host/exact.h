@@ -1,6 +1,7 @@
 // Whether floats can be multiplied without rounding.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace AscendC::host {
@@ -13,8 +14,8 @@ struct Exponents {
     void join(Exponents other);
 };
 
-/// Of the first `lanes` of each of `depth` rows of 16 floats.
-Exponents exponentsOf(const float *rows, uint32_t depth, uint32_t lanes);
+/// Of the first `lines` lines of a strip of fractals that are `step` bytes apart: `depth` numbers of each.
+Exponents exponentsOf(const uint8_t *fractals, uint32_t depth, uint32_t lines, size_t step);
 
 /// Whether a float holds the product of any bf16 of one range and any of the other: its 16 bits lie between the last place of the
 /// smallest subnormal number and the largest finite one.

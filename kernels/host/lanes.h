@@ -13,6 +13,8 @@ typedef float Float16 __attribute__((vector_size(64), aligned(64)));
 typedef float Float8 __attribute__((vector_size(32), aligned(32)));
 typedef int32_t Int8 __attribute__((vector_size(32), aligned(32)));
 typedef uint32_t Word8 __attribute__((vector_size(32), aligned(32)));
+/// As many halves: one line of a fractal.
+typedef uint16_t Half16 __attribute__((vector_size(32), aligned(32)));
 
 /// Four lanes: what every machine has.
 typedef float Float4 __attribute__((vector_size(16), aligned(16)));

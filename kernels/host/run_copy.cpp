@@ -4,6 +4,7 @@
 
 #include "clones.h"
 #include "core.h"
+#include "lanes.h"
 
 namespace AscendC::host {
 
@@ -81,8 +82,12 @@ HPMOE_CLONES void rowsToColumns(uint8_t *to, const uint8_t *from, uint32_t rows,
             const uint8_t *pair = from + r * pitch + c;
             uint8_t *block = to + c / 32 * c0Step + r * nStep;
             __builtin_prefetch(pair + 16 * pitch);
-            std::memcpy(block, pair, 32);
-            std::memcpy(block + c0Step, pair + 32, 32);
+            // A register each: g++ would copy bytes by sixteen.
+            Word8 first, second;
+            std::memcpy(&first, pair, sizeof first);
+            std::memcpy(&second, pair + 32, sizeof second);
+            std::memcpy(block, &first, sizeof first);
+            std::memcpy(block + c0Step, &second, sizeof second);
         }
     for (uint32_t c = whole; c < bytes; c += 32)
         for (uint32_t r = 0; r < rows; ++r) {

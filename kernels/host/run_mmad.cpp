@@ -61,19 +61,25 @@ void prepareSums(uint8_t *c, const uint8_t *bias, const MmadArgs &p) {
     }
 }
 
-/// The magnitudes of the left operand, where the type's products may be exact or not.
-Exponents exponentsOfLeft(const float *left, uint32_t depth, const MmadArgs &p) {
+/// The magnitudes of A in zZ; with m = 1, of a plain vector.
+Exponents exponentsOfLeft(const uint8_t *a, const MmadArgs &p) {
+    if (p.m == 1) return exponentsOf(a, p.k, 1, 32);
     Exponents all;
     for (uint32_t row = 0; row < p.m; row += 16)
-        all.join(exponentsOf(left + size_t(row) * depth, p.k, std::min(p.m - row, 16u)));
+        all.join(exponentsOf(a + size_t(row) * unpackedDepth(p) * 2, p.k, std::min(p.m - row, 16u), 512));
     return all;
+}
+
+/// Those of 16 columns of B in nZ, or of as many as there are.
+Exponents exponentsOfRight(const uint8_t *b, uint32_t strip, const MmadArgs &p) {
+    return exponentsOf(b + strip * 512, p.k, std::min(p.n - strip * 16, 16u), roundUp(p.n, 16) / 16 * size_t(512));
 }
 
 void multiply(uint8_t *c, const uint8_t *a, const uint8_t *b, const MmadArgs &p) {
     uint32_t m16 = roundUp(p.m, 16), strips = roundUp(p.n, 16) / 16, depth = unpackedDepth(p);
     float *left = room(scratch().a, size_t(roundUp(p.m, 16)) * depth), *columns = room(scratch().b, size_t(depth) * 16);
     unpackLeft(left, a, p);
-    const Exponents exponents = p.type == Dt::BF16 ? exponentsOfLeft(left, depth, p) : Exponents{};
+    const Exponents exponents = p.type == Dt::BF16 ? exponentsOfLeft(a, p) : Exponents{};
     for (uint32_t s = 0; s < strips; ++s) {
         uint8_t *strip = c + s * m16 * 64;
         unpackRight(columns, b, s, p);
@@ -82,9 +88,8 @@ void multiply(uint8_t *c, const uint8_t *a, const uint8_t *b, const MmadArgs &p)
             continue;
         }
         // A float holds the product of any two halves.
-        const bool exact =
-            p.type == Dt::F16 ||
-            (p.type == Dt::BF16 && productsAreExact(exponents, exponentsOf(columns, p.k, std::min(p.n - s * 16, 16u))));
+        const bool exact = p.type == Dt::F16 ||
+                           (p.type == Dt::BF16 && productsAreExact(exponents, exponentsOfRight(b, s, p)));
         multiplyStrip(reinterpret_cast<float *>(strip), left, columns, p.m, p.k, depth, p.init == MmadArgs::Zero,
                       exact);
     }

@@ -59,8 +59,8 @@ mod tensor;
 
 pub use route::{Expert, Piece, Rank, Ranks, Route, RouteError, Routed, RowTile, TokenBlock};
 pub use tensor::{
-    Codes, CubeElement, Element, Experts, Float, Integers, Matrix, Number, Once, Operand, PerRank, RAGGED, RankTokens,
-    Received, Rows, Slots, Stored, Tensor, Tile, TileBuf, Value, bf16, f16, i4x2,
+    Accumulator, Codes, CubeElement, Element, Experts, Float, Integers, Matrix, Number, Once, Operand, PerRank, RAGGED,
+    RankTokens, Received, Rows, Slots, Stored, Tensor, Tile, TileBuf, Value, bf16, f16, i4x2,
 };
 
 /// Directory of the device library, the include path of generated kernels.

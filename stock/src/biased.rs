@@ -77,8 +77,8 @@ pub mod gpt_oss {
         part: &mut Tile<f32, TILE_M, 1>,
     ) {
         let pairs = pairs.load() + bias.load();
-        let mut dh = dh.load();
-        let mut weight = weights.load();
+        let dh = dh.load();
+        let weight = weights.load();
         let gate = pairs.even_columns::<TILE_N>();
         let up = pairs.odd_columns::<TILE_N>();
         let gate_passes = gate.less_equal(LIMIT);
@@ -90,7 +90,7 @@ pub mod gpt_oss {
         let h = &up * &swish;
         part.store((&dh * &h).row_sum());
         weighted.store(h * &weight);
-        let mut dh = dh * &weight;
+        let dh = dh * &weight;
         let dgate = &dh * &up * (&sigmoid + (&swish * SLOPE) * (1.0 - &sigmoid));
         let dup = dh * &swish;
         dpairs.store(gate_passes.select(dgate, 0.0).interleave(up_passes.select(dup, 0.0)));

@@ -2,8 +2,8 @@
 
 use super::{misshapen, mistyped};
 use crate::op::{Contracted, ElementType, Misfit, OperandKind, Shape};
+use crate::tensor::Accumulator;
 use crate::{CubeElement, RAGGED, Tile};
-use std::ops::{AddAssign, Mul};
 
 /// Rows and columns of a tile as (free, contracted).
 const fn split(shape: &Shape, way: Contracted) -> (usize, usize) {
@@ -114,7 +114,7 @@ pub(super) struct Factor<S> {
     depth: usize,
 }
 
-impl<S: Copy + Default + AddAssign + Mul<Output = S>> Factor<S> {
+impl<S: Accumulator> Factor<S> {
     pub(super) fn new<T: CubeElement<Sum = S>, const R: usize, const C: usize>(
         tile: &Tile<'_, T, R, C>,
         way: Contracted,
@@ -150,21 +150,12 @@ impl<S: Copy + Default + AddAssign + Mul<Output = S>> Factor<S> {
         sums
     }
 
-    /// Adds the product: each sum takes its products in ascending k, so that the order does not depend on how the inner
-    /// loop over columns of the result is vectorised.
+    /// Adds the product.
     #[inline]
     pub(super) fn add_to(&self, sums: &mut [S], w: &Self, name: &str) {
         assert_eq!(self.depth, w.depth, "`{name}` contracts as many elements on both sides, there are");
-        if w.free == 0 {
-            return;
-        }
-        for (m, sums) in sums.chunks_exact_mut(w.free).enumerate() {
-            for (k, factors) in w.panel.chunks_exact(w.free).enumerate() {
-                let a = self.panel[k * self.free + m];
-                for (sum, b) in sums.iter_mut().zip(factors) {
-                    *sum += a * *b;
-                }
-            }
+        if !sums.is_empty() {
+            S::add_product(sums, w.free, &self.panel, &w.panel);
         }
     }
 }

@@ -5,7 +5,6 @@ use super::float16::f16;
 use super::{Integers, Value, i4x2};
 use crate::op::ElementType;
 use std::fmt::Debug;
-use std::ops::{AddAssign, Mul};
 
 mod sealed {
     pub trait Sealed {}
@@ -34,7 +33,7 @@ pub trait Number: Element {
 /// An element type that the matrix cores multiply: `bf16`, `f16` or `f32`, with sums in f32, or `i8`, with sums in i32.
 pub trait CubeElement: Number {
     /// What products are added up in.
-    type Sum: Copy + Default + AddAssign + Mul<Output = Self::Sum>;
+    type Sum: Accumulator;
     /// What a product of two tiles is.
     type Product<const R: usize, const C: usize>;
     /// The number as the matrix cores multiply it, exact.
@@ -42,6 +41,34 @@ pub trait CubeElement: Number {
     /// A product of these sums, row after row.
     fn product<const R: usize, const C: usize>(rows: usize, cols: usize, sums: Vec<Self::Sum>) -> Self::Product<R, C>;
 }
+
+/// What products are added up in: `f32` or `i32`.
+pub trait Accumulator: sealed::Sealed + Copy + Default {
+    /// Adds a product to `sums`, row after row of `width` columns. `rows` and `columns` are its factors, contracted element after
+    /// contracted element. Each sum takes its products in ascending order of these, whatever the loop over columns becomes.
+    #[doc(hidden)]
+    fn add_product(sums: &mut [Self], width: usize, rows: &[Self], columns: &[Self]);
+}
+
+// Not generic, so that this package's level of optimisation counts, and not that of whoever multiplies.
+macro_rules! accumulators {
+    ($($name:ident)*) => {$(
+        impl Accumulator for $name {
+            fn add_product(sums: &mut [Self], width: usize, rows: &[Self], columns: &[Self]) {
+                let height = sums.len() / width;
+                for (m, sums) in sums.chunks_exact_mut(width).enumerate() {
+                    for (row, factors) in rows.chunks_exact(height).zip(columns.chunks_exact(width)) {
+                        for (sum, factor) in sums.iter_mut().zip(factors) {
+                            *sum += row[m] * *factor;
+                        }
+                    }
+                }
+            }
+        }
+    )*};
+}
+
+accumulators!(f32 i32);
 
 /// An element type that values are rounded to and stored in.
 pub trait Stored: Number {

@@ -28,7 +28,7 @@ mod value;
 
 pub use bfloat16::bf16;
 pub use dense::{RankTokens, Tensor};
-pub use element::{Codes, CubeElement, Element, Float, Number, Stored};
+pub use element::{Accumulator, Codes, CubeElement, Element, Float, Number, Stored};
 pub use experts::Experts;
 pub use float16::f16;
 pub use integers::Integers;
