@@ -5,6 +5,9 @@ use super::layer::Layer;
 use super::options::Options;
 use super::program;
 use hpmoe_runtime::prelude::*;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -98,6 +101,9 @@ fn run<E: Example>(options: &Options) -> Result<bool, String> {
     let comparison = Comparison::of(&found, &layer.output);
     if team.tells() {
         print_run(&report, &comparison, equal, reference_time);
+        if let Some(file) = &options.trace {
+            write_trace(&report, file)?;
+        }
     }
     if options.json {
         team.tell(json(&report, &comparison, equal, E::KERNEL.fingerprint, team.processes()));
@@ -146,6 +152,16 @@ fn write_pictures(kernel: &Kernel, options: &Options, ranks: usize) -> Result<()
         println!("schedule (SVG)   {}", schedule.display());
     }
     Ok(())
+}
+
+/// Writes when each core ran its tiles.
+fn write_trace(report: &Report, file: &Path) -> Result<(), String> {
+    let trace = report
+        .trace
+        .as_ref()
+        .ok_or("the kernel keeps no time stamps, so that there is no trace: build it with HPMOE_TIME_STAMPS=on")?;
+    let written = File::create(file).and_then(|file| trace.write(BufWriter::new(file)));
+    written.map_err(|error| format!("can't write {}: {error}", file.display()))
 }
 
 fn print_run(report: &Report, comparison: &Comparison, equal: bool, reference_time: Duration) {

@@ -16,6 +16,10 @@ pub struct Options {
     /// Prints one JSON object as the last line.
     #[arg(long)]
     pub json: bool,
+    /// Writes when each core ran its tiles, for chrome://tracing, ui.perfetto.dev or `hpmoe diff`, of a kernel that was built with time stamps
+    /// (HPMOE_TIME_STAMPS=on).
+    #[arg(long, value_name = "FILE.json")]
+    pub trace: Option<PathBuf>,
     /// Seed of the order in which pipes, copies and signals of the host run are served.
     #[arg(long, default_value_t = 0)]
     pub seed: u64,

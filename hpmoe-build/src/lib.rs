@@ -20,6 +20,7 @@
 //! |---|---|
 //! | `HPMOE_SET` | constants of this build, `HPMOE_SET="HIDDEN=96,EXPERTS=12"`; wins over [`Kernels::set`] |
 //! | `HPMOE_DEVICE` | `cann` compiles kernels for Ascend NPUs as well, `off` does not; wins over [`Kernels::device`] |
+//! | `HPMOE_TIME_STAMPS` | `on` makes kernels keep time stamps of their tiles, `off` does not; wins over [`Kernels::time_stamps`] |
 //! | `ASCEND_HOME_PATH` | the CANN toolkit, unless [`Kernels::toolkit`] names one |
 //! | `CXX` | the C++ compiler of the host run |
 //! | `HPMOE_OBJECTS` | a folder of compiled objects that several builds share |
@@ -41,6 +42,7 @@ mod sources;
 mod target;
 #[cfg(test)]
 mod tests;
+mod time_stamps;
 mod tuned;
 mod units;
 
@@ -69,6 +71,7 @@ pub fn kernels<P: Into<PathBuf>>(files: impl IntoIterator<Item = P>) -> Kernels 
         expected: Expected::default(),
         device: None,
         toolkit: None,
+        time_stamps: false,
         others: Vec::new(),
     }
 }
@@ -82,6 +85,7 @@ pub struct Kernels {
     expected: Expected,
     device: Option<Device>,
     toolkit: Option<PathBuf>,
+    time_stamps: bool,
     /// Kernels of the same build with other settings.
     others: Vec<Self>,
 }
@@ -166,6 +170,14 @@ impl Kernels {
         self
     }
 
+    /// Makes kernels keep time stamps of the tiles that each core runs, for `Report::trace` of a launch. Without this the generated code
+    /// has nothing of it. The environment variable `HPMOE_TIME_STAMPS` (`on` or `off`) does the same for all kernels, and wins.
+    #[must_use]
+    pub const fn time_stamps(mut self) -> Self {
+        self.time_stamps = true;
+        self
+    }
+
     /// Builds all kernels. To be called from `build.rs`.
     ///
     /// rustc shows the faults of a kernel at their place in the kernel. This ends the build script only where a tool or a file
@@ -183,6 +195,7 @@ impl Kernels {
         let package = variable("CARGO_PKG_NAME")?;
         println!("cargo::rerun-if-env-changed=HPMOE_SET");
         println!("cargo::rerun-if-env-changed=HPMOE_DEVICE");
+        println!("cargo::rerun-if-env-changed=HPMOE_TIME_STAMPS");
         let environment = artifacts::parse_settings(&std::env::var("HPMOE_SET").unwrap_or_default())?;
         let Some(parts) = self.into_parts()? else {
             // rustc reports files that are not Rust as soon as this script ends.
@@ -191,14 +204,16 @@ impl Kernels {
         refuse_undeclared(&parts, &environment)?;
         let folder = out_dir.join(FOLDER);
         files::forget(&folder)?;
-        let named_device = std::env::var_os("HPMOE_DEVICE").map(|name| name.to_string_lossy().into_owned());
+        let variable = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
+        let (named_device, named_stamps) = (variable("HPMOE_DEVICE"), variable("HPMOE_TIME_STAMPS"));
         let mut built = Built::default();
-        for KernelGroup { settings, target, expected, tune, device, toolkit, sources } in parts {
+        for KernelGroup { settings, target, expected, tune, device, toolkit, time_stamps, sources } in parts {
             let settings = settings.into_iter().chain(environment.clone()).collect();
             let device = device::chosen(device, named_device.as_deref())?;
             let device = device.map(|device| DeviceBuild { device, toolkit });
+            let time_stamps = time_stamps::chosen(time_stamps, named_stamps.as_deref())?;
             let (package, folder, root) = (package.clone(), folder.clone(), root.clone());
-            let build = Build { settings, target, expected, tune, device, package, folder, root };
+            let build = Build { settings, target, expected, tune, device, time_stamps, package, folder, root };
             for source in &sources {
                 let Built { units, faulty, modules } = build.module(source)?;
                 built.units.extend(units);
@@ -216,10 +231,10 @@ impl Kernels {
 
     /// These kernels and the others, read; `None` where a file is not Rust.
     fn into_parts(self) -> Result<Option<Vec<KernelGroup>>, String> {
-        let Self { files, settings, machine, expected, device, toolkit, others } = self;
+        let Self { files, settings, machine, expected, device, toolkit, time_stamps, others } = self;
         let (target, tune) = (machine.target()?, machine.options());
         let Some(sources) = read_sources(&files)? else { return Ok(None) };
-        let mut parts = vec![KernelGroup { settings, target, expected, tune, device, toolkit, sources }];
+        let mut parts = vec![KernelGroup { settings, target, expected, tune, device, toolkit, time_stamps, sources }];
         for other in others {
             let Some(other) = other.into_parts()? else { return Ok(None) };
             parts.extend(other);

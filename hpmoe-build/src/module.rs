@@ -38,6 +38,8 @@ pub(crate) struct Build {
     pub(crate) tune: String,
     /// What kernels are compiled for in addition to this machine's CPU.
     pub(crate) device: Option<DeviceBuild>,
+    /// Whether kernels keep time stamps of their tiles.
+    pub(crate) time_stamps: bool,
     pub(crate) package: String,
     pub(crate) folder: PathBuf,
     /// The folder of the package, from which files are named.
@@ -58,7 +60,7 @@ impl Build {
         let front = front(&source.module, &overrides);
         let operators = OperatorFiles::read(front.as_ref().map_or(&[], |front| &front.flows), &self.root);
         let externals = operators.fingerprints();
-        let resolved = Resolved { target, choices: texts, externals };
+        let resolved = Resolved { target, choices: texts, externals, time_stamps: self.time_stamps };
         files::write(&self.folder.join(expansion::latest_file(&source.module)), &source.file)?;
         let front = match front {
             Ok(front) => front,
@@ -80,7 +82,8 @@ impl Build {
             let artifact = Artifact::new(&self.package, &graph.kernel, &graph.taskflow, fingerprint);
             to_tell.taskflows.push(TaskflowToTell::new(graph, &artifact, &tokens));
             let made = operators.of_flow(graph).and_then(|operators| {
-                let program = back(checked, (&self.target, &choices), &source.file, &artifact, &fingerprint.hex())?;
+                let choices = (&self.target, &choices);
+                let program = back(checked, choices, &source.file, &artifact, &fingerprint.hex(), self.time_stamps)?;
                 Ok((operators, program))
             });
             match made {

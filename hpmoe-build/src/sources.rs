@@ -18,6 +18,8 @@ pub(crate) struct KernelGroup {
     pub(crate) tune: String,
     pub(crate) device: Option<Device>,
     pub(crate) toolkit: Option<PathBuf>,
+    /// Whether kernels keep time stamps, as the build script says.
+    pub(crate) time_stamps: bool,
     pub(crate) sources: Vec<KernelModule>,
 }
 

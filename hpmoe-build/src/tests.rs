@@ -58,6 +58,7 @@ impl Package {
             expected,
             tune: machine.options(),
             device: None,
+            time_stamps: false,
             package: "user".into(),
             folder,
             root: self.path(""),

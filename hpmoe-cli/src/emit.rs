@@ -25,7 +25,7 @@ pub(crate) fn emit(options: &EmitArgs) -> Result<ExitCode, String> {
     let machine = if options.device { Machine::Device } else { Machine::Host };
     for flow in &flows {
         let symbol = format!("{}_{}", flow.graph().kernel, flow.graph().taskflow);
-        let names = Names { file: &file, symbol: &symbol };
+        let names = Names { file: &file, symbol: &symbol, time_stamps: false };
         output::text(&ascendc(&flow.checked, &flow.schedule(&target)?, &names, machine).text)?;
     }
     Ok(ExitCode::SUCCESS)

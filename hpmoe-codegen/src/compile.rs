@@ -8,7 +8,8 @@ use crate::validate::{Violation, validate};
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::artifacts::Artifact;
 
-/// The back end: schedules a checked graph for a target, with choices, and makes all files that a build writes.
+/// The back end: schedules a checked graph for a target, with choices, and makes all files that a build writes, of a kernel with or without
+/// time stamps.
 ///
 /// # Errors
 ///
@@ -20,10 +21,11 @@ pub fn back(
     file: &str,
     artifact: &Artifact,
     fingerprint: &str,
+    time_stamps: bool,
 ) -> Result<Program, String> {
     let proposed = schedule_with(checked, target, choices);
     let valid = validate(checked, proposed).map_err(|violations| refused(checked, &violations))?;
-    let names = Names { file, symbol: &artifact.symbol };
+    let names = Names { file, symbol: &artifact.symbol, time_stamps };
     let kernel = ascendc(checked, &valid, &names, Machine::Host);
     let for_devices = differs(checked).then(|| ascendc(checked, &valid, &names, Machine::Device));
     let descriptors = artifact.below_out_dir("descriptors");
@@ -68,8 +70,8 @@ mod tests {
     fn too_many_tokens_are_the_users_fault() {
         let checked = moe_ffn(&Layer { tokens: 40_000_000, hidden: 16, inter: 16, ..Layer::DEEPSEEK });
         let artifact = Artifact::new("tests", "moe_ffn", "forward", Fingerprint::default());
-        let said =
-            back(&checked, (&Target::ascend_a3(), &Choices::default()), "moe_ffn.rs", &artifact, "0").unwrap_err();
+        let said = back(&checked, (&Target::ascend_a3(), &Choices::default()), "moe_ffn.rs", &artifact, "0", false)
+            .unwrap_err();
         assert!(said.starts_with("this taskflow is too large [HP19]\n") && said.contains("help: "), "{said}");
         assert!(said.contains("8 ranks: received rows: 2560000000, but at most 2147483647 fit"), "{said}");
         assert!(!said.contains("fault of hpmoe"), "{said}");

@@ -23,10 +23,14 @@ const KERNELS: [(&str, &str, &str); 4] = [
 ];
 
 fn program(name: &str, file: &str, source: &str) -> Program {
+    program_with(name, file, source, false)
+}
+
+fn program_with(name: &str, file: &str, source: &str, time_stamps: bool) -> Program {
     let module = modules(source).unwrap().remove(0);
     let front = front(&module, &Overrides::new()).unwrap_or_else(|faults| panic!("{faults:?}"));
     let artifact = Artifact::new("goldens", name, "forward", Fingerprint::default());
-    back(&front.flows[0], (&Target::ascend_a3(), &Choices::default()), file, &artifact, "0").unwrap()
+    back(&front.flows[0], (&Target::ascend_a3(), &Choices::default()), file, &artifact, "0", time_stamps).unwrap()
 }
 
 fn text(program: &Program, ending: &str) -> String {
@@ -86,8 +90,10 @@ fn the_same_source_gives_the_same_bytes() {
 #[test]
 fn the_ascendc_compiles_without_a_warning() {
     for (name, file, source) in KERNELS {
-        let said = support::said_of(&text(&program(name, file, source), "cpp"));
-        assert!(said.is_empty(), "{name}: {said}");
+        for time_stamps in [false, true] {
+            let said = support::said_of(&text(&program_with(name, file, source, time_stamps), "cpp"));
+            assert!(said.is_empty(), "{name}, time stamps {time_stamps}: {said}");
+        }
     }
 }
 

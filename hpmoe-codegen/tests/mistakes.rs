@@ -26,7 +26,7 @@ fn built(mutant: &Mutant) -> Vec<Result<String, String>> {
     let target = Target::ascend_a3();
     let flows = front.flows.iter().map(|checked| {
         let artifact = Artifact::new("mistakes", "kernel", &checked.graph().taskflow, Fingerprint::default());
-        let program = back(checked, (&target, &Choices::default()), "kernel.rs", &artifact, "0")?;
+        let program = back(checked, (&target, &Choices::default()), "kernel.rs", &artifact, "0", false)?;
         let cpp = program.files.into_iter().find(|file| file.name.ends_with("cpp")).expect("a program has C++");
         Ok(String::from_utf8(cpp.bytes).expect("C++ is text"))
     });

@@ -56,6 +56,8 @@ pub struct Resolved {
     pub choices: ByName<String>,
     /// The fingerprints of the files of external operators, in hexadecimal digits, by file.
     pub externals: ByName<String>,
+    /// Whether kernels keep time stamps of their tiles.
+    pub time_stamps: bool,
 }
 
 impl Resolved {
@@ -68,6 +70,7 @@ impl Resolved {
         let named = if choices.is_empty() { named } else { named.text(choices) };
         let externals = graph.tasks.iter().filter_map(|(_, task)| self.externals.get(&task.external.as_ref()?.file));
         let named = externals.fold(named, |hash, external| hash.text(external));
+        let named = if self.time_stamps { named.text("time stamps") } else { named };
         graph.constants.iter().fold(named, |hash, (name, value)| hash.text(name).text(&value.to_string()))
     }
 

@@ -87,6 +87,6 @@ pub use kernel::{CompiledKernel, DeviceCode, EntryPoint};
 pub use layout::KernelMemory;
 #[doc(hidden)]
 pub use reference::{Reference, ReferenceCall};
-pub use report::{CoreReport, Report, StuckReport};
+pub use report::{ClockOffset, CoreReport, CoreTrace, RankTrace, Report, StuckReport, TileTrace, Trace};
 pub use stream::Streams;
 pub use tables::KernelTables;

@@ -32,6 +32,8 @@ pub struct KernelTables {
     /// Whether queues name experts by their place in the order of their load, as
     /// [`by_load`](hpmoe_kernels::route::by_load) returns it, rather than by their number.
     pub by_load: bool,
+    /// Whether cores keep time stamps of their tiles.
+    pub time_stamps: bool,
     /// Tensors by number.
     pub tensors: &'static [TensorTable],
     /// Iteration spaces by number.
@@ -199,6 +201,8 @@ pub struct CounterTable {
 pub struct PhaseTable {
     /// Label of the task, unique among the tasks of the kernel.
     pub task: &'static str,
+    /// Name of the call, unique among those of the kernel, as in `project→g`.
+    pub name: &'static str,
     /// The call as written.
     pub source: &'static str,
     /// Line in `file`.

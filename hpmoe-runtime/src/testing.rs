@@ -30,6 +30,7 @@ pub(crate) const TABLES: KernelTables = KernelTables {
     aic: 2,
     aiv: 4,
     by_load: true,
+    time_stamps: false,
     tensors: &[
         argument("x", RowKind::Token, 0, false),
         argument("gate", RowKind::Expert(32), 1, false),
@@ -43,8 +44,22 @@ pub(crate) const TABLES: KernelTables = KernelTables {
         CounterTable { name: "back", grid: Grid::Blocks { height: 4 } },
     ],
     phases: &[
-        PhaseTable { task: "project", source: "project(&recv[r].group(e, m), ..)", line: 41, space: 0, starts: &[] },
-        PhaseTable { task: "combine", source: "combine(&back[r].slots(t), ..)", line: 57, space: 1, starts: &[(0, 2)] },
+        PhaseTable {
+            task: "project",
+            name: "project",
+            source: "project(&recv[r].group(e, m), ..)",
+            line: 41,
+            space: 0,
+            starts: &[],
+        },
+        PhaseTable {
+            task: "combine",
+            name: "combine",
+            source: "combine(&back[r].slots(t), ..)",
+            line: 57,
+            space: 1,
+            starts: &[(0, 2)],
+        },
     ],
     externals: &[],
     tolerances: &[],

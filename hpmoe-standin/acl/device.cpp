@@ -144,7 +144,7 @@ aclError aclrtGetDevice(int32_t *device) {
 
 const char *aclrtGetSocName() {
     const char *named = std::getenv("HPMOE_STANDIN_SOC");
-    return named != nullptr ? named : "Ascend910_9391";
+    return named != nullptr ? named : "Ascend910_9391 (a stand-in, whose times mean nothing)";
 }
 
 aclError aclrtGetDeviceInfo(uint32_t device, aclrtDevAttr attribute, int64_t *value) {

@@ -12,6 +12,10 @@ mod evolving_file;
 mod ffn_file;
 #[path = "npus/kept.rs"]
 mod kept;
+#[path = "npus/stamped.rs"]
+mod stamped;
+#[path = "../kernels/stamped.rs"]
+mod stamped_file;
 
 use echo_file::echo;
 use evolving_file::evolving;
@@ -80,6 +84,9 @@ fn one_case() {
         "tensors of others" => tensors_of_others(),
         "pending failed" => pending_failed(),
         "kept" => kept::kept(),
+        "stamped on the host" => stamped::on_the_host(),
+        "stamped" => stamped::on_npus(),
+        "stamped process" => stamped::process(),
         "kept process" => kept::kept_process(),
         "fixed" => fixed(),
         "fixed process" => fixed_process(),
@@ -824,4 +831,11 @@ fn what_a_machine_lacks_is_told_before_anything_starts() {
             &[("ASCEND_HOME_PATH", folder.path().to_str().unwrap())],
         );
     }
+}
+
+#[test]
+fn launches_of_kernels_with_time_stamps_have_traces() {
+    run("stamped on the host", &[]);
+    run("stamped", &[]);
+    run_processes("stamped process", 2, &[]);
 }

@@ -4,7 +4,8 @@ use super::context::{Context, number};
 use super::cpp::{Function, Item, Stmt, braces, int, name, print};
 use super::dispatch::{program, run};
 use super::size::{
-    AWAIT_TOKENS, CALLED, CUBE_LIBRARY, LENT, PRODUCT, PUTS, TERM, VECTOR_LIBRARY, of_function, out_of_line, size,
+    AWAIT_TOKENS, CALLED, CUBE_LIBRARY, LENT, PRODUCT, PUTS, STAMPS, TERM, VECTOR_LIBRARY, of_function, out_of_line,
+    size,
 };
 use super::{Machine, Names, cube, external, put, readiness, vector, views};
 use crate::schedule::CoreKind;
@@ -56,7 +57,7 @@ impl Ascendc {
 /// Writes the kernel's file.
 #[must_use]
 pub fn ascendc(checked: &CheckedGraph, valid: &ValidSchedule, names: &Names<'_>, machine: Machine) -> Ascendc {
-    let context = Context::new(checked, valid.schedule(), names.file, machine);
+    let context = Context::new(checked, valid.schedule(), names, machine);
     let tasks: Vec<(TaskId, Function)> =
         context.graph.tasks.ids().filter_map(|id| Some((id, task(&context, id)?))).collect();
     let (aic_bytes, aic_routines) = code(&context, &tasks, CoreKind::Aic);
@@ -73,7 +74,7 @@ pub fn ascendc(checked: &CheckedGraph, valid: &ValidSchedule, names: &Names<'_>,
     inside.push(Item::Namespace("task".to_owned(), functions(&context, tasks)));
     inside.extend([Item::Blank, program(&context), Item::Blank]);
     let routed = context.graph.route.is_some();
-    items.extend([Item::Namespace(String::new(), inside), Item::Blank, entry(names.symbol, routed)]);
+    items.extend([Item::Namespace(String::new(), inside), Item::Blank, entry(names.symbol, routed, names.time_stamps)]);
     Ascendc { text: print(&items), aic_bytes, aiv_bytes }
 }
 
@@ -95,6 +96,9 @@ fn header(context: &Context<'_>, aic: Bytes, aiv: Bytes) -> Vec<Item> {
     let mut items = vec![Item::Comment(comment), Item::Include("hpmoe/kernel.h".to_owned())];
     if graph.route.is_some() {
         items.push(Item::Include("hpmoe/routing/make.h".to_owned()));
+    }
+    if context.time_stamps {
+        items.push(Item::Include("hpmoe/stamps.h".to_owned()));
     }
     items.push(Item::Blank);
     items
@@ -188,25 +192,33 @@ fn code(context: &Context<'_>, tasks: &[(TaskId, Function)], kind: CoreKind) -> 
 }
 
 fn library(context: &Context<'_>, kind: CoreKind) -> Bytes {
+    let stamps = if context.time_stamps { STAMPS } else { Bytes(0) };
     let puts = context.graph.tasks.iter().any(|(_, task)| task.kind == TaskKind::Put);
     match kind {
         CoreKind::Aic => {
             let products = cube::instances(context).into_iter();
-            CUBE_LIBRARY + products.map(|(_, terms)| PRODUCT + TERM * terms).sum()
+            CUBE_LIBRARY + stamps + products.map(|(_, terms)| PRODUCT + TERM * terms).sum()
         }
         CoreKind::Aiv => {
             let waits = context.schedule.waits();
             let once = waits.into_iter().any(|wait| wait.index == Index::OnceTiles);
             let some = |used: bool, size: Bytes| if used { size } else { Bytes(0) };
             // The making of a route runs once: what follows takes its place in the cache.
-            VECTOR_LIBRARY + some(puts, PUTS) + some(once, AWAIT_TOKENS)
+            VECTOR_LIBRARY + stamps + some(puts, PUTS) + some(once, AWAIT_TOKENS)
         }
     }
 }
 
-fn entry(symbol: &str, routed: bool) -> Item {
-    let route = if routed { ", KernelRoute" } else { "" };
-    let work = |core: &str| vec![Stmt::call(format!("Work<Program, {core}{route}>"), vec![name("launch")])];
+fn entry(symbol: &str, routed: bool, time_stamps: bool) -> Item {
+    let work = |core: &str| {
+        let work = match (time_stamps, routed) {
+            (false, false) => format!("Work<Program, {core}>"),
+            (false, true) => format!("Work<Program, {core}, KernelRoute>"),
+            (true, false) => format!("Work<StampedProgram<Program>, Stamped<{core}>>"),
+            (true, true) => format!("Work<StampedProgram<Program>, Stamped<{core}>, StampedRoute<KernelRoute>>"),
+        };
+        vec![Stmt::call(work, vec![name("launch")])]
+    };
     // AscendC brings the parentheses of these conditions.
     Item::Function(Function {
         head: "extern \"C\" __global__ __mix__(1, 2) void".to_owned(),

@@ -1,7 +1,7 @@
 //! The lookup tables that all emitters share.
 
-use super::Machine;
 use super::cpp::{self, identifier};
+use super::{Machine, Names};
 use crate::id_set::IdSet;
 use crate::schedule::{CoreKind, Schedule};
 use hpmoe_language::analyze::{CheckedGraph, Counter, Dependency, Grid, Index, Reuse, Wait};
@@ -17,6 +17,8 @@ pub(super) struct Context<'a> {
     pub(super) dependencies: &'a [Dependency],
     plans: &'a Arena<TaskId, Plan>,
     machine: Machine,
+    /// Whether cores keep time stamps of their tiles.
+    pub(super) time_stamps: bool,
     pub(super) schedule: &'a Schedule,
     pub(super) file: &'a str,
     pub(super) tensor_names: Arena<TensorId, String>,
@@ -25,7 +27,7 @@ pub(super) struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    pub(super) fn new(checked: &'a CheckedGraph, schedule: &'a Schedule, file: &'a str, machine: Machine) -> Self {
+    pub(super) fn new(checked: &'a CheckedGraph, schedule: &'a Schedule, names: &Names<'a>, machine: Machine) -> Self {
         let graph = checked.graph();
         let (mut tensors, mut tasks) = (cpp::Scope::default(), cpp::Scope::default());
         Self {
@@ -35,8 +37,9 @@ impl<'a> Context<'a> {
             dependencies: checked.dependencies(),
             plans: checked.plans(),
             machine,
+            time_stamps: names.time_stamps,
             schedule,
-            file,
+            file: names.file,
             tensor_names: graph.tensors.iter().map(|(_, tensor)| tensors.new_name(&tensor.name)).collect(),
             task_names: graph.tasks.iter().map(|(_, task)| tasks.new_name(&task.label)).collect(),
             used_counters: UsedCounters::new(graph, checked.counters(), schedule),

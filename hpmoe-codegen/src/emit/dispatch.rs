@@ -17,9 +17,11 @@ pub(super) fn program(context: &Context<'_>) -> Item {
 
 /// The dispatch of one kind of core.
 pub(super) fn run(context: &Context<'_>, kind: CoreKind) -> Item {
-    let core = match kind {
-        CoreKind::Aic => "CubeCore &",
-        CoreKind::Aiv => "VectorCore &",
+    let core = match (kind, context.time_stamps) {
+        (CoreKind::Aic, false) => "CubeCore &",
+        (CoreKind::Aiv, false) => "VectorCore &",
+        (CoreKind::Aic, true) => "Stamped<CubeCore> &",
+        (CoreKind::Aiv, true) => "Stamped<VectorCore> &",
     };
     let cases: Vec<Case> = context
         .graph

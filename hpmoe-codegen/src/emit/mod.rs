@@ -21,13 +21,15 @@ pub use contract::{contract, signature};
 pub use readiness::awaits_ready;
 pub use tables::{Paths, Tables, tables};
 
-/// The names that generated text uses for what it does not define itself.
+/// What generated text does not take from the schedule.
 #[derive(Clone, Copy, Debug)]
 pub struct Names<'a> {
     /// The source file, as the user named it.
     pub file: &'a str,
     /// The symbol of the kernel's entry point.
     pub symbol: &'a str,
+    /// Whether the kernel keeps time stamps of its tiles.
+    pub time_stamps: bool,
 }
 
 /// The machine that a kernel's file is written for. They differ where operators are for devices only.

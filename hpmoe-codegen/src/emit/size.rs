@@ -23,6 +23,8 @@ pub(super) const VECTOR_LIBRARY: Bytes = Bytes(3_584);
 pub(super) const PUTS: Bytes = Bytes(2_304);
 /// The wait for tokens that are sent once.
 pub(super) const AWAIT_TOKENS: Bytes = Bytes(512);
+/// Time stamps of tiles, and the comparison of clocks.
+pub(super) const STAMPS: Bytes = Bytes(1_536);
 /// A core that is lent to an external operator and taken back.
 pub(super) const LENT: Bytes = Bytes(256);
 /// What a copy of rows or a routine is more than a plain call.

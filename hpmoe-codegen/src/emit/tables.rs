@@ -4,6 +4,7 @@ use super::Names;
 use super::context::UsedCounters;
 use super::descriptors::{DESCRIPTOR_BYTES, encode, space_kind};
 use super::tolerance::{Tolerance, tolerances};
+use crate::report::phase_name;
 use crate::schedule::Schedule;
 use crate::validate::ValidSchedule;
 use hpmoe_kernels::op::TaskKind;
@@ -73,7 +74,7 @@ fn kernel(
     let name = format!("{}::{}", graph.kernel, graph.taskflow);
     let (fingerprint, file) = (paths.fingerprint, names.file);
     let Sizes { experts, top_k, tokens, chunks } = graph.sizes;
-    let (aic, aiv, by_load) = (schedule.aic, schedule.aiv, schedule.by_load);
+    let (aic, aiv, by_load, time_stamps) = (schedule.aic, schedule.aiv, schedule.by_load, names.time_stamps);
     let origins = graph.phases.iter().any(|(_, phase)| {
         let arrives = graph.spaces[phase.space].kind == SpaceKind::Arrivals;
         arrives && graph.tasks[phase.task].kind == TaskKind::Put && phase.origins.is_none()
@@ -101,9 +102,9 @@ fn kernel(
             let space = space.index() as u32;
             quote!((#space, #columns))
         });
-        let (task, source) = (&graph.tasks[phase.task].label, &phase.source);
+        let (task, name, source) = (&graph.tasks[phase.task].label, phase_name(graph, id), &phase.source);
         let (line, space) = (phase.line as u32, phase.space.index() as u32);
-        quote!(PhaseTable { task: #task, source: #source, line: #line, space: #space, starts: &[#(#starts),*] })
+        quote!(PhaseTable { task: #task, name: #name, source: #source, line: #line, space: #space, starts: &[#(#starts),*] })
     });
     let external = |(_, task): (_, &Task)| {
         let external = task.external.as_ref()?;
@@ -134,6 +135,7 @@ fn kernel(
                 aic: #aic,
                 aiv: #aiv,
                 by_load: #by_load,
+                time_stamps: #time_stamps,
                 tensors: &[#(#tensors),*],
                 spaces: &[#(#spaces),*],
                 counters: &[#(#counters),*],

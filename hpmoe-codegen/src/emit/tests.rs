@@ -5,7 +5,7 @@ use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::fixture::{Layer, gated, moe_ffn, prepared};
 use hpmoe_language::units::Bytes;
 
-const NAMES: Names<'_> = Names { file: "src/moe.rs", symbol: "moe_ffn_forward" };
+const NAMES: Names<'_> = Names { file: "src/moe.rs", symbol: "moe_ffn_forward", time_stamps: false };
 const PATHS: Paths<'_> = Paths { fingerprint: "0123456789abcdef", descriptors: "/hpmoe/moe_ffn.descriptors" };
 
 fn valid(checked: &CheckedGraph) -> ValidSchedule {
@@ -154,4 +154,20 @@ fn lines_are_short_and_free_of_trailing_blanks() {
     for line in kernel.text.lines() {
         assert!(line.len() <= 120 && line == line.trim_end(), "{line:?}");
     }
+}
+
+#[test]
+fn without_time_stamps_nothing_of_them_is_in_the_text_and_with_them_nothing_else_is() {
+    let checked = moe_ffn(&Layer::SMALL);
+    let (off, schedule) = emitted(&checked);
+    assert!(!off.text.contains("tamp"));
+    let on = ascendc(&checked, &schedule, &Names { time_stamps: true, ..NAMES }, Machine::Host);
+    let undone = on.text.replace("#include \"hpmoe/stamps.h\"\n", "").replace("StampedProgram<Program>", "Program");
+    let undone = undone.replace("Stamped<CubeCore>", "CubeCore").replace("Stamped<VectorCore>", "VectorCore");
+    // The size of the code is told in the comment at the head.
+    let code =
+        |text: &str| text.lines().filter(|line| !line.starts_with("// Estimated")).collect::<Vec<_>>().join("\n");
+    assert_ne!(code(&on.text), code(&off.text));
+    assert_eq!(code(&undone), code(&off.text));
+    assert!(on.aic_bytes > off.aic_bytes && on.aiv_bytes > off.aiv_bytes);
 }

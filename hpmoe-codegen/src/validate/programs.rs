@@ -55,7 +55,7 @@ fn fault(checked: &CheckedGraph, random: &mut Random) -> Result<(), String> {
     }
     let graph = checked.graph();
     let artifact = Artifact::new("random", &graph.kernel, &graph.taskflow, Fingerprint::default());
-    match back(checked, (&target, &Choices::default()), "random.rs", &artifact, "0") {
+    match back(checked, (&target, &Choices::default()), "random.rs", &artifact, "0", false) {
         Err(text) if text.contains("fault of hpmoe") => Err(text),
         _ => Ok(()),
     }

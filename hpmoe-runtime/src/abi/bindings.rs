@@ -5,6 +5,8 @@ pub const HPMOE_KEPT: u32 = 1919907188;
 pub const HPMOE_READY_WORD: u32 = 65535;
 pub const HPMOE_FREED_WORD: u32 = 65534;
 pub const HPMOE_COUNTS: u32 = 65533;
+pub const HPMOE_CLOCK_WORD: u32 = 65532;
+pub const HPMOE_CLOCK_ROUNDS: u32 = 8;
 pub const HPMOE_ROW_TILES: HpmoeSpaceKind = 0;
 pub const HPMOE_SENDS: HpmoeSpaceKind = 1;
 pub const HPMOE_ARRIVALS: HpmoeSpaceKind = 2;
@@ -212,7 +214,10 @@ pub struct HpmoeLaunch {
     pub chunk_experts: u32,
     pub routing: u64,
     pub ids: u64,
-    pub reserved: [u32; 8usize],
+    pub stamps: u64,
+    pub clocks: u64,
+    pub stamp_room: u32,
+    pub reserved: [u32; 3usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
@@ -318,8 +323,17 @@ const _: () = {
         "Offset of field: HpmoeLaunch::ids",
     ][::core::mem::offset_of!(HpmoeLaunch, ids) - 216usize];
     [
+        "Offset of field: HpmoeLaunch::stamps",
+    ][::core::mem::offset_of!(HpmoeLaunch, stamps) - 224usize];
+    [
+        "Offset of field: HpmoeLaunch::clocks",
+    ][::core::mem::offset_of!(HpmoeLaunch, clocks) - 232usize];
+    [
+        "Offset of field: HpmoeLaunch::stamp_room",
+    ][::core::mem::offset_of!(HpmoeLaunch, stamp_room) - 240usize];
+    [
         "Offset of field: HpmoeLaunch::reserved",
-    ][::core::mem::offset_of!(HpmoeLaunch, reserved) - 224usize];
+    ][::core::mem::offset_of!(HpmoeLaunch, reserved) - 244usize];
 };
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, bytemuck::Pod, bytemuck::Zeroable)]
@@ -543,4 +557,83 @@ const _: () = {
     [
         "Offset of field: HpmoeRecord::reserved",
     ][::core::mem::offset_of!(HpmoeRecord, reserved) - 56usize];
+};
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, bytemuck::Pod, bytemuck::Zeroable)]
+pub struct HpmoeStampHead {
+    pub begun: u64,
+    pub ended: u64,
+    pub tiles: u32,
+    pub reserved: [u32; 11usize],
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of HpmoeStampHead"][::core::mem::size_of::<HpmoeStampHead>() - 64usize];
+    ["Alignment of HpmoeStampHead"][::core::mem::align_of::<HpmoeStampHead>() - 8usize];
+    [
+        "Offset of field: HpmoeStampHead::begun",
+    ][::core::mem::offset_of!(HpmoeStampHead, begun) - 0usize];
+    [
+        "Offset of field: HpmoeStampHead::ended",
+    ][::core::mem::offset_of!(HpmoeStampHead, ended) - 8usize];
+    [
+        "Offset of field: HpmoeStampHead::tiles",
+    ][::core::mem::offset_of!(HpmoeStampHead, tiles) - 16usize];
+    [
+        "Offset of field: HpmoeStampHead::reserved",
+    ][::core::mem::offset_of!(HpmoeStampHead, reserved) - 20usize];
+};
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, bytemuck::Pod, bytemuck::Zeroable)]
+pub struct HpmoeStamp {
+    pub came: u64,
+    pub waited: u32,
+    pub lasted: u32,
+    pub phase: u32,
+    pub group: u32,
+    pub item: u32,
+    pub column: u32,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of HpmoeStamp"][::core::mem::size_of::<HpmoeStamp>() - 32usize];
+    ["Alignment of HpmoeStamp"][::core::mem::align_of::<HpmoeStamp>() - 8usize];
+    [
+        "Offset of field: HpmoeStamp::came",
+    ][::core::mem::offset_of!(HpmoeStamp, came) - 0usize];
+    [
+        "Offset of field: HpmoeStamp::waited",
+    ][::core::mem::offset_of!(HpmoeStamp, waited) - 8usize];
+    [
+        "Offset of field: HpmoeStamp::lasted",
+    ][::core::mem::offset_of!(HpmoeStamp, lasted) - 12usize];
+    [
+        "Offset of field: HpmoeStamp::phase",
+    ][::core::mem::offset_of!(HpmoeStamp, phase) - 16usize];
+    [
+        "Offset of field: HpmoeStamp::group",
+    ][::core::mem::offset_of!(HpmoeStamp, group) - 20usize];
+    [
+        "Offset of field: HpmoeStamp::item",
+    ][::core::mem::offset_of!(HpmoeStamp, item) - 24usize];
+    [
+        "Offset of field: HpmoeStamp::column",
+    ][::core::mem::offset_of!(HpmoeStamp, column) - 28usize];
+};
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, bytemuck::Pod, bytemuck::Zeroable)]
+pub struct HpmoeClock {
+    pub sent: u64,
+    pub got: u64,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of HpmoeClock"][::core::mem::size_of::<HpmoeClock>() - 16usize];
+    ["Alignment of HpmoeClock"][::core::mem::align_of::<HpmoeClock>() - 8usize];
+    [
+        "Offset of field: HpmoeClock::sent",
+    ][::core::mem::offset_of!(HpmoeClock, sent) - 0usize];
+    [
+        "Offset of field: HpmoeClock::got",
+    ][::core::mem::offset_of!(HpmoeClock, got) - 8usize];
 };

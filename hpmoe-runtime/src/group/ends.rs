@@ -12,6 +12,7 @@ use crate::backend::host::{HostStatistics, Outcome};
 use crate::bootstrap::BootstrapError;
 use crate::bootstrap::wire::{Message, Reader};
 use crate::error::Resource;
+use crate::layout::stamps::RankStamps;
 use crate::layout::tables::record_bytes;
 use crate::report::StuckReport;
 use crate::{KernelTables, LaunchError};
@@ -70,7 +71,7 @@ fn one_rank(tables: &KernelTables, shared: &LaunchShared<'_>, rank: Rank, own: &
 }
 
 fn encode(end: &RankEnd) -> Vec<u8> {
-    let RankEnd { outcome, records, number, host } = end;
+    let RankEnd { outcome, records, number, host, stamps } = end;
     let message = match outcome {
         Outcome::Left(statistics) => add(Message::default().number(0), statistics),
         Outcome::BrokenRule { message, core } => {
@@ -83,7 +84,7 @@ fn encode(end: &RankEnd) -> Vec<u8> {
         Outcome::Stopped => Message::default().number(3),
     };
     let message = message.bytes(bytemuck::cast_slice(records)).number(u64::from(number.cast_unsigned()));
-    add(message, host).finish()
+    stamps.add_to(add(message, host)).finish()
 }
 
 fn decode(tables: &KernelTables, end: &[u8]) -> Option<RankEnd> {
@@ -98,7 +99,8 @@ fn decode(tables: &KernelTables, end: &[u8]) -> Option<RankEnd> {
     let records = reader.bytes().filter(|bytes| bytes.len() == record_bytes(tables))?;
     let records = records.chunks_exact(size_of::<HpmoeRecord>()).map(bytemuck::pod_read_unaligned).collect();
     let number = u32::try_from(reader.number()?).ok()?.cast_signed();
-    Some(RankEnd { outcome, records, number, host: statistics(&mut reader)? })
+    let host = statistics(&mut reader)?;
+    Some(RankEnd { outcome, records, number, host, stamps: RankStamps::decode(&mut reader)? })
 }
 
 fn add(message: Message, statistics: &HostStatistics) -> Message {
@@ -144,7 +146,13 @@ mod tests {
 
     #[test]
     fn a_rank_that_ends_well_and_is_gone_is_named_to_those_that_were_stopped() {
-        let end = |outcome| RankEnd { outcome, records: Vec::new(), number: 1, host: HostStatistics::default() };
+        let end = |outcome| RankEnd {
+            outcome,
+            records: Vec::new(),
+            number: 1,
+            host: HostStatistics::default(),
+            stamps: RankStamps::default(),
+        };
         let left = || end(Outcome::Left(HostStatistics::default()));
         let member = Member::new(Box::new(Deserted));
         let limit = Duration::from_secs(1);
@@ -166,10 +174,12 @@ mod tests {
             Outcome::Stopped,
         ];
         for outcome in outcomes {
-            let end = RankEnd { outcome, records: records.clone(), number: 5, host };
+            let stamps = RankStamps::for_test();
+            let end = RankEnd { outcome, records: records.clone(), number: 5, host, stamps };
             let bytes = encode(&end);
             let read = decode(&TABLES, &bytes).unwrap();
             assert_eq!((&read.outcome, read.number, read.host), (&end.outcome, 5, host));
+            assert_eq!(read.stamps.to_bytes(), end.stamps.to_bytes());
             assert_eq!(bytemuck::cast_slice::<_, u8>(&read.records), bytemuck::cast_slice::<_, u8>(&records));
             assert!(decode(&TABLES, &bytes[..bytes.len() - 1]).is_none());
         }

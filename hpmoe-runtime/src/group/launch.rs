@@ -21,6 +21,7 @@ use crate::abi::HpmoeRecord;
 use crate::backend::host::{HostStatistics, MemoryRegion, Outcome, Races, SharedMapping};
 use crate::error::Resource;
 use crate::layout::LaunchRoute;
+use crate::layout::stamps::RankStamps;
 use crate::{Argument, CompiledKernel, KernelTables, LaunchError, Report};
 
 /// The route and the tensors of one launch.
@@ -133,6 +134,7 @@ fn own_end(shared: &LaunchShared<'_>, ends: Result<Vec<RankEnd>, LaunchError>) -
                 records: vec![HpmoeRecord::zeroed(); cores],
                 number: shared.first,
                 host: HostStatistics::default(),
+                stamps: RankStamps::default(),
             })
         }
         Err(error) => Err(error),

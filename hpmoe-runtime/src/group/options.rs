@@ -19,6 +19,7 @@ pub(super) struct LaunchOptions {
     pub(super) threads: Option<u32>,
     pub(super) find_races: Option<bool>,
     pub(super) repeat: u32,
+    pub(super) stamp_room: u32,
     pub(super) fault: Option<(Rank, InjectedFault)>,
 }
 
@@ -48,6 +49,7 @@ impl Default for LaunchOptions {
             threads: None,
             find_races: None,
             repeat: 1,
+            stamp_room: 4096,
             fault: None,
         }
     }
@@ -147,6 +149,18 @@ impl Group {
     #[must_use]
     pub const fn repeat(mut self, times: u32) -> Self {
         self.options.repeat = times;
+        self
+    }
+
+    /// Makes room for the time stamps of that many tiles of each core, 32 bytes for each, where the kernel keeps some (`HPMOE_TIME_STAMPS=on` when it
+    /// is built). Tiles beyond have none, which the report tells. Default: 4,096, which is 9 MiB on a rank with 72 cores; at
+    /// most 16,777,216.
+    #[must_use]
+    pub const fn stamp_room(mut self, tiles: u32) -> Self {
+        const MOST: u32 = 1 << 24;
+        // Two to a line of a cache, of which only one core may write.
+        let tiles = if tiles < MOST { tiles } else { MOST };
+        self.options.stamp_room = tiles.next_multiple_of(2);
         self
     }
 

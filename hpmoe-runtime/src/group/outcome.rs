@@ -14,8 +14,9 @@ use crate::abi::{
 };
 use crate::backend::host::{HostStatistics, Outcome};
 use crate::layout::plan::row_bytes;
+use crate::layout::stamps::RankStamps;
 use crate::layout::{MemoryPlan, RankSizes};
-use crate::report::{MemoryUse, StuckReport, TaskSite};
+use crate::report::{MemoryUse, StuckReport, TaskSite, Trace};
 use crate::tables::{KernelTables, RowKind, Storage, TensorTable};
 use crate::{LaunchError, Report};
 
@@ -42,7 +43,7 @@ pub(super) fn report(
     shared: &LaunchShared<'_>,
     memory: MemoryUse,
     wall: Duration,
-    ends: Vec<RankEnd>,
+    mut ends: Vec<RankEnd>,
 ) -> Result<Report, LaunchError> {
     let tables = shared.kernel.tables();
     if let Some(error) = ends.iter().enumerate().find_map(|(rank, end)| cause(tables, &ends, rank, end)) {
@@ -59,11 +60,13 @@ pub(super) fn report(
         true => end.records,
         false => vec![HpmoeRecord::zeroed(); end.records.len()],
     };
+    let stamps: Vec<RankStamps> = ends.iter_mut().map(|end| std::mem::take(&mut end.stamps)).collect();
     let records: Vec<Vec<HpmoeRecord>> = ends.into_iter().map(last_records).collect();
     if !records.iter().all(|records| is_done(records)) {
         return Err(LaunchError::Stuck(StuckReport::new(tables, shared.options.time_limit, &records)));
     }
-    Ok(Report::new(tables, &records, shared.launches(), memory, wall, host))
+    let trace = tables.time_stamps.then(|| Trace::new(tables, &stamps));
+    Ok(Report { trace, ..Report::new(tables, &records, shared.launches(), memory, wall, host) })
 }
 
 /// The error of ids that make no route, which all ranks have found.

@@ -7,6 +7,7 @@ use super::launch::LaunchStep;
 use super::rank::RankLaunch;
 use super::session::Session;
 use crate::CompiledKernel;
+use crate::layout::stamps::stamp_bytes;
 use crate::layout::tables::{Addresses, Common, RankTables, TablePlace, TensorAddress, record_bytes};
 use crate::memory::LineMemory;
 use crate::tables::{ScheduleTable, Storage, TensorTable};
@@ -20,7 +21,7 @@ pub(super) fn prepare(
     session: &mut Session,
 ) -> Vec<RankLaunch> {
     let tables = kernel.tables();
-    let common = Common::new(tables, schedule, &session.plan, options.time_limit_cycles());
+    let common = Common::new(tables, schedule, &session.plan, options.time_limit_cycles(), options.stamp_room);
     let peers: Vec<u64> = session.ranks.iter_mut().map(|memory| memory.heap.address()).collect();
     let mut launches = Vec::with_capacity(session.here.len());
     for rank in session.here.clone().map(Rank::new) {
@@ -30,16 +31,22 @@ pub(super) fn prepare(
             false => route_ranks(step).map(|rank| step.arguments[number].part(rank).address).collect(),
         };
         let mut records = LineMemory::zeroed(record_bytes(tables));
+        let mut stamps = LineMemory::zeroed(stamp_bytes(tables, session.ranks.len(), options.stamp_room));
         let step_tables = |step: &LaunchStep<'_>| {
             let places = tables.tensors.iter().zip(&session.plan.tensors);
             let tensors: Vec<TensorAddress> =
                 places.map(|(tensor, at)| place(tensor, *at, step, rank, workspace, &on_each)).collect();
-            let addresses =
-                Addresses { peers: &peers, tensors: &tensors, records: records.address(), tables: TablePlace::Here };
+            let addresses = Addresses {
+                peers: &peers,
+                tensors: &tensors,
+                records: records.address(),
+                stamps: if tables.time_stamps { stamps.address() } else { 0 },
+                tables: TablePlace::Here,
+            };
             RankTables::new(&common, &step.route, rank, &addresses)
         };
         let steps = row.iter().map(step_tables).collect();
-        launches.push(RankLaunch { rank, steps, records });
+        launches.push(RankLaunch { rank, steps, records, stamps });
     }
     launches
 }

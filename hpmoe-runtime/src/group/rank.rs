@@ -9,6 +9,7 @@ use super::launch::LaunchShared;
 use super::outcome::is_done;
 use crate::abi::HpmoeRecord;
 use crate::backend::host::{HostStatistics, MemoryRegion, Outcome, RankRun};
+use crate::layout::stamps::RankStamps;
 use crate::layout::tables::{RankTables, record_bytes};
 use crate::memory::LineMemory;
 
@@ -18,6 +19,8 @@ pub(super) struct RankLaunch {
     /// One for each step of the row.
     pub(super) steps: Vec<RankTables>,
     pub(super) records: LineMemory,
+    /// Time stamps, if the kernel keeps some.
+    pub(super) stamps: LineMemory,
 }
 
 /// The end of a rank's last launch.
@@ -28,6 +31,8 @@ pub(super) struct RankEnd {
     pub(super) number: i32,
     /// Sum over all of the rank's launches.
     pub(super) host: HostStatistics,
+    /// The time stamps of its last launch.
+    pub(super) stamps: RankStamps,
 }
 
 impl RankLaunch {
@@ -48,7 +53,8 @@ impl RankLaunch {
             number += 1;
             let last = number == shared.first + shared.launches().cast_signed();
             if last || shared.failed.load(Ordering::Acquire) {
-                return RankEnd { outcome, records, number: number - 1, host };
+                let stamps = self.time_stamps(shared);
+                return RankEnd { outcome, records, number: number - 1, host, stamps };
             }
         }
     }
@@ -60,6 +66,7 @@ impl RankLaunch {
         }
         let step = &mut self.steps[shared.step(number)];
         self.records.bytes_mut().fill(0);
+        self.stamps.bytes_mut().fill(0);
         let run = RankRun {
             entry: shared.kernel.entry(),
             launch: step.launch_address(),
@@ -74,6 +81,10 @@ impl RankLaunch {
             fault: options.fault(self.rank),
         };
         run.run(shared.stop)
+    }
+
+    fn time_stamps(&self, shared: &LaunchShared<'_>) -> RankStamps {
+        RankStamps::read(shared.kernel.tables(), shared.ranks, shared.options.stamp_room, self.stamps.bytes())
     }
 
     fn records(&self, shared: &LaunchShared<'_>) -> Vec<HpmoeRecord> {

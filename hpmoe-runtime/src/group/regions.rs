@@ -11,7 +11,7 @@ use super::session::Session;
 use crate::KernelTables;
 use crate::abi::LINE;
 use crate::backend::host::MemoryRegion;
-use crate::layout::plan::{launch_word_bytes, row_bytes};
+use crate::layout::plan::{clock_word_bytes, launch_word_bytes, row_bytes};
 use crate::tables::{Storage, TensorTable};
 
 /// Lists the regions of a rank in one step of the row.
@@ -24,7 +24,7 @@ pub(super) fn regions(
 ) -> Vec<MemoryRegion> {
     let rank = launch.rank;
     let mut regions = tensors(tables, &row[step], session, rank);
-    regions.extend(words(session, rank));
+    regions.extend(words(tables, session, rank));
     regions.push(launch_words(tables, session, rank));
     regions.extend(launch_tables(launch, step));
     regions.retain(|region| region.bytes > 0);
@@ -43,7 +43,7 @@ pub(super) fn peer_regions(tables: &KernelTables, step: &LaunchStep<'_>, session
             tensor_region(tables, tensor, step, session, rank, heap + *at as u64)
         };
         regions.extend(symmetric.map(region));
-        regions.extend(words(session, rank));
+        regions.extend(words(tables, session, rank));
     }
     regions.retain(|region| region.bytes > 0);
     regions
@@ -101,8 +101,8 @@ fn launch_words(tables: &KernelTables, session: &mut Session, rank: Rank) -> Mem
     }
 }
 
-/// The counters, the ready and freed words of the peers, their counts, and the abort word.
-fn words(session: &mut Session, rank: Rank) -> [MemoryRegion; 5] {
+/// The counters, the ready and freed words of the peers, their counts, the words of clocks, and the abort word.
+fn words(tables: &KernelTables, session: &mut Session, rank: Rank) -> [MemoryRegion; 6] {
     let plan = &session.plan;
     let heap = session.ranks[rank.id()].heap.address();
     let words = |name, at: usize, bytes, self_validating| MemoryRegion {
@@ -120,13 +120,14 @@ fn words(session: &mut Session, rank: Rank) -> [MemoryRegion; 5] {
         words("freed words", plan.freed_at, session.sizes.freed_words() * LINE, false),
         // A count is never zero, and its sign is that of the launch.
         words("counts of a route", plan.counts_at, plan.count_bytes, true),
+        words("clock words", plan.clocks_at, clock_word_bytes(tables, session.ranks.len()), false),
         words("abort word", plan.abort_at, LINE, false),
     ]
 }
 
-/// The tables that the kernel reads, and its records.
+/// The tables that the kernel reads, its records and its time stamps.
 fn launch_tables(launch: &mut RankLaunch, step: usize) -> Vec<MemoryRegion> {
-    let RankLaunch { rank, steps, records } = launch;
+    let RankLaunch { rank, steps, records, stamps } = launch;
     let region = |(name, arena, writable): (&'static str, &mut crate::memory::LineMemory, bool)| MemoryRegion {
         name,
         address: arena.address(),
@@ -138,6 +139,7 @@ fn launch_tables(launch: &mut RankLaunch, step: usize) -> Vec<MemoryRegion> {
     };
     let mut regions: Vec<MemoryRegion> = steps[step].arenas().map(region).collect();
     regions.push(region(("records", records, true)));
+    regions.push(region(("time stamps", stamps, true)));
     regions
 }
 

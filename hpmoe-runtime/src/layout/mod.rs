@@ -14,6 +14,7 @@ pub(crate) mod route;
 mod routed;
 pub(crate) mod routing;
 pub(crate) mod spaces;
+pub(crate) mod stamps;
 pub(crate) mod tables;
 
 pub(crate) use chunks::RouteChunks;

@@ -26,6 +26,8 @@ pub(crate) struct MemoryPlan {
     pub(crate) counts_at: usize,
     /// Bytes of these counts: two halves, with those of each rank.
     pub(crate) count_bytes: usize,
+    /// Offset in the heap of the words by which ranks compare their clocks, one for each peer if cores keep time stamps.
+    pub(crate) clocks_at: usize,
     /// Offset of the abort word in the heap.
     pub(crate) abort_at: usize,
     /// Offset in the heap of the word that ends all running launches, of which rank 0's is used if ranks are processes.
@@ -59,6 +61,7 @@ impl MemoryPlan {
         let freed_at = heap.take(sizes.freed_words() * LINE);
         let count_bytes = tables.route.map_or(0, |_| 2 * sizes.ranks * count_pitch(tables) * size_of::<i32>());
         let counts_at = heap.take(count_bytes);
+        let clocks_at = heap.take(clock_word_bytes(tables, sizes.ranks));
         let abort_at = heap.take(LINE);
         let stop_at = heap.take(if sizes.processes { LINE } else { 0 });
         Self {
@@ -70,6 +73,7 @@ impl MemoryPlan {
             freed_at,
             counts_at,
             count_bytes,
+            clocks_at,
             abort_at,
             stop_at,
             heap: heap.end(),
@@ -86,6 +90,11 @@ impl MemoryPlan {
 /// Bytes of the launch words of a rank.
 pub(crate) const fn launch_word_bytes(tables: &KernelTables) -> usize {
     (tables.aic + tables.aiv) as usize * LINE
+}
+
+/// Bytes of the words by which the ranks of a group compare their clocks.
+pub(crate) const fn clock_word_bytes(tables: &KernelTables, ranks: usize) -> usize {
+    if tables.time_stamps { ranks * LINE } else { 0 }
 }
 
 /// Bytes from one row of a tensor to the next.

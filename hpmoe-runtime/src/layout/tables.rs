@@ -40,17 +40,20 @@ pub(crate) struct Common<'a> {
     coming: Vec<bool>,
     /// Cycles that a wait may take.
     time_limit: u64,
+    /// Tiles of a core that have room for a time stamp.
+    stamp_room: u32,
 }
 
 impl<'a> Common<'a> {
-    /// A wait may take `time_limit` cycles.
+    /// A wait may take `time_limit` cycles, and `stamp_room` tiles of a core have room for a time stamp.
     pub(crate) fn new(
         tables: &'a KernelTables,
         schedule: &'a ScheduleTable,
         plan: &'a MemoryPlan,
         time_limit: u64,
+        stamp_room: u32,
     ) -> Self {
-        Self { tables, schedule, plan, coming: coming_spaces(tables, schedule), time_limit }
+        Self { tables, schedule, plan, coming: coming_spaces(tables, schedule), time_limit, stamp_room }
     }
 }
 
@@ -74,6 +77,8 @@ pub(crate) struct Addresses<'a> {
     pub(crate) tensors: &'a [TensorAddress],
     /// The rank's records.
     pub(crate) records: u64,
+    /// The rank's time stamps; zero if it keeps none.
+    pub(crate) stamps: u64,
     /// Where the kernel finds the tables.
     pub(crate) tables: TablePlace,
 }
@@ -89,7 +94,7 @@ pub(crate) enum TensorAddress {
 impl RankTables {
     /// Makes the tables of one rank for one route, or room for those that the kernel makes.
     pub(crate) fn new(common: &Common<'_>, route: &LaunchRoute<'_>, rank: Rank, addresses: &Addresses<'_>) -> Self {
-        let Common { tables, schedule, plan, time_limit, .. } = *common;
+        let Common { tables, schedule, plan, time_limit, stamp_room, .. } = *common;
         let made = RouteTables::new(tables, &common.coming, route, rank);
         let mut arenas = TableMemory::new(addresses.tables);
         let queue = |&(first, count): &(u32, u32)| HpmoeQueue { first, count };
@@ -155,6 +160,9 @@ impl RankTables {
             origins,
             routing,
             ids,
+            stamps: addresses.stamps,
+            clocks: plan.clocks_at as u64,
+            stamp_room,
             ..Zeroable::zeroed()
         };
         let mut launch_arena = LineMemory::zeroed(size_of::<HpmoeLaunch>());

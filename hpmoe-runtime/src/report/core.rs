@@ -3,8 +3,8 @@
 use super::TaskSite;
 use crate::KernelTables;
 use crate::abi::{
-    HPMOE_COUNTS, HPMOE_DONE, HPMOE_FREED_WORD, HPMOE_GAVE_UP, HPMOE_IDLE, HPMOE_READY_WORD, HPMOE_REFUSED,
-    HPMOE_RUNNING, HPMOE_STOPPED, HPMOE_UNROUTED, HPMOE_WAITING, HpmoeRecord,
+    HPMOE_CLOCK_WORD, HPMOE_COUNTS, HPMOE_DONE, HPMOE_FREED_WORD, HPMOE_GAVE_UP, HPMOE_IDLE, HPMOE_READY_WORD,
+    HPMOE_REFUSED, HPMOE_RUNNING, HPMOE_STOPPED, HPMOE_UNROUTED, HPMOE_WAITING, HpmoeRecord,
 };
 
 /// The state of one core when a launch was given up.
@@ -80,6 +80,8 @@ impl Gist {
             (format!("{verb} rank "), format!(" to start launch {need} (it has started {have}) in {call}"))
         } else if *counter == HPMOE_COUNTS {
             (format!("{verb} rank "), format!(" to say how many rows it sends in {call}"))
+        } else if *counter == HPMOE_CLOCK_WORD {
+            (format!("{verb} rank "), " to compare clocks after all tiles".to_owned())
         } else if *counter == HPMOE_FREED_WORD {
             // Words go on from launch to launch.
             let chunks = tables.chunks as i32;

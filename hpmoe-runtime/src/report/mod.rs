@@ -3,11 +3,13 @@
 mod core;
 mod site;
 mod stuck;
+mod trace;
 mod words;
 
 pub use core::CoreReport;
 pub(crate) use site::TaskSite;
 pub use stuck::StuckReport;
+pub use trace::{ClockOffset, CoreTrace, RankTrace, TileTrace, Trace};
 
 use std::fmt;
 use std::time::Duration;
@@ -63,6 +65,8 @@ pub struct Report {
     pub host: HostStatistics,
     /// Whether NPUs ran it.
     pub on_npus: bool,
+    /// When each core ran its tiles, if the kernel keeps time stamps (`HPMOE_TIME_STAMPS=on` when it is built).
+    pub trace: Option<Trace>,
 }
 
 /// The memory that a launch needs.
@@ -112,7 +116,13 @@ impl Report {
             wall,
             host,
             on_npus: false,
+            trace: None,
         }
+    }
+
+    /// The same of NPUs of that kind.
+    pub(crate) fn of_npus(self, chip: String) -> Self {
+        Self { on_npus: true, trace: self.trace.map(|trace| Trace { on: chip, ..trace }), ..self }
     }
 
     /// Whether an external operator ran. One that is for devices only is left out on the host, and the task's body ran instead.
@@ -163,6 +173,9 @@ impl fmt::Display for Report {
             if tolerance > 0.0 {
                 writeln!(f, "  `{}` within {tolerance} of the reference, as operators promise", promised.tensor)?;
             }
+        }
+        if let Some(trace) = &self.trace {
+            writeln!(f, "  {trace}")?;
         }
         match self.on_npus {
             true => write!(f, "  run on NPUs"),

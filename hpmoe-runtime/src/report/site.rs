@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn tiles_are_told_in_the_words_of_their_loops() {
         let tell_of = |chunks, kind, group| {
-            let phases = &[PhaseTable { task: "t", source: "t(..)", line: 9, space: 0, starts: &[] }];
+            let phases = &[PhaseTable { task: "t", name: "t", source: "t(..)", line: 9, space: 0, starts: &[] }];
             let spaces = vec![SpaceTable { kind, height: 16 }].leak();
             let tables = KernelTables { phases, spaces, chunks, ..TABLES };
             let record = HpmoeRecord { state: HPMOE_RUNNING, group, item: 5, column: 7, ..Zeroable::zeroed() };

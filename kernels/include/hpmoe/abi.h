@@ -1,9 +1,9 @@
 /* What the host and the megakernel agree on: descriptors, launch arguments, records.
  *
  * Plain C, so that the same text serves the device compiler and bindgen. Everything here is constant during a
- * launch except HpmoeRecord, and nothing of it is different in the next launch: HpmoeLaunch and what it refers to can be
- * launched again as they are, with other data where the tensors lie. All structures are multiples of 64 bytes and start
- * on 64 bytes, or are arrays of 32- and 64-bit words. Addresses are device addresses. */
+ * launch except HpmoeRecord and time stamps, and nothing of it is different in the next launch: HpmoeLaunch and what it
+ * refers to can be launched again as they are, with other data where the tensors lie. All structures are multiples of 64
+ * bytes and start on 64 bytes, or are arrays of 32- and 64-bit words. Addresses are device addresses. */
 #ifndef HPMOE_ABI_H
 #define HPMOE_ABI_H
 
@@ -137,7 +137,12 @@ struct HpmoeLaunch {
     uint64_t routing;       /* GM HpmoeRouting; zero where the host has made the routing tables */
     uint64_t ids; /* GM int32[tokens * top_k]: below zero for an empty slot, which no expert has; zero where no slot */
                   /* is empty, or the kernel makes the routing tables */
-    uint32_t reserved[8];
+    uint64_t stamps; /* GM of each core, matrix cores first: HpmoeStampHead, then stamp_room HpmoeStamp; after all of */
+                     /* them HpmoeClock[ranks][HPMOE_CLOCK_ROUNDS]. Zero for a kernel that keeps no time stamps */
+    uint64_t clocks; /* byte offset in the heap: int32 of each peer, HPMOE_LINE apart: how often ranks have told each */
+                     /* other the time; of a kernel that keeps time stamps */
+    uint32_t stamp_room; /* tiles of a core whose time stamps are kept; even, so that each core has lines of its own */
+    uint32_t reserved[3];
 };
 
 /* What a kernel makes its routing tables from, where it makes them itself: the tables of HpmoeLaunch from `experts` to `order`,
@@ -213,6 +218,7 @@ enum HpmoeState {
 #define HPMOE_READY_WORD 0xffffu /* HpmoeRecord.counter: a ready word, index is the peer */
 #define HPMOE_FREED_WORD 0xfffeu /* HpmoeRecord.counter: a freed word, index is the peer */
 #define HPMOE_COUNTS 0xfffdu     /* HpmoeRecord.counter: what a peer sends, index is the peer */
+#define HPMOE_CLOCK_WORD 0xfffcu /* HpmoeRecord.counter: a peer's word that compares clocks, index is the peer */
 
 struct HpmoeRecord {
     uint32_t state; /* HpmoeState */
@@ -230,6 +236,35 @@ struct HpmoeRecord {
     uint32_t entries;  /* entries of its queue that had a tile for it */
     uint32_t unrouted; /* launches that had no route, since the host made the record; of vector cores */
     uint32_t reserved[2];
+};
+
+/* How often ranks that compare their clocks tell each other the time. */
+#define HPMOE_CLOCK_ROUNDS 8
+
+/* The time stamps of one core in the last launch. Times are cycles of the rank's system counter, as its core's scalar unit sees
+ * them. Written when the core leaves. */
+struct HpmoeStampHead {
+    uint64_t begun; /* when the core began */
+    uint64_t ended; /* when its queue was finished; zero if it has not left, or left early */
+    uint32_t tiles; /* tiles run, those without room for a stamp included */
+    uint32_t reserved[11];
+};
+
+/* One tile. */
+struct HpmoeStamp {
+    uint64_t came;   /* when the core came to it */
+    uint32_t waited; /* cycles of its waits */
+    uint32_t lasted; /* cycles from then until the core went on, waits included */
+    uint32_t phase;  /* as in HpmoeRecord, and what follows too */
+    uint32_t group;
+    uint32_t item;
+    uint32_t column;
+};
+
+/* A word of a rank for another one and the other's for it: rank 0 with each of the others. */
+struct HpmoeClock {
+    uint64_t sent; /* this rank's time when it sent its own; rank 0 sends first */
+    uint64_t got;  /* this rank's time when the other's had come */
 };
 
 #endif

@@ -103,6 +103,12 @@ struct VectorCore : Core {
         return true;
     }
 
+    // Writes a word of this rank or of a peer.
+    HPMOE_ROUTINE void Store(uint64_t address, int32_t value) {
+        DataCopy(Global<int32_t>(address), Write(value), BLOCK_BYTES / sizeof(int32_t));
+        Release();
+    }
+
     // Tells every rank that this one no longer reads its memory of a chunk. One core writes all of these words, so that no word
     // is overtaken by an earlier one.
     HPMOE_INLINE void FreeChunk(uint32_t chunk) {
@@ -222,11 +228,6 @@ struct VectorCore : Core {
     HPMOE_INLINE void Release() {
         SetFlag<HardEvent::MTE3_S>(static_cast<int32_t>(line));
         line = (line + 1) % UB_LINES;
-    }
-
-    HPMOE_ROUTINE void Store(uint64_t address, int32_t value) {
-        DataCopy(Global<int32_t>(address), Write(value), BLOCK_BYTES / sizeof(int32_t));
-        Release();
     }
 
     // The set of counters of the next launch, of which every vector core takes its share.

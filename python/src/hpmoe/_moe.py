@@ -61,7 +61,8 @@ def moe(
             raise HpmoeError(f"{name} is {value!r}, but has to be a whole number of at least 1")
     if top_k > experts:
         raise HpmoeError(f"top_k is {top_k}, but there are {experts} experts: a token may go to an expert once")
-    made = json.dumps([gate, sizes, constants, os.environ.get("HPMOE_SET"), os.environ.get("HPMOE_DEVICE")], sort_keys=True)
+    build = [os.environ.get(name) for name in ("HPMOE_SET", "HPMOE_DEVICE", "HPMOE_TIME_STAMPS")]
+    made = json.dumps([gate, sizes, constants, *build], sort_keys=True)
     if made not in _made:
         _made[made] = _library(gate, sizes, constants, progress)
     return MoE(_made[made], gate)

@@ -24,7 +24,7 @@ use crate::tables::{ScheduleTable, Storage};
 use crate::{Argument, CompiledKernel, LaunchError, Report, Streams};
 pub(super) use fixed::fix;
 use processes::{each_shared, failed_end, watched};
-use rank::{Arguments, OnNpu, record_room, seconds};
+use rank::{Arguments, OnNpu, record_room, room_before_tables, seconds};
 
 /// Launches that were put on the streams of NPUs, and what they use until they have ended.
 pub(super) struct Flight {
@@ -199,7 +199,8 @@ pub(super) fn finish(
         }
     });
     flight.unrouted = unrouted;
-    Landing { result: result.map(|report| Report { on_npus: true, ..report }), over }
+    let chip = ranks.first().map(|rank| rank.npu.chip()).unwrap_or_default();
+    Landing { result: result.map(|report| report.of_npus(chip)), over }
 }
 
 /// Makes the argument blocks of so many launches, launch by launch, because a rank's kernel waits for those of its peers. `then` says what becomes of each.
@@ -211,7 +212,8 @@ fn place_all(
     launches: u32,
     then: impl Fn(&OnNpu, &LaunchShared<'_>, usize) -> Result<(), NpuError>,
 ) -> Result<(), (usize, NpuError)> {
-    let common = Common::new(shared.kernel.tables(), schedule, &session.plan, shared.options.time_limit_cycles());
+    let (limit, stamp_room) = (shared.options.time_limit_cycles(), shared.options.stamp_room);
+    let common = Common::new(shared.kernel.tables(), schedule, &session.plan, limit, stamp_room);
     let heaps: Vec<u64> = session.ranks.iter_mut().map(|memory| memory.heap.address()).collect();
     let workspaces: Vec<u64> = session.ranks.iter_mut().map(|memory| memory.workspace.address()).collect();
     for launch in 0..launches as usize {
@@ -232,8 +234,12 @@ fn place_all(
             let storages = shared.kernel.tables().tensors.iter().map(|tensor| tensor.storage);
             let tensors: Vec<TensorAddress> = storages.zip(session.plan.tensors.iter().copied()).map(place).collect();
             let tables = |records| {
-                let place = TablePlace::At(records + record_room(shared.kernel.tables()) as u64);
-                let addresses = Addresses { peers: &heaps, tensors: &tensors, records, tables: place };
+                let place = TablePlace::At(records + room_before_tables(shared) as u64);
+                let stamps = match shared.kernel.tables().time_stamps {
+                    true => records + record_room(shared.kernel.tables()) as u64,
+                    false => 0,
+                };
+                let addresses = Addresses { peers: &heaps, tensors: &tensors, records, stamps, tables: place };
                 RankTables::new(&common, &row[step].route, Rank::new(id), &addresses)
             };
             rank.place(shared, tables).and_then(|()| then(rank, shared, launch)).map_err(|error| (id, error))?;

@@ -16,6 +16,7 @@ use crate::Argument;
 use crate::abi::HpmoeRecord;
 use crate::backend::host::{HostStatistics, Outcome};
 use crate::backend::npu::{DeviceMemory, NpuError};
+use crate::layout::stamps::RankStamps;
 
 /// Copies between the caller's tensors that peers write and the heap that they write to.
 pub(super) fn each_shared(
@@ -68,5 +69,6 @@ pub(super) fn failed_end(shared: &LaunchShared<'_>, rank: usize, cause: &NpuErro
         records: vec![HpmoeRecord::zeroed(); cores],
         number: shared.first,
         host: HostStatistics::default(),
+        stamps: RankStamps::default(),
     }
 }

@@ -14,6 +14,7 @@ use super::super::rank::RankEnd;
 use crate::abi::{HpmoeRecord, LINE};
 use crate::backend::host::{HostStatistics, Outcome};
 use crate::backend::npu::{LentMemory, Npu, NpuError, Program, Start};
+use crate::layout::stamps::{RankStamps, stamp_bytes};
 use crate::layout::tables::{RankTables, record_bytes};
 use crate::memory::OffsetAllocator;
 use crate::tables::Storage;
@@ -56,7 +57,7 @@ impl OnNpu {
         shared: &LaunchShared<'_>,
         tables: impl Fn(u64) -> RankTables,
     ) -> Result<(), NpuError> {
-        let room = record_room(shared.kernel.tables());
+        let room = room_before_tables(shared);
         let memory = self.npu.lend(room + tables(0).image_bytes())?;
         let mut tables = tables(memory.address());
         memory.write(0, &vec![0; room])?;
@@ -104,8 +105,20 @@ impl OnNpu {
                 break;
             }
         }
-        let host = HostStatistics::default();
-        Ok(RankEnd { outcome: Outcome::Left(host), records: last.1, number: last.0, host })
+        let (host, stamps) = (HostStatistics::default(), self.time_stamps(shared, last.0)?);
+        Ok(RankEnd { outcome: Outcome::Left(host), records: last.1, number: last.0, host, stamps })
+    }
+
+    /// The time stamps of the launch with that number.
+    fn time_stamps(&self, shared: &LaunchShared<'_>, number: i32) -> Result<RankStamps, NpuError> {
+        let (tables, room) = (shared.kernel.tables(), shared.options.stamp_room);
+        let mut bytes = vec![0; stamp_bytes(tables, shared.ranks, room)];
+        if let Some((memory, _)) = self.launches.get(number.wrapping_sub(shared.first) as usize)
+            && !bytes.is_empty()
+        {
+            memory.read(record_room(tables), &mut bytes)?;
+        }
+        Ok(RankStamps::read(tables, shared.ranks, room, &bytes))
     }
 
     /// Brings what the launches wrote to the caller's tensors.
@@ -164,9 +177,15 @@ impl Arguments {
     }
 }
 
-/// Room for the records, in front of the tables.
+/// Room for the records, in front of time stamps.
 pub(super) const fn record_room(tables: &KernelTables) -> usize {
     record_bytes(tables).next_multiple_of(LINE)
+}
+
+/// Room for records and time stamps, in front of the tables.
+pub(super) fn room_before_tables(shared: &LaunchShared<'_>) -> usize {
+    let tables = shared.kernel.tables();
+    record_room(tables) + stamp_bytes(tables, shared.ranks, shared.options.stamp_room).next_multiple_of(LINE)
 }
 
 /// The longest that one launch may run: a wait of a core ends first.

@@ -61,6 +61,7 @@ impl CaseKernel {
             vec![vec![], vec![(0, 3)], vec![(3, 1), (4, 7)], vec![(5, 2), (6, 5), (2, 4), (1, 1)]];
         let phase = |starts: &Vec<(u32, u32)>| PhaseTable {
             task: "task",
+            name: "task",
             source: "task(..)",
             line: 1,
             space: 0,
@@ -125,7 +126,7 @@ impl CaseKernel {
     }
 
     fn common(&self) -> Common<'_> {
-        Common::new(&self.tables, &self.tables.schedules[0], &self.plan, self.time_limit)
+        Common::new(&self.tables, &self.tables.schedules[0], &self.plan, self.time_limit, 0)
     }
 }
 
@@ -226,8 +227,13 @@ pub(super) fn launch(
     let tensors = [ids.address(), routed.address()].map(TensorAddress::At);
     let common = kernel_of.common();
     let made = |route: &LaunchRoute<'_>, records: u64| {
-        let addresses =
-            Addresses { peers, tensors: &tensors[..tables.tensors.len()], records, tables: TablePlace::Here };
+        let addresses = Addresses {
+            peers,
+            tensors: &tensors[..tables.tensors.len()],
+            records,
+            stamps: 0,
+            tables: TablePlace::Here,
+        };
         RankTables::new(&common, route, rank, &addresses)
     };
     let tokens = PerRank::from_fn(route.ranks(), |rank| case.ids[rank.id()].len() / case.top_k);

@@ -1,0 +1,26 @@
+//! Whether kernels keep time stamps of their tiles.
+
+/// Whether kernels whose build script says `by_script` keep time stamps. `HPMOE_TIME_STAMPS` wins.
+pub(crate) fn chosen(by_script: bool, environment: Option<&str>) -> Result<bool, String> {
+    match environment {
+        None | Some("") => Ok(by_script),
+        Some("on") => Ok(true),
+        Some("off") => Ok(false),
+        Some(other) => Err(format!(
+            "HPMOE_TIME_STAMPS is `{other}`: it is `on`, to make kernels keep time stamps of their tiles, `off`, to make them keep \
+             none, or not set, to follow the build script"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_environment_wins_and_other_words_are_refused() {
+        assert_eq!([chosen(false, None), chosen(true, Some(""))], [Ok(false), Ok(true)]);
+        assert_eq!([chosen(false, Some("on")), chosen(true, Some("off"))], [Ok(true), Ok(false)]);
+        assert!(chosen(true, Some("1")).unwrap_err().starts_with("HPMOE_TIME_STAMPS is `1`: it is `on`"));
+    }
+}
