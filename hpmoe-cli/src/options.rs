@@ -36,7 +36,7 @@ pub(crate) enum Command {
     Calibrate(CalibrateArgs),
     /// Searches for schedules that are faster in the simulator, and keeps them in a file next to the source.
     Tune(TuneArgs),
-    /// Compares the schedules of two files.
+    /// Compares the schedules of two source files, or the runs of two traces, simulated or measured.
     Diff(DiffArgs),
     /// Probes what is assumed of the NPUs of this machine: runs the program hpmoe-doctor with these arguments.
     #[command(disable_help_flag = true)]
@@ -137,11 +137,11 @@ pub(crate) struct ScheduleArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct DiffArgs {
-    /// The source file of the old schedule.
-    #[arg(value_name = "OLD.rs")]
+    /// The source file of the old schedule, or a trace (`hpmoe simulate --trace`, or of a launch).
+    #[arg(value_name = "OLD.rs|OLD.json")]
     pub(crate) old: PathBuf,
-    /// The source file of the new schedule.
-    #[arg(value_name = "NEW.rs")]
+    /// The source file of the new schedule, or another trace.
+    #[arg(value_name = "NEW.rs|NEW.json")]
     pub(crate) new: PathBuf,
     /// Sets a constant in both files; can be repeated.
     #[arg(long = "set", value_name = "NAME=VALUE")]

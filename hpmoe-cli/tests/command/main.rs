@@ -3,6 +3,7 @@
 mod book;
 mod calibrate;
 mod damaged;
+mod diff;
 mod emit;
 mod export;
 mod output;

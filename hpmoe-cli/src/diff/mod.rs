@@ -1,4 +1,7 @@
-//! `hpmoe diff`: how the schedules of two files differ.
+//! `hpmoe diff`: how the schedules of two source files differ, or the runs of two traces.
+
+mod trace;
+mod traces;
 
 use crate::options::DiffArgs;
 use crate::output;
@@ -10,6 +13,23 @@ use std::path::Path;
 use std::process::ExitCode;
 
 pub(crate) fn diff(options: &DiffArgs) -> Result<ExitCode, String> {
+    let is_trace = |file: &Path| file.extension().is_some_and(|extension| extension == "json");
+    match (is_trace(&options.old), is_trace(&options.new)) {
+        (false, false) => schedules(options),
+        (true, true) if options.settings.is_empty() => {
+            output::text(&traces::compared(&options.old, &options.new)?)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        (true, true) => Err("--set changes kernels, and traces are of runs: leave it out".to_owned()),
+        _ => {
+            Err("one of the files is a trace (.json) and the other is not: name two source files or two traces"
+                .to_owned())
+        }
+    }
+}
+
+/// Prints how the schedules of two source files differ.
+fn schedules(options: &DiffArgs) -> Result<ExitCode, String> {
     let target = options.die.read()?;
     let schedules = |file: &Path| -> Result<String, String> {
         let mut text = String::new();
