@@ -1,16 +1,21 @@
-//! `hpmoe doctor`: runs `hpmoe-doctor`, a program of its own.
+//! `hpmoe doctor` and `hpmoe measure`: run `hpmoe-doctor`, a program of its own.
 
-use crate::options::DoctorArgs;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 /// The program, which lies next to this one, or is found as the system finds programs.
 const PROGRAM: &str = "hpmoe-doctor";
 
-pub(crate) fn doctor(options: &DoctorArgs) -> Result<ExitCode, String> {
+/// `hpmoe measure`.
+pub(crate) fn measure(arguments: &[OsString]) -> Result<ExitCode, String> {
+    doctor(&[&["--measure".into()], arguments].concat())
+}
+
+pub(crate) fn doctor(arguments: &[OsString]) -> Result<ExitCode, String> {
     let beside = std::env::current_exe().ok().map(|own| own.with_file_name(PROGRAM));
     let program = beside.filter(|path| path.is_file()).unwrap_or_else(|| PathBuf::from(PROGRAM));
-    let status = Command::new(&program).args(&options.arguments).status().map_err(|error| {
+    let status = Command::new(&program).args(arguments).status().map_err(|error| {
         format!(
             "can't start `{}`: {error}; it is a package of its own, so that this command builds without it: \
              cargo build --release -p {PROGRAM}",

@@ -33,7 +33,8 @@ fn main() -> ExitCode {
         Command::Calibrate(calibrate) => calibrate::calibrate(&calibrate),
         Command::Tune(tune) => tune::tune(&tune),
         Command::Diff(diff) => diff::diff(&diff),
-        Command::Doctor(doctor) => doctor::doctor(&doctor),
+        Command::Doctor(doctor) => doctor::doctor(&doctor.arguments),
+        Command::Measure(doctor) => doctor::measure(&doctor.arguments),
     };
     match result {
         Ok(code) => code,

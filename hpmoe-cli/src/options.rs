@@ -41,6 +41,9 @@ pub(crate) enum Command {
     /// Probes what is assumed of the NPUs of this machine: runs the program hpmoe-doctor with these arguments.
     #[command(disable_help_flag = true)]
     Doctor(DoctorArgs),
+    /// Times constants of a target on the NPUs of this machine and writes its file: runs the program hpmoe-doctor, whose options it takes.
+    #[command(disable_help_flag = true)]
+    Measure(DoctorArgs),
 }
 
 #[derive(Args, Debug)]

@@ -20,6 +20,7 @@ enum Which : uint32_t {
     LANDED = 7,
     READY = 8,
     STUCK = 9,
+    TIME = 10,
 };
 
 // Follows the launch structure.
@@ -49,7 +50,8 @@ struct Observation {
     int32_t miss_have;
     int32_t miss_need;
     uint32_t miss_round;
-    uint32_t reserved[5];
+    uint32_t cycles; // of the system counter, that a timed loop took
+    uint32_t reserved[4];
 };
 static_assert(sizeof(Observation) == 64, "one line");
 

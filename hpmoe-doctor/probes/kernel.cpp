@@ -10,6 +10,7 @@ HPMOE_INLINE bool Run(VectorCore &core, const Request &request, Observation &obs
     case PEER_ADDS: return PeerAdds(core, request, observation);
     case LANDED: return Landed(core, request, observation);
     case READY: return Ready(core, request, observation);
+    case TIME: return Time(core, request, observation);
     // Nobody signals.
     case STUCK: return core.Await(0, 0, 1);
     default: return true;

@@ -11,6 +11,7 @@ mod examination;
 mod heap;
 mod kernel;
 mod launch;
+mod measure;
 mod options;
 mod peers;
 mod probes;
@@ -44,10 +45,15 @@ fn examine(options: &Options) -> Result<bool, String> {
         words::summary(&answers, &examination, options.json);
     }
     let healthy = answers.iter().all(|(_, answer)| !answer.is_failure());
+    let measured = match options.measure {
+        true => measure::measure(&mut examination, options, &answers),
+        false => Ok(()),
+    };
     let gone = examination.gone.take();
     examination.end();
     if let Some(gone) = gone {
         return Err(gone);
     }
-    started.wait().map(|()| healthy)
+    started.wait()?;
+    measured.map(|()| healthy)
 }

@@ -25,6 +25,19 @@ pub(crate) struct Options {
     /// The folder for the probes' compiled kernel [default: a folder of the system's for temporary files].
     #[arg(long, value_name = "FOLDER")]
     pub(crate) objects: Option<PathBuf>,
+    /// Times constants of a target on these NPUs, if no assumption fails, and writes the file of a machine for `hpmoe simulate`, `hpmoe tune`
+    /// and builds. `hpmoe measure` is the same.
+    #[arg(long)]
+    pub(crate) measure: bool,
+    /// The file of the machine.
+    #[arg(long, value_name = "FILE.toml", default_value = "machine.toml", requires = "measure")]
+    pub(crate) out: PathBuf,
+    /// The target whose values stay where nothing is timed: a file, or the built-in one.
+    #[arg(long, value_name = "FILE.toml|NAME", default_value = "ascend-a3", requires = "measure")]
+    pub(crate) target: String,
+    /// MiB of memory that all vector cores read once, to time HBM: more than the L2 holds.
+    #[arg(long, value_name = "MIB", default_value_t = 768, value_parser = clap::value_parser!(u32).range(1..=32_768), requires = "measure")]
+    pub(crate) hbm_mib: u32,
     /// Prints one JSON object as the last line.
     #[arg(long)]
     pub(crate) json: bool,

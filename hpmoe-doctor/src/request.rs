@@ -16,6 +16,23 @@ pub(crate) enum Which {
     Landed = 7,
     Ready = 8,
     Stuck = 9,
+    Time = 10,
+}
+
+/// What a timed loop does: [`Request::left`] of [`Which::Time`], and [`Request::right`] is the peer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u64)]
+pub(crate) enum Loop {
+    Copy = 0,
+    Add = 1,
+    Wait = 2,
+    Signal = 3,
+    Trip = 4,
+    Stream = 5,
+    Put = 6,
+    PutAll = 7,
+    Fence = 8,
+    FarTrip = 9,
 }
 
 /// Follows the launch structure.
@@ -55,7 +72,9 @@ pub(crate) struct Observation {
     pub(crate) miss_have: i32,
     pub(crate) miss_need: i32,
     pub(crate) miss_round: u32,
-    pub(crate) reserved: [u32; 5],
+    /// Cycles of the system counter that a timed loop took.
+    pub(crate) cycles: u32,
+    pub(crate) reserved: [u32; 4],
 }
 
 const _: () = assert!(size_of::<Request>() == 64 && size_of::<Observation>() == 64);
@@ -81,5 +100,10 @@ pub(crate) const fn amount(number: u32) -> i32 {
 impl Request {
     pub(crate) fn new(which: Which, rounds: u32) -> Self {
         Self { which: which as u32, rounds, mark: 1, words: MOST_WORDS as u32, ..Zeroable::zeroed() }
+    }
+
+    /// A timed loop, with a peer of rank 0 if it needs one.
+    pub(crate) fn timed(what: Loop, rounds: u32, peer: usize) -> Self {
+        Self { left: what as u64, right: peer as u64, ..Self::new(Which::Time, rounds) }
     }
 }

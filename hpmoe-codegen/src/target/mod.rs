@@ -16,7 +16,8 @@ pub use fault::FileFault;
 pub(crate) use fault::without_faults;
 pub use source::{Provenance, TargetConstant};
 
-pub(crate) const ASCEND_A3: &str = include_str!("../../targets/ascend-a3.toml");
+/// The text of the built-in target's file.
+pub const ASCEND_A3: &str = include_str!("../../targets/ascend-a3.toml");
 
 impl Target {
     /// One die of an Ascend A3, built in.

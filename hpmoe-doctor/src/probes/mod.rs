@@ -85,6 +85,11 @@ fn hindrance(probe: &Probe, examination: &Examination, answers: &[(&Probe, Answe
 }
 
 impl Probe {
+    /// Whether one rank is enough for it.
+    pub(crate) const fn is_of_one(&self) -> bool {
+        self.ranks == 1
+    }
+
     /// What came of it on all ranks.
     fn answer(&self, examination: &mut Examination) -> Answer {
         let mine = (self.run)(examination);

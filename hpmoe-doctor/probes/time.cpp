@@ -1,0 +1,114 @@
+// Loops of one thing, timed by the core that runs them: what the host makes constants of a machine of.
+namespace probe {
+
+// As in `src/request.rs`: Request.left.
+enum Loop : uint64_t {
+    COPY = 0,    // bursts from global memory to UB
+    ADD = 1,     // sums of blocks in UB
+    WAIT = 2,    // looks at a counter that is large enough
+    SIGNAL = 3,  // adds to a counter
+    TRIP = 4,    // a signal to another core and one back
+    STREAM = 5,  // bursts of all cores from memory that each reads once
+    PUT = 6,     // bursts to a peer
+    PUT_ALL = 7, // bursts of all cores to a peer
+    FENCE = 8,   // lines to a peer, each with a barrier of all pipes
+    FAR_TRIP = 9 // a signal to a peer and one back
+};
+
+constexpr uint32_t BURST = 4; // copies of one burst, which go to places of their own
+constexpr uint32_t PIECE_WORDS = MOST_WORDS / BURST;
+
+HPMOE_INLINE void BurstIn(uint64_t address) {
+    for (uint32_t piece = 0; piece < BURST; ++piece) {
+        DataCopy(Block(SEEN)[piece * PIECE_WORDS], Global<int32_t>(address + piece * PIECE_WORDS * 4), PIECE_WORDS);
+    }
+    PipeBarrier<PIPE_MTE2>();
+}
+
+HPMOE_INLINE void BurstOut(uint64_t address) {
+    for (uint32_t piece = 0; piece < BURST; ++piece) {
+        DataCopy(Global<int32_t>(address + piece * PIECE_WORDS * 4), Block(SENT)[piece * PIECE_WORDS], PIECE_WORDS);
+    }
+    PipeBarrier<PIPE_MTE3>();
+}
+
+// The first core signals first; each waits for the other one's signal.
+HPMOE_INLINE bool Trip(VectorCore &core, const Request &request, Observation &observation, uint32_t own, uint32_t other,
+                       uint32_t peer, bool first) {
+    for (; observation.rounds < request.rounds; ++observation.rounds) {
+        if (first) {
+            core.SignalPeer(peer, 0, other, 1);
+        }
+        if (!core.Await(0, own, observation.rounds + 1)) {
+            return false;
+        }
+        if (!first) {
+            core.SignalPeer(peer, 0, other, 1);
+        }
+    }
+    return true;
+}
+
+HPMOE_INLINE bool RunLoop(VectorCore &core, const Request &request, Observation &observation) {
+    const uint32_t rank = core.launch.rank;
+    const uint32_t peer = static_cast<uint32_t>(request.right);
+    const uint64_t data = core.Heap(rank) + request.data;
+    uint32_t &round = observation.rounds;
+    switch (request.left) {
+    case TRIP: return Trip(core, request, observation, core.number, 1 - core.number, rank, core.number == 0);
+    case FAR_TRIP: return Trip(core, request, observation, 0, 0, rank == 0 ? peer : 0, rank == 0);
+    default: break;
+    }
+    for (; round < request.rounds; ++round) {
+        switch (request.left) {
+        case COPY: BurstIn(data); break;
+        case ADD:
+            Add(Block(SEEN), Block(SENT), Block(SENT), static_cast<int32_t>(MOST_WORDS));
+            PipeBarrier<PIPE_V>();
+            break;
+        case WAIT:
+            if (!core.Await(0, 0, 0)) {
+                return false;
+            }
+            break;
+        case SIGNAL: core.Signal(0, 0, 1); break;
+        case STREAM:
+            BurstIn(data + (static_cast<uint64_t>(core.number) * request.rounds + round) * MOST_WORDS * 4);
+            break;
+        case PUT:
+        case PUT_ALL: BurstOut(BlockAt(core, request, peer)); break;
+        default: Mark(core, BlockAt(core, request, peer)); core.FencePeer();
+        }
+    }
+    return true;
+}
+
+HPMOE_INLINE bool Takes(const VectorCore &core, const Request &request) {
+    const uint32_t rank = core.launch.rank;
+    switch (request.left) {
+    case STREAM: return true;
+    case PUT_ALL: return rank == 0;
+    case TRIP: return core.number < 2;
+    case FAR_TRIP: return core.number == 0 && (rank == 0 || rank == request.right);
+    default: return core.number == 0 && rank == 0;
+    }
+}
+
+HPMOE_INLINE bool Time(VectorCore &core, const Request &request, Observation &observation) {
+    if (!Takes(core, request)) {
+        return true;
+    }
+    // A peer may be written once its launch has begun.
+    if (request.left >= PUT && !core.AwaitReady(core.launch.rank == 0 ? static_cast<uint32_t>(request.right) : 0)) {
+        return false;
+    }
+    Duplicate(Block(SENT), 1, static_cast<int32_t>(MOST_WORDS));
+    PipeBarrier<PIPE_ALL>();
+    const int64_t begin = GetSystemCycle();
+    const bool ended = RunLoop(core, request, observation);
+    PipeBarrier<PIPE_ALL>();
+    observation.cycles = static_cast<uint32_t>(GetSystemCycle() - begin);
+    return ended;
+}
+
+} // namespace probe
