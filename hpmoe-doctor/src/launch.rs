@@ -3,12 +3,12 @@
 
 use crate::answer::Failure;
 use crate::heap::HeapPlan;
-use crate::request::{Observation, Request};
+use crate::request::{Loop, Observation, Request};
 use bytemuck::Zeroable as _;
 use hpmoe_runtime::NpuError;
 use hpmoe_runtime::abi::{HPMOE_DONE, HPMOE_GAVE_UP, HPMOE_REFUSED, HPMOE_STOPPED, HpmoeLaunch, HpmoeRecord};
 use hpmoe_runtime::npus::{DeviceMemory, Npu, Program, Start};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Ticks of the system counter in a second.
 const FREQUENCY: f64 = 50e6;
@@ -144,6 +144,33 @@ impl Die {
     /// Waits for at most so long.
     pub(crate) fn wait_for(&self, limit: Duration) -> Result<(), Failure> {
         self.npu.wait(limit).map_err(|error| Failure::lost(error.to_string()))
+    }
+
+    /// The time from one launch to the next, of so many that do nothing.
+    pub(crate) fn time_empty(&self, launches: u32) -> Result<Duration, Failure> {
+        let plan = HeapPlan::new(1, self.cores, 0);
+        let heap = DeviceMemory::poisoned(&self.npu, plan.bytes, 0)?;
+        let launch =
+            Launch { request: Request::timed(Loop::Copy, 0, 0), plan: &plan, heaps: &[heap.address()], rank: 0 };
+        let prepared = |_| Running::new(&self.npu, self.cores, &launch, self.limit);
+        let running = (0..launches).map(prepared).collect::<Result<Vec<_>, _>>()?;
+        let start = Instant::now();
+        let started = running.iter().try_for_each(|running| {
+            let arguments = [0, running.memory.address()];
+            let arguments = if self.form == Form::First { &arguments[1..] } else { &arguments[..] };
+            // SAFETY: as in `start`.
+            unsafe { self.launch(arguments, self.seconds()) }
+        });
+        let waited = self.wait(launches);
+        let time = start.elapsed() / launches;
+        match started.map_err(Failure::from).and(waited) {
+            Ok(()) => running.iter().try_for_each(|running| running.seen()?.expect_done()).map(|()| time),
+            Err(failure) => {
+                // A kernel may still be using them.
+                std::mem::forget((running, heap));
+                Err(failure)
+            }
+        }
     }
 
     /// Runs one launch that works on memory of its NPU alone, of so many bytes of data. `fill` writes what is there at first, and says

@@ -33,6 +33,10 @@ pub(crate) enum Loop {
     PutAll = 7,
     Fence = 8,
     FarTrip = 9,
+    Barrier = 10,
+    Product = 11,
+    CopyToL1 = 12,
+    StreamToL1 = 13,
 }
 
 /// Follows the launch structure.
@@ -83,6 +87,9 @@ const _: () = assert!(size_of::<Request>() == 64 && size_of::<Observation>() == 
 pub(crate) const MOST_WORDS: usize = 16 * 1024;
 /// Bytes of it.
 pub(crate) const BLOCK: usize = 4 * MOST_WORDS;
+/// Columns of the products of [`Loop::Product`], and their depth, which the request has as `words`.
+pub(crate) const WIDE: usize = 256;
+pub(crate) const DEEP: usize = 2048;
 /// Words that [`Which::Adds`] and [`Which::PeerAdds`] sum up in.
 pub(crate) const SUMMED: usize = 8;
 /// Rows and columns of the products of [`Which::DataOrder`], and their depth.

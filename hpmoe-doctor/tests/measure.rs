@@ -18,18 +18,27 @@ fn measure(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Out
 }
 
 /// The constants that one NPU shows, and those of links.
-const OWN: [&str; 8] = [
+const OWN: [&str; 12] = [
     "cores.aic",
     "cores.aiv",
     "vector.bytes_per_cycle",
     "memory.gm_ub_bytes_per_cycle",
     "memory.hbm_gb_per_s",
+    "memory.hbm_bytes_per_cycle_core",
+    "memory.l2_read_bytes_per_cycle_core",
+    "fitted.gemm_fused_efficiency",
+    "launch.kernel_us",
     "sync.counter_visible_ns",
     "sync.wait_ns",
     "sync.signal_ns",
 ];
-const LINKS: [&str; 4] =
-    ["link.same_package_gb_per_s", "link.same_package_ns", "link.put_gb_per_s_per_aiv", "sync.fence_remote_ns"];
+const LINKS: [&str; 5] = [
+    "launch.rank_sync_us",
+    "link.same_package_gb_per_s",
+    "link.same_package_ns",
+    "link.put_gb_per_s_per_aiv",
+    "sync.fence_remote_ns",
+];
 
 /// The constants that the file says were timed.
 fn timed(target: &Target) -> Vec<String> {

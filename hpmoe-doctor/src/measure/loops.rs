@@ -5,19 +5,27 @@ use crate::answer::Failure;
 use crate::examination::Examination;
 use crate::launch::{Die, Seen};
 use crate::options::Options;
-use crate::request::{BLOCK, Loop, Request};
+use crate::request::{BLOCK, DEEP, Loop, Request, TILE, WIDE};
+use hpmoe_codegen::target::Target;
 
 /// Launches of each loop, of which the fastest counts: anything else that the NPU does makes a loop slower.
 const LAUNCHES: usize = 3;
 /// Nanoseconds of a cycle of the system counter.
 const CYCLE_NS: f64 = 20.0;
 const ROUNDS: u32 = 1000;
+/// Products of each matrix core.
+const PRODUCTS: u32 = 8;
 
 /// All constants that are timed: with one rank those of one NPU, with several also those of links. All processes call it.
-pub(super) fn all(examination: &Examination, options: &Options, clock_ghz: f64) -> Result<Vec<Measured>, Failure> {
-    let own = if examination.team.tells() { of_one(&examination.dies[0], options, clock_ghz) } else { Ok(Vec::new()) };
+pub(super) fn all(examination: &Examination, options: &Options, target: &Target) -> Result<Vec<Measured>, Failure> {
+    let own = if examination.team.tells() { of_one(&examination.dies[0], options, target) } else { Ok(Vec::new()) };
     examination.team.together(own.as_ref().map(|_| ()).map_err(Clone::clone))?;
     let mut measured = own?;
+    if examination.team.ranks > 1 {
+        let meet = with_peers(examination, Loop::Barrier, 0)? / f64::from(ROUNDS) / 1e3;
+        let by = format!("a signal to each of {} ranks and one of each", examination.team.ranks);
+        measured.push(Measured { section: "launch", key: "rank_sync_us", value: meet, by });
+    }
     let visible =
         measured.iter().find(|measured| measured.key == "counter_visible_ns").map_or(0.0, |found| found.value);
     for same in [true, false] {
@@ -35,11 +43,12 @@ pub(super) fn all(examination: &Examination, options: &Options, clock_ghz: f64) 
     Ok(measured)
 }
 
-fn of_one(die: &Die, options: &Options, clock_ghz: f64) -> Result<Vec<Measured>, Failure> {
+fn of_one(die: &Die, options: &Options, target: &Target) -> Result<Vec<Measured>, Failure> {
     let per_round = |what: Loop| Ok::<f64, Failure>(alone(die, what, ROUNDS, BLOCK)? / f64::from(ROUNDS));
-    let block = BLOCK as f64;
+    let clock_ghz = target.cores.clock_ghz;
+    let (block, blocks) = (BLOCK as f64, options.hbm_mib * (1 << 20) / BLOCK as u32);
     // Blocks that each core reads.
-    let share = (options.hbm_mib * (1 << 20) / BLOCK as u32).div_ceil(die.cores.vector()).max(1);
+    let share = blocks.div_ceil(die.cores.vector()).max(1);
     let streamed = share as usize * die.cores.vector() as usize * BLOCK;
     let cores =
         |key, value: u32| Measured { section: "cores", key, value: f64::from(value), by: "as CANN says".to_owned() };
@@ -55,10 +64,44 @@ fn of_one(die: &Die, options: &Options, clock_ghz: f64) -> Result<Vec<Measured>,
             streamed as f64 / alone(die, Loop::Stream, share, streamed)?,
             &format!("{} MiB, which all vector cores read once", streamed >> 20),
         ),
+        timed(
+            "memory",
+            "hbm_bytes_per_cycle_core",
+            block * f64::from(blocks) / alone(die, Loop::StreamToL1, blocks, blocks as usize * BLOCK)? / clock_ghz,
+            &format!("{} MiB, which one matrix core reads once", options.hbm_mib),
+        ),
+        timed(
+            "memory",
+            "l2_read_bytes_per_cycle_core",
+            block / per_round(Loop::CopyToL1)? / clock_ghz,
+            "64 KiB to L1, of one matrix core",
+        ),
+        product(die, target)?,
+        timed("launch", "kernel_us", die.time_empty(ROUNDS / 10)?.as_secs_f64() * 1e6, "launches of nothing in a row"),
         timed("sync", "counter_visible_ns", per_round(Loop::Trip)? / 2.0, "half of a signal's way there and back"),
         timed("sync", "wait_ns", per_round(Loop::Wait)?, "looks at a counter that is large enough"),
         timed("sync", "signal_ns", per_round(Loop::Signal)?, "signals one after the other"),
     ])
+}
+
+/// The share of the cube's peak in products as kernels make them.
+fn product(die: &Die, target: &Target) -> Result<Measured, Failure> {
+    let results = (die.cores.matrix * PRODUCTS) as usize * TILE * WIDE * 4;
+    let operand = vec![0x3f80_u16; WIDE * DEEP]; // ones
+    let run = |_| {
+        let request = Request { words: DEEP as u32, ..Request::timed(Loop::Product, PRODUCTS, 0) };
+        let alone = die.run_alone(request, results + size_of_val(&operand[..]), |heap, plan, request| {
+            request.right = (plan.data + results) as u64;
+            heap.write(plan.data + results, bytemuck::cast_slice(&operand))
+        })?;
+        slowest(&alone.seen, Loop::Product)
+    };
+    let ns = (0..LAUNCHES).map(run).try_fold(f64::INFINITY, |least, ns| Ok::<f64, Failure>(least.min(ns?)))?;
+    let flop = 2.0 * (TILE * WIDE * DEEP) as f64 * f64::from(PRODUCTS);
+    let share = flop / (ns * 1e-9) / target.cube_flops();
+    let by = format!("products of {TILE} x {WIDE} x {DEEP} on all matrix cores, {share:.6} of the peak of each");
+    // What a target can have.
+    Ok(Measured { section: "fitted", key: "gemm_fused_efficiency", value: share.clamp(0.001, 1.0), by })
 }
 
 /// The link from rank 0 to a peer; `visible` is what a signal takes on one NPU.

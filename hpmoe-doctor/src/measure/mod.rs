@@ -33,8 +33,8 @@ pub(crate) fn measure(
     let base = examination.team.exchange(base(&options.target).map(String::into_bytes).map_err(Failure::new));
     let base = base.map_err(|failure| failure.seen)?.swap_remove(0);
     let base = String::from_utf8_lossy(&base).into_owned();
-    let clock = Target::read(&base).map_err(|_| "the target of rank 0 is none here".to_owned())?.cores.clock_ghz;
-    let measured = loops::all(examination, options, clock).map_err(|failure| failure.seen)?;
+    let target = Target::read(&base).map_err(|_| "the target of rank 0 is none here".to_owned())?;
+    let measured = loops::all(examination, options, &target).map_err(|failure| failure.seen)?;
     if !examination.team.tells() {
         return Ok(());
     }
