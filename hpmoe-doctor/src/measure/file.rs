@@ -48,7 +48,7 @@ impl Machine<'_> {
     pub(super) fn summary(&self, measured: &[Measured], out: &Path) -> String {
         let mut text = String::from("\n");
         for Measured { section, key, value, by } in measured {
-            text.push_str(&format!("{:<32} {:>10}  {by}\n", format!("{section}.{key}"), rounded(*value)));
+            text.push_str(&format!("{:<36} {:>10}  {by}\n", format!("{section}.{key}"), rounded(*value)));
         }
         if self.ranks == 1 {
             text.push_str("links need a second rank: --processes 2, or --ranks 2\n");

@@ -46,7 +46,7 @@ pub(super) fn all(examination: &Examination, options: &Options, target: &Target)
 fn of_one(die: &Die, options: &Options, target: &Target) -> Result<Vec<Measured>, Failure> {
     let per_round = |what: Loop| Ok::<f64, Failure>(alone(die, what, ROUNDS, BLOCK)? / f64::from(ROUNDS));
     let clock_ghz = target.cores.clock_ghz;
-    let (block, blocks) = (BLOCK as f64, options.hbm_mib * (1 << 20) / BLOCK as u32);
+    let (block, blocks) = (BLOCK as f64, options.hbm_mib * ((1 << 20) / BLOCK as u32));
     // Blocks that each core reads.
     let share = blocks.div_ceil(die.cores.vector()).max(1);
     let streamed = share as usize * die.cores.vector() as usize * BLOCK;
