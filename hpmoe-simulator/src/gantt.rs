@@ -29,9 +29,9 @@ pub const WAIT_COLOURS: [&str; 2] = [colours::ROWS, colours::WORK];
 
 /// The colour of each operation of a workload, in the order of [`Workload::ops`].
 #[must_use]
-pub fn op_colours(workload: &dyn Workload, records: &[TracedTask]) -> Vec<&'static str> {
+pub fn op_colours(workload: &dyn Workload, records: &[TracedTask]) -> Vec<String> {
     let colours = Colours::new(workload, records);
-    (0..workload.ops().len()).map(|op| colours.of(op)).collect()
+    (0..workload.ops().len()).map(|op| colours.of(op).to_owned()).collect()
 }
 
 /// The data that all parts of the picture use.

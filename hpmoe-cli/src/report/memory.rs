@@ -1,7 +1,9 @@
-//! What the kernel takes of on-chip memories, and of the workspace and the symmetric heap of a rank.
+//! What the kernel takes of on-chip memories, and of a rank's memory: workspace, symmetric heap, and what the caller keeps for
+//! another launch.
 
 use super::drawing::{picture, rectangle};
 use hpmoe_codegen::report::drawing::text;
+use hpmoe_kernels::route::KeptWords;
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::graph::{RowKind, Storage, Tensor};
 use hpmoe_simulator::simulate::Routing;
@@ -21,7 +23,7 @@ struct Line {
 /// Both pictures (SVG), each with a heading.
 pub(super) fn memory(checked: &CheckedGraph, routing: &Routing, rank: u32) -> String {
     format!(
-        "<h3>On-chip memory of each task, at most</h3>{}<h3>Workspace and symmetric heap of rank {rank}</h3>\
+        "<h3>On-chip memory of each task, at most</h3>{}<h3>Memory of rank {rank}: workspace, symmetric heap, and what the caller keeps for another launch</h3>\
          <p>Rows that this routing brings; a group keeps room for the most that can come unless \
          <code>Group::capacity_rows</code> says less.</p>{}",
         bars(&on_chip(checked), "#2f6db3"),
@@ -47,12 +49,11 @@ fn on_chip(checked: &CheckedGraph) -> Vec<Line> {
 
 fn tensors(checked: &CheckedGraph, routing: &Routing, rank: u32) -> Vec<Line> {
     let own = checked.graph().tensors.iter().map(|(_, tensor)| tensor);
-    let own = own.filter(|tensor| !tensor.storage.is_argument());
     let mut lines: Vec<Line> = own
         .filter_map(|tensor| {
-            let rows = rows(tensor, routing, rank)?;
+            let place = place(tensor)?;
+            let rows = rows(tensor, routing, rank);
             let bytes = rows as f64 * f64::from(tensor.pitch) * tensor.element.bytes() as f64;
-            let place = if tensor.storage == Storage::Symmetric { "symmetric heap" } else { "workspace" };
             Some(Line {
                 name: format!("{}, {place}", tensor.name),
                 bytes,
@@ -71,17 +72,32 @@ fn tensors(checked: &CheckedGraph, routing: &Routing, rank: u32) -> Vec<Line> {
     lines
 }
 
-/// Rows of a tensor on a rank; `None` where counts alone don't tell.
-fn rows(tensor: &Tensor, routing: &Routing, rank: u32) -> Option<u64> {
+/// Where a tensor lies; `None` for the caller's inputs, weights and results.
+fn place(tensor: &Tensor) -> Option<&'static str> {
+    match (tensor.storage, tensor.rows) {
+        (Storage::Symmetric, _) => Some("symmetric heap"),
+        (Storage::Workspace, _) => Some("workspace"),
+        (_, RowKind::Received | RowKind::Once | RowKind::Routed) => Some("kept by the caller"),
+        _ => None,
+    }
+}
+
+/// Rows of a tensor on a rank.
+fn rows(tensor: &Tensor, routing: &Routing, rank: u32) -> u64 {
     let tokens = u64::from(routing.tokens(rank));
-    Some(match tensor.rows {
+    match tensor.rows {
         RowKind::Token => tokens,
         RowKind::Slot => tokens * u64::from(routing.top_k()),
         RowKind::Received => routing.received_rows(rank).into(),
+        RowKind::Once => routing.received_once(rank).into(),
+        RowKind::Routed => {
+            let [ranks, experts, top_k] =
+                [routing.ranks(), routing.experts(), routing.top_k()].map(|number| number as usize);
+            KeptWords::new(ranks, experts, top_k, tokens as usize).end as u64
+        }
         RowKind::Expert { rows } => u64::from(rows) * u64::from(routing.local_experts()),
         RowKind::Matrix { rows } => rows.into(),
-        RowKind::Once | RowKind::Routed => return None,
-    })
+    }
 }
 
 fn bars(lines: &[Line], colour: &str) -> String {

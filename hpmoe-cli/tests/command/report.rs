@@ -80,6 +80,24 @@ fn the_page_holds_the_runs_and_needs_nothing_else() {
 }
 
 #[test]
+fn memory_has_rows_that_are_sent_once_and_what_a_launch_keeps() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("report.html");
+    let page_of = |file: &str| {
+        let output = hpmoe(&["report", file, "--ranks", "2", "--out", path.to_str().unwrap()]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        std::fs::read_to_string(&path).unwrap()
+    };
+    let relay = page_of(concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/moe_relay.rs"));
+    assert!(relay.contains("once, symmetric heap") && relay.contains("recv, workspace"));
+    // Words of a head, of the counts of both ranks, and of 160 slots, twice.
+    let kept = page_of(concat!(env!("CARGO_MANIFEST_DIR"), "/../ui-tests/kernels/kept.rs"));
+    assert!(kept.contains("routed, kept by the caller"));
+    let words = 16 + 2 * 128 + 2 * 160;
+    assert!(kept.contains(&format!("{words} rows of 1 × i32")), "{words} words");
+}
+
+#[test]
 fn what_can_not_be_drawn_is_said() {
     let layer = ["report", LAYER, "--set", SIZE, "--ranks", "2"];
     let said = refuses(&[&layer[..], &["--out", "/nowhere/report.html"]].concat());

@@ -2,11 +2,10 @@
 
 use super::{Rectangle, number, text};
 use crate::simulate::{TracedTask, Work, Workload};
+use hpmoe_codegen::report::drawing::shade;
+use hpmoe_kernels::op::TaskKind;
 use svg::node::element::Group;
 
-const MATRIX: [&str; 4] = ["#2f6db3", "#6aa5de", "#1b4a82", "#8a7fd0"];
-const VECTOR: [&str; 4] = ["#3f8f5f", "#86a83c", "#2b6b6f", "#1f5a3a"];
-const PUT: [&str; 4] = ["#d9822b", "#b04a3a", "#c9a227", "#8c4a12"];
 const OTHER: &str = "#8d96a0";
 /// Waits for rows on their way.
 pub(super) const ROWS: &str = "#eec3a8";
@@ -15,7 +14,7 @@ pub(super) const WORK: &str = "#cfd7df";
 
 pub(super) struct Colours {
     /// The name and colour of each operation that occurs.
-    ops: Vec<Option<(String, &'static str)>>,
+    ops: Vec<Option<(String, String)>>,
 }
 
 impl Colours {
@@ -30,33 +29,34 @@ impl Colours {
         }
         let mut used = [0; 3];
         for (op, (work, named)) in works.iter().zip(workload.ops()).enumerate() {
-            let (kind, shades) = match work {
+            let kind = match work {
                 // The declared time of a vector task is a share of a product without operations.
-                Work::Share(products) if products.flops == 0.0 => (1, VECTOR),
-                Work::Gemm { .. } | Work::Share(_) => (0, MATRIX),
-                Work::Vector { .. } => (1, VECTOR),
-                Work::Put { .. } => (2, PUT),
+                Work::Share(products) if products.flops == 0.0 => TaskKind::Vector,
+                Work::Gemm { .. } | Work::Share(_) => TaskKind::Matrix,
+                Work::Vector { .. } => TaskKind::Vector,
+                Work::Put { .. } => TaskKind::Put,
                 Work::Empty => continue,
                 Work::Fixed { .. } => {
-                    ops[op] = Some((named.name.clone(), OTHER));
+                    ops[op] = Some((named.name.clone(), OTHER.to_owned()));
                     continue;
                 }
             };
-            used[kind] += 1;
-            ops[op] = Some((named.name.clone(), shades[(used[kind] - 1) % shades.len()]));
+            let used = &mut used[kind as usize];
+            *used += 1;
+            ops[op] = Some((named.name.clone(), shade(kind, *used - 1)));
         }
         Self { ops }
     }
 
     /// The colour of an operation; grey for one that never has work.
-    pub(super) fn of(&self, op: usize) -> &'static str {
+    pub(super) fn of(&self, op: usize) -> &str {
         self.ops.get(op).and_then(Option::as_ref).map_or(OTHER, |(_, colour)| colour)
     }
 
     /// The legend, in lines of a given width.
     pub(super) fn legend(&self, left: f64, top: f64, width: f64) -> Group {
         let waits = [("waits for rows on their way", ROWS), ("waits for another core's work", WORK)];
-        let ops = self.ops.iter().flatten().map(|(name, colour)| (name.as_str(), *colour));
+        let ops = self.ops.iter().flatten().map(|(name, colour)| (name.as_str(), colour.as_str()));
         let (mut x, mut y) = (left, top);
         let mut legend = Group::new();
         for (name, colour) in ops.chain(waits) {

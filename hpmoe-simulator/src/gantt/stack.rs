@@ -28,7 +28,7 @@ impl Stack {
     }
 
     /// Draws all layers in a lane that `cores` cores fill.
-    pub(super) fn draw(&self, cores: u32, (top, height): (f64, f64), colour: impl Fn(usize) -> &'static str) -> Group {
+    pub(super) fn draw<'a>(&self, cores: u32, (top, height): (f64, f64), colour: impl Fn(usize) -> &'a str) -> Group {
         let mut below = vec![0.0; steps()];
         let mut group = Group::new();
         for (layer, used) in self.layers.iter().enumerate().filter(|(_, used)| used.iter().any(|&cores| cores > 0.0)) {

@@ -1,8 +1,10 @@
 //! What pictures of schedules and of simulated runs have in common.
 
 mod axis;
+mod shades;
 
 pub use axis::Axis;
+pub use shades::shade;
 use svg::node::element::Text;
 
 /// A coordinate with two decimals: the same bytes on every machine.

@@ -109,6 +109,14 @@ impl Routing {
         (rank * local..(rank + 1) * local).map(|expert| self.expert_rows(expert)).sum()
     }
 
+    /// Tokens that a rank receives where each is sent to it once, however many of its experts the token goes to.
+    #[must_use]
+    pub fn received_once(&self, rank: u32) -> u32 {
+        let local = self.local_experts() as usize;
+        let own = |source| self.once_sent_rows(source).iter().skip(rank as usize * local).take(local).sum::<u32>();
+        (0..self.ranks()).map(own).sum()
+    }
+
     /// Rows of a source rank, by expert of the group.
     fn counts(&self, source: u32) -> &[u32] {
         &self.rows[(source * self.experts) as usize..][..self.experts as usize]

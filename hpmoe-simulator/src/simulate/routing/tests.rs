@@ -69,6 +69,7 @@ fn a_token_is_sent_once_to_each_rank_of_its_experts() {
     let ids = [vec![vec![0, 1], vec![1, 3], vec![3, 2]], vec![vec![2, 0]]];
     let known = Routing::from_top_k(&ids, 4).unwrap();
     assert_eq!((known.once_sent_rows(0), known.once_sent_rows(1)), (vec![1, 1, 1, 1], vec![1, 0, 1, 0]));
+    assert_eq!([0, 1].map(|rank| (known.received_once(rank), known.received_rows(rank))), [(3, 4), (3, 4)]);
     // Evenly routed, as many rows as when experts are drawn evenly: 5.43 for a token.
     let even = Routing::balanced(sizes(8, 64, 8, 4096));
     let rows = (0..8).map(|source| even.once_sent_rows(source).iter().sum::<u32>()).sum::<u32>();
