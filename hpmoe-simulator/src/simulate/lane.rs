@@ -47,6 +47,12 @@ impl Lane {
         true
     }
 
+    /// The amount that each member is served per picosecond.
+    #[cfg(test)]
+    pub(super) const fn rate(&self) -> f64 {
+        self.rate
+    }
+
     /// When the first member ends at this rate.
     pub(super) fn next_end(&self) -> Option<Time> {
         let &Reverse((end, _)) = self.ends.peek()?;
