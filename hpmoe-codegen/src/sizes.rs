@@ -1,6 +1,6 @@
 //! Tile sizes that a kernel leaves open: those with the least estimated latency.
 
-use crate::schedule::{MAX_RANKS, estimate};
+use crate::schedule::{Estimate, MAX_RANKS, estimate};
 use crate::target::Target;
 use crate::tuned::{NamedSizes, overrides};
 use hpmoe_language::front::{Front, front};
@@ -44,6 +44,9 @@ struct Ladder {
     values: &'static [usize],
     first: usize,
     least: usize,
+    /// Whether another size must save time with evenly spread tokens, too. What uneven ones save by other sizes than those of
+    /// products is estimated too roughly: rows are then on their way for longer than one rank tells.
+    even: bool,
 }
 
 impl Ladder {
@@ -57,14 +60,38 @@ impl Ladder {
 
 /// The tile sizes in the order in which they are chosen: those of products decide most.
 const LADDERS: [Ladder; 7] = [
-    Ladder { name: "TILE_N", values: &[32, 64, 128, 256, 512, 1024], first: 3, least: 2 },
-    Ladder { name: "TILE_M", values: &[16, 32, 64, 128, 256], first: 3, least: 3 },
-    Ladder { name: "GRAD_N", values: &[32, 64, 128, 256, 512], first: 3, least: 2 },
-    Ladder { name: "GRAD_M", values: &[32, 64, 128, 256, 512], first: 3, least: 2 },
-    Ladder { name: "PUT", values: &[2, 4, 8, 16, 32], first: 2, least: 2 },
-    Ladder { name: "BLOCK", values: &[1, 2, 4, 8, 16, 32], first: 4, least: 2 },
-    Ladder { name: "COLUMNS", values: &[64, 128, 256, 512, 1024, 2048], first: 4, least: 3 },
+    Ladder { name: "TILE_N", values: &[32, 64, 128, 256, 512, 1024], first: 3, least: 2, even: false },
+    Ladder { name: "TILE_M", values: &[16, 32, 64, 128, 256], first: 3, least: 3, even: true },
+    Ladder { name: "GRAD_N", values: &[32, 64, 128, 256, 512], first: 3, least: 2, even: false },
+    Ladder { name: "GRAD_M", values: &[32, 64, 128, 256, 512], first: 3, least: 2, even: false },
+    Ladder { name: "PUT", values: &[2, 4, 8, 16, 32], first: 2, least: 2, even: true },
+    Ladder { name: "BLOCK", values: &[1, 2, 4, 8, 16, 32], first: 4, least: 2, even: true },
+    Ladder { name: "COLUMNS", values: &[64, 128, 256, 512, 1024, 2048], first: 4, least: 3, even: true },
 ];
+
+/// The estimated microseconds of all taskflows of a kernel.
+///
+/// Sizes are to be good for any routing. Tiles that come out even for one don't for another, and the larger they are, the longer is a
+/// core that has one more; so uneven tokens count as much as even ones.
+#[derive(Clone, Copy, Default)]
+struct Latency {
+    even: f64,
+    /// The geometric means of the latencies with even and with uneven tokens.
+    mean: f64,
+}
+
+impl Latency {
+    fn add(&mut self, Estimate { even, uneven }: Estimate) {
+        self.even += even.us();
+        self.mean += (even.us() * uneven.us()).sqrt();
+    }
+
+    /// Whether a size of a ladder with this latency is worth it.
+    fn saves(&self, before: &Self, ladder: &Ladder) -> bool {
+        let less = 1.0 - GAIN;
+        self.mean < before.mean * less && (!ladder.even || self.even < before.even * less)
+    }
+}
 
 /// The part of the estimated latency that another size must save. Where sizes differ by less, the larger ones stay, which are made for
 /// more rows than expected.
@@ -105,12 +132,12 @@ struct Search<'a> {
     expected: Expected,
     ladders: Vec<&'static Ladder>,
     /// The times of all places tried.
-    known: HashMap<Vec<usize>, Option<f64>>,
+    known: HashMap<Vec<usize>, Option<Latency>>,
 }
 
 impl Search<'_> {
     /// The first sizes that the kernel can have, and their time: all are made smaller until its memories hold the tiles.
-    fn lowered(&mut self, mut places: Vec<usize>) -> Result<Option<(Vec<usize>, f64)>, String> {
+    fn lowered(&mut self, mut places: Vec<usize>) -> Result<Option<(Vec<usize>, Latency)>, String> {
         loop {
             if let Some(time) = self.time(&places)? {
                 return Ok(Some((places, time)));
@@ -123,7 +150,7 @@ impl Search<'_> {
     }
 
     /// Gives one size after the other the value that saves most time, until none saves any.
-    fn descend(&mut self, mut places: Vec<usize>, mut time: f64) -> Result<Vec<usize>, String> {
+    fn descend(&mut self, mut places: Vec<usize>, mut time: Latency) -> Result<Vec<usize>, String> {
         loop {
             let before = places.clone();
             for ladder in 0..places.len() {
@@ -131,7 +158,7 @@ impl Search<'_> {
                 for place in self.ladders[ladder].tried(own) {
                     let mut next = places.clone();
                     next[ladder] = place;
-                    if let Some(less) = self.time(&next)?.filter(|&less| less < time * (1.0 - GAIN)) {
+                    if let Some(less) = self.time(&next)?.filter(|less| less.saves(&time, self.ladders[ladder])) {
                         (places, time) = (next, less);
                     }
                 }
@@ -147,8 +174,8 @@ impl Search<'_> {
         sizes.map(|(ladder, &place)| (ladder.name.to_owned(), ladder.values[place])).collect()
     }
 
-    /// The estimated microseconds of all taskflows of the kernel together; `None` if it can't have these sizes.
-    fn time(&mut self, places: &[usize]) -> Result<Option<f64>, String> {
+    /// The estimated latency of all taskflows of the kernel together; `None` if it can't have these sizes.
+    fn time(&mut self, places: &[usize]) -> Result<Option<Latency>, String> {
         if let Some(&known) = self.known.get(places) {
             return Ok(known);
         }
@@ -157,17 +184,17 @@ impl Search<'_> {
         Ok(time)
     }
 
-    fn estimate(&self, places: &[usize]) -> Result<Option<f64>, String> {
+    fn estimate(&self, places: &[usize]) -> Result<Option<Latency>, String> {
         let mut all = overrides(self.set, &self.sizes(places));
         if let Some(tokens) = self.expected.tokens {
             all.insert("TOKENS".to_owned(), tokens.into());
         }
         let Ok(Front { flows, .. }) = front(self.module, &all) else { return Ok(None) };
-        let mut sum = 0.0;
+        let mut sum = Latency::default();
         for flow in &flows {
             let ranks = self.ranks(flow.graph().sizes.experts)?;
             let Some(time) = estimate(flow, self.target, ranks) else { return Ok(None) };
-            sum += time.us();
+            sum.add(time);
         }
         Ok(Some(sum))
     }
@@ -219,6 +246,16 @@ mod tests {
         assert!(few["TILE_N"] < many["TILE_N"], "{few:?} and {many:?}");
         let set = chosen(&format!("{LARGE},TILE_N=256,PUT=3"), Expected { ranks: Some(64), tokens: Some(64) }).unwrap();
         assert!(set.keys().eq(["BLOCK", "COLUMNS", "TILE_M"]), "{set:?}");
+    }
+
+    /// 1,024 columns take least time where every expert has a row.
+    #[test]
+    fn tiles_are_no_wider_than_suits_an_uneven_routing() {
+        let mut slow = Target::ascend_a3();
+        slow.set("sync.tile_overhead_ns=900").unwrap();
+        let few = parse_settings("HIDDEN=2880,INTER=2880,EXPERTS=128,TOP_K=4,TOKENS=16").unwrap();
+        let sizes = open_sizes(&module(), &few, &slow, Expected { ranks: Some(2), tokens: None }).unwrap();
+        assert!(sizes["TILE_N"] < 1024, "{sizes:?}");
     }
 
     #[test]

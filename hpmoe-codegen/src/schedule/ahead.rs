@@ -6,7 +6,7 @@ use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::graph::{SpaceKind, TaskGraph};
 
 /// The most experts that are started where nothing is chosen.
-const MOST: u64 = 4;
+const MOST: u64 = 16;
 
 /// The number of experts: as chosen, or one, or as many as have a tile of a product for each core together. With fewer, a core that
 /// has no tile of the next expert would come back to the first one before the other role is done with it.
@@ -36,8 +36,8 @@ mod tests {
         };
         let large = Layer::DEEPSEEK;
         assert_eq!((started(large, ""), started(large, "experts_ahead=3")), (1, 3));
-        // One row tile of twelve columns, of nine, and of two.
+        // One row tile of twelve columns, of nine, of three, and of one.
         let few = |inter| Layer { tokens: 128, inter, hidden: 12 * 256, ..Layer::DEEPSEEK };
-        assert_eq!([12, 9, 2].map(|columns| started(few(columns * 256), "")), [2, 3, 4]);
+        assert_eq!([12, 9, 3, 1].map(|columns| started(few(columns * 256), "")), [2, 3, 8, 16]);
     }
 }

@@ -9,20 +9,30 @@ use super::timeline::QueueReplay;
 use super::{CoreKind, Deal, Entry, Order, Schedule, Swizzle};
 use crate::cost::{Cost, CostModel, EntryTile, Time, Work, Works};
 use crate::target::Target;
-use extents::Extents;
+use extents::{Extents, Spread};
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::graph::TaskGraph;
 use hpmoe_language::ids::{Arena, PartId, PhaseId};
 use hpmoe_language::units::Nanos;
+use std::collections::HashMap;
 
-/// Estimates the latency of a taskflow's default schedule on a number of ranks, with evenly spread tokens: its queues are replayed on
-/// one rank, which stands for all, tile by tile and core by core. `None` if that number does not share the experts.
+/// The estimated latency of a taskflow with its default schedule.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Estimate {
+    /// With evenly spread tokens, on a rank that stands for all.
+    pub even: Time,
+    /// With few experts that most tokens go to, on the rank with the one that is chosen most.
+    pub uneven: Time,
+}
+
+/// Estimates the latency of a taskflow's default schedule on a number of ranks: its queues are replayed on one rank, tile by tile and
+/// core by core. `None` if that number does not share the experts.
 ///
 /// It takes milliseconds where a simulation takes seconds. Entries wait for whole entries here, and memories and links are shared
 /// less exactly, so that it tells tile sizes apart and says little about the latency itself.
 #[must_use]
-pub fn estimate(checked: &CheckedGraph, target: &Target, ranks: u32) -> Option<Time> {
+pub fn estimate(checked: &CheckedGraph, target: &Target, ranks: u32) -> Option<Estimate> {
     if ranks == 0 || !checked.graph().sizes.experts.is_multiple_of(ranks as usize) {
         return None;
     }
@@ -30,33 +40,11 @@ pub fn estimate(checked: &CheckedGraph, target: &Target, ranks: u32) -> Option<T
     let order = schedule.order(ranks)?;
     let groups = Groups::new(checked.graph(), ranks);
     let precedence = Precedence::new(checked, &groups, ranks, None);
-    let mut run = Run::new(checked.graph(), &schedule, order, target);
-    let mut replay = QueueReplay::new(&precedence);
-    let walks: Arena<PartId, Vec<&[Entry]>> =
-        order.queues.iter().map(|(_, queue)| schedule.walks(queue).collect()).collect();
-    let mut places: Arena<PartId, usize> = order.queues.iter().map(|_| 0).collect();
-    loop {
-        let mut moved = false;
-        for (part, walks) in walks.iter() {
-            while let Some(&walk) = walks.get(places[part]) {
-                let numbers = || walk.iter().map(|&entry| groups.number(entry));
-                if numbers().any(|number| replay.incoming[number] > 0) {
-                    break;
-                }
-                let ready = numbers().map(|number| replay.ready[number]).max().unwrap_or_default();
-                let ends = run.walk(part, walk, Time(ready.0 * 1_000));
-                for (number, end) in numbers().zip(ends) {
-                    replay.release(number, Nanos((end + run.visible).0 / 1_000));
-                }
-                places[part] += 1;
-                moved = true;
-            }
-        }
-        if !moved {
-            break;
-        }
-    }
-    Some(Time::from_us(target.launch.kernel_us) + run.end())
+    let latency = |tokens: Spread| {
+        let run = Run::new(checked.graph(), &schedule, order, target, tokens);
+        Time::from_us(target.launch.kernel_us) + run.replayed(&groups, &precedence)
+    };
+    Some(Estimate { even: latency(Spread::Even), uneven: latency(Spread::Uneven) })
 }
 
 /// The time of a tile's work, and its bytes through HBM.
@@ -73,8 +61,8 @@ struct Run<'a> {
     extents: Extents,
     /// Tiles that count before each phase's own, when cores are assigned.
     starts: Arena<PhaseId, u64>,
-    /// By phase, of a full tile and of an item's last one, in each column.
-    tiles: Arena<PhaseId, [Vec<Option<TileWork>>; 2]>,
+    /// By phase, by items and rows, and by column.
+    tiles: HashMap<(PhaseId, [u32; 3]), TileWork>,
     /// What a tile of each phase costs in addition to its work.
     fixed: Arena<PhaseId, Time>,
     clocks: Arena<PartId, Vec<Time>>,
@@ -85,8 +73,8 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(graph: &'a TaskGraph, schedule: &'a Schedule, order: &'a Order, target: &'a Target) -> Self {
-        let extents = Extents::new(graph, order.ranks);
+    fn new(graph: &'a TaskGraph, schedule: &'a Schedule, order: &'a Order, target: &'a Target, tokens: Spread) -> Self {
+        let extents = Extents::new(graph, order.ranks, tokens);
         let sync = &target.sync;
         let start = |phase: PhaseId| {
             let before = schedule.phases[phase].preceding.iter();
@@ -98,10 +86,9 @@ impl<'a> Run<'a> {
             let of_task = sync.task_pickup_ns + sync.tile_overhead_ns;
             Time::from_ns(of_task + further(waits) * sync.wait_ns + further(signals) * sync.signal_ns)
         };
-        let columns = |phase: PhaseId| vec![None; graph.phases[phase].columns() as usize];
         Self {
             starts: graph.phases.ids().map(start).collect(),
-            tiles: graph.phases.ids().map(|phase| [columns(phase), columns(phase)]).collect(),
+            tiles: HashMap::new(),
             fixed: graph.phases.ids().map(fixed).collect(),
             clocks: order.parts.iter().map(|(_, part)| vec![Time::ZERO; part.count as usize]).collect(),
             costs: CostModel::new(target),
@@ -114,6 +101,35 @@ impl<'a> Run<'a> {
             order,
             target,
             extents,
+        }
+    }
+
+    /// Runs all entries, and returns the end of the last one.
+    fn replayed(mut self, groups: &Groups, precedence: &Precedence) -> Time {
+        let mut replay = QueueReplay::new(precedence);
+        let walks: Arena<PartId, Vec<&[Entry]>> =
+            self.order.queues.iter().map(|(_, queue)| self.schedule.walks(queue).collect()).collect();
+        let mut places: Arena<PartId, usize> = self.order.queues.iter().map(|_| 0).collect();
+        loop {
+            let mut moved = false;
+            for (part, walks) in walks.iter() {
+                while let Some(&walk) = walks.get(places[part]) {
+                    let numbers = || walk.iter().map(|&entry| groups.number(entry));
+                    if numbers().any(|number| replay.incoming[number] > 0) {
+                        break;
+                    }
+                    let ready = numbers().map(|number| replay.ready[number]).max().unwrap_or_default();
+                    let ends = self.walk(part, walk, Time(ready.0 * 1_000));
+                    for (number, end) in numbers().zip(ends) {
+                        replay.release(number, Nanos((end + self.visible).0 / 1_000));
+                    }
+                    places[part] += 1;
+                    moved = true;
+                }
+            }
+            if !moved {
+                return self.end();
+            }
         }
     }
 
@@ -145,7 +161,7 @@ impl<'a> Run<'a> {
                     band,
                     joined: walk.len() as u32,
                 };
-                let done = self.tile(part, entry.phase, tile, (item + 1 == items, begun));
+                let done = self.tile(part, entry.phase, tile, begun);
                 self.clocks[part][core] = done;
                 *end = done.max(*end);
             }
@@ -154,10 +170,10 @@ impl<'a> Run<'a> {
     }
 
     /// The end of a tile that begins at a time.
-    fn tile(&mut self, part: PartId, phase: PhaseId, tile: EntryTile, (last, begun): (bool, Time)) -> Time {
+    fn tile(&mut self, part: PartId, phase: PhaseId, tile: EntryTile, begun: Time) -> Time {
         let puts = self.graph.tasks[self.graph.phases[phase].task].kind == TaskKind::Put;
         if !puts {
-            let (time, hbm) = self.work(part, phase, tile, last);
+            let (time, hbm) = self.work(part, phase, tile);
             self.hbm += hbm;
             return begun + time;
         }
@@ -175,9 +191,8 @@ impl<'a> Run<'a> {
     }
 
     /// A tile's work; matrix cores have equal shares of HBM.
-    fn work(&mut self, part: PartId, phase: PhaseId, tile: EntryTile, last: bool) -> TileWork {
-        let known = &mut self.tiles[phase][usize::from(last)][tile.column as usize];
-        *known.get_or_insert_with(|| {
+    fn work(&mut self, part: PartId, phase: PhaseId, tile: EntryTile) -> TileWork {
+        *self.tiles.entry((phase, [tile.items, tile.rows, tile.column])).or_insert_with(|| {
             let work = self.works[phase].work(self.target, tile);
             let Cost::Shared(shared) = self.costs.cost(0, &work) else { return (self.costs.alone(0, &work), 0.0) };
             let share = match self.order.parts[part].kind {

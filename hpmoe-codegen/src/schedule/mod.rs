@@ -33,7 +33,7 @@ mod typical;
 pub use choices::{ByArrival, CHOICES, Choice, Choices, PeerCores, ReturnCores};
 pub use cores::Cores;
 pub use deal::Deal;
-pub use estimate::estimate;
+pub use estimate::{Estimate, estimate};
 pub(crate) use groups::chunk;
 pub use queue::{CoreKind, Elision, Entry, Implied, Order, PhaseSchedule, Role, Schedule};
 pub use schedule::{MAX_RANKS, schedule, schedule_for, schedule_with};

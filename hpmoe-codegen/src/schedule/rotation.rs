@@ -1,6 +1,6 @@
 //! By how many cores the deal of tiles to matrix cores moves on in each round.
 
-use super::typical::typical;
+use super::typical::{Typical, on_ranks, typical};
 use super::{Choices, Deal, PhaseSchedule, Swizzle};
 use crate::cost::{Cost, CostModel, EntryTile, Works};
 use crate::target::Target;
@@ -13,8 +13,12 @@ const UNEVEN: f64 = 1.01;
 /// The most experts and row tiles of an expert that are looked at; more repeat what these show.
 const MOST: u32 = 64;
 
-/// The rotation of the tiles of all products: as chosen, or none unless the same cores would make the short and narrow tiles of a
-/// typical launch.
+/// The numbers of ranks that a rotation is to suit, if they share the experts: with fewer ranks a rank has more experts, and the same
+/// cores make the short tiles of all of them.
+const RANKS: [u32; 3] = [8, 4, 2];
+
+/// The rotation of the tiles of all products: as chosen, or none unless the same cores would make the short and narrow tiles of
+/// typical launches.
 pub(super) fn rotation(
     graph: &TaskGraph,
     target: &Target,
@@ -25,25 +29,38 @@ pub(super) fn rotation(
     if let Some(chosen) = choices.rotation {
         return chosen % cores;
     }
-    let work = tiles(graph, target, phases);
-    let longest = |rotation: u32| {
+    let mut launches: Vec<Typical> = RANKS.into_iter().filter_map(|ranks| on_ranks(graph, ranks)).collect();
+    launches.extend(launches.is_empty().then(|| typical(graph)));
+    let works: Vec<Vec<(u64, u64)>> = launches.iter().map(|&launch| tiles(graph, target, phases, launch)).collect();
+    // The longest load of a core over the mean, of all launches.
+    let uneven = |rotation: u32| {
         let deal = Deal { cores: cores.into(), rotation: rotation.into() };
-        let mut loads = vec![0; cores as usize];
-        work.iter().for_each(|&(number, time)| loads[deal.core(number) as usize] += time);
-        loads.into_iter().max().unwrap_or_default()
+        let ratio = |work: &Vec<(u64, u64)>| {
+            let mut loads = vec![0; cores as usize];
+            work.iter().for_each(|&(number, time)| loads[deal.core(number) as usize] += time);
+            let longest = loads.iter().copied().max().unwrap_or_default();
+            longest as f64 * f64::from(cores) / (loads.iter().sum::<u64>() as f64).max(1.0)
+        };
+        works.iter().map(ratio).collect::<Vec<f64>>()
     };
-    let mean = work.iter().map(|&(_, time)| time).sum::<u64>() as f64 / f64::from(cores);
-    let still = longest(0) as f64;
-    if still <= mean * UNEVEN {
+    let still = uneven(0);
+    if still.iter().all(|&ratio| ratio <= UNEVEN) {
         return 0;
     }
-    let best = (1..cores).min_by_key(|&rotation| (longest(rotation), rotation)).unwrap_or_default();
-    if longest(best) as f64 * UNEVEN < still { best } else { 0 }
+    let sum = |rotation: u32| uneven(rotation).iter().sum::<f64>();
+    let best = (1..cores).map(|rotation| (sum(rotation), rotation)).min_by(|a, b| a.0.total_cmp(&b.0));
+    // It is worth a rotation if the launches gain that much on average.
+    best.filter(|(least, _)| least * UNEVEN < still.iter().sum()).map_or(0, |(_, rotation)| rotation)
 }
 
-/// The number and the picoseconds of each tile of products on a rank of a typical launch.
-fn tiles(graph: &TaskGraph, target: &Target, phases: &Arena<PhaseId, PhaseSchedule>) -> Vec<(u64, u64)> {
-    let (costs, works, typical) = (CostModel::new(target), Works::of_phases(graph), typical(graph));
+/// The number and the picoseconds of each tile of products on a rank of a launch.
+fn tiles(
+    graph: &TaskGraph,
+    target: &Target,
+    phases: &Arena<PhaseId, PhaseSchedule>,
+    typical: Typical,
+) -> Vec<(u64, u64)> {
+    let (costs, works) = (CostModel::new(target), Works::of_phases(graph));
     let experts = typical.experts.min(MOST);
     let overhead = ((target.sync.task_pickup_ns + target.sync.tile_overhead_ns) * 1e3) as u64;
     let items = |height: Height| match height {
@@ -117,6 +134,13 @@ mod tests {
         // Two row tiles of which the second is short: walked in bands of two, every other tile is.
         let short = Layer { tokens: 192 * 64 / 8 / 8, ..Layer::DEEPSEEK };
         assert!(rotations(&moe_ffn(&short), "")[1] > 0);
+    }
+
+    #[test]
+    fn products_rotate_where_only_launches_on_few_ranks_gain_by_it() {
+        // On eight ranks two narrow tiles of eight rounds can't be on all 24 cores, with 64 experts of a rank they can.
+        let few = moe_ffn(&Layer { tokens: 64, ..NARROW });
+        assert!(rotations(&few, "")[1] > 0);
     }
 
     #[test]

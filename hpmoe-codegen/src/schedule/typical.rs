@@ -3,7 +3,7 @@
 use hpmoe_language::graph::TaskGraph;
 
 /// The most ranks of a typical launch. With more ranks an expert has more rows and a rank fewer experts, which changes little.
-const RANKS: usize = 8;
+const RANKS: u32 = 8;
 
 /// A launch with evenly spread tokens.
 #[derive(Clone, Copy, Debug)]
@@ -18,8 +18,15 @@ pub(super) struct Typical {
 
 /// The launch with most tokens, on eight ranks, or on as many below that as share the experts.
 pub(super) fn typical(graph: &TaskGraph) -> Typical {
+    let shared = (1..=RANKS).rev().find_map(|ranks| on_ranks(graph, ranks));
+    shared.expect("one rank has all experts")
+}
+
+/// The launch with most tokens on a number of ranks, if they share the experts.
+pub(super) fn on_ranks(graph: &TaskGraph, ranks: u32) -> Option<Typical> {
     let sizes = &graph.sizes;
-    let ranks = (1..=RANKS).rev().find(|ranks| sizes.experts.is_multiple_of(*ranks)).unwrap_or(1);
-    let rows = (sizes.chunk_tokens() * sizes.top_k * ranks).div_ceil(sizes.experts.max(1));
-    Typical { ranks: ranks as u32, experts: sizes.expert_chunks(ranks) as u32, rows: rows as u32 }
+    let all = ranks as usize;
+    let rows = (sizes.chunk_tokens() * sizes.top_k * all).div_ceil(sizes.experts.max(1));
+    let typical = Typical { ranks, experts: sizes.expert_chunks(all) as u32, rows: rows as u32 };
+    sizes.experts.is_multiple_of(all).then_some(typical)
 }

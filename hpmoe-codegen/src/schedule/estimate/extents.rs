@@ -1,11 +1,24 @@
-//! The items of a rank's entries, and their rows, when tokens are spread evenly.
+//! The items of a rank's entries, and their rows.
 
 use crate::schedule::Entry;
 use hpmoe_language::graph::{Height, Space, SpaceKind, TaskGraph};
 use hpmoe_language::ids::{Arena, SpaceId};
+use std::cmp::Reverse;
 
 /// The fractional part of the golden ratio: its multiples are spread evenly between whole numbers, however many there are.
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
+
+/// How much more some experts are chosen than others: the i-th of all experts in proportion to 1 / i^1.2.
+const EXPONENT: f64 = 1.2;
+
+/// How tokens are spread over the experts of the group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Spread {
+    /// All experts have as many rows.
+    Even,
+    /// Few experts have most rows; the rank is the one with the most chosen expert.
+    Uneven,
+}
 
 /// The rows of every group of every space.
 pub(super) struct Extents {
@@ -18,17 +31,21 @@ pub(super) struct Extents {
 }
 
 impl Extents {
-    pub(super) fn new(graph: &TaskGraph, ranks: u32) -> Self {
+    pub(super) fn new(graph: &TaskGraph, ranks: u32, tokens: Spread) -> Self {
         let sizes = &graph.sizes;
         let all = sizes.chunk_tokens() * sizes.top_k;
+        let of_experts = of_experts(graph, ranks, tokens);
+        let of_group = |group: usize| of_experts[group % of_experts.len()];
         let rows = |space: &Space| -> Vec<u32> {
             let groups = space.groups(sizes, ranks as usize);
             let pairs = groups / sizes.chunks;
             match space.kind {
                 SpaceKind::Chunks => vec![1; groups],
                 SpaceKind::Blocks => vec![sizes.chunk_tokens() as u32; groups],
-                SpaceKind::RowTiles | SpaceKind::OnceTiles | SpaceKind::Experts => {
-                    vec![(all * ranks as usize).div_ceil(sizes.experts) as u32; groups]
+                SpaceKind::RowTiles | SpaceKind::OnceTiles | SpaceKind::Experts => (0..groups).map(of_group).collect(),
+                SpaceKind::Arrivals if tokens == Spread::Uneven => {
+                    let mean = |group: usize| f64::from(of_group(group / ranks as usize)) / f64::from(ranks);
+                    (0..groups).map(|group| dithered(mean(group), group)).collect()
                 }
                 SpaceKind::Sends | SpaceKind::Arrivals => spread(all as f64, pairs, groups),
                 SpaceKind::SendsOnce => {
@@ -91,10 +108,37 @@ fn items(height: Height, rows: u32) -> u32 {
     }
 }
 
+/// The rows of a rank's experts in a chunk, in the order in which it works on them: the least loaded one, then from the most loaded
+/// one down.
+fn of_experts(graph: &TaskGraph, ranks: u32, tokens: Spread) -> Vec<u32> {
+    let sizes = &graph.sizes;
+    let (own, of_group) = (sizes.experts / ranks as usize, sizes.chunk_tokens() * ranks as usize);
+    if tokens == Spread::Even {
+        return vec![(of_group * sizes.top_k).div_ceil(sizes.experts) as u32; own];
+    }
+    // Tokens name an expert once: those that are chosen most have all tokens.
+    let share = |expert: usize, times: f64| (times / (expert as f64 + 1.0).powf(EXPONENT)).min(1.0);
+    let named = |times: f64| (0..sizes.experts).map(|expert| share(expert, times)).sum::<f64>();
+    let (mut few, mut many) = (0.0, (sizes.experts as f64 + 1.0).powf(EXPONENT));
+    for _ in 0..50 {
+        let times = f64::midpoint(few, many);
+        *if named(times) < sizes.top_k as f64 { &mut few } else { &mut many } = times;
+    }
+    let rows = |expert: usize| dithered(share(expert * ranks as usize, many) * of_group as f64, expert);
+    let mut rows: Vec<u32> = (0..own).map(rows).collect();
+    rows.sort_unstable_by_key(|&rows| Reverse(rows));
+    rows.rotate_right(1);
+    rows
+}
+
 /// Whole numbers for each group, whose mean is that of `all` over `pairs`.
 fn spread(all: f64, pairs: usize, groups: usize) -> Vec<u32> {
-    let mean = all / pairs as f64;
-    (0..groups).map(|group| (mean + (group as f64 * GOLDEN).fract()) as u32).collect()
+    (0..groups).map(|group| dithered(all / pairs as f64, group)).collect()
+}
+
+/// The whole number below or above a mean, so that numbers in a row have it.
+fn dithered(mean: f64, number: usize) -> u32 {
+    (mean + (number as f64 * GOLDEN).fract()) as u32
 }
 
 #[cfg(test)]
@@ -108,7 +152,7 @@ mod tests {
         for (tokens, ranks) in [(16, 8), (100, 64), (4096, 8), (3, 2)] {
             let checked = moe_ffn(&Layer { tokens, ..Layer::DEEPSEEK });
             let graph = checked.graph();
-            let extents = Extents::new(graph, ranks);
+            let extents = Extents::new(graph, ranks, Spread::Even);
             let space = graph.phases[PhaseId(0)].space;
             let sent: u32 = extents.rows[space].iter().sum();
             let all = (tokens * graph.sizes.top_k) as u32;
@@ -122,7 +166,7 @@ mod tests {
     fn items_of_entries_add_up() {
         let checked = moe_backward(&Layer { tokens: 200, ..Layer::DEEPSEEK });
         let graph = checked.graph();
-        let extents = Extents::new(graph, 8);
+        let extents = Extents::new(graph, 8, Spread::Even);
         for (_, phase) in graph.phases.iter() {
             let entry = |expert| Entry { phase: PhaseId(0), expert, peer_offset: 0 };
             if matches!(graph.spaces[phase.space].kind, SpaceKind::RowTiles | SpaceKind::Experts) {
@@ -132,6 +176,21 @@ mod tests {
                 assert_eq!(rows, 200 * 8 * 8 / 64);
                 assert_eq!(extents.all_items(phase.space), 8 * u64::from(items));
             }
+        }
+    }
+
+    #[test]
+    fn uneven_rows_are_those_of_the_rank_with_the_most_chosen_expert() {
+        for (tokens, ranks) in [(16, 2), (512, 8), (4096, 16)] {
+            let checked = moe_ffn(&Layer { tokens, ..Layer::DEEPSEEK });
+            let sizes = &checked.graph().sizes;
+            let rows = of_experts(checked.graph(), ranks, Spread::Uneven);
+            assert_eq!(rows.len(), 64 / ranks as usize);
+            assert_eq!((rows[1], rows[0]), ((tokens * ranks as usize) as u32, *rows.iter().min().unwrap()));
+            assert!(rows[1..].is_sorted_by(|a, b| a >= b) && rows[2] < rows[1]);
+            // More than its share, and not more than there is.
+            let (sum, share) = (rows.iter().sum::<u32>() as usize, tokens * sizes.top_k);
+            assert!(sum > share && sum < share * ranks as usize, "{sum} rows");
         }
     }
 }
