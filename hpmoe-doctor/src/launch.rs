@@ -89,12 +89,9 @@ impl Die {
     /// Puts a launch on the stream.
     pub(crate) fn start(&self, launch: &Launch<'_>) -> Result<Running, NpuError> {
         let running = Running::new(&self.npu, self.cores, launch, self.limit)?;
-        let address = running.memory.address();
-        let arguments = [0, address];
-        let arguments = if self.form == Form::First { &arguments[1..] } else { &arguments[..] };
         // SAFETY: the memory was made for this kernel, and the heaps are those of its plan; whoever starts a launch waits for it,
         // or gives none of its memory back.
-        unsafe { self.launch(arguments, self.seconds())? };
+        unsafe { self.launch(&self.arguments(&running), self.seconds())? };
         Ok(running)
     }
 
@@ -114,11 +111,15 @@ impl Die {
     /// Puts a launch on the stream that CANN ends soon after the limit of its waits.
     pub(crate) fn start_short(&self, launch: &Launch<'_>, limit: Duration, seconds: u16) -> Result<Running, NpuError> {
         let running = Running::new(&self.npu, self.cores, launch, limit)?;
-        let arguments = [0, running.memory.address()];
-        let arguments = if self.form == Form::First { &arguments[1..] } else { &arguments[..] };
         // SAFETY: as in `start`.
-        unsafe { self.launch(arguments, seconds)? };
+        unsafe { self.launch(&self.arguments(&running), seconds)? };
         Ok(running)
+    }
+
+    /// What the kernel takes, as it takes it.
+    fn arguments(&self, running: &Running) -> Vec<u64> {
+        let address = running.memory.address();
+        if self.form == Form::First { vec![address] } else { vec![0, address] }
     }
 
     /// # Safety
@@ -156,10 +157,8 @@ impl Die {
         let running = (0..launches).map(prepared).collect::<Result<Vec<_>, _>>()?;
         let start = Instant::now();
         let started = running.iter().try_for_each(|running| {
-            let arguments = [0, running.memory.address()];
-            let arguments = if self.form == Form::First { &arguments[1..] } else { &arguments[..] };
             // SAFETY: as in `start`.
-            unsafe { self.launch(arguments, self.seconds()) }
+            unsafe { self.launch(&self.arguments(running), self.seconds()) }
         });
         let waited = self.wait(launches);
         let time = start.elapsed() / launches;

@@ -95,6 +95,7 @@ fn one_case() {
         "pending process" => pending_process(),
         "process" => process(),
         "late process" => late_process(),
+        "pending gone process" => pending_gone_process(),
         "failed process" => failed_process(),
         "no room" => refused_launch(
             "aclrtMalloc failed with error 207018 (no room in the memory of the NPU: lower Group::capacity_rows",
@@ -612,6 +613,31 @@ fn late_process() {
     assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
 }
 
+/// Rank 1 ends while launches of the others are pending and nobody waits for them: who waits then is told at once which one is gone, and a second launch
+/// that is pending behind ends as well.
+fn pending_gone_process() {
+    let group = joined().delay(1, Duration::from_secs(1));
+    let mut layer = Layer::of(&group);
+    layer.launch(&group).unwrap();
+    if group.ranks().only().unwrap().id() == 1 {
+        std::thread::spawn(|| {
+            std::thread::sleep(Duration::from_millis(500));
+            std::process::exit(0);
+        });
+    }
+    let mut y = layer.result();
+    let pending = layer.enqueue(&group, None, &mut y).unwrap();
+    // Its NPU waits for a rank that is gone, longer than anybody takes to notice.
+    std::thread::sleep(Duration::from_secs(2));
+    let started = Instant::now();
+    let error = pending.wait().unwrap_err();
+    let text = error.to_string();
+    assert!(matches!(error, LaunchError::Lost { .. }) && text.contains("rank 1"), "{text}");
+    assert!(text.contains("waited for"), "{text}");
+    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+    assert!(matches!(layer.launch(&group), Err(LaunchError::Broken)));
+}
+
 /// The NPU of rank 1 fails: all ranks have the error.
 fn failed_process() {
     let group = joined().time_limit(Duration::from_millis(500));
@@ -724,6 +750,7 @@ fn processes_with_an_npu_each_give_the_bits_of_the_reference() {
 #[test]
 fn a_process_that_ends_or_whose_npu_fails_is_told_on_all_ranks() {
     run_processes("late process", 4, &[]);
+    run_processes("pending gone process", 4, &[]);
     run_processes("failed process", 2, &[("HPMOE_STANDIN_FAULT", "1:507015")]);
 }
 
