@@ -143,13 +143,18 @@ pub(crate) fn example() -> String {
     all().next().map(|case| case.to_string()).unwrap_or_default()
 }
 
-/// The cases of each build.
-pub(crate) fn by_build(cases: &[Case]) -> BTreeMap<Build, Vec<Case>> {
+/// The cases of each build, those of builds that differ in nothing but the overhead of a tile together.
+pub(crate) fn by_build(cases: &[Case]) -> Vec<Vec<(Build, Vec<Case>)>> {
     let mut builds: BTreeMap<Build, Vec<Case>> = BTreeMap::new();
     for &case in cases {
         builds.entry(Build { layer: case.layer, ranks: case.ranks }).or_default().push(case);
     }
-    builds
+    let mut alike: BTreeMap<Build, Vec<(Build, Vec<Case>)>> = BTreeMap::new();
+    for (build, cases) in builds {
+        let layer = Layer { overhead: 0, ..build.layer };
+        alike.entry(Build { layer, ..build }).or_default().push((build, cases));
+    }
+    alike.into_values().collect()
 }
 
 #[cfg(test)]
@@ -164,6 +169,8 @@ mod tests {
         assert_eq!(cases.len(), (6 * 3 + 5 + 2) * 6 * 2 * 2 * 3);
         let names: BTreeMap<String, Case> = cases.iter().map(|&case| (case.to_string(), case)).collect();
         assert_eq!(names.len(), cases.len());
-        assert_eq!(by_build(&cases).len() * ROUTINGS.len(), cases.len());
+        let builds = by_build(&cases);
+        assert_eq!(builds.len() * OVERHEADS.len() * ROUTINGS.len(), cases.len());
+        assert!(builds.iter().all(|alike| alike.len() == OVERHEADS.len() && alike[0].0.ranks == alike[1].0.ranks));
     }
 }

@@ -12,8 +12,8 @@ use cases::{Build, Case};
 use clap::Parser;
 use figures::Figures;
 use indicatif::{ProgressBar, ProgressStyle};
-use measure::LayerPlan;
-use results::Results;
+use measure::{LayerPlan, SerialTimes};
+use results::{Results, Rows, numbered};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
@@ -24,21 +24,26 @@ use std::time::Instant;
 /// next run goes on.
 #[derive(Parser, Debug)]
 struct Options {
-    /// Cases whose names contain all of these words, such as `gpt-oss EP8 backward`, instead of all. Nothing is written to docs.
+    /// Cases whose names contain all of these words, such as `gpt-oss-120b EP8 backward`, instead of all; can be repeated for more
+    /// cases. Nothing is written to docs.
     #[arg(long, value_name = "WORDS")]
-    only: Option<String>,
+    only: Vec<String>,
     /// Prints a line for each case.
     #[arg(long)]
     list: bool,
     /// Builds at a time.
     #[arg(long, value_name = "N", default_value_t = 2)]
     jobs: usize,
-    /// Keeps what another build of this program has simulated.
+    /// Takes what other states of the tree have simulated for figures of this one.
     #[arg(long)]
     keep: bool,
-    /// Writes what is known to docs/sweep, and simulates nothing.
+    /// Writes what is known to docs/sweep, and simulates nothing. Cases that are not known keep the figures that they have there,
+    /// as those of an older state.
     #[arg(long)]
     known: bool,
+    /// Simulates for so many minutes, and ends builds that have begun. What is left is for the next run.
+    #[arg(long, value_name = "MINUTES")]
+    minutes: Option<u64>,
     /// Fails if what is in docs/sweep is not what this program simulates, and writes nothing there.
     #[arg(long)]
     check: bool,
@@ -60,63 +65,77 @@ fn main() -> ExitCode {
 
 /// Simulates what is not known yet, and tells of it; false if the files in docs are not current.
 fn sweep(options: &Options) -> Result<bool, String> {
-    let words: Vec<&str> = options.only.iter().flat_map(|words| words.split_whitespace()).collect();
-    let chosen = |case: &Case| words.iter().all(|word| case.to_string().split(' ').any(|part| part == *word));
+    let has_all = |case: &Case, words: &String| {
+        words.split_whitespace().all(|word| case.to_string().split(' ').any(|part| part == word))
+    };
+    let chosen = |case: &Case| options.only.is_empty() || options.only.iter().any(|words| has_all(case, words));
     let cases: Vec<Case> = cases::all().filter(chosen).collect();
     if cases.is_empty() {
-        return Err(format!("no case has all of `{}` in its name, such as `{}`", words.join(" "), cases::example()));
+        return Err(format!(
+            "no case has all of `{}` in its name, such as `{}`",
+            options.only.join("`, `"),
+            cases::example()
+        ));
     }
-    let results = Results::open(Path::new("target/sweep/results.csv"), options.keep)?;
-    let unknown = |case: &Case| !options.known && !results.known.contains_key(case);
+    let results =
+        Results::open(Path::new("target/sweep/results.csv"), &Path::new(DOCS).join("table.csv"), options.keep)?;
+    let unknown = |case: &Case| !options.known && results.rows.get(case).is_none_or(|row| row.state > 1);
     let left: Vec<Case> = cases.iter().copied().filter(unknown).collect();
     let begun = Instant::now();
-    let known = simulate(&left, options.jobs, results)?;
-    println!("{} cases, {} of them simulated now in {:.0?}", cases.len(), left.len(), begun.elapsed());
-    let known: BTreeMap<Case, Figures> = cases.iter().filter_map(|&case| Some((case, *known.get(&case)?))).collect();
+    let (rows, simulated) = simulate(&left, options, results)?;
+    println!("{} cases, {simulated} of them simulated now in {:.0?}", cases.len(), begun.elapsed());
+    let rows = numbered(&cases.iter().filter_map(|&case| Some((case, *rows.get(&case)?))).collect());
+    let known: BTreeMap<Case, Figures> = rows.iter().map(|(&case, row)| (case, row.figures)).collect();
     if options.list {
         known.iter().for_each(|(case, figures)| println!("{case}: {figures}"));
     }
     print!("{}", page::summary(&known));
-    if options.only.is_some() {
-        return Ok(true);
+    if !options.only.is_empty() || simulated < left.len() {
+        return Ok(!options.only.is_empty());
     }
     write_or_check(
         options.check,
         &[
-            ("table.csv", results::table(&known)),
+            ("table.csv", results::table(&rows)),
             ("picture.svg", picture::picture(&known)),
-            ("README.md", page::page(&known)),
+            ("README.md", page::page(&rows)),
         ],
     )
 }
 
-/// Simulates cases, several builds at a time, and returns these with those that were known.
-fn simulate(left: &[Case], jobs: usize, results: Results) -> Result<BTreeMap<Case, Figures>, String> {
+/// Simulates cases, several builds at a time, and returns these with those that were known, and how many it has simulated.
+fn simulate(left: &[Case], options: &Options, results: Results) -> Result<(Rows, usize), String> {
     let style = ProgressStyle::with_template("{elapsed} {wide_bar} {pos}/{len} {msg}").expect("the template is right");
     let bar = ProgressBar::new(left.len() as u64).with_style(style);
+    let begun = Instant::now();
+    let goes_on = || options.minutes.is_none_or(|minutes| begun.elapsed().as_secs() < 60 * minutes);
     // The largest first, so that no long one is left for the end.
-    let mut builds: Vec<(Build, Vec<Case>)> = cases::by_build(left).into_iter().collect();
-    builds.sort_by_key(|(build, _)| build.layer.tokens * build.ranks);
+    let mut builds = cases::by_build(left);
+    let size = |alike: &Vec<(Build, Vec<Case>)>| alike.first().map(|(build, _)| build.layer.tokens * build.ranks);
+    builds.sort_by_key(size);
     let (builds, results) = (Mutex::new(builds), Mutex::new(results));
-    let next = || builds.lock().expect("no thread panics with it").pop();
+    let next = || builds.lock().expect("no thread panics with it").pop().filter(|_| goes_on());
     let run = || -> Result<(), String> {
-        while let Some((build, cases)) = next() {
-            let plan = LayerPlan::new(build)?;
-            for case in cases {
-                bar.set_message(case.to_string());
-                let figures = plan.figures(&case)?;
-                results.lock().expect("no thread panics with it").add(case, figures)?;
-                bar.inc(1);
+        while let Some(alike) = next() {
+            let mut serial = SerialTimes::new();
+            for (build, cases) in alike {
+                let plan = LayerPlan::new(build)?;
+                for case in cases {
+                    bar.set_message(case.to_string());
+                    let figures = plan.figures(&case, &mut serial)?;
+                    results.lock().expect("no thread panics with it").add(case, figures)?;
+                    bar.inc(1);
+                }
             }
         }
         Ok(())
     };
     std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..jobs.max(1)).map(|_| scope.spawn(run)).collect();
+        let threads: Vec<_> = (0..options.jobs.max(1)).map(|_| scope.spawn(run)).collect();
         threads.into_iter().try_for_each(|thread| thread.join().expect("simulations don't panic"))
     })?;
     bar.finish_and_clear();
-    Ok(results.into_inner().expect("no thread panics with it").known)
+    Ok((results.into_inner().expect("no thread panics with it").rows, bar.position() as usize))
 }
 
 /// Writes the files, or says which of them are not current.

@@ -2,6 +2,7 @@
 
 use crate::cases::{self, Case, DIRECTIONS, MODELS, OVERHEADS, RANKS, ROUTINGS, TOKENS};
 use crate::figures::Figures;
+use crate::results::Rows;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
@@ -9,7 +10,8 @@ use std::fmt::Write as _;
 const TIE: f64 = 0.01;
 
 /// The page of docs/sweep.
-pub(crate) fn page(known: &BTreeMap<Case, Figures>) -> String {
+pub(crate) fn page(rows: &Rows) -> String {
+    let known: &BTreeMap<Case, Figures> = &rows.iter().map(|(&case, row)| (case, row.figures)).collect();
     format!(
         "# Seven models in many sizes\n\n\
          Made by `.ci/sweep models`, which goes on where it was stopped. Every figure is simulated ([time.md](../time.md) says how); nothing was run on an NPU.\n\n\
@@ -18,7 +20,7 @@ pub(crate) fn page(known: &BTreeMap<Case, Figures>) -> String {
          balanced routing, Zipf 1.2, and a drift (Zipf 1.2 whose order of experts changes along the tokens); {} ns of overhead for \
          each tile. Schedules are the default ones, with tile sizes left open: a build chooses them for the tokens and ranks of the case. The original does not poll, weight \
          gradients of all policies are f32, and no policy makes routing tables or sums up over k. `dependency`, `communication`, \
-         `contention`, `tail` and `overhead` are shares of the time of the matrix cores of `ours`.\n\n{}{}",
+         `contention`, `tail` and `overhead` are shares of the time of the matrix cores of `ours`.\n\n{}{}{}",
         known.len(),
         cases::all().count(),
         list(MODELS.iter().map(|model| model.name)),
@@ -26,8 +28,30 @@ pub(crate) fn page(known: &BTreeMap<Case, Figures>) -> String {
         list(RANKS),
         list(OVERHEADS),
         missing(known),
+        states(rows),
         summary(known)
     )
+}
+
+/// The state of the tree that rows are of, where it is not the same for all.
+fn states(rows: &Rows) -> String {
+    let mut counts: BTreeMap<(u32, &str, u32, u32), usize> = BTreeMap::new();
+    for (case, row) in rows {
+        let layer = case.layer;
+        *counts.entry((row.state, layer.direction.name(), layer.tokens, case.ranks)).or_default() += 1;
+    }
+    let newest = rows.values().filter(|row| row.state == 1).count();
+    if newest == rows.len() {
+        return String::new();
+    }
+    let mut text = format!(
+        "Rows are of several states of the tree, as the last column says: {newest} of state 1, the newest, and these of older \
+         ones.\n\n| state | pass | tokens | ranks | cases |\n|---|---|---|---|---|\n"
+    );
+    for ((state, direction, tokens, ranks), cases) in counts.into_iter().filter(|((state, ..), _)| *state > 1) {
+        let _ = writeln!(text, "| {state} | {direction} | {tokens} | {ranks} | {cases} |");
+    }
+    text + "\n"
 }
 
 /// The sizes that have not been simulated; nothing if none is missing.
@@ -146,6 +170,7 @@ const _: () = assert!(ROUTINGS.len() == 3);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::Row;
 
     #[test]
     fn slower_cases_and_ties_are_told_apart() {
@@ -165,6 +190,11 @@ mod tests {
         assert_eq!(list([1, 2, 3]), "1, 2 and 3");
         let all: BTreeMap<Case, Figures> = cases::all().map(|case| (case, figures(150.0))).collect();
         assert_eq!(missing(&all), "");
+        let row = |case: Case| Row { figures: all[&case], state: if case.layer.tokens == 16 { 2 } else { 1 } };
+        let mixed: Rows = cases::all().map(|case| (case, row(case))).collect();
+        let text = states(&mixed);
+        assert!(text.contains("1500 of state 1") && text.contains("| 2 | backward | 16 | 64 | 30 |"), "{text}");
+        assert_eq!(states(&mixed.into_iter().filter(|(_, row)| row.state == 1).collect()), "");
         let small = all.into_iter().filter(|(case, _)| case.layer.tokens < 8192 || case.ranks < 64).collect();
         assert_eq!(missing(&small), "Not simulated yet, or not for all models: 8192 tokens on EP64.\n\n");
     }

@@ -4,79 +4,108 @@ use crate::cases::{self, Case};
 use crate::figures::{COLUMNS, Figures};
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::Write as _;
 use std::path::Path;
 
+/// The state of the tree that this program simulates: a number of all sources that figures depend on.
+const STATE: &str = env!("HPMOE_SWEEP_STATE");
+
+/// The columns of the table that name a case.
+const NAMES: [&str; 6] = ["model", "pass", "tokens", "ranks", "routing", "tile_overhead_ns"];
+
+/// The figures of a case, and the state of the tree that they are of: 1 is that of this program, larger numbers are older.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Row {
+    pub(crate) figures: Figures,
+    pub(crate) state: u32,
+}
+
+/// The figures of all cases that are known.
+pub(crate) type Rows = BTreeMap<Case, Row>;
+
 /// The results of earlier runs of this program, and of this one.
 pub(crate) struct Results {
-    pub(crate) known: BTreeMap<Case, Figures>,
+    pub(crate) rows: Rows,
     file: File,
 }
 
 impl Results {
-    /// Opens the file of results. Those of another build of this program are dropped unless they are to be kept.
-    pub(crate) fn open(path: &Path, keep: bool) -> Result<Self, String> {
+    /// Opens the file of results, and adds what the table has of older states where there is nothing newer. With `keep`, what
+    /// another state of the tree has simulated counts as this one's.
+    pub(crate) fn open(path: &Path, table: &Path, keep: bool) -> Result<Self, String> {
         let refused = |error: std::io::Error| format!("{}: {error}", path.display());
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(refused)?;
         }
-        let first = format!("# {:016x}", build()?);
-        let text = fs::read_to_string(path).unwrap_or_default();
-        let fits = keep || text.lines().next() == Some(&first);
-        let mut file = OpenOptions::new().create(true).append(true).open(path).map_err(refused)?;
-        if !fits || text.is_empty() {
-            file.set_len(0).map_err(refused)?;
-            writeln!(file, "{first}").map_err(refused)?;
-        }
-        Ok(Self { known: if fits { known(&text) } else { BTreeMap::new() }, file })
+        let kept = fs::read_to_string(path).unwrap_or_default();
+        let file = OpenOptions::new().create(true).append(true).open(path).map_err(refused)?;
+        let mut rows = older(&fs::read_to_string(table).unwrap_or_default());
+        rows.extend(known(&kept, keep).into_iter().map(|(case, figures)| (case, Row { figures, state: 1 })));
+        Ok(Self { rows, file })
     }
 
     /// Keeps the figures of a case.
     pub(crate) fn add(&mut self, case: Case, figures: Figures) -> Result<(), String> {
         // One call, so that a run that is stopped leaves whole lines; a line that is cut off is not read.
-        let line = format!("{case},{}\n", figures.written());
+        let line = format!("{case},{},{STATE}\n", figures.written());
         self.file.write_all(line.as_bytes()).map_err(|error| format!("can't keep {case}: {error}"))?;
-        self.known.insert(case, figures);
+        self.rows.insert(case, Row { figures, state: 1 });
         Ok(())
     }
 }
 
-/// The cases that a file of results holds.
-fn known(text: &str) -> BTreeMap<Case, Figures> {
+/// The cases that a file of results holds of the state of this program, or with `all` of any state.
+fn known(text: &str, all: bool) -> BTreeMap<Case, Figures> {
     let names: BTreeMap<String, Case> = cases::all().map(|case| (case.to_string(), case)).collect();
     let whole = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
     let read = |line: &str| {
+        let (line, state) = line.rsplit_once(',')?;
         let (name, figures) = line.split_once(',')?;
-        Some((*names.get(name)?, Figures::read(figures)?))
+        Some((*names.get(name).filter(|_| all || state == STATE)?, Figures::read(figures)?))
     };
     whole.filter_map(read).collect()
 }
 
-/// A number that differs from build to build of this program.
-fn build() -> Result<u64, String> {
-    let program =
-        std::env::current_exe().and_then(fs::read).map_err(|error| format!("can't read this program: {error}"))?;
-    let mut hasher = DefaultHasher::new();
-    program.hash(&mut hasher);
-    Ok(hasher.finish())
+/// The rows of a table, as those of states before this one.
+fn older(table: &str) -> Rows {
+    let names: BTreeMap<String, Case> = cases::all().map(|case| (named(case), case)).collect();
+    let read = |line: &str| {
+        let (line, state) = line.rsplit_once(',')?;
+        let end = line.match_indices(',').nth(NAMES.len() - 1)?.0;
+        let figures = Figures::read(&line[end + 1..])?;
+        Some((*names.get(&line[..end])?, Row { figures, state: 1 + state.parse::<u32>().ok()? }))
+    };
+    table.lines().filter_map(read).collect()
+}
+
+/// The rows with states numbered one after the other from one on, the newest first.
+pub(crate) fn numbered(rows: &Rows) -> Rows {
+    let mut states: Vec<u32> = rows.values().map(|row| row.state).collect();
+    states.sort_unstable();
+    states.dedup();
+    let number = |state| 1 + states.partition_point(|&newer| newer < state) as u32;
+    rows.iter().map(|(&case, row)| (case, Row { state: number(row.state), ..*row })).collect()
+}
+
+/// The name of a case in the table.
+fn named(case: Case) -> String {
+    let layer = case.layer;
+    format!(
+        "{},{},{},{},{},{}",
+        layer.model().name,
+        layer.direction.name(),
+        layer.tokens,
+        case.ranks,
+        case.routing.name(),
+        layer.overhead
+    )
 }
 
 /// The table as comma-separated values.
-pub(crate) fn table(known: &BTreeMap<Case, Figures>) -> String {
-    let mut text = format!("model,pass,tokens,ranks,routing,tile_overhead_ns,{}\n", COLUMNS.join(","));
-    for (case, figures) in known {
-        let layer = case.layer;
-        text.push_str(&format!(
-            "{},{},{},{},{},{},{}\n",
-            layer.model().name,
-            layer.direction.name(),
-            layer.tokens,
-            case.ranks,
-            case.routing.name(),
-            layer.overhead,
-            figures.written()
-        ));
+pub(crate) fn table(rows: &Rows) -> String {
+    let mut text = format!("{},{},state\n", NAMES.join(","), COLUMNS.join(","));
+    for (&case, row) in rows {
+        text.push_str(&format!("{},{},{}\n", named(case), row.figures.written(), row.state));
     }
     text
 }
@@ -85,18 +114,30 @@ pub(crate) fn table(known: &BTreeMap<Case, Figures>) -> String {
 mod tests {
     use super::*;
 
+    const FIGURES: Figures = Figures { ours: 1.0, original: 2.0, serial: 3.0, bound: 0.5, idle: [0.0; 5] };
+
     #[test]
     fn what_was_kept_is_known_and_what_was_cut_off_is_not() {
-        let figures = Figures { ours: 1.0, original: 2.0, serial: 3.0, bound: 0.5, idle: [0.0; 5] };
+        let [first, second, third] = [0, 1, 2].map(|at| cases::all().nth(at).unwrap());
+        let line = |case: Case, state: &str| format!("{case},{},{state}\n", FIGURES.written());
+        let text = format!("{}nothing,1\n{}{}", line(first, STATE), line(second, "another state"), line(third, STATE));
+        assert_eq!(known(&text, false), BTreeMap::from([(first, FIGURES), (third, FIGURES)]));
+        assert_eq!(known(&text, true).len(), 3);
+        assert_eq!(known(text.trim_end(), true).len(), 2);
+    }
+
+    #[test]
+    fn rows_of_a_table_are_older_than_what_is_simulated() {
         let [first, second] = [0, 1].map(|at| cases::all().nth(at).unwrap());
-        let line = |case: Case| format!("{case},{}\n", figures.written());
-        let text = format!("# 0\n{}nothing,1\n{}", line(first), line(second));
-        assert_eq!(known(&text), BTreeMap::from([(first, figures), (second, figures)]));
-        assert_eq!(known(text.trim_end()).len(), 1);
-        let table = table(&known(&text));
+        let row = |state| Row { figures: FIGURES, state };
+        let text = table(&BTreeMap::from([(first, row(1)), (second, row(2))]));
         assert_eq!(
-            (table.lines().count(), table.lines().nth(1)),
-            (3, Some("Qwen3-235B,forward,16,2,balanced,200,1.0,2.0,3.0,0.5,0.0000,0.0000,0.0000,0.0000,0.0000"))
+            (text.lines().count(), text.lines().nth(1)),
+            (3, Some("Qwen3-235B,forward,16,2,balanced,200,1.0,2.0,3.0,0.5,0.0000,0.0000,0.0000,0.0000,0.0000,1"))
         );
+        let mut rows = older(&text);
+        assert_eq!(rows, BTreeMap::from([(first, row(2)), (second, row(3))]));
+        rows.insert(first, row(1));
+        assert_eq!(numbered(&rows), BTreeMap::from([(first, row(1)), (second, row(2))]));
     }
 }
