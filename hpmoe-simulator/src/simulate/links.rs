@@ -223,14 +223,14 @@ mod tests {
         /// Rates after any changes are those of sharing everything again.
         #[test]
         fn what_is_not_shared_again_keeps_its_share(
-            puts in prop::collection::vec((0u32..6, 0u32..6, 1u64..40_000, 0u64..4), 1..200),
+            puts in prop::collection::vec((0u32..4, 0u32..4, 1u64..400_000, 0u64..4), 1..300),
         ) {
             let target = Target::ascend_a3();
-            let mut links = Links::new(&target, 6);
+            let mut links = Links::new(&target, 4);
             let mut now = Time::ZERO;
             let mut ends: BTreeMap<u32, Time> = BTreeMap::new();
             for (core, (from, to, bytes, wait)) in (0..).zip(puts) {
-                now += Time(wait * 400_000);
+                now += Time(wait * 100_000);
                 while let Some((&lane, &end)) = ends.iter().min_by_key(|(_, end)| **end).filter(|(_, end)| **end <= now) {
                     ends.remove(&lane);
                     while links.pop(end, lane).is_some() {}
