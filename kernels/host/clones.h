@@ -2,7 +2,9 @@
 // them round alike: no contraction to fused multiply-add, no reordering.
 #pragma once
 
-#if defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__)
+#include "sanitizer.h"
+
+#if defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__) && !defined(HPMOE_THREAD_SANITIZER)
 #define HPMOE_X86
 #define HPMOE_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
 #else

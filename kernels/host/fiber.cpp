@@ -10,6 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "sanitizer.h"
+
 #if (defined(__x86_64__) || defined(__aarch64__)) && !defined(HPMOE_HOST_UCONTEXT)
 #define HPMOE_HOST_ASSEMBLY
 #else
@@ -154,6 +156,7 @@ static void switchTo(void **save, void *load) {
 #endif
 
 Fiber::~Fiber() {
+    forgetFiber(known_);
     releaseContext(inside_);
     releaseContext(outside_);
     if (map_) munmap(map_, mapBytes_);
@@ -173,9 +176,18 @@ void Fiber::prepare(Body body, void *argument) {
     }
     char *bottom = static_cast<char *>(map_);
     inside_ = makeContext(inside_, bottom + page, bottom + mapBytes_, body, argument);
+    forgetFiber(known_);
+    known_ = newFiber();
 }
 
-void Fiber::enter() { switchTo(&outside_, inside_); }
-void Fiber::leave() { switchTo(&inside_, outside_); }
+void Fiber::enter() {
+    worker_ = presentFiber();
+    announceFiber(known_);
+    switchTo(&outside_, inside_);
+}
+void Fiber::leave() {
+    announceFiber(worker_);
+    switchTo(&inside_, outside_);
+}
 
 } // namespace AscendC::host

@@ -32,6 +32,8 @@ class Fiber {
     size_t mapBytes_ = 0;
     void *inside_ = nullptr;  // saved context of the fiber
     void *outside_ = nullptr; // saved context of the worker
+    void *known_ = nullptr;   // to ThreadSanitizer: the fiber
+    void *worker_ = nullptr;  // the worker that has entered it
 };
 
 } // namespace AscendC::host

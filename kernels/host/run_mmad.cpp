@@ -88,8 +88,8 @@ void multiply(uint8_t *c, const uint8_t *a, const uint8_t *b, const MmadArgs &p)
             continue;
         }
         // A float holds the product of any two halves.
-        const bool exact = p.type == Dt::F16 ||
-                           (p.type == Dt::BF16 && productsAreExact(exponents, exponentsOfRight(b, s, p)));
+        const bool exact =
+            p.type == Dt::F16 || (p.type == Dt::BF16 && productsAreExact(exponents, exponentsOfRight(b, s, p)));
         multiplyStrip(reinterpret_cast<float *>(strip), left, columns, p.m, p.k, depth, p.init == MmadArgs::Zero,
                       exact);
     }

@@ -95,6 +95,20 @@ void preload(uint64_t address, Where where) {
     core.cache.fetch(address, endOf(region), learnt(core, address));
 }
 
+namespace {
+
+/// Calls `access` with a number of so many bytes.
+template <typename F> auto withWidth(uint32_t bytes, F access) {
+    switch (bytes) {
+    case 1: return access(uint8_t());
+    case 2: return access(uint16_t());
+    case 4: return access(uint32_t());
+    default: return access(uint64_t());
+    }
+}
+
+} // namespace
+
 void syncMemory(MemDsbT, Where) {
     enterCall();
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -104,13 +118,12 @@ uint64_t loadAround(uint64_t address, uint32_t bytes, Where where) {
     Core &core = enterPoll();
     checkGlobal(core, where, "ReadGmByPassDCache", address, bytes, AccessKind::ScalarRead);
     aligned(core, where, "ReadGmByPassDCache", address, bytes);
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
     uint64_t value = 0;
     if (bytes == 4 && pollGlobal(core, where, "ReadGmByPassDCache", address, &value)) return value;
     scalarReads(core, where, "ReadGmByPassDCache", address, bytes, core.heard);
-    std::memcpy(&value, reinterpret_cast<void *>(address), bytes);
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    return value;
+    return withWidth(bytes, [&](auto word) -> uint64_t {
+        return __atomic_load_n(reinterpret_cast<decltype(word) *>(address), __ATOMIC_ACQUIRE);
+    });
 }
 
 void storeAround(uint64_t address, uint32_t bytes, uint64_t value, Where where) {
@@ -118,9 +131,11 @@ void storeAround(uint64_t address, uint32_t bytes, uint64_t value, Where where) 
     checkGlobal(core, where, "WriteGmByPassDCache", address, bytes, AccessKind::ScalarWrite);
     aligned(core, where, "WriteGmByPassDCache", address, bytes);
     scalarWrites(core, where, "WriteGmByPassDCache", address, bytes);
-    __atomic_thread_fence(__ATOMIC_RELEASE);
-    std::memcpy(reinterpret_cast<void *>(address), &value, bytes);
-    __atomic_thread_fence(__ATOMIC_RELEASE);
+    withWidth(bytes, [&](auto word) {
+        __atomic_store_n(reinterpret_cast<decltype(word) *>(address), static_cast<decltype(word)>(value),
+                         __ATOMIC_RELEASE);
+        return 0;
+    });
 }
 
 int64_t blockIdx() { return current().index; }

@@ -18,7 +18,8 @@ struct Touch {
     bool operator==(const Touch &other) const {
         // Without a branch, and without a call: most comparisons are of history that is the same.
         return ((writer ^ other.writer) | (writtenBytes ^ other.writtenBytes) | (readers[0] ^ other.readers[0]) |
-                (readers[1] ^ other.readers[1]) | (readers[2] ^ other.readers[2]) | (writerPipe ^ other.writerPipe)) == 0;
+                (readers[1] ^ other.readers[1]) | (readers[2] ^ other.readers[2]) | (writerPipe ^ other.writerPipe)) ==
+               0;
     }
 };
 

@@ -83,6 +83,34 @@ impl Routed {
         Self { cells: CellBuffer::filled(words, 0) }
     }
 
+    /// How many tokens `source` sends to each expert, by number of expert: every rank's route has the counts of all ranks. None where
+    /// no route is kept, or no such rank has one.
+    ///
+    /// ```
+    /// use hpmoe_kernels::{PerRank, Rank, Ranks, Route, Tensor};
+    ///
+    /// let (ep, ids) = (Ranks::new(1), PerRank::from_vec(vec![Tensor::<i32, 2>::from_slice(&[0, 3, -1, 3])]));
+    /// let mut routed = PerRank::routed(ep, 4, 2, &ids.map(Tensor::row_count));
+    /// assert_eq!(routed[Rank::new(0)].rows_from(Rank::new(0)), None);
+    /// Route::of::<4>(ep, &ids).keep(&mut routed);
+    /// assert_eq!(routed[Rank::new(0)].rows_from(Rank::new(0)), Some(vec![1, 0, 0, 2]));
+    /// ```
+    #[must_use]
+    pub fn rows_from(&self, source: Rank) -> Option<Vec<usize>> {
+        let [kept, ranks, _, experts, top_k, tokens, _] = self.head();
+        let [ranks, experts, top_k, tokens] =
+            [ranks, experts, top_k, tokens].map(|word| usize::try_from(word).unwrap_or(0));
+        if kept != KEPT || source.id() >= ranks {
+            return None;
+        }
+        let words = KeptWords::new(ranks, experts, top_k, tokens);
+        let first = words.counts + source.id() * words.pitch;
+        // A count is kept as one more than it is.
+        let rows =
+            self.cells.get(first..first + experts)?.iter().map(|count| usize::try_from(count.get() - 1).unwrap_or(0));
+        Some(rows.collect())
+    }
+
     /// What the head says: all but the number of the launch.
     fn head(&self) -> [i32; 7] {
         let word = |at: usize| self.cells.get(at).map_or(0, Cell::get);
@@ -260,6 +288,18 @@ mod tests {
         let (ep, route, routed) = kept();
         assert_eq!(Route::of::<4>(ep, &routed), route);
         assert_eq!(format!("{:?}", routed[Rank::new(0)]), "route of rank 0 of 2: 3 tokens, 2 of 4 experts each");
+    }
+
+    #[test]
+    fn each_rank_tells_what_all_send() {
+        let (ep, route, routed) = kept();
+        for (rank, source) in ep.into_iter().flat_map(|rank| ep.into_iter().map(move |source| (rank, source))) {
+            let rows: Vec<usize> = route.experts().map(|expert| route.pair(source, expert).rows).collect();
+            assert_eq!(routed[rank].rows_from(source), Some(rows), "{source} as {rank} knows it");
+        }
+        assert_eq!(routed[Rank::new(0)].rows_from(Rank::new(0)).unwrap(), [1, 1, 0, 1]);
+        assert_eq!(routed[Rank::new(0)].rows_from(Rank::new(2)), None);
+        assert_eq!(Routed::with_words(16).rows_from(Rank::new(0)), None);
     }
 
     /// A kernel that needs groups takes no other route.

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "harness.h"
+#include "sanitizer.h"
 
 using namespace AscendC;
 
@@ -215,8 +216,10 @@ CASE(a_remote_signal_without_its_fence_overtakes_the_data) {
     std::string message;
     for (uint64_t seed = 0; seed < 30; ++seed) {
         EXPECT(putArrives(true, seed, &message), message);
-        wrong += !putArrives(false, seed, &message);
+        // A race of threads, too, which ThreadSanitizer would report.
+        if (!AscendC::host::kThreadSanitizer) wrong += !putArrives(false, seed, &message);
     }
+    if (AscendC::host::kThreadSanitizer) return;
     std::printf("    wrong without the fence in %d of 30 runs\n", wrong);
     EXPECT(wrong >= 1);
 }

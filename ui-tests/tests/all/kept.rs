@@ -130,6 +130,10 @@ proptest! {
         layer.launch_forward(&case.group(), &mut found).map_err(failed)?;
         prop_assert!(found.routed == made.routed && found.y == made.y, "{:?}", case);
         prop_assert_eq!(Route::of::<EXPERTS>(ep, &found.routed), route.clone());
+        for (rank, source) in ep.into_iter().flat_map(|rank| ep.into_iter().map(move |source| (rank, source))) {
+            let rows: Vec<usize> = route.experts().map(|expert| route.pair(source, expert).rows).collect();
+            prop_assert_eq!(found.routed[rank].rows_from(source), Some(rows), "{} as {} knows it", source, rank);
+        }
         let (gradients, report) = layer.launch_backward(&case.group(), &found).map_err(failed)?;
         prop_assert!(gradients == expected, "{:?}", case);
         // The same passes with a route of the host.
