@@ -202,42 +202,48 @@ impl Route {
     ///
     /// If `routed` has room for another number of tokens, experts or ranks, or the route is that of a later chunk.
     pub fn keep(&self, routed: &mut PerRank<Routed>) {
-        let (ranks, experts, top_k) = (self.ranks().count(), self.expert_count(), self.top_k());
         for rank in self.ranks() {
-            let tokens = self.tokens(rank);
             assert_eq!(self.first_token(rank), 0, "a route of some of the tokens can't be kept");
-            let words = KeptWords::new(ranks, experts, top_k, tokens);
-            let cells = &routed[rank].cells;
-            let (got, wanted) = (cells.len(), words.end);
+            let (cells, words) = (&routed[rank].cells, self.kept_words(rank));
+            let (got, wanted) = (cells.len(), words.len());
             assert_eq!(
                 got, wanted,
                 "routed of {rank} has {got} words, but this route takes {wanted}: make it with PerRank::routed for the same tokens"
             );
-            let head = [ranks, rank.id(), experts, top_k, tokens].map(number);
-            let mut words_of = vec![0; words.end];
-            words_of[0] = KEPT;
-            words_of[2..7].copy_from_slice(&head);
-            words_of[7] = number(self.group_slots);
-            for source in self.ranks() {
-                let counts = &mut words_of[words.counts + source.id() * words.pitch..][..experts];
-                for (count, expert) in counts.iter_mut().zip(self.experts()) {
-                    *count = number(self.pair(source, expert).rows) + 1;
-                }
-            }
-            let ids = &mut words_of[words.ids..words.order];
-            ids[..tokens * top_k].fill(-1);
-            let mut slots = self.order(rank).iter();
-            for expert in self.experts() {
-                for slot in slots.by_ref().take(self.pair(rank, expert).rows) {
-                    ids[usize::try_from(*slot).expect("a route lists no negative slot")] = number(expert.id());
-                }
-            }
-            let order = self.order(rank);
-            words_of[words.order..][..order.len()].copy_from_slice(order);
-            for (cell, word) in cells.iter().zip(words_of) {
+            for (cell, word) in cells.iter().zip(words) {
                 cell.set(word);
             }
         }
+    }
+
+    /// The words that a rank keeps, but for the number of a launch.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn kept_words(&self, rank: Rank) -> Vec<i32> {
+        let (ranks, experts, top_k, tokens) =
+            (self.ranks().count(), self.expert_count(), self.top_k(), self.tokens(rank));
+        let words = KeptWords::new(ranks, experts, top_k, tokens);
+        let mut words_of = vec![0; words.end];
+        words_of[0] = KEPT;
+        words_of[2..7].copy_from_slice(&[ranks, rank.id(), experts, top_k, tokens].map(number));
+        words_of[7] = number(self.group_slots);
+        for source in self.ranks() {
+            let counts = &mut words_of[words.counts + source.id() * words.pitch..][..experts];
+            for (count, expert) in counts.iter_mut().zip(self.experts()) {
+                *count = number(self.pair(source, expert).rows) + 1;
+            }
+        }
+        let ids = &mut words_of[words.ids..words.order];
+        ids[..tokens * top_k].fill(-1);
+        let mut slots = self.order(rank).iter();
+        for expert in self.experts() {
+            for slot in slots.by_ref().take(self.pair(rank, expert).rows) {
+                ids[usize::try_from(*slot).expect("a route lists no negative slot")] = number(expert.id());
+            }
+        }
+        let order = self.order(rank);
+        words_of[words.order..][..order.len()].copy_from_slice(order);
+        words_of
     }
 
     /// The route that launches have kept.

@@ -219,7 +219,7 @@ pub(super) fn launch(
     let me = rank.id();
     let mut records = LineMemory::zeroed((tables.aic + tables.aiv) as usize * size_of::<HpmoeRecord>());
     let mut ids = filled(&case.ids[me]);
-    let kept = kept_words(case, route, rank);
+    let kept = if kernel_of.kept == Kept::No { Vec::new() } else { route.kept_words(rank) };
     let mut routed = match kernel_of.kept {
         Kept::Takes => filled(&kept),
         Kept::Keeps | Kept::No => LineMemory::zeroed(size_of_val(&kept[..])),
@@ -283,17 +283,6 @@ pub(super) fn launch(
         states: states.iter().map(|record| record.state).collect(),
         sent: Vec::new(),
     }
-}
-
-/// The words that the host keeps of a rank's route; none of one in chunks, which can't be kept.
-fn kept_words(case: &Case, route: &Route, rank: Rank) -> Vec<i32> {
-    if case.chunks > 1 {
-        return Vec::new();
-    }
-    let tokens = PerRank::from_fn(route.ranks(), |rank| route.tokens(rank));
-    let mut routed = PerRank::routed(route.ranks(), case.experts, case.top_k, &tokens);
-    route.keep(&mut routed);
-    routed[rank].to_vec()
 }
 
 /// Memory with these values.
