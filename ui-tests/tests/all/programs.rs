@@ -1,4 +1,5 @@
 //! Random programs: each kernel gives the bits of its taskflow run as Rust, on any ranks, routings and orders of the host's pipes.
+#![allow(clippy::all, reason = "programs that are drawn say what nobody would")]
 
 #[allow(unused_imports, reason = "a few programs don't need all")]
 use crate::random::{Case, config, experts, ids, slots, tokens};
