@@ -17,17 +17,24 @@ void readLine(uint8_t *to, uint64_t from, uint32_t bytes) {
     for (; i < bytes; ++i) to[i] = __atomic_load_n(reinterpret_cast<uint8_t *>(from + i), __ATOMIC_ACQUIRE);
 }
 
-void writeLine(uint64_t to, const uint8_t *from, uint32_t bytes) {
-    uint32_t i = 0;
-    for (; i + 8 <= bytes; i += 8) {
-        uint64_t word;
-        std::memcpy(&word, from + i, 8);
-        __atomic_store_n(reinterpret_cast<uint64_t *>(to + i), word, __ATOMIC_RELEASE);
-    }
-    for (; i < bytes; ++i) __atomic_store_n(reinterpret_cast<uint8_t *>(to + i), from[i], __ATOMIC_RELEASE);
+template <typename T> void storeWord(uint64_t to, const uint8_t *from) {
+    T word;
+    std::memcpy(&word, from, sizeof word);
+    __atomic_store_n(reinterpret_cast<T *>(to), word, __ATOMIC_RELEASE);
 }
 
 } // namespace
+
+void storeWords(uint64_t to, const uint8_t *from, uint32_t bytes) {
+    for (uint32_t i = 0, size = 0; i < bytes; i += size) {
+        const uint64_t at = to + i;
+        const uint32_t left = bytes - i;
+        size = at % 8 == 0 && left >= 8 ? 8 : at % 4 == 0 && left >= 4 ? 4 : 1;
+        if (size == 8) storeWord<uint64_t>(at, from + i);
+        else if (size == 4) storeWord<uint32_t>(at, from + i);
+        else storeWord<uint8_t>(at, from + i);
+    }
+}
 
 void Cache::clear() {
     dropAll();
@@ -74,7 +81,7 @@ void Cache::evict(uint32_t slot) {
 }
 
 void Cache::drop(uint32_t slot) {
-    if (isDirty(slot)) writeLine(tags_[slot], lines_[slot].data, lines_[slot].bytes);
+    if (isDirty(slot)) storeWords(tags_[slot], lines_[slot].data, lines_[slot].bytes);
     tags_[slot] = 0;
     lines_[slot].heard.reset();
     dirty_[slot / 64] &= ~(uint64_t(1) << slot % 64);

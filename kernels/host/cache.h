@@ -8,6 +8,9 @@
 
 namespace AscendC::host {
 
+/// Writes to global memory word by word, so that whoever polls one never sees half of it.
+void storeWords(uint64_t to, const uint8_t *from, uint32_t bytes);
+
 class Cache {
   public:
     static constexpr uint32_t kLine = 64, kLines = 512;

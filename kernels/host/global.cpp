@@ -82,13 +82,8 @@ bool isRemote(Core &core, uint64_t address) {
 void applyWrite(Atomic atomic, uint8_t *to, const uint8_t *from, uint32_t bytes) {
     if (atomic == Atomic::None) {
         // Others may poll what is no longer than a line. Nobody polls whole rows.
-        if (bytes > Cache::kLine || reinterpret_cast<uint64_t>(to) % 4 || bytes % 4) std::memcpy(to, from, bytes);
-        else
-            for (uint32_t i = 0; i < bytes; i += 4) {
-                uint32_t word;
-                std::memcpy(&word, from + i, 4);
-                __atomic_store_n(reinterpret_cast<uint32_t *>(to + i), word, __ATOMIC_RELEASE);
-            }
+        if (bytes <= Cache::kLine) storeWords(reinterpret_cast<uint64_t>(to), from, bytes);
+        else std::memcpy(to, from, bytes);
         return;
     }
     for (uint32_t i = 0; i < bytes; i += 4) {

@@ -45,6 +45,14 @@ impl KeptWords {
     }
 }
 
+/// The sizes of a route that is kept, and where its words lie.
+struct KeptSizes {
+    ranks: usize,
+    experts: usize,
+    slots: usize,
+    words: KeptWords,
+}
+
 /// The route of a launch on one rank, kept for later launches: `let route = Route::of::<EXPERTS>(ep, routed);` in a backward pass takes
 /// the route that `route.keep(routed);` has kept in the forward pass. Ranks then exchange no counts again, and ids are neither counted
 /// nor sorted.
@@ -97,13 +105,10 @@ impl Routed {
     /// ```
     #[must_use]
     pub fn rows_from(&self, source: Rank) -> Option<Vec<usize>> {
-        let [kept, ranks, _, experts, top_k, tokens, _] = self.head();
-        let [ranks, experts, top_k, tokens] =
-            [ranks, experts, top_k, tokens].map(|word| usize::try_from(word).unwrap_or(0));
-        if kept != KEPT || source.id() >= ranks {
+        let KeptSizes { ranks, experts, words, .. } = self.sizes()?;
+        if source.id() >= ranks {
             return None;
         }
-        let words = KeptWords::new(ranks, experts, top_k, tokens);
         let first = words.counts + source.id() * words.pitch;
         // A count is kept as one more than it is.
         let rows =
@@ -117,17 +122,20 @@ impl Routed {
         [word(0), word(2), word(3), word(4), word(5), word(6), word(7)]
     }
 
-    /// Counts, ids and slots by expert, without what is left over of the room.
-    fn words(&self) -> [&[Cell<i32>]; 3] {
+    /// What the head says of a route, where one is kept.
+    fn sizes(&self) -> Option<KeptSizes> {
         let [kept, ranks, _, experts, top_k, tokens, _] = self.head();
-        if kept != KEPT {
-            return [&[]; 3];
-        }
         let [ranks, experts, top_k, tokens] =
             [ranks, experts, top_k, tokens].map(|word| usize::try_from(word).unwrap_or(0));
         let words = KeptWords::new(ranks, experts, top_k, tokens);
+        (kept == KEPT).then_some(KeptSizes { ranks, experts, slots: tokens * top_k, words })
+    }
+
+    /// Counts, ids and slots by expert, without what is left over of the room.
+    fn words(&self) -> [&[Cell<i32>]; 3] {
+        let Some(KeptSizes { slots, words, .. }) = self.sizes() else { return [&[]; 3] };
         let part = |from: usize, count: usize| self.cells.get(from..from + count).unwrap_or_default();
-        let ids = part(words.ids, tokens * top_k);
+        let ids = part(words.ids, slots);
         let sent = ids.iter().filter(|id| id.get() >= 0).count();
         [part(words.counts, words.ids - words.counts), ids, part(words.order, sent)]
     }
