@@ -592,6 +592,16 @@ fn pending_process() {
     assert!(matches!(error, LaunchError::Disagreement { subject: "the launch that they wait for", .. }), "{error}");
 }
 
+/// Ends this process in half a second, if it is rank 1.
+fn end_rank_1_soon(group: &Group) {
+    if group.ranks().only().unwrap().id() == 1 {
+        std::thread::spawn(|| {
+            std::thread::sleep(Duration::from_millis(500));
+            std::process::exit(0);
+        });
+    }
+}
+
 /// Rank 1 ends while the kernels of the others wait for its own: they are told which one is gone, long before the limit, and what
 /// their cores were doing.
 fn late_process() {
@@ -599,12 +609,7 @@ fn late_process() {
     let group = joined().delay(1, Duration::from_secs(1));
     let mut layer = Layer::of(&group);
     layer.launch(&group).unwrap();
-    if group.ranks().only().unwrap().id() == 1 {
-        std::thread::spawn(|| {
-            std::thread::sleep(Duration::from_millis(500));
-            std::process::exit(0);
-        });
-    }
+    end_rank_1_soon(&group);
     let started = Instant::now();
     let error = layer.launch(&group).unwrap_err();
     let text = error.to_string();
@@ -619,12 +624,7 @@ fn pending_gone_process() {
     let group = joined().delay(1, Duration::from_secs(1));
     let mut layer = Layer::of(&group);
     layer.launch(&group).unwrap();
-    if group.ranks().only().unwrap().id() == 1 {
-        std::thread::spawn(|| {
-            std::thread::sleep(Duration::from_millis(500));
-            std::process::exit(0);
-        });
-    }
+    end_rank_1_soon(&group);
     let mut y = layer.result();
     let pending = layer.enqueue(&group, None, &mut y).unwrap();
     // Its NPU waits for a rank that is gone, longer than anybody takes to notice.

@@ -88,15 +88,14 @@ fn of_one(die: &Die, options: &Options, target: &Target) -> Result<Vec<Measured>
 fn product(die: &Die, target: &Target) -> Result<Measured, Failure> {
     let results = (die.cores.matrix * PRODUCTS) as usize * TILE * WIDE * 4;
     let operand = vec![0x3f80_u16; WIDE * DEEP]; // ones
-    let run = |_| {
+    let ns = fastest(|| {
         let request = Request { words: DEEP as u32, ..Request::timed(Loop::Product, PRODUCTS, 0) };
         let alone = die.run_alone(request, results + size_of_val(&operand[..]), |heap, plan, request| {
             request.right = (plan.data + results) as u64;
             heap.write(plan.data + results, bytemuck::cast_slice(&operand))
         })?;
         slowest(&alone.seen, Loop::Product)
-    };
-    let ns = (0..LAUNCHES).map(run).try_fold(f64::INFINITY, |least, ns| Ok::<f64, Failure>(least.min(ns?)))?;
+    })?;
     let flop = 2.0 * (TILE * WIDE * DEEP) as f64 * f64::from(PRODUCTS);
     let share = flop / (ns * 1e-9) / target.cube_flops();
     let by = format!("products of {TILE} x {WIDE} x {DEEP} on all matrix cores, {share:.6} of the peak of each");
@@ -129,16 +128,15 @@ fn of_link(examination: &Examination, peer: usize, same: bool, visible: f64) -> 
 
 /// Nanoseconds of a loop that one NPU runs by itself.
 fn alone(die: &Die, what: Loop, rounds: u32, data: usize) -> Result<f64, Failure> {
-    let run = |_| {
+    fastest(|| {
         let alone = die.run_alone(Request::timed(what, rounds, 0), data, |_, _, _| Ok(()))?;
         slowest(&alone.seen, what)
-    };
-    (0..LAUNCHES).map(run).try_fold(f64::INFINITY, |least, ns| Ok(least.min(ns?)))
+    })
 }
 
 /// The same of a loop of rank 0 with a peer. All processes call it; it is known where rank 0 is.
 fn with_peers(examination: &Examination, what: Loop, peer: usize) -> Result<f64, Failure> {
-    let run = |_| {
+    fastest(|| {
         let seen = examination.run_with_peers(Request::timed(what, ROUNDS, peer))?;
         let own = match examination.team.tells() {
             true => slowest(&seen[0], what),
@@ -146,8 +144,12 @@ fn with_peers(examination: &Examination, what: Loop, peer: usize) -> Result<f64,
         };
         examination.team.together(own.as_ref().map(|_| ()).map_err(Clone::clone))?;
         own
-    };
-    (0..LAUNCHES).map(run).try_fold(f64::INFINITY, |least, ns| Ok(least.min(ns?)))
+    })
+}
+
+/// Nanoseconds of the fastest launch.
+fn fastest(run: impl Fn() -> Result<f64, Failure>) -> Result<f64, Failure> {
+    (0..LAUNCHES).try_fold(f64::INFINITY, |least, _| Ok(least.min(run()?)))
 }
 
 /// Nanoseconds of the core that took longest.

@@ -2,7 +2,7 @@
 
 use super::{Rectangle, number, text};
 use crate::simulate::{TracedTask, Work, Workload};
-use hpmoe_codegen::report::drawing::shade;
+use hpmoe_codegen::report::drawing::Shades;
 use hpmoe_kernels::op::TaskKind;
 use svg::node::element::Group;
 
@@ -27,7 +27,7 @@ impl Colours {
                 *work = record.task.work;
             }
         }
-        let mut used = [0; 3];
+        let mut shades = Shades::default();
         for (op, (work, named)) in works.iter().zip(workload.ops()).enumerate() {
             let kind = match work {
                 // The declared time of a vector task is a share of a product without operations.
@@ -41,9 +41,7 @@ impl Colours {
                     continue;
                 }
             };
-            let used = &mut used[kind as usize];
-            *used += 1;
-            ops[op] = Some((named.name.clone(), shade(kind, *used - 1)));
+            ops[op] = Some((named.name.clone(), shades.next(kind)));
         }
         Self { ops }
     }

@@ -4,7 +4,7 @@ mod axis;
 mod shades;
 
 pub use axis::Axis;
-pub use shades::shade;
+pub use shades::Shades;
 use svg::node::element::Text;
 
 /// A coordinate with two decimals: the same bytes on every machine.

@@ -11,9 +11,24 @@ const fn hues(kind: TaskKind) -> [[u8; 3]; 4] {
     }
 }
 
-/// The colour of an operation among those of its kind, as `#rrggbb`: four colours, then lighter and darker ones of the same hues.
-#[must_use]
-pub fn shade(kind: TaskKind, number: usize) -> String {
+/// Gives each operation of a picture a colour of its own.
+#[derive(Default, Debug)]
+pub struct Shades {
+    /// Operations of each kind until now.
+    used: [usize; 3],
+}
+
+impl Shades {
+    /// The colour of the next operation of a kind, as `#rrggbb`.
+    pub fn next(&mut self, kind: TaskKind) -> String {
+        let used = &mut self.used[kind as usize];
+        *used += 1;
+        shade(kind, *used - 1)
+    }
+}
+
+/// The colour of an operation among those of its kind: four colours, then lighter and darker ones of the same hues.
+fn shade(kind: TaskKind, number: usize) -> String {
     let hues = hues(kind);
     let round = number / hues.len();
     // Towards white and black in turn, further each time.
@@ -34,8 +49,8 @@ mod tests {
     #[test]
     fn no_two_operations_have_one_colour() {
         let kinds = [TaskKind::Matrix, TaskKind::Vector, TaskKind::Put];
-        let all: BTreeSet<String> =
-            kinds.into_iter().flat_map(|kind| (0..24).map(move |number| shade(kind, number))).collect();
+        let mut shades = Shades::default();
+        let all: BTreeSet<String> = (0..24).flat_map(|_| kinds.map(|kind| shades.next(kind))).collect();
         assert_eq!(all.len(), 3 * 24);
         assert_eq!([0, 1, 4].map(|number| shade(TaskKind::Matrix, number)), ["#2f6db3", "#5c9bd6", "#82a7d1"]);
     }

@@ -1,6 +1,6 @@
 //! One colour for each phase; phases of one kind of core share a hue.
 
-use crate::report::drawing::shade;
+use crate::report::drawing::Shades;
 use hpmoe_language::graph::TaskGraph;
 use hpmoe_language::ids::{Arena, PhaseId};
 
@@ -10,13 +10,8 @@ pub(super) struct Palette {
 
 impl Palette {
     pub(super) fn new(graph: &TaskGraph) -> Self {
-        let mut used = [0; 3];
-        let colours = graph.phases.iter().map(|(_, phase)| {
-            let kind = graph.tasks[phase.task].kind;
-            let used = &mut used[kind as usize];
-            *used += 1;
-            shade(kind, *used - 1)
-        });
+        let mut shades = Shades::default();
+        let colours = graph.phases.iter().map(|(_, phase)| shades.next(graph.tasks[phase.task].kind));
         Self { colours: colours.collect() }
     }
 
