@@ -30,6 +30,7 @@ enum Error : int {
     CORE_TIMEOUT = 507014,
     CORE_EXCEPTION = 507015,
     STREAM_TIMEOUT = 507046,
+    EVENT_TIMEOUT = 507047,
     NOT_INITIALIZED = 100001,
 };
 
@@ -51,6 +52,16 @@ struct Memory {
     int users = 0;                    // copies and kernels that are using it
 };
 
+struct Stream;
+
+// Memory of the host that copies on streams read. While the host can't know that the last of them is done, because it has not waited for an event
+// behind it or for its stream, nobody can write the memory.
+struct Pinned {
+    std::byte *base;
+    size_t bytes;
+    std::map<Stream *, uint64_t> copies; // by stream: the place of the last copy there that reads it
+};
+
 // A kernel that was loaded.
 struct Binary {
     void *library;
@@ -65,8 +76,10 @@ struct Function {
 
 // Records that something has been done on a stream.
 struct Event {
-    uint64_t recorded = 0; // calls of RecordEvent
-    uint64_t reached = 0;  // of them, those that a stream has come to
+    uint64_t recorded = 0;    // calls of RecordEvent
+    uint64_t reached = 0;     // of them, those that a stream has come to
+    Stream *stream = nullptr; // of the last one,
+    uint64_t place = 0;       // and its place there
 };
 
 // What is to be done, in order, by a thread of its own.
@@ -75,7 +88,8 @@ struct Stream {
     std::deque<std::function<int()>> work;
     bool busy = false;
     bool ends = false;
-    int error = 0; // the first one; nothing runs after it
+    uint64_t places = 0; // what was ever put on it
+    int error = 0;       // the first one; nothing runs after it
     std::thread thread;
 };
 
@@ -90,6 +104,7 @@ struct State {
     bool initialized = false;
     Device devices[DEVICES];
     std::map<std::byte *, Memory> memory;
+    std::map<std::byte *, Pinned> pinned;
     std::map<std::byte *, size_t> reserved; // addresses that memory can be mapped to
     std::set<Physical *> physical;
     std::set<Stream *> streams;
@@ -126,6 +141,9 @@ Memory *memory_of(const void *address, size_t bytes);
 // Lets memory be read and written, and again not. With the lock held.
 void open(Memory &memory);
 void close(Memory &memory);
+
+// The host has learned that a stream has come past a place: memory that copies up to there have read can be written again. With the lock held.
+void learned(Stream *stream, uint64_t place);
 
 // A stream, for the log.
 std::string named(aclrtStream stream);

@@ -40,6 +40,7 @@ bool enqueue(aclrtStream handle, std::function<int()> next) {
         return false;
     }
     stream->work.push_back(std::move(next));
+    stream->places += 1;
     state().changed.notify_all();
     return true;
 }
@@ -72,6 +73,8 @@ aclError aclrtDestroyStream(aclrtStream handle) {
         state().changed.notify_all();
     }
     stream->thread.join();
+    std::lock_guard<std::mutex> lock(state().mutex);
+    learned(stream, stream->places);
     delete stream;
     return ended("aclrtDestroyStream", ACL_SUCCESS);
 }
@@ -88,6 +91,7 @@ aclError aclrtSynchronizeStreamWithTimeout(aclrtStream handle, int32_t milliseco
     } else if (!state().changed.wait_for(lock, std::chrono::milliseconds(milliseconds), idle)) {
         return ended("aclrtSynchronizeStreamWithTimeout", STREAM_TIMEOUT, "the stream has work that has not ended");
     }
+    learned(stream, stream->places);
     const int error = stream->error;
     return ended("aclrtSynchronizeStreamWithTimeout", error,
                  error == ACL_SUCCESS ? "" : "work on the stream failed: " + state().failure);
@@ -104,6 +108,47 @@ aclError aclrtCreateEventExWithFlag(aclrtEvent *handle, uint32_t flag) {
     return ended("aclrtCreateEventExWithFlag", ACL_SUCCESS);
 }
 
+aclError aclrtDestroyEvent(aclrtEvent handle) {
+    std::lock_guard<std::mutex> lock(state().mutex);
+    Event *event = static_cast<Event *>(handle);
+    if (state().events.count(event) == 0 || event->reached < event->recorded) {
+        return ended("aclrtDestroyEvent", BAD_HANDLE, "an event that no stream has still to come to");
+    }
+    state().events.erase(event);
+    delete event;
+    return ended("aclrtDestroyEvent", ACL_SUCCESS);
+}
+
+aclError aclrtQueryEventStatus(aclrtEvent handle, aclrtEventRecordedStatus *status) {
+    std::lock_guard<std::mutex> lock(state().mutex);
+    Event *event = static_cast<Event *>(handle);
+    if (state().events.count(event) == 0 || status == nullptr) {
+        return ended("aclrtQueryEventStatus", BAD_HANDLE, "an event and a place");
+    }
+    const bool reached = event->recorded > 0 && event->reached >= event->recorded;
+    *status = reached ? ACL_EVENT_RECORDED_STATUS_COMPLETE : ACL_EVENT_RECORDED_STATUS_NOT_READY;
+    if (reached) {
+        learned(event->stream, event->place);
+    }
+    return ended("aclrtQueryEventStatus", ACL_SUCCESS);
+}
+
+aclError aclrtSynchronizeEventWithTimeout(aclrtEvent handle, int32_t milliseconds) {
+    std::unique_lock<std::mutex> lock(state().mutex);
+    Event *event = static_cast<Event *>(handle);
+    if (state().events.count(event) == 0 || event->recorded == 0 || milliseconds < -1 || milliseconds == 0) {
+        return ended("aclrtSynchronizeEventWithTimeout", BAD_HANDLE, "an event that was recorded, and a time or -1");
+    }
+    const auto reached = [&] { return event->reached >= event->recorded; };
+    if (milliseconds == -1) {
+        state().changed.wait(lock, reached);
+    } else if (!state().changed.wait_for(lock, std::chrono::milliseconds(milliseconds), reached)) {
+        return ended("aclrtSynchronizeEventWithTimeout", EVENT_TIMEOUT, "the stream has not come to the event");
+    }
+    learned(event->stream, event->place);
+    return ended("aclrtSynchronizeEventWithTimeout", ACL_SUCCESS);
+}
+
 aclError aclrtRecordEvent(aclrtEvent handle, aclrtStream stream) {
     std::lock_guard<std::mutex> lock(state().mutex);
     Event *event = static_cast<Event *>(handle);
@@ -117,6 +162,8 @@ aclError aclrtRecordEvent(aclrtEvent handle, aclrtStream stream) {
         state().changed.notify_all();
         return ACL_SUCCESS;
     });
+    event->stream = static_cast<Stream *>(stream);
+    event->place = event->stream->places;
     return ended("aclrtRecordEvent", ACL_SUCCESS, named(stream));
 }
 

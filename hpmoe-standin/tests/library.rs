@@ -81,7 +81,63 @@ fn handles_are_checked() {
     assert_eq!(call!(acl, "aclrtDestroyStream", stream => *mut c_void), 107_017);
 }
 
-/// Touches memory of a device where [`touched`] has asked for it.
+/// What a stream needs to copy from pinned memory of the host to a device.
+struct Sender {
+    acl: Acl,
+    stream: *mut c_void,
+    event: *mut c_void,
+    pinned: *mut u8,
+    memory: *mut u8,
+}
+
+impl Sender {
+    const BYTES: usize = 1000;
+
+    fn new() -> Self {
+        let acl = Acl::new();
+        let (mut stream, mut event, mut pinned) = (null_mut::<c_void>(), null_mut::<c_void>(), null_mut::<u8>());
+        assert_eq!(call!(acl, "aclrtCreateStream", &raw mut stream => *mut *mut c_void), 0);
+        assert_eq!(call!(acl, "aclrtCreateEventExWithFlag", &raw mut event => *mut *mut c_void, 1 => u32), 0);
+        assert_eq!(call!(acl, "aclrtMallocHost", &raw mut pinned => *mut *mut u8, Self::BYTES => usize), 0);
+        let memory = acl.allocate(Self::BYTES);
+        Self { acl, stream, event, pinned, memory }
+    }
+
+    fn send(&self, from: *const u8) -> c_int {
+        let (to, bytes, stream) = (self.memory, Self::BYTES, self.stream);
+        call!(self.acl, "aclrtMemcpyAsync", to => *mut u8, bytes => usize, from => *const u8, bytes => usize, 1 => u32,
+              stream => *mut c_void)
+    }
+
+    fn record_and_wait(&self) {
+        assert_eq!(call!(self.acl, "aclrtRecordEvent", self.event => *mut c_void, self.stream => *mut c_void), 0);
+        assert_eq!(call!(self.acl, "aclrtSynchronizeEventWithTimeout", self.event => *mut c_void, 10_000 => i32), 0);
+    }
+}
+
+#[test]
+fn copies_on_a_stream_are_from_pinned_memory_that_is_kept() {
+    let sender = Sender::new();
+    let Sender { acl, pinned, memory, .. } = &sender;
+    // SAFETY: memory of so many bytes, which nothing reads.
+    unsafe { pinned.write_bytes(7, Sender::BYTES) };
+    let pageable = [0_u8; Sender::BYTES];
+    assert_eq!(sender.send(pageable.as_ptr()), 107_000);
+    assert_eq!(sender.send(pinned.wrapping_add(1)), 107_000);
+    assert_eq!(sender.send(*pinned), 0);
+    // The host can't know yet that it may go.
+    assert_eq!(call!(acl, "aclrtFreeHost", *pinned => *mut u8), 107_000);
+    sender.record_and_wait();
+    let mut back = [0_u8; Sender::BYTES];
+    assert_eq!(acl.copy(back.as_mut_ptr(), *memory, Sender::BYTES, 2), 0);
+    assert_eq!(back, [7; Sender::BYTES]);
+    assert_eq!(call!(acl, "aclrtFreeHost", *pinned => *mut u8), 0);
+    assert_eq!(call!(acl, "aclrtFreeHost", *pinned => *mut u8), 107_000);
+    assert_eq!(call!(acl, "aclrtDestroyEvent", sender.event => *mut c_void), 0);
+    assert_eq!(call!(acl, "aclrtDestroyEvent", sender.event => *mut c_void), 107_017);
+}
+
+/// Touches memory where [`touched`] has asked for it.
 #[test]
 fn one_touch() {
     let Ok(how) = std::env::var(TOUCH) else { return };
@@ -92,6 +148,15 @@ fn one_touch() {
         "by a copy" => assert_eq!(acl.copy(memory, &raw const byte, 1, 1), 0),
         // SAFETY: none. This ends the process.
         "by hand" => byte = unsafe { memory.read_volatile() },
+        "after a wait" | "before a wait" => {
+            let sender = Sender::new();
+            assert_eq!(sender.send(sender.pinned), 0);
+            if how == "after a wait" {
+                sender.record_and_wait();
+            }
+            // SAFETY: without the wait, none. This ends the process.
+            unsafe { sender.pinned.write_volatile(1) };
+        }
         other => panic!("{other}"),
     }
     assert_eq!(byte, 1);
@@ -103,6 +168,11 @@ fn touched(how: &str) -> Option<i32> {
     let status = command.output().unwrap().status;
     assert!(status.success() || status.signal().is_some(), "{status}");
     status.signal()
+}
+
+#[test]
+fn pinned_memory_faults_when_it_is_written_before_its_copy_was_waited_for() {
+    assert_eq!((touched("after a wait"), touched("before a wait")), (None, Some(SIGSEGV)));
 }
 
 #[test]

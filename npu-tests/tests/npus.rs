@@ -81,6 +81,7 @@ fn one_case() {
         "together" => together(),
         "pending" => pending(),
         "forgotten" => forgotten(),
+        "many pending" => many_pending(),
         "tensors of others" => tensors_of_others(),
         "pending failed" => pending_failed(),
         "kept" => kept::kept(),
@@ -266,6 +267,31 @@ fn pending() {
     let group = Group::new(2).on_npus().unwrap();
     let error = layer.enqueue(&group, Some(&streams), &mut result).unwrap_err().to_string();
     assert!(error.starts_with("`streams` holds the parts of "), "{error}");
+}
+
+/// Launches that are pending together.
+const MANY: usize = 7;
+
+/// More launches are pending than have slots of pinned memory.
+fn many_pending() {
+    let mut layers: Vec<Layer> = (0..MANY).map(|_| Layer::new(2)).collect();
+    for (seed, layer) in layers.iter_mut().enumerate() {
+        // Another route each time: the tables are not those of the launch whose slot they take.
+        let ids = PerRank::from_fn(layer.ep, |rank| {
+            let pair = |token: usize| [(token + seed) % 3, 3].map(|expert| expert as i32);
+            let tokens = layer.x[rank].row_count();
+            Tensor::<i32, { ffn::TOP_K }>::from_slice(&(0..tokens).flat_map(pair).collect::<Vec<_>>())
+        });
+        layer.route = Route::new(layer.ep, ffn::EXPERTS, &ids).unwrap();
+    }
+    let group = Group::new(2).on_npus().unwrap();
+    let mut results: Vec<_> = layers.iter().map(Layer::result).collect();
+    let pending: Vec<_> =
+        layers.iter().zip(&mut results).map(|(layer, y)| layer.enqueue(&group, None, y).unwrap()).collect();
+    pending.into_iter().for_each(|pending| _ = pending.wait().unwrap());
+    for (number, (layer, y)) in layers.iter().zip(&results).enumerate() {
+        assert!(y.iter().eq(layer.reference().iter()), "launch {number}");
+    }
 }
 
 /// A launch that nobody waits for writes to nothing of the caller's, and what it uses stays until the group is dropped.
@@ -722,13 +748,15 @@ fn launches_on_npus_give_the_bits_of_the_reference() {
     assert_eq!(calls("aclrtLaunchKernelWithHostArgs "), 6 * 7);
     assert_eq!(calls("kernel "), 6 * 7);
     // Each launch but the first on an NPU waits for the one before it.
-    assert_eq!((calls("aclrtRecordEvent "), calls("aclrtStreamWaitEvent ")), (6 * 7, 6 * 7 - 4));
+    // There are two events after each launch: for the next one, and for the slot that its argument block was sent from.
+    assert_eq!((calls("aclrtRecordEvent "), calls("aclrtStreamWaitEvent ")), (2 * 6 * 7, 6 * 7 - 4));
     // A group loads a kernel once on each NPU, and its second row of launches uses the memory of the first: heap and workspace, tables of
     // three launches, and tensors.
     assert_eq!((calls("aclrtBinaryLoadFromData "), calls("aclrtMalloc ")), (7, 7 * 6));
     // What was taken is given back, and nothing failed.
     for (taken, given) in [
         ("aclrtMalloc ", "aclrtFree "),
+        ("aclrtMallocHost ", "aclrtFreeHost "),
         ("aclrtCreateStream ", "aclrtDestroyStream "),
         ("aclrtBinaryLoadFromData ", "aclrtBinaryUnLoad "),
     ] {
@@ -768,6 +796,12 @@ fn two_groups_share_npus() {
 fn launches_can_be_pending() {
     run("pending", &[]);
     run("tensors of others", &[]);
+    // Argument blocks are sent from four slots for each NPU, and the fifth launch waits for the first, whose kernel takes longer than the host.
+    let Run { log } = run("many pending", &[("HPMOE_STANDIN_DELAY", "50")]);
+    let calls = |call: &str| log.lines().filter(|line| line.starts_with(call)).count();
+    assert_eq!((calls("aclrtMallocHost "), calls("aclrtFreeHost "), calls("aclrtMemcpyAsync ")), (8, 8, 2 * MANY));
+    assert_eq!(calls("aclrtQueryEventStatus "), 2 * (MANY - 4));
+    assert!(calls("aclrtSynchronizeEventWithTimeout ") > 0, "{log}");
     run_processes("pending process", 2, &[]);
 }
 

@@ -8,6 +8,7 @@ use super::NpuError;
 use super::acl::{ACL_DEV_ATTR_CUBE_CORE_NUM, ACL_DEV_ATTR_VECTOR_CORE_NUM, Acl, Handle};
 use super::chain::Chain;
 use super::kept::Kept;
+use super::ring::Ring;
 
 /// Chips of the architecture that kernels are generated for, by how their names begin.
 const CHIPS: [&str; 2] = ["Ascend910B", "Ascend910_93"];
@@ -20,6 +21,7 @@ pub struct Npu {
     /// The order of launches on it.
     pub(super) chain: Arc<Chain>,
     pub(super) kept: Kept,
+    pub(super) ring: Ring,
 }
 
 /// The NPU of one rank of many processes: that of its number among those of this machine, or the only one that it sees.
@@ -92,7 +94,7 @@ impl Npu {
     fn new(acl: &'static Acl, device: i32) -> Result<Self, NpuError> {
         let _here = OnDevice::new(acl, device)?;
         let chain = Chain::of(acl, device)?;
-        Ok(Self { acl, device, stream: acl.create_stream()?, chain, kept: Kept::default() })
+        Ok(Self { acl, device, stream: acl.create_stream()?, chain, kept: Kept::default(), ring: Ring::default() })
     }
 
     /// Sets it as this thread's device, until the result is dropped.
@@ -162,7 +164,7 @@ impl Npu {
     /// Work on the stream failed, or has not ended within the limit.
     pub fn wait(&self, limit: Duration) -> Result<(), NpuError> {
         let _here = self.here()?;
-        self.acl.synchronize(self.stream, i32::try_from(limit.as_millis()).unwrap_or(i32::MAX).max(1))
+        self.acl.synchronize(self.stream, limit)
     }
 }
 
@@ -170,6 +172,7 @@ impl Drop for Npu {
     fn drop(&mut self) {
         // What a failed device can't give back goes with the process.
         let Ok(_here) = self.here() else { return };
+        self.ring.clear();
         let _ = self.acl.destroy_stream(self.stream);
     }
 }

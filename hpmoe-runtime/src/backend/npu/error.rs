@@ -141,7 +141,7 @@ const MEANINGS: [(&[i32], &str); 7] = [
         "the kernel took longer than its limit, or its cores did not start together: raise Group::time_limit",
     ),
     (&[507_015, 507_035], "a core of the NPU ended with an exception: look at the plog files of CANN (~/ascend/log)"),
-    (&[507_046], "the NPU's work did not end within the limit: raise Group::time_limit"),
+    (&[507_046, 507_047], "the NPU's work did not end within the limit: raise Group::time_limit"),
     (
         &[507_056, 507_057],
         "a link between NPUs failed, or the memory of another one is gone: look at `npu-smi info -t health`",

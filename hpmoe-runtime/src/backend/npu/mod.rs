@@ -9,6 +9,7 @@ mod error;
 mod kept;
 mod memory;
 mod program;
+mod ring;
 
 pub(crate) use chain::take_turn;
 pub(crate) use device::open_with_peers;
@@ -17,3 +18,4 @@ pub use error::NpuError;
 pub(crate) use kept::LentMemory;
 pub use memory::DeviceMemory;
 pub use program::{Program, Start};
+pub(crate) use ring::{SentBlock, WaitForOldest};

@@ -8,6 +8,7 @@ use super::super::LaunchOptions;
 use super::super::launch::LaunchStep;
 use super::super::member::Member;
 use super::super::session::Session;
+use super::rank::OnNpu;
 use super::{Flight, copied, each_stream, place_all};
 use crate::backend::npu::{Npu, NpuError, take_turn};
 use crate::tables::ScheduleTable;
@@ -27,7 +28,8 @@ pub(in super::super) fn fix(
     session.launches = session.launches.wrapping_add(1);
     let stop = AtomicI32::new(0);
     let mut ranks = std::mem::take(&mut flight.ranks);
-    let placed = place_all(&flight.shared(&stop), (schedule, row), session, &mut ranks, 1, |_, _, _| Ok(()));
+    let write = |_: &Session, rank: &OnNpu, launch, block: &[u8]| rank.write(launch, block);
+    let placed = place_all(&flight.shared(&stop), (schedule, row), session, &mut ranks, 1, write);
     flight.ranks = ranks;
     let own = placed.map(|()| (flight, Vec::new())).map_err(|(_, cause)| cause.into());
     match on.1 {

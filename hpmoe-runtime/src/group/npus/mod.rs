@@ -62,7 +62,16 @@ pub(super) fn enqueue(
     let launches = shared.launches();
     let _turn = take_turn();
     let enqueued = each_stream(&ranks, streams, Npu::follow)
-        .and_then(|()| place_all(&shared, (schedule, row), session, &mut ranks, launches, OnNpu::start))
+        .and_then(|()| {
+            place_all(&shared, (schedule, row), session, &mut ranks, launches, |session, rank, launch, block| {
+                let sent = rank.send(&shared, launch, block, |wait| match on.1 {
+                    None => wait(),
+                    Some(member) => watched(member, session, wait),
+                })?;
+                rank.start(&shared, launch)?;
+                sent.launched()
+            })
+        })
         .and_then(|()| each_stream(&ranks, streams, Npu::precede));
     session.launches = session.launches.wrapping_add_unsigned(launches);
     (flight.ranks, flight.enqueued, flight.pending) = (ranks, enqueued, 1);
@@ -203,19 +212,20 @@ pub(super) fn finish(
     Landing { result: result.map(|report| report.of_npus(chip)), over }
 }
 
-/// Makes the argument blocks of so many launches, launch by launch, because a rank's kernel waits for those of its peers. `then` says what becomes of each.
+/// Makes the argument blocks of so many launches, launch by launch, because a rank's kernel waits for those of its peers. `then` brings each to its NPU.
 fn place_all(
     shared: &LaunchShared<'_>,
     (schedule, row): (&ScheduleTable, &[LaunchStep<'_>]),
     session: &mut Session,
     ranks: &mut [OnNpu],
     launches: u32,
-    then: impl Fn(&OnNpu, &LaunchShared<'_>, usize) -> Result<(), NpuError>,
+    then: impl Fn(&Session, &OnNpu, usize, &[u8]) -> Result<(), NpuError>,
 ) -> Result<(), (usize, NpuError)> {
     let (limit, stamp_room) = (shared.options.time_limit_cycles(), shared.options.stamp_room);
     let common = Common::new(shared.kernel.tables(), schedule, &session.plan, limit, stamp_room);
     let heaps: Vec<u64> = session.ranks.iter_mut().map(|memory| memory.heap.address()).collect();
     let workspaces: Vec<u64> = session.ranks.iter_mut().map(|memory| memory.workspace.address()).collect();
+    let session = &*session;
     for launch in 0..launches as usize {
         let step = launch % row.len();
         let places: Vec<Vec<u64>> = ranks.iter().map(|rank| rank.arguments[step].addresses()).collect();
@@ -242,7 +252,8 @@ fn place_all(
                 let addresses = Addresses { peers: &heaps, tensors: &tensors, records, stamps, tables: place };
                 RankTables::new(&common, &row[step].route, Rank::new(id), &addresses)
             };
-            rank.place(shared, tables).and_then(|()| then(rank, shared, launch)).map_err(|error| (id, error))?;
+            let block = rank.block(shared, tables);
+            block.and_then(|block| then(session, rank, launch, &block)).map_err(|error| (id, error))?;
         }
     }
     Ok(())

@@ -13,7 +13,7 @@ use super::super::outcome::is_done;
 use super::super::rank::RankEnd;
 use crate::abi::{HpmoeRecord, LINE};
 use crate::backend::host::{HostStatistics, Outcome};
-use crate::backend::npu::{LentMemory, Npu, NpuError, Program, Start};
+use crate::backend::npu::{LentMemory, Npu, NpuError, Program, SentBlock, Start, WaitForOldest};
 use crate::layout::stamps::{RankStamps, stamp_bytes};
 use crate::layout::tables::{RankTables, record_bytes};
 use crate::memory::OffsetAllocator;
@@ -51,23 +51,39 @@ enum ArgumentPlace {
 }
 
 impl OnNpu {
-    /// Makes the argument block of a launch; `tables` are those for records at an address.
-    pub(super) fn place(
+    /// Makes the argument block of a launch: its bytes. `tables` are those for records at an address. Its memory stays until the stream has been waited
+    /// for, whatever happens.
+    pub(super) fn block(
         &mut self,
         shared: &LaunchShared<'_>,
         tables: impl Fn(u64) -> RankTables,
-    ) -> Result<(), NpuError> {
+    ) -> Result<Vec<u8>, NpuError> {
         let room = room_before_tables(shared);
         let memory = self.npu.lend(room + tables(0).image_bytes())?;
         let mut tables = tables(memory.address());
-        memory.write(0, &vec![0; room])?;
-        memory.write(room, &tables.image())?;
-        // Before the launch: whatever happens then, it stays until the stream has been waited for.
         self.launches.push((memory, tables.launch_address()));
-        Ok(())
+        Ok([vec![0; room], tables.image()].concat())
     }
 
-    /// Puts a launch on the stream that was given its place.
+    /// Copies the argument block of a launch to the NPU, and returns when it is there.
+    pub(super) fn write(&self, launch: usize, block: &[u8]) -> Result<(), NpuError> {
+        self.launches[launch].0.write(0, block)
+    }
+
+    /// Puts the copy of the argument block of a launch on the stream.
+    pub(super) fn send(
+        &self,
+        shared: &LaunchShared<'_>,
+        launch: usize,
+        block: &[u8],
+        with_patience: impl FnOnce(WaitForOldest<'_>) -> Result<(), NpuError>,
+    ) -> Result<SentBlock<'_>, NpuError> {
+        // Other groups may have launches there, too.
+        let limit = Duration::from_secs(seconds(shared).into()).saturating_mul(u32::from(u8::MAX));
+        self.npu.send(block, &self.launches[launch].0, limit, with_patience)
+    }
+
+    /// Puts a launch on the stream whose argument block was made.
     pub(super) fn start(&self, shared: &LaunchShared<'_>, launch: usize) -> Result<(), NpuError> {
         if let Some(delay) = shared.options.delays.get(&self.rank.id()) {
             sleep(*delay);

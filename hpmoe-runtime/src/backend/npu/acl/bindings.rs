@@ -7,6 +7,9 @@ pub type aclrtEvent = *mut ::core::ffi::c_void;
 pub type aclrtBinHandle = *mut ::core::ffi::c_void;
 pub type aclrtFuncHandle = *mut ::core::ffi::c_void;
 pub type aclrtDrvMemHandle = *mut ::core::ffi::c_void;
+pub const ACL_EVENT_RECORDED_STATUS_NOT_READY: aclrtEventRecordedStatus = 0;
+pub const ACL_EVENT_RECORDED_STATUS_COMPLETE: aclrtEventRecordedStatus = 1;
+pub type aclrtEventRecordedStatus = ::core::ffi::c_uint;
 pub const ACL_MEMCPY_HOST_TO_HOST: aclrtMemcpyKind = 0;
 pub const ACL_MEMCPY_HOST_TO_DEVICE: aclrtMemcpyKind = 1;
 pub const ACL_MEMCPY_DEVICE_TO_HOST: aclrtMemcpyKind = 2;
@@ -121,6 +124,8 @@ const _: () = {
 };
 pub const ACL_DEV_ATTR_CUBE_CORE_NUM: aclrtDevAttr = 102;
 pub const ACL_DEV_ATTR_VECTOR_CORE_NUM: aclrtDevAttr = 201;
+pub const ACL_DEV_ATTR_SUPER_POD_ID: aclrtDevAttr = 405;
+pub const ACL_DEV_ATTR_IS_VIRTUAL: aclrtDevAttr = 501;
 pub type aclrtDevAttr = ::core::ffi::c_uint;
 pub const ACL_FUNC_ATTR_KERNEL_TYPE: aclrtFuncAttribute = 1;
 pub type aclrtFuncAttribute = ::core::ffi::c_uint;
@@ -314,6 +319,15 @@ pub struct AclCalls {
         event: *mut aclrtEvent,
         flag: u32,
     ) -> aclError,
+    pub aclrtDestroyEvent: unsafe extern "C" fn(event: aclrtEvent) -> aclError,
+    pub aclrtQueryEventStatus: unsafe extern "C" fn(
+        event: aclrtEvent,
+        status: *mut aclrtEventRecordedStatus,
+    ) -> aclError,
+    pub aclrtSynchronizeEventWithTimeout: unsafe extern "C" fn(
+        event: aclrtEvent,
+        timeout: i32,
+    ) -> aclError,
     pub aclrtRecordEvent: unsafe extern "C" fn(
         event: aclrtEvent,
         stream: aclrtStream,
@@ -328,6 +342,13 @@ pub struct AclCalls {
         policy: aclrtMemMallocPolicy,
     ) -> aclError,
     pub aclrtFree: unsafe extern "C" fn(devPtr: *mut ::core::ffi::c_void) -> aclError,
+    pub aclrtMallocHost: unsafe extern "C" fn(
+        hostPtr: *mut *mut ::core::ffi::c_void,
+        size: usize,
+    ) -> aclError,
+    pub aclrtFreeHost: unsafe extern "C" fn(
+        hostPtr: *mut ::core::ffi::c_void,
+    ) -> aclError,
     pub aclrtPointerGetAttributes: unsafe extern "C" fn(
         ptr: *const ::core::ffi::c_void,
         attributes: *mut aclrtPtrAttributes,
@@ -383,6 +404,14 @@ pub struct AclCalls {
         src: *const ::core::ffi::c_void,
         count: usize,
         kind: aclrtMemcpyKind,
+    ) -> aclError,
+    pub aclrtMemcpyAsync: unsafe extern "C" fn(
+        dst: *mut ::core::ffi::c_void,
+        destMax: usize,
+        src: *const ::core::ffi::c_void,
+        count: usize,
+        kind: aclrtMemcpyKind,
+        stream: aclrtStream,
     ) -> aclError,
     pub aclrtBinaryLoadFromData: unsafe extern "C" fn(
         data: *const ::core::ffi::c_void,
@@ -459,12 +488,24 @@ impl AclCalls {
             __library.get(b"aclrtCreateEventExWithFlag\0")
         }
             .map(|sym| *sym)?;
+        let aclrtDestroyEvent = unsafe { __library.get(b"aclrtDestroyEvent\0") }
+            .map(|sym| *sym)?;
+        let aclrtQueryEventStatus = unsafe { __library.get(b"aclrtQueryEventStatus\0") }
+            .map(|sym| *sym)?;
+        let aclrtSynchronizeEventWithTimeout = unsafe {
+            __library.get(b"aclrtSynchronizeEventWithTimeout\0")
+        }
+            .map(|sym| *sym)?;
         let aclrtRecordEvent = unsafe { __library.get(b"aclrtRecordEvent\0") }
             .map(|sym| *sym)?;
         let aclrtStreamWaitEvent = unsafe { __library.get(b"aclrtStreamWaitEvent\0") }
             .map(|sym| *sym)?;
         let aclrtMalloc = unsafe { __library.get(b"aclrtMalloc\0") }.map(|sym| *sym)?;
         let aclrtFree = unsafe { __library.get(b"aclrtFree\0") }.map(|sym| *sym)?;
+        let aclrtMallocHost = unsafe { __library.get(b"aclrtMallocHost\0") }
+            .map(|sym| *sym)?;
+        let aclrtFreeHost = unsafe { __library.get(b"aclrtFreeHost\0") }
+            .map(|sym| *sym)?;
         let aclrtPointerGetAttributes = unsafe {
             __library.get(b"aclrtPointerGetAttributes\0")
         }
@@ -494,6 +535,8 @@ impl AclCalls {
             .map(|sym| *sym)?;
         let aclrtMemset = unsafe { __library.get(b"aclrtMemset\0") }.map(|sym| *sym)?;
         let aclrtMemcpy = unsafe { __library.get(b"aclrtMemcpy\0") }.map(|sym| *sym)?;
+        let aclrtMemcpyAsync = unsafe { __library.get(b"aclrtMemcpyAsync\0") }
+            .map(|sym| *sym)?;
         let aclrtBinaryLoadFromData = unsafe {
             __library.get(b"aclrtBinaryLoadFromData\0")
         }
@@ -527,10 +570,15 @@ impl AclCalls {
             aclrtDestroyStream,
             aclrtSynchronizeStreamWithTimeout,
             aclrtCreateEventExWithFlag,
+            aclrtDestroyEvent,
+            aclrtQueryEventStatus,
+            aclrtSynchronizeEventWithTimeout,
             aclrtRecordEvent,
             aclrtStreamWaitEvent,
             aclrtMalloc,
             aclrtFree,
+            aclrtMallocHost,
+            aclrtFreeHost,
             aclrtPointerGetAttributes,
             aclrtReserveMemAddress,
             aclrtReleaseMemAddress,
@@ -542,6 +590,7 @@ impl AclCalls {
             aclrtMemImportFromShareableHandleV2,
             aclrtMemset,
             aclrtMemcpy,
+            aclrtMemcpyAsync,
             aclrtBinaryLoadFromData,
             aclrtBinaryGetFunction,
             aclrtBinaryUnLoad,
@@ -610,6 +659,23 @@ impl AclCalls {
     ) -> aclError {
         unsafe { (self.aclrtCreateEventExWithFlag)(event, flag) }
     }
+    pub unsafe fn aclrtDestroyEvent(&self, event: aclrtEvent) -> aclError {
+        unsafe { (self.aclrtDestroyEvent)(event) }
+    }
+    pub unsafe fn aclrtQueryEventStatus(
+        &self,
+        event: aclrtEvent,
+        status: *mut aclrtEventRecordedStatus,
+    ) -> aclError {
+        unsafe { (self.aclrtQueryEventStatus)(event, status) }
+    }
+    pub unsafe fn aclrtSynchronizeEventWithTimeout(
+        &self,
+        event: aclrtEvent,
+        timeout: i32,
+    ) -> aclError {
+        unsafe { (self.aclrtSynchronizeEventWithTimeout)(event, timeout) }
+    }
     pub unsafe fn aclrtRecordEvent(
         &self,
         event: aclrtEvent,
@@ -634,6 +700,16 @@ impl AclCalls {
     }
     pub unsafe fn aclrtFree(&self, devPtr: *mut ::core::ffi::c_void) -> aclError {
         unsafe { (self.aclrtFree)(devPtr) }
+    }
+    pub unsafe fn aclrtMallocHost(
+        &self,
+        hostPtr: *mut *mut ::core::ffi::c_void,
+        size: usize,
+    ) -> aclError {
+        unsafe { (self.aclrtMallocHost)(hostPtr, size) }
+    }
+    pub unsafe fn aclrtFreeHost(&self, hostPtr: *mut ::core::ffi::c_void) -> aclError {
+        unsafe { (self.aclrtFreeHost)(hostPtr) }
     }
     pub unsafe fn aclrtPointerGetAttributes(
         &self,
@@ -737,6 +813,17 @@ impl AclCalls {
         kind: aclrtMemcpyKind,
     ) -> aclError {
         unsafe { (self.aclrtMemcpy)(dst, destMax, src, count, kind) }
+    }
+    pub unsafe fn aclrtMemcpyAsync(
+        &self,
+        dst: *mut ::core::ffi::c_void,
+        destMax: usize,
+        src: *const ::core::ffi::c_void,
+        count: usize,
+        kind: aclrtMemcpyKind,
+        stream: aclrtStream,
+    ) -> aclError {
+        unsafe { (self.aclrtMemcpyAsync)(dst, destMax, src, count, kind, stream) }
     }
     pub unsafe fn aclrtBinaryLoadFromData(
         &self,

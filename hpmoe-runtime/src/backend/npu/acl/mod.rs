@@ -17,6 +17,7 @@
 mod bindings;
 mod library;
 mod shared;
+mod stream;
 
 pub(super) use bindings::aclrtMemcpyKind as CopyKind;
 pub(super) use bindings::{
@@ -129,47 +130,6 @@ impl Acl {
         self.check("aclrtDeviceEnablePeerAccess", unsafe { self.calls.aclrtDeviceEnablePeerAccess(peer, 0) })
     }
 
-    pub(super) fn create_stream(&self) -> Result<Handle, NpuError> {
-        let mut stream = null_mut();
-        // SAFETY: a place for the result.
-        self.check("aclrtCreateStream", unsafe { self.calls.aclrtCreateStream(&raw mut stream) })?;
-        Ok(Handle::new(stream))
-    }
-
-    pub(super) fn destroy_stream(&self, stream: Handle) -> Result<(), NpuError> {
-        // SAFETY: made by `create_stream`, and its owner is being dropped.
-        self.check("aclrtDestroyStream", unsafe { self.calls.aclrtDestroyStream(stream.pointer()) })
-    }
-
-    /// Waits for all work of a stream.
-    pub(super) fn synchronize(&self, stream: Handle, milliseconds: i32) -> Result<(), NpuError> {
-        // SAFETY: made by `create_stream`, and its owner lives.
-        let code = unsafe { self.calls.aclrtSynchronizeStreamWithTimeout(stream.pointer(), milliseconds) };
-        self.check("aclrtSynchronizeStreamWithTimeout", code)
-    }
-
-    /// An event that can be recorded again and again; who waits for it waits for its latest record.
-    pub(super) fn create_event(&self) -> Result<Handle, NpuError> {
-        let mut event = null_mut();
-        // SAFETY: a place for the result.
-        let code = unsafe { self.calls.aclrtCreateEventExWithFlag(&raw mut event, ACL_EVENT_SYNC) };
-        self.check("aclrtCreateEventExWithFlag", code)?;
-        Ok(Handle::new(event))
-    }
-
-    pub(super) fn record_event(&self, event: Handle, stream: Handle) -> Result<(), NpuError> {
-        // SAFETY: the owners of both live.
-        let code = unsafe { self.calls.aclrtRecordEvent(event.pointer(), stream.pointer()) };
-        self.check("aclrtRecordEvent", code)
-    }
-
-    /// Work that comes later on the stream waits for the event.
-    pub(super) fn wait_for_event(&self, stream: Handle, event: Handle) -> Result<(), NpuError> {
-        // SAFETY: the owners of both live.
-        let code = unsafe { self.calls.aclrtStreamWaitEvent(stream.pointer(), event.pointer()) };
-        self.check("aclrtStreamWaitEvent", code)
-    }
-
     /// Memory of this thread's device.
     pub(super) fn allocate(&self, bytes: usize) -> Result<u64, NpuError> {
         let mut address = null_mut();
@@ -182,6 +142,20 @@ impl Acl {
     pub(super) fn free(&self, address: u64) -> Result<(), NpuError> {
         // SAFETY: from `allocate`, and its owner is being dropped.
         self.check("aclrtFree", unsafe { self.calls.aclrtFree(with_exposed_provenance_mut(address as usize)) })
+    }
+
+    /// Memory of the host that copies on a stream can read.
+    pub(super) fn allocate_pinned(&self, bytes: usize) -> Result<u64, NpuError> {
+        let mut address = null_mut();
+        // SAFETY: a place for the result.
+        self.check("aclrtMallocHost", unsafe { self.calls.aclrtMallocHost(&raw mut address, bytes) })?;
+        Ok(address.expose_provenance() as u64)
+    }
+
+    pub(super) fn free_pinned(&self, address: u64) -> Result<(), NpuError> {
+        let address = with_exposed_provenance_mut(address as usize);
+        // SAFETY: from `allocate_pinned`, and its owner is being dropped.
+        self.check("aclrtFreeHost", unsafe { self.calls.aclrtFreeHost(address) })
     }
 
     /// The device whose memory an address is in; `None` for memory of the host.
@@ -210,6 +184,19 @@ impl Acl {
         let (to, from) = (with_exposed_provenance_mut(to as usize), with_exposed_provenance(from as usize));
         // SAFETY: the caller knows of the host's side, and the library checks the device's.
         self.check("aclrtMemcpy", unsafe { self.calls.aclrtMemcpy(to, bytes, from, bytes, kind) })
+    }
+
+    /// Puts a copy to memory of the stream's device on it, and returns.
+    ///
+    /// # Safety
+    ///
+    /// `from` is pinned memory of the host, which lives and which nobody writes until the stream has come past the copy.
+    pub(super) unsafe fn copy_later(&self, to: u64, from: u64, bytes: usize, stream: Handle) -> Result<(), NpuError> {
+        let (to, from) = (with_exposed_provenance_mut(to as usize), with_exposed_provenance(from as usize));
+        let kind = ACL_MEMCPY_HOST_TO_DEVICE;
+        // SAFETY: the caller knows of the host's side, and the library checks the device's.
+        let code = unsafe { self.calls.aclrtMemcpyAsync(to, bytes, from, bytes, kind, stream.pointer()) };
+        self.check("aclrtMemcpyAsync", code)
     }
 
     /// Loads an object with code for both kinds of core.

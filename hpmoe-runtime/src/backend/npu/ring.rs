@@ -1,0 +1,126 @@
+//! Pinned memory of the host, from which argument blocks are copied while the host goes on.
+//!
+//! A copy that is on a stream reads the host's memory later. Blocks therefore lie in slots that take turns: one is written again when the launch that
+//! it was taken for is done.
+#![expect(unsafe_code, reason = "memory that the library reads later")]
+
+use std::collections::VecDeque;
+use std::mem::ManuallyDrop;
+use std::ptr::{copy_nonoverlapping, with_exposed_provenance_mut};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::acl::{Acl, Handle};
+use super::{DeviceMemory, Npu, NpuError};
+
+/// Launches of an NPU that can be under way before the next one waits for the oldest.
+const MOST_SLOTS: usize = 4;
+
+/// Waits for the oldest launch of a ring.
+pub(crate) type WaitForOldest<'a> = &'a dyn Fn() -> Result<(), NpuError>;
+
+/// The slots of launches that are on an NPU's stream, the oldest first.
+#[derive(Default)]
+pub(super) struct Ring(Mutex<VecDeque<Slot>>);
+
+/// Pinned memory for the block of one launch. The device is set wherever one is made or dropped.
+struct Slot {
+    acl: &'static Acl,
+    address: u64,
+    bytes: usize,
+    /// Recorded after the launch.
+    done: Handle,
+}
+
+/// A block that is on its way to an NPU, until its launch is on the stream. Dropped before that, nobody knows when its slot is free, and its memory
+/// is given to no one.
+pub(crate) struct SentBlock<'a> {
+    npu: &'a Npu,
+    slot: ManuallyDrop<Slot>,
+}
+
+impl Npu {
+    /// Puts the copy of a launch's argument block, of so many bytes at most, on the stream. Where launches have all slots, `with_patience` is given what waits for the oldest of them,
+    /// for at most `limit`.
+    pub(crate) fn send(
+        &self,
+        block: &[u8],
+        to: &DeviceMemory,
+        limit: Duration,
+        with_patience: impl FnOnce(WaitForOldest<'_>) -> Result<(), NpuError>,
+    ) -> Result<SentBlock<'_>, NpuError> {
+        let _here = self.here()?;
+        let slot = self.free_slot(block.len(), limit, with_patience)?;
+        let sent = SentBlock { npu: self, slot: ManuallyDrop::new(slot) };
+        sent.slot.write(block);
+        // SAFETY: the slot is written again only after the event behind the copy has been waited for, and lives until then.
+        unsafe { self.acl.copy_later(to.address(), sent.slot.address, block.len(), self.stream)? };
+        Ok(sent)
+    }
+
+    /// A slot of at least so many bytes that nothing reads.
+    fn free_slot(
+        &self,
+        bytes: usize,
+        limit: Duration,
+        with_patience: impl FnOnce(WaitForOldest<'_>) -> Result<(), NpuError>,
+    ) -> Result<Slot, NpuError> {
+        let mut slots = self.ring.lock();
+        if slots.len() == MOST_SLOTS {
+            let oldest = &slots[0];
+            if !self.acl.is_reached(oldest.done)? {
+                with_patience(&|| self.acl.wait_on_host(oldest.done, limit))?;
+            }
+            // What is too small for this block goes.
+            if let Some(oldest) = slots.pop_front().filter(|oldest| oldest.bytes >= bytes) {
+                return Ok(oldest);
+            }
+        }
+        Slot::new(self.acl, bytes)
+    }
+}
+
+impl SentBlock<'_> {
+    /// Its launch is on the stream: the slot is free when that is done.
+    pub(crate) fn launched(self) -> Result<(), NpuError> {
+        let _here = self.npu.here()?;
+        self.npu.acl.record_event(self.slot.done, self.npu.stream)?;
+        self.npu.ring.lock().push_back(ManuallyDrop::into_inner(self.slot));
+        Ok(())
+    }
+}
+
+impl Ring {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Slot>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives the memory of all slots back. Nothing is on the stream.
+    pub(super) fn clear(&self) {
+        self.lock().clear();
+    }
+}
+
+impl Slot {
+    fn new(acl: &'static Acl, bytes: usize) -> Result<Self, NpuError> {
+        // Blocks of about the same size take the same slot.
+        let bytes = bytes.next_power_of_two();
+        let done = acl.create_event()?;
+        let pinned = acl.allocate_pinned(bytes).inspect_err(|_| drop(acl.destroy_event(done)));
+        Ok(Self { acl, address: pinned?, bytes, done })
+    }
+
+    fn write(&self, block: &[u8]) {
+        assert!(block.len() <= self.bytes, "{} bytes don't fit a slot of {}", block.len(), self.bytes);
+        // SAFETY: the slot has that many bytes, which nothing reads or writes now.
+        unsafe { copy_nonoverlapping(block.as_ptr(), with_exposed_provenance_mut(self.address as usize), block.len()) };
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        // What a failed device can't give back goes with the process.
+        let _ = self.acl.free_pinned(self.address);
+        let _ = self.acl.destroy_event(self.done);
+    }
+}
