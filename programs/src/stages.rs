@@ -132,9 +132,9 @@ impl Layer {
             let element = Element::any(rng);
             let name = format!("w{}", self.weights.len());
             let at = if of_tokens { format!("{name}[r]") } else { format!("{name}[{}].expert(e)", owner(space)) };
-            let at = if whole && of_tokens { format!("{at}.tile(0)") } else { format!("{at}{columns}") };
-            tiles.push((given(element, 1, tile, at) + ".load()", Size::Row));
-            self.weights(if of_tokens { WeightsKind::Matrix } else { WeightsKind::Experts }, element, 1, width);
+            let (rows, row) = one_row(rng, whole && of_tokens);
+            tiles.push((given(element, 1, tile, format!("{at}{row}{columns}")) + ".load()", Size::Row));
+            self.weights(if of_tokens { WeightsKind::Matrix } else { WeightsKind::Experts }, element, rows, width);
         }
         read.into_iter().for_each(|tensor| self.tensors[tensor].read = true);
         let Body { mut text, result, columns: out } = body(rng, &tiles, width, whole);
@@ -174,9 +174,10 @@ impl Layer {
             } else {
                 (depth, width, "cols(n)", format!("{depth}, {tile}"))
             };
+            let (rows, part) = stacked(rng, rows);
             let weights = self.weights(WeightsKind::Experts, of, rows, columns);
             let _ = write!(parameters, "w{number}: &Tile<{}, {size}>, ", of.name());
-            let _ = write!(arguments, "&{weights}[r].expert(e).{at}, ");
+            let _ = write!(arguments, "&{weights}[r].expert(e){part}.{at}, ");
             let method = if transposed { "matmul_t" } else { "matmul" };
             sum = match number {
                 0 => format!("x0.{method}(w0)"),
@@ -199,7 +200,8 @@ impl Layer {
         let element = if adds { Element::F32 } else { Element::any(rng) };
         let [rows, columns] = [left, right].map(|factor| self.tensors[factor].columns);
         let [tall, wide] = [rows, columns].map(|size| one_of(rng, &[size, 16.min(size), 1 + size / 2]));
-        let to = self.weights(WeightsKind::Gradient, element, rows, columns);
+        let (all_rows, part) = stacked(rng, rows);
+        let to = self.weights(WeightsKind::Gradient, element, all_rows, columns);
         let store = if adds { "accumulate" } else { "store" };
         let parameters = format!(
             "x: &Tile<{of}, RAGGED, {tall}>, g: &Tile<{of}, RAGGED, {wide}>, d: &mut Tile<{}, {tall}, {wide}>",
@@ -209,7 +211,7 @@ impl Layer {
         let task = self.task("aic_task", &parameters, &format!("        d.{store}(x.t_matmul(g));\n"));
         let [x, g] = [left, right].map(|factor| &self.tensors[factor].name);
         let text = format!(
-            "{task}(&{x}[r].expert(e).cols(i), &{g}[r].expert(e).cols(n), &mut {to}[r].expert(e).tile(i).cols(n));"
+            "{task}(&{x}[r].expert(e).cols(i), &{g}[r].expert(e).cols(n), &mut {to}[r].expert(e){part}.tile(i).cols(n));"
         );
         let ranges = vec![("i", rows.div_ceil(tall)), ("n", columns.div_ceil(wide))];
         self.call(rng, Space::Experts, text, ranges);
@@ -238,6 +240,26 @@ impl Layer {
         });
         let block = one_of(rng, &[1, 3, 4]);
         self.vector(rng, Space::Blocks(block), Rows::Tokens, block, Some((slots, weights)));
+    }
+}
+
+/// How many rows a tensor has in which a matrix of these rows may be one of several, and the accessor that names it there.
+fn stacked(rng: &mut Rng, rows: usize) -> (usize, String) {
+    if !once_in(rng, 3) {
+        return (rows, String::new());
+    }
+    let (before, after) = (rng.usize(..3), rng.usize(..=2 * rows));
+    ((before + 1) * rows + after, format!(".tile::<{rows}>({before})"))
+}
+
+/// The same for a single row: one of a matrix, or of a part of it. A matrix of a rank is `cut` by rows if it isn't by columns.
+fn one_row(rng: &mut Rng, cut: bool) -> (usize, String) {
+    let (part, row) = (rng.usize(..3), rng.usize(..3));
+    match rng.usize(..4) {
+        0 => ((3 * part + row + 1 + rng.usize(..3)).max(3), format!(".tile::<3>({part}).tile({row})")),
+        1 => (row + 1 + rng.usize(..3), format!(".tile({row})")),
+        _ if cut => (1, ".tile(0)".to_owned()),
+        _ => (1, String::new()),
     }
 }
 
