@@ -56,6 +56,16 @@ uint32_t broken() {
     return UNKNOWN;
 }
 
+const char *chip() {
+    const char *named = std::getenv("HPMOE_STANDIN_SOC");
+    return named != nullptr ? named : "Ascend910_9391 (a stand-in, whose times mean nothing)";
+}
+
+bool refused(const char *what) {
+    const char *named = std::getenv("HPMOE_STANDIN_REFUSE");
+    return named != nullptr && std::strcmp(named, what) == 0;
+}
+
 static std::string &words() {
     thread_local std::string text;
     return text;
@@ -142,9 +152,16 @@ aclError aclrtGetDevice(int32_t *device) {
     return ended("aclrtGetDevice", ACL_SUCCESS);
 }
 
-const char *aclrtGetSocName() {
-    const char *named = std::getenv("HPMOE_STANDIN_SOC");
-    return named != nullptr ? named : "Ascend910_9391 (a stand-in, whose times mean nothing)";
+const char *aclrtGetSocName() { return chip(); }
+
+// The superpod of a device, in the list that the environment gives: 0 without.
+static int64_t superpod(uint32_t device) {
+    const char *at = std::getenv("HPMOE_STANDIN_PODS");
+    for (; at != nullptr && device > 0; --device) {
+        const char *comma = std::strchr(at, ',');
+        at = comma != nullptr ? comma + 1 : nullptr;
+    }
+    return at != nullptr ? std::strtoll(at, nullptr, 10) : 0;
 }
 
 aclError aclrtGetDeviceInfo(uint32_t device, aclrtDevAttr attribute, int64_t *value) {
@@ -154,6 +171,8 @@ aclError aclrtGetDeviceInfo(uint32_t device, aclrtDevAttr attribute, int64_t *va
     switch (attribute) {
     case ACL_DEV_ATTR_CUBE_CORE_NUM: *value = matrix_cores(); break;
     case ACL_DEV_ATTR_VECTOR_CORE_NUM: *value = 2 * matrix_cores(); break;
+    case ACL_DEV_ATTR_SUPER_POD_ID: *value = superpod(device); break;
+    case ACL_DEV_ATTR_IS_VIRTUAL: *value = static_cast<int64_t>(setting("HPMOE_STANDIN_VIRTUAL", 0)); break;
     default: return ended("aclrtGetDeviceInfo", PARAMETER, "unknown attribute " + std::to_string(attribute));
     }
     return ended("aclrtGetDeviceInfo", ACL_SUCCESS);

@@ -1,6 +1,7 @@
 // Kernels: loading, and launches on the host's AscendC.
 #include "state.h"
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -84,6 +85,22 @@ static int fault(int device) {
     return colon != nullptr && std::atoi(set) == device ? std::atoi(colon + 1) : ACL_SUCCESS;
 }
 
+// Memory of other processes that a kernel may write. What they have mapped here is gone when they have ended.
+struct Peers {
+    std::map<uint32_t, const Memory *> memory; // by device
+    std::atomic<bool> gone{false};
+};
+
+static int32_t write_to_peer(void *context, uint32_t device, void *, const void *, uint32_t, uint32_t) {
+    Peers &peers = *static_cast<Peers *>(context);
+    const auto found = peers.memory.find(device);
+    if (found == peers.memory.end() || !is_gone(*found->second)) {
+        return HPMOE_HOST_MAPPED;
+    }
+    peers.gone = true;
+    return HPMOE_HOST_GONE;
+}
+
 static int run(const Function &function, uint32_t blocks, const Start &start, int number, uint64_t argument) {
     std::this_thread::sleep_for(std::chrono::milliseconds(setting("HPMOE_STANDIN_DELAY", 0)));
     std::unique_lock<std::mutex> lock(state().mutex);
@@ -98,12 +115,16 @@ static int run(const Function &function, uint32_t blocks, const Start &start, in
     }
     std::vector<Memory *> used;
     std::vector<HpmoeHostRegion> regions;
+    Peers peers;
     for (auto &[base, memory] : state().memory) {
         const bool own = memory.device == number;
         if (!own && broken() == REACH) {
             continue;
         }
-        const bool imported = memory.mapped != nullptr && memory.mapped->imported;
+        const bool imported = memory.mapped != nullptr && memory.mapped->imported();
+        if (imported) {
+            peers.memory[static_cast<uint32_t>(memory.device)] = &memory;
+        }
         if (own || imported || device.peers.count(memory.device) != 0) {
             open(memory);
             used.push_back(&memory);
@@ -127,6 +148,8 @@ static int run(const Function &function, uint32_t blocks, const Start &start, in
     options.region_count = regions.size();
     options.stop = &state().stop;
     options.fault = broken();
+    const HpmoeHostPeers writes = {&peers, write_to_peer};
+    options.peers = &writes;
     HpmoeHostResult result = {};
     Watchdog watchdog(start.limit);
     function.run(function.entry, reinterpret_cast<void *>(argument), &options, &result);
@@ -141,6 +164,10 @@ static int run(const Function &function, uint32_t blocks, const Start &start, in
     if (late) {
         state().failure = "it ran longer than " + std::to_string(start.limit.count()) + " s";
         return ended("kernel", CORE_TIMEOUT, state().failure);
+    }
+    if (peers.gone) {
+        state().failure = "it wrote to the memory of a process that has ended";
+        return ended("kernel", REMOTE, state().failure);
     }
     if (result.code != HPMOE_HOST_OK && result.message[0] != 0) {
         state().failure = result.message;

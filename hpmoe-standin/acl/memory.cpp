@@ -74,6 +74,9 @@ static int copy(const char *call, Side to, Side from, size_t bytes) {
                          side.on_device ? "no memory of a device holds all of these bytes"
                                         : "this is memory of a device");
         }
+        if (memory != nullptr && is_gone(*memory)) {
+            return ended(call, REMOTE, "the memory of a process that has ended");
+        }
         if (memory != nullptr) {
             opened.push_back(memory);
         }

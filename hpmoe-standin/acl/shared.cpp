@@ -4,8 +4,10 @@
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace standin {
@@ -22,6 +24,14 @@ struct FabricName {
 };
 
 static const char KIND[8] = {'s', 't', 'a', 'n', 'd', '-', 'i', 'n'};
+
+bool is_gone(const Memory &memory) {
+    if (memory.mapped == nullptr || !memory.mapped->imported()) {
+        return false;
+    }
+    pollfd owner = {memory.mapped->owner, POLLIN, 0};
+    return poll(&owner, 1, 0) != 0;
+}
 
 // Devices of other processes have numbers of their own.
 static int next_device() {
@@ -71,7 +81,7 @@ aclError aclrtMallocPhysical(aclrtDrvMemHandle *handle, size_t bytes, const aclr
         return ended("aclrtMallocPhysical", OUT_OF_MEMORY, std::to_string(bytes) + " bytes");
     }
     std::lock_guard<std::mutex> lock(state().mutex);
-    Physical *made = new Physical{file, bytes, current_device(), false};
+    Physical *made = new Physical{file, bytes, current_device()};
     state().physical.insert(made);
     *handle = made;
     return ended("aclrtMallocPhysical", ACL_SUCCESS);
@@ -84,6 +94,9 @@ aclError aclrtFreePhysical(aclrtDrvMemHandle handle) {
         return ended("aclrtFreePhysical", BAD_HANDLE, "physical memory that is not mapped");
     }
     close(physical->file);
+    if (physical->imported()) {
+        close(physical->owner);
+    }
     state().physical.erase(physical);
     delete physical;
     return ended("aclrtFreePhysical", ACL_SUCCESS);
@@ -122,10 +135,17 @@ aclError aclrtUnmapMem(void *address) {
 
 aclError aclrtMemExportToShareableHandleV2(aclrtDrvMemHandle handle, uint64_t flags, aclrtMemSharedHandleType type,
                                            void *name) {
+    // A2 has no fabric, and neither has a part of an NPU.
+    if (std::strncmp(chip(), "Ascend910B", 10) == 0 || setting("HPMOE_STANDIN_VIRTUAL", 0) != 0) {
+        return ended("aclrtMemExportToShareableHandleV2", UNSUPPORTED, "an NPU that has fabric handles");
+    }
+    if (refused("export")) {
+        return ended("aclrtMemExportToShareableHandleV2", REFUSED, "the stand-in was told to refuse");
+    }
     std::lock_guard<std::mutex> lock(state().mutex);
     Physical *physical = static_cast<Physical *>(handle);
     struct stat of_file;
-    if (state().physical.count(physical) == 0 || physical->imported || flags != 1 ||
+    if (state().physical.count(physical) == 0 || physical->imported() || flags != 1 ||
         type != ACL_MEM_SHARE_HANDLE_TYPE_FABRIC || fstat(physical->file, &of_file) != 0) {
         return ended("aclrtMemExportToShareableHandleV2", PARAMETER,
                      "physical memory of this process, flags 1, a fabric handle");
@@ -144,17 +164,21 @@ aclError aclrtMemImportFromShareableHandleV2(void *name, aclrtMemSharedHandleTyp
     if (std::memcmp(fabric.kind, KIND, sizeof KIND) != 0 || type != ACL_MEM_SHARE_HANDLE_TYPE_FABRIC || flags != 0) {
         return ended("aclrtMemImportFromShareableHandleV2", PARAMETER, "a fabric handle and flags 0");
     }
+    if (refused("import")) {
+        return ended("aclrtMemImportFromShareableHandleV2", REFUSED, "the stand-in was told to refuse");
+    }
     if (fabric.process == getpid()) {
         return ended("aclrtMemImportFromShareableHandleV2", PARAMETER, "the memory of another process");
     }
     const std::string path = "/proc/" + std::to_string(fabric.process) + "/fd/" + std::to_string(fabric.file);
     const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
     struct stat of_file;
-    if (file < 0 || fstat(file, &of_file) != 0 || of_file.st_ino != fabric.number) {
+    const int owner = static_cast<int>(syscall(SYS_pidfd_open, fabric.process, 0));
+    if (owner < 0 || file < 0 || fstat(file, &of_file) != 0 || of_file.st_ino != fabric.number) {
         return ended("aclrtMemImportFromShareableHandleV2", PARAMETER, "memory of a process that lives");
     }
     std::lock_guard<std::mutex> lock(state().mutex);
-    Physical *made = new Physical{file, fabric.bytes, next_device(), true};
+    Physical *made = new Physical{file, fabric.bytes, next_device(), owner};
     state().physical.insert(made);
     *handle = made;
     return ended("aclrtMemImportFromShareableHandleV2", ACL_SUCCESS);

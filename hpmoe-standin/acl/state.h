@@ -29,6 +29,9 @@ enum Error : int {
     OUT_OF_MEMORY = 207018,
     CORE_TIMEOUT = 507014,
     CORE_EXCEPTION = 507015,
+    REMOTE = 507057,
+    REFUSED = 507899,
+    UNSUPPORTED = 207000,
     STREAM_TIMEOUT = 507046,
     EVENT_TIMEOUT = 507047,
     NOT_INITIALIZED = 100001,
@@ -39,8 +42,10 @@ struct Physical {
     int file;
     size_t bytes;
     int device;
-    bool imported;
+    int owner = -1; // of imported memory, the process that it belongs to
     bool mapped = false;
+
+    bool imported() const { return owner >= 0; }
 };
 
 // Memory of a device. Nobody can read or write it but copies and kernels: outside of them, an access faults.
@@ -129,6 +134,12 @@ uint32_t matrix_cores();
 enum Broken : uint32_t { NOTHING = 0, FIRST_ARGUMENT = 100, VECTOR_CORES = 101, REACH = 102, UNKNOWN = 103 };
 uint32_t broken();
 
+// The name of the chip.
+const char *chip();
+
+// Whether the environment asks for a call to be refused: `export` or `import`.
+bool refused(const char *what);
+
 // The device that this thread has set, or -1.
 int &current_device();
 
@@ -137,6 +148,9 @@ int ended(const char *call, int error, const std::string &why = {});
 
 // The memory that holds these bytes, or null.
 Memory *memory_of(const void *address, size_t bytes);
+
+// Whether memory is gone, because the process that it belongs to has ended.
+bool is_gone(const Memory &memory);
 
 // Lets memory be read and written, and again not. With the lock held.
 void open(Memory &memory);

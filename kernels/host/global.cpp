@@ -180,7 +180,25 @@ void endWrites(Core &core, Access *by, bool remote, uint64_t to, uint64_t rowByt
     if (shadow) core.rank->races->forget(*shadow, *by);
 }
 
+static_assert(static_cast<int>(Atomic::None) == HPMOE_HOST_PUT && static_cast<int>(Atomic::I32) == HPMOE_HOST_ADD_I32 &&
+                  static_cast<int>(Atomic::F32) == HPMOE_HOST_ADD_F32,
+              "numbers of the interface");
+
+/// Whether a write to another rank's memory was made by who is asked for that.
+static bool isWrittenFor(Core &core, Atomic atomic, uint64_t to, const uint8_t *from, uint32_t bytes) {
+    const HpmoeHostPeers *peers = core.rank->options.peers;
+    const HpmoeHostRegion *region = peers ? regionAt(core, to) : nullptr;
+    if (!region || region->rank == core.rank->options.rank) return false;
+    const int32_t answer = peers->write(peers->context, region->rank, reinterpret_cast<void *>(to), from, bytes,
+                                        static_cast<uint32_t>(atomic));
+    if (answer == HPMOE_HOST_GONE)
+        fail(core, core.lastIssue, "a write to a peer", "the memory of rank %u (region %s) is gone", region->rank,
+             nameOf(*region));
+    return answer == HPMOE_HOST_WRITTEN;
+}
+
 void landGlobal(Core &core, const Access *by, Atomic atomic, uint64_t to, const uint8_t *from, uint32_t bytes) {
+    if (isWrittenFor(core, atomic, to, from, bytes)) return;
     GlobalShadow *shadow = by ? shadowAt(core, to) : nullptr;
     if (!shadow) return applyWrite(atomic, reinterpret_cast<uint8_t *>(to), from, bytes);
     expectNone(core, *by, to, core.rank->races->write(*shadow, *by, atomic, to, from, bytes));

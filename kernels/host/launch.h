@@ -53,6 +53,18 @@ typedef struct HpmoeHostRegion {
 /* The search for races in global memory, of ranks of one process that run together, launch after launch. */
 typedef struct HpmoeHostRaces HpmoeHostRaces;
 
+/* How the memory of another rank is to be written: bytes, or words that are added to. */
+enum { HPMOE_HOST_PUT = 0, HPMOE_HOST_ADD_I32 = 1, HPMOE_HOST_ADD_F32 = 2 };
+/* What became of it: it is there; the caller is to do it, because the memory is mapped here; the memory is gone. */
+enum { HPMOE_HOST_WRITTEN = 0, HPMOE_HOST_MAPPED = 1, HPMOE_HOST_GONE = 2 };
+
+/* Who is asked to write the memory of other ranks. */
+typedef struct HpmoeHostPeers {
+    void *context;
+    /* At most 512 bytes of a region of that rank. Worker threads call it at the same time. */
+    int32_t (*write)(void *context, uint32_t rank, void *to, const void *from, uint32_t bytes, uint32_t how);
+} HpmoeHostPeers;
+
 typedef struct HpmoeHostOptions {
     uint32_t rank;                  /* this launch's rank */
     uint32_t aic;                   /* matrix cores; 24 on the device */
@@ -61,9 +73,10 @@ typedef struct HpmoeHostOptions {
     uint64_t seed;                  /* chooses the order of everything that flags leave open */
     const HpmoeHostRegion *regions; /* regions of all ranks that this rank may meet */
     uint64_t region_count;
-    volatile int32_t *stop; /* shared by all ranks, may be null: set by the first error, ends all launches */
-    HpmoeHostRaces *races;  /* of the ranks that run together, may be null: then only results show what races */
-    uint32_t fault;         /* HPMOE_HOST_FAULT_NONE, or what a test lets fail or be otherwise */
+    volatile int32_t *stop;      /* shared by all ranks, may be null: set by the first error, ends all launches */
+    HpmoeHostRaces *races;       /* of the ranks that run together, may be null: then only results show what races */
+    const HpmoeHostPeers *peers; /* may be null: the memory of all ranks is mapped here */
+    uint32_t fault;              /* HPMOE_HOST_FAULT_NONE, or what a test lets fail or be otherwise */
     uint32_t fault_at;
 } HpmoeHostOptions;
 

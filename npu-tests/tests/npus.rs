@@ -98,6 +98,8 @@ fn one_case() {
         "late process" => late_process(),
         "pending gone process" => pending_gone_process(),
         "failed process" => failed_process(),
+        "write to a gone process" => write_to_a_gone_process(),
+        "refused process" => refused_process(),
         "no room" => refused_launch(
             "aclrtMalloc failed with error 207018 (no room in the memory of the NPU: lower Group::capacity_rows",
         ),
@@ -664,6 +666,24 @@ fn pending_gone_process() {
     assert!(matches!(layer.launch(&group), Err(LaunchError::Broken)));
 }
 
+/// Rank 1 ends before the kernel of rank 0 has begun, and nobody waits that would notice: what the kernel writes to the memory of rank 1 stops the NPU, and the
+/// error names the rank that is gone.
+fn write_to_a_gone_process() {
+    let group = joined();
+    let mut layer = Layer::of(&group);
+    layer.launch(&group).unwrap();
+    end_rank_1_soon(&group);
+    let mut y = layer.result();
+    let pending = layer.enqueue(&group, None, &mut y).unwrap();
+    // Its kernel starts a second late.
+    std::thread::sleep(Duration::from_secs(2));
+    let error = pending.wait().unwrap_err();
+    let text = error.to_string();
+    assert!(matches!(error, LaunchError::Lost { npu: Some(_), .. }) && text.starts_with("rank 1 is gone: "), "{text}");
+    assert!(text.contains("aclrtSynchronizeStreamWithTimeout failed with error 507057 (a link between NPUs"), "{text}");
+    assert!(text.contains("it wrote to the memory of a process that has ended"), "{text}");
+}
+
 /// The NPU of rank 1 fails: all ranks have the error.
 fn failed_process() {
     let group = joined().time_limit(Duration::from_millis(500));
@@ -712,6 +732,17 @@ fn refused_launch(said: &str) {
         let error = Layer::new(2).launch(&group).unwrap_err().to_string();
         assert!(error.starts_with(said), "{error}");
     }
+}
+
+/// What the error of a refused launch says on each rank that has it.
+const SAID: &str = "HPMOE_TEST_SAID";
+
+/// The memory of these NPUs can't be shared: all ranks are told before anything starts.
+fn refused_process() {
+    let group = joined();
+    let error = Layer::of(&group).launch(&group).unwrap_err().to_string();
+    let said = std::env::var(SAID).unwrap();
+    assert!(error.contains(&said), "{error}");
 }
 
 /// The kernel of rank 1 ends with an exception: its peer gives up, and the error has both.
@@ -780,6 +811,24 @@ fn a_process_that_ends_or_whose_npu_fails_is_told_on_all_ranks() {
     run_processes("late process", 4, &[]);
     run_processes("pending gone process", 4, &[]);
     run_processes("failed process", 2, &[("HPMOE_STANDIN_FAULT", "1:507015")]);
+    run_processes("write to a gone process", 2, &[("HPMOE_STANDIN_DELAY", "1000")]);
+}
+
+#[test]
+fn processes_whose_npus_cannot_share_memory_are_told_what_to_do() {
+    let refused = |variables: &[(&str, &str)], said: &str| {
+        run_processes("refused process", 2, &[variables, &[(SAID, said)]].concat());
+    };
+    let a2 = "the NPU is `Ascend910B2`, whose memory processes can't share: fabric handles are those of Ascend910_93 (A3), so run all ranks in one process (--ranks)";
+    refused(&[("HPMOE_STANDIN_SOC", "Ascend910B2")], a2);
+    let part = "NPU 0 is a part of one (a virtual instance), whose memory processes can't share: give each rank a whole NPU, or run all";
+    refused(&[("HPMOE_STANDIN_VIRTUAL", "1"), ("ASCEND_RT_VISIBLE_DEVICES", "4")], part);
+    let pods = "kernels write no further than their superpod, so start all ranks in one";
+    refused(&[("HPMOE_STANDIN_PODS", "1,2")], pods);
+    let export = "the memory of NPU 0 got no fabric handle (aclrtMemExportToShareableHandleV2 failed with error 507899; CANN says: ";
+    refused(&[("HPMOE_STANDIN_REFUSE", "export"), ("ASCEND_RT_VISIBLE_DEVICES", "4")], export);
+    let import = "can't map the memory of rank ";
+    refused(&[("HPMOE_STANDIN_REFUSE", "import")], import);
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::KernelTables;
 use crate::backend::npu::NpuError;
 use crate::bootstrap::BootstrapError;
 use crate::report::{StuckReport, size_text};
-use words::{at, each_value, list, room};
+use words::{at, each_value, lines, list, of_npu, room};
 
 /// An error of a launch. All but [`Stuck`](Self::Stuck), [`Rule`](Self::Rule), [`Resource`](Self::Resource) and
 /// [`Lost`](Self::Lost) are found before anything starts, on all ranks.
@@ -245,12 +245,14 @@ pub enum LaunchError {
         way_out: &'static str,
     },
     /// A rank was lost while the kernel ran.
-    #[error("{cause}\n{report}")]
+    #[error("{cause}{}{}", of_npu(.npu.as_deref()), lines(.report.as_deref()))]
     Lost {
         /// The rank, and what was seen of it.
         cause: BootstrapError,
-        /// The cores of this process's rank.
-        report: Box<StuckReport>,
+        /// What this process's NPU ended with for it, where it did not end by itself.
+        npu: Option<Box<NpuError>>,
+        /// The cores of this process's rank, if they can be known.
+        report: Option<Box<StuckReport>>,
     },
     /// An NPU or the runtime library of CANN is not as it must be, or a call of it failed.
     #[error(transparent)]

@@ -3,7 +3,9 @@
 use std::fmt;
 
 use super::LaunchError;
+use crate::backend::npu::NpuError;
 use crate::bootstrap::rank_list;
+use crate::report::StuckReport;
 
 /// The same text, which is what `unwrap` prints, and `main` where it returns the error.
 impl fmt::Debug for LaunchError {
@@ -34,4 +36,14 @@ pub(super) fn list(numbers: &[u32]) -> String {
 
 pub(super) fn at(source_line: &Option<String>) -> String {
     source_line.as_ref().map(|line| format!("\n  while the core was in {line}")).unwrap_or_default()
+}
+
+/// What an NPU says, after what it is a result of.
+pub(super) fn of_npu(error: Option<&NpuError>) -> String {
+    error.map(|error| format!("; for that, the NPU of this rank stopped: {error}")).unwrap_or_default()
+}
+
+/// A report on lines of its own.
+pub(super) fn lines(report: Option<&StuckReport>) -> String {
+    report.map(|report| format!("\n{report}")).unwrap_or_default()
 }

@@ -30,8 +30,8 @@ pub(super) fn exchange(shared: &LaunchShared<'_>, member: &Member, own: RankEnd)
     let all = match member.exchange("the end of a launch", &message, limit) {
         Ok(all) => all,
         Err(LaunchError::Peers(cause)) => {
-            let report = one_rank(tables, shared, member.rank(), &own);
-            return Err(LaunchError::Lost { cause, report: Box::new(report) });
+            let report = Some(Box::new(one_rank(tables, shared, member.rank(), &own)));
+            return Err(LaunchError::Lost { cause, npu: None, report });
         }
         Err(error) => return Err(error),
     };
@@ -48,8 +48,8 @@ pub(super) fn exchange(shared: &LaunchShared<'_>, member: &Member, own: RankEnd)
     match deserter(member, &ends, limit) {
         None => Ok(ends),
         Some(cause) => {
-            let report = one_rank(tables, shared, member.rank(), &own);
-            Err(LaunchError::Lost { cause, report: Box::new(report) })
+            let report = Some(Box::new(one_rank(tables, shared, member.rank(), &own)));
+            Err(LaunchError::Lost { cause, npu: None, report })
         }
     }
 }

@@ -83,20 +83,25 @@ impl Session {
     ) -> Result<Self, LaunchError> {
         let rank = member.rank().id();
         let own = || -> Result<_, LaunchError> {
+            npu.shares()?;
             let plan = plan(tables, sizes).map_err(no_room)?;
             let workspace = DeviceMemory::poisoned(npu, plan.workspace, plan.workspace)?;
             let heap = DeviceMemory::shared(npu, plan.heap, plan.counters_at)?;
-            let ticket = heap.ticket()?;
-            Ok(((plan, workspace, heap), ticket))
+            let unnamed = |cause| NpuError::Export { device: npu.number(), cause: Box::new(cause) };
+            let ticket = heap.ticket().map_err(unnamed)?;
+            Ok(((plan, workspace, heap), [&superpod_bytes(npu.superpod())[..], &ticket].concat()))
         };
         let ((plan, workspace, heap), tickets) = member.exchange_results("memory", own(), limit)?;
         let mut own = Some(RankMemory { heap: Poisoned::Device(heap), workspace: Poisoned::Device(workspace) });
         let of_rank = |(peer, ticket): (usize, &Vec<u8>)| match own.take_if(|_| peer == rank) {
             Some(own) => Ok(own),
-            None => Ok(RankMemory {
-                heap: Poisoned::Device(DeviceMemory::open(npu, ticket)?),
-                workspace: Poisoned::empty(),
-            }),
+            None => {
+                let (superpod, ticket) = ticket.split_at_checked(size_of::<i64>()).unwrap_or_default();
+                check_superpods((rank, npu.superpod()), (peer, superpod))?;
+                let unmapped = |cause| NpuError::Import { rank, peer, cause: Box::new(cause) };
+                let heap = Poisoned::Device(DeviceMemory::open(npu, ticket).map_err(unmapped)?);
+                Ok(RankMemory { heap, workspace: Poisoned::empty() })
+            }
         };
         let ranks = tickets.iter().enumerate().map(of_rank).collect::<Result<Vec<_>, LaunchError>>();
         // No heap may go before all ranks have opened it, nor may one be written that is not complete.
@@ -160,6 +165,24 @@ impl Session {
             Poisoned::Shared(heap) => Some(Arc::clone(heap)),
             Poisoned::Filled(_) | Poisoned::Mapped(_) | Poisoned::Device(_) => None,
         }
+    }
+}
+
+/// The number of a superpod that is not known.
+const UNKNOWN: i64 = i64::MIN;
+
+fn superpod_bytes(superpod: Option<i64>) -> [u8; size_of::<i64>()] {
+    superpod.unwrap_or(UNKNOWN).to_le_bytes()
+}
+
+/// Refuses ranks in two superpods, where both are known.
+fn check_superpods((rank, own): (usize, Option<i64>), (peer, bytes): (usize, &[u8])) -> Result<(), NpuError> {
+    let other = bytes.try_into().map_or(UNKNOWN, i64::from_le_bytes);
+    match own {
+        Some(superpod) if superpod != other && other != UNKNOWN => {
+            Err(NpuError::Superpods { rank, superpod, peer, other })
+        }
+        _ => Ok(()),
     }
 }
 

@@ -40,6 +40,8 @@ pub(super) struct HostOptions {
     region_count: u64,
     stop: *mut i32,
     races: *mut c_void,
+    /// Null: all memory is mapped here.
+    peers: *const c_void,
     fault: u32,
     fault_at: u32,
 }
@@ -110,6 +112,7 @@ pub(super) fn run_by(host_run: HostRun, run: &RankRun<'_>, stop: &AtomicI32) -> 
         region_count: regions.len() as u64,
         stop: stop.as_ptr(),
         races: run.races.map_or(null_mut(), |races| races.0.as_ptr()),
+        peers: null(),
         fault,
         fault_at,
     };

@@ -5,13 +5,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::NpuError;
-use super::acl::{ACL_DEV_ATTR_CUBE_CORE_NUM, ACL_DEV_ATTR_VECTOR_CORE_NUM, Acl, Handle};
+use super::acl::{
+    ACL_DEV_ATTR_CUBE_CORE_NUM, ACL_DEV_ATTR_IS_VIRTUAL, ACL_DEV_ATTR_SUPER_POD_ID, ACL_DEV_ATTR_VECTOR_CORE_NUM, Acl,
+    Handle,
+};
 use super::chain::Chain;
 use super::kept::Kept;
 use super::ring::Ring;
 
 /// Chips of the architecture that kernels are generated for, by how their names begin.
 const CHIPS: [&str; 2] = ["Ascend910B", "Ascend910_93"];
+
+/// Those whose memory other processes can map by fabric handles.
+const WITH_FABRIC: &str = "Ascend910_93";
 
 /// An NPU of this process.
 pub struct Npu {
@@ -134,6 +140,28 @@ impl Npu {
     pub fn cores(&self) -> Result<(i64, i64), NpuError> {
         let count = |attribute| self.acl.device_info(self.device, attribute);
         Ok((count(ACL_DEV_ATTR_CUBE_CORE_NUM)?, count(ACL_DEV_ATTR_VECTOR_CORE_NUM)?))
+    }
+
+    /// Refuses an NPU whose memory processes can't share.
+    pub(crate) fn shares(&self) -> Result<(), NpuError> {
+        let soc = self.acl.soc_name();
+        if !soc.starts_with(WITH_FABRIC) {
+            return Err(NpuError::NoFabric { soc });
+        }
+        match self.known(ACL_DEV_ATTR_IS_VIRTUAL) {
+            Some(1) => Err(NpuError::Virtual { device: self.device }),
+            _ => Ok(()),
+        }
+    }
+
+    /// The superpod that it is in, if the driver tells.
+    pub(crate) fn superpod(&self) -> Option<i64> {
+        self.known(ACL_DEV_ATTR_SUPER_POD_ID)
+    }
+
+    /// What older drivers don't tell.
+    fn known(&self, attribute: u32) -> Option<i64> {
+        self.acl.device_info(self.device, attribute).ok()
     }
 
     /// Refuses a kernel whose schedule is for other cores.

@@ -74,6 +74,58 @@ pub enum NpuError {
         /// The NPU that has the memory.
         peer: i32,
     },
+    /// Processes can't share the memory of this chip.
+    #[error(
+        "the NPU is `{soc}`, whose memory processes can't share: fabric handles are those of Ascend910_93 (A3), so run all ranks in one process (--ranks)"
+    )]
+    NoFabric {
+        /// The name of the chip.
+        soc: String,
+    },
+    /// Processes can't share the memory of a part of an NPU.
+    #[error(
+        "NPU {device} is a part of one (a virtual instance), whose memory processes can't share: give each rank a whole NPU, or run all ranks in one process (--ranks)"
+    )]
+    Virtual {
+        /// The NPU.
+        device: i32,
+    },
+    /// Two ranks have NPUs in different superpods.
+    #[error(
+        "the NPU of rank {rank} is in superpod {superpod}, and that of rank {peer} in superpod {other}: kernels write no further than their superpod, so start all ranks in one"
+    )]
+    Superpods {
+        /// The rank of this process.
+        rank: usize,
+        /// Where its NPU is.
+        superpod: i64,
+        /// The other rank.
+        peer: usize,
+        /// Where the NPU of that one is.
+        other: i64,
+    },
+    /// Memory got no name for other processes.
+    #[error(
+        "the memory of NPU {device} got no fabric handle ({cause}): in a container, the driver must be that of the host, and the container must have rights to the NPU's devices (--privileged); without, run all ranks in one process (--ranks)"
+    )]
+    Export {
+        /// The NPU.
+        device: i32,
+        /// What CANN says.
+        cause: Box<Self>,
+    },
+    /// The memory of another process can't be mapped.
+    #[error(
+        "rank {rank} can't map the memory of rank {peer} ({cause}): start both in one container, or in containers with the host's driver and rights to all NPUs of the group (--privileged), as one user"
+    )]
+    Import {
+        /// The rank of this process.
+        rank: usize,
+        /// The rank whose memory it is.
+        peer: usize,
+        /// What CANN says.
+        cause: Box<Self>,
+    },
     /// The kernel was built for the CPU alone.
     #[error("{kernel} was compiled for this machine's CPU alone: build with HPMOE_DEVICE=cann")]
     NotBuilt {

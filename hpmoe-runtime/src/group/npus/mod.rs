@@ -1,6 +1,7 @@
 //! Launches on NPUs: tables and tensors are copied there, and all launches of a row are put on the stream of each rank's NPU. They are waited
 //! for by themselves.
 
+mod failure;
 mod fixed;
 mod processes;
 mod rank;
@@ -19,11 +20,12 @@ use super::outcome::{memory, report};
 use super::session::Session;
 use crate::backend::npu::{Npu, NpuError, take_turn};
 use crate::layout::tables::{Addresses, Common, RankTables, TablePlace, TensorAddress};
-use crate::report::{MemoryUse, StuckReport};
+use crate::report::MemoryUse;
 use crate::tables::{ScheduleTable, Storage};
 use crate::{Argument, CompiledKernel, LaunchError, Report, Streams};
+use failure::{failed, failed_end};
 pub(super) use fixed::fix;
-use processes::{each_shared, failed_end, watched};
+use processes::{each_shared, watched};
 use rank::{Arguments, OnNpu, record_room, room_before_tables, seconds};
 
 /// Launches that were put on the streams of NPUs, and what they use until they have ended.
@@ -183,12 +185,13 @@ pub(super) fn finish(
     flight.pending = 0;
     let told = flight.unrouted;
     let (shared, ranks) = (flight.shared(&stop), &flight.ranks);
-    if let (Some(member), Err((rank, cause))) = (member, enqueued.as_ref().and(waited.as_ref())) {
-        // The other ranks wait for the end of this one. That they may be gone, too, is not the first error.
-        let _ = exchange(&shared, member, failed_end(&shared, *rank, cause));
-    }
+    let failure = match (member, enqueued.as_ref().and(waited.as_ref())) {
+        // The other ranks wait for the end of this one. One that does not come to that was gone before.
+        (Some(member), Err((rank, cause))) => exchange(&shared, member, failed_end(&shared, *rank, cause)).err(),
+        _ => None,
+    };
     if !over {
-        return Landing { result: Err(failed(&shared, enqueued.and(waited), ranks)), over };
+        return Landing { result: Err(failed(&shared, failure, enqueued.and(waited), ranks)), over };
     }
     let mut unrouted = told;
     let result = enqueued.map_err(|(_, cause)| cause.into()).and_then(|()| {
@@ -269,22 +272,4 @@ fn each_stream(
     ranks
         .iter()
         .try_for_each(|OnNpu { npu, rank, .. }| order(npu, streams.of(*rank)).map_err(|error| (rank.id(), error)))
-}
-
-/// The error of launches that failed, with what their cores were doing if that can be read.
-fn failed(shared: &LaunchShared<'_>, result: Result<(), (usize, NpuError)>, ranks: &[OnNpu]) -> LaunchError {
-    let records = ranks.iter().map(|rank| rank.end(shared).map(|end| end.records)).collect::<Result<Vec<_>, _>>();
-    match (result, records) {
-        (Err((rank, cause)), Ok(records)) if records.len() < shared.ranks => {
-            let (tables, limit) = (shared.kernel.tables(), shared.options.time_limit);
-            let report = StuckReport::of_rank(tables, limit, shared.ranks, rank, &records[0]);
-            LaunchError::NpuLaunch { rank, cause, report: Box::new(report) }
-        }
-        (Err((rank, cause)), Ok(records)) => {
-            let report = StuckReport::new(shared.kernel.tables(), shared.options.time_limit, &records);
-            LaunchError::NpuLaunch { rank, cause, report: Box::new(report) }
-        }
-        (Err((_, cause)), Err(_)) => cause.into(),
-        (Ok(()), _) => LaunchError::Broken,
-    }
 }

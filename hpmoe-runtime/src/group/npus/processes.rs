@@ -3,20 +3,15 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, park_timeout};
 
-use bytemuck::Zeroable as _;
 use hpmoe_kernels::Rank;
 
 use super::super::agree::shared as shared_arguments;
 use super::super::launch::LaunchShared;
 use super::super::member::Member;
-use super::super::rank::RankEnd;
 use super::super::session::Session;
 use super::super::watch::PAUSE;
 use crate::Argument;
-use crate::abi::HpmoeRecord;
-use crate::backend::host::{HostStatistics, Outcome};
 use crate::backend::npu::{DeviceMemory, NpuError};
-use crate::layout::stamps::RankStamps;
 
 /// Copies between the caller's tensors that peers write and the heap that they write to.
 pub(super) fn each_shared(
@@ -57,18 +52,4 @@ pub(super) fn watched<T>(member: &Member, session: &Session, wait: impl FnOnce()
         }
         result
     })
-}
-
-/// The end of a rank whose NPU failed, as the other ranks learn it.
-pub(super) fn failed_end(shared: &LaunchShared<'_>, rank: usize, cause: &NpuError) -> RankEnd {
-    let cores = (shared.kernel.tables().aic + shared.kernel.tables().aiv) as usize;
-    let message = format!("rank {rank}: {cause}");
-    RankEnd {
-        // No core: it is the NPU's failure.
-        outcome: Outcome::BrokenRule { message, core: cores },
-        records: vec![HpmoeRecord::zeroed(); cores],
-        number: shared.first,
-        host: HostStatistics::default(),
-        stamps: RankStamps::default(),
-    }
 }

@@ -1,0 +1,56 @@
+//! Launches whose NPU failed.
+
+use bytemuck::Zeroable as _;
+
+use super::super::launch::LaunchShared;
+use super::super::rank::RankEnd;
+use super::rank::OnNpu;
+use crate::LaunchError;
+use crate::abi::HpmoeRecord;
+use crate::backend::host::{HostStatistics, Outcome};
+use crate::backend::npu::NpuError;
+use crate::bootstrap::BootstrapError;
+use crate::layout::stamps::RankStamps;
+use crate::report::StuckReport;
+
+/// The error of launches that failed, with what their cores were doing if that can be read. `exchange` is why the other ranks could not be told of it, if they
+/// could not: a rank that was gone is what the NPU failed for.
+pub(super) fn failed(
+    shared: &LaunchShared<'_>,
+    exchange: Option<LaunchError>,
+    result: Result<(), (usize, NpuError)>,
+    ranks: &[OnNpu],
+) -> LaunchError {
+    let records = ranks.iter().map(|rank| rank.end(shared).map(|end| end.records)).collect::<Result<Vec<_>, _>>();
+    let (tables, limit) = (shared.kernel.tables(), shared.options.time_limit);
+    let of_rank =
+        |rank, records: &[HpmoeRecord]| Box::new(StuckReport::of_rank(tables, limit, shared.ranks, rank, records));
+    match (exchange, result, records) {
+        (Some(LaunchError::Lost { cause: cause @ BootstrapError::Gone { .. }, .. }), Err((rank, npu)), records) => {
+            let report = records.ok().map(|records| of_rank(rank, &records[0]));
+            LaunchError::Lost { cause, npu: Some(Box::new(npu)), report }
+        }
+        (_, Err((rank, cause)), Ok(records)) if records.len() < shared.ranks => {
+            LaunchError::NpuLaunch { rank, cause, report: of_rank(rank, &records[0]) }
+        }
+        (_, Err((rank, cause)), Ok(records)) => {
+            LaunchError::NpuLaunch { rank, cause, report: Box::new(StuckReport::new(tables, limit, &records)) }
+        }
+        (_, Err((_, cause)), Err(_)) => cause.into(),
+        (_, Ok(()), _) => LaunchError::Broken,
+    }
+}
+
+/// The end of a rank whose NPU failed, as the other ranks learn it.
+pub(super) fn failed_end(shared: &LaunchShared<'_>, rank: usize, cause: &NpuError) -> RankEnd {
+    let cores = (shared.kernel.tables().aic + shared.kernel.tables().aiv) as usize;
+    let message = format!("rank {rank}: {cause}");
+    RankEnd {
+        // No core: it is the NPU's failure.
+        outcome: Outcome::BrokenRule { message, core: cores },
+        records: vec![HpmoeRecord::zeroed(); cores],
+        number: shared.first,
+        host: HostStatistics::default(),
+        stamps: RankStamps::default(),
+    }
+}
