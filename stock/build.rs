@@ -2,9 +2,6 @@
 
 use hpmoe_build::Kernels;
 
-/// Most rows of a tile of the gate and up matrices, if there is a choice, and if there is none.
-const MOST_ROWS: [usize; 2] = [256, 1024];
-
 /// Most columns of a tile of gpt-oss's unit, for layers with as many columns between the projections.
 const MOST_COLUMNS: [(usize, usize); 2] = [(512, 128), (0, 16)];
 
@@ -12,13 +9,12 @@ const MOST_COLUMNS: [(usize, usize); 2] = [(512, 128), (0, 16)];
 const INTER: usize = 32;
 
 fn main() {
-    println!("cargo::rustc-check-cfg=cfg(gpt_oss, joined, swiglu)");
+    println!("cargo::rustc-check-cfg=cfg(gpt_oss, swiglu)");
     println!("cargo::rerun-if-env-changed=HPMOE_STOCK_CORES");
     println!("cargo::rerun-if-env-changed=HPMOE_STOCK_GATE");
-    let inter = inter().unwrap_or(INTER);
     let layers = match std::env::var("HPMOE_STOCK_GATE").as_deref().unwrap_or("swiglu") {
-        "swiglu" => swiglu(inter),
-        "gpt_oss" => gpt_oss(inter),
+        "swiglu" => swiglu(),
+        "gpt_oss" => gpt_oss(inter().unwrap_or(INTER)),
         other => {
             println!("cargo::error=HPMOE_STOCK_GATE is `{other}`: there are `swiglu` and `gpt_oss`");
             return;
@@ -32,16 +28,10 @@ fn main() {
     }
 }
 
-/// The layers with SwiGLU experts: with gate and up matrices apart, and in one tensor if its tiles can be cut.
-fn swiglu(inter: usize) -> Kernels {
+/// The layers with SwiGLU experts: with gate and up matrices apart, and in one tensor.
+fn swiglu() -> Kernels {
     println!("cargo::rustc-cfg=swiglu");
-    match part(inter) {
-        Some(part) => {
-            println!("cargo::rustc-cfg=joined");
-            hpmoe_build::kernels(["src/separate.rs", "src/joined.rs"]).set("PART", part)
-        }
-        None => hpmoe_build::kernels(["src/separate.rs"]),
-    }
+    hpmoe_build::kernels(["src/separate.rs", "src/joined.rs"])
 }
 
 /// The layer with the experts of gpt-oss. Column tiles of its unit are all alike, because the unit's gradient interleaves columns.
@@ -58,13 +48,6 @@ fn inter() -> Option<usize> {
     let value =
         |part: &str| part.trim().strip_prefix("INTER=").and_then(|value| value.trim().replace('_', "").parse().ok());
     set.split(',').find_map(value)
-}
-
-/// The rows of a tile of a matrix with `inter` rows, whose tiles are all alike: in whole fractals, or all rows; `None` if these are
-/// too many.
-fn part(inter: usize) -> Option<usize> {
-    let [most, most_at_once] = MOST_ROWS;
-    fractals(inter, most).or((inter <= most_at_once).then_some(inter))
 }
 
 /// The largest multiple of 16 that divides `size` and is not above `most`.

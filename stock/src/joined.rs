@@ -11,7 +11,7 @@ pub mod swiglu_joined {
         combine_slots, dispatch_tokens, give_back_rows, project_rows, project_rows_back, router_gradients,
         send_slot_weights, sum_slots, swiglu_gradients, swiglu_rows, weight_gradients,
     };
-    use hpmoe_runtime::tasks::{input_grad, project};
+    use hpmoe_runtime::tasks::{input_grad, project, weight_grad};
 
     /// Columns of a token.
     pub const HIDDEN: usize = 64;
@@ -19,10 +19,6 @@ pub mod swiglu_joined {
     pub const INTER: usize = 32;
     /// Rows of the gate and up matrices of an expert: gate first.
     pub const GATE_UP: usize = 2 * INTER;
-    /// Rows of a tile of these matrices. It divides `INTER`, so that no tile has rows of both; the build sets it.
-    pub const PART: usize = INTER;
-    /// Tiles of one of the two matrices.
-    pub const OF_EACH: usize = INTER / PART;
     /// Experts of the whole group.
     pub const EXPERTS: usize = 8;
     /// Experts of a token.
@@ -66,15 +62,15 @@ pub mod swiglu_joined {
         for r in ep {
             for e in route.experts_of(r) {
                 for m in route.row_tiles::<TILE_M>(e) {
-                    for n in 0..OF_EACH {
-                        project::<PART, _, _>(
+                    for n in 0..INTER.div_ceil(TILE_N) {
+                        project::<TILE_N, _, _>(
                             &recv[r].group(e, m),
-                            &gate_up[r].expert(e).tile(n),
+                            &gate_up[r].expert(e).tile::<INTER>(0).tile(n),
                             &mut g[r].group(e, m).cols(n),
                         );
-                        project::<PART, _, _>(
+                        project::<TILE_N, _, _>(
                             &recv[r].group(e, m),
-                            &gate_up[r].expert(e).tile(n + OF_EACH),
+                            &gate_up[r].expert(e).tile::<INTER>(1).tile(n),
                             &mut u[r].group(e, m).cols(n),
                         );
                     }
@@ -107,8 +103,7 @@ pub mod swiglu_joined {
         combine_slots::<BLOCK, SLOTS, COLUMNS, _, _>(ep, route, &back, weights, y);
     }
 
-    /// The gradients of all that `forward` reads, from that of `y`. Those of the gate and the up matrix are apart, because each
-    /// tensor has one writer.
+    /// The gradients of all that `forward` reads, from that of `y`.
     #[taskflow]
     pub fn backward(
         ep: Ranks,
@@ -120,8 +115,7 @@ pub mod swiglu_joined {
         down: &PerRank<Experts<bf16, HIDDEN, INTER>>,
         dx: &mut PerRank<Tensor<bf16, HIDDEN>>,
         dweights: &mut PerRank<Slots<f32, 1>>,
-        dgate_up_0: &mut PerRank<Experts<f32, INTER, HIDDEN>>,
-        dgate_up_1: &mut PerRank<Experts<f32, INTER, HIDDEN>>,
+        dgate_up: &mut PerRank<Experts<f32, GATE_UP, HIDDEN>>,
         ddown: &mut PerRank<Experts<f32, HIDDEN, INTER>>,
     ) {
         let mut recv = PerRank::symmetric::<bf16, HIDDEN>(ep, route);
@@ -168,8 +162,24 @@ pub mod swiglu_joined {
             }
         }
         weight_gradients::<GRAD_M, GRAD_N, _, _>(ep, route, &dout, &weighted, ddown);
-        weight_gradients::<GRAD_M, GRAD_N, _, _>(ep, route, &dg, &recv, dgate_up_0);
-        weight_gradients::<GRAD_M, GRAD_N, _, _>(ep, route, &du, &recv, dgate_up_1);
+        for r in ep {
+            for e in route.experts_of(r) {
+                for m in 0..INTER.div_ceil(GRAD_M) {
+                    for n in 0..HIDDEN.div_ceil(GRAD_N) {
+                        weight_grad::<GRAD_M, GRAD_N>(
+                            &dg[r].expert(e).cols(m),
+                            &recv[r].expert(e).cols(n),
+                            &mut dgate_up[r].expert(e).tile::<INTER>(0).tile(m).cols(n),
+                        );
+                        weight_grad::<GRAD_M, GRAD_N>(
+                            &du[r].expert(e).cols(m),
+                            &recv[r].expert(e).cols(n),
+                            &mut dgate_up[r].expert(e).tile::<INTER>(1).tile(m).cols(n),
+                        );
+                    }
+                }
+            }
+        }
         give_back_rows::<PUT, _>(ep, route, &drows, &mut back);
         router_gradients::<PUT_NUMBERS, BLOCK, SLOTS, _>(ep, route, &parts, dweights);
         sum_slots::<BLOCK, SLOTS, COLUMNS, _>(ep, route, &back, dx);

@@ -4,7 +4,7 @@
 
 #[cfg(gpt_oss)]
 pub mod biased;
-#[cfg(joined)]
+#[cfg(swiglu)]
 pub mod joined;
 #[cfg(swiglu)]
 pub mod separate;

@@ -94,12 +94,12 @@ is_its_reference!(
     [dgate: INTER, HIDDEN; dup: INTER, HIDDEN; ddown: HIDDEN, INTER]
 );
 
-#[cfg(joined)]
+#[cfg(swiglu)]
 is_its_reference!(
     joined,
     crate::joined::swiglu_joined,
     [gate_up: bf16, GATE_UP, HIDDEN; down: bf16, HIDDEN, INTER],
-    [dgate: INTER, HIDDEN; dup: INTER, HIDDEN; ddown: HIDDEN, INTER]
+    [dgate_up: GATE_UP, HIDDEN; ddown: HIDDEN, INTER]
 );
 
 /// Rows of a bias.

@@ -196,9 +196,9 @@ class MoE:
             ids: The router's expert ids, [.., top_k]; -1 names none.
             weights: The router's weights, [.., top_k].
             *matrices: The experts' matrices: gate and up [experts, inter, hidden] and down [experts, hidden, inter]; or gate and up
-                in one, [experts, 2 * inter, hidden], with the rows of gate first, and down. (If `inter` is above 1024 and not a
-                multiple of 16, the halves of such a tensor are copied.) Of gpt-oss: gate_up [experts, hidden, 2 * inter], whose columns
-                are gate and up in turn, its biases [experts, 2 * inter], down [experts, inter, hidden], and its biases [experts, hidden].
+                in one, [experts, 2 * inter, hidden], with the rows of gate first, and down. Of gpt-oss: gate_up
+                [experts, hidden, 2 * inter], whose columns are gate and up in turn, its biases [experts, 2 * inter], down
+                [experts, inter, hidden], and its biases [experts, hidden].
 
         Returns:
             The sums, [.., hidden].
@@ -247,8 +247,6 @@ class MoE:
             wrong = self._too_many(math.prod(x.shape[:-1]), group)
         if wrong is not None:
             self._refuse(group, wrong)
-        if len(matrices) == 2 and 2 not in self._keys:
-            matrices = (*matrices[0].chunk(2, dim=1), matrices[1])
         tokens = x.reshape(-1, x.shape[-1]).to(torch.bfloat16).contiguous()
         routed = weights.reshape(-1, self._top_k).to(torch.float32).contiguous()
         converted = []
@@ -262,7 +260,7 @@ class MoE:
         """What is wrong with the arguments, as far as they are not looked at by the launch."""
         import torch
 
-        if len(matrices) not in self._keys and not (len(matrices) == 2 and 3 in self._keys):
+        if len(matrices) not in self._keys:
             if self._gate == "gpt_oss":
                 return f"a layer of gpt-oss has 4 tensors, but got {len(matrices)}: pass gate_up, its biases, down and its biases"
             return f"a layer has 2 or 3 matrices, but got {len(matrices)}: pass gate_up and down, or gate, up and down"

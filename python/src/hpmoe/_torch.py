@@ -91,7 +91,7 @@ def backward_of(flow: Taskflow) -> Taskflow:
     """The taskflow of the gradients: `module::backward` of `module::forward`.
 
     It reads what the first one reads and writes, by the same names, and the gradient `d<name>` of what that writes; it writes the
-    gradient `d<name>` of what that reads, or parts `d<name>_0`, `d<name>_1`, .. that follow one another in the rows of each expert.
+    gradient `d<name>` of what that reads.
     """
     module, _, name = flow.name.partition("::")
     wanted = f"{module}::{name.replace('forward', 'backward', 1)}"
@@ -140,11 +140,8 @@ def _backward(ctx: Any, gradients: list[Tensor | None]) -> tuple[Any, ...]:
 
 
 def _gradient(found: dict[str, Tensor], name: str, value: Tensor) -> Tensor | None:
-    """The gradient of that name with the type and the shape of `value`: one tensor, or its parts one after another."""
-    if name in found:
-        return found[name].reshape(value.shape).to(value.dtype)
-    parts = [found[f"{name}_{number}"].to(value.dtype) for number in range(len(found)) if f"{name}_{number}" in found]
-    return torch.cat(parts, dim=1).reshape(value.shape) if parts else None
+    """The gradient of that name with the type and the shape of `value`, if there is one."""
+    return found[name].reshape(value.shape).to(value.dtype) if name in found else None
 
 
 run.register_autograd(_backward, setup_context=_setup)
