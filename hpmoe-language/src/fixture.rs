@@ -162,6 +162,18 @@ pub fn prepared(layer: &Layer) -> CheckedGraph {
     read(&prepared_source(), layer)
 }
 
+/// The forward layer whose kernel chooses experts, by scores of blocks as high as its row tiles.
+pub fn scored(layer: &Layer) -> CheckedGraph {
+    let score = "score(&x[r].rows(t), &router[r].tile(0), &mut z[r].rows(t));";
+    let blocks = format!("for r in ep {{ for t in x.token_blocks::<TILE_M>(r) {{ {score} }} }}\nfor r in ep {{");
+    let source = router_source()
+        .replacen(score, "", 1)
+        .replacen("x: &Tile<bf16, BLOCK, HIDDEN>, w:", "x: &Tile<bf16, TILE_M, HIDDEN>, w:", 1)
+        .replacen("z: &mut Tile<f32, BLOCK, EXPERTS>", "z: &mut Tile<f32, TILE_M, EXPERTS>", 1)
+        .replacen("for r in ep {", &blocks, 1);
+    read(&source, layer)
+}
+
 /// The forward layer in so many chunks, with the tokens multiplied by themselves into a tensor of the chunk.
 pub fn chunked(layer: &Layer, chunks: usize) -> CheckedGraph {
     let source = prepared_source().replace("z: &mut PerRank<Tensor<bf16, HIDDEN>>, ", "").replacen(

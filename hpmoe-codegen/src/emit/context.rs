@@ -5,7 +5,7 @@ use super::{Machine, Names};
 use crate::id_set::IdSet;
 use crate::schedule::{CoreKind, Schedule};
 use hpmoe_language::analyze::{CheckedGraph, Counter, Dependency, Grid, Index, Reuse, Wait};
-use hpmoe_language::graph::{Height, Phase, Space, SpaceKind, TaskGraph};
+use hpmoe_language::graph::{Height, Phase, RowKind, Space, SpaceKind, TaskGraph};
 use hpmoe_language::ids::{Arena, CounterId, Id, PhaseId, SpaceId, TaskId, TensorId};
 use hpmoe_language::plan::{ExternalPlan, Plan};
 
@@ -88,12 +88,14 @@ impl<'a> Context<'a> {
     /// Spaces of which all tiles are counted for a counter of the whole rank.
     fn counted_spaces(&self, wait: &Wait) -> Vec<SpaceId> {
         let pieces = wait.need.pieces.iter().filter(|_| wait.index == Index::Rank);
-        pieces.filter_map(|&(height, _)| self.row_tiles(height)).collect()
+        pieces.filter_map(|&(height, _)| self.row_tiles(wait.counter, height)).collect()
     }
 
-    /// The space of row tiles of that height.
-    pub(super) fn row_tiles(&self, height: Height) -> Option<SpaceId> {
-        self.graph.spaces.position(|space| space.kind == SpaceKind::RowTiles && space.height == height)
+    /// The row tiles of that height, if a counter stands for rows received. Those of tokens are no row tiles, whatever their height.
+    pub(super) fn row_tiles(&self, counter: CounterId, height: Height) -> Option<SpaceId> {
+        let tensor = &self.graph.tensors[self.counters[counter].tensor];
+        let is_space = |space: &Space| space.kind == SpaceKind::RowTiles && space.height == height;
+        (tensor.rows == RowKind::Received).then(|| self.graph.spaces.position(is_space)).flatten()
     }
 
     pub(super) fn space_name(&self, space: SpaceId) -> String {

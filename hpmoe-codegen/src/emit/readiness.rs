@@ -201,8 +201,8 @@ fn need(context: &Context<'_>, phase: &Phase, wait: &Wait) -> Expr {
         let started = match context.counters[wait.counter].grid {
             // One piece holds all rows that the counter stands for.
             Grid::RowTiles { space, .. } if height >= context.graph.spaces[space].height => int(1u64),
-            // The rows of a rank are cut for each expert anew.
-            Grid::Rank => match context.row_tiles(height) {
+            // The rows that a rank receives are cut for each expert anew.
+            Grid::Rank => match context.row_tiles(wait.counter, height) {
                 Some(space) => {
                     core("RowTiles", vec![name(format!("space::{}", context.space_name(space))), chunk(context)])
                 }

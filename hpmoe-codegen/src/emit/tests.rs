@@ -2,7 +2,7 @@ use super::*;
 use crate::schedule::{Cores, schedule};
 use crate::validate::{ValidSchedule, validate};
 use hpmoe_language::analyze::CheckedGraph;
-use hpmoe_language::fixture::{Layer, gated, moe_ffn, prepared};
+use hpmoe_language::fixture::{Layer, gated, moe_ffn, prepared, scored};
 use hpmoe_language::units::Bytes;
 
 const NAMES: Names<'_> = Names { file: "src/moe.rs", symbol: "moe_ffn_forward", time_stamps: false };
@@ -50,6 +50,15 @@ fn regions_are_views_in_the_terms_of_the_graph() {
     ] {
         assert!(kernel.text.contains(view), "no `{view}` in\n{}", kernel.text);
     }
+}
+
+/// Blocks of tokens and row tiles can have one height, and are counted apart: tokens are there before any row is received.
+#[test]
+fn blocks_of_all_tokens_are_no_row_tiles() {
+    let layer = Layer { block: 3, ..Layer::TINY };
+    let (kernel, _) = emitted(&scored(&layer));
+    let scores = "core.Await(counter::z_all, 0, CeilDiv(core.ChunkTokens(0), 4))";
+    assert!(kernel.text.contains(scores), "no `{scores}` in\n{}", kernel.text);
 }
 
 #[test]
