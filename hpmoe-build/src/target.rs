@@ -48,8 +48,8 @@ impl Machine {
 ///
 /// That kernels can't run on it, or that the number contradicts the file.
 pub fn fit_for_kernels(target: Target, file: Option<&Path>, matrix_cores: Option<u32>) -> Result<Target, String> {
-    if matrix_cores == Some(0) {
-        return Err("0 matrix cores: a rank has at least one".to_owned());
+    if let Some(count) = matrix_cores.filter(|count| !(1..=Cores::MOST_MATRIX).contains(count)) {
+        return Err(format!("{count} matrix cores: a rank has from 1 to {}", Cores::MOST_MATRIX));
     }
     let Some(file) = file else {
         return Ok(matrix_cores.map_or(target.clone(), |count| Cores::with_matrix_cores(count).on(&target)));

@@ -199,5 +199,8 @@ fn numbers_of_cores_that_contradict_are_refused() {
         "20 matrix cores contradict `small.toml`, line 7: `cores.aic` is 2\n\
          help: leave the number out, or describe the other machine in a file of its own"
     );
-    assert!(package.refused(&with(0)).contains("at least one"));
+    for count in [0, 513, u32::MAX] {
+        let built_in = Machine { matrix_cores: Some(count), ..Machine::default() };
+        assert_eq!(package.refused(&built_in), format!("{count} matrix cores: a rank has from 1 to 512"));
+    }
 }

@@ -104,7 +104,7 @@ const GAIN: f64 = 0.005;
 ///
 /// # Errors
 ///
-/// A sentence, if the expected number of ranks doesn't share the experts.
+/// A sentence, if the expected number of ranks doesn't share the experts, or a rank can't have the expected tokens.
 pub fn open_sizes(
     module: &ItemMod,
     set: &Overrides,
@@ -187,6 +187,14 @@ impl Search<'_> {
     fn estimate(&self, places: &[usize]) -> Result<Option<Latency>, String> {
         let mut all = overrides(self.set, &self.sizes(places));
         if let Some(tokens) = self.expected.tokens {
+            let Ok(Front { flows, .. }) = front(self.module, &all) else { return Ok(None) };
+            let most = flows.iter().map(|flow| flow.graph().sizes.tokens).min().unwrap_or(tokens);
+            if !(1..=most).contains(&tokens) {
+                let kernel = &self.module.ident;
+                return Err(format!(
+                    "kernel `{kernel}` takes from 1 to {most} tokens of a rank (`TOKENS`), but {tokens} are expected"
+                ));
+            }
             all.insert("TOKENS".to_owned(), tokens.into());
         }
         let Ok(Front { flows, .. }) = front(self.module, &all) else { return Ok(None) };
@@ -272,6 +280,17 @@ mod tests {
         assert!(
             chosen("EXPERTS=512", Expected { ranks: Some(512), tokens: None }).unwrap_err().contains("at most 256")
         );
+    }
+
+    #[test]
+    fn tokens_that_no_launch_has_are_refused() {
+        for tokens in [0, 4097] {
+            let said = chosen(LARGE, Expected { ranks: None, tokens: Some(tokens) }).unwrap_err();
+            assert!(
+                said.contains(&format!("takes from 1 to 4096 tokens of a rank (`TOKENS`), but {tokens} are")),
+                "{said}"
+            );
+        }
     }
 
     proptest! {

@@ -77,6 +77,8 @@ pub(crate) fn stand_in(module: &ItemMod, faulty: &[String]) -> ItemMod {
         for item in items {
             if let Item::Fn(function) = item
                 && function.attrs.iter().any(|attribute| marker(attribute) == Some(TASKFLOW))
+                // A second one of the name is a fault of its own.
+                && !taskflows.contains(&function.sig.ident)
             {
                 marked.push(launch::stand_in(function, &runtime(module)));
                 taskflows.push(function.sig.ident.clone());

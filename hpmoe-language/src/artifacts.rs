@@ -128,7 +128,13 @@ pub fn parse_settings(text: &str) -> Result<Overrides, String> {
             .ok_or_else(|| format!("`{part}` is not a setting: write NAME=value, separated by commas"))?;
         let number = Constant::read(value.trim())
             .ok_or_else(|| format!("`{name}` is set to `{value}`, which is neither a whole number nor a finite f32"))?;
-        overrides.insert(name.trim().to_owned(), number);
+        let name = name.trim();
+        match overrides.get(name) {
+            Some(earlier) if *earlier != number => {
+                return Err(format!("`{name}` is set to {earlier} and to {number}: choose one"));
+            }
+            _ => overrides.insert(name.to_owned(), number),
+        }
     }
     Ok(overrides)
 }
@@ -144,6 +150,8 @@ mod tests {
         assert_eq!(settings.get("TOKENS"), Some(&4096.into()));
         assert_eq!(settings.get("LIMIT"), Some(&(-7.5).into()));
         assert!(parse_settings("HIDDEN").unwrap_err().contains("`HIDDEN` is not a setting"));
+        assert_eq!(parse_settings("A=1,A=2").unwrap_err(), "`A` is set to 1 and to 2: choose one");
+        assert!(parse_settings("A=1,A=1").is_ok());
         assert!(parse_settings("HIDDEN=inf").unwrap_err().contains("`inf`"));
     }
 

@@ -22,7 +22,10 @@ fn bad_input_is_told_in_a_line() {
     assert!(refused.contains("can't write /nowhere/at/all.json"), "{refused}");
     let refused = refuses(&["schedule", LAYER, "--export", "x.json", "--taskflow", "sideways"]);
     assert!(refused.contains("no taskflow `sideways`: choose --taskflow among moe_ffn::forward"), "{refused}");
-    assert!(refuses(&["schedule", "--tile-tasks", "900", "--matrix-cores", "0"]).contains("at least one"));
+    assert!(
+        refuses(&["schedule", "--tile-tasks", "900", "--matrix-cores", "0"])
+            .contains("0 matrix cores: a rank has from 1 to 512")
+    );
     let refused = refuses(&["schedule", LAYER, "--set", SIZE, "--ranks", "3", "--export", "x.json"]);
     assert!(refused.contains("3 ranks don't share 16 experts"), "{refused}");
 }

@@ -15,6 +15,9 @@ impl Cores {
     /// The cores of one die of an Ascend A3.
     pub const ASCEND_A3: Self = Self::with_matrix_cores(24);
 
+    /// The most matrix cores of a die: a target has at most 1,024 vector cores, two for each.
+    pub const MOST_MATRIX: u32 = 512;
+
     /// The cores of a die with that many matrix cores and two vector cores for each. Other parts of the family have 20.
     #[must_use]
     pub const fn with_matrix_cores(aic: u32) -> Self {

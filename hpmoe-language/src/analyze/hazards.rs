@@ -78,8 +78,9 @@ fn one_writer_at_a_time(graph: &TaskGraph, id: TensorId, tensor: &Tensor, errors
         let overlaps = |(_, earlier, other): &&(PhaseId, &Phase, &Access)| {
             Rectangle::of(access, phase, tensor).meets(&Rectangle::of(other, earlier, tensor))
         };
-        if let Some((_, first, _)) = writers[..index].iter().find(overlaps) {
-            let finding = Finding::TwoWriters { tensor: tensor.name.clone(), first: first.span.into() };
+        if let Some((at, first, _)) = writers[..index].iter().find(overlaps) {
+            let first = (at != second).then(|| first.span.into());
+            let finding = Finding::TwoWriters { tensor: tensor.name.clone(), first };
             errors.push(phase.span, finding);
             return;
         }

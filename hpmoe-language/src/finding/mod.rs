@@ -8,6 +8,7 @@ mod chunks;
 mod diagnostic;
 mod errors;
 mod external;
+mod forms;
 mod helpers;
 mod numbers;
 mod routes;
@@ -23,6 +24,7 @@ pub(crate) use diagnostic::Site;
 pub use diagnostic::{Diagnostic, Words};
 pub(crate) use errors::{Errors, FindingAt};
 pub(crate) use external::ExternalFault;
+pub(crate) use forms::BodyForm;
 pub(crate) use helpers::HelperFault;
 pub(crate) use numbers::{ConstantFault, LoopSize, NumberFault, RangeFault};
 pub(crate) use routes::RouteFault;
@@ -103,8 +105,8 @@ pub(crate) enum Finding {
     OutputUnwritten { tensor: String },
     /// A write to what the taskflow takes by `&`.
     ReadOnly { tensor: String, declared: Site },
-    /// Two calls that write the same elements in no order.
-    TwoWriters { tensor: String, first: Site },
+    /// Two calls that write the same elements in no order, or one that writes them by two arguments.
+    TwoWriters { tensor: String, first: Option<Site> },
     /// A call whose iterations over `variable` write the same elements.
     WrittenByEach { tensor: String, variable: String },
     /// A call for each row tile or send of an expert that writes the expert's one matrix.

@@ -11,6 +11,8 @@ pub(crate) enum ConstantFault {
     OpenButNoTileSize { name: String },
     /// A build sets it to an f32.
     SetToNumber { name: String, value: f32 },
+    /// A build sets it to what is not finite.
+    SetNotFinite { name: String, value: f32 },
     /// A step of its computation leaves the range of `usize`.
     Overflow { operator: &'static str },
     /// A literal that doesn't fit `usize`, with the parser's reason.
@@ -19,8 +21,8 @@ pub(crate) enum ConstantFault {
     NotWhole,
     /// A block of several statements.
     NotOneExpression,
-    /// A path to another module.
-    OtherModule,
+    /// A path to what is not a constant of the module.
+    OtherModule { path: String },
     /// The name of an f32 constant.
     IsNumber { name: String },
     /// The name of a constant of another type than usize.
@@ -28,9 +30,9 @@ pub(crate) enum ConstantFault {
     /// A number below zero.
     Negative,
     /// An operator that is not computed.
-    Operator,
-    /// `div_ceil(0)`.
-    DivisionByZero,
+    Operator { sign: String },
+    /// `/`, `%` or `div_ceil` by 0.
+    DivisionByZero { operator: &'static str },
     /// A method that is not computed.
     Method { name: String },
     /// Any other expression.

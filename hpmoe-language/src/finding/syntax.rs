@@ -1,5 +1,7 @@
 //! Faults of form: what the language has no syntax for.
 
+use super::BodyForm;
+
 /// A part of a kernel module whose form the language doesn't know.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum SyntaxFault {
@@ -23,6 +25,8 @@ pub(crate) enum SyntaxFault {
     },
     /// A second task or taskflow attribute on a function.
     SecondMarker,
+    /// A second function of that name, one of which at least is a task or a taskflow.
+    SecondFunction { name: String },
     /// A function that is `async`, `unsafe`, `extern` or has a result.
     NotPlain(NotPlain),
     /// A type parameter or a lifetime of a task.
@@ -54,7 +58,7 @@ pub(crate) enum SyntaxFault {
     /// An operator that values don't have.
     TaskOperator { sign: String },
     /// Any other expression in a task.
-    TaskExpression,
+    TaskExpression(BodyForm),
     /// Generic parameters of a taskflow.
     FlowGeneric,
     /// A second `Ranks` or `Route` parameter.
@@ -92,7 +96,7 @@ pub(crate) enum SyntaxFault {
         form: String,
     },
     /// A loop of a taskflow over something else.
-    FlowLoop { ranks: String, route: String },
+    FlowLoop { ranks: String, route: String, chunk: bool },
     /// `if` in a taskflow.
     FlowIf,
     /// Any other statement in a taskflow.

@@ -504,3 +504,98 @@ fn faults_of_library_taskflows_are_those_of_their_calls() {
     let texts: Vec<&str> = brought.iter().map(|(_, text)| text.as_str()).collect();
     assert!(matches!(texts[..], [text] if text.contains("no task of the library is called `projects`")), "{texts:#?}");
 }
+
+#[test]
+fn forms_that_no_body_has_are_named() {
+    for (body, place, words) in [
+        ("return; h.store(gate);", "return", ["no `return`", "ends with its last statement"]),
+        ("let f = |v| v * 2.0; h.store(f(gate));", "|v| v * 2.0", ["no closures", "declare a function in the module"]),
+        ("{ h.store(gate); }", "{ h.store(gate); }", ["no blocks", "in the body itself"]),
+        ("loop { h.store(gate); }", "loop { h.store(gate); }", ["no `loop` and `while`", "for i in 0..COUNT"]),
+        ("for i in 0..2 { break; } h.store(gate);", "break", ["no `break` and `continue`", "the range of the loop"]),
+        ("h.store(gate[0]);", "gate[0]", ["no brackets", "`x.columns::<WIDTH>(first)`"]),
+        ("h.store(gate * gate.rows);", "gate.rows", ["no fields", "write sizes as constants"]),
+        ("h.store(gate?);", "gate?", ["no `?`", "operations have no errors"]),
+        ("let (a, b) = (gate, up.load()); h.store(a * b);", "(gate, up.load())", ["no tuples", "`let` for each value"]),
+        ("h.store(gate.at_most(f32::MAX));", "f32::MAX", ["no names of other modules", "such as `3.0e38`"]),
+        ("h.store(gate.silu() as f32);", "gate.silu() as f32", ["not converted by `as`", "values are f32"]),
+        ("h.store((gate.silu()) as bf16);", "(gate.silu()) as bf16", ["not converted by `as`", "`.cast::<bf16>()`"]),
+    ] {
+        check_body(body, place, &words);
+    }
+    // A size is converted.
+    let size = ("h.store(gate.silu() * up.load());", "h.store(gate * (INTER.div_ceil(TILE_N) as f32) * up.load());");
+    assert_eq!(told(KERNEL, &[size]), []);
+}
+
+#[test]
+fn what_a_constant_cannot_be_is_named() {
+    let inter = |value: &str, place: &str, words: &[&str]| {
+        let edit = format!("pub const INTER: usize = {value};\n    pub const OTHER: usize = 64;");
+        check(&[("pub const INTER: usize = 64;", &edit)], place, words);
+    };
+    inter("usize::MAX + 1", "usize::MAX", &["`usize::MAX` is not a constant of this module"]);
+    inter("super::WIDTH", "super::WIDTH", &["`super::WIDTH` is not a constant of this module"]);
+    inter("64 / (TOP_K - TOP_K)", "64 / (TOP_K - TOP_K)", &["`/` by zero in a constant"]);
+    inter("64 % (TOP_K - TOP_K)", "64 % (TOP_K - TOP_K)", &["`%` by zero in a constant"]);
+    inter("1 << 6", "1 << 6", &["the compiler doesn't compute `<<` in a constant"]);
+    let negative = ("gate: &Tile<bf16, TILE_M, TILE_N>", "gate: &Tile<bf16, -1, TILE_N>");
+    check(&[negative], "-1", &["a constant of type usize is not below zero"]);
+    let narrow = ("project<const K: usize>", "project<const K: u32>");
+    check(&[narrow], "K", &["`K` is of type u32, but sizes are of type usize", "declare it as `const K: usize`"]);
+}
+
+#[test]
+fn functions_have_names_of_their_own() {
+    let twice = ["two functions of this kernel module are called", "give each a name of its own"];
+    for (from, to, name) in [
+        ("pub fn forward", "pub fn combine", "combine"),
+        ("pub fn swiglu", "pub fn project", "project"),
+        ("#[taskflow]", "fn combine() {}\n    #[taskflow]", "combine"),
+        ("#[taskflow]", "#[taskflow]\n    pub fn forward(ep: Ranks, route: &Route) {}\n    #[taskflow]", "forward"),
+    ] {
+        check(&[(from, to)], name, &twice);
+    }
+    // What no task is called may be any Rust.
+    assert_eq!(
+        told(KERNEL, &[("#[taskflow]", "#[cfg(a)]\n    fn a() {}\n    #[cfg(b)]\n    fn a() {}\n    #[taskflow]")]),
+        []
+    );
+}
+
+#[test]
+fn in_a_chunk_the_chunk_is_the_route() {
+    let chunked = include_str!("../../../ui-tests/kernels/chunks.rs");
+    let told = told(chunked, &[("c.experts()", "route.experts()")]);
+    let (at, text) = &told[0];
+    assert_eq!(at, "route.experts()");
+    assert!(
+        text.contains("inside of a loop over chunks, `c` is the route") && text.contains("`c.experts()`"),
+        "{text}"
+    );
+}
+
+#[test]
+fn one_call_that_writes_twice_is_one() {
+    let both = (
+        "gate: &Tile<bf16, TILE_M, TILE_N>",
+        "both: &mut Tile<bf16, TILE_M, TILE_N>, gate: &Tile<bf16, TILE_M, TILE_N>",
+    );
+    let stores = ("h.store(gate.silu() * up.load());", "both.store(&gate); h.store(gate.silu() * up.load());");
+    let call = ("swiglu(&g[r]", "swiglu(&mut h[r].group(e, m).cols(n), &g[r]");
+    let twice = ["this call writes the same elements of `h` twice", "a tensor of its own for each `&mut`"];
+    check(&[both, stores, call], "swiglu", &twice);
+}
+
+/// Tiles as high as wide: only the rows at run time tell that a product is the wrong way round.
+#[test]
+fn a_product_with_its_operands_swapped_is_told_by_its_rows() {
+    let told = told(KERNEL, &[("x.matmul_t(w)", "w.matmul_t(x)")]);
+    assert!(!told.is_empty());
+    for (at, text) in told {
+        assert_eq!(at, "project", "{text}");
+        for words in ["`store` takes as many rows as the loop's tile has with", "a column for each row of `w`"] {
+            assert!(text.contains(words), "{text}");
+        }
+    }
+}

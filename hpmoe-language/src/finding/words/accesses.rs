@@ -34,6 +34,10 @@ pub(super) fn words(finding: &Finding) -> Sentence {
         Finding::ReadOnly { tensor, .. } => {
             (format!("`{tensor}` is written here, but the taskflow takes it by `&`"), "take it by `&mut`".into())
         }
+        Finding::TwoWriters { first: None, tensor } => (
+            format!("this call writes the same elements of `{tensor}` twice"),
+            "pass columns or a tensor of its own for each `&mut`".into(),
+        ),
         Finding::TwoWriters { tensor, .. } => (
             format!("`{tensor}` is written here a second time, but each element has one writer"),
             "give each of the two calls columns or a tensor of its own".into(),
@@ -66,7 +70,9 @@ pub(super) fn also(finding: &Finding) -> Vec<(Site, String)> {
         }
         Finding::Uneven { operation, at, .. } => vec![(*at, format!("this `{operation}`"))],
         Finding::ReadOnly { tensor, declared } => vec![(*declared, format!("`{tensor}` is taken by `&` here"))],
-        Finding::TwoWriters { tensor, first } => vec![(*first, format!("`{tensor}` is also written here"))],
+        Finding::TwoWriters { tensor, first: Some(first) } => {
+            vec![(*first, format!("`{tensor}` is also written here"))]
+        }
         Finding::Route(RouteFault::Late { ids, route }) => {
             vec![(*route, format!("the route is made of `{ids}` here"))]
         }

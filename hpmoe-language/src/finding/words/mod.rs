@@ -6,6 +6,7 @@ mod calls;
 mod capacity;
 mod chunks;
 mod external;
+mod forms;
 mod helpers;
 mod names;
 mod numbers;

@@ -14,6 +14,8 @@ impl ConstantFault {
                 let help = "build it by `hpmoe_build::kernels(..)`, which chooses open tile sizes, or set it";
                 (self.problem(), format!("{help}: `const {name}: usize = 128;`"))
             }
+            Self::SetToNumber { name, .. } => (self.problem(), format!("set `{name}` to a whole number")),
+            Self::SetNotFinite { name, .. } => (self.problem(), format!("set `{name}` to a finite number")),
             Self::OpenButNoTileSize { name } => {
                 let names = TILE_SIZES.join("`, `");
                 (
@@ -31,16 +33,19 @@ impl ConstantFault {
             Self::OpenButNoTileSize { name } => format!("`{name}` is left open, but is not a tile size"),
             Self::Circular { name } => format!("`{name}` depends on itself"),
             Self::SetToNumber { name, value } => format!("`{name}` is a usize, but this build sets it to {value:?}"),
+            Self::SetNotFinite { name, value } => {
+                format!("numbers of a kernel are finite, but this build sets `{name}` to {value:?}")
+            }
             Self::Overflow { operator } => format!("`{operator}` in a constant leaves the range of usize"),
             Self::Literal { reason } => format!("not a usize: {reason}"),
             Self::NotWhole => "a constant of type usize is a whole number".into(),
             Self::NotOneExpression => "a constant is one expression".into(),
-            Self::OtherModule => "a constant of another module can't be used here".into(),
+            Self::OtherModule { path } => format!("`{path}` is not a constant of this module"),
             Self::IsNumber { name } => format!("`{name}` is an f32, but this is a usize"),
             Self::OfType { name, ty } => format!("`{name}` is of type {ty}, but sizes are of type usize"),
             Self::Negative => "a constant of type usize is not below zero".into(),
-            Self::Operator => "the compiler doesn't compute this operator in a constant".into(),
-            Self::DivisionByZero => "`div_ceil` by zero".into(),
+            Self::Operator { sign } => format!("the compiler doesn't compute `{sign}` in a constant"),
+            Self::DivisionByZero { operator } => format!("`{operator}` by zero in a constant"),
             Self::Method { name } => format!("the compiler doesn't compute `{name}` in a constant"),
             Self::NotComputable => "the compiler can't compute this as a constant".into(),
         }

@@ -4,9 +4,16 @@ use super::Sentence;
 use crate::finding::{Dimension, RealOperand, RealSize};
 
 pub(super) fn uneven(task: &str, operation: &str, left: &RealOperand, right: &RealOperand) -> Sentence {
+    let help = match left.follows_loop() == right.follows_loop() {
+        true => "choose tiles that end at the same place: the same index, in tensors with the same number of columns",
+        false => {
+            "a row tile, a send or a block of tokens has as many rows as there are at run time, and a matrix always the same: let both sides \
+             have rows of the loop, or both of a matrix (`x.matmul_t(w)` has the rows of `x`, and a column for each row of `w`)"
+        }
+    };
     (
         format!("`{task}` doesn't fit these tiles: its `{operation}` takes {} with {}", left.words(), right.words()),
-        "choose tiles that end at the same place: the same index, in tensors with the same number of columns".into(),
+        help.into(),
     )
 }
 
@@ -37,9 +44,21 @@ impl Dimension {
 }
 
 impl RealOperand {
+    /// Whether it has as many rows or columns as the row tile, the piece or the block.
+    fn follows_loop(&self) -> bool {
+        match self {
+            Self::Rows(size) | Self::Columns(size) | Self::Ids(size) => *size == RealSize::Item,
+            Self::Value { rows, columns } | Self::Weights { rows, columns } => {
+                *rows == RealSize::Item || *columns == RealSize::Item
+            }
+            _ => false,
+        }
+    }
+
     fn words(&self) -> String {
         match self {
             Self::Rows(rows) => rows.of_rows(),
+            Self::Columns(RealSize::Item) => "as many columns as the loop's tile has rows".into(),
             Self::Columns(columns) => format!("{} columns", columns.words()),
             Self::Value { rows, columns } => format!("{}, {} columns", rows.of_rows(), columns.words()),
             Self::Weights { rows, columns } => {
@@ -59,7 +78,7 @@ impl RealSize {
         match self {
             Self::Item => "as many as there are".into(),
             Self::Slots => "as many as there are slots".into(),
-            Self::Parts(parts) => format!("{parts} for each of the item's rows"),
+            Self::Parts(parts) => format!("{parts} for each row of the loop's tile"),
             Self::Fixed(size) => size.to_string(),
             Self::Tail { range, sizes } => {
                 let (first, last) = (sizes.first().unwrap_or(&0), sizes.last().unwrap_or(&0));
@@ -70,9 +89,9 @@ impl RealSize {
 
     fn of_rows(&self) -> String {
         match self {
-            Self::Item => "the item's rows".into(),
-            Self::Slots => "the slots of the item's tokens".into(),
-            Self::Parts(parts) => format!("{parts} rows for each of the item's"),
+            Self::Item => "as many rows as the loop's tile has".into(),
+            Self::Slots => "the slots of the block's tokens".into(),
+            Self::Parts(parts) => format!("{parts} rows for each row of the loop's tile"),
             other => format!("{} rows", other.words()),
         }
     }

@@ -14,8 +14,11 @@ impl SyntaxFault {
                      `PerRank::once`, `PerRank::slots`, `PerRank::tokens` or `PerRank::experts::<bf16, ROWS, COLS>`"
                 ),
             ),
-            Self::FlowLoop { ranks, route } => (
-                "a taskflow can't loop over this".into(),
+            Self::FlowLoop { ranks, route, chunk } => (
+                match chunk {
+                    true => format!("inside of a loop over chunks, `{route}` is the route, and this is neither it nor the ranks"),
+                    false => "a taskflow can't loop over this".into(),
+                },
                 format!(
                     "loop over `{ranks}`, `{route}.experts()`, `{route}.experts_of(r)`, `{route}.sends::<N>(r, e)`, \
                      `{route}.sends_once::<N>(r, e)`, `{route}.row_tiles::<N>(e)`, `{route}.token_blocks::<N>(r)`, \
@@ -54,6 +57,7 @@ impl SyntaxFault {
             ),
             Self::FlowArgument(form) => form.words(),
             Self::Part(fault) => fault.words(),
+            Self::TaskExpression(form) => form.words(),
             Self::ModuleElsewhere { module } => (
                 "a kernel module is written inline".into(),
                 format!("write `mod {module} {{ … }}` here: the macro must see every task"),
@@ -64,6 +68,10 @@ impl SyntaxFault {
             Self::AttributeArgument { attribute, argument, known } => {
                 attribute_argument(attribute, argument.as_deref(), known)
             }
+            Self::SecondFunction { name } => (
+                format!("two functions of this kernel module are called `{name}`"),
+                "give each a name of its own: a call has nothing else to tell them apart".into(),
+            ),
             Self::NotPlain(reason) => {
                 let (what, help) = reason.words();
                 (format!("tasks and taskflows are plain functions, but this one {what}"), help.into())
@@ -132,10 +140,6 @@ impl SyntaxFault {
             Self::HelperResult => (
                 "a function that a task calls returns values and numbers, by its last expression",
                 "write `-> Value<ROWS, COLS>`, `-> f32` or a tuple of them, and the result at the end, without `return` and `;`",
-            ),
-            Self::TaskExpression => (
-                "a task body is a straight line of tile operations",
-                "write `let`s, loops over constant ranges, and operations on tiles, values and numbers",
             ),
             Self::FlowGeneric => (
                 "a taskflow that is `pub` has no generic parameters, and others have only `const` ones",

@@ -66,6 +66,10 @@ impl Constants {
                 let fault = ConstantFault::SetToNumber { name: item.ident.to_string(), value: *set };
                 Err(Box::new((item.ident.span(), Finding::Constant(fault))))
             }
+            Some(Constant::Number(set)) if !set.is_finite() => {
+                let fault = ConstantFault::SetNotFinite { name: item.ident.to_string(), value: *set };
+                Err(Box::new((item.ident.span(), Finding::Constant(fault))))
+            }
             Some(value) => Ok(*value),
             None if number => self.number(&item.expr, &ByName::new()).map(Constant::Number),
             None => self.value(&item.expr, &ByName::new()).map(Constant::Size),
@@ -213,7 +217,7 @@ mod tests {
     #[test]
     fn a_constant_that_others_need_is_one_fault() {
         let (_, faults) = declared("const A: usize = B + 1; const B: usize = 1 << 3; const C: usize = A;");
-        assert_eq!(faults, ["the compiler doesn't compute this operator in a constant"]);
+        assert_eq!(faults, ["the compiler doesn't compute `<<` in a constant"]);
         let (_, faults) = declared("const A: usize = B; const B: usize = A;");
         assert_eq!(faults, ["`A` depends on itself"]);
     }

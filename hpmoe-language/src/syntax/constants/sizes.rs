@@ -4,6 +4,7 @@ use super::table::Constants;
 use crate::constant::Constant;
 use crate::finding::{ConstantFault, Errors, Finding, FindingAt, NameKind};
 use crate::names::{ByName, nearest};
+use quote::ToTokens as _;
 use syn::spanned::Spanned as _;
 use syn::{BinOp, Expr, Lit};
 
@@ -24,8 +25,11 @@ impl Constants {
         let checked = |value: Option<usize>, operator: &'static str| {
             value.ok_or_else(|| fault(ConstantFault::Overflow { operator }))
         };
+        let by_zero = |operator: &'static str| fault(ConstantFault::DivisionByZero { operator });
         match expr {
             Expr::Lit(lit) => match &lit.lit {
+                // A const argument has its sign in the literal.
+                Lit::Int(int) if int.base10_digits().starts_with('-') => Err(fault(ConstantFault::Negative)),
                 Lit::Int(int) => {
                     int.base10_parse().map_err(|e| fault(ConstantFault::Literal { reason: e.to_string() }))
                 }
@@ -40,7 +44,8 @@ impl Constants {
             },
             Expr::Path(path) => {
                 let Some(name) = path.path.get_ident().map(ToString::to_string) else {
-                    return Err(fault(ConstantFault::OtherModule));
+                    let path = path.path.to_token_stream().to_string().replace(' ', "");
+                    return Err(fault(ConstantFault::OtherModule { path }));
                 };
                 if let Some(value) = locals.get(&name) {
                     return Ok(*value);
@@ -63,9 +68,9 @@ impl Constants {
                     BinOp::Add(_) => checked(left.checked_add(right), "+"),
                     BinOp::Sub(_) => checked(left.checked_sub(right), "-"),
                     BinOp::Mul(_) => checked(left.checked_mul(right), "*"),
-                    BinOp::Div(_) => checked(left.checked_div(right), "/"),
-                    BinOp::Rem(_) => checked(left.checked_rem(right), "%"),
-                    _ => Err(fault(ConstantFault::Operator)),
+                    BinOp::Div(_) => left.checked_div(right).ok_or_else(|| by_zero("/")),
+                    BinOp::Rem(_) => left.checked_rem(right).ok_or_else(|| by_zero("%")),
+                    other => Err(fault(ConstantFault::Operator { sign: other.to_token_stream().to_string() })),
                 }
             }
             Expr::MethodCall(call) if call.args.len() == 1 => {
@@ -73,7 +78,7 @@ impl Constants {
                 let right = self.value(&call.args[0], locals)?;
                 match call.method.to_string().as_str() {
                     "div_ceil" if right > 0 => Ok(left.div_ceil(right)),
-                    "div_ceil" => Err(fault(ConstantFault::DivisionByZero)),
+                    "div_ceil" => Err(by_zero("div_ceil")),
                     "min" => Ok(left.min(right)),
                     "max" => Ok(left.max(right)),
                     other => Err(fault(ConstantFault::Method { name: other.to_owned() })),

@@ -1,7 +1,8 @@
 //! Reads task bodies.
 
 use super::forms::{constant_argument, is_empty, written_or_inferred};
-use crate::finding::{Errors, Finding, SyntaxFault};
+use super::refused::{casts_value, form};
+use crate::finding::{BodyForm, Errors, Finding, SyntaxFault};
 use crate::syntax::ast::{BodyExpr, BodyStmt, HelperCall};
 use hpmoe_kernels::op::{ElementType, OperandKind};
 use hpmoe_kernels::ops;
@@ -91,6 +92,9 @@ fn expression(expr: &Expr, errors: &mut Errors) -> Option<BodyExpr> {
         Expr::Path(path) if path.path.get_ident().is_some() => {
             Some(BodyExpr::Name { name: path.path.get_ident()?.to_string(), span: path.span() })
         }
+        Expr::Cast(cast) if casts_value(cast) => {
+            refuse(expr.span(), SyntaxFault::TaskExpression(BodyForm::Cast), errors)
+        }
         Expr::Lit(_) | Expr::Cast(_) => Some(BodyExpr::Number(Box::new(expr.clone()))),
         Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) => {
             let operands = vec![expression(&unary.expr, errors)?];
@@ -155,7 +159,7 @@ fn expression(expr: &Expr, errors: &mut Errors) -> Option<BodyExpr> {
         Expr::If(_) | Expr::Match(_) => refuse(expr.span(), SyntaxFault::TaskIf, errors),
         Expr::Call(call) => helper_call(call, errors).map(BodyExpr::Call),
         Expr::Macro(_) => refuse(expr.span(), SyntaxFault::TaskMacro, errors),
-        _ => refuse(expr.span(), SyntaxFault::TaskExpression, errors),
+        _ => refuse(expr.span(), SyntaxFault::TaskExpression(form(expr)), errors),
     }
 }
 

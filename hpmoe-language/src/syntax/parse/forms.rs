@@ -1,6 +1,6 @@
 //! Small forms that several readers share: names, const arguments, tensor types, signatures.
 
-use crate::finding::{Errors, Finding, FindingAt, NotPlain, SyntaxFault};
+use crate::finding::{ConstantFault, Errors, Finding, FindingAt, NotPlain, SyntaxFault};
 use hpmoe_kernels::op::ElementType;
 use proc_macro2::Span;
 use quote::ToTokens;
@@ -26,7 +26,14 @@ pub(super) fn const_parameters(signature: &Signature, other: &SyntaxFault, error
     let mut names = Vec::new();
     for parameter in &signature.generics.params {
         match parameter {
-            GenericParam::Const(constant) => names.push(constant.ident.to_string()),
+            GenericParam::Const(constant) => {
+                let (name, ty) = (constant.ident.to_string(), constant.ty.to_token_stream().to_string());
+                if ty != "usize" {
+                    let name = name.clone();
+                    errors.push(constant.ident.span(), Finding::Constant(ConstantFault::OfType { name, ty }));
+                }
+                names.push(name);
+            }
             parameter => errors.push(parameter.span(), Finding::Syntax(other.clone())),
         }
     }

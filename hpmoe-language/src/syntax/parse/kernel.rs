@@ -60,6 +60,9 @@ pub(crate) fn parse(module: &ItemMod, overrides: &Overrides, errors: &mut Errors
             _ => {}
         }
     }
+    if refuse_second_functions(items, errors) {
+        return kernel;
+    }
     kernel.helpers = helpers::helpers(&unmarked, &kernel.tasks, errors);
     kernel.unmarked = unmarked.iter().map(|function| function.sig.ident.to_string()).collect();
     kernel.flows = parts::flows(&flows, errors);
@@ -75,6 +78,26 @@ pub(crate) fn parse(module: &ItemMod, overrides: &Overrides, errors: &mut Errors
         errors.push(span, Finding::Syntax(fault));
     }
     kernel
+}
+
+/// Refuses tasks and taskflows that have the name of another function; whether there is one.
+fn refuse_second_functions(items: &[Item], errors: &mut Errors) -> bool {
+    let named = items.iter().filter_map(|item| match item {
+        Item::Fn(function) => {
+            Some((&function.sig.ident, function.attrs.iter().any(|a| Marker::from_attribute(a).is_some())))
+        }
+        _ => None,
+    });
+    let functions: Vec<_> = named.collect();
+    let before = errors.len();
+    for (at, (name, marked)) in functions.iter().enumerate() {
+        let meets = |(other, with_marker): &(&syn::Ident, bool)| other == name && (*marked || *with_marker);
+        if functions[..at].iter().any(meets) {
+            let name_of = name.to_string();
+            errors.push(name.span(), Finding::Syntax(SyntaxFault::SecondFunction { name: name_of }));
+        }
+    }
+    errors.len() > before
 }
 
 /// Refuses `#[cfg]` anywhere in an item, also on its statements and parameters.

@@ -11,6 +11,7 @@ mod helpers;
 mod kernel;
 mod library;
 mod parts;
+mod refused;
 mod route;
 mod statements;
 mod task;

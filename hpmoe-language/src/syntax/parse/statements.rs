@@ -203,8 +203,8 @@ impl Reader<'_> {
                     .ok_or_else(|| fault(call, SyntaxFault::FlowLoopForm { form: format!("{}.{form}", self.route) }))
             }
             _ => {
-                let (ranks, route) = (self.ranks.to_owned(), self.route.to_owned());
-                Err(fault(expr, SyntaxFault::FlowLoop { ranks, route }))
+                let (ranks, route, chunk) = (self.ranks.to_owned(), self.route.to_owned(), self.chunk);
+                Err(fault(expr, SyntaxFault::FlowLoop { ranks, route, chunk }))
             }
         }
     }

@@ -1,0 +1,30 @@
+//! Tells apart the expressions that no task body has.
+
+use crate::finding::BodyForm;
+use syn::{Expr, ExprCast};
+
+/// The form of an expression that no reader of bodies takes.
+pub(super) const fn form(expr: &Expr) -> BodyForm {
+    match expr {
+        Expr::Block(_) | Expr::Unsafe(_) | Expr::Async(_) | Expr::Const(_) => BodyForm::Block,
+        Expr::Closure(_) => BodyForm::Closure,
+        Expr::Return(_) => BodyForm::Return,
+        Expr::Loop(_) | Expr::While(_) => BodyForm::OpenLoop,
+        Expr::Break(_) | Expr::Continue(_) => BodyForm::Jump,
+        Expr::Index(_) => BodyForm::Index,
+        Expr::Field(_) => BodyForm::Field,
+        Expr::Try(_) => BodyForm::Try,
+        Expr::Tuple(_) => BodyForm::Tuple,
+        Expr::Path(_) => BodyForm::Path,
+        _ => BodyForm::Other,
+    }
+}
+
+/// Whether `as` converts what an operation makes, and not a size.
+pub(super) fn casts_value(cast: &ExprCast) -> bool {
+    let mut inner = &*cast.expr;
+    while let Expr::Paren(paren) = inner {
+        inner = &paren.expr;
+    }
+    matches!(inner, Expr::MethodCall(call) if !["div_ceil", "min", "max"].iter().any(|name| call.method == name))
+}
