@@ -177,6 +177,13 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "needs oshrun, and minutes"]
+    fn has_the_same_bits_by_an_engine() {
+        let module = module_path!();
+        super::support::check_engine::check::<super::Ffn>(LAYER, module, "has_the_same_bits_by_an_engine");
+    }
+
+    #[test]
     fn ends_everywhere_when_a_process_is_killed() {
         let module = module_path!();
         let test = "ends_everywhere_when_a_process_is_killed";

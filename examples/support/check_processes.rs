@@ -15,7 +15,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime};
 
 /// What a rank of a test does.
-const WORK: &str = "HPMOE_TEST_WORK";
+pub(super) const WORK: &str = "HPMOE_TEST_WORK";
 
 /// The longest that a test waits for its processes.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -70,7 +70,7 @@ pub fn check_kill<E: Example>(layer: &str, module: &str, test: &str) {
 }
 
 /// Launches the example again and again, and panics unless all goes well.
-fn be_a_rank<E: Example>(layer: &str, launches: u32) {
+pub(super) fn be_a_rank<E: Example>(layer: &str, launches: u32) {
     let layer = Layer::find_bundled(layer, E::VARIANT).unwrap_or_else(|problem| panic!("{problem}"));
     let group = Group::from_launcher().unwrap_or_else(|error| panic!("{error}")).expect("the test sets the variables");
     let ranks = group.ranks();
@@ -87,13 +87,13 @@ fn be_a_rank<E: Example>(layer: &str, launches: u32) {
     for launch in 0..launches {
         run().unwrap_or_else(|error| panic!("{error}"));
         if launch == 0 {
-            println!("{LAUNCHED}");
+            println!("\nprocess {}\n{LAUNCHED}", std::process::id());
         }
     }
 }
 
 /// What a rank prints after its first launch.
-const LAUNCHED: &str = "a launch ended well";
+pub(super) const LAUNCHED: &str = "a launch ended well";
 
 fn start(module: &str, test: &str, ranks: usize) -> Vec<Child> {
     let (_, module) = module.split_once("::").expect("a test is in a module of its crate");
@@ -121,7 +121,7 @@ fn wait_for_a_launch(child: &mut Child) {
 }
 
 /// How a rank ends, and what it printed.
-fn outcome(mut child: Child) -> (ExitStatus, String) {
+pub(super) fn outcome(mut child: Child) -> (ExitStatus, String) {
     let status = end(&mut child, Instant::now() + PATIENCE).expect("the test started it");
     let mut text = String::new();
     child.stdout.take().expect("piped").read_to_string(&mut text).expect("text");

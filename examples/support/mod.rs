@@ -5,6 +5,8 @@
 #[cfg(test)]
 pub mod check;
 #[cfg(test)]
+pub mod check_engine;
+#[cfg(test)]
 pub mod check_processes;
 pub mod compare;
 pub mod compared;

@@ -54,6 +54,7 @@ mod argument;
 mod backend;
 mod bootstrap;
 mod check;
+mod engine;
 mod error;
 mod group;
 mod kernel;

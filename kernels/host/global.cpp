@@ -184,11 +184,13 @@ static_assert(static_cast<int>(Atomic::None) == HPMOE_HOST_PUT && static_cast<in
                   static_cast<int>(Atomic::F32) == HPMOE_HOST_ADD_F32,
               "numbers of the interface");
 
-/// Whether a write to another rank's memory was made by who is asked for that.
+/// Whether a write to another rank's memory, or an add to what others add to, was made by who is asked for that.
 static bool isWrittenFor(Core &core, Atomic atomic, uint64_t to, const uint8_t *from, uint32_t bytes) {
     const HpmoeHostPeers *peers = core.rank->options.peers;
     const HpmoeHostRegion *region = peers ? regionAt(core, to) : nullptr;
-    if (!region || region->rank == core.rank->options.rank) return false;
+    if (!region) return false;
+    const bool own = region->rank == core.rank->options.rank;
+    if (own && (atomic == Atomic::None || region->kind != HPMOE_HOST_SYMMETRIC)) return false;
     const int32_t answer = peers->write(peers->context, region->rank, reinterpret_cast<void *>(to), from, bytes,
                                         static_cast<uint32_t>(atomic));
     if (answer == HPMOE_HOST_GONE)

@@ -58,7 +58,7 @@ enum { HPMOE_HOST_PUT = 0, HPMOE_HOST_ADD_I32 = 1, HPMOE_HOST_ADD_F32 = 2 };
 /* What became of it: it is there; the caller is to do it, because the memory is mapped here; the memory is gone. */
 enum { HPMOE_HOST_WRITTEN = 0, HPMOE_HOST_MAPPED = 1, HPMOE_HOST_GONE = 2 };
 
-/* Who is asked to write the memory of other ranks. */
+/* Who is asked to write the memory of other ranks, and to add to words of this one that they add to as well. */
 typedef struct HpmoeHostPeers {
     void *context;
     /* At most 512 bytes of a region of that rank. Worker threads call it at the same time. */

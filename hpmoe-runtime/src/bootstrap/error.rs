@@ -95,7 +95,7 @@ pub enum BootstrapError {
 
 impl BootstrapError {
     /// A system that refuses a thread for the connections of a rank.
-    pub(super) fn no_thread(rank: usize, error: &std::io::Error) -> Self {
+    pub(crate) fn no_thread(rank: usize, error: &std::io::Error) -> Self {
         Self::Failed(format!(
             "rank {rank} could not get a thread for its connections ({error}): raise the limit on threads (`ulimit -u`, \
              pids.max of a container)"

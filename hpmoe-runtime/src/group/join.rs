@@ -12,6 +12,7 @@ use super::{Group, GroupState};
 use crate::LaunchError;
 use crate::abi::HPMOE_ABI;
 use crate::bootstrap::{Bootstrap, Place, TcpBootstrap};
+use crate::engine::OpenShmem;
 
 /// The longest that a process waits for the others to join, and for their first messages.
 const JOINING: Duration = Duration::from_secs(60);
@@ -28,7 +29,10 @@ impl Group {
     ///
     /// If another rank does not come, or runs another version of this crate.
     pub fn join(bootstrap: impl Bootstrap + 'static) -> Result<Self, LaunchError> {
-        let member = Member::new(Box::new(bootstrap));
+        Self::of(Member::new(Box::new(bootstrap)))
+    }
+
+    fn of(member: Member) -> Result<Self, LaunchError> {
         let version = concat!("hpmoe-runtime ", env!("CARGO_PKG_VERSION"));
         let all = member.exchange("a group", format!("{version}, ABI {HPMOE_ABI}").as_bytes(), JOINING)?;
         let versions: Vec<String> = all.iter().map(|bytes| String::from_utf8_lossy(bytes).into_owned()).collect();
@@ -40,10 +44,18 @@ impl Group {
     /// The group that a launcher (torchrun, MPI, srun) started this process for, as [`Place::from_launcher`] finds it; `None`
     /// if none did. The processes are joined by [`TcpBootstrap`].
     ///
+    /// With `HPMOE_ENGINE=openshmem`, processes that `oshrun` has started can be on several machines: kernels on the host write the memory of others by
+    /// the system's library of OpenSHMEM. The call then sets variables of the environment, so that a program makes it before it starts threads that read them
+    /// by calls of C.
+    ///
     /// # Errors
     ///
-    /// If a launcher's variable has no meaning, or as [`join`](Self::join).
+    /// If a launcher's variable has no meaning, the library can't be used, or as [`join`](Self::join).
     pub fn from_launcher() -> Result<Option<Self>, LaunchError> {
+        if let Some(engine) = OpenShmem::chosen()? {
+            let bootstrap = Box::new(engine.join(JOINING)?);
+            return Self::of(Member::of_engine(bootstrap, engine)).map(Some);
+        }
         let join = |place: Place| Self::join(TcpBootstrap::join(&place, JOINING)?);
         Place::from_launcher()?.map(join).transpose()
     }

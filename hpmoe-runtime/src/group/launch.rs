@@ -18,7 +18,7 @@ use super::session::Session;
 use super::watch::watch;
 use super::{InjectedFault, LaunchOptions};
 use crate::abi::HpmoeRecord;
-use crate::backend::host::{HostStatistics, MemoryRegion, Outcome, Races, SharedMapping};
+use crate::backend::host::{HostStatistics, MemoryRegion, Outcome, Races, SharedMapping, Writer};
 use crate::error::Resource;
 use crate::layout::LaunchRoute;
 use crate::layout::stamps::RankStamps;
@@ -44,6 +44,8 @@ pub(super) struct LaunchShared<'a> {
     pub(super) stop: &'a AtomicI32,
     /// The search for races, if it is asked for, among ranks that are threads of this process.
     pub(super) races: Option<Races>,
+    /// Who writes the heaps of other ranks; without one, they are mapped here.
+    pub(super) writer: Option<&'a dyn Writer>,
     /// Set when a launch of a rank does not end well: no rank starts another one.
     pub(super) failed: AtomicBool,
 }
@@ -76,7 +78,9 @@ pub(super) fn launch(
     member: Option<&Member>,
     ranks: &mut [RankLaunch],
 ) -> Result<Report, LaunchError> {
-    let (here, first_heap) = (AtomicI32::new(0), session.shared_heap(0));
+    let remote = session.remote.clone();
+    let first_heap = if remote.is_some() { None } else { session.shared_heap(0) };
+    let here = AtomicI32::new(0);
     let stop = first_heap.as_ref().map_or(&here, |heap| heap.word(session.plan.stop_at));
     let shared = LaunchShared {
         kernel,
@@ -86,6 +90,7 @@ pub(super) fn launch(
         first: session.launches + 1,
         stop,
         races: if member.is_none() { races(kernel.tables(), session.ranks.len(), options)? } else { None },
+        writer: remote.as_deref().map(|remote| remote as &dyn Writer),
         failed: AtomicBool::new(false),
     };
     let regions: Vec<Vec<MemoryRegion>> = (0..row.len())
@@ -103,6 +108,10 @@ pub(super) fn launch(
     let start = Instant::now();
     let ends = run(&shared, ranks, &regions, member);
     let wall = start.elapsed();
+    if let Some(remote) = remote.as_ref().filter(|_| shared.failed.load(Ordering::Acquire)) {
+        // No word that stops all of them is in reach.
+        remote.abort(session.plan.abort_at);
+    }
     let ends = match member {
         None => ends?,
         Some(member) => exchange(&shared, member, own_end(&shared, ends)?)?,

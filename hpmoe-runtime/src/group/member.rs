@@ -7,15 +7,26 @@ use hpmoe_kernels::{Rank, Ranks};
 use crate::LaunchError;
 use crate::bootstrap::wire::{Message, Reader};
 use crate::bootstrap::{Bootstrap, BootstrapError};
+use crate::engine::OpenShmem;
 
 /// One rank of many, and its connection to the others.
 pub(super) struct Member {
     bootstrap: Box<dyn Bootstrap>,
+    /// What writes the memory of other ranks, where it can't be mapped.
+    engine: Option<&'static OpenShmem>,
 }
 
 impl Member {
     pub(super) fn new(bootstrap: Box<dyn Bootstrap>) -> Self {
-        Self { bootstrap }
+        Self { bootstrap, engine: None }
+    }
+
+    pub(super) fn of_engine(bootstrap: Box<dyn Bootstrap>, engine: &'static OpenShmem) -> Self {
+        Self { bootstrap, engine: Some(engine) }
+    }
+
+    pub(super) const fn engine(&self) -> Option<&'static OpenShmem> {
+        self.engine
     }
 
     /// The rank of this process.

@@ -13,6 +13,7 @@ mod pending;
 mod prepare;
 mod rank;
 mod regions;
+mod remote;
 mod session;
 mod state;
 mod submit;

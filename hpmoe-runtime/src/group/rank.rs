@@ -78,6 +78,7 @@ impl RankLaunch {
             seed: options.seed.wrapping_add(u64::from(number.cast_unsigned()) << 32),
             regions: &regions[shared.step(number)],
             races: shared.races.as_ref(),
+            writer: shared.writer,
             fault: options.fault(self.rank),
         };
         run.run(shared.stop)

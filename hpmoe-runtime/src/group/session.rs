@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::member::Member;
+use super::remote::RemoteHeaps;
 use crate::backend::host::SharedMapping;
 use crate::backend::npu::{DeviceMemory, Npu, NpuError};
+use crate::engine::OpenShmem;
 use crate::layout::{MemoryPlan, RankSizes};
 use crate::memory::Poisoned;
 use crate::{KernelTables, LaunchError};
@@ -21,6 +23,8 @@ pub(super) struct Session {
     pub(super) here: Range<usize>,
     /// Launches so far.
     pub(super) launches: i32,
+    /// What writes the heaps of ranks on other machines.
+    pub(super) remote: Option<Arc<RemoteHeaps>>,
 }
 
 /// The memory of a kernel on one rank.
@@ -43,7 +47,7 @@ impl Session {
             Some(RankMemory { heap, workspace: workspace(&plan)? })
         };
         let ranks = (0..sizes.ranks).map(memory).collect::<Option<_>>().ok_or_else(|| needed(&plan))?;
-        Ok(Self { plan, sizes: *sizes, ranks, here: 0..sizes.ranks, launches: 0 })
+        Ok(Self { plan, sizes: *sizes, ranks, here: 0..sizes.ranks, launches: 0, remote: None })
     }
 
     /// The same in the memory of an NPU for each rank.
@@ -65,7 +69,7 @@ impl Session {
             })
         };
         let ranks = npus.iter().map(memory).collect::<Result<_, NpuError>>()?;
-        Ok(Self { plan, sizes: *sizes, ranks, here: 0..sizes.ranks, launches: 0 })
+        Ok(Self { plan, sizes: *sizes, ranks, here: 0..sizes.ranks, launches: 0, remote: None })
     }
 
     /// The same for one rank of many processes: the heap of each is mapped by all of them. All ranks call it.
@@ -107,7 +111,7 @@ impl Session {
         // No heap may go before all ranks have opened it, nor may one be written that is not complete.
         let (ranks, _) =
             member.exchange_results("memory of all ranks", ranks.map(|ranks| (ranks, Vec::new())), limit)?;
-        Ok(Self { plan, sizes: *sizes, ranks, here: rank..rank + 1, launches: 0 })
+        Ok(Self { plan, sizes: *sizes, ranks, here: rank..rank + 1, launches: 0, remote: None })
     }
 
     /// The memory of an NPU that is a rank's heap.
@@ -131,6 +135,9 @@ impl Session {
         limit: Duration,
         no_room: impl Fn(usize) -> LaunchError,
     ) -> Result<Self, LaunchError> {
+        if let Some(engine) = member.engine() {
+            return Self::of_engine(tables, sizes, (member, engine), limit, no_room);
+        }
         let rank = member.rank().id();
         let unshared =
             |peer: usize, error: std::io::Error| LaunchError::SharedMemory { rank, peer, cause: error.to_string() };
@@ -156,7 +163,36 @@ impl Session {
         // No heap may go before all ranks have opened it, nor may one be written that is not complete.
         let (ranks, _) =
             member.exchange_results("memory of all ranks", ranks.map(|ranks| (ranks, Vec::new())), limit)?;
-        Ok(Self { plan, sizes: *sizes, ranks, here: rank..rank + 1, launches: 0 })
+        Ok(Self { plan, sizes: *sizes, ranks, here: rank..rank + 1, launches: 0, remote: None })
+    }
+
+    /// The same where an engine writes the heaps of the others: each has its heap at the same place of what the engine has given. All ranks call it.
+    fn of_engine(
+        tables: &KernelTables,
+        sizes: &RankSizes,
+        (member, engine): (&Member, &'static OpenShmem),
+        limit: Duration,
+        no_room: impl Fn(usize) -> LaunchError,
+    ) -> Result<Self, LaunchError> {
+        let rank = member.rank().id();
+        let own = || -> Result<_, LaunchError> {
+            let plan = plan(tables, sizes).map_err(&no_room)?;
+            let workspace = workspace(&plan).ok_or_else(|| no_room(needed(&plan)))?;
+            Ok(((plan, workspace), Vec::new()))
+        };
+        // All of them come to the allocation, or none.
+        let ((plan, workspace), _) = member.exchange_results("memory", own(), limit)?;
+        let heaps = RemoteHeaps::new(engine, (rank, sizes.ranks), plan.heap, plan.counters_at);
+        // No heap may be written that is not complete.
+        let ((remote, heaps), _) =
+            member.exchange_results("memory of all ranks", heaps.map(|heaps| (heaps, Vec::new())), limit)?;
+        let mut own = Some(workspace);
+        let memory = |(peer, heap)| RankMemory {
+            heap: Poisoned::Shared(heap),
+            workspace: own.take_if(|_| peer == rank).unwrap_or_else(Poisoned::empty),
+        };
+        let ranks = heaps.into_iter().enumerate().map(memory).collect();
+        Ok(Self { plan, sizes: *sizes, ranks, here: rank..rank + 1, launches: 0, remote: Some(Arc::new(remote)) })
     }
 
     /// The heap of a rank that other processes map.

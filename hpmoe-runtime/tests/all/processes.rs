@@ -103,6 +103,25 @@ fn ranks_exchange_bytes_and_routes() {
 }
 
 #[test]
+fn an_engine_that_is_not_known_or_cannot_run_is_told() {
+    const ENGINE: &str = "HPMOE_ENGINE";
+    if std::env::var_os(ENGINE).is_some() {
+        return eprintln!("{}", Group::from_launcher().unwrap_err());
+    }
+    let said = |engine: &str| {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["processes::an_engine_that_is_not_known_or_cannot_run_is_told", "--exact", "--nocapture"]);
+        let output = command.env(ENGINE, engine).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert!(
+        said("mpi").contains("HPMOE_ENGINE is `mpi`, but should be `openshmem`, or unset for processes of one machine")
+    );
+    assert!(said("openshmem").contains("start it by `oshrun … setarch --addr-no-randomize PROGRAM`"));
+}
+
+#[test]
 fn a_killed_process_is_noticed_within_a_second() {
     let test = "a_killed_process_is_noticed_within_a_second";
     if let Some(Place { rank, .. }) = place() {

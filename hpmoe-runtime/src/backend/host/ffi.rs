@@ -3,9 +3,10 @@
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr::{NonNull, null, null_mut, with_exposed_provenance_mut};
+use std::slice;
 use std::sync::atomic::AtomicI32;
 
-use super::{HostStatistics, MemoryRegion, Outcome, RankRun};
+use super::{HostStatistics, MemoryRegion, Outcome, RankRun, Write, Writer};
 use crate::error::Resource;
 use crate::{EntryPoint, InjectedFault};
 
@@ -17,6 +18,9 @@ const NO_MEMORY: i32 = 3;
 const NO_STACK: i32 = 4;
 const NO_THREAD: i32 = 5;
 const AIV: u32 = 1;
+const PUT: u32 = 0;
+const ADD: u32 = 1;
+const WRITTEN: i32 = 0;
 
 #[repr(C)]
 struct HostRegion {
@@ -30,6 +34,13 @@ struct HostRegion {
 }
 
 #[repr(C)]
+struct HostPeers {
+    /// A `&dyn Writer`.
+    context: *const c_void,
+    write: extern "C" fn(*const c_void, u32, *mut c_void, *const c_void, u32, u32) -> i32,
+}
+
+#[repr(C)]
 pub(super) struct HostOptions {
     rank: u32,
     aic: u32,
@@ -40,8 +51,7 @@ pub(super) struct HostOptions {
     region_count: u64,
     stop: *mut i32,
     races: *mut c_void,
-    /// Null: all memory is mapped here.
-    peers: *const c_void,
+    peers: *const HostPeers,
     fault: u32,
     fault_at: u32,
 }
@@ -102,6 +112,7 @@ pub(super) fn run_by(host_run: HostRun, run: &RankRun<'_>, stop: &AtomicI32) -> 
     let names: Vec<CString> = run.regions.iter().map(|r| CString::new(r.name).unwrap_or_default()).collect();
     let regions: Vec<HostRegion> = run.regions.iter().zip(&names).map(|(r, name)| region(r, name)).collect();
     let (fault, fault_at) = fault(run.fault);
+    let peers = run.writer.as_ref().map(|writer| HostPeers { context: (&raw const *writer).cast(), write });
     let options = HostOptions {
         rank: run.rank,
         aic: run.aic,
@@ -112,7 +123,7 @@ pub(super) fn run_by(host_run: HostRun, run: &RankRun<'_>, stop: &AtomicI32) -> 
         region_count: regions.len() as u64,
         stop: stop.as_ptr(),
         races: run.races.map_or(null_mut(), |races| races.0.as_ptr()),
-        peers: null(),
+        peers: peers.as_ref().map_or(null(), |peers| peers),
         fault,
         fault_at,
     };
@@ -140,6 +151,27 @@ pub(super) fn run_by(host_run: HostRun, run: &RankRun<'_>, stop: &AtomicI32) -> 
         NO_THREAD => Outcome::Lacking { resource: Resource::WorkerThread, cause: message(&result) },
         _ => Outcome::Stopped,
     }
+}
+
+/// Hands a write to the writer of a run.
+extern "C" fn write(
+    writer: *const c_void,
+    rank: u32,
+    to: *mut c_void,
+    from: *const c_void,
+    bytes: u32,
+    how: u32,
+) -> i32 {
+    let how = match how {
+        PUT => Write::Put,
+        ADD => Write::Add,
+        _ => panic!("kernels add no floats to memory that others add to"),
+    };
+    // SAFETY: the context is that of `run_by`, which lives until the run has ended, and so do the bytes until this call returns.
+    let (writer, from) =
+        unsafe { (*writer.cast::<&dyn Writer>(), slice::from_raw_parts(from.cast::<u8>(), bytes as usize)) };
+    writer.write(rank as usize, to.expose_provenance() as u64, from, how);
+    WRITTEN
 }
 
 /// The fault as the C interface numbers it, and the core or thread that it strikes.

@@ -73,6 +73,21 @@ pub(crate) struct MemoryRegion {
     pub(crate) self_validating: bool,
 }
 
+/// How memory of a rank is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Write {
+    /// The bytes.
+    Put,
+    /// Words are added to.
+    Add,
+}
+
+/// Who writes the memory of ranks that is not mapped here, and adds to words that several ranks add to.
+pub(crate) trait Writer: Sync {
+    /// Writes at an address of a region of that rank. Writes to a rank arrive in the order of these calls.
+    fn write(&self, rank: usize, to: u64, from: &[u8], how: Write);
+}
+
 /// One launch on one rank.
 pub(crate) struct RankRun<'a> {
     pub(crate) entry: EntryPoint,
@@ -88,6 +103,8 @@ pub(crate) struct RankRun<'a> {
     pub(crate) regions: &'a [MemoryRegion],
     /// The search for races that all ranks of the launch take part in; by this program's implementation of AscendC.
     pub(crate) races: Option<&'a Races>,
+    /// Who writes the memory of other ranks; without one, it is mapped here.
+    pub(crate) writer: Option<&'a dyn Writer>,
     /// The resource that a test lets be missing.
     pub(crate) fault: Option<InjectedFault>,
 }

@@ -138,6 +138,7 @@ impl Flight {
             first: self.first,
             stop,
             races: None,
+            writer: None,
             failed: AtomicBool::new(false),
         }
     }

@@ -255,6 +255,7 @@ pub(super) fn launch(
     }
     let run = RankRun {
         races: None,
+        writer: None,
         entry: kernel().entry(),
         launch,
         rank: me as u32,

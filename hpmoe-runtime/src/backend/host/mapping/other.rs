@@ -34,6 +34,14 @@ impl SharedMapping {
         Err(io::ErrorKind::Unsupported.into())
     }
 
+    pub(crate) unsafe fn lent(_address: u64, _bytes: usize, _poisoned: usize) -> io::Result<Self> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(crate) fn elsewhere(_bytes: usize) -> io::Result<Self> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     pub(crate) fn ticket(&self) -> io::Result<Vec<u8>> {
         match *self {}
     }

@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicI32;
 use hpmoe_kernels::Rank;
 use libc::{F_SEAL_GROW, F_SEAL_SEAL, F_SEAL_SHRINK, MAP_NORESERVE, MAP_SHARED, c_int};
 
-use super::system::{add_seals, map, nameless_file, seals, unmap};
+use super::system::{add_seals, map, nameless_file, reserve, seals, unmap};
 use crate::Argument;
 use crate::argument::RankPart;
 use crate::bootstrap::wire::{Message, Reader};
@@ -31,7 +31,16 @@ const SEALS: c_int = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 pub(crate) struct SharedMapping {
     start: NonNull<u8>,
     bytes: usize,
-    file: File,
+    pages: Pages,
+}
+
+/// What is at its addresses.
+enum Pages {
+    File(File),
+    /// Memory that is somebody else's and stays for ever.
+    Lent,
+    /// Nothing: memory of another machine is called by them.
+    None,
 }
 
 // SAFETY: a value refers to pages that stay mapped while it lives, and gives access to them by atomics and by copies that
@@ -53,10 +62,33 @@ impl SharedMapping {
         Ok(mapping)
     }
 
+    /// Memory that an engine has given, filled as in [`create`](Self::create).
+    ///
+    /// # Safety
+    ///
+    /// At the address are so many bytes, for ever, which nothing accesses but the engine.
+    pub(crate) unsafe fn lent(address: u64, bytes: usize, poisoned: usize) -> io::Result<Self> {
+        let start =
+            NonNull::new(with_exposed_provenance_mut::<u8>(address as usize)).ok_or(io::ErrorKind::InvalidInput)?;
+        let filled = poisoned.min(bytes).min(MOST_POISON);
+        // SAFETY: so many bytes, which no other process writes yet.
+        unsafe {
+            start.as_ptr().write_bytes(POISON, filled);
+            start.as_ptr().add(filled).write_bytes(0, bytes - filled);
+        }
+        Ok(Self { start, bytes, pages: Pages::Lent })
+    }
+
+    /// Addresses for memory of another machine, which nobody can read or write here.
+    pub(crate) fn elsewhere(bytes: usize) -> io::Result<Self> {
+        Ok(Self { start: reserve(bytes)?, bytes, pages: Pages::None })
+    }
+
     /// What another process of this machine needs to [`open`](Self::open) it.
     pub(crate) fn ticket(&self) -> io::Result<Vec<u8>> {
-        let status = self.file.metadata()?;
-        let path = format!("/proc/{}/fd/{}", process::id(), self.file.as_raw_fd());
+        let Pages::File(file) = &self.pages else { return Err(io::ErrorKind::Unsupported.into()) };
+        let status = file.metadata()?;
+        let path = format!("/proc/{}/fd/{}", process::id(), file.as_raw_fd());
         let ticket = Message::default().bytes(path.as_bytes()).number(status.st_dev()).number(status.st_ino());
         Ok(ticket.number(self.bytes as u64).finish())
     }
@@ -79,7 +111,7 @@ impl SharedMapping {
     fn map(file: File, bytes: usize) -> io::Result<Self> {
         // SAFETY: the system chooses the addresses, so nothing that exists is replaced; the file keeps its size.
         let start = unsafe { map(null_mut(), bytes, MAP_SHARED | MAP_NORESERVE, Some(&file))? };
-        Ok(Self { start, bytes, file })
+        Ok(Self { start, bytes, pages: Pages::File(file) })
     }
 
     /// Its address in this process, on a page.
@@ -129,6 +161,9 @@ impl SharedMapping {
 
 impl Drop for SharedMapping {
     fn drop(&mut self) {
+        if matches!(self.pages, Pages::Lent) {
+            return;
+        }
         // SAFETY: this value's own pages, which nothing can refer to any more.
         let result = unsafe { unmap(self.start, self.bytes) };
         debug_assert!(result.is_ok(), "{result:?}");
@@ -158,6 +193,21 @@ mod tests {
         own.copy_in(&Argument::read("from", &from), Rank::new(0), 104);
         peer.copy_out(104, &Argument::write("to", &mut to), Rank::new(0));
         assert_eq!(to, from);
+    }
+
+    #[test]
+    #[expect(unsafe_code, reason = "memory that the test keeps")]
+    fn memory_that_is_lent_is_filled_and_stays_and_other_machines_have_addresses_alone() {
+        let mut memory = vec![7_u8; 8192];
+        let start = memory.as_mut_ptr();
+        // SAFETY: that many bytes, which live longer.
+        let lent = unsafe { SharedMapping::lent(start.expose_provenance() as u64, 8192, 4096) }.unwrap();
+        assert_eq!(lent.address(), start.expose_provenance() as u64);
+        assert!(lent.ticket().is_err());
+        drop(lent);
+        assert!(memory[..4096].iter().all(|byte| *byte == POISON) && memory[4096..].iter().all(|byte| *byte == 0));
+        let [first, second] = [0, 1].map(|_| SharedMapping::elsewhere(1 << 30).unwrap());
+        assert!(first.address().abs_diff(second.address()) >= 1 << 30);
     }
 
     #[test]

@@ -8,9 +8,12 @@ use std::ffi::CStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd as _, FromRawFd as _};
-use std::ptr::NonNull;
+use std::ptr::{NonNull, null_mut};
 
-use libc::{F_ADD_SEALS, F_GET_SEALS, MAP_FAILED, MFD_ALLOW_SEALING, MFD_CLOEXEC, PROT_READ, PROT_WRITE, c_int};
+use libc::{
+    F_ADD_SEALS, F_GET_SEALS, MAP_ANONYMOUS, MAP_FAILED, MAP_NORESERVE, MAP_PRIVATE, MFD_ALLOW_SEALING, MFD_CLOEXEC,
+    PROT_NONE, PROT_READ, PROT_WRITE, c_int,
+};
 
 /// A file in memory that has no path and can be sealed. `label` is what the system lists it as.
 pub(super) fn nameless_file(label: &CStr) -> io::Result<File> {
@@ -42,6 +45,17 @@ pub(super) unsafe fn map(at: *mut u8, bytes: usize, flags: c_int, file: Option<&
     let descriptor = file.map_or(-1, |file| file.as_raw_fd());
     // SAFETY: as the caller promises.
     let start = unsafe { libc::mmap(at.cast(), bytes, PROT_READ | PROT_WRITE, flags, descriptor, 0) };
+    if start == MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    NonNull::new(start.cast()).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
+}
+
+/// Addresses for `bytes` bytes that nobody can read or write.
+pub(super) fn reserve(bytes: usize) -> io::Result<NonNull<u8>> {
+    let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    // SAFETY: the system chooses the addresses, so nothing that exists is replaced.
+    let start = unsafe { libc::mmap(null_mut(), bytes, PROT_NONE, flags, -1, 0) };
     if start == MAP_FAILED {
         return Err(io::Error::last_os_error());
     }

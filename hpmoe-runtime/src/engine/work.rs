@@ -1,0 +1,78 @@
+//! The thread that makes all calls of the library.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
+use std::time::{Duration, Instant};
+
+use super::calls::Calls;
+use crate::backend::host::Write;
+use crate::bootstrap::BootstrapError;
+
+/// The longest time between two calls of a peer.
+const PAUSE: Duration = Duration::from_micros(200);
+
+/// Room for what rank 0 tells the others: its length and its bytes.
+const ROOM: usize = 512;
+
+/// What the thread is asked to do.
+pub(super) enum Command {
+    Write {
+        rank: usize,
+        to: u64,
+        bytes: Box<[u8]>,
+        how: Write,
+    },
+    Allocate(usize, SyncSender<Option<u64>>),
+    /// What rank 0 says goes to all; the others say nothing.
+    Tell(Vec<u8>, SyncSender<Vec<u8>>),
+    /// The process ends.
+    End(SyncSender<()>),
+}
+
+/// Opens the library, tells this process's rank and the number of ranks, and does what it is asked to.
+pub(super) fn work(queue: &Receiver<Command>, told: &SyncSender<Result<(usize, usize), BootstrapError>>) {
+    let calls = match Calls::open() {
+        Ok(calls) => calls,
+        Err(error) => return drop(told.send(Err(error))),
+    };
+    let (rank, ranks) = (calls.rank(), calls.ranks());
+    let Some(scratch) = calls.allocate(ROOM) else {
+        let none = "the library of OpenSHMEM has no memory: raise SHMEM_SYMMETRIC_HEAP_SIZE".to_owned();
+        return drop(told.send(Err(BootstrapError::Failed(none))));
+    };
+    // A process that is gone is told by the group, not here: answers that nobody waits for are dropped.
+    let _ = told.send(Ok((rank, ranks)));
+    let peer = (rank + 1) % ranks;
+    let mut called = Instant::now();
+    loop {
+        match queue.recv_timeout(PAUSE.saturating_sub(called.elapsed())) {
+            Ok(Command::Write { rank, to, bytes, how }) => calls.write(rank, to, &bytes, how),
+            Ok(Command::Allocate(bytes, reply)) => drop(reply.send(calls.allocate(bytes))),
+            Ok(Command::Tell(bytes, reply)) => drop(reply.send(tell(&calls, scratch, bytes))),
+            Ok(Command::End(reply)) => {
+                calls.finalize();
+                let _ = reply.send(());
+                return;
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+        if ranks > 1 && called.elapsed() >= PAUSE {
+            let _: [u8; 8] = calls.read(peer, scratch);
+            called = Instant::now();
+        }
+    }
+}
+
+/// Gives what rank 0 says to all ranks.
+fn tell(calls: &Calls, scratch: u64, mut bytes: Vec<u8>) -> Vec<u8> {
+    assert!(bytes.len() < ROOM, "{} bytes are more than the name of a host", bytes.len());
+    bytes.resize(ROOM, 0);
+    if calls.rank() == 0 {
+        for rank in 0..calls.ranks() {
+            calls.write(rank, scratch, &bytes, Write::Put);
+        }
+    }
+    calls.barrier();
+    let all: [u8; ROOM] = calls.read(calls.rank(), scratch);
+    all.into_iter().take_while(|byte| *byte != 0).collect()
+}
