@@ -92,6 +92,9 @@ fn object(target: &Target, ours: &Ours<'_>, (rank, kind): (u32, CoreKind), task:
             .map(|signal| json!({"counter": signal.counter, "rank": signal.rank, "amount": signal.amount}))
             .collect::<Vec<_>>(),
     });
+    if task.ahead.l2 > 0.0 {
+        object["ahead"] = json!({"hbm_read": task.ahead.hbm as u64, "l2_read": task.ahead.l2 as u64});
+    }
     if let Some(peer) = task.awaits_ready {
         object["not_before_ns"] = (ready_seen(target, ours.costs(), (rank, peer)).us() * 1e3).into();
     }

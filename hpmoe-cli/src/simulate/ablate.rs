@@ -12,7 +12,7 @@ struct Idea {
     off: &'static str,
 }
 
-const IDEAS: [Idea; 8] = [
+const IDEAS: [Idea; 9] = [
     Idea { name: "rows of tiles walked in bands", off: "matrix_band=1 put_band=1" },
     Idea { name: "short tiles dealt to all cores in turn", off: "rotation=0" },
     Idea { name: "gate and up walked together", off: "join=false" },
@@ -20,6 +20,7 @@ const IDEAS: [Idea; 8] = [
     Idea { name: "experts in the order of their load", off: "by_load=false" },
     Idea { name: "cores that put to some of the peers", off: "peer_cores=shared put_parts=1" },
     Idea { name: "row tiles in the order in which rows arrive", off: "by_arrival=never" },
+    Idea { name: "weights read while rows are on their way", off: "read_ahead=false" },
     Idea { name: "results returned by cores that compute", off: "return_cores=sending" },
 ];
 

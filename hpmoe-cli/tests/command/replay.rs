@@ -30,6 +30,8 @@ struct Job {
     rate: f64,
     hbm: f64,
     l2: f64,
+    /// Nanoseconds at full speed of weights that are read ahead; 0 for a task.
+    ahead: f64,
 }
 
 #[derive(Default)]
@@ -67,6 +69,8 @@ struct Replay<'a> {
     rates: BTreeMap<&'a str, f64>,
     queues: &'a [Value],
     next: Vec<usize>,
+    /// By core: the share that is read ahead, once it waits.
+    read: Vec<Option<f64>>,
     counters: BTreeMap<(usize, usize), Counter>,
     timers: BinaryHeap<Reverse<(At, Step, usize)>>,
     dies: Vec<Vec<Job>>,
@@ -84,6 +88,7 @@ impl<'a> Replay<'a> {
             rates,
             queues,
             next: vec![0; queues.len()],
+            read: vec![None; queues.len()],
             counters: BTreeMap::new(),
             timers: BinaryHeap::new(),
             dies: vec![Vec::new(); ranks],
@@ -129,7 +134,12 @@ impl<'a> Replay<'a> {
             let (landed, left): (Vec<Job>, _) = self.puts.drain(..).partition(|job| job.left <= 1e-3);
             self.puts = left;
             let mut changed = !moved.is_empty() || !landed.is_empty();
-            moved.iter().for_each(|job| self.finish(job.core));
+            for job in moved {
+                match job.ahead > 0.0 {
+                    true => self.read[job.core] = Some(1.0),
+                    false => self.finish(job.core),
+                }
+            }
             let fence = self.rate("fence_ns");
             landed.iter().for_each(|job| self.timer(at + fence, Step::Finish, job.core));
             while let Some(&Reverse((time, step, core))) = self.timers.peek() {
@@ -182,13 +192,13 @@ impl<'a> Replay<'a> {
             let counter = self.counters.entry((rank, index(wait, "counter"))).or_default();
             if counter.value < number(wait, "threshold") {
                 counter.waiting.push(core);
-                return false;
+                return self.read_ahead(core);
             }
             from = from.max(counter.seen);
         }
         if from > self.now {
             self.timer(from, Step::Look, core);
-            return false;
+            return self.read_ahead(core);
         }
         match task["work"]["kind"].as_str() {
             Some("put" | "copy") => {
@@ -199,17 +209,46 @@ impl<'a> Replay<'a> {
         }
     }
 
+    /// A core that waits reads ahead, from its first look on; true if it uses memories from now on.
+    fn read_ahead(&mut self, core: usize) -> bool {
+        let (ahead, rank) = (&self.task(core)["ahead"], self.rank(core));
+        if ahead.is_null() || self.read[core].is_some() {
+            return false;
+        }
+        let [hbm, l2] = ["hbm_read", "l2_read"].map(|bytes| number(ahead, bytes));
+        let time = (hbm / self.rate("hbm_read_core")).max(l2 / self.rate("l2_read_core"));
+        self.read[core] = Some(0.0);
+        self.dies[rank].push(Job { ahead: time, ..job(core, time, hbm, l2) });
+        true
+    }
+
+    /// Bytes of a core's task that it has read ahead, from HBM and through L2; the reading ends.
+    fn was_read(&mut self, core: usize) -> [f64; 2] {
+        let (ahead, rank) = (&self.task(core)["ahead"], self.rank(core));
+        let under_way = self.dies[rank].iter().position(|job| job.core == core && job.ahead > 0.0);
+        let left = under_way.map_or(0.0, |at| {
+            let job = self.dies[rank].remove(at);
+            self.read[core] = Some(1.0);
+            job.left / job.ahead
+        });
+        let share = self.read[core].map_or(0.0, |read| read - left);
+        ["hbm_read", "l2_read"].map(|bytes| ahead[bytes].as_f64().map_or(0.0, |bytes| bytes * share))
+    }
+
     fn leave(&mut self, core: usize) -> bool {
         let (work, rank) = (&self.task(core)["work"], self.rank(core));
         match work["kind"].as_str().expect("a kind") {
-            "put" => self.puts.push(Job { core, left: number(work, "bytes"), rate: 1.0, hbm: 0.0, l2: 0.0 }),
+            "put" => {
+                self.puts.push(Job { core, left: number(work, "bytes"), rate: 1.0, hbm: 0.0, l2: 0.0, ahead: 0.0 })
+            }
             "product" => {
+                let read = self.was_read(core);
+                let (hbm_read, l2_read) = (number(work, "hbm_read") - read[0], number(work, "l2_read") - read[1]);
                 let time = (number(work, "padded_flops") / self.rate("cube_gflops_core"))
-                    .max(number(work, "l2_read") / self.rate("l2_read_core"))
-                    .max(number(work, "hbm_read") / self.rate("hbm_read_core"))
+                    .max(l2_read / self.rate("l2_read_core"))
+                    .max(hbm_read / self.rate("hbm_read_core"))
                     .max(number(work, "written") / self.rate("l2_write_core"));
-                let hbm = number(work, "hbm_read") + number(work, "written");
-                self.dies[rank].push(job(core, time, hbm, number(work, "l2_read")));
+                self.dies[rank].push(job(core, time, hbm_read + number(work, "written"), l2_read));
             }
             "vector" | "copy" => {
                 let hbm = number(work, "hbm_read") + number(work, "written");
@@ -241,6 +280,7 @@ impl<'a> Replay<'a> {
             waiting.into_iter().for_each(|other| self.timer(now, Step::Look, other));
         }
         self.next[core] += 1;
+        self.read[core] = None;
         self.come(core, at);
     }
 
@@ -284,7 +324,7 @@ impl<'a> Replay<'a> {
 
 fn job(core: usize, time: f64, hbm: f64, l2: f64) -> Job {
     let left = time.max(1e-3);
-    Job { core, left, rate: 1.0, hbm: hbm / left, l2: l2 / left }
+    Job { core, left, rate: 1.0, hbm: hbm / left, l2: l2 / left, ahead: 0.0 }
 }
 
 /// What one of the users of a resource gets where they want more than there is.

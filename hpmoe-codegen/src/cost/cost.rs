@@ -42,9 +42,9 @@ pub struct CostModel {
     fused_flop_per_ps: f64,
     int8_flop_per_ps: f64,
     operator_flop_per_ps: f64,
-    l2_read_per_ps: f64,
+    pub(super) l2_read_per_ps: f64,
     l2_write_per_ps: f64,
-    hbm_read_per_ps: f64,
+    pub(super) hbm_read_per_ps: f64,
     elementwise_per_ps: f64,
     put_per_ps: f64,
 }

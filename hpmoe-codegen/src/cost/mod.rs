@@ -1,5 +1,6 @@
 //! The cost model of a target, which the scheduler and the simulator share.
 
+mod ahead;
 #[expect(clippy::module_inception, reason = "the cost function stands in a file of its name")]
 mod cost;
 mod declared;
@@ -10,6 +11,7 @@ mod time;
 mod work;
 mod works;
 
+pub use ahead::Ahead;
 pub use cost::{Cost, CostModel, SharedWork};
 pub use matrices::{MatrixTraffic, gradient_bytes, matrices};
 pub use reuse::{Neighbours, PanelReuse, ProductExtents, TileWalk, reuse};

@@ -4,8 +4,8 @@ use super::context::{Context, number};
 use super::cpp::{Function, Item, Stmt, braces, int, name, print};
 use super::dispatch::{program, run};
 use super::size::{
-    AWAIT_TOKENS, CALLED, CUBE_LIBRARY, LENT, PRODUCT, PUTS, STAMPS, TERM, VECTOR_LIBRARY, of_function, out_of_line,
-    size,
+    AWAIT_TOKENS, CALLED, CUBE_LIBRARY, LENT, PRODUCT, PUTS, READ_AHEAD, STAMPS, TERM, VECTOR_LIBRARY, of_function,
+    out_of_line, size,
 };
 use super::{Machine, Names, cube, external, put, readiness, vector, views};
 use crate::schedule::CoreKind;
@@ -197,7 +197,8 @@ fn library(context: &Context<'_>, kind: CoreKind) -> Bytes {
     match kind {
         CoreKind::Aic => {
             let products = cube::instances(context).into_iter();
-            CUBE_LIBRARY + stamps + products.map(|(_, terms)| PRODUCT + TERM * terms).sum()
+            let ahead = READ_AHEAD * cube::copies_ahead(context).into_iter().count() as u64;
+            CUBE_LIBRARY + stamps + ahead + products.map(|(_, terms)| PRODUCT + TERM * terms).sum()
         }
         CoreKind::Aiv => {
             let waits = context.schedule.waits();

@@ -1,11 +1,13 @@
 //! Functions of tasks on matrix cores.
 
 use super::context::Context;
-use super::cpp::{Function, Scope, Stmt, braces, int, name};
+use super::cpp::{Expr, Function, Scope, Stmt, braces, int, name};
+use super::views::view;
 use crate::sorted_set::SortedSet;
 use hpmoe_kernels::op::{Contracted, ElementType};
 use hpmoe_language::graph::Task;
-use hpmoe_language::plan::{CubePlan, Plan, Product};
+use hpmoe_language::ids::PhaseId;
+use hpmoe_language::plan::{CubePlan, Plan, Product, Term};
 
 /// A function that calls the library's product with its plan.
 pub(super) fn cube(task: &Task, function: &str, plan: &CubePlan) -> Function {
@@ -19,19 +21,47 @@ pub(super) fn cube(task: &Task, function: &str, plan: &CubePlan) -> Function {
             .map(|(param, name)| (format!("const View<{}> &", param.shape.element.ascendc()), name.clone())),
     );
     let products = plan.products.iter().map(|product| {
-        let cut = braces("MatmulPlan", vec![int(product.rows), int(product.k_block), int(product.k_step)]);
-        let mut arguments = vec![name("core"), name(&names[product.y]), cut];
+        let mut arguments = vec![name("core"), name(&names[product.y]), cut(product)];
         arguments.extend(product.terms.iter().map(|term| {
-            let ways = [term.x.1, term.w.1].map(contracted).join(", ");
-            let kind = match task.params[term.x.0].shape.element {
-                ElementType::bf16 => format!("Term<{ways}>"),
-                other => format!("Term<{ways}, {}>", other.ascendc()),
-            };
-            braces(kind, vec![name(&names[term.x.0]), name(&names[term.w.0])])
+            let operands = vec![name(&names[term.x.0]), name(&names[term.w.0])];
+            braces(kind(task, term), operands)
         }));
         Stmt::call(if product.onto { "MatmulOnto" } else { "Matmul" }, arguments)
     });
     Function { head: "HPMOE_INLINE void".to_owned(), name: function.to_owned(), params, body: products.collect() }
+}
+
+/// What a tile that has to wait reads meanwhile, if its phase reads ahead: the weights of its first product.
+pub(super) fn read_ahead(context: &Context<'_>, id: PhaseId) -> Option<Stmt> {
+    let phase = &context.graph.phases[id];
+    let Plan::Cube(plan) = context.plan(phase.task) else { return None };
+    let product = plan.products.first().filter(|_| context.schedule.phases[id].reads_ahead)?;
+    let term = &product.terms[0];
+    let operands = [term.x.0, term.w.0].map(|param| view(context, phase, &phase.accesses[param]));
+    let term = braces(kind(&context.graph.tasks[phase.task], term), operands.into());
+    Some(Stmt::call("ReadAhead", vec![name("core"), cut(product), term]))
+}
+
+/// The copies of `ReadAhead` that phases need: one for each way to hold operands.
+pub(super) fn copies_ahead(context: &Context<'_>) -> SortedSet<String> {
+    let phases = context.graph.phases.iter().filter(|(id, _)| context.schedule.phases[*id].reads_ahead);
+    let first = phases.filter_map(|(_, phase)| match context.plan(phase.task) {
+        Plan::Cube(plan) => Some(kind(&context.graph.tasks[phase.task], &plan.products[0].terms[0])),
+        _ => None,
+    });
+    first.collect()
+}
+
+fn cut(product: &Product) -> Expr {
+    braces("MatmulPlan", vec![int(product.rows), int(product.k_block), int(product.k_step)])
+}
+
+fn kind(task: &Task, term: &Term) -> String {
+    let ways = [term.x.1, term.w.1].map(contracted).join(", ");
+    match task.params[term.x.0].shape.element {
+        ElementType::bf16 => format!("Term<{ways}>"),
+        other => format!("Term<{ways}, {}>", other.ascendc()),
+    }
 }
 
 /// The copies of the library's product that tasks need, and how many terms each has: one for each way to hold operands, and for

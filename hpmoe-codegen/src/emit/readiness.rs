@@ -2,6 +2,7 @@
 
 use super::context::{Context, number};
 use super::cpp::{Expr, Stmt, int, name};
+use super::cube::read_ahead;
 use crate::schedule::CoreKind;
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::analyze::{Amount, Dependency, Grid, Index, Need, Signal, Wait, Whose};
@@ -40,8 +41,14 @@ pub(super) fn waits(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
             let space = name(format!("space::{}", context.space_name(space)));
             return or_leave(core("AwaitTokens", vec![name("tile"), counter, space, height, int(wait.need.per_row)]));
         }
-        let index = index(context, phase, wait.counter, wait.index);
-        or_leave(core("Await", vec![counter, index, need(context, phase, wait)]))
+        let arguments = vec![counter, index(context, phase, wait.counter, wait.index), need(context, phase, wait)];
+        match read_ahead(context, id) {
+            Some(weights) => {
+                let there = core("IsThere", arguments.clone());
+                Stmt::If(there.negated(), vec![weights, or_leave(core("Await", arguments))])
+            }
+            None => or_leave(core("Await", arguments)),
+        }
     }));
     all
 }

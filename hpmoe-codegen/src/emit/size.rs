@@ -17,6 +17,8 @@ pub(super) const CUBE_LIBRARY: Bytes = Bytes(2_560);
 pub(super) const PRODUCT: Bytes = Bytes(384);
 /// A term of a product: loads and steps.
 pub(super) const TERM: Bytes = Bytes(1_408);
+/// The reading of weights ahead, for a way to hold operands.
+pub(super) const READ_AHEAD: Bytes = Bytes(512);
 /// The library on a vector core: worker, waits, records, signals, the clearing of counters.
 pub(super) const VECTOR_LIBRARY: Bytes = Bytes(3_584);
 /// Both puts and the signals by block.

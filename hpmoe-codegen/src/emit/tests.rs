@@ -2,7 +2,7 @@ use super::*;
 use crate::schedule::{Cores, schedule};
 use crate::validate::{ValidSchedule, validate};
 use hpmoe_language::analyze::CheckedGraph;
-use hpmoe_language::fixture::{Layer, gated, moe_ffn, prepared, scored};
+use hpmoe_language::fixture::{Layer, gated, moe_ffn, prepared, scored, widened};
 use hpmoe_language::units::Bytes;
 
 const NAMES: Names<'_> = Names { file: "src/moe.rs", symbol: "moe_ffn_forward", time_stamps: false };
@@ -59,6 +59,20 @@ fn blocks_of_all_tokens_are_no_row_tiles() {
     let (kernel, _) = emitted(&scored(&layer));
     let scores = "core.Await(counter::z_all, 0, CeilDiv(core.ChunkTokens(0), 4))";
     assert!(kernel.text.contains(scores), "no `{scores}` in\n{}", kernel.text);
+}
+
+#[test]
+fn a_tile_that_has_to_wait_reads_its_weights_meanwhile() {
+    let (kernel, _) = emitted(&moe_ffn(&Layer::SMALL));
+    for weights in ["gate).Rows(tile.expert * 64, 64)", "down).Rows(tile.expert * 128, 128)"] {
+        let read =
+            format!("core.Of(tensor::{weights}.Rows(tile.column * 32, 32)}});\n                if (!core.Await(");
+        assert!(kernel.text.contains(&read), "no `{read}` in\n{}", kernel.text);
+    }
+    // Gate and down; the same tile of up follows that of gate.
+    assert_eq!(count(&kernel.text, " ReadAhead("), 2);
+    // Weights that vector cores make.
+    assert_eq!(count(&emitted(&widened(&Layer::SMALL)).0.text, " ReadAhead("), 0);
 }
 
 #[test]

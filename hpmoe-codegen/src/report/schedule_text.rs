@@ -1,7 +1,7 @@
 //! A schedule as text.
 
 use super::{names, runs::runs};
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, right_operand};
 use hpmoe_language::analyze::CheckedGraph;
 use std::fmt::Write as _;
 
@@ -31,12 +31,16 @@ pub fn schedule_text(checked: &CheckedGraph, schedule: &Schedule) -> String {
         let name = names::phase(graph, phase);
         let joins = if schedule.phases[phase].joins_previous { ", tile by tile with the phase before" } else { "" };
         let coming = if schedule.phases[phase].by_arrival { ", as rows come" } else { "" };
+        let ahead = match right_operand(checked, phase).filter(|_| schedule.phases[phase].reads_ahead) {
+            Some((_, weights)) => format!(", reads {} ahead", graph.tensors[weights].name),
+            None => String::new(),
+        };
         let rotation = match schedule.phases[phase].rotation {
             0 => String::new(),
             rotation => format!(", rotation {rotation}"),
         };
         let band = schedule.phases[phase].band;
-        let _ = writeln!(text, "  {name}: {}, band {band}{rotation}{coming}{joins}", role.name);
+        let _ = writeln!(text, "  {name}: {}, band {band}{rotation}{coming}{joins}{ahead}", role.name);
         for wait in &schedule.phases[phase].waits {
             let _ = writeln!(text, "    waits for {}", names::wait(wait));
         }

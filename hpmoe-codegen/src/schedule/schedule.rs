@@ -7,6 +7,7 @@ use super::elide::elide;
 use super::joins::joins;
 use super::list::list;
 use super::preceding::preceding;
+use super::read_ahead::read_ahead;
 use super::roles::roles;
 use super::rotation::rotation;
 use super::route::route;
@@ -66,6 +67,9 @@ fn with_orders(
         joins(checked, &mut phases, &mut orders);
     }
     let elided = elide(checked, &mut phases, &orders);
+    if choices.read_ahead {
+        read_ahead(checked, &mut phases);
+    }
     let routed_after = route(checked, &mut phases, &mut orders);
     // A once-sent token is stored under its lowest-numbered expert, so experts then run in the order of their numbers.
     let sends_once = graph.spaces.iter().any(|(_, space)| space.kind == SpaceKind::SendsOnce);
@@ -91,6 +95,7 @@ fn phases(
         rotation: 0,
         preceding: std::mem::take(&mut preceding[id]),
         joins_previous: false,
+        reads_ahead: false,
         waits: Vec::new(),
         signals: Vec::new(),
     };

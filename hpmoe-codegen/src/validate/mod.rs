@@ -13,6 +13,7 @@
 //! | Every dependency is kept: by a counter, a core's own order, or a path of others | `coverage.rs` | `Uncovered` |
 //! | Words that free the memory of chunks come in order | `reuse.rs` | `NoWord`, `WordsOutOfOrder` |
 //! | What chunks add to the same sums is added in the order of chunks | `sums.rs` | `SumsOutOfOrder` |
+//! | What is read before the waits of a tile is the caller's, and nobody writes it | `read_ahead.rs` | `NothingAhead`, `ReadEarly` |
 //! | One order of all entries of all ranks exists, so no run deadlocks | `total_order.rs` | `Cycle`, `OnceByLoad` |
 //! | Each wait is for exactly what is signalled, and each signal is awaited | `thresholds.rs` | `Threshold`, `Inexact`, `Unawaited` |
 //! | Numbers fit their fields, and buffers the memory | `budgets.rs` | `TooLarge` |
@@ -36,6 +37,7 @@ mod joins;
 mod kernels;
 #[cfg(test)]
 mod programs;
+mod read_ahead;
 mod reuse;
 mod route;
 mod same_core;

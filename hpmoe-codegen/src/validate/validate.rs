@@ -5,6 +5,7 @@ use super::coverage::coverage;
 use super::derive::derive;
 use super::forms::forms;
 use super::joins::joins;
+use super::read_ahead::read_ahead;
 use super::reuse::reuse;
 use super::route::route;
 use super::structure::structure;
@@ -66,6 +67,7 @@ pub(super) fn keeps_promises(checked: &CheckedGraph, schedule: &Schedule, violat
     route(checked, schedule, violations);
     coverage(checked, schedule, violations);
     reuse(checked, schedule, violations);
+    read_ahead(checked, schedule, violations);
     sums(checked, schedule, violations);
     total_order(checked, schedule, violations);
     thresholds(checked, schedule, violations);

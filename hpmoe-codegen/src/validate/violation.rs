@@ -151,6 +151,18 @@ pub enum Violation {
         /// The tensor of these rows.
         tensor: TensorId,
     },
+    /// A phase reads ahead that is no product.
+    NothingAhead {
+        /// The phase.
+        phase: PhaseId,
+    },
+    /// A phase reads a tensor before its waits that is not there before the launch, or doesn't stay as it is.
+    ReadEarly {
+        /// The phase that reads it.
+        phase: PhaseId,
+        /// The tensor.
+        tensor: TensorId,
+    },
     /// What chunks add to the same sums, one after the other, has no queue where it is in order.
     SumsOutOfOrder {
         /// Ranks of the order.

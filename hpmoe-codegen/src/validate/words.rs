@@ -32,6 +32,16 @@ impl Violation {
             Self::Rotation { phase } => {
                 format!("the tiles of {} move on by more cores than share a queue", phase_name(phase))
             }
+            Self::NothingAhead { phase } => {
+                format!("{} is no product, so it has no weights to read ahead", phase_name(phase))
+            }
+            Self::ReadEarly { phase, tensor } => {
+                format!(
+                    "{} reads {} before its waits, which only weights of the caller's that nobody writes allow",
+                    phase_name(phase),
+                    tensor_name(tensor)
+                )
+            }
             Self::Preceding { phase } => {
                 format!(
                     "the tiles counted before those of {} are in a space that no phase runs over",

@@ -68,6 +68,14 @@ impl Product {
         Bytes((u64::from(self.rows) + u64::from(self.cols)) * u64::from(self.k_block) * self.bytes())
     }
 
+    /// Length of the contraction in an L1 stage whose right operand, of that many columns of the result, is there before the left one, of
+    /// that many rows: as much as there is room for.
+    #[must_use]
+    pub fn ahead_block(&self, rows: u32, cols: u32, element: ElementType) -> u32 {
+        let across = u64::from(rows.min(self.rows).next_multiple_of(16) + cols.next_multiple_of(16));
+        (L1_STAGE.0 / (across * element.bytes() as u64)) as u32 / self.k_step * self.k_step
+    }
+
     /// Bytes of an element that is multiplied.
     fn bytes(&self) -> u64 {
         self.element.bytes() as u64

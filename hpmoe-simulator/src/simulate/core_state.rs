@@ -19,6 +19,10 @@ pub(super) struct CoreState {
     pub(super) alone: Time,
     /// The time that the task takes between waits and signals in addition to its work: the start of a put, and its fence.
     pub(super) fixed: Time,
+    /// The share of [`QueuedTask::ahead`] that was read when the task began.
+    pub(super) read: f64,
+    /// Whether it is being read.
+    pub(super) reading: bool,
     pub(super) done: bool,
 }
 
@@ -46,6 +50,8 @@ impl CoreState {
             begun: Time::ZERO,
             alone: Time::ZERO,
             fixed: Time::ZERO,
+            read: 0.0,
+            reading: false,
             done: false,
         }
     }

@@ -1,5 +1,7 @@
 //! The event loop.
 
+mod ahead;
+
 use super::core_state::{CoreState, look_at};
 use super::counters::{Counters, WaitCause};
 use super::links::Links;
@@ -39,6 +41,8 @@ enum Event {
     Link { lane: u32, version: u32 },
     /// The first bytes of a core's put leave.
     Leave { core: u32 },
+    /// A core that waits begins to read ahead.
+    Ahead { core: u32 },
     /// The task of a core ends.
     End { core: u32 },
     /// All waits of a core's task are over.
@@ -121,8 +125,8 @@ impl<'a> Engine<'a> {
         match event {
             Event::Memory { lane, version } => {
                 if version == self.memories.version(lane) {
-                    while let Some(core) = self.memories.pop(self.now, lane) {
-                        self.done(core);
+                    while let Some(member) = self.memories.pop(self.now, lane) {
+                        self.ended(member);
                     }
                 }
             }
@@ -133,6 +137,7 @@ impl<'a> Engine<'a> {
                     }
                 }
             }
+            Event::Ahead { core } => self.read_ahead(core),
             Event::Leave { core } => self.work(core),
             Event::End { core } => self.done(core),
             Event::Begin { core } => self.start(core),
@@ -164,6 +169,7 @@ impl<'a> Engine<'a> {
             core.looks = until;
         }
         self.look(number);
+        self.wait_reading(number);
     }
 
     /// Goes through the waits of a core's task up to the first that is not over.
@@ -186,6 +192,7 @@ impl<'a> Engine<'a> {
 
     /// Begins a task whose waits are over.
     fn start(&mut self, number: u32) {
+        self.take_off_read(number);
         let core = &mut self.cores[number as usize];
         core.begun = self.now;
         core.alone = self.costs.alone(core.rank, &core.task.work);

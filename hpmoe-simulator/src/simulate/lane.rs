@@ -71,6 +71,19 @@ impl Lane {
         self.ends.pop().map(|Reverse((_, core))| core)
     }
 
+    /// Removes a core before it ends, and returns the amount that it was not served.
+    pub(super) fn leave(&mut self, now: Time, core: u32) -> f64 {
+        self.go_on(now);
+        self.version += 1;
+        let mut left = 0.0;
+        self.ends.retain(|&Reverse((end, member))| {
+            let leaves = member == core;
+            left += if leaves { (f64::from_bits(end) - self.served).max(0.0) } else { 0.0 };
+            !leaves
+        });
+        left
+    }
+
     fn go_on(&mut self, now: Time) {
         self.served += now.since(self.at).0 as f64 * self.rate;
         self.at = now;

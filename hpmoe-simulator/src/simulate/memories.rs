@@ -17,6 +17,16 @@ struct Demand {
     l2: u64,
 }
 
+impl Demand {
+    /// The time of work at full speed, in picoseconds, and what it needs meanwhile.
+    fn of(work: &SharedWork) -> (f64, Self) {
+        let time = work.time.0.max(1) as f64;
+        // Bytes in a picosecond are TB/s.
+        let steps = |bytes: f64| (bytes / time * 1e3 * STEPS_PER_GB).ceil() as u64;
+        (time, Self { hbm: steps(work.hbm), l2: steps(work.l2) })
+    }
+}
+
 /// HBM and L2 of all dies. Tasks of a die with the same demand share a lane. A memory that can't serve all gives max-min fair
 /// shares, and the slower of the two memories determines the speed of a task. (Bandwidth of one memory that a task can't use because
 /// the other slows it down is not shared out again, so speeds are then a little low.)
@@ -69,10 +79,7 @@ impl Memories {
 
     /// Begins the work of a core of a rank.
     pub(super) fn join(&mut self, now: Time, rank: u32, work: &SharedWork, core: u32) {
-        let time = work.time.0.max(1) as f64;
-        // Bytes in a picosecond are TB/s.
-        let steps = |bytes: f64| (bytes / time * 1e3 * STEPS_PER_GB).ceil() as u64;
-        let demand = Demand { hbm: steps(work.hbm), l2: steps(work.l2) };
+        let (time, demand) = Demand::of(work);
         let lanes = &mut self.lanes;
         let lane = *self.lane_of.entry((rank, demand)).or_insert_with(|| {
             let mut lane = Lane::default();
@@ -94,6 +101,19 @@ impl Memories {
         die.l2 += demand.l2;
         die.changed.push(lane);
         self.touch(rank);
+    }
+
+    /// Ends the work of a core of a rank before it is done, and returns the share of it that is left.
+    pub(super) fn leave(&mut self, now: Time, rank: u32, work: &SharedWork, core: u32) -> f64 {
+        let (time, demand) = Demand::of(work);
+        let lane = self.lane_of[&(rank, demand)];
+        let left = self.lanes[lane as usize].2.leave(now, core);
+        let die = &mut self.dies[rank as usize];
+        die.hbm -= demand.hbm;
+        die.l2 -= demand.l2;
+        die.changed.push(lane);
+        self.touch(rank);
+        left / time
     }
 
     /// Removes a core whose work ends now, if there is one.

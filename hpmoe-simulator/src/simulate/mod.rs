@@ -23,10 +23,10 @@ mod tests;
 mod traced;
 mod workload;
 
+pub use hpmoe_codegen::cost::{Ahead, Efficiency, Products, Time, Work, Written};
 pub(crate) use hpmoe_codegen::cost::{
     Cost, CostModel, EntryTile, Neighbours, PanelReuse, ProductExtents, SharedWork, TileWalk, Works, reuse,
 };
-pub use hpmoe_codegen::cost::{Efficiency, Products, Time, Work, Written};
 pub use hpmoe_codegen::schedule::CoreKind;
 
 pub use bound::{Bound, bound};

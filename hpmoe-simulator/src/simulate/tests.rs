@@ -1,8 +1,8 @@
 //! Small workloads with times worked out by hand, and what holds for any workload.
 
 use super::{
-    CoreCosts, CoreKind, CounterSignal, CounterWait, Cursor, LeastHbm, Op, Policy, PolicyCosts, QueuedTask, Simulated,
-    Time, Work, Workload, Written, bound, simulate,
+    Ahead, CoreCosts, CoreKind, CounterSignal, CounterWait, Cursor, LeastHbm, Op, Policy, PolicyCosts, QueuedTask,
+    Simulated, Time, Work, Workload, Written, bound, simulate,
 };
 use hpmoe_codegen::target::Target;
 use hpmoe_kernels::op::ElementType;
@@ -131,6 +131,60 @@ fn puts_share_the_end_of_a_link() {
         near.push((0, AIV, core), put(1, 675_000));
     }
     assert_eq!(near.run(&target).time, Time::from_us(101.9));
+}
+
+/// A product of few rows, whose weights take all of its time, and of which 59.2 kB can be read ahead: 1 µs at a core's speed.
+fn reading_ahead() -> QueuedTask {
+    let operands = ElementType::bf16;
+    let (left_reuse, right_reuse, out) = (1e6, 1.0, Written::BF16);
+    let work = Work::Gemm { m: 16, n: 256, k: 1850, operands, products: 1, left_reuse, right_reuse, out };
+    QueuedTask { ahead: Ahead { l2: 59_200.0, hbm: 59_200.0 }, ..task(work) }
+}
+
+/// The latency in µs of a product that waits for a task of so many µs, of which 16 µs are its own.
+fn after(target: &Target, us: f64, product: &QueuedTask) -> f64 {
+    let mut workload = Listed::new(1, 1, 1);
+    workload.push((0, AIV, 0), signalling(fixed(us), 0, 0));
+    workload.push((0, AIC, 0), waiting(product.clone(), 0, 1));
+    (workload.run(target).time.us() * 1e3).round() / 1e3
+}
+
+#[test]
+fn weights_are_read_while_a_core_waits() {
+    let target = Target::ascend_a3();
+    let (ahead, product) = (reading_ahead(), QueuedTask { ahead: Ahead::default(), ..reading_ahead() });
+    // A signal is seen after 1 µs.
+    assert_eq!(after(&target, 4.0, &product), 21.0);
+    assert_eq!(after(&target, 4.0, &ahead), 20.0);
+    // It has waited for less than what it can read.
+    let mut workload = Listed::new(1, 1, 1);
+    workload.push((0, AIV, 0), signalling(fixed(0.0), 0, 0));
+    workload.push((0, AIC, 0), fixed(0.5));
+    workload.push((0, AIC, 0), waiting(ahead.clone(), 0, 1));
+    assert_eq!((workload.run(&target).time.us() * 10.0).round() / 10.0, 16.5);
+    // Nothing to wait for: nothing is read before the task begins.
+    let mut workload = Listed::new(1, 1, 1);
+    workload.push((0, AIC, 0), ahead);
+    assert_eq!(workload.run(&target).time.us().round(), 16.0);
+}
+
+#[test]
+fn what_is_read_ahead_takes_bandwidth_from_others() {
+    let mut target = Target::ascend_a3();
+    target.set("memory.hbm_gb_per_s=59.2").unwrap();
+    let mut workload = Listed::new(1, 2, 1);
+    workload.push((0, AIV, 0), signalling(fixed(9.0), 0, 0));
+    workload.push((0, AIC, 0), waiting(reading_ahead(), 0, 1));
+    let other = QueuedTask { ahead: Ahead::default(), ..reading_ahead() };
+    workload.push((0, AIC, 1), other);
+    // All bytes of both pass through what one core can read.
+    assert_eq!(workload.run(&target).time.us().round(), 32.0);
+    let alone = workload.run(&Target::ascend_a3());
+    let other = alone.slices.iter().find(|slice| slice.kind == AIC && slice.core == 1).unwrap();
+    assert_eq!(other.end.us().round(), 16.0);
+    let shared = workload.run(&target);
+    let other = shared.slices.iter().find(|slice| slice.kind == AIC && slice.core == 1).unwrap();
+    assert!(other.end.us() > 16.9, "{}", other.end);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! The engine asks for one task at a time, in the order of the queue, so that a workload can make tasks when they are needed and
 //! never holds millions of them.
 
-use super::{CoreKind, Time, Work};
+use super::{Ahead, CoreKind, Time, Work};
 
 /// The queues of all cores of all ranks.
 pub trait Workload {
@@ -189,6 +189,8 @@ pub struct QueuedTask {
     pub awaits_ready: Option<u32>,
     /// The work, which the cost model turns into time.
     pub work: Work,
+    /// Bytes of the work that the core reads while it waits, as far as it comes with them.
+    pub ahead: Ahead,
     /// The waits, all of which end before the work begins.
     pub waits: Vec<CounterWait>,
     /// The signals, given when the work is done.

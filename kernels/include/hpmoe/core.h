@@ -103,6 +103,14 @@ struct Core : Launch {
         return Await(Counter(launch.rank, array, index), array, index, static_cast<int32_t>(need));
     }
 
+    // Whether a counter of this rank has reached `need`, at one look. A wait that is over counts as one.
+    HPMOE_INLINE bool IsThere(uint32_t array, uint32_t index, uint32_t need) {
+        const GlobalTensor<int32_t> word = Global<int32_t>(Counter(launch.rank, array, index));
+        const bool there = Reached(Read(word), static_cast<int32_t>(need));
+        record.waits += there ? 1 : 0;
+        return there;
+    }
+
     // Waits until a rank no longer reads the chunk before the last, whose memory the rows of this chunk take.
     // False: leave at once.
     HPMOE_INLINE bool AwaitFreed(uint32_t rank, uint32_t chunk) {

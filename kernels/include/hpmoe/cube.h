@@ -8,10 +8,12 @@ namespace hpmoe {
 
 // Between tiles these flags are set, and say that a buffer may be overwritten:
 //   MTE1_MTE2 0, 1  an L1 stage      M_MTE1 0, 1  an L0A and an L0B stage
-// and MTE3_S 0 that FIX_MTE3 0 is not under way.
+// and MTE3_S 0 that FIX_MTE3 0 is not under way. An L1 stage that holds weights which were read ahead has its flag no longer.
 struct CubeCore : Core {
     uint32_t l1_stage;
     uint32_t l0_stage;
+    uint32_t ahead;       // L1 stages, from `l1_stage` on, that hold the right operand of the next product already
+    uint32_t ahead_block; // contraction of such a stage
 
     HPMOE_INLINE bool Start(GM_ADDR argument) {
         if (!Open(argument, true)) {
@@ -23,6 +25,7 @@ struct CubeCore : Core {
         SetHF32Mode(false); // f32 operands are multiplied as they are, whatever an earlier kernel has left
         l1_stage = 0;
         l0_stage = 0;
+        ahead = 0;
         // A product of few rows takes stale rows of L1 along. Nobody reads what becomes of them, but they must be
         // numbers.
         FillL1(0, 2 * L1_STAGE, 0);
@@ -79,9 +82,12 @@ struct CubeCore : Core {
 
   private:
     HPMOE_INLINE void AwaitStages() {
-        for (int32_t stage = 0; stage < 2; ++stage) {
-            WaitFlag<HardEvent::MTE1_MTE2>(stage);
-            WaitFlag<HardEvent::M_MTE1>(stage);
+        for (uint32_t i = 0; i < 2; ++i) {
+            // A stage that was filled ahead, for a product that does not come, has been waited for.
+            if (i >= ahead) {
+                WaitFlag<HardEvent::MTE1_MTE2>(static_cast<int32_t>(l1_stage ^ i));
+            }
+            WaitFlag<HardEvent::M_MTE1>(static_cast<int32_t>(i));
         }
     }
 

@@ -72,13 +72,42 @@ HPMOE_INLINE void LoadOperand(const LocalTensor<In> &to, const View<In> &tile, u
                          static_cast<uint16_t>(tile.pitch), static_cast<uint16_t>(AlignUp(rows, 16)), 1, 0));
 }
 
+// Contraction of the next stage to be loaded: where weights were read ahead, a stage is as full as can be.
+HPMOE_INLINE uint32_t NextBlock(const CubeCore &core, const MatmulPlan &plan) {
+    return core.ahead > 0 ? core.ahead_block : plan.k_block;
+}
+
 template <Contracted X, Contracted W, typename In>
-HPMOE_INLINE void LoadStage(uint32_t stage, const MatmulStage<In> &to, const Term<X, W, In> &term, uint32_t k0,
-                            uint32_t length) {
-    WaitFlag<HardEvent::MTE1_MTE2>(static_cast<int32_t>(stage));
-    LoadOperand<X>(to.x, term.x, k0, length);
-    LoadOperand<W>(to.w, term.w, k0, length);
+HPMOE_INLINE void LoadStage(CubeCore &core, uint32_t stage, const MatmulStage<In> &to, const Term<X, W, In> &term,
+                            uint32_t k0, uint32_t length) {
+    if (core.ahead > 0) {
+        core.ahead -= 1;
+        LoadOperand<X>(to.x, term.x, k0, length);
+    } else {
+        WaitFlag<HardEvent::MTE1_MTE2>(static_cast<int32_t>(stage));
+        LoadOperand<X>(to.x, term.x, k0, length);
+        LoadOperand<W>(to.w, term.w, k0, length);
+    }
     SetFlag<HardEvent::MTE2_MTE1>(static_cast<int32_t>(stage));
+}
+
+// Fills both L1 stages with the right operand of a product whose left operand is not there yet, with room for that one. The
+// core's next product must be this one.
+template <Contracted X, Contracted W, typename In>
+HPMOE_ROUTINE void ReadAhead(CubeCore &core, const MatmulPlan &plan, const Term<X, W, In> &term) {
+    if (core.ahead > 0) { // for an earlier wait of the same tile
+        return;
+    }
+    const uint32_t mp = AlignUp(Min(plan.rows, term.Rows()), 16);
+    const uint32_t k = Depth<W>(term.w);
+    const uint32_t of_each = (mp + AlignUp(term.Columns(), 16)) * static_cast<uint32_t>(sizeof(In));
+    core.ahead_block = L1_STAGE / of_each / plan.k_step * plan.k_step;
+    for (uint32_t k0 = 0; k0 < k && core.ahead < 2; k0 += core.ahead_block) {
+        const uint32_t stage = core.l1_stage ^ core.ahead;
+        WaitFlag<HardEvent::MTE1_MTE2>(static_cast<int32_t>(stage));
+        LoadOperand<W>(StageOf<In>(stage, mp, core.ahead_block).w, term.w, k0, Min(core.ahead_block, k - k0));
+        core.ahead += 1;
+    }
 }
 
 // Contraction of `k1` fractals from `k0` on of x to L0A, from NZ to zZ. `rows` are those of the NZ.
@@ -169,15 +198,17 @@ HPMOE_INLINE void AddTerm(CubeCore &core, const Term<X, W, In> &term, const Matm
                           bool last_term) {
     const uint32_t mp = AlignUp(term.Rows(), 16);
     const uint32_t k = term.Contraction();
-    LoadStage(core.l1_stage, StageOf<In>(core.l1_stage, mp, plan.k_block), term, 0, Min(plan.k_block, k));
-    for (uint32_t k0 = 0; k0 < k; k0 += plan.k_block) {
-        const uint32_t length = Min(plan.k_block, k - k0);
+    uint32_t block = NextBlock(core, plan);
+    LoadStage(core, core.l1_stage, StageOf<In>(core.l1_stage, mp, block), term, 0, Min(block, k));
+    for (uint32_t k0 = 0; k0 < k;) {
+        const uint32_t length = Min(block, k - k0);
         const uint32_t next = k0 + length;
+        const uint32_t next_block = NextBlock(core, plan);
         if (next < k) {
             const uint32_t stage = core.l1_stage ^ 1;
-            LoadStage(stage, StageOf<In>(stage, mp, plan.k_block), term, next, Min(plan.k_block, k - next));
+            LoadStage(core, stage, StageOf<In>(stage, mp, next_block), term, next, Min(next_block, k - next));
         }
-        const MatmulStage<In> from = StageOf<In>(core.l1_stage, mp, plan.k_block);
+        const MatmulStage<In> from = StageOf<In>(core.l1_stage, mp, block);
         WaitFlag<HardEvent::MTE2_MTE1>(static_cast<int32_t>(core.l1_stage));
         for (uint32_t step = 0; step < length; step += plan.k_step) {
             const uint32_t depth = Min(plan.k_step, length - step);
@@ -186,6 +217,8 @@ HPMOE_INLINE void AddTerm(CubeCore &core, const Term<X, W, In> &term, const Matm
         }
         SetFlag<HardEvent::MTE1_MTE2>(static_cast<int32_t>(core.l1_stage));
         core.l1_stage ^= 1;
+        block = next_block;
+        k0 = next;
     }
 }
 

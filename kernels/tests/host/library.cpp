@@ -191,6 +191,32 @@ CASE(cores_that_give_up_leave_nothing_behind) {
     EXPECT(ranks.left(0, 3 * kCores, kLaunch + 1));
 }
 
+/// Matrix cores read weights ahead of rows that don't come.
+struct ReadsAhead {
+    static inline hpmoe::View<bfloat16_t> weights;
+
+    template <class AnyCore> static bool Run(AnyCore &core, const hpmoe::Tile &tile) {
+        if constexpr (std::is_same_v<AnyCore, hpmoe::CubeCore>) {
+            using Product = hpmoe::Term<hpmoe::Contracted::Columns, hpmoe::Contracted::Columns>;
+            if (!core.IsThere(0, tile.number, 1)) {
+                hpmoe::ReadAhead(core, hpmoe::MatmulPlan{16, 256, 64}, Product{weights.Rows(0, 16), weights});
+            }
+        }
+        return core.Await(0, tile.number, 1);
+    }
+};
+
+CASE(what_was_read_ahead_is_left_behind_by_cores_that_give_up) {
+    for (uint32_t depth : {256u, 1024u}) { // one stage, and both
+        Ranks ranks(500000);
+        Buffer<bfloat16_t> weights(256 * depth, bfloat16_t(1.0f));
+        ReadsAhead::weights = {Ranks::address(weights.data), 256, depth, depth};
+        HpmoeHostResult result = ranks.run<ReadsAhead>(kCores, 2 * kCores, {weights.region("weights", false)});
+        EXPECT(result.code == HPMOE_HOST_OK, result.message);
+        EXPECT(ranks.aborted() && ranks.left(0, 3 * kCores, kLaunch));
+    }
+}
+
 /// Every core waits for the other rank: vector cores until it has started, all of them until it has freed its first chunk.
 struct Words {
     template <class AnyCore> static bool Run(AnyCore &core, const hpmoe::Tile &) {

@@ -38,6 +38,8 @@ pub struct Choices {
     /// Whether a rank works on its experts in the order of their rows at run time, the least loaded one first and then from
     /// the most loaded one down, rather than in the order of their numbers.
     pub by_load: bool,
+    /// Whether matrix cores read weights while they wait for rows, as far as L1 has room.
+    pub read_ahead: bool,
     /// Number of experts that a role starts before it continues with what another role has made of the first. `None`: one, or as many
     /// as have a tile for each core together.
     pub experts_ahead: Option<u32>,
@@ -99,6 +101,7 @@ impl Choices {
         return_cores: ReturnCores::Computing,
         join: true,
         by_load: true,
+        read_ahead: true,
         experts_ahead: None,
     };
 

@@ -12,8 +12,9 @@ pub(super) const INDICES: [Index; 7] =
 
 /// Changes one field of a phase and returns its name.
 pub(super) fn phase(fixed: &mut PhaseSchedule, known: &Known, random: &mut Random) -> String {
-    let PhaseSchedule { role, band, by_arrival, rotation, preceding, joins_previous, waits, signals } = fixed;
-    match random.index(13) {
+    let PhaseSchedule { role, band, by_arrival, rotation, preceding, joins_previous, reads_ahead, waits, signals } =
+        fixed;
+    match random.index(14) {
         0 => {
             id(role, known.whole.roles.len(), random);
             ".role".to_owned()
@@ -47,7 +48,11 @@ pub(super) fn phase(fixed: &mut PhaseSchedule, known: &Known, random: &mut Rando
             number(rotation, &[0, 1, 2, 23], random);
             ".rotation".to_owned()
         }
-        6..10 => {
+        6 => {
+            *reads_ahead ^= true;
+            ".reads_ahead".to_owned()
+        }
+        7..11 => {
             let others: Vec<Wait> = known.whole.waits().cloned().collect();
             format!(".waits{}", list(waits, &others, 3, random, |one, random| wait(one, known, random)))
         }

@@ -3,7 +3,7 @@
 use super::counters::CounterLayout;
 use super::layout::Layout;
 use crate::device_routing::{RoutingPrices, RoutingShape};
-use crate::simulate::{CounterSignal, CounterWait, Cursor, QueuedTask, Routing, Time, Work};
+use crate::simulate::{Ahead, CounterSignal, CounterWait, Cursor, QueuedTask, Routing, Time, Work};
 use hpmoe_codegen::schedule::{CoreKind, Order, Schedule};
 use hpmoe_codegen::target::Target;
 use hpmoe_language::analyze::{CheckedGraph, Wait};
@@ -61,6 +61,7 @@ impl RouteSteps {
         task.waits.clear();
         task.signals.clear();
         task.work = Work::Empty;
+        task.ahead = Ahead::default();
         match step {
             0 => {
                 task.work = Work::Fixed { time: self.stages[0] };

@@ -1,5 +1,6 @@
 //! The walk through the queues of a schedule.
 
+use super::ahead::ahead;
 use super::costs::costs;
 use super::counters::CounterLayout;
 use super::layout::{ItemRows, Layout};
@@ -169,6 +170,7 @@ impl<'a> Ours<'a> {
         task.column = column;
         let tile = EntryTile { peer: item.peer, rows: item.rows, column, items, band, joined };
         task.work = self.works[entry.phase].work(self.target, tile);
+        task.ahead = ahead(self.checked, self.schedule, entry.phase, &task.work);
         task.awaits_ready = (self.awaits_ready[entry.phase] && item.peer != rank).then_some(item.peer);
         task.waits.clear();
         for wait in self.schedule.phases[entry.phase].waits.iter().filter(|wait| !self.left_out.contains(&wait.counter))

@@ -1,0 +1,99 @@
+//! Weights that a core reads while it waits for rows.
+
+use super::{CostModel, SharedWork, Time, Work};
+use hpmoe_language::plan::Product;
+
+/// L1 stages of the device library.
+const STAGES: u32 = 2;
+
+/// Bytes of a product's right operand that a core can read before its left operand is there: what both L1 stages have room for.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Ahead {
+    /// Bytes that the core reads, from L2 or through it.
+    pub l2: f64,
+    /// Those of them that come from HBM.
+    pub hbm: f64,
+}
+
+impl Ahead {
+    /// What a tile can read ahead of its work, with the cut of its first product.
+    #[must_use]
+    pub fn of(work: &Work, cut: &Product) -> Self {
+        let Work::Gemm { m, n, k, operands, right_reuse, .. } = *work else { return Self::default() };
+        let depth = k.min(STAGES * cut.ahead_block(m, n, operands));
+        let l2 = f64::from(depth) * f64::from(n) * operands.bytes() as f64;
+        Self { l2, hbm: l2 / f64::from(right_reuse.max(1.0)) }
+    }
+}
+
+impl CostModel {
+    /// The time of reading ahead, and what it takes from the die's memories.
+    #[must_use]
+    pub fn ahead(&self, ahead: Ahead) -> SharedWork {
+        let time = (ahead.l2 / self.l2_read_per_ps).max(ahead.hbm / self.hbm_read_per_ps);
+        SharedWork { time: Time(time.ceil() as u64), hbm: ahead.hbm, l2: ahead.l2 }
+    }
+}
+
+impl Work {
+    /// What is left of the work when a share of its weights has been read ahead.
+    #[must_use]
+    pub fn after(&self, ahead: Ahead, share: f64) -> Self {
+        match self.products() {
+            Some(mut products) if share > 0.0 => {
+                products.l2 -= share * ahead.l2;
+                products.hbm_read -= share * ahead.hbm;
+                Self::Share(products)
+            }
+            _ => *self,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cost::Written;
+    use crate::target::Target;
+    use hpmoe_kernels::op::ElementType;
+    use hpmoe_language::fixture::{Layer, moe_ffn};
+    use hpmoe_language::plan::Plan;
+
+    /// 128 x 256 tiles of a large layer.
+    fn cut() -> Product {
+        let checked = moe_ffn(&Layer::DEEPSEEK);
+        let mut plans = checked.plans().iter();
+        let cube = plans.find_map(|(_, plan)| match plan {
+            Plan::Cube(plan) => Some(plan.products[0].clone()),
+            _ => None,
+        });
+        cube.expect("it has products")
+    }
+
+    fn tile(m: u32, k: u32) -> Work {
+        let operands = ElementType::bf16;
+        Work::Gemm { m, n: 256, k, operands, products: 1, left_reuse: 1.0, right_reuse: 2.0, out: Written::BF16 }
+    }
+
+    #[test]
+    fn shorter_tiles_leave_more_of_l1_to_weights() {
+        let kib = |m, k| Ahead::of(&tile(m, k), &cut()).l2 / 1024.0;
+        // 255.5 KiB for each stage: 320 of the contraction with 128 rows, 448 with 16 or fewer, in steps of 64.
+        assert_eq!([kib(128, 7168), kib(16, 7168), kib(1, 7168), kib(16, 100)], [320.0, 448.0, 448.0, 50.0]);
+        let ahead = Ahead::of(&tile(16, 7168), &cut());
+        assert_eq!(ahead.l2, 2.0 * ahead.hbm);
+    }
+
+    #[test]
+    fn what_was_read_ahead_is_not_read_again() {
+        let costs = CostModel::new(&Target::ascend_a3());
+        let work = tile(16, 7168);
+        let ahead = Ahead::of(&work, &cut());
+        let time = |share| costs.alone(0, &work.after(ahead, share)).0 as f64;
+        assert_eq!(work.after(ahead, 0.0), work);
+        assert_eq!(work.after(ahead, 1.0).flops(), work.flops());
+        // The product takes as long as its bytes need from HBM.
+        let saved = costs.ahead(ahead).time.0 as f64;
+        assert!((time(0.0) - time(1.0) - saved).abs() < 2.0 && (time(0.0) - time(0.5) - saved / 2.0).abs() < 2.0);
+    }
+}

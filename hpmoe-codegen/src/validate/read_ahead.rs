@@ -1,0 +1,58 @@
+//! What is read before the waits of a tile.
+
+use super::Violation;
+use crate::schedule::Schedule;
+use hpmoe_language::analyze::CheckedGraph;
+use hpmoe_language::graph::{RowKind, Rows, Storage};
+use hpmoe_language::plan::Plan;
+
+/// Weights that a phase reads ahead of its waits are the caller's, nobody writes them, and a tile knows where they are.
+pub(super) fn read_ahead(checked: &CheckedGraph, schedule: &Schedule, violations: &mut Vec<Violation>) {
+    let graph = checked.graph();
+    for (id, phase) in graph.phases.iter().filter(|(id, _)| schedule.phases[*id].reads_ahead) {
+        let Plan::Cube(plan) = &checked.plans()[phase.task] else {
+            violations.push(Violation::NothingAhead { phase: id });
+            continue;
+        };
+        let read = &phase.accesses[plan.products[0].terms[0].w.0];
+        let tensor = &graph.tensors[read.tensor];
+        let given = tensor.storage == Storage::Argument && !read.remote;
+        let matrix = matches!(tensor.rows, RowKind::Expert { .. } | RowKind::Matrix { .. })
+            && matches!(read.region.rows, Rows::Expert { .. });
+        let writer = graph.phases.iter().find(|(_, other)| {
+            let origins = other.origins.is_some_and(|origins| origins.write && origins.tensor == read.tensor);
+            origins || other.accesses.iter().any(|access| access.write && access.tensor == read.tensor)
+        });
+        if !given || !matrix || writer.is_some() {
+            violations.push(Violation::ReadEarly { phase: id, tensor: read.tensor });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::validate::broken::{broken, broken_of};
+    use hpmoe_language::fixture::{Layer, widened};
+    use hpmoe_language::ids::PhaseId;
+
+    #[test]
+    fn only_products_read_ahead() {
+        let found = broken(read_ahead, |schedule| schedule.phases[PhaseId(0)].reads_ahead = true);
+        assert_eq!(found, [Violation::NothingAhead { phase: PhaseId(0) }]);
+    }
+
+    #[test]
+    fn weights_that_the_kernel_makes_are_read_early() {
+        let checked = widened(&Layer::SMALL);
+        let products = |checked: &CheckedGraph| -> Vec<PhaseId> {
+            let cube = |id: &PhaseId| matches!(checked.plans()[checked.graph().phases[*id].task], Plan::Cube(_));
+            checked.graph().phases.ids().filter(cube).collect()
+        };
+        let found = broken_of(&checked, read_ahead, |schedule| {
+            products(&checked).into_iter().for_each(|phase| schedule.phases[phase].reads_ahead = true);
+        });
+        assert_eq!(found.len(), products(&checked).len());
+        assert!(found.iter().all(|violation| matches!(violation, Violation::ReadEarly { .. })), "{found:?}");
+    }
+}
