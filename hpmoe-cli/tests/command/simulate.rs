@@ -121,15 +121,16 @@ fn what_was_tuned_is_simulated_unless_refused() {
         shape = { EXPERTS = 16, HIDDEN = 1024, INTER = 256, TOKENS = 256, TOP_K = 4 }\n\
         choices.forward = { put_cores = 3 }\n";
     std::fs::write(folder.path().join("layer.tuned.toml"), text).unwrap();
-    let run = |more: &[&str]| {
-        let base = ["simulate", layer.to_str().unwrap(), "--set", SIZE, "--ranks", "4", "--policy", "ours", "--json"];
+    let of_size = |size: &str, more: &[&str]| {
+        let base = ["simulate", layer.to_str().unwrap(), "--set", size, "--ranks", "4", "--policy", "ours", "--json"];
         json(&[&base, more].concat())
     };
+    let run = |more: &[&str]| of_size(SIZE, more);
     let (tuned, untuned) = (run(&[]), run(&["--untuned"]));
     assert_eq!((tuned["schedule"].as_str(), untuned["schedule"].as_str()), (Some("tuned"), Some("default")));
     // Three cores that put are too few.
     assert!(number(&tuned, "simulated_us") > number(&untuned, "simulated_us"));
-    assert_eq!(run(&["--set", "TOKENS=128"])["schedule"], "default");
+    assert_eq!(of_size(&SIZE.replace("TOKENS=256", "TOKENS=128"), &[])["schedule"], "default");
     let given = run(&["--choices", "put_cores=3"]);
     assert_eq!((&given["schedule"], &given["simulated_us"]), (&Value::from("given"), &tuned["simulated_us"]));
 }

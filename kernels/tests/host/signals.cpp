@@ -224,8 +224,9 @@ CASE(a_remote_signal_without_its_fence_overtakes_the_data) {
     EXPECT(wrong >= 1);
 }
 
-/// Memory of rank 1 as rank 0 asks for it to be written.
+/// Memory of rank 1, and a counter that both add to, as rank 0 asks for them to be written.
 struct Elsewhere {
+    int32_t counter = 0;
     std::vector<int32_t> words;
     const uint8_t *base;
     int32_t answer;
@@ -233,6 +234,13 @@ struct Elsewhere {
 
 int32_t writeElsewhere(void *context, uint32_t rank, void *to, const void *from, uint32_t bytes, uint32_t how) {
     Elsewhere &other = *static_cast<Elsewhere *>(context);
+    if (rank == 0) {
+        int32_t word;
+        std::memcpy(&word, from, 4);
+        EXPECT(how == HPMOE_HOST_ADD_I32);
+        other.counter += word;
+        return other.answer == HPMOE_HOST_GONE ? static_cast<int32_t>(HPMOE_HOST_WRITTEN) : other.answer;
+    }
     EXPECT(rank == 1 && bytes <= 512);
     for (uint32_t i = 0; i < bytes / 4; ++i) {
         int32_t word, &at = other.words[(static_cast<uint8_t *>(to) - other.base) / 4 + i];
@@ -244,9 +252,10 @@ int32_t writeElsewhere(void *context, uint32_t rank, void *to, const void *from,
 
 /// A put and an add to rank 1, made by who is asked.
 HpmoeHostResult putElsewhere(Elsewhere &other, Buffer<int32_t> &box) {
-    Buffer<int32_t> source(256);
+    Buffer<int32_t> source(256), counter(128, 0), own(128, 0);
     for (uint32_t i = 0; i < 256; ++i) source[i] = static_cast<int32_t>(i + 1);
-    std::vector<HpmoeHostRegion> regions = {source.region("source"), box.region("box", true, 1, true)};
+    std::vector<HpmoeHostRegion> regions = {source.region("source"), box.region("box", true, 1, true),
+                                            counter.region("counter", true, 0, true), own.region("own")};
     g_body = [&] {
         begin();
         LocalTensor<int32_t> ub(TPosition::VECIN, 0, 256);
@@ -255,6 +264,8 @@ HpmoeHostResult putElsewhere(Elsewhere &other, Buffer<int32_t> &box) {
         WaitFlag<HardEvent::MTE2_MTE3>(0);
         DataCopy(global(box.data), ub, 256);
         PipeBarrier<PIPE_ALL>();
+        addFromVector(counter.data, 5);
+        addFromVector(own.data, 6);
         addFromVector(box.data, 7);
         PipeBarrier<PIPE_ALL>();
         end();
@@ -264,21 +275,24 @@ HpmoeHostResult putElsewhere(Elsewhere &other, Buffer<int32_t> &box) {
     options.aiv = 1, options.regions = regions.data(), options.region_count = regions.size(), options.peers = &peers;
     HpmoeHostResult result;
     hpmoe_host_run([](uint8_t *) { g_body(); }, nullptr, &options, &result);
+    // What nobody else adds to is added to here.
+    EXPECT(other.answer == HPMOE_HOST_GONE ||
+           (other.counter == 5 && counter[0] == (other.answer == HPMOE_HOST_MAPPED ? 5 : 0) && own[0] == 6));
     return result;
 }
 
 CASE(the_memory_of_a_peer_is_written_by_who_is_asked) {
     Buffer<int32_t> box(256, 0);
-    Elsewhere other = {std::vector<int32_t>(256, 0), reinterpret_cast<uint8_t *>(box.data), HPMOE_HOST_WRITTEN};
+    Elsewhere other = {0, std::vector<int32_t>(256, 0), reinterpret_cast<uint8_t *>(box.data), HPMOE_HOST_WRITTEN};
     HpmoeHostResult result = putElsewhere(other, box);
     EXPECT(result.code == HPMOE_HOST_OK, result.message);
     EXPECT(other.words[0] == 8 && other.words[1] == 2 && other.words[255] == 256);
     EXPECT(box[0] == 0 && box[255] == 0);
     // What is mapped is written here.
-    other.answer = HPMOE_HOST_MAPPED;
+    other.answer = HPMOE_HOST_MAPPED, other.counter = 0;
     result = putElsewhere(other, box);
     EXPECT(result.code == HPMOE_HOST_OK && box[0] == 8 && box[255] == 256, result.message);
-    other.answer = HPMOE_HOST_GONE;
+    other.answer = HPMOE_HOST_GONE, other.counter = 0;
     result = putElsewhere(other, box);
     EXPECT(result.code == HPMOE_HOST_BROKEN_RULE &&
                contains(result.message, "the memory of rank 1 (region box) is gone"),
