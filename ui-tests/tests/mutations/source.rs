@@ -37,7 +37,12 @@ impl Source {
     /// Where statements begin that start with `head`.
     pub fn statements<'a>(&'a self, head: &'a str) -> impl Iterator<Item = usize> + 'a {
         let begins = |&(at, _): &(usize, &str)| {
-            matches!(self.code[..at].trim_end().chars().next_back(), Some(';' | '{' | '}' | ':') | None)
+            let before = self.code[..at].trim_end();
+            match before.strip_suffix('{') {
+                // A block: the values of a struct stand in a brace right behind its name.
+                Some(before) => before.ends_with(char::is_whitespace),
+                None => matches!(before.chars().next_back(), Some(';' | '}' | ':') | None),
+            }
         };
         self.code.match_indices(head).filter(begins).map(|(at, _)| at)
     }
