@@ -97,7 +97,8 @@ fn one_case() {
         "process" => process(),
         "late process" => late_process(),
         "pending gone process" => pending_gone_process(),
-        "failed process" => failed_process(),
+        "failed process" => failed_process(Duration::ZERO),
+        "failed and gone process" => failed_process(Duration::from_secs(3)),
         "write to a gone process" => write_to_a_gone_process(),
         "refused process" => refused_process(),
         "no room" => refused_launch(
@@ -620,14 +621,17 @@ fn pending_process() {
     assert!(matches!(error, LaunchError::Disagreement { subject: "the launch that they wait for", .. }), "{error}");
 }
 
-/// Ends this process in half a second, if it is rank 1.
-fn end_rank_1_soon(group: &Group) {
+/// A layer that was launched once, half a second before the process of rank 1 ends.
+fn without_rank_1_soon(group: &Group) -> Layer {
+    let mut layer = Layer::of(group);
+    layer.launch(group).unwrap();
     if group.ranks().only().unwrap().id() == 1 {
         std::thread::spawn(|| {
             std::thread::sleep(Duration::from_millis(500));
             std::process::exit(0);
         });
     }
+    layer
 }
 
 /// Rank 1 ends while the kernels of the others wait for its own: they are told which one is gone, long before the limit, and what
@@ -635,9 +639,7 @@ fn end_rank_1_soon(group: &Group) {
 fn late_process() {
     // Rank 1 puts its kernel on the stream when it is gone.
     let group = joined().delay(1, Duration::from_secs(1));
-    let mut layer = Layer::of(&group);
-    layer.launch(&group).unwrap();
-    end_rank_1_soon(&group);
+    let mut layer = without_rank_1_soon(&group);
     let started = Instant::now();
     let error = layer.launch(&group).unwrap_err();
     let text = error.to_string();
@@ -650,9 +652,7 @@ fn late_process() {
 /// that is pending behind ends as well.
 fn pending_gone_process() {
     let group = joined().delay(1, Duration::from_secs(1));
-    let mut layer = Layer::of(&group);
-    layer.launch(&group).unwrap();
-    end_rank_1_soon(&group);
+    let mut layer = without_rank_1_soon(&group);
     let mut y = layer.result();
     let pending = layer.enqueue(&group, None, &mut y).unwrap();
     // Its NPU waits for a rank that is gone, longer than anybody takes to notice.
@@ -670,9 +670,7 @@ fn pending_gone_process() {
 /// error names the rank that is gone.
 fn write_to_a_gone_process() {
     let group = joined();
-    let mut layer = Layer::of(&group);
-    layer.launch(&group).unwrap();
-    end_rank_1_soon(&group);
+    let layer = without_rank_1_soon(&group);
     let mut y = layer.result();
     let pending = layer.enqueue(&group, None, &mut y).unwrap();
     // Its kernel starts a second late.
@@ -684,9 +682,9 @@ fn write_to_a_gone_process() {
     assert!(text.contains("it wrote to the memory of a process that has ended"), "{text}");
 }
 
-/// The NPU of rank 1 fails: all ranks have the error.
-fn failed_process() {
-    let group = joined().time_limit(Duration::from_millis(500));
+/// The NPU of rank 1 fails: all ranks have the error, also if that process has ended before the kernel of rank 0, which is late, writes to its memory.
+fn failed_process(late: Duration) {
+    let group = joined().time_limit(Duration::from_millis(500)).delay(0, late);
     let rank = group.ranks().only().unwrap().id();
     let error = Layer::of(&group).launch(&group).unwrap_err();
     assert_eq!(matches!(error, LaunchError::NpuLaunch { rank: 1, .. }), rank == 1, "{error}");
@@ -811,6 +809,7 @@ fn a_process_that_ends_or_whose_npu_fails_is_told_on_all_ranks() {
     run_processes("late process", 4, &[]);
     run_processes("pending gone process", 4, &[]);
     run_processes("failed process", 2, &[("HPMOE_STANDIN_FAULT", "1:507015")]);
+    run_processes("failed and gone process", 2, &[("HPMOE_STANDIN_FAULT", "1:507015")]);
     run_processes("write to a gone process", 2, &[("HPMOE_STANDIN_DELAY", "1000")]);
 }
 

@@ -117,6 +117,11 @@ fn not_kept(rank: Rank, record: &HpmoeRecord) -> RouteError {
     }
 }
 
+/// The error of the first rank but one that could not go on by itself.
+pub(super) fn cause_of_others(tables: &KernelTables, ends: &[RankEnd], own: usize) -> Option<LaunchError> {
+    ends.iter().enumerate().filter(|(rank, _)| *rank != own).find_map(|(rank, end)| cause(tables, ends, rank, end))
+}
+
 /// The error of a rank that could not go on by itself.
 fn cause(tables: &KernelTables, ends: &[RankEnd], rank: usize, end: &RankEnd) -> Option<LaunchError> {
     match &end.outcome {

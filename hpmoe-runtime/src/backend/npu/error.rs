@@ -183,6 +183,16 @@ pub enum NpuError {
     },
 }
 
+/// The codes of work that can't reach the memory of another NPU.
+const LOST_PEER: [i32; 2] = [507_056, 507_057];
+
+impl NpuError {
+    /// Whether work on the NPU has failed for want of another one's memory.
+    pub(crate) const fn is_lost_peer(&self) -> bool {
+        matches!(self, Self::Call { code, .. } if *code == LOST_PEER[0] || *code == LOST_PEER[1])
+    }
+}
+
 /// The errors that a launch can meet, with what to do.
 const MEANINGS: [(&[i32], &str); 7] = [
     (&[107_000], "a parameter that the library refuses: please report it with the version of CANN"),
@@ -194,10 +204,7 @@ const MEANINGS: [(&[i32], &str); 7] = [
     ),
     (&[507_015, 507_035], "a core of the NPU ended with an exception: look at the plog files of CANN (~/ascend/log)"),
     (&[507_046, 507_047], "the NPU's work did not end within the limit: raise Group::time_limit"),
-    (
-        &[507_056, 507_057],
-        "a link between NPUs failed, or the memory of another one is gone: look at `npu-smi info -t health`",
-    ),
+    (&LOST_PEER, "a link between NPUs failed, or the memory of another one is gone: look at `npu-smi info -t health`"),
 ];
 
 fn meaning(code: i32) -> String {

@@ -3,6 +3,7 @@
 use bytemuck::Zeroable as _;
 
 use super::super::launch::LaunchShared;
+use super::super::outcome::cause_of_others;
 use super::super::rank::RankEnd;
 use super::rank::OnNpu;
 use crate::LaunchError;
@@ -13,20 +14,31 @@ use crate::bootstrap::BootstrapError;
 use crate::layout::stamps::RankStamps;
 use crate::report::StuckReport;
 
-/// The error of launches that failed, with what their cores were doing if that can be read. `exchange` is why the other ranks could not be told of it, if they
-/// could not: a rank that was gone is what the NPU failed for.
+/// The error of launches that failed, with what their cores were doing if that can be read. `exchange` is what became of telling the other ranks of it, if they
+/// were told: a rank that was gone, or one that failed and then went, is what the NPU failed for.
 pub(super) fn failed(
     shared: &LaunchShared<'_>,
-    exchange: Option<LaunchError>,
+    exchange: Option<Result<Vec<RankEnd>, LaunchError>>,
     result: Result<(), (usize, NpuError)>,
     ranks: &[OnNpu],
 ) -> LaunchError {
+    let tables = shared.kernel.tables();
+    if let (Some(Ok(ends)), Err((rank, npu))) = (&exchange, &result)
+        && npu.is_lost_peer()
+        && let Some(cause) = cause_of_others(tables, ends, *rank)
+    {
+        return cause;
+    }
     let records = ranks.iter().map(|rank| rank.end(shared).map(|end| end.records)).collect::<Result<Vec<_>, _>>();
-    let (tables, limit) = (shared.kernel.tables(), shared.options.time_limit);
+    let limit = shared.options.time_limit;
     let of_rank =
         |rank, records: &[HpmoeRecord]| Box::new(StuckReport::of_rank(tables, limit, shared.ranks, rank, records));
     match (exchange, result, records) {
-        (Some(LaunchError::Lost { cause: cause @ BootstrapError::Gone { .. }, .. }), Err((rank, npu)), records) => {
+        (
+            Some(Err(LaunchError::Lost { cause: cause @ BootstrapError::Gone { .. }, .. })),
+            Err((rank, npu)),
+            records,
+        ) => {
             let report = records.ok().map(|records| of_rank(rank, &records[0]));
             LaunchError::Lost { cause, npu: Some(Box::new(npu)), report }
         }

@@ -186,13 +186,13 @@ pub(super) fn finish(
     flight.pending = 0;
     let told = flight.unrouted;
     let (shared, ranks) = (flight.shared(&stop), &flight.ranks);
-    let failure = match (member, enqueued.as_ref().and(waited.as_ref())) {
+    let told_others = match (member, enqueued.as_ref().and(waited.as_ref())) {
         // The other ranks wait for the end of this one. One that does not come to that was gone before.
-        (Some(member), Err((rank, cause))) => exchange(&shared, member, failed_end(&shared, *rank, cause)).err(),
+        (Some(member), Err((rank, cause))) => Some(exchange(&shared, member, failed_end(&shared, *rank, cause))),
         _ => None,
     };
     if !over {
-        return Landing { result: Err(failed(&shared, failure, enqueued.and(waited), ranks)), over };
+        return Landing { result: Err(failed(&shared, told_others, enqueued.and(waited), ranks)), over };
     }
     let mut unrouted = told;
     let result = enqueued.map_err(|(_, cause)| cause.into()).and_then(|()| {
