@@ -139,6 +139,7 @@ impl Search<'_> {
     /// The first sizes that the kernel can have, and their time: all are made smaller until its memories hold the tiles.
     fn lowered(&mut self, mut places: Vec<usize>) -> Result<Option<(Vec<usize>, Latency)>, String> {
         loop {
+            self.check_tokens(&places)?;
             if let Some(time) = self.time(&places)? {
                 return Ok(Some((places, time)));
             }
@@ -147,6 +148,20 @@ impl Search<'_> {
             }
             places.iter_mut().for_each(|place| *place = place.saturating_sub(1));
         }
+    }
+
+    /// That a rank can have the expected tokens, if the kernel can have these sizes.
+    fn check_tokens(&self, places: &[usize]) -> Result<(), String> {
+        let Some(tokens) = self.expected.tokens else { return Ok(()) };
+        let Ok(Front { flows, .. }) = front(self.module, &overrides(self.set, &self.sizes(places))) else {
+            return Ok(());
+        };
+        let most = flows.iter().map(|flow| flow.graph().sizes.tokens).min().unwrap_or(tokens);
+        if (1..=most).contains(&tokens) {
+            return Ok(());
+        }
+        let kernel = &self.module.ident;
+        Err(format!("kernel `{kernel}` takes from 1 to {most} tokens of a rank (`TOKENS`), but {tokens} are expected"))
     }
 
     /// Gives one size after the other the value that saves most time, until none saves any.
@@ -187,14 +202,6 @@ impl Search<'_> {
     fn estimate(&self, places: &[usize]) -> Result<Option<Latency>, String> {
         let mut all = overrides(self.set, &self.sizes(places));
         if let Some(tokens) = self.expected.tokens {
-            let Ok(Front { flows, .. }) = front(self.module, &all) else { return Ok(None) };
-            let most = flows.iter().map(|flow| flow.graph().sizes.tokens).min().unwrap_or(tokens);
-            if !(1..=most).contains(&tokens) {
-                let kernel = &self.module.ident;
-                return Err(format!(
-                    "kernel `{kernel}` takes from 1 to {most} tokens of a rank (`TOKENS`), but {tokens} are expected"
-                ));
-            }
             all.insert("TOKENS".to_owned(), tokens.into());
         }
         let Ok(Front { flows, .. }) = front(self.module, &all) else { return Ok(None) };
