@@ -10,6 +10,7 @@ pub(crate) mod wire;
 
 pub use error::BootstrapError;
 pub(crate) use error::list as rank_list;
+pub(crate) use place::own_port;
 pub use place::{Place, local_rank};
 pub use tcp::TcpBootstrap;
 

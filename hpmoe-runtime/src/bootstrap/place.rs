@@ -1,9 +1,12 @@
 //! The place of a process in its group.
 
 use super::BootstrapError;
+use std::num::NonZero;
 
 /// The port where rank 0 listens unless told otherwise: below those that systems hand out, and not registered.
 const PORT: u16 = 28_471;
+
+const OWN_PORT: &str = "HPMOE_PORT";
 
 /// Names of the variables that hold rank and number of ranks: this crate's own, those of torchrun, Open MPI, MPICH and srun.
 const LAUNCHERS: [(&str, &str); 5] = [
@@ -69,8 +72,8 @@ impl Place {
         if rank >= ranks {
             return Err(BootstrapError::Rank { rank, ranks });
         }
-        let port = |name: &str| value(name).map(|text| parse::<u16>(name, &text, "a port from 1 to 65535")).transpose();
-        let port = match (port("HPMOE_PORT")?, port("MASTER_PORT")?) {
+        let port = |name: &str| value(name).map(|text| port(name, &text)).transpose();
+        let port = match (port(OWN_PORT)?, port("MASTER_PORT")?) {
             (Some(port), _) => port,
             (None, Some(u16::MAX)) => u16::MAX - 1,
             (None, Some(master)) => master + 1,
@@ -80,6 +83,19 @@ impl Place {
         let host = if host.contains(':') { format!("[{host}]") } else { host };
         Ok((ranks > 1).then(|| Self { rank, ranks, address: format!("{host}:{port}") }))
     }
+}
+
+/// The port where this crate's variable says that rank 0 listens, if it is set.
+///
+/// # Errors
+///
+/// If it is not a port.
+pub(crate) fn own_port() -> Result<Option<u16>, BootstrapError> {
+    std::env::var(OWN_PORT).ok().filter(|text| !text.is_empty()).map(|text| port(OWN_PORT, &text)).transpose()
+}
+
+fn port(variable: &str, text: &str) -> Result<u16, BootstrapError> {
+    parse::<NonZero<u16>>(variable, text, "a port from 1 to 65535").map(NonZero::get)
 }
 
 fn parse<N: std::str::FromStr>(variable: &str, value: &str, wanted: &'static str) -> Result<N, BootstrapError> {
@@ -122,7 +138,9 @@ mod tests {
         assert!(error(&[("RANK", "one"), ("WORLD_SIZE", "2")]).starts_with("RANK is `one`, but should be a number"));
         assert!(error(&[("RANK", "2"), ("WORLD_SIZE", "2")]).contains("number the processes from 0 to 1"));
         assert!(error(&[("HPMOE_RANK", "2")]).starts_with("HPMOE_RANKS is ``, but should be a number"));
-        let port = [("PMI_RANK", "0"), ("PMI_SIZE", "2"), ("HPMOE_PORT", "70000")];
-        assert!(error(&port).starts_with("HPMOE_PORT is `70000`, but should be a port"));
+        for port in ["0", "70000"] {
+            let said = error(&[("PMI_RANK", "0"), ("PMI_SIZE", "2"), ("HPMOE_PORT", port)]);
+            assert!(said.starts_with(&format!("HPMOE_PORT is `{port}`, but should be a port from 1")), "{said}");
+        }
     }
 }

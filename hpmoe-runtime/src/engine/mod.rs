@@ -16,7 +16,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::backend::host::Write;
-use crate::bootstrap::{BootstrapError, Place, TcpBootstrap};
+use crate::bootstrap::{BootstrapError, Place, TcpBootstrap, own_port};
 use work::{Command, work};
 
 /// The variable that chooses an engine.
@@ -93,8 +93,8 @@ impl OpenShmem {
         let host = own_host();
         let listen = |error: std::io::Error| BootstrapError::Listen { address: host.clone(), cause: error.to_string() };
         if rank == 0 {
-            let port = env::var("HPMOE_PORT").ok().and_then(|port| port.parse::<u16>().ok()).unwrap_or(0);
-            let listener = TcpListener::bind((host.as_str(), port)).map_err(listen)?;
+            let port = own_port()?;
+            let listener = TcpListener::bind((host.as_str(), port.unwrap_or(0))).map_err(listen)?;
             let address = listener.local_addr().map_err(listen)?.to_string();
             self.ask(|reply| Command::Tell(address.into_bytes(), reply))?;
             return TcpBootstrap::host(listener, ranks, limit);

@@ -42,20 +42,30 @@ pub(super) fn seals(file: &File) -> io::Result<c_int> {
 ///
 /// With `MAP_FIXED`, nothing may refer to the bytes from `at` on. The file must not shrink while it is mapped.
 pub(super) unsafe fn map(at: *mut u8, bytes: usize, flags: c_int, file: Option<&File>) -> io::Result<NonNull<u8>> {
-    let descriptor = file.map_or(-1, |file| file.as_raw_fd());
     // SAFETY: as the caller promises.
-    let start = unsafe { libc::mmap(at.cast(), bytes, PROT_READ | PROT_WRITE, flags, descriptor, 0) };
-    if start == MAP_FAILED {
-        return Err(io::Error::last_os_error());
-    }
-    NonNull::new(start.cast()).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
+    unsafe { map_as(PROT_READ | PROT_WRITE, at, bytes, flags, file) }
 }
 
 /// Addresses for `bytes` bytes that nobody can read or write.
 pub(super) fn reserve(bytes: usize) -> io::Result<NonNull<u8>> {
     let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     // SAFETY: the system chooses the addresses, so nothing that exists is replaced.
-    let start = unsafe { libc::mmap(null_mut(), bytes, PROT_NONE, flags, -1, 0) };
+    unsafe { map_as(PROT_NONE, null_mut(), bytes, flags, None) }
+}
+
+/// # Safety
+///
+/// As of [`map`].
+unsafe fn map_as(
+    protection: c_int,
+    at: *mut u8,
+    bytes: usize,
+    flags: c_int,
+    file: Option<&File>,
+) -> io::Result<NonNull<u8>> {
+    let descriptor = file.map_or(-1, |file| file.as_raw_fd());
+    // SAFETY: as the caller promises.
+    let start = unsafe { libc::mmap(at.cast(), bytes, protection, flags, descriptor, 0) };
     if start == MAP_FAILED {
         return Err(io::Error::last_os_error());
     }
