@@ -22,7 +22,7 @@ fn build() -> Result<(), String> {
     let host = Path::new(hpmoe_kernels::HOST_DIR);
     println!("cargo::rerun-if-changed={}", host.display());
     // As the runtime compiles it, so that it is compiled once for both.
-    let compiler = Compiler::new(&Settings { warnings: false, includes: &[host] }, &out_dir)?;
+    let compiler = Compiler::new(&Settings { warnings: false, includes: &[host], macros: &[] }, &out_dir)?;
     let whole = out_dir.join("hpmoe_host.cpp");
     let text = joined(host).map_err(|error| format!("can't read `{}`: {error}", host.display()))?;
     std::fs::write(&whole, text).map_err(|error| format!("can't write `{}`: {error}", whole.display()))?;
@@ -34,7 +34,7 @@ fn build() -> Result<(), String> {
 fn runtime_library(host: &Path, out_dir: &Path) -> Result<(), String> {
     let sources = Path::new(SOURCES);
     let includes = [sources, Path::new(ACL), host];
-    let compiler = Compiler::new(&Settings { warnings: true, includes: &includes }, out_dir)?;
+    let compiler = Compiler::new(&Settings { warnings: true, includes: &includes, macros: &[] }, out_dir)?;
     let whole = out_dir.join("acl.cpp");
     let text = joined(sources).map_err(|error| format!("can't read `{}`: {error}", sources.display()))?;
     std::fs::write(&whole, text).map_err(|error| format!("can't write `{}`: {error}", whole.display()))?;

@@ -7,11 +7,19 @@ use std::path::Path;
 
 /// Compiles and archives all units into `folder`.
 pub(crate) fn compile(units: &[Unit], folder: &Path) -> Result<(), String> {
+    let (own, plain): (Vec<&Unit>, Vec<&Unit>) = units.iter().partition(|unit| unit.headers().is_some());
+    // Inlining all of the device library, as devices want it, takes as long as everything else. Operators stay parts of their callers:
+    // those of two kernels may have one name, and a linker would take either for both.
+    compile_with(&[("HPMOE_INLINE", "inline")], &plain, folder)?;
+    compile_with(&[], &own, folder)
+}
+
+fn compile_with(macros: &[(&str, &str)], units: &[&Unit], folder: &Path) -> Result<(), String> {
     if units.is_empty() {
         return Ok(());
     }
     let includes = [Path::new(hpmoe_kernels::INCLUDE_DIR), Path::new(hpmoe_kernels::HOST_DIR)];
-    let compiler = Compiler::new(&Settings { warnings: true, includes: &includes }, folder)?;
+    let compiler = Compiler::new(&Settings { warnings: true, includes: &includes, macros }, folder)?;
     let sources: Vec<Source<'_>> =
         units.iter().map(|unit| Source { file: &unit.source, headers: unit.headers() }).collect();
     for (unit, object) in units.iter().zip(compiler.each(&sources)) {

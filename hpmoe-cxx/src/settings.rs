@@ -10,6 +10,8 @@ pub struct Settings<'a> {
     pub warnings: bool,
     /// Folders of headers. What lies below them, down to the last file, is part of every object's identity.
     pub includes: &'a [&'a Path],
+    /// Macros, each with what it stands for.
+    pub macros: &'a [(&'a str, &'a str)],
 }
 
 impl Settings<'_> {
@@ -29,6 +31,9 @@ impl Settings<'_> {
             .flag("-pthread")
             .warnings(self.warnings)
             .extra_warnings(self.warnings);
+        for (name, text) in self.macros {
+            build.define(name, *text);
+        }
         build
     }
 

@@ -12,4 +12,4 @@
 #endif
 
 /// Part of whatever function it is called from, and compiled for the same instruction set.
-#define HPMOE_INLINE inline __attribute__((always_inline))
+#define HPMOE_IN_CLONES inline __attribute__((always_inline))

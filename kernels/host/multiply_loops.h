@@ -2,7 +2,7 @@
 
 /// Some consecutive rows of a strip of a. Their sums stay in registers, each of which is a `Lanes`.
 template <typename Lanes, uint32_t rows>
-HPMOE_INLINE void multiplyRows(float *c, const float *a, const float *b, uint32_t depth, bool fromZero) {
+HPMOE_IN_CLONES void multiplyRows(float *c, const float *a, const float *b, uint32_t depth, bool fromZero) {
     constexpr uint32_t wide = sizeof(Lanes) / sizeof(float), parts = 16 / wide;
     Lanes sums[rows * parts] = {};
     // One at a time: g++ keeps in registers what is never copied as an array.
@@ -22,7 +22,7 @@ HPMOE_INLINE void multiplyRows(float *c, const float *a, const float *b, uint32_
 
 /// As many rows at a time as registers hold, and the rest one by one.
 template <typename Lanes, uint32_t atATime>
-HPMOE_INLINE void multiplyAll(float *c, const float *a, const float *b, uint32_t rows, uint32_t depth, uint32_t pitch,
+HPMOE_IN_CLONES void multiplyAll(float *c, const float *a, const float *b, uint32_t rows, uint32_t depth, uint32_t pitch,
                               bool fromZero) {
     const auto from = [=](uint32_t i) { return a + size_t(i / 16) * pitch * 16 + i % 16; };
     uint32_t i = 0;

@@ -8,8 +8,10 @@
 #include "hpmoe/abi.h"
 
 // A part of each of its callers, so that calls are few levels deep and what a function takes stays in registers: a tensor that is
-// passed on lies on the stack.
+// passed on lies on the stack. Where that costs nothing, whoever compiles may leave it to the compiler.
+#ifndef HPMOE_INLINE
 #define HPMOE_INLINE __attribute__((always_inline)) __aicore__ inline
+#endif
 
 // One copy of the code for all callers: instruction caches hold 32 KiB (matrix cores) and 16 KiB (vector cores). Takes no
 // tensors, but where they begin.

@@ -141,7 +141,7 @@ pub fn compile(folder: &Path, kernel: &str, more: &[&str]) -> Result<Built, Stri
         .current_dir(folder)
         .env("LC_ALL", "C")
         .args(["-std=c++17", "-O1", "-ffp-contract=off", "-fPIC", "-shared", "-Wl,-Bsymbolic", "-w", "-Wno-narrowing"])
-        .args([prefix.as_str(), "-fdiagnostics-color=never", "-fno-diagnostics-show-caret"])
+        .args(["-DHPMOE_INLINE=inline", prefix.as_str(), "-fdiagnostics-color=never", "-fno-diagnostics-show-caret"])
         .args(["-I", ".", "-I", hpmoe_kernels::INCLUDE_DIR, "-I", hpmoe_kernels::HOST_DIR])
         .args(["-I", env!("CARGO_MANIFEST_DIR")])
         .args(more)

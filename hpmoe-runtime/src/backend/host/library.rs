@@ -78,6 +78,7 @@ fn compiler(changed: Option<&Path>) -> cc::Tool {
         .opt_level(1)
         .flag("-ffp-contract=off")
         .flag("-pthread")
+        .define("HPMOE_INLINE", "inline")
         .include(hpmoe_kernels::HOST_DIR)
         .include(hpmoe_kernels::INCLUDE_DIR)
         .cargo_metadata(false)
