@@ -6,8 +6,7 @@ use crate::finding::{ConstantFault, LoopSize, NumberFault, RangeFault};
 
 impl ConstantFault {
     pub(super) fn words(&self) -> Sentence {
-        let help =
-            "constants are computed from literals, `+ - * / %`, `div_ceil`, `min`, `max` and constants of this module";
+        let help = "constants are computed from literals, `+ - * / % << >>`, `div_ceil`, `next_multiple_of`, `pow`, `min`, `max` and constants of this module";
         match self {
             Self::OfType { name, .. } => (self.problem(), format!("declare it as `const {name}: usize`")),
             Self::Open { name } => {

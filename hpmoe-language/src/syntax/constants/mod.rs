@@ -7,5 +7,6 @@ mod table;
 
 pub use declared::{declared_constants, open_constants, refuse_unknown_overrides};
 pub(crate) use numbers::arithmetic;
+pub(super) use sizes::METHODS;
 pub use table::Constants;
 pub(crate) use table::is_computed;

@@ -8,6 +8,14 @@ use quote::ToTokens as _;
 use syn::spanned::Spanned as _;
 use syn::{BinOp, Expr, Lit};
 
+/// The methods of sizes that the compiler computes.
+pub(in crate::syntax) const METHODS: [&str; 5] = ["div_ceil", "next_multiple_of", "pow", "min", "max"];
+
+/// A number of bits, or an exponent.
+fn by(size: usize) -> Option<u32> {
+    size.try_into().ok()
+}
+
 impl Constants {
     /// Computes a size; `locals` are const arguments in scope.
     pub(crate) fn evaluate(&self, expr: &Expr, locals: &ByName<usize>, errors: &mut Errors) -> Option<usize> {
@@ -69,6 +77,8 @@ impl Constants {
                     BinOp::Sub(_) => checked(left.checked_sub(right), "-"),
                     BinOp::Mul(_) => checked(left.checked_mul(right), "*"),
                     BinOp::Div(_) => left.checked_div(right).ok_or_else(|| by_zero("/")),
+                    BinOp::Shl(_) => checked(by(right).and_then(|by| left.checked_shl(by)), "<<"),
+                    BinOp::Shr(_) => checked(by(right).and_then(|by| left.checked_shr(by)), ">>"),
                     BinOp::Rem(_) => left.checked_rem(right).ok_or_else(|| by_zero("%")),
                     other => Err(fault(ConstantFault::Operator { sign: other.to_token_stream().to_string() })),
                 }
@@ -79,6 +89,11 @@ impl Constants {
                 match call.method.to_string().as_str() {
                     "div_ceil" if right > 0 => Ok(left.div_ceil(right)),
                     "div_ceil" => Err(by_zero("div_ceil")),
+                    "next_multiple_of" if right > 0 => {
+                        checked(left.checked_next_multiple_of(right), "next_multiple_of")
+                    }
+                    "next_multiple_of" => Err(by_zero("next_multiple_of")),
+                    "pow" => checked(by(right).and_then(|by| left.checked_pow(by)), "pow"),
                     "min" => Ok(left.min(right)),
                     "max" => Ok(left.max(right)),
                     other => Err(fault(ConstantFault::Method { name: other.to_owned() })),

@@ -1,6 +1,6 @@
 //! Reads task bodies.
 
-use super::forms::{constant_argument, is_empty, written_or_inferred};
+use super::forms::{constant_argument, is_empty, unparenthesized, written_or_inferred};
 use super::refused::{casts_value, form};
 use crate::finding::{BodyForm, Errors, Finding, SyntaxFault};
 use crate::syntax::ast::{BodyExpr, BodyStmt, HelperCall};
@@ -44,7 +44,7 @@ fn read(statement: &Stmt, errors: &mut Errors) -> Option<BodyStmt> {
             let Pat::Ident(variable) = &*each.pat else {
                 return refuse(each.pat.span(), SyntaxFault::LoopPattern, errors);
             };
-            let Expr::Range(range) = &*each.expr else {
+            let Expr::Range(range) = unparenthesized(&each.expr) else {
                 return refuse(each.expr.span(), SyntaxFault::TaskLoop, errors);
             };
             let (Some(from), Some(to), syn::RangeLimits::HalfOpen(_)) = (&range.start, &range.end, &range.limits)

@@ -11,6 +11,15 @@ pub(super) fn fault(at: &impl syn::spanned::Spanned, fault: SyntaxFault) -> Find
     Box::new((at.span(), Finding::Syntax(fault)))
 }
 
+/// What is in parentheses, or the expression itself.
+pub(super) fn unparenthesized(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Paren(paren) => unparenthesized(&paren.expr),
+        Expr::Group(group) => unparenthesized(&group.expr),
+        _ => expr,
+    }
+}
+
 pub(super) fn ident(expr: &Expr) -> Option<String> {
     match expr {
         Expr::Path(path) => path.path.get_ident().map(ToString::to_string),

@@ -1,6 +1,8 @@
 //! Tells apart the expressions that no task body has.
 
+use super::forms::unparenthesized;
 use crate::finding::BodyForm;
+use crate::syntax::constants::METHODS;
 use syn::{Expr, ExprCast};
 
 /// The form of an expression that no reader of bodies takes.
@@ -22,9 +24,5 @@ pub(super) const fn form(expr: &Expr) -> BodyForm {
 
 /// Whether `as` converts what an operation makes, and not a size.
 pub(super) fn casts_value(cast: &ExprCast) -> bool {
-    let mut inner = &*cast.expr;
-    while let Expr::Paren(paren) = inner {
-        inner = &paren.expr;
-    }
-    matches!(inner, Expr::MethodCall(call) if !["div_ceil", "min", "max"].iter().any(|name| call.method == name))
+    matches!(unparenthesized(&cast.expr), Expr::MethodCall(call) if !METHODS.iter().any(|name| call.method == name))
 }

@@ -175,6 +175,7 @@ impl Reader<'_> {
     fn over(&self, expr: &Expr) -> Result<Over, FindingAt> {
         match expr {
             Expr::Path(_) if ident(expr).is_some_and(|name| name == self.ranks) => Ok(Over::Ranks),
+            Expr::Paren(paren) => self.over(&paren.expr),
             Expr::Range(range) => {
                 let extent = range_from_zero(range).ok_or_else(|| fault(expr, SyntaxFault::FlowRange))?;
                 Ok(Over::Range { extent })
