@@ -21,6 +21,7 @@ enum Which : uint32_t {
     READY = 8,
     STUCK = 9,
     TIME = 10,
+    RELU = 11,
 };
 
 // Follows the launch structure.

@@ -1,4 +1,4 @@
-// Products of growing depth, for the host to compare.
+// Products, for the host to compare.
 namespace probe {
 
 constexpr uint32_t SIDE = 32;     // rows and columns of a product
@@ -17,6 +17,22 @@ HPMOE_INLINE bool Sums(CubeCore &core, const Request &request, Observation &obse
             View<bfloat16_t>{heap + request.right, SIDE, depth, pitch}};
         const View<float> sums = {heap + request.data + observation.rounds * SIDE * SIDE * 4, SIDE, SIDE, SIDE};
         Matmul(core, sums, MatmulPlan{SIDE, 256, 64}, term);
+    }
+    return true;
+}
+
+// One product as it is, and once more with negative sums set to 0 on their way out of L0C.
+HPMOE_INLINE bool Relu(CubeCore &core, const Request &request, Observation &observation) {
+    if (core.number > 0) {
+        return true;
+    }
+    const uint64_t heap = core.Heap(core.launch.rank);
+    const Term<Contracted::Columns, Contracted::Columns> term = {
+        View<bfloat16_t>{heap + request.left, SIDE, SHORTEST, SHORTEST},
+        View<bfloat16_t>{heap + request.right, SIDE, SHORTEST, SHORTEST}};
+    for (; observation.rounds < 2; ++observation.rounds) {
+        const View<float> sums = {heap + request.data + observation.rounds * SIDE * SIDE * 4, SIDE, SIDE, SIDE};
+        Matmul(core, sums, MatmulPlan{SIDE, SHORTEST, SHORTEST, observation.rounds == 1}, term);
     }
     return true;
 }

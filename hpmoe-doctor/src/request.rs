@@ -17,6 +17,7 @@ pub(crate) enum Which {
     Ready = 8,
     Stuck = 9,
     Time = 10,
+    Relu = 11,
 }
 
 /// What a timed loop does: [`Request::left`] of [`Which::Time`], and [`Request::right`] is the peer.

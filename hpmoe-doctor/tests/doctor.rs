@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 /// Those that need no peer, and those that do.
-const OWN: [&str; 8] = ["toolkit", "npu", "argument", "cores", "poll", "adds", "order", "sums"];
+const OWN: [&str; 9] = ["toolkit", "npu", "argument", "cores", "poll", "adds", "order", "sums", "relu"];
 const PEERS: [&str; 4] = ["reach", "peer-adds", "landed", "ready"];
 
 /// What a run of the doctor came to.
@@ -60,7 +60,7 @@ fn all_that_one_npu_can_show_holds() {
     run.expect(&OWN, "holds");
     run.expect(&["stuck"], "holds");
     run.expect(&PEERS, "not run");
-    assert_eq!((run.code, run.answers.len()), (Some(0), 13));
+    assert_eq!((run.code, run.answers.len()), (Some(0), 14));
     assert!(run.answers["reach"].1.contains("--processes 2"), "{}", run.text);
     assert!(run.text.contains("nothing here says anything about an NPU, and times mean nothing"), "{}", run.text);
 }
@@ -99,6 +99,11 @@ fn every_probe_of_one_npu_can_fail() {
         ("adds", "a word is ", &["poll", "sums", "stuck"]),
         ("order", "words were not what they should be", &["poll", "adds", "sums", "stuck"]),
         ("sums", "at depth 16, more than 64", &["poll", "adds", "order", "stuck"]),
+        (
+            "relu",
+            "of a sum of -3.0 (bits 0xc0400000) it made -0.0 (bits 0x80000000)",
+            &["poll", "adds", "order", "sums", "stuck"],
+        ),
         ("stuck", "had not left by themselves", &["poll", "adds", "order", "sums"]),
     ];
     for (broken, seen, others) in cases {

@@ -32,7 +32,8 @@ enum {
     HPMOE_HOST_BREAK_LANDED = 20,    /* a PIPE_ALL does not wait until writes to peers have landed */
     HPMOE_HOST_BREAK_READY = 21,     /* now and then a plain write of a word to a peer is lost */
     HPMOE_HOST_BREAK_SUMS = 22,      /* a Mmad rounds its sums to bf16 */
-    HPMOE_HOST_BREAK_STUCK = 23      /* the system counter stands still */
+    HPMOE_HOST_BREAK_STUCK = 23,     /* the system counter stands still */
+    HPMOE_HOST_BREAK_RELU = 24       /* relu of a Fixpipe multiplies negative sums with 0 */
 };
 enum { HPMOE_HOST_AIC = 0, HPMOE_HOST_AIV = 1 };
 

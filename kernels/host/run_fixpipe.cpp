@@ -37,7 +37,13 @@ void collectRows(float *to, const uint8_t *l0c, uint32_t rows, const FixpipePara
 /// Of floats, or of integers in their place.
 void relu(float *row, uint32_t n, bool integers) {
     for (uint32_t j = 0; j < n; ++j)
-        if (integers ? bitsOf(row[j]) >> 31 != 0 : row[j] < 0) row[j] = 0.0f;
+        if (integers ? bitsOf(row[j]) >> 31 != 0 : row[j] <= 0) row[j] = 0.0f;
+}
+
+/// What some documents say of it instead.
+void timesZero(float *row, uint32_t n) {
+    for (uint32_t j = 0; j < n; ++j)
+        if (row[j] < 0) row[j] *= 0.0f;
 }
 
 void narrow(uint16_t *to, const float *row, uint32_t n, Dt type) {
@@ -75,7 +81,8 @@ void runFixpipe(Core &core, Call &call) {
     for (uint32_t i = 0; i < p.mSize; ++i) {
         float *row = block.data() + i % most * strips * 16;
         if (i % most == 0) collectRows(row, l0c + i * 64u, std::min(p.mSize - i, most), p);
-        if (p.reluEn) relu(row, p.nSize, a.type == Dt::I32);
+        if (p.reluEn && core.rank->breaks(HPMOE_HOST_BREAK_RELU)) timesZero(row, p.nSize);
+        else if (p.reluEn) relu(row, p.nSize, a.type == Dt::I32);
         if (size == 2) narrow(narrowed, row, p.nSize, a.type);
         const void *result = size == 2 ? static_cast<const void *>(narrowed) : row;
         writeGlobal(core, by, call.atomic, remote, a.gm + uint64_t(i) * p.dstStride * size, result, p.nSize * size);

@@ -9,11 +9,15 @@ use fastrand::Rng;
 use std::fmt::Write as _;
 
 impl Layer {
-    /// A vector task over blocks of tokens.
+    /// A task over blocks of tokens. Blocks of two tasks seldom nest.
     pub(crate) fn of_tokens(&mut self, rng: &mut Rng) {
         let block = one_of(rng, &[1, 3, 4, 9]);
         let space = if self.makes_route { Space::EarlyBlocks(block) } else { Space::Blocks(block) };
-        self.vector(rng, space, Rows::Tokens, block, None);
+        if once_in(rng, 3) {
+            self.product(rng, space, Rows::Tokens, block);
+        } else {
+            self.vector(rng, space, Rows::Tokens, block, None);
+        }
     }
 
     /// Tokens, or slots of the caller's, to the ranks of their experts.
@@ -68,7 +72,7 @@ impl Layer {
                 let put = one_of(rng, &[2, 5, 8]);
                 self.vector(rng, Space::Sends(put), Rows::Received, put, None);
             }
-            4..7 => self.product(rng, height),
+            4..7 => self.product(rng, Space::RowTiles(height), Rows::Received, height),
             _ => self.gradient(rng),
         }
     }
@@ -156,39 +160,46 @@ impl Layer {
     }
 
     /// A product of rows with weights, or the sum of two.
-    fn product(&mut self, rng: &mut Rng, height: usize) {
-        let Some(first) = self.pick(rng, Rows::Received, None) else { return };
+    fn product(&mut self, rng: &mut Rng, space: Space, rows: Rows, height: usize) {
+        let Some(first) = self.pick(rng, rows, None) else { return };
+        let (row, matrix, kind) = match rows {
+            Rows::Tokens => (".rows(t)", "", WeightsKind::Matrix),
+            _ => (".group(e, m)", ".expert(e)", WeightsKind::Experts),
+        };
         let (width, element) = (columns(rng), Element::any(rng));
         let any = rng.usize(1..=width);
         let tile = one_of(rng, &[width, 16.min(width), any]);
-        let second = once_in(rng, 4).then(|| self.pick(rng, Rows::Received, None)).flatten();
+        let second = once_in(rng, 4).then(|| self.pick(rng, rows, None)).flatten();
         let (mut parameters, mut arguments, mut sum) = (String::new(), String::new(), String::new());
         for (number, factor) in [Some(first), second].into_iter().flatten().enumerate() {
             let (name, depth) = (self.tensors[factor].name.clone(), self.tensors[factor].columns);
             let of = self.tensors[factor].element;
             let transposed = of == Element::F32 || once_in(rng, 2);
             let _ = write!(parameters, "x{number}: &Tile<{}, {height}, {depth}>, ", of.name());
-            let _ = write!(arguments, "&{name}[r].group(e, m), ");
-            let (rows, columns, at, size) = if transposed {
+            let _ = write!(arguments, "&{name}[r]{row}, ");
+            let (tall, columns, at, size) = if transposed {
                 (width, depth, "tile(n)", format!("{tile}, {depth}"))
             } else {
                 (depth, width, "cols(n)", format!("{depth}, {tile}"))
             };
-            let (rows, part) = stacked(rng, rows);
-            let weights = self.weights(WeightsKind::Experts, of, rows, columns);
+            let (all_rows, part) = stacked(rng, tall);
+            let weights = self.weights(kind, of, all_rows, columns);
             let _ = write!(parameters, "w{number}: &Tile<{}, {size}>, ", of.name());
-            let _ = write!(arguments, "&{weights}[r].expert(e){part}.{at}, ");
+            let _ = write!(arguments, "&{weights}[r]{matrix}{part}.{at}, ");
             let method = if transposed { "matmul_t" } else { "matmul" };
             sum = match number {
                 0 => format!("x0.{method}(w0)"),
                 _ => format!("{sum}.add_{method}(x1, w1)"),
             };
         }
-        let made = self.tensor(Rows::Received, element, width, Origin::Made { by_peers: false });
+        if once_in(rng, 4) {
+            sum.push_str(".relu()");
+        }
+        let made = self.tensor(rows, element, width, Origin::Made { by_peers: false });
         let _ = write!(parameters, "y: &mut Tile<{}, {height}, {tile}>", element.name());
-        let _ = write!(arguments, "&mut {}[r].group(e, m).cols(n)", self.tensors[made].name);
+        let _ = write!(arguments, "&mut {}[r]{row}.cols(n)", self.tensors[made].name);
         let task = self.task("aic_task", &parameters, &format!("        y.store({sum});\n"));
-        self.call(rng, Space::RowTiles(height), format!("{task}({arguments});"), vec![("n", width.div_ceil(tile))]);
+        self.call(rng, space, format!("{task}({arguments});"), vec![("n", width.div_ceil(tile))]);
     }
 
     /// A product over all rows of an expert.

@@ -53,7 +53,8 @@ pub(super) fn copies_ahead(context: &Context<'_>) -> SortedSet<String> {
 }
 
 fn cut(product: &Product) -> Expr {
-    braces("MatmulPlan", vec![int(product.rows), int(product.k_block), int(product.k_step)])
+    let sizes = [product.rows, product.k_block, product.k_step].map(int);
+    braces("MatmulPlan", sizes.into_iter().chain(product.relu.then(|| name("true"))).collect())
 }
 
 fn kind(task: &Task, term: &Term) -> String {

@@ -9,6 +9,7 @@ mod npu;
 mod poll;
 mod reach;
 mod ready;
+mod relu;
 mod stuck;
 mod sums;
 mod toolkit;
@@ -33,7 +34,7 @@ pub(crate) struct Probe {
     pub(crate) change: &'static str,
 }
 
-static PROBES: [&Probe; 13] = [
+static PROBES: [&Probe; 14] = [
     &toolkit::PROBE,
     &npu::PROBE,
     &argument::PROBE,
@@ -42,6 +43,7 @@ static PROBES: [&Probe; 13] = [
     &adds::OWN,
     &data_order::PROBE,
     &sums::PROBE,
+    &relu::PROBE,
     &reach::PROBE,
     &adds::PEERS,
     &landed::PROBE,

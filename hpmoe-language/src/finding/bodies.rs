@@ -29,6 +29,8 @@ pub(crate) enum BodyFault {
     Open { operation: String },
     /// A reshape to rows, or of rows, that a tile of the task has not as many of, or several times as many.
     NotByRows { operation: String, task: String, rows: usize, tile: usize },
+    /// An operation of a matrix core on what is only stored, or of a store that takes no product out of L0C.
+    AfterProduct { operation: String },
     /// A product of tiles of floats stored in a tile of whole numbers.
     WholeProduct { param: String, element: ElementType },
     /// A tile with two writes.

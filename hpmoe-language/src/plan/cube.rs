@@ -34,6 +34,8 @@ pub struct Product {
     pub y: usize,
     /// Whether the sum is added to the contents of `y` rather than replacing them.
     pub onto: bool,
+    /// Whether negative sums become 0 on their way out of L0C.
+    pub relu: bool,
     /// Rows that are accumulated in L0C at a time; a multiple of 16.
     pub rows: u32,
     /// The most columns of the result, rounded up to a multiple of 16.
@@ -90,7 +92,10 @@ pub(super) fn cube(task: &Task) -> Result<CubePlan, Overflow> {
     });
     let products = written.map(|(step, onto)| {
         let (y, value) = (step.operands[0].0 as usize, step.operands[1].0 as usize);
-        block(task, terms(task, value), y, onto)
+        let made = &task.body.steps[value - task.params.len()];
+        let relu = matches!(made.operation.device, Device::Vector { .. });
+        let sum = if relu { made.operands[0].0 as usize } else { value };
+        Ok(Product { relu, ..block(task, terms(task, sum), y, onto)? })
     });
     Ok(CubePlan { products: products.collect::<Result<_, _>>()? })
 }
@@ -98,9 +103,7 @@ pub(super) fn cube(task: &Task) -> Result<CubePlan, Overflow> {
 /// The products whose sum is a value.
 fn terms(task: &Task, value: usize) -> Vec<Term> {
     let product = &task.body.steps[value - task.params.len()];
-    let Device::Matmul { x, w, adds } = product.operation.device else {
-        unreachable!("the cube makes values only by products")
-    };
+    let Device::Matmul { x, w, adds } = product.operation.device else { unreachable!("a sum is one of products") };
     let operand = |place: usize| product.operands[place].0 as usize;
     let mut sum = if adds { terms(task, operand(0)) } else { Vec::new() };
     let first = usize::from(adds);
@@ -144,7 +147,7 @@ fn block(task: &Task, terms: Vec<Term>, y: usize, onto: bool) -> Result<Product,
     };
     let k_step = if k_block <= step_limit { k_block } else { power_of_two_below(step_limit) };
     let [rows, cols, k_block, k_step] = [rows, n, k_block, k_step].map(|size| size as u32);
-    Ok(Product { terms, element, y, onto, rows, cols, k_block, k_step })
+    Ok(Product { terms, element, y, onto, relu: false, rows, cols, k_block, k_step })
 }
 
 /// The number of rows, of `m` rows of `n` columns, that are accumulated in L0C at a time; all are multiples of 16.

@@ -84,6 +84,20 @@ fn advice_leads_nowhere_back() {
 }
 
 #[test]
+fn relu_of_a_product_is_the_last_before_the_store() {
+    let stored = |value: &str| told(KERNEL, &[("y.store(x.matmul_t(w));", &format!("y.store({value});"))]);
+    assert!(stored("x.matmul_t(w).relu()").is_empty());
+    for (value, at) in
+        [("x.matmul_t(w).relu().relu()", "relu"), ("x.matmul_t(w).relu().add_matmul_t(x, w)", "add_matmul_t")]
+    {
+        let told = stored(value);
+        let [(place, text)] = &told[..] else { panic!("{value}: {told:#?}") };
+        assert!(place == at && text.contains(&format!("`{at}` takes its result")), "{value}: {place}: {text}");
+        assert!(text.contains("compute the rest in an #[aiv_task]"), "{text}");
+    }
+}
+
+#[test]
 fn constants_of_other_types_are_known() {
     let needs = ["`EXPERTS` is of type u32, but sizes are of type usize", "declare it as `const EXPERTS: usize`"];
     check(&[("EXPERTS: usize", "EXPERTS: u32")], "EXPERTS", &needs);
@@ -529,6 +543,11 @@ fn forms_that_no_body_has_are_named() {
 }
 
 #[test]
+fn a_range_can_be_in_parentheses() {
+    assert_eq!(told(KERNEL, &[("for n in 0..INTER.div_ceil(TILE_N) {", "for n in (0..INTER.div_ceil(TILE_N)) {")]), []);
+}
+
+#[test]
 fn what_a_constant_cannot_be_is_named() {
     let inter = |value: &str, place: &str, words: &[&str]| {
         let edit = format!("pub const INTER: usize = {value};\n    pub const OTHER: usize = 64;");
@@ -538,7 +557,7 @@ fn what_a_constant_cannot_be_is_named() {
     inter("super::WIDTH", "super::WIDTH", &["`super::WIDTH` is not a constant of this module"]);
     inter("64 / (TOP_K - TOP_K)", "64 / (TOP_K - TOP_K)", &["`/` by zero in a constant"]);
     inter("64 % (TOP_K - TOP_K)", "64 % (TOP_K - TOP_K)", &["`%` by zero in a constant"]);
-    inter("1 << 6", "1 << 6", &["the compiler doesn't compute `<<` in a constant"]);
+    inter("1 & 6", "1 & 6", &["the compiler doesn't compute `&` in a constant"]);
     let negative = ("gate: &Tile<bf16, TILE_M, TILE_N>", "gate: &Tile<bf16, -1, TILE_N>");
     check(&[negative], "-1", &["a constant of type usize is not below zero"]);
     let narrow = ("project<const K: usize>", "project<const K: u32>");

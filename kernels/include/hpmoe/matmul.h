@@ -16,9 +16,10 @@ template <typename In> using Sum = typename SumOf<In>::Type;
 
 // How a product is cut. Rows and columns are multiples of 16; k_step is one of what a fractal holds, and k_block a multiple of k_step.
 struct MatmulPlan {
-    uint32_t rows;    // accumulated in L0C at a time
-    uint32_t k_block; // contraction of an L1 stage
-    uint32_t k_step;  // contraction of an L0 stage
+    uint32_t rows;     // accumulated in L0C at a time
+    uint32_t k_block;  // contraction of an L1 stage
+    uint32_t k_step;   // contraction of an L0 stage
+    bool relu = false; // negative sums become 0 on their way out of L0C
 };
 
 // Which way of a tile the sums run: an operand is held as M x K (N x K) or as K x M (K x N).
@@ -227,10 +228,11 @@ template <> struct FixpipeRounding<bfloat16_t> { static constexpr QuantMode_t mo
 template <> struct FixpipeRounding<half> { static constexpr QuantMode_t mode = F322F16; };
 
 // L0C to `y`, rounded once. Unit flags let the next product start while Fixpipe still reads L0C.
-template <typename In, typename Out> HPMOE_INLINE void StoreSums(const View<Out> &y, uint32_t m, uint32_t n) {
+template <typename In, typename Out>
+HPMOE_INLINE void StoreSums(const View<Out> &y, uint32_t m, uint32_t n, bool relu) {
     Fixpipe<Out, Sum<In>, CFG_ROW_MAJOR>(y.At(0, 0), Local<Sum<In>>(TPosition::CO1, 0, L0C_BYTES),
                                          FixpipeParamsV220(static_cast<uint16_t>(n), static_cast<uint16_t>(m),
-                                                           static_cast<uint16_t>(AlignUp(m, 16)), y.pitch, false,
+                                                           static_cast<uint16_t>(AlignUp(m, 16)), y.pitch, relu,
                                                            FixpipeRounding<Out>::mode, 0, 1, 0, 0, 3));
 }
 
@@ -258,7 +260,7 @@ HPMOE_ROUTINE void Matmul(CubeCore &core, const View<Out> &y, const MatmulPlan &
         } else {
             AddTerms(core, plan, row, true, term, more...);
         }
-        StoreSums<typename First::Element>(y.Rows(row, plan.rows), m, n);
+        StoreSums<typename First::Element>(y.Rows(row, plan.rows), m, n, plan.relu);
     }
 }
 
@@ -276,7 +278,7 @@ HPMOE_ROUTINE void MatmulOnto(CubeCore &core, const View<float> &y, const Matmul
     for (uint32_t row = 0; row < term.Rows(); row += plan.rows) {
         AddTerms(core, plan, row, true, term, more...);
         SetAtomicAdd<float>();
-        StoreSums<typename First::Element>(y.Rows(row, plan.rows), Min(plan.rows, term.Rows() - row), n);
+        StoreSums<typename First::Element>(y.Rows(row, plan.rows), Min(plan.rows, term.Rows() - row), n, false);
         SetAtomicNone();
     }
 }

@@ -1,19 +1,32 @@
 //! `value.relu()`: numbers below 0 become 0.
 
 use super::elementwise::ONE_VALUE;
+use super::mistyped;
 use crate::Value;
-use crate::op::{Device, Host, Operation, Slot, Spelling, VectorCall};
+use crate::op::{Device, ElementType, Host, Misfit, Operation, Shape, Slot, Spelling, TaskKind, VectorCall};
 
-/// The larger of 0 and each number.
+/// The larger of 0 and each number. A matrix core computes it of a product, as a store takes that out of L0C.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("relu"),
     host: Host::values(|given| given[0].relu()),
     device: Device::Vector { scratch: &[], calls: &[VectorCall::Unary("Relu", Slot::Out, Slot::In(0))] },
+    cores: &[TaskKind::Matrix, TaskKind::Vector],
+    shape,
     ..ONE_VALUE
 };
 
+fn shape(operands: &[Shape], element: Option<ElementType>) -> Result<Shape, Misfit> {
+    if operands[0].element == ElementType::i32 {
+        let problem = "`relu` is computed of f32, but this is a product of integers, which is only stored".to_owned();
+        return Err(mistyped(problem, "store it in a tile of i32, and take `relu` in the #[aiv_task] that scales it"));
+    }
+    (ONE_VALUE.shape)(operands, element)
+}
+
 impl<const R: usize, const C: usize> Value<R, C> {
     /// x where x > 0, and +0 elsewhere: R×C to R×C. NaN stays NaN, which [`at_least(0.0)`](Self::at_least) would replace.
+    ///
+    /// The only operation on values that a matrix core has, too, as the last one before a store: `y.store(x.matmul_t(w).relu())`.
     ///
     /// ```
     /// use hpmoe_kernels::Value;
@@ -24,5 +37,18 @@ impl<const R: usize, const C: usize> Value<R, C> {
     #[must_use]
     pub fn relu(&self) -> Self {
         self.map(|x| if x > 0.0 || x.is_nan() { x } else { 0.0 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::value;
+    use super::*;
+
+    #[test]
+    fn integers_of_a_product_are_only_stored() {
+        assert_eq!(shape(&[value(16, 32)], None), Ok(value(16, 32)));
+        let misfit = shape(&[Shape { element: ElementType::i32, ..value(16, 32) }], None).unwrap_err();
+        assert!(misfit.types && misfit.problem.contains("product of integers"), "{misfit:?}");
     }
 }

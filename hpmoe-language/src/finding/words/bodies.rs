@@ -52,6 +52,12 @@ impl BodyFault {
                 ),
                 "take rows that are a multiple of that: a row of a tile becomes several, and these become one again",
             ),
+            Self::AfterProduct { operation } => (
+                format!(
+                    "on a matrix core, `relu` comes between a sum of products and its store, which computes it on the way, but `{operation}` takes its result"
+                ),
+                "write `tile.store(x.matmul_t(w).relu())`, or store the sum and compute the rest in an #[aiv_task]",
+            ),
             Self::WholeProduct { param, element } => (
                 format!(
                     "matrix cores write products of such tiles as bf16, f16 or f32, but `{param}` is a tile of {element}"

@@ -92,6 +92,7 @@ impl Builder<'_> {
         self.check_mutability(operation, &operands, span)?;
         self.check_once(operation, operands[0], span)?;
         self.check_element(operation, &operands, span)?;
+        self.check_after_product(operation, &operands, span)?;
         if operation.takes_element && element.is_none() {
             self.errors
                 .push(span, Finding::Body(BodyFault::ElementType { operation: name.to_owned(), given: written }));
@@ -199,6 +200,20 @@ impl Builder<'_> {
         }
         let (param, element) = (self.params[to.index()].name.clone(), self.shapes[to.index()].element);
         self.errors.push(span, Finding::Body(BodyFault::WholeProduct { param, element }));
+        None
+    }
+
+    /// Refuses what a matrix core can't compute as a store takes a sum of products out of L0C: anything of the result of such an operation but a
+    /// store, and such an operation of anything but products.
+    fn check_after_product(&mut self, operation: &Operation, operands: &[ValueId], span: Span) -> Option<()> {
+        if self.function.kind != TaskKind::Matrix || matches!(operation.device, Device::Store) {
+            return Some(());
+        }
+        let steps = operands.iter().filter_map(|operand| operand.index().checked_sub(self.params.len()));
+        if steps.map(|step| self.steps[step].operation).all(|made| matches!(made.device, Device::Matmul { .. })) {
+            return Some(());
+        }
+        self.errors.push(span, Finding::Body(BodyFault::AfterProduct { operation: operation.name() }));
         None
     }
 
