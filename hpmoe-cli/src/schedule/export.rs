@@ -7,7 +7,7 @@ use crate::options::ScheduleArgs;
 use crate::plan::{FlowPlan, chosen};
 use crate::routing::{routing, sizes_of};
 use hpmoe_codegen::target::Target;
-use hpmoe_simulator::simulate::{CoreKind, Cursor, Ours, QueuedTask, Workload as _, ready_seen};
+use hpmoe_simulator::simulate::{CoreKind, EntriesRead, Ours, QueuedTask, Upcoming, Workload as _, ready_seen};
 use rates::rates;
 use serde_json::{Value, json};
 use std::fs::File;
@@ -56,12 +56,17 @@ fn write(target: &Target, ours: &Ours<'_>, head: &Value, path: &Path) -> io::Res
         for (kind, name) in [(CoreKind::Aic, "aic"), (CoreKind::Aiv, "aiv")] {
             for core in 0..ours.cores(kind) {
                 write!(file, "{between}{{\"rank\":{rank},\"core\":\"{name}\",\"number\":{core},\"tasks\":[")?;
-                let (mut cursor, mut task, mut comma) = (Cursor::default(), QueuedTask::default(), "");
-                while ours.next(rank, kind, core, &mut cursor, &mut task) {
-                    write!(file, "{comma}\n{}", object(target, ours, (rank, kind), &task))?;
+                let mut next = Upcoming::first(ours, (rank, kind, core));
+                let (mut task, mut comma) = (QueuedTask::default(), "");
+                let left = loop {
+                    let (found, entries) = next.take(ours, (rank, kind, core), &mut task);
+                    if !found {
+                        break entries.late;
+                    }
+                    write!(file, "{comma}\n{}", object(target, ours, (rank, kind), &task, entries))?;
                     comma = ",";
-                }
-                let after = (ours.costs().entry * u64::from(task.entries)).us() * 1e3;
+                };
+                let after = (ours.costs().entry * u64::from(left)).us() * 1e3;
                 write!(file, "],\"after_ns\":{after}}}")?;
                 between = ",\n";
             }
@@ -71,11 +76,18 @@ fn write(target: &Target, ours: &Ours<'_>, head: &Value, path: &Path) -> io::Res
     file.flush()
 }
 
-fn object(target: &Target, ours: &Ours<'_>, (rank, kind): (u32, CoreKind), task: &QueuedTask) -> Value {
+fn object(
+    target: &Target,
+    ours: &Ours<'_>,
+    (rank, kind): (u32, CoreKind),
+    task: &QueuedTask,
+    entries: EntriesRead,
+) -> Value {
     let tile = ours.tile(rank, task);
     let waits = task.waits.iter().filter(|wait| wait.need > 0);
     let signals = task.signals.iter();
-    let before = ours.costs().before(kind, task) + ours.costs().entry * u64::from(task.entries);
+    let late = ours.costs().entry * u64::from(entries.late);
+    let before = ours.costs().before(kind, task) + late + ours.costs().entry * u64::from(entries.early);
     let mut object = json!({
         "op": ours.ops()[task.op as usize].name,
         "line": ours.ops()[task.op as usize].line,
@@ -93,7 +105,12 @@ fn object(target: &Target, ours: &Ours<'_>, (rank, kind): (u32, CoreKind), task:
             .collect::<Vec<_>>(),
     });
     if task.ahead.l2 > 0.0 {
-        object["ahead"] = json!({"hbm_read": task.ahead.hbm as u64, "l2_read": task.ahead.l2 as u64});
+        object["ahead"] = json!({
+            "hbm_read": task.ahead.hbm as u64,
+            "l2_read": task.ahead.l2 as u64,
+            "first": task.ahead.first,
+            "after_ns": late.us() * 1e3 + target.sync.task_pickup_ns,
+        });
     }
     if let Some(peer) = task.awaits_ready {
         object["not_before_ns"] = (ready_seen(target, ours.costs(), (rank, peer)).us() * 1e3).into();

@@ -20,7 +20,7 @@ const IDEAS: [Idea; 9] = [
     Idea { name: "experts in the order of their load", off: "by_load=false" },
     Idea { name: "cores that put to some of the peers", off: "peer_cores=shared put_parts=1" },
     Idea { name: "row tiles in the order in which rows arrive", off: "by_arrival=never" },
-    Idea { name: "weights read while rows are on their way", off: "read_ahead=false" },
+    Idea { name: "weights read before tiles begin", off: "read_ahead=false" },
     Idea { name: "results returned by cores that compute", off: "return_cores=sending" },
 ];
 

@@ -30,8 +30,9 @@ struct Job {
     rate: f64,
     hbm: f64,
     l2: f64,
-    /// Nanoseconds at full speed of weights that are read ahead; 0 for a task.
+    /// Nanoseconds at full speed of weights that are read ahead, and the share of all of them; zeros for a task.
     ahead: f64,
+    share: f64,
 }
 
 #[derive(Default)]
@@ -57,6 +58,7 @@ impl Ord for At {
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Step {
+    Read,
     Look,
     Leave,
     Finish,
@@ -69,8 +71,8 @@ struct Replay<'a> {
     rates: BTreeMap<&'a str, f64>,
     queues: &'a [Value],
     next: Vec<usize>,
-    /// By core: the share that is read ahead, once it waits.
-    read: Vec<Option<f64>>,
+    /// By core: the share that has been read ahead, and whether the core has looked at its counters.
+    read: Vec<(f64, bool)>,
     counters: BTreeMap<(usize, usize), Counter>,
     timers: BinaryHeap<Reverse<(At, Step, usize)>>,
     dies: Vec<Vec<Job>>,
@@ -88,7 +90,7 @@ impl<'a> Replay<'a> {
             rates,
             queues,
             next: vec![0; queues.len()],
-            read: vec![None; queues.len()],
+            read: vec![(0.0, false); queues.len()],
             counters: BTreeMap::new(),
             timers: BinaryHeap::new(),
             dies: vec![Vec::new(); ranks],
@@ -135,9 +137,14 @@ impl<'a> Replay<'a> {
             self.puts = left;
             let mut changed = !moved.is_empty() || !landed.is_empty();
             for job in moved {
-                match job.ahead > 0.0 {
-                    true => self.read[job.core] = Some(1.0),
-                    false => self.finish(job.core),
+                if job.ahead == 0.0 {
+                    self.finish(job.core);
+                    continue;
+                }
+                let (read, waits) = &mut self.read[job.core];
+                *read += job.share;
+                if *waits {
+                    self.read_ahead(job.core, 1.0);
                 }
             }
             let fence = self.rate("fence_ns");
@@ -148,6 +155,7 @@ impl<'a> Replay<'a> {
                 }
                 self.timers.pop();
                 match step {
+                    Step::Read => changed |= self.read_ahead(core, number(&self.task(core)["ahead"], "first")),
                     Step::Look => changed |= self.look(core),
                     Step::Leave => changed |= self.leave(core),
                     Step::Finish => self.finish(core),
@@ -180,6 +188,9 @@ impl<'a> Replay<'a> {
             return;
         }
         let task = self.task(core);
+        if !task["ahead"].is_null() {
+            self.timer(at + number(&task["ahead"], "after_ns"), Step::Read, core);
+        }
         let ready = at + number(task, "before_ns");
         self.timer(ready.max(task["not_before_ns"].as_f64().unwrap_or(0.0)), Step::Look, core);
     }
@@ -192,13 +203,13 @@ impl<'a> Replay<'a> {
             let counter = self.counters.entry((rank, index(wait, "counter"))).or_default();
             if counter.value < number(wait, "threshold") {
                 counter.waiting.push(core);
-                return self.read_ahead(core);
+                return self.waits(core);
             }
             from = from.max(counter.seen);
         }
         if from > self.now {
             self.timer(from, Step::Look, core);
-            return self.read_ahead(core);
+            return self.waits(core);
         }
         match task["work"]["kind"].as_str() {
             Some("put" | "copy") => {
@@ -209,38 +220,48 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// A core that waits reads ahead, from its first look on; true if it uses memories from now on.
-    fn read_ahead(&mut self, core: usize) -> bool {
+    /// A core that waits reads all that there is room for; true if it uses memories from now on.
+    fn waits(&mut self, core: usize) -> bool {
+        self.read[core].1 = true;
+        !self.task(core)["ahead"].is_null() && self.read_ahead(core, 1.0)
+    }
+
+    /// Reads ahead up to a share of what there is room for, if nothing is under way; true if the core uses memories from now on.
+    fn read_ahead(&mut self, core: usize, room: f64) -> bool {
         let (ahead, rank) = (&self.task(core)["ahead"], self.rank(core));
-        if ahead.is_null() || self.read[core].is_some() {
+        let share = room - self.read[core].0;
+        if share <= 0.0 || self.dies[rank].iter().any(|job| job.core == core) {
             return false;
         }
-        let [hbm, l2] = ["hbm_read", "l2_read"].map(|bytes| number(ahead, bytes));
+        let [hbm, l2] = ["hbm_read", "l2_read"].map(|bytes| share * number(ahead, bytes));
         let time = (hbm / self.rate("hbm_read_core")).max(l2 / self.rate("l2_read_core"));
-        self.read[core] = Some(0.0);
-        self.dies[rank].push(Job { ahead: time, ..job(core, time, hbm, l2) });
+        self.dies[rank].push(Job { ahead: time, share, ..job(core, time, hbm, l2) });
         true
     }
 
     /// Bytes of a core's task that it has read ahead, from HBM and through L2; the reading ends.
     fn was_read(&mut self, core: usize) -> [f64; 2] {
         let (ahead, rank) = (&self.task(core)["ahead"], self.rank(core));
-        let under_way = self.dies[rank].iter().position(|job| job.core == core && job.ahead > 0.0);
-        let left = under_way.map_or(0.0, |at| {
+        let mut share = self.read[core].0;
+        if let Some(at) = self.dies[rank].iter().position(|job| job.core == core) {
             let job = self.dies[rank].remove(at);
-            self.read[core] = Some(1.0);
-            job.left / job.ahead
-        });
-        let share = self.read[core].map_or(0.0, |read| read - left);
+            share += job.share * (1.0 - job.left / job.ahead);
+        }
         ["hbm_read", "l2_read"].map(|bytes| ahead[bytes].as_f64().map_or(0.0, |bytes| bytes * share))
     }
 
     fn leave(&mut self, core: usize) -> bool {
         let (work, rank) = (&self.task(core)["work"], self.rank(core));
         match work["kind"].as_str().expect("a kind") {
-            "put" => {
-                self.puts.push(Job { core, left: number(work, "bytes"), rate: 1.0, hbm: 0.0, l2: 0.0, ahead: 0.0 })
-            }
+            "put" => self.puts.push(Job {
+                core,
+                left: number(work, "bytes"),
+                rate: 1.0,
+                hbm: 0.0,
+                l2: 0.0,
+                ahead: 0.0,
+                share: 0.0,
+            }),
             "product" => {
                 let read = self.was_read(core);
                 let (hbm_read, l2_read) = (number(work, "hbm_read") - read[0], number(work, "l2_read") - read[1]);
@@ -280,7 +301,7 @@ impl<'a> Replay<'a> {
             waiting.into_iter().for_each(|other| self.timer(now, Step::Look, other));
         }
         self.next[core] += 1;
-        self.read[core] = None;
+        self.read[core] = (0.0, false);
         self.come(core, at);
     }
 
@@ -324,7 +345,7 @@ impl<'a> Replay<'a> {
 
 fn job(core: usize, time: f64, hbm: f64, l2: f64) -> Job {
     let left = time.max(1e-3);
-    Job { core, left, rate: 1.0, hbm: hbm / left, l2: l2 / left, ahead: 0.0 }
+    Job { core, left, rate: 1.0, hbm: hbm / left, l2: l2 / left, ahead: 0.0, share: 0.0 }
 }
 
 /// What one of the users of a resource gets where they want more than there is.

@@ -1,10 +1,13 @@
-//! Weights that a core reads while it waits for rows.
+//! Weights that a core reads before its tile begins.
 
 use super::{CostModel, SharedWork, Time, Work};
 use hpmoe_language::plan::Product;
 
 /// L1 stages of the device library.
 const STAGES: u32 = 2;
+
+/// Entries of its queue that a matrix core reads while it holds a tile (`ENTRIES_AHEAD` in `worker.h`).
+pub const ENTRIES_AHEAD: u32 = 8;
 
 /// Bytes of a product's right operand that a core can read before its left operand is there: what both L1 stages have room for.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -13,6 +16,8 @@ pub struct Ahead {
     pub l2: f64,
     /// Those of them that come from HBM.
     pub hbm: f64,
+    /// The share of both that the first stage has room for.
+    pub first: f64,
 }
 
 impl Ahead {
@@ -20,18 +25,21 @@ impl Ahead {
     #[must_use]
     pub fn of(work: &Work, cut: &Product) -> Self {
         let Work::Gemm { m, n, k, operands, right_reuse, .. } = *work else { return Self::default() };
-        let depth = k.min(STAGES * cut.ahead_block(m, n, operands));
+        let block = cut.ahead_block(m, n, operands);
+        let depth = k.min(STAGES * block);
         let l2 = f64::from(depth) * f64::from(n) * operands.bytes() as f64;
-        Self { l2, hbm: l2 / f64::from(right_reuse.max(1.0)) }
+        let first = f64::from(depth.min(block)) / f64::from(depth.max(1));
+        Self { l2, hbm: l2 / f64::from(right_reuse.max(1.0)), first }
     }
 }
 
 impl CostModel {
-    /// The time of reading ahead, and what it takes from the die's memories.
+    /// The time of reading a share of what can be read ahead, and what it takes from the die's memories.
     #[must_use]
-    pub fn ahead(&self, ahead: Ahead) -> SharedWork {
-        let time = (ahead.l2 / self.l2_read_per_ps).max(ahead.hbm / self.hbm_read_per_ps);
-        SharedWork { time: Time(time.ceil() as u64), hbm: ahead.hbm, l2: ahead.l2 }
+    pub fn ahead(&self, ahead: Ahead, share: f64) -> SharedWork {
+        let (hbm, l2) = (share * ahead.hbm, share * ahead.l2);
+        let time = (l2 / self.l2_read_per_ps).max(hbm / self.hbm_read_per_ps);
+        SharedWork { time: Time(time.ceil() as u64), hbm, l2 }
     }
 }
 
@@ -81,7 +89,15 @@ mod tests {
         // 255.5 KiB for each stage: 320 of the contraction with 128 rows, 448 with 16 or fewer, in steps of 64.
         assert_eq!([kib(128, 7168), kib(16, 7168), kib(1, 7168), kib(16, 100)], [320.0, 448.0, 448.0, 50.0]);
         let ahead = Ahead::of(&tile(16, 7168), &cut());
-        assert_eq!(ahead.l2, 2.0 * ahead.hbm);
+        assert_eq!((ahead.l2, ahead.first), (2.0 * ahead.hbm, 0.5));
+        let short = [100, 672].map(|k| Ahead::of(&tile(16, k), &cut()).first);
+        assert_eq!(short, [1.0, 448.0 / 672.0]);
+    }
+
+    #[test]
+    fn kernels_read_as_many_entries_ahead() {
+        let header = include_str!("../../../kernels/include/hpmoe/worker.h");
+        assert!(header.contains(&format!("constexpr uint32_t ENTRIES_AHEAD = {ENTRIES_AHEAD};\n")));
     }
 
     #[test]
@@ -93,7 +109,7 @@ mod tests {
         assert_eq!(work.after(ahead, 0.0), work);
         assert_eq!(work.after(ahead, 1.0).flops(), work.flops());
         // The product takes as long as its bytes need from HBM.
-        let saved = costs.ahead(ahead).time.0 as f64;
+        let saved = costs.ahead(ahead, 1.0).time.0 as f64;
         assert!((time(0.0) - time(1.0) - saved).abs() < 2.0 && (time(0.0) - time(0.5) - saved / 2.0).abs() < 2.0);
     }
 }

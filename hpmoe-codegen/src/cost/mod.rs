@@ -11,7 +11,7 @@ mod time;
 mod work;
 mod works;
 
-pub use ahead::Ahead;
+pub use ahead::{Ahead, ENTRIES_AHEAD};
 pub use cost::{Cost, CostModel, SharedWork};
 pub use matrices::{MatrixTraffic, gradient_bytes, matrices};
 pub use reuse::{Neighbours, PanelReuse, ProductExtents, TileWalk, reuse};

@@ -198,7 +198,8 @@ fn library(context: &Context<'_>, kind: CoreKind) -> Bytes {
         CoreKind::Aic => {
             let products = cube::instances(context).into_iter();
             let ahead = READ_AHEAD * cube::copies_ahead(context).into_iter().count() as u64;
-            CUBE_LIBRARY + stamps + ahead + products.map(|(_, terms)| PRODUCT + TERM * terms).sum()
+            let reads = size(&[Item::Function(cube::ahead(context))]);
+            CUBE_LIBRARY + stamps + ahead + reads + products.map(|(_, terms)| PRODUCT + TERM * terms).sum()
         }
         CoreKind::Aiv => {
             let waits = context.schedule.waits();

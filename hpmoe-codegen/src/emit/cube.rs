@@ -1,6 +1,6 @@
 //! Functions of tasks on matrix cores.
 
-use super::context::Context;
+use super::context::{Context, number};
 use super::cpp::{Expr, Function, Scope, Stmt, braces, int, name};
 use super::views::view;
 use crate::sorted_set::SortedSet;
@@ -31,15 +31,35 @@ pub(super) fn cube(task: &Task, function: &str, plan: &CubePlan) -> Function {
     Function { head: "HPMOE_INLINE void".to_owned(), name: function.to_owned(), params, body: products.collect() }
 }
 
-/// What a tile that has to wait reads meanwhile, if its phase reads ahead: the weights of its first product.
+/// The function that reads weights of a tile before it begins, in phases that read ahead: those of its first product.
+pub(super) fn ahead(context: &Context<'_>) -> Function {
+    let reads = context.graph.phases.ids().filter_map(|id| {
+        let phase = &context.graph.phases[id];
+        let Plan::Cube(plan) = context.plan(phase.task) else { return None };
+        let product = plan.products.first().filter(|_| context.schedule.phases[id].reads_ahead)?;
+        let term = &product.terms[0];
+        let operands = [term.x.0, term.w.0].map(|param| view(context, phase, &phase.accesses[param]));
+        let term = braces(kind(&context.graph.tasks[phase.task], term), operands.into());
+        let read = Stmt::call("ReadAhead", vec![name("core"), cut(product), term, name("stages")]);
+        Some(Stmt::If(name("tile").dot("phase").binary("==", int(number(id))), vec![read]))
+    });
+    let body: Vec<Stmt> = reads.collect();
+    let params = [("CubeCore &", "core"), ("const Tile &", "tile"), ("uint32_t", "stages")];
+    let head = if body.is_empty() { "static HPMOE_INLINE void" } else { "static HPMOE_ROUTINE void" };
+    Function {
+        head: head.to_owned(),
+        name: "Ahead".to_owned(),
+        params: params
+            .map(|(ty, name)| (ty.to_owned(), if body.is_empty() { String::new() } else { name.to_owned() }))
+            .into(),
+        body,
+    }
+}
+
+/// Has a tile that waits read as much of its weights as there is room for, if its phase reads ahead.
 pub(super) fn read_ahead(context: &Context<'_>, id: PhaseId) -> Option<Stmt> {
-    let phase = &context.graph.phases[id];
-    let Plan::Cube(plan) = context.plan(phase.task) else { return None };
-    let product = plan.products.first().filter(|_| context.schedule.phases[id].reads_ahead)?;
-    let term = &product.terms[0];
-    let operands = [term.x.0, term.w.0].map(|param| view(context, phase, &phase.accesses[param]));
-    let term = braces(kind(&context.graph.tasks[phase.task], term), operands.into());
-    Some(Stmt::call("ReadAhead", vec![name("core"), cut(product), term]))
+    let reads = context.schedule.phases[id].reads_ahead;
+    reads.then(|| Stmt::call("Ahead", ["core", "tile", "L1_STAGES"].map(name).into()))
 }
 
 /// The copies of `ReadAhead` that phases need: one for each way to hold operands.

@@ -2,6 +2,7 @@
 
 use super::context::{Context, number};
 use super::cpp::{Case, Expr, Function, Item, Stmt, int, name};
+use super::cube::ahead;
 use super::readiness::{signals, waits};
 use super::views::{view, whole};
 use crate::schedule::CoreKind;
@@ -12,7 +13,9 @@ use hpmoe_language::plan::Plan;
 
 /// The structure that the worker calls for each tile.
 pub(super) fn program(context: &Context<'_>) -> Item {
-    Item::Struct("Program".to_owned(), vec![run(context, CoreKind::Aic), Item::Blank, run(context, CoreKind::Aiv)])
+    let ahead = Item::Function(ahead(context));
+    let [cube, vector] = [CoreKind::Aic, CoreKind::Aiv].map(|kind| run(context, kind));
+    Item::Struct("Program".to_owned(), vec![ahead, Item::Blank, cube, Item::Blank, vector])
 }
 
 /// The dispatch of one kind of core.

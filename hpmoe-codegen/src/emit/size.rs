@@ -12,7 +12,7 @@ use hpmoe_language::units::Bytes;
 use std::cmp::Reverse;
 
 /// The library on a matrix core: worker, waits, records, start and end.
-pub(super) const CUBE_LIBRARY: Bytes = Bytes(2_560);
+pub(super) const CUBE_LIBRARY: Bytes = Bytes(2_816);
 /// A product of tiles, and each of its terms.
 pub(super) const PRODUCT: Bytes = Bytes(384);
 /// A term of a product: loads and steps.

@@ -64,13 +64,14 @@ fn blocks_of_all_tokens_are_no_row_tiles() {
 #[test]
 fn a_tile_that_has_to_wait_reads_its_weights_meanwhile() {
     let (kernel, _) = emitted(&moe_ffn(&Layer::SMALL));
-    for weights in ["gate).Rows(tile.expert * 64, 64)", "down).Rows(tile.expert * 128, 128)"] {
-        let read =
-            format!("core.Of(tensor::{weights}.Rows(tile.column * 32, 32)}});\n                if (!core.Await(");
+    for (phase, weights) in [(1, "gate).Rows(tile.expert * 64, 64)"), (2, "up).Rows(tile.expert * 64, 64)")] {
+        let read = format!("core.Of(tensor::{weights}.Rows(tile.column * 32, 32)}},\n                stages);");
         assert!(kernel.text.contains(&read), "no `{read}` in\n{}", kernel.text);
+        assert!(kernel.text.contains(&format!("if (tile.phase == {phase}) {{\n            ReadAhead(")));
     }
-    // Gate and down; the same tile of up follows that of gate.
-    assert_eq!(count(&kernel.text, " ReadAhead("), 2);
+    assert_eq!(count(&kernel.text, " ReadAhead("), 3);
+    // Gate and down; the same tile of up follows that of gate, and finds the rows.
+    assert_eq!(count(&kernel.text, "Ahead(core, tile, L1_STAGES);\n                if (!core.Await("), 2);
     // Weights that vector cores make.
     assert_eq!(count(&emitted(&widened(&Layer::SMALL)).0.text, " ReadAhead("), 0);
 }
@@ -149,7 +150,7 @@ fn code_beyond_a_cache_is_told_with_its_figure() {
 #[test]
 fn what_fits_is_a_part_of_the_dispatch() {
     let (kernel, _) = emitted(&moe_ffn(&Layer::SMALL));
-    assert!(!kernel.text.contains("HPMOE_ROUTINE") && !kernel.text.contains("__aicore__"));
+    assert!(!kernel.text.contains("\nHPMOE_ROUTINE") && !kernel.text.contains("__aicore__"));
     assert_eq!(count(&kernel.text, "\nHPMOE_INLINE void "), 6, "a function per task");
 }
 

@@ -113,7 +113,8 @@ pub struct PhaseSchedule {
     /// Whether the phase is walked together with the one before it: in every queue its entry of a group follows that of the
     /// previous phase, and a core makes a tile of that phase and then the same tile of this one.
     pub joins_previous: bool,
-    /// Whether a tile that has to wait reads the right operand of its product meanwhile: weights that nobody writes.
+    /// Whether the right operand of a tile's product, weights that nobody writes, is read before the tile begins: while the core ends the
+    /// tile before it, and on while it waits.
     pub reads_ahead: bool,
     /// What each tile waits for.
     pub waits: Vec<Wait>,

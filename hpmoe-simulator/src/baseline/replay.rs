@@ -134,6 +134,7 @@ fn costs(target: &Target) -> PolicyCosts {
         task: every_task + Time::from_us(descriptor_us),
         empty: every_task + Time::from_us(descriptor_us) + Time::from_us(original.empty_task_us),
         poll: (poll_us > 0.0).then(|| Time::from_us(poll_us)),
+        entries_ahead: 0,
     };
     // The vector cores meet, then the ranks: a counter each.
     let handshake = Time::from_ns(2.0 * target.sync.counter_visible_ns + target.link.other_package_ns);

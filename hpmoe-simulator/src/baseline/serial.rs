@@ -34,7 +34,7 @@ impl Serial {
         let mut steps = Operator::all(direction).to_vec();
         steps.sort_by_key(|&operator| operator == Operator::Combine);
         let name = |operator: &Operator| operator.name().to_owned();
-        let none = CoreCosts { task: Time::ZERO, empty: Time::ZERO, poll: None };
+        let none = CoreCosts { task: Time::ZERO, empty: Time::ZERO, poll: None, entries_ahead: 0 };
         Self {
             shape,
             routing,

@@ -56,8 +56,10 @@ pub fn bound(target: &Target, workload: &dyn Workload) -> Bound {
                 let mut cursor = Cursor::default();
                 ends.next_core();
                 while workload.next(rank, kind, core, &mut cursor, &mut task) {
-                    let takes = least(target, workload, &costs, rank, &task);
-                    work += takes + workload.costs().of_core(kind).least(&task);
+                    // Weights may be on their way before the task begins, but the core reads them all.
+                    let begun = task.work.after(task.ahead, 1.0);
+                    let [takes, whole] = [begun, task.work].map(|work| least(target, workload, &costs, rank, &work));
+                    work += whole.max(takes + workload.costs().of_core(kind).least(&task));
                     if let Work::Put { to, bytes } = task.work
                         && to != rank
                     {
@@ -78,14 +80,14 @@ pub fn bound(target: &Target, workload: &dyn Workload) -> Bound {
     bound
 }
 
-/// The least time of a task between its waits and its signals.
-fn least(target: &Target, workload: &dyn Workload, costs: &CostModel, rank: u32, task: &QueuedTask) -> Time {
-    let fixed = match task.work {
+/// The least time of work between waits and signals.
+fn least(target: &Target, workload: &dyn Workload, costs: &CostModel, rank: u32, work: &Work) -> Time {
+    let fixed = match *work {
         Work::Put { to, .. } if to == rank => workload.costs().put_start,
         Work::Put { .. } => workload.costs().put_start + Time::from_ns(target.sync.fence_remote_ns),
         _ => Time::ZERO,
     };
-    costs.least(rank, &task.work) + fixed
+    costs.least(rank, work) + fixed
 }
 
 /// The time of bytes that no order saves: results may stay in L2 until after the end.

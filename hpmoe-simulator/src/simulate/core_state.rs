@@ -1,14 +1,14 @@
 //! A core and its task.
 
-use super::{CoreKind, Cursor, QueuedTask, TaskTimes, Time};
+use super::{CoreKind, QueuedTask, TaskTimes, Time, Upcoming};
 
 /// A core and its task.
 pub(super) struct CoreState {
     pub(super) rank: u32,
     pub(super) kind: CoreKind,
     pub(super) number: u32,
-    pub(super) cursor: Cursor,
     pub(super) task: QueuedTask,
+    pub(super) next: Upcoming,
     /// The number of the task's waits that are over.
     pub(super) held: usize,
     /// When the core looks at the next wait's counter.
@@ -19,10 +19,9 @@ pub(super) struct CoreState {
     pub(super) alone: Time,
     /// The time that the task takes between waits and signals in addition to its work: the start of a put, and its fence.
     pub(super) fixed: Time,
-    /// The share of [`QueuedTask::ahead`] that was read when the task began.
+    /// The share of [`QueuedTask::ahead`] that has been read, and the one that is being read.
     pub(super) read: f64,
-    /// Whether it is being read.
-    pub(super) reading: bool,
+    pub(super) reading: Option<f64>,
     pub(super) done: bool,
 }
 
@@ -41,8 +40,8 @@ impl CoreState {
             rank,
             kind,
             number,
-            cursor: Cursor::default(),
             task: QueuedTask::default(),
+            next: Upcoming::default(),
             held: 0,
             looks: Time::ZERO,
             came: Time::ZERO,
@@ -51,7 +50,7 @@ impl CoreState {
             alone: Time::ZERO,
             fixed: Time::ZERO,
             read: 0.0,
-            reading: false,
+            reading: None,
             done: false,
         }
     }

@@ -8,7 +8,7 @@ use super::links::Links;
 use super::memories::Memories;
 use super::result::{Simulated, Stuck, TaskTimes};
 use super::tally::Tally;
-use super::{CoreKind, PolicyCosts, Time, Work, Workload};
+use super::{CoreKind, PolicyCosts, Time, Upcoming, Work, Workload};
 use super::{Cost, CostModel};
 use hpmoe_codegen::target::Target;
 use std::cmp::Reverse;
@@ -41,7 +41,7 @@ enum Event {
     Link { lane: u32, version: u32 },
     /// The first bytes of a core's put leave.
     Leave { core: u32 },
-    /// A core that waits begins to read ahead.
+    /// A core begins to read ahead, or goes on because it waits.
     Ahead { core: u32 },
     /// The task of a core ends.
     End { core: u32 },
@@ -100,6 +100,8 @@ impl<'a> Engine<'a> {
         let launch = self.workload.costs().launch;
         self.now = launch;
         for core in 0..self.cores.len() as u32 {
+            let state = &mut self.cores[core as usize];
+            state.next = Upcoming::first(self.workload, (state.rank, state.kind, state.number));
             self.tally.spent(self.cores[core as usize].kind).launch += launch;
             self.next_task(core, launch);
         }
@@ -147,9 +149,9 @@ impl<'a> Engine<'a> {
     /// Takes the next task of a core's queue, if there is one, at a time from now on.
     fn next_task(&mut self, number: u32, at: Time) {
         let core = &mut self.cores[number as usize];
-        let found = self.workload.next(core.rank, core.kind, core.number, &mut core.cursor, &mut core.task);
+        let (found, entries) = core.next.take(self.workload, (core.rank, core.kind, core.number), &mut core.task);
         let costs = self.workload.costs();
-        let read = costs.entry * u64::from(core.task.entries);
+        let read = costs.entry * u64::from(entries.late + entries.early);
         if !found {
             core.done = true;
             self.tally.spent(core.kind).overhead += read;
@@ -168,8 +170,9 @@ impl<'a> Engine<'a> {
             self.tally.spent(core.kind).communication += until - core.looks;
             core.looks = until;
         }
+        let known = at + costs.entry * u64::from(entries.late);
         self.look(number);
-        self.wait_reading(number);
+        self.reads_from(number, known);
     }
 
     /// Goes through the waits of a core's task up to the first that is not over.

@@ -21,6 +21,7 @@ mod tally;
 #[cfg(test)]
 mod tests;
 mod traced;
+mod upcoming;
 mod workload;
 
 pub use hpmoe_codegen::cost::{Ahead, Efficiency, Products, Time, Work, Written};
@@ -39,6 +40,7 @@ pub use traced::{TracedTask, traced_tasks};
 
 pub use ours::{Ours, TileExtents, Unfit};
 pub use routing::{Routing, RoutingError, RoutingSizes};
+pub use upcoming::{CoreId, EntriesRead, Upcoming};
 pub use workload::{
     CoreCosts, CounterSignal, CounterWait, Cursor, LeastHbm, Op, Policy, PolicyCosts, QueuedTask, Workload,
 };

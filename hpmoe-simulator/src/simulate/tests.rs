@@ -20,7 +20,7 @@ struct Listed {
 
 impl Listed {
     fn new(ranks: usize, aic: u32, aiv: u32) -> Self {
-        let free = CoreCosts { task: Time::ZERO, empty: Time::ZERO, poll: None };
+        let free = CoreCosts { task: Time::ZERO, empty: Time::ZERO, poll: None, entries_ahead: 0 };
         Self {
             aic,
             aiv,
@@ -71,7 +71,10 @@ impl Workload for Listed {
     fn next(&self, rank: u32, kind: CoreKind, core: u32, cursor: &mut Cursor, task: &mut QueuedTask) -> bool {
         let first = if kind == CoreKind::Aic { 0 } else { self.aic };
         let queue = &self.queues[rank as usize][(first + core) as usize];
-        let Some(next) = queue.get(cursor.tile as usize) else { return false };
+        let Some(next) = queue.get(cursor.tile as usize) else {
+            task.entries = 0;
+            return false;
+        };
         task.clone_from(next);
         cursor.tile += 1;
         true
@@ -138,7 +141,7 @@ fn reading_ahead() -> QueuedTask {
     let operands = ElementType::bf16;
     let (left_reuse, right_reuse, out) = (1e6, 1.0, Written::BF16);
     let work = Work::Gemm { m: 16, n: 256, k: 1850, operands, products: 1, left_reuse, right_reuse, out };
-    QueuedTask { ahead: Ahead { l2: 59_200.0, hbm: 59_200.0 }, ..task(work) }
+    QueuedTask { ahead: Ahead { l2: 59_200.0, hbm: 59_200.0, first: 0.5 }, ..task(work) }
 }
 
 /// The latency in µs of a product that waits for a task of so many µs, of which 16 µs are its own.
@@ -162,10 +165,50 @@ fn weights_are_read_while_a_core_waits() {
     workload.push((0, AIC, 0), fixed(0.5));
     workload.push((0, AIC, 0), waiting(ahead.clone(), 0, 1));
     assert_eq!((workload.run(&target).time.us() * 10.0).round() / 10.0, 16.5);
-    // Nothing to wait for: nothing is read before the task begins.
+    // Nothing to wait for, and no time between it and the task before: nothing is read before the task begins.
     let mut workload = Listed::new(1, 1, 1);
     workload.push((0, AIC, 0), ahead);
     assert_eq!(workload.run(&target).time.us().round(), 16.0);
+}
+
+/// The latency in µs of a product alone, which has 16 µs of its own, if a core needs so many µs between tasks.
+fn between(task_us: f64, ahead: Ahead) -> f64 {
+    let mut workload = Listed::new(1, 1, 1);
+    workload.costs.aic.task = Time::from_us(task_us);
+    workload.push((0, AIC, 0), QueuedTask { ahead, ..reading_ahead() });
+    (workload.run(&Target::ascend_a3()).time.us() * 1e3).round() / 1e3
+}
+
+#[test]
+fn weights_are_read_between_tiles_as_far_as_one_stage_holds_them() {
+    let ahead = reading_ahead().ahead;
+    assert_eq!(between(0.4, Ahead::default()), 16.4);
+    // From 0.1 µs on, when the core has left the task before.
+    assert_eq!(between(0.4, ahead), 16.1);
+    // Half of what can be read ahead, 0.5 µs, is all that a task reads that does not wait.
+    assert_eq!(between(2.0, ahead), 17.5);
+    assert_eq!(between(2.0, Ahead { first: 1.0, ..ahead }), 17.0);
+}
+
+#[test]
+fn entries_that_lead_to_a_task_are_read_before_the_one_that_it_follows() {
+    let run = |entries_ahead: u32, entries: u32| {
+        let mut workload = Listed::new(1, 1, 1);
+        (workload.costs.aic.entries_ahead, workload.costs.entry) = (entries_ahead, Time::from_us(1.0));
+        workload.costs.aic.task = Time::from_us(0.5);
+        workload.push((0, AIC, 0), QueuedTask { entries: 1, ..fixed(5.0) });
+        workload.push((0, AIC, 0), QueuedTask { entries, ..reading_ahead() });
+        workload.push((0, AIC, 0), QueuedTask { entries: 3, ..fixed(5.0) });
+        let run = workload.run(&Target::ascend_a3());
+        let begun = run.slices.iter().map(|slice| (slice.begun.us() * 10.0).round() / 10.0);
+        begun.chain([(run.time.us() * 10.0).round() / 10.0]).collect::<Vec<f64>>()
+    };
+    // The product can read 0.1 µs after the task before it: 0.5 µs of weights while the core reads three entries, which takes 3 µs.
+    assert_eq!(run(8, 3), [4.5, 13.0, 29.0, 34.0]);
+    // Entries that are read when the core comes to a task leave 0.4 µs to read weights.
+    assert_eq!(run(0, 3), [1.5, 10.0, 29.1, 34.1]);
+    // Eight of ten are read early.
+    assert_eq!(run(8, 10), [9.5, 20.0, 36.0, 41.0]);
 }
 
 #[test]

@@ -141,6 +141,8 @@ pub struct CoreCosts {
     pub empty: Time,
     /// The interval at which a waiting core reads its counter, from the start of the wait on; without one it reads all the time.
     pub poll: Option<Time>,
+    /// Entries of its queue that the core reads ahead of a task, to find the one that follows.
+    pub entries_ahead: u32,
 }
 
 impl CoreCosts {
@@ -189,7 +191,7 @@ pub struct QueuedTask {
     pub awaits_ready: Option<u32>,
     /// The work, which the cost model turns into time.
     pub work: Work,
-    /// Bytes of the work that the core reads while it waits, as far as it comes with them.
+    /// Bytes of the work that the core reads before it begins, as far as it comes with them.
     pub ahead: Ahead,
     /// The waits, all of which end before the work begins.
     pub waits: Vec<CounterWait>,

@@ -10,10 +10,14 @@ namespace hpmoe {
 //   MTE1_MTE2 0, 1  an L1 stage      M_MTE1 0, 1  an L0A and an L0B stage
 // and MTE3_S 0 that FIX_MTE3 0 is not under way. An L1 stage that holds weights which were read ahead has its flag no longer.
 struct CubeCore : Core {
+    static constexpr bool HOLDS = true; // a tile, until the next one is found (worker.h)
     uint32_t l1_stage;
     uint32_t l0_stage;
     uint32_t ahead;       // L1 stages, from `l1_stage` on, that hold the right operand of the next product already
     uint32_t ahead_block; // contraction of such a stage
+    Tile held;            // the next one to be run, if `holds`
+    bool holds;
+    uint32_t passed; // entries that were read meanwhile
 
     HPMOE_INLINE bool Start(GM_ADDR argument) {
         if (!Open(argument, true)) {
@@ -26,9 +30,11 @@ struct CubeCore : Core {
         l1_stage = 0;
         l0_stage = 0;
         ahead = 0;
+        holds = false;
+        passed = 0;
         // A product of few rows takes stale rows of L1 along. Nobody reads what becomes of them, but they must be
         // numbers.
-        FillL1(0, 2 * L1_STAGE, 0);
+        FillL1(0, L1_STAGES * L1_STAGE, 0);
         FillL1(L1_ONES, BLOCK_BYTES, 1);
         PipeBarrier<PIPE_ALL>();
         FreeStages();
@@ -82,7 +88,7 @@ struct CubeCore : Core {
 
   private:
     HPMOE_INLINE void AwaitStages() {
-        for (uint32_t i = 0; i < 2; ++i) {
+        for (uint32_t i = 0; i < L1_STAGES; ++i) {
             // A stage that was filled ahead, for a product that does not come, has been waited for.
             if (i >= ahead) {
                 WaitFlag<HardEvent::MTE1_MTE2>(static_cast<int32_t>(l1_stage ^ i));

@@ -92,18 +92,15 @@ HPMOE_INLINE void LoadStage(CubeCore &core, uint32_t stage, const MatmulStage<In
     SetFlag<HardEvent::MTE2_MTE1>(static_cast<int32_t>(stage));
 }
 
-// Fills both L1 stages with the right operand of a product whose left operand is not there yet, with room for that one. The
-// core's next product must be this one.
+// Has the right operand of a product, whose left operand may not be there yet, in L1 stages, up to so many of them, with room for
+// the left one. The core's next product must be this one.
 template <Contracted X, Contracted W, typename In>
-HPMOE_ROUTINE void ReadAhead(CubeCore &core, const MatmulPlan &plan, const Term<X, W, In> &term) {
-    if (core.ahead > 0) { // for an earlier wait of the same tile
-        return;
-    }
+HPMOE_ROUTINE void ReadAhead(CubeCore &core, const MatmulPlan &plan, const Term<X, W, In> &term, uint32_t stages) {
     const uint32_t mp = AlignUp(Min(plan.rows, term.Rows()), 16);
-    const uint32_t k = Depth<W>(term.w);
+    const uint32_t k = mp == 0 ? 0 : Depth<W>(term.w); // without rows there is no product
     const uint32_t of_each = (mp + AlignUp(term.Columns(), 16)) * static_cast<uint32_t>(sizeof(In));
     core.ahead_block = L1_STAGE / of_each / plan.k_step * plan.k_step;
-    for (uint32_t k0 = 0; k0 < k && core.ahead < 2; k0 += core.ahead_block) {
+    for (uint32_t k0 = core.ahead * core.ahead_block; k0 < k && core.ahead < stages; k0 += core.ahead_block) {
         const uint32_t stage = core.l1_stage ^ core.ahead;
         WaitFlag<HardEvent::MTE1_MTE2>(static_cast<int32_t>(stage));
         LoadOperand<W>(StageOf<In>(stage, mp, core.ahead_block).w, term.w, k0, Min(core.ahead_block, k - k0));

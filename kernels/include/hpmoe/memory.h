@@ -18,7 +18,8 @@ constexpr uint32_t UB_ORIGINS = 2 * UB_HALF;
 // L1: two stages of both operands, then a constant line that a matrix core copies to global memory.
 constexpr uint32_t L1_END = 512 * 1024 - 256;
 constexpr uint32_t L1_ONES = L1_END - BLOCK_BYTES;
-constexpr uint32_t L1_STAGE = L1_ONES / 2 / 512 * 512;
+constexpr uint32_t L1_STAGES = 2;
+constexpr uint32_t L1_STAGE = L1_ONES / L1_STAGES / 512 * 512;
 
 // L0A and L0B: two stages each; L0C: one accumulator.
 constexpr uint32_t L0_STAGE = 32 * 1024;

@@ -145,6 +145,9 @@ template <class Program> struct StampedProgram {
         core.End(tile);
         return going;
     }
+    static HPMOE_INLINE void Ahead(CubeCore &core, const Tile &tile, uint32_t stages) {
+        Program::Ahead(core, tile, stages);
+    }
 };
 
 // The making of a route, which is stamped as a tile of a phase after all others.

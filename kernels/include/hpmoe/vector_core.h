@@ -10,6 +10,7 @@ namespace hpmoe {
 //   V_MTE2 0, 1       an input stage of a vector task     MTE3_V 0, 1  an output stage
 //   MTE3_MTE2 0, 1    a half of a put                     MTE3_S 0 .. 3  a signal line
 struct VectorCore : Core {
+    static constexpr bool HOLDS = false;    // it has no weights to read
     static constexpr uint32_t NOBODY = ~0u; // a layout: no task relies on what is in UB
 
     static constexpr uint32_t NO_ROUTE = 3u << 30; // below zero: never what is awaited

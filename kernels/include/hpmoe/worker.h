@@ -50,6 +50,58 @@ HPMOE_INLINE uint32_t NextRound(const HpmoeDescriptor &entry, uint32_t &in_round
     return entry.core_count + in_round - from;
 }
 
+// Entries of its queue that a matrix core reads while it holds a tile. Others wait for that tile, so there are few.
+constexpr uint32_t ENTRIES_AHEAD = 8;
+
+// Runs a tile. False: leave.
+template <class Program, class AnyCore> HPMOE_INLINE bool RunTile(AnyCore &core, const Tile &tile) {
+    core.Enter(tile);
+    if (!Program::Run(core, tile)) {
+        return false;
+    }
+    core.record.tasks += 1;
+    return true;
+}
+
+// Runs the tile that a core holds, if it holds one.
+template <class Program, class AnyCore> HPMOE_ROUTINE bool RunHeld(AnyCore &core) {
+    if constexpr (AnyCore::HOLDS) {
+        const bool going = !core.holds || RunTile<Program>(core, core.held);
+        core.holds = false;
+        core.passed = 0;
+        return going;
+    } else {
+        return true;
+    }
+}
+
+// A tile comes next. A vector core runs it. A matrix core runs the one that it holds and holds this one: its first weights are on their
+// way while that one ends, and while the tile after it is looked for.
+template <class Program, class AnyCore> HPMOE_INLINE bool Take(AnyCore &core, const Tile &tile) {
+    if constexpr (AnyCore::HOLDS) {
+        if (!RunHeld<Program>(core)) {
+            return false;
+        }
+        core.held = tile;
+        core.holds = true;
+        Program::Ahead(core, tile, 1);
+        return true;
+    } else {
+        return RunTile<Program>(core, tile);
+    }
+}
+
+// Another entry is read. False: leave.
+template <class Program, class AnyCore> HPMOE_INLINE bool Pass(AnyCore &core) {
+    if constexpr (AnyCore::HOLDS) {
+        if (core.passed == ENTRIES_AHEAD && !RunHeld<Program>(core)) {
+            return false;
+        }
+        core.passed += 1;
+    }
+    return true;
+}
+
 // The tiles of one entry that are this core's, one of each round. False: leave.
 template <class Program, class AnyCore> HPMOE_INLINE bool WalkEntry(AnyCore &core, const HpmoeDescriptor &entry) {
     const HpmoeSpace space = Load<HpmoeSpace>(core.launch.spaces + entry.space * sizeof(HpmoeSpace));
@@ -104,11 +156,9 @@ template <class Program, class AnyCore> HPMOE_INLINE bool WalkEntry(AnyCore &cor
         }
         Tile tile = Resolve(core, entry, space, group, expert, first, place);
         for (const uint32_t last = tile.phase + entry.more; tile.phase <= last; ++tile.phase) {
-            core.Enter(tile);
-            if (!Program::Run(core, tile)) {
+            if (!Take<Program>(core, tile)) {
                 return false;
             }
-            core.record.tasks += 1;
             // An expert without rows has its gradient set to zero, which is something to do.
             core.record.empty += tile.rows == 0 && entry.kind != HPMOE_EXPERTS ? 1 : 0;
         }
@@ -137,13 +187,13 @@ template <class Program, class AnyCore, class Route = HostRoute> HPMOE_INLINE vo
         const HpmoeDescriptor entry = Load<HpmoeDescriptor>(address);
         if constexpr (Route::IN_KERNEL) {
             if (entry.kind == HPMOE_ROUTE) {
-                going = Route::Make(core);
+                going = RunHeld<Program>(core) && Route::Make(core);
                 continue;
             }
         }
-        going = WalkEntry<Program>(core, entry);
+        going = Pass<Program>(core) && WalkEntry<Program>(core, entry);
     }
-    if (going) {
+    if (going && RunHeld<Program>(core)) {
         core.record.state = HPMOE_DONE;
     }
     core.Leave();

@@ -69,7 +69,8 @@ template <Contracted W> void sameProducts() {
     // L1 holds 2 x 320 of a contraction ahead of 128 rows, 2 x 448 ahead of 16.
     for (uint32_t rows : {1u, 16u, 40u, 128u, 200u}) {
         for (uint32_t depth : {48u, 320u, 704u, 1312u}) {
-            for (uint64_t seed = 0; seed < 3; ++seed) {
+            for (uint64_t seed = 0; seed < 4; ++seed) {
+                const uint32_t stages = seed % 2 + 1; // before it begins, and while it waits
                 Operands of(rows, depth);
                 Setup setup;
                 setup.aic = 1, setup.aiv = 0, setup.seed = seed, setup.regions = of.regions();
@@ -77,8 +78,10 @@ template <Contracted W> void sameProducts() {
                 HpmoeHostResult result = launch(setup, [&] {
                     Core core;
                     hpmoe::Matmul(core, of.result(0), kPlan, of.product<W>());
-                    hpmoe::ReadAhead(core, kPlan, of.product<W>());
-                    hpmoe::ReadAhead(core, kPlan, of.product<W>()); // for another wait
+                    hpmoe::ReadAhead(core, kPlan, of.product<W>(), 1);
+                    EXPECT(core.ahead == 1, std::to_string(core.ahead));
+                    for (uint32_t wait = 0; wait < 3; ++wait) // nothing is there
+                        hpmoe::ReadAhead(core, kPlan, of.product<W>(), std::min(stages, wait + 1));
                     filled = core.ahead;
                     hpmoe::Matmul(core, of.result(1), kPlan, of.product<W>());
                     EXPECT(core.ahead == 0, std::to_string(core.ahead));
@@ -86,7 +89,7 @@ template <Contracted W> void sameProducts() {
                 });
                 EXPECT(result.code == HPMOE_HOST_OK, result.message);
                 const uint32_t block = rows <= 16 ? 448 : rows <= 48 ? 384 : 320;
-                EXPECT(filled == (depth <= block ? 1 : 2), std::to_string(rows) + ": " + std::to_string(filled));
+                EXPECT(filled == (depth <= block ? 1 : stages), std::to_string(rows) + ": " + std::to_string(filled));
                 const size_t bytes = rows * kColumns * sizeof(float);
                 for (uint32_t other : {1u, 2u})
                     EXPECT(std::memcmp(&of.y[0], &of.y[other * rows * kColumns], bytes) == 0, "other bits");
@@ -98,6 +101,20 @@ template <Contracted W> void sameProducts() {
 CASE(products_are_the_same_whether_weights_were_read_ahead_or_not) {
     sameProducts<Contracted::Columns>();
     sameProducts<Contracted::Rows>();
+}
+
+CASE(a_tile_without_rows_reads_nothing_ahead) {
+    Operands of(16, 256);
+    Setup setup;
+    setup.aic = 1, setup.aiv = 0, setup.regions = of.regions();
+    HpmoeHostResult result = launch(setup, [&] {
+        Core core;
+        Product<Contracted::Columns> product = of.product<Contracted::Columns>();
+        product.x.rows = 0;
+        hpmoe::ReadAhead(core, kPlan, product, hpmoe::L1_STAGES);
+        EXPECT(core.ahead == 0, std::to_string(core.ahead));
+    });
+    EXPECT(result.code == HPMOE_HOST_OK, result.message);
 }
 
 /// A vector core makes the weights and signals; a matrix core multiplies them after it has seen the signal. `early`: it reads them ahead.
@@ -122,7 +139,7 @@ HpmoeHostResult multiplied(bool early, uint64_t seed) {
         }
         if ASCEND_IS_AIC {
             Core core;
-            if (early) hpmoe::ReadAhead(core, kPlan, of.product<Contracted::Columns>());
+            if (early) hpmoe::ReadAhead(core, kPlan, of.product<Contracted::Columns>(), 1);
             EXPECT(await(global(&counters[0]), 1), "a word that never came");
             hpmoe::Matmul(core, of.result(0), kPlan, of.product<Contracted::Columns>());
         }

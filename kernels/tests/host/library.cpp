@@ -14,8 +14,12 @@ namespace {
 constexpr uint32_t kCores = 3;
 constexpr int32_t kLaunch = 7;
 
+struct ReadsNothing {
+    static void Ahead(hpmoe::CubeCore &, const hpmoe::Tile &, uint32_t) {}
+};
+
 /// Every core has one tile, and waits for a counter that nobody adds to.
-struct Waits {
+struct Waits : ReadsNothing {
     template <class AnyCore> static bool Run(AnyCore &core, const hpmoe::Tile &tile) {
         return core.Await(0, tile.number, 1);
     }
@@ -133,7 +137,7 @@ CASE(another_number_of_cores_is_refused_and_told_to_all) {
 }
 
 /// The matrix core that makes each tile, in the order of tiles; a tile that several make is none's.
-struct Makes {
+struct Makes : ReadsNothing {
     static inline std::array<std::atomic<int32_t>, 64> maker;
     static constexpr int32_t kNobody = -1, kSeveral = -2;
 
@@ -195,20 +199,26 @@ CASE(cores_that_give_up_leave_nothing_behind) {
 struct ReadsAhead {
     static inline hpmoe::View<bfloat16_t> weights;
 
+    static inline bool waits;
+
+    static void Ahead(hpmoe::CubeCore &core, const hpmoe::Tile &, uint32_t stages) {
+        using Product = hpmoe::Term<hpmoe::Contracted::Columns, hpmoe::Contracted::Columns>;
+        hpmoe::ReadAhead(core, hpmoe::MatmulPlan{16, 256, 64}, Product{weights.Rows(0, 16), weights}, stages);
+    }
     template <class AnyCore> static bool Run(AnyCore &core, const hpmoe::Tile &tile) {
         if constexpr (std::is_same_v<AnyCore, hpmoe::CubeCore>) {
-            using Product = hpmoe::Term<hpmoe::Contracted::Columns, hpmoe::Contracted::Columns>;
-            if (!core.IsThere(0, tile.number, 1)) {
-                hpmoe::ReadAhead(core, hpmoe::MatmulPlan{16, 256, 64}, Product{weights.Rows(0, 16), weights});
-            }
+            EXPECT(core.ahead == 1, std::to_string(core.ahead));
+            if (waits && !core.IsThere(0, tile.number, 1)) Ahead(core, tile, hpmoe::L1_STAGES);
         }
         return core.Await(0, tile.number, 1);
     }
 };
 
 CASE(what_was_read_ahead_is_left_behind_by_cores_that_give_up) {
-    for (uint32_t depth : {256u, 1024u}) { // one stage, and both
+    // One stage for a tile whose rows are there, and both for one that waits, if the contraction is long enough.
+    for (auto [depth, waits] : {std::pair(256u, true), std::pair(1024u, false), std::pair(1024u, true)}) {
         Ranks ranks(500000);
+        ReadsAhead::waits = waits;
         Buffer<bfloat16_t> weights(256 * depth, bfloat16_t(1.0f));
         ReadsAhead::weights = {Ranks::address(weights.data), 256, depth, depth};
         HpmoeHostResult result = ranks.run<ReadsAhead>(kCores, 2 * kCores, {weights.region("weights", false)});
@@ -217,8 +227,40 @@ CASE(what_was_read_ahead_is_left_behind_by_cores_that_give_up) {
     }
 }
 
+/// How many entries each matrix core has read since it found the tile that it runs, by phase.
+struct Passes : ReadsNothing {
+    static inline uint32_t passed[kCores][2];
+
+    template <class AnyCore> static bool Run(AnyCore &core, const hpmoe::Tile &tile) {
+        if constexpr (std::is_same_v<AnyCore, hpmoe::CubeCore>) passed[core.number][tile.phase] = core.passed;
+        return true;
+    }
+};
+
+CASE(a_tile_is_held_for_few_entries) {
+    for (uint32_t gap : {0u, 1u, 7u, 8u, 20u}) { // entries without a tile between those of the two phases
+        Ranks ranks(kMinute);
+        Buffer<HpmoeDescriptor> descriptors(gap + 3);
+        for (uint32_t i = 0; i < gap + 3; ++i) {
+            const bool tile = i == 0 || i == gap + 1; // the last entry has none
+            descriptors[i] = ranks.descriptors[0];
+            descriptors[i].columns = tile ? 1 : 0, descriptors[i].phase = i == 0 ? 0 : 1;
+        }
+        ranks.launch[0].descriptors = Ranks::address(descriptors.data);
+        for (uint32_t i = 0; i < 3 * kCores; ++i) ranks.queues[i] = HpmoeQueue{0, gap + 3};
+        HpmoeHostResult result = ranks.run<Passes>(kCores, 2 * kCores, {descriptors.region("entries", false)});
+        EXPECT(result.code == HPMOE_HOST_OK, result.message);
+        for (const auto &passed : Passes::passed) {
+            EXPECT(passed[0] == std::min(gap + 1, hpmoe::ENTRIES_AHEAD), std::to_string(passed[0]));
+            EXPECT(passed[1] == 1, std::to_string(passed[1]));
+        }
+        EXPECT(ranks.count(0, 3 * kCores, HPMOE_DONE) == 3 * kCores);
+        for (uint32_t i = 0; i < 3 * kCores; ++i) EXPECT(ranks.records[i].tasks == 2);
+    }
+}
+
 /// Every core waits for the other rank: vector cores until it has started, all of them until it has freed its first chunk.
-struct Words {
+struct Words : ReadsNothing {
     template <class AnyCore> static bool Run(AnyCore &core, const hpmoe::Tile &) {
         if constexpr (std::is_same_v<AnyCore, hpmoe::VectorCore>) {
             if (!core.AwaitReady(1)) return false;

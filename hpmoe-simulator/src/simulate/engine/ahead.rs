@@ -1,40 +1,52 @@
-//! Weights that cores read while they wait. What reads for a core is a member of the memories' lanes, numbered after all cores.
+//! Weights that cores read before their tasks begin. What reads for a core is a member of the memories' lanes, numbered after all cores.
 
-use super::{Engine, Event};
+use super::{Engine, Event, Time};
 use std::cmp::Reverse;
 
 impl Engine<'_> {
-    /// Has a core that has just looked at its counters read ahead from then on, if its task is not ready.
-    pub(super) fn wait_reading(&mut self, number: u32) {
+    /// Has a core that has just looked at its counters read ahead: the first stage from the time on when it knows its task and has
+    /// left the one before, and what else there is room for from its first look on, if its task is not ready.
+    pub(super) fn reads_from(&mut self, number: u32, known: Time) {
         let core = &mut self.cores[number as usize];
         core.read = 0.0;
-        let waits = core.held < core.task.waits.len() || core.looks > core.looked;
-        if waits && core.task.ahead.l2 > 0.0 {
-            self.events.push(Reverse((core.looked, Event::Ahead { core: number })));
+        if core.task.ahead.l2 > 0.0 {
+            let leaves = Time::from_ns(self.target.sync.task_pickup_ns);
+            self.events.push(Reverse(((known + leaves).min(core.looked), Event::Ahead { core: number })));
+            if core.held < core.task.waits.len() || core.looks > core.looked {
+                self.events.push(Reverse((core.looked, Event::Ahead { core: number })));
+            }
         }
     }
 
+    /// Reads on, if the core does not read and has room for more.
     pub(super) fn read_ahead(&mut self, number: u32) {
         let reader = self.reader(number);
         let core = &mut self.cores[number as usize];
-        core.reading = true;
-        self.memories.join(self.now, core.rank, &self.costs.ahead(core.task.ahead), reader);
+        let room = if self.now < core.looked { core.task.ahead.first } else { 1.0 };
+        if core.reading.is_none() && core.read < room {
+            let share = room - core.read;
+            core.reading = Some(share);
+            self.memories.join(self.now, core.rank, &self.costs.ahead(core.task.ahead, share), reader);
+        }
     }
 
-    /// Ends what a member of the memories' lanes does: a task, or the reading of all that a core can read ahead.
+    /// Ends what a member of the memories' lanes does: a task, or the reading of a share of what a core can read ahead.
     pub(super) fn ended(&mut self, member: u32) {
         let Some(number) = member.checked_sub(self.cores.len() as u32) else { return self.done(member) };
         let core = &mut self.cores[number as usize];
-        (core.reading, core.read) = (false, 1.0);
+        core.read += core.reading.take().unwrap_or_default();
+        if self.now >= core.looked {
+            self.read_ahead(number);
+        }
     }
 
     /// Takes what a core has read off its task's work. The rest is read with the task.
     pub(super) fn take_off_read(&mut self, number: u32) {
         let reader = self.reader(number);
         let core = &mut self.cores[number as usize];
-        if std::mem::take(&mut core.reading) {
-            let reading = self.costs.ahead(core.task.ahead);
-            core.read = 1.0 - self.memories.leave(self.now, core.rank, &reading, reader);
+        if let Some(share) = core.reading.take() {
+            let reading = self.costs.ahead(core.task.ahead, share);
+            core.read += share * (1.0 - self.memories.leave(self.now, core.rank, &reading, reader));
         }
         core.task.work = core.task.work.after(core.task.ahead, core.read);
     }

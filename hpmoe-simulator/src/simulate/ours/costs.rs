@@ -2,7 +2,7 @@
 
 use crate::device_routing::{RoutingPrices, RoutingShape};
 use crate::simulate::{CoreCosts, Policy, PolicyCosts, Routing};
-use hpmoe_codegen::cost::Time;
+use hpmoe_codegen::cost::{ENTRIES_AHEAD, Time};
 use hpmoe_codegen::schedule::Schedule;
 use hpmoe_codegen::target::Target;
 use hpmoe_language::analyze::CheckedGraph;
@@ -12,7 +12,7 @@ use hpmoe_language::analyze::CheckedGraph;
 pub(super) fn costs(target: &Target, checked: &CheckedGraph, schedule: &Schedule, routing: &Routing) -> PolicyCosts {
     let sync = &target.sync;
     let task = Time::from_ns(sync.task_pickup_ns + sync.tile_overhead_ns);
-    let core = CoreCosts { task, empty: task, poll: None };
+    let core = CoreCosts { task, empty: task, poll: None, entries_ahead: 0 };
     let tables = checked
         .graph()
         .route
@@ -23,7 +23,7 @@ pub(super) fn costs(target: &Target, checked: &CheckedGraph, schedule: &Schedule
     PolicyCosts {
         policy: Policy::Ours,
         launch: Time::from_us(target.launch.kernel_us) + tables,
-        aic: core,
+        aic: CoreCosts { entries_ahead: ENTRIES_AHEAD, ..core },
         aiv: core,
         entry: Time::from_ns(sync.entry_ns),
         wait: Time::from_ns(sync.wait_ns),
