@@ -48,6 +48,9 @@ Mem checkLocal(Core &core, Where where, const char *name, const char *what, cons
         fail(core, where, name, "%s takes bytes %u..%llu of %s, of which %u are usable%s", what, local.address,
              static_cast<unsigned long long>(local.address + bytes), memory, limit,
              mem == Mem::UB ? " (the top 8 KiB are scratch)" : "");
+    if (local.address + bytes > local.end)
+        fail(core, where, name, "%s takes bytes %u..%llu of %s, but the tensor ends at byte %u", what, local.address,
+             static_cast<unsigned long long>(local.address + bytes), memory, local.end);
     checkLentMemory(core, where, name, what, mem, local.address, local.address + bytes);
     return mem;
 }

@@ -1,4 +1,4 @@
-// Hand-written operators keep to the memory and the flags that are theirs.
+// Hand-written operators keep to the memory and the flags that are theirs, and routines are given what they expect.
 #include "core.h"
 
 namespace AscendC::host {
@@ -6,6 +6,10 @@ namespace AscendC::host {
 void operatorBegins(const Operator &begun) { enterCall().lent = begun; }
 
 void operatorEnds() { enterCall().lent = {}; }
+
+void expects(bool holds, const char *text, Where where) {
+    if (!holds) fail(enterCall(), where, "a routine of the device library", "expects %s, which is not so", text);
+}
 
 void checkLentMemory(Core &core, Where where, const char *name, const char *what, Mem mem, uint64_t first,
                      uint64_t end) {

@@ -16,6 +16,7 @@ struct Local {
     TPosition position;
     Dt type;
     uint32_t address; ///< bytes
+    uint32_t end;     ///< of the tensor
 };
 
 /// A place in global memory.
@@ -103,6 +104,8 @@ struct Operator {
 };
 void operatorBegins(const Operator &begun);
 void operatorEnds();
+/// An error unless it holds; the text says what.
+void expects(bool holds, const char *text, Where where = Where::here());
 void cleanAndInvalidate(uint64_t address, CacheLine line, DcciDst dst, Where where);
 void preload(uint64_t address, Where where);
 void syncMemory(MemDsbT what, Where where);

@@ -1,5 +1,5 @@
-// GlobalTensor and LocalTensor: typed addresses. Neither owns memory, neither checks bounds; the
-// calls that use them do.
+// GlobalTensor and LocalTensor: typed addresses, of which a local one has an end. Neither owns memory, neither checks bounds; the calls
+// that use them do.
 #pragma once
 
 #include <cstring>
@@ -103,7 +103,10 @@ template <typename T> class LocalTensor {
     uint32_t GetSize() const { return elements_; }
     int32_t GetPosition() const { return static_cast<int32_t>(position_); }
 
-    host::Local place() const { return host::Local{position_, host::dtOf<T>, address_}; }
+    host::Local place() const {
+        const uint64_t end = address_ + host::bytesOf(host::dtOf<T>, elements_);
+        return host::Local{position_, host::dtOf<T>, address_, static_cast<uint32_t>(end)};
+    }
 
   private:
     TPosition position_ = TPosition::GM;

@@ -17,6 +17,11 @@
 // tensors, but where they begin.
 #define HPMOE_ROUTINE __attribute__((noinline)) __aicore__ inline
 
+// What must hold, for an implementation of AscendC that checks it. Others don't evaluate it.
+#ifndef HPMOE_EXPECTS
+#define HPMOE_EXPECTS(...)
+#endif
+
 namespace hpmoe {
 
 using namespace AscendC;

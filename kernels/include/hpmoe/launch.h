@@ -13,17 +13,20 @@ struct Launch {
     HPMOE_INLINE uint64_t Heap(uint32_t rank) const { return Word<uint64_t>(launch.peers, rank); }
 
     template <typename T> HPMOE_INLINE View<T> Of(const Private<T> &tensor) const {
+        HPMOE_EXPECTS(IsPitch<T>(tensor.pitch, tensor.columns));
         return View<T>{Word<uint64_t>(launch.tensors, tensor.number), ~0u, tensor.columns, tensor.pitch};
     }
     template <typename T> HPMOE_INLINE View<T> Of(const Symmetric<T> &tensor) const {
         return OfPeer(tensor, launch.rank);
     }
     template <typename T> HPMOE_INLINE View<T> OfPeer(const Symmetric<T> &tensor, uint32_t peer) const {
+        HPMOE_EXPECTS(IsPitch<T>(tensor.pitch, tensor.columns));
         const uint64_t offset = Word<uint64_t>(launch.tensors, tensor.number);
         return View<T>{Heap(peer) + offset, ~0u, tensor.columns, tensor.pitch};
     }
     template <typename T> HPMOE_INLINE View<T> Of(const Shared<T> &tensor) const { return OfPeer(tensor, launch.rank); }
     template <typename T> HPMOE_INLINE View<T> OfPeer(const Shared<T> &tensor, uint32_t peer) const {
+        HPMOE_EXPECTS(IsPitch<T>(tensor.pitch, tensor.columns));
         const uint64_t addresses = Word<uint64_t>(launch.tensors, tensor.number);
         return View<T>{Word<uint64_t>(addresses, peer), ~0u, tensor.columns, tensor.pitch};
     }

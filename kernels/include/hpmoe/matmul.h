@@ -14,13 +14,18 @@ template <typename In> struct SumOf { using Type = float; };
 template <> struct SumOf<int8_t> { using Type = int32_t; };
 template <typename In> using Sum = typename SumOf<In>::Type;
 
-// How a product is cut. Rows and columns are multiples of 16; k_step is one of what a fractal holds, and k_block a multiple of k_step.
+// How a product is cut. Rows are multiples of 16, k_block and k_step of what a fractal holds.
 struct MatmulPlan {
     uint32_t rows;     // accumulated in L0C at a time
     uint32_t k_block;  // contraction of an L1 stage
     uint32_t k_step;   // contraction of an L0 stage
     bool relu = false; // negative sums become 0 on their way out of L0C
 };
+
+template <uint32_t ROWS, uint32_t K_BLOCK, uint32_t K_STEP> HPMOE_INLINE constexpr MatmulPlan PlanOf() {
+    static_assert(ROWS % 16 == 0 && K_BLOCK % 8 == 0 && K_STEP % 8 == 0, "whole fractals");
+    return MatmulPlan{ROWS, K_BLOCK, K_STEP};
+}
 
 // Which way of a tile the sums run: an operand is held as M x K (N x K) or as K x M (K x N).
 enum class Contracted { Columns, Rows };
@@ -39,6 +44,7 @@ template <Contracted X, Contracted W, typename In = bfloat16_t> struct Term {
     static_assert(sizeof(In) == 2 || (X == Contracted::Columns && W == Contracted::Columns),
                   "16 bits, or along columns");
     using Element = In;
+    static constexpr Contracted RIGHT = W;
     View<In> x;
     View<In> w;
 
@@ -237,6 +243,7 @@ HPMOE_INLINE void StoreSums(const View<Out> &y, uint32_t m, uint32_t n, bool rel
 template <class First, class... More>
 HPMOE_INLINE void AddTerms(CubeCore &core, const MatmulPlan &plan, uint32_t row, bool first, const First &term,
                            const More &...more) {
+    HPMOE_EXPECTS(Depth<First::RIGHT>(term.w) == term.Contraction());
     AddTerm(core, term.Panel(row, plan.rows), plan, first, sizeof...(More) == 0);
     if constexpr (sizeof...(More) > 0) {
         AddTerms(core, plan, row, false, more...);
@@ -249,6 +256,7 @@ template <typename Out, class First, class... More>
 HPMOE_ROUTINE void Matmul(CubeCore &core, const View<Out> &y, const MatmulPlan &plan, const First &term,
                           const More &...more) {
     const uint32_t n = term.Columns();
+    HPMOE_EXPECTS(y.rows == term.Rows() && y.cols == n);
     core.record.empty += n == 0 ? 1 : 0;
     for (uint32_t row = 0; row < term.Rows(); row += plan.rows) {
         const uint32_t m = Min(plan.rows, term.Rows() - row);
@@ -267,6 +275,7 @@ template <class First, class... More>
 HPMOE_ROUTINE void MatmulOnto(CubeCore &core, const View<float> &y, const MatmulPlan &plan, const First &term,
                               const More &...more) {
     const uint32_t n = term.Columns();
+    HPMOE_EXPECTS(y.rows == term.Rows() && y.cols == n);
     core.record.empty += n == 0 ? 1 : 0;
     // A task that also writes the gradient of an expert without rows has nothing to add here.
     if (term.Contraction() == 0) {

@@ -57,6 +57,7 @@ HPMOE_ROUTINE void PutOrigins(VectorCore &core, const Tile &piece, const View<in
 // `half_rows` rows fit into a half of UB.
 HPMOE_ROUTINE void PutGathered(VectorCore &core, const Tile &piece, const ByteRows &from, uint64_t list,
                                uint32_t per_row, const ByteRows &to, uint32_t half_rows) {
+    HPMOE_EXPECTS(from.bytes == to.bytes);
     core.Use(PUT_LAYOUT);
     const uint32_t row_bytes = AlignUp(from.bytes, BLOCK_BYTES);
     for (uint32_t row = 0; row < piece.rows; row += half_rows) {
@@ -78,6 +79,7 @@ HPMOE_ROUTINE void PutGathered(VectorCore &core, const Tile &piece, const ByteRo
 // Puts consecutive rows of `from` to rows `origins[i]` of `to` at the peer.
 HPMOE_ROUTINE void PutScattered(VectorCore &core, const Tile &piece, const ByteRows &from, const ByteRows &to,
                                 const View<int32_t> &origins, uint32_t half_rows) {
+    HPMOE_EXPECTS(from.bytes == to.bytes && origins.rows == piece.rows);
     core.Use(PUT_LAYOUT);
     OriginsIn(origins.address, piece.rows);
     SetFlag<HardEvent::MTE2_S>(0);

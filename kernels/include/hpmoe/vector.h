@@ -22,6 +22,19 @@ template <typename T> struct Stages {
     HPMOE_INLINE LocalTensor<T> operator[](uint32_t stage) const { return Ub<T>(At(stage), bytes); }
 };
 
+// Rows of a tile that are computed at a time, and the stage that they take.
+struct Piece {
+    uint32_t first;
+    uint32_t rows;
+    uint32_t stage;
+};
+
+// A piece of a tile of `rows` rows that is cut into pieces of `height`.
+HPMOE_INLINE Piece PieceOf(uint32_t rows, uint32_t height, uint32_t number) {
+    const uint32_t first = number * height;
+    return Piece{first, Min(height, rows - first), number % 2};
+}
+
 HPMOE_INLINE uint32_t UbPitch(uint32_t cols) { return AlignUp(cols, ROW_ALIGN); }
 
 // Elements that a call in count form processes for this many rows.
@@ -41,6 +54,7 @@ template <typename T> HPMOE_INLINE uint32_t UbGap(uint32_t cols) {
 
 template <typename T>
 HPMOE_INLINE void LoadRows(const LocalTensor<T> &ub, const View<T> &from, uint32_t first, uint32_t rows) {
+    HPMOE_EXPECTS(first + rows <= from.rows);
     const uint32_t size = static_cast<uint32_t>(sizeof(T));
     DataCopyPad(ub, from.At(first, 0),
                 DataCopyExtParams(static_cast<uint16_t>(rows), from.cols * size, (from.pitch - from.cols) * size,
@@ -50,6 +64,7 @@ HPMOE_INLINE void LoadRows(const LocalTensor<T> &ub, const View<T> &from, uint32
 
 template <typename T>
 HPMOE_INLINE void StoreRows(const View<T> &to, uint32_t first, uint32_t rows, const LocalTensor<T> &ub) {
+    HPMOE_EXPECTS(first + rows <= to.rows);
     const uint32_t size = static_cast<uint32_t>(sizeof(T));
     DataCopyPad(to.At(first, 0), ub,
                 DataCopyExtParams(static_cast<uint16_t>(rows), to.cols * size, UbGap<T>(to.cols),

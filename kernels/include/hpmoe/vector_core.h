@@ -35,7 +35,7 @@ struct VectorCore : Core {
         half = 0;
         line = 0;
         Duplicate(Ub<int32_t>(0, UB_ZEROS), 0, UB_ZEROS / 4);
-        Duplicate(Line(0), 0, UB_LINES * BLOCK_BYTES / 4);
+        Duplicate(Ub<int32_t>(UB_TASKS, UB_LINES * BLOCK_BYTES), 0, UB_LINES * BLOCK_BYTES / 4);
         PipeBarrier<PIPE_ALL>();
         FreeStages();
         for (uint32_t i = 0; i < UB_LINES; ++i) {

@@ -26,6 +26,12 @@ template <typename T> struct Shared {
     uint32_t pitch;
 };
 
+// Rows of a tensor are dense, or each begins on a line.
+template <typename T> HPMOE_INLINE bool IsPitch(uint32_t pitch, uint32_t columns) {
+    const uint32_t size = static_cast<uint32_t>(sizeof(T));
+    return pitch == columns || pitch * size == AlignUp(columns * size, HPMOE_LINE);
+}
+
 // Rows and columns of a tensor. The pitch of a row is in elements.
 template <typename T> struct View {
     uint64_t address;
@@ -41,10 +47,12 @@ template <typename T> struct View {
     HPMOE_INLINE View From(uint32_t first) const { return View{AddressOf(first, 0), rows, cols, pitch}; }
     // At most `most` rows from `first` on.
     HPMOE_INLINE View Rows(uint32_t first, uint32_t most) const {
+        HPMOE_EXPECTS(first <= rows);
         return View{AddressOf(first, 0), Min(most, rows - first), cols, pitch};
     }
     // At most `most` columns from `first` on.
     HPMOE_INLINE View Cols(uint32_t first, uint32_t most) const {
+        HPMOE_EXPECTS(first <= cols);
         return View{AddressOf(0, first), rows, Min(most, cols - first), pitch};
     }
 };

@@ -1,7 +1,5 @@
 // Weights that a matrix core reads before the rows of its tile are there.
-#include "hpmoe/kernel.h"
-
-#include "harness.h"
+#include "cores.h"
 
 #include <memory>
 
@@ -11,28 +9,6 @@ using hpmoe::Contracted;
 namespace {
 
 template <Contracted W> using Product = hpmoe::Term<Contracted::Columns, W>;
-
-/// A matrix core with no launch around it, as it is between tiles.
-struct Core : hpmoe::CubeCore {
-    Core() : hpmoe::CubeCore{} {
-        SetMMRowMajor();
-        KeepInfinities();
-        for (int32_t stage = 0; stage < 2; ++stage) {
-            SetFlag<HardEvent::MTE1_MTE2>(stage);
-            SetFlag<HardEvent::M_MTE1>(stage);
-        }
-    }
-    /// All flags are as before the first tile, or the host says so.
-    ~Core() {
-        for (int32_t stage = 0; stage < 2; ++stage) {
-            WaitFlag<HardEvent::MTE1_MTE2>(stage);
-            WaitFlag<HardEvent::M_MTE1>(stage);
-        }
-        PipeBarrier<PIPE_ALL>();
-        SetMMColumnMajor();
-        PutInfinitiesBack();
-    }
-};
 
 template <typename T> hpmoe::View<T> view(Buffer<T> &of, uint32_t rows, uint32_t cols) {
     return hpmoe::View<T>{reinterpret_cast<uint64_t>(of.data), rows, cols, cols};
@@ -76,7 +52,7 @@ template <Contracted W> void sameProducts() {
                 setup.aic = 1, setup.aiv = 0, setup.seed = seed, setup.regions = of.regions();
                 uint32_t filled = 0;
                 HpmoeHostResult result = launch(setup, [&] {
-                    Core core;
+                    MatrixCore core;
                     hpmoe::Matmul(core, of.result(0), kPlan, of.product<W>());
                     hpmoe::ReadAhead(core, kPlan, of.product<W>(), 1);
                     EXPECT(core.ahead == 1, std::to_string(core.ahead));
@@ -108,7 +84,7 @@ CASE(a_tile_without_rows_reads_nothing_ahead) {
     Setup setup;
     setup.aic = 1, setup.aiv = 0, setup.regions = of.regions();
     HpmoeHostResult result = launch(setup, [&] {
-        Core core;
+        MatrixCore core;
         Product<Contracted::Columns> product = of.product<Contracted::Columns>();
         product.x.rows = 0;
         hpmoe::ReadAhead(core, kPlan, product, hpmoe::L1_STAGES);
@@ -138,7 +114,7 @@ HpmoeHostResult multiplied(bool early, uint64_t seed) {
             PipeBarrier<PIPE_ALL>();
         }
         if ASCEND_IS_AIC {
-            Core core;
+            MatrixCore core;
             if (early) hpmoe::ReadAhead(core, kPlan, of.product<Contracted::Columns>(), 1);
             EXPECT(await(global(&counters[0]), 1), "a word that never came");
             hpmoe::Matmul(core, of.result(0), kPlan, of.product<Contracted::Columns>());

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernel_operator.h"
@@ -33,6 +34,7 @@ template <typename T> struct Buffer {
         for (size_t i = 0; i < n; ++i) data[i] = value;
     }
     Buffer(const Buffer &) = delete;
+    Buffer(Buffer &&other) : count(other.count), data(std::exchange(other.data, nullptr)) {}
     ~Buffer() { std::free(data); }
     T &operator[](size_t i) { return data[i]; }
     HpmoeHostRegion region(const char *name, bool writable = true, uint32_t rank = 0, bool symmetric = false) {

@@ -3,6 +3,7 @@
 
 #include "harness.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <type_traits>
@@ -286,6 +287,246 @@ CASE(launches_are_numbered_past_the_greatest_number) {
             EXPECT(ranks.word(ranks.heap, Ranks::kLaunches) == static_cast<int32_t>(number));
         }
     }
+}
+
+/// Every tile of a matrix core is one without rows; of two tiles the second waits for one signal of another core.
+struct Counts : ReadsNothing {
+    static constexpr uint32_t kArray = 1;
+
+    template <class AnyCore> static bool Run(AnyCore &core, const hpmoe::Tile &tile) {
+        if constexpr (std::is_same_v<AnyCore, hpmoe::VectorCore>) {
+            core.Signal(kArray, tile.number, 2);
+            return true;
+        } else {
+            return core.IsThere(kArray, tile.number, 1) || core.Await(kArray, tile.number, 2);
+        }
+    }
+};
+
+/// What a core has done: tiles, waits, and entries that had a tile for it.
+CASE(records_count_what_cores_have_done) {
+    for (uint64_t rounds : {1u, 4u}) {
+        Ranks ranks(kMinute);
+        Buffer<uint32_t> bases{16, 0};
+        bases[Counts::kArray] = 1;
+        const uint32_t tiles = static_cast<uint32_t>(rounds) * kCores;
+        ranks.launch[0].counter_bases = Ranks::address(bases.data), ranks.launch[0].counter_count = 1 + tiles;
+        ranks.launch[0].counters = 28 * HPMOE_LINE;
+        ranks.descriptors[0].core_count = kCores;
+        ranks.numbers[1] = static_cast<int32_t>(tiles);
+        ranks.launch[0].tokens = ranks.launch[0].chunk_tokens = tiles;
+        // The first vector cores signal, one for each matrix core; the others have nothing to do.
+        for (uint32_t i = 2 * kCores; i < 3 * kCores; ++i) ranks.queues[i] = HpmoeQueue{0, 0};
+        HpmoeHostResult result = ranks.run<Counts>(kCores, 2 * kCores, {bases.region("bases", false)});
+        EXPECT(result.code == HPMOE_HOST_OK, result.message);
+        for (uint32_t i = 0; i < 3 * kCores; ++i) {
+            const HpmoeRecord &record = ranks.records[i];
+            const bool matrix = i < kCores, idle = i >= 2 * kCores;
+            EXPECT(record.state == HPMOE_DONE);
+            EXPECT(record.tasks == (idle ? 0 : rounds) && record.entries == (idle ? 0 : 1) && record.empty == 0);
+            EXPECT(record.waits == (matrix ? rounds : 0), std::to_string(i) + ": " + std::to_string(record.waits));
+        }
+        for (uint32_t tile = 0; tile < tiles; ++tile) {
+            // The next launch's counters are zero, those of this one have what was signalled.
+            const uint64_t set = ranks.launch[0].counters + kLaunch % 2 * (1 + tiles) * HPMOE_LINE;
+            const int32_t told = ranks.word(ranks.heap, set + (1 + tile) * HPMOE_LINE);
+            EXPECT(told == 2, std::to_string(rounds) + " " + std::to_string(tile) + ": " + std::to_string(told));
+        }
+    }
+}
+
+/// What a core waited for when it gave up, and the tile that it came to.
+CASE(records_tell_what_was_waited_for) {
+    Ranks ranks(500000);
+    Buffer<uint32_t> bases{16, 0};
+    ranks.descriptors[0].columns = 6, ranks.descriptors[0].column_rows = 2, ranks.descriptors[0].core_count = kCores;
+    ranks.descriptors[0].phase = 3;
+    HpmoeHostResult result = ranks.run(kCores, 2 * kCores);
+    EXPECT(result.code == HPMOE_HOST_OK, result.message);
+    for (uint32_t i = 0; i < 2 * kCores; ++i) {
+        const HpmoeRecord &record = ranks.records[i];
+        EXPECT(record.state == HPMOE_GAVE_UP || record.state == HPMOE_STOPPED);
+        EXPECT(record.phase == 3 && record.group == 0 && record.item == 0 && record.column == i % kCores);
+        EXPECT(record.counter == 0 && record.index == 0 && record.need == 1 && record.have == 0);
+        EXPECT(record.waits == 1 && record.tasks == 0 && record.entries == 1);
+    }
+}
+
+/// All tiles that the first matrix core comes to, in order; its record is in memory by then.
+struct Walk : ReadsNothing {
+    static inline std::vector<hpmoe::Tile> tiles;
+    static inline bool noted;
+
+    template <class AnyCore> static bool Run(AnyCore &core, const hpmoe::Tile &tile) {
+        tiles.push_back(tile);
+        const uint32_t words[] = {HPMOE_RUNNING, tile.phase, tile.group, tile.item, tile.column};
+        for (uint32_t i = 0; i < 5; ++i)
+            noted &= hpmoe::Word<uint32_t>(core.launch.records + core.slot * sizeof(HpmoeRecord), i) == words[i];
+        return true;
+    }
+};
+
+/// Tables of rank 0 of two, with two experts each: what a queue of one entry walks.
+struct Tables {
+    static constexpr uint32_t kHeight = 4;
+    Buffer<int32_t> first{8, 0}, order{4}, experts{8}, coming{16, 0};
+    Buffer<HpmoePair> sends{8}, arrivals{4};
+
+    Tables() {
+        const int32_t orders[] = {1, 0, 0, 1}, rows[] = {0, 6, 32, 18, 100, 3, 200, 5};
+        for (uint32_t i = 0; i < 4; ++i) order[i] = orders[i];
+        for (uint32_t i = 0; i < 8; ++i) experts[i] = rows[i];
+        for (int32_t i = 0; i < 8; ++i) sends[i] = HpmoePair{7 + i, 6 + i, 100 * i, 40 * i};
+        for (int32_t i = 0; i < 4; ++i) arrivals[i] = HpmoePair{9 + i, 5 + 2 * i, 50 * i, 0};
+    }
+
+    void walk(HpmoeDescriptor entry, const std::vector<int32_t> &items) {
+        Ranks ranks(kMinute);
+        entry.core_count = 1, entry.phase = 3;
+        for (size_t i = 0; i < items.size(); ++i) first[i] = items[i];
+        for (uint32_t i = 1; i < 3 * kCores; ++i) ranks.queues[i] = HpmoeQueue{0, 0};
+        ranks.descriptors[0] = entry;
+        ranks.spaces[0].kind = entry.kind, ranks.spaces[0].height = kHeight;
+        ranks.spaces[0].first_items = Ranks::address(first.data), ranks.spaces[0].coming = Ranks::address(coming.data);
+        HpmoeLaunch &all = ranks.launch[0];
+        all.local_experts = all.chunk_experts = 2, all.tokens = 22, all.chunk_tokens = 10, all.chunks = 3;
+        all.expert_order = Ranks::address(order.data), all.experts = Ranks::address(experts.data);
+        all.sends = Ranks::address(sends.data), all.arrivals = Ranks::address(arrivals.data);
+        Walk::tiles.clear(), Walk::noted = true;
+        HpmoeHostResult result = ranks.run<Walk>(kCores, 2 * kCores,
+                                                 {first.region("first", false), order.region("order", false),
+                                                  experts.region("experts", false), coming.region("coming", false),
+                                                  sends.region("sends", false), arrivals.region("arrivals", false)});
+        EXPECT(result.code == HPMOE_HOST_OK, result.message);
+        EXPECT(Walk::noted && ranks.records[0].tasks == Walk::tiles.size());
+        uint32_t empty = 0;
+        for (const hpmoe::Tile &tile : Walk::tiles) empty += tile.rows == 0 && entry.kind != HPMOE_EXPERTS;
+        EXPECT(ranks.records[0].empty == empty);
+    }
+};
+
+HpmoeDescriptor entryOf(uint16_t kind) {
+    HpmoeDescriptor entry = {};
+    entry.kind = kind, entry.band = 1, entry.columns = 1, entry.column_rows = 1;
+    return entry;
+}
+
+/// Where the tiles of an entry lie, in order: bands of items, each column by column.
+std::vector<hpmoe::Place> swizzled(uint32_t items, uint32_t columns, uint32_t band) {
+    std::vector<hpmoe::Place> places;
+    for (uint32_t first = 0; first < items; first += band)
+        for (uint32_t column = 0; column < columns; ++column)
+            for (uint32_t item = first; item < first + band && item < items; ++item) places.push_back({item, column});
+    return places;
+}
+
+CASE(row_tiles_are_walked_from_own_rows_on_or_as_rows_come) {
+    for (uint32_t coming : {0u, 1u}) {
+        for (uint32_t columnRows : {1u, 2u}) {
+            for (uint16_t band : {1, 2, 3, 100}) {
+                Tables tables;
+                HpmoeDescriptor entry = entryOf(HPMOE_ROW_TILES);
+                entry.band = band, entry.columns = 4, entry.column_rows = columnRows, entry.coming = coming;
+                const int32_t comes[] = {-1, -1, 3, 0, 4, 1, 2};
+                for (uint32_t i = 0; i < 7; ++i) tables.coming[i] = comes[i];
+                tables.walk(entry, {0, 2, 7});
+                // Expert 1 has 18 rows from row 32 on in tiles 2 to 6, and this rank's are from its row 7 on.
+                const uint32_t wide = 4 / columnRows, turn = 2;
+                const std::vector<hpmoe::Place> places = swizzled(5 * columnRows, wide, band);
+                EXPECT(Walk::tiles.size() == 20);
+                for (uint32_t t = 0; t < Walk::tiles.size() && t < 20; ++t) {
+                    const hpmoe::Tile &tile = Walk::tiles[t];
+                    const uint32_t place = places[t].item / columnRows;
+                    const uint32_t item = coming ? static_cast<uint32_t>(comes[2 + place]) : (place + turn) % 5;
+                    const uint32_t column = places[t].column + places[t].item % columnRows * wide;
+                    EXPECT(tile.item == item && tile.column == column, std::to_string(t));
+                    EXPECT(tile.at == 4 * item && tile.rows == (item == 4 ? 2 : 4) && tile.first == 32 + 4 * item);
+                    EXPECT(tile.group == 1 && tile.expert == 1 && tile.number == 2 + item && tile.phase == 3);
+                }
+            }
+        }
+    }
+}
+
+/// Pieces are cut at the row tiles of who receives them.
+CASE(pieces_of_a_pair_are_walked) {
+    const std::pair<uint16_t, uint32_t> kinds[] = {{HPMOE_SENDS, 0}, {HPMOE_SENDS_ONCE, 4}, {HPMOE_ARRIVALS, 0}};
+    for (const auto &[kind, part] : kinds) {
+        for (uint32_t offset : {0u, 1u, 2u, 3u}) {
+            for (uint32_t place : {0u, 1u}) {
+                Tables tables;
+                const bool arrives = kind == HPMOE_ARRIVALS;
+                const uint32_t peer = offset % 2, owner = arrives ? 0 : peer;
+                const uint32_t expert = static_cast<uint32_t>(tables.order[owner * 2 + place]),
+                               pair = peer * 2 + expert;
+                const HpmoePair of = arrives ? tables.arrivals[pair] : tables.sends[part + pair];
+                HpmoeDescriptor entry = entryOf(kind);
+                entry.peer_offset = offset, entry.expert = place;
+                std::vector<int32_t> items(5, 0);
+                const int32_t count = (of.at + of.rows - 1) / 4 - of.at / 4 + 1;
+                for (uint32_t i = 0; i < 5; ++i) items[i] = 1 + static_cast<int32_t>(i > pair) * count;
+                tables.walk(entry, items);
+                EXPECT(Walk::tiles.size() == static_cast<size_t>(count));
+                int32_t row = 0;
+                for (const hpmoe::Tile &tile : Walk::tiles) {
+                    const int32_t rows = std::min(of.rows - row, 4 - (of.at + row) % 4);
+                    EXPECT(tile.rows == static_cast<uint32_t>(rows) && tile.at == static_cast<uint32_t>(of.at + row));
+                    EXPECT(tile.first == static_cast<uint32_t>(of.base + of.at + row));
+                    EXPECT(tile.order == static_cast<uint32_t>(of.order + row));
+                    EXPECT(tile.peer == peer && tile.expert == expert && tile.group == pair);
+                    row += rows;
+                }
+                EXPECT(row == of.rows);
+            }
+        }
+    }
+}
+
+/// Blocks of a chunk's tokens, all rows of an expert, and the one tile of a chunk.
+CASE(blocks_experts_and_chunks_are_walked) {
+    for (uint32_t chunk : {0u, 1u, 2u}) { // of 10, 10 and 2 tokens
+        Tables tables;
+        HpmoeDescriptor entry = entryOf(HPMOE_BLOCKS);
+        entry.chunk = chunk;
+        tables.walk(entry, {0, 3, 6, 7});
+        EXPECT(Walk::tiles.size() == (chunk == 2 ? 1 : 3));
+        for (uint32_t i = 0; i < Walk::tiles.size(); ++i) {
+            const hpmoe::Tile &tile = Walk::tiles[i];
+            EXPECT(tile.first == 4 * i && tile.rows == (chunk == 2 || i == 2 ? 2 : 4) && tile.number == 3 * chunk + i);
+            EXPECT(tile.chunk == chunk && tile.group == chunk);
+        }
+        entry.kind = HPMOE_CHUNKS;
+        tables.walk(entry, {0, 1, 2, 3});
+        EXPECT(Walk::tiles.size() == 1 && Walk::tiles[0].rows == 1 && Walk::tiles[0].number == chunk);
+    }
+    for (int32_t rows : {0, 18}) {
+        Tables tables;
+        tables.experts[3] = rows;
+        HpmoeDescriptor entry = entryOf(HPMOE_EXPERTS);
+        entry.more = 2; // phases on the same tile
+        tables.walk(entry, {0, 1, 2});
+        EXPECT(Walk::tiles.size() == 3);
+        for (uint32_t i = 0; i < Walk::tiles.size(); ++i) {
+            const hpmoe::Tile &tile = Walk::tiles[i];
+            EXPECT(tile.phase == 3 + i && tile.first == 32 && tile.rows == static_cast<uint32_t>(rows));
+            EXPECT(tile.expert == 1 && tile.number == 1);
+        }
+    }
+}
+
+/// Ranks of a set are those that were added, for all that a kernel may have.
+CASE(sets_of_ranks_have_who_was_added) {
+    hpmoe::RankSet set;
+    set.Clear();
+    for (uint32_t added = 0; added < hpmoe::MAX_RANKS; ++added) {
+        const uint32_t rank = added * 37 % hpmoe::MAX_RANKS;
+        EXPECT(!set.Has(rank));
+        set.Add(rank);
+        for (uint32_t other = 0; other < hpmoe::MAX_RANKS; ++other)
+            EXPECT(set.Has(other) == (other * 173 % hpmoe::MAX_RANKS <= added), std::to_string(other));
+    }
+    set.Clear();
+    for (uint32_t rank = 0; rank < hpmoe::MAX_RANKS; ++rank) EXPECT(!set.Has(rank));
 }
 
 } // namespace

@@ -18,10 +18,10 @@ void through(Buffer<T> &out, Buffer<U> &in,
     Setup setup;
     setup.aic = 0, setup.aiv = 1;
     setup.regions = {in.region("in"), out.region("out")};
-    uint32_t n = static_cast<uint32_t>(in.count);
+    const uint32_t n = static_cast<uint32_t>(in.count), blocks = (n + 31) / 32 * 32; // whole blocks of any type
     HpmoeHostResult result = launch(setup, [&] {
-        LocalTensor<U> a(TPosition::VECIN, 0, n);
-        LocalTensor<T> b(TPosition::VECOUT, 65536, n);
+        LocalTensor<U> a(TPosition::VECIN, 0, blocks);
+        LocalTensor<T> b(TPosition::VECOUT, 65536, blocks);
         DataCopyPad(a, global(in.data), DataCopyExtParams(1, n * uint32_t(sizeof(U)), 0, 0, 0),
                     DataCopyPadExtParams<U>());
         SetFlag<HardEvent::MTE2_V>(0);

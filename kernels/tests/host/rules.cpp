@@ -61,6 +61,17 @@ CASE(copies_are_checked) {
     AIV(W("SetAtomicAdd is on for int32_t"), SetAtomicAdd<int32_t>(), DataCopy(global(m.own.data), ub(0), 8));
 }
 
+CASE(tensors_end_where_they_say) {
+    const F small(TPosition::VECCALC, 64, 16);
+    AIV(W("the destination takes bytes 64..160 of UB", "the tensor ends at byte 128"), Duplicate(small, 0.0f, 24));
+    AIV(W("the destination takes bytes 96..160 of UB", "ends at byte 128"), Duplicate(small[8], 0.0f, 16));
+    AIV(W("the first source takes bytes 64..160 of UB"), Adds(ub(0), small, 1.0f, 24));
+    AIV(W("takes bytes 128..132 of UB", "ends at byte 128"), small.SetValue(16, 0.0f));
+    AIV(W("takes bytes 64..192 of UB", "ends at byte 128"),
+        DataCopy(small.ReinterpretCast<bfloat16_t>(), global(reinterpret_cast<bfloat16_t *>(m.own.data)), 64));
+    AIC(W("takes bytes 0..256 of L1", "ends at byte 128"), DataCopy(F(TPosition::A1, 0, 32), global(m.own.data), 64));
+}
+
 CASE(global_memory_is_checked) {
     AIV(W("reads 64 bytes", "outside every region", "they start at byte 4064 of region own"),
         DataCopy(ub(0), global(m.own.data)[1016], 16));

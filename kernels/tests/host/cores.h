@@ -1,0 +1,59 @@
+// Cores of the device library with no launch around them, as they are between tiles. When one goes, its flags are as before its first
+// tile, or the host says so.
+#pragma once
+
+#include "hpmoe/kernel.h"
+
+#include "harness.h"
+
+struct MatrixCore : hpmoe::CubeCore {
+    MatrixCore() : hpmoe::CubeCore{} {
+        AscendC::SetMMRowMajor();
+        TakeBack();
+    }
+    ~MatrixCore() {
+        Lend();
+        AscendC::SetMMColumnMajor();
+    }
+};
+
+struct VectorCore : hpmoe::VectorCore {
+    explicit VectorCore(const HpmoeLaunch &of = {}) : hpmoe::VectorCore{} {
+        launch = of;
+        TakeBack();
+        for (int32_t i = 0; i < static_cast<int32_t>(hpmoe::UB_LINES); ++i)
+            AscendC::SetFlag<AscendC::HardEvent::MTE3_S>(i);
+    }
+    ~VectorCore() {
+        Lend();
+        for (int32_t i = 0; i < static_cast<int32_t>(hpmoe::UB_LINES); ++i)
+            AscendC::WaitFlag<AscendC::HardEvent::MTE3_S>(i);
+    }
+};
+
+template <typename T> uint64_t address(T *at) { return reinterpret_cast<uint64_t>(at); }
+
+/// A rectangle within a buffer of larger rows, with numbers around it that stay as they are.
+template <typename T> struct Framed {
+    uint32_t rows, cols, pitch, column;
+    T around;
+    Buffer<T> all;
+
+    Framed(uint32_t rows, uint32_t cols, T around, uint32_t column = 3)
+        : rows(rows), cols(cols), pitch(column + cols + 2), column(column), around(around),
+          all((rows + 2) * pitch, around) {}
+    T &at(uint32_t row, uint32_t col) { return all[(row + 1) * pitch + column + col]; }
+    hpmoe::View<T> view() {
+        const hpmoe::View<T> whole = {address(all.data), rows + 2, pitch, pitch};
+        return whole.Rows(1, rows).Cols(column, cols);
+    }
+    /// Whether nothing around it has changed.
+    bool kept() {
+        for (uint32_t row = 0; row < rows + 2; ++row)
+            for (uint32_t col = 0; col < pitch; ++col) {
+                const bool inside = row >= 1 && row <= rows && col >= column && col < column + cols;
+                if (!inside && std::memcmp(&all[row * pitch + col], &around, sizeof(T)) != 0) return false;
+            }
+        return true;
+    }
+};
