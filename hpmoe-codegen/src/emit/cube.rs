@@ -73,8 +73,9 @@ pub(super) fn copies_ahead(context: &Context<'_>) -> SortedSet<String> {
 }
 
 fn cut(product: &Product) -> Expr {
-    let sizes = [product.rows, product.k_block, product.k_step].map(int);
-    braces("MatmulPlan", sizes.into_iter().chain(product.relu.then(|| name("true"))).collect())
+    let Product { rows, k_block, k_step, relu, .. } = product;
+    let relu = if *relu { ", true" } else { "" };
+    name(format!("PlanOf<{rows}, {k_block}, {k_step}{relu}>")).call(Vec::new())
 }
 
 fn kind(task: &Task, term: &Term) -> String {

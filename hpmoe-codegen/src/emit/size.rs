@@ -89,6 +89,14 @@ fn expr(value: &Expr) -> u64 {
         Expr::Name(_) | Expr::Int(_) | Expr::Float(_) | Expr::Member(..) => 0,
         // These are no code on a device.
         Expr::Call(callee, _) if matches!(&**callee, Expr::Name(name) if name.starts_with("HPMOE_OPERATOR_")) => 0,
+        // Its arguments are those of the template.
+        Expr::Call(callee, _) if matches!(&**callee, Expr::Name(name) if name.starts_with("PlanOf<")) => {
+            expr_of_template(callee)
+        }
+        // A part of its caller: its number is used twice.
+        Expr::Call(callee, arguments) if matches!(&**callee, Expr::Name(name) if name == "PieceOf") => {
+            arguments.iter().map(expr).sum::<u64>() + arguments.last().map_or(0, expr) + 48
+        }
         Expr::Call(callee, arguments) => {
             let rows = matches!(&**callee, Expr::Name(name) if name == "LoadRows" || name == "StoreRows");
             8 + if rows { ROWS_CALL } else { 0 }
@@ -99,6 +107,14 @@ fn expr(value: &Expr) -> u64 {
         Expr::Binary(left, _, right) => 8 + expr(left) + expr(right),
         Expr::Not(operand) => expr(operand),
         Expr::Braces(_, values) => values.iter().map(|value| 8 + expr(value)).sum(),
+    }
+}
+
+/// A function's template arguments, as many as a comma and one more.
+fn expr_of_template(callee: &Expr) -> u64 {
+    match callee {
+        Expr::Name(name) => 8 + 8 * name.matches(',').count() as u64,
+        _ => 0,
     }
 }
 

@@ -69,14 +69,11 @@ impl Emitter<'_> {
         let all = name("CeilDiv").call(vec![name(leader).dot("rows"), name("ROWS")]);
         body.push(Stmt::constant("uint32_t", "pieces", all));
         let load = self.load();
-        let inputs = program.buffers.iter().filter(|(_, buffer)| matches!(buffer.holds, Holds::Input(_)));
-        let loads_rows = inputs.into_iter().any(|(_, buffer)| !buffer.single);
-        let computes_rows = program.calls.iter().any(|call| !self.buffer(call.to).single);
-        let mut compute = self.piece(name("piece") - int(1u64), computes_rows);
+        let mut compute = vec![self.piece(name("piece") - int(1u64))];
         compute.extend(self.compute());
         let mut turns = Vec::new();
         if !load.is_empty() {
-            let mut loaded = self.piece(name("piece"), loads_rows);
+            let mut loaded = vec![self.piece(name("piece"))];
             loaded.extend(load);
             turns.push(Stmt::If(name("piece").binary("<", name("pieces")), loaded));
         }
@@ -85,15 +82,11 @@ impl Emitter<'_> {
         body
     }
 
-    /// Where and how long a piece is, if that is asked for, and which stage it takes.
-    fn piece(&self, number: Expr, rows: bool) -> Vec<Stmt> {
-        let left = name(&self.params[self.plan.program.leader]).dot("rows") - name("first");
-        let place = [
-            Stmt::constant("uint32_t", "first", number.clone() * name("ROWS")),
-            Stmt::constant("uint32_t", "rows", name("Min").call(vec![name("ROWS"), left])),
-        ];
-        let stage = Stmt::constant("uint32_t", "stage", number % int(2u64));
-        place.into_iter().filter(|_| rows).chain([stage]).collect()
+    /// Where and how long a piece is, and which stage it takes.
+    fn piece(&self, number: Expr) -> Stmt {
+        let rows = name(&self.params[self.plan.program.leader]).dot("rows");
+        let made = name("PieceOf").call(vec![rows, name("ROWS"), number]);
+        Stmt::constant("auto", "[first, rows, stage]", made)
     }
 
     fn buffer(&self, id: BufferId) -> &Buffer {

@@ -22,9 +22,10 @@ struct MatmulPlan {
     bool relu = false; // negative sums become 0 on their way out of L0C
 };
 
-template <uint32_t ROWS, uint32_t K_BLOCK, uint32_t K_STEP> HPMOE_INLINE constexpr MatmulPlan PlanOf() {
+template <uint32_t ROWS, uint32_t K_BLOCK, uint32_t K_STEP, bool RELU = false>
+HPMOE_INLINE constexpr MatmulPlan PlanOf() {
     static_assert(ROWS % 16 == 0 && K_BLOCK % 8 == 0 && K_STEP % 8 == 0, "whole fractals");
-    return MatmulPlan{ROWS, K_BLOCK, K_STEP};
+    return MatmulPlan{ROWS, K_BLOCK, K_STEP, RELU};
 }
 
 // Which way of a tile the sums run: an operand is held as M x K (N x K) or as K x M (K x N).
