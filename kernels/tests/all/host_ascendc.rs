@@ -4,12 +4,12 @@
 
 use std::process::Command;
 
-use super::model::{folder, linked, sources};
+use super::model::{concerned, folder, linked, sources};
 
 #[test]
 fn the_model_passes_its_cases() {
     let scratch = tempfile::tempdir().expect("a temporary folder");
-    let mut command = Command::new(linked(sources(&folder("tests/host")), scratch.path()));
+    let mut command = Command::new(linked("cases", concerned(sources(&folder("tests/host"))), scratch.path()));
     command.env("HPMOE_EXP_CHECKSUM", format!("{:x}", hpmoe_kernels::math::EXP_CHECKSUM));
     if let Some(case) = std::env::var_os("HPMOE_HOST_CASE") {
         command.arg(case);

@@ -4,21 +4,35 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, OnceLock};
 
+/// Names a folder of headers that come before those of the device library, and whose `choices.h` comes before all. Programs are left
+/// there, and the next one to ask finds them.
+const CHANGED: &str = "HPMOE_CHANGED_HEADERS";
+
+fn changed() -> Option<PathBuf> {
+    std::env::var_os(CHANGED).map(PathBuf::from)
+}
+
 /// The C++ compiler that a build script of this machine would use, with the flags of host kernels.
-pub(crate) fn compiler() -> cc::Tool {
+fn compiler(changed: Option<&Path>) -> cc::Tool {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let version = Command::new(rustc).arg("-vV").output().expect("rustc -vV").stdout;
     let version = String::from_utf8(version).expect("rustc speaks UTF-8");
     let target = version.lines().find_map(|line| line.strip_prefix("host: ")).expect("rustc names its host");
-    cc::Build::new()
+    let mut build = cc::Build::new();
+    match changed {
+        // Changes make comparisons that are always true, and names that nothing uses.
+        Some(folder) => {
+            build.flag("-include").flag(folder.join("choices.h")).include(folder).define("HPMOE_INLINE", "inline");
+            build.flag("-Wno-narrowing").warnings(false)
+        }
+        None => build.warnings(true).extra_warnings(true).warnings_into_errors(true),
+    };
+    build
         .cpp(true)
         .std("c++17")
         .target(target)
         .host(target)
         .opt_level(1)
-        .warnings(true)
-        .extra_warnings(true)
-        .warnings_into_errors(true)
         .flag("-ffp-contract=off")
         .flag("-pthread")
         .include(folder("host"))
@@ -40,17 +54,33 @@ pub(crate) fn sources(folder: &Path) -> Vec<PathBuf> {
     sources
 }
 
-/// Links the model with more sources.
-pub(crate) fn linked(more: Vec<PathBuf>, scratch: &Path) -> PathBuf {
+/// Those that run the device library, where its headers are changed; all of them otherwise.
+pub(crate) fn concerned(mut sources: Vec<PathBuf>) -> Vec<PathBuf> {
+    let runs_it = |path: &PathBuf| {
+        let text = std::fs::read_to_string(path).expect("a source file");
+        text.contains("\"hpmoe/") || text.contains("int main(")
+    };
+    if changed().is_some() {
+        sources.retain(runs_it);
+    }
+    sources
+}
+
+/// Links the model with more sources, as a program of this name.
+pub(crate) fn linked(name: &str, more: Vec<PathBuf>, scratch: &Path) -> PathBuf {
     static MODEL: OnceLock<Vec<PathBuf>> = OnceLock::new();
-    let tool = compiler();
+    let changed = changed();
+    let program = changed.as_deref().unwrap_or(scratch).join(name);
+    if program.exists() {
+        return program;
+    }
     let model = MODEL.get_or_init(|| {
         let into = Path::new(env!("CARGO_TARGET_TMPDIR")).join("model");
         std::fs::create_dir_all(&into).expect("a folder for objects");
-        compile(&compiler(), sources(&folder("host")), &into)
+        compile(&compiler(None), sources(&folder("host")), &into)
     });
+    let tool = compiler(changed.as_deref());
     let objects = compile(&tool, more, scratch);
-    let program = scratch.join("program");
     let status = tool.to_command().args(&objects).args(model).arg("-o").arg(&program).status();
     assert!(status.expect("the C++ compiler").success(), "the program does not link");
     program

@@ -103,7 +103,7 @@ fn every_row_means_on_the_host_what_it_does_on_the_device() {
     let source = scratch.path().join("rows.cpp");
     let code = code::program(&folder("tests/operations/rows.h"), forms.iter().map(|(row, form)| (rows[*row].0, *form)));
     std::fs::write(&source, code).expect("a source file");
-    let program = linked(vec![source], scratch.path());
+    let program = linked("operations", vec![source], scratch.path());
 
     let drawn: Vec<Vec<Drawn>> = rows
         .iter()

@@ -65,15 +65,17 @@ fn numbers(source: &Source) -> impl Iterator<Item = (Range<usize>, String)> {
         let word = &source.code[range.clone()];
         let digits = word.trim_end_matches(['u', 'l', 'U', 'L']);
         let value = digits.parse::<u64>().ok()?;
-        (!is_size(&source.code, &range)).then(|| (range.clone(), value, word[digits.len()..].to_owned()))
+        Some((range.clone(), value, word[digits.len()..].to_owned()))
     });
     words.flat_map(|(range, value, suffix)| {
-        let others = [Some(value + 1), value.checked_sub(1)].into_iter().flatten();
+        // More room than a tensor takes is no fault.
+        let more = (!is_size(&source.code, &range)).then_some(value + 1);
+        let others = [more, value.checked_sub(1)].into_iter().flatten();
         others.map(move |other| (range.clone(), format!("{other}{suffix}")))
     })
 }
 
-/// Whether a number is how much a tensor in UB holds, which nothing looks at: calls say themselves how much they take.
+/// Whether a number is how much a tensor in UB holds.
 fn is_size(code: &str, number: &Range<usize>) -> bool {
     let line = code[..number.start].rsplit('\n').next().unwrap_or_default();
     let call = line.rsplit("= Ub<").next().filter(|call| call.len() < line.len()).unwrap_or_default();

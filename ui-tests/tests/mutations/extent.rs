@@ -46,6 +46,8 @@ fn end(bytes: &[u8], from: usize, assigns: bool) -> usize {
             b'>' if bracket(bytes, at) && depth > 0 => depth -= 1,
             b')' | b']' | b'}' => break,
             b'>' if bracket(bytes, at) => break,
+            // What is assigned may be a choice.
+            b'?' | b':' if assigns => {}
             other if depth == 0 && ends(bytes, at, other, assigns) => break,
             _ => {}
         }

@@ -5,9 +5,9 @@ use crate::compile::{Built, compile, compile_choices, is_part, write};
 use crate::job::Job;
 use crate::kernels::ALL;
 use crate::process::{Noted, Verdict, judge, note};
-use crate::routes::{self, Routes};
 use crate::sites::Site;
 use crate::source::Source;
+use crate::suites::Suites;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,8 +25,8 @@ pub struct Judge<'a> {
     kernels: Vec<Instrumented>,
     /// The libraries of kernels as they are, for those that are built apart.
     whole: Vec<OnceLock<Result<Built, String>>>,
-    /// Judges what makes routes, where something of that is changed.
-    routes: Option<Routes>,
+    /// Judge headers, where any is changed.
+    suites: Option<Suites>,
     rows: usize,
     hasty: bool,
 }
@@ -63,10 +63,9 @@ impl<'a> Judge<'a> {
         kernels.sort_by_key(|kernel| kernel.noted.iter().map(|row| row.milliseconds).sum::<u64>());
         let apart: BTreeSet<usize> = aparts.into_iter().flatten().collect();
         let whole = ALL.iter().map(|_| OnceLock::new()).collect();
-        // Few runs are asked for in haste, and few of these routes would find little.
-        let asks_routes = !hasty && sites.iter().any(|site| routes::concerns(site, sources));
-        let routes = asks_routes.then(|| Routes::new(sources, &choices, &apart, workplace)).transpose()?;
-        Ok(Self { sources, sites, workplace, choices, apart, kernels, whole, routes, rows, hasty })
+        // In haste nothing more is built.
+        let suites = (!hasty).then(|| Suites::new(sources, sites, &choices, &apart, workplace)).transpose()?;
+        Ok(Self { sources, sites, workplace, choices, apart, kernels, whole, suites, rows, hasty })
     }
 
     /// The verdict of a mutation, after at most so many rows of each kernel.
@@ -84,11 +83,14 @@ impl<'a> Judge<'a> {
         };
         let jobs: Vec<Job> = self.kernels.iter().map(job).filter(|job| !job.rows.is_empty()).collect();
         let verdict = if jobs.is_empty() { Verdict::Unreached } else { judge(&jobs, Some(number), self.hasty) };
-        match (&verdict, &self.routes) {
-            (Verdict::Survived | Verdict::Unreached, Some(judge))
-                if routes::concerns(&self.sites[number], self.sources) =>
-            {
-                judge.verdict(number)
+        self.judged(verdict, |suites, site| suites.chosen(self.sources, site, number), number)
+    }
+
+    /// The verdict of kernels, or that of the suites on what kernels don't find.
+    fn judged(&self, verdict: Verdict, ask: impl Fn(&Suites, &Site) -> Option<Verdict>, number: usize) -> Verdict {
+        match (&verdict, &self.suites) {
+            (Verdict::Survived | Verdict::Unreached, Some(suites)) => {
+                ask(suites, &self.sites[number]).unwrap_or(verdict)
             }
             _ => verdict,
         }
@@ -117,6 +119,7 @@ impl<'a> Judge<'a> {
                 break;
             }
         }
+        let verdict = self.judged(verdict, |suites, site| suites.apart(self.sources, site, &folder), number);
         let _ = std::fs::remove_dir_all(&folder);
         verdict
     }

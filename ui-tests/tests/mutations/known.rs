@@ -20,6 +20,8 @@ pub struct Known {
     /// By sources, runs and mutation.
     verdicts: BTreeMap<(String, String), (String, Verdict)>,
     rows: usize,
+    /// Of what headers are judged by.
+    tests: String,
 }
 
 impl Known {
@@ -29,7 +31,7 @@ impl Known {
         let text = if fresh { String::new() } else { fs::read_to_string(&path).unwrap_or_default() };
         let verdicts = text.lines().filter_map(read).collect();
         let file = OpenOptions::new().create(true).append(!fresh).write(true).truncate(fresh).open(&path);
-        Self { file: Mutex::new(file.expect("a file of results")), verdicts, rows }
+        Self { file: Mutex::new(file.expect("a file of results")), verdicts, rows, tests: hash(&texts_of_tests()) }
     }
 
     /// The verdict of a mutation, if it still holds.
@@ -54,8 +56,22 @@ impl Known {
     }
 
     fn hash_of_runs(&self) -> String {
-        hash(&(RUNS, self.rows))
+        hash(&(RUNS, self.rows, &self.tests))
     }
+}
+
+/// The files of the tests that judge headers, those of routes apart: they are next to what they test.
+fn texts_of_tests() -> Vec<String> {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernels/tests");
+    let files = |folder: &str| {
+        let entries = fs::read_dir(tests.join(folder)).expect("the tests of kernels");
+        let mut paths: Vec<_> =
+            entries.map(|entry| entry.expect("a test").path()).filter(|path| path.is_file()).collect();
+        paths.sort();
+        paths
+    };
+    let paths = ["host", "operations", "all", "all/operations"].map(files).concat();
+    paths.iter().map(|path| fs::read_to_string(path).expect("a test can be read")).collect()
 }
 
 fn read(line: &str) -> Option<((String, String), (String, Verdict))> {

@@ -9,7 +9,8 @@
 //! apart. A kernel that never comes to a mutation is not run. What is known of unchanged sources is kept in the target folder, so that
 //! a sweep that was stopped goes on.
 //!
-//! What makes routes on the device is also judged by the random routes of `hpmoe-runtime`'s tests.
+//! The device library's headers are also judged by tests of other packages: the C++ cases and operations of `hpmoe-kernels`, and the
+//! random routes of `hpmoe-runtime`.
 //!
 //! What no run can find stands in `survivors.txt`, each with the reason. An entry that is found, or that no mutation
 //! has, is stale; both fail, and so does a mutant that computes for ever.
@@ -32,12 +33,12 @@ mod process;
 #[path = "../random/mod.rs"]
 #[allow(dead_code, reason = "shared with tests that use other parts")]
 mod random;
-mod routes;
 mod rows;
 mod sites;
 #[path = "../../kernels/mod.rs"]
 mod small_kernels;
 mod source;
+mod suites;
 mod survivors;
 mod sweep;
 mod watch;
@@ -50,6 +51,9 @@ use std::process::ExitCode;
 struct Options {
     /// Mutations whose lines have all of these words.
     words: Vec<String>,
+    /// And none of these.
+    #[arg(long, value_name = "WORD")]
+    without: Vec<String>,
     /// Runs them: without this, nothing happens.
     #[arg(long, visible_alias = "include-ignored")]
     ignored: bool,
@@ -84,12 +88,13 @@ struct Options {
 
 impl Options {
     fn asks(&self, key: &str) -> bool {
-        self.words.iter().all(|word| key.contains(word.as_str()))
+        let has = |word: &String| key.contains(word.as_str());
+        self.words.iter().all(has) && !self.without.iter().any(has)
     }
 
     /// Whether all mutations are asked for.
     fn whole(&self) -> bool {
-        self.words.is_empty() && self.every == 1 && self.sample.is_none() && !self.survivors
+        self.words.is_empty() && self.without.is_empty() && self.every == 1 && self.sample.is_none() && !self.survivors
     }
 }
 
