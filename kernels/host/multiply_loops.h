@@ -22,8 +22,8 @@ HPMOE_IN_CLONES void multiplyRows(float *c, const float *a, const float *b, uint
 
 /// As many rows at a time as registers hold, and the rest one by one.
 template <typename Lanes, uint32_t atATime>
-HPMOE_IN_CLONES void multiplyAll(float *c, const float *a, const float *b, uint32_t rows, uint32_t depth, uint32_t pitch,
-                              bool fromZero) {
+HPMOE_IN_CLONES void multiplyAll(float *c, const float *a, const float *b, uint32_t rows, uint32_t depth,
+                                 uint32_t pitch, bool fromZero) {
     const auto from = [=](uint32_t i) { return a + size_t(i / 16) * pitch * 16 + i % 16; };
     uint32_t i = 0;
     for (; i + atATime <= rows; i += atATime) multiplyRows<Lanes, atATime>(c + i * 16, from(i), b, depth, fromZero);
