@@ -1,10 +1,7 @@
 //! Weights that a core reads before its tile begins.
 
 use super::{CostModel, SharedWork, Time, Work};
-use hpmoe_language::plan::Product;
-
-/// L1 stages of the device library.
-const STAGES: u32 = 2;
+use hpmoe_language::plan::{L1_STAGES, Product};
 
 /// Entries of its queue that a matrix core reads while it holds a tile (`ENTRIES_AHEAD` in `worker.h`).
 pub const ENTRIES_AHEAD: u32 = 8;
@@ -26,7 +23,7 @@ impl Ahead {
     pub fn of(work: &Work, cut: &Product) -> Self {
         let Work::Gemm { m, n, k, operands, right_reuse, .. } = *work else { return Self::default() };
         let block = cut.ahead_block(m, n, operands);
-        let depth = k.min(STAGES * block);
+        let depth = k.min(L1_STAGES * block);
         let l2 = f64::from(depth) * f64::from(n) * operands.bytes() as f64;
         let first = f64::from(depth.min(block)) / f64::from(depth.max(1));
         Self { l2, hbm: l2 / f64::from(right_reuse.max(1.0)), first }

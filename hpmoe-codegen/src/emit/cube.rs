@@ -5,7 +5,7 @@ use super::cpp::{Expr, Function, Scope, Stmt, braces, int, name};
 use super::views::view;
 use crate::sorted_set::SortedSet;
 use hpmoe_kernels::op::{Contracted, ElementType};
-use hpmoe_language::graph::Task;
+use hpmoe_language::graph::{Phase, Task};
 use hpmoe_language::ids::PhaseId;
 use hpmoe_language::plan::{CubePlan, Plan, Product, Term};
 
@@ -33,15 +33,12 @@ pub(super) fn cube(task: &Task, function: &str, plan: &CubePlan) -> Function {
 
 /// The function that reads weights of a tile before it begins, in phases that read ahead: those of its first product.
 pub(super) fn ahead(context: &Context<'_>) -> Function {
-    let reads = context.graph.phases.ids().filter_map(|id| {
-        let phase = &context.graph.phases[id];
-        let Plan::Cube(plan) = context.plan(phase.task) else { return None };
-        let product = plan.products.first().filter(|_| context.schedule.phases[id].reads_ahead)?;
+    let reads = products_ahead(context).map(|(id, phase, product)| {
         let term = &product.terms[0];
         let operands = [term.x.0, term.w.0].map(|param| view(context, phase, &phase.accesses[param]));
         let term = braces(kind(&context.graph.tasks[phase.task], term), operands.into());
         let read = Stmt::call("ReadAhead", vec![name("core"), cut(product), term, name("stages")]);
-        Some(Stmt::If(name("tile").dot("phase").binary("==", int(number(id))), vec![read]))
+        Stmt::If(name("tile").dot("phase").binary("==", int(number(id))), vec![read])
     });
     let body: Vec<Stmt> = reads.collect();
     let params = [("CubeCore &", "core"), ("const Tile &", "tile"), ("uint32_t", "stages")];
@@ -64,12 +61,18 @@ pub(super) fn read_ahead(context: &Context<'_>, id: PhaseId) -> Option<Stmt> {
 
 /// The copies of `ReadAhead` that phases need: one for each way to hold operands.
 pub(super) fn copies_ahead(context: &Context<'_>) -> SortedSet<String> {
+    let kinds =
+        products_ahead(context).map(|(_, phase, product)| kind(&context.graph.tasks[phase.task], &product.terms[0]));
+    kinds.collect()
+}
+
+/// The first product of each phase that reads ahead.
+fn products_ahead<'c>(context: &'c Context<'_>) -> impl Iterator<Item = (PhaseId, &'c Phase, &'c Product)> {
     let phases = context.graph.phases.iter().filter(|(id, _)| context.schedule.phases[*id].reads_ahead);
-    let first = phases.filter_map(|(_, phase)| match context.plan(phase.task) {
-        Plan::Cube(plan) => Some(kind(&context.graph.tasks[phase.task], &plan.products[0].terms[0])),
+    phases.filter_map(|(id, phase)| match context.plan(phase.task) {
+        Plan::Cube(plan) => Some((id, phase, plan.products.first()?)),
         _ => None,
-    });
-    first.collect()
+    })
 }
 
 fn cut(product: &Product) -> Expr {

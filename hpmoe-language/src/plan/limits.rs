@@ -12,8 +12,10 @@ pub(super) const UB_ORIGINS: Bytes = Bytes(UB_TASKS.0 - 2 * UB_HALF.0);
 pub(super) const L1: Bytes = Bytes(512 * 1024 - 256);
 /// The library's constant line in L1.
 pub(super) const L1_LINES: Bytes = Bytes(32);
-/// One of two stages of both operands.
-pub(super) const L1_STAGE: Bytes = Bytes((L1.0 - L1_LINES.0) / 2 / 512 * 512);
+/// Stages of L1 that take the operands of a product in turn.
+pub const L1_STAGES: u32 = 2;
+/// One stage of both operands.
+pub(super) const L1_STAGE: Bytes = Bytes((L1.0 - L1_LINES.0) / L1_STAGES as u64 / 512 * 512);
 /// L0A, and likewise L0B.
 pub(super) const L0: Bytes = Bytes::kib(64);
 /// One of two stages of an operand.
@@ -42,7 +44,8 @@ mod tests {
             "UB_ORIGINS = 2 * UB_HALF;",
             "L1_END = 512 * 1024 - 256;",
             "L1_ONES = L1_END - BLOCK_BYTES;",
-            "L1_STAGE = L1_ONES / 2 / 512 * 512;",
+            "L1_STAGES = 2;",
+            "L1_STAGE = L1_ONES / L1_STAGES / 512 * 512;",
             "L0_STAGE = 32 * 1024;",
             "L0C_BYTES = 128 * 1024;",
         ] {

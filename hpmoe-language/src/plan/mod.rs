@@ -14,6 +14,7 @@ mod vector;
 pub use cube::{CubePlan, Product, Term};
 pub use cube::{FRACTAL_DEPTH, panel_rows};
 pub use external::{ExternalPlan, memory_of_operators};
+pub use limits::L1_STAGES;
 pub use program::{Buffer, BufferId, Call, Holds, Instruction, VectorProgram, Width};
 pub use put::PutPlan;
 pub use vector::VectorPlan;
