@@ -68,7 +68,7 @@ Framed<int16_t> rowsOf(uint32_t cols) {
 struct Shape {
     uint32_t cols, half;
 };
-constexpr Shape kShapes[] = {{1, kHalf}, {15, kHalf}, {16, kHalf}, {17, kHalf}, {100, 3}, {hpmoe::UB_HALF / 8, 4}};
+const Shape kShapes[] = {{1, kHalf}, {15, kHalf}, {16, kHalf}, {17, kHalf}, {100, 3}, {hpmoe::UB_HALF / 8, 4}};
 
 CASE(rows_are_gathered_by_a_list_of_slots) {
     for (const Shape &shape : kShapes) {
