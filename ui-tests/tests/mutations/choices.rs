@@ -72,12 +72,12 @@ pub fn choices(sources: &[Source], sites: &[Site]) -> Choices {
 }
 
 impl Choices {
-    /// What generated code needs to know of points.
+    /// What generated code needs to know of points. A program of several files has the bytes once.
     pub fn header(&self) -> String {
         let count = self.points.len().max(1);
         format!(
             "#include <cstdlib>\n\
-             extern \"C\" {{ unsigned char hpmoe_reached[{count}]; }}\n\
+             extern \"C\" {{ __attribute__((weak)) unsigned char hpmoe_reached[{count}]; }}\n\
              namespace hpmoe_mutants {{\n\
              static unsigned number() {{\n    \
                  const char *text = getenv(\"{CHOSEN}\");\n    \

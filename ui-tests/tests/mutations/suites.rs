@@ -147,7 +147,7 @@ enum Run {
 
 /// The first case that failed, or the line that tells why a test did, or the last one.
 fn said(text: &str) -> String {
-    let case = text.lines().find(|line| line.starts_with("FAIL"));
+    let case = text.lines().find(|line| line.starts_with("FAIL "));
     let mut lines = text.lines().skip_while(|line| !line.contains("panicked at")).skip(1);
     case.or_else(|| lines.next()).or(text.lines().last()).unwrap_or("nothing is said").to_owned()
 }
