@@ -274,6 +274,23 @@ mod tests {
     }
 
     #[test]
+    fn overhead_in_which_weights_are_read_makes_tiles_no_wider() {
+        let mut slow = Target::ascend_a3();
+        slow.set("sync.tile_overhead_ns=900").unwrap();
+        let few = parse_settings("HIDDEN=3072,INTER=1536,EXPERTS=256,TOP_K=8,TOKENS=16").unwrap();
+        let sizes = open_sizes(&module(), &few, &slow, Expected { ranks: Some(2), tokens: None }).unwrap();
+        assert_eq!(sizes["TILE_N"], 256);
+    }
+
+    /// Cores have a few tiles each: the first rows of an expert let them begin, and what they make of them goes back meanwhile.
+    #[test]
+    fn few_tiles_of_each_core_are_small_ones() {
+        let text = "HIDDEN=4096,INTER=1536,EXPERTS=128,TOP_K=8,TOKENS=256";
+        let sizes = chosen(text, Expected { ranks: Some(64), tokens: None }).unwrap();
+        assert_eq!((sizes["TILE_M"], sizes["TILE_N"], sizes["PUT"]), (128, 128, 8));
+    }
+
+    #[test]
     fn a_kernel_without_open_sizes_gets_none() {
         let module = modules(FORWARD).unwrap().remove(0);
         let sizes = open_sizes(&module, &Overrides::new(), &Target::ascend_a3(), Expected::default());

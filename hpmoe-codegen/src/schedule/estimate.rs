@@ -1,20 +1,23 @@
 //! The latency of a schedule, roughly: what open tile sizes are chosen by.
 
 mod extents;
+mod links;
+mod ready;
+mod tile;
 
 use super::groups::Groups;
 use super::precedence::Precedence;
 use super::schedule::schedule_on;
-use super::timeline::QueueReplay;
-use super::{CoreKind, Deal, Entry, Order, Schedule, Swizzle};
-use crate::cost::{Cost, CostModel, EntryTile, Time, Work, Works};
+use super::timeline::{QueueReplay, Released};
+use super::{Deal, Entry, Order, Schedule, Swizzle};
+use crate::cost::{Ahead, CostModel, EntryTile, Time, Work, Works};
 use crate::target::Target;
 use extents::{Extents, Spread};
-use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::graph::TaskGraph;
 use hpmoe_language::ids::{Arena, PartId, PhaseId};
-use hpmoe_language::units::Nanos;
+use links::Links;
+use ready::{Ready, Share};
 use std::collections::HashMap;
 
 /// The estimated latency of a taskflow with its default schedule.
@@ -29,8 +32,8 @@ pub struct Estimate {
 /// Estimates the latency of a taskflow's default schedule on a number of ranks: its queues are replayed on one rank, tile by tile and
 /// core by core. `None` if that number does not share the experts.
 ///
-/// It takes milliseconds where a simulation takes seconds. Entries wait for whole entries here, and memories and links are shared
-/// less exactly, so that it tells tile sizes apart and says little about the latency itself.
+/// It takes milliseconds where a simulation takes seconds. Tiles wait for sixteenths of an expert's rows here, and memories and links are
+/// shared less exactly, so that it tells tile sizes apart and says little about the latency itself.
 #[must_use]
 pub fn estimate(checked: &CheckedGraph, target: &Target, ranks: u32) -> Option<Estimate> {
     if ranks == 0 || !checked.graph().sizes.experts.is_multiple_of(ranks as usize) {
@@ -41,17 +44,15 @@ pub fn estimate(checked: &CheckedGraph, target: &Target, ranks: u32) -> Option<E
     let groups = Groups::new(checked.graph(), ranks);
     let precedence = Precedence::new(checked, &groups, ranks, None);
     let latency = |tokens: Spread| {
-        let run = Run::new(checked.graph(), &schedule, order, target, tokens);
+        let run = Run::new(checked, &schedule, order, target, tokens);
         Time::from_us(target.launch.kernel_us) + run.replayed(&groups, &precedence)
     };
     Some(Estimate { even: latency(Spread::Even), uneven: latency(Spread::Uneven) })
 }
 
-/// The time of a tile's work, and its bytes through HBM.
-type TileWork = (Time, f64);
-
 /// The clocks of one rank.
 struct Run<'a> {
+    checked: &'a CheckedGraph,
     graph: &'a TaskGraph,
     schedule: &'a Schedule,
     order: &'a Order,
@@ -61,19 +62,25 @@ struct Run<'a> {
     extents: Extents,
     /// Tiles that count before each phase's own, when cores are assigned.
     starts: Arena<PhaseId, u64>,
-    /// By phase, by items and rows, and by column.
-    tiles: HashMap<(PhaseId, [u32; 3]), TileWork>,
+    /// By phase, by items and rows, and by column: the work of a tile, and what its core can read before it begins.
+    tiles: HashMap<(PhaseId, [u32; 3]), (Work, Ahead)>,
     /// What a tile of each phase costs in addition to its work.
     fixed: Arena<PhaseId, Time>,
     clocks: Arena<PartId, Vec<Time>>,
-    /// When the links to other packages are free.
-    link: Time,
+    links: Links,
     hbm: f64,
     visible: Time,
 }
 
 impl<'a> Run<'a> {
-    fn new(graph: &'a TaskGraph, schedule: &'a Schedule, order: &'a Order, target: &'a Target, tokens: Spread) -> Self {
+    fn new(
+        checked: &'a CheckedGraph,
+        schedule: &'a Schedule,
+        order: &'a Order,
+        target: &'a Target,
+        tokens: Spread,
+    ) -> Self {
+        let graph = checked.graph();
         let extents = Extents::new(graph, order.ranks, tokens);
         let sync = &target.sync;
         let start = |phase: PhaseId| {
@@ -93,9 +100,10 @@ impl<'a> Run<'a> {
             clocks: order.parts.iter().map(|(_, part)| vec![Time::ZERO; part.count as usize]).collect(),
             costs: CostModel::new(target),
             works: Works::of_phases(graph),
-            link: Time::ZERO,
+            links: Links::new(graph, order, target),
             hbm: 0.0,
             visible: Time::from_ns(sync.counter_visible_ns),
+            checked,
             graph,
             schedule,
             order,
@@ -118,10 +126,10 @@ impl<'a> Run<'a> {
                     if numbers().any(|number| replay.incoming[number] > 0) {
                         break;
                     }
-                    let ready = numbers().map(|number| replay.ready[number]).max().unwrap_or_default();
-                    let ends = self.walk(part, walk, Time(ready.0 * 1_000));
+                    let ready = numbers().map(|number| replay.ready[number]).fold(Ready::default(), Ready::latest);
+                    let ends = self.walk(part, walk, &ready);
                     for (number, end) in numbers().zip(ends) {
-                        replay.release(number, Nanos((end + self.visible).0 / 1_000));
+                        replay.release(number, end);
                     }
                     places[part] += 1;
                     moved = true;
@@ -133,8 +141,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Runs entries that are walked together, which begin at `ready` at the earliest, and returns the end of each.
-    fn walk(&mut self, part: PartId, walk: &[Entry], ready: Time) -> Vec<Time> {
+    /// Runs entries that are walked together, when their rows are ready, and returns when what they make is.
+    fn walk(&mut self, part: PartId, walk: &[Entry], ready: &Ready) -> Vec<Ready> {
         let head = walk[0];
         let phase = &self.graph.phases[head.phase];
         let (items, columns) = (self.extents.items(head, phase.space), u64::from(phase.columns()));
@@ -146,13 +154,20 @@ impl<'a> Run<'a> {
         let base = self.starts[head.phase] + self.extents.before(head, phase.space) * columns;
         let entry = Time::from_ns(self.target.sync.entry_ns);
         self.clocks[part].iter_mut().for_each(|clock| *clock += entry);
-        let mut ends = vec![ready; walk.len()];
+        let mut ends = vec![Ready::default(); walk.len()];
+        if swizzle.tiles() == 0 {
+            // Such an entry is over when it could have begun.
+            ends.fill(Ready::of(Share::ALL, ready.at(Share::ALL)));
+        }
         for number in 0..swizzle.tiles() {
             let core = deal.core(base + number) as usize;
             let (place, column) = swizzle.place(number);
             let (item, column) = ((place / outer) as u32, (place % outer * wide + column) as u32);
+            let share = Share::of(self.graph, self.order.ranks, head, (item, items));
+            let ready = ready.at(share);
             for (end, &entry) in ends.iter_mut().zip(walk) {
-                let begun = self.clocks[part][core].max(ready) + self.fixed[entry.phase];
+                let free = self.clocks[part][core];
+                let begun = free.max(ready) + self.fixed[entry.phase];
                 let tile = EntryTile {
                     peer: entry.peer_offset,
                     rows: self.extents.rows(entry, phase.space, item),
@@ -161,52 +176,18 @@ impl<'a> Run<'a> {
                     band,
                     joined: walk.len() as u32,
                 };
-                let done = self.tile(part, entry.phase, tile, begun);
+                let done = self.tile((part, entry.phase), tile, free, begun);
                 self.clocks[part][core] = done;
-                *end = done.max(*end);
+                *end = end.latest(Ready::of(share, done + self.visible));
             }
         }
         ends
     }
 
-    /// The end of a tile that begins at a time.
-    fn tile(&mut self, part: PartId, phase: PhaseId, tile: EntryTile, begun: Time) -> Time {
-        let puts = self.graph.tasks[self.graph.phases[phase].task].kind == TaskKind::Put;
-        if !puts {
-            let (time, hbm) = self.work(part, phase, tile);
-            self.hbm += hbm;
-            return begun + time;
-        }
-        let sync = &self.target.sync;
-        let begun = begun + Time::from_ns(sync.put_start_ns);
-        let work = self.works[phase].work(self.target, tile);
-        let alone = self.costs.alone(0, &work);
-        let Work::Put { to, bytes } = work else { return begun + alone };
-        if to == 0 {
-            return begun + alone;
-        }
-        let bytes_per_ps = self.target.link.other_package_gb_per_s / 1e3;
-        self.link = self.link.max(begun) + Time((bytes as f64 / bytes_per_ps) as u64);
-        (begun + alone).max(self.link) + Time::from_ns(sync.fence_remote_ns)
-    }
-
-    /// A tile's work; matrix cores have equal shares of HBM.
-    fn work(&mut self, part: PartId, phase: PhaseId, tile: EntryTile) -> TileWork {
-        *self.tiles.entry((phase, [tile.items, tile.rows, tile.column])).or_insert_with(|| {
-            let work = self.works[phase].work(self.target, tile);
-            let Cost::Shared(shared) = self.costs.cost(0, &work) else { return (self.costs.alone(0, &work), 0.0) };
-            let share = match self.order.parts[part].kind {
-                CoreKind::Aic => shared.hbm * f64::from(self.target.cores.aic) / self.target.memory.hbm_gb_per_s * 1e3,
-                CoreKind::Aiv => 0.0,
-            };
-            (shared.time.max(Time(share as u64)), shared.hbm)
-        })
-    }
-
-    /// When the last core is done; not before all bytes have passed through HBM.
+    /// When the last core is done; not before all bytes have passed through HBM and through the links.
     fn end(&self) -> Time {
         let clocks = self.clocks.iter().flat_map(|(_, clocks)| clocks);
         let hbm = Time((self.hbm / self.target.memory.hbm_gb_per_s * 1e3) as u64);
-        clocks.copied().max().unwrap_or_default().max(hbm)
+        clocks.copied().max().unwrap_or_default().max(hbm).max(self.links.least())
     }
 }

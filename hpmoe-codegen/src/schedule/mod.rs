@@ -37,7 +37,7 @@ pub use deal::Deal;
 pub use estimate::{Estimate, estimate};
 pub(crate) use groups::chunk;
 pub use queue::{CoreKind, Elision, Entry, Implied, Order, PhaseSchedule, Role, Schedule};
-pub use read_ahead::right_operand;
+pub use read_ahead::{ahead_of, right_operand};
 pub use schedule::{MAX_RANKS, schedule, schedule_for, schedule_with};
 pub use swizzle::Swizzle;
 pub use timeline::{Bar, Timeline, timeline};

@@ -1,6 +1,7 @@
 //! Which phases read weights ahead.
 
-use super::PhaseSchedule;
+use super::{PhaseSchedule, Schedule};
+use crate::cost::{Ahead, Work};
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::graph::{Rows, Storage};
 use hpmoe_language::ids::{Arena, PhaseId, TensorId};
@@ -16,6 +17,15 @@ pub(super) fn read_ahead(checked: &CheckedGraph, phases: &mut Arena<PhaseId, Pha
             let access = &checked.graph().phases[id].accesses[param];
             matches!(access.region.rows, Rows::Expert { .. }) && is_constant(checked, tensor)
         });
+    }
+}
+
+/// What a tile of a phase can read before it begins: nothing where the phase doesn't read ahead.
+#[must_use]
+pub fn ahead_of(checked: &CheckedGraph, schedule: &Schedule, phase: PhaseId, work: &Work) -> Ahead {
+    match &checked.plans()[checked.graph().phases[phase].task] {
+        Plan::Cube(plan) if schedule.phases[phase].reads_ahead => Ahead::of(work, &plan.products[0]),
+        _ => Ahead::default(),
     }
 }
 

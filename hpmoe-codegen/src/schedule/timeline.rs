@@ -66,29 +66,41 @@ pub fn timeline(checked: &CheckedGraph, schedule: &Schedule, target: &Target, ra
     Some(Timeline { lanes, end })
 }
 
+/// When something releases what waits for it.
+pub(super) trait Released: Copy + Default {
+    /// The later of both.
+    fn latest(self, other: Self) -> Self;
+}
+
+impl Released for Nanos {
+    fn latest(self, other: Self) -> Self {
+        self.max(other)
+    }
+}
+
 /// What entries still wait for, while queues are replayed.
-pub(super) struct QueueReplay<'a> {
+pub(super) struct QueueReplay<'a, T> {
     /// Number of nodes that each node still waits for.
     pub(super) incoming: Vec<u32>,
     /// When the last predecessor so far has released each node.
-    pub(super) ready: Vec<Nanos>,
+    pub(super) ready: Vec<T>,
     precedence: &'a Precedence,
 }
 
-impl<'a> QueueReplay<'a> {
+impl<'a, T: Released> QueueReplay<'a, T> {
     pub(super) fn new(precedence: &'a Precedence) -> Self {
         let incoming = precedence.incoming();
         let free: Vec<usize> = (precedence.entries..precedence.len()).filter(|&node| incoming[node] == 0).collect();
-        let mut replay = Self { incoming, ready: vec![Nanos(0); precedence.len()], precedence };
-        free.into_iter().for_each(|node| replay.release(node, Nanos(0)));
+        let mut replay = Self { incoming, ready: vec![T::default(); precedence.len()], precedence };
+        free.into_iter().for_each(|node| replay.release(node, T::default()));
         replay
     }
 
     /// Releases what waits for a node.
-    pub(super) fn release(&mut self, node: usize, time: Nanos) {
+    pub(super) fn release(&mut self, node: usize, time: T) {
         let precedence = self.precedence;
         for next in precedence.successors(node) {
-            self.ready[next] = self.ready[next].max(time);
+            self.ready[next] = self.ready[next].latest(time);
             self.incoming[next] -= 1;
             if next >= precedence.entries && self.incoming[next] == 0 {
                 self.release(next, self.ready[next]);

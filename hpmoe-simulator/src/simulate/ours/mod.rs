@@ -1,6 +1,5 @@
 //! Our schedule as a workload: the tasks of every core for the extents of a routing, as the device's worker loop walks them.
 
-mod ahead;
 mod chunked;
 mod costs;
 mod counters;

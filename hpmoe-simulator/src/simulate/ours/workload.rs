@@ -1,6 +1,5 @@
 //! The walk through the queues of a schedule.
 
-use super::ahead::ahead;
 use super::costs::costs;
 use super::counters::CounterLayout;
 use super::layout::{ItemRows, Layout};
@@ -13,7 +12,7 @@ use crate::simulate::{
 };
 use hpmoe_codegen::emit::awaits_ready;
 use hpmoe_codegen::report::phase_name;
-use hpmoe_codegen::schedule::{CoreKind, Deal, Entry, Order, Role, Schedule, Swizzle};
+use hpmoe_codegen::schedule::{CoreKind, Deal, Entry, Order, Role, Schedule, Swizzle, ahead_of};
 use hpmoe_codegen::target::Target;
 use hpmoe_language::analyze::{CheckedGraph, Reuse, Whose};
 use hpmoe_language::graph::{CHUNK_BUFFERS, Rows};
@@ -170,7 +169,7 @@ impl<'a> Ours<'a> {
         task.column = column;
         let tile = EntryTile { peer: item.peer, rows: item.rows, column, items, band, joined };
         task.work = self.works[entry.phase].work(self.target, tile);
-        task.ahead = ahead(self.checked, self.schedule, entry.phase, &task.work);
+        task.ahead = ahead_of(self.checked, self.schedule, entry.phase, &task.work);
         task.awaits_ready = (self.awaits_ready[entry.phase] && item.peer != rank).then_some(item.peer);
         task.waits.clear();
         for wait in self.schedule.phases[entry.phase].waits.iter().filter(|wait| !self.left_out.contains(&wait.counter))
