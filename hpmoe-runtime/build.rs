@@ -1,6 +1,6 @@
 //! Compiles the implementation of AscendC for CPUs, which generated kernels are linked with.
 
-use hpmoe_cxx::{Compiler, Settings, archive_and_link, joined};
+use hpmoe_cxx::{Compiler, Effort, Settings, archive_and_link, joined};
 use std::path::{Path, PathBuf};
 use std::process::exit;
 
@@ -18,8 +18,9 @@ fn build() -> Result<(), String> {
     let host = Path::new(hpmoe_kernels::HOST_DIR);
     println!("cargo::rerun-if-changed={}", host.display());
     // Optimised whatever the profile: an unoptimised one takes minutes for what it does in seconds.
-    let compiler = Compiler::new(&Settings { warnings: false, includes: &[host], macros: &[] }, &out_dir)
-        .map_err(|error| format!("hpmoe runs kernels on this machine's CPU by C++ code of its own: {error}"))?;
+    let compiler =
+        Compiler::new(&Settings { warnings: false, includes: &[host], macros: &[], effort: Effort::Run }, &out_dir)
+            .map_err(|error| format!("hpmoe runs kernels on this machine's CPU by C++ code of its own: {error}"))?;
     let whole = out_dir.join("hpmoe_host.cpp");
     let text = joined(host).map_err(|error| format!("can't read `{}`: {error}", host.display()))?;
     std::fs::write(&whole, text).map_err(|error| format!("can't write `{}`: {error}", whole.display()))?;

@@ -1,7 +1,7 @@
 //! Compiles the implementation of AscendC for CPUs, which the stand-in's linker puts into each object, and the stand-in for CANN's runtime
 //! library.
 
-use hpmoe_cxx::{Compiler, Settings, archive, joined};
+use hpmoe_cxx::{Compiler, Effort, Settings, archive, joined};
 use std::path::{Path, PathBuf};
 use std::process::{Command, exit};
 
@@ -22,7 +22,8 @@ fn build() -> Result<(), String> {
     let host = Path::new(hpmoe_kernels::HOST_DIR);
     println!("cargo::rerun-if-changed={}", host.display());
     // As the runtime compiles it, so that it is compiled once for both.
-    let compiler = Compiler::new(&Settings { warnings: false, includes: &[host], macros: &[] }, &out_dir)?;
+    let compiler =
+        Compiler::new(&Settings { warnings: false, includes: &[host], macros: &[], effort: Effort::Run }, &out_dir)?;
     let whole = out_dir.join("hpmoe_host.cpp");
     let text = joined(host).map_err(|error| format!("can't read `{}`: {error}", host.display()))?;
     std::fs::write(&whole, text).map_err(|error| format!("can't write `{}`: {error}", whole.display()))?;
@@ -34,7 +35,8 @@ fn build() -> Result<(), String> {
 fn runtime_library(host: &Path, out_dir: &Path) -> Result<(), String> {
     let sources = Path::new(SOURCES);
     let includes = [sources, Path::new(ACL), host];
-    let compiler = Compiler::new(&Settings { warnings: true, includes: &includes, macros: &[] }, out_dir)?;
+    let compiler =
+        Compiler::new(&Settings { warnings: true, includes: &includes, macros: &[], effort: Effort::Run }, out_dir)?;
     let whole = out_dir.join("acl.cpp");
     let text = joined(sources).map_err(|error| format!("can't read `{}`: {error}", sources.display()))?;
     std::fs::write(&whole, text).map_err(|error| format!("can't write `{}`: {error}", whole.display()))?;

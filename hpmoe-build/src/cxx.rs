@@ -2,7 +2,7 @@
 
 use crate::units::Unit;
 use crate::{files, operators};
-use hpmoe_cxx::{Compiler, Refusal, Settings, Source};
+use hpmoe_cxx::{Compiler, Effort, Refusal, Settings, Source};
 use std::path::Path;
 
 /// Compiles and archives all units into `folder`.
@@ -19,7 +19,8 @@ fn compile_with(macros: &[(&str, &str)], units: &[&Unit], folder: &Path) -> Resu
         return Ok(());
     }
     let includes = [Path::new(hpmoe_kernels::INCLUDE_DIR), Path::new(hpmoe_kernels::HOST_DIR)];
-    let compiler = Compiler::new(&Settings { warnings: true, includes: &includes, macros }, folder)?;
+    let settings = Settings { warnings: true, includes: &includes, macros, effort: Effort::of_profile() };
+    let compiler = Compiler::new(&settings, folder)?;
     let sources: Vec<Source<'_>> =
         units.iter().map(|unit| Source { file: &unit.source, headers: unit.headers() }).collect();
     for (unit, object) in units.iter().zip(compiler.each(&sources)) {

@@ -12,7 +12,7 @@ mod settings;
 mod store;
 
 pub use objects::{Compiler, Refusal, Source};
-pub use settings::Settings;
+pub use settings::{Effort, Settings};
 pub use store::{Asker, Store, in_parallel};
 
 use std::path::{Path, PathBuf};

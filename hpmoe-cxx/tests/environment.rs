@@ -1,6 +1,6 @@
 //! What the environment of a build script says about C++ counts, and what is compiled once stays.
 
-use hpmoe_cxx::{Compiler, Settings, archive};
+use hpmoe_cxx::{Compiler, Effort, Settings, archive};
 use std::path::PathBuf;
 use std::process::Command;
 use tempfile::TempDir;
@@ -63,7 +63,7 @@ fn a_build_script() {
     let Some(out_dir) = std::env::var_os(BUILD).map(PathBuf::from) else { return };
     std::fs::create_dir_all(&out_dir).unwrap();
     let package = std::env::current_dir().unwrap();
-    let settings = Settings { warnings: true, includes: &[&package.join("include")], macros: &[] };
+    let settings = Settings { warnings: true, includes: &[&package.join("include")], macros: &[], effort: Effort::Run };
     let result = Compiler::new(&settings, &out_dir).and_then(|compiler| {
         let objects = compiler.objects(&[&package.join("source.cpp")])?;
         archive("twice", &objects, &out_dir)
