@@ -18,6 +18,18 @@ pub struct Expected {
     pub tokens: Option<usize>,
 }
 
+impl Expected {
+    /// That there is a launch with so many ranks and tokens, whatever the kernel is.
+    fn check(self) -> Result<(), String> {
+        if self.ranks == Some(0) || self.tokens == Some(0) {
+            return Err(format!(
+                "{self} are expected: a launch has from 1 to {MAX_RANKS} ranks and from 1 to `TOKENS` tokens of each"
+            ));
+        }
+        Ok(())
+    }
+}
+
 impl fmt::Display for Expected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.ranks {
@@ -111,6 +123,7 @@ pub fn open_sizes(
     target: &Target,
     expected: Expected,
 ) -> Result<NamedSizes, String> {
+    expected.check()?;
     let open: Vec<String> = open_constants(module).into_iter().filter(|name| !set.contains(name)).collect();
     let ladders: Vec<&Ladder> = LADDERS.iter().filter(|ladder| open.iter().any(|name| name == ladder.name)).collect();
     if ladders.is_empty() {
@@ -157,7 +170,7 @@ impl Search<'_> {
             return Ok(());
         };
         let most = flows.iter().map(|flow| flow.graph().sizes.tokens).min().unwrap_or(tokens);
-        if (1..=most).contains(&tokens) {
+        if tokens <= most {
             return Ok(());
         }
         let kernel = &self.module.ident;
@@ -298,6 +311,15 @@ mod tests {
     }
 
     #[test]
+    fn launches_without_ranks_or_tokens_are_refused_whatever_is_open() {
+        let module = modules(FORWARD).unwrap().remove(0);
+        for expected in [Expected { ranks: Some(0), tokens: None }, Expected { ranks: None, tokens: Some(0) }] {
+            let said = open_sizes(&module, &Overrides::new(), &Target::ascend_a3(), expected).unwrap_err();
+            assert!(said.contains("are expected: a launch has from 1 to 256 ranks"), "{said}");
+        }
+    }
+
+    #[test]
     fn ranks_that_do_not_share_the_experts_are_refused() {
         let said = chosen(LARGE, Expected { ranks: Some(3), tokens: None }).unwrap_err();
         assert!(said.contains("has 256 experts, which 3 ranks don't share"), "{said}");
@@ -308,13 +330,8 @@ mod tests {
 
     #[test]
     fn tokens_that_no_launch_has_are_refused() {
-        for tokens in [0, 4097] {
-            let said = chosen(LARGE, Expected { ranks: None, tokens: Some(tokens) }).unwrap_err();
-            assert!(
-                said.contains(&format!("takes from 1 to 4096 tokens of a rank (`TOKENS`), but {tokens} are")),
-                "{said}"
-            );
-        }
+        let said = chosen(LARGE, Expected { ranks: None, tokens: Some(4097) }).unwrap_err();
+        assert!(said.contains("takes from 1 to 4096 tokens of a rank (`TOKENS`), but 4097 are"), "{said}");
     }
 
     proptest! {

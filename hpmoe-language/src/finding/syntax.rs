@@ -7,6 +7,14 @@ use super::BodyForm;
 pub(crate) enum SyntaxFault {
     /// `mod name;`: the module's text is in another file.
     ModuleElsewhere { module: String },
+    /// A kernel module that uses nothing of the runtime.
+    NoPrelude {
+        module: String,
+        /// The name of the crate `hpmoe-runtime`.
+        runtime: String,
+    },
+    /// A size or a number that is declared as `static`.
+    Static { name: String },
     /// A kernel module without a taskflow.
     NoTaskflow { module: String },
     /// A macro call among the items of the module.

@@ -48,6 +48,29 @@ fn a_put_needs_memory_that_peers_reach() {
     check(&[local], "recv", &["`recv` lies in memory that other ranks can't reach", "PerRank::symmetric"]);
 }
 
+/// One cause is one error, though nothing in the module can be understood without it.
+#[test]
+fn a_module_that_uses_nothing_is_told_to_use_the_prelude() {
+    let prelude = "pub mod ffn {\n    use hpmoe_runtime::prelude::*;\n";
+    let words =
+        ["kernel `ffn` uses nothing of `hpmoe_runtime`", "begin the module with `use hpmoe_runtime::prelude::*;`"];
+    check(&[(prelude, "pub mod ffn {\n")], "ffn", &words);
+    for used in ["use super::*;", "use hpmoe_runtime as runtime;", "pub type Tokens = hpmoe_runtime::Tokens;"] {
+        assert_eq!(told(KERNEL, &[(prelude, &format!("pub mod ffn {{\n    {used}\n"))]), [], "{used}");
+    }
+}
+
+#[test]
+fn a_static_is_told_once_to_be_a_constant() {
+    let size = ("pub const HIDDEN: usize = 128;", "pub static HIDDEN: usize = 128;");
+    check(&[size], size.1, &["`HIDDEN` is a `static`, which is no constant", "write `const HIDDEN`"]);
+    let count = (
+        "pub const HIDDEN",
+        "pub static STARTS: std::sync::Mutex<u32> = std::sync::Mutex::new(0);\n    pub const HIDDEN",
+    );
+    assert_eq!(told(KERNEL, &[count]), []);
+}
+
 /// What gives rows back is not told that nobody has sent them, where the send is there and has a fault of its own.
 #[test]
 fn a_send_with_a_fault_is_the_only_fault() {

@@ -62,6 +62,14 @@ impl SyntaxFault {
                 "a kernel module is written inline".into(),
                 format!("write `mod {module} {{ … }}` here: the macro must see every task"),
             ),
+            Self::NoPrelude { module, runtime } => (
+                format!("kernel `{module}` uses nothing of `{runtime}`, so that no tile and no tensor has a meaning in it"),
+                format!("begin the module with `use {runtime}::prelude::*;`"),
+            ),
+            Self::Static { name } => (
+                format!("`{name}` is a `static`, which is no constant"),
+                format!("write `const {name}`: a kernel is built for its constants"),
+            ),
             Self::NoTaskflow { module } => {
                 (format!("kernel `{module}` has no taskflow"), "mark a function with `#[taskflow]`".into())
             }

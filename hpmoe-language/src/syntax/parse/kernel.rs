@@ -7,10 +7,10 @@ use crate::finding::{Errors, Finding, PartFault, SyntaxFault};
 use crate::syntax::ast::Kernel;
 use crate::syntax::constants::{Constants, is_computed};
 use hpmoe_expansion::library::{runtime, used};
-use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
 use quote::ToTokens as _;
 use syn::spanned::Spanned as _;
-use syn::{Item, ItemMod};
+use syn::{Item, ItemConst, ItemMod, ItemStatic, parse_quote};
 
 /// Reads a kernel module.
 pub(crate) fn parse(module: &ItemMod, overrides: &Overrides, errors: &mut Errors) -> Kernel {
@@ -27,18 +27,18 @@ pub(crate) fn parse(module: &ItemMod, overrides: &Overrides, errors: &mut Errors
         errors.push(module.span(), Finding::Syntax(SyntaxFault::ModuleElsewhere { module: module.ident.to_string() }));
         return kernel;
     };
-    let constants: Vec<_> = items
-        .iter()
-        .filter_map(|item| match item {
-            Item::Const(constant) => Some(constant),
-            _ => None,
-        })
-        .collect();
+    let runtime = runtime(items);
+    refuse_without_prelude(module, items, &runtime, errors);
+    let statics = statics(items, errors);
+    let declared = items.iter().filter_map(|item| match item {
+        Item::Const(constant) => Some(constant),
+        _ => None,
+    });
+    let constants: Vec<_> = declared.chain(&statics).collect();
     for constant in constants.iter().filter(|constant| is_computed(&constant.ty)) {
         refuse_cfg(constant.to_token_stream(), errors);
     }
     kernel.constants = Constants::compute(&constants, overrides, errors);
-    let runtime = runtime(items);
     let (mut flows, mut unmarked) = (Vec::new(), Vec::new());
     for item in items {
         match item {
@@ -78,6 +78,38 @@ pub(crate) fn parse(module: &ItemMod, overrides: &Overrides, errors: &mut Errors
         errors.push(span, Finding::Syntax(fault));
     }
     kernel
+}
+
+/// Refuses a module in which no name of the language can be known: without a `use`, and without the runtime's name.
+fn refuse_without_prelude(module: &ItemMod, items: &[Item], runtime: &Ident, errors: &mut Errors) {
+    let (uses, others): (Vec<&Item>, Vec<&Item>) = items.iter().partition(|item| matches!(item, Item::Use(_)));
+    let named = |item: &Item| item.to_token_stream().into_iter().any(|token| names(token, runtime));
+    if uses.iter().all(|item| used(item, runtime).is_some()) && !others.into_iter().any(named) {
+        let (span, module, runtime) = (module.ident.span(), module.ident.to_string(), runtime.to_string());
+        errors.push(span, Finding::Syntax(SyntaxFault::NoPrelude { module, runtime }));
+    }
+}
+
+/// Whether a name is among tokens.
+fn names(token: TokenTree, name: &Ident) -> bool {
+    match token {
+        TokenTree::Ident(ident) => ident == *name,
+        TokenTree::Group(group) => group.stream().into_iter().any(|token| names(token, name)),
+        _ => false,
+    }
+}
+
+/// Refuses values that are declared as `static`, and reads them as the constants that they should be, so that each is told once.
+fn statics(items: &[Item], errors: &mut Errors) -> Vec<ItemConst> {
+    let mut constants = Vec::new();
+    for item in items {
+        let Item::Static(ItemStatic { ident, ty, expr, .. }) = item else { continue };
+        if is_computed(ty) {
+            errors.push(item.span(), Finding::Syntax(SyntaxFault::Static { name: ident.to_string() }));
+            constants.push(parse_quote!(const #ident: #ty = #expr;));
+        }
+    }
+    constants
 }
 
 /// Refuses tasks and taskflows that have the name of another function; whether there is one.
