@@ -95,6 +95,7 @@ impl Build {
                     built.units.push(Unit {
                         source: self.folder.join(artifact.file("cpp")),
                         device_source: self.device_source(&program, &artifact),
+                        makes_route: graph.route.is_some(),
                         operators,
                         package: self.root.clone(),
                         artifact,

@@ -95,7 +95,7 @@ fn header(context: &Context<'_>, aic: Bytes, aiv: Bytes) -> Vec<Item> {
     };
     let mut items = vec![Item::Comment(comment), Item::Include("hpmoe/kernel.h".to_owned())];
     if graph.route.is_some() {
-        items.push(Item::Include("hpmoe/routing/make.h".to_owned()));
+        items.push(Item::Include("hpmoe/routing/kernel.h".to_owned()));
     }
     if context.time_stamps {
         items.push(Item::Include("hpmoe/stamps.h".to_owned()));

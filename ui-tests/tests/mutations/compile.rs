@@ -33,7 +33,7 @@ pub fn is_part(source: &Source, kernel: usize) -> bool {
     if source.generated() {
         return source.name == format!("{}.cpp", ALL[kernel].name);
     }
-    !source.name.starts_with("routing/") || ALL[kernel].text.contains("routing/make.h")
+    !source.name.starts_with("routing/") || ALL[kernel].text.contains("routing/kernel.h")
 }
 
 /// Writes what is changed into a folder, which must exist; nothing but generated files, for kernels as they are.

@@ -288,12 +288,4 @@ HPMOE_INLINE bool MakeRoute(VectorCore &core) {
     return AwaitRoute(core);
 }
 
-// Kernels that make their route.
-struct KernelRoute {
-    static constexpr bool IN_KERNEL = true;
-
-    static HPMOE_INLINE bool Make(VectorCore &core) { return MakeRoute(core); }
-    static HPMOE_INLINE bool Make(CubeCore &core) { return AwaitRoute(core); }
-};
-
 } // namespace hpmoe
