@@ -13,7 +13,6 @@ use std::time::Duration;
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 
 use super::work::Command;
-use crate::abi::LINE;
 use crate::backend::host::Write;
 use crate::bootstrap::BootstrapError;
 
@@ -22,6 +21,8 @@ const NAMES: [&str; 3] = ["liboshmem.so.40", "liboshmem.so", "libsma.so"];
 
 /// All calls come from one thread, which opens the library: `SHMEM_THREAD_FUNNELED`.
 const FUNNELED: c_int = 1;
+/// Allocations begin on this many bytes: a page.
+const PAGE: usize = 4096;
 
 /// The longest that the process's end waits for the other ranks'.
 const ENDING: Duration = Duration::from_secs(5);
@@ -92,7 +93,7 @@ impl Calls {
     /// Memory of all ranks, which all of them ask for.
     pub(super) fn allocate(&self, bytes: usize) -> Option<u64> {
         // SAFETY: takes two numbers.
-        let memory = unsafe { (self.align)(LINE.max(4096), bytes) };
+        let memory = unsafe { (self.align)(PAGE, bytes) };
         (!memory.is_null()).then(|| memory.expose_provenance() as u64)
     }
 
@@ -174,22 +175,16 @@ pub(super) fn at_exit(commands: SyncSender<Command>) {
             let _ = ended.recv_timeout(ENDING);
         }
     }
-    unsafe extern "C" {
-        fn atexit(at_exit: extern "C" fn()) -> c_int;
-    }
     let _ = COMMANDS.set(commands);
     // SAFETY: takes a function that lives for ever. Where there is no room for it, the library ends by itself.
-    let _ = unsafe { atexit(end) };
+    let _ = unsafe { libc::atexit(end) };
 }
 
 /// The name of this machine.
 pub(super) fn host_name() -> Option<String> {
-    unsafe extern "C" {
-        fn gethostname(name: *mut c_char, bytes: usize) -> c_int;
-    }
     let mut name: [c_char; 256] = [0; 256];
     // SAFETY: room for the name and a zero after it.
-    let found = unsafe { gethostname(name.as_mut_ptr(), name.len() - 1) } == 0;
+    let found = unsafe { libc::gethostname(name.as_mut_ptr(), name.len() - 1) } == 0;
     // SAFETY: it ends with a zero.
     let name = unsafe { CStr::from_ptr(name.as_ptr()) };
     found.then(|| name.to_string_lossy().into_owned()).filter(|name| !name.is_empty())
