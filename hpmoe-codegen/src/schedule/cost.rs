@@ -80,7 +80,7 @@ impl EntryCosts {
     }
 
     /// Time on one core for that many rows of that many groups of a phase.
-    fn core_time(&self, phase: PhaseId, (rows, groups): (u64, u64)) -> Nanos {
+    pub(super) fn core_time(&self, phase: PhaseId, (rows, groups): (u64, u64)) -> Nanos {
         let PhaseCost { tile_ps, fixed_ps, full_rows, columns, kind, .. } = self.phases[phase];
         let tiles = columns * if kind == SpaceKind::Experts { groups } else { rows.div_ceil(full_rows) };
         Nanos((tile_ps * columns * rows / full_rows + fixed_ps * tiles) / 1_000) + self.overhead * tiles

@@ -14,6 +14,7 @@ mod joins;
 mod list;
 #[cfg(test)]
 mod optimum;
+mod pace;
 mod parts;
 mod precedence;
 mod preceding;

@@ -1,6 +1,7 @@
 //! Roles: sets of cores with one kind of work. Every core is in exactly one.
 
 use super::cost::EntryCosts;
+use super::pace::pace;
 use super::parts::dedicated;
 use super::typical::typical;
 use super::{Choices, CoreKind, Cores, ReturnCores, Role};
@@ -11,7 +12,8 @@ use hpmoe_language::ids::{Arena, PhaseId, RoleId};
 /// The roles, and the role of each phase.
 ///
 /// All matrix cores are in one role. Vector cores are split into those that put and those that compute, by the cost of the two
-/// kinds of work, but with no more of the former than fill the link, unless chosen otherwise.
+/// kinds of work, but with no more of the former than fill the link or leave enough of the latter to keep pace with the matrix cores,
+/// unless chosen otherwise.
 pub(super) fn roles(
     graph: &TaskGraph,
     costs: &EntryCosts,
@@ -20,7 +22,7 @@ pub(super) fn roles(
 ) -> (Arena<RoleId, Role>, Arena<PhaseId, RoleId>) {
     let mut roles = Arena::new();
     let matrix = roles.push(Role { name: "matrix", kind: CoreKind::Aic, first: 0, count: cores.aic });
-    let puts = put_cores(graph, costs, cores.aiv, choices);
+    let puts = put_cores(graph, costs, cores, choices);
     let mut vector = |name, first, count| roles.push(Role { name, kind: CoreKind::Aiv, first, count });
     let (communication, vector) = match puts {
         0 => {
@@ -58,7 +60,8 @@ fn computing_cores_return(graph: &TaskGraph, aiv: u32, choices: &Choices) -> boo
 }
 
 /// Number of vector cores that put: none or all where only one kind of work exists, or where a single core must do both.
-fn put_cores(graph: &TaskGraph, costs: &EntryCosts, aiv: u32, choices: &Choices) -> u32 {
+fn put_cores(graph: &TaskGraph, costs: &EntryCosts, cores: Cores, choices: &Choices) -> u32 {
+    let aiv = cores.aiv;
     let phases = |kind| graph.phases.iter().filter(move |(_, phase)| work(graph, phase, aiv, choices) == kind);
     let ranks = typical(graph).ranks;
     let time = |kind| phases(kind).map(|(id, _)| costs.put_time(graph, ranks, id).0).reduce(|sum, time| sum + time);
@@ -72,7 +75,9 @@ fn put_cores(graph: &TaskGraph, costs: &EntryCosts, aiv: u32, choices: &Choices)
             let share = share(aiv, puts, computes);
             // Results go back after rows are sent, in time: giving half of the cores to either loses nothing.
             let share = if computing_cores_return(graph, aiv, choices) { share.max(aiv / 2) } else { share };
-            share.min(filling).clamp(1, aiv - 1)
+            // Half of the cores at most are kept for an expert with many rows.
+            let computing = pace(graph, costs, cores.aic, |phase| work(graph, phase, aiv, choices)).min(aiv / 2);
+            share.min(filling).min(aiv - computing).clamp(1, aiv - 1)
         }
     }
 }
@@ -91,7 +96,7 @@ fn share(cores: u32, puts: u64, computes: u64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hpmoe_language::fixture::{Layer, moe_ffn, once, only};
+    use hpmoe_language::fixture::{Layer, moe_backward, moe_ffn, once, only};
 
     fn split(checked: &hpmoe_language::analyze::CheckedGraph, aiv: u32) -> Vec<(&'static str, u32, u32)> {
         let graph = checked.graph();
@@ -139,6 +144,17 @@ mod tests {
         assert!(!sending(&Layer::DEEPSEEK, &dedicated("return_cores=sending")).1);
         assert!(!sending(&Layer::DEEPSEEK, "").1, "sending cores are shared by all peers");
         assert!(!sending(&Layer::SMALL, &dedicated("")).1, "too little is sent");
+    }
+
+    #[test]
+    fn few_tokens_leave_cores_that_keep_pace_with_an_expert_that_most_tokens_name() {
+        let computing = |tokens: usize| {
+            let checked = moe_backward(&Layer { tokens, hidden: 3072, inter: 1536, experts: 256, ..Layer::DEEPSEEK });
+            let costs = EntryCosts::new(checked.graph(), &crate::target::Target::ascend_a3());
+            let (roles, _) = roles(checked.graph(), &costs, Cores::ASCEND_A3, &Choices::default());
+            roles.iter().find(|(_, role)| role.name == "vector").unwrap().1.count
+        };
+        assert_eq!([computing(16), computing(64)], [5, 5]);
     }
 
     #[test]
