@@ -130,13 +130,18 @@ void copyLocal(const Local &dst, const Local &src, const DataCopyParams &p, Wher
          uint64_t(bytes) + uint64_t(p.srcGap) * 32, unit, where);
 }
 
+void checkBlocks(Core &core, const DataCopyExtParams &p, Where where) {
+    needKind(core, where, kPad, false);
+    checkRange(core, where, kPad, "blockCount", p.blockCount, 0, 4095);
+    checkRange(core, where, kPad, "blockLen", p.blockLen, 0, 2097151);
+    if (p.rsv) fail(core, where, kPad, "rsv is reserved: leave it 0");
+}
+
 void padIn(const Local &dst, const Global &src, const DataCopyExtParams &p, bool isPad, uint8_t left, uint8_t right,
            uint64_t value, Where where) {
     Core &core = enterCall();
-    needKind(core, where, kPad, false);
     uint32_t size = sizeOf(dst.type);
-    checkRange(core, where, kPad, "blockCount", p.blockCount, 0, 4095);
-    checkRange(core, where, kPad, "blockLen", p.blockLen, 0, 2097151);
+    checkBlocks(core, p, where);
     checkRange(core, where, kPad, "leftPadding", left, 0, 32 / size);
     checkRange(core, where, kPad, "rightPadding", right, 0, 32 / size);
     if (p.blockLen % size)
@@ -154,9 +159,7 @@ void padIn(const Local &dst, const Global &src, const DataCopyExtParams &p, bool
 
 void padOut(const Global &dst, const Local &src, const DataCopyExtParams &p, Where where) {
     Core &core = enterCall();
-    needKind(core, where, kPad, false);
-    checkRange(core, where, kPad, "blockCount", p.blockCount, 0, 4095);
-    checkRange(core, where, kPad, "blockLen", p.blockLen, 0, 2097151);
+    checkBlocks(core, p, where);
     TransferArgs args =
         rowsOf(core, kPad, where, "the source", src, dst, true, p.blockCount, p.blockLen,
                uint64_t(p.blockLen) + p.dstStride, roundUp(p.blockLen, 32) + uint64_t(p.srcStride) * 32);

@@ -8,6 +8,7 @@ void loadData(const Local &dst, const Local &src, const LoadData2DParams &p, Whe
     Core &core = enterCall();
     needKind(core, where, name, true);
     if (p.addrMode) fail(core, where, name, "addrMode must be 0 (ascending)");
+    if (p.sid) fail(core, where, name, "sid is reserved: leave it 0");
     if (p.ifTranspose && sizeOf(dst.type) != 2)
         fail(core, where, name, "ifTranspose works on 16-bit elements only, these have %u B", sizeOf(dst.type));
     if (!p.repeatTimes) return;

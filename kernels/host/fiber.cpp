@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -22,7 +23,10 @@ namespace AscendC::host {
 
 namespace {
 constexpr size_t kStack = 256 * 1024;
-}
+/// What a fiber finds on the part of its stack that it uses first: nothing that it may rely on, and no zeros.
+constexpr size_t kStale = 8 * 1024;
+constexpr int kStaleByte = 0xa5;
+} // namespace
 
 #ifdef HPMOE_HOST_ASSEMBLY
 
@@ -175,6 +179,7 @@ void Fiber::prepare(Body body, void *argument) {
         map_ = map, mapBytes_ = kStack + page;
     }
     char *bottom = static_cast<char *>(map_);
+    std::memset(bottom + mapBytes_ - kStale, kStaleByte, kStale);
     inside_ = makeContext(inside_, bottom + page, bottom + mapBytes_, body, argument);
     forgetFiber(known_);
     known_ = newFiber();

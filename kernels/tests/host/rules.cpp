@@ -49,6 +49,11 @@ CASE(copies_are_checked) {
         DataCopyPad(ub(0), global(m.own.data), DataCopyExtParams(), DataCopyPadExtParams<float>()));
     AIV(W("leftPadding = 9"), DataCopyPad(ub(0), global(m.own.data), DataCopyExtParams(1, 4, 0, 0, 0),
                                           DataCopyPadExtParams<float>(true, 9, 0, 0)));
+    AIV(W("rsv is reserved"),
+        DataCopyPad(ub(0), global(m.own.data), DataCopyExtParams(1, 4, 0, 0, 1), DataCopyPadExtParams<float>()));
+    AIV(W("rsv is reserved"), DataCopyPad(global(m.own.data), ub(0), DataCopyExtParams(1, 4, 0, 0, 1)));
+    AIC(W("sid is reserved"),
+        LoadData(F(TPosition::A2, 0, 512), F(TPosition::A1, 0, 512), LoadData2DParams(0, 1, 1, 1, 0, false, 0)));
     AIV(W("from UB to UB", "event ids of a TPipe", "use Copy"), DataCopy(ub(256), ub(0), 16));
     AIV(W("from UB to UB"), DataCopy(ub(256), ub(0), DataCopyParams(1, 1, 0, 0)));
     AIV(W("which repeat 0 writes", "apart"), Copy(ub(256), ub(0), 64, 2, CopyRepeatParams(1, 1, 8, 8)));
