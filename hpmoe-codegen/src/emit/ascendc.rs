@@ -133,6 +133,12 @@ fn constants(context: &Context<'_>) -> Vec<Item> {
         items.push(Item::Comment("Arrays of counters, and what one of them tells to be ready.".to_owned()));
         items.extend([Item::Namespace("counter".to_owned(), counters), Item::Blank]);
     }
+    let vector = context.graph.tasks.ids().filter(|&id| matches!(context.plan(id), Plan::Vector(_)));
+    let layouts: Vec<String> = vector.map(|id| context.task_names[id].clone()).collect();
+    if !layouts.is_empty() {
+        items.push(Item::Comment("Tasks that divide UB among their buffers, each in its own way.".to_owned()));
+        items.extend([Item::Namespace("layout".to_owned(), vec![Item::Enum(layouts)]), Item::Blank]);
+    }
     items
 }
 
@@ -156,8 +162,7 @@ fn task(context: &Context<'_>, id: TaskId) -> Option<Function> {
     let function = &context.task_names[id];
     Some(match context.plan(id) {
         Plan::Cube(plan) => cube::cube(task, function, plan),
-        // The first layout is that of puts.
-        Plan::Vector(plan) => vector::vector(task, function, plan, number(id) + 1, &|line| context.place(line)),
+        Plan::Vector(plan) => vector::vector(task, function, plan, &|line| context.place(line)),
         Plan::Put(plan) => put::put(task, function, plan, put_space(context, id)),
         Plan::Word => return None,
         Plan::External(plan) => external::external(task, plan, function),

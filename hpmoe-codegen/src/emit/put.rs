@@ -1,6 +1,6 @@
 //! Functions of puts.
 
-use super::cpp::{Expr, Function, Scope, Stmt, int, name};
+use super::cpp::{Expr, Function, Scope, Stmt, name};
 use hpmoe_language::graph::{SpaceKind, Task};
 use hpmoe_language::plan::PutPlan;
 
@@ -22,12 +22,11 @@ pub(super) fn put(task: &Task, function: &str, plan: &PutPlan, kind: SpaceKind) 
     let routine = if kind != SpaceKind::Arrivals {
         params.push(("uint64_t".to_owned(), "list".to_owned()));
         params.push(("uint32_t".to_owned(), "per_row".to_owned()));
-        arguments.extend([name("list"), name("per_row")]);
-        arguments.extend([bytes(plan.to), int(plan.rows)]);
+        arguments.extend([name("list"), name("per_row"), bytes(plan.to)]);
         "PutGathered"
     } else {
         params.push(("const View<int32_t> &".to_owned(), "origins".to_owned()));
-        arguments.extend([bytes(plan.to), name("origins"), int(plan.rows)]);
+        arguments.extend([bytes(plan.to), name("origins")]);
         "PutScattered"
     };
     Function {

@@ -45,7 +45,10 @@ pub(super) fn waits(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
         match read_ahead(context, id) {
             Some(weights) => {
                 let there = core("IsThere", arguments.clone());
-                Stmt::If(there.negated(), vec![weights, or_leave(core("Await", arguments))])
+                let read = name("core").dot("ahead").binary(">", int(0u64));
+                let read = read.binary("||", tile("rows").binary("==", int(0u64)));
+                let expects = Stmt::call("HPMOE_EXPECTS", vec![read]);
+                Stmt::If(there.negated(), vec![weights, expects, or_leave(core("Await", arguments))])
             }
             None => or_leave(core("Await", arguments)),
         }

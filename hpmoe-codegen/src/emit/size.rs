@@ -88,7 +88,7 @@ fn expr(value: &Expr) -> u64 {
     match value {
         Expr::Name(_) | Expr::Int(_) | Expr::Float(_) | Expr::Member(..) => 0,
         // These are no code on a device.
-        Expr::Call(callee, _) if matches!(&**callee, Expr::Name(name) if name.starts_with("HPMOE_OPERATOR_")) => 0,
+        Expr::Call(callee, _) if matches!(&**callee, Expr::Name(name) if name.starts_with("HPMOE_")) => 0,
         // Its arguments are those of the template.
         Expr::Call(callee, _) if matches!(&**callee, Expr::Name(name) if name.starts_with("PlanOf<")) => {
             expr_of_template(callee)

@@ -15,14 +15,8 @@ use hpmoe_language::plan::{Buffer, BufferId, Call, Holds, VectorPlan};
 /// Names that every such function uses itself.
 const OWN: &[&str] = &["core", "ids", "pieces", "piece", "first", "rows", "stage"];
 
-/// The function; `layout` tells its use of UB from that of other tasks.
-pub(super) fn vector(
-    task: &Task,
-    function: &str,
-    plan: &VectorPlan,
-    layout: u64,
-    place: &dyn Fn(usize) -> String,
-) -> Function {
+/// The function. Its use of UB has its own name.
+pub(super) fn vector(task: &Task, function: &str, plan: &VectorPlan, place: &dyn Fn(usize) -> String) -> Function {
     let mut scope = Scope::with(OWN);
     let params: Vec<String> = task.params.iter().map(|param| scope.new_name(&param.name)).collect();
     let buffers: Arena<BufferId, String> =
@@ -41,7 +35,7 @@ pub(super) fn vector(
         head: "HPMOE_INLINE void".to_owned(),
         name: function.to_owned(),
         params: std::iter::once(("VectorCore &".to_owned(), "core".to_owned())).chain(views).chain(ids).collect(),
-        body: emitter.body(layout),
+        body: emitter.body(function),
     }
 }
 
@@ -60,12 +54,12 @@ struct Emitter<'a> {
 }
 
 impl Emitter<'_> {
-    fn body(&self, layout: u64) -> Vec<Stmt> {
+    fn body(&self, function: &str) -> Vec<Stmt> {
         let program = &self.plan.program;
         let leader = &self.params[program.leader];
         let mut body = vec![Stmt::constexpr("uint32_t", "ROWS", int(self.plan.rows))];
         body.extend(self.stages());
-        body.push(Stmt::call("core.Use", vec![int(layout)]));
+        body.push(Stmt::call("core.Use", vec![name(format!("layout::{function}"))]));
         let all = name("CeilDiv").call(vec![name(leader).dot("rows"), name("ROWS")]);
         body.push(Stmt::constant("uint32_t", "pieces", all));
         let load = self.load();

@@ -30,11 +30,14 @@ pub(super) fn view(context: &Context<'_>, phase: &Phase, access: &Access) -> Exp
                 RowKind::Matrix { .. } => int(outer.first),
                 _ => unreachable!("the front end takes rows of a matrix only of such a tensor"),
             };
-            let matrix = whole.method("Rows", vec![first, int(outer.rows)]);
+            let tile = || iteration(phase, range, index) * int(height);
             if height >= outer.rows {
-                matrix
+                whole.method("Rows", vec![first, int(outer.rows)])
+            } else if outer.rows.is_multiple_of(height) {
+                whole.method("Rows", vec![first + tile(), int(height)])
             } else {
-                matrix.method("Rows", vec![iteration(phase, range, index) * int(height), int(height)])
+                let matrix = whole.method("Rows", vec![first, int(outer.rows)]);
+                matrix.method("Rows", vec![tile(), int(height)])
             }
         }
     };

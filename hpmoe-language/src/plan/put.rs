@@ -1,7 +1,7 @@
 //! Puts: rows through two halves of UB.
 
 use super::OnChipMemory;
-use super::limits::{COPY_BLOCKS, UB_HALF, UB_ORIGINS};
+use super::limits::{UB_HALF, UB_ORIGINS};
 use crate::finding::{Content, Overflow, Piece};
 use crate::graph::Task;
 use crate::units::Bytes;
@@ -14,8 +14,6 @@ pub struct PutPlan {
     pub to: usize,
     /// Number of the parameter that is read.
     pub from: usize,
-    /// The rows that one half holds.
-    pub rows: u32,
     /// High-water mark of UB in bytes.
     pub used: Bytes,
 }
@@ -47,6 +45,6 @@ pub(super) fn put(task: &Task) -> Result<PutPlan, Overflow> {
             contents: vec![(Content::Origins { rows: shape.rows }, origins)],
         });
     }
-    let rows = (UB_HALF.0 / row.0).min(shape.rows as u64).min(COPY_BLOCKS);
-    Ok(PutPlan { to, from, rows: rows as u32, used: row * rows * 2 + origins })
+    let rows = (UB_HALF.0 / row.0).min(shape.rows as u64);
+    Ok(PutPlan { to, from, used: row * rows * 2 + origins })
 }

@@ -61,6 +61,7 @@ HPMOE_INLINE void GatherRows(uint32_t out_at, uint32_t from_at, uint32_t from_pi
 // out[r][c] = values[r][first + c].
 HPMOE_ROUTINE void TakeColumns(uint32_t out_at, uint32_t values_at, uint32_t offsets_at, uint32_t rows, uint32_t cols,
                                uint32_t out_cols, uint32_t first) {
+    HPMOE_EXPECTS(offsets_at % BLOCK_BYTES == 0);
     const uint32_t pitch = UbPitch(cols);
     BeginOffsets();
     if (first % BLOCK_NUMBERS == 0) {
@@ -86,6 +87,7 @@ HPMOE_INLINE uint32_t CopyBoth(uint32_t both_at, uint32_t left_at, uint32_t righ
 // out[r] = left[r], then right[r].
 HPMOE_ROUTINE void Concat(uint32_t out_at, uint32_t left_at, uint32_t right_at, uint32_t both_at, uint32_t offsets_at,
                           uint32_t rows, uint32_t cols, uint32_t out_cols) {
+    HPMOE_EXPECTS(both_at % BLOCK_BYTES == 0 && offsets_at % BLOCK_BYTES == 0);
     const uint32_t others = out_cols - cols;
     BeginOffsets();
     if (cols % BLOCK_NUMBERS == 0) {
@@ -131,6 +133,7 @@ HPMOE_INLINE void CopyBlocks(uint32_t out_at, uint32_t blocks_at, uint32_t numbe
 // out[r][c] = values[r][c / times], with out_cols / cols times. `blocks` has a block for each number of the values as they lie.
 HPMOE_ROUTINE void RepeatColumns(uint32_t out_at, uint32_t values_at, uint32_t blocks_at, uint32_t offsets_at,
                                  uint32_t rows, uint32_t cols, uint32_t out_cols) {
+    HPMOE_EXPECTS(blocks_at % BLOCK_BYTES == 0 && offsets_at % BLOCK_BYTES == 0);
     const uint32_t times = out_cols / cols;
     const uint32_t from = UbPitch(cols);
     const uint32_t to = UbPitch(out_cols);
@@ -159,6 +162,7 @@ HPMOE_ROUTINE void RepeatColumns(uint32_t out_at, uint32_t values_at, uint32_t b
 // The same numbers, row after row, in rows of `out_cols`: of each row several, or of several rows one.
 HPMOE_ROUTINE void Reshape(uint32_t out_at, uint32_t values_at, uint32_t offsets_at, uint32_t rows, uint32_t cols,
                            uint32_t out_cols) {
+    HPMOE_EXPECTS(offsets_at % BLOCK_BYTES == 0);
     const uint32_t pitch = UbPitch(cols);
     const uint32_t out_pitch = UbPitch(out_cols);
     BeginOffsets();

@@ -90,8 +90,8 @@ struct Core : Launch {
         DataCacheCleanAndInvalid<int32_t, CacheLine::SINGLE_CACHE_LINE, DcciDst::CACHELINE_OUT>(word);
     }
 
-    // The set of counters of this launch, or of one of the next.
-    HPMOE_INLINE uint32_t SetOf(uint32_t later) const { return (static_cast<uint32_t>(launch_number) + later) % 2; }
+    // The set of counters of this launch, or, with one, of the next.
+    HPMOE_INLINE uint32_t SetOf(uint32_t later) const { return (static_cast<uint32_t>(launch_number) ^ later) & 1; }
 
     HPMOE_INLINE uint64_t Counter(uint32_t rank, uint32_t array, uint32_t index) const {
         const uint32_t base = Word<uint32_t>(launch.counter_bases, array);
@@ -163,6 +163,7 @@ struct Core : Launch {
     // The tile that follows. A core that is stopped from outside has no time to say more, so every tile leaves a note;
     // the stores stay in the cache.
     HPMOE_INLINE void Enter(const Tile &tile) {
+        HPMOE_EXPECTS(record.state == HPMOE_RUNNING);
         record.phase = tile.phase;
         record.group = tile.group;
         record.item = tile.item;

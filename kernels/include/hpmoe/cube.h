@@ -15,6 +15,7 @@ struct CubeCore : Core {
     uint32_t l0_stage;
     uint32_t ahead;       // L1 stages, from `l1_stage` on, that hold the right operand of the next product already
     uint32_t ahead_block; // contraction of such a stage
+    uint64_t ahead_of;    // address of that operand
     Tile held;            // the next one to be run, if `holds`
     bool holds;
     uint32_t passed; // entries that were read meanwhile
@@ -105,8 +106,7 @@ struct CubeCore : Core {
     }
 
     HPMOE_INLINE void FillL1(uint32_t address, uint32_t bytes, int32_t value) {
-        const InitConstValueParams<int32_t> fill(1, static_cast<uint16_t>(bytes / BLOCK_BYTES), 0, value);
-        Fill(Local<int32_t>(TPosition::A1, address, bytes), fill);
+        Fill(Local<int32_t>(TPosition::A1, address, bytes), BlocksOf(bytes / BLOCK_BYTES, value));
     }
 };
 

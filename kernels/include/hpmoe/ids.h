@@ -65,7 +65,7 @@ HPMOE_ROUTINE void TopK(uint32_t ids_at, uint32_t values_at, uint32_t work_at, u
         SetFlag<HardEvent::V_S>(0);
         WaitFlag<HardEvent::V_S>(0);
         for (uint32_t row = 0; row < rows; ++row) {
-            const float id = best.GetValue(row * UbPitch(1));
+            const float id = best.GetValue(row * NUMBER_PITCH);
             ids.SetValue(row * UbPitch(most) + k, id);
             Duplicate(all[row * pitch], id, static_cast<int32_t>(pitch));
         }

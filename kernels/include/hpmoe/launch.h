@@ -83,11 +83,11 @@ struct Launch {
     HPMOE_INLINE uint32_t OwnExpert(const Tile &tile) const { return tile.expert - tile.chunk * launch.chunk_experts; }
     // Row tiles of a space before those of a local expert: of this rank, or of a peer.
     HPMOE_INLINE uint32_t FirstTile(uint32_t space, uint32_t expert) const {
-        const uint64_t table = Word<uint64_t>(launch.spaces, space * (sizeof(HpmoeSpace) / 8));
+        const uint64_t table = Word<uint64_t>(launch.spaces + space * sizeof(HpmoeSpace), 0);
         return static_cast<uint32_t>(Word<int32_t>(table, expert));
     }
     HPMOE_INLINE uint32_t FirstTileAt(uint32_t space, uint32_t peer, uint32_t expert) const {
-        const uint64_t table = Word<uint64_t>(launch.spaces, space * (sizeof(HpmoeSpace) / 8) + 1);
+        const uint64_t table = Word<uint64_t>(launch.spaces + space * sizeof(HpmoeSpace), 1);
         return static_cast<uint32_t>(Word<int32_t>(table, peer * launch.local_experts + expert));
     }
     // All row tiles of a space on this rank, in a chunk.

@@ -107,6 +107,7 @@ HPMOE_ROUTINE void ReadAhead(CubeCore &core, const MatmulPlan &plan, const Term<
     const uint32_t k = mp == 0 ? 0 : Depth<W>(term.w); // without rows there is no product
     const uint32_t of_each = (mp + AlignUp(term.Columns(), 16)) * static_cast<uint32_t>(sizeof(In));
     core.ahead_block = L1_STAGE / of_each / plan.k_step * plan.k_step;
+    core.ahead_of = term.w.address;
     for (uint32_t k0 = core.ahead * core.ahead_block; k0 < k && core.ahead < stages; k0 += core.ahead_block) {
         const uint32_t stage = core.l1_stage ^ core.ahead;
         WaitFlag<HardEvent::MTE1_MTE2>(static_cast<int32_t>(stage));
@@ -183,10 +184,8 @@ HPMOE_INLINE void AccumulateNothing(CubeCore &core, uint32_t m, uint32_t n) {
     const int32_t stage = static_cast<int32_t>(core.l0_stage);
     const uint32_t rows = m == 1 ? 16 : m;
     WaitFlag<HardEvent::M_MTE1>(stage);
-    Fill(Local<int32_t>(TPosition::A2, core.l0_stage * L0_STAGE, L0_STAGE),
-         InitConstValueParams<int32_t>(1, static_cast<uint16_t>(CeilDiv(m, 16)), 0, 0));
-    Fill(Local<int32_t>(TPosition::B2, core.l0_stage * L0_STAGE, L0_STAGE),
-         InitConstValueParams<int32_t>(1, static_cast<uint16_t>(CeilDiv(n, 16)), 0, 0));
+    Fill(Local<int32_t>(TPosition::A2, core.l0_stage * L0_STAGE, L0_STAGE), BlocksOf(CeilDiv(m, 16), 0));
+    Fill(Local<int32_t>(TPosition::B2, core.l0_stage * L0_STAGE, L0_STAGE), BlocksOf(CeilDiv(n, 16), 0));
     SetFlag<HardEvent::MTE1_M>(stage);
     WaitFlag<HardEvent::MTE1_M>(stage);
     Mmad(Local<float>(TPosition::CO1, 0, L0C_BYTES),
@@ -201,6 +200,7 @@ HPMOE_INLINE void AccumulateNothing(CubeCore &core, uint32_t m, uint32_t n) {
 template <Contracted X, Contracted W, typename In>
 HPMOE_INLINE void AddTerm(CubeCore &core, const Term<X, W, In> &term, const MatmulPlan &plan, bool first_term,
                           bool last_term) {
+    HPMOE_EXPECTS(core.ahead == 0 || core.ahead_of == term.w.address);
     const uint32_t mp = AlignUp(term.Rows(), 16);
     const uint32_t k = term.Contraction();
     uint32_t block = NextBlock(core, plan);

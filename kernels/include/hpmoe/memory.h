@@ -1,4 +1,4 @@
-// How the library divides on-chip memory. `hpmoe-core/src/plan` has the same numbers.
+// How the library divides on-chip memory. `hpmoe-language/src/plan` has the same numbers.
 #pragma once
 
 #include "hpmoe/base.h"
@@ -27,6 +27,15 @@ constexpr uint32_t L0C_BYTES = 128 * 1024;
 
 template <typename T> HPMOE_INLINE LocalTensor<T> Local(TPosition position, uint32_t address, uint32_t bytes) {
     return LocalTensor<T>(position, address, bytes / static_cast<uint32_t>(sizeof(T)));
+}
+
+// So many blocks, one after the other: of 32 bytes in L1, of 512 in L0.
+HPMOE_INLINE InitConstValueParams<int32_t> BlocksOf(uint32_t blocks, int32_t value) {
+    InitConstValueParams<int32_t> fill;
+    fill.repeatTimes = 1;
+    fill.blockNum = static_cast<uint16_t>(blocks);
+    fill.initValue = value;
+    return fill;
 }
 
 template <typename T> HPMOE_INLINE LocalTensor<T> Ub(uint32_t address, uint32_t bytes) {

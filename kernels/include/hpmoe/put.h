@@ -6,8 +6,8 @@
 
 namespace hpmoe {
 
-// All puts share one division of UB.
-constexpr uint32_t PUT_LAYOUT = 0;
+// All puts share one division of UB, which is no task's.
+constexpr uint32_t PUT_LAYOUT = ~2u;
 
 // Rows as bytes: a put does not look at what it moves.
 struct ByteRows {
@@ -54,12 +54,12 @@ HPMOE_ROUTINE void PutOrigins(VectorCore &core, const Tile &piece, const View<in
 }
 
 // Sends rows `list[i] / per_row` of `from` to the consecutive rows of `to`, at the peer of a piece or on this rank.
-// `half_rows` rows fit into a half of UB.
 HPMOE_ROUTINE void PutGathered(VectorCore &core, const Tile &piece, const ByteRows &from, uint64_t list,
-                               uint32_t per_row, const ByteRows &to, uint32_t half_rows) {
+                               uint32_t per_row, const ByteRows &to) {
     HPMOE_EXPECTS(from.bytes == to.bytes);
     core.Use(PUT_LAYOUT);
     const uint32_t row_bytes = AlignUp(from.bytes, BLOCK_BYTES);
+    const uint32_t half_rows = UB_HALF / row_bytes;
     for (uint32_t row = 0; row < piece.rows; row += half_rows) {
         const int32_t id = static_cast<int32_t>(core.half);
         const uint32_t count = Min(half_rows, piece.rows - row);
@@ -78,12 +78,13 @@ HPMOE_ROUTINE void PutGathered(VectorCore &core, const Tile &piece, const ByteRo
 
 // Puts consecutive rows of `from` to rows `origins[i]` of `to` at the peer.
 HPMOE_ROUTINE void PutScattered(VectorCore &core, const Tile &piece, const ByteRows &from, const ByteRows &to,
-                                const View<int32_t> &origins, uint32_t half_rows) {
+                                const View<int32_t> &origins) {
     HPMOE_EXPECTS(from.bytes == to.bytes && origins.rows == piece.rows);
     core.Use(PUT_LAYOUT);
     OriginsIn(origins.address, piece.rows);
     SetFlag<HardEvent::MTE2_S>(0);
     const uint32_t row_bytes = AlignUp(from.bytes, BLOCK_BYTES);
+    const uint32_t half_rows = UB_HALF / row_bytes;
     for (uint32_t row = 0; row < piece.rows; row += half_rows) {
         const int32_t id = static_cast<int32_t>(core.half);
         const uint32_t count = Min(half_rows, piece.rows - row);

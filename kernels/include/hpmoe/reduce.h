@@ -26,8 +26,8 @@ HPMOE_INLINE void SumRows(uint32_t out_at, uint32_t values_at, uint32_t lanes_at
     }
     PipeBarrier<PIPE_V>();
     for (uint32_t first = 0; first < rows; first += MOST_REPEATS) {
-        WholeReduceSum(out[first * UbPitch(1)], lanes[first * LANES], static_cast<int32_t>(LANES),
-                       static_cast<int32_t>(Min(MOST_REPEATS, rows - first)), static_cast<int32_t>(UbPitch(1)), 1,
+        WholeReduceSum(out[first * NUMBER_PITCH], lanes[first * LANES], static_cast<int32_t>(LANES),
+                       static_cast<int32_t>(Min(MOST_REPEATS, rows - first)), static_cast<int32_t>(NUMBER_PITCH), 1,
                        LANE_BLOCKS);
     }
 }
@@ -41,9 +41,9 @@ HPMOE_ROUTINE void RowMean(uint32_t out_at, uint32_t values_at, uint32_t lanes_a
     const LocalTensor<float> out = UbFrom<float>(out_at);
     const LocalTensor<float> divisors = UbFrom<float>(lanes_at);
     SumRows(out_at, values_at, lanes_at, rows, cols);
-    Duplicate(divisors, static_cast<float>(cols), UbCount(rows, 1));
+    Duplicate(divisors, static_cast<float>(cols), static_cast<int32_t>(rows * NUMBER_PITCH));
     PipeBarrier<PIPE_V>();
-    Div(out, out, divisors, UbCount(rows, 1));
+    Div(out, out, divisors, static_cast<int32_t>(rows * NUMBER_PITCH));
 }
 
 // The largest, or else the smallest, number of each row. A lane keeps a number only if it precedes the next one.
@@ -73,12 +73,12 @@ HPMOE_INLINE void Extremes(uint32_t out_at, uint32_t values_at, uint32_t lanes_a
     PipeBarrier<PIPE_V>();
     for (uint32_t first = 0; first < rows; first += MOST_REPEATS) {
         const int32_t repeat = static_cast<int32_t>(Min(MOST_REPEATS, rows - first));
-        const int32_t stride = static_cast<int32_t>(UbPitch(1));
+        const int32_t stride = static_cast<int32_t>(NUMBER_PITCH);
         if constexpr (LARGEST) {
-            WholeReduceMax(out[first * UbPitch(1)], lanes[first * LANES], static_cast<int32_t>(LANES), repeat, stride,
+            WholeReduceMax(out[first * NUMBER_PITCH], lanes[first * LANES], static_cast<int32_t>(LANES), repeat, stride,
                            1, LANE_BLOCKS, ReduceOrder::ORDER_ONLY_VALUE);
         } else {
-            WholeReduceMin(out[first * UbPitch(1)], lanes[first * LANES], static_cast<int32_t>(LANES), repeat, stride,
+            WholeReduceMin(out[first * NUMBER_PITCH], lanes[first * LANES], static_cast<int32_t>(LANES), repeat, stride,
                            1, LANE_BLOCKS, ReduceOrder::ORDER_ONLY_VALUE);
         }
     }

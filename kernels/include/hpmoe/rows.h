@@ -41,12 +41,11 @@ HPMOE_ROUTINE void SpreadColumn(uint32_t out_at, uint32_t numbers_at, uint32_t r
     const LocalTensor<float> out = UbFrom<float>(out_at);
     const LocalTensor<float> numbers = UbFrom<float>(numbers_at);
     const uint32_t pitch = UbPitch(cols);
-    const uint32_t numbers_pitch = UbPitch(1);
     // As in WeightedSum.
     SetFlag<HardEvent::V_S>(0);
     WaitFlag<HardEvent::V_S>(0);
     for (uint32_t row = 0; row < rows; ++row) {
-        Duplicate(out[row * pitch], numbers.GetValue(row * numbers_pitch), static_cast<int32_t>(pitch));
+        Duplicate(out[row * pitch], numbers.GetValue(row * NUMBER_PITCH), static_cast<int32_t>(pitch));
     }
 }
 
@@ -85,12 +84,11 @@ HPMOE_ROUTINE void ScaleRows(uint32_t out_at, uint32_t values_at, uint32_t numbe
     const LocalTensor<float> values = UbFrom<float>(values_at);
     const LocalTensor<float> numbers = UbFrom<float>(numbers_at);
     const uint32_t pitch = UbPitch(cols);
-    const uint32_t numbers_pitch = UbPitch(1);
     // As in WeightedSum.
     SetFlag<HardEvent::V_S>(0);
     WaitFlag<HardEvent::V_S>(0);
     for (uint32_t row = 0; row < rows; ++row) {
-        Muls(out[row * pitch], values[row * pitch], numbers.GetValue(row * numbers_pitch), static_cast<int32_t>(pitch));
+        Muls(out[row * pitch], values[row * pitch], numbers.GetValue(row * NUMBER_PITCH), static_cast<int32_t>(pitch));
     }
 }
 

@@ -18,7 +18,10 @@ template <typename T> struct Stages {
     uint32_t offset;
     uint32_t bytes; // of one stage
 
-    HPMOE_INLINE uint32_t At(uint32_t stage) const { return offset + stage * bytes; }
+    HPMOE_INLINE uint32_t At(uint32_t stage) const {
+        HPMOE_EXPECTS(bytes % BLOCK_BYTES == 0);
+        return offset + stage * bytes;
+    }
     HPMOE_INLINE LocalTensor<T> operator[](uint32_t stage) const { return Ub<T>(At(stage), bytes); }
 };
 
@@ -36,6 +39,9 @@ HPMOE_INLINE Piece PieceOf(uint32_t rows, uint32_t height, uint32_t number) {
 }
 
 HPMOE_INLINE uint32_t UbPitch(uint32_t cols) { return AlignUp(cols, ROW_ALIGN); }
+
+// Elements from row to row of a value with one number in each.
+constexpr uint32_t NUMBER_PITCH = ROW_ALIGN;
 
 // Elements that a call in count form processes for this many rows.
 HPMOE_INLINE int32_t UbCount(uint32_t rows, uint32_t cols) { return static_cast<int32_t>(rows * UbPitch(cols)); }

@@ -194,6 +194,7 @@ template <class Program, class AnyCore, class Route = HostRoute> HPMOE_INLINE vo
         going = Pass<Program>(core) && WalkEntry<Program>(core, entry);
     }
     if (going && RunHeld<Program>(core)) {
+        HPMOE_EXPECTS(core.record.state == HPMOE_RUNNING);
         core.record.state = HPMOE_DONE;
     }
     core.Leave();

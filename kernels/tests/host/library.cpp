@@ -270,6 +270,40 @@ struct Words : ReadsNothing {
     }
 };
 
+/// Each core asks twice for the same words.
+struct Asks : ReadsNothing {
+    template <class AnyCore> static bool Run(AnyCore &core, const hpmoe::Tile &tile) {
+        return Words::Run(core, tile) && Words::Run(core, tile);
+    }
+};
+
+CASE(a_rank_that_is_known_to_be_ready_or_free_is_not_asked_again) {
+    Ranks ranks(kMinute);
+    ranks.launch[0].chunks = 4, ranks.launch[0].freed = 32 * HPMOE_LINE;
+    ranks.word(ranks.heap, 9 * HPMOE_LINE) = kLaunch;
+    ranks.word(ranks.heap, 33 * HPMOE_LINE) = kLaunch * 4 + 1;
+    HpmoeHostResult result = ranks.run<Asks>(kCores, 2 * kCores);
+    EXPECT(result.code == HPMOE_HOST_OK, result.message);
+    for (uint32_t i = 0; i < 3 * kCores; ++i)
+        EXPECT(ranks.records[i].waits == (i < kCores ? 1 : 2), std::to_string(ranks.records[i].waits));
+}
+
+/// A tile that goes on although its wait was given up.
+struct GoesOn : ReadsNothing {
+    template <class AnyCore> static bool Run(AnyCore &core, const hpmoe::Tile &tile) {
+        Words::Run(core, tile);
+        return true;
+    }
+};
+
+CASE(a_core_that_has_given_up_runs_nothing_more) {
+    Ranks ranks(500000);
+    ranks.launch[0].chunks = 4, ranks.launch[0].freed = 32 * HPMOE_LINE;
+    HpmoeHostResult result = ranks.run<GoesOn>(kCores, 2 * kCores);
+    EXPECT(result.code == HPMOE_HOST_BROKEN_RULE && contains(result.message, "record.state == HPMOE_RUNNING"),
+           result.message);
+}
+
 /// Numbers go on after the greatest: words of peers and of chunks that are one launch old don't count, and those of this one do.
 CASE(launches_are_numbered_past_the_greatest_number) {
     for (int32_t before : {0, 5, INT32_MAX - 1, INT32_MAX, -2, -1}) {

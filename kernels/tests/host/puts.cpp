@@ -8,7 +8,7 @@ using namespace AscendC;
 
 namespace {
 
-constexpr uint32_t kRows = 20, kHalf = 4; // rows of a half of UB, in most cases
+constexpr uint32_t kRows = 20;
 
 /// Rows of one rank and the memory of another, which is rank 1.
 struct Ranks {
@@ -64,18 +64,15 @@ Framed<int16_t> rowsOf(uint32_t cols) {
     return rows;
 }
 
-/// Columns around blocks of 32 bytes, and rows of which so few fit a half that they fill it.
-struct Shape {
-    uint32_t cols, half;
-};
-const Shape kShapes[] = {{1, kHalf}, {15, kHalf}, {16, kHalf}, {17, kHalf}, {100, 3}, {hpmoe::UB_HALF / 8, 4}};
+/// Around blocks of 32 bytes, and rows of which few fit a half: one, three with room to spare, and four that fill it.
+const uint32_t kColumns[] = {1, 15, 16, 17, hpmoe::UB_HALF / 8, hpmoe::UB_HALF / 7, hpmoe::UB_HALF / 2};
 
 CASE(rows_are_gathered_by_a_list_of_slots) {
-    for (const Shape &shape : kShapes) {
+    for (uint32_t cols : kColumns) {
         for (uint32_t count : {1u, 3u, 4u, 5u, 8u, 13u}) {
             for (uint32_t slots : {1u, 3u}) { // of a row
                 Ranks ranks;
-                Framed<int16_t> from = rowsOf(shape.cols), to(count, shape.cols, -2);
+                Framed<int16_t> from = rowsOf(cols), to(count, cols, -2);
                 Buffer<int32_t> list(count);
                 for (uint32_t i = 0; i < count; ++i) list[i] = static_cast<int32_t>(i * 7 % kRows * slots + i % slots);
                 HpmoeHostResult result = ranks.run(
@@ -83,25 +80,25 @@ CASE(rows_are_gathered_by_a_list_of_slots) {
                     [&](VectorCore &core) {
                         for (int again = 0; again < 2; ++again)
                             hpmoe::PutGathered(core, pieceOf(count), hpmoe::Bytes(from.view()), address(list.data),
-                                               slots, hpmoe::Bytes(to.view()), shape.half);
+                                               slots, hpmoe::Bytes(to.view()));
                     });
                 EXPECT(result.code == HPMOE_HOST_OK, result.message);
                 bool right = true;
-                for (uint32_t i = 0; i < count * shape.cols; ++i) {
-                    const uint32_t row = i / shape.cols, col = i % shape.cols;
+                for (uint32_t i = 0; i < count * cols; ++i) {
+                    const uint32_t row = i / cols, col = i % cols;
                     right &= to.at(row, col) == number(row * 7 % kRows, col);
                 }
-                EXPECT(right && to.kept(), std::to_string(shape.cols) + " columns, " + std::to_string(count) + " rows");
+                EXPECT(right && to.kept(), std::to_string(cols) + " columns, " + std::to_string(count) + " rows");
             }
         }
     }
 }
 
 CASE(rows_are_scattered_to_their_places) {
-    for (const Shape &shape : kShapes) {
+    for (uint32_t cols : kColumns) {
         for (uint32_t count : {1u, 3u, 4u, 5u, 8u, 13u}) {
             Ranks ranks;
-            Framed<int16_t> from = rowsOf(shape.cols), to(kRows, shape.cols, -2);
+            Framed<int16_t> from = rowsOf(cols), to(kRows, cols, -2);
             Buffer<int32_t> places(count);
             for (uint32_t i = 0; i < count; ++i) places[i] = static_cast<int32_t>((i * 7 + 3) % kRows);
             HpmoeHostResult result = ranks.run(
@@ -110,18 +107,17 @@ CASE(rows_are_scattered_to_their_places) {
                     const hpmoe::View<int32_t> origins = {address(places.data), count, 1, 1};
                     for (int again = 0; again < 2; ++again) {
                         hpmoe::PutScattered(core, pieceOf(count), hpmoe::Bytes(from.view()), hpmoe::Bytes(to.view()),
-                                            origins, shape.half);
+                                            origins);
                         core.FencePeer();
                     }
                 });
             EXPECT(result.code == HPMOE_HOST_OK, result.message);
             bool right = true;
             for (uint32_t i = 0; i < count; ++i)
-                for (uint32_t col = 0; col < shape.cols; ++col)
-                    right &= to.at((i * 7 + 3) % kRows, col) == number(i, col);
+                for (uint32_t col = 0; col < cols; ++col) right &= to.at((i * 7 + 3) % kRows, col) == number(i, col);
             for (uint32_t i = count; i < kRows; ++i)
-                for (uint32_t col = 0; col < shape.cols; ++col) right &= to.at((i * 7 + 3) % kRows, col) == -2;
-            EXPECT(right && to.kept(), std::to_string(shape.cols) + " columns, " + std::to_string(count) + " rows");
+                for (uint32_t col = 0; col < cols; ++col) right &= to.at((i * 7 + 3) % kRows, col) == -2;
+            EXPECT(right && to.kept(), std::to_string(cols) + " columns, " + std::to_string(count) + " rows");
         }
     }
 }
@@ -159,7 +155,7 @@ CASE(blocks_are_told_how_many_rows_came) {
             {from.all.region("from", false), to.all.region("to", true, 1, true), places.region("places", false)},
             [&](VectorCore &core) {
                 hpmoe::PutScattered(core, pieceOf(count), hpmoe::Bytes(from.view()), hpmoe::Bytes(to.view()),
-                                    hpmoe::View<int32_t>{address(places.data), count, 1, 1}, kHalf);
+                                    hpmoe::View<int32_t>{address(places.data), count, 1, 1});
                 core.FencePeer();
                 hpmoe::SignalBlocks(core, pieceOf(count), 2, kFirst, kSlots);
             });

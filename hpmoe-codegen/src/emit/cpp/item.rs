@@ -18,6 +18,8 @@ pub(in crate::emit) enum Item {
     Namespace(String, Vec<Item>),
     /// `constexpr type name = value; // comment`.
     Constant { ty: String, name: String, value: Expr, comment: String },
+    /// `enum : uint32_t { names };`: numbers of which nothing but that they differ is asked.
+    Enum(Vec<String>),
     /// `struct name { … };`.
     Struct(String, Vec<Item>),
     /// The definition of a function.

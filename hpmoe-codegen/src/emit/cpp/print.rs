@@ -65,6 +65,11 @@ impl Printer {
                 let comment = if comment.is_empty() { String::new() } else { format!(" // {comment}") };
                 self.statement(&format!("constexpr {ty} {name} = "), value, &format!(";{comment}"));
             }
+            Item::Enum(names) => {
+                self.line("enum : uint32_t {");
+                self.inside(|printer| names.iter().for_each(|name| printer.line(&format!("{name},"))));
+                self.line("};");
+            }
             Item::Struct(name, items) => {
                 self.line(&format!("struct {name} {{"));
                 self.inside(|printer| printer.items(items));
