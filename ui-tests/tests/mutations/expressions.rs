@@ -1,6 +1,6 @@
 //! What is changed: numbers by one, operators, conditions, counters and spaces, and calls that are left out.
 
-use crate::sites::{Site, name_apart};
+use crate::sites::{STATEMENTS, Site, name_apart};
 use crate::source::{Source, squeezed};
 use std::ops::Range;
 
@@ -31,6 +31,9 @@ const OPERATORS: &[(&str, &[&str])] = &[
 /// Heads of statements whose condition becomes true or false.
 const CONDITIONS: &[&str] = &["if (", "while ("];
 
+/// Heads of statements that check and compute nothing.
+const CHECKS: &[&str] = &["HPMOE_EXPECTS(", "HPMOE_OPERATOR_", "static_assert("];
+
 /// Scopes of names that a neighbour in the same file can take the place of.
 const SCOPES: &[&str] = &["counter::", "space::"];
 
@@ -46,7 +49,14 @@ pub fn expressions(sources: &[Source]) -> Vec<Site> {
 fn of(number: usize, source: &Source) -> Vec<Site> {
     let changes =
         numbers(source).chain(operators(source)).chain(conditions(source)).chain(names(source)).chain(calls(source));
+    let changes = changes.filter(|(range, _)| !checks(&source.code, range.start));
     changes.map(|(range, with)| site(number, source, range, with)).collect()
+}
+
+/// Whether a place belongs to what only says what the host checks. No device has code of it.
+fn checks(code: &str, at: usize) -> bool {
+    let begin = code[..at].rfind([';', '{', '}']).map_or(0, |end| end + 1);
+    CHECKS.iter().any(|check| code[begin..].trim_start().starts_with(check))
 }
 
 fn site(number: usize, source: &Source, range: Range<usize>, with: String) -> Site {
@@ -68,11 +78,61 @@ fn numbers(source: &Source) -> impl Iterator<Item = (Range<usize>, String)> {
         Some((range.clone(), value, word[digits.len()..].to_owned()))
     });
     words.flat_map(|(range, value, suffix)| {
-        // More room than a tensor takes is no fault.
+        // More room than a tensor takes is no fault, and neither are fewer rows at a time.
         let more = (!is_size(&source.code, &range)).then_some(value + 1);
-        let others = [more, value.checked_sub(1)].into_iter().flatten();
-        others.map(move |other| (range.clone(), format!("{other}{suffix}")))
+        let less = value.checked_sub(1).filter(|_| !source.code[..range.start].ends_with(" ROWS = "));
+        let same = |other: &u64| takes_the_same(&source.code, range.start, value, *other);
+        let others: Vec<u64> = [more, less].into_iter().flatten().filter(|other| !same(other)).collect();
+        others.into_iter().map(move |other| (range.clone(), format!("{other}{suffix}")))
     })
+}
+
+/// Elements that rows of values in UB are aligned to (vector.h, `UbPitch`).
+const ROW_ALIGN: u64 = 16;
+
+/// Arguments of calls that are a number of columns, and whether fewer of them differ: in UB what follows the columns of a row up to
+/// the next one belongs to nobody.
+const COLUMNS: &[(&str, usize, bool)] = &[
+    ("UbCount", 1, false),
+    ("ClearEmpty", 3, false),
+    ("FoldRows", 3, false),
+    ("SpreadRow", 3, false),
+    ("SpreadColumn", 3, false),
+    ("SpreadNumber", 3, false),
+    ("ColumnIds", 3, false),
+    ("TakeColumns", 4, false),
+    ("ScaleRows", 4, false),
+    ("ScaleColumns", 4, false),
+    ("AddRow", 4, false),
+    ("WeightedSum", 5, false),
+    ("TakeColumns", 5, true),
+];
+
+/// Whether a number counts columns, and another one is of the same elements in UB.
+fn takes_the_same(code: &str, at: usize, value: u64, other: u64) -> bool {
+    let (callee, place) = argument(code, at);
+    let counts =
+        |(name, number, fewer): &(&str, usize, bool)| *name == callee && *number == place && !(*fewer && other < value);
+    value.div_ceil(ROW_ALIGN) == other.div_ceil(ROW_ALIGN) && COLUMNS.iter().any(counts)
+}
+
+/// Which argument of which call a place belongs to.
+fn argument(code: &str, at: usize) -> (&str, usize) {
+    let (mut depth, mut place) = (0, 0);
+    for (begin, c) in code[..at].char_indices().rev() {
+        match c {
+            ')' | ']' => depth += 1,
+            '(' | '[' if depth > 0 => depth -= 1,
+            '(' => {
+                let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+                return (code[..begin].rsplit(|c| !is_part(c)).next().unwrap_or_default(), place);
+            }
+            ',' if depth == 0 => place += 1,
+            ';' | '{' | '}' | '[' => break,
+            _ => {}
+        }
+    }
+    ("", place)
 }
 
 /// Whether a number is how much a tensor in UB holds.
@@ -134,7 +194,7 @@ fn names(source: &Source) -> impl Iterator<Item = (Range<usize>, String)> {
     })
 }
 
-/// Calls and assignments that stand alone.
+/// Calls and assignments that stand alone, but for those that keep order, which the other sweep removes.
 fn calls(source: &Source) -> impl Iterator<Item = (Range<usize>, String)> {
     let starts = source.code.match_indices('\n').map(|(at, _)| at + 1);
     let begins = starts.filter_map(|at| {
@@ -143,7 +203,9 @@ fn calls(source: &Source) -> impl Iterator<Item = (Range<usize>, String)> {
         let place = at + line.len() - head.len();
         let callee = head.find(|c: char| !(c.is_ascii_alphanumeric() || "_.:[]<>".contains(c)))?;
         let rest = head[callee..].trim_start_matches(['+', '-', '|']);
-        let stands_alone = head.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        let keeps_order = STATEMENTS.iter().any(|known| head.starts_with(known));
+        let stands_alone = !keeps_order
+            && head.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && (head[callee..].starts_with('(') || rest.trim_start().starts_with("= "));
         (stands_alone && source.statements(&head[..callee]).any(|known| known == place)).then_some(place)
     });

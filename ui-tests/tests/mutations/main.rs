@@ -63,6 +63,9 @@ struct Options {
     /// One mutation of so many.
     #[arg(long, value_name = "N", default_value_t = 1)]
     every: usize,
+    /// The first of these, counted from zero.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    from: usize,
     /// About as many mutations of both kinds, spread over all sources, with few runs of each kernel: what every change is checked with.
     #[arg(long, value_name = "N", conflicts_with_all = ["expressions", "every", "fresh", "survivors"])]
     sample: Option<usize>,
@@ -94,7 +97,12 @@ impl Options {
 
     /// Whether all mutations are asked for.
     fn whole(&self) -> bool {
-        self.words.is_empty() && self.without.is_empty() && self.every == 1 && self.sample.is_none() && !self.survivors
+        self.words.is_empty()
+            && self.without.is_empty()
+            && self.every == 1
+            && self.from == 0
+            && self.sample.is_none()
+            && !self.survivors
     }
 }
 

@@ -30,6 +30,9 @@ const LIMIT: Duration = Duration::from_secs(2);
 const LONG_LIMIT: Duration = Duration::from_secs(10);
 /// The same for a kernel as it is, whatever else there is to do.
 const WHOLE_LIMIT: Duration = Duration::from_secs(120);
+/// Limits under which waits that last are given up, in a row of each.
+const HURRIES: [Duration; 4] =
+    [Duration::ZERO, Duration::from_micros(100), Duration::from_micros(500), Duration::from_millis(3)];
 /// What a report of a broken rule says when several ranks gave up at once: the words that tell all cores to leave were written twice.
 const GIVEN_UP: &str = "race in region abort word";
 
@@ -53,6 +56,22 @@ pub fn run(jobs: &[String], hasty: bool) {
             let watch = Watch::start(job.milliseconds, told("endless: computes for ever, and waits for nothing"));
             if let Some(problem) = problem(kernels[at], mutant, &rows[at][row], limits) {
                 println!("{}", told(&problem));
+                return;
+            }
+            drop(watch);
+        }
+    }
+    // Waits that are soon given up: who goes on nevertheless breaks a rule.
+    for (at, job) in jobs.iter().enumerate().filter(|_| !hasty) {
+        for (&row, limit) in job.rows.iter().zip(HURRIES) {
+            let mutant = mutants[at].get_or_insert_with(|| mutant(kernels[at], library(&job.library)));
+            let Row { seed, ranks, .. } = rows[at][row];
+            let told = |problem: &str| {
+                format!("{FOUND}{problem} [{}, seed {seed}, {ranks} ranks, limit {limit:?}]", job.kernel)
+            };
+            let watch = Watch::start(job.milliseconds, told("endless: computes for ever, and waits for nothing"));
+            if let Some(problem) = launch(kernels[at], mutant, &rows[at][row], limit).filter(|problem| problem.broken) {
+                println!("{}", told(&problem.text));
                 return;
             }
             drop(watch);
@@ -124,20 +143,9 @@ fn symbol(text: &str) -> &str {
 
 /// What is wrong with a run under each of the limits of waiting.
 fn problem(kernel: &Kernel, mutant: &CompiledKernel, row: &Row, limits: &[Duration]) -> Option<String> {
-    let launch = |limit| {
-        let mut group = Group::new(row.ranks).seed(row.seed).time_limit(limit).find_races(true);
-        if let Some(rank) = row.late {
-            group = group.delay(rank, Duration::from_millis(12));
-        }
-        match (kernel.launch)(mutant, &group, &row.launches) {
-            Ok(true) => None,
-            Ok(false) => Some(Problem { waits: false, text: "other bits".to_owned() }),
-            Err(error) => Some(told(&error)),
-        }
-    };
     let mut last = None;
     for limit in limits {
-        last = launch(*limit);
+        last = launch(kernel, mutant, row, *limit);
         if last.as_ref().is_none_or(|problem| !problem.waits) {
             break;
         }
@@ -145,19 +153,37 @@ fn problem(kernel: &Kernel, mutant: &CompiledKernel, row: &Row, limits: &[Durati
     last.map(|problem| problem.text)
 }
 
+fn launch(kernel: &Kernel, mutant: &CompiledKernel, row: &Row, limit: Duration) -> Option<Problem> {
+    let mut group = Group::new(row.ranks).seed(row.seed).time_limit(limit).find_races(true);
+    if let Some(rank) = row.late {
+        group = group.delay(rank, Duration::from_millis(12));
+    }
+    match (kernel.launch)(mutant, &group, &row.launches) {
+        Ok(true) => None,
+        Ok(false) => Some(Problem { waits: false, broken: false, text: "other bits".to_owned() }),
+        Err(error) => Some(told(&error)),
+    }
+}
+
 /// What was wrong with a run.
 struct Problem {
     /// Somebody waited for too long.
     waits: bool,
+    /// A rule of the device or of the library was broken.
+    broken: bool,
     text: String,
 }
 
 fn told(error: &LaunchError) -> Problem {
+    let mut broken = false;
     let (waits, text) = match error {
         LaunchError::Rule { message, .. } if message.contains(GIVEN_UP) => {
             (true, "no progress on several ranks".to_owned())
         }
-        LaunchError::Rule { message, .. } => (false, format!("broken rule: {message}")),
+        LaunchError::Rule { message, .. } => {
+            broken = true;
+            (false, format!("broken rule: {message}"))
+        }
         LaunchError::Stuck(report) => {
             let waiting = report.cores.iter().find(|core| core.text.contains("gave up"));
             let who =
@@ -166,5 +192,5 @@ fn told(error: &LaunchError) -> Problem {
         }
         other => (false, format!("refused: {other}")),
     };
-    Problem { waits, text }
+    Problem { waits, broken, text }
 }

@@ -17,7 +17,7 @@ pub struct Site {
 }
 
 /// Statements that are removed alone.
-const STATEMENTS: &[&str] = &[
+pub const STATEMENTS: &[&str] = &[
     "PipeBarrier<",
     "DataCacheCleanAndInvalid<",
     "asm volatile(",

@@ -61,7 +61,7 @@ pub fn sweep(kind: &Kind, options: &Options) -> ExitCode {
     let asks = |site: &Site| options.asks(&site.key) && !(kind.hasty && listed.contains_key(site.key.as_str()));
     let all: Vec<Site> = (kind.all)(&sources).into_iter().filter(asks).collect();
     let every = options.sample.map_or(options.every, |count| all.len().div_ceil(count.max(1)));
-    let asked: Vec<Site> = all.into_iter().step_by(every.max(1)).collect();
+    let asked: Vec<Site> = all.into_iter().skip(options.from).step_by(every.max(1)).collect();
     let known = Known::open(kind.name, rows, options.fresh || kind.hasty);
     let before: Vec<Option<Verdict>> = asked.iter().map(|site| known.verdict(&sources, site)).collect();
     let again = |verdict: &Verdict| options.survivors && matches!(verdict, Verdict::Survived | Verdict::Unreached);
