@@ -46,6 +46,7 @@ HPMOE_INLINE void OriginsIn(uint64_t from, uint32_t rows) {
 
 // Sends the (token, k) of a piece, whose rows were put, to `origins` at the peer.
 HPMOE_ROUTINE void PutOrigins(VectorCore &core, const Tile &piece, const View<int32_t> &origins) {
+    HPMOE_EXPECTS(origins.rows == piece.rows && origins.cols == 1 && origins.pitch == 1);
     OriginsIn(core.Sent(piece), piece.rows);
     SetFlag<HardEvent::MTE2_MTE3>(2);
     WaitFlag<HardEvent::MTE2_MTE3>(2);
@@ -79,7 +80,8 @@ HPMOE_ROUTINE void PutGathered(VectorCore &core, const Tile &piece, const ByteRo
 // Puts consecutive rows of `from` to rows `origins[i]` of `to` at the peer.
 HPMOE_ROUTINE void PutScattered(VectorCore &core, const Tile &piece, const ByteRows &from, const ByteRows &to,
                                 const View<int32_t> &origins) {
-    HPMOE_EXPECTS(from.bytes == to.bytes && origins.rows == piece.rows);
+    HPMOE_EXPECTS(from.bytes == to.bytes);
+    HPMOE_EXPECTS(origins.rows == piece.rows && origins.cols == 1 && origins.pitch == 1);
     core.Use(PUT_LAYOUT);
     OriginsIn(origins.address, piece.rows);
     SetFlag<HardEvent::MTE2_S>(0);

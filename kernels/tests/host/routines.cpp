@@ -65,4 +65,75 @@ CASE(numbers_of_many_rows_are_placed) {
     for (uint32_t i = 0; i < kRows * kCols; ++i) EXPECT(out[i] == expected[i], std::to_string(i));
 }
 
+/// A routine on rows that all are alike, with at most 16 columns or few rows: where its areas lie, and what it makes.
+struct Routine {
+    const char *name;
+    uint32_t cols; // of the result
+    uint32_t most; // rows
+    std::function<void(uint32_t rows)> run;
+};
+constexpr uint32_t kMany = 300; // more than one call takes
+constexpr uint32_t kArea = 0x5000, out = 0, a = kArea, b = 2 * kArea, one = 3 * kArea, two = 0x2a000;
+
+const Routine kRoutines[] = {
+    {"TakeColumns", 5, kMany, [](uint32_t rows) { hpmoe::TakeColumns(out, a, one, rows, 14, 5, 3); }},
+    {"TakeColumns of blocks", 5, kMany, [](uint32_t rows) { hpmoe::TakeColumns(out, a, one, rows, 14, 5, 8); }},
+    {"Concat", 12, kMany, [](uint32_t rows) { hpmoe::Concat(out, a, b, one, two, rows, 5, 12); }},
+    {"Concat of blocks", 12, kMany, [](uint32_t rows) { hpmoe::Concat(out, a, b, one, two, rows, 8, 12); }},
+    {"Interleave", 10, kMany, [](uint32_t rows) { hpmoe::Interleave(out, a, b, one, two, rows, 5, 10); }},
+    {"RepeatColumns", 12, kMany, [](uint32_t rows) { hpmoe::RepeatColumns(out, a, one, two, rows, 4, 12); }},
+    {"RepeatColumns in blocks", 16, 3, [](uint32_t rows) { hpmoe::RepeatColumns(out, a, one, two, rows, 2, 16); }},
+    {"Reshape to more columns", 10, 150, [](uint32_t rows) { hpmoe::Reshape(out, a, one, rows, 5, 10); }},
+    {"Reshape to fewer columns", 5, kMany, [](uint32_t rows) { hpmoe::Reshape(out, a, one, rows, 10, 5); }},
+    {"Reshape in place", 16, 100, [](uint32_t rows) { hpmoe::Reshape(out, a, one, rows, 32, 16); }},
+    {"SpreadRow", 10, kMany, [](uint32_t rows) { hpmoe::SpreadRow(out, a, rows, 10); }},
+    {"SpreadColumn", 10, kMany, [](uint32_t rows) { hpmoe::SpreadColumn(out, a, rows, 10); }},
+    {"SpreadNumber", 10, kMany, [](uint32_t rows) { hpmoe::SpreadNumber(out, a, rows, 10); }},
+    {"ColumnIds", 10, kMany, [](uint32_t rows) { hpmoe::ColumnIds(out, a, rows, 10); }},
+    {"ScaleRows", 10, kMany, [](uint32_t rows) { hpmoe::ScaleRows(out, a, b, rows, 10); }},
+    {"ScaleColumns", 10, kMany, [](uint32_t rows) { hpmoe::ScaleColumns(out, a, b, rows, 10); }},
+    {"AddRow", 10, kMany, [](uint32_t rows) { hpmoe::AddRow(out, a, b, rows, 10); }},
+    {"EvenColumns", 5, kMany, [](uint32_t rows) { hpmoe::EvenColumns(out, a, rows, 10); }},
+    {"OddColumns", 16, 100, [](uint32_t rows) { hpmoe::OddColumns(out, a, rows, 32); }},
+    {"RowSum", 1, kMany, [](uint32_t rows) { hpmoe::RowSum(out, a, one, rows, 10); }},
+    {"RowMean", 1, kMany, [](uint32_t rows) { hpmoe::RowMean(out, a, one, rows, 10); }},
+    {"RowMax", 1, kMany, [](uint32_t rows) { hpmoe::RowMax(out, a, one, rows, 10); }},
+    {"RowMin", 1, kMany, [](uint32_t rows) { hpmoe::RowMin(out, a, one, rows, 10); }},
+    {"WeightedSum", 10, 150, [](uint32_t rows) { hpmoe::WeightedSum(out, a, b, one, rows, 10, 2, 0); }},
+    {"FoldRows", 10, 150, [](uint32_t rows) { hpmoe::FoldRows(out, a, rows, 10, 2, 0); }},
+    {"FoldRows of one", 10, kMany, [](uint32_t rows) { hpmoe::FoldRows(out, a, rows, 10, 1, 0); }},
+    {"TopK", 2, 3, [](uint32_t rows) { hpmoe::TopK(out, a, one, two, two + 0x800, two + 0x1000, rows, 7, 2); }},
+    {"Pick", 2, kMany, [](uint32_t rows) { hpmoe::Pick(out, a, b, one, two, rows, 7, 2); }},
+    {"PlaceNumbers", 7, kMany, [](uint32_t rows) { hpmoe::PlaceNumbers(out, a, b, one, two, rows, 2, 7); }}};
+
+/// Each row of the result is as the first one, and what follows them stays as it is.
+CASE(routines_write_all_of_their_rows_and_no_more) {
+    for (const Routine &routine : kRoutines) {
+        for (uint32_t rows : {1u, 3u, routine.most}) {
+            Buffer<float> all((rows + 1) * routine.cols);
+            Setup setup;
+            setup.aic = 0, setup.aiv = 1;
+            setup.regions = {all.region("all")};
+            HpmoeHostResult result = launch(setup, [&] {
+                VectorCore core;
+                Duplicate(hpmoe::Ub<float>(0, hpmoe::UB_TASKS), 1.0f, static_cast<int32_t>(hpmoe::UB_TASKS / 4));
+                PipeBarrier<PIPE_V>();
+                Duplicate(hpmoe::Ub<float>(out, kArea), 77.0f, static_cast<int32_t>(kArea / 4));
+                PipeBarrier<PIPE_V>();
+                routine.run(rows);
+                SetFlag<HardEvent::V_MTE3>(0);
+                WaitFlag<HardEvent::V_MTE3>(0);
+                const hpmoe::View<float> to = {address(all.data), rows + 1, routine.cols, routine.cols};
+                hpmoe::StoreRows(to, 0, rows + 1, hpmoe::Ub<float>(out, kArea));
+                PipeBarrier<PIPE_ALL>();
+            });
+            EXPECT(result.code == HPMOE_HOST_OK, routine.name + (": " + std::string(result.message)));
+            for (uint32_t i = 0; i < (rows + 1) * routine.cols; ++i) {
+                const bool after = i >= rows * routine.cols;
+                EXPECT(after ? all[i] == 77.0f : all[i] == all[i % routine.cols] && all[i] != 77.0f, routine.name);
+            }
+        }
+    }
+}
+
 } // namespace
