@@ -7,8 +7,9 @@ use crate::process::{Verdict, ended};
 use crate::sites::Site;
 use crate::source::Source;
 use std::collections::BTreeSet;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// A mutant that takes longer computes for ever, or waits for what nobody says.
@@ -127,8 +128,11 @@ impl Built {
         let output = headers.join(format!("{}.txt", number.map_or("as it is".to_owned(), |at| at.to_string())));
         let file = std::fs::File::create(&output).expect("a file for what tests print");
         let other = file.try_clone().expect("a second name of the file");
-        let mut child = command.stdin(Stdio::null()).stdout(file).stderr(other).spawn().expect("the tests start");
+        // Tests start programs of their own: all are one group, which ends together.
+        let command = command.stdin(Stdio::null()).stdout(file).stderr(other).process_group(0);
+        let mut child = command.spawn().expect("the tests start");
         let status = ended(&mut child, LIMIT);
+        end_group(&child);
         let text = std::fs::read_to_string(&output).unwrap_or_default();
         let _ = std::fs::remove_file(&output);
         match status {
@@ -137,6 +141,14 @@ impl Built {
             Some(_) => Run::Failed(said(&text)),
         }
     }
+}
+
+/// Ends what is left of the group that a process began.
+#[expect(unsafe_code, reason = "a call of the system")]
+fn end_group(leader: &Child) {
+    let group = i32::try_from(leader.id()).expect("a process's number");
+    // SAFETY: takes two numbers. Where no process is left in the group, none is ended.
+    unsafe { libc::killpg(group, libc::SIGKILL) };
 }
 
 enum Run {
