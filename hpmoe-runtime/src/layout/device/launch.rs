@@ -23,6 +23,9 @@ use crate::testing::{TABLES, tensor};
 /// A count from here on is a fault.
 pub(super) const FAULT_COUNT: i32 = 1 << 22;
 
+/// Launches without a route before the one that is looked at.
+pub(super) const UNROUTED_BEFORE: u32 = 7;
+
 fn kernel() -> &'static KernelLibrary {
     static KERNEL: OnceLock<KernelLibrary> = OnceLock::new();
     KERNEL.get_or_init(|| KernelLibrary::compile("routing"))
@@ -138,6 +141,8 @@ pub(super) struct Ended {
     /// The record of the first vector core, which says why there is no route.
     pub(super) fault: HpmoeRecord,
     pub(super) states: Vec<u32>,
+    /// Launches of each core that had no route.
+    pub(super) unrouted: Vec<u32>,
     /// What the rank told each peer.
     pub(super) sent: Vec<Vec<i32>>,
 }
@@ -217,7 +222,8 @@ pub(super) fn launch(
 ) -> Ended {
     let CaseKernel { tables, sizes, .. } = kernel_of;
     let me = rank.id();
-    let mut records = LineMemory::zeroed((tables.aic + tables.aiv) as usize * size_of::<HpmoeRecord>());
+    let before = HpmoeRecord { unrouted: UNROUTED_BEFORE, ..HpmoeRecord::default() };
+    let mut records = filled(&vec![before; (tables.aic + tables.aiv) as usize]);
     let mut ids = filled(&case.ids[me]);
     let kept = if kernel_of.kept == Kept::No { Vec::new() } else { route.kept_words(rank) };
     let mut routed = match kernel_of.kept {
@@ -282,6 +288,7 @@ pub(super) fn launch(
         tables,
         fault: states[case.cores / 2],
         states: states.iter().map(|record| record.state).collect(),
+        unrouted: states.iter().map(|record| record.unrouted).collect(),
         sent: Vec::new(),
     }
 }

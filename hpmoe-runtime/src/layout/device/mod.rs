@@ -16,7 +16,7 @@ use crate::backend::host::{MemoryRegion, Outcome};
 use crate::layout::RouteChunks;
 use crate::memory::LineMemory;
 use case::{Case, Draw};
-use launch::{CaseKernel, Ended, FAULT_COUNT, Kept, heap_region, run};
+use launch::{CaseKernel, Ended, FAULT_COUNT, Kept, UNROUTED_BEFORE, heap_region, run};
 
 /// Number of cases, unless `HPMOE_ROUTES` says another.
 const CASES: u64 = 500;
@@ -153,7 +153,7 @@ fn all_ranks_find_the_same_faulty_id() {
                 let first = (token..).find(|&other| ids[other] == ids[slot]);
                 assert_eq!((ended.fault.need, Some(ended.fault.index as usize)), (ids[slot], first), "case {seed}");
             }
-            refused(&ended.states, seed);
+            refused(&ended, seed);
         }
     }
 }
@@ -181,7 +181,7 @@ fn all_ranks_find_the_same_lack_of_room() {
         let first = route.ranks().into_iter().position(|rank| chunks.received(rank) == most);
         let found = (ended.fault.group, Some(ended.fault.item as usize), ended.fault.column as usize);
         assert_eq!(found, (HPMOE_ROUTE_CAPACITY, first, most), "case {seed}");
-        refused(&ended.states, seed);
+        refused(&ended, seed);
     }
 }
 
@@ -242,11 +242,15 @@ fn a_rank_that_sends_no_counts_is_named() {
     }
 }
 
-/// The first vector core says that there is no route; the other cores know it, or are told while they wait.
-fn refused(states: &[u32], seed: u64) {
+/// The first vector core says that there is no route; the other cores know it, or are told while they wait. Who knows it counts one more
+/// launch without a route.
+fn refused(ended: &Ended, seed: u64) {
+    let Ended { states, unrouted, .. } = ended;
     let (matrix, vector) = states.split_at(states.len() / 3);
     assert!(matrix.iter().all(|state| *state == HPMOE_STOPPED), "case {seed}: {states:?}");
     assert_eq!(vector[0], HPMOE_UNROUTED, "case {seed}: {states:?}");
     let told = |state: &u32| [HPMOE_UNROUTED, HPMOE_STOPPED].contains(state);
     assert!(vector.iter().all(told), "case {seed}: {states:?}");
+    let count = |state: &u32| UNROUTED_BEFORE + u32::from(*state == HPMOE_UNROUTED);
+    assert!(states.iter().map(count).eq(unrouted.iter().copied()), "case {seed}: {states:?}, {unrouted:?}");
 }
