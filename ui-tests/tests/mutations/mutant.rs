@@ -43,38 +43,42 @@ pub fn run(jobs: &[String], hasty: bool) {
     let kernels: Vec<&Kernel> = jobs.iter().map(|job| kernel(&job.kernel)).collect();
     let rows: Vec<Vec<Row>> = kernels.iter().map(|kernel| kernel.rows()).collect();
     let mut mutants: Vec<Option<CompiledKernel>> = jobs.iter().map(|_| None).collect();
+    // Whether something is wrong with a row of a kernel, which is told.
+    let mut is_wrong =
+        |at: usize, row: usize, under: &str, problem: &dyn Fn(&CompiledKernel, &Row) -> Option<String>| {
+            let (job, row) = (&jobs[at], &rows[at][row]);
+            let mutant = mutants[at].get_or_insert_with(|| mutant(kernels[at], library(&job.library)));
+            let told = |problem: &str| {
+                format!("{FOUND}{problem} [{}, seed {}, {} ranks{under}]", job.kernel, row.seed, row.ranks)
+            };
+            let watch = Watch::start(job.milliseconds, told("endless: computes for ever, and waits for nothing"));
+            let found = problem(mutant, row);
+            if let Some(problem) = &found {
+                println!("{}", told(problem));
+            }
+            drop(watch);
+            found.is_some()
+        };
     let most = jobs.iter().map(|job| job.rows.len()).max().unwrap_or(0);
     // A row of each kernel, then the next of each: what one kernel is blind for, another may find at once.
     for turn in 0..most {
         for (at, job) in jobs.iter().enumerate() {
             let Some(&row) = job.rows.get(turn) else { continue };
-            let mutant = mutants[at].get_or_insert_with(|| mutant(kernels[at], library(&job.library)));
-            let told = |problem: &str| {
-                let Row { seed, ranks, .. } = rows[at][row];
-                format!("{FOUND}{problem} [{}, seed {seed}, {ranks} ranks]", job.kernel)
-            };
-            let watch = Watch::start(job.milliseconds, told("endless: computes for ever, and waits for nothing"));
-            if let Some(problem) = problem(kernels[at], mutant, &rows[at][row], limits) {
-                println!("{}", told(&problem));
+            if is_wrong(at, row, "", &|mutant, row| problem(kernels[at], mutant, row, limits)) {
                 return;
             }
-            drop(watch);
         }
     }
     // Waits that are soon given up: who goes on nevertheless breaks a rule.
     for (at, job) in jobs.iter().enumerate().filter(|_| !hasty) {
         for (&row, limit) in job.rows.iter().zip(HURRIES) {
-            let mutant = mutants[at].get_or_insert_with(|| mutant(kernels[at], library(&job.library)));
-            let Row { seed, ranks, .. } = rows[at][row];
-            let told = |problem: &str| {
-                format!("{FOUND}{problem} [{}, seed {seed}, {ranks} ranks, limit {limit:?}]", job.kernel)
+            let broken = |mutant: &CompiledKernel, row: &Row| {
+                let problem = launch(kernels[at], mutant, row, limit)?;
+                (problem.kind == ProblemKind::Rule).then_some(problem.text)
             };
-            let watch = Watch::start(job.milliseconds, told("endless: computes for ever, and waits for nothing"));
-            if let Some(problem) = launch(kernels[at], mutant, &rows[at][row], limit).filter(|problem| problem.broken) {
-                println!("{}", told(&problem.text));
+            if is_wrong(at, row, &format!(", limit {limit:?}"), &broken) {
                 return;
             }
-            drop(watch);
         }
     }
     println!("{SURVIVED}");
@@ -146,7 +150,7 @@ fn problem(kernel: &Kernel, mutant: &CompiledKernel, row: &Row, limits: &[Durati
     let mut last = None;
     for limit in limits {
         last = launch(kernel, mutant, row, *limit);
-        if last.as_ref().is_none_or(|problem| !problem.waits) {
+        if last.as_ref().is_none_or(|problem| problem.kind != ProblemKind::Wait) {
             break;
         }
     }
@@ -160,37 +164,39 @@ fn launch(kernel: &Kernel, mutant: &CompiledKernel, row: &Row, limit: Duration) 
     }
     match (kernel.launch)(mutant, &group, &row.launches) {
         Ok(true) => None,
-        Ok(false) => Some(Problem { waits: false, broken: false, text: "other bits".to_owned() }),
+        Ok(false) => Some(Problem { kind: ProblemKind::Other, text: "other bits".to_owned() }),
         Err(error) => Some(told(&error)),
     }
 }
 
 /// What was wrong with a run.
 struct Problem {
-    /// Somebody waited for too long.
-    waits: bool,
-    /// A rule of the device or of the library was broken.
-    broken: bool,
+    kind: ProblemKind,
     text: String,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ProblemKind {
+    /// Somebody waited for too long.
+    Wait,
+    /// A rule of the device or of the library was broken.
+    Rule,
+    Other,
+}
+
 fn told(error: &LaunchError) -> Problem {
-    let mut broken = false;
-    let (waits, text) = match error {
+    let (kind, text) = match error {
         LaunchError::Rule { message, .. } if message.contains(GIVEN_UP) => {
-            (true, "no progress on several ranks".to_owned())
+            (ProblemKind::Wait, "no progress on several ranks".to_owned())
         }
-        LaunchError::Rule { message, .. } => {
-            broken = true;
-            (false, format!("broken rule: {message}"))
-        }
+        LaunchError::Rule { message, .. } => (ProblemKind::Rule, format!("broken rule: {message}")),
         LaunchError::Stuck(report) => {
             let waiting = report.cores.iter().find(|core| core.text.contains("gave up"));
             let who =
                 |core: &CoreReport| format!(": {} {} of rank {} {}", core.kind, core.number, core.rank, core.text);
-            (true, format!("no progress{}", waiting.map(who).unwrap_or_default()))
+            (ProblemKind::Wait, format!("no progress{}", waiting.map(who).unwrap_or_default()))
         }
-        other => (false, format!("refused: {other}")),
+        other => (ProblemKind::Other, format!("refused: {other}")),
     };
-    Problem { waits, broken, text }
+    Problem { kind, text }
 }
