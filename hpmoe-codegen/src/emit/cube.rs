@@ -3,6 +3,7 @@
 use super::context::{Context, number};
 use super::cpp::{Expr, Function, Scope, Stmt, braces, int, name};
 use super::views::view;
+use crate::schedule::product_ahead;
 use crate::sorted_set::SortedSet;
 use hpmoe_kernels::op::{Contracted, ElementType};
 use hpmoe_language::graph::{Phase, Task};
@@ -68,11 +69,8 @@ pub(super) fn copies_ahead(context: &Context<'_>) -> SortedSet<String> {
 
 /// The first product of each phase that reads ahead.
 fn products_ahead<'c>(context: &'c Context<'_>) -> impl Iterator<Item = (PhaseId, &'c Phase, &'c Product)> {
-    let phases = context.graph.phases.iter().filter(|(id, _)| context.schedule.phases[*id].reads_ahead);
-    phases.filter_map(|(id, phase)| match context.plan(phase.task) {
-        Plan::Cube(plan) => Some((id, phase, plan.products.first()?)),
-        _ => None,
-    })
+    let product = |id, phase: &Phase| product_ahead(context.plan(phase.task), &context.schedule.phases[id]);
+    context.graph.phases.iter().filter_map(move |(id, phase)| Some((id, phase, product(id, phase)?)))
 }
 
 fn cut(product: &Product) -> Expr {

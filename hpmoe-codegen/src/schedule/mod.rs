@@ -38,6 +38,7 @@ pub use deal::Deal;
 pub use estimate::{Estimate, estimate};
 pub(crate) use groups::chunk;
 pub use queue::{CoreKind, Elision, Entry, Implied, Order, PhaseSchedule, Role, Schedule};
+pub(crate) use read_ahead::product_ahead;
 pub use read_ahead::{ahead_of, right_operand};
 pub use schedule::{MAX_RANKS, schedule, schedule_for, schedule_with};
 pub use swizzle::Swizzle;

@@ -5,7 +5,7 @@ use crate::cost::{Ahead, Work};
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::graph::{Rows, Storage};
 use hpmoe_language::ids::{Arena, PhaseId, TensorId};
-use hpmoe_language::plan::Plan;
+use hpmoe_language::plan::{Plan, Product};
 
 /// Notes which phases read the right operand of their product ahead: while the tile before ends, and while a tile waits for its left operand.
 ///
@@ -23,9 +23,15 @@ pub(super) fn read_ahead(checked: &CheckedGraph, phases: &mut Arena<PhaseId, Pha
 /// What a tile of a phase can read before it begins: nothing where the phase doesn't read ahead.
 #[must_use]
 pub fn ahead_of(checked: &CheckedGraph, schedule: &Schedule, phase: PhaseId, work: &Work) -> Ahead {
-    match &checked.plans()[checked.graph().phases[phase].task] {
-        Plan::Cube(plan) if schedule.phases[phase].reads_ahead => Ahead::of(work, &plan.products[0]),
-        _ => Ahead::default(),
+    let plan = &checked.plans()[checked.graph().phases[phase].task];
+    product_ahead(plan, &schedule.phases[phase]).map_or_else(Ahead::default, |product| Ahead::of(work, product))
+}
+
+/// The product whose weights the tiles of a phase read before they begin, if they do.
+pub(crate) fn product_ahead<'p>(plan: &'p Plan, phase: &PhaseSchedule) -> Option<&'p Product> {
+    match plan {
+        Plan::Cube(plan) if phase.reads_ahead => plan.products.first(),
+        _ => None,
     }
 }
 
