@@ -264,6 +264,14 @@ mod tests {
         open_sizes(&module(), &parse_settings(settings).unwrap(), &Target::ascend_a3(), expected)
     }
 
+    /// The sizes for two ranks of a machine that takes long between tiles.
+    fn chosen_slowly(settings: &str) -> NamedSizes {
+        let mut slow = Target::ascend_a3();
+        slow.set("sync.tile_overhead_ns=900").unwrap();
+        let ranks = Expected { ranks: Some(2), tokens: None };
+        open_sizes(&module(), &parse_settings(settings).unwrap(), &slow, ranks).unwrap()
+    }
+
     const LARGE: &str = "HIDDEN=7168,INTER=2048,EXPERTS=256,TOP_K=8,TOKENS=4096";
 
     #[test]
@@ -279,19 +287,13 @@ mod tests {
     /// 1,024 columns take least time where every expert has a row.
     #[test]
     fn tiles_are_no_wider_than_suits_an_uneven_routing() {
-        let mut slow = Target::ascend_a3();
-        slow.set("sync.tile_overhead_ns=900").unwrap();
-        let few = parse_settings("HIDDEN=2880,INTER=2880,EXPERTS=128,TOP_K=4,TOKENS=16").unwrap();
-        let sizes = open_sizes(&module(), &few, &slow, Expected { ranks: Some(2), tokens: None }).unwrap();
+        let sizes = chosen_slowly("HIDDEN=2880,INTER=2880,EXPERTS=128,TOP_K=4,TOKENS=16");
         assert!(sizes["TILE_N"] < 1024, "{sizes:?}");
     }
 
     #[test]
     fn overhead_in_which_weights_are_read_makes_tiles_no_wider() {
-        let mut slow = Target::ascend_a3();
-        slow.set("sync.tile_overhead_ns=900").unwrap();
-        let few = parse_settings("HIDDEN=3072,INTER=1536,EXPERTS=256,TOP_K=8,TOKENS=16").unwrap();
-        let sizes = open_sizes(&module(), &few, &slow, Expected { ranks: Some(2), tokens: None }).unwrap();
+        let sizes = chosen_slowly("HIDDEN=3072,INTER=1536,EXPERTS=256,TOP_K=8,TOKENS=16");
         assert_eq!(sizes["TILE_N"], 256);
     }
 
