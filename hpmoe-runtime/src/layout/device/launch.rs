@@ -138,13 +138,21 @@ pub(super) struct Ended {
     pub(super) outcome: Outcome,
     /// Each table: its name, what the host makes and what the device made.
     pub(super) tables: Vec<(&'static str, Vec<u8>, Vec<u8>)>,
-    /// The record of the first vector core, which says why there is no route.
-    pub(super) fault: HpmoeRecord,
-    pub(super) states: Vec<u32>,
-    /// Launches of each core that had no route.
-    pub(super) unrouted: Vec<u32>,
+    /// The records of all cores. That of the first vector core says why there is no route.
+    pub(super) records: Vec<HpmoeRecord>,
     /// What the rank told each peer.
     pub(super) sent: Vec<Vec<i32>>,
+}
+
+impl Ended {
+    /// The record of the first vector core.
+    pub(super) fn fault(&self) -> &HpmoeRecord {
+        &self.records[self.records.len() / 3]
+    }
+
+    pub(super) fn states(&self) -> Vec<u32> {
+        self.records.iter().map(|record| record.state).collect()
+    }
 }
 
 /// Counts of a rank as they are sent, before they get their sign.
@@ -281,16 +289,9 @@ pub(super) fn launch(
         let bytes = bytemuck::cast_slice::<i32, u8>(&expected).to_vec();
         tables.push(("kept route", bytes, routed.bytes()[..size_of_val(&expected[..])].to_vec()));
     }
-    let states: &[HpmoeRecord] =
+    let records: &[HpmoeRecord] =
         bytemuck::cast_slice(&records.bytes()[..(case.cores * 3 / 2) * size_of::<HpmoeRecord>()]);
-    Ended {
-        outcome,
-        tables,
-        fault: states[case.cores / 2],
-        states: states.iter().map(|record| record.state).collect(),
-        unrouted: states.iter().map(|record| record.unrouted).collect(),
-        sent: Vec::new(),
-    }
+    Ended { outcome, tables, records: records.to_vec(), sent: Vec::new() }
 }
 
 /// Memory with these values.

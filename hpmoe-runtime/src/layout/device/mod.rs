@@ -54,7 +54,7 @@ fn compare(case: &Case, seed: u64) {
     for rank in compared(case, &mut draw) {
         let ended = run(case, &kernel, &route, rank, &counts, seed);
         left(&ended.outcome, seed);
-        assert!(ended.states.iter().all(|state| *state == HPMOE_DONE), "case {seed}, {rank}: {:?}", ended.states);
+        assert!(ended.states().iter().all(|state| *state == HPMOE_DONE), "case {seed}, {rank}: {:?}", ended.states());
         for (peer, sent) in ended.sent.iter().enumerate() {
             assert_eq!(sent, &counts[rank.id()], "case {seed}: counts of {rank} for rank {peer}");
         }
@@ -104,7 +104,11 @@ fn kept_routes_are_those_of_the_host() {
             };
             let ended = run(&case, &kernel, &route, rank, &counts, seed);
             left(&ended.outcome, seed);
-            assert!(ended.states.iter().all(|state| *state == HPMOE_DONE), "case {seed}, {kept:?}: {:?}", ended.states);
+            assert!(
+                ended.states().iter().all(|state| *state == HPMOE_DONE),
+                "case {seed}, {kept:?}: {:?}",
+                ended.states()
+            );
             assert!(ended.sent.iter().all(|sent| *sent == counts[rank.id()]), "case {seed}, {kept:?}");
             alike(&ended, &format!("case {seed}, {kept:?}, {rank}"));
         }
@@ -146,12 +150,12 @@ fn all_ranks_find_the_same_faulty_id() {
             }
             let ended = run(&case, &kernel, &route, rank, &counts, seed);
             left(&ended.outcome, seed);
-            let found = (ended.fault.group, ended.fault.item as usize, ended.fault.column as usize);
+            let found = (ended.fault().group, ended.fault().item as usize, ended.fault().column as usize);
             assert_eq!(found, (kind, faulty.id(), slot), "case {seed}, {rank}, other {other}");
             if rank == faulty {
                 let (ids, token) = (&case.ids[faulty.id()], slot / case.top_k * case.top_k);
                 let first = (token..).find(|&other| ids[other] == ids[slot]);
-                assert_eq!((ended.fault.need, Some(ended.fault.index as usize)), (ids[slot], first), "case {seed}");
+                assert_eq!((ended.fault().need, Some(ended.fault().index as usize)), (ids[slot], first), "case {seed}");
             }
             refused(&ended, seed);
         }
@@ -171,7 +175,7 @@ fn all_ranks_find_the_same_lack_of_room() {
         let enough = CaseKernel::new(&case, Some(most));
         let ended = run(&case, &enough, &route, rank, &counts, seed);
         left(&ended.outcome, seed);
-        assert!(ended.states.iter().all(|state| *state == HPMOE_DONE), "case {seed}: {:?}", ended.states);
+        assert!(ended.states().iter().all(|state| *state == HPMOE_DONE), "case {seed}: {:?}", ended.states());
         if most == 0 {
             continue;
         }
@@ -179,7 +183,7 @@ fn all_ranks_find_the_same_lack_of_room() {
         let ended = run(&case, &scarce, &route, rank, &counts, seed);
         left(&ended.outcome, seed);
         let first = route.ranks().into_iter().position(|rank| chunks.received(rank) == most);
-        let found = (ended.fault.group, Some(ended.fault.item as usize), ended.fault.column as usize);
+        let found = (ended.fault().group, Some(ended.fault().item as usize), ended.fault().column as usize);
         assert_eq!(found, (HPMOE_ROUTE_CAPACITY, first, most), "case {seed}");
         refused(&ended, seed);
     }
@@ -236,8 +240,8 @@ fn a_rank_that_sends_no_counts_is_named() {
         counts[late][word] = -counts[late][word] - 2;
         let ended = run(&case, &kernel, &route, rank, &counts, seed);
         left(&ended.outcome, seed);
-        assert!(ended.states.contains(&HPMOE_GAVE_UP), "case {seed}: {:?}", ended.states);
-        let told = (ended.fault.counter, ended.fault.index as usize);
+        assert!(ended.states().contains(&HPMOE_GAVE_UP), "case {seed}: {:?}", ended.states());
+        let told = (ended.fault().counter, ended.fault().index as usize);
         assert_eq!(told, (HPMOE_COUNTS, late), "case {seed}: {rank} waits for rank {late}");
     }
 }
@@ -245,12 +249,14 @@ fn a_rank_that_sends_no_counts_is_named() {
 /// The first vector core says that there is no route; the other cores know it, or are told while they wait. Who knows it counts one more
 /// launch without a route.
 fn refused(ended: &Ended, seed: u64) {
-    let Ended { states, unrouted, .. } = ended;
+    let states = ended.states();
     let (matrix, vector) = states.split_at(states.len() / 3);
     assert!(matrix.iter().all(|state| *state == HPMOE_STOPPED), "case {seed}: {states:?}");
     assert_eq!(vector[0], HPMOE_UNROUTED, "case {seed}: {states:?}");
     let told = |state: &u32| [HPMOE_UNROUTED, HPMOE_STOPPED].contains(state);
     assert!(vector.iter().all(told), "case {seed}: {states:?}");
-    let count = |state: &u32| UNROUTED_BEFORE + u32::from(*state == HPMOE_UNROUTED);
-    assert!(states.iter().map(count).eq(unrouted.iter().copied()), "case {seed}: {states:?}, {unrouted:?}");
+    for record in &ended.records {
+        let count = UNROUTED_BEFORE + u32::from(record.state == HPMOE_UNROUTED);
+        assert_eq!(record.unrouted, count, "case {seed}: {states:?}");
+    }
 }
