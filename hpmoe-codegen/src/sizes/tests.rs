@@ -1,0 +1,104 @@
+use super::*;
+use hpmoe_language::artifacts::parse_settings;
+use hpmoe_language::front::modules;
+use proptest::prelude::*;
+
+const FORWARD: &str = include_str!("../../../examples/moe_ffn.rs");
+
+/// The layer with all tile sizes left open but those that are set.
+fn module() -> ItemMod {
+    let source = FORWARD.lines().map(|line| {
+        let size = LADDERS.iter().any(|ladder| line.contains(&format!("pub const {}: usize", ladder.name)));
+        if size { format!("{} = _;\n", line.split(" = ").next().unwrap()) } else { format!("{line}\n") }
+    });
+    modules(&source.collect::<String>()).unwrap().remove(0)
+}
+
+fn chosen(settings: &str, expected: Expected) -> Result<NamedSizes, String> {
+    open_sizes(&module(), &parse_settings(settings).unwrap(), &Target::ascend_a3(), expected)
+}
+
+/// The sizes for two ranks of a machine that takes long between tiles.
+fn chosen_slowly(settings: &str) -> NamedSizes {
+    let mut slow = Target::ascend_a3();
+    slow.set("sync.tile_overhead_ns=900").unwrap();
+    let ranks = Expected { ranks: Some(2), tokens: None };
+    open_sizes(&module(), &parse_settings(settings).unwrap(), &slow, ranks).unwrap()
+}
+
+const LARGE: &str = "HIDDEN=7168,INTER=2048,EXPERTS=256,TOP_K=8,TOKENS=4096";
+
+#[test]
+fn few_rows_get_narrower_tiles_and_what_is_set_stays() {
+    let many = chosen(LARGE, Expected::default()).unwrap();
+    assert_eq!(many.len(), 5);
+    let few = chosen(LARGE, Expected { ranks: Some(64), tokens: Some(64) }).unwrap();
+    assert!(few["TILE_N"] < many["TILE_N"], "{few:?} and {many:?}");
+    let set = chosen(&format!("{LARGE},TILE_N=256,PUT=3"), Expected { ranks: Some(64), tokens: Some(64) }).unwrap();
+    assert!(set.keys().eq(["BLOCK", "COLUMNS", "TILE_M"]), "{set:?}");
+}
+
+/// 1,024 columns take least time where every expert has a row.
+#[test]
+fn tiles_are_no_wider_than_suits_an_uneven_routing() {
+    let sizes = chosen_slowly("HIDDEN=2880,INTER=2880,EXPERTS=128,TOP_K=4,TOKENS=16");
+    assert!(sizes["TILE_N"] < 1024, "{sizes:?}");
+}
+
+#[test]
+fn overhead_in_which_weights_are_read_makes_tiles_no_wider() {
+    let sizes = chosen_slowly("HIDDEN=3072,INTER=1536,EXPERTS=256,TOP_K=8,TOKENS=16");
+    assert_eq!(sizes["TILE_N"], 256);
+}
+
+/// Cores have a few tiles each: the first rows of an expert let them begin, and what they make of them goes back meanwhile.
+#[test]
+fn few_tiles_of_each_core_are_small_ones() {
+    let text = "HIDDEN=4096,INTER=1536,EXPERTS=128,TOP_K=8,TOKENS=256";
+    let sizes = chosen(text, Expected { ranks: Some(64), tokens: None }).unwrap();
+    assert_eq!((sizes["TILE_M"], sizes["TILE_N"], sizes["PUT"]), (128, 128, 8));
+}
+
+#[test]
+fn a_kernel_without_open_sizes_gets_none() {
+    let module = modules(FORWARD).unwrap().remove(0);
+    let sizes = open_sizes(&module, &Overrides::new(), &Target::ascend_a3(), Expected::default());
+    assert_eq!(sizes, Ok(NamedSizes::new()));
+}
+
+#[test]
+fn launches_without_ranks_or_tokens_are_refused_whatever_is_open() {
+    let module = modules(FORWARD).unwrap().remove(0);
+    for expected in [Expected { ranks: Some(0), tokens: None }, Expected { ranks: None, tokens: Some(0) }] {
+        let said = open_sizes(&module, &Overrides::new(), &Target::ascend_a3(), expected).unwrap_err();
+        assert!(said.contains("are expected: a launch has from 1 to 256 ranks"), "{said}");
+    }
+}
+
+#[test]
+fn ranks_that_do_not_share_the_experts_are_refused() {
+    let said = chosen(LARGE, Expected { ranks: Some(3), tokens: None }).unwrap_err();
+    assert!(said.contains("has 256 experts, which 3 ranks don't share"), "{said}");
+    assert!(chosen("EXPERTS=512", Expected { ranks: Some(512), tokens: None }).unwrap_err().contains("at most 256"));
+}
+
+#[test]
+fn tokens_that_no_launch_has_are_refused() {
+    let said = chosen(LARGE, Expected { ranks: None, tokens: Some(4097) }).unwrap_err();
+    assert!(said.contains("takes from 1 to 4096 tokens of a rank (`TOKENS`), but 4097 are"), "{said}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(6))]
+    #[test]
+    fn any_layer_gets_sizes_that_it_can_have(
+        hidden in 1usize..600, inter in 1usize..300, share in 1usize..5, ranks in 1u32..5, top_k in 1usize..5, tokens in 1usize..300
+    ) {
+        let experts = share * ranks as usize * 4;
+        let text = format!("HIDDEN={},INTER={},EXPERTS={experts},TOP_K={top_k},TOKENS={tokens}", 16 * hidden, 16 * inter);
+        let sizes = chosen(&text, Expected { ranks: Some(ranks), tokens: None }).unwrap();
+        prop_assert_eq!(sizes.len(), 5);
+        let set = parse_settings(&text).unwrap();
+        prop_assert!(front(&module(), &overrides(&set, &sizes)).is_ok(), "{:?} with {}", sizes, text);
+    }
+}
