@@ -19,7 +19,7 @@ fn build() -> Result<(), String> {
     println!("cargo::rerun-if-changed={}", host.display());
     // Optimised whatever the profile: an unoptimised one takes minutes for what it does in seconds.
     let compiler =
-        Compiler::new(&Settings { warnings: false, includes: &[host], macros: &[], effort: Effort::Run }, &out_dir)
+        Compiler::new(&Settings { warnings: false, includes: &[host], macros: &[], effort: Effort::Library }, &out_dir)
             .map_err(|error| format!("hpmoe runs kernels on this machine's CPU by C++ code of its own: {error}"))?;
     let whole = out_dir.join("hpmoe_host.cpp");
     let text = joined(host).map_err(|error| format!("can't read `{}`: {error}", host.display()))?;

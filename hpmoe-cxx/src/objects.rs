@@ -128,7 +128,7 @@ pub enum Refusal {
     File {
         /// The compiler's program.
         compiler: String,
-        /// The file.
+        /// The file that it refused.
         file: PathBuf,
         /// What the compiler said.
         said: String,

@@ -31,7 +31,8 @@ void Core::prepare(Rank &owner, bool matrix, uint32_t number) {
     drained = filled = Clock{};
     counters = Counters{};
     gatherMask = 0, gathered = 0;
-    scalarBarrier = seq[PIPE_S], unfinished = false, lingers = 0, lastRegion = 0, registers = Registers{}, lent = {};
+    scalarBarrier = seq[PIPE_S], unfinished = false, lingers = 0, lastRegions[0] = lastRegions[1] = 0,
+    registers = Registers{}, lent = {};
     // As the last kernel or the runtime left it.
     registers.keepsInfinities = registers.keptThemBefore = Random(owner.options.seed ^ who).oneIn(2);
     slice = static_cast<int32_t>(random.below(64));

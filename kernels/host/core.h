@@ -89,15 +89,15 @@ struct Core {
     uint8_t pipeOrder[kPipes];
     enum class Pace : uint8_t { Eager, Lazy, Mixed } pace;
     enum class Pick : uint8_t { Oldest, Newest, Any } pick;
-    Heard heard;         ///< what this core has learnt of others
-    uint32_t sent;       ///< writes to other ranks
-    uint32_t landed;     ///< those before the last PIPE_ALL
-    uint32_t scalar;     ///< scalar accesses of global memory
-    uint64_t polled;     ///< address of the last dcci of a line
-    uint32_t lastRegion; ///< where the last global address was found
-    uint32_t lingers;    ///< times it waited for others to see a signal that came too early
-    int32_t slice;       ///< calls left until the fiber lets others run
-    bool starves;        ///< a test wants its calls to find no memory
+    Heard heard;             ///< what this core has learnt of others
+    uint32_t sent;           ///< writes to other ranks
+    uint32_t landed;         ///< those before the last PIPE_ALL
+    uint32_t scalar;         ///< scalar accesses of global memory
+    uint64_t polled;         ///< address of the last dcci of a line
+    uint32_t lastRegions[2]; ///< where the last global addresses were found, the last one first
+    uint32_t lingers;        ///< times it waited for others to see a signal that came too early
+    int32_t slice;           ///< calls left until the fiber lets others run
+    bool starves;            ///< a test wants its calls to find no memory
 
     void prepare(Rank &owner, bool matrix, uint32_t number);
     /// Its number among the cores of all ranks.

@@ -117,18 +117,19 @@ void runAt(Core &core, Pipe pipe, uint32_t position) {
 }
 
 void runSome(Core &core) {
+    const uint64_t draw = core.random.next(); // each choice takes bits of its own
     switch (core.pace) {
     case Core::Pace::Eager:
         while (step(core)) {}
         break;
     case Core::Pace::Lazy: break;
     case Core::Pace::Mixed:
-        for (uint32_t n = core.random.below(4); n && step(core); --n) {}
+        for (uint64_t n = draw & 3; n && step(core); --n) {}
     }
-    if (!core.remote.empty() && core.random.oneIn(8)) core.remote.landSome(core, 4);
-    if (core.random.oneIn(256) && !core.rank->breaks(HPMOE_HOST_BREAK_POLL))
+    if (!core.remote.empty() && !(draw >> 2 & 7)) core.remote.landSome(core, 4);
+    if (!(draw >> 5 & 255) && !core.rank->breaks(HPMOE_HOST_BREAK_POLL))
         core.cache.evict(core.random.below(Cache::kLines));
-    if (core.random.oneIn(128)) core.drawHabits();
+    if (!(draw >> 13 & 127)) core.drawHabits();
 }
 
 int32_t drawSlice(Random &random) {
@@ -195,6 +196,8 @@ Call &issue(Core &core, Pipe pipe, Op op, const char *name, Where where) {
     Queue &queue = core.queues[pipe];
     while (queue.tail - queue.head == kQueue)
         if (!step(core)) deadlock(core, where, name, "room in its queue");
+    // Places that were used last are in the machine's cache.
+    if (queue.head == queue.tail) queue.head = queue.tail = 0;
     Call &call = queue.at(queue.tail++);
     core.nonEmpty |= static_cast<uint8_t>(1u << pipe);
     call.op = op, call.pipe = pipe, call.done = false, call.stamped = false;

@@ -1,5 +1,6 @@
 // Global memory: which bytes a core may touch, and how copies reach them.
 #include <cstring>
+#include <utility>
 
 #include "core.h"
 
@@ -36,20 +37,26 @@ const char *nameOf(const HpmoeHostRegion &region) { return region.name ? region.
 
 static uint64_t baseOf(const HpmoeHostRegion &region) { return reinterpret_cast<uint64_t>(region.base); }
 
+static bool isIn(const HpmoeHostRegion &region, uint64_t address) { return address - baseOf(region) < region.bytes; }
+
 static const HpmoeHostRegion *regionAt(Core &core, uint64_t address) {
     const auto &regions = core.rank->regions;
-    size_t low = core.lastRegion, high = regions.size();
-    // Most calls go where the last one went.
-    if (low < high && baseOf(regions[low]) <= address && (low + 1 == high || address < baseOf(regions[low + 1])))
-        return &regions[low];
-    low = 0;
+    uint32_t(&last)[2] = core.lastRegions;
+    if (regions.empty()) return nullptr;
+    // Most calls go where one of the last ones went: descriptors and counters take turns.
+    if (isIn(regions[last[0]], address)) return &regions[last[0]];
+    if (isIn(regions[last[1]], address)) {
+        std::swap(last[0], last[1]);
+        return &regions[last[0]];
+    }
+    size_t low = 0, high = regions.size();
     while (low < high) { // the last region that starts at or before the address
         size_t middle = (low + high) / 2;
         if (baseOf(regions[middle]) <= address) low = middle + 1;
         else high = middle;
     }
     if (!low) return nullptr;
-    core.lastRegion = static_cast<uint32_t>(low - 1);
+    last[1] = last[0], last[0] = static_cast<uint32_t>(low - 1);
     return &regions[low - 1];
 }
 
@@ -126,7 +133,7 @@ void writeGlobal(Core &core, const Access *by, Atomic atomic, bool remote, uint6
 
 static GlobalShadow *shadowAt(Core &core, uint64_t address) {
     const HpmoeHostRegion *region = regionAt(core, address);
-    return core.rank->races && region ? core.rank->shadows[core.lastRegion] : nullptr;
+    return core.rank->races && region ? core.rank->shadows[core.lastRegions[0]] : nullptr;
 }
 
 /// An access as messages name it: the call, its core and pipe, and its place in the source.

@@ -21,11 +21,11 @@ typedef float Float4 __attribute__((vector_size(16), aligned(16)));
 typedef int32_t Int4 __attribute__((vector_size(16), aligned(16)));
 typedef uint32_t Word4 __attribute__((vector_size(16), aligned(16)));
 
-/// Lanes of two vectors of four, numbered 0 to 3 and 4 to 7.
+/// Lanes of two vectors: those of the second are numbered after those of the first.
 #ifdef __clang__
 #define HPMOE_SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
-#define HPMOE_SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (Word4{__VA_ARGS__}))
+#define HPMOE_SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (__typeof__(a){__VA_ARGS__}))
 #endif
 
 } // namespace AscendC::host

@@ -69,6 +69,9 @@ class Nap {
     uint32_t left_;
 };
 
+/// Of so many turns of a core that polls one is taken, while other cores of its thread have work.
+constexpr uint32_t POLLS = 4;
+
 /// Thread `own` of the crew runs its cores in turn, those that it begins with and those that it is given.
 void work(Rank &rank, Crew &crew, uint32_t own, std::vector<Core *> cores, uint64_t seed) {
     Random random(seed);
@@ -90,6 +93,11 @@ void work(Rank &rank, Crew &crew, uint32_t own, std::vector<Core *> cores, uint6
             }
             if (crew.isAsked() && cores[i]->busy && before > 1 && crew.give(cores[i])) {
                 cores[i] = cores.back(), cores.pop_back(), --before;
+                continue;
+            }
+            // While others have work, a core that polls does so now and then.
+            if (before && !cores[i]->busy && random.below(POLLS)) {
+                ++i;
                 continue;
             }
             t_current = cores[i];

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "clones.h"
 #include "lanes.h"
 
 namespace AscendC::host {
@@ -18,51 +19,104 @@ template <Dt type> float element(const uint8_t *at) {
     else return static_cast<float>(static_cast<int8_t>(word));
 }
 
-/// Element `e` of each of four words.
-template <Dt type> inline Float4 elements(Word4 words, uint32_t e) {
-    if constexpr (type == Dt::F32) return reinterpret_cast<Float4>(words);
-    else if constexpr (type == Dt::BF16) return reinterpret_cast<Float4>(e == 0 ? words << 16 : words & 0xFFFF0000u);
-    else if constexpr (type == Dt::I8)
-        return __builtin_convertvector(reinterpret_cast<Int4>(words << (24 - 8 * e)) >> 24, Float4);
-    else {
-        Float4 all;
-        for (int i = 0; i < 4; ++i) all[i] = fromHalf(static_cast<uint16_t>(words[i] >> (16 * e)));
-        return all;
+/// Four words at a time, which every machine can.
+struct Fours {
+    using Words = Word4;
+    using Ints = Int4;
+    using Floats = Float4;
+    static constexpr uint32_t count = 4;
+};
+
+/// A square of words, the one's columns being the other's rows.
+HPMOE_IN_CLONES void turn(Word4 (&w)[4]) {
+    const Word4 low = HPMOE_SHUFFLE(w[0], w[1], 0, 4, 1, 5), high = HPMOE_SHUFFLE(w[0], w[1], 2, 6, 3, 7),
+                low2 = HPMOE_SHUFFLE(w[2], w[3], 0, 4, 1, 5), high2 = HPMOE_SHUFFLE(w[2], w[3], 2, 6, 3, 7);
+    w[0] = HPMOE_SHUFFLE(low, low2, 0, 1, 4, 5), w[1] = HPMOE_SHUFFLE(low, low2, 2, 3, 6, 7);
+    w[2] = HPMOE_SHUFFLE(high, high2, 0, 1, 4, 5), w[3] = HPMOE_SHUFFLE(high, high2, 2, 3, 6, 7);
+}
+
+#ifdef HPMOE_X86
+/// Eight words at a time.
+struct Eights {
+    using Words = Word8;
+    using Ints = Int8;
+    using Floats = Float8;
+    static constexpr uint32_t count = 8;
+};
+
+HPMOE_IN_CLONES void turn(Word8 (&w)[8]) {
+    Word8 pairs[8], fours[8];
+#pragma GCC unroll 4
+    for (uint32_t i = 0; i < 8; i += 2) {
+        pairs[i] = HPMOE_SHUFFLE(w[i], w[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+        pairs[i + 1] = HPMOE_SHUFFLE(w[i], w[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+    }
+#pragma GCC unroll 4
+    for (uint32_t i = 0; i < 4; ++i) {
+        const Word8 first = pairs[i / 2 * 4 + i % 2], second = pairs[i / 2 * 4 + i % 2 + 2];
+        fours[i * 2] = HPMOE_SHUFFLE(first, second, 0, 1, 8, 9, 4, 5, 12, 13);
+        fours[i * 2 + 1] = HPMOE_SHUFFLE(first, second, 2, 3, 10, 11, 6, 7, 14, 15);
+    }
+#pragma GCC unroll 4
+    for (uint32_t i = 0; i < 4; ++i) {
+        w[i] = HPMOE_SHUFFLE(fours[i], fours[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+        w[i + 4] = HPMOE_SHUFFLE(fours[i], fours[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
     }
 }
+#endif
 
-inline Word4 loadWords(const uint8_t *from) {
-    Word4 words;
-    std::memcpy(&words, from, sizeof words);
-    return words;
+/// Element `e` of each word, to consecutive floats.
+template <Dt type, typename Lanes>
+HPMOE_IN_CLONES void storeElements(float *to, const typename Lanes::Words &words, uint32_t e) {
+    typename Lanes::Floats floats;
+    if constexpr (type == Dt::F32) std::memcpy(&floats, &words, sizeof floats);
+    else if constexpr (type == Dt::BF16)
+        floats = reinterpret_cast<typename Lanes::Floats>(e == 0 ? words << 16 : words & 0xFFFF0000u);
+    else if constexpr (type == Dt::I8)
+        floats = __builtin_convertvector(reinterpret_cast<typename Lanes::Ints>(words << (24 - 8 * e)) >> 24,
+                                         typename Lanes::Floats);
+    else
+        for (uint32_t i = 0; i < Lanes::count; ++i) floats[i] = fromHalf(static_cast<uint16_t>(words[i] >> (16 * e)));
+    std::memcpy(to, &floats, sizeof floats);
 }
 
-/// Four words of each of four lines of a fractal, the lines 32 bytes apart: k by k to `to`, 16 floats for each k.
-template <Dt type> inline void transpose(float *to, const uint8_t *from) {
+/// A square of words, of as many lines of a fractal, which are 32 bytes apart: k by k to `to`, 16 floats for each k.
+template <Dt type, typename Lanes> HPMOE_IN_CLONES void transpose(float *to, const uint8_t *from) {
     constexpr uint32_t perWord = 4 / sizeOf(type);
-    Word4 a = loadWords(from), b = loadWords(from + 32), c = loadWords(from + 64), d = loadWords(from + 96);
-    Word4 abLow = HPMOE_SHUFFLE(a, b, 0, 4, 1, 5), abHigh = HPMOE_SHUFFLE(a, b, 2, 6, 3, 7);
-    Word4 cdLow = HPMOE_SHUFFLE(c, d, 0, 4, 1, 5), cdHigh = HPMOE_SHUFFLE(c, d, 2, 6, 3, 7);
-    const Word4 words[4] = {HPMOE_SHUFFLE(abLow, cdLow, 0, 1, 4, 5), HPMOE_SHUFFLE(abLow, cdLow, 2, 3, 6, 7),
-                            HPMOE_SHUFFLE(abHigh, cdHigh, 0, 1, 4, 5), HPMOE_SHUFFLE(abHigh, cdHigh, 2, 3, 6, 7)};
-    for (uint32_t w = 0; w < 4; ++w)
-        for (uint32_t e = 0; e < perWord; ++e) {
-            Float4 floats = elements<type>(words[w], e);
-            std::memcpy(to + (w * perWord + e) * 16, &floats, sizeof floats);
-        }
+    typename Lanes::Words words[Lanes::count];
+#pragma GCC unroll 8
+    for (uint32_t line = 0; line < Lanes::count; ++line)
+        std::memcpy(&words[line], from + line * 32, sizeof words[line]);
+    turn(words);
+#pragma GCC unroll 8
+    for (uint32_t w = 0; w < Lanes::count; ++w)
+#pragma GCC unroll 4
+        for (uint32_t e = 0; e < perWord; ++e) storeElements<type, Lanes>(to + (w * perWord + e) * 16, words[w], e);
 }
 
 /// A strip of `k1` fractals that are `step` bytes apart.
+template <Dt type, typename Lanes>
+HPMOE_IN_CLONES void unpackSquares(float *to, const uint8_t *from, uint32_t k1, size_t step) {
+    constexpr uint32_t c0 = 32 / sizeOf(type), deep = Lanes::count * 4 / sizeOf(type);
+    for (uint32_t g = 0; g < k1; ++g, to += c0 * 16, from += step)
+        for (uint32_t line = 0; line < 16; line += Lanes::count)
+            for (uint32_t k = 0; k < c0; k += deep)
+                transpose<type, Lanes>(to + k * 16 + line, from + line * 32 + k * sizeOf(type));
+}
+
+#ifdef HPMOE_X86
+template <Dt type>
+__attribute__((target("avx2"))) void unpackStripAvx2(float *to, const uint8_t *from, uint32_t k1, size_t step) {
+    unpackSquares<type, Eights>(to, from, k1, step);
+}
+#endif
+
 template <Dt type> void unpackStrip(float *to, const uint8_t *from, uint32_t k1, size_t step) {
-    constexpr uint32_t c0 = 32 / sizeOf(type);
-    for (uint32_t g = 0; g < k1; ++g) {
-        const uint8_t *fractal = from + g * step;
-        float *first = to + size_t(g) * c0 * 16, *second = first + c0 / 2 * 16;
-        for (uint32_t j = 0; j < 16; j += 4) {
-            transpose<type>(first + j, fractal + j * 32);
-            transpose<type>(second + j, fractal + j * 32 + 16);
-        }
-    }
+#ifdef HPMOE_X86
+    static const bool wide = __builtin_cpu_supports("avx2");
+    if (wide) return unpackStripAvx2<type>(to, from, k1, step);
+#endif
+    unpackSquares<type, Fours>(to, from, k1, step);
 }
 
 /// Fractals of a strip.
