@@ -42,9 +42,9 @@ impl Cores {
 /// Where a kernel finds what it takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Form {
-    /// First.
+    /// As its first argument.
     First,
-    /// After an address for flags between cores.
+    /// As its second argument, after an address for flags between cores.
     Second,
 }
 

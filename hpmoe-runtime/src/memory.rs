@@ -89,7 +89,7 @@ impl Poisoned {
         }
     }
 
-    /// No bytes.
+    /// Memory of no bytes, which has no address to speak of.
     pub(crate) const fn empty() -> Self {
         Self::Filled(LineMemory { lines: Vec::new() })
     }

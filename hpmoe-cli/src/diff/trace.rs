@@ -87,8 +87,8 @@ impl RunTrace {
                 (Some("X"), Some(name), Some("task")) => {
                     let thread = (whole(event, "pid")?, whole(event, "tid")?);
                     let core = names.get(&thread).ok_or_else(|| format!("a task's thread has no name: {event}"))?;
-                    let of = |key| whole(&event["args"], key);
-                    let (group, item, column) = (of("group")?, of("item")?, of("column")?);
+                    let index = |key| whole(&event["args"], key);
+                    let (group, item, column) = (index("group")?, index("item")?, index("column")?);
                     let place = TaskPlace { name: name.to_owned(), group, item, column };
                     let wait = waits.remove(&thread).unwrap_or(0.0);
                     let task = Task { place, begin: number("ts")?, time: number("dur")? + NS, wait };

@@ -31,15 +31,16 @@ pub(super) fn graph(checked: &CheckedGraph, schedule: &Schedule) -> String {
         .zip(&layers)
         .flat_map(|(layer, stops)| (0..).zip(stops).map(move |(row, &stop)| (stop, corner(layer, row))))
         .collect();
-    let of = |wanted: Stop| places.iter().filter(move |&&(stop, _)| stop == wanted).map(|&(_, corner)| corner);
+    let corners_of = |wanted: Stop| places.iter().filter(move |&&(stop, _)| stop == wanted).map(|&(_, corner)| corner);
     let mut document = picture(width.max(1.0), height.max(1.0), "task graph");
     for (number, dependency) in checked.dependencies().iter().enumerate() {
-        let passing = of(Stop::Passing { dependency: number });
-        let stops = of(Stop::Phase(dependency.before)).chain(passing).chain(of(Stop::Phase(dependency.after)));
+        let passing = corners_of(Stop::Passing { dependency: number });
+        let stops =
+            corners_of(Stop::Phase(dependency.before)).chain(passing).chain(corners_of(Stop::Phase(dependency.after)));
         document = document.add(line(checked, schedule, number, &stops.collect::<Vec<_>>()));
     }
     for id in checked.graph().phases.ids() {
-        document = of(Stop::Phase(id)).fold(document, |document, at| document.add(node(checked, id, at)));
+        document = corners_of(Stop::Phase(id)).fold(document, |document, at| document.add(node(checked, id, at)));
     }
     document.to_string()
 }

@@ -100,7 +100,7 @@ pub struct Products {
 }
 
 impl Products {
-    /// No products.
+    /// What a task costs that multiplies nothing.
     pub const NONE: Self =
         Self { flops: 0.0, padded: 0.0, l2: 0.0, hbm_read: 0.0, written: 0.0, efficiency: Efficiency::Fused };
 }

@@ -37,7 +37,7 @@ pub struct Names<'a> {
 pub enum Machine {
     /// This machine's CPU.
     Host,
-    /// A device.
+    /// An NPU, by CANN's compiler.
     Device,
 }
 

@@ -88,9 +88,9 @@ fn put_cores(graph: &TaskGraph, costs: &EntryCosts, cores: Cores, choices: &Choi
 /// for rows, and sums for results, so that the two follow each other in part. Shares by the roots of their times take the least
 /// time one after the other.
 fn share(cores: u32, puts: u64, computes: u64) -> u32 {
-    let of = |puts: f64, computes: f64| (f64::from(cores) * puts / (puts + computes).max(1.0)) as u32;
+    let cores_for_puts = |puts: f64, computes: f64| (f64::from(cores) * puts / (puts + computes).max(1.0)) as u32;
     let (puts, computes) = (puts as f64, computes as f64);
-    of(puts, computes).max(of(puts.sqrt(), computes.sqrt()))
+    cores_for_puts(puts, computes).max(cores_for_puts(puts.sqrt(), computes.sqrt()))
 }
 
 #[cfg(test)]

@@ -153,14 +153,14 @@ pub enum Violation {
     },
     /// A phase reads ahead that is no product.
     NothingAhead {
-        /// The phase.
+        /// The phase that reads ahead.
         phase: PhaseId,
     },
     /// A phase reads a tensor before its waits that is not there before the launch, or doesn't stay as it is.
     ReadEarly {
         /// The phase that reads it.
         phase: PhaseId,
-        /// The tensor.
+        /// The tensor that it reads too early.
         tensor: TensorId,
     },
     /// What chunks add to the same sums, one after the other, has no queue where it is in order.

@@ -42,7 +42,7 @@ enum LoopPart {
     Expert,
     /// A row tile, a piece or a block.
     Item,
-    /// Column tiles.
+    /// One of the ranges around a call, whose steps are column tiles.
     Columns(Steps),
     /// Tiles of a matrix's rows.
     Rows(Steps),

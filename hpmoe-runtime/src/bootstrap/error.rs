@@ -70,7 +70,7 @@ pub enum BootstrapError {
     /// A rank's process has ended.
     #[error("rank {rank} is gone: {how}. Its own output says why")]
     Gone {
-        /// The rank.
+        /// The rank whose process has ended.
         rank: usize,
         /// What was seen of it.
         how: &'static str,

@@ -170,7 +170,7 @@ pub enum LaunchError {
     OtherRank {
         /// The rank with the error.
         rank: usize,
-        /// Its error.
+        /// What that rank said of its error.
         message: String,
     },
     /// A process could not map the heap of a rank.
@@ -220,7 +220,7 @@ pub enum LaunchError {
     NoReference {
         /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,
-        /// Why not.
+        /// Why it can't be called.
         reason: &'static str,
         /// What to do.
         way_out: &'static str,

@@ -137,7 +137,7 @@ impl RoutingShape {
         (0..slots.div_ceil(block)).map(move |i| block.min(slots - i * block))
     }
 
-    /// `ids.h`.
+    /// Steps of `ids.h`, by which a core counts the slots of its share of the experts.
     fn count(&self, core: u64) -> RoutingSteps {
         let own = self.own(core);
         let mut steps = RoutingSteps::default();
@@ -189,7 +189,7 @@ impl RoutingShape {
         }
     }
 
-    /// `PutCounts`.
+    /// Steps of `PutCounts`, by which a core sends its counts to every rank.
     fn put(&self, core: u64) -> RoutingSteps {
         if self.is_kept {
             return self.put_kept(core);
@@ -260,7 +260,7 @@ impl RoutingShape {
         steps
     }
 
-    /// `OrderExperts`.
+    /// Steps of `OrderExperts`, which makes the order of experts by load.
     fn order(&self, steps: &mut RoutingSteps) {
         let pairs = self.experts();
         if !self.by_load {

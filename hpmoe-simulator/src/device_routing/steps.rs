@@ -96,7 +96,7 @@ impl RoutingSteps {
         self.load(count);
     }
 
-    /// `Ramp`.
+    /// Steps of `Ramp`: the numbers from 0 on.
     pub(super) fn ramp(&mut self, count: u64) {
         self.scalars += BLOCK_WORDS;
         self.waits += 2;
@@ -111,7 +111,7 @@ impl RoutingSteps {
         }
     }
 
-    /// `SumsBefore`.
+    /// Steps of `SumsBefore`: of each number, the sum of those before it.
     pub(super) fn sums(&mut self, count: u64) {
         self.vector(2, 1);
         for _ in 0..3 {
@@ -131,7 +131,7 @@ impl RoutingSteps {
         self.vector(1, count);
     }
 
-    /// `TotalOf`.
+    /// Steps of `TotalOf`: the sum of all numbers.
     pub(super) fn sum(&mut self, count: u64) {
         self.fold(count / BLOCK_WORDS, BLOCK_WORDS);
         self.waits += 1;
@@ -147,14 +147,14 @@ impl RoutingSteps {
         }
     }
 
-    /// `Least`.
+    /// Steps of `Least`: the least of some rows of counts.
     pub(super) fn least(&mut self, rows: u64, pitch: u64) {
         self.vector(1, (rows - rows / 2) * pitch);
         self.fold(rows, pitch);
         self.reduce(pitch);
     }
 
-    /// `ExtremeOf`.
+    /// Steps of `ExtremeOf`: the smallest or largest of all numbers.
     pub(super) fn reduce(&mut self, count: u64) {
         self.vector(1, count);
         let mut left = count;
@@ -167,7 +167,7 @@ impl RoutingSteps {
         self.scalars += 1;
     }
 
-    /// `StoreInterleaved`.
+    /// Steps of `StoreInterleaved`: lists that take turns in memory, number by number.
     pub(super) fn interleaved(&mut self, lists: u64, count: u64) {
         self.waits += 2;
         self.scalars += lists * BLOCK_WORDS;

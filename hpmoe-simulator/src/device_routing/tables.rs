@@ -102,7 +102,7 @@ impl RoutingShape {
         }
     }
 
-    /// `ItemsOf`.
+    /// Steps of `ItemsOf`: how many items each group of a space has.
     fn items(&self, space: Space, steps: &mut RoutingSteps) {
         let pairs = self.experts();
         match space {
@@ -127,7 +127,7 @@ impl RoutingShape {
         steps.vector(1, pairs);
     }
 
-    /// `SumUp`.
+    /// Steps of `SumUp`: to the counts of each source, those of all sources before it are added.
     fn sum_up(&self, pitch: u64, steps: &mut RoutingSteps) {
         if LISTS * self.list_bytes() + (2 * self.ranks + 1) * pitch * 4 > LISTS_END {
             steps.vector(self.ranks + 1, pitch);
@@ -141,7 +141,7 @@ impl RoutingShape {
         }
     }
 
-    /// `CountedBefore`.
+    /// Steps of `CountedBefore`: the items before each group, in the order of queues.
     fn counted(&self, groups: u64, own: bool, steps: &mut RoutingSteps) {
         steps.vector(REMAINDERS + 1 + 1 + 1, groups);
         steps.gather(groups);

@@ -156,7 +156,7 @@ impl Routine {
 /// The arguments of a routine after rows and columns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum More {
-    /// None.
+    /// No further arguments.
     Nothing,
     /// The rows of the first operand for each row of the result.
     Terms,

@@ -66,7 +66,7 @@ impl<T: Stored, const R: usize, const C: usize> Tile<'_, T, R, C> {
 
 /// What a tile of `T` can take: a value, or the product of i8 tiles.
 pub trait Storable<T, const R: usize, const C: usize> {
-    /// Writes it.
+    /// Rounds it to the tile's type and writes all of it.
     fn store_in(&self, tile: &Tile<'_, T, R, C>);
 }
 

@@ -42,8 +42,8 @@ impl<const R: usize, const C: usize> Tile<'_, i4x2, R, C> {
         const { assert!(D == 2 * C, "twice as many columns") };
         let numbers = |pair: i4x2| pair.numbers().map(f32::from);
         let row = |row: usize| self.row(row).iter().map(move |cell| (row, cell.get()));
-        let of = |(row, pair)| if self.is_empty(row) { [0.0; 2] } else { numbers(pair) };
-        let all = (0..self.rows()).flat_map(row).flat_map(of).collect();
+        let unpacked = |(row, pair)| if self.is_empty(row) { [0.0; 2] } else { numbers(pair) };
+        let all = (0..self.rows()).flat_map(row).flat_map(unpacked).collect();
         Value::new(self.rows(), 2 * self.width(), all).with_empty(self.empty())
     }
 }

@@ -33,7 +33,7 @@ pub enum RouteError {
         name: &'static str,
         /// The rank that this process is.
         rank: Rank,
-        /// Its number.
+        /// The value of the constant in this process.
         here: usize,
         /// The other rank.
         other: Rank,
@@ -108,7 +108,7 @@ pub enum RouteError {
     KeptFor {
         /// The rank that it belongs to.
         rank: Rank,
-        /// What differs.
+        /// The size that differs: `ranks`, `rank`, `experts` or `words`.
         what: &'static str,
         /// In the kept route.
         found: usize,

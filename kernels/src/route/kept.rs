@@ -30,7 +30,7 @@ pub struct KeptWords {
     pub ids: usize,
     /// The first word of the slots by expert.
     pub order: usize,
-    /// All words.
+    /// The first word after the route: how many words it has.
     pub end: usize,
 }
 
@@ -71,7 +71,7 @@ impl Routed {
         self.cells.len()
     }
 
-    /// All words.
+    /// A copy of all words: head, counts, ids and slots by expert.
     #[must_use]
     pub fn to_vec(&self) -> Vec<i32> {
         self.cells.to_vec()

@@ -49,13 +49,13 @@ impl i4x2 {
         Self(bits)
     }
 
-    /// The byte.
+    /// The byte that holds both numbers.
     #[must_use]
     pub const fn to_bits(self) -> u8 {
         self.0
     }
 
-    /// Both numbers.
+    /// The number in the lower half of the byte, and that in the upper half, each from -8 to 7.
     #[must_use]
     pub const fn numbers(self) -> [i8; 2] {
         let byte = self.0.cast_signed();

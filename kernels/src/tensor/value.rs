@@ -99,8 +99,8 @@ impl<const R: usize, const C: usize> Value<R, C> {
         f: impl Fn(f32, f32) -> f32,
     ) -> Self {
         const { assert!((R2 == R || R2 == 1) && (C2 == C || C2 == 1), "the value on the left has the size of the result") };
-        let one = |open: bool, bound: usize, size: usize| open || size == 1 && (bound == 1 || bound == MOST);
-        let right = [one(other.open[0], R2, other.rows), one(other.open[1], C2, other.cols)];
+        let is_one = |open: bool, bound: usize, size: usize| open || size == 1 && (bound == 1 || bound == MOST);
+        let right = [is_one(other.open[0], R2, other.rows), is_one(other.open[1], C2, other.cols)];
         let size = |dimension: usize, left: usize, of_other: usize| {
             assert!(
                 self.open[dimension] || right[dimension] || left == of_other,

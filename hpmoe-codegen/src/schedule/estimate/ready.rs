@@ -41,7 +41,7 @@ pub(super) struct Share {
 }
 
 impl Share {
-    /// All rows.
+    /// The whole expert: one share of one.
     pub(super) const ALL: Self = Self { place: 0, of: 1 };
 
     /// The share of an expert's rows that an item of an entry reads and writes.

@@ -136,7 +136,7 @@ pub(super) const fn owner(expert: usize) -> usize {
     expert / LOCAL
 }
 
-/// All ranks.
+/// The ranks of the small routing.
 pub(super) const fn ranks() -> Range<usize> {
     0..RANKS
 }

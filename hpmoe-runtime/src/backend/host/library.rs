@@ -15,7 +15,7 @@ use crate::EntryPoint;
 pub(crate) struct KernelLibrary {
     entry: EntryPoint,
     host_run: HostRun,
-    /// Holds both.
+    /// Keeps both functions loaded.
     _library: Library,
 }
 

@@ -76,9 +76,9 @@ pub(crate) struct MemoryRegion {
 /// How memory of a rank is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Write {
-    /// The bytes.
+    /// Its bytes are replaced.
     Put,
-    /// Words are added to.
+    /// Its words are added to.
     Add,
 }
 

@@ -87,7 +87,7 @@ pub enum NpuError {
         "NPU {device} is a part of one (a virtual instance), whose memory processes can't share: give each rank a whole NPU, or run all ranks in one process (--ranks)"
     )]
     Virtual {
-        /// The NPU.
+        /// The NPU's number in this process.
         device: i32,
     },
     /// Two ranks have NPUs in different superpods.
@@ -109,7 +109,7 @@ pub enum NpuError {
         "the memory of NPU {device} got no fabric handle ({cause}): in a container, the driver must be that of the host, and the container must have rights to the NPU's devices (--privileged); without, run all ranks in one process (--ranks)"
     )]
     Export {
-        /// The NPU.
+        /// The NPU's number in this process.
         device: i32,
         /// What CANN says.
         cause: Box<Self>,
@@ -144,7 +144,7 @@ pub enum NpuError {
         aic: u32,
         /// Vector cores of the schedule.
         aiv: u32,
-        /// The NPU.
+        /// The NPU's number in this process.
         device: i32,
         /// Its matrix cores.
         found_aic: i64,
@@ -174,7 +174,7 @@ pub enum NpuError {
     /// A call failed.
     #[error("{call} failed with error {code}{}{}", meaning(*.code), said(.says))]
     Call {
-        /// The call.
+        /// The function of CANN that failed.
         call: &'static str,
         /// The library's number of the error.
         code: i32,

@@ -147,7 +147,7 @@ impl TcpBootstrap {
         Ok(joined)
     }
 
-    /// Without connections.
+    /// A rank that is connected with nobody yet.
     fn alone(rank: usize, ranks: usize) -> Self {
         Self { links: Arc::new(Links::new(rank, ranks)), next: Mutex::new(0), readers: Vec::new() }
     }

@@ -61,7 +61,7 @@ pub struct CoreTrace {
     pub lost: usize,
 }
 
-/// One tile.
+/// When one core came to a tile, how long it waited, and when it went on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct TileTrace {
