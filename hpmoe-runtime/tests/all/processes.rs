@@ -4,6 +4,7 @@
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
+use std::sync::Once;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -36,6 +37,13 @@ impl Processes {
     fn wait_for(&mut self, rank: usize, line: &str) {
         let mut lines = BufReader::new(self.0[rank].stdout.take().unwrap()).lines();
         assert!(lines.any(|found| found.unwrap().ends_with(line)), "rank {rank} ended before it printed {line:?}");
+    }
+
+    /// Sends a signal to a rank's process.
+    fn signal(&self, rank: usize, signal: i32) {
+        let id = i32::try_from(self.0[rank].id()).unwrap();
+        // SAFETY: the process is this value's child, which nobody has waited for, so that its number is still its own.
+        assert_eq!(unsafe { libc::kill(id, signal) }, 0, "{}", std::io::Error::last_os_error());
     }
 
     /// Waits until a rank has ended, at most `limit`: its end, and what it wrote to stderr.
@@ -122,8 +130,8 @@ fn an_engine_that_is_not_known_or_cannot_run_is_told() {
 }
 
 #[test]
-fn a_killed_process_is_noticed_within_a_second() {
-    let test = "a_killed_process_is_noticed_within_a_second";
+fn a_process_that_a_signal_ends_is_noticed_within_a_second() {
+    let test = "a_process_that_a_signal_ends_is_noticed_within_a_second";
     if let Some(Place { rank, .. }) = place() {
         let group = group();
         // The last rank never comes: it is killed.
@@ -133,16 +141,59 @@ fn a_killed_process_is_noticed_within_a_second() {
         }
         return;
     }
-    let mut processes = Processes::start(test, 4);
-    (0..4).for_each(|rank| processes.wait_for(rank, "joined"));
-    processes.0[3].kill().unwrap();
-    let killed = Instant::now();
-    for rank in 0..3 {
-        let (code, text) = processes.end(rank, Duration::from_secs(10));
-        assert_eq!(code, Some(101), "rank {rank}:\n{text}");
-        assert!(text.contains("rank 3 is gone: its connection closed"), "rank {rank}:\n{text}");
+    for signal in [libc::SIGKILL, libc::SIGTERM, libc::SIGINT, libc::SIGABRT] {
+        let mut processes = Processes::start(test, 4);
+        (0..4).for_each(|rank| processes.wait_for(rank, "joined"));
+        processes.signal(3, signal);
+        let sent = Instant::now();
+        for rank in 0..3 {
+            let (code, text) = processes.end(rank, Duration::from_secs(10));
+            assert_eq!(code, Some(101), "signal {signal}, rank {rank}:\n{text}");
+            assert!(text.contains("rank 3 is gone: its connection closed"), "signal {signal}, rank {rank}:\n{text}");
+        }
+        assert!(sent.elapsed() < Duration::from_secs(2), "signal {signal}: the others took {:?}", sent.elapsed());
+        assert_eq!(processes.end(3, Duration::from_secs(10)).0, None, "signal {signal} ends a process");
     }
-    assert!(killed.elapsed() < Duration::from_secs(2), "the others took {:?}", killed.elapsed());
+}
+
+/// Rank 1's process stands still in the middle of a launch; rank 0's kernel finishes.
+unsafe extern "C" fn stalled(launch: *mut u8) {
+    static STALLS: Once = Once::new();
+    // SAFETY: as for `trading`.
+    let (launch, records) = unsafe { read(launch) };
+    // Each core comes here.
+    if launch.rank == 1 {
+        STALLS.call_once(|| {
+            println!("\nstalls");
+            // SAFETY: a signal to the process itself.
+            unsafe { libc::raise(libc::SIGSTOP) };
+        });
+    }
+    finish(launch, records);
+}
+
+#[test]
+fn a_process_that_stands_still_is_waited_for_as_long_as_the_limit_says() {
+    let test = "a_process_that_stands_still_is_waited_for_as_long_as_the_limit_says";
+    if place().is_some() {
+        let kernel = kernel(stalled, trading_tables("stalled"));
+        let group = group().time_limit(Duration::from_millis(500));
+        let error = launch_trading(&group, &kernel).unwrap_err();
+        assert!(matches!(group.all_gather(&[]), Err(LaunchError::Broken)), "the group goes on");
+        panic!("{error}");
+    }
+    let mut processes = Processes::start(test, 2);
+    processes.wait_for(1, "stalls");
+    let stands = Instant::now();
+    let (code, text) = processes.end(0, Duration::from_secs(20));
+    assert_eq!(code, Some(101), "{text}");
+    assert!(text.contains("rank 0 waited 500ms for rank 1 to come to an exchange"), "{text}");
+    assert!(stands.elapsed() < Duration::from_secs(5), "rank 0 took {:?}", stands.elapsed());
+    // Once it goes on, it finds that it is too late.
+    processes.signal(1, libc::SIGCONT);
+    let (code, text) = processes.end(1, Duration::from_secs(20));
+    assert_eq!(code, Some(101), "{text}");
+    assert!(text.contains("rank 0 is gone"), "{text}");
 }
 
 #[test]
