@@ -1,14 +1,15 @@
-//! Compiles the implementation of AscendC for CPUs, which the stand-in's linker puts into each object, and the stand-in for CANN's runtime
-//! library.
+//! Compiles the implementation of AscendC for CPUs, which the stand-in's linker puts into each object, and the stand-ins for CANN's
+//! libraries.
 
 use hpmoe_cxx::{Compiler, Effort, Settings, archive, joined};
 use std::path::{Path, PathBuf};
 use std::process::{Command, exit};
 
-/// The header of the runtime library's calls.
-const ACL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../hpmoe-runtime/acl");
-/// Their stand-in.
+/// The headers of the libraries' calls.
+const HEADERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../hpmoe-runtime/acl");
+/// Their stand-ins.
 const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/acl");
+const SHMEM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/shmem");
 
 fn main() {
     if let Err(error) = build() {
@@ -29,21 +30,23 @@ fn build() -> Result<(), String> {
     std::fs::write(&whole, text).map_err(|error| format!("can't write `{}`: {error}", whole.display()))?;
     println!("cargo::rustc-env=HPMOE_STANDIN_CXX={}", compiler.program().display());
     archive("hpmoe_host", &compiler.objects(&[&whole])?, &out_dir)?;
-    runtime_library(host, &out_dir)
+    let (acl, shmem, header) = (Path::new(SOURCES), Path::new(SHMEM), Path::new(HEADERS));
+    library("acl_rt", acl, &[acl, header, host], &[], &out_dir)?;
+    library("shmem", shmem, &[shmem, acl, header, host], &["acl_rt"], &out_dir)
 }
 
-fn runtime_library(host: &Path, out_dir: &Path) -> Result<(), String> {
-    let sources = Path::new(SOURCES);
-    let includes = [sources, Path::new(ACL), host];
-    let compiler =
-        Compiler::new(&Settings { warnings: true, includes: &includes, macros: &[], effort: Effort::Run }, out_dir)?;
-    let whole = out_dir.join("acl.cpp");
+/// Links a library of C++ sources, with some other ones that lie next to it.
+fn library(name: &str, sources: &Path, includes: &[&Path], others: &[&str], out_dir: &Path) -> Result<(), String> {
+    let settings = Settings { warnings: true, includes, macros: &[], effort: Effort::Run };
+    let compiler = Compiler::new(&settings, out_dir)?;
+    let whole = out_dir.join(format!("{name}.cpp"));
     let text = joined(sources).map_err(|error| format!("can't read `{}`: {error}", sources.display()))?;
     std::fs::write(&whole, text).map_err(|error| format!("can't write `{}`: {error}", whole.display()))?;
     let objects = compiler.objects(&[&whole])?;
-    let library = out_dir.join("libacl_rt.so");
+    let library = out_dir.join(format!("lib{name}.so"));
     let mut link = Command::new(compiler.program());
-    link.args(["-shared", "-pthread", "-o"]).arg(&library).args(&objects).arg("-ldl");
+    link.args(["-shared", "-pthread", "-Wl,-rpath,$ORIGIN", "-o"]).arg(&library).args(&objects);
+    link.arg("-L").arg(out_dir).args(others.iter().map(|other| format!("-l{other}"))).arg("-ldl");
     let output = link.output().map_err(|error| format!("can't start `{}`: {error}", compiler.program().display()))?;
     let said = || format!("`{}` was not linked: {}", library.display(), String::from_utf8_lossy(&output.stderr));
     output.status.success().then_some(()).ok_or_else(said)

@@ -6,7 +6,7 @@ use crate::launch::{Cores, Die};
 use crate::options::Options;
 use crate::team::Team;
 use hpmoe_build::DeviceObject;
-use hpmoe_runtime::npus::Npu;
+use hpmoe_runtime::npus::{Npu, symmetric_memory};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -87,6 +87,9 @@ impl Examination {
         if self.lost {
             // A kernel may still be using what it was given.
             std::mem::forget((self.heaps, self.dies, self.npus));
+        } else if let (true, Some(die), Ok(shared)) = (self.heaps.is_some(), self.dies.first(), symmetric_memory()) {
+            drop(self.heaps);
+            shared.end(&die.npu);
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::examination::Examination;
 use crate::heap::{HeapPlan, Heaps};
 use crate::launch::{Launch, Running, Seen};
 use crate::request::{BLOCK, Request};
-use hpmoe_runtime::npus::DeviceMemory;
+use hpmoe_runtime::npus::{DeviceMemory, symmetric_memory};
 use std::ops::RangeInclusive;
 use std::thread::sleep;
 use std::time::Duration;
@@ -16,25 +16,34 @@ impl Examination {
         let vector = self.cores.vector() as usize;
         // A block for each vector core, or for each rank.
         let plan = HeapPlan::new(self.team.ranks, self.cores, vector.max(self.team.ranks) * BLOCK);
-        let own = self.each_die(|_, die| match self.team.is_processes() {
-            true => Ok(DeviceMemory::shared(&die.npu, plan.bytes, 0)?),
-            false => Ok(DeviceMemory::poisoned(&die.npu, plan.bytes, 0)?),
-        });
         if !self.team.is_processes() {
-            let own = own?;
+            let own = self.each_die(|_, die| Ok(DeviceMemory::poisoned(&die.npu, plan.bytes, 0)?))?;
             let addresses = own.iter().map(DeviceMemory::address).collect();
             return Ok(Heaps { plan, own, others: Vec::new(), addresses });
         }
-        let ticket = own.as_ref().map_err(Clone::clone).and_then(|own| Ok(own[0].ticket()?));
-        let tickets = self.team.exchange(ticket)?;
-        let mut heaps = Heaps { plan, own: own?, others: Vec::new(), addresses: Vec::new() };
+        let (npu, own_rank) = (&self.dies[0].npu, self.team.own().start);
+        let shared = symmetric_memory().map_err(Failure::from);
+        let offer = shared.clone().and_then(|shared| {
+            shared.fits(npu)?;
+            Ok(shared.offer(own_rank)?)
+        });
+        let (offers, shared) = (self.team.exchange(offer)?, shared?);
+        let make = || -> Result<_, Failure> {
+            shared.begin(npu, own_rank, &offers)?;
+            let heap = shared.allocate(npu, plan.bytes, 0)?;
+            let ticket = shared.ticket(npu, &heap)?;
+            Ok((heap, ticket))
+        };
+        let made = make();
+        let tickets = self.team.exchange(made.as_ref().map(|(_, ticket)| ticket.clone()).map_err(Clone::clone))?;
+        let mut heaps = Heaps { plan, own: vec![made?.0], others: Vec::new(), addresses: Vec::new() };
         for (rank, ticket) in tickets.iter().enumerate() {
-            if self.team.own().contains(&rank) {
+            if rank == own_rank {
                 heaps.addresses.push(heaps.own[0].address());
                 continue;
             }
             let failed = |error| Failure::new(format!("the memory of rank {rank} can't be mapped: {error}"));
-            let memory = DeviceMemory::open(&self.dies[0].npu, ticket).map_err(failed)?;
+            let memory = shared.open(npu, own_rank, rank, ticket).map_err(failed)?;
             heaps.addresses.push(memory.address());
             heaps.others.push(memory);
         }

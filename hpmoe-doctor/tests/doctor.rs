@@ -74,6 +74,17 @@ fn all_holds_between_processes() {
 }
 
 #[test]
+fn all_holds_between_processes_that_share_memory_by_shmem() {
+    // A2s have no fabric handles.
+    let run = run_sound(
+        &["--processes", "2"],
+        &[("HPMOE_SYMMETRIC_MEMORY", "shmem"), ("HPMOE_SHMEM_HEAP_MIB", "64"), ("HPMOE_STANDIN_SOC", "Ascend910B2")],
+    );
+    run.expect(&[&OWN[..], &PEERS, &["stuck"]].concat(), "holds");
+    assert_eq!(run.code, Some(0));
+}
+
+#[test]
 fn all_holds_between_npus_of_one_process() {
     let run = run_sound(&["--ranks", "3"], &[]);
     run.expect(&[&OWN[..], &PEERS, &["stuck"]].concat(), "holds");

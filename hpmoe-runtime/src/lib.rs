@@ -74,7 +74,7 @@ mod testing;
 
 pub use argument::{Argument, RawPart, RawTensor, TensorArgument};
 pub use backend::host::HostStatistics;
-pub use backend::npu::NpuError;
+pub use backend::npu::{NpuError, ShmemError};
 pub use bootstrap::{Bootstrap, BootstrapError, Place, TcpBootstrap};
 pub use error::{ArgumentError, LaunchError, Resource};
 #[doc(hidden)]

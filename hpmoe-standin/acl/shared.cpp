@@ -39,6 +39,40 @@ static int next_device() {
     return ++last;
 }
 
+int name_physical(aclrtDrvMemHandle handle, void *name) {
+    std::lock_guard<std::mutex> lock(state().mutex);
+    Physical *physical = static_cast<Physical *>(handle);
+    struct stat of_file;
+    if (state().physical.count(physical) == 0 || physical->imported() || fstat(physical->file, &of_file) != 0) {
+        return PARAMETER;
+    }
+    FabricName fabric = {{}, getpid(), physical->file, physical->bytes, of_file.st_ino};
+    std::memcpy(fabric.kind, KIND, sizeof KIND);
+    std::memset(name, 0, sizeof(aclrtMemFabricHandle));
+    std::memcpy(name, &fabric, sizeof fabric);
+    return ACL_SUCCESS;
+}
+
+int physical_named(const void *name, aclrtDrvMemHandle *handle) {
+    FabricName fabric;
+    std::memcpy(&fabric, name, sizeof fabric);
+    if (std::memcmp(fabric.kind, KIND, sizeof KIND) != 0 || fabric.process == getpid()) {
+        return PARAMETER;
+    }
+    const std::string path = "/proc/" + std::to_string(fabric.process) + "/fd/" + std::to_string(fabric.file);
+    const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+    struct stat of_file;
+    const int owner = static_cast<int>(syscall(SYS_pidfd_open, fabric.process, 0));
+    if (owner < 0 || file < 0 || fstat(file, &of_file) != 0 || of_file.st_ino != fabric.number) {
+        return PARAMETER;
+    }
+    std::lock_guard<std::mutex> lock(state().mutex);
+    Physical *made = new Physical{file, fabric.bytes, next_device(), owner};
+    state().physical.insert(made);
+    *handle = made;
+    return ACL_SUCCESS;
+}
+
 } // namespace standin
 
 using namespace standin;
@@ -142,44 +176,21 @@ aclError aclrtMemExportToShareableHandleV2(aclrtDrvMemHandle handle, uint64_t fl
     if (refused("export")) {
         return ended("aclrtMemExportToShareableHandleV2", REFUSED, "the stand-in was told to refuse");
     }
-    std::lock_guard<std::mutex> lock(state().mutex);
-    Physical *physical = static_cast<Physical *>(handle);
-    struct stat of_file;
-    if (state().physical.count(physical) == 0 || physical->imported() || flags != 1 ||
-        type != ACL_MEM_SHARE_HANDLE_TYPE_FABRIC || fstat(physical->file, &of_file) != 0) {
+    if (flags != 1 || type != ACL_MEM_SHARE_HANDLE_TYPE_FABRIC || name_physical(handle, name) != ACL_SUCCESS) {
         return ended("aclrtMemExportToShareableHandleV2", PARAMETER,
                      "physical memory of this process, flags 1, a fabric handle");
     }
-    FabricName fabric = {{}, getpid(), physical->file, physical->bytes, of_file.st_ino};
-    std::memcpy(fabric.kind, KIND, sizeof KIND);
-    std::memset(name, 0, sizeof(aclrtMemFabricHandle));
-    std::memcpy(name, &fabric, sizeof fabric);
     return ended("aclrtMemExportToShareableHandleV2", ACL_SUCCESS);
 }
 
 aclError aclrtMemImportFromShareableHandleV2(void *name, aclrtMemSharedHandleType type, uint64_t flags,
                                              aclrtDrvMemHandle *handle) {
-    FabricName fabric;
-    std::memcpy(&fabric, name, sizeof fabric);
-    if (std::memcmp(fabric.kind, KIND, sizeof KIND) != 0 || type != ACL_MEM_SHARE_HANDLE_TYPE_FABRIC || flags != 0) {
-        return ended("aclrtMemImportFromShareableHandleV2", PARAMETER, "a fabric handle and flags 0");
-    }
     if (refused("import")) {
         return ended("aclrtMemImportFromShareableHandleV2", REFUSED, "the stand-in was told to refuse");
     }
-    if (fabric.process == getpid()) {
-        return ended("aclrtMemImportFromShareableHandleV2", PARAMETER, "the memory of another process");
+    if (type != ACL_MEM_SHARE_HANDLE_TYPE_FABRIC || flags != 0 || physical_named(name, handle) != ACL_SUCCESS) {
+        return ended("aclrtMemImportFromShareableHandleV2", PARAMETER,
+                     "a fabric handle of another process that lives, and flags 0");
     }
-    const std::string path = "/proc/" + std::to_string(fabric.process) + "/fd/" + std::to_string(fabric.file);
-    const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
-    struct stat of_file;
-    const int owner = static_cast<int>(syscall(SYS_pidfd_open, fabric.process, 0));
-    if (owner < 0 || file < 0 || fstat(file, &of_file) != 0 || of_file.st_ino != fabric.number) {
-        return ended("aclrtMemImportFromShareableHandleV2", PARAMETER, "memory of a process that lives");
-    }
-    std::lock_guard<std::mutex> lock(state().mutex);
-    Physical *made = new Physical{file, fabric.bytes, next_device(), owner};
-    state().physical.insert(made);
-    *handle = made;
     return ended("aclrtMemImportFromShareableHandleV2", ACL_SUCCESS);
 }

@@ -149,6 +149,12 @@ int ended(const char *call, int error, const std::string &why = {});
 // The memory that holds these bytes, or null.
 Memory *memory_of(const void *address, size_t bytes);
 
+// What a fabric handle holds: it names physical memory of this process, for others.
+int name_physical(aclrtDrvMemHandle handle, void *name);
+
+// The physical memory of another process that has this name.
+int physical_named(const void *name, aclrtDrvMemHandle *handle);
+
 // Whether memory is gone, because the process that it belongs to has ended.
 bool is_gone(const Memory &memory);
 

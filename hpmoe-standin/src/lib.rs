@@ -85,9 +85,10 @@ impl Toolkit {
         let info = format!("package_name=Ascend-cann-toolkit\nversion={}\narch={ARCH}\n", self.version);
         self.write(&format!("{ARCH}-linux/ascend_toolkit_install.info"), &info, 0o644)?;
         self.write("standin.conf", &self.settings(hash_of(Path::new(hpmoe_kernels::HOST_DIR))?), 0o644)?;
-        let library = self.folder.join("lib64/libacl_rt.so");
-        fs::create_dir_all(library.parent().unwrap_or(&self.folder))?;
-        fs::copy(concat!(env!("OUT_DIR"), "/libacl_rt.so"), library).map(|_| ())
+        let libraries = self.folder.join("lib64");
+        fs::create_dir_all(&libraries)?;
+        fs::copy(concat!(env!("OUT_DIR"), "/libacl_rt.so"), libraries.join("libacl_rt.so"))?;
+        fs::copy(concat!(env!("OUT_DIR"), "/libshmem.so"), libraries.join("libshmem.so")).map(|_| ())
     }
 
     /// What the programs read: shell variables. `contents` tells one implementation of AscendC from another.

@@ -1,4 +1,4 @@
-//! What the stand-in for CANN's runtime library refuses.
+//! What the stand-ins for CANN's libraries refuse.
 
 use hpmoe_standin::Toolkit;
 use libloading::Library;
@@ -15,7 +15,7 @@ const SIGSEGV: i32 = 11;
 /// The library, initialised, with device 0 set.
 struct Acl {
     library: Library,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 macro_rules! call {
@@ -34,7 +34,7 @@ impl Acl {
         Toolkit::new(folder.path()).install().unwrap();
         // SAFETY: its initialisers do nothing.
         let library = unsafe { Library::new(folder.path().join("lib64/libacl_rt.so")) }.unwrap();
-        let acl = Self { library, _folder: folder };
+        let acl = Self { library, folder };
         call!(acl, "aclInit", null_mut() => *mut c_void);
         assert_eq!(call!(acl, "aclrtSetDevice", 0 => i32), 0);
         acl
@@ -135,6 +135,80 @@ fn copies_on_a_stream_are_from_pinned_memory_that_is_kept() {
     assert_eq!(call!(acl, "aclrtFreeHost", *pinned => *mut u8), 107_000);
     assert_eq!(call!(acl, "aclrtDestroyEvent", sender.event => *mut c_void), 0);
     assert_eq!(call!(acl, "aclrtDestroyEvent", sender.event => *mut c_void), 107_017);
+}
+
+/// The attributes that CANN's SHMEM library is initialised with, as `aclshmem.h` of the runtime declares them.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Attributes {
+    process: [i32; 2],
+    address: [u8; 64],
+    bytes: u64,
+    version: i32,
+    engine: u32,
+    limits: [u32; 3],
+    socket: i32,
+    communicator: *mut c_void,
+    instance: u64,
+}
+
+const SOUND: Attributes = Attributes {
+    process: [0, 1],
+    address: *b"tcp://127.0.0.1:28473\0                                          ",
+    bytes: 4 << 20,
+    version: (1 << 16) + 24,
+    engine: 1,
+    limits: [2, 2, 2],
+    socket: -1,
+    communicator: null_mut(),
+    instance: 0,
+};
+
+#[test]
+fn the_shmem_library_is_checked_as_well() {
+    let acl = Acl::new();
+    let path = acl.folder.path().join("lib64/libshmem.so");
+    // SAFETY: its initialisers do nothing.
+    let shmem = Acl { library: unsafe { Library::new(path) }.unwrap(), folder: tempfile::tempdir().unwrap() };
+    let begin = |flags: u32, mut attributes: Attributes| call!(shmem, "aclshmemx_init_attr", flags => u32, &raw mut attributes => *mut Attributes);
+    let align = |alignment: usize, bytes: usize| {
+        // SAFETY: as `aclshmem.h` of the runtime declares it.
+        unsafe {
+            let function =
+                shmem.library.get::<unsafe extern "C" fn(usize, usize) -> *mut u8>("aclshmem_align").unwrap();
+            function(alignment, bytes)
+        }
+    };
+    assert!(align(512, 512).is_null());
+    assert_eq!(begin(1, SOUND), -4, "with TLS");
+    call!(shmem, "aclshmemx_set_conf_store_tls", false => bool, null_mut() => *mut u8, 0 => u32);
+    for (why, attributes) in [
+        ("a process that is none", Attributes { process: [1, 1], ..SOUND }),
+        ("half a page", Attributes { bytes: 1 << 20, ..SOUND }),
+        ("too much", Attributes { bytes: 41 << 30, ..SOUND }),
+        ("another version", Attributes { version: 1 << 16, ..SOUND }),
+        ("no limit", Attributes { limits: [2, 2, 0], ..SOUND }),
+        ("an address without end", Attributes { address: [b'1'; 64], ..SOUND }),
+    ] {
+        assert_eq!(begin(1, attributes), -2, "{why}");
+    }
+    assert_eq!((begin(8, SOUND), begin(1, SOUND), begin(1, SOUND)), (-1, 0, -4));
+    let memory = align(512, 1000);
+    assert!(!memory.is_null() && memory.addr().is_multiple_of(512));
+    let [odd, large] = [align(24, 8), align(512, 4 << 20)];
+    assert!(odd.is_null() && large.is_null());
+    let bytes = [7_u8; 1000];
+    assert_eq!(acl.copy(memory, bytes.as_ptr(), 1000, 1), 0);
+    let theirs = |process: i32| {
+        // SAFETY: as `aclshmem.h` of the runtime declares it.
+        unsafe {
+            let function = shmem.library.get::<unsafe extern "C" fn(*mut u8, i32) -> *mut u8>("aclshmem_ptr").unwrap();
+            function(memory, process)
+        }
+    };
+    assert!(theirs(0) == memory && theirs(1).is_null());
+    assert_eq!((call!(shmem, "aclshmem_finalize",), call!(shmem, "aclshmem_finalize",)), (0, -5));
+    assert_eq!(acl.copy(memory, bytes.as_ptr(), 1000, 1), 107_000);
 }
 
 /// Touches memory where [`touched`] has asked for it.

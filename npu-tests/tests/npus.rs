@@ -12,6 +12,8 @@ mod evolving_file;
 mod ffn_file;
 #[path = "npus/kept.rs"]
 mod kept;
+#[path = "npus/shmem.rs"]
+mod shmem;
 #[path = "npus/stamped.rs"]
 mod stamped;
 #[path = "../kernels/stamped.rs"]
@@ -53,12 +55,23 @@ fn run(case: &str, variables: &[(&str, &str)]) -> Run {
 
 /// Runs a case as several processes, each one rank.
 fn run_processes(case: &str, ranks: usize, variables: &[(&str, &str)]) {
+    run_processes_with(case, ranks, variables, |_| Vec::new());
+}
+
+/// The same with variables of each rank.
+fn run_processes_with(
+    case: &str,
+    ranks: usize,
+    variables: &[(&str, &str)],
+    of_rank: impl Fn(usize) -> Vec<(&'static str, String)>,
+) {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let start = |rank: usize| {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", "one_case", "--nocapture"]).env(CASE, case).env("ASCEND_HOME_PATH", env!("STANDIN"));
         let place = [("HPMOE_RANK", rank), ("HPMOE_RANKS", ranks), ("HPMOE_PORT", usize::from(port))];
         command.envs(place.map(|(name, value)| (name, value.to_string()))).envs(variables.iter().copied());
+        command.envs(of_rank(rank));
         command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
     };
     let processes: Vec<_> = (0..ranks).map(start).collect();
@@ -101,6 +114,8 @@ fn one_case() {
         "failed and gone process" => failed_process(Duration::from_secs(3)),
         "write to a gone process" => write_to_a_gone_process(),
         "refused process" => refused_process(),
+        "refused group process" => shmem::refused_group_process(),
+        "room process" => shmem::room_process(),
         "no room" => refused_launch(
             "aclrtMalloc failed with error 207018 (no room in the memory of the NPU: lower Group::capacity_rows",
         ),

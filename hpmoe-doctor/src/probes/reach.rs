@@ -7,13 +7,13 @@ use crate::request::{Request, Which};
 
 pub(super) static PROBE: Probe = Probe {
     name: "reach",
-    assumption: "kernels write the memory of every peer: at its plain address, or mapped by a fabric handle from another process",
+    assumption: "kernels write the memory of every peer: at its plain address, or at that by which another process shares it",
     needs: &["cores"],
     ranks: 2,
     run,
     means: "the NPUs are not connected, the process lacks rights to memory of others, or addresses are others than assumed",
     falls: "no kernel runs on these ranks together",
-    change: "the NPUs or rights, if the message says so; else hpmoe-runtime/src/backend/npu/memory.rs",
+    change: "the NPUs or rights, if the message says so; what gives the memory (HPMOE_SYMMETRIC_MEMORY); else hpmoe-runtime/src/backend/npu/symmetric.rs",
 };
 
 /// Words of the block that each rank writes at each other.

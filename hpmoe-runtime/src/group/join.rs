@@ -38,7 +38,7 @@ impl Group {
         let versions: Vec<String> = all.iter().map(|bytes| String::from_utf8_lossy(bytes).into_owned()).collect();
         same("their version", &versions)?;
         let (ranks, options) = (member.ranks().count(), LaunchOptions::default());
-        Ok(Self { ranks, member: Some(member), npus: None, options, state: Mutex::default() })
+        Ok(Self { ranks, member: Some(member), npus: None, options, state: Mutex::default(), shared: None })
     }
 
     /// The group that a launcher (torchrun, MPI, srun) started this process for, as [`Place::from_launcher`] finds it; `None`

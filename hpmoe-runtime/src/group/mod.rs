@@ -25,7 +25,7 @@ use std::sync::{Arc, Mutex};
 use hpmoe_kernels::Ranks;
 
 use crate::LaunchError;
-use crate::backend::npu::{self, Npu};
+use crate::backend::npu::{self, Npu, SharedByGroup};
 use crate::bootstrap::local_rank;
 pub use fixed::FixedLaunch;
 use member::Member;
@@ -54,30 +54,39 @@ pub struct Group {
     npus: Option<Vec<Arc<Npu>>>,
     options: LaunchOptions,
     state: Mutex<GroupState>,
+    /// Of ranks that are processes on NPUs: what gives the memory that peers write. Dropped after that memory.
+    shared: Option<SharedByGroup>,
 }
 
 impl Group {
     /// A group of `ranks` ranks, all of them in this process.
     #[must_use]
     pub fn new(ranks: usize) -> Self {
-        Self { ranks, member: None, npus: None, options: LaunchOptions::default(), state: Mutex::default() }
+        Self {
+            ranks,
+            member: None,
+            npus: None,
+            options: LaunchOptions::default(),
+            state: Mutex::default(),
+            shared: None,
+        }
     }
 
     /// Runs kernels on NPUs from now on, rank r on the r-th one that this process sees (`ASCEND_RT_VISIBLE_DEVICES`); a rank that is a
     /// process, on the one of its number on this machine (`LOCAL_RANK` or what launchers call it), or on the only one. They were
     /// built with `HPMOE_DEVICE=cann`. A launch copies the caller's tensors to the NPUs, and what it writes back. Options of host runs
-    /// ([`seed`](Self::seed), [`threads`](Self::threads)) mean nothing there.
+    /// ([`seed`](Self::seed), [`threads`](Self::threads)) mean nothing there. Ranks that are processes share memory by fabric handles, or
+    /// with `HPMOE_SYMMETRIC_MEMORY=shmem` by CANN's SHMEM library.
     ///
     /// # Errors
     ///
     /// If there is no runtime library of CANN, there are fewer NPUs than ranks, or they can't be used.
-    pub fn on_npus(mut self) -> Result<Self, LaunchError> {
+    pub fn on_npus(self) -> Result<Self, LaunchError> {
         let npus = match &self.member {
             None => npu::open(0, self.ranks)?,
             Some(member) => vec![npu::open_one(local_rank(member.rank().id())?)?],
         };
-        self.npus = Some(npus.into_iter().map(Arc::new).collect());
-        Ok(self)
+        self.with_npus(npus)
     }
 
     /// The same from the NPU of that number on: rank r on the r-th one after it, and a rank that is a process on that one.
@@ -85,12 +94,18 @@ impl Group {
     /// # Errors
     ///
     /// As [`on_npus`](Self::on_npus).
-    pub fn on_npus_from(mut self, first: usize) -> Result<Self, LaunchError> {
+    pub fn on_npus_from(self, first: usize) -> Result<Self, LaunchError> {
         let npus = match &self.member {
             None => npu::open(first, self.ranks)?,
             Some(_) => vec![npu::open_with_peers(first)?],
         };
-        self.npus = Some(npus.into_iter().map(Arc::new).collect());
+        self.with_npus(npus)
+    }
+
+    fn with_npus(mut self, npus: Vec<Npu>) -> Result<Self, LaunchError> {
+        let npus: Vec<_> = npus.into_iter().map(Arc::new).collect();
+        self.shared = self.member.as_ref().map(|_| SharedByGroup::chosen(&npus[0])).transpose()?;
+        self.npus = Some(npus);
         Ok(self)
     }
 

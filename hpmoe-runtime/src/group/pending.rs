@@ -11,6 +11,7 @@ use super::Group;
 use super::npus::{self, Flight};
 use super::state::GroupState;
 use super::submit::UncheckedStep;
+use crate::backend::npu;
 use crate::{Argument, CompiledKernel, LaunchError, Report, Streams, check};
 
 /// A launch that has been put on the streams of a group's NPUs. It borrows the tensors that the launch reads and writes: what is written is there when
@@ -185,9 +186,14 @@ impl Group {
                 kept.flights.insert(number, flight);
             }
             *state = GroupState::Sound(kept);
-        } else if !landing.over {
-            forget(flight);
-            kept.leak();
+        } else {
+            if self.member.is_some() {
+                npu::ends_alone();
+            }
+            if !landing.over {
+                forget(flight);
+                kept.leak();
+            }
         }
         landing.result
     }

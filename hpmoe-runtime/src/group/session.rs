@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::member::Member;
 use super::remote::RemoteHeaps;
 use crate::backend::host::SharedMapping;
-use crate::backend::npu::{DeviceMemory, Npu, NpuError};
+use crate::backend::npu::{DeviceMemory, Npu, NpuError, symmetric_memory};
 use crate::engine::OpenShmem;
 use crate::layout::{MemoryPlan, RankSizes};
 use crate::memory::Poisoned;
@@ -86,13 +86,19 @@ impl Session {
         no_room: impl Fn(usize) -> LaunchError,
     ) -> Result<Self, LaunchError> {
         let rank = member.rank().id();
+        let offer = || -> Result<_, NpuError> {
+            let shared = symmetric_memory()?;
+            shared.fits(npu)?;
+            Ok((shared, shared.offer(rank)?))
+        };
+        let (shared, offers) =
+            member.exchange_results("what gives memory", offer().map_err(LaunchError::from), limit)?;
         let own = || -> Result<_, LaunchError> {
-            npu.shares()?;
+            shared.begin(npu, rank, &offers)?;
             let plan = plan(tables, sizes).map_err(no_room)?;
             let workspace = DeviceMemory::poisoned(npu, plan.workspace, plan.workspace)?;
-            let heap = DeviceMemory::shared(npu, plan.heap, plan.counters_at)?;
-            let unnamed = |cause| NpuError::Export { device: npu.number(), cause: Box::new(cause) };
-            let ticket = heap.ticket().map_err(unnamed)?;
+            let heap = shared.allocate(npu, plan.heap, plan.counters_at)?;
+            let ticket = shared.ticket(npu, &heap)?;
             Ok(((plan, workspace, heap), [&superpod_bytes(npu.superpod())[..], &ticket].concat()))
         };
         let ((plan, workspace, heap), tickets) = member.exchange_results("memory", own(), limit)?;
@@ -102,8 +108,7 @@ impl Session {
             None => {
                 let (superpod, ticket) = ticket.split_at_checked(size_of::<i64>()).unwrap_or_default();
                 check_superpods((rank, npu.superpod()), (peer, superpod))?;
-                let unmapped = |cause| NpuError::Import { rank, peer, cause: Box::new(cause) };
-                let heap = Poisoned::Device(DeviceMemory::open(npu, ticket).map_err(unmapped)?);
+                let heap = Poisoned::Device(shared.open(npu, rank, peer, ticket)?);
                 Ok(RankMemory { heap, workspace: Poisoned::empty() })
             }
         };

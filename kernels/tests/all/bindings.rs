@@ -45,6 +45,18 @@ fn bindings_are_current_for_acl() {
 
 #[test]
 #[ignore = "needs libclang"]
+fn bindings_are_current_for_aclshmem() {
+    let header = package("hpmoe-runtime/acl/aclshmem.h");
+    let aclshmem = builder(&header)
+        .allowlist_item("ACLSHMEM.*|aclshmem.*")
+        .dynamic_library_name("ShmemCalls")
+        .dynamic_link_require_all(true)
+        .wrap_unsafe_ops(true);
+    compare(aclshmem, &header, "hpmoe-runtime/src/backend/npu/shmem/bindings.rs");
+}
+
+#[test]
+#[ignore = "needs libclang"]
 fn bindings_are_current_for_c() {
     let header = package("hpmoe-c/include/hpmoe.h");
     let interface = builder(&header)

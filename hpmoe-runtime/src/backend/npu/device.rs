@@ -142,8 +142,8 @@ impl Npu {
         Ok((count(ACL_DEV_ATTR_CUBE_CORE_NUM)?, count(ACL_DEV_ATTR_VECTOR_CORE_NUM)?))
     }
 
-    /// Refuses an NPU whose memory processes can't share.
-    pub(crate) fn shares(&self) -> Result<(), NpuError> {
+    /// Refuses an NPU whose memory has no fabric handles.
+    pub(super) fn has_fabric(&self) -> Result<(), NpuError> {
         let soc = self.acl.soc_name();
         if !soc.starts_with(WITH_FABRIC) {
             return Err(NpuError::NoFabric { soc });

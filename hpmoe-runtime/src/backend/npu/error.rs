@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use super::ShmemError;
+
 /// An error of an NPU, or of the runtime library of CANN.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
@@ -76,7 +78,7 @@ pub enum NpuError {
     },
     /// Processes can't share the memory of this chip.
     #[error(
-        "the NPU is `{soc}`, whose memory processes can't share: fabric handles are those of Ascend910_93 (A3), so run all ranks in one process (--ranks)"
+        "the NPU is `{soc}`, whose memory processes can't share: fabric handles are those of Ascend910_93 (A3), so run all ranks in one process (--ranks), or with HPMOE_SYMMETRIC_MEMORY=shmem"
     )]
     NoFabric {
         /// The name of the chip.
@@ -126,6 +128,17 @@ pub enum NpuError {
         /// What CANN says.
         cause: Box<Self>,
     },
+    /// There is no such way to memory that processes share.
+    #[error(
+        "HPMOE_SYMMETRIC_MEMORY is `{value}`, but should be `fabric` or `shmem`: set it so, or unset it for `fabric`"
+    )]
+    SymmetricMemory {
+        /// Value of the variable.
+        value: String,
+    },
+    /// The SHMEM library refuses, or is not there.
+    #[error(transparent)]
+    Shmem(#[from] ShmemError),
     /// The kernel was built for the CPU alone.
     #[error("{kernel} was compiled for this machine's CPU alone: build with HPMOE_DEVICE=cann")]
     NotBuilt {

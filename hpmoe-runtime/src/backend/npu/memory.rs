@@ -1,10 +1,13 @@
 //! Memory of an NPU.
 #![expect(unsafe_code, reason = "copies from and to the memory of callers")]
 
+use std::sync::Arc;
+
 use hpmoe_kernels::Rank;
 
 use super::acl::{ACL_MEMCPY_DEVICE_TO_HOST, ACL_MEMCPY_HOST_TO_DEVICE, Acl, FabricName, Handle};
 use super::device::OnDevice;
+use super::shmem::Heap;
 use super::{Npu, NpuError};
 use crate::Argument;
 use crate::abi::LINE;
@@ -16,8 +19,19 @@ pub struct DeviceMemory {
     device: i32,
     address: u64,
     bytes: usize,
-    /// Of memory that processes share.
-    physical: Option<Handle>,
+    owner: Owner,
+}
+
+/// Where memory goes back to.
+enum Owner {
+    /// Nobody else has it.
+    Allocated,
+    /// Processes map the same physical memory.
+    Mapped(Handle),
+    /// A heap that processes share, of which it is a part.
+    Lent(Arc<Heap>),
+    /// Another process, which keeps it.
+    Peer,
 }
 
 /// Shared memory is whole pages of this size.
@@ -33,7 +47,7 @@ impl DeviceMemory {
         let _here = npu.here()?;
         let bytes = bytes.max(1).next_multiple_of(LINE);
         let address = npu.acl.allocate(bytes)?;
-        Self { acl: npu.acl, device: npu.device, address, bytes, physical: None }.on_a_line()
+        Self { acl: npu.acl, device: npu.device, address, bytes, owner: Owner::Allocated }.on_a_line()
     }
 
     fn on_a_line(self) -> Result<Self, NpuError> {
@@ -44,11 +58,7 @@ impl DeviceMemory {
     }
 
     /// Memory that other processes can map, of which the first `poisoned` bytes have all bits set and the others are zero.
-    ///
-    /// # Errors
-    ///
-    /// A call that failed.
-    pub fn shared(npu: &Npu, bytes: usize, poisoned: usize) -> Result<Self, NpuError> {
+    pub(super) fn physical(npu: &Npu, bytes: usize, poisoned: usize) -> Result<Self, NpuError> {
         let _here = npu.here()?;
         let bytes = bytes.max(1).next_multiple_of(LARGE_PAGE);
         let memory = Self::mapped(npu, bytes, npu.acl.allocate_physical(npu.device, bytes)?)?;
@@ -56,32 +66,37 @@ impl DeviceMemory {
         Ok(memory)
     }
 
-    /// What another process needs to map it.
-    ///
-    /// # Errors
-    ///
-    /// A call that failed.
-    ///
-    /// # Panics
-    ///
-    /// If the memory is not shared.
-    pub fn ticket(&self) -> Result<Vec<u8>, NpuError> {
+    /// What another process needs to map it; it is physical memory of this one.
+    pub(super) fn fabric_ticket(&self) -> Result<Vec<u8>, NpuError> {
+        let Owner::Mapped(physical) = self.owner else { panic!("no other process maps this memory") };
         let _here = OnDevice::new(self.acl, self.device)?;
-        let name = self.acl.export(self.physical.expect("the memory is shared"))?;
-        Ok([&(self.bytes as u64).to_le_bytes()[..], &name].concat())
+        Ok([&(self.bytes as u64).to_le_bytes()[..], &self.acl.export(physical)?].concat())
     }
 
-    /// Maps the memory of another process.
-    ///
-    /// # Errors
-    ///
-    /// A call that failed.
-    pub fn open(npu: &Npu, ticket: &[u8]) -> Result<Self, NpuError> {
+    /// Maps the physical memory of another process.
+    pub(super) fn of_fabric(npu: &Npu, ticket: &[u8]) -> Result<Self, NpuError> {
         let _here = npu.here()?;
         let parts =
             ticket.split_first_chunk().and_then(|(bytes, name)| Some((bytes, FabricName::try_from(name).ok()?)));
         let (bytes, name) = parts.ok_or(NpuError::Ticket { bytes: ticket.len() })?;
         Self::mapped(npu, u64::from_le_bytes(*bytes) as usize, npu.acl.import(name)?)
+    }
+
+    /// A part of a heap of this NPU that processes share, of which the first `poisoned` bytes have all bits set and the others are zero.
+    pub(super) fn lent(
+        npu: &Npu,
+        (address, bytes): (u64, usize),
+        poisoned: usize,
+        heap: Arc<Heap>,
+    ) -> Result<Self, NpuError> {
+        let memory = Self { acl: npu.acl, device: npu.device, address, bytes, owner: Owner::Lent(heap) }.on_a_line()?;
+        memory.poison(poisoned)?;
+        Ok(memory)
+    }
+
+    /// Memory of another process that this NPU's kernels write.
+    pub(super) fn of_peer(npu: &Npu, address: u64, bytes: usize) -> Result<Self, NpuError> {
+        Self { acl: npu.acl, device: npu.device, address, bytes, owner: Owner::Peer }.on_a_line()
     }
 
     /// Physical memory at addresses of this process.
@@ -96,7 +111,7 @@ impl DeviceMemory {
             }
         });
         match mapped {
-            Ok(address) => Self { acl, device: npu.device, address, bytes, physical: Some(physical) }.on_a_line(),
+            Ok(address) => Self { acl, device: npu.device, address, bytes, owner: Owner::Mapped(physical) }.on_a_line(),
             Err(error) => {
                 let _ = acl.free_physical(physical);
                 Err(error)
@@ -220,11 +235,13 @@ impl Drop for DeviceMemory {
     fn drop(&mut self) {
         // What a failed device can't give back goes with the process.
         let Ok(_here) = OnDevice::new(self.acl, self.device) else { return };
-        match self.physical {
-            None => drop(self.acl.free(self.address)),
-            Some(physical) => {
+        match &self.owner {
+            Owner::Allocated => drop(self.acl.free(self.address)),
+            Owner::Lent(heap) => heap.give_back(self.address, self.bytes),
+            Owner::Peer => {}
+            Owner::Mapped(physical) => {
                 let _ = self.acl.unmap(self.address);
-                let _ = self.acl.free_physical(physical);
+                let _ = self.acl.free_physical(*physical);
                 let _ = self.acl.release(self.address);
             }
         }

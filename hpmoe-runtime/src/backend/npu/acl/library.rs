@@ -56,6 +56,6 @@ fn open() -> Result<Acl, NpuError> {
 }
 
 /// What the system's loader says.
-fn reason(error: &libloading::Error) -> String {
+pub(in super::super) fn reason(error: &libloading::Error) -> String {
     error.source().map_or_else(|| error.to_string(), ToString::to_string)
 }

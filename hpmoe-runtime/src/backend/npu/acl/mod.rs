@@ -25,6 +25,7 @@ pub(super) use bindings::{
     ACL_MEMCPY_DEVICE_TO_HOST, ACL_MEMCPY_HOST_TO_DEVICE,
 };
 
+pub(super) use library::reason;
 pub(super) use shared::FabricName;
 
 use bindings::*;

@@ -1,0 +1,155 @@
+//! Errors of CANN's SHMEM library, with their words.
+
+use thiserror::Error;
+
+/// An error of CANN's SHMEM library, or of its use.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum ShmemError {
+    /// There is no library.
+    #[error(
+        "there is no SHMEM library of CANN (tried {tried}: {cause}): install it and run its set_env.sh, or unset HPMOE_SYMMETRIC_MEMORY to share memory by fabric handles"
+    )]
+    NoLibrary {
+        /// Names that were tried.
+        tried: String,
+        /// Why the first one could not be opened.
+        cause: String,
+    },
+    /// The library lacks a call.
+    #[error("`{library}` lacks a call that groups need ({cause}): install SHMEM 1.3 or later")]
+    OldLibrary {
+        /// The library that can't be used.
+        library: String,
+        /// What the system says of it.
+        cause: String,
+    },
+    /// The size of the heap is none.
+    #[error(
+        "HPMOE_SHMEM_HEAP_MIB is `{value}`, but should be a number of MiB from 2 to 40,000: set it so, or unset it for 1024"
+    )]
+    HeapSize {
+        /// Value of the variable.
+        value: String,
+    },
+    /// Ranks ask for heaps of different sizes.
+    #[error(
+        "rank {rank} has a SHMEM heap of {mib} MiB and rank {peer} one of {other} MiB: set HPMOE_SHMEM_HEAP_MIB alike for all"
+    )]
+    Sizes {
+        /// The rank of this process.
+        rank: usize,
+        /// What it asks for.
+        mib: usize,
+        /// Another rank.
+        peer: usize,
+        /// What that one asks for.
+        other: usize,
+    },
+    /// Rank 0 can't listen for the library, or can't be found.
+    #[error(
+        "rank {rank} has no address for SHMEM ({cause}): set MASTER_ADDR to a name or address of rank 0's machine, for all ranks"
+    )]
+    Address {
+        /// The rank of this process.
+        rank: usize,
+        /// What failed.
+        cause: String,
+    },
+    /// Some processes have initialised the library and others have not.
+    #[error(
+        "the program has initialised SHMEM on rank {with}, but not on rank {without}: do so on all ranks, or on none"
+    )]
+    Begun {
+        /// A rank that has.
+        with: usize,
+        /// One that has not.
+        without: usize,
+    },
+    /// The library knows this process by another number.
+    #[error(
+        "this process is rank {rank} of {ranks}, but process {pe} of {pes} in SHMEM, which it has initialised before: number both alike, and use groups of all processes"
+    )]
+    Number {
+        /// Its rank.
+        rank: usize,
+        /// Ranks of the group.
+        ranks: usize,
+        /// Its number in the library.
+        pe: i32,
+        /// Processes in the library.
+        pes: i32,
+    },
+    /// The library gave no memory.
+    #[error(
+        "SHMEM gave no heap of {mib} MiB: lower HPMOE_SHMEM_HEAP_MIB, or initialise SHMEM with more if the program does so itself; its own output says more"
+    )]
+    NoHeap {
+        /// What was asked for.
+        mib: usize,
+    },
+    /// A kernel needs more than there is.
+    #[error(
+        "rank {rank} needs {bytes} bytes that peers can write, and {left} are left of the {mib} MiB that HPMOE_SHMEM_HEAP_MIB gives to all kernels: raise it, or lower Group::capacity_rows"
+    )]
+    Room {
+        /// The rank of this process.
+        rank: usize,
+        /// What a kernel needs.
+        bytes: usize,
+        /// The most that can be had at once.
+        left: usize,
+        /// Size of the heap.
+        mib: usize,
+    },
+    /// The memory of a peer has no address.
+    #[error(
+        "SHMEM gives rank {rank} no address for the memory of rank {peer}: kernels write no further than a server or superpod, so start all ranks in one"
+    )]
+    Reach {
+        /// The rank of this process.
+        rank: usize,
+        /// The rank whose memory it is.
+        peer: usize,
+    },
+    /// A call failed.
+    #[error("{call} failed with error {code}{}: its own output says why (SHMEM_LOG_LEVEL=INFO for more)", meaning(*.code))]
+    Call {
+        /// The call.
+        call: &'static str,
+        /// The library's number of the error.
+        code: i32,
+    },
+}
+
+/// What the library's numbers say.
+fn meaning(code: i32) -> &'static str {
+    match code {
+        -1 => " (a parameter that it refuses)",
+        -2 => " (a value out of its range)",
+        -3 => " (its memory)",
+        -4 => " (within itself)",
+        -5 => " (it was not initialised)",
+        -6 => " (processes that don't find each other)",
+        -7 | -10 => " (a process that did not come in time)",
+        -8 => " (no room for memory)",
+        -9 | -11 => " (a library that it needs can't be used)",
+        -100 => " (this NPU or driver can't do it)",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_numbers_have_words_and_others_are_told() {
+        let text = |code| ShmemError::Call { call: "aclshmemx_init_attr", code }.to_string();
+        assert_eq!(
+            text(-7),
+            "aclshmemx_init_attr failed with error -7 (a process that did not come in time): its own output says why (SHMEM_LOG_LEVEL=INFO for more)"
+        );
+        assert!(text(5).starts_with("aclshmemx_init_attr failed with error 5: its own output"));
+    }
+}

@@ -1,0 +1,286 @@
+//! Memory of CANN's SHMEM library, which is opened when a group asks for it.
+//!
+//! Memory of that library can be had and given back only by all processes together. It is asked once, for one piece on each, and what kernels need is taken from
+//! that here: giving back then waits for nobody, as when a process is gone.
+#![expect(unsafe_code, reason = "a C interface")]
+
+#[allow(
+    missing_docs,
+    non_camel_case_types,
+    non_snake_case,
+    non_upper_case_globals,
+    dead_code,
+    unreachable_pub,
+    clippy::all,
+    clippy::undocumented_unsafe_blocks,
+    clippy::allow_attributes_without_reason,
+    reason = "made by bindgen from aclshmem.h"
+)]
+#[rustfmt::skip]
+mod bindings;
+mod address;
+mod ending;
+mod error;
+mod library;
+mod ranges;
+
+pub(super) use ending::ends_alone;
+pub use error::ShmemError;
+
+use std::ffi::{c_char, c_int};
+use std::ptr::{null, null_mut, with_exposed_provenance_mut};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use super::symmetric::SymmetricMemory;
+use super::{DeviceMemory, Npu, NpuError};
+use crate::abi::LINE;
+use address::Address;
+use bindings::{
+    ACLSHMEM_DATA_OP_MTE, ACLSHMEM_MAX_IP_PORT_LEN, ACLSHMEM_STATUS_IS_INITIALIZED, ACLSHMEM_SUCCESS,
+    ACLSHMEMX_INIT_WITH_DEFAULT, ShmemCalls, aclshmem_init_optional_attr_t, aclshmemx_init_attr_t,
+};
+use ranges::FreeRanges;
+
+/// The variable that says how large the heap of each rank is, for all kernels together.
+const HEAP: &str = "HPMOE_SHMEM_HEAP_MIB";
+const MIB: usize = 1 << 20;
+/// Its size without that.
+const HEAP_MIB: usize = 1024;
+/// The library gives no more than 40 GiB, of which some is its own.
+const MOST_MIB: usize = 40_000;
+
+/// What the library may take for itself of the memory that it is initialised with.
+const ROOM_OF_ITS_OWN: usize = 2 * MIB;
+
+/// The longest that a process waits in the library for another one, in seconds.
+const PATIENCE: u32 = 60;
+
+/// The opened library, and what it has given.
+pub(super) struct Shmem {
+    calls: ShmemCalls,
+    heap_mib: usize,
+    /// Where rank 0 listens, from its offer on until the library takes it.
+    address: Mutex<Option<Address>>,
+    /// From the first group's memory on, until no group has any.
+    heap: Mutex<Option<Result<Arc<Heap>, NpuError>>>,
+}
+
+/// The piece of memory of this process.
+pub(super) struct Heap {
+    /// The device that the library was initialised for here; `None` where the program has done so.
+    device: Option<i32>,
+    rank: usize,
+    ranks: usize,
+    base: u64,
+    free: Mutex<FreeRanges>,
+}
+
+impl Shmem {
+    /// The library, opened once in a process and never closed: others may use it too.
+    pub(super) fn get() -> Result<&'static Self, ShmemError> {
+        static OPENED: OnceLock<Result<Shmem, ShmemError>> = OnceLock::new();
+        let open = || {
+            let heap_mib = heap_mib()?;
+            Ok(Self { calls: library::open()?, heap_mib, address: Mutex::default(), heap: Mutex::default() })
+        };
+        OPENED.get_or_init(open).as_ref().map_err(Clone::clone)
+    }
+
+    /// Whether this program has initialised the library, by this runtime or by itself.
+    fn is_initialized(&self) -> bool {
+        // SAFETY: takes nothing.
+        u32::try_from(unsafe { self.calls.aclshmemx_init_status() }) == Ok(ACLSHMEM_STATUS_IS_INITIALIZED)
+    }
+
+    /// Initialises the library, unless the program has done so, and asks for the memory.
+    fn start(&self, npu: &Npu, rank: usize, offers: &[Vec<u8>]) -> Result<Heap, NpuError> {
+        let ranks = offers.len();
+        let offers = offers.iter().map(|bytes| Offer::read(bytes)).collect::<Result<Vec<_>, _>>()?;
+        if let Some((peer, other)) = offers.iter().enumerate().find(|(_, offer)| offer.heap_mib != self.heap_mib) {
+            return Err(ShmemError::Sizes { rank, mib: self.heap_mib, peer, other: other.heap_mib }.into());
+        }
+        if let Some(peer) = offers.iter().position(|offer| offer.initialized != offers[rank].initialized) {
+            let (with, without) = if offers[rank].initialized { (rank, peer) } else { (peer, rank) };
+            return Err(ShmemError::Begun { with, without }.into());
+        }
+        let _here = npu.here()?;
+        let device = (!offers[rank].initialized).then(|| npu.number());
+        if device.is_some() {
+            self.initialize((rank, ranks), offers[0].port)?;
+        }
+        // SAFETY: takes nothing, and the library is initialised.
+        let (pe, pes) = unsafe { (self.calls.aclshmem_my_pe(), self.calls.aclshmem_n_pes()) };
+        if (usize::try_from(pe), usize::try_from(pes)) != (Ok(rank), Ok(ranks)) {
+            return Err(ShmemError::Number { rank, ranks, pe, pes }.into());
+        }
+        // SAFETY: takes two numbers; all ranks are here.
+        let memory = unsafe { self.calls.aclshmem_align(LINE, self.bytes()) };
+        if memory.is_null() {
+            return Err(ShmemError::NoHeap { mib: self.heap_mib }.into());
+        }
+        let free = Mutex::new(FreeRanges::new(self.bytes()));
+        Ok(Heap { device, rank, ranks, base: memory.expose_provenance() as u64, free })
+    }
+
+    fn initialize(&self, (rank, ranks): (usize, usize), port: u16) -> Result<(), ShmemError> {
+        // SAFETY: no certificates: the connections are those of one job, as its other ones are.
+        check("aclshmemx_set_conf_store_tls", unsafe { self.calls.aclshmemx_set_conf_store_tls(false, null(), 0) })?;
+        let own = lock(&self.address).take();
+        let (url, socket) = match own {
+            Some(own) => own.given_away(),
+            None => (address::of_rank_0(rank, port)?, -1),
+        };
+        let mut ip_port = [0; ACLSHMEM_MAX_IP_PORT_LEN as usize];
+        for (to, from) in ip_port.iter_mut().zip(url.bytes()) {
+            *to = from as c_char;
+        }
+        let number = |number| c_int::try_from(number).unwrap_or(c_int::MAX);
+        let mut attributes = aclshmemx_init_attr_t {
+            my_pe: number(rank),
+            n_pes: number(ranks),
+            ip_port,
+            local_mem_size: (self.bytes() + ROOM_OF_ITS_OWN) as u64,
+            option_attr: aclshmem_init_optional_attr_t {
+                version: (1 << 16) + size_of::<aclshmem_init_optional_attr_t>() as i32,
+                data_op_engine_type: ACLSHMEM_DATA_OP_MTE,
+                shm_init_timeout: PATIENCE,
+                shm_create_timeout: PATIENCE,
+                control_operation_timeout: PATIENCE,
+                sockFd: socket,
+            },
+            comm_args: null_mut(),
+            instance_id: 0,
+        };
+        // SAFETY: attributes that live until the call returns; all ranks call it.
+        let code = unsafe { self.calls.aclshmemx_init_attr(ACLSHMEMX_INIT_WITH_DEFAULT, &raw mut attributes) };
+        check("aclshmemx_init_attr", code)
+    }
+
+    const fn bytes(&self) -> usize {
+        self.heap_mib * MIB
+    }
+
+    fn heap(&self) -> Result<Arc<Heap>, NpuError> {
+        lock(&self.heap).as_ref().expect("it has begun").clone()
+    }
+}
+
+impl SymmetricMemory for Shmem {
+    /// The library knows what it can do.
+    fn fits(&self, _: &Npu) -> Result<(), NpuError> {
+        Ok(())
+    }
+
+    fn offer(&self, rank: usize) -> Result<Vec<u8>, NpuError> {
+        let initialized = self.is_initialized();
+        let port = match rank == 0 && !initialized {
+            true => lock(&self.address).insert(Address::of_this_rank()?).port(),
+            false => 0,
+        };
+        Ok(Offer { heap_mib: self.heap_mib, initialized, port }.bytes())
+    }
+
+    fn begin(&self, npu: &Npu, rank: usize, offers: &[Vec<u8>]) -> Result<(), NpuError> {
+        let start = || self.start(npu, rank, offers).map(Arc::new);
+        let heap = lock(&self.heap).get_or_insert_with(start).clone()?;
+        match (heap.rank, heap.ranks) == (rank, offers.len()) {
+            true => Ok(()),
+            false => {
+                let number = |number| i32::try_from(number).unwrap_or(i32::MAX);
+                let (pe, pes) = (number(heap.rank), number(heap.ranks));
+                Err(ShmemError::Number { rank, ranks: offers.len(), pe, pes }.into())
+            }
+        }
+    }
+
+    fn allocate(&self, npu: &Npu, bytes: usize, poisoned: usize) -> Result<DeviceMemory, NpuError> {
+        let heap = self.heap()?;
+        let mut free = lock(&heap.free);
+        let at = free.take(bytes).ok_or_else(|| ShmemError::Room {
+            rank: heap.rank,
+            bytes,
+            left: free.largest(),
+            mib: self.heap_mib,
+        })?;
+        drop(free);
+        DeviceMemory::lent(npu, (heap.base + at as u64, bytes), poisoned, heap)
+    }
+
+    fn ticket(&self, _: &Npu, memory: &DeviceMemory) -> Result<Vec<u8>, NpuError> {
+        Ok([memory.address() - self.heap()?.base, memory.bytes() as u64].map(u64::to_le_bytes).concat())
+    }
+
+    fn open(&self, npu: &Npu, rank: usize, peer: usize, ticket: &[u8]) -> Result<DeviceMemory, NpuError> {
+        let heap = self.heap()?;
+        let (words, rest) = ticket.as_chunks();
+        let ([at, bytes], []) = (words, rest) else { return Err(NpuError::Ticket { bytes: ticket.len() }) };
+        let [at, bytes] = [at, bytes].map(|word| u64::from_le_bytes(*word));
+        let (own, pe) = (with_exposed_provenance_mut(heap.base as usize), c_int::try_from(peer).unwrap_or(-1));
+        // SAFETY: an address that the library gave; it checks the number.
+        let theirs = unsafe { self.calls.aclshmem_ptr(own, pe) };
+        if theirs.is_null() {
+            return Err(ShmemError::Reach { rank, peer }.into());
+        }
+        DeviceMemory::of_peer(npu, theirs.expose_provenance() as u64 + at, bytes as usize)
+    }
+
+    fn end(&self, npu: &Npu) {
+        let mut begun = lock(&self.heap);
+        match begun.as_ref() {
+            Some(Ok(heap)) if heap.device == Some(npu.number()) && lock(&heap.free).largest() == self.bytes() => {
+                *begun = ending::end(npu).err().map(|error| Err(error.into()));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Heap {
+    /// Takes back memory that it has lent.
+    pub(super) fn give_back(&self, address: u64, bytes: usize) {
+        lock(&self.free).give_back((address - self.base) as usize, bytes);
+    }
+}
+
+/// What ranks tell each other before the library is initialised.
+struct Offer {
+    heap_mib: usize,
+    /// Whether the program has initialised the library, as it may.
+    initialized: bool,
+    /// Of rank 0: where it listens.
+    port: u16,
+}
+
+impl Offer {
+    fn bytes(&self) -> Vec<u8> {
+        let words = [self.heap_mib as u64, self.initialized.into(), self.port.into()];
+        words.map(u64::to_le_bytes).concat()
+    }
+
+    fn read(bytes: &[u8]) -> Result<Self, NpuError> {
+        let (words, rest) = bytes.as_chunks();
+        let ([mib, initialized, port], []) = (words, rest) else { return Err(NpuError::Ticket { bytes: bytes.len() }) };
+        let [mib, initialized, port] = [mib, initialized, port].map(|word| u64::from_le_bytes(*word));
+        Ok(Self { heap_mib: mib as usize, initialized: initialized != 0, port: port as u16 })
+    }
+}
+
+/// The size of the heap that the environment asks for.
+fn heap_mib() -> Result<usize, ShmemError> {
+    let Some(value) = std::env::var_os(HEAP).filter(|value| !value.is_empty()) else { return Ok(HEAP_MIB) };
+    let value = value.to_string_lossy().into_owned();
+    let mib: Option<usize> = value.parse().ok().filter(|mib| (2..=MOST_MIB).contains(mib));
+    // Memory of NPUs is pages of 2 MiB.
+    mib.map(|mib| mib.next_multiple_of(2)).ok_or(ShmemError::HeapSize { value })
+}
+
+fn check(call: &'static str, code: c_int) -> Result<(), ShmemError> {
+    match u32::try_from(code) == Ok(ACLSHMEM_SUCCESS) {
+        true => Ok(()),
+        false => Err(ShmemError::Call { call, code }),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
