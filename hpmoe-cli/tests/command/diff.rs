@@ -77,6 +77,38 @@ fn runs_part_where_the_traces_differ() {
     assert!(text.contains("the order parts first on rank 0 AIV "), "{text}");
 }
 
+/// The trace of a launch, which the tests of launches on NPUs hold to what the runtime writes. Its kernel makes its route.
+const LAUNCHED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/command/measured.json");
+const KERNEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../npu-tests/kernels/stamped.rs");
+
+#[test]
+fn a_launch_runs_what_is_simulated_where_and_in_the_order_that_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let [routing, simulated] = ["routing.json", "simulated.json"].map(|name| folder.path().join(name));
+    // The ids of that launch: three for each of 13 and of 20 tokens.
+    let ids = |rank: usize, token: usize| [0, 1, 2].map(|k| (token * 5 + k * 3 + rank) % 8);
+    let of_rank = |rank: usize, tokens: usize| (0..tokens).map(|token| ids(rank, token)).collect::<Vec<_>>();
+    std::fs::write(&routing, json!({"topk_ids": [of_rank(0, 13), of_rank(1, 20)]}).to_string()).unwrap();
+    let simulated = simulated.to_str().unwrap();
+    let cores = ["--constant", "cores.aic=2", "--constant", "cores.aiv=4", "--ranks", "2"];
+    let how =
+        ["--policy", "ours", "--count-extras", "--json", "--trace", simulated, "--routing", routing.to_str().unwrap()];
+    let output = super::hpmoe(&[&["simulate", KERNEL][..], &cores, &how].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = prints(&["diff", simulated, LAUNCHED]);
+    assert!(
+        text.contains("stamped::forward, 2 ranks; measured, not simulated, on Ascend910_9391 (a stand-in, "),
+        "{text}"
+    );
+    for (task, count) in [("dispatch", "33"), ("project", "32"), ("give_back", "33"), ("combine", "9")] {
+        let cells = line(&text, task);
+        assert_eq!((cells[1], cells[2], &cells[8..]), (count, count, &["0", "0", "0"][..]), "{text}");
+    }
+    // What a kernel does before its tasks is a part of none in the simulation.
+    assert_eq!(&line(&text, "tables")[4..6], ["0", "12"], "{text}");
+    assert!(!text.contains("parts first"), "{text}");
+}
+
 #[test]
 fn files_that_are_no_traces_are_refused() {
     let folder = tempfile::tempdir().unwrap();

@@ -105,11 +105,33 @@ pub(super) fn on_npus() {
     let report = launch(&Group::new(2).repeat(2).on_npus().unwrap()).unwrap();
     let trace = check(&report);
     assert_eq!(counts(trace), counts(host.trace.as_ref().unwrap()));
-    let note = written(trace)["otherData"]["note"].to_string();
+    let file = written(trace);
+    check_kept(&file);
+    let note = file["otherData"]["note"].to_string();
     assert!(
         note.contains("measured, not simulated, on Ascend910_9391 (a stand-in, whose times mean nothing)"),
         "{note}"
     );
+}
+
+/// The trace that the tests of `hpmoe diff` read.
+const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../hpmoe-cli/tests/command/measured.json");
+
+/// What a file says but for times: the tasks of all cores, in their order, and the names of all that is said of the run.
+fn without_times(file: &serde_json::Value) -> (Vec<serde_json::Value>, Vec<&String>) {
+    let events = file["traceEvents"].as_array().unwrap().iter().filter(|event| event["cat"] == "task");
+    let task = |event: &serde_json::Value| ["pid", "tid", "name", "args"].map(|key| event[key].clone()).into();
+    (events.map(task).collect(), file["otherData"].as_object().unwrap().keys().collect())
+}
+
+/// The file that a launch writes is the one that `hpmoe diff` is tested with.
+fn check_kept(file: &serde_json::Value) {
+    if std::env::var_os("HPMOE_BLESS").is_some() {
+        std::fs::write(KEPT, file.to_string() + "\n").unwrap();
+    }
+    let kept = serde_json::from_str(&std::fs::read_to_string(KEPT).unwrap()).unwrap();
+    let same = without_times(&kept) == without_times(file);
+    assert!(same, "{KEPT} is another trace: HPMOE_BLESS=1 cargo test -p hpmoe-npu-tests --test npus time_stamps");
 }
 
 /// One rank of two.
