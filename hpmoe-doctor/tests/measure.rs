@@ -52,6 +52,31 @@ fn sorted(names: &[&str]) -> Vec<String> {
     names
 }
 
+/// Set in the process that stands for a build script: the folder with the file of the machine.
+const BUILD: &str = "HPMOE_TEST_BUILD_SCRIPT";
+
+/// What a process does for [`build`].
+#[test]
+fn a_build_script() {
+    let Some(folder) = std::env::var_os(BUILD) else { return };
+    std::env::set_current_dir(folder).unwrap();
+    hpmoe_build::kernels(["echo.rs"]).target("machine.toml").build();
+}
+
+/// Builds a kernel for the machine whose file is in a folder: its tables.
+fn build(folder: &Path) -> String {
+    std::fs::write(folder.join("echo.rs"), include_str!("../../ui-tests/kernels/echo.rs")).unwrap();
+    let host = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "a_build_script", "--nocapture"]).env(BUILD, folder).env("OUT_DIR", folder.join("out"));
+    command.env("TARGET", &host).env("HOST", &host).env("CARGO_PKG_NAME", "user").env_remove("HPMOE_SET");
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let files = std::fs::read_dir(folder.join("out/hpmoe")).unwrap().map(|entry| entry.unwrap().path());
+    let tables = files.filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
+    tables.map(|path| std::fs::read_to_string(path).unwrap()).collect()
+}
+
 #[test]
 fn a_machine_is_what_was_timed_and_the_rest_of_its_base() {
     let folder = tempfile::tempdir().unwrap();
@@ -79,6 +104,10 @@ fn a_machine_is_what_was_timed_and_the_rest_of_its_base() {
         }
         assert!(target.constants().iter().any(|constant| constant.provenance == Provenance::Assumed));
         assert_eq!(said.contains("links need a second rank"), count == "1", "{said}");
+        if count == "2" {
+            let tables = build(folder.path());
+            assert!(tables.replace(' ', "").contains("aic:2u32,aiv:4u32"), "{tables}");
+        }
     }
 }
 
