@@ -102,7 +102,9 @@ fn a_build_script() {
 fn both_halves_are_compiled_once_and_embedded() {
     let package = Package::new();
     let own = package.path("objects");
-    let build = || package.build_with(&[("HPMOE_DEVICE", "cann"), ("HPMOE_OBJECTS", own.to_str().unwrap())]);
+    let name = "package-whose-kernels-take-more-than-a-line";
+    let variables = [("HPMOE_DEVICE", "cann"), ("HPMOE_OBJECTS", own.to_str().unwrap()), ("CARGO_PKG_NAME", name)];
+    let build = || package.build_with(&variables);
     let printed = build().unwrap();
     for told in ["rerun-if-env-changed=HPMOE_DEVICE", "rerun-if-env-changed=ASCEND_HOME_PATH", "…/cann/bin/bisheng"] {
         assert!(printed.contains(told), "{told} is missing in\n{printed}");
@@ -111,7 +113,8 @@ fn both_halves_are_compiled_once_and_embedded() {
     assert_eq!(package.text(".device"), "CANN 9.1.0, dav-2201\n");
     let object = package.made(".device.o").unwrap();
     let stem = object.file_name().unwrap().to_str().unwrap().strip_suffix(".device.o").unwrap();
-    let symbol = format!("hpmoe2_user_{stem}");
+    let symbol = format!("hpmoe2_{}_{stem}", name.replace('-', "_"));
+    assert!(package.text(".cpp").contains(&format!("void {symbol}(\n    GM_ADDR launch) {{")));
     // SAFETY: a library of functions, which nothing here calls.
     let library = unsafe { Library::new(&object) }.unwrap();
     for half in ["_mix_aic", "_mix_aiv"] {
