@@ -4,14 +4,14 @@ use super::context::{Context, number};
 use super::cpp::{Function, Item, Stmt, braces, int, name, print};
 use super::dispatch::{program, run};
 use super::size::{
-    AWAIT_TOKENS, CALLED, CUBE_LIBRARY, LENT, PRODUCT, PUTS, READ_AHEAD, STAMPS, TERM, VECTOR_LIBRARY, of_function,
-    out_of_line, size,
+    AWAIT_TOKENS, CALLED, CUBE_LIBRARY, FULL_SLOTS, LENT, PRODUCT, PUTS, READ_AHEAD, SLOTS_SENT, STAMPS, TERM,
+    VECTOR_LIBRARY, of_function, out_of_line, size,
 };
 use super::{Machine, Names, cube, external, put, readiness, vector, views};
 use crate::schedule::CoreKind;
 use crate::validate::ValidSchedule;
 use hpmoe_kernels::op::TaskKind;
-use hpmoe_language::analyze::{CheckedGraph, Index};
+use hpmoe_language::analyze::{CheckedGraph, Grid, Index};
 use hpmoe_language::graph::SpaceKind;
 use hpmoe_language::ids::TaskId;
 use hpmoe_language::plan::Plan;
@@ -199,19 +199,25 @@ fn code(context: &Context<'_>, tasks: &[(TaskId, Function)], kind: CoreKind) -> 
 fn library(context: &Context<'_>, kind: CoreKind) -> Bytes {
     let stamps = if context.time_stamps { STAMPS } else { Bytes(0) };
     let puts = context.graph.tasks.iter().any(|(_, task)| task.kind == TaskKind::Put);
+    let some = |used: bool, size: Bytes| if used { size } else { Bytes(0) };
+    let phases = context.graph.phases.ids().filter(|phase| context.core_kind(*phase) == kind);
+    let waits: Vec<_> = phases.flat_map(|phase| &context.schedule.phases[phase].waits).collect();
+    let counts_slots = |of_block: bool| {
+        let grid = |counter| matches!(context.counters[counter].grid, Grid::Blocks { .. });
+        waits.iter().any(|wait| wait.need.per_slot > 0 && grid(wait.counter) == of_block)
+    };
+    let slots = some(counts_slots(true), FULL_SLOTS) + some(counts_slots(false), SLOTS_SENT);
     match kind {
         CoreKind::Aic => {
             let products = cube::instances(context).into_iter();
             let ahead = READ_AHEAD * cube::copies_ahead(context).into_iter().count() as u64;
             let reads = size(&[Item::Function(cube::ahead(context))]);
-            CUBE_LIBRARY + stamps + ahead + reads + products.map(|(_, terms)| PRODUCT + TERM * terms).sum()
+            CUBE_LIBRARY + stamps + slots + ahead + reads + products.map(|(_, terms)| PRODUCT + TERM * terms).sum()
         }
         CoreKind::Aiv => {
-            let waits = context.schedule.waits();
-            let once = waits.into_iter().any(|wait| wait.index == Index::OnceTiles);
-            let some = |used: bool, size: Bytes| if used { size } else { Bytes(0) };
+            let once = waits.iter().any(|wait| wait.index == Index::OnceTiles);
             // The making of a route runs once: what follows takes its place in the cache.
-            VECTOR_LIBRARY + stamps + some(puts, PUTS) + some(once, AWAIT_TOKENS)
+            VECTOR_LIBRARY + stamps + slots + some(puts, PUTS) + some(once, AWAIT_TOKENS)
         }
     }
 }

@@ -12,7 +12,7 @@ use hpmoe_language::units::Bytes;
 use std::cmp::Reverse;
 
 /// The library on a matrix core: worker, waits, records, start and end.
-pub(super) const CUBE_LIBRARY: Bytes = Bytes(2_816);
+pub(super) const CUBE_LIBRARY: Bytes = Bytes(2_944);
 /// A product of tiles, and each of its terms.
 pub(super) const PRODUCT: Bytes = Bytes(384);
 /// A term of a product: loads and steps.
@@ -20,11 +20,15 @@ pub(super) const TERM: Bytes = Bytes(1_408);
 /// The reading of weights ahead, for a way to hold operands.
 pub(super) const READ_AHEAD: Bytes = Bytes(512);
 /// The library on a vector core: worker, waits, records, signals, the clearing of counters.
-pub(super) const VECTOR_LIBRARY: Bytes = Bytes(3_584);
+pub(super) const VECTOR_LIBRARY: Bytes = Bytes(4_224);
 /// Both puts and the signals by block.
 pub(super) const PUTS: Bytes = Bytes(2_304);
 /// The wait for tokens that are sent once.
 pub(super) const AWAIT_TOKENS: Bytes = Bytes(512);
+/// The count of a block's slots that are not empty.
+pub(super) const FULL_SLOTS: Bytes = Bytes(464);
+/// The count of a chunk's slots that are not empty.
+pub(super) const SLOTS_SENT: Bytes = Bytes(264);
 /// Time stamps of tiles, and the comparison of clocks.
 pub(super) const STAMPS: Bytes = Bytes(1_536);
 /// A core that is lent to an external operator and taken back.
