@@ -42,15 +42,12 @@ impl<const N: usize, const PAIRS: usize, const GROUPS: usize> Int4<N, PAIRS, GRO
     /// Rounds weights.
     pub fn of<const K: usize>(wide: &PerRank<Experts<bf16, N, K>>) -> Self {
         let rows = |wide: &Experts<bf16, N, K>| wide.to_vec().chunks(K).map(|row| Row::of(row, GROUPS)).collect();
-        let rows: Vec<Vec<Row>> = wide.iter().map(rows).collect();
+        let rows: PerRank<Vec<Row>> = wide.map(rows);
         let pack = |row: &Row| i4x2::pack(&row.weights);
         Self {
-            weights: rows.iter().map(|rows| Experts::from_vec(rows.iter().flat_map(pack).collect())).collect(),
-            times: rows
-                .iter()
-                .map(|rows| Experts::from_vec(rows.iter().flat_map(|row| row.times.clone()).collect()))
-                .collect(),
-            scales: rows.iter().map(|rows| Experts::from_vec(rows.iter().map(|row| row.scale).collect())).collect(),
+            weights: rows.map(|rows| Experts::from_vec(rows.iter().flat_map(pack).collect())),
+            times: rows.map(|rows| Experts::from_vec(rows.iter().flat_map(|row| row.times.clone()).collect())),
+            scales: rows.map(|rows| Experts::from_vec(rows.iter().map(|row| row.scale).collect())),
         }
     }
 }

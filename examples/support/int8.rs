@@ -22,8 +22,8 @@ impl<const N: usize, const K: usize> Int8<N, K> {
             wide.to_vec().chunks(K).flat_map(row).collect()
         };
         Self {
-            weights: wide.iter().map(|wide| Experts::from_vec(weights(wide))).collect(),
-            scales: wide.iter().map(|wide| Experts::from_vec(scales(wide))).collect(),
+            weights: wide.map(|wide| Experts::from_vec(weights(wide))),
+            scales: wide.map(|wide| Experts::from_vec(scales(wide))),
         }
     }
 }
