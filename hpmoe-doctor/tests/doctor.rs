@@ -151,6 +151,16 @@ fn the_compiler_and_the_npus_can_be_wrong() {
     expect_failure(&run_faulty, "toolkit", "told to refuse this line");
     run_faulty.expect(&["npu"], "holds");
     run_faulty.expect(&OWN[2..], "not run");
+    // Why: what it needs, which is not run for the same reason, down to what fails.
+    let needs = ["argument", "cores", "poll", "order", "stuck"].map(|probe| run_faulty.answers[probe].1.as_str());
+    assert_eq!(
+        needs,
+        ["it needs `toolkit`", "it needs `argument`", "it needs `cores`", "it needs `poll`", "it needs `poll`"]
+    );
+
+    let run_half = run(faulty(Fault::Lacks("aiv")), &[], &[]);
+    expect_failure(&run_half, "toolkit", "it has no code for vector cores");
+    run_half.expect(&["npu"], "holds");
 
     let run_faulty = run(Toolkit::new(folder.path()).version("8.3.RC2"), &[], &[]);
     expect_failure(&run_faulty, "toolkit", "kernels need 8.5 or later");
