@@ -51,6 +51,9 @@ Mem checkLocal(Core &core, Where where, const char *name, const char *what, cons
     if (local.address + bytes > local.end)
         fail(core, where, name, "%s takes bytes %u..%llu of %s, but the tensor ends at byte %u", what, local.address,
              static_cast<unsigned long long>(local.address + bytes), memory, local.end);
+    if (local.end > limit)
+        fail(core, where, name, "%s is a tensor up to byte %u of %s, of which %u are usable", what, local.end, memory,
+             limit);
     checkLentMemory(core, where, name, what, mem, local.address, local.address + bytes);
     return mem;
 }

@@ -58,7 +58,7 @@ pub(crate) fn sources(folder: &Path) -> Vec<PathBuf> {
 pub(crate) fn concerned(mut sources: Vec<PathBuf>) -> Vec<PathBuf> {
     let runs_it = |path: &PathBuf| {
         let text = std::fs::read_to_string(path).expect("a source file");
-        ["\"hpmoe/", "\"cores.h\"", "int main("].iter().any(|part| text.contains(part))
+        ["\"hpmoe/", "\"cores.h\"", "\"ranks.h\"", "int main("].iter().any(|part| text.contains(part))
     };
     if changed().is_some() {
         sources.retain(runs_it);

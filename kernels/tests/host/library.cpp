@@ -1,7 +1,5 @@
 // The device library by itself: launches that it refuses, and how cores leave that give up.
-#include "hpmoe/kernel.h"
-
-#include "harness.h"
+#include "ranks.h"
 
 #include <algorithm>
 #include <array>
@@ -12,13 +10,6 @@ using namespace AscendC;
 
 namespace {
 
-constexpr uint32_t kCores = 3;
-constexpr int32_t kLaunch = 7;
-
-struct ReadsNothing {
-    static void Ahead(hpmoe::CubeCore &, const hpmoe::Tile &, uint32_t) {}
-};
-
 /// Every core has one tile, and waits for a counter that nobody adds to.
 struct Waits : ReadsNothing {
     template <class AnyCore> static bool Run(AnyCore &core, const hpmoe::Tile &tile) {
@@ -26,97 +17,9 @@ struct Waits : ReadsNothing {
     }
 };
 
-/// One rank that has started, and another whose heap alone is there.
-struct Ranks {
-    Buffer<uint8_t> heap{64 * HPMOE_LINE, 0}, peer{64 * HPMOE_LINE, 0};
-    Buffer<uint64_t> peers{2};
-    Buffer<HpmoeQueue> queues{3 * kCores};
-    Buffer<HpmoeDescriptor> descriptors{1};
-    Buffer<HpmoeSpace> spaces{1};
-    Buffer<int32_t> numbers{4, 0};
-    Buffer<uint32_t> zeros{16, 0};
-    Buffer<HpmoeRecord> records{3 * kCores};
-    Buffer<HpmoeLaunch> launch{1};
-
-    static constexpr uint64_t kAbort = 60 * HPMOE_LINE, kLaunches = 16 * HPMOE_LINE;
-
-    explicit Ranks(uint64_t timeLimit) {
-        for (uint32_t i = 0; i < 3 * kCores; ++i) word(heap, kLaunches + i * HPMOE_LINE) = kLaunch - 1;
-        peers[0] = address(heap.data), peers[1] = address(peer.data);
-        for (uint32_t i = 0; i < 3 * kCores; ++i) queues[i] = HpmoeQueue{0, 1}, records[i] = HpmoeRecord{};
-        HpmoeDescriptor entry = {};
-        entry.kind = HPMOE_BLOCKS, entry.band = 1, entry.columns = 1, entry.column_rows = 1, entry.core_count = 1;
-        descriptors[0] = entry;
-        numbers[1] = 1; // one block of tokens
-        HpmoeSpace space = {};
-        space.first_items = address(numbers.data), space.counted = address(zeros.data);
-        space.kind = HPMOE_BLOCKS, space.height = 1;
-        spaces[0] = space;
-        HpmoeLaunch all = {};
-        all.peers = address(peers.data), all.queues = address(queues.data), all.records = address(records.data);
-        all.descriptors = address(descriptors.data), all.spaces = address(spaces.data);
-        all.starts = all.counter_bases = address(zeros.data);
-        all.launches = kLaunches, all.ready = 8 * HPMOE_LINE, all.abort = kAbort, all.time_limit = timeLimit;
-        all.counter_count = 2, all.ranks = 2, all.tokens = all.chunk_tokens = 1, all.chunks = 1;
-        all.aic = kCores, all.aiv = 2 * kCores;
-        launch[0] = all;
-    }
-
-    std::vector<HpmoeHostRegion> regions() {
-        return {heap.region("heap", true, 0, true),
-                peer.region("peer", true, 1, true),
-                peers.region("peers", false),
-                queues.region("queues", false),
-                descriptors.region("descriptors", false),
-                spaces.region("spaces", false),
-                numbers.region("numbers", false),
-                zeros.region("zeros", false),
-                records.region("records"),
-                launch.region("launch", false)};
-    }
-
-    template <class Program = Waits>
-    HpmoeHostResult run(uint32_t aic, uint32_t aiv, const std::vector<HpmoeHostRegion> &others = {}) {
-        Setup setup;
-        // Queues count cores that share them from `core_first`, which is each core itself here.
-        setup.aic = aic, setup.aiv = aiv, setup.threads = 2, setup.bare = true, setup.regions = regions();
-        setup.regions.insert(setup.regions.end(), others.begin(), others.end());
-        GM_ADDR argument = reinterpret_cast<uint8_t *>(launch.data);
-        return ::launch(setup, [argument] {
-            if ASCEND_IS_AIC {
-                hpmoe::Work<Program, hpmoe::CubeCore>(argument);
-            } else {
-                hpmoe::Work<Program, hpmoe::VectorCore>(argument);
-            }
-        });
-    }
-
-    int32_t &word(Buffer<uint8_t> &of, uint64_t at) { return *reinterpret_cast<int32_t *>(of.data + at); }
-
-    bool aborted() { return word(heap, kAbort) == 1 && word(peer, kAbort) == 1; }
-
-    /// Whether cores `from` to `to` have left with the number of a launch, and the others have not run.
-    bool left(uint32_t from, uint32_t to, int32_t number) {
-        bool all = true;
-        for (uint32_t i = 0; i < 3 * kCores; ++i)
-            all &= word(heap, kLaunches + i * HPMOE_LINE) == (from <= i && i < to ? number : kLaunch - 1);
-        return all;
-    }
-
-    uint32_t count(uint32_t from, uint32_t to, uint32_t state) {
-        uint32_t found = 0;
-        for (uint32_t i = from; i < to; ++i) found += records[i].state == state;
-        return found;
-    }
-
-    template <typename T> static uint64_t address(T *at) { return reinterpret_cast<uint64_t>(at); }
-};
-
-constexpr uint64_t kMinute = 60ull * 50000000;
-
 CASE(one_vector_core_to_a_matrix_core_is_refused_and_told_to_all) {
     Ranks ranks(kMinute);
-    HpmoeHostResult result = ranks.run(kCores, kCores);
+    HpmoeHostResult result = ranks.run<Waits>(kCores, kCores);
     EXPECT(result.code == HPMOE_HOST_OK, result.message);
     // Matrix cores see nothing wrong: they begin to wait, and leave when they are told.
     EXPECT(ranks.count(0, kCores, HPMOE_STOPPED) == kCores);
@@ -126,7 +29,7 @@ CASE(one_vector_core_to_a_matrix_core_is_refused_and_told_to_all) {
 
 CASE(another_number_of_cores_is_refused_and_told_to_all) {
     Ranks ranks(kMinute);
-    HpmoeHostResult result = ranks.run(kCores - 1, 2 * (kCores - 1));
+    HpmoeHostResult result = ranks.run<Waits>(kCores - 1, 2 * (kCores - 1));
     EXPECT(result.code == HPMOE_HOST_OK, result.message);
     EXPECT(ranks.count(0, kCores - 1, HPMOE_REFUSED) == kCores - 1);
     EXPECT(ranks.count(kCores, 3 * kCores, HPMOE_REFUSED) == 2 * (kCores - 1));
@@ -181,7 +84,7 @@ CASE(tiles_move_on_from_round_to_round) {
 /// Registers, flags and cache lines are left as the next kernel expects them, or the host says so.
 CASE(cores_that_give_up_leave_nothing_behind) {
     Ranks ranks(500000); // 10 ms
-    HpmoeHostResult result = ranks.run(kCores, 2 * kCores);
+    HpmoeHostResult result = ranks.run<Waits>(kCores, 2 * kCores);
     EXPECT(result.code == HPMOE_HOST_OK, result.message);
     uint32_t gaveUp = ranks.count(0, 3 * kCores, HPMOE_GAVE_UP), stopped = ranks.count(0, 3 * kCores, HPMOE_STOPPED);
     uint32_t done = ranks.count(0, 3 * kCores, HPMOE_DONE);
@@ -375,7 +278,7 @@ CASE(records_tell_what_was_waited_for) {
     Buffer<uint32_t> bases{16, 0};
     ranks.descriptors[0].columns = 6, ranks.descriptors[0].column_rows = 2, ranks.descriptors[0].core_count = kCores;
     ranks.descriptors[0].phase = 3;
-    HpmoeHostResult result = ranks.run(kCores, 2 * kCores);
+    HpmoeHostResult result = ranks.run<Waits>(kCores, 2 * kCores);
     EXPECT(result.code == HPMOE_HOST_OK, result.message);
     for (uint32_t i = 0; i < 2 * kCores; ++i) {
         const HpmoeRecord &record = ranks.records[i];

@@ -104,6 +104,12 @@ const Routine kRoutines[] = {
     {"FoldRows of one", 10, kMany, [](uint32_t rows) { hpmoe::FoldRows(out, a, rows, 10, 1, 0); }},
     {"TopK", 2, 3, [](uint32_t rows) { hpmoe::TopK(out, a, one, two, two + 0x800, two + 0x1000, rows, 7, 2); }},
     {"Pick", 2, kMany, [](uint32_t rows) { hpmoe::Pick(out, a, b, one, two, rows, 7, 2); }},
+    {"Pick of no columns", 2, kMany,
+     [](uint32_t rows) {
+         Duplicate(hpmoe::UbFrom<float>(b), -1.0f, static_cast<int32_t>(kArea / 4));
+         PipeBarrier<PIPE_V>();
+         hpmoe::Pick(out, a, b, one, two, rows, 7, 2);
+     }},
     {"PlaceNumbers", 7, kMany, [](uint32_t rows) { hpmoe::PlaceNumbers(out, a, b, one, two, rows, 2, 7); }}};
 
 /// Each row of the result is as the first one, and what follows them stays as it is.

@@ -75,6 +75,8 @@ CASE(tensors_end_where_they_say) {
     AIV(W("takes bytes 64..192 of UB", "ends at byte 128"),
         DataCopy(small.ReinterpretCast<bfloat16_t>(), global(reinterpret_cast<bfloat16_t *>(m.own.data)), 64));
     AIC(W("takes bytes 0..256 of L1", "ends at byte 128"), DataCopy(F(TPosition::A1, 0, 32), global(m.own.data), 64));
+    AIV(W("the destination is a tensor up to byte 188164 of UB, of which 188160 are usable"),
+        Duplicate(F(TPosition::VECCALC, 64, (184 * 1024 - 256 - 60) / 4), 0.0f, 8));
 }
 
 CASE(global_memory_is_checked) {

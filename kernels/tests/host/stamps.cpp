@@ -1,0 +1,186 @@
+// Time stamps of a launch by itself: of the tiles that each core ran, and of the words by which ranks compare their clocks.
+#include "hpmoe/stamps.h"
+
+#include <algorithm>
+#include <ctime>
+
+#include "ranks.h"
+
+using namespace AscendC;
+
+namespace {
+
+enum class Wait { Counter, Ready, Freed, Tokens };
+
+/// Every core has these tiles, one after the other, each with a wait of its kind, of which a matrix core knows one alone.
+struct Tiles : ReadsNothing {
+    static constexpr uint32_t kItems = 3, kColumns = 2, kTiles = kItems * kColumns, kPhase = 4, kArray = 1;
+    static inline Wait wait;
+
+    template <class AnyCore> static bool Run(AnyCore &core, const hpmoe::Tile &tile) {
+        const uint32_t peer = 1 - core.launch.rank;
+        if constexpr (!AnyCore::HOLDS) {
+            if (wait == Wait::Ready) return core.AwaitReady(peer);
+            if (wait == Wait::Tokens) return core.AwaitTokens(tile, kArray, 0, 1, 1);
+        }
+        return wait == Wait::Freed ? core.AwaitFreed(peer, HPMOE_CHUNK_BUFFERS) : core.Await(kArray, 0, 1);
+    }
+};
+
+/// A launch of a kernel that keeps time stamps of so many tiles of each core. All that is waited for is there.
+struct StampedLaunch : Ranks {
+    static constexpr uint64_t kClocks = 40 * HPMOE_LINE, kFreed = 32 * HPMOE_LINE;
+    static constexpr uint64_t kCounter = 29 * HPMOE_LINE; // in the set of this launch
+    static constexpr uint64_t kUntouched = 0x5a5a5a5a5a5a5a5a;
+    static constexpr uint32_t kRounds = HPMOE_CLOCK_ROUNDS, kAll = 3 * kCores;
+
+    uint32_t room;
+    Buffer<uint64_t> stamps;
+    Buffer<uint32_t> bases{16, 0};
+    Buffer<int32_t> experts{2};
+
+    StampedLaunch(uint32_t rank, uint32_t room, uint64_t timeLimit)
+        : Ranks(timeLimit), room(room), stamps(kAll * ofCore() + 2 * kRounds * 2 + 8, kUntouched) {
+        descriptors[0].columns = Tiles::kColumns, descriptors[0].phase = Tiles::kPhase;
+        numbers[1] = Tiles::kItems;
+        bases[Tiles::kArray] = 1;
+        experts[0] = 0, experts[1] = 1;
+        HpmoeLaunch &all = launch[0];
+        all.rank = rank, all.tokens = all.chunk_tokens = Tiles::kItems;
+        peers[rank] = address(heap.data), peers[1 - rank] = address(peer.data);
+        all.counters = kCounter - (1 + kLaunch % 2 * all.counter_count) * HPMOE_LINE;
+        all.counter_bases = address(bases.data), all.experts = address(experts.data);
+        all.rows_once = address(zeros.data), all.freed = kFreed, all.chunks = 4;
+        all.stamps = address(stamps.data), all.stamp_room = room, all.clocks = kClocks;
+        word(heap, all.ready + (1 - rank) * HPMOE_LINE) = kLaunch;
+        word(heap, kFreed + (1 - rank) * HPMOE_LINE) = kLaunch * 4 + 1;
+        word(heap, kCounter) = 1;
+        hear(kRounds);
+    }
+
+    /// 64-bit words of a core's stamps.
+    size_t ofCore() const { return (sizeof(HpmoeStampHead) + room * sizeof(HpmoeStamp)) / 8; }
+    const HpmoeStampHead &head(uint32_t core) { return *reinterpret_cast<HpmoeStampHead *>(&stamps[core * ofCore()]); }
+    const HpmoeStamp &stamp(uint32_t core, uint32_t tile) {
+        const size_t at = core * ofCore() + (sizeof(HpmoeStampHead) + tile * sizeof(HpmoeStamp)) / 8;
+        return *reinterpret_cast<HpmoeStamp *>(&stamps[at]);
+    }
+    const HpmoeClock &clock(uint32_t peer, uint32_t round) {
+        return *reinterpret_cast<HpmoeClock *>(&stamps[kAll * ofCore() + (peer * kRounds + round) * 2]);
+    }
+
+    /// What ranks tell each other in a round.
+    static int32_t told(uint32_t round) { return static_cast<int32_t>(kLaunch * kRounds + round + 1); }
+    /// The peer has told the time in so many rounds.
+    void hear(uint32_t rounds) { word(heap, kClocks + (1 - launch[0].rank) * HPMOE_LINE) = told(rounds) - 1; }
+    /// What this rank has told the peer last.
+    int32_t said() { return word(peer, kClocks + launch[0].rank * HPMOE_LINE); }
+
+    HpmoeHostResult run(Wait wait) {
+        Tiles::wait = wait;
+        return Ranks::run<hpmoe::StampedProgram<Tiles>, hpmoe::Stamped<hpmoe::CubeCore>,
+                          hpmoe::Stamped<hpmoe::VectorCore>>(
+            kCores, 2 * kCores,
+            {stamps.region("stamps"), bases.region("bases", false), experts.region("experts", false)});
+    }
+};
+
+constexpr Wait kWaits[] = {Wait::Counter, Wait::Ready, Wait::Freed, Wait::Tokens};
+constexpr uint64_t kShort = 500000; // 10 ms
+
+/// The system counter, as cores see it.
+uint64_t cycles() {
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<uint64_t>(now.tv_sec) * 50000000 + static_cast<uint64_t>(now.tv_nsec) / 20;
+}
+
+/// Every tile has a stamp of its own, in the order in which the core ran them; those without room are counted and written nowhere.
+CASE(tiles_have_stamps_as_long_as_there_is_room) {
+    for (uint32_t room : {0u, 2u, Tiles::kTiles, 2 * Tiles::kTiles}) {
+        for (Wait wait : kWaits) {
+            StampedLaunch launch(0, room, kMinute);
+            const uint64_t before = cycles();
+            HpmoeHostResult result = launch.run(wait);
+            const uint64_t after = cycles();
+            EXPECT(result.code == HPMOE_HOST_OK, result.message);
+            for (uint32_t core = 0; core < 3 * kCores; ++core) {
+                const HpmoeStampHead &head = launch.head(core);
+                EXPECT(head.tiles == Tiles::kTiles && before <= head.begun && head.ended <= after);
+                uint64_t now = head.begun;
+                for (uint32_t tile = 0; tile < std::min(room, Tiles::kTiles); ++tile) {
+                    const HpmoeStamp &stamp = launch.stamp(core, tile);
+                    EXPECT(now <= stamp.came && stamp.waited <= stamp.lasted, std::to_string(tile));
+                    EXPECT(stamp.phase == Tiles::kPhase && stamp.group == 0);
+                    EXPECT(stamp.item == tile / Tiles::kColumns && stamp.column == tile % Tiles::kColumns);
+                    now = stamp.came + stamp.lasted;
+                }
+                EXPECT(now <= head.ended, std::to_string(core));
+                for (uint32_t tile = Tiles::kTiles; tile < room; ++tile)
+                    EXPECT(launch.stamp(core, tile).came == StampedLaunch::kUntouched, std::to_string(tile));
+            }
+        }
+    }
+}
+
+/// A tile that gave up has waited for as long as it may, whatever it waited for; its core has no end.
+CASE(stamps_tell_how_long_a_tile_has_waited) {
+    for (Wait wait : kWaits) {
+        StampedLaunch launch(0, 2, kShort);
+        launch.word(launch.heap, launch.launch[0].ready + HPMOE_LINE) = kLaunch - 1;
+        launch.word(launch.heap, StampedLaunch::kFreed + HPMOE_LINE) = 0;
+        launch.word(launch.heap, StampedLaunch::kCounter) = 0;
+        HpmoeHostResult result = launch.run(wait);
+        EXPECT(result.code == HPMOE_HOST_OK, result.message);
+        uint32_t gaveUp = 0;
+        for (uint32_t core = 0; core < 3 * kCores; ++core) {
+            const HpmoeStamp &stamp = launch.stamp(core, 0);
+            EXPECT(launch.head(core).tiles == 1 && launch.head(core).ended == 0);
+            EXPECT(stamp.waited <= stamp.lasted);
+            if (launch.records[core].state != HPMOE_GAVE_UP) continue;
+            ++gaveUp;
+            EXPECT(stamp.waited >= kShort && stamp.waited < 100 * kShort, std::to_string(stamp.waited));
+        }
+        EXPECT(gaveUp > 0);
+    }
+}
+
+/// Ranks tell each other the time in turn, as long as they hear of each other.
+CASE(ranks_compare_their_clocks) {
+    for (uint32_t rank : {0u, 1u}) {
+        for (uint32_t heard : {0u, 1u, 3u, StampedLaunch::kRounds}) {
+            const bool all = heard == StampedLaunch::kRounds;
+            StampedLaunch launch(rank, 2, all ? kMinute : kShort);
+            launch.hear(heard);
+            HpmoeHostResult result = launch.run(Wait::Counter);
+            EXPECT(result.code == HPMOE_HOST_OK, result.message);
+            const HpmoeRecord &first = launch.records[kCores];
+            EXPECT(first.state == (all ? HPMOE_DONE : HPMOE_GAVE_UP), std::to_string(first.state));
+            if (!all) {
+                EXPECT(first.counter == HPMOE_CLOCK_WORD && first.index == 1 - rank);
+                EXPECT(first.need == StampedLaunch::told(heard));
+            }
+            // Rank 0 speaks first, the other one when it has heard.
+            const uint32_t spoken = rank == 0 && !all ? heard + 1 : heard;
+            EXPECT(launch.said() == (spoken == 0 ? 0 : StampedLaunch::told(spoken - 1)), std::to_string(launch.said()));
+            uint64_t now = launch.head(kCores).ended;
+            EXPECT(now != 0);
+            for (uint32_t round = 0; round < StampedLaunch::kRounds; ++round) {
+                const HpmoeClock &clock = launch.clock(1 - rank, round), &own = launch.clock(rank, round);
+                EXPECT(own.sent == StampedLaunch::kUntouched && own.got == StampedLaunch::kUntouched);
+                if (round >= heard) {
+                    EXPECT(clock.sent == StampedLaunch::kUntouched && clock.got == StampedLaunch::kUntouched);
+                    continue;
+                }
+                const uint64_t begin = rank == 0 ? clock.sent : clock.got, end = rank == 0 ? clock.got : clock.sent;
+                EXPECT(now <= begin && begin <= end, std::to_string(round));
+                now = end;
+            }
+            // Nobody else does.
+            for (uint32_t core = 0; core < 3 * kCores; ++core)
+                EXPECT(core == kCores || launch.records[core].state == HPMOE_DONE, std::to_string(core));
+        }
+    }
+}
+
+} // namespace
