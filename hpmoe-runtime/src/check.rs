@@ -148,7 +148,7 @@ pub(crate) fn tokens(
     Ok(KernelRoute::new(tokens, sizes))
 }
 
-/// Most rows of an expert that the tables of a route have room for, in a chunk (`MOST_DIVIDED` of the device library), less than the
+/// Most rows of an expert that the tables of a route have room for, in a chunk (what `Quotients` of the device library divides), less the
 /// tallest tile.
 const MOST_EXPERT_ROWS: usize = (1 << 22) - (1 << 16);
 /// Most row tiles of an expert whose order is that in which rows come (`MOST_ROUTE_TILES`).

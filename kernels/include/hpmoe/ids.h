@@ -13,11 +13,10 @@ constexpr uint32_t NO_FLOAT = 0xFF800000u; // -∞
 constexpr float NO_ID = 16777216.0f;       // more than any column
 
 HPMOE_INLINE float FloatOf(uint32_t bits) {
-    union {
+    const union {
         uint32_t bits;
         float number;
-    } word;
-    word.bits = bits;
+    } word = {bits};
     return word.number;
 }
 

@@ -59,6 +59,8 @@ pub(super) struct Case {
     pub(super) cores: usize,
     pub(super) ids: Vec<Vec<i32>>,
     pub(super) spaces: Vec<SpaceTable>,
+    /// Phases before the route, which count blocks of tokens.
+    pub(super) before: u32,
     /// Number of the launch.
     pub(super) launch: i32,
 }
@@ -106,7 +108,8 @@ impl Case {
         let by_load = draw.once_in(2);
         // Numbers go on after the greatest.
         let launch = if draw.once_in(8) { i32::MAX } else { 0 }.wrapping_add(draw.within(0, 8) as i32);
-        Self { ranks, experts, top_k, chunks, tokens, by_load, once, groups, cores, ids, spaces, launch }
+        let before = draw.below(3) as u32;
+        Self { ranks, experts, top_k, chunks, tokens, by_load, once, groups, cores, ids, spaces, before, launch }
     }
 
     /// Counts of a part: one for each chunk and expert.
@@ -131,7 +134,8 @@ impl Case {
         let mut tokens =
             || (0..draw.within(0, 20)).flat_map(|_| token(&mut draw, experts, top_k, None, 4, false)).collect();
         let ids = (0..ranks).map(|_| tokens()).collect();
-        Self { ranks, experts, top_k, chunks, tokens: 20, by_load, once, groups: None, cores, ids, spaces, launch }
+        let (tokens, groups, before) = (20, None, 0);
+        Self { ranks, experts, top_k, chunks, tokens, by_load, once, groups, cores, ids, spaces, before, launch }
     }
 
     pub(super) fn route(&self) -> Result<Route, RouteError> {
@@ -149,12 +153,14 @@ impl Case {
         let rank = *full.get(draw.below(full.len().max(1)))?;
         let slot = draw.below(self.ids[rank].len());
         let other = slot / self.top_k * self.top_k + draw.below(self.top_k);
-        // As often as not the first number that is none of an expert.
+        // As often as not the first number that is none of an expert, or of an expert of the slot's group.
         let beyond = draw.below(2) * draw.below(1 << 20);
         let elsewhere = self.groups.map(|groups| {
             let (group, of_group) = (self.experts / groups, self.top_k / groups);
-            let next = (slot % self.top_k / of_group + 1) % groups;
-            (next * group + draw.below(group)) as i32
+            let own = slot % self.top_k / of_group;
+            let (next, last) = ((own + 1) % groups, (own + groups - 1) % groups);
+            let any = draw.below(group);
+            [next * group, last * group + group - 1, next * group + any][draw.below(3)] as i32
         });
         let of_group = self.groups.map_or(self.top_k, |groups| self.top_k / groups);
         let same_group = slot % self.top_k / of_group == other % self.top_k / of_group;

@@ -9,7 +9,7 @@ use hpmoe_kernels::{PerRank, Rank, Route};
 
 use super::case::Case;
 use crate::KernelTables;
-use crate::abi::{HPMOE_ROW_TILES, HpmoeDescriptor, HpmoeRecord, LINE};
+use crate::abi::{HPMOE_ROW_TILES, HPMOE_UNROUTED, HpmoeDescriptor, HpmoeKeptHead, HpmoeRecord, LINE};
 use crate::backend::host::library::KernelLibrary;
 use crate::backend::host::{MemoryRegion, Outcome, RankRun};
 use crate::layout::route::count_pitch;
@@ -22,6 +22,9 @@ use crate::testing::{TABLES, tensor};
 
 /// A count from here on is a fault.
 pub(super) const FAULT_COUNT: i32 = 1 << 22;
+
+/// Words of the head of a kept route.
+pub(super) const KEPT_HEAD: usize = size_of::<HpmoeKeptHead>() / 4;
 
 /// Launches without a route before the one that is looked at.
 pub(super) const UNROUTED_BEFORE: u32 = 7;
@@ -49,6 +52,8 @@ pub(super) struct CaseKernel {
     /// How long a core waits, in cycles of 20 ns.
     pub(super) time_limit: u64,
     kept: Kept,
+    /// A word of the head of the kept route that this rank is given, and what it is instead.
+    pub(super) other_word: Option<(usize, i32)>,
 }
 
 impl CaseKernel {
@@ -60,8 +65,9 @@ impl CaseKernel {
         let cores = case.cores * 3 / 2;
         // One entry walks the tiles of the first space as their rows come.
         let coming = HpmoeDescriptor { kind: HPMOE_ROW_TILES as u16, coming: 1, ..HpmoeDescriptor::default() };
-        let starts: Vec<Vec<(u32, u32)>> =
-            vec![vec![], vec![(0, 3)], vec![(3, 1), (4, 7)], vec![(5, 2), (6, 5), (2, 4), (1, 1)]];
+        let blocks = (0..case.before).map(|phase| vec![(5, 3 + 2 * phase)]);
+        let after = [vec![], vec![(0, 3)], vec![(3, 1), (4, 7)], vec![(5, 2), (6, 5), (2, 4), (1, 1)]];
+        let starts: Vec<Vec<(u32, u32)>> = blocks.chain(after).collect();
         let phase = |starts: &Vec<(u32, u32)>| PhaseTable {
             task: "task",
             name: "task",
@@ -96,7 +102,7 @@ impl CaseKernel {
                 groups: case.groups,
                 keeps: (kept == Kept::Keeps).then_some(1),
                 tokens: 0,
-                before: 0,
+                before: case.before,
                 ready: None,
                 made: 0,
                 source: "Route::of(..)",
@@ -120,7 +126,7 @@ impl CaseKernel {
         let row = count_pitch(&tables) * size_of::<i32>();
         plan.counts_at = plan.heap + case.ranks * row;
         plan.heap = plan.counts_at + plan.count_bytes;
-        Self { tables, sizes, plan, time_limit: 60 * 50_000_000, kept }
+        Self { tables, sizes, plan, time_limit: 60 * 50_000_000, kept, other_word: None }
     }
 
     /// Bytes of a rank's counts.
@@ -199,7 +205,8 @@ pub(super) fn run(
     };
     ended.sent = (0..ranks).map(sent).collect();
     let word = |at: usize| bytemuck::pod_read_unaligned::<i32>(&heap.bytes()[at..at + 4]);
-    assert!(launch_words().all(|at| word(at) == case.launch), "every core leaves the number of the launch");
+    let left = matches!(ended.outcome, Outcome::Left(_));
+    assert!(!left || launch_words().all(|at| word(at) == case.launch), "every core leaves the number of the launch");
     ended
 }
 
@@ -234,10 +241,17 @@ pub(super) fn launch(
     let mut records = filled(&vec![before; (tables.aic + tables.aiv) as usize]);
     let mut ids = filled(&case.ids[me]);
     let kept = if kernel_of.kept == Kept::No { Vec::new() } else { route.kept_words(rank) };
-    let mut routed = match kernel_of.kept {
-        Kept::Takes => filled(&kept),
-        Kept::Keeps | Kept::No => LineMemory::zeroed(size_of_val(&kept[..])),
-    };
+    let mut given = kept.clone();
+    match kernel_of.kept {
+        Kept::Takes => kernel_of.other_word.iter().for_each(|(word, number)| given[*word] = *number),
+        // An earlier launch has left a head there.
+        Kept::Keeps => {
+            given.fill(0);
+            given[..KEPT_HEAD].fill(0x7777);
+        }
+        Kept::No => {}
+    }
+    let mut routed = filled(&given);
     let tensors = [ids.address(), routed.address()].map(TensorAddress::At);
     let common = kernel_of.common();
     let made = |route: &LaunchRoute<'_>, records: u64| {
@@ -282,15 +296,19 @@ pub(super) fn launch(
     };
     let outcome = kernel().run(&run, stop);
     let mut tables = compared(&mut device, &mut expected);
+    let records: &[HpmoeRecord] =
+        bytemuck::cast_slice(&records.bytes()[..(case.cores * 3 / 2) * size_of::<HpmoeRecord>()]);
     if kernel_of.kept == Kept::Keeps {
         // But for the number of the launch, which the host has none of.
         let mut expected = kept;
         expected[1] = case.launch;
+        // Nothing has been kept of what is no route.
+        if records[case.cores / 2].state == HPMOE_UNROUTED {
+            expected.fill(0);
+        }
         let bytes = bytemuck::cast_slice::<i32, u8>(&expected).to_vec();
         tables.push(("kept route", bytes, routed.bytes()[..size_of_val(&expected[..])].to_vec()));
     }
-    let records: &[HpmoeRecord] =
-        bytemuck::cast_slice(&records.bytes()[..(case.cores * 3 / 2) * size_of::<HpmoeRecord>()]);
     Ended { outcome, tables, records: records.to_vec(), sent: Vec::new() }
 }
 

@@ -1,22 +1,21 @@
 //! The tables that a kernel makes of a route, `include/hpmoe/routing`, are those that the host makes, number by number.
 
 mod case;
+mod faults;
 mod launch;
+mod limits;
 
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use hpmoe_kernels::{Rank, Route, RouteError};
+use hpmoe_kernels::{Rank, Route};
 
-use crate::abi::{
-    HPMOE_COUNTS, HPMOE_DONE, HPMOE_GAVE_UP, HPMOE_ROUTE_CAPACITY, HPMOE_ROUTE_ID, HPMOE_ROUTE_TWICE, HPMOE_STOPPED,
-    HPMOE_UNROUTED,
-};
+use crate::abi::HPMOE_DONE;
 use crate::backend::host::{MemoryRegion, Outcome};
 use crate::layout::RouteChunks;
 use crate::memory::LineMemory;
 use case::{Case, Draw};
-use launch::{CaseKernel, Ended, FAULT_COUNT, Kept, UNROUTED_BEFORE, heap_region, run};
+use launch::{CaseKernel, Ended, Kept, heap_region, run};
 
 /// Number of cases, unless `HPMOE_ROUTES` says another.
 const CASES: u64 = 500;
@@ -54,11 +53,19 @@ fn compare(case: &Case, seed: u64) {
     for rank in compared(case, &mut draw) {
         let ended = run(case, &kernel, &route, rank, &counts, seed);
         left(&ended.outcome, seed);
-        assert!(ended.states().iter().all(|state| *state == HPMOE_DONE), "case {seed}, {rank}: {:?}", ended.states());
+        done(&kernel, &ended, &format!("case {seed}, {rank}"));
         for (peer, sent) in ended.sent.iter().enumerate() {
             assert_eq!(sent, &counts[rank.id()], "case {seed}: counts of {rank} for rank {peer}");
         }
         alike(&ended, &format!("case {seed}, {rank}"));
+    }
+}
+
+/// All cores have left with a route: the last thing that they waited for.
+fn done(kernel: &CaseKernel, ended: &Ended, what: &str) {
+    assert!(ended.states().iter().all(|state| *state == HPMOE_DONE), "{what}: {:?}", ended.states());
+    for record in &ended.records {
+        assert_eq!(record.phase as usize, kernel.tables.phases.len(), "{what}");
     }
 }
 
@@ -104,88 +111,10 @@ fn kept_routes_are_those_of_the_host() {
             };
             let ended = run(&case, &kernel, &route, rank, &counts, seed);
             left(&ended.outcome, seed);
-            assert!(
-                ended.states().iter().all(|state| *state == HPMOE_DONE),
-                "case {seed}, {kept:?}: {:?}",
-                ended.states()
-            );
+            done(&kernel, &ended, &format!("case {seed}, {kept:?}, {rank}"));
             assert!(ended.sent.iter().all(|sent| *sent == counts[rank.id()]), "case {seed}, {kept:?}");
             alike(&ended, &format!("case {seed}, {kept:?}, {rank}"));
         }
-    }
-}
-
-#[test]
-fn all_ranks_find_the_same_faulty_id() {
-    for seed in 0..cases().end / 20 {
-        let mut draw = Draw(seed + 1);
-        let mut case = Case::new(seed);
-        let route = case.route().expect("the ids make a route");
-        let Some(faulty) = case.spoil(&mut draw) else { continue };
-        let (kind, slot) = match case.route() {
-            Ok(_) => continue,
-            Err(RouteError::Id { rank, token, k, .. }) if rank == faulty => (HPMOE_ROUTE_ID, token * case.top_k + k),
-            Err(RouteError::Group { rank, token, k, .. }) if rank == faulty => (HPMOE_ROUTE_ID, token * case.top_k + k),
-            Err(RouteError::Twice { rank, token, second, .. }) if rank == faulty => {
-                (HPMOE_ROUTE_TWICE, token * case.top_k + second)
-            }
-            Err(error) => panic!("case {seed}: {error}"),
-        };
-        let kernel = CaseKernel::new(&case, None);
-        let mut counts = counts_of(&case, &kernel, &route);
-        let code = FAULT_COUNT + (2 * slot) as i32 + i32::from(kind == HPMOE_ROUTE_TWICE);
-        let word = draw.below(case.pairs());
-        counts[faulty.id()][word] = code;
-        // A later rank has a fault, too, and a later one of the same rank's cores.
-        if faulty.id() + 1 < case.ranks {
-            counts[faulty.id() + 1][0] = FAULT_COUNT;
-        }
-        if word > 0 {
-            counts[faulty.id()][0] = code + 1;
-        }
-        for rank in [faulty, Rank::new(draw.below(case.ranks))] {
-            let other = (rank != faulty).then_some(()).is_some();
-            if rank.id() == faulty.id() + 1 {
-                continue;
-            }
-            let ended = run(&case, &kernel, &route, rank, &counts, seed);
-            left(&ended.outcome, seed);
-            let found = (ended.fault().group, ended.fault().item as usize, ended.fault().column as usize);
-            assert_eq!(found, (kind, faulty.id(), slot), "case {seed}, {rank}, other {other}");
-            if rank == faulty {
-                let (ids, token) = (&case.ids[faulty.id()], slot / case.top_k * case.top_k);
-                let first = (token..).find(|&other| ids[other] == ids[slot]);
-                assert_eq!((ended.fault().need, Some(ended.fault().index as usize)), (ids[slot], first), "case {seed}");
-            }
-            refused(&ended, seed);
-        }
-    }
-}
-
-#[test]
-fn all_ranks_find_the_same_lack_of_room() {
-    for seed in 0..cases().end / 20 {
-        let case = Case::new(seed);
-        let route = case.route().expect("the ids make a route");
-        let ample = CaseKernel::new(&case, None);
-        let chunks = RouteChunks::new(&ample.tables, &route, ample.sizes.capacity);
-        let most = route.ranks().into_iter().map(|rank| chunks.received(rank)).max().unwrap_or(0);
-        let counts = counts_of(&case, &ample, &route);
-        let rank = Rank::new(Draw(seed).below(case.ranks));
-        let enough = CaseKernel::new(&case, Some(most));
-        let ended = run(&case, &enough, &route, rank, &counts, seed);
-        left(&ended.outcome, seed);
-        assert!(ended.states().iter().all(|state| *state == HPMOE_DONE), "case {seed}: {:?}", ended.states());
-        if most == 0 {
-            continue;
-        }
-        let scarce = CaseKernel::new(&case, Some(most - 1));
-        let ended = run(&case, &scarce, &route, rank, &counts, seed);
-        left(&ended.outcome, seed);
-        let first = route.ranks().into_iter().position(|rank| chunks.received(rank) == most);
-        let found = (ended.fault().group, Some(ended.fault().item as usize), ended.fault().column as usize);
-        assert_eq!(found, (HPMOE_ROUTE_CAPACITY, first, most), "case {seed}");
-        refused(&ended, seed);
     }
 }
 
@@ -220,43 +149,5 @@ fn ranks_exchange_counts_launch_after_launch() {
                 }
             });
         }
-    }
-}
-
-/// Where some count of one rank never comes, cores give up, and say whose.
-#[test]
-fn a_rank_that_sends_no_counts_is_named() {
-    for seed in 1..4 {
-        let case = Case { ranks: 6, experts: 12, chunks: 1, once: false, ..Case::in_a_row(seed, 1) };
-        let ids = (0..6).map(|rank| (0..4 * case.top_k).map(|i| ((rank + i) % 12) as i32).collect()).collect();
-        let case = Case { ids, ..case };
-        let route = case.route().expect("the ids make a route");
-        let mut kernel = CaseKernel::new(&case, None);
-        kernel.time_limit = 100_000_000;
-        let mut counts = counts_of(&case, &kernel, &route);
-        let (rank, late) = (Rank::new(seed as usize % 6), (seed as usize % 6 + 1 + seed as usize % 5) % 6);
-        // With the sign that it has two launches earlier.
-        let word = Draw(seed).below(case.pairs());
-        counts[late][word] = -counts[late][word] - 2;
-        let ended = run(&case, &kernel, &route, rank, &counts, seed);
-        left(&ended.outcome, seed);
-        assert!(ended.states().contains(&HPMOE_GAVE_UP), "case {seed}: {:?}", ended.states());
-        let told = (ended.fault().counter, ended.fault().index as usize);
-        assert_eq!(told, (HPMOE_COUNTS, late), "case {seed}: {rank} waits for rank {late}");
-    }
-}
-
-/// The first vector core says that there is no route; the other cores know it, or are told while they wait. Who knows it counts one more
-/// launch without a route.
-fn refused(ended: &Ended, seed: u64) {
-    let states = ended.states();
-    let (matrix, vector) = states.split_at(states.len() / 3);
-    assert!(matrix.iter().all(|state| *state == HPMOE_STOPPED), "case {seed}: {states:?}");
-    assert_eq!(vector[0], HPMOE_UNROUTED, "case {seed}: {states:?}");
-    let told = |state: &u32| [HPMOE_UNROUTED, HPMOE_STOPPED].contains(state);
-    assert!(vector.iter().all(told), "case {seed}: {states:?}");
-    for record in &ended.records {
-        let count = UNROUTED_BEFORE + u32::from(record.state == HPMOE_UNROUTED);
-        assert_eq!(record.unrouted, count, "case {seed}: {states:?}");
     }
 }

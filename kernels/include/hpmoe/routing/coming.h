@@ -82,6 +82,7 @@ HPMOE_ROUTINE void StoreComing(VectorCore &core, const RouteShare &route, const 
     AfterVector();
     for (uint32_t expert = core.number; expert < local; expert += core.launch.aiv) {
         const uint32_t tiles = static_cast<uint32_t>(Ints(mine).GetValue(expert));
+        HPMOE_EXPECTS(tiles <= MOST_ROUTE_TILES);
         const uint32_t keys = lists.End();
         const uint32_t sorted = keys + AlignUp(tiles, BLOCK_WORDS) * 4;
         const ComingTiles coming{

@@ -137,11 +137,10 @@ HPMOE_ROUTINE uint32_t CheckIds(VectorCore &core, const RouteShare &route) {
             lists.Picked(to, from, next, 0);
             good = CountEqual(UB_IDS, to, scratch, lists.count) == 0;
         }
-        if (!good) {
+        if (!good) { // exact: some slot of these is a fault
             const uint32_t fault = FirstFault(route, at, lists.count, least);
-            if (fault != NO_FAULT) {
-                return fault;
-            }
+            HPMOE_EXPECTS(fault != NO_FAULT);
+            return fault;
         }
     }
     return NO_FAULT;

@@ -10,7 +10,6 @@ namespace hpmoe {
 
 constexpr uint32_t LIST_FRONT = BLOCK_BYTES; // zeros before a list
 constexpr uint32_t BLOCK_WORDS = BLOCK_BYTES / 4;
-constexpr uint32_t MOST_DIVIDED = 1u << 22; // numbers that Quotients takes are smaller
 
 HPMOE_INLINE LocalTensor<int32_t> Ints(uint32_t at) { return UbFrom<int32_t>(at); }
 
@@ -70,7 +69,7 @@ struct Lists {
         PipeBarrier<PIPE_V>();
     }
 
-    // out[i] = ⌊a[i] / by⌋ for 0 <= a[i] < MOST_DIVIDED: f32 is off by less than the half that is added.
+    // out[i] = ⌊a[i] / by⌋ for 0 <= a[i] < 2^22: f32 is off by less than the half that is added.
     HPMOE_INLINE void Quotients(uint32_t out, uint32_t a, uint32_t by) const {
         const LocalTensor<float> numbers = UbFrom<float>(out);
         Cast(numbers, Ints(a), RoundMode::CAST_NONE, count);

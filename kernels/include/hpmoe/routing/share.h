@@ -53,6 +53,8 @@ struct RouteShare {
         experts = core.launch.ranks * core.launch.chunk_experts;
         pairs = core.launch.ranks * core.launch.local_experts;
         parts = from.once != 0 ? 2 : 1;
+        HPMOE_EXPECTS(pairs <= MOST_PAIRS && core.launch.chunks <= MOST_ROUTE_CHUNKS &&
+                      from.spaces <= MOST_ROUTE_SPACES);
         const uint32_t share = CeilDiv(experts, core.launch.aiv);
         counting = CeilDiv(experts, share);
         first = core.number * share;

@@ -1,0 +1,236 @@
+//! What is no route: all ranks find the same fault, before anything is sent.
+
+use hpmoe_kernels::{Rank, RouteError};
+
+use super::case::{Case, Draw};
+use super::launch::{CaseKernel, Ended, FAULT_COUNT, KEPT_HEAD, Kept, UNROUTED_BEFORE, run};
+use super::{cases, counts_of, done, left};
+use crate::abi::{
+    HPMOE_COUNTS, HPMOE_GAVE_UP, HPMOE_KEPT, HPMOE_ROUTE_APART, HPMOE_ROUTE_CAPACITY, HPMOE_ROUTE_ID, HPMOE_ROUTE_KEPT,
+    HPMOE_ROUTE_TWICE, HPMOE_STOPPED, HPMOE_UNROUTED,
+};
+use crate::layout::RouteChunks;
+
+#[test]
+fn all_ranks_find_the_same_faulty_id() {
+    for seed in 0..cases().end / 4 {
+        let mut draw = Draw(seed + 1);
+        let mut case = Case::new(seed);
+        let route = case.route().expect("the ids make a route");
+        let Some(faulty) = case.spoil(&mut draw) else { continue };
+        let (kind, slot) = match case.route() {
+            Ok(_) => continue,
+            Err(RouteError::Id { rank, token, k, .. }) if rank == faulty => (HPMOE_ROUTE_ID, token * case.top_k + k),
+            Err(RouteError::Group { rank, token, k, .. }) if rank == faulty => (HPMOE_ROUTE_ID, token * case.top_k + k),
+            Err(RouteError::Twice { rank, token, second, .. }) if rank == faulty => {
+                (HPMOE_ROUTE_TWICE, token * case.top_k + second)
+            }
+            Err(error) => panic!("case {seed}: {error}"),
+        };
+        let kernel = CaseKernel::new(&case, None);
+        let mut counts = counts_of(&case, &kernel, &route);
+        let code = FAULT_COUNT + (2 * slot) as i32 + i32::from(kind == HPMOE_ROUTE_TWICE);
+        let word = draw.below(case.pairs());
+        counts[faulty.id()][word] = code;
+        // A later rank has a fault, too, and a later one of the same rank's cores.
+        if faulty.id() + 1 < case.ranks {
+            counts[faulty.id() + 1][0] = FAULT_COUNT;
+        }
+        if word > 0 {
+            counts[faulty.id()][0] = code + 1;
+        }
+        for rank in [faulty, Rank::new(draw.below(case.ranks))] {
+            let other = (rank != faulty).then_some(()).is_some();
+            if rank.id() == faulty.id() + 1 {
+                continue;
+            }
+            let ended = run(&case, &kernel, &route, rank, &counts, seed);
+            left(&ended.outcome, seed);
+            let found = (ended.fault().group, ended.fault().item as usize, ended.fault().column as usize);
+            assert_eq!(found, (kind, faulty.id(), slot), "case {seed}, {rank}, other {other}");
+            if rank == faulty {
+                let (ids, token) = (&case.ids[faulty.id()], slot / case.top_k * case.top_k);
+                let first = (token..).find(|&other| ids[other] == ids[slot]);
+                assert_eq!((ended.fault().need, Some(ended.fault().index as usize)), (ids[slot], first), "case {seed}");
+            }
+            refused(&kernel, &ended, seed);
+        }
+    }
+}
+
+#[test]
+fn all_ranks_find_the_same_lack_of_room() {
+    for seed in 0..cases().end / 20 {
+        let case = Case::new(seed);
+        let route = case.route().expect("the ids make a route");
+        let ample = CaseKernel::new(&case, None);
+        let chunks = RouteChunks::new(&ample.tables, &route, ample.sizes.capacity);
+        let most = route.ranks().into_iter().map(|rank| chunks.received(rank)).max().unwrap_or(0);
+        let counts = counts_of(&case, &ample, &route);
+        let rank = Rank::new(Draw(seed).below(case.ranks));
+        let enough = CaseKernel::new(&case, Some(most));
+        let ended = run(&case, &enough, &route, rank, &counts, seed);
+        left(&ended.outcome, seed);
+        done(&enough, &ended, &format!("case {seed}"));
+        if most == 0 {
+            continue;
+        }
+        let scarce = CaseKernel::new(&case, Some(most - 1));
+        let ended = run(&case, &scarce, &route, rank, &counts, seed);
+        left(&ended.outcome, seed);
+        let first = route.ranks().into_iter().position(|rank| chunks.received(rank) == most);
+        let found = (ended.fault().group, Some(ended.fault().item as usize), ended.fault().column as usize);
+        assert_eq!(found, (HPMOE_ROUTE_CAPACITY, first, most), "case {seed}");
+        refused(&scarce, &ended, seed);
+    }
+}
+
+/// The words of a head that a kernel compares, or that any route may have.
+fn head_words(case: &Case) -> [(usize, i32, bool); KEPT_HEAD] {
+    let sizes = [case.ranks, 0, case.experts, case.top_k, 0, 0].map(|size| size as i32);
+    let group_slots = case.groups.map_or(0, |groups| case.top_k / groups) as i32;
+    std::array::from_fn(|word| match word {
+        0 => (word, HPMOE_KEPT as i32, true),
+        1 => (word, 0, false),
+        2..=6 => (word, sizes[word - 2], true),
+        7 => (word, group_slots, case.groups.is_some()),
+        _ => (word, 0, true),
+    })
+}
+
+/// A rank that is given what no launch like this one has kept is named, with the word of its head that differs.
+#[test]
+fn all_ranks_find_the_same_other_head() {
+    let taking = |seed: &u64| Some(Case::new(*seed)).filter(|case| case.chunks == 1 && !case.once && case.ranks < 65);
+    for (seed, case) in (0..cases().end / 2).filter_map(|seed| taking(&seed).map(|case| (seed, case))) {
+        let mut draw = Draw(seed + 1);
+        let route = case.route().expect("the ids make a route");
+        let rank = Rank::new(draw.below(case.ranks));
+        let mut words = head_words(&case);
+        (words[3].1, words[6].1) = (rank.id() as i32, route.tokens(rank) as i32);
+        let (word, own, compared) = words[seed as usize % KEPT_HEAD];
+        let other = own + [1, -1][draw.below(2)];
+        let mut kernel = CaseKernel::with_kept(&case, None, Kept::Takes);
+        kernel.other_word = Some((word, other));
+        let told = vec![vec![0]; case.ranks];
+        let ended = run(&case, &kernel, &route, rank, &told, seed);
+        left(&ended.outcome, seed);
+        // What it tells the others: a fault, or which launch has kept it.
+        let says = if compared {
+            FAULT_COUNT + word as i32
+        } else if word == 1 {
+            other.rem_euclid(FAULT_COUNT)
+        } else {
+            0
+        };
+        assert!(ended.sent.iter().all(|sent| *sent == [says]), "case {seed}, word {word}: {:?}", ended.sent[0]);
+        let fault = ended.fault();
+        let found = (fault.group, fault.item as usize, fault.column as usize);
+        if compared {
+            assert_eq!(found, (HPMOE_ROUTE_KEPT, rank.id(), word), "case {seed}");
+            assert_eq!((fault.need, fault.have), (other, own), "case {seed}, word {word}");
+            refused(&kernel, &ended, seed);
+        } else if word == 1 && case.ranks > 1 {
+            // No other rank was given what that launch has kept.
+            assert_eq!(found.0, HPMOE_ROUTE_APART, "case {seed}");
+            assert_eq!(found.1, if rank.id() == 0 { 1 } else { rank.id() }, "case {seed}");
+            refused(&kernel, &ended, seed);
+        } else {
+            done(&kernel, &ended, &format!("case {seed}, word {word}"));
+        }
+        // The same of another rank, after one that was given what another launch has kept, and before one with a fault as well.
+        if case.ranks > 3 {
+            kernel.other_word = None;
+            let (me, other) = ((rank.id() + 1) % case.ranks, 1 + draw.below(case.ranks - 2));
+            let mut told = vec![vec![0]; case.ranks];
+            told[other] = vec![FAULT_COUNT + word as i32];
+            told[other + 1] = vec![FAULT_COUNT];
+            told[other - 1] = vec![7];
+            if [other - 1, other, other + 1].contains(&me) {
+                continue;
+            }
+            let ended = run(&case, &kernel, &route, Rank::new(me), &told, seed);
+            left(&ended.outcome, seed);
+            let fault = ended.fault();
+            let found = (fault.group, fault.item as usize, fault.column as usize);
+            assert_eq!(found, (HPMOE_ROUTE_KEPT, other, word), "case {seed}: {:?}", ended.states());
+            refused(&kernel, &ended, seed);
+            // Without the fault, ranks that don't agree with the first one.
+            told[other] = vec![0];
+            told[other + 1] = vec![0];
+            let ended = run(&case, &kernel, &route, Rank::new(me), &told, seed);
+            let fault = ended.fault();
+            let apart = if other == 1 { 1 } else { other - 1 };
+            assert_eq!((fault.group, fault.item as usize), (HPMOE_ROUTE_APART, apart), "case {seed}");
+        }
+    }
+}
+
+/// What is no route is not kept, whatever lay there before.
+#[test]
+fn a_refused_route_is_not_kept() {
+    for seed in 0..cases().end / 4 {
+        let case = Case::new(seed);
+        if case.chunks > 1 || case.once {
+            continue;
+        }
+        let route = case.route().expect("the ids make a route");
+        let ample = CaseKernel::new(&case, None);
+        let chunks = RouteChunks::new(&ample.tables, &route, ample.sizes.capacity);
+        let most = route.ranks().into_iter().map(|rank| chunks.received(rank)).max().unwrap_or(0);
+        let counts = counts_of(&case, &ample, &route);
+        let rank = Rank::new(Draw(seed).below(case.ranks));
+        if most == 0 {
+            continue;
+        }
+        let kernel = CaseKernel::with_kept(&case, Some(most - 1), Kept::Keeps);
+        let ended = run(&case, &kernel, &route, rank, &counts, seed);
+        refused(&kernel, &ended, seed);
+        let (name, expected, kept) = ended.tables.last().expect("what was kept");
+        assert_eq!((*name, kept), ("kept route", expected), "case {seed}");
+    }
+}
+
+/// Where some count of one rank never comes, cores give up, and say whose.
+#[test]
+fn a_rank_that_sends_no_counts_is_named() {
+    for seed in 1..4 {
+        let case = Case { ranks: 6, experts: 12, chunks: 1, once: false, ..Case::in_a_row(seed, 1) };
+        let ids = (0..6).map(|rank| (0..4 * case.top_k).map(|i| ((rank + i) % 12) as i32).collect()).collect();
+        let case = Case { ids, ..case };
+        let route = case.route().expect("the ids make a route");
+        let mut kernel = CaseKernel::new(&case, None);
+        kernel.time_limit = 100_000_000;
+        let mut counts = counts_of(&case, &kernel, &route);
+        let (rank, late) = (Rank::new(seed as usize % 6), (seed as usize % 6 + 1 + seed as usize % 5) % 6);
+        // With the sign that it has two launches earlier.
+        let word = Draw(seed).below(case.pairs());
+        counts[late][word] = -counts[late][word] - 2;
+        let ended = run(&case, &kernel, &route, rank, &counts, seed);
+        left(&ended.outcome, seed);
+        assert!(ended.states().contains(&HPMOE_GAVE_UP), "case {seed}: {:?}", ended.states());
+        let told = (ended.fault().counter, ended.fault().index as usize);
+        assert_eq!(told, (HPMOE_COUNTS, late), "case {seed}: {rank} waits for rank {late}");
+        // Other waits come before: for the rank that puts to this one last, and perhaps for its own counts.
+        let waits = if late == (rank.id() + 1) % 6 { 1..2 } else { 2..4 };
+        let fault = ended.fault();
+        assert_eq!((fault.need, fault.have), (1, 0), "case {seed}");
+        assert!(waits.contains(&fault.waits), "case {seed}: {waits:?} {}", fault.waits);
+    }
+}
+
+/// The first vector core says that there is no route; the other cores know it, or are told while they wait. Who knows it counts one more
+/// launch without a route.
+fn refused(kernel: &CaseKernel, ended: &Ended, seed: u64) {
+    let states = ended.states();
+    let (matrix, vector) = states.split_at(states.len() / 3);
+    assert!(matrix.iter().all(|state| *state == HPMOE_STOPPED), "case {seed}: {states:?}");
+    assert_eq!(vector[0], HPMOE_UNROUTED, "case {seed}: {states:?}");
+    let told = |state: &u32| [HPMOE_UNROUTED, HPMOE_STOPPED].contains(state);
+    assert!(vector.iter().all(told), "case {seed}: {states:?}");
+    for record in &ended.records {
+        let count = UNROUTED_BEFORE + u32::from(record.state == HPMOE_UNROUTED);
+        assert_eq!(record.unrouted, count, "case {seed}: {states:?}");
+        assert_eq!(record.phase as usize, kernel.tables.phases.len(), "case {seed}: {states:?}");
+    }
+}

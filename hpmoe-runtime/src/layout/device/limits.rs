@@ -1,0 +1,75 @@
+//! The largest routes that a kernel makes: as large as the device library says, and no larger.
+
+use super::case::{Case, Draw};
+use super::launch::{CaseKernel, run};
+use super::{alike, counts_of, done};
+use crate::abi::{HPMOE_BLOCKS, HPMOE_ROW_TILES, HPMOE_SENDS};
+use crate::backend::host::Outcome;
+use crate::tables::SpaceTable;
+use hpmoe_kernels::{RAGGED, Rank};
+
+/// A case of these sizes, with a few tokens on each rank.
+fn case(ranks: usize, experts: usize, chunks: usize, tokens: usize, spaces: usize) -> Case {
+    let ids = |rank: usize| (0..tokens).map(move |token| ((rank * 7 + token * 5) % experts) as i32).collect();
+    let kinds = [
+        SpaceTable { kind: HPMOE_ROW_TILES, height: 1 },
+        SpaceTable { kind: HPMOE_ROW_TILES, height: 8 },
+        SpaceTable { kind: HPMOE_ROW_TILES, height: RAGGED as u32 },
+        SpaceTable { kind: HPMOE_SENDS, height: 4 },
+        SpaceTable { kind: HPMOE_SENDS, height: 1 },
+        SpaceTable { kind: HPMOE_BLOCKS, height: 1 },
+        SpaceTable { kind: HPMOE_ROW_TILES, height: 2 },
+    ];
+    Case {
+        ranks,
+        experts,
+        top_k: 1,
+        chunks,
+        tokens,
+        ids: (0..ranks).map(ids).collect(),
+        spaces: kinds.into_iter().cycle().take(spaces).collect(),
+        by_load: false,
+        once: false,
+        groups: None,
+        ..Case::in_a_row(1, 3)
+    }
+}
+
+/// A case as large as can be, and one that is larger by one, with the rule that it breaks.
+fn at_most(largest: &Case, larger: &Case, rule: &str) {
+    for (case, broken) in [(largest, false), (larger, true)] {
+        let route = case.route().expect("the ids make a route");
+        let kernel = CaseKernel::new(case, None);
+        let counts = counts_of(case, &kernel, &route);
+        let rank = Rank::new(Draw(case.ranks as u64).below(case.ranks));
+        let ended = run(case, &kernel, &route, rank, &counts, 5);
+        if broken {
+            let breaks =
+                |outcome: &Outcome| matches!(outcome, Outcome::BrokenRule { message, .. } if message.contains(rule));
+            assert!(breaks(&ended.outcome), "{rule}: {:?}", ended.outcome);
+        } else {
+            done(&kernel, &ended, rule);
+            alike(&ended, rule);
+        }
+    }
+}
+
+#[test]
+fn routes_have_so_many_pairs() {
+    at_most(&case(2, 2048, 1, 9, 7), &case(3, 2049, 1, 9, 7), "pairs <= MOST_PAIRS");
+}
+
+#[test]
+fn routes_have_so_many_chunks() {
+    at_most(&case(4, 32, 64, 70, 7), &case(3, 30, 65, 70, 7), "chunks <= MOST_ROUTE_CHUNKS");
+}
+
+#[test]
+fn routes_have_so_many_spaces() {
+    at_most(&case(2, 8, 1, 20, 64), &case(2, 8, 1, 20, 65), "spaces <= MOST_ROUTE_SPACES");
+}
+
+#[test]
+fn experts_have_so_many_tiles_in_the_order_of_their_rows() {
+    at_most(&case(1, 1, 1, 2048, 7), &case(1, 1, 1, 2049, 7), "tiles <= MOST_ROUTE_TILES");
+}
