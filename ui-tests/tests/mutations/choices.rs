@@ -119,6 +119,19 @@ impl Choices {
         let after = sites(&|point| point.lines.iter().any(|changed| (line..=end).contains(changed)));
         [exact, over, after].into_iter().find(|sites| !sites.is_empty()).unwrap_or_default()
     }
+
+    /// Mutations of the constants that a line names.
+    pub fn of_constants(&self, sources: &[Source], number: usize, line: usize) -> BTreeSet<usize> {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let text = sources[number].code.lines().nth(line - 1).unwrap_or_default();
+        let names: BTreeSet<&str> = text.split(|c| !is_part(c)).filter(|name| !name.is_empty()).collect();
+        let is_named = |point: &&Point| {
+            let code = &sources[point.source].code;
+            let declared = constant(code, point.range.start).and_then(|at| code[at..].split(" = ").next());
+            declared.and_then(|head| head.rsplit(' ').next()).is_some_and(|name| names.contains(name))
+        };
+        self.points.iter().filter(is_named).flat_map(|point| &point.arms).map(|(site, _)| *site).collect()
+    }
 }
 
 /// Where the `constexpr` of a declaration stands, if a place belongs to what a constant is made of.

@@ -14,8 +14,7 @@ pub fn sources() -> Vec<Source> {
     let headers = |folder: &Path| {
         let entries = std::fs::read_dir(folder).expect("the device library's headers");
         let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("a header").path()).collect();
-        // None of these kernels keeps time stamps.
-        paths.retain(|path| path.is_file() && !path.ends_with("stamps.h"));
+        paths.retain(|path| path.is_file());
         paths.sort();
         paths
     };
@@ -33,7 +32,10 @@ pub fn is_part(source: &Source, kernel: usize) -> bool {
     if source.generated() {
         return source.name == format!("{}.cpp", ALL[kernel].name);
     }
-    !source.name.starts_with("routing/") || ALL[kernel].text.contains("routing/kernel.h")
+    match source.name.as_str() {
+        "stamps.h" => ALL[kernel].compiled.tables().time_stamps,
+        name => !name.starts_with("routing/") || ALL[kernel].text.contains("routing/kernel.h"),
+    }
 }
 
 /// Writes what is changed into a folder, which must exist; nothing but generated files, for kernels as they are.
@@ -90,15 +92,16 @@ pub fn compile_choices(
         match compile(folder, ALL[kernel].name, &["-include", CHOICES]) {
             Ok(built) => return Ok((built, apart)),
             Err(text) => {
-                let mut constant = BTreeSet::new();
-                for (file, line) in complaints(&text) {
+                let places = complaints(&text).into_iter().filter_map(|(file, line)| {
                     let name = file.strip_prefix("hpmoe/").unwrap_or(&file);
-                    if let Some(number) = sources.iter().position(|source| source.name == name) {
-                        constant.extend(choices.at_line(number, &sources[number], line));
-                    }
-                }
+                    Some((sources.iter().position(|source| source.name == name)?, line))
+                });
+                let places: Vec<(usize, usize)> = places.collect();
                 let known = apart.len();
-                apart.extend(constant);
+                apart.extend(places.iter().flat_map(|&(number, line)| choices.at_line(number, &sources[number], line)));
+                if apart.len() == known {
+                    apart.extend(places.iter().flat_map(|&(at, line)| choices.of_constants(sources, at, line)));
+                }
                 if apart.len() == known {
                     return Err(format!("{}, with mutations to be chosen: {text}", ALL[kernel].name));
                 }

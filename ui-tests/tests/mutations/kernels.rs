@@ -7,8 +7,9 @@ use crate::small_kernels::{
     bytes as octets, chosen, chunks, coarse, codes, columns, deep, echo, external, ffn, floats, kept, once, products,
     routed, rows as operations, sums,
 };
+use crate::stamped::{launch_stamped, stamped};
 use hpmoe_runtime::prelude::*;
-use hpmoe_runtime::{Argument, CompiledKernel};
+use hpmoe_runtime::{Argument, CompiledKernel, Report};
 
 /// A kernel of this package.
 pub struct Kernel {
@@ -33,7 +34,8 @@ macro_rules! kernel {
             let routes: Vec<Route> =
                 row.iter().map(|launch| launch.route::<{ $kernel::TOP_K }>($kernel::EXPERTS)).collect();
             let cases = || row.iter().map(|launch| &launch.case).zip(&routes);
-            $(let $tensor: Vec<_> = cases().map(|(case, route)| $make(case, route)).collect();)+
+            $(let $tensor: Vec<_> =
+                cases().map(|(case, route)| $make(&of_tensor(case, stringify!($tensor)), route)).collect();)+
             let reference = |(at, (case, route)): (usize, (&Case, &Route))| {
                 $(let mut $result = $new(case, route);)+
                 $kernel::forward(case.ep(), route, $(&$tensor[at],)+ $(&mut $result),+);
@@ -62,6 +64,12 @@ macro_rules! kernel {
     }};
 }
 
+/// The case with a seed of the tensor's own: no two have the same numbers, so that one cannot stand for another.
+fn of_tensor(case: &Case, name: &str) -> Case {
+    let salt = name.bytes().fold(0u64, |salt, byte| (salt ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+    Case { seed: case.seed ^ salt << 20, ..case.clone() }
+}
+
 /// Matrices of whole numbers.
 fn whole_numbers<const N: usize, const K: usize>(case: &Case, route: &Route) -> PerRank<Experts<i8, N, K>> {
     let count = route.local_experts() * N * K;
@@ -83,7 +91,8 @@ fn pairs<const K: usize>(case: &Case, _: &Route) -> PerRank<Tensor<i4x2, K>> {
 
 /// A table of different numbers.
 fn table<const K: usize>(case: &Case, _: &Route) -> PerRank<Matrix<f32, 1, K>> {
-    let row: Vec<f32> = (0..K).map(|code| (code * 37 % K) as f32 / 8.0 - 3.0).collect();
+    let first = (case.seed >> 20) as usize % K;
+    let row: Vec<f32> = (0..K).map(|code| ((code * 37 + first) % K) as f32 / 8.0 - 3.0).collect();
     PerRank::from_fn(case.ep(), |_| Matrix::from_slice(&row))
 }
 
@@ -98,15 +107,15 @@ fn ones<const N: usize, const K: usize>(case: &Case, route: &Route) -> PerRank<E
     PerRank::from_fn(case.ep(), |_| Experts::from_vec(vec![1.0; route.local_experts() * N * K]))
 }
 
-/// Launches with these arguments, in a row.
+/// Launches with these arguments, in a row, of a kernel that makes or takes its route.
 pub fn launch_all<'a>(
     compiled: &CompiledKernel,
     group: &Group,
     of_launch: impl Iterator<Item = Vec<Argument<'a>>>,
-) -> Result<(), LaunchError> {
+) -> Result<Report, LaunchError> {
     let arguments: Vec<Vec<Argument<'_>>> = of_launch.collect();
     let launches: Vec<&[Argument<'_>]> = arguments.iter().map(Vec::as_slice).collect();
-    group.launch_routed_row(compiled, &launches).map(drop)
+    group.launch_routed_row(compiled, &launches)
 }
 
 /// Launches in a row of the kernel that makes its route.
@@ -197,7 +206,7 @@ fn launch_chosen(compiled: &CompiledKernel, group: &Group, row: &[Launch]) -> Re
 }
 
 /// The one that reaches most comes first.
-pub static ALL: [Kernel; 18] = [
+pub static ALL: [Kernel; 19] = [
     kernel!(
         deep,
         x = |case, _| numbers(case),
@@ -373,6 +382,12 @@ pub static ALL: [Kernel; 18] = [
     },
     Kernel { name: "keeping", text: kept::forward::ASCENDC, compiled: &kept::forward::KERNEL, launch: launch_keeping },
     Kernel { name: "taking", text: kept::backward::ASCENDC, compiled: &kept::backward::KERNEL, launch: launch_taking },
+    Kernel {
+        name: "stamped",
+        text: stamped::forward::ASCENDC,
+        compiled: &stamped::forward::KERNEL,
+        launch: launch_stamped,
+    },
     Kernel { name: "chosen", text: chosen::told::ASCENDC, compiled: &chosen::told::KERNEL, launch: launch_chosen },
 ];
 

@@ -60,17 +60,20 @@ impl Known {
     }
 }
 
-/// The files of the tests that judge headers, those of routes apart: they are next to what they test.
+/// The files of the tests that judge headers.
 fn texts_of_tests() -> Vec<String> {
-    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernels/tests");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let files = |folder: &str| {
-        let entries = fs::read_dir(tests.join(folder)).expect("the tests of kernels");
+        let entries = fs::read_dir(root.join(folder)).expect("a folder of tests");
         let mut paths: Vec<_> =
             entries.map(|entry| entry.expect("a test").path()).filter(|path| path.is_file()).collect();
         paths.sort();
         paths
     };
-    let paths = ["host", "operations", "all", "all/operations"].map(files).concat();
+    let of_kernels =
+        ["host", "operations", "all", "all/operations"].map(|folder| files(&format!("kernels/tests/{folder}")));
+    let of_routes = ["src/layout/device", "tests/device"].map(|folder| files(&format!("hpmoe-runtime/{folder}")));
+    let paths = [of_kernels.concat(), of_routes.concat()].concat();
     paths.iter().map(|path| fs::read_to_string(path).expect("a test can be read")).collect()
 }
 

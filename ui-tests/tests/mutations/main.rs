@@ -38,6 +38,7 @@ mod sites;
 #[path = "../../kernels/mod.rs"]
 mod small_kernels;
 mod source;
+mod stamped;
 mod suites;
 mod survivors;
 mod sweep;
