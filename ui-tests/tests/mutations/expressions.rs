@@ -108,16 +108,29 @@ const COLUMNS: &[(&str, usize, bool)] = &[
     ("TakeColumns", 5, true),
 ];
 
-/// Whether a number counts columns, and another one is of the same elements in UB.
+/// Structures of parameters: which parameter is how many there are of something, and which are how far these are apart. Of one alone,
+/// nothing is apart.
+const DISTANCES: &[(&str, usize, &[usize])] = &[
+    ("DataCopyExtParams", 0, &[2, 3]),
+    ("FixpipeParamsV220", 7, &[8, 9]),
+    ("GatherMaskParams", 1, &[2, 3]),
+    ("Nd2NzParams", 0, &[3, 7]),
+];
+
+/// Whether a number counts columns, and another one is of the same elements in UB, or it is a distance between what comes once.
 fn takes_the_same(code: &str, at: usize, value: u64, other: u64) -> bool {
-    let (callee, place) = argument(code, at);
+    let (callee, place, begin) = argument(code, at);
     let counts =
         |(name, number, fewer): &(&str, usize, bool)| *name == callee && *number == place && !(*fewer && other < value);
+    let alone = |(name, count, distances): &(&str, usize, &[usize])| {
+        *name == callee && distances.contains(&place) && arguments(code, begin).get(*count) == Some(&"1")
+    };
     value.div_ceil(ROW_ALIGN) == other.div_ceil(ROW_ALIGN) && COLUMNS.iter().any(counts)
+        || DISTANCES.iter().any(alone)
 }
 
-/// Which argument of which call a place belongs to.
-fn argument(code: &str, at: usize) -> (&str, usize) {
+/// Which argument of which call a place belongs to, and where the arguments of that call begin.
+fn argument(code: &str, at: usize) -> (&str, usize, usize) {
     let (mut depth, mut place) = (0, 0);
     for (begin, c) in code[..at].char_indices().rev() {
         match c {
@@ -125,14 +138,33 @@ fn argument(code: &str, at: usize) -> (&str, usize) {
             '(' | '[' if depth > 0 => depth -= 1,
             '(' => {
                 let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
-                return (code[..begin].rsplit(|c| !is_part(c)).next().unwrap_or_default(), place);
+                return (code[..begin].rsplit(|c| !is_part(c)).next().unwrap_or_default(), place, begin + 1);
             }
             ',' if depth == 0 => place += 1,
             ';' | '{' | '}' | '[' => break,
             _ => {}
         }
     }
-    ("", place)
+    ("", place, at)
+}
+
+/// The arguments of the call whose first one begins here.
+fn arguments(code: &str, begin: usize) -> Vec<&str> {
+    let text = &code[begin..begin + closing(&code[begin..])];
+    let (mut depth, mut first, mut all) = (0, 0, Vec::new());
+    for (at, c) in text.char_indices() {
+        match c {
+            '(' | '<' => depth += 1,
+            ')' | '>' => depth -= 1,
+            ',' if depth == 0 => {
+                all.push(text[first..at].trim());
+                first = at + 1;
+            }
+            _ => {}
+        }
+    }
+    all.push(text[first..].trim());
+    all
 }
 
 /// Whether a number is how much a tensor in UB holds.

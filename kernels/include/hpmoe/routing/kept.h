@@ -44,7 +44,7 @@ HPMOE_ROUTINE void PutKept(VectorCore &core, const RouteShare &route) {
     Ints(UB_COUNTED).SetValue(0, (static_cast<int32_t>(KeptBy(core, route)) + 1) * route.sign);
     SetFlag<HardEvent::S_MTE3>(4);
     WaitFlag<HardEvent::S_MTE3>(4);
-    PutToRanks(core, route.CountsInHeap(core, core.launch.rank), UB_COUNTED, DataCopyExtParams(1, 4, 0, 0, 0));
+    PutToRanks(core, route.CountsInHeap(core, core.launch.rank), UB_COUNTED, OneRow(1));
 }
 
 // The fault of what ranks were given, by the scalar unit: of the first rank with one.

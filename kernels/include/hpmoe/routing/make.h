@@ -37,7 +37,7 @@ HPMOE_ROUTINE void PlaceKept(VectorCore &core, RouteShare &route, const RouteLis
                 const uint32_t count = static_cast<uint32_t>(Ints(UB_FRAGMENTS).GetValue(route.fragments + i));
                 const int32_t place = next.GetValue(pair);
                 DataCopyPad(Global<int32_t>(core.launch.order + static_cast<uint64_t>(place) * 4),
-                            Ints(UB_KEPT_SLOTS + route.kept * 4), DataCopyExtParams(1, count * 4, 0, 0, 0));
+                            Ints(UB_KEPT_SLOTS + route.kept * 4), OneRow(count));
                 if (at + block.count < slots) {
                     next.SetValue(pair, place + static_cast<int32_t>(count));
                 }

@@ -126,12 +126,14 @@ struct RouteLists : Lists {
     HPMOE_INLINE void Quotient(uint32_t out, uint32_t by) const { Quotients(out, (*this)[WORDS], 4 * by); }
 };
 
+// A copy of one row.
+HPMOE_INLINE DataCopyExtParams OneRow(uint32_t words) { return DataCopyExtParams(1, words * 4, 0, 0, 0); }
+
 // `count` words from global memory to UB, for the vector unit.
 HPMOE_INLINE void LoadWords(uint32_t to, uint64_t from, uint32_t count) {
     SetFlag<HardEvent::V_MTE2>(2);
     WaitFlag<HardEvent::V_MTE2>(2);
-    DataCopyPad(Ints(to), Global<int32_t>(from), DataCopyExtParams(1, count * 4, 0, 0, 0),
-                DataCopyPadExtParams<int32_t>());
+    DataCopyPad(Ints(to), Global<int32_t>(from), OneRow(count), DataCopyPadExtParams<int32_t>());
     SetFlag<HardEvent::MTE2_V>(2);
     WaitFlag<HardEvent::MTE2_V>(2);
 }
@@ -140,7 +142,7 @@ HPMOE_INLINE void LoadWords(uint32_t to, uint64_t from, uint32_t count) {
 HPMOE_INLINE void StoreWords(uint64_t to, uint32_t from, uint32_t count) {
     SetFlag<HardEvent::V_MTE3>(2);
     WaitFlag<HardEvent::V_MTE3>(2);
-    DataCopyPad(Global<int32_t>(to), Ints(from), DataCopyExtParams(1, count * 4, 0, 0, 0));
+    DataCopyPad(Global<int32_t>(to), Ints(from), OneRow(count));
     SetFlag<HardEvent::MTE3_V>(2);
     WaitFlag<HardEvent::MTE3_V>(2);
 }
@@ -149,7 +151,7 @@ HPMOE_INLINE void StoreWords(uint64_t to, uint32_t from, uint32_t count) {
 HPMOE_INLINE void StoreScalars(uint64_t to, uint32_t from, uint32_t count) {
     SetFlag<HardEvent::S_MTE3>(4);
     WaitFlag<HardEvent::S_MTE3>(4);
-    DataCopyPad(Global<int32_t>(to), Ints(from), DataCopyExtParams(1, count * 4, 0, 0, 0));
+    DataCopyPad(Global<int32_t>(to), Ints(from), OneRow(count));
     SetFlag<HardEvent::MTE3_S>(4);
     WaitFlag<HardEvent::MTE3_S>(4);
 }
