@@ -125,8 +125,7 @@ fn takes_the_same(code: &str, at: usize, value: u64, other: u64) -> bool {
     let alone = |(name, count, distances): &(&str, usize, &[usize])| {
         *name == callee && distances.contains(&place) && arguments(code, begin).get(*count) == Some(&"1")
     };
-    value.div_ceil(ROW_ALIGN) == other.div_ceil(ROW_ALIGN) && COLUMNS.iter().any(counts)
-        || DISTANCES.iter().any(alone)
+    value.div_ceil(ROW_ALIGN) == other.div_ceil(ROW_ALIGN) && COLUMNS.iter().any(counts) || DISTANCES.iter().any(alone)
 }
 
 /// Which argument of which call a place belongs to, and where the arguments of that call begin.

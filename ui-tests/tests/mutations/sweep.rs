@@ -93,7 +93,12 @@ pub fn sweep(kind: &Kind, options: &Options) -> ExitCode {
             "kernels as they are: {rows} runs each, all as the reference; {apart} mutations are built apart ({seconds} s)"
         );
         let count = AtomicUsize::new(0);
-        let verdicts = side_by_side(open.len(), |number| {
+        // What takes a compilation each comes last.
+        let (apart, chosen): (Vec<usize>, Vec<usize>) =
+            (0..open.len()).partition(|number| judge.apart.contains(number));
+        let order = [chosen, apart].concat();
+        let verdicts = side_by_side(open.len(), |turn| {
+            let number = order[turn];
             let site = &open[number];
             if kind.hasty && judge.apart.contains(&number) {
                 return (None, true);
@@ -113,8 +118,8 @@ pub fn sweep(kind: &Kind, options: &Options) -> ExitCode {
             (Some(verdict), agrees)
         });
         differ = verdicts.iter().filter(|(_, agrees)| !agrees).count();
-        let verdicts = verdicts.into_iter().map(|(verdict, _)| verdict);
-        done.extend(open.into_iter().zip(verdicts).filter_map(|(site, verdict)| Some((site, verdict?))));
+        let verdicts = order.iter().zip(verdicts);
+        done.extend(verdicts.filter_map(|(number, (verdict, _))| Some((open[*number].clone(), verdict?))));
     }
     done.sort_by_key(|(site, _)| (site.source, site.line));
     let good = conclusion::conclude(kind, &done, &listed, options.whole());
