@@ -194,7 +194,7 @@ fn a_refused_route_is_not_kept() {
 /// Where some count of one rank never comes, cores give up, and say whose.
 #[test]
 fn a_rank_that_sends_no_counts_is_named() {
-    for seed in 1..4 {
+    for seed in [1, 4, 5] {
         let case = Case { ranks: 6, experts: 12, chunks: 1, once: false, ..Case::in_a_row(seed, 1) };
         let ids = (0..6).map(|rank| (0..4 * case.top_k).map(|i| ((rank + i) % 12) as i32).collect()).collect();
         let case = Case { ids, ..case };
