@@ -9,6 +9,7 @@
 namespace hpmoe {
 
 constexpr uint32_t BLOCK_NUMBERS = LANES / LANE_BLOCKS; // of f32 in 32 bytes
+constexpr uint32_t MOST_SPREAD = 254;                   // repeats of a Brcb
 
 // `cols` columns of each row, from blocks to blocks.
 HPMOE_INLINE void CopyColumns(uint32_t out_at, uint32_t out_pitch, uint32_t from_at, uint32_t from_pitch, uint32_t rows,
@@ -25,13 +26,19 @@ HPMOE_INLINE void CopyColumns(uint32_t out_at, uint32_t out_pitch, uint32_t from
     }
 }
 
-// Offsets in bytes, by the scalar unit: offsets[at + i] = start + i / width * outer + i % width * inner, in numbers.
-HPMOE_INLINE void WriteOffsets(uint32_t offsets_at, uint32_t at, uint32_t count, uint32_t start, uint32_t width,
-                               uint32_t outer, uint32_t inner) {
+// Offsets in bytes, by the scalar unit: offsets[i] = i / width * outer + i % width * inner, in numbers.
+HPMOE_INLINE void WriteOffsets(uint32_t offsets_at, uint32_t count, uint32_t width, uint32_t outer, uint32_t inner) {
     const LocalTensor<uint32_t> offsets = UbFrom<uint32_t>(offsets_at);
     for (uint32_t i = 0; i < count; ++i) {
-        offsets.SetValue(at + i,
-                         (start + i / width * outer + i % width * inner) * static_cast<uint32_t>(sizeof(float)));
+        offsets.SetValue(i, (i / width * outer + i % width * inner) * static_cast<uint32_t>(sizeof(float)));
+    }
+}
+
+// The same of consecutive numbers: offsets[at + i] = start + i.
+HPMOE_INLINE void WriteRun(uint32_t offsets_at, uint32_t at, uint32_t count, uint32_t start) {
+    const LocalTensor<uint32_t> offsets = UbFrom<uint32_t>(offsets_at);
+    for (uint32_t i = 0; i < count; ++i) {
+        offsets.SetValue(at + i, (start + i) * static_cast<uint32_t>(sizeof(float)));
     }
 }
 
@@ -69,7 +76,7 @@ HPMOE_ROUTINE void TakeColumns(uint32_t out_at, uint32_t values_at, uint32_t off
                     out_cols);
         return;
     }
-    WriteOffsets(offsets_at, 0, out_cols, first, out_cols, 0, 1);
+    WriteRun(offsets_at, 0, out_cols, first);
     EndOffsets();
     GatherRows(out_at, values_at, pitch, offsets_at, rows, out_cols);
 }
@@ -97,8 +104,8 @@ HPMOE_ROUTINE void Concat(uint32_t out_at, uint32_t left_at, uint32_t right_at, 
                     others);
         return;
     }
-    WriteOffsets(offsets_at, 0, cols, 0, cols, 0, 1);
-    WriteOffsets(offsets_at, cols, others, UbPitch(cols), others, 0, 1);
+    WriteRun(offsets_at, 0, cols, 0);
+    WriteRun(offsets_at, cols, others, UbPitch(cols));
     EndOffsets();
     const uint32_t pitch = CopyBoth(both_at, left_at, right_at, rows, cols, others);
     PipeBarrier<PIPE_V>();
@@ -109,7 +116,7 @@ HPMOE_ROUTINE void Concat(uint32_t out_at, uint32_t left_at, uint32_t right_at, 
 HPMOE_ROUTINE void Interleave(uint32_t out_at, uint32_t even_at, uint32_t odd_at, uint32_t both_at, uint32_t offsets_at,
                               uint32_t rows, uint32_t cols, uint32_t out_cols) {
     BeginOffsets();
-    WriteOffsets(offsets_at, 0, out_cols, 0, 2, 1, UbPitch(cols));
+    WriteOffsets(offsets_at, out_cols, 2, 1, UbPitch(cols));
     EndOffsets();
     const uint32_t pitch = CopyBoth(both_at, even_at, odd_at, rows, cols, cols);
     PipeBarrier<PIPE_V>();
@@ -139,17 +146,17 @@ HPMOE_ROUTINE void RepeatColumns(uint32_t out_at, uint32_t values_at, uint32_t b
     const uint32_t to = UbPitch(out_cols);
     BeginOffsets();
     if (times % BLOCK_NUMBERS != 0) {
-        WriteOffsets(offsets_at, 0, out_cols, 0, times, 1, 0);
+        WriteOffsets(offsets_at, out_cols, times, 1, 0);
         EndOffsets();
         GatherRows(out_at, values_at, from, offsets_at, rows, out_cols);
         return;
     }
     constexpr uint32_t BYTES = static_cast<uint32_t>(sizeof(float));
     const uint32_t repeats = rows * from / BLOCK_NUMBERS;
-    for (uint32_t first = 0; first < repeats; first += MOST_REPEATS) {
+    for (uint32_t first = 0; first < repeats; first += MOST_SPREAD) {
         const uint32_t at = first * BLOCK_NUMBERS;
         Brcb(UbFrom<float>(blocks_at)[at * BLOCK_NUMBERS], UbFrom<float>(values_at)[at],
-             static_cast<uint8_t>(Min(MOST_REPEATS, repeats - first)), BrcbRepeatParams(1, LANE_BLOCKS));
+             static_cast<uint8_t>(Min(MOST_SPREAD, repeats - first)), BrcbRepeatParams(1, LANE_BLOCKS));
     }
     PipeBarrier<PIPE_V>();
     const bool whole = from == cols && to == out_cols; // numbers of all rows lie one after the other
@@ -172,12 +179,12 @@ HPMOE_ROUTINE void Reshape(uint32_t out_at, uint32_t values_at, uint32_t offsets
         return;
     }
     if (out_cols > cols) {
-        WriteOffsets(offsets_at, 0, out_cols, 0, cols, pitch, 1);
+        WriteOffsets(offsets_at, out_cols, cols, pitch, 1);
         EndOffsets();
         GatherRows(out_at, values_at, out_cols / cols * pitch, offsets_at, rows, out_cols);
         return;
     }
-    WriteOffsets(offsets_at, 0, out_cols, 0, out_cols, 0, 1);
+    WriteRun(offsets_at, 0, out_cols, 0);
     EndOffsets();
     const LocalTensor<float> out = UbFrom<float>(out_at);
     const LocalTensor<float> values = UbFrom<float>(values_at);
