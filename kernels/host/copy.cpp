@@ -186,6 +186,8 @@ void copyNd2Nz(const Local &dst, const Global &src, const Nd2NzParams &p, Where 
     if (columns > 1 && p.nValue > 1 && p.dstNzNStride == 1 && p.dstNzC0Stride < p.nValue)
         fail(core, where, kCopy, "dstNzC0Stride = %u is less than nValue = %u: columns of L1 overlap", p.dstNzC0Stride,
              p.nValue);
+    if (p.ndNum > 1 && p.dstNzMatrixStride == 0)
+        fail(core, where, kCopy, "dstNzMatrixStride = 0: %u matrices lie at one place of L1", p.ndNum);
     uint64_t read = (p.ndNum - 1) * uint64_t(p.srcNdMatrixStride) + (p.nValue - 1) * uint64_t(p.srcDValue) + p.dValue;
     checkGlobal(core, where, kCopy, src.address, read * size, AccessKind::DmaRead);
     Nd2NzArgs args = {src.address, dst.address, static_cast<uint32_t>(size), p};

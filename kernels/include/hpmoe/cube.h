@@ -18,7 +18,7 @@ struct CubeCore : Core {
     uint64_t ahead_of;    // address of that operand
     Tile held;            // the next one to be run, if `holds`
     bool holds;
-    uint32_t passed; // entries that were read meanwhile
+    uint32_t passed; // entries that were read while it is held
 
     HPMOE_INLINE bool Start(GM_ADDR argument) {
         if (!Open(argument, true)) {
@@ -32,7 +32,6 @@ struct CubeCore : Core {
         l0_stage = 0;
         ahead = 0;
         holds = false;
-        passed = 0;
         // A product of few rows takes stale rows of L1 along. Nobody reads what becomes of them, but they must be
         // numbers.
         FillL1(0, L1_STAGES * L1_STAGE, 0);

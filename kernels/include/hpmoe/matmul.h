@@ -147,6 +147,9 @@ HPMOE_INLINE void LoadRight(const LocalTensor<In> &b, const LocalTensor<In> &w, 
     }
 }
 
+// Rows that the cube is told of: of a single one it would read x as a plain vector.
+HPMOE_INLINE uint32_t CubeRows(uint32_t m) { return m == 1 ? 16 : m; }
+
 // Contraction [k0, k0 + depth) of an L1 stage of `length`: to L0, and added to L0C. `first` starts from zero, `last`
 // hands L0C over to Fixpipe.
 template <Contracted X, Contracted W, typename In>
@@ -166,8 +169,7 @@ HPMOE_INLINE void Accumulate(CubeCore &core, const MatmulStage<In> &from, const 
     LoadRight<W>(b, from.w, np, W == Contracted::Columns ? np : kp, k0, k1);
     SetFlag<HardEvent::MTE1_M>(stage);
     WaitFlag<HardEvent::MTE1_M>(stage);
-    // One row would make the cube read x as a plain vector.
-    const uint32_t rows = m == 1 ? 16 : m;
+    const uint32_t rows = CubeRows(m);
     Mmad(Local<Sum<In>>(TPosition::CO1, 0, L0C_BYTES), a, b,
          MmadParams(static_cast<uint16_t>(rows), static_cast<uint16_t>(n), static_cast<uint16_t>(depth), last ? 3 : 2,
                     false, first));
@@ -182,7 +184,6 @@ HPMOE_INLINE void Accumulate(CubeCore &core, const MatmulStage<In> &from, const 
 // Nothing to sum up: zeros to L0C.
 HPMOE_INLINE void AccumulateNothing(CubeCore &core, uint32_t m, uint32_t n) {
     const int32_t stage = static_cast<int32_t>(core.l0_stage);
-    const uint32_t rows = m == 1 ? 16 : m;
     WaitFlag<HardEvent::M_MTE1>(stage);
     Fill(Local<int32_t>(TPosition::A2, core.l0_stage * L0_STAGE, L0_STAGE), BlocksOf(CeilDiv(m, 16), 0));
     Fill(Local<int32_t>(TPosition::B2, core.l0_stage * L0_STAGE, L0_STAGE), BlocksOf(CeilDiv(n, 16), 0));
@@ -191,7 +192,7 @@ HPMOE_INLINE void AccumulateNothing(CubeCore &core, uint32_t m, uint32_t n) {
     Mmad(Local<float>(TPosition::CO1, 0, L0C_BYTES),
          Local<bfloat16_t>(TPosition::A2, core.l0_stage * L0_STAGE, L0_STAGE),
          Local<bfloat16_t>(TPosition::B2, core.l0_stage * L0_STAGE, L0_STAGE),
-         MmadParams(static_cast<uint16_t>(rows), static_cast<uint16_t>(n), 16, 3, false, true));
+         MmadParams(static_cast<uint16_t>(CubeRows(m)), static_cast<uint16_t>(n), 16, 3, false, true));
     SetFlag<HardEvent::M_MTE1>(stage);
     core.l0_stage ^= 1;
 }

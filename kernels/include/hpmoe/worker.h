@@ -68,7 +68,6 @@ template <class Program, class AnyCore> HPMOE_ROUTINE bool RunHeld(AnyCore &core
     if constexpr (AnyCore::HOLDS) {
         const bool going = !core.holds || RunTile<Program>(core, core.held);
         core.holds = false;
-        core.passed = 0;
         return going;
     } else {
         return true;
@@ -84,6 +83,7 @@ template <class Program, class AnyCore> HPMOE_INLINE bool Take(AnyCore &core, co
         }
         core.held = tile;
         core.holds = true;
+        core.passed = 0;
         Program::Ahead(core, tile, 1);
         return true;
     } else {
@@ -94,10 +94,12 @@ template <class Program, class AnyCore> HPMOE_INLINE bool Take(AnyCore &core, co
 // Another entry is read. False: leave.
 template <class Program, class AnyCore> HPMOE_INLINE bool Pass(AnyCore &core) {
     if constexpr (AnyCore::HOLDS) {
-        if (core.passed == ENTRIES_AHEAD && !RunHeld<Program>(core)) {
-            return false;
+        if (core.holds) {
+            if (core.passed == ENTRIES_AHEAD) {
+                return RunHeld<Program>(core);
+            }
+            core.passed += 1;
         }
-        core.passed += 1;
     }
     return true;
 }

@@ -99,6 +99,16 @@ CASE(cores_that_give_up_leave_nothing_behind) {
     EXPECT(ranks.left(0, 3 * kCores, kLaunch + 1));
 }
 
+/// Matrix cores alone have a tile: they too tell all ranks to leave.
+CASE(matrix_cores_that_give_up_tell_all_ranks) {
+    Ranks ranks(500000);
+    for (uint32_t i = kCores; i < 3 * kCores; ++i) ranks.queues[i] = HpmoeQueue{0, 0};
+    HpmoeHostResult result = ranks.run<Waits>(kCores, 2 * kCores);
+    EXPECT(result.code == HPMOE_HOST_OK, result.message);
+    EXPECT(ranks.count(0, kCores, HPMOE_GAVE_UP) >= 1 && ranks.count(kCores, 3 * kCores, HPMOE_DONE) == 2 * kCores);
+    EXPECT(ranks.aborted() && ranks.left(0, 3 * kCores, kLaunch));
+}
+
 /// Matrix cores read weights ahead of rows that don't come.
 struct ReadsAhead {
     static inline hpmoe::View<bfloat16_t> weights;
@@ -272,19 +282,29 @@ CASE(records_count_what_cores_have_done) {
     }
 }
 
+/// Every core waits for a counter that somebody has added to, but not as often.
+struct WaitsForMore : ReadsNothing {
+    template <class AnyCore> static bool Run(AnyCore &core, const hpmoe::Tile &) { return core.Await(1, 2, 5); }
+};
+
 /// What a core waited for when it gave up, and the tile that it came to.
 CASE(records_tell_what_was_waited_for) {
     Ranks ranks(500000);
     Buffer<uint32_t> bases{16, 0};
+    bases[1] = 3;
+    ranks.launch[0].counter_bases = Ranks::address(bases.data), ranks.launch[0].counter_count = 8;
+    ranks.launch[0].counters = 28 * HPMOE_LINE;
+    const uint64_t counter = 28 * HPMOE_LINE + (kLaunch % 2 * 8 + 3 + 2) * HPMOE_LINE;
+    ranks.word(ranks.heap, counter) = 4;
     ranks.descriptors[0].columns = 6, ranks.descriptors[0].column_rows = 2, ranks.descriptors[0].core_count = kCores;
     ranks.descriptors[0].phase = 3;
-    HpmoeHostResult result = ranks.run<Waits>(kCores, 2 * kCores);
+    HpmoeHostResult result = ranks.run<WaitsForMore>(kCores, 2 * kCores, {bases.region("bases", false)});
     EXPECT(result.code == HPMOE_HOST_OK, result.message);
     for (uint32_t i = 0; i < 2 * kCores; ++i) {
         const HpmoeRecord &record = ranks.records[i];
         EXPECT(record.state == HPMOE_GAVE_UP || record.state == HPMOE_STOPPED);
         EXPECT(record.phase == 3 && record.group == 0 && record.item == 0 && record.column == i % kCores);
-        EXPECT(record.counter == 0 && record.index == 0 && record.need == 1 && record.have == 0);
+        EXPECT(record.counter == 1 && record.index == 2 && record.need == 5 && record.have == 4);
         EXPECT(record.waits == 1 && record.tasks == 0 && record.entries == 1);
     }
 }

@@ -92,32 +92,57 @@ CASE(a_put_has_rows_and_pieces_as_long_as_plans_say) {
     EXPECT(contains(put(kOrigins + 1).c_str(), "the tensor ends at byte"), put(kOrigins + 1));
 }
 
-/// A product of these sizes, whose numbers are small and whole.
-void product(uint32_t m, uint32_t n, uint32_t k, const hpmoe::MatmulPlan &plan) {
-    using Product = hpmoe::Term<Contracted::Columns, Contracted::Columns>;
+/// A product of these sizes, whose numbers are small and whole, on a core that has read up to so many stages of weights ahead.
+template <Contracted way = Contracted::Columns>
+void product(uint32_t m, uint32_t n, uint32_t k, const hpmoe::MatmulPlan &plan, uint32_t ahead = 0) {
+    using Product = hpmoe::Term<way, way>;
     Buffer<bfloat16_t> x(m * k), w(n * k);
     Buffer<float> y(m * n, 77.0f);
+    const bool columns = way == Contracted::Columns;
     const auto number = [](uint32_t row, uint32_t col) { return static_cast<float>((row * 7 + col * 5) % 5) - 2.0f; };
-    for (uint32_t i = 0; i < m * k; ++i) x[i] = bfloat16_t(number(i / k, i % k));
-    for (uint32_t i = 0; i < n * k; ++i) w[i] = bfloat16_t(number(i / k + 1, i % k));
+    for (uint32_t i = 0; i < m * k; ++i) x[i] = bfloat16_t(columns ? number(i / k, i % k) : number(i % m, i / m));
+    for (uint32_t i = 0; i < n * k; ++i)
+        w[i] = bfloat16_t(columns ? number(i / k + 1, i % k) : number(i % n + 1, i / n));
     const std::string message = onCore(true, {x.region("x", false), w.region("w", false), y.region("y")}, [&] {
         MatrixCore core;
-        const Product term = {{address(x.data), m, k, k}, {address(w.data), n, k, k}};
+        const uint32_t pitches[] = {columns ? k : m, columns ? k : n};
+        const Product term = {{address(x.data), columns ? m : k, pitches[0], pitches[0]},
+                              {address(w.data), columns ? n : k, pitches[1], pitches[1]}};
+        if (ahead > 0) hpmoe::ReadAhead(core, plan, term, ahead);
+        EXPECT(core.ahead == ahead, std::to_string(core.ahead));
         hpmoe::Matmul(core, hpmoe::View<float>{address(y.data), m, n, n}, plan, term);
     });
     EXPECT(message.empty(), message);
+    bool right = true;
     for (uint32_t i = 0; i < m * n; ++i) {
         float sum = 0;
         for (uint32_t j = 0; j < k; ++j) sum += number(i / n, j) * number(i % n + 1, j);
-        EXPECT(y[i] == sum, std::to_string(i));
+        right &= y[i] == sum;
     }
+    EXPECT(right, std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k));
 }
 
 /// Products that fill two stages of L1, of L0A and L0B, and L0C.
 CASE(products_fill_the_memories_of_a_matrix_core) {
+    constexpr Contracted Rows = Contracted::Rows;
     product(16, 96, 2 * 1168, hpmoe::MatmulPlan{16, 1168, 16}); // (16 + 96) * 1168 * 2 B = 511 * 512 B
     product(128, 128, 256, hpmoe::MatmulPlan{128, 256, 128});   // 128 * 128 * 2 B = 32 KiB of either operand
     product(256, 128, 128, hpmoe::MatmulPlan{256, 128, 64});    // 256 * 128 * 4 B = 128 KiB
+    product<Rows>(256, 128, 128, hpmoe::MatmulPlan{256, 128, 64});
+    product<Rows>(128, 256, 128, hpmoe::MatmulPlan{128, 128, 64});
+}
+
+/// Weights that are read ahead leave room for rows in their stage, whatever their number is.
+CASE(weights_that_are_read_ahead_fill_stages) {
+    for (uint32_t n : {16u, 17u, 96u, 100u})
+        for (uint32_t m : {1u, 16u, 17u, 40u}) product(m, n, 6000, hpmoe::MatmulPlan{48, 256, 64}, 2);
+}
+
+/// Small products, which are over before the next one would see their sums, and such as are just large enough.
+CASE(products_of_few_fractals) {
+    for (auto [m, n] : {std::pair(30u, 90u), std::pair(90u, 30u), std::pair(48u, 48u), std::pair(16u, 144u),
+                        std::pair(32u, 80u), std::pair(47u, 63u), std::pair(144u, 30u)})
+        product(m, n, 256, hpmoe::MatmulPlan{144, 128, 32});
 }
 
 } // namespace

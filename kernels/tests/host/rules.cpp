@@ -61,6 +61,8 @@ CASE(copies_are_checked) {
         DataCopy(F(TPosition::A1, 0, 64), global(m.own.data), Nd2NzParams(1, 2, 8, 0, 0, 16, 1, 0)));
     AIC(W("dstNzC0Stride = 16385"),
         DataCopy(F(TPosition::A1, 0, 64), global(m.own.data), Nd2NzParams(1, 2, 8, 0, 8, 16385, 1, 0)));
+    AIC(W("dstNzMatrixStride = 0: 2 matrices"),
+        DataCopy(F(TPosition::A1, 0, 64), global(m.own.data), Nd2NzParams(2, 1, 8, 8, 8, 16, 1, 0)));
     AIC(W("nValue = 16385"),
         DataCopy(F(TPosition::A1, 0, 64), global(m.own.data), Nd2NzParams(1, 16385, 8, 0, 8, 16, 1, 0)));
     AIV(W("SetAtomicAdd is on for int32_t"), SetAtomicAdd<int32_t>(), DataCopy(global(m.own.data), ub(0), 8));
