@@ -133,7 +133,7 @@ HPMOE_INLINE void HalfOfColumns(uint32_t out_at, uint32_t values_at, uint8_t pat
     const LocalTensor<float> values = UbFrom<float>(values_at);
     const uint32_t from = UbPitch(cols);
     const uint32_t to = UbPitch(cols / 2);
-    uint64_t kept = 0;
+    uint64_t kept{};      // how many, which is known
     if (from == 2 * to) { // what is kept of a row ends where the next row begins
         GatherMask(out, values, pattern, true, rows * from, GatherMaskParams(1, 1, LANE_BLOCKS, 0), kept);
         return;

@@ -99,14 +99,19 @@ CASE(cores_that_give_up_leave_nothing_behind) {
     EXPECT(ranks.left(0, 3 * kCores, kLaunch + 1));
 }
 
-/// Matrix cores alone have a tile: they too tell all ranks to leave.
-CASE(matrix_cores_that_give_up_tell_all_ranks) {
-    Ranks ranks(500000);
-    for (uint32_t i = kCores; i < 3 * kCores; ++i) ranks.queues[i] = HpmoeQueue{0, 0};
-    HpmoeHostResult result = ranks.run<Waits>(kCores, 2 * kCores);
-    EXPECT(result.code == HPMOE_HOST_OK, result.message);
-    EXPECT(ranks.count(0, kCores, HPMOE_GAVE_UP) >= 1 && ranks.count(kCores, 3 * kCores, HPMOE_DONE) == 2 * kCores);
-    EXPECT(ranks.aborted() && ranks.left(0, 3 * kCores, kLaunch));
+/// Cores of one kind alone have a tile: they tell all ranks, and nobody else does.
+CASE(cores_of_either_kind_that_give_up_tell_all_ranks) {
+    for (bool matrix : {true, false}) {
+        Ranks ranks(500000);
+        const uint32_t from = matrix ? 0 : kCores, to = matrix ? kCores : 3 * kCores;
+        for (uint32_t i = 0; i < 3 * kCores; ++i)
+            if (i < from || i >= to) ranks.queues[i] = HpmoeQueue{0, 0};
+        HpmoeHostResult result = ranks.run<Waits>(kCores, 2 * kCores);
+        EXPECT(result.code == HPMOE_HOST_OK, result.message);
+        EXPECT(ranks.count(from, to, HPMOE_GAVE_UP) >= 1);
+        EXPECT(ranks.count(0, 3 * kCores, HPMOE_DONE) == 3 * kCores - (to - from));
+        EXPECT(ranks.aborted() && ranks.left(0, 3 * kCores, kLaunch));
+    }
 }
 
 /// Matrix cores read weights ahead of rows that don't come.
@@ -278,6 +283,9 @@ CASE(records_count_what_cores_have_done) {
             const uint64_t set = ranks.launch[0].counters + kLaunch % 2 * (1 + tiles) * HPMOE_LINE;
             const int32_t told = ranks.word(ranks.heap, set + (1 + tile) * HPMOE_LINE);
             EXPECT(told == 2, std::to_string(rounds) + " " + std::to_string(tile) + ": " + std::to_string(told));
+            // A copy moves seven more words, which are zero.
+            for (uint32_t i = 1; i < 8; ++i)
+                EXPECT(ranks.word(ranks.heap, set + (1 + tile) * HPMOE_LINE + 4 * i) == 0, std::to_string(i));
         }
     }
 }

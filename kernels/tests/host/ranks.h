@@ -80,7 +80,12 @@ struct Ranks {
 
     int32_t &word(Buffer<uint8_t> &of, uint64_t at) { return *reinterpret_cast<int32_t *>(of.data + at); }
 
-    bool aborted() { return word(heap, kAbort) == 1 && word(peer, kAbort) == 1; }
+    /// Whether both ranks are told to leave: all who say so write the same eight words.
+    bool aborted() {
+        bool all = true;
+        for (uint32_t i = 0; i < 8; ++i) all &= word(heap, kAbort + 4 * i) == 1 && word(peer, kAbort + 4 * i) == 1;
+        return all;
+    }
 
     /// Whether cores `from` to `to` have left with the number of a launch, and the others have not run.
     bool left(uint32_t from, uint32_t to, int32_t number) {

@@ -144,4 +144,33 @@ CASE(routines_write_all_of_their_rows_and_no_more) {
     }
 }
 
+/// More numbers than a call takes repeats of, and what follows them stays as it is.
+CASE(many_values_are_copied) {
+    for (uint32_t count : {16u, 64u, 255u * 64, 255u * 64 + 16, 256u * 64, 300u * 64 + 32}) {
+        constexpr uint32_t values = 80000;
+        Buffer<float> numbers(count), all(count + 64);
+        for (uint32_t i = 0; i < count; ++i) numbers[i] = static_cast<float>(i);
+        Setup setup;
+        setup.aic = 0, setup.aiv = 1;
+        setup.regions = {numbers.region("numbers", false), all.region("all")};
+        HpmoeHostResult result = launch(setup, [&] {
+            VectorCore core;
+            Duplicate(hpmoe::Ub<float>(0, values), 77.0f, static_cast<int32_t>(values / 4));
+            DataCopy(hpmoe::UbFrom<float>(values), global(numbers.data), count);
+            SetFlag<HardEvent::MTE2_V>(0);
+            WaitFlag<HardEvent::MTE2_V>(0);
+            PipeBarrier<PIPE_V>();
+            hpmoe::CopyValues(0, values, static_cast<int32_t>(count));
+            SetFlag<HardEvent::V_MTE3>(0);
+            WaitFlag<HardEvent::V_MTE3>(0);
+            DataCopy(global(all.data), hpmoe::UbFrom<float>(0), count + 64);
+            PipeBarrier<PIPE_ALL>();
+        });
+        EXPECT(result.code == HPMOE_HOST_OK, result.message);
+        bool right = true;
+        for (uint32_t i = 0; i < count + 64; ++i) right &= all[i] == (i < count ? static_cast<float>(i) : 77.0f);
+        EXPECT(right, std::to_string(count));
+    }
+}
+
 } // namespace

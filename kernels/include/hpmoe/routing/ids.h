@@ -26,7 +26,7 @@ static_assert(UB_WORK + 5 * WORK_BYTES <= UB_KEPT && UB_WORK + 8 * ONCE_BYTES <=
 
 // How many of the first `count` bits of the last comparison are set. Packs those words of `from`.
 HPMOE_INLINE uint32_t PickSet(uint32_t out, uint32_t from, uint32_t count) {
-    uint64_t early = 0; // read before the vector unit has come so far
+    uint64_t early{}; // read before the vector unit has come so far
     PipeBarrier<PIPE_V>();
     GatherMask(Ints(out), Ints(from), UbFrom<uint32_t>(UB_BITS), true, count, GatherMaskParams(1, 1, LANE_BLOCKS, 1),
                early);
