@@ -13,10 +13,11 @@ constexpr uint32_t MAX_RANKS = 256;
 
 // A bit for each rank.
 struct RankSet {
-    uint64_t words[MAX_RANKS / 64];
+    static constexpr uint32_t WORDS = MAX_RANKS / 64;
+    uint64_t words[WORDS];
 
     HPMOE_INLINE void Clear() {
-        for (uint32_t i = 0; i < MAX_RANKS / 64; ++i) {
+        for (uint32_t i = 0; i < WORDS; ++i) {
             words[i] = 0;
         }
     }
@@ -25,14 +26,16 @@ struct RankSet {
 };
 
 struct Core : Launch {
+    static constexpr uint32_t RECORD_WORDS = sizeof(HpmoeRecord) / 8;
+
     HpmoeRecord record;
-    uint64_t counters; // offset in the heap of the set of counters in use
-    RankSet freed;     // peers whose memory of `freed_chunk` is known to be free
-    uint32_t freed_chunk;
-    uint32_t number;       // among the cores of its kind
-    uint32_t slot;         // among all cores, matrix cores first
-    int32_t launch_number; // HpmoeLaunch.launches
-    int64_t infinities;    // what the control register said of them before
+    uint64_t counters;        // offset in the heap of the set of counters in use
+    RankSet freed;            // peers whose memory of `freed_chunk` is known to be free
+    uint32_t freed_chunk = 0; // none that anyone waits for
+    uint32_t number;          // among the cores of its kind
+    uint32_t slot;            // among all cores, matrix cores first
+    int32_t launch_number;    // HpmoeLaunch.launches
+    int64_t infinities;       // what the control register said of them before
 
     // False where the launch has other cores than the schedule was made for, or an earlier launch was given up: no tile may be
     // touched then. A matrix core does not see how many vector cores there are to it.
@@ -42,8 +45,6 @@ struct Core : Launch {
             Global<uint64_t>(reinterpret_cast<uint64_t>(argument)));
         launch = Load<HpmoeLaunch>(reinterpret_cast<uint64_t>(argument));
         ids = launch.ids;
-        freed.Clear();
-        freed_chunk = 0;
         number = static_cast<uint32_t>(GetBlockIdx());
         slot = matrix ? number : launch.aic + number;
         record = HpmoeRecord{};
@@ -173,7 +174,7 @@ struct Core : Launch {
 
     // Makes the record visible to the host.
     HPMOE_ROUTINE void Publish() const {
-        const GlobalTensor<uint64_t> line = Note(sizeof(HpmoeRecord) / 8);
+        const GlobalTensor<uint64_t> line = Note(RECORD_WORDS);
         DataCacheCleanAndInvalid<uint64_t, CacheLine::SINGLE_CACHE_LINE, DcciDst::CACHELINE_OUT>(line);
     }
 
@@ -196,7 +197,7 @@ struct Core : Launch {
     HPMOE_INLINE GlobalTensor<uint64_t> Note(uint32_t count) const {
         union {
             HpmoeRecord value;
-            uint64_t words[sizeof(HpmoeRecord) / 8];
+            uint64_t words[RECORD_WORDS];
         } copy;
         copy.value = record;
         GlobalTensor<uint64_t> line = Global<uint64_t>(launch.records + slot * sizeof(HpmoeRecord));

@@ -40,6 +40,43 @@ CASE(another_number_of_cores_is_refused_and_told_to_all) {
     }
 }
 
+/// Cores that the launch doesn't know of leave no trace.
+CASE(more_cores_than_expected_are_refused_and_told_to_all) {
+    Ranks ranks(kMinute);
+    HpmoeHostResult result = ranks.run<Waits>(kCores + 1, 2 * (kCores + 1));
+    EXPECT(result.code == HPMOE_HOST_OK, result.message);
+    EXPECT(ranks.count(0, 3 * kCores, HPMOE_REFUSED) == 3 * kCores);
+    EXPECT(ranks.aborted() && ranks.left(0, 3 * kCores, kLaunch));
+    for (uint32_t i = 3 * kCores; i < 3 * kCores + 4; ++i)
+        EXPECT(ranks.word(ranks.heap, Ranks::kLaunches + i * HPMOE_LINE) == 0, std::to_string(i));
+}
+
+/// What matrix cores find in the stages of L1 when a launch begins, in the first tile that each has.
+struct ReadsL1 : ReadsNothing {
+    static constexpr uint32_t kBytes = hpmoe::L1_STAGES * hpmoe::L1_STAGE;
+    static inline int32_t *found;
+
+    template <class AnyCore> static bool Run(AnyCore &core, const hpmoe::Tile &) {
+        if constexpr (std::is_same_v<AnyCore, hpmoe::CubeCore>) {
+            const LocalTensor<int32_t> stages = hpmoe::Local<int32_t>(TPosition::A1, 0, kBytes);
+            if (core.number == 0) DataCopy(global(found), stages, kBytes / 4);
+        }
+        return true;
+    }
+};
+
+/// Rows that a product takes along without having been loaded are numbers: zeros.
+CASE(stages_of_l1_begin_with_zeros) {
+    Ranks ranks(kMinute);
+    Buffer<int32_t> found(ReadsL1::kBytes / 4, 7);
+    ReadsL1::found = found.data;
+    HpmoeHostResult result = ranks.run<ReadsL1>(kCores, 2 * kCores, {found.region("found")});
+    EXPECT(result.code == HPMOE_HOST_OK, result.message);
+    bool zero = true;
+    for (uint32_t i = 0; i < found.count; ++i) zero &= found[i] == 0;
+    EXPECT(zero);
+}
+
 /// The matrix core that makes each tile, in the order of tiles; a tile that several make is none's.
 struct Makes : ReadsNothing {
     static inline std::array<std::atomic<int32_t>, 64> maker;

@@ -58,6 +58,29 @@ fn all_ranks_find_the_same_faulty_id() {
     }
 }
 
+/// A fault is found in whichever count of a rank it is told.
+#[test]
+fn a_fault_in_any_count_is_found() {
+    for experts in [1, 2, 3, 21, 22, 43, 44, 64, 65, 342, 682] {
+        for word in [0, experts / 2, experts - 1] {
+            let ids = vec![vec![0], vec![(experts - 1) as i32], vec![]];
+            let first = Case::in_a_row(1, 3);
+            let case = Case { ranks: 3, experts: 3 * experts, top_k: 1, chunks: 1, once: false, ids, ..first };
+            let route = case.route().expect("the ids make a route");
+            let kernel = CaseKernel::new(&case, None);
+            let mut counts = counts_of(&case, &kernel, &route);
+            for at in [word, experts + word, 2 * experts + word] {
+                counts[2][at] = FAULT_COUNT + 10;
+                let ended = run(&case, &kernel, &route, Rank::new(0), &counts, at as u64);
+                left(&ended.outcome, at as u64);
+                let found = (ended.fault().group, ended.fault().item, ended.fault().column);
+                assert_eq!(found, (HPMOE_ROUTE_ID, 2, 5), "count {at} of {}", 3 * experts);
+                counts[2][at] = 0;
+            }
+        }
+    }
+}
+
 #[test]
 fn all_ranks_find_the_same_lack_of_room() {
     for seed in 0..cases().end / 20 {

@@ -87,9 +87,6 @@ HPMOE_ROUTINE void StoreComing(VectorCore &core, const RouteShare &route, const 
         const uint32_t sorted = keys + AlignUp(tiles, BLOCK_WORDS) * 4;
         const ComingTiles coming{
             Ints(rows + expert * 4), local, core.launch.ranks, core.launch.rank, space.height, tiles, keys, sorted};
-        if (tiles == 0) {
-            continue;
-        }
         coming.FindKeys();
         coming.Sort();
         const uint64_t first = static_cast<uint64_t>(Ints(firsts).GetValue(expert));
