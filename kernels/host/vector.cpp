@@ -181,6 +181,9 @@ void checkGatherBits(const Checker &c) {
     uint32_t size = sizeOf(v.dst.type);
     if (size != 2 && size != 4) fail(c.core, c.where, v.name, "takes elements of 16 or 32 bit");
     if (v.repeat > 1) fail(c.core, c.where, v.name, "the model knows one repeat of a pattern in a tensor");
+    if (v.aBlk != 1)
+        fail(c.core, c.where, v.name, "src0BlockStride = %u: the model knows blocks one after the other, of stride 1",
+             v.aBlk);
     uint64_t count = static_cast<uint64_t>(v.count), bytes = count * size, bits = (count + 7) / 8;
     c.local("the destination", v.dst, bytes), c.local("the source", v.a, bytes), c.local("the pattern", v.c, bits);
     c.apart("the source", v.a, bytes, bytes, false), c.apart("the pattern", v.c, bits, bytes, false);

@@ -113,6 +113,10 @@ CASE(tiles_move_on_from_round_to_round) {
                            "tile " + std::to_string(number) + " has core " + std::to_string(Makes::maker[tile]));
                 }
                 EXPECT(Makes::maker[tiles] == Makes::kNobody);
+                for (uint32_t core = 0; core < kCores; ++core) {
+                    const bool has = std::count(Makes::maker.begin(), Makes::maker.begin() + tiles, int32_t(core)) > 0;
+                    EXPECT(ranks.records[core].entries == (has ? 1 : 0), std::to_string(core));
+                }
             }
         }
     }

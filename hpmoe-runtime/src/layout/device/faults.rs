@@ -70,12 +70,39 @@ fn a_fault_in_any_count_is_found() {
             let kernel = CaseKernel::new(&case, None);
             let mut counts = counts_of(&case, &kernel, &route);
             for at in [word, experts + word, 2 * experts + word] {
-                counts[2][at] = FAULT_COUNT + 10;
+                let (slot, kind) = [(0, HPMOE_ROUTE_ID), (5, HPMOE_ROUTE_ID), (0, HPMOE_ROUTE_TWICE)][at % 3];
+                counts[2][at] = FAULT_COUNT + 2 * slot + i32::from(kind == HPMOE_ROUTE_TWICE);
                 let ended = run(&case, &kernel, &route, Rank::new(0), &counts, at as u64);
                 left(&ended.outcome, at as u64);
                 let found = (ended.fault().group, ended.fault().item, ended.fault().column);
-                assert_eq!(found, (HPMOE_ROUTE_ID, 2, 5), "count {at} of {}", 3 * experts);
+                assert_eq!(found, (kind, 2, slot as u32), "count {at} of {}", 3 * experts);
                 counts[2][at] = 0;
+            }
+        }
+    }
+}
+
+/// A token that has an id twice, in any two slots.
+#[test]
+fn an_id_is_found_twice_at_any_distance() {
+    for top_k in [2, 3, 4, 5, 8, 9] {
+        for second in 1..top_k {
+            for first in 0..second {
+                let tokens = 3;
+                let mut ids: Vec<i32> = (0..tokens * top_k).map(|slot| (slot % top_k + slot / top_k) as i32).collect();
+                ids[top_k + second] = ids[top_k + first];
+                let all = Case::in_a_row(1, 3);
+                let case = Case { ranks: 1, experts: 12, top_k, chunks: 1, once: false, ids: vec![ids.clone()], ..all };
+                let good = Case { ids: vec![vec![]], ..Case::in_a_row(1, 3) };
+                let route = Case { ranks: 1, experts: 12, top_k, chunks: 1, once: false, ..good }.route();
+                let kernel = CaseKernel::new(&case, None);
+                let what = (top_k * 100 + first * 10 + second) as u64;
+                let ended = run(&case, &kernel, &route.expect("no token"), Rank::new(0), &[vec![0; 12]], what);
+                left(&ended.outcome, what);
+                let fault = ended.fault();
+                let found = (fault.group, fault.item, fault.column as usize, fault.index as usize, fault.need);
+                let expected = (HPMOE_ROUTE_TWICE, 0, top_k + second, top_k + first, ids[top_k + first]);
+                assert_eq!(found, expected, "slots {first} and {second} of {top_k}");
             }
         }
     }
