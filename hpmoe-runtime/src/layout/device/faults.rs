@@ -244,17 +244,17 @@ fn a_refused_route_is_not_kept() {
 /// Where some count of one rank never comes, cores give up, and say whose.
 #[test]
 fn a_rank_that_sends_no_counts_is_named() {
-    for seed in [1, 4, 5] {
+    for (seed, kept) in [(1, Kept::No), (4, Kept::No), (5, Kept::No), (1, Kept::Takes)] {
         let case = Case { ranks: 6, experts: 12, chunks: 1, once: false, ..Case::in_a_row(seed, 1) };
         let ids = (0..6).map(|rank| (0..4 * case.top_k).map(|i| ((rank + i) % 12) as i32).collect()).collect();
         let case = Case { ids, ..case };
         let route = case.route().expect("the ids make a route");
-        let mut kernel = CaseKernel::new(&case, None);
+        let mut kernel = CaseKernel::with_kept(&case, None, kept);
         kernel.time_limit = 100_000_000;
-        let mut counts = counts_of(&case, &kernel, &route);
+        let mut counts = if kept == Kept::No { counts_of(&case, &kernel, &route) } else { vec![vec![0]; 6] };
         let (rank, late) = (Rank::new(seed as usize % 6), (seed as usize % 6 + 1 + seed as usize % 5) % 6);
         // With the sign that it has two launches earlier.
-        let word = Draw(seed).below(case.pairs());
+        let word = Draw(seed).below(counts[0].len());
         counts[late][word] = -counts[late][word] - 2;
         let ended = run(&case, &kernel, &route, rank, &counts, seed);
         left(&ended.outcome, seed);

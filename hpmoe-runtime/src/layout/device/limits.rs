@@ -3,7 +3,7 @@
 use super::case::{Case, Draw};
 use super::launch::{CaseKernel, run};
 use super::{alike, counts_of, done};
-use crate::abi::{HPMOE_BLOCKS, HPMOE_ROW_TILES, HPMOE_SENDS};
+use crate::abi::{HPMOE_BLOCKS, HPMOE_ONCE_TILES, HPMOE_ROW_TILES, HPMOE_SENDS, HPMOE_SENDS_ONCE};
 use crate::backend::host::Outcome;
 use crate::tables::SpaceTable;
 use hpmoe_kernels::{RAGGED, Rank};
@@ -74,4 +74,28 @@ fn routes_have_so_many_spaces() {
 #[test]
 fn experts_have_so_many_tiles_in_the_order_of_their_rows() {
     at_most(&case(1, 1, 1, 2048, 7), &case(1, 1, 1, 2049, 7), "tiles <= MOST_ROUTE_TILES");
+}
+
+/// So many slots that a core keeps none of them, in several blocks; for a part alone, for two, and in chunks.
+#[test]
+fn slots_that_are_not_kept_are_picked_again() {
+    for (once, chunks) in [(false, 1), (true, 1), (false, 3)] {
+        let (experts, top_k, tokens) = (32, 16, 1200);
+        let id = |rank: usize, slot: usize| ((slot / top_k * 7 + slot % top_k * 5 + rank) % experts) as i32;
+        let ids = |rank| (0..tokens * top_k).map(|slot| id(rank, slot)).collect();
+        let mut case = Case { top_k, once, ids: (0..2).map(ids).collect(), ..case(2, experts, chunks, tokens, 7) };
+        case.tokens = tokens;
+        if once {
+            case.spaces.push(SpaceTable { kind: HPMOE_SENDS_ONCE, height: 16 });
+            case.spaces.push(SpaceTable { kind: HPMOE_ONCE_TILES, height: 8 });
+        }
+        let route = case.route().expect("the ids make a route");
+        let kernel = CaseKernel::new(&case, None);
+        let counts = counts_of(&case, &kernel, &route);
+        for rank in route.ranks() {
+            let ended = run(&case, &kernel, &route, rank, &counts, 9);
+            done(&kernel, &ended, &format!("{chunks} chunks, {once}"));
+            alike(&ended, &format!("{chunks} chunks, {once}, {rank}"));
+        }
+    }
 }

@@ -82,6 +82,7 @@ struct RouteShare {
     }
     // Where this core's counts of a part begin in UB; each chunk begins a block.
     HPMOE_INLINE uint32_t Counted(const VectorCore &core, uint32_t part) const {
+        HPMOE_EXPECTS(part < parts);
         return UB_COUNTED + part * core.launch.chunks * AlignUp(own, BLOCK_WORDS) * 4;
     }
 };
