@@ -35,18 +35,18 @@ struct RouteFault {
 // A route in the making, as one vector core sees it. `part` 0 are the rows of every (token, k), part 1 those that are sent once.
 struct RouteShare {
     HpmoeRouting from;
-    uint32_t experts;   // of the group
-    uint32_t pairs;     // of a part: a count for each chunk and expert
-    uint32_t parts;     // 1 or 2
-    uint32_t counting;  // vector cores that count
-    uint32_t first;     // expert that this core counts first
-    uint32_t own;       // how many it counts; none if the group has too few
-    uint32_t kept;      // slots in UB_KEPT_SLOTS
-    uint32_t fragments; // of them
-    bool keeps;         // whether all of this core's slots are there
-    bool ordered;       // whether this core knows the order of experts
-    int32_t sign;       // of the counts of this launch in their half: the one before there had the other one
-    uint64_t told;      // counts of all ranks: in this rank's heap, or in what an earlier launch has kept
+    uint32_t experts;       // of the group
+    uint32_t pairs;         // of a part: a count for each chunk and expert
+    uint32_t parts;         // 1 or 2
+    uint32_t counting;      // vector cores that count
+    uint32_t first;         // expert that this core counts first
+    uint32_t own;           // how many it counts; none if the group has too few
+    uint32_t kept = 0;      // slots in UB_KEPT_SLOTS
+    uint32_t fragments = 0; // of them
+    bool keeps = true;      // whether all of this core's slots are there
+    bool ordered = false;   // whether this core knows the order of experts
+    int32_t sign;           // of the counts of this launch in their half: the one before there had the other one
+    uint64_t told;          // counts of all ranks: in this rank's heap, or in what an earlier launch has kept
 
     HPMOE_INLINE void Begin(const VectorCore &core) {
         from = Load<HpmoeRouting>(core.launch.routing);
@@ -59,10 +59,6 @@ struct RouteShare {
         counting = CeilDiv(experts, share);
         first = core.number * share;
         own = core.number < counting ? Min(share, experts - first) : 0;
-        kept = 0;
-        fragments = 0;
-        keeps = true;
-        ordered = false;
         sign = static_cast<uint32_t>(core.launch_number) / 2 % 2 == 0 ? 1 : -1;
         told = Counts(core, core.launch.rank, 0);
     }
