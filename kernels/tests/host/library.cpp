@@ -53,13 +53,13 @@ CASE(more_cores_than_expected_are_refused_and_told_to_all) {
 
 /// What matrix cores find in the stages of L1 when a launch begins, in the first tile that each has.
 struct ReadsL1 : ReadsNothing {
-    static constexpr uint32_t kBytes = hpmoe::L1_STAGES * hpmoe::L1_STAGE;
+    static inline const uint32_t bytes = hpmoe::L1_STAGES * hpmoe::L1_STAGE;
     static inline int32_t *found;
 
     template <class AnyCore> static bool Run(AnyCore &core, const hpmoe::Tile &) {
         if constexpr (std::is_same_v<AnyCore, hpmoe::CubeCore>) {
-            const LocalTensor<int32_t> stages = hpmoe::Local<int32_t>(TPosition::A1, 0, kBytes);
-            if (core.number == 0) DataCopy(global(found), stages, kBytes / 4);
+            const LocalTensor<int32_t> stages = hpmoe::Local<int32_t>(TPosition::A1, 0, bytes);
+            if (core.number == 0) DataCopy(global(found), stages, bytes / 4);
         }
         return true;
     }
@@ -68,7 +68,7 @@ struct ReadsL1 : ReadsNothing {
 /// Rows that a product takes along without having been loaded are numbers: zeros.
 CASE(stages_of_l1_begin_with_zeros) {
     Ranks ranks(kMinute);
-    Buffer<int32_t> found(ReadsL1::kBytes / 4, 7);
+    Buffer<int32_t> found(ReadsL1::bytes / 4, 7);
     ReadsL1::found = found.data;
     HpmoeHostResult result = ranks.run<ReadsL1>(kCores, 2 * kCores, {found.region("found")});
     EXPECT(result.code == HPMOE_HOST_OK, result.message);
