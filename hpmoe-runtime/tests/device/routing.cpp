@@ -1,4 +1,4 @@
-// A kernel that makes a route, and nothing else.
+// A kernel that makes a route, and nothing else. Records tell as `have` whether the core looks at ids because some slot is empty.
 #include "hpmoe/kernel.h"
 #include "hpmoe/routing/make.h"
 
@@ -10,6 +10,7 @@ extern "C" __global__ __aicore__ void routing(GM_ADDR argument) {
             return;
         }
         if (AwaitRoute(core)) {
+            core.record.have = core.ids != 0 ? 1 : 0;
             core.record.state = HPMOE_DONE;
         }
         core.Leave();
@@ -19,6 +20,7 @@ extern "C" __global__ __aicore__ void routing(GM_ADDR argument) {
             return;
         }
         if (MakeRoute(core)) {
+            core.record.have = core.ids != 0 ? 1 : 0;
             core.record.state = HPMOE_DONE;
         }
         core.Leave();

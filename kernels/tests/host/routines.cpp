@@ -84,6 +84,8 @@ const Routine kRoutines[] = {
     {"RepeatColumns in blocks", 16, 3, [](uint32_t rows) { hpmoe::RepeatColumns(out, a, one, two, rows, 2, 16); }},
     {"RepeatColumns in many blocks", 16, 150,
      [](uint32_t rows) { hpmoe::RepeatColumns(out, a, one, two, rows, 2, 16); }},
+    {"RepeatColumns of whole rows", 128, 20,
+     [](uint32_t rows) { hpmoe::RepeatColumns(out, a, one, two, rows, 16, 128); }},
     {"Reshape to more columns", 10, 150, [](uint32_t rows) { hpmoe::Reshape(out, a, one, rows, 5, 10); }},
     {"Reshape to fewer columns", 5, kMany, [](uint32_t rows) { hpmoe::Reshape(out, a, one, rows, 10, 5); }},
     {"Reshape in place", 16, 100, [](uint32_t rows) { hpmoe::Reshape(out, a, one, rows, 32, 16); }},

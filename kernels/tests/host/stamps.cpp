@@ -78,7 +78,11 @@ struct StampedLaunch : Ranks {
 
     HpmoeHostResult run(Wait wait) {
         Tiles::wait = wait;
-        return Ranks::run<hpmoe::StampedProgram<Tiles>, hpmoe::Stamped<hpmoe::CubeCore>,
+        return runProgram<Tiles>();
+    }
+
+    template <class Program> HpmoeHostResult runProgram() {
+        return Ranks::run<hpmoe::StampedProgram<Program>, hpmoe::Stamped<hpmoe::CubeCore>,
                           hpmoe::Stamped<hpmoe::VectorCore>>(
             kCores, 2 * kCores,
             {stamps.region("stamps"), bases.region("bases", false), experts.region("experts", false)});
@@ -134,6 +138,8 @@ CASE(stamps_tell_how_long_a_tile_has_waited) {
         EXPECT(result.code == HPMOE_HOST_OK, result.message);
         uint32_t gaveUp = 0;
         for (uint32_t core = 0; core < 3 * kCores; ++core) {
+            // A core that comes after another one has given up touches no tile.
+            if (launch.head(core).begun == StampedLaunch::kUntouched) continue;
             const HpmoeStamp &stamp = launch.stamp(core, 0);
             EXPECT(launch.head(core).tiles == 1 && launch.head(core).ended == 0);
             EXPECT(stamp.waited <= stamp.lasted);
@@ -143,6 +149,35 @@ CASE(stamps_tell_how_long_a_tile_has_waited) {
         }
         EXPECT(gaveUp > 0);
     }
+}
+
+/// The first vector core waits twice in a tile, for long and not at all; the second one lets it wait.
+struct WaitsTwice : ReadsNothing {
+    static constexpr uint64_t kLong = 100000; // 2 ms
+
+    template <class AnyCore> static bool Run(AnyCore &core, const hpmoe::Tile &) {
+        if constexpr (!AnyCore::HOLDS) {
+            if (core.number == 0) {
+                core.Signal(0, 0, 1);
+                return core.Await(Tiles::kArray, 0, 2) && core.Await(Tiles::kArray, 0, 2);
+            }
+            if (!core.Await(0, 0, 1)) return false;
+            for (const uint64_t begin = hpmoe::Now(); hpmoe::Now() - begin < kLong;) {}
+            core.Signal(Tiles::kArray, 0, 1);
+        }
+        return true;
+    }
+};
+
+CASE(waits_of_a_tile_are_added_up) {
+    StampedLaunch launch(0, 2, kMinute);
+    launch.descriptors[0].columns = 1, launch.numbers[1] = 1;
+    for (uint32_t i = 0; i < 3 * kCores; ++i)
+        launch.queues[i] = HpmoeQueue{0, i == kCores || i == kCores + 1 ? 1u : 0u};
+    HpmoeHostResult result = launch.runProgram<WaitsTwice>();
+    EXPECT(result.code == HPMOE_HOST_OK, result.message);
+    const HpmoeStamp &stamp = launch.stamp(kCores, 0);
+    EXPECT(stamp.waited >= WaitsTwice::kLong * 9 / 10 && stamp.waited <= stamp.lasted, std::to_string(stamp.waited));
 }
 
 /// Ranks tell each other the time in turn, as long as they hear of each other.

@@ -118,6 +118,24 @@ CASE(products_of_nothing) {
     }
 }
 
+CASE(products_of_no_columns_are_noted) {
+    using Product = hpmoe::Term<Contracted::Columns, Contracted::Columns>;
+    Buffer<bfloat16_t> x(16 * 32), w(32);
+    Buffer<float> y(16);
+    Setup setup;
+    setup.aiv = 0;
+    setup.regions = {x.region("x", false), w.region("w", false), y.region("y")};
+    HpmoeHostResult result = launch(setup, [&] {
+        MatrixCore core;
+        const Product nothing = {{address(x.data), 0, 32, 32}, {address(w.data), 0, 32, 32}};
+        hpmoe::Matmul(core, hpmoe::View<float>{address(y.data), 0, 0, 16}, kOfHalves, nothing);
+        EXPECT(core.record.empty == 1, std::to_string(core.record.empty));
+        hpmoe::MatmulOnto(core, hpmoe::View<float>{address(y.data), 0, 0, 16}, kOfHalves, nothing);
+        EXPECT(core.record.empty == 2, std::to_string(core.record.empty));
+    });
+    EXPECT(result.code == HPMOE_HOST_OK, result.message);
+}
+
 /// Pieces follow each other to the last row, the last one may be lower, and they take two stages in turn.
 CASE(pieces_of_a_tile) {
     for (uint32_t rows : {1u, 7u, 8u, 9u, 31u, 32u, 100u}) {

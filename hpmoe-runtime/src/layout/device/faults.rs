@@ -121,7 +121,7 @@ fn all_ranks_find_the_same_lack_of_room() {
         let enough = CaseKernel::new(&case, Some(most));
         let ended = run(&case, &enough, &route, rank, &counts, seed);
         left(&ended.outcome, seed);
-        done(&enough, &ended, &format!("case {seed}"));
+        done(&case, rank, &enough, &ended, &format!("case {seed}"));
         if most == 0 {
             continue;
         }
@@ -186,7 +186,7 @@ fn all_ranks_find_the_same_other_head() {
             assert_eq!(found.1, if rank.id() == 0 { 1 } else { rank.id() }, "case {seed}");
             refused(&kernel, &ended, seed);
         } else {
-            done(&kernel, &ended, &format!("case {seed}, word {word}"));
+            done(&case, rank, &kernel, &ended, &format!("case {seed}, word {word}"));
         }
         // The same of another rank, after one that was given what another launch has kept, and before one with a fault as well.
         if case.ranks > 3 {

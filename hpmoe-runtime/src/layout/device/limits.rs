@@ -48,7 +48,7 @@ fn at_most(largest: &Case, larger: &Case, rule: &str) {
                 |outcome: &Outcome| matches!(outcome, Outcome::BrokenRule { message, .. } if message.contains(rule));
             assert!(breaks(&ended.outcome), "{rule}: {:?}", ended.outcome);
         } else {
-            done(&kernel, &ended, rule);
+            done(case, rank, &kernel, &ended, rule);
             alike(&ended, rule);
         }
     }
@@ -94,7 +94,7 @@ fn slots_that_are_not_kept_are_picked_again() {
         let counts = counts_of(&case, &kernel, &route);
         for rank in route.ranks() {
             let ended = run(&case, &kernel, &route, rank, &counts, 9);
-            done(&kernel, &ended, &format!("{chunks} chunks, {once}"));
+            done(&case, rank, &kernel, &ended, &format!("{chunks} chunks, {once}"));
             alike(&ended, &format!("{chunks} chunks, {once}, {rank}"));
         }
     }
