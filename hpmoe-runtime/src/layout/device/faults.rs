@@ -244,7 +244,9 @@ fn a_refused_route_is_not_kept() {
 /// Where some count of one rank never comes, cores give up, and say whose.
 #[test]
 fn a_rank_that_sends_no_counts_is_named() {
-    for (seed, kept) in [(1, Kept::No), (4, Kept::No), (5, Kept::No), (1, Kept::Takes)] {
+    const RANK: Rank = Rank::new(1);
+    let missing = |late: usize, kept: Kept| {
+        let seed = late as u64;
         let case = Case { ranks: 6, experts: 12, chunks: 1, once: false, ..Case::in_a_row(seed, 1) };
         let ids = (0..6).map(|rank| (0..4 * case.top_k).map(|i| ((rank + i) % 12) as i32).collect()).collect();
         let case = Case { ids, ..case };
@@ -252,21 +254,25 @@ fn a_rank_that_sends_no_counts_is_named() {
         let mut kernel = CaseKernel::with_kept(&case, None, kept);
         kernel.time_limit = 100_000_000;
         let mut counts = if kept == Kept::No { counts_of(&case, &kernel, &route) } else { vec![vec![0]; 6] };
-        let (rank, late) = (Rank::new(seed as usize % 6), (seed as usize % 6 + 1 + seed as usize % 5) % 6);
         // With the sign that it has two launches earlier.
         let word = Draw(seed).below(counts[0].len());
         counts[late][word] = -counts[late][word] - 2;
-        let ended = run(&case, &kernel, &route, rank, &counts, seed);
+        let ended = run(&case, &kernel, &route, RANK, &counts, seed);
         left(&ended.outcome, seed);
-        assert!(ended.states().contains(&HPMOE_GAVE_UP), "case {seed}: {:?}", ended.states());
-        let told = (ended.fault().counter, ended.fault().index as usize);
-        assert_eq!(told, (HPMOE_COUNTS, late), "case {seed}: {rank} waits for rank {late}");
-        // Other waits come before: for the rank that puts to this one last, and perhaps for its own counts.
-        let waits = if late == (rank.id() + 1) % 6 { 1..2 } else { 2..4 };
+        assert!(ended.states().contains(&HPMOE_GAVE_UP), "rank {late}: {:?}", ended.states());
         let fault = ended.fault();
-        assert_eq!((fault.need, fault.have), (1, 0), "case {seed}");
-        assert!(waits.contains(&fault.waits), "case {seed}: {waits:?} {}", fault.waits);
-    }
+        let told = (fault.counter, fault.index as usize, fault.need, fault.have);
+        assert_eq!(told, (HPMOE_COUNTS, late, 1, 0), "{RANK} waits for rank {late}");
+        // Other waits come before: for the rank that puts to this one last, and perhaps for its own counts.
+        let waits = if late == RANK.id() + 1 { 1..2 } else { 2..4 };
+        assert!(waits.contains(&fault.waits), "rank {late}: {waits:?} {}", fault.waits);
+    };
+    // Each takes as long as cores wait.
+    std::thread::scope(|scope| {
+        for (late, kept) in [0, 2, 3, 4, 5].map(|late| (late, Kept::No)).into_iter().chain([(4, Kept::Takes)]) {
+            scope.spawn(move || missing(late, kept));
+        }
+    });
 }
 
 /// The first vector core says that there is no route; the other cores know it, or are told while they wait. Who knows it counts one more

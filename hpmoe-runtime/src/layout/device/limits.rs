@@ -58,6 +58,8 @@ fn at_most(largest: &Case, larger: &Case, rule: &str) {
 fn routes_have_so_many_pairs() {
     // So many that the counts of two ranks alone have room at a time.
     at_most(&case(16, 2048, 1, 9, 7), &case(3, 2049, 1, 9, 7), "pairs <= MOST_PAIRS");
+    // And so many experts of a core that it has no room to keep their slots.
+    at_most(&Case { cores: 2, ..case(16, 2048, 1, 9, 7) }, &case(3, 2049, 1, 9, 7), "pairs <= MOST_PAIRS");
     at_most(&case(256, 2048, 1, 2, 7), &case(3, 2049, 1, 9, 7), "pairs <= MOST_PAIRS");
 }
 
