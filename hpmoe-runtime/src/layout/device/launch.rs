@@ -200,8 +200,10 @@ pub(super) fn run(
     let mut ended = launch(case, kernel_of, route, rank, &peers, regions, seed, &AtomicI32::new(0));
     let sent = |peer| {
         let (memory, at) = if peer == me { (&heap, 0) } else { (&peer_heaps, peer * row) };
-        let words: &[i32] = bytemuck::cast_slice(&memory.bytes()[at + row_at(me)..][..counts[me].len() * 4]);
-        words.iter().map(|word| word * sign - 1).collect()
+        let words: &[i32] = bytemuck::cast_slice(&memory.bytes()[at + row_at(me)..][..row]);
+        let (sent, others) = words.split_at(counts[me].len());
+        assert!(others.iter().all(|word| *word == 0), "no word is sent that is not a count");
+        sent.iter().map(|word| word * sign - 1).collect()
     };
     ended.sent = (0..ranks).map(sent).collect();
     let word = |at: usize| bytemuck::pod_read_unaligned::<i32>(&heap.bytes()[at..at + 4]);
