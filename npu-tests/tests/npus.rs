@@ -12,6 +12,8 @@ mod evolving_file;
 mod ffn_file;
 #[path = "npus/kept.rs"]
 mod kept;
+#[path = "npus/killed.rs"]
+mod killed;
 #[path = "npus/shmem.rs"]
 mod shmem;
 #[path = "npus/stamped.rs"]
@@ -98,6 +100,7 @@ fn one_case() {
         "tensors of others" => tensors_of_others(),
         "pending failed" => pending_failed(),
         "kept" => kept::kept(),
+        "launching process" => killed::launching_process(),
         "stamped on the host" => stamped::on_the_host(),
         "stamped" => stamped::on_npus(),
         "stamped process" => stamped::process(),
