@@ -49,7 +49,7 @@ pub fn expressions(sources: &[Source]) -> Vec<Site> {
 fn of(number: usize, source: &Source) -> Vec<Site> {
     let changes =
         numbers(source).chain(operators(source)).chain(conditions(source)).chain(names(source)).chain(calls(source));
-    let changes = changes.filter(|(range, _)| !checks(&source.code, range.start));
+    let changes = changes.filter(|(range, _)| !checks(&source.code, range.start) && !is_idle(source, range.start));
     changes.map(|(range, with)| site(number, source, range, with)).collect()
 }
 
@@ -57,6 +57,20 @@ fn of(number: usize, source: &Source) -> Vec<Site> {
 fn checks(code: &str, at: usize) -> bool {
     let begin = code[..at].rfind([';', '{', '}']).map_or(0, |end| end + 1);
     CHECKS.iter().any(|check| code[begin..].trim_start().starts_with(check))
+}
+
+/// Whether a place belongs to a constant of a generated file that no code has: neither the file's own, nor that of an operator, which it
+/// includes.
+fn is_idle(source: &Source, at: usize) -> bool {
+    let operators = || source.text.lines().any(|line| line.starts_with("#include") && !line.contains("\"hpmoe/"));
+    let begin = source.code[..at].rfind('\n').map_or(0, |end| end + 1);
+    let line = source.code[begin..].lines().next().unwrap_or_default();
+    let declared = line.trim_start().strip_prefix("constexpr ").and_then(|rest| rest.split(" = ").next());
+    let Some(name) = declared.and_then(|head| head.rsplit(' ').next()) else { return false };
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    source.generated()
+        && !operators()
+        && stretches(&source.code, is_part).filter(|word| &source.code[word.clone()] == name).count() == 1
 }
 
 fn site(number: usize, source: &Source, range: Range<usize>, with: String) -> Site {
