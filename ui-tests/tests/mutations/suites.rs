@@ -39,7 +39,9 @@ static ALL: [Suite; 2] = [
         target: "hpmoe_runtime",
         tests: &["layout::device"],
         cases: ("HPMOE_ROUTES", "200"),
-        concerns: |source| source.name.starts_with("routing/") || source.name == "vector_core.h",
+        concerns: |source| {
+            source.name.starts_with("routing/") || ["abi.h", "core.h", "vector_core.h"].contains(&source.name.as_str())
+        },
     },
     // The library by itself, and each operation with any operands.
     Suite {
