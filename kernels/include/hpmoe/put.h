@@ -41,7 +41,8 @@ HPMOE_INLINE int32_t Origin(uint32_t row) { return Ub<int32_t>(UB_ORIGINS, UB_TA
 // The (token, k) of `rows` rows to UB. Nobody reads the last ones any more: a fence follows every put that sends some, and a
 // put that looks at some has looked.
 HPMOE_INLINE void OriginsIn(uint64_t from, uint32_t rows) {
-    RowsIn(Ub<uint8_t>(UB_ORIGINS, UB_TASKS - UB_ORIGINS), ByteRows{from, rows * 4, rows * 4}, 0, 1);
+    const uint32_t bytes = rows * 4;
+    RowsIn(Ub<uint8_t>(UB_ORIGINS, UB_TASKS - UB_ORIGINS), ByteRows{from, bytes, bytes}, 0, 1);
 }
 
 // Sends the (token, k) of a piece, whose rows were put, to `origins` at the peer.
@@ -50,8 +51,8 @@ HPMOE_ROUTINE void PutOrigins(VectorCore &core, const Tile &piece, const View<in
     OriginsIn(core.Sent(piece), piece.rows);
     SetFlag<HardEvent::MTE2_MTE3>(2);
     WaitFlag<HardEvent::MTE2_MTE3>(2);
-    RowsOut(ByteRows{origins.address, piece.rows * 4, piece.rows * 4}, 0, 1,
-            Ub<uint8_t>(UB_ORIGINS, UB_TASKS - UB_ORIGINS));
+    const uint32_t bytes = piece.rows * 4;
+    RowsOut(ByteRows{origins.address, bytes, bytes}, 0, 1, Ub<uint8_t>(UB_ORIGINS, UB_TASKS - UB_ORIGINS));
 }
 
 // Sends rows `list[i] / per_row` of `from` to the consecutive rows of `to`, at the peer of a piece or on this rank.
