@@ -454,6 +454,17 @@ CASE(row_tiles_are_walked_from_own_rows_on_or_as_rows_come) {
     }
 }
 
+/// Each tile without rows is counted.
+CASE(tiles_without_rows_are_counted) {
+    Tables tables;
+    tables.experts[3] = 0;
+    HpmoeDescriptor entry = entryOf(HPMOE_ROW_TILES);
+    entry.columns = 3;
+    tables.walk(entry, {0, 1, 2});
+    EXPECT(Walk::tiles.size() == 3);
+    for (const hpmoe::Tile &tile : Walk::tiles) EXPECT(tile.rows == 0, std::to_string(tile.rows));
+}
+
 /// Pieces are cut at the row tiles of who receives them.
 CASE(pieces_of_a_pair_are_walked) {
     const std::pair<uint16_t, uint32_t> kinds[] = {{HPMOE_SENDS, 0}, {HPMOE_SENDS_ONCE, 4}, {HPMOE_ARRIVALS, 0}};
