@@ -1,6 +1,6 @@
 //! Times that external operators declare.
 
-use super::{Efficiency, EntryTile, Products, Time, Work, Works};
+use super::{Efficiency, EntryTile, Neighbours, PanelReuse, Products, TileWalk, Time, Work, Works, reuse};
 use crate::target::Target;
 use hpmoe_language::graph::{Phase, TaskGraph};
 
@@ -14,7 +14,20 @@ impl Works {
     /// The work of a tile: by the task's body, or in the time that its operator declares, less for fewer rows.
     #[must_use]
     pub fn work(&self, target: &Target, tile: EntryTile) -> Work {
-        let of_body = self.work_of_body(target, tile);
+        let neighbours = Neighbours { joined: tile.joined, bytes_per_flop: self.bytes_per_flop() };
+        let reused = |walk, product| reuse(target, walk, product, neighbours);
+        self.declaring(target, tile, self.work_of_body(tile, reused))
+    }
+
+    /// The work of a tile in an order that moves the fewest bytes: one read of a panel from HBM serves all tiles that need it, as if
+    /// L2 held whatever it is asked for.
+    #[must_use]
+    pub fn least(&self, target: &Target, tile: EntryTile) -> Work {
+        let once = |TileWalk { items, columns, .. }, _| PanelReuse { left: columns as f32, right: items as f32 };
+        self.declaring(target, tile, self.work_of_body(tile, once))
+    }
+
+    fn declaring(&self, target: &Target, tile: EntryTile, of_body: Work) -> Work {
         match self.declared {
             Some(full) => {
                 of_body.taking(Time(full.0.saturating_mul(tile.rows.into()) / u64::from(self.full_rows())), target)

@@ -12,7 +12,7 @@ pub(super) fn width(graph: &TaskGraph, phase: &Phase, column: u32) -> u32 {
 }
 
 /// The tile of an argument's tensor in one column of the phase, by rows and columns.
-pub(super) fn place(phase: &Phase, access: &Access, column: u32) -> (u32, u32) {
+fn place(phase: &Phase, access: &Access, column: u32) -> (u32, u32) {
     let index = |range: Option<u32>, fixed: u32| match range {
         Some(range) => {
             let inner: u32 = phase.ranges[range as usize + 1..].iter().product();

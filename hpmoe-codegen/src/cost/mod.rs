@@ -5,7 +5,7 @@ mod ahead;
 mod cost;
 mod declared;
 mod extents;
-mod matrices;
+mod gradients;
 mod reuse;
 mod time;
 mod work;
@@ -13,7 +13,7 @@ mod works;
 
 pub use ahead::{Ahead, ENTRIES_AHEAD};
 pub use cost::{Cost, CostModel, SharedWork};
-pub use matrices::{MatrixTraffic, gradient_bytes, matrices};
+pub use gradients::gradient_bytes;
 pub use reuse::{Neighbours, PanelReuse, ProductExtents, TileWalk, reuse};
 pub use time::Time;
 pub use work::{Efficiency, Products, Work, Written};

@@ -2,7 +2,7 @@
 
 use super::declared::declared;
 use super::extents::{extent, width};
-use super::{CostModel, Neighbours, ProductExtents, TileWalk, Time, Work, Written, reuse};
+use super::{CostModel, PanelReuse, ProductExtents, TileWalk, Time, Work, Written};
 use crate::target::Target;
 use hpmoe_kernels::op::{Contracted, Device, ElementType, TaskKind};
 use hpmoe_language::graph::{Height, Phase, Rows, SpaceKind, TaskGraph};
@@ -125,9 +125,13 @@ impl Works {
         Time(all.0 / (self.columns.len() as u64).max(1))
     }
 
-    /// The work of a tile by the task's body.
-    pub(super) fn work_of_body(&self, target: &Target, tile: EntryTile) -> Work {
-        let EntryTile { peer, rows: item_rows, column, items, band, joined } = tile;
+    /// The work of a tile by the task's body, with the reuse of panels that `reused` says.
+    pub(super) fn work_of_body(
+        &self,
+        tile: EntryTile,
+        reused: impl FnOnce(TileWalk, ProductExtents) -> PanelReuse,
+    ) -> Work {
+        let EntryTile { peer, rows: item_rows, column, items, band, .. } = tile;
         let scaled = |bytes: u64| bytes * u64::from(item_rows) / u64::from(self.full_rows);
         match self.columns[column as usize] {
             Column::Product { m, n, k, operands, products, out } => {
@@ -135,9 +139,7 @@ impl Works {
                 let (m, k) = (m.unwrap_or(item_rows), k.unwrap_or(item_rows));
                 let (items, columns) = (items * self.column_rows, self.columns.len() as u32 / self.column_rows);
                 let walk = TileWalk { items, columns, band };
-                let neighbours = Neighbours { joined, bytes_per_flop: self.bytes_per_flop };
-                let reuse =
-                    reuse(target, walk, ProductExtents { m: height, n, k, operands, written: out.element }, neighbours);
+                let reuse = reused(walk, ProductExtents { m: height, n, k, operands, written: out.element });
                 Work::Gemm { m, n, k, operands, products, left_reuse: reuse.left, right_reuse: reuse.right, out }
             }
             Column::Vector { read, written, fixed } => {

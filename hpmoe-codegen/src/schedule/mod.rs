@@ -39,7 +39,7 @@ pub use estimate::{Estimate, estimate};
 pub(crate) use groups::chunk;
 pub use queue::{CoreKind, Elision, Entry, Implied, Order, PhaseSchedule, Role, Schedule};
 pub(crate) use read_ahead::product_ahead;
-pub use read_ahead::{ahead_of, right_operand};
+pub use read_ahead::{ahead_of, most_ahead_of, right_operand};
 pub use schedule::{MAX_RANKS, schedule, schedule_for, schedule_with};
 pub use swizzle::Swizzle;
 pub use timeline::{Bar, Timeline, timeline};

@@ -13,11 +13,23 @@ use hpmoe_language::plan::{Plan, Product};
 /// operators have the core's memory for themselves.
 pub(super) fn read_ahead(checked: &CheckedGraph, phases: &mut Arena<PhaseId, PhaseSchedule>) {
     for id in checked.graph().phases.ids() {
-        phases[id].reads_ahead = right_operand(checked, id).is_some_and(|(param, tensor)| {
-            let access = &checked.graph().phases[id].accesses[param];
-            matches!(access.region.rows, Rows::Expert { .. }) && is_constant(checked, tensor)
-        });
+        phases[id].reads_ahead = can_read_ahead(checked, id);
     }
+}
+
+fn can_read_ahead(checked: &CheckedGraph, phase: PhaseId) -> bool {
+    right_operand(checked, phase).is_some_and(|(param, tensor)| {
+        let access = &checked.graph().phases[phase].accesses[param];
+        matches!(access.region.rows, Rows::Expert { .. }) && is_constant(checked, tensor)
+    })
+}
+
+/// What a tile of a phase can read before it begins in any schedule of the graph.
+#[must_use]
+pub fn most_ahead_of(checked: &CheckedGraph, phase: PhaseId, work: &Work) -> Ahead {
+    let plan = &checked.plans()[checked.graph().phases[phase].task];
+    let product = cube_product(plan).filter(|_| can_read_ahead(checked, phase));
+    product.map_or_else(Ahead::default, |product| Ahead::of(work, product))
 }
 
 /// What a tile of a phase can read before it begins: nothing where the phase doesn't read ahead.
@@ -29,8 +41,12 @@ pub fn ahead_of(checked: &CheckedGraph, schedule: &Schedule, phase: PhaseId, wor
 
 /// The product whose weights the tiles of a phase read before they begin, if they do.
 pub(crate) fn product_ahead<'p>(plan: &'p Plan, phase: &PhaseSchedule) -> Option<&'p Product> {
+    cube_product(plan).filter(|_| phase.reads_ahead)
+}
+
+fn cube_product(plan: &Plan) -> Option<&Product> {
     match plan {
-        Plan::Cube(plan) if phase.reads_ahead => plan.products.first(),
+        Plan::Cube(plan) => plan.products.first(),
         _ => None,
     }
 }

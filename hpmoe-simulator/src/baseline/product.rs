@@ -83,15 +83,6 @@ fn walk(product: &OperatorProduct, rows: u32, target: &Target, bytes_per_flop: f
     reuses.min_by(|a, b| bytes(a).total_cmp(&bytes(b))).expect("one band at least")
 }
 
-/// Bytes of a product that any order moves through HBM: weights are read where there are rows, gradients written everywhere.
-pub(super) fn least_bytes(product: &OperatorProduct, rows: u32, gradients: Written) -> simulate::LeastHbm {
-    let elements = |a: ProductExtent, b: ProductExtent| u64::from(a.at(rows)) * u64::from(b.at(rows));
-    if is_gradient(product) {
-        return simulate::LeastHbm { read: 0, written: elements(product.m, product.n) * u64::from(gradients.element) };
-    }
-    simulate::LeastHbm { read: if rows == 0 { 0 } else { 2 * elements(product.n, product.k) }, written: 0 }
-}
-
 /// Whether a product sums over rows: the gradient of a weight.
 const fn is_gradient(product: &OperatorProduct) -> bool {
     matches!(product.k, ProductExtent::Rows)

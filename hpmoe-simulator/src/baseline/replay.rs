@@ -1,14 +1,12 @@
 //! The original's program as the simulator runs it.
 
 use super::operator::bytes_per_flop;
-use super::product::{Tiles, least_bytes, product};
+use super::product::{Tiles, product};
 use super::task::TaskBuilder;
-use super::{
-    Direction, LayerShape, Listed, Operator, OperatorKind, Original, OriginalTask, OriginalWork, Queues, rows_of,
-};
+use super::{Listed, Operator, OperatorKind, Original, OriginalTask, OriginalWork, Queues, rows_of};
 use crate::simulate::{
-    self, CoreCosts, CoreKind, CounterSignal, CounterWait, Cursor, Efficiency, LeastHbm, Op, Policy, PolicyCosts,
-    Routing, Time, Workload, Written,
+    self, CoreCosts, CoreKind, CounterSignal, CounterWait, Cursor, Efficiency, Op, Policy, PolicyCosts, Routing, Time,
+    Workload, Written,
 };
 use hpmoe_codegen::target::Target;
 
@@ -105,27 +103,6 @@ impl Replay {
     }
 }
 
-/// Bytes that any order of the products of a rank moves through HBM.
-pub(super) fn least_hbm(
-    shape: &LayerShape,
-    direction: Direction,
-    routing: &Routing,
-    rank: u32,
-    gradients: Written,
-) -> LeastHbm {
-    let own = shape.experts_per_rank();
-    let mut least = LeastHbm::default();
-    for &operator in Operator::all(direction) {
-        let OperatorKind::Product(extents) = operator.kind(shape) else { continue };
-        for expert in rank * own..(rank + 1) * own {
-            let LeastHbm { read, written } = least_bytes(&extents, routing.expert_rows(expert), gradients);
-            least.read += read;
-            least.written += written;
-        }
-    }
-    least
-}
-
 /// The costs of the original's runtime: every task, even an empty one, reads its descriptor word by word, and waiting cores poll.
 fn costs(target: &Target) -> PolicyCosts {
     let original = &target.original;
@@ -165,9 +142,6 @@ impl Workload for Replay {
     }
     fn ops(&self) -> &[Op] {
         &self.ops
-    }
-    fn least_hbm(&self, rank: u32) -> LeastHbm {
-        least_hbm(self.original.shape(), self.original.direction(), &self.routing, rank, self.gradients)
     }
     fn next(&self, rank: u32, kind: CoreKind, core: u32, cursor: &mut Cursor, task: &mut simulate::QueuedTask) -> bool {
         let queues = &self.queues[rank as usize];

@@ -2,11 +2,10 @@
 
 use super::collective::collective;
 use super::product::{Tiles, product};
-use super::replay::least_hbm;
 use super::{Direction, LayerShape, Operator, OperatorKind};
 use crate::simulate::{
-    CoreCosts, CoreKind, CounterSignal, CounterWait, Cursor, Efficiency, LeastHbm, Op, Policy, PolicyCosts, QueuedTask,
-    Routing, Time, Work, Workload, Written,
+    CoreCosts, CoreKind, CounterSignal, CounterWait, Cursor, Efficiency, Op, Policy, PolicyCosts, QueuedTask, Routing,
+    Time, Work, Workload, Written,
 };
 use hpmoe_codegen::target::Target;
 
@@ -17,7 +16,6 @@ use hpmoe_codegen::target::Target;
 #[derive(Clone, Debug)]
 pub struct Serial {
     shape: LayerShape,
-    direction: Direction,
     routing: Routing,
     steps: Vec<Operator>,
     ops: Vec<Op>,
@@ -50,7 +48,6 @@ impl Serial {
                 signal: Time::ZERO,
                 put_start: Time::ZERO,
             },
-            direction,
             gradients: Written::BF16,
             target: target.clone(),
         }
@@ -175,9 +172,6 @@ impl Workload for Serial {
     }
     fn ops(&self) -> &[Op] {
         &self.ops
-    }
-    fn least_hbm(&self, rank: u32) -> LeastHbm {
-        least_hbm(&self.shape, self.direction, &self.routing, rank, self.gradients)
     }
     fn next(&self, rank: u32, kind: CoreKind, core: u32, cursor: &mut Cursor, task: &mut QueuedTask) -> bool {
         while let Some(operator) = self.steps.get(cursor.entry as usize) {

@@ -2,25 +2,25 @@
 
 mod ends;
 mod links;
+mod memory;
 #[cfg(test)]
 mod tests;
+mod whole;
 
-use super::{CoreKind, CostModel, Cursor, LeastHbm, QueuedTask, Time, Work, Workload};
+use super::{CoreKind, CostModel, Cursor, QueuedTask, Time, Work, Workload};
 use ends::Ends;
 use hpmoe_codegen::target::Target;
 use links::LinkBytes;
+use memory::HbmBytes;
+use whole::WholeTasks;
 
 /// Lower bounds of a workload's latency, each for one resource or one path alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Bound {
     /// The time of the launch, before everything else.
     pub launch: Time,
-    /// The work of the rank with the most work on matrix cores, with the overhead of each task, shared evenly. Operands are in L2.
-    pub cube: Time,
-    /// The least time before the first task of a matrix core, in which the rows arrive that it waits for.
-    pub head: Time,
-    /// The least time after the last task of a matrix core, in which its results go on.
-    pub tail: Time,
+    /// The rank whose matrix cores need the most time.
+    pub matrix: MatrixBound,
     /// The work of the rank with the most work on vector cores, with the overhead of each task and the fences of puts, shared
     /// evenly.
     pub vector: Time,
@@ -32,12 +32,33 @@ pub struct Bound {
     pub path: Time,
 }
 
+/// What the matrix cores of a rank need.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct MatrixBound {
+    /// The least time before the first task of a core, in which the rows arrive that it waits for, less what the core can do meanwhile.
+    pub head: Time,
+    /// The work with the overhead of each task, shared by the cores: evenly, or as whole tasks can be. Each panel comes from HBM once.
+    pub work: Time,
+    /// The time that HBM needs for this work, if that is longer, without what can be read during the head.
+    pub hbm: Time,
+    /// The least time after the last task of a core, in which its results go on.
+    pub tail: Time,
+}
+
+impl MatrixBound {
+    /// From the launch to the end.
+    #[must_use]
+    pub fn time(&self) -> Time {
+        self.head + self.work.max(self.hbm) + self.tail
+    }
+}
+
 impl Bound {
     /// The bound of the latency: the largest of its parts after the launch.
     #[must_use]
     pub fn time(&self) -> Time {
-        let cube = self.head + self.cube + self.tail;
-        self.launch + [self.vector, self.hbm, self.link, self.path].into_iter().fold(cube, Time::max)
+        let parts = [self.vector, self.hbm, self.link, self.path];
+        self.launch + parts.into_iter().fold(self.matrix.time(), Time::max)
     }
 }
 
@@ -45,21 +66,30 @@ impl Bound {
 #[must_use]
 pub fn bound(target: &Target, workload: &dyn Workload) -> Bound {
     let costs = CostModel::new(target);
+    let visible = Time::from_ns(target.sync.counter_visible_ns);
     let mut bound = Bound { launch: workload.costs().launch, ..Bound::default() };
     let mut links = LinkBytes::new(target, workload.ranks());
+    let mut hbm = HbmBytes::new(target, workload.ranks());
     let mut ends = Ends::new(workload);
     let mut task = QueuedTask::default();
+    let mut matrix = Vec::new();
     for rank in 0..workload.ranks() {
         for kind in [CoreKind::Aic, CoreKind::Aiv] {
-            let mut work = Time::ZERO;
+            let mut all = WholeTasks::default();
+            // The most that a core can do of a task before its waits are over: overhead, and reading ahead.
+            let mut before = Time::ZERO;
             for core in 0..workload.cores(kind) {
                 let mut cursor = Cursor::default();
                 ends.next_core();
                 while workload.next(rank, kind, core, &mut cursor, &mut task) {
                     // Weights may be on their way before the task begins, but the core reads them all.
-                    let begun = task.work.after(task.ahead, 1.0);
-                    let [takes, whole] = [begun, task.work].map(|work| least(target, workload, &costs, rank, &work));
-                    work += whole.max(takes + workload.costs().of_core(kind).least(&task));
+                    let (work, ahead) = workload.least(rank, &task);
+                    let begun = work.after(ahead, 1.0);
+                    let [takes, whole] = [begun, work].map(|work| least(target, workload, &costs, rank, &work));
+                    let spent = whole.max(takes + workload.costs().of_core(kind).least(&task));
+                    all.add(spent);
+                    before = before.max(spent.since(takes));
+                    hbm.add((rank, kind), costs.cost(rank, &work), ahead);
                     if let Work::Put { to, bytes } = task.work
                         && to != rank
                     {
@@ -68,15 +98,28 @@ pub fn bound(target: &Target, workload: &dyn Workload) -> Bound {
                     ends.add_task((rank, kind), &task, takes);
                 }
             }
-            let share = Time(work.0 / u64::from(workload.cores(kind).max(1)));
-            let most = if kind == CoreKind::Aic { &mut bound.cube } else { &mut bound.vector };
-            *most = share.max(*most);
+            let work = all.time(workload.cores(kind).max(1));
+            match kind {
+                CoreKind::Aic => matrix.push((work, before)),
+                CoreKind::Aiv => bound.vector = bound.vector.max(work),
+            }
         }
-        bound.hbm = bound.hbm.max(hbm(target, workload.least_hbm(rank)));
     }
     bound.link = links.time();
-    (bound.head, bound.tail) = ends.head_and_tail(Time::from_ns(target.sync.counter_visible_ns));
-    bound.path = ends.path(Time::from_ns(target.sync.counter_visible_ns));
+    bound.path = ends.path(visible);
+    for (rank, (work, before)) in (0..).zip(matrix) {
+        let (head, tail) = ends.head_and_tail(rank, visible);
+        let of_rank = MatrixBound {
+            head: head.since(before),
+            work,
+            hbm: hbm.of_matrix(rank, workload.cores(CoreKind::Aic)),
+            tail,
+        };
+        if of_rank.time() > bound.matrix.time() {
+            bound.matrix = of_rank;
+        }
+        bound.hbm = bound.hbm.max(hbm.of_all(rank));
+    }
     bound
 }
 
@@ -87,11 +130,5 @@ fn least(target: &Target, workload: &dyn Workload, costs: &CostModel, rank: u32,
         Work::Put { .. } => workload.costs().put_start + Time::from_ns(target.sync.fence_remote_ns),
         _ => Time::ZERO,
     };
-    costs.least(rank, work) + fixed
-}
-
-/// The time of bytes that no order saves: results may stay in L2 until after the end.
-fn hbm(target: &Target, LeastHbm { read, written }: LeastHbm) -> Time {
-    let bytes = read + written.saturating_sub(u64::from(target.memory.l2_mib) << 20);
-    Time((bytes as f64 / target.memory.hbm_gb_per_s * 1e3) as u64)
+    costs.alone(rank, work) + fixed
 }

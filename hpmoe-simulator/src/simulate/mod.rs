@@ -41,6 +41,4 @@ pub use traced::{TracedTask, traced_tasks};
 pub use ours::{Ours, TileExtents, Unfit};
 pub use routing::{Routing, RoutingError, RoutingSizes};
 pub use upcoming::{CoreId, EntriesRead, Upcoming};
-pub use workload::{
-    CoreCosts, CounterSignal, CounterWait, Cursor, LeastHbm, Op, Policy, PolicyCosts, QueuedTask, Workload,
-};
+pub use workload::{CoreCosts, CounterSignal, CounterWait, Cursor, Op, Policy, PolicyCosts, QueuedTask, Workload};

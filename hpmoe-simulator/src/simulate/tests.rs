@@ -1,8 +1,8 @@
 //! Small workloads with times worked out by hand, and what holds for any workload.
 
 use super::{
-    Ahead, CoreCosts, CoreKind, CounterSignal, CounterWait, Cursor, LeastHbm, Op, Policy, PolicyCosts, QueuedTask,
-    Simulated, Time, Work, Workload, Written, bound, simulate,
+    Ahead, CoreCosts, CoreKind, CounterSignal, CounterWait, Cursor, Op, Policy, PolicyCosts, QueuedTask, Simulated,
+    Time, Work, Workload, Written, bound, simulate,
 };
 use hpmoe_codegen::target::Target;
 use hpmoe_kernels::op::ElementType;
@@ -64,9 +64,6 @@ impl Workload for Listed {
     }
     fn ops(&self) -> &[Op] {
         &self.ops
-    }
-    fn least_hbm(&self, _: u32) -> LeastHbm {
-        LeastHbm::default()
     }
     fn next(&self, rank: u32, kind: CoreKind, core: u32, cursor: &mut Cursor, task: &mut QueuedTask) -> bool {
         let first = if kind == CoreKind::Aic { 0 } else { self.aic };

@@ -28,17 +28,11 @@ pub trait Workload {
     /// `task` holds the core's previous task: an implementation sets every field, and clears `waits` and `signals` first.
     fn next(&self, rank: u32, kind: CoreKind, core: u32, cursor: &mut Cursor, task: &mut QueuedTask) -> bool;
 
-    /// Bytes that a rank moves to and from HBM in any order of its tasks.
-    fn least_hbm(&self, rank: u32) -> LeastHbm;
-}
-
-/// Bytes that a rank moves to and from HBM in any order of its tasks, for an L2 of any size.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct LeastHbm {
-    /// Bytes that were there before the launch and are read.
-    pub read: u64,
-    /// Bytes of results. As many as L2 holds may still be there at the end.
-    pub written: u64,
+    /// The work of a task of a rank in the order that moves the fewest bytes through HBM, and the most that its core can read of it
+    /// before it begins.
+    fn least(&self, _rank: u32, task: &QueuedTask) -> (Work, Ahead) {
+        (task.work, task.ahead)
+    }
 }
 
 /// The position of a core in its queue, in numbers of the workload. Zeros are the start.

@@ -1,6 +1,7 @@
 //! The least time before and after tasks, in any order.
 
 use crate::simulate::{CoreKind, CounterSignal, CounterWait, QueuedTask, Time, Workload};
+use std::collections::BTreeSet;
 
 /// Bounds from counters. A full counter has all its signals, so the longest of the tasks that signal it came before; after it
 /// comes at least the shortest of the tasks that wait for it. A signal takes a while to be seen, unless both tasks may run on one
@@ -12,13 +13,14 @@ pub(super) struct Ends {
     before: Vec<[Time; 3]>,
     /// By counter: the shortest task that waits for it, of matrix and of vector cores.
     after: Vec<[Option<Time>; 2]>,
-    /// By counter: whether it is the first that a task of a matrix core waits for, and the first that one signals.
-    heads: Vec<bool>,
-    tails: Vec<bool>,
-    /// Whether a matrix core has a first task that waits for nothing, or a last one that signals nothing.
-    free: [bool; 2],
+    /// By rank: the counters that a task of its matrix cores waits for first, and those that one signals first.
+    heads: Vec<BTreeSet<u32>>,
+    tails: Vec<BTreeSet<u32>>,
+    /// By rank: whether a matrix core has a first task that waits for nothing, or a last one that signals nothing.
+    free: Vec<[bool; 2]>,
     begun: bool,
-    silent: bool,
+    /// The rank of the last task, if it is one of a matrix core that signals nothing.
+    silent: Option<u32>,
     /// Tasks that take longer than all tasks before them.
     long: Vec<LongTask>,
 }
@@ -49,19 +51,21 @@ impl Ends {
             first,
             before: vec![[Time::ZERO; 3]; counters],
             after: vec![[None; 2]; counters],
-            heads: vec![false; counters],
-            tails: vec![false; counters],
-            free: [false; 2],
+            heads: vec![BTreeSet::new(); workload.ranks() as usize],
+            tails: vec![BTreeSet::new(); workload.ranks() as usize],
+            free: vec![[false; 2]; workload.ranks() as usize],
             begun: false,
-            silent: false,
+            silent: None,
             long: Vec::new(),
         }
     }
 
     /// Goes on to the tasks of another core.
     pub(super) fn next_core(&mut self) {
-        self.free[1] |= self.silent;
-        (self.begun, self.silent) = (false, false);
+        if let Some(rank) = self.silent.take() {
+            self.free[rank as usize][1] = true;
+        }
+        self.begun = false;
     }
 
     /// Takes the next task of the core into account, with the least time from its waits to its signals.
@@ -83,25 +87,24 @@ impl Ends {
             self.long.push(LongTask { takes, kind, rank, waits: waits.clone(), signals: signals.clone() });
         }
         if kind == CoreKind::Aic {
-            self.free[0] |= !self.begun && waits.is_empty();
-            self.silent = signals.is_empty();
+            self.free[rank as usize][0] |= !self.begun && waits.is_empty();
+            self.silent = signals.is_empty().then_some(rank);
             self.begun = true;
-            waits.first().into_iter().for_each(|&counter| self.heads[counter as usize] = true);
-            signals.first().into_iter().for_each(|&counter| self.tails[counter as usize] = true);
+            self.heads[rank as usize].extend(waits.first());
+            self.tails[rank as usize].extend(signals.first());
         }
     }
 
-    /// The least time before any matrix core can begin, and the least after any has ended.
+    /// The least time before any matrix core of a rank can begin, and the least after any has ended.
     ///
     /// In another order another task may be the first of its core, but a task that waits for nothing then still follows one that
     /// waits, as it does in this order.
-    pub(super) fn head_and_tail(&self, visible: Time) -> (Time, Time) {
-        let marked =
-            |marks: &[bool]| (0..).zip(marks.to_vec()).filter_map(|(counter, marked)| marked.then_some([counter]));
-        let head = marked(&self.heads).map(|waits| self.before(&waits, CoreKind::Aic, visible)).min();
-        let tail = marked(&self.tails).map(|signals| self.after(&signals, None, visible)).min();
+    pub(super) fn head_and_tail(&self, rank: u32, visible: Time) -> (Time, Time) {
+        let at = rank as usize;
+        let head = self.heads[at].iter().map(|&counter| self.before(&[counter], CoreKind::Aic, visible)).min();
+        let tail = self.tails[at].iter().map(|&counter| self.after(&[counter], None, visible)).min();
         let unless = |free: bool, time: Option<Time>| if free { Time::ZERO } else { time.unwrap_or_default() };
-        (unless(self.free[0], head), unless(self.free[1] | self.silent, tail))
+        (unless(self.free[at][0], head), unless(self.free[at][1] || self.silent == Some(rank), tail))
     }
 
     /// The longest path through one of the long tasks, with the least that comes before and after it.

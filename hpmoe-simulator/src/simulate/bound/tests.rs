@@ -16,12 +16,14 @@ fn assert_no_faster(target: &Target, workload: &dyn Workload, least: Time, about
     assert!(run.time.0 + run.time.0 / ROUNDING >= least.0, "{} is faster than {least}: {about}", run.time);
 }
 
-/// A target on which L2 holds little, or HBM is slow, or tasks cost much.
+/// A target on which L2 holds little, or HBM is slow for all cores or for one, or links take much of it, or tasks cost much.
 fn target(random: &mut Random) -> Target {
     let changes = [
         "memory.l2_mib=1",
         "memory.l2_mib=16",
         "memory.hbm_gb_per_s=200",
+        "memory.hbm_bytes_per_cycle_core=4",
+        "link.put_gb_per_s_per_aiv=100",
         "sync.tile_overhead_ns=5000",
         "cores.aic=24",
     ];

@@ -4,7 +4,6 @@ mod chunked;
 mod costs;
 mod counters;
 mod layout;
-mod least;
 mod once;
 mod route;
 mod timeline;

@@ -3,16 +3,14 @@
 use super::costs::costs;
 use super::counters::CounterLayout;
 use super::layout::{ItemRows, Layout};
-use super::least::least_hbm;
 use super::route::{RouteCore, RouteSteps};
 use super::unfit::{Unfit, fitting_order};
 use crate::simulate::{
-    CounterSignal, CounterWait, Cursor, EntryTile, LeastHbm, Op, PolicyCosts, QueuedTask, Routing, Work, Workload,
-    Works,
+    Ahead, CounterSignal, CounterWait, Cursor, EntryTile, Op, PolicyCosts, QueuedTask, Routing, Work, Workload, Works,
 };
 use hpmoe_codegen::emit::awaits_ready;
 use hpmoe_codegen::report::phase_name;
-use hpmoe_codegen::schedule::{CoreKind, Deal, Entry, Order, Role, Schedule, Swizzle, ahead_of};
+use hpmoe_codegen::schedule::{CoreKind, Deal, Entry, Order, Role, Schedule, Swizzle, ahead_of, most_ahead_of};
 use hpmoe_codegen::target::Target;
 use hpmoe_language::analyze::{CheckedGraph, Reuse, Whose};
 use hpmoe_language::graph::{CHUNK_BUFFERS, Rows};
@@ -30,8 +28,6 @@ pub struct Ours<'a> {
     works: Arena<PhaseId, Works>,
     /// Whether the tiles of each phase wait for the ready word of the rank that they put to.
     awaits_ready: Arena<PhaseId, bool>,
-    /// By rank: bytes that it moves in any order.
-    least: Vec<LeastHbm>,
     counters: CounterLayout,
     /// By rank: the number of tiles that count before each phase, when cores are assigned.
     starts: Vec<Arena<PhaseId, u64>>,
@@ -93,7 +89,6 @@ impl<'a> Ours<'a> {
             route,
             works: Works::of_phases(graph),
             awaits_ready: graph.phases.ids().map(|id| awaits_ready(graph, checked.dependencies(), id)).collect(),
-            least: (0..layout.ranks).map(|rank| least_hbm(graph, &layout, rank)).collect(),
             target,
             checked,
             schedule,
@@ -229,8 +224,24 @@ impl Workload for Ours<'_> {
         &self.ops
     }
 
-    fn least_hbm(&self, rank: u32) -> LeastHbm {
-        self.least[rank as usize]
+    fn least(&self, rank: u32, task: &QueuedTask) -> (Work, Ahead) {
+        if task.op as usize == self.phases() {
+            return (task.work, task.ahead);
+        }
+        let phase = PhaseId(task.op);
+        let space = self.checked.graph().phases[phase].space;
+        let (before, end) = self.layout.group(space, rank, task.group);
+        let item = self.layout.item(space, rank, task.group, task.item);
+        let tile = EntryTile {
+            peer: item.peer,
+            rows: item.rows,
+            column: task.column,
+            items: end - before,
+            band: 1,
+            joined: 1,
+        };
+        let work = self.works[phase].least(self.target, tile);
+        (work, most_ahead_of(self.checked, phase, &work))
     }
 
     fn next(&self, rank: u32, kind: CoreKind, core: u32, cursor: &mut Cursor, task: &mut QueuedTask) -> bool {
