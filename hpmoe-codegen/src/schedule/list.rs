@@ -7,6 +7,7 @@ use super::parts::Parts;
 use super::precedence::Precedence;
 use super::priority::priorities;
 use super::route::ids_first;
+use super::sequence::sequences;
 use super::{Choices, CoreKind, Entry, Order, Role};
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::analyze::CheckedGraph;
@@ -14,7 +15,7 @@ use hpmoe_language::graph::SpaceKind;
 use hpmoe_language::ids::{Arena, PartId, PhaseId, RoleId};
 use hpmoe_language::units::Nanos;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 /// Orders the entries of each part of a role for a number of ranks, along one modelled timeline per part.
 ///
@@ -38,17 +39,28 @@ pub(super) fn list(
     let times: Vec<Nanos> = entries.iter().map(time).collect();
     let priorities = priorities(checked, &groups, &precedence, role_of, (&times, costs.visible));
 
+    let (ahead, classes) = (ahead(graph, costs, choices, (ranks, cores)), classes(checked, role_of));
+    let urgency = |number: usize| {
+        let entry = entries[number];
+        classes[entry.phase].urgency(entry, priorities[number], (ranks, ahead))
+    };
+    let of_matrix = |number: usize| {
+        let part = parts.part_of(entries[number]);
+        (parts.parts[part].kind == CoreKind::Aic).then_some(part)
+    };
+    let sequences = sequences(&precedence, parts.parts.ids(), of_matrix, urgency);
+    let state = |(part, sequence): (PartId, &VecDeque<usize>)| PartState {
+        sequence: (parts.parts[part].kind == CoreKind::Aic).then(|| sequence.clone()),
+        ..PartState::default()
+    };
     let mut scheduler = ListScheduler {
         incoming: precedence.incoming(),
         ready: vec![Nanos(0); precedence.len()],
-        states: parts.parts.ids().map(|_| PartState::default()).collect(),
+        states: sequences.iter().map(state).collect(),
         precedence: &precedence,
         entries: &entries,
-        priorities: &priorities,
         parts: &parts,
-        ranks,
-        ahead: ahead(graph, costs, choices, (ranks, cores)),
-        classes: classes(checked, role_of),
+        urgency: &urgency,
         visible: costs.visible,
     };
     let free = (0..precedence.len()).filter(|&node| scheduler.incoming[node] == 0);
@@ -141,6 +153,8 @@ struct PartState {
     coming: BinaryHeap<Reverse<(Nanos, usize)>>,
     /// Entries that are ready, the most urgent one on top.
     ready: BinaryHeap<(Urgency, usize)>,
+    /// Of matrix cores: the entries that are left, in the order in which they run.
+    sequence: Option<VecDeque<usize>>,
 }
 
 struct ListScheduler<'a> {
@@ -150,11 +164,8 @@ struct ListScheduler<'a> {
     states: Arena<PartId, PartState>,
     precedence: &'a Precedence,
     entries: &'a [Entry],
-    priorities: &'a [Nanos],
     parts: &'a Parts,
-    ranks: u32,
-    ahead: u32,
-    classes: Arena<PhaseId, EntryClass>,
+    urgency: &'a dyn Fn(usize) -> Urgency,
     visible: Nanos,
 }
 
@@ -162,6 +173,10 @@ impl ListScheduler<'_> {
     /// The part that can begin an entry first, and when.
     fn next_start(&self) -> Option<(PartId, Nanos)> {
         let starts = self.states.iter().filter_map(|(part, state)| {
+            if let Some(sequence) = &state.sequence {
+                let &next = sequence.front().filter(|&&next| self.incoming[next] == 0)?;
+                return Some((part, state.free.max(self.ready[next])));
+            }
             let start = match (state.ready.is_empty(), state.coming.peek()) {
                 (false, _) => state.free,
                 (true, Some(&Reverse((ready, _)))) => state.free.max(ready),
@@ -175,15 +190,15 @@ impl ListScheduler<'_> {
     /// Removes and returns the most urgent entry of a part at that time.
     fn take(&mut self, part: PartId, now: Nanos) -> usize {
         let state = &mut self.states[part];
+        if let Some(sequence) = &mut state.sequence {
+            return sequence.pop_front().expect("a part begins only when its next entry is ready");
+        }
         while let Some(&Reverse((ready, number))) = state.coming.peek() {
             if ready > now {
                 break;
             }
             state.coming.pop();
-            let phase = self.entries[number].phase;
-            let urgency =
-                self.classes[phase].urgency(self.entries[number], self.priorities[number], (self.ranks, self.ahead));
-            state.ready.push((urgency, number));
+            state.ready.push(((self.urgency)(number), number));
         }
         let (_, number) = state.ready.pop().expect("a part begins only when an entry is ready");
         number
@@ -210,7 +225,9 @@ impl ListScheduler<'_> {
         let time = self.ready[node];
         if node < self.entries.len() {
             let part = self.parts.part_of(self.entries[node]);
-            self.states[part].coming.push(Reverse((time, node)));
+            if self.states[part].sequence.is_none() {
+                self.states[part].coming.push(Reverse((time, node)));
+            }
             return;
         }
         let precedence = self.precedence;
@@ -230,7 +247,7 @@ mod tests {
     use hpmoe_language::ids::Id;
 
     fn queue(layer: &Layer, ranks: u32, role: usize) -> Vec<(u32, u32, u32)> {
-        let together = Choices::read("peer_cores=shared return_cores=sending").unwrap();
+        let together = Choices::read("peer_cores=shared return_cores=sending experts_ahead=1").unwrap();
         let schedule = schedule_with(&moe_ffn(layer), &Target::ascend_a3(), &together);
         let order = schedule.orders.iter().find(|order| order.ranks == ranks).unwrap();
         let queue = order.queues[PartId::new(role)].iter();
@@ -247,6 +264,15 @@ mod tests {
         }
         let order: Vec<_> = matrix.iter().filter(|entry| entry.0 != 2).map(|entry| (entry.0, entry.1)).collect();
         assert_eq!(order[..6], [(1, 0), (1, 1), (4, 0), (1, 2), (4, 1), (1, 3)], "one expert ahead");
+    }
+
+    /// The first product of the next expert waits for rows that are still on their way, and not for a vector core.
+    #[test]
+    fn matrix_cores_keep_their_order_whatever_is_ready() {
+        let schedule = schedule(&moe_ffn(&Layer::DEEPSEEK), Cores::ASCEND_A3);
+        let matrix = &schedule.order(8).unwrap().queues[PartId::new(0)];
+        let order: Vec<_> = matrix.iter().map(|entry| (entry.phase.0, entry.expert)).collect();
+        assert_eq!(order[..6], [(1, 0), (2, 0), (4, 0), (1, 1), (2, 1), (4, 1)]);
     }
 
     #[test]

@@ -27,6 +27,7 @@ mod rotation;
 mod route;
 #[expect(clippy::module_inception, reason = "a pass is one function in a file of its name")]
 mod schedule;
+mod sequence;
 mod swizzle;
 mod tiling;
 mod timeline;
