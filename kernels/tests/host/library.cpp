@@ -150,7 +150,11 @@ CASE(cores_of_either_kind_that_give_up_tell_all_ranks) {
         HpmoeHostResult result = ranks.run<Waits>(kCores, 2 * kCores);
         EXPECT(result.code == HPMOE_HOST_OK, result.message);
         EXPECT(ranks.count(from, to, HPMOE_GAVE_UP) >= 1);
-        EXPECT(ranks.count(0, 3 * kCores, HPMOE_DONE) == 3 * kCores - (to - from));
+        // Others have nothing to do, or come when the launch has been given up.
+        for (uint32_t i = 0; i < 3 * kCores; ++i) {
+            const uint32_t state = ranks.records[i].state;
+            EXPECT((from <= i && i < to) || state == HPMOE_DONE || state == HPMOE_STOPPED, std::to_string(i));
+        }
         EXPECT(ranks.aborted() && ranks.left(0, 3 * kCores, kLaunch));
     }
 }
