@@ -59,6 +59,9 @@ struct Ladder {
     /// Whether another size must save time with evenly spread tokens, too. What uneven ones save by other sizes than those of
     /// products is estimated too roughly: rows are then on their way for longer than one rank tells.
     even: bool,
+    /// The part of the estimated latency that another size must save. Where sizes differ by less, the larger ones stay, which are made
+    /// for more rows than expected. Larger puts must save more: what rows wait for is only estimated to a sixteenth of an expert's.
+    gain: f64,
 }
 
 impl Ladder {
@@ -72,13 +75,13 @@ impl Ladder {
 
 /// The tile sizes in the order in which they are chosen: those of products decide most.
 const LADDERS: [Ladder; 7] = [
-    Ladder { name: "TILE_N", values: &[32, 64, 128, 256, 512, 1024], first: 3, least: 2, even: false },
-    Ladder { name: "TILE_M", values: &[16, 32, 64, 128, 256], first: 3, least: 3, even: true },
-    Ladder { name: "GRAD_N", values: &[32, 64, 128, 256, 512], first: 3, least: 2, even: false },
-    Ladder { name: "GRAD_M", values: &[32, 64, 128, 256, 512], first: 3, least: 2, even: false },
-    Ladder { name: "PUT", values: &[2, 4, 8, 16, 32], first: 2, least: 2, even: true },
-    Ladder { name: "BLOCK", values: &[1, 2, 4, 8, 16, 32], first: 4, least: 2, even: true },
-    Ladder { name: "COLUMNS", values: &[64, 128, 256, 512, 1024, 2048], first: 4, least: 3, even: true },
+    Ladder { name: "TILE_N", values: &[32, 64, 128, 256, 512, 1024], first: 3, least: 2, even: false, gain: 0.005 },
+    Ladder { name: "TILE_M", values: &[16, 32, 64, 128, 256], first: 3, least: 3, even: true, gain: 0.005 },
+    Ladder { name: "GRAD_N", values: &[32, 64, 128, 256, 512], first: 3, least: 2, even: false, gain: 0.005 },
+    Ladder { name: "GRAD_M", values: &[32, 64, 128, 256, 512], first: 3, least: 2, even: false, gain: 0.005 },
+    Ladder { name: "PUT", values: &[2, 4, 8, 16, 32], first: 2, least: 2, even: true, gain: 0.01 },
+    Ladder { name: "BLOCK", values: &[1, 2, 4, 8, 16, 32], first: 4, least: 2, even: true, gain: 0.005 },
+    Ladder { name: "COLUMNS", values: &[64, 128, 256, 512, 1024, 2048], first: 4, least: 3, even: true, gain: 0.005 },
 ];
 
 /// The estimated microseconds of all taskflows of a kernel.
@@ -100,14 +103,10 @@ impl Latency {
 
     /// Whether a size of a ladder with this latency is worth it.
     fn saves(&self, before: &Self, ladder: &Ladder) -> bool {
-        let less = 1.0 - GAIN;
+        let less = 1.0 - ladder.gain;
         self.mean < before.mean * less && (!ladder.even || self.even < before.even * less)
     }
 }
-
-/// The part of the estimated latency that another size must save. Where sizes differ by less, the larger ones stay, which are made for
-/// more rows than expected.
-const GAIN: f64 = 0.005;
 
 /// Chooses the tile sizes that a kernel leaves open and the build does not set, for a target. Where the kernel has faults whatever its
 /// sizes, it is up to the front end to say so.
