@@ -4,6 +4,7 @@ mod chunked;
 mod costs;
 mod counters;
 mod layout;
+mod least;
 mod once;
 mod route;
 mod timeline;

@@ -10,7 +10,7 @@ use crate::simulate::{
 };
 use hpmoe_codegen::emit::awaits_ready;
 use hpmoe_codegen::report::phase_name;
-use hpmoe_codegen::schedule::{CoreKind, Deal, Entry, Order, Role, Schedule, Swizzle, ahead_of, most_ahead_of};
+use hpmoe_codegen::schedule::{CoreKind, Deal, Entry, Order, Role, Schedule, Swizzle, ahead_of};
 use hpmoe_codegen::target::Target;
 use hpmoe_language::analyze::{CheckedGraph, Reuse, Whose};
 use hpmoe_language::graph::{CHUNK_BUFFERS, Rows};
@@ -20,12 +20,12 @@ use std::collections::BTreeSet;
 /// A schedule of ours with the extents of a routing.
 #[derive(Clone, Debug)]
 pub struct Ours<'a> {
-    target: &'a Target,
-    checked: &'a CheckedGraph,
+    pub(super) target: &'a Target,
+    pub(super) checked: &'a CheckedGraph,
     schedule: &'a Schedule,
     pub(super) order: &'a Order,
-    layout: Layout,
-    works: Arena<PhaseId, Works>,
+    pub(super) layout: Layout,
+    pub(super) works: Arena<PhaseId, Works>,
     /// Whether the tiles of each phase wait for the ready word of the rank that they put to.
     awaits_ready: Arena<PhaseId, bool>,
     counters: CounterLayout,
@@ -225,23 +225,7 @@ impl Workload for Ours<'_> {
     }
 
     fn least(&self, rank: u32, task: &QueuedTask) -> (Work, Ahead) {
-        if task.op as usize == self.phases() {
-            return (task.work, task.ahead);
-        }
-        let phase = PhaseId(task.op);
-        let space = self.checked.graph().phases[phase].space;
-        let (before, end) = self.layout.group(space, rank, task.group);
-        let item = self.layout.item(space, rank, task.group, task.item);
-        let tile = EntryTile {
-            peer: item.peer,
-            rows: item.rows,
-            column: task.column,
-            items: end - before,
-            band: 1,
-            joined: 1,
-        };
-        let work = self.works[phase].least(self.target, tile);
-        (work, most_ahead_of(self.checked, phase, &work))
+        self.in_any_order(rank, task)
     }
 
     fn next(&self, rank: u32, kind: CoreKind, core: u32, cursor: &mut Cursor, task: &mut QueuedTask) -> bool {
