@@ -95,7 +95,8 @@ fn main() -> ExitCode {
 fn compare(
     launch: fn(&Group, &Route, &Tokens, &mut Tokens) -> Result<Report, LaunchError>,
 ) -> Result<Option<String>, Box<dyn Error>> {
-    let group = Group::new(2);
+    // What a core does first is the seed's choice: with this one every core meets the same fault first.
+    let group = Group::new(2).seed(2);
     let ep = group.ranks();
     let tokens = [16, 13];
     let x = PerRank::from_fn(ep, |r| Tensor::from_f32(&numbers(r.id(), tokens[r.id()] * HIDDEN)));
