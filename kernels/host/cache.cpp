@@ -110,7 +110,8 @@ void Cache::cleanLines() {
 }
 
 void Cache::dropAll() {
-    for (Line &line : lines_) line.heard.reset();
+    for (uint32_t slot = 0; slot < kLines; ++slot)
+        if (tags_[slot]) lines_[slot].heard.reset();
     std::fill_n(tags_, kLines, 0);
     std::fill_n(dirty_, kLines / 64, 0);
 }

@@ -109,13 +109,16 @@ void runNd2Nz(Core &core, Call &call) {
         uint64_t gm = a.gm + uint64_t(i) * p.srcNdMatrixStride * a.bytes;
         uint32_t to = a.local + uint32_t(i) * p.dstNzMatrixStride * a.bytes;
         readsGlobal(core, call, gm, p.nValue, rowBytes, uint64_t(p.srcDValue) * a.bytes);
-        for (uint32_t c = 0; c < columns; ++c) {
-            uint32_t column = to + c * p.dstNzC0Stride * 32u;
-            if (p.dstNzNStride <= 1) touch(core, call, Mem::L1, column, p.nValue * 32u, true);
-            else
-                for (uint32_t r = 0; r < p.nValue; ++r)
-                    touch(core, call, Mem::L1, column + r * p.dstNzNStride * 32u, 32, true);
-        }
+        const bool dense = p.dstNzNStride <= 1;
+        if (dense && p.dstNzC0Stride == p.nValue) touch(core, call, Mem::L1, to, columns * p.nValue * 32u, true);
+        else
+            for (uint32_t c = 0; c < columns; ++c) {
+                uint32_t column = to + c * p.dstNzC0Stride * 32u;
+                if (dense) touch(core, call, Mem::L1, column, p.nValue * 32u, true);
+                else
+                    for (uint32_t r = 0; r < p.nValue; ++r)
+                        touch(core, call, Mem::L1, column + r * p.dstNzNStride * 32u, 32, true);
+            }
         const auto *from = reinterpret_cast<const uint8_t *>(gm);
         const size_t pitch = size_t(p.srcDValue) * a.bytes, c0Step = p.dstNzC0Stride * 32u,
                      nStep = p.dstNzNStride * 32u;
@@ -146,12 +149,13 @@ void runLoadData(Core &core, Call &call) {
         std::memcpy(dst + a.dst, src + from, bytes);
         return;
     }
-    bool dense = a.p.srcStride == 1;
+    const bool dense = a.p.srcStride == 1, denseTo = a.p.dstGap == 0;
     if (dense) touch(core, call, Mem::L1, a.src + a.p.startIndex * 512u, a.p.repeatTimes * 512u, false);
+    if (denseTo) touch(core, call, a.mem, a.dst, a.p.repeatTimes * 512u, true);
     for (uint32_t i = 0; i < a.p.repeatTimes; ++i) {
         uint32_t from = a.src + (a.p.startIndex + i * a.p.srcStride) * 512u, to = a.dst + i * (a.p.dstGap + 1u) * 512u;
         if (!dense) touch(core, call, Mem::L1, from, 512, false);
-        touch(core, call, a.mem, to, 512, true);
+        if (!denseTo) touch(core, call, a.mem, to, 512, true);
         if (!a.p.ifTranspose) {
             std::memcpy(dst + to, src + from, 512);
             continue;
