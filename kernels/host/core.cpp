@@ -17,11 +17,16 @@ void Core::numberCalls() {
     for (Clock &clock : known) std::copy(seq, seq + kPipes, clock.at);
 }
 
-void Core::prepare(Rank &owner, bool matrix, uint32_t number) {
+void Core::take(Rank &owner, bool matrix, uint32_t number) {
     rank = &owner, aic = matrix, index = number;
+    fiber.reserve();
+}
+
+void Core::prepare() {
+    const HpmoeHostOptions &options = rank->options;
     finished = false, busy = true;
-    uint64_t who = (uint64_t(owner.options.rank) << 32) | (uint64_t(matrix) << 31) | number;
-    random = Random(owner.options.seed ^ Random(who).next());
+    const uint64_t who = (uint64_t(options.rank) << 32) | (uint64_t(aic) << 31) | index;
+    random = Random(options.seed ^ Random(who).next());
     memories.forget();
     for (Queue &queue : queues) queue.head = queue.tail = 0;
     nonEmpty = 0;
@@ -34,9 +39,9 @@ void Core::prepare(Rank &owner, bool matrix, uint32_t number) {
     scalarBarrier = seq[PIPE_S], unfinished = false, lingers = 0, lastRegions[0] = lastRegions[1] = 0,
     registers = Registers{}, lent = {};
     // As the last kernel or the runtime left it.
-    registers.keepsInfinities = registers.keptThemBefore = Random(owner.options.seed ^ who).oneIn(2);
+    registers.keepsInfinities = registers.keptThemBefore = Random(options.seed ^ who).oneIn(2);
     slice = static_cast<int32_t>(random.below(64));
-    heard = owner.heard, sent = landed = scalar = 0, polled = 0;
+    heard = rank->heard, sent = landed = scalar = 0, polled = 0;
     cache.clear();
     remote.clear();
     drawHabits();

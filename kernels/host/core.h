@@ -99,7 +99,10 @@ struct Core {
     int32_t slice;           ///< calls left until the fiber lets others run
     bool starves;            ///< a test wants its calls to find no memory
 
-    void prepare(Rank &owner, bool matrix, uint32_t number);
+    /// A launch takes it, as the core of that kind and number. Throws NoStack.
+    void take(Rank &owner, bool matrix, uint32_t number);
+    /// Makes it ready to run.
+    void prepare();
     /// Its number among the cores of all ranks.
     uint32_t numberOfAll() const;
     void numberCalls();

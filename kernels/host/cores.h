@@ -58,7 +58,7 @@ class Cores {
             if (isMissing(rank, HPMOE_HOST_FAULT_CORE, i)) throw std::bad_alloc();
             cores_.push_back(pool().take());
             if (isMissing(rank, HPMOE_HOST_FAULT_STACK, i)) throw NoStack{ENOMEM};
-            cores_[i]->prepare(rank, i < aic, i < aic ? i : i - aic);
+            cores_[i]->take(rank, i < aic, i < aic ? i : i - aic);
             cores_[i]->starves = isMissing(rank, HPMOE_HOST_FAULT_CALL, i);
         }
     }

@@ -166,21 +166,23 @@ Fiber::~Fiber() {
     if (map_) munmap(map_, mapBytes_);
 }
 
-void Fiber::prepare(Body body, void *argument) {
+void Fiber::reserve() {
+    if (map_) return;
     const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-    if (!map_) {
-        void *map = mmap(nullptr, kStack + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (map == MAP_FAILED) throw NoStack{errno};
-        if (mprotect(map, page, PROT_NONE) != 0) {
-            int error = errno;
-            munmap(map, kStack + page);
-            throw NoStack{error};
-        }
-        map_ = map, mapBytes_ = kStack + page;
+    void *map = mmap(nullptr, kStack + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (map == MAP_FAILED) throw NoStack{errno};
+    if (mprotect(map, page, PROT_NONE) != 0) {
+        int error = errno;
+        munmap(map, kStack + page);
+        throw NoStack{error};
     }
-    char *bottom = static_cast<char *>(map_);
-    std::memset(bottom + mapBytes_ - kStale, kStaleByte, kStale);
-    inside_ = makeContext(inside_, bottom + page, bottom + mapBytes_, body, argument);
+    map_ = map, mapBytes_ = kStack + page;
+}
+
+void Fiber::prepare(Body body, void *argument) {
+    char *top = static_cast<char *>(map_) + mapBytes_;
+    std::memset(top - kStale, kStaleByte, kStale);
+    inside_ = makeContext(inside_, top - kStack, top, body, argument);
     forgetFiber(known_);
     known_ = newFiber();
 }

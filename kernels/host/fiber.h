@@ -19,8 +19,9 @@ class Fiber {
     Fiber &operator=(const Fiber &) = delete;
     ~Fiber();
 
-    /// Makes it ready to run `body(argument)`, which must end in `leave` and never return.
-    /// The stack is kept from one use to the next. Throws NoStack when the system gives none.
+    /// Gives it a stack, which is kept from one use to the next. Throws NoStack when the system gives none.
+    void reserve();
+    /// Makes it ready to run `body(argument)`, which must end in `leave` and never return. It has a stack.
     void prepare(Body body, void *argument);
     /// Runs it until it leaves. Called by a worker.
     void enter();

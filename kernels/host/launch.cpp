@@ -47,7 +47,7 @@ void rest(uint32_t idlePasses) {
 /// Nothing says how fast a core is: now and then one stands still for so long that others may have nothing left to do.
 class Nap {
   public:
-    explicit Nap(Random &random) : left_(random.below(MOST + 1)) {}
+    Nap(Random &random, uint32_t patience) : left_(random.below(MOST + 1)), patience_(patience) {}
     void begin(Random &random, const std::vector<Core *> &cores) {
         if (asleep_ || !left_ || cores.empty() || random.below(APART)) return;
         uint32_t count = static_cast<uint32_t>(cores.size());
@@ -56,26 +56,35 @@ class Nap {
     }
     bool holds(const Core *core) const { return core == asleep_; }
     void end(uint32_t idlePasses) {
-        if (asleep_ && (!--passes_ || idlePasses > PATIENCE)) asleep_ = nullptr;
+        if (asleep_ && (!--passes_ || idlePasses > patience_)) asleep_ = nullptr;
     }
 
   private:
     static constexpr uint32_t MOST = 2;        // in a launch
     static constexpr uint32_t APART = 64;      // passes, on average
     static constexpr uint32_t LONGEST = 16384; // turns of other cores
-    static constexpr uint32_t PATIENCE = 40;   // passes without work: other ranks have time to go on too
     const Core *asleep_ = nullptr;
     uint32_t passes_ = 0;
     uint32_t left_;
+    uint32_t patience_;
 };
+
+/// Passes without work after which a core stands still no longer. Other ranks have a millisecond to go on too; without them, the
+/// rank's other threads have the time to look once.
+uint32_t patience(const Rank &rank) {
+    const bool alone = std::all_of(rank.regions.begin(), rank.regions.end(),
+                                   [&](const HpmoeHostRegion &region) { return region.rank == rank.options.rank; });
+    return alone ? 34 : 40;
+}
 
 /// Of so many turns of a core that polls one is taken, while other cores of its thread have work.
 constexpr uint32_t POLLS = 4;
 
 /// Thread `own` of the crew runs its cores in turn, those that it begins with and those that it is given.
 void work(Rank &rank, Crew &crew, uint32_t own, std::vector<Core *> cores, uint64_t seed) {
+    for (Core *core : cores) core->prepare();
     Random random(seed);
-    Nap nap(random);
+    Nap nap(random, patience(rank));
     uint32_t idle = 0;
     size_t busy = 0; // cores that had work in the last pass
     while (crew.hasWork() && !__atomic_load_n(rank.stop, __ATOMIC_RELAXED)) {
