@@ -62,6 +62,7 @@ impl RoutingShape {
 
 #[cfg(test)]
 mod tests {
+    use crate::device_routing::tests::shape;
     use crate::device_routing::{RoutingPrices, RoutingShape};
     use hpmoe_codegen::target::Target;
 
@@ -70,20 +71,7 @@ mod tests {
     fn a_kept_route_takes_less_than_one_that_is_made() {
         let target = Target::ascend_a3();
         for (ranks, tokens) in [(8, 64), (8, 4096), (64, 64), (64, 4096)] {
-            let made = RoutingShape {
-                ranks,
-                local_experts: 8,
-                tokens,
-                top_k: 8,
-                cores: 48,
-                by_load: true,
-                row_tiles: 2,
-                sends: 1,
-                arrivals: 1,
-                starts: (9, 30),
-                is_kept: false,
-                keeps: false,
-            };
+            let made = shape(ranks, 8 * ranks, tokens);
             let (keeps, kept) = (RoutingShape { keeps: true, ..made }, RoutingShape { is_kept: true, ..made });
             let us = |shape: &RoutingShape| shape.time(&target, &RoutingPrices::of(&target)).us();
             let [made_us, keeps_us, kept_us] = [&made, &keeps, &kept].map(us);

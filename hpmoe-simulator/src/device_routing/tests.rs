@@ -6,7 +6,7 @@ use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::fixture::{Layer, moe_ffn, routed, router};
 
 /// The forward layer of DeepSeek-V3's shape: five spaces, nine phases.
-fn shape(ranks: u64, experts: u64, tokens: u64) -> RoutingShape {
+pub(super) fn shape(ranks: u64, experts: u64, tokens: u64) -> RoutingShape {
     RoutingShape {
         ranks,
         local_experts: experts / ranks,

@@ -1,6 +1,6 @@
 //! What is no route: all ranks find the same fault, before anything is sent.
 
-use hpmoe_kernels::{Rank, RouteError};
+use hpmoe_kernels::{Rank, Route, RouteError};
 
 use super::case::{Case, Draw};
 use super::launch::{CaseKernel, Ended, FAULT_COUNT, KEPT_HEAD, Kept, UNROUTED_BEFORE, run};
@@ -108,15 +108,22 @@ fn an_id_is_found_twice_at_any_distance() {
     }
 }
 
+/// The route of a case, its counts, and the rows that each rank receives.
+fn received(case: &Case) -> (Route, Vec<Vec<i32>>, Vec<usize>) {
+    let route = case.route().expect("the ids make a route");
+    let ample = CaseKernel::new(case, None);
+    let chunks = RouteChunks::new(&ample.tables, &route, ample.sizes.capacity);
+    let rows = route.ranks().into_iter().map(|rank| chunks.received(rank)).collect();
+    let counts = counts_of(case, &ample, &route);
+    (route, counts, rows)
+}
+
 #[test]
 fn all_ranks_find_the_same_lack_of_room() {
     for seed in 0..cases().end / 20 {
         let case = Case::new(seed);
-        let route = case.route().expect("the ids make a route");
-        let ample = CaseKernel::new(&case, None);
-        let chunks = RouteChunks::new(&ample.tables, &route, ample.sizes.capacity);
-        let most = route.ranks().into_iter().map(|rank| chunks.received(rank)).max().unwrap_or(0);
-        let counts = counts_of(&case, &ample, &route);
+        let (route, counts, rows) = received(&case);
+        let most = rows.iter().copied().max().unwrap_or(0);
         let rank = Rank::new(Draw(seed).below(case.ranks));
         let enough = CaseKernel::new(&case, Some(most));
         let ended = run(&case, &enough, &route, rank, &counts, seed);
@@ -128,7 +135,7 @@ fn all_ranks_find_the_same_lack_of_room() {
         let scarce = CaseKernel::new(&case, Some(most - 1));
         let ended = run(&case, &scarce, &route, rank, &counts, seed);
         left(&ended.outcome, seed);
-        let first = route.ranks().into_iter().position(|rank| chunks.received(rank) == most);
+        let first = rows.iter().position(|&rows| rows == most);
         let found = (ended.fault().group, Some(ended.fault().item as usize), ended.fault().column as usize);
         assert_eq!(found, (HPMOE_ROUTE_CAPACITY, first, most), "case {seed}");
         refused(&scarce, &ended, seed);
@@ -224,11 +231,8 @@ fn a_refused_route_is_not_kept() {
         if case.chunks > 1 || case.once {
             continue;
         }
-        let route = case.route().expect("the ids make a route");
-        let ample = CaseKernel::new(&case, None);
-        let chunks = RouteChunks::new(&ample.tables, &route, ample.sizes.capacity);
-        let most = route.ranks().into_iter().map(|rank| chunks.received(rank)).max().unwrap_or(0);
-        let counts = counts_of(&case, &ample, &route);
+        let (route, counts, rows) = received(&case);
+        let most = rows.iter().copied().max().unwrap_or(0);
         let rank = Rank::new(Draw(seed).below(case.ranks));
         if most == 0 {
             continue;
