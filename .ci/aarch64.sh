@@ -1,0 +1,79 @@
+# AArch64 on another machine. Debian's packages bring a cross compiler, an emulator, and a Rust that has the target's standard library:
+# that of rust-toolchain.toml fits no other compiler, and no package registry has it.
+aarch64=target/aarch64
+of_both=(-o APT::Architectures::=arm64)
+
+# Installs what C++ needs.
+aarch64_tools() {
+    have aarch64-linux-gnu-g++ && have qemu-aarch64-static || as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
+        --no-install-recommends g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static
+}
+
+# The version of a package that would be installed, or nothing.
+candidate() { LC_ALL=C apt-cache "${of_both[@]}" policy "$1" | sed -n 's/^  Candidate: \([0-9].*\)/\1/p'; }
+
+# What Debian calls a Rust as new as this workspace asks: a stable release updates `rustc-web` alone. Nothing if there is none.
+aarch64_rustc() {
+    local needed name
+    needed=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
+    for name in rustc rustc-web; do
+        if dpkg --compare-versions "$(candidate "libstd-rust${name#rustc}-dev:arm64")" ge "$needed"; then
+            echo "$name"
+            return
+        fi
+    done
+}
+
+# Unpacks the package of that name, and the standard libraries for build scripts and for the target: installed, they would be in the way
+# of other toolchains. The compiler's own library is not.
+aarch64_rust() {
+    local name=$1 root=$PWD/$aarch64/rust version of
+    of=libstd-rust${name#rustc}
+    version=$(candidate "$name")
+    [ ! -e "$root/$version" ] || return 0
+    rm -rf "$root"
+    mkdir -p "$root"
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$of-$(cut -d . -f 1,2 <<<"$version")"
+    (cd "$root" && apt-get -qq -o APT::Sandbox::User=root "${of_both[@]}" download "$name=$version" "$of-dev=$version" "$of-dev:arm64=$version")
+    find "$root" -name '*.deb' -exec dpkg-deb --extract '{}' "$root" ';' -delete
+    printf '#!/bin/sh\nexec "%s/usr/bin/rustc" --sysroot "%s/usr" "$@"\n' "$root" "$root" >"$root/rustc"
+    chmod +x "$root/rustc"
+    touch "$root/$version"
+}
+
+# Builds examples.
+aarch64_build() {
+    RUSTC=$PWD/$aarch64/rust/rustc CARGO_TARGET_DIR=$aarch64 CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
+        cargo build --locked --target aarch64-unknown-linux-gnu -p hpmoe-examples "$@"
+}
+
+# Runs an example, which must have the bits of its reference.
+aarch64_layer() {
+    qemu-aarch64-static -L /usr/aarch64-linux-gnu "$aarch64/aarch64-unknown-linux-gnu/debug/examples/$1" --json "${@:2}" |
+        grep -F '"bitwise_equal":true'
+}
+
+# The same by two processes. Programs of another architecture can't start each other here: each rank is started as a launcher does.
+aarch64_processes() {
+    local -x HPMOE_RANK HPMOE_RANKS=2 HPMOE_PORT other
+    HPMOE_PORT=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+    HPMOE_RANK=1 aarch64_layer "$1" >/dev/null &
+    other=$!
+    HPMOE_RANK=0 aarch64_layer "$1"
+    wait "$other"
+}
+
+# The C++ cases of the host's AscendC, which need no Rust.
+aarch64_cases() {
+    local cxx=aarch64-linux-gnu-g++ out=$aarch64/cases sum
+    mkdir -p "$out"
+    rm -f "$out"/*.o
+    # An object for each file: `host-dma.o`, `tests-host-gemm.o`.
+    xargs -P "$(nproc)" -I '{}' bash -euc '
+        object=${2#kernels/} && object=${object//\//-}
+        "$0" -std=c++17 -O1 -ffp-contract=off -pthread -I kernels/host -I kernels/include -c "$2" -o "$1/${object%.cpp}.o"' \
+        "$cxx" "$out" '{}' < <(find kernels/host kernels/tests/host -maxdepth 1 -name '*.cpp')
+    "$cxx" -static -pthread "$out"/*.o -o "$out/cases"
+    sum=$(sed -n 's/^pub const EXP_CHECKSUM: u64 = 0x\([0-9a-f_]*\);$/\1/p' kernels/src/math/mod.rs)
+    HPMOE_EXP_CHECKSUM="${sum//_/}" qemu-aarch64-static "$out/cases"
+}
