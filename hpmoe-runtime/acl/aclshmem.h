@@ -49,6 +49,7 @@ int aclshmemx_init_attr(uint32_t bootstrap_flags, aclshmemx_init_attr_t *attribu
 int aclshmem_my_pe(void);
 int aclshmem_n_pes(void);
 void *aclshmem_align(size_t alignment, size_t size);
+void aclshmem_free(void *ptr);
 /* Where the memory at this address lies in another process: as its kernels and those here call it. Null if `ptr` is not of the library. */
 void *aclshmem_ptr(void *ptr, int pe);
 int aclshmem_finalize(void);

@@ -4,6 +4,7 @@
 #include "store.h"
 
 #include <cstring>
+#include <map>
 
 namespace standin::shmem {
 
@@ -32,7 +33,7 @@ struct Library {
     int process = -1;
     int processes = -1;
     size_t bytes = 0;               // of each heap
-    size_t taken = 0;               // of them, by allocations
+    std::map<size_t, size_t> taken; // allocations of them: where each begins and ends
     std::vector<std::byte *> heaps; // as this process calls them
     std::vector<aclrtDrvMemHandle> physical;
 };
@@ -123,6 +124,18 @@ static std::string wrong(const aclshmemx_init_attr_t &attributes) {
     return "";
 }
 
+// The first place between allocations that has room, or one after all of them.
+static size_t free_place(const Library &all, size_t alignment, size_t bytes) {
+    size_t at = 0;
+    for (const auto &[begin, end] : all.taken) {
+        if (at <= begin && bytes <= begin - at) {
+            break;
+        }
+        at = (end + alignment - 1) / alignment * alignment;
+    }
+    return at;
+}
+
 } // namespace standin::shmem
 
 using namespace standin;
@@ -158,7 +171,7 @@ int aclshmemx_init_attr(uint32_t flags, aclshmemx_init_attr_t *attributes) {
     all.process = attributes->my_pe;
     all.processes = attributes->n_pes;
     all.bytes = attributes->local_mem_size + ITS_OWN;
-    all.taken = 0;
+    all.taken.clear();
     all.heaps.assign(static_cast<size_t>(all.processes), nullptr);
     all.physical.assign(static_cast<size_t>(all.processes), nullptr);
     const aclshmem_init_optional_attr_t &option = attributes->option_attr;
@@ -212,14 +225,32 @@ void *aclshmem_align(size_t alignment, size_t bytes) {
         ended(call, BAD_PARAMETER, "more than 0 bytes on a power of two");
         return nullptr;
     }
-    const size_t at = (all.taken + alignment - 1) / alignment * alignment;
+    const size_t at = free_place(all, alignment, bytes);
     if (at > all.bytes - ITS_OWN || bytes > all.bytes - ITS_OWN - at) {
         ended(call, NO_MEMORY, mine + " of " + std::to_string(all.bytes - ITS_OWN));
         return nullptr;
     }
-    all.taken = at + bytes;
+    all.taken[at] = at + bytes;
     ended(call, ACLSHMEM_SUCCESS, mine);
     return all.heaps[all.process] + at;
+}
+
+void aclshmem_free(void *address) {
+    const char *call = "aclshmem_free";
+    Library &all = library();
+    std::lock_guard<std::mutex> lock(all.mutex);
+    if (!all.initialized) {
+        ended(call, NOT_BEGUN, "aclshmemx_init_attr before");
+        return;
+    }
+    std::vector<std::string> texts;
+    if (!all.store.gather("free", texts)) {
+        ended(call, TOO_LATE, "all processes within the limit");
+        return;
+    }
+    const size_t at = static_cast<size_t>(static_cast<std::byte *>(address) - all.heaps[all.process]);
+    const bool known = all.taken.erase(at) == 1;
+    ended(call, known ? ACLSHMEM_SUCCESS : BAD_PARAMETER, known ? "" : "what aclshmem_align gave");
 }
 
 void *aclshmem_ptr(void *address, int process) {

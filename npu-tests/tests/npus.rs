@@ -16,6 +16,8 @@ mod kept;
 mod killed;
 #[path = "npus/shmem.rs"]
 mod shmem;
+#[path = "npus/shmem_of_program.rs"]
+mod shmem_of_program;
 #[path = "npus/stamped.rs"]
 mod stamped;
 #[path = "../kernels/stamped.rs"]
@@ -119,6 +121,8 @@ fn one_case() {
         "refused process" => refused_process(),
         "refused group process" => shmem::refused_group_process(),
         "room process" => shmem::room_process(),
+        "shmem of the program" => shmem_of_program::process(),
+        "refused shmem of the program" => shmem_of_program::refused_process(),
         "no room" => refused_launch(
             "aclrtMalloc failed with error 207018 (no room in the memory of the NPU: lower Group::capacity_rows",
         ),

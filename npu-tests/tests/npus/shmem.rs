@@ -4,8 +4,8 @@ use super::{Layer, SAID, joined, run_processes, run_processes_with};
 use hpmoe_runtime::prelude::*;
 use std::path::Path;
 
-const CHOICE: (&str, &str) = ("HPMOE_SYMMETRIC_MEMORY", "shmem");
-const HEAP: &str = "HPMOE_SHMEM_HEAP_MIB";
+pub(super) const CHOICE: (&str, &str) = ("HPMOE_SYMMETRIC_MEMORY", "shmem");
+pub(super) const HEAP: &str = "HPMOE_SHMEM_HEAP_MIB";
 
 /// Launches with room for other numbers of rows, each of which takes the place of the one before: together they need more than the heap has. One that needs more
 /// than all of it is refused, and the group goes on.
@@ -42,7 +42,7 @@ pub(super) fn refused_group_process() {
 }
 
 /// The calls in a log, which all processes write.
-fn calls(log: &Path, call: &str) -> Vec<String> {
+pub(super) fn calls(log: &Path, call: &str) -> Vec<String> {
     let text = std::fs::read_to_string(log).unwrap();
     text.lines().filter(|line| line.split(' ').next() == Some(call)).map(str::to_owned).collect()
 }

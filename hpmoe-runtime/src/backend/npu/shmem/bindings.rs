@@ -102,6 +102,7 @@ pub struct ShmemCalls {
         alignment: usize,
         size: usize,
     ) -> *mut ::core::ffi::c_void,
+    pub aclshmem_free: unsafe extern "C" fn(ptr: *mut ::core::ffi::c_void),
     pub aclshmem_ptr: unsafe extern "C" fn(
         ptr: *mut ::core::ffi::c_void,
         pe: ::core::ffi::c_int,
@@ -136,6 +137,8 @@ impl ShmemCalls {
             .map(|sym| *sym)?;
         let aclshmem_align = unsafe { __library.get(b"aclshmem_align\0") }
             .map(|sym| *sym)?;
+        let aclshmem_free = unsafe { __library.get(b"aclshmem_free\0") }
+            .map(|sym| *sym)?;
         let aclshmem_ptr = unsafe { __library.get(b"aclshmem_ptr\0") }.map(|sym| *sym)?;
         let aclshmem_finalize = unsafe { __library.get(b"aclshmem_finalize\0") }
             .map(|sym| *sym)?;
@@ -147,6 +150,7 @@ impl ShmemCalls {
             aclshmem_my_pe,
             aclshmem_n_pes,
             aclshmem_align,
+            aclshmem_free,
             aclshmem_ptr,
             aclshmem_finalize,
         })
@@ -181,6 +185,9 @@ impl ShmemCalls {
         size: usize,
     ) -> *mut ::core::ffi::c_void {
         unsafe { (self.aclshmem_align)(alignment, size) }
+    }
+    pub unsafe fn aclshmem_free(&self, ptr: *mut ::core::ffi::c_void) {
+        unsafe { (self.aclshmem_free)(ptr) }
     }
     pub unsafe fn aclshmem_ptr(
         &self,

@@ -80,6 +80,18 @@ pub enum ShmemError {
         /// Processes in the library.
         pes: i32,
     },
+    /// The program has initialised the library for another NPU than the one that kernels run on.
+    #[error(
+        "the program has initialised SHMEM on NPU {heap}, but rank {rank} runs on NPU {device}: call aclrtSetDevice with that number before it does, or make the group by Group::on_npus_from({heap})"
+    )]
+    Device {
+        /// The rank of this process.
+        rank: usize,
+        /// The NPU whose memory the library gives.
+        heap: i32,
+        /// The NPU of the group.
+        device: i32,
+    },
     /// The library gave no memory.
     #[error(
         "SHMEM gave no heap of {mib} MiB: lower HPMOE_SHMEM_HEAP_MIB, or initialise SHMEM with more if the program does so itself; its own output says more"

@@ -67,8 +67,10 @@ pub(super) struct Shmem {
 
 /// The piece of memory of this process.
 pub(super) struct Heap {
-    /// The device that the library was initialised for here; `None` where the program has done so.
-    device: Option<i32>,
+    /// The device whose memory it is.
+    device: i32,
+    /// Whether the program has initialised the library, which is then its to finalise.
+    of_program: bool,
     rank: usize,
     ranks: usize,
     base: u64,
@@ -104,8 +106,8 @@ impl Shmem {
             return Err(ShmemError::Begun { with, without }.into());
         }
         let _here = npu.here()?;
-        let device = (!offers[rank].initialized).then(|| npu.number());
-        if device.is_some() {
+        let of_program = offers[rank].initialized;
+        if !of_program {
             self.initialize((rank, ranks), offers[0].port)?;
         }
         // SAFETY: takes nothing, and the library is initialised.
@@ -118,8 +120,12 @@ impl Shmem {
         if memory.is_null() {
             return Err(ShmemError::NoHeap { mib: self.heap_mib }.into());
         }
-        let free = Mutex::new(FreeRanges::new(self.bytes()));
-        Ok(Heap { device, rank, ranks, base: memory.expose_provenance() as u64, free })
+        let base = memory.expose_provenance() as u64;
+        let device = npu.number();
+        match npu.acl.device_of(base)?.map(|number| number.cast_signed()) {
+            Some(heap) if heap != device => Err(ShmemError::Device { rank, heap, device }.into()),
+            _ => Ok(Heap { device, of_program, rank, ranks, base, free: Mutex::new(FreeRanges::new(self.bytes())) }),
+        }
     }
 
     fn initialize(&self, (rank, ranks): (usize, usize), port: u16) -> Result<(), ShmemError> {
@@ -227,8 +233,8 @@ impl SymmetricMemory for Shmem {
     fn end(&self, npu: &Npu) {
         let mut begun = lock(&self.heap);
         match begun.as_ref() {
-            Some(Ok(heap)) if heap.device == Some(npu.number()) && lock(&heap.free).largest() == self.bytes() => {
-                *begun = ending::end(npu).err().map(|error| Err(error.into()));
+            Some(Ok(heap)) if heap.device == npu.number() && lock(&heap.free).largest() == self.bytes() => {
+                *begun = ending::end(npu, heap).err().map(|error| Err(error.into()));
             }
             _ => {}
         }
