@@ -83,7 +83,10 @@ typedef enum aclrtDevAttr {
 } aclrtDevAttr;
 
 /* What is asked of a kernel that was loaded. */
-typedef enum aclrtFuncAttribute { ACL_FUNC_ATTR_KERNEL_TYPE = 1 } aclrtFuncAttribute;
+typedef enum aclrtFuncAttribute {
+    ACL_FUNC_ATTR_KERNEL_TYPE = 1,
+    ACL_FUNC_ATTR_KERNEL_RATIO = 2 /* since 9.1: two 16-bit numbers, of vector cores and of matrix cores */
+} aclrtFuncAttribute;
 
 typedef enum aclrtBinaryLoadOptionType { ACL_RT_BINARY_LOAD_OPT_MAGIC = 2 } aclrtBinaryLoadOptionType;
 

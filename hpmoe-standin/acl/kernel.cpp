@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
@@ -12,7 +13,7 @@
 namespace standin {
 
 constexpr uint32_t MIX_MAGIC = 0x43554245;
-constexpr int64_t MIX_KERNEL = 3;
+constexpr int MIX_KERNEL = 3;
 
 // How a kernel is to be started.
 struct Start {
@@ -249,10 +250,16 @@ aclError aclrtGetFunctionAttribute(aclrtFuncHandle function, aclrtFuncAttribute 
     if (state().functions.count(static_cast<Function *>(function)) == 0) {
         return ended("aclrtGetFunctionAttribute", BAD_HANDLE, "no such kernel");
     }
-    if (attribute != ACL_FUNC_ATTR_KERNEL_TYPE) {
-        return ended("aclrtGetFunctionAttribute", PARAMETER, "unknown attribute " + std::to_string(attribute));
+    int type = MIX_KERNEL;
+    unsigned matrix = 1, vector = 2;
+    if (const char *told = std::getenv("HPMOE_STANDIN_KERNEL")) {
+        std::sscanf(told, "%d,%u:%u", &type, &matrix, &vector);
     }
-    *value = MIX_KERNEL;
+    switch (attribute) {
+    case ACL_FUNC_ATTR_KERNEL_TYPE: *value = type; break;
+    case ACL_FUNC_ATTR_KERNEL_RATIO: *value = static_cast<int64_t>(matrix) << 16 | vector; break;
+    default: return ended("aclrtGetFunctionAttribute", PARAMETER, "unknown attribute " + std::to_string(attribute));
+    }
     return ended("aclrtGetFunctionAttribute", ACL_SUCCESS);
 }
 

@@ -95,6 +95,7 @@ fn one_case() {
         "stuck" => stuck(),
         "not built" => not_built(),
         "failed" => failed(),
+        "refused kernel" => refused_kernel(),
         "together" => together(),
         "pending" => pending(),
         "forgotten" => forgotten(),
@@ -754,6 +755,12 @@ fn refused_launch(said: &str) {
     }
 }
 
+/// The library takes the kernel for another one than it is.
+fn refused_kernel() {
+    let error = Layer::new(2).launch(&Group::new(2).on_npus().unwrap()).unwrap_err().to_string();
+    assert!(error.starts_with(&std::env::var(SAID).unwrap()), "{error}");
+}
+
 /// What the error of a refused launch says on each rank that has it.
 const SAID: &str = "HPMOE_TEST_SAID";
 
@@ -765,14 +772,14 @@ fn refused_process() {
     assert!(error.contains(&said), "{error}");
 }
 
-/// The kernel of rank 1 ends with an exception: its peer gives up, and the error has both.
+/// The kernel of rank 1 ends with an error: its peer gives up, and the error has both.
 fn failed() {
     let group = Group::new(2).time_limit(Duration::from_millis(300)).on_npus().unwrap();
     let error = Layer::new(2).launch(&group).unwrap_err();
     assert!(matches!(error, LaunchError::NpuLaunch { rank: 1, .. }), "{error}");
     let text = error.to_string();
-    let start = "rank 1: aclrtSynchronizeStreamWithTimeout failed with error 507015 (a core of the NPU ended with an exception: ";
-    assert!(text.starts_with(start) && text.contains("CANN says: "), "{text}");
+    let start = format!("rank 1: aclrtSynchronizeStreamWithTimeout failed with error {}", std::env::var(SAID).unwrap());
+    assert!(text.starts_with(&start) && text.contains("; CANN says: "), "{text}");
     assert!(text.contains("rank 0 A") && text.contains("gave up waiting for "), "{text}");
     assert!(matches!(Layer::new(2).launch(&group), Err(LaunchError::Broken)));
 }
@@ -919,7 +926,43 @@ fn a_pending_launch_that_is_forgotten_or_fails_does_no_harm() {
 
 #[test]
 fn an_npu_that_fails_is_told_with_what_all_cores_did() {
-    run("failed", &[("HPMOE_STANDIN_FAULT", "1:507015")]);
+    let refuses = "a parameter that the library refuses: please report it with the version of CANN";
+    let handle = "a handle that the library doesn't know: please report it with the version of CANN";
+    let room = "no room in the memory of the NPU: lower Group::capacity_rows";
+    let late = "the kernel took longer than its limit, or its cores did not start together: raise Group::time_limit";
+    let exception = "a core of the NPU ended with an exception: look at the plog files of CANN";
+    let stream = "the NPU's work did not end within the limit: raise Group::time_limit";
+    let link = "a link between NPUs failed, or the memory of another one is gone: look at `npu-smi info -t health`";
+    let errors = [
+        (107_000, refuses),
+        (107_017, handle),
+        (207_018, room),
+        (507_014, late),
+        (507_034, late),
+        (507_015, exception),
+        (507_035, exception),
+        (507_046, stream),
+        (507_047, stream),
+        (507_056, link),
+        (507_057, link),
+    ];
+    for (code, words) in errors {
+        run("failed", &[("HPMOE_STANDIN_FAULT", &format!("1:{code}")), (SAID, &format!("{code} ({words}"))]);
+    }
+    // Others have their number alone.
+    run("failed", &[("HPMOE_STANDIN_FAULT", "1:507899"), (SAID, "507899; CANN says: ")]);
+}
+
+#[test]
+fn a_kernel_that_cann_takes_for_another_one_is_refused() {
+    let refused = |told: &str, said: &str| run("refused kernel", &[("HPMOE_STANDIN_KERNEL", told), (SAID, said)]);
+    let vector =
+        "CANN takes ffn::forward for a kernel of type 2 instead of 3, both kinds of core: build it with another CANN";
+    refused("2", vector);
+    let even = "CANN starts ffn::forward with 1 matrix to 1 vector cores instead of 1 to 2: build it with another CANN";
+    refused("3,1:1", even);
+    // Before 9.1 it doesn't tell.
+    run("bits", &[("HPMOE_STANDIN_KERNEL", "3,0:0")]);
 }
 
 #[test]

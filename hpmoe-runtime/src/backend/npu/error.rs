@@ -176,6 +176,18 @@ pub enum NpuError {
         /// The type that it has.
         found: i64,
     },
+    /// CANN would start the kernel with another ratio of cores.
+    #[error(
+        "CANN starts {kernel} with {aic} matrix to {aiv} vector cores instead of 1 to 2: build it with another CANN"
+    )]
+    Ratio {
+        /// Name of the kernel, `module::taskflow`.
+        kernel: &'static str,
+        /// Matrix cores of a group.
+        aic: u16,
+        /// Its vector cores.
+        aiv: u16,
+    },
     /// Memory does not begin on a line.
     #[error(
         "CANN gave memory at {address:#x}, which is not a multiple of 512: please report it with the version of CANN"

@@ -30,16 +30,20 @@ impl Program {
     ///
     /// # Errors
     ///
-    /// The library refuses it, or takes it for a kernel of another type.
+    /// The library refuses it, or takes it for a kernel of another type or another ratio of cores.
     pub fn of_object(npu: &Npu, name: &'static str, object: &[u8], symbol: &str) -> Result<Self, NpuError> {
         let _here = npu.here()?;
         let object = npu.acl.load(object)?;
         // From here on, an error unloads it.
         let mut program = Self { acl: npu.acl, object, function: object };
         program.function = npu.acl.function(object, symbol)?;
-        match npu.acl.kernel_type(program.function)? {
-            BOTH_KINDS => Ok(program),
-            found => Err(NpuError::KernelType { kernel: name, wanted: BOTH_KINDS, found }),
+        let found = npu.acl.kernel_type(program.function)?;
+        if found != BOTH_KINDS {
+            return Err(NpuError::KernelType { kernel: name, wanted: BOTH_KINDS, found });
+        }
+        match npu.acl.kernel_ratio(program.function) {
+            None | Some((1, 2)) => Ok(program),
+            Some((aic, aiv)) => Err(NpuError::Ratio { kernel: name, aic, aiv }),
         }
     }
 

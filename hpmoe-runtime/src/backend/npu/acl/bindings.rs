@@ -128,6 +128,7 @@ pub const ACL_DEV_ATTR_SUPER_POD_ID: aclrtDevAttr = 405;
 pub const ACL_DEV_ATTR_IS_VIRTUAL: aclrtDevAttr = 501;
 pub type aclrtDevAttr = ::core::ffi::c_uint;
 pub const ACL_FUNC_ATTR_KERNEL_TYPE: aclrtFuncAttribute = 1;
+pub const ACL_FUNC_ATTR_KERNEL_RATIO: aclrtFuncAttribute = 2;
 pub type aclrtFuncAttribute = ::core::ffi::c_uint;
 pub const ACL_RT_BINARY_LOAD_OPT_MAGIC: aclrtBinaryLoadOptionType = 2;
 pub type aclrtBinaryLoadOptionType = ::core::ffi::c_uint;

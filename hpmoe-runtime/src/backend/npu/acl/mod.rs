@@ -244,6 +244,16 @@ impl Acl {
         Ok(value)
     }
 
+    /// How many matrix and vector cores the library starts together for the kernel; `None` where it doesn't tell, as before 9.1.
+    pub(super) fn kernel_ratio(&self, function: Handle) -> Option<(u16, u16)> {
+        let mut value: i64 = 0;
+        // SAFETY: the function's object is loaded; a place for the result.
+        let code = unsafe {
+            self.calls.aclrtGetFunctionAttribute(function.pointer(), ACL_FUNC_ATTR_KERNEL_RATIO, &raw mut value)
+        };
+        (code == 0 && value != 0).then_some(((value >> 16) as u16, value as u16))
+    }
+
     /// Starts a kernel on a stream: all cores at the same time, for at most so many seconds.
     ///
     /// # Safety
