@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use hpmoe_runtime::abi::{HPMOE_DONE, HpmoeLaunch, HpmoeRecord};
+use hpmoe_runtime::abi::{HPMOE_ABI, HPMOE_DONE, HpmoeLaunch, HpmoeRecord};
 use hpmoe_runtime::prelude::*;
 use hpmoe_runtime::tables::{KernelTables, RowKind, Storage, TensorTable};
 use hpmoe_runtime::{Argument, Bootstrap as _, CompiledKernel, Place, TcpBootstrap};
@@ -348,6 +348,30 @@ fn a_difference_is_one_error_on_all_ranks() {
         "the ranks disagree about capacity (rows): rank 0 has `32`, rank 1 has `16`; start all processes from one build \
          with the same arguments, and make the same calls in the same order"
     );
+}
+
+/// Processes of another build, or that launch in another order, have other kernels, constants, fingerprints or numbers of launches.
+#[test]
+fn whatever_differs_is_told_by_its_name_on_all_ranks() {
+    let Some(Place { rank, .. }) = place() else {
+        return all_end_well("whatever_differs_is_told_by_its_name_on_all_ranks", 2);
+    };
+    let plain = || trading_tables("trading");
+    let tokens = plain().tokens;
+    let told = |tables: KernelTables, group: Group, term: &str, (mine, others): (&str, &str)| {
+        let kernel = kernel(trading, if rank == 0 { plain() } else { tables });
+        let error = launch_trading(&group, &kernel).unwrap_err().to_string();
+        let said = format!("the ranks disagree about {term}: rank 0 has `{mine}`, rank 1 has `{others}`; start all");
+        assert!(error.starts_with(&said), "{error}");
+    };
+    told(trading_tables("other"), group(), "the kernel", ("trading", "other"));
+    let more = (&*tokens.to_string(), &*(tokens + 1).to_string());
+    told(KernelTables { tokens: tokens + 1, ..plain() }, group(), "TOKENS", more);
+    let version = |fingerprint: &str| format!("{fingerprint} (ABI {HPMOE_ABI})");
+    let built = (&*version("0"), &*version("1"));
+    told(KernelTables { fingerprint: "1", ..plain() }, group(), "the fingerprint", built);
+    told(plain(), group().repeat([1, 3][rank]), "launches", ("1 x 1", "3 x 1"));
+    told(plain(), group().seed([5, 6][rank]), "seed", ("5", "6"));
 }
 
 #[test]
