@@ -15,11 +15,12 @@ pub mod chosen {
     /// Most tokens that one rank may bring.
     pub const TOKENS: usize = 40;
 
-    pub const TILE_M: usize = 8;
+    pub const TILE_M: usize = 6;
     pub const TILE_N: usize = 16;
     pub const PUT: usize = 4;
-    /// Tokens of a tile of the choice and of the sum over k. Some of these tiles take scores of two tiles of the product.
-    pub const BLOCK: usize = 3;
+    /// Tokens of a tile of the choice and of the sum over k. Some of these tiles take scores of two tiles of the product. Their values in
+    /// UB are one whole repeat, so that a comparison reads its operands before it makes scratch, and ends with what it writes.
+    pub const BLOCK: usize = 4;
     /// Tokens of a tile of what needs no route.
     pub const WIDE: usize = 6;
     pub const SLOTS: usize = BLOCK * TOP_K;
