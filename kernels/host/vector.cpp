@@ -164,12 +164,18 @@ void checkGather(const Checker &c) {
     c.apart("the offsets", v.b, offsets, bytes, false), c.apart("the source", v.a, size, bytes, false);
 }
 
+/// Of no element nothing is documented, nor what the register of counts holds afterwards.
+void checkGathered(const Checker &c) {
+    checkRange(c.core, c.where, c.call.name, "mask", static_cast<uint64_t>(c.call.count), 1, ~0u);
+}
+
 void checkGatherMask(const Checker &c) {
     const VectorCall &v = c.call;
     uint32_t size = sizeOf(v.dst.type);
     if (size != 2 && size != 4) fail(c.core, c.where, v.name, "takes elements of 16 or 32 bit");
     checkRange(c.core, c.where, v.name, "src0Pattern", v.mode, 1, 7);
-    if (!v.repeat || !v.count) return;
+    checkGathered(c);
+    if (!v.repeat) return;
     uint64_t blocks = (static_cast<uint64_t>(v.count) * size + 31) / 32, written = kept(v) * size;
     uint64_t read = (uint64_t(v.repeat - 1) * v.aRep + (blocks - 1) * v.aBlk + 1) * 32;
     c.local("the destination", v.dst, written), c.local("the source", v.a, read);
@@ -184,6 +190,7 @@ void checkGatherBits(const Checker &c) {
     if (v.aBlk != 1)
         fail(c.core, c.where, v.name, "src0BlockStride = %u: the model knows blocks one after the other, of stride 1",
              v.aBlk);
+    checkGathered(c);
     uint64_t count = static_cast<uint64_t>(v.count), bytes = count * size, bits = (count + 7) / 8;
     c.local("the destination", v.dst, bytes), c.local("the source", v.a, bytes), c.local("the pattern", v.c, bits);
     c.apart("the source", v.a, bytes, bytes, false), c.apart("the pattern", v.c, bits, bytes, false);
@@ -258,7 +265,6 @@ void vector(const VectorCall &v, Where where) {
     case VOp::WholeReduceMin: checkReduce(checker); break;
     default: checkElementwise(checker);
     }
-    if ((v.op == VOp::GatherMask || v.op == VOp::GatherBits) && !v.count) return;
     if (repeats ? v.repeat == 0 || (v.masked && !(v.mask[0] | v.mask[1])) : v.count == 0) return;
     needRegisters(core, where, v.name);
     // The count form and Brcb switch all lanes on again.

@@ -357,6 +357,9 @@ CASE(vector_calls_are_checked) {
     AIV(W("overlap"), GatherMask(ub(0), ub(64), 1, true, 64, {1, 1, 8, 0}, kept));
     AIV(W("src0BlockStride = 0", "of stride 1"),
         GatherMask(ub(0), ub(8192), LocalTensor<uint32_t>(TPosition::VECCALC, 16384, 8), true, 64, {0, 1, 8, 1}, kept));
+    AIV(W("mask = 0"), GatherMask(ub(0), ub(8192), 1, true, 0, {1, 1, 8, 0}, kept));
+    AIV(W("mask = 0"),
+        GatherMask(ub(0), ub(8192), LocalTensor<uint32_t>(TPosition::VECCALC, 16384, 8), true, 0, {1, 1, 8, 1}, kept));
     AIV(W("16 or 32 bit"),
         GatherMask(LocalTensor<int8_t>(TPosition::VECCALC, 0, 64), LocalTensor<int8_t>(TPosition::VECCALC, 8192, 64), 1,
                    true, 64, {1, 1, 8, 0}, kept));

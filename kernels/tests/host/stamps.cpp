@@ -186,6 +186,31 @@ CASE(waits_of_a_tile_are_added_up) {
     EXPECT(added);
 }
 
+/// Tiles that have waited and lasted for so long, as far as their core knows.
+struct LastsLong : ReadsNothing {
+    static constexpr uint64_t kMost = ~0u;
+    static constexpr uint64_t kWaited[Tiles::kTiles] = {kMost - 2, kMost - 1, kMost, kMost + 1, 2 * kMost, 8 * kMost};
+
+    template <class AnyCore> static bool Run(AnyCore &core, const hpmoe::Tile &tile) {
+        core.waited = kWaited[tile.item * Tiles::kColumns + tile.column];
+        core.came -= core.waited;
+        return true;
+    }
+};
+
+/// What is more than a word holds is the most that it holds, and nothing else is.
+CASE(a_stamp_tells_no_more_than_it_holds) {
+    StampedLaunch launch(0, Tiles::kTiles, kMinute);
+    HpmoeHostResult result = launch.runProgram<LastsLong>();
+    EXPECT(result.code == HPMOE_HOST_OK, result.message);
+    for (uint32_t tile = 0; tile < Tiles::kTiles; ++tile) {
+        const HpmoeStamp &stamp = launch.stamp(kCores, tile);
+        const uint64_t told = std::min(LastsLong::kWaited[tile], LastsLong::kMost);
+        EXPECT(stamp.waited == told, std::to_string(stamp.waited));
+        EXPECT(stamp.lasted >= told, std::to_string(stamp.lasted));
+    }
+}
+
 /// Ranks tell each other the time in turn, as long as they hear of each other.
 CASE(ranks_compare_their_clocks) {
     for (uint32_t rank : {0u, 1u}) {

@@ -201,7 +201,7 @@ CASE(gather_mask_packs_what_its_pattern_chooses) {
         GatherMask(ub(8192), ub(0), 1, true, 10, {1, 2, 8, 0}, kept[0]);      // two repeats of ten, 64 apart
         GatherMask(ub(8192 + 64), ub(0), 2, true, 7, {2, 1, 8, 0}, kept[1]);  // every second block
         GatherMask(ub(8192 + 96), ub(0), 6, false, 0, {1, 1, 8, 0}, kept[2]); // a whole repeat
-        GatherMask(ub(8192 + 192), ub(0), 7, true, 0, {1, 1, 8, 0}, kept[3]); // nothing
+        GatherMask(ub(8192 + 192), ub(0), 7, true, 8, {1, 0, 8, 0}, kept[3]); // no repeat
         show(out, ub(8192), 64);
     });
     for (uint32_t i = 0; i < 10; ++i) EXPECT(out[i] == static_cast<float>(i / 5 * 64 + i % 5 * 2));
