@@ -17,12 +17,15 @@
 //!
 //! With `--expressions`, changes expressions of the same sources instead: numbers, operators, conditions, names of counters and
 //! calls. 97 % of those that compile must be found; `expressions.txt` lists what can't be, each with the reason.
+//!
+//! With `--given FILE`, makes the changes that a file says: see `given.rs`.
 
 mod choices;
 mod compile;
 mod conclusion;
 mod expressions;
 mod extent;
+mod given;
 mod job;
 mod judge;
 mod kept;
@@ -70,6 +73,9 @@ struct Options {
     /// About as many mutations of both kinds, spread over all sources, with few runs of each kernel: what every change is checked with.
     #[arg(long, value_name = "N", conflicts_with_all = ["expressions", "every", "fresh", "survivors"])]
     sample: Option<usize>,
+    /// Mutations of a file instead, one a line: `FILE: TEXT => OTHER TEXT`, where the text stands once in a header or generated file.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["expressions", "every", "sample", "survivors"])]
+    given: Option<std::path::PathBuf>,
     /// Runs of each kernel, at most.
     #[arg(long, value_name = "N")]
     rows: Option<usize>,
@@ -103,6 +109,7 @@ impl Options {
             && self.every == 1
             && self.from == 0
             && self.sample.is_none()
+            && self.given.is_none()
             && !self.survivors
     }
 }
@@ -128,6 +135,7 @@ fn main() -> ExitCode {
     }
     let kind = match options.sample {
         Some(_) => &sweep::SAMPLE,
+        None if options.given.is_some() => &sweep::GIVEN,
         None if options.expressions => &sweep::CHANGED,
         None => &sweep::REMOVED,
     };

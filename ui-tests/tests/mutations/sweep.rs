@@ -2,6 +2,7 @@
 
 use crate::compile::sources;
 use crate::expressions::expressions;
+use crate::given::given;
 use crate::judge::{Judge, side_by_side};
 use crate::known::Known;
 use crate::process::Verdict;
@@ -9,6 +10,7 @@ use crate::sites::{Site, sites};
 use crate::source::Source;
 use crate::survivors::{EXPRESSIONS, STATEMENTS, survivors};
 use crate::{Options, conclusion};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -49,6 +51,10 @@ pub static SAMPLE: Kind = Kind {
     hasty: true,
 };
 
+/// What a file says.
+pub static GIVEN: Kind =
+    Kind { name: "given", all: |_| Vec::new(), survivors: "", least: None, rows: 16, hasty: false };
+
 /// Rows of a mutant that is listed as a survivor: enough to see that the list is stale.
 const LISTED_ROWS: usize = 12;
 
@@ -59,7 +65,15 @@ pub fn sweep(kind: &Kind, options: &Options) -> ExitCode {
     let sources = sources();
     let listed = survivors(kind.survivors);
     let asks = |site: &Site| options.asks(&site.key) && !(kind.hasty && listed.contains_key(site.key.as_str()));
-    let all: Vec<Site> = (kind.all)(&sources).into_iter().filter(asks).collect();
+    let all = match options.given.as_ref().map(|path| read(&sources, path)) {
+        None => (kind.all)(&sources),
+        Some(Ok(all)) => all,
+        Some(Err(text)) => {
+            println!("error: {text}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let all: Vec<Site> = all.into_iter().filter(asks).collect();
     let every = options.sample.map_or(options.every, |count| all.len().div_ceil(count.max(1)));
     let asked: Vec<Site> = all.into_iter().skip(options.from).step_by(every.max(1)).collect();
     let known = Known::open(kind.name, rows, options.fresh || kind.hasty);
@@ -128,6 +142,11 @@ pub fn sweep(kind: &Kind, options: &Options) -> ExitCode {
         println!("{differ} other verdicts when they are built apart");
     }
     if good && differ == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn read(sources: &[Source], path: &Path) -> Result<Vec<Site>, String> {
+    let text = std::fs::read_to_string(path).map_err(|error| format!("can't read `{}`: {error}", path.display()))?;
+    given(sources, &text)
 }
 
 fn told(site: &Site, verdict: &Verdict) -> String {

@@ -1,0 +1,46 @@
+//! Mutations that somebody has thought of: a file has a line for each, `FILE: TEXT => OTHER TEXT`.
+//!
+//! ```text
+//! # Words about what follows.
+//! core.h: counter < need => counter <= need
+//! routed.cpp: core.Fence(); =>
+//! ```
+
+use crate::sites::{Site, name_apart};
+use crate::source::{Source, squeezed};
+
+/// The mutations of a file's text.
+///
+/// # Errors
+///
+/// When a line is none, or its text stands elsewhere, too, or nowhere.
+pub fn given(sources: &[Source], text: &str) -> Result<Vec<Site>, String> {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let mut all: Vec<Site> = lines.map(|line| site(sources, line)).collect::<Result<_, _>>()?;
+    name_apart(&mut all);
+    Ok(all)
+}
+
+fn site(sources: &[Source], line: &str) -> Result<Site, String> {
+    let shape = || format!("no mutation, which is `FILE: TEXT => OTHER TEXT`: {line}");
+    let (file, change) = line.split_once(": ").ok_or_else(shape)?;
+    let (before, after) = change.split_once("=>").ok_or_else(shape)?;
+    let (before, after) = (before.trim(), after.trim());
+    if before.is_empty() {
+        return Err(shape());
+    }
+    let number = sources.iter().position(|source| source.name == file);
+    let number = number.ok_or_else(|| format!("no header or generated file is named `{file}`: {line}"))?;
+    let source = &sources[number];
+    let places: Vec<usize> = source.code.match_indices(before).map(|(at, _)| at).collect();
+    let [at] = places[..] else {
+        return Err(format!("`{before}` stands {} times in {file}, and must stand there once: {line}", places.len()));
+    };
+    let key = format!("{file}, {}: {} -> {}", source.function(at), squeezed(before), squeezed(after));
+    Ok(Site {
+        source: number,
+        line: source.line(at),
+        key,
+        edits: vec![(number, at..at + before.len(), after.to_owned())],
+    })
+}
