@@ -49,18 +49,20 @@ mod tests {
             broken(joins, |schedule| schedule.phases[PhaseId(0)].joins_previous = true),
             [Violation::Joins { phase: PhaseId(0) }]
         );
-        let found = broken(joins, |schedule| {
-            let queue = &mut schedule.orders[0].queues[PartId(0)];
-            let up = queue.iter().position(|entry| entry.phase == PhaseId(2)).unwrap();
-            queue.swap(up, up + 1);
-        });
-        assert_eq!(found, [Violation::Joins { phase: PhaseId(2) }]);
-        let found = broken(joins, |schedule| {
-            let queue = &mut schedule.orders[0].queues[PartId(0)];
-            assert_eq!((queue[0].phase, queue[1].phase), (PhaseId(1), PhaseId(2)));
-            queue.remove(0);
-        });
-        assert_eq!(found, [Violation::Joins { phase: PhaseId(2) }], "nothing is before the first of a queue");
+        for at in 0..2 {
+            let found = broken(joins, |schedule| {
+                let queue = &mut schedule.orders[at].queues[PartId(0)];
+                let up = queue.iter().position(|entry| entry.phase == PhaseId(2)).unwrap();
+                queue.swap(up, up + 1);
+            });
+            assert_eq!(found, [Violation::Joins { phase: PhaseId(2) }]);
+            let found = broken(joins, |schedule| {
+                let queue = &mut schedule.orders[at].queues[PartId(0)];
+                assert_eq!((queue[0].phase, queue[1].phase), (PhaseId(1), PhaseId(2)));
+                queue.remove(0);
+            });
+            assert_eq!(found, [Violation::Joins { phase: PhaseId(2) }], "nothing is before the first of a queue");
+        }
     }
 
     #[test]

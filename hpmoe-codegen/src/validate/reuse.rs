@@ -47,36 +47,47 @@ mod tests {
         assert_eq!(broken_of(&checked, reuse, |_| ()), []);
     }
 
+    /// The places of a schedule's orders, and their ranks.
+    fn orders(checked: &CheckedGraph) -> Vec<(usize, u32)> {
+        let orders = schedule(checked, Cores::ASCEND_A3).orders;
+        assert!(orders.len() > 1);
+        orders.iter().map(|order| order.ranks).enumerate().collect()
+    }
+
     #[test]
     fn words_in_another_order_are_found() {
         let checked = chunked(&Layer::TINY, 4);
         let frees = checked.reuse().unwrap().frees;
-        let mut schedule = schedule(&checked, Cores::ASCEND_A3);
-        let parts: Vec<PartId> = schedule.orders[0].queues.ids().collect();
-        for part in parts {
-            let queue = &mut schedule.orders[0].queues[part];
-            let places: Vec<usize> = (0..queue.len()).filter(|&place| queue[place].phase == frees).collect();
-            if let [first, second, ..] = places[..] {
-                queue.swap(first, second);
-            }
+        for (at, ranks) in orders(&checked) {
+            let found = broken_of(&checked, reuse, |schedule| {
+                let queues = &mut schedule.orders[at].queues;
+                let parts: Vec<PartId> = queues.ids().collect();
+                for part in parts {
+                    let queue = &mut queues[part];
+                    let places: Vec<usize> = (0..queue.len()).filter(|&place| queue[place].phase == frees).collect();
+                    if let [first, second, ..] = places[..] {
+                        queue.swap(first, second);
+                    }
+                }
+            });
+            assert_eq!(found, [Violation::WordsOutOfOrder { ranks }]);
         }
-        let mut found = Vec::new();
-        reuse(&checked, &schedule, &mut found);
-        assert_eq!(found, [Violation::WordsOutOfOrder { ranks: 1 }]);
     }
 
     #[test]
     fn words_in_two_queues_are_found() {
         let checked = chunked(&Layer::TINY, 4);
         let frees = checked.reuse().unwrap().frees;
-        let found = broken_of(&checked, reuse, |schedule| {
-            let queues = &mut schedule.orders[0].queues;
-            let has_words = |part: &PartId| queues[*part].iter().any(|entry| entry.phase == frees);
-            let part = queues.ids().find(has_words).unwrap();
-            let last = queues[part].iter().rposition(|entry| entry.phase == frees).unwrap();
-            let word = queues[part].remove(last);
-            queues.push(vec![word]);
-        });
-        assert_eq!(found, [Violation::WordsOutOfOrder { ranks: 1 }]);
+        for (at, ranks) in orders(&checked) {
+            let found = broken_of(&checked, reuse, |schedule| {
+                let queues = &mut schedule.orders[at].queues;
+                let has_words = |part: &PartId| queues[*part].iter().any(|entry| entry.phase == frees);
+                let part = queues.ids().find(has_words).unwrap();
+                let last = queues[part].iter().rposition(|entry| entry.phase == frees).unwrap();
+                let word = queues[part].remove(last);
+                queues.push(vec![word]);
+            });
+            assert_eq!(found, [Violation::WordsOutOfOrder { ranks }]);
+        }
     }
 }

@@ -101,18 +101,20 @@ mod tests {
         assert!(before(&|_| ()));
         let alone = SameCore::new(&checked, &schedule(&checked, Cores::ASCEND_A3));
         assert!(!alone.before(gate, gate) && !alone.before(up, gate));
-        // Nowhere.
-        assert!(!before(&|schedule| {
-            let queue = &mut schedule.orders[0].queues[PartId(0)];
-            queue.retain(|entry| entry.phase != up);
-        }));
-        // Later in another queue, whose cores go on as they please.
-        assert!(!before(&|schedule| {
-            let order = &mut schedule.orders[0];
-            let [matrix, other] = [0, 1].map(PartId);
-            let at = order.queues[matrix].iter().position(|entry| entry.phase == up).unwrap();
-            let entry = order.queues[matrix].remove(at);
-            order.queues[other].extend([entry; 100]);
-        }));
+        for order in 0..2 {
+            // Nowhere.
+            assert!(!before(&|schedule| {
+                let queue = &mut schedule.orders[order].queues[PartId(0)];
+                queue.retain(|entry| entry.phase != up);
+            }));
+            // Later in another queue, whose cores go on as they please.
+            assert!(!before(&|schedule| {
+                let order = &mut schedule.orders[order];
+                let [matrix, other] = [0, 1].map(PartId);
+                let at = order.queues[matrix].iter().position(|entry| entry.phase == up).unwrap();
+                let entry = order.queues[matrix].remove(at);
+                order.queues[other].extend([entry; 100]);
+            }));
+        }
     }
 }

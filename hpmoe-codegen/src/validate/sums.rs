@@ -28,6 +28,7 @@ pub(super) fn sums(checked: &CheckedGraph, schedule: &Schedule, violations: &mut
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schedule::{Cores, schedule};
     use crate::validate::broken::broken_of;
     use hpmoe_language::fixture::{Layer, sums as added};
     use hpmoe_language::ids::{PartId, PhaseId};
@@ -40,19 +41,23 @@ mod tests {
         let matrix = PartId(0);
         let of_phase = |queue: &[Entry], phase: PhaseId| queue.iter().position(|entry| entry.phase == phase).unwrap();
         assert_eq!(broken_of(&checked, sums, |_| ()), []);
-        let found = broken_of(&checked, sums, |schedule| {
-            let queue = &mut schedule.orders[0].queues[matrix];
-            let last = queue.iter().rposition(|entry| entry.phase == phase).unwrap();
-            let first = of_phase(queue, phase);
-            queue.swap(first, last);
-        });
-        assert_eq!(found, [Violation::SumsOutOfOrder { ranks: 1, phase }]);
-        let found = broken_of(&checked, sums, |schedule| {
-            let queues = &mut schedule.orders[0].queues;
-            let first = of_phase(&queues[matrix], phase);
-            let entry = queues[matrix].remove(first);
-            queues.push(vec![entry]);
-        });
-        assert_eq!(found, [Violation::SumsOutOfOrder { ranks: 1, phase }]);
+        let ranks: Vec<u32> = schedule(&checked, Cores::ASCEND_A3).orders.iter().map(|order| order.ranks).collect();
+        assert!(ranks.len() > 1);
+        for (at, ranks) in ranks.into_iter().enumerate() {
+            let found = broken_of(&checked, sums, |schedule| {
+                let queue = &mut schedule.orders[at].queues[matrix];
+                let last = queue.iter().rposition(|entry| entry.phase == phase).unwrap();
+                let first = of_phase(queue, phase);
+                queue.swap(first, last);
+            });
+            assert_eq!(found, [Violation::SumsOutOfOrder { ranks, phase }]);
+            let found = broken_of(&checked, sums, |schedule| {
+                let queues = &mut schedule.orders[at].queues;
+                let first = of_phase(&queues[matrix], phase);
+                let entry = queues[matrix].remove(first);
+                queues.push(vec![entry]);
+            });
+            assert_eq!(found, [Violation::SumsOutOfOrder { ranks, phase }]);
+        }
     }
 }

@@ -90,8 +90,10 @@ fn cores_in_two_roles_or_in_an_empty_one_are_found() {
         schedule.roles.push(Role { count: 0, first: 48, ..schedule.roles[RoleId(2)].clone() });
     });
     assert_eq!(found, std::slice::from_ref(&vector));
-    let found = broken(structure, |schedule| schedule.orders[0].parts[PartId(1)].count -= 1);
-    assert_eq!(found, [vector]);
+    for order in 0..5 {
+        let found = broken(structure, |schedule| schedule.orders[order].parts[PartId(1)].count -= 1);
+        assert_eq!(found, std::slice::from_ref(&vector));
+    }
 }
 
 #[test]
