@@ -119,6 +119,7 @@ const COLUMNS: &[(&str, usize, bool)] = &[
     ("ScaleColumns", 4, false),
     ("AddRow", 4, false),
     ("WeightedSum", 5, false),
+    ("Pick", 7, true),
     ("TakeColumns", 5, true),
 ];
 
