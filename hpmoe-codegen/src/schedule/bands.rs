@@ -60,6 +60,7 @@ fn is_wide_product(graph: &TaskGraph, phase: PhaseId) -> bool {
 mod tests {
     use super::*;
     use hpmoe_language::fixture::{Layer, moe_ffn};
+    use hpmoe_language::graph::SpaceKind;
 
     fn chosen(checked: &CheckedGraph, choices: &str) -> Vec<u32> {
         let bands = bands(checked, &Target::ascend_a3(), &Choices::read(choices).unwrap());
@@ -107,7 +108,14 @@ mod tests {
         assert_eq!(chosen(&moe_ffn(&Layer::DEEPSEEK), ""), [1, 2, 2, 2, 1, 1, 1]);
         // Gate and up projections of this size have 235 MB of weights, which L2 does not hold from band to band.
         let mixtral = Layer { hidden: 4096, inter: 14_336, experts: 8, top_k: 2, ..Layer::DEEPSEEK };
-        let bands = chosen(&moe_ffn(&mixtral), "");
+        let checked = moe_ffn(&mixtral);
+        let bands = chosen(&checked, "");
         assert!(bands[1] > 2 && bands[1] == bands[2] && bands[1] == bands[3], "{bands:?}");
+        // A tile of all rows of an expert has no row tiles after it that a band could hold back.
+        let mut graph = checked.graph().clone();
+        let space = graph.phases[PhaseId(1)].space;
+        graph.spaces[space].kind = SpaceKind::Experts;
+        let of_experts = CheckedGraph::for_tests(graph, checked.counters().clone(), checked.dependencies().to_vec());
+        assert_eq!(chosen(&of_experts, "")[1..4], [2; 3]);
     }
 }

@@ -226,6 +226,28 @@ fn a_path_leads_from_row_to_row_and_from_rank_to_rank() {
 }
 
 #[test]
+fn a_phase_is_reached_with_columns_joined_and_without() {
+    let mut checked = moe_ffn(&Layer::SMALL);
+    let [of_gate, of_activation] = [2, 4].map(|number| checked.dependencies()[number].clone());
+    let all_columns = |d: &Dependency| {
+        let mut d = d.clone();
+        (d.signal.index, d.wait.index) = (Index::RowTile, Index::RowTile);
+        d
+    };
+    let mut on = of_activation.clone();
+    (on.signal.index, on.wait.index) = (Index::Tile, Index::Tile);
+    let wanted = all_columns(&Dependency { after: on.after, ..of_gate.clone() });
+    assert!(column_by_column(&of_gate));
+    // Whichever of two steps to a phase is looked at first, the search goes on from both.
+    for steps in [[all_columns(&of_gate), of_gate.clone()], [of_gate.clone(), all_columns(&of_gate)]] {
+        *checked.dependencies_mut() = [steps.to_vec(), vec![on.clone()]].concat();
+        assert!(path(&checked, &[true; 3], &wanted));
+        let by_tile: Vec<bool> = checked.dependencies().iter().map(column_by_column).collect();
+        assert!(!path(&checked, &by_tile, &wanted), "nothing joins the columns");
+    }
+}
+
+#[test]
 fn no_path_leads_on_from_a_word() {
     let mut checked = chunked(&Layer::TINY, 4);
     let frees = checked.reuse().unwrap().frees;
