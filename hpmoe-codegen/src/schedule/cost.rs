@@ -272,6 +272,26 @@ mod tests {
     }
 
     #[test]
+    fn the_link_limits_only_what_goes_to_peers() {
+        let mut graph = moe_ffn(&Layer::DEEPSEEK).graph().clone();
+        let dispatch = PhaseId::new(0);
+        graph.phases[dispatch].accesses.iter_mut().for_each(|access| access.remote = false);
+        let costs = EntryCosts::new(&graph, &Target::ascend_a3());
+        let share = |count| costs.entry_share(&graph, &cores(count), 8, dispatch);
+        assert!(share(200) > share(400), "more cores copy faster on their own rank");
+    }
+
+    #[test]
+    fn each_column_of_a_put_is_a_piece_of_its_own() {
+        let mut graph = moe_ffn(&Layer::DEEPSEEK).graph().clone();
+        let dispatch = PhaseId::new(0);
+        let puts = |graph: &TaskGraph| EntryCosts::new(graph, &Target::ascend_a3()).puts(graph, 8, dispatch).work.0;
+        let once = puts(&graph);
+        graph.phases[dispatch].ranges = vec![2];
+        assert!(puts(&graph).abs_diff(2 * once) * 100 <= once, "{} of {once} ns", puts(&graph));
+    }
+
+    #[test]
     fn deepseek_projections_take_what_the_cube_allows() {
         let checked = moe_ffn(&Layer::DEEPSEEK);
         let graph = checked.graph();

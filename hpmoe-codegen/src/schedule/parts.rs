@@ -166,15 +166,20 @@ mod tests {
 
     #[test]
     fn few_pieces_are_sent_by_all_cores_to_every_peer() {
-        let percent = |tokens| {
-            dedicated(
-                moe_ffn(&Layer { tokens, ..Layer::DEEPSEEK }).graph(),
-                48,
-                &Choices::read("peer_cores=20").unwrap(),
-            )
+        let chosen = Choices::read("peer_cores=20").unwrap();
+        // A piece has 16 rows, and a token goes to 8 experts. Tiles of tokens may have fewer rows, or more.
+        let enough = 16 * 48 * 16 / 8;
+        for block in [4, 16, 1024] {
+            let layer = |tokens| moe_ffn(&Layer { tokens, block, ..Layer::DEEPSEEK });
+            let percent = |tokens| dedicated(layer(tokens).graph(), 48, &chosen);
+            assert_eq!((percent(enough), percent(enough - 1)), (Some(20), None), "blocks of {block}");
+        }
+        // All vector cores count, those that don't send, too.
+        let parts = |tokens| {
+            let layer = moe_ffn(&Layer { tokens, ..Layer::DEEPSEEK });
+            schedule_with(&layer, &Target::ascend_a3(), &chosen).order(4).unwrap().parts.len()
         };
-        // A piece has 16 rows, and a token goes to 8 experts.
-        assert_eq!((percent(16 * 48 * 16 / 8), percent(16 * 48 * 16 / 8 - 1)), (Some(20), None));
+        assert!(parts(enough) > parts(enough - 1));
     }
 
     #[test]

@@ -143,6 +143,17 @@ mod tests {
     }
 
     #[test]
+    fn memory_of_each_kind_counts_once() {
+        let checked = moe_ffn(&Layer::SMALL);
+        let made = schedule(&checked, Cores::ASCEND_A3);
+        let rows = (Layer::SMALL.tokens * Layer::SMALL.top_k) as u64;
+        let part = footprint(&checked, &made, 4, rows);
+        let parts = [part.counter_bytes.0, part.workspace.0, part.symmetric.0, part.descriptor_bytes.0];
+        assert!(parts.iter().all(|bytes| *bytes > 0) && parts.iter().collect::<BTreeSet<_>>().len() == 4, "{parts:?}");
+        assert_eq!(memory(&checked, &made, 4)[0].1, parts.iter().sum());
+    }
+
+    #[test]
     fn rows_are_numbered_in_32_bits() {
         let found = too_large(&Layer { tokens: 40_000_000, hidden: 16, inter: 16, ..Layer::DEEPSEEK }, |_| ());
         assert!(found.contains(&(8, "received rows")) && !found.contains(&(4, "received rows")), "{found:?}");

@@ -2,6 +2,7 @@ use super::*;
 use crate::schedule::{Cores, schedule, schedule_with, timeline};
 use crate::target::Target;
 use crate::validate::{Violation, validate};
+use hpmoe_language::analyze::Dependency;
 use hpmoe_language::fixture::{Layer, circular, moe_ffn};
 use hpmoe_language::ids::Id;
 
@@ -62,4 +63,30 @@ fn what_cannot_be_ordered_is_still_scheduled_and_then_refused() {
     let text: String = found.iter().map(|violation| violation.text(&checked) + "\n").collect();
     assert!(found.iter().all(|violation| matches!(violation, Violation::Cycle { .. })), "{text}");
     assert!(text.contains("swiglu (phase 3) of expert") && text.contains("project (phase 4)"), "{text}");
+}
+
+#[test]
+fn what_is_put_back_goes_before_what_less_work_waits_for() {
+    let entry = |expert| Entry { phase: PhaseId::new(0), expert, peer_offset: 0 };
+    for expert in 0..8 {
+        let back = EntryClass::PutsBack.urgency(entry(expert), Nanos(1), (8, 1));
+        assert!((0..8).all(|sent| back > EntryClass::Sends.urgency(entry(sent), Nanos(0), (8, 1))), "expert {expert}");
+    }
+}
+
+#[test]
+fn work_has_changed_roles_as_often_as_on_the_longest_way() {
+    let layer = moe_ffn(&Layer::SMALL);
+    let [dispatch, down] = [0, 4].map(PhaseId::new);
+    // The down projection would also read what is sent.
+    let mut dependencies = layer.dependencies().to_vec();
+    let sent = dependencies.iter().find(|d| d.before == dispatch).unwrap().clone();
+    dependencies.push(Dependency { after: down, ..sent });
+    let both = CheckedGraph::for_tests(layer.graph().clone(), layer.counters().clone(), dependencies);
+    let role_of = schedule(&layer, Cores::ASCEND_A3).phases.iter().map(|(_, phase)| phase.role).collect();
+    let changes = |checked: &CheckedGraph| match classes(checked, &role_of)[down] {
+        EntryClass::Computes(changes) => changes,
+        _ => panic!("a product computes"),
+    };
+    assert_eq!([changes(&layer), changes(&both)], [2, 2]);
 }

@@ -1,7 +1,7 @@
 //! What comes before what, on a few entries.
 
 use super::*;
-use hpmoe_language::fixture::{Layer, chunked, moe_ffn, once, sums};
+use hpmoe_language::fixture::{Layer, chunked, moe_ffn, once, router, sums};
 use hpmoe_language::graph::SpaceKind;
 use std::collections::BTreeSet;
 
@@ -72,16 +72,42 @@ fn blocks_of_a_role_follow_one_another_for_each_chunk() {
     }
 }
 
+/// The same graph with a counter before all others that nobody uses.
+fn with_another_counter(checked: &CheckedGraph) -> CheckedGraph {
+    let first = checked.counters().iter().next();
+    let counters = first.into_iter().chain(checked.counters().iter()).map(|(_, counter)| counter.clone()).collect();
+    let mut dependencies = checked.dependencies().to_vec();
+    for dependency in &mut dependencies {
+        for counter in [&mut dependency.signal.counter, &mut dependency.wait.counter] {
+            *counter = CounterId::new(counter.index() + 1);
+        }
+    }
+    CheckedGraph::for_tests(checked.graph().clone(), counters, dependencies)
+}
+
 #[test]
 fn what_is_sent_once_may_lie_under_any_expert_before() {
     let checked = once(&Layer::SMALL);
     let [send, copy] = [0, 1];
-    let before = before(&checked, 4, false);
-    for expert in 0..4 {
-        for sent in 0..4 {
-            assert_eq!(before(entry(send, sent, 1), entry(copy, expert, 0)), sent <= expert, "{sent} {expert}");
+    for checked in [with_another_counter(&checked), checked] {
+        let before = before(&checked, 4, false);
+        for expert in 0..4 {
+            for sent in 0..4 {
+                assert_eq!(before(entry(send, sent, 1), entry(copy, expert, 0)), sent <= expert, "{sent} {expert}");
+            }
         }
     }
+}
+
+#[test]
+fn what_needs_the_route_follows_all_ids() {
+    let checked = router(&Layer::SMALL);
+    let [square, choose, dispatch] = [0, 2, 3];
+    let before = before(&checked, 4, false);
+    for (expert, peer) in (0..4).flat_map(|expert| (0..4).map(move |peer| (expert, peer))) {
+        assert!(before(entry(choose, 0, 0), entry(dispatch, expert, peer)), "{expert} {peer}");
+    }
+    assert!(!before(entry(choose, 0, 0), entry(square, 0, 0)), "squares need no route");
 }
 
 #[test]
