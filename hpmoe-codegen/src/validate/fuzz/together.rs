@@ -9,7 +9,8 @@ use hpmoe_language::ids::{CounterId, Id, PhaseId};
 
 /// Changes several fields alike and returns what was done.
 pub(super) fn together(schedule: &mut Schedule, known: &Known, random: &mut Random) -> String {
-    let phases = known.whole.phases.len();
+    // An earlier change may have left one out.
+    let phases = schedule.phases.len().min(known.whole.phases.len());
     let [first, second] = [(); 2].map(|()| PhaseId::new(random.index(phases)));
     let counters = known.checked.counters().len();
     let [counter, other] = [(); 2].map(|()| CounterId::new(random.index(counters.max(1))));
