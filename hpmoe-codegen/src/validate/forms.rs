@@ -58,8 +58,11 @@ fn signal_fits(checked: &CheckedGraph, phase: PhaseId, signal: &Signal) -> bool 
 fn wait_fits(checked: &CheckedGraph, phase: PhaseId, wait: &Wait) -> bool {
     let graph = checked.graph();
     let Some(counter) = known(checked, wait.counter) else { return false };
+    // What tells how much of a chunk is no longer read is not signalled of the last chunks, whose memory no other takes.
+    let through = checked.counters()[wait.counter].through;
+    let told = !through || checked.reuse().is_some_and(|reuse| reuse.frees == phase);
     // A wait looks at counters of its own rank, but never at those of scattered tokens.
-    wait.index != Index::PieceBlocks
+    told && wait.index != Index::PieceBlocks
         && addresses(graph, phase, counter, wait.index)
         && home(graph, phase, wait.index, false).is_some()
 }
@@ -128,7 +131,8 @@ pub(super) fn home(graph: &TaskGraph, phase: PhaseId, index: Index, remote: bool
 mod tests {
     use super::*;
     use crate::validate::broken::{broken, broken_of};
-    use hpmoe_language::fixture::{Layer, moe_ffn, once};
+    use hpmoe_language::analyze::Dependency;
+    use hpmoe_language::fixture::{Layer, chunked, moe_ffn, once};
     use hpmoe_language::graph::Space;
     use hpmoe_language::ids::CounterId;
 
@@ -193,6 +197,23 @@ mod tests {
         let Wait { counter, index, .. } = wait;
         let signal = Signal { counter, index, amount: Amount::Rows, remote: false };
         refused(&checked, copy, &|schedule| schedule.phases[copy].signals.push(signal));
+    }
+
+    #[test]
+    fn only_the_word_of_a_chunk_waits_for_what_is_no_longer_read() {
+        let checked = chunked(&Layer::TINY, 4);
+        let frees = checked.reuse().unwrap().frees;
+        let through = |d: &&Dependency| checked.counters()[d.wait.counter].through;
+        let waits: Vec<Wait> = checked.dependencies().iter().filter(through).map(|d| d.wait.clone()).collect();
+        assert!(!waits.is_empty());
+        for phase in checked.graph().phases.ids() {
+            for wait in &waits {
+                let found = broken_of(&checked, forms, |schedule| schedule.phases[phase].waits.push(wait.clone()));
+                // The last chunks don't signal it.
+                let wanted = (phase != frees).then_some(Violation::Form { phase, counter: wait.counter });
+                assert_eq!(found, wanted.into_iter().collect::<Vec<_>>());
+            }
+        }
     }
 
     #[test]
