@@ -8,6 +8,9 @@ use crate::abi::{
 };
 use crate::tables::SpaceTable;
 
+/// Row tiles of an expert, at most (`routing/share.h`).
+const MOST_TILES: usize = 2048;
+
 /// A generator of numbers, equal for equal seeds.
 pub(super) struct Draw(pub(super) u64);
 
@@ -97,13 +100,17 @@ impl Case {
         let gaps = [0, 0, 4, 2][draw.below(4)];
         let skew = draw.once_in(3);
         let groups = draw.groups(experts, top_k);
-        let ids = (0..ranks)
+        let ids: Vec<Vec<i32>> = (0..ranks)
             .map(|_| {
                 let tokens = if draw.once_in(5) { 0 } else { draw.within(0, tokens) };
                 (0..tokens).flat_map(|_| token(&mut draw, experts, top_k, groups, gaps, skew)).collect()
             })
             .collect();
-        let spaces = spaces(&mut draw, chunks > 1, once);
+        let mut spaces = spaces(&mut draw, chunks > 1, once);
+        // Of more tiles of an expert no kernel knows in which order their rows come (`limits.rs`).
+        let least = most_rows(&ids, experts).div_ceil(MOST_TILES) as u32;
+        let tiles = spaces.iter_mut().filter(|space| space.kind == HPMOE_ROW_TILES);
+        tiles.for_each(|space| space.height = space.height.max(least));
         let cores = [2, 2, 2, 4, 4, 6][draw.below(6)];
         let by_load = draw.once_in(2);
         // Numbers go on after the greatest.
@@ -176,6 +183,13 @@ impl Case {
         };
         Some(Rank::new(rank))
     }
+}
+
+/// Rows of the expert that most slots of all ranks name.
+fn most_rows(ids: &[Vec<i32>], experts: usize) -> usize {
+    let mut rows = vec![0; experts];
+    ids.iter().flatten().filter(|id| **id >= 0).for_each(|id| rows[*id as usize] += 1);
+    rows.into_iter().max().unwrap_or(0)
 }
 
 /// The ids of a token: different ones, or none in about one of `gaps` slots.
