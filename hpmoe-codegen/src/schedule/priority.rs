@@ -98,7 +98,10 @@ mod tests {
         };
         // By phase, in ns; of gate and up the latter takes longer.
         let of_phase = [1, 20, 300, 4_000, 50_000, 600_000, 7_000_000];
-        let times: Vec<Nanos> = groups.all().map(|entry| Nanos(of_phase[entry.phase.index()])).collect();
+        let times_of = |of_phase: [u64; 7]| -> Vec<Nanos> {
+            groups.all().map(|entry| Nanos(of_phase[entry.phase.index()])).collect()
+        };
+        let times = times_of(of_phase);
         let left_with = |role_of: &Arena<PhaseId, RoleId>| {
             let left = priorities(&checked, &groups, &precedence, role_of, (&times, Nanos(0)));
             [dispatch, gate, up, swiglu, down, back, combine].map(|phase| left[entry(phase)].0)
@@ -107,6 +110,15 @@ mod tests {
         assert_eq!(left[4..], [7_650_000, 7_600_000, 7_000_000]);
         // Gate and up feed one phase: they are as urgent as the longer of them.
         assert_eq!(left[..4], [7_654_301, 7_654_300, 7_654_300, 7_654_000]);
+        // Whichever of the two is longer.
+        let [first, last] = [of_phase[gate as usize], of_phase[up as usize]];
+        let times_of_longer_gate = times_of(std::array::from_fn(|phase| match phase as u32 {
+            phase if phase == gate => last,
+            phase if phase == up => first,
+            phase => of_phase[phase as usize],
+        }));
+        let other = priorities(&checked, &groups, &precedence, &role_of, (&times_of_longer_gate, Nanos(0)));
+        assert_eq!([gate, up].map(|phase| other[entry(phase)].0), [7_654_300, 7_654_300]);
         let mut apart = role_of.clone();
         apart[PhaseId(up)] = RoleId(1);
         assert_eq!(left_with(&apart)[..3], [7_654_301, 7_654_020, 7_654_300]);

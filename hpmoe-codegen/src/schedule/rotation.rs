@@ -107,6 +107,8 @@ fn tiles(
 
 #[cfg(test)]
 mod tests {
+    use super::tiles;
+    use crate::schedule::typical::typical;
     use crate::schedule::{Choices, schedule_with};
     use crate::target::Target;
     use hpmoe_language::analyze::CheckedGraph;
@@ -141,6 +143,21 @@ mod tests {
         // On eight ranks two narrow tiles of eight rounds can't be on all 24 cores, with 64 experts of a rank they can.
         let few = moe_ffn(&Layer { tokens: 64, ..NARROW });
         assert!(rotations(&few, "")[1] > 0);
+    }
+
+    #[test]
+    fn tiles_of_low_bands_read_weights_more_often() {
+        // Where a core is slow to read from HBM, tiles take as long as their weights, which L2 does not hold.
+        let layer = Layer { hidden: 8192, inter: 32_768, experts: 8, top_k: 2, tile_m: 16, ..Layer::DEEPSEEK };
+        let (checked, mut target) = (moe_ffn(&layer), Target::ascend_a3());
+        target.memory.hbm_bytes_per_cycle_core /= 64.0;
+        let made = schedule_with(&checked, &target, &Choices::default());
+        let time = |band: u32| -> u64 {
+            let mut phases = made.phases.clone();
+            phases.ids().collect::<Vec<_>>().into_iter().for_each(|phase| phases[phase].band = band);
+            tiles(checked.graph(), &target, &phases, typical(checked.graph())).iter().map(|(_, time)| time).sum()
+        };
+        assert!(time(1) > time(2) && time(2) > time(4), "{} {} {}", time(1), time(2), time(4));
     }
 
     #[test]

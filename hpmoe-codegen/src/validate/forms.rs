@@ -132,7 +132,7 @@ mod tests {
     use super::*;
     use crate::validate::broken::{broken, broken_of};
     use hpmoe_language::analyze::Dependency;
-    use hpmoe_language::fixture::{Layer, chunked, moe_ffn, once};
+    use hpmoe_language::fixture::{Layer, chunked, moe_ffn, once, router};
     use hpmoe_language::graph::Space;
     use hpmoe_language::ids::CounterId;
 
@@ -197,6 +197,22 @@ mod tests {
         let Wait { counter, index, .. } = wait;
         let signal = Signal { counter, index, amount: Amount::Rows, remote: false };
         refused(&checked, copy, &|schedule| schedule.phases[copy].signals.push(signal));
+    }
+
+    #[test]
+    fn the_route_waits_for_all_ids_at_once() {
+        let checked = router(&Layer::SMALL);
+        let wait = checked.route_input().unwrap().wait.clone();
+        assert!(waits_for_ids(&checked, &wait));
+        let with = |change: &dyn Fn(&mut Counter)| {
+            let mut counters = checked.counters().clone();
+            change(&mut counters[wait.counter]);
+            let dependencies = checked.dependencies().to_vec();
+            waits_for_ids(&CheckedGraph::for_tests(checked.graph().clone(), counters, dependencies), &wait)
+        };
+        assert!(with(&|_| ()));
+        assert!(!with(&|counter| counter.grid = Grid::Blocks { height: 4 }));
+        assert!(!with(&|counter| counter.through = true));
     }
 
     #[test]

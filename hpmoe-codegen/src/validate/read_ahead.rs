@@ -32,14 +32,36 @@ pub(super) fn read_ahead(checked: &CheckedGraph, schedule: &Schedule, violations
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schedule::{Cores, schedule};
     use crate::validate::broken::{broken, broken_of};
-    use hpmoe_language::fixture::{Layer, widened};
+    use hpmoe_language::fixture::{Layer, moe_ffn, widened};
+    use hpmoe_language::graph::{Access, TaskGraph};
     use hpmoe_language::ids::PhaseId;
 
     #[test]
     fn only_products_read_ahead() {
         let found = broken(read_ahead, |schedule| schedule.phases[PhaseId(0)].reads_ahead = true);
         assert_eq!(found, [Violation::NothingAhead { phase: PhaseId(0) }]);
+    }
+
+    #[test]
+    fn weights_of_the_caller_that_a_task_writes_are_read_early() {
+        let checked = moe_ffn(&Layer::SMALL);
+        let [gate, down] = [1, 4].map(PhaseId);
+        let made = schedule(&checked, Cores::ASCEND_A3);
+        assert!(made.phases[gate].reads_ahead);
+        let mut graph = checked.graph().clone();
+        let Plan::Cube(plan) = &checked.plans()[graph.phases[gate].task] else { panic!("a product") };
+        let read = graph.phases[gate].accesses[plan.products[0].terms[0].w.0];
+        let found = |graph: &TaskGraph| {
+            let mut found = Vec::new();
+            let (counters, dependencies) = (checked.counters().clone(), checked.dependencies().to_vec());
+            super::read_ahead(&CheckedGraph::for_tests(graph.clone(), counters, dependencies), &made, &mut found);
+            found
+        };
+        assert_eq!(found(&graph), []);
+        graph.phases[down].accesses.push(Access { write: true, ..read });
+        assert_eq!(found(&graph), [Violation::ReadEarly { phase: gate, tensor: read.tensor }]);
     }
 
     #[test]

@@ -88,6 +88,7 @@ mod tests {
     use crate::validate::broken::{broken, broken_of};
     use crate::validate::validate;
     use hpmoe_language::fixture::{Layer, routed, router};
+    use hpmoe_language::graph::Access;
     use hpmoe_language::ids::PartId;
 
     #[test]
@@ -205,6 +206,22 @@ mod tests {
         let of_rows = checked.graph().phases[DISPATCH].space;
         let found = changed(|schedule| schedule.phases[CHOOSE].preceding.push((of_rows, 1)));
         assert_eq!(found, [Violation::NeedsRoute { phase: CHOOSE }]);
+    }
+
+    #[test]
+    fn a_phase_before_the_route_touches_no_routed_rows() {
+        let checked = router(&Layer::SMALL);
+        let made = schedule(&checked, Cores::ASCEND_A3);
+        for change in
+            [|access: &mut Access| access.region.rows = Rows::Tile, |access: &mut Access| access.remote = true]
+        {
+            let mut graph = checked.graph().clone();
+            change(&mut graph.phases[CHOOSE].accesses[0]);
+            let (counters, dependencies) = (checked.counters().clone(), checked.dependencies().to_vec());
+            let mut found = Vec::new();
+            route(&CheckedGraph::for_tests(graph, counters, dependencies), &made, &mut found);
+            assert_eq!(found, [Violation::NeedsRoute { phase: CHOOSE }]);
+        }
     }
 
     #[test]

@@ -44,7 +44,7 @@ mod tests {
     use crate::schedule::{Choices, Cores, Entry, schedule, schedule_with};
     use crate::target::Target;
     use hpmoe_language::analyze::Signal;
-    use hpmoe_language::fixture::{Layer, chunked, moe_ffn, once};
+    use hpmoe_language::fixture::{Layer, chunked, moe_ffn, once, routed};
     use hpmoe_language::ids::{Id, PartId, PhaseId};
     use proptest::prelude::*;
     use std::collections::BTreeSet;
@@ -258,6 +258,33 @@ mod tests {
             }
         }
         assert!(!cycles(&checked, &schedule));
+    }
+
+    #[test]
+    fn a_route_without_a_place_in_each_queue_is_for_others_to_find() {
+        let checked = routed(&Layer::SMALL);
+        let mut schedule = schedule(&checked, Cores::ASCEND_A3);
+        assert!(!cycles(&checked, &schedule));
+        schedule.orders[0].routed_at = Some([0, 0].into_iter().collect());
+        assert!(!cycles(&checked, &schedule));
+    }
+
+    #[test]
+    fn a_word_of_the_chunk_before_the_last_is_awaited() {
+        let checked = chunked(&Layer::TINY, 3);
+        let word = Entry { phase: checked.reuse().unwrap().frees, expert: 0, peer_offset: 0 };
+        let mut schedule = schedule(&checked, Cores::ASCEND_A3);
+        let queues = &mut schedule.orders[0].queues;
+        let last = Entry { phase: PhaseId(0), expert: 2, peer_offset: 0 };
+        for part in queues.ids().collect::<Vec<_>>() {
+            let has = queues[part].contains(&last);
+            queues[part].retain(|entry| *entry != word);
+            if has {
+                let place = queues[part].iter().position(|entry| *entry == last).unwrap();
+                queues[part].insert(place + 1, word);
+            }
+        }
+        assert!(cycles(&checked, &schedule), "the last of three chunks takes the memory of the first");
     }
 
     #[test]
