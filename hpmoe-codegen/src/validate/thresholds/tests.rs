@@ -151,3 +151,14 @@ fn a_counter_of_few_rows_has_one_piece_of_any_larger_height() {
     let none = Sum::pieces(Height::Rows(64), 0);
     assert_eq!(none.clamped(None), Sum::default());
 }
+
+#[test]
+fn a_piece_that_is_higher_than_a_block_is_one_piece_of_it() {
+    let checked = moe_ffn(&Layer::SMALL);
+    let wait = checked.dependencies().iter().find(|d| d.wait.index == Index::Block).unwrap().wait.clone();
+    let Grid::Blocks { height } = checked.counters()[wait.counter].grid else { panic!("blocks of tokens") };
+    assert_eq!(most_rows(&checked, wait.counter), Some(Height::Rows(height)));
+    let of = |height: u32| Sum::pieces(Height::Rows(height), 2).clamped(most_rows(&checked, wait.counter));
+    assert_eq!(of(height), of(height + 1));
+    assert_ne!(of(height), of(height - 1));
+}
