@@ -1,11 +1,12 @@
 //! Tile sizes that a kernel leaves open: those with the least estimated latency.
 
+use crate::cost::Time;
 use crate::schedule::{Estimate, MAX_RANKS, estimate};
 use crate::target::Target;
 use crate::tuned::{NamedSizes, overrides};
 use hpmoe_language::front::{Front, front};
 use hpmoe_language::syntax::{Overrides, open_constants};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use syn::ItemMod;
 
@@ -65,6 +66,11 @@ struct Ladder {
 }
 
 impl Ladder {
+    /// The latency with even tokens that another size must stay below, if it must.
+    fn even_below(&self, before: &Latency) -> Option<f64> {
+        self.even.then_some(before.even * (1.0 - self.gain))
+    }
+
     /// The places to try from a place: its neighbours, or all of them for the columns of products, where a narrow last tile or cores
     /// without one make good and bad sizes take turns.
     fn tried(&self, from: usize) -> impl Iterator<Item = usize> {
@@ -96,15 +102,14 @@ struct Latency {
 }
 
 impl Latency {
-    fn add(&mut self, Estimate { even, uneven }: Estimate) {
+    fn add(&mut self, even: Time, uneven: Time) {
         self.even += even.us();
         self.mean += (even.us() * uneven.us()).sqrt();
     }
 
     /// Whether a size of a ladder with this latency is worth it.
     fn saves(&self, before: &Self, ladder: &Ladder) -> bool {
-        let less = 1.0 - ladder.gain;
-        self.mean < before.mean * less && (!ladder.even || self.even < before.even * less)
+        self.mean < before.mean * (1.0 - ladder.gain) && ladder.even_below(before).is_none_or(|even| self.even < even)
     }
 }
 
@@ -129,7 +134,7 @@ pub fn open_sizes(
         return Ok(NamedSizes::new());
     }
     let first: Vec<usize> = ladders.iter().map(|ladder| ladder.first).collect();
-    let mut search = Search { module, set, target, expected, ladders, known: HashMap::new() };
+    let mut search = Search { module, set, target, expected, ladders, known: HashMap::new(), slower: HashSet::new() };
     let best = match search.lowered(first.clone())? {
         Some((places, time)) => search.descend(places, time)?,
         None => first,
@@ -145,6 +150,8 @@ struct Search<'a> {
     ladders: Vec<&'static Ladder>,
     /// The times of all places tried.
     known: HashMap<Vec<usize>, Option<Latency>>,
+    /// Places whose latency with even tokens is no less than one that others had; those that are looked for only fall.
+    slower: HashSet<Vec<usize>>,
 }
 
 impl Search<'_> {
@@ -152,7 +159,7 @@ impl Search<'_> {
     fn lowered(&mut self, mut places: Vec<usize>) -> Result<Option<(Vec<usize>, Latency)>, String> {
         loop {
             self.check_tokens(&places)?;
-            if let Some(time) = self.time(&places)? {
+            if let Some(time) = self.time(&places, None)? {
                 return Ok(Some((places, time)));
             }
             if places.iter().all(|&place| place == 0) {
@@ -185,7 +192,8 @@ impl Search<'_> {
                 for place in self.ladders[ladder].tried(own) {
                     let mut next = places.clone();
                     next[ladder] = place;
-                    if let Some(less) = self.time(&next)?.filter(|less| less.saves(&time, self.ladders[ladder])) {
+                    let even = self.ladders[ladder].even_below(&time);
+                    if let Some(less) = self.time(&next, even)?.filter(|less| less.saves(&time, self.ladders[ladder])) {
                         (places, time) = (next, less);
                     }
                 }
@@ -201,29 +209,42 @@ impl Search<'_> {
         sizes.map(|(ladder, &place)| (ladder.name.to_owned(), ladder.values[place])).collect()
     }
 
-    /// The estimated latency of all taskflows of the kernel together; `None` if it can't have these sizes.
-    fn time(&mut self, places: &[usize]) -> Result<Option<Latency>, String> {
+    /// The estimated latency of all taskflows of the kernel together; `None` if it can't have these sizes, or takes as long as `below`
+    /// microseconds or longer with even tokens.
+    fn time(&mut self, places: &[usize], below: Option<f64>) -> Result<Option<Latency>, String> {
         if let Some(&known) = self.known.get(places) {
             return Ok(known);
         }
-        let time = self.estimate(places)?;
-        self.known.insert(places.to_vec(), time);
+        if below.is_some() && self.slower.contains(places) {
+            return Ok(None);
+        }
+        let (time, slower) = self.estimate(places, below)?;
+        if slower {
+            self.slower.insert(places.to_vec());
+        } else {
+            self.known.insert(places.to_vec(), time);
+        }
         Ok(time)
     }
 
-    fn estimate(&self, places: &[usize]) -> Result<Option<Latency>, String> {
+    /// The latency, and whether it is not known because it is no less than `below` with even tokens.
+    fn estimate(&self, places: &[usize], below: Option<f64>) -> Result<(Option<Latency>, bool), String> {
         let mut all = overrides(self.set, &self.sizes(places));
         if let Some(tokens) = self.expected.tokens {
             all.insert("TOKENS".to_owned(), tokens.into());
         }
-        let Ok(Front { flows, .. }) = front(self.module, &all) else { return Ok(None) };
+        let Ok(Front { flows, .. }) = front(self.module, &all) else { return Ok((None, false)) };
         let mut sum = Latency::default();
         for flow in &flows {
             let ranks = self.ranks(flow.graph().sizes.experts)?;
-            let Some(time) = estimate(flow, self.target, ranks) else { return Ok(None) };
-            sum.add(time);
+            let worth = |even: Time| below.is_none_or(|below| sum.even + even.us() < below);
+            match estimate(flow, self.target, ranks, worth) {
+                Some(Estimate { even, uneven: Some(uneven) }) => sum.add(even, uneven),
+                Some(Estimate { uneven: None, .. }) => return Ok((None, true)),
+                None => return Ok((None, false)),
+            }
         }
-        Ok(Some(sum))
+        Ok((Some(sum), false))
     }
 
     /// The ranks that are expected, which share the experts.

@@ -28,6 +28,24 @@ impl Deal {
         (tile + tile / self.cores % self.cores * self.rotation) % self.cores
     }
 
+    /// The cores that make the tiles from one on.
+    pub(super) fn cores_from(self, tile: u64) -> impl Iterator<Item = u64> {
+        let (mut core, mut place) = (self.core(tile), tile % self.cores);
+        std::iter::repeat_with(move || {
+            let now = core;
+            place += 1;
+            core += 1;
+            if place == self.cores {
+                place = 0;
+                core += self.rotation;
+            }
+            while core >= self.cores {
+                core -= self.cores;
+            }
+            now
+        })
+    }
+
     /// The first tile of a core, from tile `from` on.
     #[must_use]
     pub const fn first(self, core: u64, from: u64) -> u64 {
@@ -54,6 +72,8 @@ mod tests {
         #[test]
         fn a_core_finds_its_tiles_and_no_others(cores in 1u64..50, rotation in 0u64..50, from in 0u64..10_000, len in 0u64..300) {
             let deal = Deal { cores, rotation: rotation % cores };
+            let one_by_one = (from..from + len).map(|tile| deal.core(tile));
+            prop_assert!(deal.cores_from(from).take(len as usize).eq(one_by_one));
             let mut dealt = vec![None; len as usize];
             for core in 0..cores {
                 let mut tile = deal.first(core, from);

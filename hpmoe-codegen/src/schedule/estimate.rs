@@ -10,7 +10,7 @@ use super::precedence::Precedence;
 use super::schedule::schedule_on;
 use super::timeline::{QueueReplay, Released};
 use super::{Deal, Entry, Order, Schedule, Swizzle};
-use crate::cost::{Ahead, CostModel, EntryTile, Time, Work, Works};
+use crate::cost::{CostModel, EntryTile, Time, Works};
 use crate::target::Target;
 use extents::{Extents, Spread};
 use hpmoe_language::analyze::CheckedGraph;
@@ -18,24 +18,30 @@ use hpmoe_language::graph::TaskGraph;
 use hpmoe_language::ids::{Arena, PartId, PhaseId};
 use links::Links;
 use ready::{Ready, Share};
-use std::collections::HashMap;
+use tile::Tiles;
 
 /// The estimated latency of a taskflow with its default schedule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Estimate {
     /// With evenly spread tokens, on a rank that stands for all.
     pub even: Time,
-    /// With few experts that most tokens go to, on the rank with the one that is chosen most.
-    pub uneven: Time,
+    /// With few experts that most tokens go to, on the rank with the one that is chosen most; `None` where the other one was not worth it.
+    pub uneven: Option<Time>,
 }
 
 /// Estimates the latency of a taskflow's default schedule on a number of ranks: its queues are replayed on one rank, tile by tile and
-/// core by core. `None` if that number does not share the experts.
+/// core by core. `None` if that number does not share the experts. Uneven tokens are replayed only where `worth` says so of the latency
+/// with even ones.
 ///
 /// It takes milliseconds where a simulation takes seconds. Tiles wait for sixteenths of an expert's rows here, and memories and links are
 /// shared less exactly, so that it tells tile sizes apart and says little about the latency itself.
 #[must_use]
-pub fn estimate(checked: &CheckedGraph, target: &Target, ranks: u32) -> Option<Estimate> {
+pub fn estimate(
+    checked: &CheckedGraph,
+    target: &Target,
+    ranks: u32,
+    worth: impl FnOnce(Time) -> bool,
+) -> Option<Estimate> {
     if ranks == 0 || !checked.graph().sizes.experts.is_multiple_of(ranks as usize) {
         return None;
     }
@@ -47,7 +53,8 @@ pub fn estimate(checked: &CheckedGraph, target: &Target, ranks: u32) -> Option<E
         let run = Run::new(checked, &schedule, order, target, tokens);
         Time::from_us(target.launch.kernel_us) + run.replayed(&groups, &precedence)
     };
-    Some(Estimate { even: latency(Spread::Even), uneven: latency(Spread::Uneven) })
+    let even = latency(Spread::Even);
+    Some(Estimate { even, uneven: worth(even).then(|| latency(Spread::Uneven)) })
 }
 
 /// The clocks of one rank.
@@ -62,8 +69,7 @@ struct Run<'a> {
     extents: Extents,
     /// Tiles that count before each phase's own, when cores are assigned.
     starts: Arena<PhaseId, u64>,
-    /// By phase, by items and rows, and by column: the work of a tile, and what its core can read before it begins.
-    tiles: HashMap<(PhaseId, [u32; 3]), (Work, Ahead)>,
+    tiles: Tiles,
     /// What a tile of each phase costs in addition to its work.
     fixed: Arena<PhaseId, Time>,
     clocks: Arena<PartId, Vec<Time>>,
@@ -95,7 +101,7 @@ impl<'a> Run<'a> {
         };
         Self {
             starts: graph.phases.ids().map(start).collect(),
-            tiles: HashMap::new(),
+            tiles: Tiles::default(),
             fixed: graph.phases.ids().map(fixed).collect(),
             clocks: order.parts.iter().map(|(_, part)| vec![Time::ZERO; part.count as usize]).collect(),
             costs: CostModel::new(target),
@@ -159,27 +165,32 @@ impl<'a> Run<'a> {
             // Such an entry is over when it could have begun.
             ends.fill(Ready::of(Share::ALL, ready.at(Share::ALL)));
         }
-        for number in 0..swizzle.tiles() {
-            let core = deal.core(base + number) as usize;
-            let (place, column) = swizzle.place(number);
+        let of_items: Vec<Share> =
+            (0..items).map(|item| Share::of(self.graph, self.order.ranks, head, (item, items))).collect();
+        let begins: Vec<Time> = of_items.iter().map(|&share| ready.at(share)).collect();
+        // By item and then by entry: when its last tile is done.
+        let mut done = vec![Time::ZERO; of_items.len() * walk.len()];
+        let works: Vec<_> = walk.iter().map(|&entry| self.works_of(entry, phase.space, band, walk.len())).collect();
+        for ((place, column), core) in swizzle.places().zip(deal.cores_from(base)) {
             let (item, column) = ((place / outer) as u32, (place % outer * wide + column) as u32);
-            let share = Share::of(self.graph, self.order.ranks, head, (item, items));
-            let ready = ready.at(share);
-            for (end, &entry) in ends.iter_mut().zip(walk) {
-                let free = self.clocks[part][core];
-                let begun = free.max(ready) + self.fixed[entry.phase];
-                let tile = EntryTile {
-                    peer: entry.peer_offset,
-                    rows: self.extents.rows(entry, phase.space, item),
-                    column,
-                    items,
-                    band,
-                    joined: walk.len() as u32,
+            for (at, (&entry, works)) in walk.iter().zip(&works).enumerate() {
+                let free = self.clocks[part][core as usize];
+                let begun = free.max(begins[item as usize]) + self.fixed[entry.phase];
+                let ended = match works {
+                    Some(works) => self.tile((part, entry.phase), works.place(item, column), free, begun),
+                    None => {
+                        let rows = self.extents.rows(entry, phase.space, item);
+                        let (peer, joined) = (entry.peer_offset, walk.len() as u32);
+                        self.put((part, entry.phase), EntryTile { peer, rows, column, items, band, joined }, begun)
+                    }
                 };
-                let done = self.tile((part, entry.phase), tile, free, begun);
-                self.clocks[part][core] = done;
-                *end = end.latest(Ready::of(share, done + self.visible));
+                self.clocks[part][core as usize] = ended;
+                let done = &mut done[item as usize * walk.len() + at];
+                *done = ended.max(*done);
             }
+        }
+        for (&share, done) in of_items.iter().zip(done.chunks(walk.len())) {
+            ends.iter_mut().zip(done).for_each(|(end, &done)| end.delay(share, done + self.visible));
         }
         ends
     }

@@ -31,13 +31,14 @@ pub(super) fn rotation(
     }
     let mut launches: Vec<Typical> = RANKS.into_iter().filter_map(|ranks| on_ranks(graph, ranks)).collect();
     launches.extend(launches.is_empty().then(|| typical(graph)));
-    let works: Vec<Vec<(u64, u64)>> = launches.iter().map(|&launch| tiles(graph, target, phases, launch)).collect();
+    let works: Vec<Vec<u64>> =
+        launches.iter().map(|&launch| by_turn(tiles(graph, target, phases, launch), cores)).collect();
     // The longest load of a core over the mean, of all launches.
     let uneven = |rotation: u32| {
         let deal = Deal { cores: cores.into(), rotation: rotation.into() };
-        let ratio = |work: &Vec<(u64, u64)>| {
+        let ratio = |work: &Vec<u64>| {
             let mut loads = vec![0; cores as usize];
-            work.iter().for_each(|&(number, time)| loads[deal.core(number) as usize] += time);
+            deal.cores_from(0).zip(work).for_each(|(core, time)| loads[core as usize] += time);
             let longest = loads.iter().copied().max().unwrap_or_default();
             longest as f64 * f64::from(cores) / (loads.iter().sum::<u64>() as f64).max(1.0)
         };
@@ -51,6 +52,15 @@ pub(super) fn rotation(
     let best = (1..cores).map(|rotation| (sum(rotation), rotation)).min_by(|a, b| a.0.total_cmp(&b.0));
     // It is worth a rotation if the launches gain that much on average.
     best.filter(|(least, _)| least * UNEVEN < still.iter().sum()).map_or(0, |(_, rotation)| rotation)
+}
+
+/// The picoseconds of tiles by their numbers' remainders: those that are so many rounds apart as there are cores have one core,
+/// whatever the rotation.
+fn by_turn(tiles: Vec<(u64, u64)>, cores: u32) -> Vec<u64> {
+    let turn = u64::from(cores) * u64::from(cores);
+    let mut times = vec![0; turn as usize];
+    tiles.into_iter().for_each(|(number, time)| times[(number % turn) as usize] += time);
+    times
 }
 
 /// The number and the picoseconds of each tile of products on a rank of a launch.

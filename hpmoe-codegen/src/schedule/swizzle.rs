@@ -37,6 +37,14 @@ impl Swizzle {
         (band * self.band + inside % rows, inside / rows)
     }
 
+    /// Items and columns of all tiles, in the order of their numbers.
+    pub(super) fn places(self) -> impl Iterator<Item = (u64, u64)> {
+        (0..self.items.div_ceil(self.band)).flat_map(move |band| {
+            let (first, rows) = (band * self.band, self.rows_of(band));
+            (0..self.columns).flat_map(move |column| (first..first + rows).map(move |item| (item, column)))
+        })
+    }
+
     /// The tile at an item and a column.
     #[must_use]
     pub const fn tile(self, item: u64, column: u64) -> u64 {
@@ -68,6 +76,7 @@ mod tests {
                 let seen = &mut seen[(item * columns + column) as usize];
                 prop_assert!(!std::mem::replace(seen, true));
             }
+            prop_assert!(swizzle.places().eq((0..swizzle.tiles()).map(|tile| swizzle.place(tile))));
         }
     }
 

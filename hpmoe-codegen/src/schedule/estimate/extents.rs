@@ -108,8 +108,8 @@ fn items(height: Height, rows: u32) -> u32 {
     }
 }
 
-/// The rows of a rank's experts in a chunk, in the order in which it works on them: the least loaded one, then from the most loaded
-/// one down.
+/// The rows of a rank's experts in a chunk, in the order in which it works on them with few ranks: the least loaded one, then from the
+/// most loaded one down.
 fn of_experts(graph: &TaskGraph, ranks: u32, tokens: Spread) -> Vec<u32> {
     let sizes = &graph.sizes;
     let (own, of_group) = (sizes.experts / ranks as usize, sizes.chunk_tokens() * ranks as usize);

@@ -21,6 +21,11 @@ impl Ready {
         ready
     }
 
+    /// The rows of a share are there no sooner than at a time.
+    pub(super) fn delay(&mut self, share: Share, time: Time) {
+        self.0[share.parts()].iter_mut().for_each(|part| *part = time.max(*part));
+    }
+
     /// When all rows of a share are there.
     pub(super) fn at(&self, share: Share) -> Time {
         self.0[share.parts()].iter().copied().max().unwrap_or_default()
