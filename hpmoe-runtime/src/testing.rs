@@ -30,6 +30,7 @@ pub(crate) const TABLES: KernelTables = KernelTables {
     aic: 2,
     aiv: 4,
     by_load: true,
+    lightest_first: None,
     time_stamps: false,
     tensors: &[
         argument("x", RowKind::Token, 0, false),

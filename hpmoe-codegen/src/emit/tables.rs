@@ -75,6 +75,10 @@ fn kernel(
     let (fingerprint, file) = (paths.fingerprint, names.file);
     let Sizes { experts, top_k, tokens, chunks } = graph.sizes;
     let (aic, aiv, by_load, time_stamps) = (schedule.aic, schedule.aiv, schedule.by_load, names.time_stamps);
+    let lightest_first = match schedule.lightest_first {
+        Some(ranks) => quote!(Some(#ranks)),
+        None => quote!(None),
+    };
     let origins = graph.phases.iter().any(|(_, phase)| {
         let arrives = graph.spaces[phase.space].kind == SpaceKind::Arrivals;
         arrives && graph.tasks[phase.task].kind == TaskKind::Put && phase.origins.is_none()
@@ -135,6 +139,7 @@ fn kernel(
                 aic: #aic,
                 aiv: #aiv,
                 by_load: #by_load,
+                lightest_first: #lightest_first,
                 time_stamps: #time_stamps,
                 tensors: &[#(#tensors),*],
                 spaces: &[#(#spaces),*],

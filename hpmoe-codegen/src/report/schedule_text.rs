@@ -2,6 +2,7 @@
 
 use super::{names, runs::runs};
 use crate::schedule::{Schedule, right_operand};
+use hpmoe_kernels::route::ExpertOrder;
 use hpmoe_language::analyze::CheckedGraph;
 use std::fmt::Write as _;
 
@@ -54,10 +55,15 @@ pub fn schedule_text(checked: &CheckedGraph, schedule: &Schedule) -> String {
     for order in &schedule.orders {
         let plural = if order.ranks == 1 { "" } else { "s" };
         let entries: usize = order.queues.iter().map(|(_, queue)| queue.len()).sum();
+        let lightest = if schedule.expert_order(order.ranks) == ExpertOrder::LightestFirst {
+            ", the lightest experts first"
+        } else {
+            ""
+        };
         let alike = if order.even_sends { ", rows come from all ranks alike" } else { "" };
         let first = order.routed_at.as_ref().is_some_and(|at| at.iter().all(|(_, at)| *at == 0));
         let routed = if first { ", after the tables of the route" } else { "" };
-        let _ = writeln!(text, "\n{} rank{plural}, {entries} entries{alike}{routed}", order.ranks);
+        let _ = writeln!(text, "\n{} rank{plural}, {entries} entries{lightest}{alike}{routed}", order.ranks);
         for (part, queue) in order.queues.iter() {
             let at = order.routed_at.as_ref().filter(|_| !first).map_or(0, |at| queue.len().min(at[part] as usize));
             let mut lines = runs(graph, &queue[..at]);

@@ -86,6 +86,13 @@ impl EntryCosts {
         Nanos((tile_ps * columns * rows / full_rows + fixed_ps * tiles) / 1_000) + self.overhead * tiles
     }
 
+    /// Time of a link to another package for that many rows of a phase of puts.
+    pub(super) fn link_time(&self, phase: PhaseId, rows: u64) -> Nanos {
+        let PhaseCost { tile_ps, full_rows, columns, .. } = self.phases[phase];
+        let all = tile_ps as f64 * (rows * columns) as f64 / full_rows as f64;
+        Nanos((all / self.link_over_put / 1_000.0) as u64)
+    }
+
     /// Time on one core for all entries of a phase.
     pub(super) fn phase_time(&self, graph: &TaskGraph, ranks: u32, phase: PhaseId) -> Nanos {
         let all = match self.phases[phase].kind {
@@ -153,13 +160,11 @@ impl EntryCosts {
     pub(super) fn entry_share(&self, graph: &TaskGraph, role: &Role, ranks: u32, phase: PhaseId) -> Nanos {
         let time = self.core_time(phase, (self.entry_rows(graph, ranks, phase), 1));
         let share = Nanos(time.0.div_ceil(u64::from(role.count.max(1))));
-        let PhaseCost { tile_ps, full_rows, columns, puts, .. } = self.phases[phase];
-        if !puts {
+        if !self.phases[phase].puts {
             return share;
         }
         // However many cores put, the link is no faster.
-        let all = tile_ps as f64 * (self.entry_rows(graph, ranks, phase) * columns) as f64 / full_rows as f64;
-        share.max(Nanos((all / self.link_over_put / 1_000.0) as u64))
+        share.max(self.link_time(phase, self.entry_rows(graph, ranks, phase)))
     }
 
     /// Tiles of an entry when tokens are spread evenly.

@@ -11,6 +11,7 @@ mod elide;
 mod estimate;
 mod groups;
 mod joins;
+mod lightest;
 mod list;
 #[cfg(test)]
 mod optimum;

@@ -42,7 +42,7 @@ pub(super) fn dedicated(graph: &TaskGraph, aiv: u32, choices: &Choices) -> Optio
 }
 
 /// Whether a phase needs all rows of an expert at once, from whichever rank.
-fn needs_whole_experts(graph: &TaskGraph) -> bool {
+pub(super) fn needs_whole_experts(graph: &TaskGraph) -> bool {
     graph.phases.iter().any(|(_, phase)| graph.spaces[phase.space].height == Height::WholeExpert)
 }
 

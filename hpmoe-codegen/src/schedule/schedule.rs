@@ -5,6 +5,7 @@ use super::bands::bands;
 use super::cost::EntryCosts;
 use super::elide::elide;
 use super::joins::joins;
+use super::lightest::lightest_first;
 use super::list::list;
 use super::preceding::preceding;
 use super::read_ahead::read_ahead;
@@ -74,7 +75,8 @@ fn with_orders(
     // A once-sent token is stored under its lowest-numbered expert, so experts then run in the order of their numbers.
     let sends_once = graph.spaces.iter().any(|(_, space)| space.kind == SpaceKind::SendsOnce);
     let by_load = choices.by_load && !sends_once;
-    Schedule { aic: cores.aic, aiv: cores.aiv, by_load, roles, phases, elided, routed_after, orders }
+    let lightest_first = lightest_first(graph, &costs, cores.aic, choices).filter(|_| by_load);
+    Schedule { aic: cores.aic, aiv: cores.aiv, by_load, lightest_first, roles, phases, elided, routed_after, orders }
 }
 
 /// Which cores run each phase and how its tiles are dealt to them; nothing is joined, awaited or signalled yet.

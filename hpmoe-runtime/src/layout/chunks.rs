@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::slice;
 
-use hpmoe_kernels::route::by_load;
+use hpmoe_kernels::route::ExpertOrder;
 use hpmoe_kernels::{Rank, Route};
 
 use crate::KernelTables;
@@ -26,7 +26,7 @@ impl<'a> RouteChunks<'a> {
             1 => Cow::Borrowed(slice::from_ref(route)),
             count => Cow::Owned((0..count).map(|chunk| route.chunk(chunk, count)).collect()),
         };
-        let orders = expert_orders(&routes, tables.by_load);
+        let orders = expert_orders(&routes, tables.expert_order(route.ranks().count() as u32));
         Self { whole: route, routes, orders, capacity }
     }
 
@@ -62,11 +62,11 @@ impl<'a> RouteChunks<'a> {
     }
 }
 
-pub(super) fn expert_orders(chunks: &[Route], loads: bool) -> Vec<Vec<usize>> {
+pub(super) fn expert_orders(chunks: &[Route], order: ExpertOrder) -> Vec<Vec<usize>> {
     let of_rank = |rank| {
         let of_chunk = |route: &Route| route.experts_of(rank).map(|e| route.expert_rows(e)).collect::<Vec<_>>();
         let rows: Vec<usize> = chunks.iter().flat_map(of_chunk).collect();
-        if loads { by_load(&rows, chunks.len()) } else { (0..rows.len()).collect() }
+        order.of(&rows, chunks.len())
     };
     chunks[0].ranks().into_iter().map(of_rank).collect()
 }

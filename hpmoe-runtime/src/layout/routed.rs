@@ -128,7 +128,6 @@ pub(super) fn routing(tables: &KernelTables, route: &RouteTable, pitch: usize, c
         capacity: word(capacity.min(i32::MAX as usize)),
         phases: word(tables.phases.len()),
         spaces: word(tables.spaces.len()),
-        by_load: u32::from(tables.by_load),
         once: u32::from(sends_once(tables)),
         made: route.made,
         is_kept: u32::from(route.kept),

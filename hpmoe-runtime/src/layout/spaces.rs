@@ -146,10 +146,11 @@ mod tests {
     use super::*;
     use crate::layout::chunks::expert_orders;
     use crate::testing::route;
+    use hpmoe_kernels::route::ExpertOrder;
 
     fn on_rank_0(kind: u32, route: &Route) -> Extents {
         let chunks = std::slice::from_ref(route);
-        extents(&SpaceTable { kind, height: 2 }, chunks, Rank::new(0), &expert_orders(chunks, false))
+        extents(&SpaceTable { kind, height: 2 }, chunks, Rank::new(0), &expert_orders(chunks, ExpertOrder::Number))
     }
 
     #[test]

@@ -64,6 +64,7 @@ pub(crate) const fn tables(name: &'static str) -> KernelTables {
         aic: AIC as u32,
         aiv: (CORES - AIC) as u32,
         by_load: true,
+        lightest_first: None,
         time_stamps: false,
         tensors: TENSORS,
         spaces: &[SpaceTable { kind: HPMOE_ROW_TILES, height: 2 }, SpaceTable { kind: HPMOE_BLOCKS, height: 4 }],

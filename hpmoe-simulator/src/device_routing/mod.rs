@@ -3,6 +3,7 @@
 //! Workloads of kernels that make their route begin after this time; all others leave the tables to the host.
 
 mod kept;
+mod order;
 mod steps;
 mod tables;
 
@@ -10,6 +11,7 @@ use crate::simulate::Routing;
 use hpmoe_codegen::cost::Time;
 use hpmoe_codegen::schedule::Schedule;
 use hpmoe_codegen::target::Target;
+use hpmoe_kernels::route::ExpertOrder;
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::graph::{RowKind, SpaceKind};
 pub use steps::{RoutingPrices, RoutingSteps};
@@ -43,8 +45,8 @@ pub struct RoutingShape {
     pub top_k: u64,
     /// Vector cores of each rank.
     pub cores: u64,
-    /// Whether queues name experts by load.
-    pub by_load: bool,
+    /// How queues name experts.
+    pub expert_order: ExpertOrder,
     /// Spaces of row tiles.
     pub row_tiles: u64,
     /// Spaces of sends.
@@ -73,7 +75,7 @@ impl RoutingShape {
             tokens: (0..ranks).map(|rank| routing.tokens(rank)).max().unwrap_or(0).into(),
             top_k: graph.sizes.top_k as u64,
             cores: schedule.aiv.into(),
-            by_load: schedule.by_load,
+            expert_order: schedule.expert_order(ranks),
             row_tiles: spaces(SpaceKind::RowTiles) + spaces(SpaceKind::Experts),
             sends: spaces(SpaceKind::Sends),
             arrivals: spaces(SpaceKind::Arrivals),
@@ -258,41 +260,6 @@ impl RoutingShape {
         steps.copies += fragments;
         steps.bytes += own * self.slots() / pairs * 4;
         steps
-    }
-
-    /// Steps of `OrderExperts`, which makes the order of experts by load.
-    fn order(&self, steps: &mut RoutingSteps) {
-        let pairs = self.experts();
-        if !self.by_load {
-            steps.vector(REMAINDERS + 1, pairs);
-            return;
-        }
-        steps.vector(REMAINDERS + 3, pairs);
-        steps.gather(pairs);
-        // Keys: `RowsToMost` and the least one.
-        steps.vector(3, pairs);
-        self.turns(1, steps);
-        steps.vector(1 + 1 + 2 + 5, pairs);
-        self.turns(1, steps);
-        steps.vector(1 + 7, pairs);
-        // `PlacesOf`, `ExpertsOf`.
-        self.turns(4, steps);
-        steps.vector(1, pairs);
-        self.turns(5, steps);
-        steps.vector(1 + 5, pairs);
-        steps.vector(REMAINDERS + 3, pairs);
-        steps.gather(pairs);
-        steps.gather(pairs);
-        steps.vector(2, pairs);
-    }
-
-    /// That many calls for each further expert of a rank, with the list of another one.
-    fn turns(&self, calls: u64, steps: &mut RoutingSteps) {
-        let (pairs, further) = (self.experts(), self.local_experts - 1);
-        steps.vector(2 + calls * further, pairs);
-        if !self.ranks.is_multiple_of(BLOCK_WORDS) {
-            (0..further).for_each(|_| steps.gather(pairs));
-        }
     }
 }
 

@@ -2,6 +2,7 @@ use super::{RoutingPrices, RoutingShape};
 use crate::simulate::{Ours, Routing, Workload as _, simulate};
 use hpmoe_codegen::schedule::{Cores, schedule};
 use hpmoe_codegen::target::Target;
+use hpmoe_kernels::route::ExpertOrder;
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::fixture::{Layer, moe_ffn, routed, router};
 
@@ -13,7 +14,7 @@ pub(super) fn shape(ranks: u64, experts: u64, tokens: u64) -> RoutingShape {
         tokens,
         top_k: 8,
         cores: 48,
-        by_load: true,
+        expert_order: ExpertOrder::Load,
         row_tiles: 2,
         sends: 1,
         arrivals: 1,

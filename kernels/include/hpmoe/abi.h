@@ -159,7 +159,8 @@ struct HpmoeRouting {
     uint32_t capacity;    /* rows of a chunk that each rank has room for */
     uint32_t phases;
     uint32_t spaces;
-    uint32_t by_load;       /* whether queues name experts by their place in the order of their load */
+    uint32_t by_load;       /* how queues name experts: 0: by number, 1: by their place in the order of their load, */
+                            /* 2: by that in the order that has the lightest first */
     uint32_t once;          /* whether tokens are sent once to each rank, too */
     uint32_t made;          /* counter array with one counter: vector cores that have made their tables; below zero */
                             /* where there is no route */

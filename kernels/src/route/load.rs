@@ -1,5 +1,40 @@
 //! The order in which a rank works on its experts.
 
+/// How queues name the experts of a rank.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ExpertOrder {
+    /// By their numbers.
+    #[default]
+    Number,
+    /// By their places in the order of [`by_load`].
+    Load,
+    /// By their places in the order of [`lightest_first`].
+    LightestFirst,
+}
+
+impl ExpertOrder {
+    /// A rank's experts in the order in which work on them begins, where `rows` is the number of rows of each. The experts of each of
+    /// `chunks` chunks stay together.
+    #[must_use]
+    pub fn of(self, rows: &[usize], chunks: usize) -> Vec<usize> {
+        match self {
+            Self::Number => (0..rows.len()).collect(),
+            Self::Load => by_load(rows, chunks),
+            Self::LightestFirst => lightest_first(rows, chunks),
+        }
+    }
+
+    /// The number by which the device library knows the order (`HpmoeRouting.by_load`).
+    #[must_use]
+    pub const fn number(self) -> u32 {
+        match self {
+            Self::Number => 0,
+            Self::Load => 1,
+            Self::LightestFirst => 2,
+        }
+    }
+}
+
 /// A rank's experts in the order in which work on them begins, where `rows` is the number of rows of each. First comes the
 /// expert with the fewest rows, if it has any: work on it can begin while rows of the others arrive. The rest follow from most
 /// rows to fewest, so that the expert that begins last is soon done. The experts of each of `chunks` chunks stay together.
@@ -12,13 +47,38 @@
 /// ```
 #[must_use]
 pub fn by_load(rows: &[usize], chunks: usize) -> Vec<usize> {
+    chunk_by_chunk(rows, chunks, least_then_most)
+}
+
+/// A rank's experts from the fewest rows to the most, and then those without rows, where `rows` is the number of rows of each: the rows
+/// of an expert that most tokens go to come last, and have the time of the work on all others to arrive. The experts of each of
+/// `chunks` chunks stay together.
+///
+/// ```
+/// use hpmoe_kernels::route::lightest_first;
+///
+/// assert_eq!(lightest_first(&[3, 0, 9, 4], 1), [0, 3, 2, 1]);
+/// assert_eq!(lightest_first(&[3, 0, 9, 4], 2), [0, 1, 3, 2]);
+/// ```
+#[must_use]
+pub fn lightest_first(rows: &[usize], chunks: usize) -> Vec<usize> {
+    chunk_by_chunk(rows, chunks, least_to_most)
+}
+
+fn chunk_by_chunk(rows: &[usize], chunks: usize, in_chunk: fn(&[usize]) -> Vec<usize>) -> Vec<usize> {
     let experts = (rows.len() / chunks.max(1)).max(1);
     let of_chunk =
         |(chunk, rows): (usize, &[usize])| in_chunk(rows).into_iter().map(move |place| chunk * experts + place);
     rows.chunks(experts).enumerate().flat_map(of_chunk).collect()
 }
 
-fn in_chunk(rows: &[usize]) -> Vec<usize> {
+fn least_to_most(rows: &[usize]) -> Vec<usize> {
+    let mut experts: Vec<usize> = (0..rows.len()).collect();
+    experts.sort_by_key(|&expert| (rows[expert] == 0, rows[expert]));
+    experts
+}
+
+fn least_then_most(rows: &[usize]) -> Vec<usize> {
     let mut experts: Vec<usize> = (0..rows.len()).collect();
     experts.sort_by_key(|&expert| std::cmp::Reverse(rows[expert]));
     // If all have equally many rows, the order is that of their numbers.
@@ -39,17 +99,20 @@ mod tests {
         assert_eq!(by_load(&[5, 5, 5], 1), [0, 1, 2]);
         assert_eq!(by_load(&[0, 0], 1), [0, 1]);
         assert_eq!(by_load(&[0, 7, 0], 1), [1, 0, 2]);
+        assert_eq!(lightest_first(&[5, 5, 0, 5], 1), [0, 1, 3, 2]);
     }
 
     proptest! {
         #[test]
         fn every_expert_comes_once_in_its_chunk(rows in prop::collection::vec(0usize..5, 12), chunks in 1usize..5) {
-            let mut experts = by_load(&rows, chunks);
-            for (chunk, experts) in experts.chunks(12 / chunks).enumerate() {
-                prop_assert!(experts.iter().all(|expert| expert / (12 / chunks) == chunk));
+            for order in [ExpertOrder::Number, ExpertOrder::Load, ExpertOrder::LightestFirst] {
+                let mut experts = order.of(&rows, chunks);
+                for (chunk, experts) in experts.chunks(12 / chunks).enumerate() {
+                    prop_assert!(experts.iter().all(|expert| expert / (12 / chunks) == chunk));
+                }
+                experts.sort_unstable();
+                prop_assert!(experts.into_iter().eq(0..rows.len()));
             }
-            experts.sort_unstable();
-            prop_assert!(experts.into_iter().eq(0..rows.len()));
         }
     }
 }

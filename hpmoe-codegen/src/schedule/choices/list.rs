@@ -51,7 +51,7 @@ macro_rules! choice {
 }
 
 /// All choices, in the order in which they are written.
-pub const CHOICES: [Choice; 13] = [
+pub const CHOICES: [Choice; 14] = [
     choice!(put_cores, (1, 1024), ["auto", "8", "12", "16", "20", "24", "28", "32", "40"]),
     choice!(matrix_band, (1, 4096), ["auto", "1", "2", "3", "4", "6", "8", "12"]),
     choice!(put_band, (1, 4096), ["auto", "1", "2", "3", "4", "6"]),
@@ -63,6 +63,7 @@ pub const CHOICES: [Choice; 13] = [
     choice!(return_cores, NO_LIMITS, ["sending", "computing"]),
     choice!(join, NO_LIMITS, ["false", "true"]),
     choice!(by_load, NO_LIMITS, ["false", "true"]),
+    choice!(lightest_first, (1, 4096), ["auto", "2", "4096"]),
     choice!(read_ahead, NO_LIMITS, ["false", "true"]),
     choice!(experts_ahead, (0, 4096), ["auto", "0", "1", "2", "3"]),
 ];

@@ -38,6 +38,9 @@ pub struct Choices {
     /// Whether a rank works on its experts in the order of their rows at run time, the least loaded one first and then from
     /// the most loaded one down, rather than in the order of their numbers.
     pub by_load: bool,
+    /// With `by_load`: the fewest ranks with which experts go from the fewest rows to the most. `None`: as many as have the rows of an
+    /// expert that all tokens name come late, in kernels with a phase that needs all rows of an expert at once; never in others.
+    pub lightest_first: Option<u32>,
     /// Whether matrix cores read weights while they wait for rows, as far as L1 has room.
     pub read_ahead: bool,
     /// Number of experts that a role starts before it continues with what another role has made of the first. `None`: one, or as many
@@ -101,6 +104,7 @@ impl Choices {
         return_cores: ReturnCores::Computing,
         join: true,
         by_load: true,
+        lightest_first: None,
         read_ahead: true,
         experts_ahead: None,
     };

@@ -2,7 +2,7 @@
 
 use super::RoutedSlots;
 use crate::schedule::{Entry, Schedule, Swizzle};
-use hpmoe_kernels::route::{as_rows_come, by_load};
+use hpmoe_kernels::route::as_rows_come;
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::graph::{CHUNK_BUFFERS, Height, SpaceKind, TaskGraph};
 use hpmoe_language::ids::PhaseId;
@@ -120,7 +120,7 @@ fn orders(schedule: &Schedule, routing: &RoutedSlots) -> Vec<Vec<usize>> {
     let of_rank = |rank: usize| {
         let experts = rank * routing.local..(rank + 1) * routing.local;
         let rows: Vec<usize> = experts.map(|expert| routing.expert_rows(expert)).collect();
-        if schedule.by_load { by_load(&rows, routing.chunks) } else { (0..rows.len()).collect() }
+        schedule.expert_order(routing.ranks as u32).of(&rows, routing.chunks)
     };
     (0..routing.ranks).map(of_rank).collect()
 }

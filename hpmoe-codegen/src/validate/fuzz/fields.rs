@@ -17,7 +17,7 @@ pub(super) struct Known<'a> {
 
 /// Changes one field and returns its name.
 pub(super) fn field(schedule: &mut Schedule, known: &Known, random: &mut Random) -> String {
-    let Schedule { aic, aiv, by_load, roles, phases, elided, routed_after, orders } = schedule;
+    let Schedule { aic, aiv, by_load, lightest_first, roles, phases, elided, routed_after, orders } = schedule;
     match random.index(32) {
         0 => {
             number(aic, &[*aiv], random);
@@ -28,8 +28,12 @@ pub(super) fn field(schedule: &mut Schedule, known: &Known, random: &mut Random)
             "aiv".to_owned()
         }
         2 => {
-            *by_load ^= true;
-            "by_load".to_owned()
+            if random.index(2) == 0 {
+                *by_load ^= true;
+            } else {
+                *lightest_first = if lightest_first.is_some() { None } else { Some(1) };
+            }
+            "order of experts".to_owned()
         }
         3 => {
             let others: Vec<Role> = known.whole.roles.iter().map(|(_, role)| role.clone()).collect();

@@ -1,5 +1,6 @@
 //! Random launches for the comparison of device and host.
 
+use hpmoe_kernels::route::ExpertOrder;
 use hpmoe_kernels::{PerRank, RAGGED, Rank, Ranks, Route, RouteError};
 
 use crate::abi::{
@@ -54,7 +55,7 @@ pub(super) struct Case {
     pub(super) chunks: usize,
     /// Most tokens of a rank.
     pub(super) tokens: usize,
-    pub(super) by_load: bool,
+    pub(super) order: ExpertOrder,
     pub(super) once: bool,
     /// Groups of experts that have the same number of a token's.
     pub(super) groups: Option<usize>,
@@ -112,11 +113,11 @@ impl Case {
         let tiles = spaces.iter_mut().filter(|space| space.kind == HPMOE_ROW_TILES);
         tiles.for_each(|space| space.height = space.height.max(least));
         let cores = [2, 2, 2, 4, 4, 6][draw.below(6)];
-        let by_load = draw.once_in(2);
+        let order = expert_order(&mut draw);
         // Numbers go on after the greatest.
         let launch = if draw.once_in(8) { i32::MAX } else { 0 }.wrapping_add(draw.within(0, 8) as i32);
         let before = draw.below(3) as u32;
-        Self { ranks, experts, top_k, chunks, tokens, by_load, once, groups, cores, ids, spaces, before, launch }
+        Self { ranks, experts, top_k, chunks, tokens, order, once, groups, cores, ids, spaces, before, launch }
     }
 
     /// Counts of a part: one for each chunk and expert.
@@ -136,13 +137,13 @@ impl Case {
         let (experts, chunks) = (ranks * local, draw.within(1, 3));
         let top_k = top_k.min(experts);
         let spaces = spaces(&mut draw, chunks > 1, chunks == 1);
-        let (cores, by_load, once) = (2 * draw.within(1, 3), draw.once_in(2), chunks == 1);
+        let (cores, order, once) = (2 * draw.within(1, 3), expert_order(&mut draw), chunks == 1);
         let mut draw = Draw(seed ^ (launch as u64) << 20);
         let mut tokens =
             || (0..draw.within(0, 20)).flat_map(|_| token(&mut draw, experts, top_k, None, 4, false)).collect();
         let ids = (0..ranks).map(|_| tokens()).collect();
         let (tokens, groups, before) = (20, None, 0);
-        Self { ranks, experts, top_k, chunks, tokens, by_load, once, groups, cores, ids, spaces, before, launch }
+        Self { ranks, experts, top_k, chunks, tokens, order, once, groups, cores, ids, spaces, before, launch }
     }
 
     pub(super) fn route(&self) -> Result<Route, RouteError> {
@@ -190,6 +191,10 @@ fn most_rows(ids: &[Vec<i32>], experts: usize) -> usize {
     let mut rows = vec![0; experts];
     ids.iter().flatten().filter(|id| **id >= 0).for_each(|id| rows[*id as usize] += 1);
     rows.into_iter().max().unwrap_or(0)
+}
+
+fn expert_order(draw: &mut Draw) -> ExpertOrder {
+    [ExpertOrder::Number, ExpertOrder::Load, ExpertOrder::LightestFirst][draw.below(3)]
 }
 
 /// The ids of a token: different ones, or none in about one of `gaps` slots.

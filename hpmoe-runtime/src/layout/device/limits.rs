@@ -6,6 +6,7 @@ use super::{alike, counts_of, done};
 use crate::abi::{HPMOE_BLOCKS, HPMOE_ONCE_TILES, HPMOE_ROW_TILES, HPMOE_SENDS, HPMOE_SENDS_ONCE};
 use crate::backend::host::Outcome;
 use crate::tables::SpaceTable;
+use hpmoe_kernels::route::ExpertOrder;
 use hpmoe_kernels::{RAGGED, Rank};
 
 /// A case of these sizes, with a few tokens on each rank.
@@ -28,7 +29,7 @@ fn case(ranks: usize, experts: usize, chunks: usize, tokens: usize, spaces: usiz
         tokens,
         ids: (0..ranks).map(ids).collect(),
         spaces: kinds.into_iter().cycle().take(spaces).collect(),
-        by_load: false,
+        order: ExpertOrder::Number,
         once: false,
         groups: None,
         ..Case::in_a_row(1, 3)

@@ -3,7 +3,7 @@
 use super::chunked::Chunked;
 use super::once::{self, OnceRows};
 use crate::simulate::Routing;
-use hpmoe_kernels::route::{as_rows_come, by_load};
+use hpmoe_kernels::route::{ExpertOrder, as_rows_come};
 use hpmoe_language::graph::{CHUNK_BUFFERS, Height, Space, SpaceKind, TaskGraph};
 use hpmoe_language::ids::{Arena, SpaceId};
 use std::collections::BTreeSet;
@@ -51,9 +51,9 @@ pub(super) struct ItemRows {
 }
 
 impl Layout {
-    /// The layout of a routing. With `loads`, experts are in the order of their load; the items of the spaces in `coming` are
+    /// The layout of a routing. Queues name experts by `experts`; the items of the spaces in `coming` are
     /// walked in the order in which their rows arrive.
-    pub(super) fn new(graph: &TaskGraph, routing: &Routing, loads: bool, coming: &BTreeSet<SpaceId>) -> Self {
+    pub(super) fn new(graph: &TaskGraph, routing: &Routing, experts: ExpertOrder, coming: &BTreeSet<SpaceId>) -> Self {
         let ranks = routing.ranks();
         let chunked = Chunked::new(graph.sizes.chunks as u32, routing);
         let local = routing.local_experts() * chunked.count;
@@ -74,8 +74,7 @@ impl Layout {
         };
         let order = |rank| {
             let rows: Vec<usize> = (0..local).map(|expert| layout.expert_rows(rank, expert) as usize).collect();
-            let order = if loads { by_load(&rows, layout.chunks as usize) } else { (0..rows.len()).collect() };
-            order.into_iter().map(|expert| expert as u32).collect()
+            experts.of(&rows, layout.chunks as usize).into_iter().map(|expert| expert as u32).collect()
         };
         layout.orders = (0..ranks).map(order).collect();
         let groups = |space: &Space| space.groups(&graph.sizes, ranks as usize) as u32;

@@ -136,7 +136,7 @@ HPMOE_ROUTINE void OrderExperts(VectorCore &core, RouteShare &route, const Route
     }
     route.ordered = true;
     if (route.from.by_load != 0) {
-        OrderByLoad(lists, core.launch.chunk_experts, core.launch.local_experts);
+        OrderByLoad(lists, core.launch.chunk_experts, core.launch.local_experts, route.from.by_load == 2);
     } else {
         OrderByNumber(lists, core.launch.local_experts);
     }

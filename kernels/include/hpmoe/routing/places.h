@@ -167,6 +167,19 @@ HPMOE_ROUTINE void KeysByLoad(const Turned &turned, uint32_t experts, uint32_t n
     PipeBarrier<PIPE_V>();
 }
 
+// By which experts are ordered, the greatest first, and no two of a group alike: by rows, the fewest first, then by number; but those
+// without rows come last.
+HPMOE_INLINE void KeysFromLightest(const Lists &lists, uint32_t experts, uint32_t number, uint32_t rows, uint32_t key,
+                                   uint32_t work) {
+    const int32_t all = static_cast<int32_t>(experts);
+    lists.Scaled(key, rows, all);
+    lists.Plus(key, key, number);
+    lists.Positive(work, rows);
+    lists.Scaled(work, work, LARGEST - all);
+    lists.Shifted(work, work, all);
+    lists.Minus(key, work, key);
+}
+
 // The number of experts of the group with a greater key.
 HPMOE_INLINE void PlacesOf(const Turned &turned, uint32_t experts, uint32_t key, uint32_t out, uint32_t work) {
     const Lists &lists = turned.lists;
@@ -201,7 +214,7 @@ HPMOE_INLINE void ExpertsOf(const Turned &turned, uint32_t experts, uint32_t num
 }
 
 // ORDER and PLACE by load: see route/load.rs. Lists are in the order of tables.
-HPMOE_ROUTINE void OrderByLoad(const RouteLists &lists, uint32_t experts, uint32_t local) {
+HPMOE_ROUTINE void OrderByLoad(const RouteLists &lists, uint32_t experts, uint32_t local, bool lightest_first) {
     const uint32_t number = lists[SCRATCH], rows = lists[SCRATCH + 3], key = lists[SCRATCH + 4],
                    work = lists[SCRATCH + 5], place = lists[PLACE], order = lists[ORDER];
     const uint32_t groups = lists.count / experts;
@@ -212,7 +225,11 @@ HPMOE_ROUTINE void OrderByLoad(const RouteLists &lists, uint32_t experts, uint32
     lists.Scaled(key, number, 4);
     lists.Plus(work, work, key);
     lists.Picked(rows, lists[TOTAL], work, 0);
-    KeysByLoad(turned, experts, number, rows, key, place, order, work);
+    if (lightest_first) {
+        KeysFromLightest(lists, experts, number, rows, key, work);
+    } else {
+        KeysByLoad(turned, experts, number, rows, key, place, order, work);
+    }
     PlacesOf(turned, experts, key, place, work);
     ExpertsOf(turned, experts, number, place, order, work);
     // And back.

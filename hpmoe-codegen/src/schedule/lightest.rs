@@ -1,0 +1,66 @@
+//! From how many ranks on work begins with the experts that have the fewest rows.
+
+use super::Choices;
+use super::cost::EntryCosts;
+use super::parts::needs_whole_experts;
+use hpmoe_kernels::op::TaskKind;
+use hpmoe_language::graph::{SpaceKind, TaskGraph};
+use hpmoe_language::ids::PhaseId;
+
+/// Many rows of an expert.
+const ROWS: u64 = 1 << 16;
+
+/// The rows of an expert come late where they take so many times as long on their way as products of the rows of one rank, without those
+/// that need all rows of the expert.
+const LATE: u64 = 4;
+
+/// The fewest ranks with which experts go from the fewest rows to the most: as chosen, or, in kernels with tiles that need all rows of an
+/// expert, as many as have the rows of an expert that all name come late.
+///
+/// All ranks send such an expert's rows at once, and each of them has few: its row tiles become ready together, when nearly all rows are
+/// there. Other kernels put the results of that expert back last, when the links have nothing else to do, and gain nothing by it.
+pub(super) fn lightest_first(graph: &TaskGraph, costs: &EntryCosts, aic: u32, choices: &Choices) -> Option<u32> {
+    if choices.lightest_first.is_some() {
+        return choices.lightest_first;
+    }
+    let time = |of: &dyn Fn(PhaseId, TaskKind, SpaceKind) -> u64| -> u64 {
+        graph
+            .phases
+            .iter()
+            .map(|(id, phase)| of(id, graph.tasks[phase.task].kind, graph.spaces[phase.space].kind))
+            .sum()
+    };
+    let coming = time(&|id, task, space| match (task, space) {
+        (TaskKind::Put, SpaceKind::Sends) => costs.link_time(id, ROWS).0,
+        _ => 0,
+    });
+    let work = time(&|id, task, space| match (task, space) {
+        (TaskKind::Matrix, SpaceKind::RowTiles) => costs.core_time(id, (ROWS, 1)).0,
+        _ => 0,
+    });
+    let fewest = (LATE * work).div_ceil(u64::from(aic).max(1)).div_ceil(coming.max(1));
+    u32::try_from(fewest).ok().filter(|_| coming > 0 && needs_whole_experts(graph))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::Target;
+    use hpmoe_language::analyze::CheckedGraph;
+    use hpmoe_language::fixture::{Layer, moe_backward, moe_ffn};
+
+    fn fewest(checked: &CheckedGraph, choices: &str) -> Option<u32> {
+        let costs = EntryCosts::new(checked.graph(), &Target::ascend_a3());
+        lightest_first(checked.graph(), &costs, 24, &Choices::read(choices).unwrap())
+    }
+
+    #[test]
+    fn many_ranks_begin_with_the_lightest_experts_where_gradients_are_made() {
+        // With wider experts there is more to do for the rows that are there.
+        let ranks = |inter| fewest(&moe_backward(&Layer { inter, ..Layer::DEEPSEEK }), "").unwrap();
+        let [narrow, own, wide] = [1536, 2048, 14336].map(ranks);
+        assert!(8 < narrow && narrow < own && own <= 16 && wide > 64, "{narrow}, {own} and {wide} ranks");
+        assert_eq!(fewest(&moe_ffn(&Layer::DEEPSEEK), ""), None);
+        assert_eq!(fewest(&moe_ffn(&Layer::DEEPSEEK), "lightest_first=2"), Some(2));
+    }
+}
