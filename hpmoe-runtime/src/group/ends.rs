@@ -7,7 +7,7 @@ use hpmoe_kernels::Rank;
 use super::launch::LaunchShared;
 use super::member::{Member, same};
 use super::rank::RankEnd;
-use crate::abi::HpmoeRecord;
+use crate::abi::{HPMOE_GAVE_UP, HPMOE_STOPPED, HpmoeRecord};
 use crate::backend::host::{HostStatistics, Outcome};
 use crate::bootstrap::BootstrapError;
 use crate::bootstrap::wire::{Message, Reader};
@@ -57,13 +57,20 @@ pub(super) fn exchange(shared: &LaunchShared<'_>, member: &Member, own: RankEnd)
 /// The rank that is gone though its end has come: others, whose cores were still at work, were stopped for it. All ranks learn
 /// which one it is, since their next exchange fails.
 fn deserter(member: &Member, ends: &[RankEnd], limit: Duration) -> Option<BootstrapError> {
-    if !ends.iter().any(|end| matches!(end.outcome, Outcome::Stopped)) {
+    if !are_stopped(ends) {
         return None;
     }
     match member.exchange("the rank that is gone", &[], limit) {
         Err(LaunchError::Peers(cause)) => Some(cause),
         _ => None,
     }
+}
+
+/// Whether something else than a core that gave up has ended the work of others: the host of a rank, as it saw that another one was gone.
+fn are_stopped(ends: &[RankEnd]) -> bool {
+    let any = |state| ends.iter().flat_map(|end| &end.records).any(|record| record.state == state);
+    // On NPUs, cores alone tell it.
+    ends.iter().any(|end| matches!(end.outcome, Outcome::Stopped)) || (any(HPMOE_STOPPED) && !any(HPMOE_GAVE_UP))
 }
 
 fn one_rank(tables: &KernelTables, shared: &LaunchShared<'_>, rank: Rank, own: &RankEnd) -> StuckReport {
@@ -118,7 +125,6 @@ fn statistics(reader: &mut Reader<'_>) -> Option<HostStatistics> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::abi::HPMOE_GAVE_UP;
     use crate::bootstrap::Bootstrap;
     use crate::testing::TABLES;
     use bytemuck::Zeroable as _;
@@ -160,6 +166,11 @@ mod tests {
         assert!(matches!(cause, Some(BootstrapError::Gone { rank: 2, .. })), "{cause:?}");
         // All have left: nobody asks.
         assert!(deserter(&member, &[left(), left(), left()], limit).is_none());
+        // Kernels on NPUs leave by themselves: their cores tell that they were stopped, and why, if one of them gave up.
+        let with = |state| RankEnd { records: vec![HpmoeRecord { state, ..HpmoeRecord::zeroed() }], ..left() };
+        let cause = deserter(&member, &[with(HPMOE_STOPPED), left(), left()], limit);
+        assert!(matches!(cause, Some(BootstrapError::Gone { rank: 2, .. })), "{cause:?}");
+        assert!(deserter(&member, &[with(HPMOE_STOPPED), with(HPMOE_GAVE_UP), left()], limit).is_none());
     }
 
     #[test]
