@@ -119,7 +119,8 @@ fn matrix_skeleton(task: &Task) -> Vec<Stmt> {
         let bytes = Bytes(rows * (param.shape.cols.min(BLOCK).next_multiple_of(16) * element.bytes()) as u64);
         let to = name(format!("Local<{}>", element.ascendc()));
         let to = to.call(vec![name("TPosition::A1"), int(at.0), int(bytes.0)]);
-        let aligned = name("AlignUp").call(vec![view().dot("rows"), int(16u64)]);
+        // The headers of CANN have an `AlignUp`, too.
+        let aligned = name("hpmoe::AlignUp").call(vec![view().dot("rows"), int(16u64)]);
         let columns = name("Min").call(vec![view().dot("cols"), int(BLOCK as u64)]);
         let sizes =
             [int(1u64), view().dot("rows"), columns, int(0u64), view().dot("pitch"), aligned, int(1u64), int(0u64)];
@@ -134,7 +135,7 @@ fn matrix_skeleton(task: &Task) -> Vec<Stmt> {
     body.extend(step("M_FIX"));
     for param in task.params.iter().filter(|param| param.write) {
         let (view, element) = (|| name(&param.name), param.shape.element);
-        let aligned = name("AlignUp").call(vec![view().dot("rows"), int(16u64)]);
+        let aligned = name("hpmoe::AlignUp").call(vec![view().dot("rows"), int(16u64)]);
         let sums = name("Local<float>").call(vec![name("TPosition::CO1"), int(0u64), name("L0C_BYTES")]);
         let rounding = name(format!("FixpipeRounding<{}>::mode", element.ascendc()));
         let (none, one) = (|| int(0u64), || int(1u64));

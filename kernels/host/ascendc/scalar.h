@@ -7,6 +7,9 @@
 
 namespace AscendC {
 
+/// No call of a page, but a name that the headers of CANN have: operators that use hpmoe's namespace must say which one they mean.
+constexpr uint32_t AlignUp(uint32_t a, uint32_t b) { return (a + b - 1) / b * b; }
+
 inline void InitSocState(host::Where where = host::Where::here()) { host::initSocState(where); }
 
 /// Of the control register, the bit that says what becomes of infinities and NaN in 16-bit floats: 1 keeps them, 0 makes the largest

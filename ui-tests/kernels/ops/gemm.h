@@ -11,8 +11,8 @@ template <uint32_t K>
 HPMOE_INLINE void project(const hpmoe::View<bfloat16_t> &x, const hpmoe::View<bfloat16_t> &w,
                           const hpmoe::View<bfloat16_t> &y) {
     using namespace hpmoe;
-    const uint32_t m = AlignUp(x.rows, 16);
-    const uint32_t n = AlignUp(w.rows, 16);
+    const uint32_t m = hpmoe::AlignUp(x.rows, 16);
+    const uint32_t n = hpmoe::AlignUp(w.rows, 16);
     const LocalTensor<bfloat16_t> l1_x = Local<bfloat16_t>(TPosition::A1, 0, m * K * 2);
     const LocalTensor<bfloat16_t> l1_w = Local<bfloat16_t>(TPosition::B1, m * K * 2, n * K * 2);
     const LocalTensor<bfloat16_t> a = Local<bfloat16_t>(TPosition::A2, 0, m * STEP * 2);
