@@ -104,12 +104,22 @@ fn header(context: &Context<'_>, aic: Bytes, aiv: Bytes) -> Vec<Item> {
     items
 }
 
+/// The name of a constant, where it is declared, that no code of the kernel need mention: compilers don't warn of it.
+pub(super) fn maybe_unused(name: &str) -> String {
+    format!("{name} [[maybe_unused]]")
+}
+
 /// Constants that host and kernel agree on.
 fn constants(context: &Context<'_>) -> Vec<Item> {
     let mut items = vec![Item::Comment("Tensors: number, columns, elements from row to row.".to_owned())];
+    // What a route is made of, and what keeps it, are known to the device library by their numbers.
+    let of_route = |id| context.graph.route.as_ref().is_some_and(|route| route.ids == id || route.keeps == Some(id));
     let tensors = context.graph.tensors.iter().map(|(id, tensor)| Item::Constant {
         ty: views::declared(context, id),
-        name: context.tensor_names[id].clone(),
+        name: match of_route(id) {
+            true => maybe_unused(&context.tensor_names[id]),
+            false => context.tensor_names[id].clone(),
+        },
         value: braces("", vec![int(number(id)), int(tensor.columns), int(tensor.pitch)]),
         comment: String::new(),
     });

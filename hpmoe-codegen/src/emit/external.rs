@@ -1,5 +1,6 @@
 //! Functions of tasks with an external operator.
 
+use super::ascendc::maybe_unused;
 use super::context::Context;
 use super::cpp::{Function, Item, Scope, Stmt, float, identifier, int, name};
 use crate::sorted_set::SortedSet;
@@ -23,7 +24,7 @@ pub(super) fn files(context: &Context<'_>) -> Vec<Item> {
             Constant::Size(size) => ("uint32_t", int(size as u64)),
             Constant::Number(number) => ("float", float(number)),
         };
-        Item::Constant { ty: ty.to_owned(), name: identifier(constant), value, comment: String::new() }
+        Item::Constant { ty: ty.to_owned(), name: maybe_unused(&identifier(constant)), value, comment: String::new() }
     });
     let mut items = vec![Item::Comment("The kernel's constants, for external operators.".to_owned())];
     items.extend([Item::Namespace("kernel".to_owned(), constants.collect()), Item::Blank]);

@@ -2,7 +2,7 @@ use super::*;
 use crate::schedule::{Cores, schedule};
 use crate::validate::{ValidSchedule, validate};
 use hpmoe_language::analyze::CheckedGraph;
-use hpmoe_language::fixture::{Layer, gated, moe_ffn, prepared, scored, widened};
+use hpmoe_language::fixture::{Layer, gated, moe_ffn, prepared, routed, scored, widened};
 use hpmoe_language::units::Bytes;
 
 const NAMES: Names<'_> = Names { file: "src/moe.rs", symbol: "moe_ffn_forward", time_stamps: false };
@@ -26,6 +26,17 @@ fn count(text: &str, part: &str) -> usize {
 fn the_same_program_is_the_same_text() {
     let checked = moe_ffn(&Layer::SMALL);
     assert_eq!(emitted(&checked).0, emitted(&moe_ffn(&Layer::SMALL)).0);
+}
+
+/// The device library finds the ids by their number, and a compiler that is asked for warnings has none.
+#[test]
+fn tensors_that_only_a_route_reads_may_be_unused() {
+    let checked = routed(&Layer::SMALL);
+    let (kernel, _) = emitted(&checked);
+    let ids = checked.graph().route.as_ref().expect("the kernel makes its route").ids;
+    let name = &checked.graph().tensors[ids].name;
+    assert!(kernel.text.contains(&format!(" {name} [[maybe_unused]] = {{")), "{name} in\n{}", kernel.text);
+    assert_eq!(count(&kernel.text, "[[maybe_unused]]"), 1);
 }
 
 #[test]

@@ -128,6 +128,7 @@ impl Choices {
         let is_named = |point: &&Point| {
             let code = &sources[point.source].code;
             let declared = constant(code, point.range.start).and_then(|at| code[at..].split(" = ").next());
+            let declared = declared.map(|head| head.trim_end_matches(" [[maybe_unused]]"));
             declared.and_then(|head| head.rsplit(' ').next()).is_some_and(|name| names.contains(name))
         };
         self.points.iter().filter(is_named).flat_map(|point| &point.arms).map(|(site, _)| *site).collect()

@@ -66,7 +66,8 @@ fn is_idle(source: &Source, at: usize) -> bool {
     let begin = source.code[..at].rfind('\n').map_or(0, |end| end + 1);
     let line = source.code[begin..].lines().next().unwrap_or_default();
     let declared = line.trim_start().strip_prefix("constexpr ").and_then(|rest| rest.split(" = ").next());
-    let Some(name) = declared.and_then(|head| head.rsplit(' ').next()) else { return false };
+    let head = declared.map(|head| head.trim_end_matches(" [[maybe_unused]]"));
+    let Some(name) = head.and_then(|head| head.rsplit(' ').next()) else { return false };
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     source.generated()
         && !operators()
