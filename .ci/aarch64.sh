@@ -47,17 +47,18 @@ aarch64_build() {
         cargo build --locked --target aarch64-unknown-linux-gnu -p hpmoe-examples "$@"
 }
 
-# Runs an example, which must have the bits of its reference.
-aarch64_layer() {
-    qemu-aarch64-static -L /usr/aarch64-linux-gnu "$aarch64/aarch64-unknown-linux-gnu/debug/examples/$1" --json "${@:2}" |
-        grep -F '"bitwise_equal":true'
-}
+# Runs an example, which tells how it compares.
+aarch64_run() { qemu-aarch64-static -L /usr/aarch64-linux-gnu "$aarch64/aarch64-unknown-linux-gnu/debug/examples/$1" --json "${@:2}"; }
 
-# The same by two processes. Programs of another architecture can't start each other here: each rank is started as a launcher does.
+# The same, which must have the bits of its reference.
+aarch64_layer() { aarch64_run "$@" | grep -F '"bitwise_equal":true'; }
+
+# By two processes. Programs of another architecture can't start each other here: each rank is started as a launcher does. Rank 0 tells of both.
 aarch64_processes() {
-    local -x HPMOE_RANK HPMOE_RANKS=2 HPMOE_PORT other
+    local -x HPMOE_RANK HPMOE_RANKS=2 HPMOE_PORT
+    local other
     HPMOE_PORT=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-    HPMOE_RANK=1 aarch64_layer "$1" >/dev/null &
+    HPMOE_RANK=1 aarch64_run "$1" >/dev/null &
     other=$!
     HPMOE_RANK=0 aarch64_layer "$1"
     wait "$other"
