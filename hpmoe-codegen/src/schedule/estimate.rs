@@ -216,7 +216,7 @@ mod tests {
             let mut schedule = schedule_on(&checked, &target, 1);
             let phase = &mut schedule.phases[swiglu];
             phase.waits = vec![phase.waits[0].clone(); waits];
-            phase.signals = vec![phase.signals[0].clone(); signals];
+            phase.signals = vec![phase.signals[0]; signals];
             let order = schedule.order(1).unwrap();
             Run::new(&checked, &schedule, order, &target, Spread::Even).fixed[swiglu].0
         };

@@ -75,7 +75,7 @@ fn blocks_of_a_role_follow_one_another_for_each_chunk() {
 /// The same graph with a counter before all others that nobody uses.
 fn with_another_counter(checked: &CheckedGraph) -> CheckedGraph {
     let first = checked.counters().iter().next();
-    let counters = first.into_iter().chain(checked.counters().iter()).map(|(_, counter)| counter.clone()).collect();
+    let counters = first.into_iter().chain(checked.counters().iter()).map(|(_, counter)| *counter).collect();
     let mut dependencies = checked.dependencies().to_vec();
     for dependency in &mut dependencies {
         for counter in [&mut dependency.signal.counter, &mut dependency.wait.counter] {
