@@ -118,7 +118,9 @@ pub(super) fn together(schedule: &mut Schedule, known: &Known, random: &mut Rand
         }
         13 => {
             for order in &mut schedule.orders {
-                let part = order.parts.ids().nth(random.index(order.parts.len())).expect("it has parts");
+                // An earlier change may have left out a part, or a queue.
+                let parts = order.parts.len().min(order.queues.len());
+                let Some(part) = order.parts.ids().take(parts).nth(random.index(parts.max(1))) else { continue };
                 let mut half = order.parts[part].clone();
                 if half.count < 2 {
                     continue;
