@@ -115,6 +115,13 @@ impl Sender {
     }
 }
 
+/// The stream's thread runs code of the library, which must not be unloaded before it has ended.
+impl Drop for Sender {
+    fn drop(&mut self) {
+        call!(self.acl, "aclrtDestroyStream", self.stream => *mut c_void);
+    }
+}
+
 #[test]
 fn copies_on_a_stream_are_from_pinned_memory_that_is_kept() {
     let sender = Sender::new();
