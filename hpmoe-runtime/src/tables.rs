@@ -58,11 +58,7 @@ impl KernelTables {
     /// How the queues for a number of ranks name experts.
     #[must_use]
     pub fn expert_order(&self, ranks: u32) -> ExpertOrder {
-        match self.lightest_first {
-            _ if !self.by_load => ExpertOrder::Number,
-            Some(fewest) if ranks >= fewest => ExpertOrder::LightestFirst,
-            _ => ExpertOrder::Load,
-        }
+        ExpertOrder::on_ranks(ranks, self.by_load, self.lightest_first)
     }
 }
 

@@ -6,6 +6,7 @@ use super::parts::needs_whole_experts;
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::graph::{SpaceKind, TaskGraph};
 use hpmoe_language::ids::PhaseId;
+use hpmoe_language::units::Nanos;
 
 /// Many rows of an expert.
 const ROWS: u64 = 1 << 16;
@@ -23,23 +24,20 @@ pub(super) fn lightest_first(graph: &TaskGraph, costs: &EntryCosts, aic: u32, ch
     if choices.lightest_first.is_some() {
         return choices.lightest_first;
     }
-    let time = |of: &dyn Fn(PhaseId, TaskKind, SpaceKind) -> u64| -> u64 {
-        graph
+    if !needs_whole_experts(graph) {
+        return None;
+    }
+    let total = |task: TaskKind, space: SpaceKind, time: &dyn Fn(PhaseId) -> Nanos| -> u64 {
+        let phases = graph
             .phases
             .iter()
-            .map(|(id, phase)| of(id, graph.tasks[phase.task].kind, graph.spaces[phase.space].kind))
-            .sum()
+            .filter(|(_, phase)| graph.tasks[phase.task].kind == task && graph.spaces[phase.space].kind == space);
+        phases.map(|(id, _)| time(id).0).sum()
     };
-    let coming = time(&|id, task, space| match (task, space) {
-        (TaskKind::Put, SpaceKind::Sends) => costs.link_time(id, ROWS).0,
-        _ => 0,
-    });
-    let work = time(&|id, task, space| match (task, space) {
-        (TaskKind::Matrix, SpaceKind::RowTiles) => costs.core_time(id, (ROWS, 1)).0,
-        _ => 0,
-    });
+    let coming = total(TaskKind::Put, SpaceKind::Sends, &|id| costs.link_time(id, ROWS));
+    let work = total(TaskKind::Matrix, SpaceKind::RowTiles, &|id| costs.core_time(id, (ROWS, 1)));
     let fewest = (LATE * work).div_ceil(u64::from(aic).max(1)).div_ceil(coming.max(1));
-    u32::try_from(fewest).ok().filter(|_| coming > 0 && needs_whole_experts(graph))
+    u32::try_from(fewest).ok().filter(|_| coming > 0)
 }
 
 #[cfg(test)]

@@ -1,10 +1,9 @@
 //! The order in which a rank works on its experts.
 
 /// How queues name the experts of a rank.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ExpertOrder {
     /// By their numbers.
-    #[default]
     Number,
     /// By their places in the order of [`by_load`].
     Load,
@@ -13,6 +12,17 @@ pub enum ExpertOrder {
 }
 
 impl ExpertOrder {
+    /// The order on a number of ranks: by number, or `by_load`; the latter with the lightest first from so many ranks on as
+    /// `lightest_first` says, if it says any.
+    #[must_use]
+    pub const fn on_ranks(ranks: u32, by_load: bool, lightest_first: Option<u32>) -> Self {
+        match lightest_first {
+            _ if !by_load => Self::Number,
+            Some(fewest) if ranks >= fewest => Self::LightestFirst,
+            _ => Self::Load,
+        }
+    }
+
     /// A rank's experts in the order in which work on them begins, where `rows` is the number of rows of each. The experts of each of
     /// `chunks` chunks stay together.
     #[must_use]
