@@ -6,7 +6,7 @@ use crate::target::Target;
 use crate::tuned::{NamedSizes, overrides};
 use hpmoe_language::front::{Front, front};
 use hpmoe_language::syntax::{Overrides, open_constants};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt;
 use syn::ItemMod;
 
@@ -134,7 +134,7 @@ pub fn open_sizes(
         return Ok(NamedSizes::new());
     }
     let first: Vec<usize> = ladders.iter().map(|ladder| ladder.first).collect();
-    let mut search = Search { module, set, target, expected, ladders, known: HashMap::new(), slower: HashSet::new() };
+    let mut search = Search { module, set, target, expected, ladders, known: HashMap::new() };
     let best = match search.lowered(first.clone())? {
         Some((places, time)) => search.descend(places, time)?,
         None => first,
@@ -148,10 +148,32 @@ struct Search<'a> {
     target: &'a Target,
     expected: Expected,
     ladders: Vec<&'static Ladder>,
-    /// The times of all places tried.
-    known: HashMap<Vec<usize>, Option<Latency>>,
-    /// Places whose latency with even tokens is no less than one that others had; those that are looked for only fall.
-    slower: HashSet<Vec<usize>>,
+    /// All places tried.
+    known: HashMap<Vec<usize>, Known>,
+}
+
+/// What is known of sizes.
+#[derive(Clone, Copy)]
+enum Known {
+    /// The kernel can't have them.
+    Refused,
+    Estimated(Latency),
+    /// With even tokens it takes at least so many microseconds, which was too long for who asked.
+    Slow(f64),
+}
+
+impl Known {
+    /// Whether it answers who wants less than `below` microseconds with even tokens.
+    fn answers(&self, below: Option<f64>) -> bool {
+        !matches!(self, Self::Slow(even) if below.is_none_or(|below| *even < below))
+    }
+
+    fn latency(self) -> Option<Latency> {
+        match self {
+            Self::Estimated(latency) => Some(latency),
+            Self::Refused | Self::Slow(_) => None,
+        }
+    }
 }
 
 impl Search<'_> {
@@ -212,39 +234,31 @@ impl Search<'_> {
     /// The estimated latency of all taskflows of the kernel together; `None` if it can't have these sizes, or takes as long as `below`
     /// microseconds or longer with even tokens.
     fn time(&mut self, places: &[usize], below: Option<f64>) -> Result<Option<Latency>, String> {
-        if let Some(&known) = self.known.get(places) {
-            return Ok(known);
+        if let Some(known) = self.known.get(places).filter(|known| known.answers(below)) {
+            return Ok(known.latency());
         }
-        if below.is_some() && self.slower.contains(places) {
-            return Ok(None);
-        }
-        let (time, slower) = self.estimate(places, below)?;
-        if slower {
-            self.slower.insert(places.to_vec());
-        } else {
-            self.known.insert(places.to_vec(), time);
-        }
-        Ok(time)
+        let known = self.estimate(places, below)?;
+        self.known.insert(places.to_vec(), known);
+        Ok(known.latency())
     }
 
-    /// The latency, and whether it is not known because it is no less than `below` with even tokens.
-    fn estimate(&self, places: &[usize], below: Option<f64>) -> Result<(Option<Latency>, bool), String> {
+    fn estimate(&self, places: &[usize], below: Option<f64>) -> Result<Known, String> {
         let mut all = overrides(self.set, &self.sizes(places));
         if let Some(tokens) = self.expected.tokens {
             all.insert("TOKENS".to_owned(), tokens.into());
         }
-        let Ok(Front { flows, .. }) = front(self.module, &all) else { return Ok((None, false)) };
+        let Ok(Front { flows, .. }) = front(self.module, &all) else { return Ok(Known::Refused) };
         let mut sum = Latency::default();
         for flow in &flows {
             let ranks = self.ranks(flow.graph().sizes.experts)?;
             let worth = |even: Time| below.is_none_or(|below| sum.even + even.us() < below);
             match estimate(flow, self.target, ranks, worth) {
                 Some(Estimate { even, uneven: Some(uneven) }) => sum.add(even, uneven),
-                Some(Estimate { uneven: None, .. }) => return Ok((None, true)),
-                None => return Ok((None, false)),
+                Some(Estimate { even, uneven: None }) => return Ok(Known::Slow(sum.even + even.us())),
+                None => return Ok(Known::Refused),
             }
         }
-        Ok((Some(sum), false))
+        Ok(Known::Estimated(sum))
     }
 
     /// The ranks that are expected, which share the experts.

@@ -102,3 +102,12 @@ proptest! {
         prop_assert!(front(&module(), &overrides(&set, &sizes)).is_ok(), "{:?} with {}", sizes, text);
     }
 }
+
+#[test]
+fn sizes_that_were_too_slow_for_one_size_are_estimated_again_for_another() {
+    let slow = Known::Slow(9.7);
+    assert!(slow.answers(Some(9.5)) && slow.answers(Some(9.7)));
+    // Another ladder must save less, or the sizes that are best now are slower with even tokens.
+    assert!(!slow.answers(Some(9.8)) && !slow.answers(None));
+    assert!([Known::Refused, Known::Estimated(Latency::default())].iter().all(|known| known.answers(None)));
+}
