@@ -112,10 +112,8 @@ mod tests {
         let bands = chosen(&checked, "");
         assert!(bands[1] > 2 && bands[1] == bands[2] && bands[1] == bands[3], "{bands:?}");
         // A tile of all rows of an expert has no row tiles after it that a band could hold back.
-        let mut graph = checked.graph().clone();
-        let space = graph.phases[PhaseId(1)].space;
-        graph.spaces[space].kind = SpaceKind::Experts;
-        let of_experts = CheckedGraph::for_tests(graph, checked.counters().clone(), checked.dependencies().to_vec());
+        let space = checked.graph().phases[PhaseId(1)].space;
+        let of_experts = checked.changed(|graph| graph.spaces[space].kind = SpaceKind::Experts);
         assert_eq!(chosen(&of_experts, "")[1..4], [2; 3]);
     }
 }

@@ -215,11 +215,9 @@ mod tests {
         for change in
             [|access: &mut Access| access.region.rows = Rows::Tile, |access: &mut Access| access.remote = true]
         {
-            let mut graph = checked.graph().clone();
-            change(&mut graph.phases[CHOOSE].accesses[0]);
-            let (counters, dependencies) = (checked.counters().clone(), checked.dependencies().to_vec());
+            let changed = checked.changed(|graph| change(&mut graph.phases[CHOOSE].accesses[0]));
             let mut found = Vec::new();
-            route(&CheckedGraph::for_tests(graph, counters, dependencies), &made, &mut found);
+            route(&changed, &made, &mut found);
             assert_eq!(found, [Violation::NeedsRoute { phase: CHOOSE }]);
         }
     }

@@ -37,6 +37,13 @@ impl CheckedGraph {
         let plans = graph.tasks.iter().map(|(_, task)| plan(task).expect("a task of a test fits")).collect();
         Self { graph, counters, dependencies, reuse: None, route_input: None, plans }
     }
+    /// The same counters and dependencies for another graph, for tests that change it.
+    #[cfg(any(test, feature = "fixture"))]
+    pub fn changed(&self, change: impl FnOnce(&mut TaskGraph)) -> Self {
+        let mut graph = self.graph.clone();
+        change(&mut graph);
+        Self::for_tests(graph, self.counters.clone(), self.dependencies.clone())
+    }
     /// The dependencies, for tests that break them.
     #[cfg(any(test, feature = "fixture"))]
     pub fn dependencies_mut(&mut self) -> &mut Vec<Dependency> {

@@ -120,10 +120,8 @@ fn what_the_caller_keeps_waits_for_no_word() {
         derived(checked).iter().any(early)
     };
     assert!(early(&without_wait));
-    let mut graph = checked.graph().clone();
-    let made = graph.phases[squares].accesses.iter().find(|access| access.write).unwrap().tensor;
-    graph.tensors[made].storage = Storage::Argument;
-    let mut kept = CheckedGraph::for_tests(graph, checked.counters().clone(), checked.dependencies().to_vec());
+    let made = checked.graph().phases[squares].accesses.iter().find(|access| access.write).unwrap().tensor;
+    let mut kept = checked.changed(|graph| graph.tensors[made].storage = Storage::Argument);
     *kept.reuse_mut() = without_wait.reuse().cloned();
     assert!(!early(&kept));
 }
@@ -131,12 +129,11 @@ fn what_the_caller_keeps_waits_for_no_word() {
 #[test]
 fn tiles_of_one_phase_that_write_the_same_are_missed() {
     let checked = moe_ffn(&Layer::SMALL);
-    let mut graph = checked.graph().clone();
     let swiglu = PhaseId(3);
-    let written = graph.phases[swiglu].accesses.iter().position(|access| access.write).unwrap();
-    let tensor = graph.phases[swiglu].accesses[written].tensor;
-    graph.phases[swiglu].accesses[written].region.columns = Columns::All;
-    let checked = CheckedGraph::for_tests(graph, checked.counters().clone(), checked.dependencies().to_vec());
+    let accesses = &checked.graph().phases[swiglu].accesses;
+    let written = accesses.iter().position(|access| access.write).unwrap();
+    let tensor = accesses[written].tensor;
+    let checked = checked.changed(|graph| graph.phases[swiglu].accesses[written].region.columns = Columns::All);
     let twice = Violation::Unordered { before: swiglu, after: swiglu, tensor };
     assert!(derived(&checked).contains(&twice));
     assert!(twice.text(&checked).starts_with("tiles of phase 3"), "{}", twice.text(&checked));
