@@ -5,7 +5,7 @@
 
 use crate::extent::extent;
 use crate::sites::Site;
-use crate::source::{Source, squeezed};
+use crate::source::{Source, constant_name, squeezed};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -127,9 +127,8 @@ impl Choices {
         let names: BTreeSet<&str> = text.split(|c| !is_part(c)).filter(|name| !name.is_empty()).collect();
         let is_named = |point: &&Point| {
             let code = &sources[point.source].code;
-            let declared = constant(code, point.range.start).and_then(|at| code[at..].split(" = ").next());
-            let declared = declared.map(|head| head.trim_end_matches(" [[maybe_unused]]"));
-            declared.and_then(|head| head.rsplit(' ').next()).is_some_and(|name| names.contains(name))
+            let declared = constant(code, point.range.start).and_then(|at| constant_name(&code[at..]));
+            declared.is_some_and(|name| names.contains(name))
         };
         self.points.iter().filter(is_named).flat_map(|point| &point.arms).map(|(site, _)| *site).collect()
     }

@@ -1,7 +1,7 @@
 //! What is changed: numbers by one, operators, conditions, counters and spaces, and calls that are left out.
 
 use crate::sites::{STATEMENTS, Site, name_apart};
-use crate::source::{Source, squeezed};
+use crate::source::{Source, constant_name, squeezed};
 use std::ops::Range;
 
 /// What takes the place of an operator between two expressions.
@@ -65,9 +65,7 @@ fn is_idle(source: &Source, at: usize) -> bool {
     let operators = || source.text.lines().any(|line| line.starts_with("#include") && !line.contains("\"hpmoe/"));
     let begin = source.code[..at].rfind('\n').map_or(0, |end| end + 1);
     let line = source.code[begin..].lines().next().unwrap_or_default();
-    let declared = line.trim_start().strip_prefix("constexpr ").and_then(|rest| rest.split(" = ").next());
-    let head = declared.map(|head| head.trim_end_matches(" [[maybe_unused]]"));
-    let Some(name) = head.and_then(|head| head.rsplit(' ').next()) else { return false };
+    let Some(name) = line.trim_start().strip_prefix("constexpr ").and_then(constant_name) else { return false };
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     source.generated()
         && !operators()

@@ -13,6 +13,12 @@ pub struct Source {
     functions: Vec<(usize, String)>,
 }
 
+/// The name of the constant that a declaration is of.
+pub fn constant_name(declaration: &str) -> Option<&str> {
+    let head = declaration.split(" = ").next()?.trim_end_matches(" [[maybe_unused]]");
+    head.rsplit(' ').next()
+}
+
 impl Source {
     pub fn new(name: impl Into<String>, text: String) -> Self {
         let code = blanked(&text);

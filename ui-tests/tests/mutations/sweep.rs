@@ -18,7 +18,7 @@ use std::time::Instant;
 /// What is changed.
 pub struct Kind {
     pub name: &'static str,
-    all: fn(&[Source]) -> Vec<Site>,
+    all: fn(&[Source], &Options) -> Result<Vec<Site>, String>,
     pub survivors: &'static str,
     /// The share that must be found, in percent; all of them, if there is none.
     pub least: Option<f64>,
@@ -29,21 +29,33 @@ pub struct Kind {
 }
 
 /// Statements that keep order. What is missing shows in few interleavings, so they are run often.
-pub static REMOVED: Kind =
-    Kind { name: "statements", all: sites, survivors: STATEMENTS, least: None, rows: 64, hasty: false };
+pub static REMOVED: Kind = Kind {
+    name: "statements",
+    all: |sources, _| Ok(sites(sources)),
+    survivors: STATEMENTS,
+    least: None,
+    rows: 64,
+    hasty: false,
+};
 
 /// Expressions.
-pub static CHANGED: Kind =
-    Kind { name: "expressions", all: expressions, survivors: EXPRESSIONS, least: Some(97.0), rows: 16, hasty: false };
+pub static CHANGED: Kind = Kind {
+    name: "expressions",
+    all: |sources, _| Ok(expressions(sources)),
+    survivors: EXPRESSIONS,
+    least: Some(97.0),
+    rows: 16,
+    hasty: false,
+};
 
 /// As many of one as of the other. A few rows find nearly all statements and most expressions: many of those that
 /// are left change nothing that a run could show.
 pub static SAMPLE: Kind = Kind {
     name: "sample",
-    all: |sources| {
+    all: |sources, _| {
         let (removed, changed) = (sites(sources), expressions(sources));
         let step = changed.len().div_ceil(removed.len());
-        removed.into_iter().chain(changed.into_iter().step_by(step)).collect()
+        Ok(removed.into_iter().chain(changed.into_iter().step_by(step)).collect())
     },
     survivors: concat!(include_str!("survivors.txt"), include_str!("expressions.txt")),
     least: Some(81.0), // of some 95, where 90 are found of all: three times the spread of a sample is 9
@@ -52,8 +64,14 @@ pub static SAMPLE: Kind = Kind {
 };
 
 /// What a file says.
-pub static GIVEN: Kind =
-    Kind { name: "given", all: |_| Vec::new(), survivors: "", least: None, rows: 16, hasty: false };
+pub static GIVEN: Kind = Kind {
+    name: "given",
+    all: |sources, options| read(sources, options.given.as_ref().expect("`--given` asks for this kind")),
+    survivors: "",
+    least: None,
+    rows: 16,
+    hasty: false,
+};
 
 /// Rows of a mutant that is listed as a survivor: enough to see that the list is stale.
 const LISTED_ROWS: usize = 12;
@@ -65,10 +83,9 @@ pub fn sweep(kind: &Kind, options: &Options) -> ExitCode {
     let sources = sources();
     let listed = survivors(kind.survivors);
     let asks = |site: &Site| options.asks(&site.key) && !(kind.hasty && listed.contains_key(site.key.as_str()));
-    let all = match options.given.as_ref().map(|path| read(&sources, path)) {
-        None => (kind.all)(&sources),
-        Some(Ok(all)) => all,
-        Some(Err(text)) => {
+    let all = match (kind.all)(&sources, options) {
+        Ok(all) => all,
+        Err(text) => {
             println!("error: {text}");
             return ExitCode::FAILURE;
         }
