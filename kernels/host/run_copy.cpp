@@ -33,6 +33,17 @@ void pad(uint8_t *row, uint32_t from, uint32_t to, const TransferArgs &a) {
         std::memcpy(row + i, a.padWithValue ? reinterpret_cast<const uint8_t *>(&a.padValue) : row + a.lead, size);
 }
 
+/// The blocks of L1 that rows are written to: columns of them, which may all be one stretch.
+void touchColumns(Core &core, Call &call, uint32_t to, uint32_t columns, const Nd2NzParams &p) {
+    const uint32_t bytes = p.nValue * 32u, step = p.dstNzC0Stride * 32u;
+    const bool dense = p.dstNzNStride <= 1;
+    if (dense && step == bytes) return touch(core, call, Mem::L1, to, columns * bytes, true);
+    for (uint32_t c = 0; c < columns; ++c, to += step)
+        if (dense) touch(core, call, Mem::L1, to, bytes, true);
+        else
+            for (uint32_t r = 0; r < p.nValue; ++r) touch(core, call, Mem::L1, to + r * p.dstNzNStride * 32u, 32, true);
+}
+
 } // namespace
 
 void runTransfer(Core &core, Call &call) {
@@ -109,16 +120,7 @@ void runNd2Nz(Core &core, Call &call) {
         uint64_t gm = a.gm + uint64_t(i) * p.srcNdMatrixStride * a.bytes;
         uint32_t to = a.local + uint32_t(i) * p.dstNzMatrixStride * a.bytes;
         readsGlobal(core, call, gm, p.nValue, rowBytes, uint64_t(p.srcDValue) * a.bytes);
-        const bool dense = p.dstNzNStride <= 1;
-        if (dense && p.dstNzC0Stride == p.nValue) touch(core, call, Mem::L1, to, columns * p.nValue * 32u, true);
-        else
-            for (uint32_t c = 0; c < columns; ++c) {
-                uint32_t column = to + c * p.dstNzC0Stride * 32u;
-                if (dense) touch(core, call, Mem::L1, column, p.nValue * 32u, true);
-                else
-                    for (uint32_t r = 0; r < p.nValue; ++r)
-                        touch(core, call, Mem::L1, column + r * p.dstNzNStride * 32u, 32, true);
-            }
+        touchColumns(core, call, to, columns, p);
         const auto *from = reinterpret_cast<const uint8_t *>(gm);
         const size_t pitch = size_t(p.srcDValue) * a.bytes, c0Step = p.dstNzC0Stride * 32u,
                      nStep = p.dstNzNStride * 32u;
@@ -149,13 +151,12 @@ void runLoadData(Core &core, Call &call) {
         std::memcpy(dst + a.dst, src + from, bytes);
         return;
     }
-    const bool dense = a.p.srcStride == 1, denseTo = a.p.dstGap == 0;
+    bool dense = a.p.srcStride == 1;
     if (dense) touch(core, call, Mem::L1, a.src + a.p.startIndex * 512u, a.p.repeatTimes * 512u, false);
-    if (denseTo) touch(core, call, a.mem, a.dst, a.p.repeatTimes * 512u, true);
     for (uint32_t i = 0; i < a.p.repeatTimes; ++i) {
         uint32_t from = a.src + (a.p.startIndex + i * a.p.srcStride) * 512u, to = a.dst + i * (a.p.dstGap + 1u) * 512u;
         if (!dense) touch(core, call, Mem::L1, from, 512, false);
-        if (!denseTo) touch(core, call, a.mem, to, 512, true);
+        touch(core, call, a.mem, to, 512, true);
         if (!a.p.ifTranspose) {
             std::memcpy(dst + to, src + from, 512);
             continue;
