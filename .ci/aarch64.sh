@@ -3,8 +3,9 @@
 aarch64=target/aarch64
 of_both=(-o APT::Architectures::=arm64)
 
-# Installs what C++ needs.
+# Installs what C++ needs, and fetches the lists of the target's packages, too.
 aarch64_tools() {
+    as_root apt-get -qq "${of_both[@]}" update
     have aarch64-linux-gnu-g++ && have qemu-aarch64-static || as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
         --no-install-recommends g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static
 }
