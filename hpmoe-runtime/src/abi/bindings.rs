@@ -347,7 +347,7 @@ pub struct HpmoeRouting {
     pub capacity: u32,
     pub phases: u32,
     pub spaces: u32,
-    pub by_load: u32,
+    pub expert_order: u32,
     pub once: u32,
     pub made: u32,
     pub gaps: u32,
@@ -392,8 +392,8 @@ const _: () = {
         "Offset of field: HpmoeRouting::spaces",
     ][::core::mem::offset_of!(HpmoeRouting, spaces) - 48usize];
     [
-        "Offset of field: HpmoeRouting::by_load",
-    ][::core::mem::offset_of!(HpmoeRouting, by_load) - 52usize];
+        "Offset of field: HpmoeRouting::expert_order",
+    ][::core::mem::offset_of!(HpmoeRouting, expert_order) - 52usize];
     [
         "Offset of field: HpmoeRouting::once",
     ][::core::mem::offset_of!(HpmoeRouting, once) - 56usize];
@@ -473,6 +473,10 @@ const _: () = {
         "Offset of field: HpmoeKeptHead::reserved",
     ][::core::mem::offset_of!(HpmoeKeptHead, reserved) - 32usize];
 };
+pub const HPMOE_BY_NUMBER: HpmoeExpertOrder = 0;
+pub const HPMOE_BY_LOAD: HpmoeExpertOrder = 1;
+pub const HPMOE_LIGHTEST_FIRST: HpmoeExpertOrder = 2;
+pub type HpmoeExpertOrder = ::core::ffi::c_uint;
 pub const HPMOE_ROUTE_MADE: HpmoeRouteFaultKind = 0;
 pub const HPMOE_ROUTE_ID: HpmoeRouteFaultKind = 1;
 pub const HPMOE_ROUTE_TWICE: HpmoeRouteFaultKind = 2;

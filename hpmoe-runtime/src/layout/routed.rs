@@ -2,14 +2,15 @@
 
 use bytemuck::Zeroable as _;
 use hpmoe_kernels::Rank;
+use hpmoe_kernels::route::ExpertOrder;
 
 use super::route::sends_once;
 use super::spaces::{self, Extents};
 use super::{KernelRoute, LaunchRoute, RouteChunks, once, routing};
 use crate::KernelTables;
 use crate::abi::{
-    HPMOE_ARRIVALS, HPMOE_EXPERTS, HPMOE_ONCE_TILES, HPMOE_ROW_TILES, HPMOE_SENDS, HPMOE_SENDS_ONCE, HpmoeExpert,
-    HpmoePair, HpmoeRouting,
+    HPMOE_ARRIVALS, HPMOE_BY_LOAD, HPMOE_BY_NUMBER, HPMOE_EXPERTS, HPMOE_LIGHTEST_FIRST, HPMOE_ONCE_TILES,
+    HPMOE_ROW_TILES, HPMOE_SENDS, HPMOE_SENDS_ONCE, HpmoeExpert, HpmoePair, HpmoeRouting,
 };
 use crate::tables::{RouteTable, SpaceTable};
 
@@ -138,6 +139,15 @@ pub(super) fn routing(tables: &KernelTables, route: &RouteTable, pitch: usize, c
         ids_ready: route.ready.map_or(0, |ready| ready.counter),
         ids_per_token: route.ready.map_or(0, |ready| ready.per_token),
         ..HpmoeRouting::zeroed()
+    }
+}
+
+/// The word by which the device library knows how queues name experts.
+pub(super) const fn order_word(order: ExpertOrder) -> u32 {
+    match order {
+        ExpertOrder::Number => HPMOE_BY_NUMBER,
+        ExpertOrder::Load => HPMOE_BY_LOAD,
+        ExpertOrder::LightestFirst => HPMOE_LIGHTEST_FIRST,
     }
 }
 

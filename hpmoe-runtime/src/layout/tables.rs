@@ -5,7 +5,7 @@ use hpmoe_kernels::Rank;
 use hpmoe_kernels::route::{KEPT, KEPT_HEAD, KeptWords};
 
 use super::route::count_pitch;
-use super::routed::{RouteTables, routing, start_pairs};
+use super::routed::{RouteTables, order_word, routing, start_pairs};
 use super::spaces::Extents;
 use super::{LaunchRoute, MemoryPlan};
 use crate::KernelTables;
@@ -247,7 +247,7 @@ impl TableMemory {
             counts: common.plan.counts_at as u64,
             first_pairs: self.add("first pairs", &first_pairs),
             start_pairs: self.add("start pairs", &start_pairs),
-            by_load: common.tables.expert_order(common.schedule.ranks).number(),
+            expert_order: order_word(common.tables.expert_order(common.schedule.ranks)),
             ..routing(common.tables, &table, count_pitch(common.tables), route.sizes().capacity)
         };
         self.add("what the route is made from", &[made_from])

@@ -159,8 +159,7 @@ struct HpmoeRouting {
     uint32_t capacity;    /* rows of a chunk that each rank has room for */
     uint32_t phases;
     uint32_t spaces;
-    uint32_t by_load;       /* how queues name experts: 0: by number, 1: by their place in the order of their load, */
-                            /* 2: by that in the order that has the lightest first */
+    uint32_t expert_order;  /* how queues name experts: HpmoeExpertOrder */
     uint32_t once;          /* whether tokens are sent once to each rank, too */
     uint32_t made;          /* counter array with one counter: vector cores that have made their tables; below zero */
                             /* where there is no route */
@@ -192,6 +191,9 @@ struct HpmoeKeptHead {
 };
 
 #define HPMOE_KEPT 0x726f7574u /* HpmoeKeptHead.kept */
+
+/* How queues name the experts of a rank: by number, by place in the order of their load, or from the fewest rows to the most. */
+enum HpmoeExpertOrder { HPMOE_BY_NUMBER = 0, HPMOE_BY_LOAD = 1, HPMOE_LIGHTEST_FIRST = 2 };
 
 /* Why ids make no route. All ranks find the same: the first rank's first fault. The record of a core that leaves for it
  * (HPMOE_UNROUTED) has the kind as `group` and the rank as `item`. On the rank whose ids are faulty, `need` is the id. */

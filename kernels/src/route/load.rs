@@ -33,16 +33,6 @@ impl ExpertOrder {
             Self::LightestFirst => lightest_first(rows, chunks),
         }
     }
-
-    /// The number by which the device library knows the order (`HpmoeRouting.by_load`).
-    #[must_use]
-    pub const fn number(self) -> u32 {
-        match self {
-            Self::Number => 0,
-            Self::Load => 1,
-            Self::LightestFirst => 2,
-        }
-    }
 }
 
 /// A rank's experts in the order in which work on them begins, where `rows` is the number of rows of each. First comes the

@@ -135,8 +135,9 @@ HPMOE_ROUTINE void OrderExperts(VectorCore &core, RouteShare &route, const Route
         return;
     }
     route.ordered = true;
-    if (route.from.by_load != 0) {
-        OrderByLoad(lists, core.launch.chunk_experts, core.launch.local_experts, route.from.by_load == 2);
+    if (route.from.expert_order != HPMOE_BY_NUMBER) {
+        const bool lightest_first = route.from.expert_order == HPMOE_LIGHTEST_FIRST;
+        OrderByLoad(lists, core.launch.chunk_experts, core.launch.local_experts, lightest_first);
     } else {
         OrderByNumber(lists, core.launch.local_experts);
     }
