@@ -5,6 +5,7 @@ use crate::output;
 use crate::plan::{FlowPlan, Tuning, chosen, plans};
 use hpmoe_codegen::emit::{Machine, Names, ascendc, contract};
 use hpmoe_codegen::sizes::Expected;
+use hpmoe_language::artifacts::plain;
 use hpmoe_language::graph::TaskGraph;
 use hpmoe_language::ids::TaskId;
 use hpmoe_language::names::nearest;
@@ -24,7 +25,7 @@ pub(crate) fn emit(options: &EmitArgs) -> Result<ExitCode, String> {
     }
     let machine = if options.device { Machine::Device } else { Machine::Host };
     for flow in &flows {
-        let symbol = format!("{}_{}", flow.graph().kernel, flow.graph().taskflow);
+        let symbol = format!("{}_{}", plain(&flow.graph().kernel), plain(&flow.graph().taskflow));
         let names = Names { file: &file, symbol: &symbol, time_stamps: false };
         output::text(&ascendc(&flow.checked, &flow.schedule(&target)?, &names, machine).text)?;
     }

@@ -22,10 +22,6 @@ impl Artifact {
     /// Creates the names of a taskflow; the parts may have characters that no symbol has (`my-crate`, `r#try`, `größe`).
     #[must_use]
     pub fn new(package: &str, kernel: &str, taskflow: &str, fingerprint: Fingerprint) -> Self {
-        let plain = |name: &str| -> String {
-            let name = name.trim_start_matches("r#");
-            name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
-        };
         let (package, kernel, taskflow) = (plain(package), plain(kernel), plain(taskflow));
         let fingerprint = fingerprint.hex();
         Self {
@@ -45,6 +41,13 @@ impl Artifact {
     pub fn below_out_dir(&self, ending: &str) -> String {
         below_out_dir(&self.stem, ending)
     }
+}
+
+/// A name as a part of a symbol: without `r#`, and with `_` for each character that no symbol has.
+#[must_use]
+pub fn plain(name: &str) -> String {
+    let name = name.trim_start_matches("r#");
+    name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
 }
 
 /// The settings with which a module is built.

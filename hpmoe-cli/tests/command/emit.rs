@@ -14,6 +14,13 @@ fn the_kernel_is_printed_for_either_machine() {
 }
 
 #[test]
+fn the_entry_of_a_kernel_with_a_raw_name_is_a_symbol() {
+    let odd = concat!(env!("CARGO_MANIFEST_DIR"), "/../ui-tests/kernels/odd.rs");
+    let printed = prints(&["emit", odd, "--taskflow", "r#try"]);
+    assert!(printed.contains("\nextern \"C\" __global__ __mix__(1, 2) void odd_try(GM_ADDR launch) {"), "{printed}");
+}
+
+#[test]
 fn a_contract_says_what_an_operator_has_and_leaves() {
     let printed = prints(&["emit", EXTERNAL, "--task", "project"]);
     for part in [
