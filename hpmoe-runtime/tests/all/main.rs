@@ -1,4 +1,5 @@
 //! What a kernel gets from a launch, and the runtime from a kernel; and the same for ranks that are processes.
 
+mod joining;
 mod launch;
 mod processes;

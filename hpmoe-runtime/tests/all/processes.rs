@@ -17,15 +17,20 @@ use hpmoe_runtime::{Argument, Bootstrap as _, CompiledKernel, Place, TcpBootstra
 use crate::launch::{array, kernel, next_number, read, tables, tensor};
 
 /// The processes of a test, killed with it.
-struct Processes(Vec<Child>);
+pub(crate) struct Processes(Vec<Child>);
 
 impl Processes {
     /// Starts this test once for each rank.
     fn start(test: &str, ranks: usize) -> Self {
+        Self::start_test(&format!("processes::{test}"), ranks)
+    }
+
+    /// Starts a test of any module once for each rank.
+    pub(crate) fn start_test(test: &str, ranks: usize) -> Self {
         let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).unwrap().port();
         let start = |rank: usize| {
             let mut command = Command::new(std::env::current_exe().unwrap());
-            command.args([&format!("processes::{test}"), "--exact", "--nocapture", "--test-threads=1"]);
+            command.args([test, "--exact", "--nocapture", "--test-threads=1"]);
             let place = [("HPMOE_RANK", rank), ("HPMOE_RANKS", ranks), ("HPMOE_PORT", usize::from(port))];
             command.envs(place.map(|(name, value)| (name, value.to_string())));
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
@@ -39,15 +44,31 @@ impl Processes {
         assert!(lines.any(|found| found.unwrap().ends_with(line)), "rank {rank} ended before it printed {line:?}");
     }
 
+    /// Waits until a rank's process has a thread of that name.
+    pub(crate) fn wait_for_thread(&mut self, rank: usize, name: &str) {
+        let tasks = format!("/proc/{}/task", self.0[rank].id());
+        let is_there = || -> std::io::Result<bool> {
+            let mut names = Vec::new();
+            for task in std::fs::read_dir(&tasks)? {
+                names.push(std::fs::read_to_string(task?.path().join("comm")).unwrap_or_default());
+            }
+            Ok(names.iter().any(|found| found.trim_end() == name))
+        };
+        while !is_there().unwrap_or_default() {
+            assert!(self.0[rank].try_wait().unwrap().is_none(), "rank {rank} ended before it had a thread {name:?}");
+            sleep(Duration::from_millis(2));
+        }
+    }
+
     /// Sends a signal to a rank's process.
-    fn signal(&self, rank: usize, signal: i32) {
+    pub(crate) fn signal(&self, rank: usize, signal: i32) {
         let id = i32::try_from(self.0[rank].id()).unwrap();
         // SAFETY: the process is this value's child, which nobody has waited for, so that its number is still its own.
         assert_eq!(unsafe { libc::kill(id, signal) }, 0, "{}", std::io::Error::last_os_error());
     }
 
     /// Waits until a rank has ended, at most `limit`: its end, and what it wrote to stderr.
-    fn end(&mut self, rank: usize, limit: Duration) -> (Option<i32>, String) {
+    pub(crate) fn end(&mut self, rank: usize, limit: Duration) -> (Option<i32>, String) {
         let deadline = Instant::now() + limit;
         let child = &mut self.0[rank];
         while child.try_wait().unwrap().is_none() {
@@ -73,7 +94,7 @@ impl Drop for Processes {
 }
 
 /// The place of this process, if it is a rank.
-fn place() -> Option<Place> {
+pub(crate) fn place() -> Option<Place> {
     Place::from_launcher().unwrap()
 }
 

@@ -138,6 +138,12 @@ impl TcpBootstrap {
                      says which; start them, or raise the limit"
                 )));
             }
+            Err(error) if error.kind() == ErrorKind::InvalidData => {
+                return Err(BootstrapError::Failed(format!(
+                    "what answers rank {rank} at {address} is not rank 0 of this group: choose another port by HPMOE_PORT, \
+                     for all ranks"
+                )));
+            }
             Ok(_) | Err(_) => {
                 return Err(BootstrapError::Gone { rank: 0, how: "its connection closed before all ranks had joined" });
             }
