@@ -6,6 +6,8 @@
 
 #[path = "../../ui-tests/kernels/echo.rs"]
 mod echo_file;
+#[path = "npus/ends.rs"]
+mod ends;
 #[path = "../kernels/evolving.rs"]
 mod evolving_file;
 #[path = "../../ui-tests/kernels/ffn.rs"]
@@ -33,7 +35,7 @@ use hpmoe_runtime::tables::RowKind;
 use hpmoe_runtime::{Argument, LaunchError, Pending, RawPart, RawTensor, Report, Streams};
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// The case that a process is to run.
@@ -69,6 +71,20 @@ fn run_processes_with(
     variables: &[(&str, &str)],
     of_rank: impl Fn(usize) -> Vec<(&'static str, String)>,
 ) {
+    for (rank, process) in start_processes(case, ranks, variables, of_rank).into_iter().enumerate() {
+        let output = process.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{case}, rank {rank} of {ranks}: {}\n{said}", output.status);
+    }
+}
+
+/// The processes of a case, by rank.
+fn start_processes(
+    case: &str,
+    ranks: usize,
+    variables: &[(&str, &str)],
+    of_rank: impl Fn(usize) -> Vec<(&'static str, String)>,
+) -> Vec<Child> {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let start = |rank: usize| {
         let mut command = Command::new(std::env::current_exe().unwrap());
@@ -78,12 +94,7 @@ fn run_processes_with(
         command.envs(of_rank(rank));
         command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
     };
-    let processes: Vec<_> = (0..ranks).map(start).collect();
-    for (rank, process) in processes.into_iter().enumerate() {
-        let output = process.wait_with_output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{case}, rank {rank} of {ranks}: {}\n{said}", output.status);
-    }
+    (0..ranks).map(start).collect()
 }
 
 /// What a process does for [`run`].
@@ -115,6 +126,9 @@ fn one_case() {
         "pending process" => pending_process(),
         "process" => process(),
         "late process" => late_process(),
+        "gone before a launch" => ends::before_a_launch(),
+        "gone while it leaves" => ends::while_it_leaves(),
+        "stopped process" => ends::stopped(),
         "pending gone process" => pending_gone_process(),
         "failed process" => failed_process(Duration::ZERO),
         "failed and gone process" => failed_process(Duration::from_secs(3)),
