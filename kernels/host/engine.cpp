@@ -102,9 +102,8 @@ void runAt(Core &core, Pipe pipe, uint32_t position) {
     case Op::Barrier: core.known[pipe].at[pipe] = call.seq; break;
     default:
         if (call.op == Op::Fixpipe) call.clock.at[PIPE_FIX] = call.seq - 1; // it brings its own barrier
-        Trace &trace = core.memories.traces(pipe)[call.seq % Memories::kTraces];
-        trace =
-            Trace{call.seq, call.name, call.where, call.op == Op::Mmad && (call.mmad.m / 16) * (call.mmad.n / 16) < 10};
+        const bool small = call.op == Op::Mmad && (call.mmad.m / 16) * (call.mmad.n / 16) < 10;
+        core.memories.traces(pipe).keep(Trace{call.seq, small, call.name, call.where});
         runCall(core, call);
     }
     call.done = true;

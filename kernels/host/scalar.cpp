@@ -38,7 +38,7 @@ uint8_t *touchLocal(const Local &at, Where where, const char *name, bool write) 
     call.pipe = PIPE_S, call.name = name, call.where = where;
     call.clock = core.known[PIPE_S];
     call.seq = ++core.seq[PIPE_S];
-    core.memories.traces(PIPE_S)[call.seq % Memories::kTraces] = Trace{call.seq, name, where, false};
+    core.memories.traces(PIPE_S).keep(Trace{call.seq, false, name, where});
     touch(core, call, mem, at.address, bytes, write);
     return core.memories.data(mem) + at.address;
 }

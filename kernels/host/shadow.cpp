@@ -53,13 +53,7 @@ void Memories::forget() {
 
 void Memories::forgetHistory() {
     for (auto &touches : touches_) touches.reset();
-    for (auto &traces : traces_) traces.reset();
-}
-
-Trace *Memories::traces(Pipe pipe) {
-    auto &traces = traces_[pipe];
-    if (!traces) traces.reset(new Trace[kTraces]());
-    return traces.get();
+    for (Traces &traces : traces_) traces.forget();
 }
 
 namespace {
@@ -74,11 +68,6 @@ Pipe readerOf(Mem mem, uint32_t slot) {
 
 enum class Kind { ReadAfterWrite, WriteAfterWrite, WriteAfterRead };
 
-const Trace *find(Core &core, Pipe pipe, uint32_t seq) {
-    const Trace &trace = core.memories.traces(pipe)[seq % Memories::kTraces];
-    return trace.seq == seq ? &trace : nullptr;
-}
-
 bool ordered(Core &core, const Call &call, Pipe pipe, uint32_t seq, Kind kind) {
     if (call.clock.at[pipe] >= seq) return true;
     if (call.pipe != pipe) return false;
@@ -87,7 +76,7 @@ bool ordered(Core &core, const Call &call, Pipe pipe, uint32_t seq, Kind kind) {
     if (kind == Kind::WriteAfterRead) return true;
     if (pipe == PIPE_M) {
         if (kind == Kind::WriteAfterWrite) return true;
-        const Trace *trace = find(core, pipe, seq);
+        const Trace *trace = core.memories.traces(pipe).find(seq);
         return !trace || !trace->small;
     }
     return false;
@@ -95,7 +84,7 @@ bool ordered(Core &core, const Call &call, Pipe pipe, uint32_t seq, Kind kind) {
 
 [[noreturn]] void race(Core &core, const Call &call, Mem mem, uint32_t block, Pipe pipe, uint32_t seq, Kind kind) {
     static const char *const verbs[] = {"reads what %s wrote", "overwrites what %s wrote", "overwrites what %s reads"};
-    const Trace *trace = find(core, pipe, seq);
+    const Trace *trace = core.memories.traces(pipe).find(seq);
     char other[256], verb[300], help[160];
     if (trace)
         std::snprintf(other, sizeof other, "%s (PIPE_%s, %s:%d)", trace->name, kPipeNames[pipe], trace->where.file,

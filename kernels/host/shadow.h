@@ -48,9 +48,33 @@ class Touches {
 /// What a message needs of a call that has long left its queue.
 struct Trace {
     uint32_t seq;
+    bool small; ///< a Mmad of fewer than ten fractals, whose sum the next one may miss
     const char *name;
     Where where;
-    bool small; ///< a Mmad of fewer than ten fractals, whose sum the next one may miss
+};
+
+/// The last calls of a pipe, by number. Parts that no call was kept in take no memory.
+class Traces {
+  public:
+    static constexpr uint32_t kKept = 512;
+    /// The call of that number, if it is still kept.
+    const Trace *find(uint32_t seq) const {
+        const auto &part = parts_[seq % kKept / kPart];
+        return part && part[seq % kPart].seq == seq ? &part[seq % kPart] : nullptr;
+    }
+    /// Keeps a call in place of an older one.
+    void keep(const Trace &trace) {
+        auto &part = parts_[trace.seq % kKept / kPart];
+        if (!part) part.reset(new Trace[kPart]());
+        part[trace.seq % kPart] = trace;
+    }
+    void forget() {
+        for (auto &part : parts_) part.reset();
+    }
+
+  private:
+    static constexpr uint32_t kPart = 64;
+    std::unique_ptr<Trace[]> parts_[kKept / kPart];
 };
 
 class Memories {
@@ -69,8 +93,7 @@ class Memories {
         return mem <= Mem::L1 ? 32u : mem <= Mem::L0B ? 512u : mem == Mem::L0C ? 1024u : 64u;
     }
 
-    static constexpr uint32_t kTraces = 512;
-    Trace *traces(Pipe pipe);
+    Traces &traces(Pipe pipe) { return traces_[pipe]; }
 
   private:
     static uint32_t index(Mem mem) { return static_cast<uint32_t>(mem); }
@@ -78,7 +101,7 @@ class Memories {
     bool ready_[kMems] = {};
     std::unique_ptr<Contents> contents_[kMems];
     std::unique_ptr<Touches> touches_[kMems];
-    std::unique_ptr<Trace[]> traces_[kPipes];
+    Traces traces_[kPipes];
 };
 
 } // namespace AscendC::host
