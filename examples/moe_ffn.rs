@@ -184,6 +184,13 @@ mod tests {
     }
 
     #[test]
+    fn takes_little_memory_on_processes() {
+        const MOST: u64 = 40_000_000;
+        let (module, test) = (module_path!(), "takes_little_memory_on_processes");
+        super::support::check_processes::check_memory::<super::Ffn>(MOST, module, test);
+    }
+
+    #[test]
     fn ends_everywhere_when_a_process_is_killed() {
         let module = module_path!();
         let test = "ends_everywhere_when_a_process_is_killed";

@@ -3,9 +3,11 @@
 //! The test program starts itself once for each rank, with the same test: where `HPMOE_RANK` is set, it is that rank.
 
 use super::compare::same_bits;
-use super::example::Example;
+use super::example::{Example, run};
 use super::layer::Layer;
+use super::options::Options;
 use super::team::{end, gather};
+use clap::Parser as _;
 use hpmoe_runtime::LaunchError;
 use hpmoe_runtime::prelude::*;
 use std::io::Read as _;
@@ -67,6 +69,31 @@ pub fn check_kill<E: Example>(layer: &str, module: &str, test: &str) {
         }
         assert!(killed.elapsed() < TIME_LIMIT / 2, "the others took {:?} to end", killed.elapsed());
     }
+}
+
+/// What the program does by 2 processes takes no more memory than `most` bytes in either of them.
+pub fn check_memory<E: Example>(most: u64, module: &str, test: &str) {
+    if std::env::var(WORK).is_ok() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let out = folder.path().to_str().expect("a name in UTF-8");
+        let right =
+            run::<E>(&Options::parse_from(["program", "--out", out])).unwrap_or_else(|problem| panic!("{problem}"));
+        let peak = peak_memory();
+        println!("peak {peak} bytes");
+        assert!(right && peak <= most, "{peak} bytes, where {most} are the most");
+        return;
+    }
+    for (rank, child) in start(module, test, 2).into_iter().enumerate() {
+        let (status, text) = outcome(child);
+        assert!(status.success(), "rank {rank} ended with {status}:\n{text}");
+    }
+}
+
+/// The most memory that this process has had so far, in bytes: the peak of its resident set.
+fn peak_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux tells it");
+    let kib = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
+    1024 * kib.expect("a line of that name").parse::<u64>().expect("a number")
 }
 
 /// Launches the example again and again, and panics unless all goes well.

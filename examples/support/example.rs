@@ -80,7 +80,7 @@ pub fn main<E: Example>() -> ExitCode {
 }
 
 /// Runs the layer and prints what came of it; whether it is right.
-fn run<E: Example>(options: &Options) -> Result<bool, String> {
+pub fn run<E: Example>(options: &Options) -> Result<bool, String> {
     let layer = Layer::find(options.data.as_deref(), E::VARIANT)?;
     let team = options.team.start(options.seed)?;
     let ranks = team.group.ranks().count();
