@@ -290,7 +290,7 @@ impl Seen {
         Some(match record.state {
             HPMOE_REFUSED => format!("{name} found other cores than the launch has"),
             HPMOE_GAVE_UP => format!(
-                "{name} gave up: it waited for word {} until that would be {}, and saw {}",
+                "{name} gave up: it waited for word {} until that would be {}, and saw {} (on a busy machine: fewer --tries)",
                 record.index, record.need, record.have
             ),
             HPMOE_STOPPED => format!("{name} was told to leave by a core of another rank"),
