@@ -148,7 +148,7 @@ def both(forward, backward):
 # The layers for which choices are turned off one at a time, and those choices.
 WORTH = [("4,096 tokens, forward", 4096, "forward"), ("4,096 tokens, backward", 4096, "backward"),
          ("512 tokens, forward", 512, "forward")]
-OFF = ["", "peer_cores=shared", "by_arrival=never", "by_load=false"]
+OFF = ["", "by_load=false"]
 
 
 def choices():

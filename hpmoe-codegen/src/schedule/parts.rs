@@ -14,17 +14,10 @@ const CORES_PER_RANK: u32 = 3;
 /// cores of a peer that gets little would be idle.
 const PIECES_PER_CORE: usize = 16;
 
-/// The percentage of shares that are the same for all peers where nothing is chosen.
-const PERCENT: u32 = 20;
-
 /// The percentage of shares that are the same for all peers if sending cores are to be dedicated to peers wherever there are
 /// enough of them; nothing where they are to be shared, or where so little is sent that some would have nothing to do.
 pub(super) fn dedicated(graph: &TaskGraph, aiv: u32, choices: &Choices) -> Option<u32> {
-    let percent = match choices.peer_cores {
-        PeerCores::Dedicated { percent } => percent,
-        PeerCores::Auto if needs_whole_experts(graph) => PERCENT,
-        PeerCores::Auto | PeerCores::Shared => return None,
-    };
+    let PeerCores::Dedicated { percent } = choices.peer_cores else { return None };
     let heights = |kind: SpaceKind| {
         graph.spaces.iter().filter(move |(_, space)| space.kind == kind).filter_map(|(_, space)| match space.height {
             Height::Rows(rows) => Some(rows as usize),
@@ -190,17 +183,16 @@ mod tests {
         for checked in [moe_ffn(&Layer::DEEPSEEK), once(&Layer::DEEPSEEK)] {
             assert_eq!(percent(&checked, "dedicate_from=400 peer_cores=30"), Some(30));
             assert_eq!(percent(&checked, "dedicate_from=401"), None);
-            assert_eq!(percent(&checked, "peer_cores=shared"), None);
-            // Nothing needs all rows of an expert at once.
             assert_eq!(percent(&checked, ""), None);
         }
         // All rows of an expert come at once only where they are walked as they arrive.
         let backward = moe_backward(&Layer { put: 8, ..Layer::DEEPSEEK });
-        let by_arrival = |value| percent(&backward, &format!("by_arrival={value}"));
+        let by_arrival = |value| percent(&backward, &format!("peer_cores=20 by_arrival={value}"));
         assert_eq!(
             [by_arrival("never"), by_arrival("whole_experts"), by_arrival("always")],
             [None, Some(20), Some(20)]
         );
+        assert_eq!(percent(&backward, ""), None);
     }
 
     #[test]
@@ -231,9 +223,10 @@ mod tests {
         };
         let layer = Layer { put: 8, ..Layer::DEEPSEEK };
         let (forward, backward) = (moe_ffn(&layer), moe_backward(&layer));
-        assert_eq!(evenly(&backward, ""), [2, 4, 8], "with more ranks each has less than three cores");
-        assert_eq!(evenly(&backward, "by_arrival=never"), [0; 0]);
-        assert_eq!(evenly(&forward, ""), [0; 0]);
+        assert_eq!(evenly(&backward, "peer_cores=20"), [2, 4, 8], "with more ranks each has less than three cores");
+        assert_eq!(evenly(&backward, "peer_cores=20 by_arrival=never"), [0; 0]);
+        assert_eq!(evenly(&backward, ""), [0; 0]);
+        assert_eq!(evenly(&forward, "peer_cores=20"), [0; 0]);
         assert_eq!(evenly(&forward, "by_arrival=always peer_cores=20"), [2, 4, 8]);
     }
 

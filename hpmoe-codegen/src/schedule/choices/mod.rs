@@ -51,8 +51,6 @@ pub struct Choices {
 /// How sending cores are divided among peers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PeerCores {
-    /// As `Dedicated` with 20 percent in kernels with a phase that needs all rows of an expert at once, otherwise as `Shared`.
-    Auto,
     /// All of them serve one peer after another.
     Shared,
     /// Each serves a few peers only, where there are three cores for each rank and enough is sent. The share of the i-th
@@ -66,8 +64,8 @@ pub enum PeerCores {
 /// Which kernels walk row tiles in the order in which their rows arrive. Peers then have equally many sending cores.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ByArrival {
-    /// None: row tiles are walked rank after rank. Kernels with a phase that needs all rows of an expert at once share their
-    /// sending cores.
+    /// None: row tiles are walked rank after rank. Kernels with a phase that needs all rows of an expert at once always share
+    /// their sending cores.
     Never,
     /// Those with a phase that needs all rows of an expert at once.
     WholeExperts,
@@ -97,7 +95,7 @@ impl Choices {
         matrix_band: None,
         put_band: None,
         rotation: None,
-        peer_cores: PeerCores::Auto,
+        peer_cores: PeerCores::Shared,
         put_parts: None,
         dedicate_from: 100,
         by_arrival: ByArrival::WholeExperts,

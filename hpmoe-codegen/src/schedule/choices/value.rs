@@ -53,20 +53,18 @@ impl ChoiceValue for Option<u32> {
 impl ChoiceValue for PeerCores {
     fn written(self) -> String {
         match self {
-            Self::Auto => "auto".to_owned(),
             Self::Shared => "shared".to_owned(),
             Self::Dedicated { percent } => percent.to_string(),
         }
     }
     fn read(text: &str, limits: (u32, u32)) -> Option<Self> {
         match text {
-            "auto" => Some(Self::Auto),
             "shared" => Some(Self::Shared),
             percent => u32::read(percent, limits).map(|percent| Self::Dedicated { percent }),
         }
     }
     fn known(limits: (u32, u32)) -> String {
-        format!("`auto`, `shared` or {}", u32::known(limits))
+        format!("`shared` or {}", u32::known(limits))
     }
 }
 

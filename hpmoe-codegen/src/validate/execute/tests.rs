@@ -143,7 +143,7 @@ fn cores_that_serve_peers_alone_run() {
     for (checked, choices, even) in [
         (moe_ffn(&layer), "put_cores=6 peer_cores=20", false),
         (moe_ffn(&layer), "put_cores=6 peer_cores=20 by_arrival=always", true),
-        (moe_backward(&layer), "put_cores=6", true),
+        (moe_backward(&layer), "put_cores=6 peer_cores=20", true),
     ] {
         let target = Cores { aic: 3, aiv: 8 }.on(&Target::ascend_a3());
         let schedule = schedule_with(&checked, &target, &Choices::read(choices).unwrap());
