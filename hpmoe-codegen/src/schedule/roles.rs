@@ -8,6 +8,7 @@ use super::{Choices, CoreKind, Cores, ReturnCores, Role};
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::graph::{Phase, SpaceKind, TaskGraph};
 use hpmoe_language::ids::{Arena, PhaseId, RoleId};
+use std::cmp::Reverse;
 
 /// The roles, and the role of each phase.
 ///
@@ -77,9 +78,18 @@ fn put_cores(graph: &TaskGraph, costs: &EntryCosts, cores: Cores, choices: &Choi
             let share = if computing_cores_return(graph, aiv, choices) { share.max(aiv / 2) } else { share };
             // Half of the cores at most are kept for an expert with many rows.
             let computing = pace(graph, costs, cores.aic, |phase| work(graph, phase, aiv, choices)).min(aiv / 2);
-            share.min(filling).min(aiv - computing).clamp(1, aiv - 1)
+            divisible(share.min(filling), (aiv - computing).clamp(1, aiv - 1))
         }
     }
+}
+
+/// The multiple of eight with the most factors of two from a twentieth less to a third more, but at most `most`, if there is one: most
+/// groups have a power of two of ranks, and where cores serve as many peers each, none has more to do than another.
+fn divisible(cores: u32, most: u32) -> u32 {
+    let cores = cores.clamp(1, most);
+    let near = cores - cores / 20..=(cores + cores / 3).min(most);
+    let eights = near.filter(|count| count.is_multiple_of(8));
+    eights.max_by_key(|&count| (count.trailing_zeros(), Reverse(count.abs_diff(cores)))).unwrap_or(cores)
 }
 
 /// The share of puts among the cores, by the time that one core would take for them and for all computing.
@@ -110,6 +120,14 @@ mod tests {
     }
 
     #[test]
+    fn as_many_cores_put_as_serve_equally_many_peers_each() {
+        let near = |cores| divisible(cores, 43);
+        assert_eq!([1, 3, 8, 20, 22, 24, 27, 33].map(near), [1, 3, 8, 24, 24, 32, 32, 32]);
+        assert_eq!([36, 41, 44].map(near), [40, 40, 43], "no more than are left of the others");
+        assert_eq!([divisible(24, 24), divisible(0, 1)], [24, 1]);
+    }
+
+    #[test]
     fn little_to_put_takes_more_cores_than_its_share_of_the_time() {
         assert_eq!([share(48, 1, 1), share(48, 3, 1), share(48, 1, 3), share(48, 1, 15)], [24, 36, 17, 9]);
         assert_eq!(share(48, 0, 0), 0);
@@ -119,7 +137,7 @@ mod tests {
     fn puts_take_no_more_cores_than_fill_the_link() {
         assert_eq!(
             split(&moe_ffn(&Layer::DEEPSEEK), 48),
-            [("matrix", 0, 24), ("communication", 0, 22), ("vector", 22, 26)]
+            [("matrix", 0, 24), ("communication", 0, 24), ("vector", 24, 24)]
         );
     }
 
@@ -135,12 +153,12 @@ mod tests {
             (roles[role_of[PhaseId(0)]].count, back_computes)
         };
         let dedicated = |choices: &str| format!("peer_cores=20 {choices}");
-        assert_eq!(sending(&Layer::DEEPSEEK, &dedicated("")), (22, true), "as many as fill the link");
+        assert_eq!(sending(&Layer::DEEPSEEK, &dedicated("")), (24, true), "as many as fill the link, in eights");
         assert_eq!(sending(&Layer::DEEPSEEK, &dedicated("put_cores=30")), (30, true));
         assert_eq!(sending(&Layer::DEEPSEEK, &dedicated("put_cores=1000")), (47, true), "one is left for other work");
         // Short rows take longer to arrive than to put: many cores fill the link.
         let narrow = Layer { hidden: 1024, ..Layer::DEEPSEEK };
-        assert_eq!(sending(&narrow, &dedicated("")).0, 24);
+        assert_eq!(sending(&narrow, &dedicated("")).0, 32);
         assert!(!sending(&Layer::DEEPSEEK, &dedicated("return_cores=sending")).1);
         assert!(!sending(&Layer::DEEPSEEK, "").1, "sending cores are shared by all peers");
         assert!(!sending(&Layer::SMALL, &dedicated("")).1, "too little is sent");
