@@ -204,25 +204,4 @@ impl<'a> Run<'a> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use hpmoe_language::fixture::{Layer, moe_ffn};
-
-    #[test]
-    fn a_tile_takes_longer_for_each_further_wait_and_signal() {
-        let (checked, target) = (moe_ffn(&Layer::SMALL), Target::ascend_a3());
-        let swiglu = PhaseId(3);
-        let fixed = |waits: usize, signals: usize| {
-            let mut schedule = schedule_on(&checked, &target, 1);
-            let phase = &mut schedule.phases[swiglu];
-            phase.waits = vec![phase.waits[0].clone(); waits];
-            phase.signals = vec![phase.signals[0]; signals];
-            let order = schedule.order(1).unwrap();
-            Run::new(&checked, &schedule, order, &target, Spread::Even).fixed[swiglu].0
-        };
-        let ps = |ns: f64| Time::from_ns(ns).0;
-        assert_eq!(fixed(0, 0), fixed(1, 1));
-        assert_eq!(fixed(3, 1) - fixed(1, 1), 2 * ps(target.sync.wait_ns));
-        assert_eq!(fixed(1, 3) - fixed(1, 1), 2 * ps(target.sync.signal_ns));
-    }
-}
+mod tests;

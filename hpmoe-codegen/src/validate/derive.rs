@@ -95,8 +95,7 @@ fn across_chunks(graph: &TaskGraph, violations: &mut Vec<Violation>) {
     for (tensor, _) in matrices {
         for before in touching(graph, tensor, true) {
             for after in touching(graph, tensor, false) {
-                let shared = before == after || rows_meet(graph, tensor, before, after);
-                if shared && (before != after || !graph.adds_up(before)) {
+                if (before != after || !graph.adds_up(before)) && rows_meet(graph, tensor, [before, after]) {
                     violations.push(Violation::Unordered { before, after, tensor });
                 }
             }
@@ -105,12 +104,12 @@ fn across_chunks(graph: &TaskGraph, violations: &mut Vec<Violation>) {
 }
 
 /// Whether two phases touch tiles of the same outer tile of a matrix.
-fn rows_meet(graph: &TaskGraph, tensor: TensorId, before: PhaseId, after: PhaseId) -> bool {
-    let cuts = |phase: PhaseId| {
+fn rows_meet(graph: &TaskGraph, tensor: TensorId, phases: [PhaseId; 2]) -> bool {
+    let [one, other] = phases.map(|phase| {
         let accesses = graph.phases[phase].accesses.iter().filter(move |access| access.tensor == tensor);
         accesses.filter_map(Cut::of_rows).map(Cut::whole)
-    };
-    cuts(before).any(|rows| cuts(after).any(|other| rows.start < other.end && other.start < rows.end))
+    });
+    one.clone().any(|rows| other.clone().any(|met| rows.start < met.end && met.start < rows.end))
 }
 
 /// Phases that touch a tensor, or only those that write it.

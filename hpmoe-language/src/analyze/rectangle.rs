@@ -103,4 +103,53 @@ mod tests {
         assert!([at(0..5, 0..3), at(7..9, 3..9), one.clone()].iter().all(|other| one.meets(other)));
         assert!(![at(0..4, 0..9), at(8..9, 0..9), at(0..9, 0..2), at(0..9, 4..5)].iter().any(|other| one.meets(other)));
     }
+
+    /// All ranges within so many rows or columns, empty ones too.
+    fn ranges(end: u32) -> impl Iterator<Item = Range<u32>> + Clone {
+        (0..=end).flat_map(move |from| (from..=end).map(move |to| from..to))
+    }
+
+    #[test]
+    fn what_is_missing_is_the_first_element_that_no_rectangle_has() {
+        let wanted = at(1..4, 1..3);
+        let covers: Vec<Rectangle> =
+            ranges(4).flat_map(|rows| ranges(3).map(move |columns| at(rows.clone(), columns))).collect();
+        let has =
+            |cover: &Rectangle, row: u32, column: u32| cover.rows.contains(&row) && cover.columns.contains(&column);
+        for (first, second) in covers.iter().flat_map(|first| covers.iter().map(move |second| (first, second))) {
+            let both = [first.clone(), second.clone()];
+            let covered = |row: u32, column: u32| both.iter().any(|cover| has(cover, row, column));
+            let mut elements =
+                wanted.rows.clone().flat_map(|row| wanted.columns.clone().map(move |column| (row, column)));
+            let lacking = elements.find(|&(row, column)| !covered(row, column));
+            match (wanted.missing(&both), lacking) {
+                (None, None) => {}
+                (Some((Dimension::Columns, columns)), Some((_, column))) => {
+                    assert_eq!(columns, column..wanted.columns.end, "{both:?}");
+                }
+                // As many rows as there is nothing of, where there is something of others.
+                (Some((Dimension::Rows, rows)), Some((row, _))) => {
+                    let none = |row: u32| both.iter().all(|cover| !cover.rows.contains(&row));
+                    assert!(rows.start == row && rows.clone().all(none) && rows != wanted.rows, "{both:?} {rows:?}");
+                    let ends = rows.end == wanted.rows.end || both.iter().any(|cover| cover.rows.start == rows.end);
+                    assert!(ends || both.iter().any(|cover| cover.rows.end == rows.end), "{both:?} {rows:?}");
+                }
+                (found, lacking) => panic!("{both:?}: {found:?}, but {lacking:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn rectangles_meet_where_they_have_an_element_in_common() {
+        let some: Vec<Range<u32>> = ranges(3).filter(|range| !range.is_empty()).collect();
+        for (rows, columns) in some.iter().flat_map(|rows| some.iter().map(move |columns| (rows, columns))) {
+            for (other_rows, other_columns) in
+                some.iter().flat_map(|rows| some.iter().map(move |columns| (rows, columns)))
+            {
+                let shares = |one: &Range<u32>, other: &Range<u32>| one.clone().any(|at| other.contains(&at));
+                let meet = at(rows.clone(), columns.clone()).meets(&at(other_rows.clone(), other_columns.clone()));
+                assert_eq!(meet, shares(rows, other_rows) && shares(columns, other_columns));
+            }
+        }
+    }
 }

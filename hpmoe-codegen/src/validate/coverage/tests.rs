@@ -248,6 +248,27 @@ fn a_phase_is_reached_with_columns_joined_and_without() {
 }
 
 #[test]
+fn rows_that_come_back_are_sent_on_whatever_else_is_empty() {
+    // What comes back would be sent again, and what is sent be read by the sum.
+    let mut checked = moe_ffn(&Layer::SMALL);
+    let [dispatch, back, combine] = [0, 5, 6].map(PhaseId);
+    let origin = checked.dependencies().iter().find(|d| (d.before, d.after) == (back, combine)).unwrap().clone();
+    assert_eq!(origin.signal.index, Index::PieceBlocks);
+    let mut again = Dependency { after: dispatch, ..origin.clone() };
+    again.wait.index = Index::Rank;
+    let mut read = Dependency { before: dispatch, ..origin.clone() };
+    read.signal.remote = false;
+    *checked.dependencies_mut() = vec![again, read];
+    assert!(path(&checked, &[true; 2], &origin));
+    // A block of tokens may have none that is sent.
+    let of_block = Dependency { before: combine, ..checked.dependencies()[0].clone() };
+    let wanted = Dependency { before: combine, ..origin };
+    checked.dependencies_mut()[0] = of_block;
+    checked.dependencies_mut()[0].signal.remote = false;
+    assert!(!path(&checked, &[true; 2], &wanted));
+}
+
+#[test]
 fn no_path_leads_on_from_a_word() {
     let mut checked = chunked(&Layer::TINY, 4);
     let frees = checked.reuse().unwrap().frees;

@@ -184,6 +184,24 @@ fn matrices_that_chunks_share_are_only_added_to() {
     };
     assert_eq!(halves(8), []);
     assert_ne!(halves(7), []);
+    // One that is shared is enough, wherever it stands among those of either call.
+    let tile = |first: u32| {
+        let Rows::Expert { range, index, height, .. } = sum.region.rows else { unreachable!("a matrix") };
+        let rows = Rows::Expert { range, index, height, outer: Outer { first, rows: 8 } };
+        Access { region: Region { rows, ..sum.region }, ..sum }
+    };
+    let meet = |of_first: [u32; 2], of_second: [u32; 2]| {
+        let mut graph = whole.graph().clone();
+        for (phase, tiles) in [(first, of_first), (second, of_second)] {
+            graph.phases[phase].accesses.retain(|access| access.tensor != sum.tensor);
+            graph.phases[phase].accesses.extend(tiles.map(tile));
+        }
+        [(first, second), (second, first)].map(|(one, other)| rows_meet(&graph, sum.tensor, [one, other]))
+    };
+    assert_eq!(meet([0, 8], [16, 24]), [false; 2]);
+    for (of_first, of_second) in [([0, 8], [8, 16]), ([8, 0], [16, 8]), ([0, 8], [16, 0]), ([0, 8], [15, 40])] {
+        assert_eq!(meet(of_first, of_second), [true; 2], "{of_first:?} {of_second:?}");
+    }
     let of_rank = missed(&|graph| graph.tensors[sum.tensor].rows = RowKind::Matrix { rows: 16 });
     let overwritten = Violation::Unordered { before: first, after: first, tensor: sum.tensor };
     assert_eq!(of_rank, std::slice::from_ref(&overwritten));
