@@ -7,25 +7,27 @@ mod build;
 mod find;
 mod known;
 mod mutant;
+mod results;
 mod rules;
 mod tests;
 mod tree;
 
+use build::Program;
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File, OpenOptions};
-use std::io::Write as _;
+use results::{Found, Results, lines, write};
+use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tests::Judges;
 use tree::Tree;
 
 /// Changes analysis, schedule and validation one expression at a time, and looks for a test that notices. What it has found
-/// is kept in target/mutants: when it is stopped, the next run goes on.
+/// is kept in target/mutants: when it is stopped, the next run goes on. When the sources have changed since, it asks the tests first that
+/// noticed a mutant before.
 #[derive(Parser, Debug)]
 struct Options {
     /// Mutants whose names contain this, such as a file or a function.
@@ -34,6 +36,9 @@ struct Options {
     /// As many mutants, spread over all of them, instead of all.
     #[arg(long, value_name = "N")]
     sample: Option<usize>,
+    /// The first of a sample, counted from where it would begin: another sample for each number.
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "sample")]
+    from: usize,
     /// Forgets what earlier runs have found.
     #[arg(long)]
     fresh: bool,
@@ -66,8 +71,9 @@ fn main() -> ExitCode {
 struct Folders {
     copy: PathBuf,
     target: PathBuf,
-    results: PathBuf,
     refused: PathBuf,
+    /// The tests and what they reach, of the sources of the digest in the first line.
+    reached: PathBuf,
     all: PathBuf,
 }
 
@@ -77,8 +83,8 @@ impl Folders {
         Self {
             copy: all.join("tree"),
             target: all.join("build"),
-            results: all.join("results.txt"),
             refused: all.join("refused.txt"),
+            reached: all.join("reached.txt"),
             all,
         }
     }
@@ -104,35 +110,40 @@ fn run(options: &Options) -> Result<bool, String> {
     let names = numbers.keys().filter(|name| !refused.contains(*name)).collect::<Vec<_>>();
     println!("{} mutants, {} more that do not compile", names.len(), refused.len());
 
-    let judges = Judges::new(&programs, &folders.all, |name| bar.set_message(name.to_owned()))?;
+    let digest = tree.digest();
+    let judges = judges(&programs, &folders, &digest, |name| bar.set_message(name.to_owned()))?;
     bar.finish_and_clear();
     let total: Duration = judges.tests.iter().map(|test| test.time).sum();
     println!("{} tests, {total:.0?} without a mutant", judges.tests.len());
 
-    let chosen = choose(options, &names, &folders)?;
-    let found = judge(&chosen, &numbers, &judges, options.jobs, &folders)?;
-    Ok(report(&chosen, &found, &reasons))
+    let chosen = choose(options, &names)?;
+    let results = Results::read(&folders.all, &digest, options.fresh)?;
+    if options.survivors {
+        results.forget_survivors()?;
+    }
+    judge(&chosen, &numbers, &judges, options.jobs, &results)?;
+    Ok(report(&chosen, &results.found(), &reasons))
 }
 
-/// What came of each mutant: a test that noticed, or none.
-type Found = BTreeMap<String, Option<String>>;
+/// The tests and what they reach: as an earlier run has written it of the same sources, or found by running each.
+fn judges(programs: &[Program], folders: &Folders, digest: &str, tell: impl Fn(&str)) -> Result<Judges, String> {
+    let known = fs::read_to_string(&folders.reached).unwrap_or_default();
+    let known = known.split_once('\n').filter(|(of, _)| *of == digest).map(|(_, text)| text);
+    let judges = Judges::new(programs, &folders.all, known, tell)?;
+    fs::write(&folders.reached, format!("{digest}\n{}", judges.text()))
+        .map_err(|error| format!("{}: {error}", folders.reached.display()))?;
+    Ok(judges)
+}
 
 /// The mutants to run or to report.
-fn choose(options: &Options, names: &[&String], folders: &Folders) -> Result<Vec<String>, String> {
-    if options.fresh || options.sample.is_some() {
-        write(&folders.results, &BTreeSet::new())?;
-    }
-    if options.survivors {
-        let kept = results(&folders.results).into_iter().filter(|(_, noticed)| noticed.is_some());
-        write(&folders.results, &kept.map(|(name, noticed)| line(&name, noticed.as_deref())).collect())?;
-    }
+fn choose(options: &Options, names: &[&String]) -> Result<Vec<String>, String> {
     let only = |name: &&&String| options.only.as_ref().is_none_or(|text| name.contains(text.as_str()));
     let all: Vec<String> = names.iter().filter(only).map(|name| (*name).clone()).collect();
     if all.is_empty() {
         return Err("no mutant has such a name: --list prints them".to_owned());
     }
     let count = options.sample.unwrap_or(all.len()).min(all.len()).max(1);
-    Ok((0..count).map(|index| all[index * all.len() / count].clone()).collect())
+    Ok((0..count).map(|index| all[(index * all.len() / count + options.from) % all.len()].clone()).collect())
 }
 
 /// Runs mutants until a test notices.
@@ -141,26 +152,22 @@ fn judge(
     numbers: &BTreeMap<String, u32>,
     judges: &Judges,
     jobs: usize,
-    folders: &Folders,
-) -> Result<Found, String> {
-    let known = results(&folders.results);
+    results: &Results,
+) -> Result<(), String> {
+    let known = results.found();
     let left: Vec<&String> = chosen.iter().filter(|name| !known.contains_key(*name)).collect();
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} mutants, {eta} left").expect("a fixed template");
     let bar = ProgressBar::new(left.len() as u64).with_style(style);
-    let file = OpenOptions::new().create(true).append(true).open(&folders.results);
-    let file = Mutex::new(file.map_err(|error| format!("{}: {error}", folders.results.display()))?);
-    let found = Mutex::new(known);
     let next = AtomicUsize::new(0);
     let work = || -> Result<(), String> {
         while let Some(&name) = left.get(next.fetch_add(1, Ordering::Relaxed)) {
             let number = numbers[name];
-            let noticed = judges.notice(number)?;
-            keep(&file, &line(name, noticed.as_deref()))?;
+            let noticed = judges.notice(number, results.before(name))?;
             if noticed.is_none() {
                 let reached = if judges.reach(number) { "" } else { " (no test reaches it)" };
                 bar.suspend(|| println!("nothing notices: {name}{reached}"));
             }
-            found.lock().expect("nobody panics with it").insert(name.clone(), noticed);
+            results.keep(name, noticed)?;
             bar.inc(1);
         }
         Ok(())
@@ -170,7 +177,7 @@ fn judge(
         workers.into_iter().try_for_each(|worker| worker.join().expect("a worker does not panic"))
     })?;
     bar.finish_and_clear();
-    Ok(found.into_inner().expect("nobody panics with it"))
+    Ok(())
 }
 
 /// Prints what came of the mutants; whether nothing was found that is not known.
@@ -191,31 +198,4 @@ fn report(chosen: &[String], found: &Found, reasons: &BTreeMap<String, String>) 
         listed.len()
     );
     stale.is_empty() && share >= LEAST
-}
-
-fn line(name: &str, noticed: Option<&str>) -> String {
-    format!("{}\t{}", name.replace(['\n', '\t'], " "), noticed.unwrap_or_default())
-}
-
-fn results(path: &Path) -> Found {
-    let split = |line: &str| {
-        let (name, noticed) = line.split_once('\t')?;
-        Some((name.to_owned(), (!noticed.is_empty()).then(|| noticed.to_owned())))
-    };
-    lines(path).iter().filter_map(|line| split(line)).collect()
-}
-
-/// The lines of a file; none if it is not there yet.
-fn lines(path: &Path) -> BTreeSet<String> {
-    fs::read_to_string(path).unwrap_or_default().lines().map(str::to_owned).collect()
-}
-
-fn write(path: &Path, lines: &BTreeSet<String>) -> Result<(), String> {
-    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
-}
-
-fn keep(file: &Mutex<File>, line: &str) -> Result<(), String> {
-    writeln!(file.lock().expect("nobody panics with it"), "{line}")
-        .map_err(|error| format!("results can't be kept: {error}"))
 }

@@ -3,6 +3,7 @@
 use crate::find;
 use crate::mutant::Mutant;
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -23,6 +24,9 @@ const LEFT_OUT: [&str; 10] = [
     "/violation.rs",
     "/words.rs",
 ];
+
+/// Folders that no test of a mutant looks at.
+const UNSEEN: [&str; 3] = ["book/", "docs/", "mutants/"];
 
 /// The packages whose code is changed. Their tests judge it.
 pub(crate) const PACKAGES: [&str; 2] = ["hpmoe-language", "hpmoe-codegen"];
@@ -64,6 +68,15 @@ impl Tree {
             return Err(format!("{} has none of {MUTATED:?}: run this from the repository", root.display()));
         }
         Ok(Self { root: root.to_owned(), copy, files, mutants })
+    }
+
+    /// Differs where the copy does, but for what no test looks at.
+    pub(crate) fn digest(&self) -> String {
+        let mut hasher = DefaultHasher::new();
+        for path in self.files.iter().filter(|path| !UNSEEN.iter().any(|folder| path.starts_with(folder))) {
+            (path, fs::read(self.copy.join(path)).ok()).hash(&mut hasher);
+        }
+        format!("{:016x}", hasher.finish())
     }
 
     /// The numbers of all mutants by their names.

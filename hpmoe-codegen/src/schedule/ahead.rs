@@ -26,7 +26,7 @@ pub(super) fn ahead(graph: &TaskGraph, costs: &EntryCosts, choices: &Choices, (r
     });
     let tiles = products.map(|(id, phase)| {
         let tiles = costs.entry_tiles(graph, ranks, id);
-        (tiles, tiles / u64::from(phase.columns().max(1)))
+        (tiles, tiles / u64::from(phase.columns()))
     });
     let Some((fewest, items)) = tiles.min() else { return 1 };
     let many = if graph.sizes.expert_chunks(ranks as usize) <= FEW { MANY / 2 } else { MANY };

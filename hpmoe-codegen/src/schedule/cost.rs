@@ -11,6 +11,9 @@ use hpmoe_language::graph::{SpaceKind, TaskGraph};
 use hpmoe_language::ids::{Arena, PhaseId};
 use hpmoe_language::units::Nanos;
 
+/// Picoseconds of a nanosecond.
+const PS: u64 = 1_000;
+
 /// The modelled times of the entries of a graph.
 pub(super) struct EntryCosts {
     phases: Arena<PhaseId, PhaseCost>,
@@ -83,7 +86,7 @@ impl EntryCosts {
     pub(super) fn core_time(&self, phase: PhaseId, (rows, groups): (u64, u64)) -> Nanos {
         let PhaseCost { tile_ps, fixed_ps, full_rows, columns, kind, .. } = self.phases[phase];
         let tiles = columns * if kind == SpaceKind::Experts { groups } else { rows.div_ceil(full_rows) };
-        Nanos((tile_ps * columns * rows / full_rows + fixed_ps * tiles) / 1_000) + self.overhead * tiles
+        Nanos((tile_ps * columns * rows / full_rows + fixed_ps * tiles) / PS) + self.overhead * tiles
     }
 
     /// Time of a link to another package for that many rows of a phase of puts.
@@ -117,8 +120,8 @@ impl EntryCosts {
     /// rows to arrive leaves the link to others.
     pub(super) fn put_cores(&self, graph: &TaskGraph, phase: PhaseId) -> u32 {
         let PhaseCost { tile_ps, full_rows, .. } = self.phases[phase];
-        let rows = (graph.sizes.chunk_tokens() * graph.sizes.top_k).div_ceil(graph.sizes.experts.max(1)) as u64;
-        let put = (tile_ps * rows.clamp(1, full_rows) / full_rows / 1_000).max(1);
+        let rows = (graph.sizes.chunk_tokens() * graph.sizes.top_k).div_ceil(graph.sizes.experts) as u64;
+        let put = (tile_ps * rows.min(full_rows) / full_rows / PS).max(1);
         let paused = (self.fence + self.overhead).0;
         (self.link_over_put * (put + paused) as f64 / put as f64).ceil() as u32
     }
@@ -133,7 +136,7 @@ impl EntryCosts {
     pub(super) fn puts(&self, graph: &TaskGraph, ranks: u32, phase: PhaseId) -> PutCosts {
         let PhaseCost { tile_ps, full_rows, columns, .. } = self.phases[phase];
         let sizes = &graph.sizes;
-        let pairs = (sizes.expert_chunks(ranks as usize) * ranks as usize).max(1) as u64;
+        let pairs = (sizes.expert_chunks(ranks as usize) * ranks as usize) as u64;
         let rows = match self.phases[phase].kind {
             SpaceKind::SendsOnce => sizes.rows_once(ranks as usize) / u64::from(ranks),
             _ => (sizes.tokens * sizes.top_k) as u64,
@@ -141,10 +144,7 @@ impl EntryCosts {
         // With fewer rows than pairs, some pairs have a piece of one row, and the others have none.
         let pieces = rows.min(pairs * rows.div_ceil(pairs * full_rows)) * columns;
         let each = self.overhead + self.put_start + self.fence;
-        PutCosts {
-            entries: self.entry * pairs,
-            work: Nanos(tile_ps * columns * rows / full_rows / 1_000) + each * pieces,
-        }
+        PutCosts { entries: self.entry * pairs, work: Nanos(tile_ps * columns * rows / full_rows / PS) + each * pieces }
     }
 
     /// Time from the start of an entry of the phase to its end. Its tiles are dealt to the cores that share its queue.
@@ -152,14 +152,14 @@ impl EntryCosts {
         let cost = self.phases[phase];
         // No tile is shared by two cores.
         let rows = self.entry_rows(graph, ranks, phase).min(cost.full_rows);
-        let longest_tile = Nanos((cost.tile_ps * rows / cost.full_rows + cost.fixed_ps) / 1_000);
+        let longest_tile = Nanos((cost.tile_ps * rows / cost.full_rows + cost.fixed_ps) / PS);
         self.entry_share(graph, role, ranks, phase).max(longest_tile + self.overhead)
     }
 
     /// Time that an entry of the phase takes from each of its cores, on average.
     pub(super) fn entry_share(&self, graph: &TaskGraph, role: &Role, ranks: u32, phase: PhaseId) -> Nanos {
         let time = self.core_time(phase, (self.entry_rows(graph, ranks, phase), 1));
-        let share = Nanos(time.0.div_ceil(u64::from(role.count.max(1))));
+        let share = Nanos(time.0.div_ceil(u64::from(role.count)));
         if !self.phases[phase].puts {
             return share;
         }

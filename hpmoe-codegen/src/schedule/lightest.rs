@@ -35,9 +35,11 @@ pub(super) fn lightest_first(graph: &TaskGraph, costs: &EntryCosts, aic: u32, ch
         phases.map(|(id, _)| time(id).0).sum()
     };
     let coming = total(TaskKind::Put, SpaceKind::Sends, &|id| costs.link_time(id, ROWS));
+    if coming == 0 {
+        return None;
+    }
     let work = total(TaskKind::Matrix, SpaceKind::RowTiles, &|id| costs.core_time(id, (ROWS, 1)));
-    let fewest = (LATE * work).div_ceil(u64::from(aic).max(1)).div_ceil(coming.max(1));
-    u32::try_from(fewest).ok().filter(|_| coming > 0)
+    u32::try_from((LATE * work).div_ceil(u64::from(aic)).div_ceil(coming)).ok()
 }
 
 #[cfg(test)]
@@ -60,5 +62,29 @@ mod tests {
         assert!(8 < narrow && narrow < own && own <= 16 && wide > 64, "{narrow}, {own} and {wide} ranks");
         assert_eq!(fewest(&moe_ffn(&Layer::DEEPSEEK), ""), None);
         assert_eq!(fewest(&moe_ffn(&Layer::DEEPSEEK), "lightest_first=2"), Some(2));
+    }
+
+    #[test]
+    fn rows_come_late_where_they_take_four_times_as_long_as_products_of_one_rank_s() {
+        let checked = moe_backward(&Layer::DEEPSEEK);
+        let graph = checked.graph();
+        let costs = EntryCosts::new(graph, &Target::ascend_a3());
+        let over = |kind: SpaceKind| {
+            let phases = graph.phases.iter().filter(move |(_, phase)| graph.spaces[phase.space].kind == kind);
+            phases.map(|(id, phase)| (id, graph.tasks[phase.task].kind))
+        };
+        // Products over row tiles, and no others; what is sent, and not what comes back.
+        let products = over(SpaceKind::RowTiles).filter(|(_, task)| *task == TaskKind::Matrix);
+        let work: u64 = products.map(|(id, _)| costs.core_time(id, (ROWS, 1)).0).sum();
+        let coming: u64 = over(SpaceKind::Sends).map(|(id, _)| costs.link_time(id, ROWS).0).sum();
+        for cores in [1, 5, 24] {
+            let found = lightest_first(graph, &costs, cores, &Choices::default()).unwrap();
+            assert_eq!(u64::from(found), (4 * work).div_ceil(cores.into()).div_ceil(coming), "{cores} cores");
+        }
+        // Nothing comes where nothing is sent.
+        let mut still = graph.clone();
+        let sends: Vec<_> = still.spaces.ids().filter(|&id| still.spaces[id].kind == SpaceKind::Sends).collect();
+        sends.into_iter().for_each(|id| still.spaces[id].kind = SpaceKind::Arrivals);
+        assert_eq!(lightest_first(&still, &costs, 24, &Choices::default()), None);
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn dedicated(graph: &TaskGraph, aiv: u32, choices: &Choices) -> Optio
     let tile = heights(SpaceKind::RowTiles).max().unwrap_or(0);
     let piece = heights(SpaceKind::Sends).chain(heights(SpaceKind::SendsOnce)).min().unwrap_or(0);
     let sent = graph.sizes.chunk_tokens() * graph.sizes.top_k;
-    let rows_per_pair = sent / graph.sizes.experts.max(1);
+    let rows_per_pair = sent / graph.sizes.experts;
     let enough =
         rows_per_pair * 100 >= tile * choices.dedicate_from as usize && sent >= PIECES_PER_CORE * aiv as usize * piece;
     let whole_rows_by_arrival = choices.by_arrival != ByArrival::Never || !needs_whole_experts(graph);

@@ -31,7 +31,7 @@ pub(super) fn put_parts(
     if phases.is_empty() || !phases.iter().all(to_peers) {
         return 1;
     }
-    let most = role.count.min(ranks).max(1);
+    let most = role.count.min(ranks);
     if let Some(chosen) = choices.put_parts {
         return chosen.clamp(1, most);
     }
@@ -66,6 +66,7 @@ mod tests {
     use hpmoe_language::analyze::CheckedGraph;
     use hpmoe_language::fixture::{Layer, moe_ffn, once};
     use hpmoe_language::ids::Id as _;
+    use hpmoe_language::units::Nanos;
 
     fn order(checked: &CheckedGraph, ranks: u32, choices: &str) -> Order {
         let schedule = schedule_with(checked, &Target::ascend_a3(), &Choices::read(choices).unwrap());
@@ -90,6 +91,48 @@ mod tests {
         }
         let many = moe_ffn(&Layer { tokens: 8192, ..FEW });
         assert_eq!(order(&many, 64, "").parts, order(&many, 64, "put_parts=1").parts);
+    }
+
+    #[test]
+    fn a_part_walks_fewer_entries_and_its_cores_alone_share_its_work() {
+        let costs = |entries: u64, work: u64| PutCosts { entries: Nanos(entries), work: Nanos(work) };
+        let both = [costs(300, 400), costs(500, 2000)];
+        let time = |parts| time(&both, (8, 24), parts);
+        // All entries, and the work of all peers by all cores.
+        assert!((time(1) - (800.0 + 2400.0 / 24.0)).abs() < 1e-6);
+        // Those of half of the peers by half of the cores, which take 15 % longer for the work since some have more; of two peers by a
+        // quarter, for 45 % longer; of three, by eight.
+        assert!((time(2) - (400.0 + 1200.0 / 12.0 * 1.15)).abs() < 1e-6);
+        assert!((time(4) - (200.0 + 600.0 / 6.0 * 1.45)).abs() < 1e-6);
+        assert!((time(3) - (300.0 + 900.0 / 8.0 * 1.3)).abs() < 1e-6);
+    }
+
+    #[test]
+    fn only_cores_that_put_to_peers_alone_are_divided_as_chosen_and_not_beyond_ranks_or_cores() {
+        let checked = moe_ffn(&FEW);
+        let graph = checked.graph();
+        let costs = EntryCosts::new(graph, &Target::ascend_a3());
+        let [dispatch, gate, back, combine] = [0, 1, 5, 6].map(PhaseId);
+        let parts = |choices: &str, ranks: u32, count: u32, phases: &[PhaseId]| {
+            let role = Role { name: "some", kind: CoreKind::Aiv, first: 0, count };
+            put_parts(graph, &costs, &Choices::read(choices).unwrap(), (ranks, &role), phases)
+        };
+        assert_eq!(parts("put_parts=4", 8, 24, &[dispatch, back]), 4);
+        assert_eq!(parts("put_parts=4", 2, 24, &[dispatch]), 2);
+        assert_eq!(parts("put_parts=4", 8, 3, &[back]), 3);
+        assert_eq!(parts("put_parts=4", 1, 24, &[dispatch]), 1);
+        for phases in [&[][..], &[gate], &[combine], &[dispatch, combine], &[combine, back]] {
+            assert_eq!(parts("put_parts=4", 8, 24, phases), 1, "{phases:?}");
+            assert_eq!(parts("", 64, 24, phases), 1, "{phases:?}");
+        }
+        // Where nothing is chosen, as many as take the least time.
+        for (ranks, count) in [(64, 22), (8, 24), (2, 24), (1, 24), (64, 1)] {
+            let all = [costs.puts(graph, ranks, dispatch), costs.puts(graph, ranks, back)];
+            let found = parts("", ranks, count, &[dispatch, back]);
+            let least = time(&all, (ranks, count), found);
+            assert!((1..=ranks.min(count)).all(|parts| time(&all, (ranks, count), parts) >= least));
+            assert!((1..=ranks.min(count)).contains(&found), "{found} parts");
+        }
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub(super) fn rotation(
     choices: &Choices,
     phases: &Arena<PhaseId, PhaseSchedule>,
 ) -> u32 {
-    let cores = target.cores.aic.max(1);
+    let cores = target.cores.aic;
     if let Some(chosen) = choices.rotation {
         return chosen % cores;
     }

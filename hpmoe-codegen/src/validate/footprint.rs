@@ -154,6 +154,9 @@ mod tests {
         let row = Bytes(u64::from(checked.graph().tensors[weights].pitch) * 2);
         assert_eq!(workspace(Some(RowKind::Expert { rows: 32 })), workspace(None) + row * (16 / 4 * 32));
         assert_eq!(workspace(Some(RowKind::Matrix { rows: 32 })), workspace(None) + row * 32);
+        // A count of each rank and expert, and two numbers for each token and expert that it names.
+        let (tokens, top_k) = (Layer::SMALL.tokens as u64, Layer::SMALL.top_k as u64);
+        assert_eq!(workspace(Some(RowKind::Routed)), workspace(None) + row * (4 * 16 + 2 * tokens * top_k));
         assert_eq!(footprint(&checked, &made, 3, 100).descriptors, 0);
     }
 

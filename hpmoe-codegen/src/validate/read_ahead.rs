@@ -35,7 +35,7 @@ mod tests {
     use crate::schedule::{Cores, schedule};
     use crate::validate::broken::{broken, broken_of};
     use hpmoe_language::fixture::{Layer, moe_ffn, widened};
-    use hpmoe_language::graph::Access;
+    use hpmoe_language::graph::{Access, Origins, TaskGraph};
     use hpmoe_language::ids::PhaseId;
 
     #[test]
@@ -61,6 +61,33 @@ mod tests {
         assert_eq!(found(&checked), []);
         let written = checked.changed(|graph| graph.phases[down].accesses.push(Access { write: true, ..read }));
         assert_eq!(found(&written), [Violation::ReadEarly { phase: gate, tensor: read.tensor }]);
+    }
+
+    #[test]
+    fn what_is_not_a_matrix_of_the_caller_is_read_early() {
+        let checked = moe_ffn(&Layer::SMALL);
+        let [dispatch, gate] = [0, 1].map(PhaseId);
+        let made = schedule(&checked, Cores::ASCEND_A3);
+        let Plan::Cube(plan) = &checked.plans()[checked.graph().phases[gate].task] else { panic!("a product") };
+        let place = plan.products[0].terms[0].w.0;
+        let tensor = checked.graph().phases[gate].accesses[place].tensor;
+        let found = |change: &dyn Fn(&mut TaskGraph)| {
+            let mut found = Vec::new();
+            super::read_ahead(&checked.changed(|graph| change(graph)), &made, &mut found);
+            found
+        };
+        assert_eq!(found(&|_| ()), []);
+        let changes: [&dyn Fn(&mut TaskGraph); 5] = [
+            &|graph| graph.tensors[tensor].storage = Storage::Workspace,
+            &|graph| graph.phases[gate].accesses[place].remote = true,
+            &|graph| graph.tensors[tensor].rows = RowKind::Received,
+            &|graph| graph.phases[gate].accesses[place].region.rows = Rows::Tile,
+            &|graph| graph.phases[dispatch].origins = Some(Origins { tensor, write: true }),
+        ];
+        for (number, change) in changes.into_iter().enumerate() {
+            assert_eq!(found(change), [Violation::ReadEarly { phase: gate, tensor }], "change {number}");
+        }
+        assert_eq!(found(&|graph| graph.phases[dispatch].origins = Some(Origins { tensor, write: false })), []);
     }
 
     #[test]

@@ -126,3 +126,108 @@ fn a_narrow_last_tile_costs_what_it_holds() {
     // The router's weights are read once per tile either way and are scaled with it.
     assert!(time(&wide).abs_diff(time(&exact)) * 20 < time(&exact));
 }
+
+/// What a tile of so many rows of a phase takes by itself, in nanoseconds, with what each tile takes in addition.
+fn tile_ns(graph: &TaskGraph, target: &Target, phase: PhaseId, rows: u32) -> f64 {
+    let alone = Works::of_phases(graph)[phase].alone(target, &cost::CostModel::new(target), rows);
+    alone.0 as f64 / 1e3 + (target.sync.task_pickup_ns + target.sync.tile_overhead_ns).round()
+}
+
+#[test]
+fn a_core_takes_the_time_of_all_tiles_of_its_rows() {
+    let target = Target::ascend_a3();
+    for checked in layers(&Layer::DEEPSEEK) {
+        let graph = checked.graph();
+        let costs = EntryCosts::new(graph, &target);
+        for (id, phase) in graph.phases.iter().filter(|(_, phase)| phase.columns() > 0) {
+            let kind = graph.spaces[phase.space].kind;
+            if matches!(kind, SpaceKind::Experts | SpaceKind::Chunks) {
+                continue;
+            }
+            let full = Works::of_phases(graph)[id].full_rows();
+            let columns = f64::from(phase.columns());
+            for tiles in [1, 3, 100] {
+                let wanted = f64::from(tiles) * columns * tile_ns(graph, &target, id, full);
+                let found = costs.core_time(id, (u64::from(tiles * full), 1)).0 as f64;
+                assert!((found - wanted).abs() <= 1.0 + wanted / 2e3, "phase {}: {found} of {wanted} ns", id.0);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_rows_of_all_entries_are_those_of_the_phase() {
+    for checked in layers(&Layer::DEEPSEEK) {
+        let (graph, sizes) = (checked.graph(), &checked.graph().sizes);
+        let costs = EntryCosts::new(graph, &Target::ascend_a3());
+        let routed = (sizes.tokens * sizes.top_k) as u64;
+        for (id, phase) in graph.phases.iter() {
+            let space = graph.spaces[phase.space];
+            for ranks in [1, 4, 64] {
+                let groups = space.groups(sizes, ranks as usize) as u64;
+                let rows = match space.kind {
+                    SpaceKind::Chunks => sizes.chunks as u64,
+                    SpaceKind::Blocks => sizes.tokens as u64,
+                    _ => routed,
+                };
+                assert_eq!(costs.entry_rows(graph, ranks, id) * groups, rows, "phase {}", id.0);
+                let full = u64::from(Works::of_phases(graph)[id].full_rows());
+                let tiles = costs.entry_rows(graph, ranks, id).div_ceil(full) * u64::from(phase.columns());
+                assert_eq!(costs.entry_tiles(graph, ranks, id), tiles);
+            }
+        }
+    }
+}
+
+#[test]
+fn puts_pay_for_each_piece_and_for_each_pair_of_peer_and_expert() {
+    let target = Target::ascend_a3();
+    let each = |costs: &EntryCosts| costs.overhead + costs.put_start + costs.fence;
+    let dispatch = PhaseId::new(0);
+    // 64 experts, 8 of each token, pieces of at most 16 rows: pieces that are full, or partly, or of one row, and fewer than pairs.
+    for (tokens, pieces) in [(128, 64), (256, 128), (136, 128), (120, 64), (8, 64), (4, 32)] {
+        let checked = moe_ffn(&Layer { tokens, ..Layer::DEEPSEEK });
+        let graph = checked.graph();
+        let costs = EntryCosts::new(graph, &target);
+        assert_eq!(costs.phases[dispatch].full_rows, 16);
+        for ranks in [1, 8] {
+            let PutCosts { entries, work } = costs.puts(graph, ranks, dispatch);
+            assert_eq!(entries, Nanos(target.sync.entry_ns.round() as u64) * 64);
+            let rows = costs.core_time(dispatch, (tokens as u64 * 8, 1)).0;
+            let tiles = costs.overhead.0 * (tokens as u64 * 8).div_ceil(16);
+            assert_eq!(work, Nanos(rows - tiles) + each(&costs) * pieces, "{tokens} tokens");
+        }
+        // With small pieces most of it is what each of them takes; with full ones the put alone counts.
+        let small = tokens * 8 < 16 * 64;
+        let whole = costs.phase_time(graph, 8, dispatch);
+        assert_eq!(costs.put_time(graph, 8, dispatch), if small { costs.puts(graph, 8, dispatch).work } else { whole });
+        assert!(costs.put_time(graph, 8, PhaseId::new(6)) == costs.phase_time(graph, 8, PhaseId::new(6)));
+    }
+    // Sent once, a rank puts what it does not keep to itself once for each rank.
+    let checked = once(&Layer { tokens: 16, ..Layer::DEEPSEEK });
+    let graph = checked.graph();
+    let costs = EntryCosts::new(graph, &target);
+    let rows = graph.sizes.rows_once(8) / 8;
+    let alone = costs.phases[dispatch].tile_ps * rows / costs.phases[dispatch].full_rows / 1_000;
+    assert_eq!(costs.puts(graph, 8, dispatch).work, Nanos(alone) + each(&costs) * rows.min(64));
+    assert_eq!(costs.put_time(graph, 8, dispatch), costs.puts(graph, 1, dispatch).work);
+}
+
+#[test]
+fn the_link_is_filled_by_cores_some_of_which_wait_for_their_rows() {
+    let target = Target::ascend_a3();
+    let found = |layer: Layer| {
+        let checked = moe_ffn(&layer);
+        EntryCosts::new(checked.graph(), &target).put_cores(checked.graph(), PhaseId::new(0))
+    };
+    let over = target.link.other_package_gb_per_s / target.link.put_gb_per_s_per_aiv;
+    let paused = target.sync.fence_remote_ns + target.sync.task_pickup_ns + target.sync.tile_overhead_ns;
+    for (hidden, rows) in [(7168, 1), (7168, 2), (7168, 5), (7168, 16), (1024, 3), (16, 1)] {
+        let put = (f64::from(rows) * hidden as f64 * 2.0 / target.link.put_gb_per_s_per_aiv).max(1.0);
+        let wanted = over * (put + paused) / put;
+        let found = f64::from(found(Layer { hidden, tokens: 8 * rows as usize, ..Layer::DEEPSEEK }));
+        assert!((found - wanted).abs() <= 1.0 + wanted * 0.08, "{rows} rows of {hidden}: {found} of {wanted} cores");
+    }
+    // A piece has no more than sixteen rows, whatever there is to send.
+    assert_eq!(found(Layer { tokens: 4096, ..Layer::DEEPSEEK }), found(Layer { tokens: 128, ..Layer::DEEPSEEK }));
+}

@@ -144,7 +144,8 @@ fn dithered(mean: f64, number: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hpmoe_language::fixture::{Layer, moe_backward, moe_ffn};
+    use crate::schedule::groups::Groups;
+    use hpmoe_language::fixture::{Layer, chunked, moe_backward, moe_ffn, once};
     use hpmoe_language::ids::PhaseId;
 
     #[test]
@@ -192,5 +193,99 @@ mod tests {
             let (sum, share) = (rows.iter().sum::<u32>() as usize, tokens * sizes.top_k);
             assert!(sum > share && sum < share * ranks as usize, "{sum} rows");
         }
+    }
+
+    #[test]
+    fn each_group_has_the_items_of_its_rows_after_those_of_the_groups_before_it() {
+        let layer = Layer { tokens: 200, put: 8, ..Layer::DEEPSEEK };
+        for checked in [moe_ffn(&layer), moe_backward(&layer), once(&layer), chunked(&layer, 4)] {
+            for (ranks, tokens) in [(8, Spread::Even), (8, Spread::Uneven), (2, Spread::Uneven)] {
+                let graph = checked.graph();
+                let (extents, groups) = (Extents::new(graph, ranks, tokens), Groups::new(graph, ranks));
+                for (id, phase) in graph.phases.iter() {
+                    let space = graph.spaces[phase.space];
+                    let mut before = 0;
+                    for (group, entry) in groups.of_phase(id).enumerate() {
+                        let of_group = extents.rows[phase.space][group];
+                        let items = extents.items(entry, phase.space);
+                        assert_eq!(extents.before(entry, phase.space), before);
+                        before += u64::from(items);
+                        let rows: Vec<u32> = (0..items).map(|item| extents.rows(entry, phase.space, item)).collect();
+                        assert_eq!(rows.iter().sum::<u32>(), of_group);
+                        match space.height {
+                            Height::WholeExpert => assert_eq!(items, 1),
+                            Height::Rows(height) => {
+                                let full = rows.len().saturating_sub(1);
+                                assert!(rows[..full].iter().all(|&rows| rows == height));
+                                assert!(rows[full..].iter().all(|&rows| 0 < rows && rows <= height));
+                            }
+                        }
+                    }
+                    assert_eq!(extents.all_items(phase.space), before);
+                    assert_eq!(extents.rows[phase.space].len(), groups.of_phase(id).count());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn groups_have_the_rows_of_their_kind() {
+        let layer = Layer { tokens: 400, put: 8, ..Layer::DEEPSEEK };
+        let ranks = 8;
+        for checked in [moe_ffn(&layer), once(&layer), chunked(&layer, 4)] {
+            let (graph, sizes) = (checked.graph(), &checked.graph().sizes);
+            for tokens in [Spread::Even, Spread::Uneven] {
+                let extents = Extents::new(graph, ranks, tokens);
+                let of_experts = of_experts(graph, ranks, tokens);
+                for (_, phase) in graph.phases.iter() {
+                    let rows = &extents.rows[phase.space];
+                    let near = |mean: f64, rows: &[u32]| {
+                        let sum: u32 = rows.iter().sum();
+                        let most = rows.iter().all(|&rows| (f64::from(rows) - mean).abs() < 1.0);
+                        assert!(most && (f64::from(sum) / rows.len() as f64 - mean).abs() <= 0.2, "{mean}: {rows:?}");
+                    };
+                    let of_pair = (sizes.chunk_tokens() * sizes.top_k) as f64 / sizes.experts as f64;
+                    match graph.spaces[phase.space].kind {
+                        SpaceKind::Chunks => assert!(rows.iter().all(|&rows| rows == 1)),
+                        SpaceKind::Blocks => assert!(rows.iter().all(|&rows| rows as usize == sizes.chunk_tokens())),
+                        SpaceKind::Sends => near(of_pair, rows),
+                        SpaceKind::Arrivals if tokens == Spread::Even => near(of_pair, rows),
+                        SpaceKind::Arrivals => {
+                            for (pairs, expert) in rows.chunks(ranks as usize).zip(of_experts.iter().cycle()) {
+                                near(f64::from(*expert) / f64::from(ranks), pairs);
+                            }
+                        }
+                        SpaceKind::SendsOnce => {
+                            let once = sizes.rows_once(ranks as usize) as f64 / f64::from(ranks);
+                            near(once / sizes.experts as f64, rows);
+                        }
+                        _ => assert!(rows.iter().zip(of_experts.iter().cycle()).all(|(rows, expert)| rows == expert)),
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn uneven_tokens_name_as_many_experts_as_all_do_and_most_of_them_few() {
+        let checked = moe_ffn(&Layer { tokens: 100_000, ..Layer::DEEPSEEK });
+        let (tokens, top_k) = (100_000.0, checked.graph().sizes.top_k as f64);
+        let mut rows = of_experts(checked.graph(), 1, Spread::Uneven);
+        rows.rotate_left(1);
+        let all: f64 = rows.iter().map(|&rows| f64::from(rows)).sum();
+        assert!((all / tokens - top_k).abs() < 0.01, "{all} rows");
+        let named: Vec<f64> = rows.iter().map(|&rows| f64::from(rows) / tokens).collect();
+        let all_tokens = named.iter().filter(|&&share| share >= 0.999).count();
+        assert!((1..16).contains(&all_tokens), "{named:?}");
+        for (expert, share) in named.iter().enumerate().take(63).skip(all_tokens) {
+            let wanted = ((64.0 / (expert as f64 + 1.0)).powf(1.2) * named[63] * 1e3).round();
+            assert!((share * 1e3 - wanted).abs() <= 2.0, "expert {expert}: {share} of {wanted} / 1000");
+        }
+        // Of eight ranks the first one has each eighth of them.
+        let of_rank = of_experts(checked.graph(), 8, Spread::Uneven);
+        let eighths = named.iter().step_by(8).map(|share| share * 8.0 * tokens);
+        let mut sorted = of_rank.clone();
+        sorted.sort_unstable_by_key(|&rows| Reverse(rows));
+        assert!(sorted.iter().zip(eighths).all(|(&rows, wanted)| (f64::from(rows) - wanted).abs() <= 8.0));
     }
 }

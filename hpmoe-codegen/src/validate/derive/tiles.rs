@@ -190,14 +190,14 @@ fn values_of_all(graph: &TaskGraph) -> Arena<PhaseId, Vec<SortedSet<u32>>> {
     all
 }
 
-/// The values of other phases' ranges whose tiles have the first columns, or rows of a matrix, of tiles with this value of this range.
+/// The values of all phases' ranges whose tiles have the first columns, or rows of a matrix, of tiles with this value of this range.
 fn meeting(graph: &TaskGraph, id: PhaseId, range: usize, value: u32) -> Vec<(PhaseId, usize, u32)> {
     let mut found = Vec::new();
     for access in &graph.phases[id].accesses {
         for cut_of in [Cut::of_columns, Cut::of_rows] {
             let Some(cut) = cut_of(access).filter(|cut| cut.range == Some(range)) else { continue };
             let first = cut.first(cut.index + value);
-            for (other, phase) in graph.phases.iter().filter(|(other, _)| *other != id) {
+            for (other, phase) in graph.phases.iter() {
                 let cuts = phase.accesses.iter().filter(|met| met.tensor == access.tensor).filter_map(cut_of);
                 found.extend(cuts.filter_map(|met| {
                     let value = met.holding(first)?.checked_sub(met.index)?;

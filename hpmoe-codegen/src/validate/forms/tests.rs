@@ -75,6 +75,18 @@ fn the_route_waits_for_all_ids_at_once() {
     let checked = router(&Layer::SMALL);
     let wait = checked.route_input().unwrap().wait.clone();
     assert!(waits_for_ids(&checked, &wait));
+    let beyond = CounterId(checked.counters().len() as u32);
+    assert!(!waits_for_ids(&checked, &Wait { counter: beyond, ..wait.clone() }));
+    let changed = |change: &dyn Fn(&mut Wait)| {
+        let mut wait = wait.clone();
+        change(&mut wait);
+        waits_for_ids(&checked, &wait)
+    };
+    assert!(changed(&|wait| wait.need.per_row += 1), "whether it is as much as is signalled is seen elsewhere");
+    assert!(!changed(&|wait| wait.index = Index::Block));
+    assert!(!changed(&|wait| wait.need.fixed = 1));
+    assert!(!changed(&|wait| wait.need.per_slot = 1));
+    assert!(!changed(&|wait| wait.need.pieces.push((Height::Rows(8), 1))));
     let with = |change: &dyn Fn(&mut Counter)| {
         let mut counters = checked.counters().clone();
         change(&mut counters[wait.counter]);
@@ -84,6 +96,9 @@ fn the_route_waits_for_all_ids_at_once() {
     assert!(with(&|_| ()));
     assert!(!with(&|counter| counter.grid = Grid::Blocks { height: 4 }));
     assert!(!with(&|counter| counter.through = true));
+    let ids = checked.graph().route.as_ref().unwrap().ids;
+    let other = checked.graph().tensors.ids().find(|&id| id != ids).unwrap();
+    assert!(!with(&|counter| counter.tensor = other));
 }
 
 #[test]
@@ -101,6 +116,10 @@ fn only_the_word_of_a_chunk_waits_for_what_is_no_longer_read() {
             assert_eq!(found, wanted.into_iter().collect::<Vec<_>>());
         }
     }
+    // Without memory that chunks take in turn there is no such word.
+    let mut without = checked.clone();
+    *without.reuse_mut() = None;
+    assert!(waits.iter().all(|wait| wait_fits(&checked, frees, wait) && !wait_fits(&without, frees, wait)));
 }
 
 #[test]

@@ -78,6 +78,9 @@ fn tiles_of_other_sizes_are_looked_at_where_they_meet() {
     assert_eq!(values[up], [SortedSet::from_iter([0, 1, 2, 3])]);
     assert_eq!(values[swiglu], [SortedSet::from_iter([0, 1, 4, 16, 32, 48, 60, 63])]);
     assert!(values[down].iter().all(|set| set.iter().len() <= 4), "{:?}", values[down]);
+    // Columns follow one range: what another one counts meets nothing.
+    assert!(!meeting(&graph, gate, 0, 3).is_empty());
+    assert_eq!(meeting(&graph, gate, 1, 3), []);
 }
 
 /// Rows of an outer tile are counted from its first one, and none are taken from the next matrix.
@@ -146,4 +149,43 @@ fn of_a_long_range_its_ends_and_what_meets_a_fixed_region_are_looked_at() {
     assert_eq!(values_of(&graph, 1), [0, 1, 6, 8, 19]);
     let phase = &graph.phases[gate];
     assert_eq!([4, 5].map(|length| values(&graph, phase, 1, length).iter().len()), [4, 3]);
+}
+
+#[test]
+fn regions_that_do_not_begin_with_their_range_are_met_at_their_ends() {
+    let mut graph = moe_ffn(&Layer::SMALL).graph().clone();
+    let gate = PhaseId(1);
+    let place = |cut_of: fn(&Access) -> Option<Cut>, write: bool| {
+        let is_it = |access: &Access| access.write == write && cut_of(access).is_some();
+        graph.phases[gate].accesses.iter().position(is_it).unwrap()
+    };
+    let (made, weights) = (place(Cut::of_columns, true), place(Cut::of_rows, false));
+    let tensors = [made, weights].map(|place| graph.phases[gate].accesses[place].tensor);
+    for other in graph.phases.ids().filter(|&id| id != gate).collect::<Vec<_>>() {
+        graph.phases[other].accesses.retain(|access| !tensors.contains(&access.tensor));
+    }
+    let mut met = |region: &dyn Fn(Region) -> Region, place: usize, cut_of, steps: u32| {
+        graph.phases[gate].ranges = vec![steps];
+        let access = &mut graph.phases[gate].accesses[place];
+        access.region = region(access.region);
+        let tensor = access.tensor;
+        fixed(&graph, tensor, cut_of).collect::<SortedSet<u32>>().into_iter().collect::<Vec<u32>>()
+    };
+    for (range, index, steps, wanted) in [
+        (Some(0), 0, 7, &[][..]),
+        (Some(0), 1, 7, &[5, 9, 10, 14, 35, 39]),
+        (Some(0), 2, 7, &[10, 14, 15, 19, 40, 44]),
+        (Some(0), 2, 2, &[10, 14, 15, 19]),
+        (Some(0), 2, 1, &[10, 14]),
+        (None, 0, 7, &[0, 4]),
+        (None, 3, 7, &[15, 19]),
+    ] {
+        let columns = Columns::Tile { range, index, width: 5 };
+        let found = met(&|region| Region { columns, ..region }, made, Cut::of_columns, steps);
+        assert_eq!(found, wanted, "{range:?} {index} {steps}");
+    }
+    for (first, wanted) in [(0, &[][..]), (1, &[1, 32, 33, 64, 129, 160]), (80, &[80, 111, 112, 143, 208, 239])] {
+        let rows = Rows::Expert { range: Some(0), index: 0, height: 32, outer: Outer { first, rows: 160 } };
+        assert_eq!(met(&|region| Region { rows, ..region }, weights, Cut::of_rows, 5), wanted, "from {first}");
+    }
 }
