@@ -1,6 +1,6 @@
 //! By how many cores the deal of tiles to matrix cores moves on in each round.
 
-use super::typical::{Typical, on_ranks, typical};
+use super::typical::{OWN, Typical, on_ranks, typical};
 use super::{Choices, Deal, PhaseSchedule, Swizzle};
 use crate::cost::{Cost, CostModel, EntryTile, Works};
 use crate::target::Target;
@@ -92,9 +92,9 @@ fn tiles(
                 Height::Rows(rows) => rows.min(typical.rows - item * rows),
                 Height::WholeExpert => typical.rows,
             };
-            let tile = EntryTile { peer: 0, rows, column, items: items_of_expert, band, joined: 1 };
+            let tile = EntryTile { peer: OWN, rows, column, items: items_of_expert, band, joined: 1 };
             let work = works[id].work(target, tile);
-            let Cost::Shared(shared) = costs.cost(0, &work) else { return overhead };
+            let Cost::Shared(shared) = costs.cost(OWN, &work) else { return overhead };
             shared.time.0 + overhead
         };
         let before: u64 = phases[id]

@@ -5,6 +5,9 @@ use hpmoe_language::graph::TaskGraph;
 /// The most ranks of a typical launch. With more ranks an expert has more rows and a rank fewer experts, which changes little.
 const RANKS: u32 = 8;
 
+/// The number of the rank that stands for all.
+pub(super) const OWN: u32 = 0;
+
 /// A launch with evenly spread tokens.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Typical {

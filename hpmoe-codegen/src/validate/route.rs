@@ -2,7 +2,7 @@
 
 use super::Violation;
 use crate::schedule::{Entry, Order, Schedule};
-use hpmoe_language::analyze::{CheckedGraph, Index};
+use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::graph::{MadeRoute, Rows, SpaceKind};
 use hpmoe_language::ids::PhaseId;
 
@@ -10,8 +10,9 @@ use hpmoe_language::ids::PhaseId;
 /// comes after the route in the taskflow: any of those may need them. What comes before it in the taskflow runs over tokens alone.
 ///
 /// Vector cores read all ids of their rank. So each phase that writes ids signals what the route waits for, and comes before it.
-/// That this is exactly what is signalled is for [`thresholds`](super::thresholds::thresholds) to see, and that entries before the route wait for
-/// nothing that comes of it, for [`total_order`](super::total_order::total_order).
+/// That the counter is one of the whole rank is for [`forms`](super::forms::forms) to see, that this is exactly what is signalled, for
+/// [`thresholds`](super::thresholds::thresholds), and that entries before the route wait for nothing that comes of it, for
+/// [`total_order`](super::total_order::total_order).
 ///
 /// If the host makes the route, no core makes another.
 pub(super) fn route(checked: &CheckedGraph, schedule: &Schedule, violations: &mut Vec<Violation>) {
@@ -19,8 +20,6 @@ pub(super) fn route(checked: &CheckedGraph, schedule: &Schedule, violations: &mu
     if let Some(made) = made {
         before(checked, schedule, made, violations);
         ids(checked, schedule, made, violations);
-    } else if schedule.routed_after.is_some() {
-        violations.push(Violation::RouteForm);
     }
     for order in &schedule.orders {
         let ranks = order.ranks;
@@ -61,7 +60,7 @@ fn ids(checked: &CheckedGraph, schedule: &Schedule, made: &MadeRoute, violations
     };
     for phase in checked.graph().phases.ids().filter(|&phase| writes(phase)) {
         let mut signals = schedule.phases[phase].signals.iter();
-        let tells = signals.any(|s| Some(s.counter) == awaited && s.index == Index::Rank && !s.remote);
+        let tells = signals.any(|s| Some(s.counter) == awaited && !s.remote);
         if !tells || !made.follows(phase) {
             violations.push(Violation::RoutedEarly { phase });
         }
@@ -87,6 +86,7 @@ mod tests {
     use crate::schedule::{CoreKind, Cores, schedule};
     use crate::validate::broken::{broken, broken_of};
     use crate::validate::validate;
+    use hpmoe_language::analyze::Index;
     use hpmoe_language::fixture::{Layer, routed, router};
     use hpmoe_language::graph::Access;
     use hpmoe_language::ids::PartId;
@@ -220,6 +220,40 @@ mod tests {
             route(&changed, &made, &mut found);
             assert_eq!(found, [Violation::NeedsRoute { phase: CHOOSE }]);
         }
+    }
+
+    #[test]
+    fn a_phase_over_routed_rows_needs_the_route() {
+        let checked = router(&Layer::SMALL);
+        let made = schedule(&checked, Cores::ASCEND_A3);
+        let rows = checked.graph().phases[DISPATCH].space;
+        let mut found = Vec::new();
+        route(&checked.changed(|graph| graph.phases[SCORE].space = rows), &made, &mut found);
+        assert_eq!(found, [Violation::NeedsRoute { phase: SCORE }]);
+    }
+
+    #[test]
+    fn no_tables_are_made_between_entries_that_are_walked_together() {
+        let made = schedule(&router(&Layer::SMALL), Cores::ASCEND_A3);
+        let order = &made.orders[1];
+        let at = order.routed_at.as_ref().unwrap();
+        let next = |part: &PartId| order.queues[*part].get(at[*part] as usize).map(|entry| entry.phase);
+        let parts: Vec<PartId> = order.queues.ids().filter(|part| next(part) == Some(SQUARE)).collect();
+        assert!(!parts.is_empty());
+        let found = changed(|schedule| schedule.phases[SQUARE].joins_previous = true);
+        for part in parts {
+            assert!(found.contains(&Violation::Unrouted { ranks: 2, part }), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn ids_that_are_written_after_the_route_are_late() {
+        let checked = router(&Layer::SMALL);
+        let made = schedule(&checked, Cores::ASCEND_A3);
+        let earlier = checked.changed(|graph| graph.route.as_mut().unwrap().before = CHOOSE.0 as usize);
+        let mut found = Vec::new();
+        route(&earlier, &made, &mut found);
+        assert!(found.contains(&Violation::RoutedEarly { phase: CHOOSE }), "{found:?}");
     }
 
     #[test]

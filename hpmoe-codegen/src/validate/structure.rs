@@ -99,7 +99,7 @@ fn rotations(graph: &TaskGraph, schedule: &Schedule, violations: &mut Vec<Violat
             .iter()
             .flat_map(|order| order.queues.iter().map(|(part, queue)| (&order.parts[part], queue)));
         let mut few = queues.filter(|(part, _)| part.count <= rotation);
-        if rotation > 0 && few.any(|(_, queue)| queue.iter().any(|entry| entry.phase == phase)) {
+        if few.any(|(_, queue)| queue.iter().any(|entry| entry.phase == phase)) {
             violations.push(Violation::Rotation { phase });
         }
     }

@@ -1,8 +1,7 @@
 //! The time of a product's tiles for each height of a band.
 
 use crate::cost::{Cost, CostModel, EntryTile, Works};
-use crate::schedule::Swizzle;
-use crate::schedule::typical::typical;
+use crate::schedule::typical::{OWN, typical};
 use crate::target::Target;
 use hpmoe_language::graph::{SpaceKind, TaskGraph};
 use hpmoe_language::ids::{Arena, PhaseId};
@@ -42,26 +41,93 @@ impl<'a> Reach<'a> {
         near.map_or(short, |at| (at as u32 + 1).max(short))
     }
 
-    /// Picoseconds of all tiles of an expert: those that the cores need, or HBM.
+    /// Picoseconds of the tiles of an item: those that the cores need, or HBM.
     fn time(&self, graph: &TaskGraph, phase: PhaseId, joined: u32, band: u32) -> f64 {
         let works = &self.works[phase];
         let items = typical(graph).rows.div_ceil(works.full_rows()).clamp(1, ITEMS);
-        let columns = graph.phases[phase].columns();
-        let outer = graph.column_rows(phase);
-        let wide = u64::from(columns / outer);
-        let swizzle = Swizzle { items: u64::from(items * outer), columns: wide, band: band.into() };
         let (mut time, mut hbm) = (0.0, 0.0);
-        for tile in 0..swizzle.tiles() {
-            let (place, column) = swizzle.place(tile);
-            let column = (place % u64::from(outer) * wide + column) as u32;
-            let tile = EntryTile { peer: 0, rows: works.full_rows(), column, items, band, joined };
+        for column in 0..graph.phases[phase].columns() {
+            let tile = EntryTile { peer: OWN, rows: works.full_rows(), column, items, band, joined };
             let work = works.work(self.target, tile);
-            if let Cost::Shared(shared) = self.costs.cost(0, &work) {
+            if let Cost::Shared(shared) = self.costs.cost(OWN, &work) {
                 time += shared.time.0 as f64;
                 hbm += shared.hbm + work.flops() * works.bytes_per_flop();
             }
         }
         let gb_per_s = self.target.memory.hbm_gb_per_s * SHARE;
         (time / f64::from(self.target.cores.aic)).max(hbm / gb_per_s * 1e3)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hpmoe_language::fixture::{Layer, moe_backward, moe_ffn};
+
+    #[test]
+    fn the_band_is_the_shortest_that_is_about_as_fast_as_any() {
+        let target = Target::ascend_a3();
+        let mut slow = target.clone();
+        slow.memory.hbm_gb_per_s /= 8.0;
+        let mixtral = Layer { hidden: 4096, inter: 14_336, experts: 8, top_k: 2, ..Layer::DEEPSEEK };
+        let mut found = Vec::new();
+        for layer in [Layer::DEEPSEEK, mixtral, Layer { tokens: 512, ..mixtral }, Layer { tile_m: 64, ..mixtral }] {
+            let checked = moe_ffn(&layer);
+            for target in [&target, &slow] {
+                let reach = Reach::new(checked.graph(), target);
+                for (phase, joined, short) in [(1, 2, 2), (1, 1, 2), (4, 1, 1), (4, 1, 4)] {
+                    let phase = PhaseId(phase);
+                    let band = reach.band(checked.graph(), phase, joined, short);
+                    let time = |band| reach.time(checked.graph(), phase, joined, band);
+                    let least = (1..=8).map(time).fold(f64::INFINITY, f64::min);
+                    assert!((short..=8).contains(&band) && (band == short || time(band) <= least * 1.01));
+                    assert!((short..band).all(|shorter| time(shorter) > least * 1.01), "{band} for {short}");
+                    found.push(band - short);
+                }
+            }
+        }
+        assert!(found.contains(&0) && found.iter().any(|&more| more > 1), "{found:?}");
+    }
+
+    #[test]
+    fn tiles_take_the_time_of_the_cores_or_of_the_memory_that_others_leave() {
+        let checked = moe_ffn(&Layer { hidden: 4096, inter: 14_336, experts: 8, top_k: 2, ..Layer::DEEPSEEK });
+        let gate = PhaseId(1);
+        let time = |change: &dyn Fn(&mut Target), band: u32, joined: u32| {
+            let mut target = Target::ascend_a3();
+            change(&mut target);
+            Reach::new(checked.graph(), &target).time(checked.graph(), gate, joined, band)
+        };
+        let costs = CostModel::new(&Target::ascend_a3());
+        let works = &Works::of_phases(checked.graph())[gate];
+        let columns = checked.graph().phases[gate].columns();
+        let items = typical(checked.graph()).rows.div_ceil(works.full_rows());
+        let (mut cores, mut bytes) = (0.0, 0.0);
+        for column in 0..columns {
+            let tile = EntryTile { peer: 3, rows: works.full_rows(), column, items, band: 4, joined: 2 };
+            let work = works.work(&Target::ascend_a3(), tile);
+            let Cost::Shared(shared) = costs.cost(5, &work) else { panic!("a product") };
+            cores += shared.time.0 as f64 / 24.0;
+            bytes += shared.hbm + work.flops() * works.bytes_per_flop();
+        }
+        let near = |found: f64, wanted: f64| assert!((found / wanted - 1.0).abs() < 1e-3, "{found} of {wanted} ps");
+        let memory = |gb_per_s: f64| time(&|target| target.memory.hbm_gb_per_s = gb_per_s, 4, 2);
+        near(memory(100.0), bytes / 85.0 * 1e3);
+        near(memory(1e6), cores);
+        // A taller band, or a phase beside this one, reads weights less often.
+        let slow = |target: &mut Target| target.memory.hbm_gb_per_s = 100.0;
+        assert!(time(&slow, 1, 2) > time(&slow, 2, 2) && time(&slow, 2, 2) > time(&slow, 4, 2));
+    }
+
+    #[test]
+    fn what_has_all_rows_of_an_expert_keeps_its_band() {
+        let checked = moe_backward(&Layer::DEEPSEEK);
+        let graph = checked.graph();
+        let mut slow = Target::ascend_a3();
+        slow.memory.hbm_gb_per_s /= 64.0;
+        let reach = Reach::new(graph, &slow);
+        let whole = graph.phases.iter().filter(|(_, phase)| graph.spaces[phase.space].kind == SpaceKind::Experts);
+        let whole: Vec<PhaseId> = whole.map(|(id, _)| id).collect();
+        assert!(!whole.is_empty() && whole.iter().all(|&phase| reach.band(graph, phase, 1, 2) == 2));
     }
 }

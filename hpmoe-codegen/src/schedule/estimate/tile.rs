@@ -2,6 +2,7 @@
 
 use super::{Run, Time};
 use crate::cost::{Ahead, Cost, EntryTile, Work};
+use crate::schedule::typical::OWN;
 use crate::schedule::{CoreKind, Entry, ahead_of};
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::ids::{PartId, PhaseId, SpaceId};
@@ -81,7 +82,7 @@ impl Run<'_> {
         let room = if begun.since(free) > self.fixed[phase] { 1.0 } else { ahead.first };
         let read = room.min(between.0 as f64 / reading.0.max(1) as f64);
         let left = work.after(ahead, read);
-        let Cost::Shared(shared) = self.costs.cost(0, &left) else { return begun + self.costs.alone(0, &left) };
+        let Cost::Shared(shared) = self.costs.cost(OWN, &left) else { return begun + self.costs.alone(OWN, &left) };
         self.hbm += shared.hbm + read * ahead.hbm;
         // Matrix cores have equal shares of HBM.
         let share = match self.order.parts[part].kind {
@@ -96,9 +97,9 @@ impl Run<'_> {
         let sync = &self.target.sync;
         let begun = begun + Time::from_ns(sync.put_start_ns);
         let work = self.works[phase].work(self.target, tile);
-        let alone = begun + self.costs.alone(0, &work);
+        let alone = begun + self.costs.alone(OWN, &work);
         match work {
-            Work::Put { to, bytes } if to != 0 => {
+            Work::Put { to, bytes } if to != OWN => {
                 alone.max(self.links.put((part, phase), bytes, begun)) + Time::from_ns(sync.fence_remote_ns)
             }
             _ => alone,
