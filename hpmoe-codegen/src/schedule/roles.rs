@@ -176,6 +176,50 @@ mod tests {
     }
 
     #[test]
+    fn as_many_cores_put_as_their_share_of_the_work_and_no_more_than_the_link_or_the_others_need() {
+        let mut reasons = std::collections::BTreeSet::new();
+        let base = Layer::DEEPSEEK;
+        // With few tokens most of the work is what each put takes.
+        let few = Layer { tokens: 16, hidden: 3072, inter: 1536, experts: 256, ..base };
+        let narrow = Layer { hidden: 1024, ..base };
+        for layer in [base, few, narrow, Layer { inter: 14_336, ..base }] {
+            for checked in [moe_ffn(&layer), moe_backward(&layer), once(&layer)] {
+                for (aic, choices) in
+                    [(24, ""), (3, ""), (24, "peer_cores=20"), (24, "peer_cores=20 return_cores=sending")]
+                {
+                    let (graph, choices) = (checked.graph(), Choices::read(choices).unwrap());
+                    let cores = Cores { aic, aiv: 2 * aic };
+                    let costs = EntryCosts::new(graph, &crate::target::Target::ascend_a3());
+                    let (roles, role_of) = roles(graph, &costs, cores, &choices);
+                    let putting = RoleId(1);
+                    let ranks = typical(graph).ranks;
+                    let role_of = &role_of;
+                    let of = |role: RoleId| graph.phases.ids().filter(move |&id| role_of[id] == role);
+                    let time = |role: RoleId| of(role).map(|id| costs.put_time(graph, ranks, id).0).sum::<u64>();
+                    let fills = of(putting).map(|id| costs.put_cores(graph, id)).max().unwrap();
+                    let rows = |role: RoleId| {
+                        let over = |id: &PhaseId| graph.spaces[graph.phases[*id].space].kind == SpaceKind::RowTiles;
+                        of(role).filter(over).map(|id| costs.core_time(id, (1 << 16, 1)).0).sum::<u64>()
+                    };
+                    let pace = (u64::from(aic) * rows(RoleId(2))).div_ceil(rows(RoleId(0))) as u32;
+                    let mut by_time = share(cores.aiv, time(putting), time(RoleId(2)));
+                    let all_put = of(putting).all(|id| graph.spaces[graph.phases[id].space].kind.sends());
+                    if all_put && choices.return_cores == ReturnCores::Computing {
+                        by_time = by_time.max(cores.aiv / 2);
+                    }
+                    let bounds = [by_time, fills, cores.aiv - pace.min(cores.aiv / 2)];
+                    let least = bounds.into_iter().min().unwrap();
+                    let puts = divisible(by_time.min(fills), bounds[2]);
+                    assert_eq!(roles[putting].count, puts, "{bounds:?}");
+                    reasons.extend(bounds.iter().position(|&bound| bound == least));
+                    assert_eq!((roles[RoleId(2)].first, roles[RoleId(2)].count), (puts, cores.aiv - puts));
+                }
+            }
+        }
+        assert_eq!(reasons.len(), 3, "each bound is the least once: {reasons:?}");
+    }
+
+    #[test]
     fn copies_are_made_by_cores_that_compute() {
         let checked = once(&Layer::DEEPSEEK);
         let graph = checked.graph();

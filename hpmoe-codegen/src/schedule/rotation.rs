@@ -117,12 +117,10 @@ fn tiles(
 
 #[cfg(test)]
 mod tests {
-    use super::tiles;
-    use crate::schedule::typical::typical;
-    use crate::schedule::{Choices, schedule_with};
-    use crate::target::Target;
+    use super::*;
+    use crate::schedule::{Schedule, schedule_with};
     use hpmoe_language::analyze::CheckedGraph;
-    use hpmoe_language::fixture::{Layer, moe_ffn};
+    use hpmoe_language::fixture::{Layer, moe_backward, moe_ffn};
 
     fn rotations(checked: &CheckedGraph, choices: &str) -> Vec<u32> {
         let made = schedule_with(checked, &Target::ascend_a3(), &Choices::read(choices).unwrap());
@@ -168,6 +166,130 @@ mod tests {
             tiles(checked.graph(), &target, &phases, typical(checked.graph())).iter().map(|(_, time)| time).sum()
         };
         assert!(time(1) > time(2) && time(2) > time(4), "{} {} {}", time(1), time(2), time(4));
+    }
+
+    /// Without a rotation.
+    fn still(checked: &CheckedGraph, target: &Target) -> Schedule {
+        schedule_with(checked, target, &Choices::read("rotation=0").unwrap())
+    }
+
+    #[test]
+    fn all_tiles_of_all_products_are_dealt_each_with_its_time() {
+        let target = Target::ascend_a3();
+        let overhead = ((target.sync.task_pickup_ns + target.sync.tile_overhead_ns) * 1e3) as u64;
+        // Row tiles with a short one at the end, and many.
+        for checked in [
+            moe_ffn(&Layer { tokens: 100, ..NARROW }),
+            moe_backward(&Layer { tokens: 300, ..Layer::DEEPSEEK }),
+            moe_ffn(&Layer { tokens: 100_000, experts: 128, ..Layer::DEEPSEEK }),
+        ] {
+            let graph = checked.graph();
+            let phases = still(&checked, &target).phases;
+            let (costs, works) = (CostModel::new(&target), Works::of_phases(graph));
+            for ranks in [1, 8] {
+                let typical = on_ranks(graph, ranks).unwrap();
+                let experts = u64::from(typical.experts.min(64));
+                let items = |height: Height| match height {
+                    Height::Rows(rows) => typical.rows.div_ceil(rows).min(64),
+                    Height::WholeExpert => 1,
+                };
+                let mut all = tiles(graph, &target, &phases, typical).into_iter();
+                for (id, phase) in graph.phases.iter() {
+                    let space = graph.spaces[phase.space];
+                    if graph.tasks[phase.task].kind != TaskKind::Matrix {
+                        continue;
+                    }
+                    let preceding = phases[id].preceding.iter();
+                    let before = preceding
+                        .map(|&(space, columns)| u64::from(items(graph.spaces[space].height) * columns) * experts);
+                    let (before, of_expert) = (before.sum::<u64>(), items(space.height));
+                    let (columns, outer, band) = (phase.columns(), graph.column_rows(id), phases[id].band);
+                    let (wide, rows_of_tiles) = (columns / outer, of_expert * outer);
+                    let walk = Swizzle { items: rows_of_tiles.into(), columns: wide.into(), band: band.into() };
+                    let mut wanted = vec![0; (of_expert * columns) as usize];
+                    for (item, column) in (0..of_expert).flat_map(|item| (0..columns).map(move |column| (item, column)))
+                    {
+                        let rows = match space.height {
+                            Height::Rows(rows) if item + 1 < of_expert || typical.rows > 64 * rows => rows,
+                            Height::Rows(rows) => typical.rows - item * rows,
+                            Height::WholeExpert => typical.rows,
+                        };
+                        let tile = EntryTile { peer: 1, rows, column, items: of_expert, band, joined: 1 };
+                        let time = match costs.cost(1, &works[id].work(&target, tile)) {
+                            Cost::Shared(shared) => shared.time.0,
+                            _ => 0,
+                        };
+                        let place = walk.tile(u64::from(item * outer + column / wide), u64::from(column % wide));
+                        wanted[place as usize] = time + overhead;
+                    }
+                    for (number, time) in (before..).zip((0..experts).flat_map(|_| wanted.iter().copied())) {
+                        assert_eq!(all.next(), Some((number, time)), "phase {}", id.0);
+                    }
+                }
+                assert_eq!(all.next(), None);
+            }
+        }
+    }
+
+    #[test]
+    fn tiles_that_any_rotation_deals_to_one_core_are_added_up() {
+        let tiles: Vec<(u64, u64)> = (3..100).map(|number| (number, number * number)).collect();
+        let times = by_turn(tiles.clone(), 5);
+        assert_eq!(times.len(), 25);
+        for rotation in 0..5 {
+            let deal = Deal { cores: 5, rotation };
+            for core in 0..5 {
+                let one_by_one = tiles.iter().filter(|(number, _)| deal.core(*number) == core).map(|(_, time)| time);
+                let by_turn = (0..).zip(&times).filter(|(number, _)| deal.core(*number) == core).map(|(_, time)| time);
+                assert_eq!(one_by_one.sum::<u64>(), by_turn.sum::<u64>());
+            }
+        }
+    }
+
+    #[test]
+    fn the_rotation_is_the_one_whose_longest_loads_are_least_if_it_gains_a_hundredth() {
+        let mut few_cores = Target::ascend_a3();
+        (few_cores.cores.aic, few_cores.cores.aiv) = (7, 14);
+        let mut found = Vec::new();
+        for layer in [
+            Layer::DEEPSEEK,
+            NARROW,
+            Layer { tokens: 64, ..NARROW },
+            Layer { tokens: 192, ..Layer::DEEPSEEK },
+            Layer { inter: 1408, ..Layer::DEEPSEEK },
+            Layer { experts: 9, top_k: 3, ..NARROW },
+        ] {
+            for target in [&Target::ascend_a3(), &few_cores] {
+                let checked = moe_ffn(&layer);
+                let phases = still(&checked, target).phases;
+                let cores = target.cores.aic;
+                let launches: Vec<Typical> =
+                    [8, 4, 2].iter().filter_map(|&ranks| on_ranks(checked.graph(), ranks)).collect();
+                let launches = if launches.is_empty() { vec![typical(checked.graph())] } else { launches };
+                let longest = |rotation: u32| -> f64 {
+                    let deal = Deal { cores: cores.into(), rotation: rotation.into() };
+                    let of_launch = |&launch: &Typical| {
+                        let mut loads = vec![0.0; cores as usize];
+                        for (number, time) in tiles(checked.graph(), target, &phases, launch) {
+                            loads[deal.core(number) as usize] += time as f64;
+                        }
+                        loads.iter().copied().fold(0.0, f64::max) / loads.iter().sum::<f64>() * f64::from(cores)
+                    };
+                    launches.iter().map(of_launch).sum()
+                };
+                let sums: Vec<f64> = (0..cores).map(longest).collect();
+                let least = sums.iter().copied().fold(f64::INFINITY, f64::min);
+                let rotation = rotation(checked.graph(), target, &Choices::default(), &phases);
+                if rotation == 0 {
+                    assert!(sums[0] <= least * (UNEVEN + 1e-9), "{sums:?}");
+                } else {
+                    assert!(least * UNEVEN < sums[0] + 1e-9 && sums[rotation as usize] <= least + 1e-9, "{sums:?}");
+                    assert!(sums[1..rotation as usize].iter().all(|&sum| sum > least - 1e-9));
+                }
+                found.push(rotation);
+            }
+        }
+        assert!(found.contains(&0) && found.iter().filter(|&&rotation| rotation > 0).count() > 3, "{found:?}");
     }
 
     #[test]
