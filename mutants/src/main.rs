@@ -122,7 +122,7 @@ fn run(options: &Options) -> Result<bool, String> {
         results.forget_survivors()?;
     }
     judge(&chosen, &numbers, &judges, options.jobs, &results)?;
-    Ok(report(&chosen, &results.found(), &reasons))
+    Ok(report(&chosen, &results.found(), &reasons, &numbers))
 }
 
 /// The tests and what they reach: as an earlier run has written it of the same sources, or found by running each.
@@ -181,13 +181,20 @@ fn judge(
 }
 
 /// Prints what came of the mutants; whether nothing was found that is not known.
-fn report(chosen: &[String], found: &Found, reasons: &BTreeMap<String, String>) -> bool {
+fn report(
+    chosen: &[String],
+    found: &Found,
+    reasons: &BTreeMap<String, String>,
+    numbers: &BTreeMap<String, u32>,
+) -> bool {
     let survived = |name: &&String| found.get(*name).is_some_and(Option::is_none);
     let survivors: Vec<&String> = chosen.iter().filter(survived).collect();
     let (listed, new): (Vec<&String>, Vec<&String>) = survivors.iter().partition(|name| reasons.contains_key(**name));
     let stale: Vec<&String> = reasons.keys().filter(|name| found.get(*name).is_some_and(Option::is_some)).collect();
     new.iter().for_each(|name| println!("survives: {name}"));
     stale.iter().for_each(|name| println!("listed as a survivor, but a test notices it: {name}"));
+    let gone: Vec<&String> = reasons.keys().filter(|name| !numbers.contains_key(*name)).collect();
+    gone.iter().for_each(|name| println!("listed as a survivor, but the sources have no such mutant: {name}"));
     let counted = chosen.len() - listed.len();
     let noticed = counted - new.len();
     let share = 100.0 * noticed as f64 / counted.max(1) as f64;
@@ -197,5 +204,5 @@ fn report(chosen: &[String], found: &Found, reasons: &BTreeMap<String, String>) 
         new.len(),
         listed.len()
     );
-    stale.is_empty() && share >= LEAST
+    stale.is_empty() && gone.is_empty() && share >= LEAST
 }
