@@ -1,12 +1,14 @@
 //! The mutants of a file.
 
+use crate::attributes::is_for_tests;
 use crate::mutant::{Change, Mutant, one_line};
 use crate::rules::{NEIGHBOURS, QUESTIONS, TWINS, is_plain, other_operator, twin, values};
 use proc_macro2::Span;
 use std::ops::Range;
+use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
-use syn::{Attribute, BinOp, Block, Expr, Item, Lit, Member, ReturnType, Stmt, Type, UnOp};
+use syn::{Attribute, BinOp, Block, Expr, Item, Lit, Member, ReturnType, Stmt, Token, Type, UnOp};
 
 /// All mutants of a file, in the order of their places, outer ones first.
 ///
@@ -86,13 +88,6 @@ fn has_let(condition: &Expr) -> bool {
         Expr::Binary(binary) if matches!(binary.op, BinOp::And(_)) => has_let(&binary.left) || has_let(&binary.right),
         _ => false,
     }
-}
-
-fn is_for_tests(attributes: &[Attribute]) -> bool {
-    attributes.iter().any(|attribute| {
-        attribute.path().is_ident("test")
-            || attribute.path().is_ident("cfg") && attribute.parse_args::<syn::Ident>().is_ok_and(|name| name == "test")
-    })
 }
 
 fn is_unit_call(expression: &Expr) -> bool {
@@ -262,7 +257,7 @@ impl<'ast> Visit<'ast> for Finder<'_> {
 
 impl Finder<'_> {
     /// Neighbours among the arguments of a call, exchanged.
-    fn swap(&mut self, call: Span, arguments: &syn::punctuated::Punctuated<Expr, syn::Token![,]>) {
+    fn swap(&mut self, call: Span, arguments: &Punctuated<Expr, Token![,]>) {
         for (a, b) in arguments.iter().zip(arguments.iter().skip(1)) {
             if is_plain(a) && is_plain(b) {
                 let (first, second) = (a.span().byte_range(), b.span().byte_range());

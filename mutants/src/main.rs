@@ -3,6 +3,7 @@
 //! All mutants are compiled into one copy of the repository, where a variable of the environment chooses one. Each runs the
 //! tests that reach it, the quickest first, until one fails or takes too long. Golden texts don't count: they can't fail.
 
+mod attributes;
 mod build;
 mod find;
 mod known;

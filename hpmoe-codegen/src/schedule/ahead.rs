@@ -33,14 +33,14 @@ pub(super) fn ahead(graph: &TaskGraph, costs: &EntryCosts, choices: &Choices, (r
     if items >= many && fewest >= 2 * u64::from(cores) {
         return 0;
     }
-    u64::from(cores).div_ceil(fewest.max(1)).min(MOST) as u32
+    u64::from(cores).div_ceil(fewest).min(MOST) as u32
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::target::Target;
-    use hpmoe_language::fixture::{Layer, moe_ffn};
+    use hpmoe_language::fixture::{Layer, moe_backward, moe_ffn, once, only};
 
     #[test]
     fn so_many_experts_are_started_that_all_cores_have_a_tile() {
@@ -64,6 +64,23 @@ mod tests {
             let costs = EntryCosts::new(checked.graph(), &Target::ascend_a3());
             ahead(checked.graph(), &costs, &Choices::default(), (8, 24))
         };
+        // Only where cores have two tiles each: three columns of sixteen row tiles are enough for 24 cores.
+        let checked = moe_ffn(&Layer { tokens: 16 * 128, inter: 3 * 256, ..Layer::DEEPSEEK });
+        let costs = EntryCosts::new(checked.graph(), &Target::ascend_a3());
+        let by_cores = |cores| ahead(checked.graph(), &costs, &Choices::default(), (8, cores));
+        assert_eq!([by_cores(24), by_cores(25)], [0, 1]);
+        // Copies, of which an expert has one, are no products, of which it has eight.
+        let copied = once(&Layer { tokens: 128, put: 128, ..Layer::DEEPSEEK });
+        let costs = EntryCosts::new(copied.graph(), &Target::ascend_a3());
+        assert_eq!(ahead(copied.graph(), &costs, &Choices::default(), (8, 24)), 3);
+        // A gradient has fewer tiles than those row tiles, and comes after all of them.
+        let gradients = moe_backward(&Layer { tokens: 8192, ..Layer::DEEPSEEK });
+        let costs = EntryCosts::new(gradients.graph(), &Target::ascend_a3());
+        assert_eq!(ahead(gradients.graph(), &costs, &Choices::default(), (8, 24)), 0);
+        // Without products there is nothing to come back from.
+        let vector = only(&Layer::SMALL, TaskKind::Vector);
+        let costs = EntryCosts::new(vector.graph(), &Target::ascend_a3());
+        assert_eq!(ahead(vector.graph(), &costs, &Choices::default(), (8, 24)), 1);
         // As many tokens of each rank as an expert has rows, and half as many with 32 experts of the group.
         assert_eq!([started(16 * 128, 64), started(15 * 128, 64)], [0, 1]);
         assert_eq!([started(8 * 64, 32), started(7 * 64, 32)], [0, 1]);

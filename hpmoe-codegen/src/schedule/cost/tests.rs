@@ -127,9 +127,9 @@ fn a_narrow_last_tile_costs_what_it_holds() {
     assert!(time(&wide).abs_diff(time(&exact)) * 20 < time(&exact));
 }
 
-/// What a tile of so many rows of a phase takes by itself, in nanoseconds, with what each tile takes in addition.
-fn tile_ns(graph: &TaskGraph, target: &Target, phase: PhaseId, rows: u32) -> f64 {
-    let alone = Works::of_phases(graph)[phase].alone(target, &cost::CostModel::new(target), rows);
+/// What a full tile of a phase takes by itself, in nanoseconds, with what each tile takes in addition.
+fn tile_ns(works: &Works, target: &Target) -> f64 {
+    let alone = works.alone(target, &cost::CostModel::new(target), works.full_rows());
     alone.0 as f64 / 1e3 + (target.sync.task_pickup_ns + target.sync.tile_overhead_ns).round()
 }
 
@@ -138,16 +138,16 @@ fn a_core_takes_the_time_of_all_tiles_of_its_rows() {
     let target = Target::ascend_a3();
     for checked in layers(&Layer::DEEPSEEK) {
         let graph = checked.graph();
-        let costs = EntryCosts::new(graph, &target);
-        for (id, phase) in graph.phases.iter().filter(|(_, phase)| phase.columns() > 0) {
+        let (costs, works) = (EntryCosts::new(graph, &target), Works::of_phases(graph));
+        for (id, phase) in graph.phases.iter() {
             let kind = graph.spaces[phase.space].kind;
             if matches!(kind, SpaceKind::Experts | SpaceKind::Chunks) {
                 continue;
             }
-            let full = Works::of_phases(graph)[id].full_rows();
+            let (full, alone) = (works[id].full_rows(), tile_ns(&works[id], &target));
             let columns = f64::from(phase.columns());
             for tiles in [1, 3, 100] {
-                let wanted = f64::from(tiles) * columns * tile_ns(graph, &target, id, full);
+                let wanted = f64::from(tiles) * columns * alone;
                 let found = costs.core_time(id, (u64::from(tiles * full), 1)).0 as f64;
                 assert!((found - wanted).abs() <= 1.0 + wanted / 2e3, "phase {}: {found} of {wanted} ns", id.0);
             }
@@ -159,7 +159,7 @@ fn a_core_takes_the_time_of_all_tiles_of_its_rows() {
 fn the_rows_of_all_entries_are_those_of_the_phase() {
     for checked in layers(&Layer::DEEPSEEK) {
         let (graph, sizes) = (checked.graph(), &checked.graph().sizes);
-        let costs = EntryCosts::new(graph, &Target::ascend_a3());
+        let (costs, works) = (EntryCosts::new(graph, &Target::ascend_a3()), Works::of_phases(graph));
         let routed = (sizes.tokens * sizes.top_k) as u64;
         for (id, phase) in graph.phases.iter() {
             let space = graph.spaces[phase.space];
@@ -171,7 +171,7 @@ fn the_rows_of_all_entries_are_those_of_the_phase() {
                     _ => routed,
                 };
                 assert_eq!(costs.entry_rows(graph, ranks, id) * groups, rows, "phase {}", id.0);
-                let full = u64::from(Works::of_phases(graph)[id].full_rows());
+                let full = u64::from(works[id].full_rows());
                 let tiles = costs.entry_rows(graph, ranks, id).div_ceil(full) * u64::from(phase.columns());
                 assert_eq!(costs.entry_tiles(graph, ranks, id), tiles);
             }

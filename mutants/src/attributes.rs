@@ -1,0 +1,32 @@
+//! What attributes say of an item: whether it is there for tests alone.
+
+use syn::punctuated::Punctuated;
+use syn::{Attribute, Expr, Lit, Meta, Token};
+
+pub(crate) fn is_for_tests(attributes: &[Attribute]) -> bool {
+    attributes.iter().any(|attribute| {
+        attribute.path().is_ident("test")
+            || attribute.path().is_ident("cfg") && attribute.parse_args::<Meta>().is_ok_and(|when| only_in_tests(&when))
+    })
+}
+
+/// Whether a condition holds in tests alone, of this package or of those that use what it has for theirs.
+fn only_in_tests(when: &Meta) -> bool {
+    let parts = |list: &syn::MetaList| {
+        list.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated).unwrap_or_default().into_iter()
+    };
+    match when {
+        Meta::Path(path) => path.is_ident("test"),
+        Meta::List(list) if list.path.is_ident("any") => parts(list).all(|part| only_in_tests(&part)),
+        Meta::List(list) if list.path.is_ident("all") => parts(list).any(|part| only_in_tests(&part)),
+        Meta::List(_) => false,
+        Meta::NameValue(pair) => {
+            let named = |value: &syn::LitStr| value.value() == "fixture";
+            let value = match &pair.value {
+                Expr::Lit(literal) => &literal.lit,
+                _ => return false,
+            };
+            pair.path.is_ident("feature") && matches!(value, Lit::Str(value) if named(value))
+        }
+    }
+}
