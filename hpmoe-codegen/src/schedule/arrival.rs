@@ -1,7 +1,6 @@
 //! Which phases walk row tiles in the order in which their rows arrive.
 
 use super::bands::walked_alike;
-use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::graph::{Height, SpaceKind};
 use hpmoe_language::ids::{Arena, Id, PhaseId};
@@ -18,8 +17,7 @@ pub(super) fn by_arrival(checked: &CheckedGraph) -> Arena<PhaseId, bool> {
         let space = graph.spaces[graph.phases[phase].space];
         space.kind == SpaceKind::RowTiles && space.height != Height::WholeExpert
     };
-    let puts = |phase: PhaseId| graph.tasks[graph.phases[phase].task].kind == TaskKind::Put;
-    let of_sent_rows = checked.dependencies().iter().filter(|d| puts(d.before) && kind(d.before) == SpaceKind::Sends);
+    let of_sent_rows = checked.dependencies().iter().filter(|d| kind(d.before) == SpaceKind::Sends);
     let alike = walked_alike(checked);
     let reading: Vec<usize> = of_sent_rows.map(|d| alike.first(d.after.index())).collect();
     let phases = graph.phases.ids();

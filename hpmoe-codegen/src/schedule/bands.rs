@@ -44,7 +44,7 @@ pub(super) fn bands(checked: &CheckedGraph, target: &Target, choices: &Choices) 
 pub(super) fn walked_alike(checked: &CheckedGraph) -> DisjointSets {
     let mut alike = DisjointSets::new(checked.graph().phases.len());
     for dependency in checked.dependencies() {
-        if dependency.signal.index == Index::Tile && dependency.wait.index == Index::Tile {
+        if dependency.wait.index == Index::Tile {
             alike.join(dependency.before.index(), dependency.after.index());
         }
     }
@@ -101,6 +101,29 @@ mod tests {
     #[test]
     fn few_columns_need_no_band() {
         assert_eq!(chosen(&moe_ffn(&Layer::SMALL), "matrix_band=6 put_band=2"), [1, 1, 1, 1, 2, 1, 1]);
+    }
+
+    #[test]
+    fn products_that_are_walked_together_read_more_at_a_time() {
+        // As many columns of the down projection as of the others, which it is not walked with.
+        let square = Layer { hidden: 8192, inter: 8192, experts: 8, top_k: 2, ..Layer::DEEPSEEK };
+        let checked = moe_ffn(&square);
+        let graph = checked.graph();
+        let mut differ = [0; 2];
+        for slower in [1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0] {
+            let mut target = Target::ascend_a3();
+            target.memory.hbm_gb_per_s /= slower;
+            let reach = Reach::new(graph, &target);
+            let band = |phase: u32, joined: u32, short: u32| reach.band(graph, PhaseId(phase), joined, short);
+            for (choices, joined) in [("", 2), ("join=false", 1)] {
+                let found = bands(&checked, &target, &Choices::read(choices).unwrap());
+                let both = band(1, joined, 2).max(band(2, joined, 2));
+                assert_eq!([1, 2, 3, 4].map(|phase| found[PhaseId(phase)]), [both, both, both, band(4, 1, 1)]);
+            }
+            let others = [band(1, 1, 2) != band(1, 2, 2), band(4, 3, 1) != band(4, 1, 1)];
+            differ.iter_mut().zip(others).for_each(|(count, other)| *count += u32::from(other));
+        }
+        assert!(differ.iter().all(|&count| count > 0), "{differ:?}");
     }
 
     #[test]

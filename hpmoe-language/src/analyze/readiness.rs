@@ -205,3 +205,26 @@ impl Grid {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_need_is_what_tiles_add_one_by_one() {
+        let need =
+            Need { fixed: 5, per_row: 2, per_slot: 3, pieces: vec![(Height::Rows(4), 7), (Height::WholeExpert, 1)] };
+        for rows in 0..20 {
+            for slots in [0, 1, 6] {
+                let mut all = 5;
+                (0..rows).for_each(|row| all += 2 + if row % 4 == 0 { 7 } else { 0 } + u64::from(row == 0));
+                (0..slots).for_each(|_| all += 3);
+                assert_eq!(need.at(rows, slots), all, "{rows} rows and {slots} slots");
+            }
+        }
+        // Of several experts each has its own tiles, and no slots; what is fixed counts once.
+        let experts = [0, 1, 4, 9];
+        let apart: u64 = experts.iter().map(|&rows| need.at(rows, 0) - 5).sum();
+        assert_eq!(need.over(experts.into_iter()), 5 + apart);
+    }
+}

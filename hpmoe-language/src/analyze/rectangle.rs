@@ -45,8 +45,8 @@ impl Rectangle {
 
     /// Whether both have an element in common.
     pub(super) fn meets(&self, other: &Self) -> bool {
-        let meet = |a: &Range<u32>, b: &Range<u32>| a.start < b.end && b.start < a.end;
-        meet(&self.rows, &other.rows) && meet(&self.columns, &other.columns)
+        let sides = [(&self.rows, &other.rows), (&self.columns, &other.columns)];
+        sides.iter().all(|(a, b)| a.start < b.end && b.start < a.end)
     }
 
     /// The first columns, or the first rows, that none of these covers.
@@ -64,7 +64,7 @@ impl Rectangle {
                 .filter(|cover| cover.rows.start <= band.start && band.end <= cover.rows.end)
                 .map(|cover| &cover.columns)
                 .collect();
-            spans.sort_unstable_by_key(|span| (span.start, span.end));
+            spans.sort_unstable_by_key(|span| span.start);
             let extend =
                 |covered: u32, span: &&Range<u32>| if span.start <= covered { covered.max(span.end) } else { covered };
             let covered = spans.iter().fold(self.columns.start, extend);
@@ -79,6 +79,10 @@ impl Rectangle {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture::{Layer, moe_ffn};
+    use crate::graph::{Outer, Region};
+    use crate::ids::PhaseId;
+    use std::collections::BTreeSet;
 
     fn at(rows: Range<u32>, columns: Range<u32>) -> Rectangle {
         Rectangle { rows, columns }
@@ -98,6 +102,41 @@ mod tests {
     }
 
     #[test]
+    fn a_rectangle_is_all_that_a_range_chooses_of_what_there_is() {
+        let checked = moe_ffn(&Layer::SMALL);
+        let mut phase = checked.graph().phases[PhaseId(1)].clone();
+        let weights = |access: &&Access| matches!(access.region.rows, Rows::Expert { .. });
+        let access = *phase.accesses.iter().find(weights).unwrap();
+        let tensor = Tensor { columns: 50, ..checked.graph().tensors[access.tensor].clone() };
+        let tiles = |range: Option<u32>, index: u32, size: u32, extent: u32| {
+            let tiles = index..index + range.map_or(1, |range| [3, 4][range as usize]);
+            let all = tiles.flat_map(move |tile| tile * size..(tile + 1) * size).filter(move |&at| at < extent);
+            all.collect::<BTreeSet<u32>>()
+        };
+        phase.ranges = vec![3, 4];
+        let choices = [(None, 0), (None, 2), (Some(0), 0), (Some(1), 0), (Some(0), 1), (Some(1), 2)];
+        for (range, index) in choices {
+            for (height, first, extent) in [(8, 0, 64), (8, 64, 64), (8, 5, 20), (30, 40, 100)] {
+                for (by, column) in choices {
+                    let rows = Rows::Expert { range, index, height, outer: Outer { first, rows: extent } };
+                    let columns = Columns::Tile { range: by, index: column, width: 16 };
+                    let access = Access { region: Region { rows, columns }, ..access };
+                    let found = Rectangle::of(&access, &phase, &tensor);
+                    let of_rows: BTreeSet<u32> = found.rows.map(|at| at - first).collect();
+                    assert_eq!(of_rows, tiles(range, index, height, extent), "{rows:?}");
+                    assert_eq!(found.columns.collect::<BTreeSet<_>>(), tiles(by, column, 16, 50), "{columns:?}");
+                }
+            }
+        }
+        let other = Access { region: Region { rows: Rows::Tile, columns: Columns::All }, ..access };
+        assert_eq!(Rectangle::of(&other, &phase, &tensor), at(0..1, 0..50));
+        let whole = |rows: RowKind| Rectangle::whole(&Tensor { rows, ..tensor.clone() });
+        assert_eq!(whole(RowKind::Expert { rows: 7 }), at(0..7, 0..50));
+        assert_eq!(whole(RowKind::Matrix { rows: 9 }), at(0..9, 0..50));
+        assert_eq!(whole(RowKind::Token), at(0..1, 0..50));
+    }
+
+    #[test]
     fn rectangles_meet_where_rows_and_columns_do() {
         let one = at(4..8, 2..4);
         assert!([at(0..5, 0..3), at(7..9, 3..9), one.clone()].iter().all(|other| one.meets(other)));
@@ -111,7 +150,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_the_first_element_that_no_rectangle_has() {
-        let wanted = at(1..4, 1..3);
+        let wanted = at(1..3, 1..3);
         let covers: Vec<Rectangle> =
             ranges(4).flat_map(|rows| ranges(3).map(move |columns| at(rows.clone(), columns))).collect();
         let has =

@@ -34,9 +34,6 @@ impl<'a> Reach<'a> {
         }
         let times: Vec<f64> = (1..=TALLEST).map(|band| self.time(graph, phase, joined, band)).collect();
         let least = times.iter().copied().fold(f64::INFINITY, f64::min);
-        if times[short as usize - 1] <= least * WORTH {
-            return short;
-        }
         let near = times.iter().position(|time| *time <= least * WORTH);
         near.map_or(short, |at| (at as u32 + 1).max(short))
     }

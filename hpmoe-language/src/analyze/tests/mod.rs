@@ -7,6 +7,7 @@ mod reuse;
 use super::CheckedGraph;
 use crate::constant::Overrides;
 use crate::finding::Diagnostic;
+use crate::fixture::{self, Layer, moe_ffn, router};
 use crate::front::{front, modules};
 
 /// A taskflow that sends rows to `recv`, runs these calls, and gives the rows of `last` back.
@@ -153,4 +154,26 @@ fn swiglu(height: u32, width: u32, from: &str, to: &str) -> String {
 fn squares(height: u32, from: &str, to: &str) -> String {
     let call = format!("square::<{height}>(&{from}[r].rows(t), &mut {to}[r].rows(t));");
     format!("for r in ep {{ for t in route.token_blocks::<{height}>(r) {{ {call} }} }}\n")
+}
+
+#[test]
+fn a_tensor_is_unread_if_no_call_reads_it_nor_the_route_nor_what_comes_back() {
+    let layer = Layer::TINY;
+    for checked in [moe_ffn(&layer), router(&layer), fixture::chunked(&layer, 4)] {
+        let names = |checked: &CheckedGraph| checked.unread().map(|tensor| tensor.name.clone()).collect::<Vec<_>>();
+        assert_eq!(names(&checked), [""; 0]);
+        let graph = checked.graph();
+        for (id, tensor) in graph.tensors.iter() {
+            let less = checked.changed(|graph| {
+                for phase in graph.phases.ids().collect::<Vec<_>>() {
+                    let phase = &mut graph.phases[phase];
+                    phase.accesses.retain(|access| access.write || access.tensor != id);
+                    phase.origins = phase.origins.filter(|origins| origins.tensor != id);
+                }
+            });
+            let by_route = graph.route.as_ref().is_some_and(|route| route.ids == id);
+            let unread = !by_route && !tensor.storage.is_argument();
+            assert_eq!(names(&less), unread.then(|| tensor.name.clone()).into_iter().collect::<Vec<_>>());
+        }
+    }
 }
