@@ -50,7 +50,8 @@ struct PhaseCost {
     full_rows: u64,
     columns: u64,
     kind: SpaceKind,
-    puts: bool,
+    /// Whether it puts to other ranks.
+    remote: bool,
 }
 
 impl EntryCosts {
@@ -67,7 +68,7 @@ impl EntryCosts {
                 full_rows: u64::from(works[id].full_rows()),
                 columns: u64::from(phase.columns()),
                 kind,
-                puts: task == TaskKind::Put && phase.accesses.iter().any(|access| access.remote),
+                remote: phase.accesses.iter().any(|access| access.remote),
             }
         });
         let nanos = |ns: f64| Nanos(ns.round() as u64);
@@ -110,7 +111,7 @@ impl EntryCosts {
     pub(super) fn put_time(&self, graph: &TaskGraph, ranks: u32, phase: PhaseId) -> Nanos {
         match self.phases[phase].kind {
             SpaceKind::Sends | SpaceKind::SendsOnce | SpaceKind::Arrivals if self.has_small_pieces(graph, phase) => {
-                self.puts(graph, 1, phase).work
+                self.puts(graph, ranks, phase).work
             }
             _ => self.phase_time(graph, ranks, phase),
         }
@@ -121,7 +122,7 @@ impl EntryCosts {
     pub(super) fn put_cores(&self, graph: &TaskGraph, phase: PhaseId) -> u32 {
         let PhaseCost { tile_ps, full_rows, .. } = self.phases[phase];
         let rows = (graph.sizes.chunk_tokens() * graph.sizes.top_k).div_ceil(graph.sizes.experts) as u64;
-        let put = (tile_ps * rows.min(full_rows) / full_rows / PS).max(1);
+        let put = tile_ps * rows.min(full_rows) / full_rows / PS;
         let paused = (self.fence + self.overhead).0;
         (self.link_over_put * (put + paused) as f64 / put as f64).ceil() as u32
     }
@@ -138,7 +139,7 @@ impl EntryCosts {
         let sizes = &graph.sizes;
         let pairs = (sizes.expert_chunks(ranks as usize) * ranks as usize) as u64;
         let rows = match self.phases[phase].kind {
-            SpaceKind::SendsOnce => sizes.rows_once(ranks as usize) / u64::from(ranks),
+            SpaceKind::SendsOnce => sizes.rows_once(ranks as usize),
             _ => (sizes.tokens * sizes.top_k) as u64,
         };
         // With fewer rows than pairs, some pairs have a piece of one row, and the others have none.
@@ -160,7 +161,7 @@ impl EntryCosts {
     pub(super) fn entry_share(&self, graph: &TaskGraph, role: &Role, ranks: u32, phase: PhaseId) -> Nanos {
         let time = self.core_time(phase, (self.entry_rows(graph, ranks, phase), 1));
         let share = Nanos(time.0.div_ceil(u64::from(role.count)));
-        if !self.phases[phase].puts {
+        if !self.phases[phase].remote {
             return share;
         }
         // However many cores put, the link is no faster.

@@ -76,10 +76,7 @@ fn queue_order(checked: &CheckedGraph, before: &Before, implied: &mut [Option<Im
         let needs: Vec<usize> =
             (0..dependencies.len()).filter(|&d| dependencies[d].after == consumer && implied[d].is_none()).collect();
         let later = |d: usize| {
-            let speaks = |&&other: &&usize| {
-                let (other, dependency) = (&dependencies[other], &dependencies[d]);
-                other.wait != dependency.wait && speaks_for(checked, before, other, dependency)
-            };
+            let speaks = |&&other: &&usize| speaks_for(checked, before, &dependencies[other], &dependencies[d]);
             let others = needs.iter().filter(speaks).map(|&other| dependencies[other].before);
             others.reduce(|last, next| if before.same_tiles(last, next) { next } else { last })
         };

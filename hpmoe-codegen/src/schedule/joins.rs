@@ -58,8 +58,10 @@ fn waits_for_memory(checked: &CheckedGraph, phase: PhaseId) -> Option<Whose> {
 mod tests {
     use crate::schedule::{Cores, schedule};
     use crate::validate::validate;
-    use hpmoe_language::fixture::{Layer, moe_ffn};
+    use hpmoe_language::analyze::{Reuse, Whose};
+    use hpmoe_language::fixture::{Layer, moe_ffn, router};
     use hpmoe_language::front::{front, modules};
+    use hpmoe_language::ids::{Arena, Id as _, PhaseId};
     use hpmoe_language::syntax::Overrides;
 
     #[test]
@@ -74,6 +76,41 @@ mod tests {
                 assert!(gates.clone().all(|gate| gate.phase.0 == 1) && gates.count() * 3 <= queue.len());
             }
         }
+    }
+
+    #[test]
+    fn no_phase_joins_one_on_the_other_side_of_the_route() {
+        let checked = moe_ffn(&Layer::SMALL);
+        let [gate, up] = [1, 2].map(PhaseId::new);
+        let made = schedule(&checked, Cores::ASCEND_A3);
+        for before in [gate.index(), up.index(), up.index() + 1] {
+            let apart = checked.changed(|graph| {
+                graph.route = router(&Layer::SMALL).graph().route.clone();
+                graph.route.as_mut().unwrap().before = before;
+            });
+            let (mut phases, mut orders) = (made.phases.clone(), made.orders.clone());
+            super::joins(&apart, &mut phases, &mut orders);
+            assert_eq!(phases[up].joins_previous, before != up.index(), "{before} phases before the route");
+        }
+    }
+
+    #[test]
+    fn what_joins_waits_for_no_memory_that_the_other_does_not_wait_for() {
+        let [gate, up] = [1, 2].map(PhaseId::new);
+        let layer = moe_ffn(&Layer::SMALL);
+        let made = schedule(&layer, Cores::ASCEND_A3);
+        let joins = |first: Option<Whose>, second: Option<Whose>| {
+            let mut checked = layer.clone();
+            let mut waits: Arena<PhaseId, Option<Whose>> = layer.graph().phases.ids().map(|_| None).collect();
+            (waits[gate], waits[up]) = (first, second);
+            *checked.reuse_mut() = Some(Reuse { frees: PhaseId::new(6), waits });
+            let (mut phases, mut orders) = (made.phases.clone(), made.orders.clone());
+            super::joins(&checked, &mut phases, &mut orders);
+            phases[up].joins_previous
+        };
+        let (own, peer) = (Some(Whose::Own), Some(Whose::Peer));
+        assert!(joins(own, own) && joins(peer, peer) && joins(own, None) && joins(None, None));
+        assert!(!joins(None, own) && !joins(own, peer) && !joins(peer, own));
     }
 
     /// Two tasks over the same blocks: one writes what the caller keeps, the other memory that chunks take in turn.

@@ -136,6 +136,7 @@ fn tile_ns(works: &Works, target: &Target) -> f64 {
 #[test]
 fn a_core_takes_the_time_of_all_tiles_of_its_rows() {
     let target = Target::ascend_a3();
+    let overhead = (target.sync.task_pickup_ns + target.sync.tile_overhead_ns).round();
     for checked in layers(&Layer::DEEPSEEK) {
         let graph = checked.graph();
         let (costs, works) = (EntryCosts::new(graph, &target), Works::of_phases(graph));
@@ -146,6 +147,9 @@ fn a_core_takes_the_time_of_all_tiles_of_its_rows() {
             }
             let (full, alone) = (works[id].full_rows(), tile_ns(&works[id], &target));
             let columns = f64::from(phase.columns());
+            // A single row takes its share of a tile, and what each tile takes.
+            let row = (alone - overhead) * columns / f64::from(full) + overhead * columns;
+            assert!((costs.core_time(id, (1, 1)).0 as f64 - row).abs() <= 1.0 + row / 2e3, "phase {}", id.0);
             for tiles in [1, 3, 100] {
                 let wanted = f64::from(tiles) * columns * alone;
                 let found = costs.core_time(id, (u64::from(tiles * full), 1)).0 as f64;
@@ -203,14 +207,15 @@ fn puts_pay_for_each_piece_and_for_each_pair_of_peer_and_expert() {
         assert_eq!(costs.put_time(graph, 8, dispatch), if small { costs.puts(graph, 8, dispatch).work } else { whole });
         assert!(costs.put_time(graph, 8, PhaseId::new(6)) == costs.phase_time(graph, 8, PhaseId::new(6)));
     }
-    // Sent once, a rank puts what it does not keep to itself once for each rank.
+    // Sent once, a token goes once to each rank that it goes to: more ranks, more rows.
     let checked = once(&Layer { tokens: 16, ..Layer::DEEPSEEK });
     let graph = checked.graph();
     let costs = EntryCosts::new(graph, &target);
-    let rows = graph.sizes.rows_once(8) / 8;
+    let rows = graph.sizes.rows_once(8);
     let alone = costs.phases[dispatch].tile_ps * rows / costs.phases[dispatch].full_rows / 1_000;
     assert_eq!(costs.puts(graph, 8, dispatch).work, Nanos(alone) + each(&costs) * rows.min(64));
-    assert_eq!(costs.put_time(graph, 8, dispatch), costs.puts(graph, 1, dispatch).work);
+    assert_eq!(costs.put_time(graph, 8, dispatch), costs.puts(graph, 8, dispatch).work);
+    assert!(costs.puts(graph, 1, dispatch).work < costs.puts(graph, 8, dispatch).work);
 }
 
 #[test]

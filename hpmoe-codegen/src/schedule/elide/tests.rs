@@ -133,3 +133,36 @@ fn a_path_needs_no_wait_of_its_own() {
     let path = schedule.elided.iter().filter(|e| matches!(e.implied, Implied::Path(_)));
     assert_eq!(path.count(), 2);
 }
+
+#[test]
+fn of_several_producers_on_a_core_the_last_one_speaks_for_all() {
+    let layer = moe_ffn(&Layer::SMALL);
+    let [first, second, third, consumer] = [1, 2, 0, 3].map(PhaseId);
+    let of_gate = layer.dependencies()[2].clone();
+    assert_eq!((of_gate.before, of_gate.after), (first, consumer));
+    let mut counters = layer.counters().clone();
+    let of = |before: PhaseId, counters: &mut Arena<CounterId, hpmoe_language::analyze::Counter>| {
+        let counter = counters.push(counters[of_gate.signal.counter]);
+        let (signal, wait) = (Signal { counter, ..of_gate.signal }, Wait { counter, ..of_gate.wait.clone() });
+        Dependency { before, signal, wait, ..of_gate.clone() }
+    };
+    let all = [first, second, third].map(|before| of(before, &mut counters));
+    let after = |phase: PhaseId| match phase {
+        phase if phase == first => [second, third].into_iter().collect(),
+        phase if phase == second => [third].into_iter().collect(),
+        _ => IdSet::new(),
+    };
+    let before = Before { after: layer.graph().phases.ids().map(after).collect() };
+    // In whatever order they are looked at.
+    for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+        let dependencies = order.map(|number| all[number].clone());
+        let checked = CheckedGraph::for_tests(layer.graph().clone(), counters.clone(), dependencies.to_vec());
+        let mut implied = vec![None; 3];
+        queue_order(&checked, &before, &mut implied);
+        for (dependency, implied) in dependencies.iter().zip(implied) {
+            let earlier = dependency.before;
+            let wanted = (earlier != third).then_some(Implied::QueueOrder { earlier, later: third });
+            assert_eq!(implied, wanted);
+        }
+    }
+}

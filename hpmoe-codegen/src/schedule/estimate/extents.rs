@@ -49,8 +49,7 @@ impl Extents {
                 }
                 SpaceKind::Sends | SpaceKind::Arrivals => spread(all as f64, pairs, groups),
                 SpaceKind::SendsOnce => {
-                    let once = sizes.rows_once(ranks as usize) as f64 / f64::from(ranks);
-                    spread(once / sizes.chunks as f64, pairs, groups)
+                    spread(sizes.rows_once(ranks as usize) as f64 / sizes.chunks as f64, pairs, groups)
                 }
             }
         };
@@ -256,8 +255,7 @@ mod tests {
                             }
                         }
                         SpaceKind::SendsOnce => {
-                            let once = sizes.rows_once(ranks as usize) as f64 / f64::from(ranks);
-                            near(once / sizes.experts as f64, rows);
+                            near(sizes.rows_once(ranks as usize) as f64 / sizes.experts as f64, rows);
                         }
                         _ => assert!(rows.iter().zip(of_experts.iter().cycle()).all(|(rows, expert)| rows == expert)),
                     }

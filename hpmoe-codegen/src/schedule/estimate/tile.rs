@@ -80,7 +80,8 @@ impl Run<'_> {
         // The core reads weights from the pickup on: into one stage of L1, and into both where the tile waits for its rows.
         let between = begun.since(free + Time::from_ns(self.target.sync.task_pickup_ns));
         let room = if begun.since(free) > self.fixed[phase] { 1.0 } else { ahead.first };
-        let read = room.min(between.0 as f64 / reading.0.max(1) as f64);
+        // Where there is nothing to read, all of it is: `min` takes no notice of zero divided by zero.
+        let read = room.min(between.0 as f64 / reading.0 as f64);
         let left = work.after(ahead, read);
         let Cost::Shared(shared) = self.costs.cost(OWN, &left) else { return begun + self.costs.alone(OWN, &left) };
         self.hbm += shared.hbm + read * ahead.hbm;

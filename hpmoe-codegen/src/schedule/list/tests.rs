@@ -1,9 +1,10 @@
 use super::*;
+use crate::schedule::roles::roles;
 use crate::schedule::{Cores, schedule, schedule_with, timeline};
 use crate::target::Target;
 use crate::validate::{Violation, validate};
 use hpmoe_language::analyze::Dependency;
-use hpmoe_language::fixture::{Layer, circular, moe_ffn};
+use hpmoe_language::fixture::{Layer, chunked, circular, moe_backward, moe_ffn, router};
 use hpmoe_language::ids::Id;
 
 fn queue(layer: &Layer, ranks: u32, role: usize) -> Vec<(u32, u32, u32)> {
@@ -89,4 +90,82 @@ fn work_has_changed_roles_as_often_as_on_the_longest_way() {
         _ => panic!("a product computes"),
     };
     assert_eq!([changes(&layer), changes(&both)], [2, 2]);
+}
+
+/// The queues of a list scheduler without heaps: whenever a part could begin an entry, all entries are looked at.
+fn one_by_one(checked: &CheckedGraph, choices: &Choices, ranks: u32) -> [Arena<PartId, Vec<Entry>>; 2] {
+    let graph = checked.graph();
+    let costs = EntryCosts::new(graph, &Target::ascend_a3());
+    let (roles, role_of) = roles(graph, &costs, Cores::ASCEND_A3, choices);
+    let groups = Groups::new(graph, ranks);
+    let precedence = Precedence::new(checked, &groups, ranks, Some(&role_of));
+    let entries: Vec<Entry> = groups.all().collect();
+    let parts = Parts::new(graph, &costs, &roles, &role_of, ranks, choices);
+    let part_of = |number: usize| parts.part_of(entries[number]);
+    let time = |&entry: &Entry| costs.entry_time(graph, &parts.parts[parts.part_of(entry)], ranks, entry.phase);
+    let times: Vec<Nanos> = entries.iter().map(time).collect();
+    let priorities = priorities(checked, &groups, &precedence, &role_of, (&times, costs.visible));
+    let (ahead, classes) = (ahead(graph, &costs, choices, (ranks, 24)), classes(checked, &role_of));
+    let urgency =
+        |number: usize| classes[entries[number].phase].urgency(entries[number], priorities[number], (ranks, ahead));
+    let is_matrix = |part: PartId| parts.parts[part].kind == CoreKind::Aic;
+    let of_matrix = |number: usize| Some(part_of(number)).filter(|&part| is_matrix(part));
+    let mut sequences = sequences(&precedence, parts.parts.ids(), of_matrix, urgency);
+
+    let mut before: Vec<Vec<usize>> = vec![Vec::new(); precedence.len()];
+    (0..precedence.len()).for_each(|node| precedence.successors(node).for_each(|next| before[next].push(node)));
+    let mut ends: Vec<Option<Nanos>> = vec![None; entries.len()];
+    let mut free: Arena<PartId, Nanos> = parts.parts.ids().map(|_| Nanos(0)).collect();
+    let mut queues: Arena<PartId, Vec<Entry>> = parts.parts.ids().map(|_| Vec::new()).collect();
+    loop {
+        let ready = |number: usize| when(&before, &ends, (number, precedence.first_order), costs.visible);
+        let left: Vec<(usize, Nanos)> = (0..entries.len())
+            .filter(|&number| ends[number].is_none())
+            .filter_map(|number| Some((number, ready(number)?)))
+            .filter(|&(number, _)| !is_matrix(part_of(number)) || sequences[part_of(number)].front() == Some(&number))
+            .collect();
+        let starts = left.iter().map(|&(number, ready)| (ready.max(free[part_of(number)]), part_of(number)));
+        let Some((start, part)) = starts.min() else { break };
+        let can = left.iter().filter(|&&(number, ready)| part_of(number) == part && ready <= start);
+        let &(number, _) = can.max_by_key(|(number, _)| (urgency(*number), *number)).unwrap();
+        if is_matrix(part) {
+            sequences[part].pop_front();
+        }
+        queues[part].push(entries[number]);
+        ends[number] = Some(start + times[number]);
+        free[part] = start + costs.entry_share(graph, &parts.parts[part], ranks, entries[number].phase);
+    }
+    parts.parts.ids().for_each(|part| ids_first(checked, &mut queues[part]));
+    [queues, list(checked, &costs, choices, &roles, &role_of, ranks).queues]
+}
+
+/// When all that comes before a node is done, and seen where it is data; nothing if some of it is not.
+fn when(
+    before: &[Vec<usize>],
+    ends: &[Option<Nanos>],
+    (node, first_order): (usize, usize),
+    visible: Nanos,
+) -> Option<Nanos> {
+    let done = |&earlier: &usize| match ends.get(earlier) {
+        Some(end) => end.map(|end| if node < first_order { end + visible } else { end }),
+        None => when(before, ends, (earlier, first_order), visible),
+    };
+    before[node].iter().map(done).try_fold(Nanos(0), |latest, done| Some(latest.max(done?)))
+}
+
+#[test]
+fn each_entry_is_the_most_urgent_one_when_its_part_can_begin_one() {
+    let layer = Layer { tokens: 64, ..Layer::SMALL };
+    for (checked, ranks) in [
+        (moe_ffn(&layer), 4),
+        (moe_ffn(&Layer { experts: 8, put: 8, ..Layer::DEEPSEEK }), 2),
+        (moe_backward(&layer), 4),
+        (chunked(&layer, 4), 2),
+        (router(&layer), 2),
+    ] {
+        for choices in ["", "peer_cores=20 dedicate_from=1", "experts_ahead=2 put_parts=2"] {
+            let [wanted, found] = one_by_one(&checked, &Choices::read(choices).unwrap(), ranks);
+            assert_eq!(found, wanted, "{choices}");
+        }
+    }
 }
