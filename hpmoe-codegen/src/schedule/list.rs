@@ -224,10 +224,8 @@ impl ListScheduler<'_> {
     fn release(&mut self, node: usize) {
         let time = self.ready[node];
         if node < self.entries.len() {
-            let part = self.parts.part_of(self.entries[node]);
-            if self.states[part].sequence.is_none() {
-                self.states[part].coming.push(Reverse((time, node)));
-            }
+            // A part with a sequence takes no notice of what comes.
+            self.states[self.parts.part_of(self.entries[node])].coming.push(Reverse((time, node)));
             return;
         }
         let precedence = self.precedence;

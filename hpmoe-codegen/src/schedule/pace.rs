@@ -22,3 +22,37 @@ pub(super) fn pace(graph: &TaskGraph, costs: &EntryCosts, aic: u32, work: impl F
     let [vector, matrix] = [TaskKind::Vector, TaskKind::Matrix].map(time);
     if matrix == 0 { 0 } else { (u64::from(aic) * vector).div_ceil(matrix) as u32 }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::Target;
+    use hpmoe_language::fixture::{Layer, moe_ffn, only};
+
+    #[test]
+    fn vector_cores_are_as_many_times_fewer_as_their_work_is_less() {
+        let paced = |graph: &TaskGraph, aic: u32, vector: &str| {
+            let costs = EntryCosts::new(graph, &Target::ascend_a3());
+            let work = |phase: &Phase| {
+                let task = &graph.tasks[phase.task];
+                if task.name == vector { TaskKind::Vector } else { task.kind }
+            };
+            pace(graph, &costs, aic, work)
+        };
+        let checked = moe_ffn(&Layer::DEEPSEEK);
+        let graph = checked.graph();
+        let costs = EntryCosts::new(graph, &Target::ascend_a3());
+        let rows = |kind: TaskKind| -> u64 {
+            let over = graph.phases.iter().filter(|(_, phase)| graph.spaces[phase.space].kind == SpaceKind::RowTiles);
+            let of_kind = over.filter(|(_, phase)| graph.tasks[phase.task].kind == kind);
+            of_kind.map(|(id, _)| costs.core_time(id, (1 << 20, 1)).0).sum()
+        };
+        for aic in [24, 7] {
+            let wanted = f64::from(aic) * rows(TaskKind::Vector) as f64 / rows(TaskKind::Matrix) as f64;
+            assert_eq!(paced(graph, aic, ""), wanted.ceil() as u32);
+        }
+        // Where there is nothing to keep pace with, none are needed.
+        assert_eq!(paced(only(&Layer::SMALL, TaskKind::Vector).graph(), 24, ""), 0);
+        assert_eq!(paced(graph, 24, "project"), 0);
+    }
+}

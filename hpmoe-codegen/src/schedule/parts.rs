@@ -127,10 +127,9 @@ fn by_distance((ranks, shares): (u32, Shares), role: &Role, parts: &mut Arena<Pa
     let (mut used, mut share, mut from) = (0, 0.0, 0);
     for i in 0..ranks {
         share += weight(i);
-        let last = i == ranks - 1;
-        let end = if last { role.count } else { (f64::from(role.count) * share / all).round() as u32 };
+        let end = (f64::from(role.count) * share / all).round() as u32;
         // The last core is left for the peers that come last.
-        if end == used || (end == role.count && !last) {
+        if end == used || (end == role.count && i < ranks - 1) {
             continue;
         }
         let part = parts.push(Role { first: role.first + used, count: end - used, ..role.clone() });
@@ -182,9 +181,17 @@ mod tests {
         // 4096 tokens of top 8 make 512 rows for each of 64 experts: 4 tiles of 128 rows.
         for checked in [moe_ffn(&Layer::DEEPSEEK), once(&Layer::DEEPSEEK)] {
             assert_eq!(percent(&checked, "dedicate_from=400 peer_cores=30"), Some(30));
-            assert_eq!(percent(&checked, "dedicate_from=401"), None);
+            assert_eq!(percent(&checked, "dedicate_from=401 peer_cores=30"), None);
             assert_eq!(percent(&checked, ""), None);
         }
+        // Without row tiles none is larger than the rows of a pair.
+        let few = moe_ffn(&Layer { tokens: 4, ..Layer::DEEPSEEK });
+        let chosen = Choices::read("peer_cores=20").unwrap();
+        let untiled = few.changed(|graph| {
+            let tiles: Vec<_> = graph.spaces.ids().filter(|&id| graph.spaces[id].kind == SpaceKind::RowTiles).collect();
+            tiles.into_iter().for_each(|id| graph.spaces[id].kind = SpaceKind::Experts);
+        });
+        assert_eq!([&few, &untiled].map(|checked| dedicated(checked.graph(), 0, &chosen)), [None, Some(20)]);
         // All rows of an expert come at once only where they are walked as they arrive.
         let backward = moe_backward(&Layer { put: 8, ..Layer::DEEPSEEK });
         let by_arrival = |value| percent(&backward, &format!("peer_cores=20 by_arrival={value}"));
@@ -203,6 +210,26 @@ mod tests {
         // 24 cores send; matrix cores and computing ones are not split.
         let parts: Vec<(u32, usize)> = schedule.orders.iter().map(|order| (order.ranks, order.parts.len())).collect();
         assert_eq!(parts, [(1, 3), (2, 4), (4, 6), (8, 10), (16, 3), (32, 3), (64, 3)]);
+    }
+
+    #[test]
+    fn cores_that_send_are_split_only_where_they_do_nothing_else_and_enough_is_sent() {
+        let target = Target::ascend_a3();
+        let parts = |checked: &CheckedGraph, choices: &str| {
+            let choices = Choices::read(&format!("peer_cores=20 put_parts=1 {choices}")).unwrap();
+            schedule_with(checked, &target, &choices).order(4).unwrap().parts.len()
+        };
+        let layer = |tokens| moe_ffn(&Layer { tokens, ..Layer::DEEPSEEK });
+        let enough = 16 * 48 * 16 / 8;
+        assert_eq!((parts(&layer(enough), ""), parts(&layer(enough), "return_cores=sending")), (6, 3));
+        // Nothing is put back: cores that put send only, however little there is.
+        let sends_only = |tokens| {
+            layer(tokens).changed(|graph| {
+                let back = graph.phases[PhaseId(5)].space;
+                graph.spaces[back].kind = SpaceKind::RowTiles;
+            })
+        };
+        assert_eq!((parts(&sends_only(enough), ""), parts(&sends_only(enough - 1), "")), (6, 3));
     }
 
     #[test]
@@ -242,6 +269,10 @@ mod tests {
                 assert!(parts.iter().all(|&(_, count)| count > 0));
                 assert!((0..parts.len() as u32).all(|part| part_of.contains(&part)), "{ranks} {count}");
                 assert!(part_of.iter().all(|&part| (part as usize) < parts.len()));
+                // Farther peers have later cores.
+                let from_own_on: Vec<u32> =
+                    (0..ranks).map(|after| part_of[((ranks - after) % ranks) as usize]).collect();
+                assert!(from_own_on.is_sorted(), "{from_own_on:?}");
             }
         }
     }

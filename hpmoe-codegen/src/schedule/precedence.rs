@@ -141,12 +141,11 @@ impl Edges {
     }
 
     fn program_order(&mut self, graph: &TaskGraph, groups: &Groups, experts: usize, role_of: &Arena<PhaseId, RoleId>) {
-        let by_expert = |phase| !graph.spaces[graph.phases[phase].space].by_chunk();
+        let by_chunk = |phase| graph.spaces[graph.phases[phase].space].by_chunk();
         let roles: IdSet<RoleId> = role_of.iter().map(|(_, &role)| role).collect();
         for role in roles.iter() {
-            for experts_only in [true, false] {
-                let phases =
-                    graph.phases.ids().filter(|&phase| role_of[phase] == role && by_expert(phase) == experts_only);
+            for of_chunks in [false, true] {
+                let phases = graph.phases.ids().filter(|&phase| role_of[phase] == role && by_chunk(phase) == of_chunks);
                 let phases: Vec<PhaseId> = phases.collect();
                 for pair in phases.windows(2) {
                     let points = self.nodes;

@@ -11,12 +11,12 @@ use hpmoe_language::ids::{Arena, PhaseId, RoleId, SpaceId};
 pub(super) fn preceding(graph: &TaskGraph, role_of: &Arena<PhaseId, RoleId>) -> Arena<PhaseId, Vec<(SpaceId, u32)>> {
     let tiles = |phase: PhaseId| (graph.phases[phase].space, graph.phases[phase].columns());
     let whole = |phase: PhaseId| graph.spaces[graph.phases[phase].space].height == Height::WholeExpert;
-    let alike = |a: PhaseId, b: PhaseId| a == b || tiles(a) == tiles(b) && !whole(a);
+    let alike = |[a, b]: [PhaseId; 2]| a == b || tiles(a) == tiles(b) && !whole(a);
     let preceding = |phase: PhaseId| {
         let same_role = graph.phases.ids().filter(|other| role_of[*other] == role_of[phase]);
         let mut earlier: Vec<PhaseId> = Vec::new();
-        for other in same_role.take_while(|&other| !alike(other, phase)) {
-            if !earlier.iter().any(|&known| alike(known, other)) {
+        for other in same_role.take_while(|&other| !alike([other, phase])) {
+            if !earlier.iter().any(|&known| alike([known, other])) {
                 earlier.push(other);
             }
         }

@@ -23,9 +23,6 @@ pub(super) fn priorities(
     let siblings = siblings(checked, role_of);
     for phase in checked.graph().phases.ids() {
         let first = PhaseId::new(siblings.first(phase.index()));
-        if first == phase {
-            continue;
-        }
         for (entry, other) in groups.of_phase(phase).zip(groups.of_phase(first)) {
             let (entry, other) = (groups.number(entry), groups.number(other));
             left[other] = left[other].max(left[entry]);
@@ -84,6 +81,7 @@ mod tests {
     use super::*;
     use crate::schedule::Entry;
     use hpmoe_language::fixture::{Layer, moe_ffn};
+    use hpmoe_language::graph::TaskGraph;
 
     #[test]
     fn the_work_that_is_left_is_that_of_the_longest_way() {
@@ -122,6 +120,25 @@ mod tests {
         let mut apart = role_of.clone();
         apart[PhaseId(up)] = RoleId(1);
         assert_eq!(left_with(&apart)[..3], [7_654_301, 7_654_020, 7_654_300]);
+        // Nor are those that are cut into other tiles.
+        let other_tiles: [&dyn Fn(&mut TaskGraph); 2] =
+            [&|graph| graph.phases[PhaseId(up)].ranges = vec![1], &|graph| {
+                graph.phases[PhaseId(up)].space = graph.spaces.push(graph.spaces[graph.phases[PhaseId(up)].space])
+            }];
+        for change in other_tiles {
+            let cut = checked.changed(change);
+            let left = priorities(&cut, &groups, &precedence, &role_of, (&times, Nanos(0)));
+            assert_eq!([gate, up].map(|phase| left[entry(phase)].0), [7_654_020, 7_654_300]);
+        }
+        // That phases of a role follow one another is no work, of the first expert as little as of the others.
+        let together =
+            checked.graph().phases.ids().map(|phase| RoleId(u32::from(![gate, up].contains(&phase.0)))).collect();
+        let precedence_of_two = Precedence::new(&checked, &groups, 4, Some(&together));
+        let left = priorities(&checked, &groups, &precedence_of_two, &together, (&times, Nanos(0)));
+        for expert in 0..4 {
+            let of_gate = Entry { phase: PhaseId(gate), expert, peer_offset: 0 };
+            assert_eq!(left[groups.number(of_gate)], Nanos(7_654_300), "expert {expert}");
+        }
         let seen_later = priorities(&checked, &groups, &precedence, &role_of, (&times, Nanos(1_000_000_000)));
         assert_eq!(seen_later[entry(dispatch)], Nanos(5_007_654_301));
         assert_eq!(seen_later.len(), groups.len());

@@ -37,7 +37,7 @@ pub(super) fn put_parts(
     }
     let all: Vec<PutCosts> = phases.iter().map(|&phase| costs.puts(graph, ranks, phase)).collect();
     let times = (1..=most).map(|parts| (time(&all, (ranks, role.count), parts), parts));
-    times.min_by(|a, b| a.0.total_cmp(&b.0)).map_or(1, |(_, parts)| parts)
+    times.min_by(|a, b| a.0.total_cmp(&b.0)).map_or(most, |(_, parts)| parts)
 }
 
 /// Nanoseconds that the core with the most to do takes for its entries and their tiles.

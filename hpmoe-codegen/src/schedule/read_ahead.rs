@@ -71,9 +71,11 @@ fn is_constant(checked: &CheckedGraph, tensor: TensorId) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cost::EntryTile;
     use crate::schedule::{Choices, schedule_with};
     use crate::target::Target;
     use hpmoe_language::fixture::{Layer, moe_backward, moe_ffn, widened};
+    use hpmoe_language::graph::Access;
 
     fn ahead(checked: &CheckedGraph, choices: &str) -> Vec<String> {
         let schedule = schedule_with(checked, &Target::ascend_a3(), &Choices::read(choices).unwrap());
@@ -86,6 +88,50 @@ mod tests {
     fn weights_of_the_caller_are_read_ahead() {
         assert_eq!(ahead(&moe_ffn(&Layer::SMALL), ""), ["gate", "up", "down"]);
         assert_eq!(ahead(&moe_ffn(&Layer::SMALL), "read_ahead=false"), [""; 0]);
+    }
+
+    #[test]
+    fn the_most_that_can_be_read_ahead_is_what_a_phase_that_reads_ahead_reads() {
+        let target = Target::ascend_a3();
+        for checked in [moe_ffn(&Layer::SMALL), widened(&Layer::SMALL), moe_backward(&Layer::SMALL)] {
+            let [reads, reads_not] = ["", "read_ahead=false"]
+                .map(|choices| schedule_with(&checked, &target, &Choices::read(choices).unwrap()));
+            let works = crate::cost::Works::of_phases(checked.graph());
+            for phase in checked.graph().phases.ids() {
+                let rows = works[phase].full_rows();
+                let tile = EntryTile { peer: 0, rows, column: 0, items: 1, band: 1, joined: 1 };
+                let work = works[phase].work(&target, tile);
+                let most = most_ahead_of(&checked, phase, &work);
+                assert_eq!(most, ahead_of(&checked, &reads, phase, &work));
+                assert_eq!(most != Ahead::default(), reads.phases[phase].reads_ahead, "phase {phase:?}");
+                assert_eq!(ahead_of(&checked, &reads_not, phase, &work), Ahead::default());
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_call_writes_is_not_read_ahead_even_if_it_is_the_caller_s() {
+        let checked = moe_ffn(&Layer::SMALL);
+        let [gate, down] = [1, 4].map(PhaseId);
+        let (place, tensor) = right_operand(&checked, gate).unwrap();
+        let read = checked.graph().phases[gate].accesses[place];
+        let written = checked.changed(|graph| graph.phases[down].accesses.push(Access { write: true, ..read }));
+        assert!(is_constant(&checked, tensor) && !is_constant(&written, tensor));
+        assert!(can_read_ahead(&checked, gate) && !can_read_ahead(&written, gate));
+    }
+
+    #[test]
+    fn of_several_products_in_one_sum_the_first_one_s_weights_are_read() {
+        let checked = moe_backward(&Layer::SMALL);
+        let mut sums = 0;
+        for (id, phase) in checked.graph().phases.iter() {
+            let Plan::Cube(plan) = &checked.plans()[phase.task] else { continue };
+            let terms = &plan.products[0].terms;
+            let tensor = |term: usize| phase.accesses[terms[term].w.0].tensor;
+            assert_eq!(right_operand(&checked, id).unwrap().1, tensor(0));
+            sums += u32::from(terms.len() > 1 && tensor(0) != tensor(terms.len() - 1));
+        }
+        assert!(sums > 0, "a sum of two products");
     }
 
     #[test]

@@ -7,9 +7,18 @@ use std::collections::BTreeSet;
 
 /// Whether one entry comes before another, for some number of ranks; with `roles`, program order counts.
 fn before(checked: &CheckedGraph, ranks: u32, roles: bool) -> impl Fn(Entry, Entry) -> bool + use<> {
-    let groups = Groups::new(checked.graph(), ranks);
     let role_of = checked.graph().phases.ids().map(|_| RoleId(0)).collect();
-    let precedence = Precedence::new(checked, &groups, ranks, roles.then_some(&role_of));
+    before_with(checked, ranks, roles.then_some(&role_of))
+}
+
+/// Whether one entry comes before another, where phases have these roles.
+fn before_with(
+    checked: &CheckedGraph,
+    ranks: u32,
+    role_of: Option<&Arena<PhaseId, RoleId>>,
+) -> impl Fn(Entry, Entry) -> bool + use<> {
+    let groups = Groups::new(checked.graph(), ranks);
+    let precedence = Precedence::new(checked, &groups, ranks, role_of);
     move |first, second| {
         let (first, second) = (groups.number(first), groups.number(second));
         let mut open: Vec<usize> = precedence.successors(first).collect();
@@ -54,6 +63,10 @@ fn phases_of_a_role_follow_one_another_for_each_expert() {
     assert!(before(entry(gate, 3, 0), entry(up, 3, 0)) && !before(entry(up, 3, 0), entry(gate, 3, 0)));
     assert!(!before(entry(gate, 2, 0), entry(up, 3, 0)) && !before(entry(gate, 3, 0), entry(up, 2, 0)));
     assert!(!before(entry(combine, 0, 0), entry(gate, 3, 0)));
+    // Those of other roles go on as they please.
+    let apart = checked.graph().phases.ids().map(|phase| RoleId(u32::from(phase.0 == up))).collect();
+    let before = before_with(&checked, 4, Some(&apart));
+    assert!(!before(entry(gate, 3, 0), entry(up, 3, 0)) && !before(entry(up, 3, 0), entry(gate, 3, 0)));
 }
 
 #[test]
@@ -88,12 +101,14 @@ fn with_another_counter(checked: &CheckedGraph) -> CheckedGraph {
 #[test]
 fn what_is_sent_once_may_lie_under_any_expert_before() {
     let checked = once(&Layer::SMALL);
-    let [send, copy] = [0, 1];
+    let [send, copy, project] = [0, 1, 2];
     for checked in [with_another_counter(&checked), checked] {
         let before = before(&checked, 4, false);
         for expert in 0..4 {
             for sent in 0..4 {
                 assert_eq!(before(entry(send, sent, 1), entry(copy, expert, 0)), sent <= expert, "{sent} {expert}");
+                // What reads the copies of an expert waits for no others.
+                assert_eq!(before(entry(send, sent, 1), entry(project, expert, 0)), sent <= expert);
             }
         }
     }
