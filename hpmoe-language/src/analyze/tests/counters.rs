@@ -2,8 +2,10 @@
 
 use super::super::{Amount, CheckedGraph, Cover, Dependency, Grid};
 use super::{dispatch, flow, module, project, read, sending, source, squares, swiglu, tiles};
+use crate::fixture::{Layer, moe_backward, moe_ffn, once, router};
 use crate::graph::{Height, Sizes, Space, SpaceKind};
 use crate::ids::{PhaseId, SpaceId};
+use std::collections::BTreeSet;
 
 /// What orders the users of a tensor: its grid, who adds how much to which counter, and what the reader waits for.
 fn orders(checked: &CheckedGraph, tensor: &str) -> Vec<String> {
@@ -50,6 +52,8 @@ fn order_of_a(calls: &[String]) -> String {
 fn a_counter_stands_for_the_tile_that_writer_and_reader_share() {
     let found = order_of_a(&[project(8, 16, "recv", "a"), swiglu(8, 16, "a", "b")]);
     assert_eq!(found, "RowTiles of 8, 4 wide: project adds 1 to Tile, swiglu waits at Tile for 1 per 8 rows");
+    let found = order_of_a(&[project(8, 32, "recv", "a"), swiglu(8, 32, "a", "b")]);
+    assert_eq!(found, "RowTiles of 8, 2 wide: project adds 1 to Tile, swiglu waits at Tile for 1 per 8 rows");
     // Cores that count rows add those of the tile.
     let found = order_of_a(&[swiglu(8, 16, "recv", "a"), swiglu(8, 16, "a", "b")]);
     assert_eq!(found, "RowTiles of 8, 4 wide: swiglu adds rows to Tile, swiglu waits at Tile for 1 per row");
@@ -111,6 +115,28 @@ fn columns_of_a_row_tile_are_counted_apart_only_where_all_cut_them_alike() {
     };
     let found = order_of_a(&[pieces("recv", "a"), pieces("a", "b")]);
     assert_eq!(found, "RowTiles of 4, 1 wide: swiglu adds rows to RowTile, swiglu waits at RowTile for 4 per row");
+}
+
+#[test]
+fn readers_of_the_same_parts_share_an_array_and_a_space() {
+    for checked in [moe_ffn(&Layer::SMALL), moe_backward(&Layer::SMALL), router(&Layer::SMALL), once(&Layer::SMALL)] {
+        let counters: BTreeSet<_> = checked.counters().iter().map(|(_, counter)| counter).collect();
+        assert_eq!(counters.len(), checked.counters().len());
+        let spaces = &checked.graph().spaces;
+        let twice = |id: SpaceId| spaces.ids().any(|other| other != id && spaces[other] == spaces[id]);
+        assert!(!spaces.ids().any(twice));
+    }
+}
+
+#[test]
+fn origins_are_written_with_the_rows_and_read_where_these_go_back() {
+    let checked = moe_ffn(&Layer::SMALL);
+    let phases = &checked.graph().phases;
+    let of = |write: bool| phases.ids().find(|&id| phases[id].origins.is_some_and(|origins| origins.write == write));
+    let (written, read) = (of(true).unwrap(), of(false).unwrap());
+    let tensor = phases[read].origins.unwrap().tensor;
+    let ends = checked.dependencies().iter().filter(|d| d.tensor == tensor).map(|d| (d.before, d.after));
+    assert_eq!(ends.collect::<Vec<_>>(), [(written, read)]);
 }
 
 /// Two calls that write a half of the columns each, in tiles of these heights.

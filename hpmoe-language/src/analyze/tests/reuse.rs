@@ -50,6 +50,15 @@ fn rows_come_back_to_a_rank_that_freed_its_memory_before_it_sent_them() {
 }
 
 #[test]
+fn a_block_follows_what_it_reads_whatever_is_sent_of_it() {
+    let calls = squares(4, "x", "z") + &squares(4, "z", "v") + &dispatch("v") + &project(8, 16, "recv", "a");
+    let checked = in_chunks(&calls, "a").unwrap();
+    // The second squares follow the first ones, and are the last to touch what these wrote.
+    assert_eq!(waits(&checked), ["square: Own", "dispatch: Peer", "sum_over_k: Own"]);
+    assert_eq!(frees(&checked), [["square with z: rows, 1 per row"].as_slice(), &BOTH_ENDS].concat());
+}
+
+#[test]
 fn the_last_reader_of_its_rank_frees_for_those_before_it() {
     // Both readers of `a` are followed by the call that gives rows back, whichever reads last.
     let call = "swiglu::<64, _>(&a[r].group(e, t), &recv[r].group(e, t), &mut b[r].group(e, t));";
