@@ -235,6 +235,9 @@ mod tests {
             split(&moe_ffn(&Layer::DEEPSEEK), 2),
             [("matrix", 0, 24), ("communication", 0, 1), ("vector", 1, 1)]
         );
+        // However little there is to put.
+        let wide = Layer { hidden: 512, inter: 16_384, ..Layer::DEEPSEEK };
+        assert_eq!(split(&moe_ffn(&wide), 2)[1..], [("communication", 0, 1), ("vector", 1, 1)]);
         assert_eq!(split(&moe_ffn(&Layer::DEEPSEEK), 1), [("matrix", 0, 24), ("vector", 0, 1)]);
     }
 

@@ -166,3 +166,26 @@ fn of_several_producers_on_a_core_the_last_one_speaks_for_all() {
         }
     }
 }
+
+#[test]
+fn of_several_consumers_on_a_core_the_first_one_waits_for_all() {
+    let layer = moe_ffn(&Layer::SMALL);
+    let [first, second, third] = [1, 2, 3].map(PhaseId);
+    let all = [first, second, third].map(|after| Dependency { after, ..layer.dependencies()[0].clone() });
+    let after = |phase: PhaseId| match phase {
+        phase if phase == first => [second, third].into_iter().collect(),
+        phase if phase == second => [third].into_iter().collect(),
+        _ => IdSet::new(),
+    };
+    let before = Before { after: layer.graph().phases.ids().map(after).collect() };
+    for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+        let dependencies = order.map(|number| all[number].clone());
+        let checked = CheckedGraph::for_tests(layer.graph().clone(), layer.counters().clone(), dependencies.to_vec());
+        let mut implied = vec![None; 3];
+        already_awaited(&checked, &before, &mut implied);
+        for (dependency, implied) in dependencies.iter().zip(implied) {
+            let wanted = (dependency.after != first).then_some(Implied::AlreadyAwaited { by: first });
+            assert_eq!(implied, wanted);
+        }
+    }
+}

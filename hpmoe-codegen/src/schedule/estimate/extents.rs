@@ -231,7 +231,8 @@ mod tests {
     fn groups_have_the_rows_of_their_kind() {
         let layer = Layer { tokens: 400, put: 8, ..Layer::DEEPSEEK };
         let ranks = 8;
-        for checked in [moe_ffn(&layer), once(&layer), chunked(&layer, 4)] {
+        let once_in_chunks = once(&layer).changed(|graph| graph.sizes.chunks = 4);
+        for checked in [moe_ffn(&layer), once(&layer), once_in_chunks, chunked(&layer, 4)] {
             let (graph, sizes) = (checked.graph(), &checked.graph().sizes);
             for tokens in [Spread::Even, Spread::Uneven] {
                 let extents = Extents::new(graph, ranks, tokens);
@@ -255,7 +256,7 @@ mod tests {
                             }
                         }
                         SpaceKind::SendsOnce => {
-                            near(sizes.rows_once(ranks as usize) as f64 / sizes.experts as f64, rows);
+                            near(sizes.rows_once(ranks as usize) as f64 / (sizes.experts * sizes.chunks) as f64, rows);
                         }
                         _ => assert!(rows.iter().zip(of_experts.iter().cycle()).all(|(rows, expert)| rows == expert)),
                     }

@@ -5,6 +5,7 @@ use crate::cost::{Cost, Work};
 use crate::schedule::{CoreKind, ahead_of};
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::fixture::{Layer, chunked, moe_backward, moe_ffn, once};
+use hpmoe_language::graph::External;
 
 #[test]
 fn a_tile_takes_longer_for_each_further_wait_and_signal() {
@@ -128,7 +129,20 @@ fn entries_take_what_their_tiles_take_one_by_one() {
     let in_chunks = chunked(&Layer { tokens: 256, ..uneven }, 4);
     // Most pieces of few tokens have no rows.
     let few = moe_ffn(&Layer { tokens: 4, ..uneven });
-    let kernels = [moe_ffn(&narrow), moe_backward(&uneven), once(&uneven), in_chunks, few];
+    let backward = moe_backward(&Layer { tokens: 200, put: 8, ..narrow });
+    // An operator that declares its time.
+    let external = moe_ffn(&uneven).changed(|graph| {
+        let swiglu = graph.phases[PhaseId(3)].task;
+        graph.tasks[swiglu].external = Some(External {
+            file: "swiglu.h".to_owned(),
+            function: "Swiglu".to_owned(),
+            device_only: false,
+            tolerance: 0.0,
+            microseconds: Some(7.0),
+            memory: Vec::new(),
+        });
+    });
+    let kernels = [moe_ffn(&narrow), backward, once(&uneven), in_chunks, few, external];
     let mut waited = 0;
     for (checked, spread) in kernels.iter().flat_map(|checked| [Spread::Even, Spread::Uneven].map(|s| (checked, s))) {
         let ranks = 8;

@@ -87,11 +87,16 @@ fn work_has_changed_roles_as_often_as_on_the_longest_way() {
     dependencies.push(Dependency { before: down, after: down, ..sent });
     let both = CheckedGraph::for_tests(layer.graph().clone(), layer.counters().clone(), dependencies);
     let role_of = schedule(&layer, Cores::ASCEND_A3).phases.iter().map(|(_, phase)| phase.role).collect();
-    let changes = |checked: &CheckedGraph| match classes(checked, &role_of)[down] {
+    let changes_of = |checked: &CheckedGraph, phase: PhaseId| match classes(checked, &role_of)[phase] {
         EntryClass::Computes(changes) => changes,
-        _ => panic!("a product computes"),
+        _ => panic!("it computes"),
     };
+    let changes = |checked: &CheckedGraph| changes_of(checked, down);
     assert_eq!([changes(&layer), changes(&both)], [2, 2]);
+    // What needs nothing of the others has come no way.
+    let mut alone = layer.clone();
+    alone.dependencies_mut().retain(|d| d.after != down);
+    assert_eq!(changes(&alone), 0);
 }
 
 /// The queues of a list scheduler without heaps: whenever a part could begin an entry, all entries are looked at.

@@ -159,3 +159,20 @@ fn sums_are_added_chunk_after_chunk_and_nothing_else_is() {
         }
     }
 }
+
+#[test]
+fn only_what_writes_memory_of_chunks_waits_for_its_word() {
+    let checked = chunked(&Layer::TINY, 4);
+    let graph = checked.graph();
+    let mut without_data = CheckedGraph::for_tests(graph.clone(), Arena::new(), Vec::new());
+    *without_data.reuse_mut() = checked.reuse().cloned();
+    let reuse = checked.reuse().unwrap();
+    let before = before(&without_data, 2, false);
+    let chunk_of = |entry: Entry| chunk(graph, 2, entry);
+    let groups = Groups::new(graph, 2);
+    let word = entry(reuse.frees.0, 0, 0);
+    for entry in groups.all().filter(|entry| entry.phase != reuse.frees) {
+        let waits = reuse.waits[entry.phase].is_some();
+        assert_eq!(before(word, entry), waits && chunk_of(entry) >= 2, "{entry:?}");
+    }
+}
