@@ -44,14 +44,10 @@ pub(super) fn rotation(
         };
         works.iter().map(ratio).collect::<Vec<f64>>()
     };
-    let still = uneven(0);
-    if still.iter().all(|&ratio| ratio <= UNEVEN) {
-        return 0;
-    }
     let sum = |rotation: u32| uneven(rotation).iter().sum::<f64>();
     let best = (1..cores).map(|rotation| (sum(rotation), rotation)).min_by(|a, b| a.0.total_cmp(&b.0));
     // It is worth a rotation if the launches gain that much on average.
-    best.filter(|(least, _)| least * UNEVEN < still.iter().sum()).map_or(0, |(_, rotation)| rotation)
+    best.filter(|(least, _)| least * UNEVEN < sum(0)).map_or(0, |(_, rotation)| rotation)
 }
 
 /// The picoseconds of tiles by their numbers' remainders: those that are so many rounds apart as there are cores have one core,

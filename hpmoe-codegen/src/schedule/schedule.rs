@@ -139,6 +139,12 @@ mod tests {
         };
         let layer = moe_ffn(&Layer::SMALL);
         assert!(by_load(&layer, "") && !by_load(&layer, "by_load=false") && !by_load(&once(&Layer::SMALL), ""));
+        // Only then is there a number of ranks from which on the lightest come first.
+        let lightest_first = |choices: &str| {
+            let choices = Choices::read(&format!("lightest_first=2 {choices}")).unwrap();
+            schedule_with(&layer, &Target::ascend_a3(), &choices).lightest_first
+        };
+        assert_eq!([lightest_first(""), lightest_first("by_load=false")], [Some(2), None]);
     }
 
     #[test]
