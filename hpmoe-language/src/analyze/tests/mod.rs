@@ -3,6 +3,7 @@
 mod counters;
 mod hazards;
 mod reuse;
+mod route;
 
 use super::CheckedGraph;
 use crate::constant::Overrides;

@@ -1,0 +1,73 @@
+//! What is wrong with the ids of a route, and at which call.
+
+use super::super::route;
+use crate::finding::{Diagnostic, Errors};
+use crate::fixture::{Layer, router};
+use crate::graph::{Access, Columns, Region, TaskGraph};
+use crate::ids::{PhaseId, TensorId};
+
+const SCORE: PhaseId = PhaseId(1);
+const CHOOSE: PhaseId = PhaseId(2);
+const COMBINE: PhaseId = PhaseId(9);
+
+/// What is wrong with the ids of the layer that chooses experts, after a change of its graph, and the line of the call that is named.
+fn found(change: impl FnOnce(&mut TaskGraph, TensorId)) -> Vec<(String, Option<usize>)> {
+    let mut graph = router(&Layer::TINY).graph().clone();
+    let ids = graph.route.as_ref().unwrap().ids;
+    change(&mut graph, ids);
+    let mut errors = Errors::default();
+    route::ids(&graph, &mut errors);
+    let place = |fault: &Diagnostic| {
+        let words = fault.words();
+        (words.message, words.also.first().map(|(writer, _)| writer.start().line))
+    };
+    errors.checkpoint().err().unwrap_or_default().iter().map(place).collect()
+}
+
+/// Lets calls write the first columns of ids, as many as given.
+fn write(graph: &mut TaskGraph, ids: TensorId, width: u32, calls: &[PhaseId]) {
+    let columns = Columns::Tile { range: None, index: 0, width };
+    let written = *graph.phases[CHOOSE].accesses_of(ids, true).next().unwrap();
+    let part = Access { region: Region { columns, ..written.region }, ..written };
+    for phase in graph.phases.ids().collect::<Vec<_>>() {
+        graph.phases[phase].accesses.retain(|access| access.tensor != ids || !access.write);
+    }
+    calls.iter().for_each(|&call| graph.phases[call].accesses.push(part));
+}
+
+#[test]
+fn ids_are_complete_when_the_route_is_made_and_stay_as_they_are() {
+    let checked = router(&Layer::TINY);
+    let graph = checked.graph();
+    let line = |phase: PhaseId| graph.phases[phase].span.start().line;
+    let (made, declared) = (graph.route.as_ref().unwrap(), graph.route.as_ref().unwrap().ids);
+    let (made, declared) = (made.span.start().line, graph.tensors[declared].span.start().line);
+    let fault = |text: &str, line: usize| (text.to_owned(), Some(line));
+    let by_score = (
+        "`score` runs on matrix cores, but a kernel makes its route of ids that vector cores have written".to_owned(),
+        None,
+    );
+
+    assert_eq!(found(|_, _| ()), []);
+    let unwritten = found(|graph, ids| write(graph, ids, 2, &[]));
+    assert_eq!(unwritten, [fault("`ids` is read, but no call writes it", declared)]);
+    // The first call of those that write later, or too little, is shown.
+    let late = found(|graph, ids| {
+        write(graph, ids, 2, &[CHOOSE, COMBINE]);
+        graph.route.as_mut().unwrap().before = 1;
+    });
+    assert_eq!(late, [fault("`ids` is read before it is written", line(CHOOSE))]);
+    let partly = found(|graph, ids| write(graph, ids, 1, &[SCORE, CHOOSE]));
+    let missing = fault("columns 1 to 2 of `ids` are read, but no call writes them", line(SCORE));
+    assert_eq!(partly, [missing, by_score.clone()]);
+    // Complete, and then written again.
+    let again = found(|graph, ids| write(graph, ids, 2, &[CHOOSE, COMBINE]));
+    assert_eq!(again, [fault("this call writes `ids` after the route has been made of it", made)]);
+    assert_eq!(found(|graph, ids| write(graph, ids, 2, &[SCORE])), [by_score]);
+    // What the caller gives is complete.
+    let given = found(|graph, ids| {
+        write(graph, ids, 1, &[]);
+        graph.tensors[ids].writable = false;
+    });
+    assert_eq!(given, []);
+}
