@@ -28,9 +28,9 @@ pub(super) fn bands(checked: &CheckedGraph, target: &Target, choices: &Choices) 
         let puts = |d: &Dependency| d.before == phase && graph.tasks[graph.phases[d.after].task].kind == TaskKind::Put;
         let put = checked.dependencies().iter().any(puts);
         let (chosen, short) = if put { (choices.put_band, 1) } else { (choices.matrix_band, 2) };
+        // What is walked alike has as many columns.
         let joins = |other: &PhaseId| {
-            let same_columns = graph.phases[*other].columns() == graph.phases[phase].columns();
-            same_columns && is_wide_product(graph, *other) && alike.first(other.index()) == alike.first(phase.index())
+            is_wide_product(graph, *other) && alike.first(other.index()) == alike.first(phase.index())
         };
         let joined = if choices.join { graph.phases.ids().filter(joins).count() as u32 } else { 1 };
         let own = chosen.unwrap_or_else(|| reach.band(graph, phase, joined, short));

@@ -148,6 +148,19 @@ mod tests {
     }
 
     #[test]
+    fn row_tiles_are_walked_as_they_arrive_only_where_ranks_send_evenly() {
+        let layer = moe_ffn(&Layer { put: 8, ..Layer::DEEPSEEK });
+        let by_arrival = |choices: &str| -> Vec<u32> {
+            let made = schedule_with(&layer, &Target::ascend_a3(), &Choices::read(choices).unwrap());
+            made.phases.iter().filter(|(_, phase)| phase.by_arrival).map(|(id, _)| id.0).collect()
+        };
+        // For some numbers of ranks, which is enough.
+        assert_eq!(by_arrival("by_arrival=always peer_cores=20"), [1, 2, 3]);
+        assert_eq!(by_arrival("peer_cores=20"), [0; 0]);
+        assert_eq!(by_arrival(""), [0; 0]);
+    }
+
+    #[test]
     fn the_same_graph_has_the_same_schedule() {
         let checked = moe_ffn(&Layer::SMALL);
         assert_eq!(schedule(&checked, Cores::ASCEND_A3), schedule(&checked, Cores::ASCEND_A3));

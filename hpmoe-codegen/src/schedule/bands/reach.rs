@@ -41,7 +41,7 @@ impl<'a> Reach<'a> {
     /// Picoseconds of the tiles of an item: those that the cores need, or HBM.
     fn time(&self, graph: &TaskGraph, phase: PhaseId, joined: u32, band: u32) -> f64 {
         let works = &self.works[phase];
-        let items = typical(graph).rows.div_ceil(works.full_rows()).clamp(1, ITEMS);
+        let items = typical(graph).rows.div_ceil(works.full_rows()).min(ITEMS);
         let (mut time, mut hbm) = (0.0, 0.0);
         for column in 0..graph.phases[phase].columns() {
             let tile = EntryTile { peer: OWN, rows: works.full_rows(), column, items, band, joined };

@@ -38,6 +38,13 @@ fn a_core_finds_only_what_it_made_itself_in_another_vector_task() {
         changes_task(&checked, by_itself) && same_part(&checked, by_itself)
     };
     assert!(finds(&|_| ()));
+    // Whatever it reads of other tensors.
+    assert!(finds(&|graph| {
+        let other = graph.tensors.ids().find(|&id| id != by_itself.tensor).unwrap();
+        let read = *graph.phases[again].accesses.iter().find(|access| access.tensor == by_itself.tensor).unwrap();
+        let region = hpmoe_language::graph::Region { columns: Columns::All, ..read.region };
+        graph.phases[again].accesses.push(hpmoe_language::graph::Access { tensor: other, region, ..read });
+    }));
     let product = checked.graph().phases[PhaseId(1)].task;
     for phase in [swiglu, again] {
         assert!(!finds(&|graph| graph.phases[phase].task = product));
@@ -164,6 +171,18 @@ fn of_several_producers_on_a_core_the_last_one_speaks_for_all() {
             let wanted = (earlier != third).then_some(Implied::QueueOrder { earlier, later: third });
             assert_eq!(implied, wanted);
         }
+        // Whose signal is left out for another reason speaks for nobody.
+        let path = || Implied::Path(vec![third, consumer]);
+        let mut implied = dependencies.each_ref().map(|d| (d.before == third).then(path));
+        queue_order(&checked, &before, &mut implied);
+        for (dependency, implied) in dependencies.iter().zip(implied) {
+            let wanted = match dependency.before {
+                phase if phase == first => Some(Implied::QueueOrder { earlier: first, later: second }),
+                phase if phase == third => Some(path()),
+                _ => None,
+            };
+            assert_eq!(implied, wanted);
+        }
     }
 }
 
@@ -187,5 +206,83 @@ fn of_several_consumers_on_a_core_the_first_one_waits_for_all() {
             let wanted = (dependency.after != first).then_some(Implied::AlreadyAwaited { by: first });
             assert_eq!(implied, wanted);
         }
+        // Whose wait is left out for another reason has not waited.
+        let mut implied = dependencies.each_ref().map(|d| (d.after == first).then_some(Implied::SameCore));
+        already_awaited(&checked, &before, &mut implied);
+        for (dependency, implied) in dependencies.iter().zip(implied) {
+            let wanted = match dependency.after {
+                phase if phase == first => Some(Implied::SameCore),
+                phase if phase == third => Some(Implied::AlreadyAwaited { by: second }),
+                _ => None,
+            };
+            assert_eq!(implied, wanted);
+        }
     }
+}
+
+#[test]
+fn what_a_path_implies_is_not_told_again() {
+    let checked = activated_again(&Layer::SMALL, true);
+    let made = schedule(&checked, Cores::ASCEND_A3);
+    let before = Before::new(&checked, &made.phases, &made.orders);
+    let mut implied = vec![None; checked.dependencies().len()];
+    same_core(&checked, &before, &mut implied);
+    let own = implied.iter().position(Option::is_some).unwrap();
+    let path = Some(Implied::Path(Vec::new()));
+    implied[own].clone_from(&path);
+    same_core(&checked, &before, &mut implied);
+    assert_eq!(implied[own], path);
+    // Another call that waits for the same, and has not made it, is no hindrance.
+    let mut both = checked.clone();
+    let other = Dependency { after: PhaseId(0), ..checked.dependencies()[own].clone() };
+    both.dependencies_mut().push(other);
+    let mut implied = vec![None; both.dependencies().len()];
+    same_core(&both, &before, &mut implied);
+    assert_eq!((&implied[own], implied.last().unwrap()), (&Some(Implied::SameCore), &None));
+}
+
+/// Phases whose tiles the same cores make after those of another: pairs of the first and the later one.
+fn on_one_core(checked: &CheckedGraph, pairs: &[(PhaseId, PhaseId)]) -> Before {
+    let after = |phase: PhaseId| pairs.iter().filter(|(first, _)| *first == phase).map(|(_, later)| *later).collect();
+    Before { after: checked.graph().phases.ids().map(after).collect() }
+}
+
+#[test]
+fn a_producer_speaks_for_another_only_at_the_same_counters() {
+    let checked = moe_ffn(&Layer::SMALL);
+    let [recv, of_gate, of_up] = [0, 2, 3].map(|number| &checked.dependencies()[number]);
+    let before = on_one_core(&checked, &[(of_gate.before, of_up.before)]);
+    let speaks = |change: &dyn Fn(&mut Dependency)| {
+        let mut other = of_up.clone();
+        change(&mut other);
+        speaks_for(&checked, &before, &other, of_gate)
+    };
+    assert!(speaks(&|_| ()) && !speaks_for(&checked, &before, of_gate, of_up));
+    assert!(!speaks(&|other| other.signal.counter = of_gate.signal.counter));
+    assert!(!speaks(&|other| other.signal.counter = recv.signal.counter));
+    assert!(!speaks(&|other| other.signal.index = Index::RowTile));
+    assert!(!speaks(&|other| other.signal.remote = true));
+    assert!(!speaks(&|other| other.wait.index = Index::RowTile));
+}
+
+#[test]
+fn a_wait_is_left_out_only_if_all_that_it_stands_for_is_implied() {
+    let layer = moe_ffn(&Layer::SMALL);
+    let [first, second, last] = [1, 2, 4].map(PhaseId);
+    let [of_gate, of_up] = [2, 3].map(|number| layer.dependencies()[number].clone());
+    // Two calls write parts of one tensor; a third one, on the same core as these or as one of them, writes the other.
+    let dependencies = [
+        Dependency { before: first, ..of_gate.clone() },
+        Dependency { before: second, ..of_gate },
+        Dependency { before: last, ..of_up },
+    ];
+    let checked = CheckedGraph::for_tests(layer.graph().clone(), layer.counters().clone(), dependencies.to_vec());
+    let implied = |pairs: &[(PhaseId, PhaseId)]| {
+        let mut implied = vec![None; 3];
+        queue_order(&checked, &on_one_core(&checked, pairs), &mut implied);
+        implied.iter().map(Option::is_some).collect::<Vec<bool>>()
+    };
+    assert_eq!(implied(&[(first, last), (second, last)]), [true, true, false]);
+    assert_eq!(implied(&[(first, last)]), [false; 3]);
+    assert_eq!(implied(&[(second, last)]), [false; 3]);
 }

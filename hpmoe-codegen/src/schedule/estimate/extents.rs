@@ -11,6 +11,9 @@ const GOLDEN: f64 = 0.618_033_988_749_894_9;
 /// How much more some experts are chosen than others: the i-th of all experts in proportion to 1 / i^1.2.
 const EXPONENT: f64 = 1.2;
 
+/// How often the range is halved in which the constant of that proportion lies: to less than a row.
+const HALVINGS: u32 = 50;
+
 /// How tokens are spread over the experts of the group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Spread {
@@ -119,7 +122,7 @@ fn of_experts(graph: &TaskGraph, ranks: u32, tokens: Spread) -> Vec<u32> {
     let share = |expert: usize, times: f64| (times / (expert as f64 + 1.0).powf(EXPONENT)).min(1.0);
     let named = |times: f64| (0..sizes.experts).map(|expert| share(expert, times)).sum::<f64>();
     let (mut few, mut many) = (0.0, (sizes.experts as f64 + 1.0).powf(EXPONENT));
-    for _ in 0..50 {
+    for _ in 0..HALVINGS {
         let times = f64::midpoint(few, many);
         *if named(times) < sizes.top_k as f64 { &mut few } else { &mut many } = times;
     }
@@ -280,6 +283,9 @@ mod tests {
             let wanted = ((64.0 / (expert as f64 + 1.0)).powf(1.2) * named[63] * 1e3).round();
             assert!((share * 1e3 - wanted).abs() <= 2.0, "expert {expert}: {share} of {wanted} / 1000");
         }
+        // Tokens that name all experts leave nothing to choose.
+        let all = moe_ffn(&Layer { tokens: 16, experts: 8, top_k: 8, ..Layer::DEEPSEEK });
+        assert_eq!(of_experts(all.graph(), 2, Spread::Uneven), [32; 4]);
         // Of eight ranks the first one has each eighth of them.
         let of_rank = of_experts(checked.graph(), 8, Spread::Uneven);
         let eighths = named.iter().step_by(8).map(|share| share * 8.0 * tokens);

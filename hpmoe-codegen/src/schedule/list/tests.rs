@@ -76,6 +76,25 @@ fn what_is_put_back_goes_before_what_less_work_waits_for() {
 }
 
 #[test]
+fn ranks_are_served_from_the_own_one_on_and_experts_in_rounds() {
+    let entry = |expert, peer_offset| Entry { phase: PhaseId::new(0), expert, peer_offset };
+    let by_urgency = |class: EntryClass| {
+        let mut peers: Vec<u32> = (0..8).collect();
+        peers.sort_by_key(|&peer| Reverse(class.urgency(entry(3, peer), Nanos(7), (8, 2))));
+        peers
+    };
+    assert_eq!(by_urgency(EntryClass::Sends), [0, 7, 6, 5, 4, 3, 2, 1]);
+    assert_eq!(by_urgency(EntryClass::PutsBack), [1, 2, 3, 4, 5, 6, 7, 0]);
+    assert_eq!(by_urgency(EntryClass::Computes(0)), [0, 1, 2, 3, 4, 5, 6, 7]);
+    // Work that has come back to its role goes with experts that many ahead.
+    let round = |class: EntryClass, expert: u32, ahead: u32| class.urgency(entry(expert, 0), Nanos(7), (8, ahead)).0;
+    for (changes, back) in [(0, 0), (1, 0), (2, 1), (3, 1), (4, 2), (5, 2)] {
+        assert_eq!(round(EntryClass::Computes(changes), 3, 5), Reverse(3 + 5 * back));
+    }
+    assert_eq!([round(EntryClass::Sends, 3, 5), round(EntryClass::PutsBack, 3, 5)], [Reverse(3), Reverse(0)]);
+}
+
+#[test]
 fn work_has_changed_roles_as_often_as_on_the_longest_way() {
     let layer = moe_ffn(&Layer::SMALL);
     let [dispatch, down] = [0, 4].map(PhaseId::new);
