@@ -15,7 +15,7 @@ const CORES_PER_RANK: u32 = 3;
 const PIECES_PER_CORE: usize = 16;
 
 /// The percentage of shares that are the same for all peers if sending cores are to be dedicated to peers wherever there are
-/// enough of them; nothing where they are to be shared, or where so little is sent that some would have nothing to do.
+/// enough of them; nothing where they are to be shared, or where nothing is sent or so little that some would have nothing to do.
 pub(super) fn dedicated(graph: &TaskGraph, aiv: u32, choices: &Choices) -> Option<u32> {
     let PeerCores::Dedicated { percent } = choices.peer_cores else { return None };
     let heights = |kind: SpaceKind| {
@@ -25,7 +25,7 @@ pub(super) fn dedicated(graph: &TaskGraph, aiv: u32, choices: &Choices) -> Optio
         })
     };
     let tile = heights(SpaceKind::RowTiles).max().unwrap_or(0);
-    let piece = heights(SpaceKind::Sends).chain(heights(SpaceKind::SendsOnce)).min().unwrap_or(0);
+    let piece = heights(SpaceKind::Sends).chain(heights(SpaceKind::SendsOnce)).min()?;
     let sent = graph.sizes.chunk_tokens() * graph.sizes.top_k;
     let rows_per_pair = sent / graph.sizes.experts;
     let enough =
@@ -147,7 +147,7 @@ mod tests {
     use crate::schedule::schedule_with;
     use crate::target::Target;
     use hpmoe_language::analyze::CheckedGraph;
-    use hpmoe_language::fixture::{Layer, moe_backward, moe_ffn, once};
+    use hpmoe_language::fixture::{Layer, moe_backward, moe_ffn, once, only};
 
     fn split(ranks: u32, count: u32, shares: Shares) -> (Vec<(u32, u32)>, Vec<u32>) {
         let role = Role { name: "communication", kind: CoreKind::Aiv, first: 0, count };
@@ -222,6 +222,11 @@ mod tests {
         let layer = |tokens| moe_ffn(&Layer { tokens, ..Layer::DEEPSEEK });
         let enough = 16 * 48 * 16 / 8;
         assert_eq!((parts(&layer(enough), ""), parts(&layer(enough), "return_cores=sending")), (6, 3));
+        // Matrix cores without work are not split.
+        let puts = only(&Layer { tokens: enough, ..Layer::DEEPSEEK }, TaskKind::Put);
+        let made = schedule_with(&puts, &target, &Choices::read("peer_cores=20 put_parts=1").unwrap());
+        let order = made.order(4).unwrap();
+        assert_eq!(order.parts.iter().filter(|(_, part)| part.kind == CoreKind::Aic).count(), 1);
         // Nothing is put back: cores that put send only, however little there is.
         let sends_only = |tokens| {
             layer(tokens).changed(|graph| {

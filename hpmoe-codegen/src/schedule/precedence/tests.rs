@@ -176,3 +176,13 @@ fn only_what_writes_memory_of_chunks_waits_for_its_word() {
         assert_eq!(before(word, entry), waits && chunk_of(entry) >= 2, "{entry:?}");
     }
 }
+
+#[test]
+fn a_phase_that_depends_on_itself_has_an_order() {
+    let mut checked = moe_ffn(&Layer::SMALL);
+    let of_gate = checked.dependencies()[2].clone();
+    let itself = hpmoe_language::analyze::Dependency { after: of_gate.before, ..of_gate };
+    checked.dependencies_mut().push(itself);
+    let groups = Groups::new(checked.graph(), 4);
+    assert!(Precedence::new(&checked, &groups, 4, None).sorted().is_some());
+}
