@@ -33,14 +33,14 @@ pub(super) fn rotation(
     launches.extend(launches.is_empty().then(|| typical(graph)));
     let works: Vec<Vec<u64>> =
         launches.iter().map(|&launch| by_turn(tiles(graph, target, phases, launch), cores)).collect();
-    // The longest load of a core over the mean, of all launches.
+    // The share that the longest load of a core has of all, by launch.
     let uneven = |rotation: u32| {
         let deal = Deal { cores: cores.into(), rotation: rotation.into() };
         let ratio = |work: &Vec<u64>| {
             let mut loads = vec![0; cores as usize];
             deal.cores_from(0).zip(work).for_each(|(core, time)| loads[core as usize] += time);
             let longest = loads.iter().copied().max().unwrap_or_default();
-            longest as f64 * f64::from(cores) / (loads.iter().sum::<u64>() as f64).max(1.0)
+            longest as f64 / (loads.iter().sum::<u64>() as f64).max(1.0)
         };
         works.iter().map(ratio).collect::<Vec<f64>>()
     };

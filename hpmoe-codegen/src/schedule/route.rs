@@ -67,3 +67,28 @@ fn after_ids(queue: &[Entry], making: &IdSet<PhaseId>, phases: &Arena<PhaseId, P
 fn before_rows(queue: &[Entry], made: &MadeRoute) -> usize {
     queue.iter().position(|entry| !made.follows(entry.phase)).unwrap_or(queue.len())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hpmoe_language::fixture::{Layer, moe_ffn, router};
+
+    const SCORE: PhaseId = PhaseId(1);
+    const CHOOSE: PhaseId = PhaseId(2);
+
+    #[test]
+    fn ids_are_made_by_what_writes_them_and_by_what_that_needs() {
+        let making = |checked: &CheckedGraph| making_ids(checked).iter().collect::<Vec<_>>();
+        assert_eq!(making(&router(&Layer::SMALL)), [SCORE, CHOOSE]);
+        assert_eq!(making(&moe_ffn(&Layer::SMALL)), []);
+    }
+
+    #[test]
+    fn what_makes_ids_comes_first_and_all_else_as_it_was() {
+        let checked = router(&Layer::SMALL);
+        let entry = |phase: u32, expert: u32| Entry { phase: PhaseId(phase), expert, peer_offset: 0 };
+        let mut queue = [entry(5, 1), entry(1, 0), entry(4, 0), entry(2, 0), entry(3, 1), entry(0, 0)];
+        ids_first(&checked, &mut queue);
+        assert_eq!(queue, [entry(1, 0), entry(2, 0), entry(5, 1), entry(4, 0), entry(3, 1), entry(0, 0)]);
+    }
+}
