@@ -150,7 +150,7 @@ mod tests {
         let part = footprint(&checked, &made, 4, rows);
         let parts = [part.counter_bytes.0, part.workspace.0, part.symmetric.0, part.descriptor_bytes.0];
         assert!(parts.iter().all(|bytes| *bytes > 0) && parts.iter().collect::<BTreeSet<_>>().len() == 4, "{parts:?}");
-        assert_eq!(memory(&checked, &made, 4)[0].1, parts.iter().sum());
+        assert_eq!(memory(&checked, &made, 4)[0].1, parts.iter().sum::<u64>());
     }
 
     #[test]

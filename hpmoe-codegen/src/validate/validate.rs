@@ -126,6 +126,9 @@ mod tests {
             matches!(v, Violation::Threshold { .. })
         });
         finds(&|schedule| schedule.phases[down].band = 70_000, |v| matches!(v, Violation::TooLarge { .. }));
+        finds(&|schedule| schedule.phases[PhaseId(0)].reads_ahead = true, |v| {
+            matches!(v, Violation::NothingAhead { .. })
+        });
         let turned_round = |schedule: &mut Schedule| {
             let queue = &mut schedule.orders[0].queues[PartId(0)];
             *queue = queue.iter().rev().copied().collect();

@@ -3,8 +3,9 @@
 use super::*;
 use crate::schedule::{Choices, Cores, Entry, schedule, schedule_with};
 use crate::target::Target;
+use crate::validate::broken::broken_of;
 use hpmoe_language::analyze::Signal;
-use hpmoe_language::fixture::{Layer, chunked, moe_ffn, once, routed};
+use hpmoe_language::fixture::{Layer, chunked, moe_ffn, once, routed, router};
 use hpmoe_language::ids::{Id, PartId, PhaseId};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -280,4 +281,18 @@ fn entries_that_are_walked_together_are_one() {
     assert!(cycles(&checked, &schedule));
     schedule.phases[down].joins_previous = false;
     assert!(!cycles(&checked, &schedule));
+}
+
+#[test]
+fn a_queue_without_entries_waits_for_no_tables() {
+    let found = broken_of(&router(&Layer::SMALL), total_order, |schedule| {
+        for order in &mut schedule.orders {
+            let (_, last) = order.parts.iter().last().unwrap();
+            let empty = last.clone();
+            order.parts.push(empty);
+            order.queues.push(Vec::new());
+            order.routed_at.as_mut().unwrap().push(0);
+        }
+    });
+    assert_eq!(found, []);
 }

@@ -2,7 +2,7 @@
 
 use super::super::route;
 use crate::finding::{Diagnostic, Errors};
-use crate::fixture::{Layer, router};
+use crate::fixture::{Layer, moe_ffn, routed, router};
 use crate::graph::{Access, Columns, Region, TaskGraph};
 use crate::ids::{PhaseId, TensorId};
 
@@ -33,6 +33,13 @@ fn write(graph: &mut TaskGraph, ids: TensorId, width: u32, calls: &[PhaseId]) {
         graph.phases[phase].accesses.retain(|access| access.tensor != ids || !access.write);
     }
     calls.iter().for_each(|&call| graph.phases[call].accesses.push(part));
+}
+
+#[test]
+fn only_ids_that_the_kernel_writes_are_awaited() {
+    assert!(router(&Layer::TINY).route_input().is_some());
+    assert!(routed(&Layer::TINY).route_input().is_none(), "ids of the caller");
+    assert!(moe_ffn(&Layer::TINY).route_input().is_none(), "a route of the host");
 }
 
 #[test]
