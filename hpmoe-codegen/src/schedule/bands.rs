@@ -137,6 +137,6 @@ mod tests {
         // A tile of all rows of an expert has no row tiles after it that a band could hold back.
         let space = checked.graph().phases[PhaseId(1)].space;
         let of_experts = checked.changed(|graph| graph.spaces[space].kind = SpaceKind::Experts);
-        assert_eq!(chosen(&of_experts, "")[1..4], [2; 3]);
+        assert_eq!(chosen(&of_experts, "")[1..5], [2, 2, 2, 1]);
     }
 }
