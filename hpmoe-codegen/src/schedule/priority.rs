@@ -67,7 +67,8 @@ fn siblings(checked: &CheckedGraph, role_of: &Arena<PhaseId, RoleId>) -> Disjoin
                 let (first, other) = (&graph.phases[first], &graph.phases[other]);
                 first.space == other.space && first.ranges == other.ranges
             };
-            let others = producers[at + 1..].iter().filter(alike);
+            // With itself, which changes nothing, and with those after it.
+            let others = producers[at..].iter().filter(alike);
             for other in others.filter(|&&other| role_of[other] == role_of[first]) {
                 siblings.join(first.index(), other.index());
             }
