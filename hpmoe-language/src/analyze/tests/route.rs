@@ -1,6 +1,6 @@
 //! What is wrong with the ids of a route, and at which call.
 
-use super::super::route;
+use super::super::{hazards, route};
 use crate::finding::{Diagnostic, Errors};
 use crate::fixture::{Layer, moe_ffn, routed, router};
 use crate::graph::{Access, Columns, Region, TaskGraph};
@@ -77,4 +77,24 @@ fn ids_are_complete_when_the_route_is_made_and_stay_as_they_are() {
         graph.tensors[ids].writable = false;
     });
     assert_eq!(given, []);
+}
+
+#[test]
+fn a_kept_route_is_the_only_output_that_no_call_writes() {
+    let checked = router(&Layer::TINY);
+    let graph = checked.graph();
+    let of_caller = |id: &TensorId| graph.tensors[*id].storage.is_argument() && graph.tensors[*id].writable;
+    let output = graph.tensors.ids().find(of_caller).unwrap();
+    let unwritten = |keeps: Option<TensorId>| {
+        let mut graph = graph.clone();
+        for phase in graph.phases.ids().collect::<Vec<_>>() {
+            graph.phases[phase].accesses.retain(|access| access.tensor != output || !access.write);
+        }
+        graph.route.as_mut().unwrap().keeps = keeps;
+        let mut errors = Errors::default();
+        hazards::hazards(&graph, &mut errors);
+        errors.checkpoint().err().unwrap_or_default().len()
+    };
+    let other = graph.tensors.ids().find(|&id| id != output).unwrap();
+    assert_eq!([unwritten(None), unwritten(Some(other)), unwritten(Some(output))], [1, 1, 0]);
 }
