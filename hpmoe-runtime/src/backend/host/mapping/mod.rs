@@ -3,7 +3,9 @@
 // Miri knows no files without names.
 #[cfg(all(target_os = "linux", not(miri)))]
 mod linux;
-#[cfg(any(not(target_os = "linux"), miri))]
+// Tests compile it on every system, so that its lints are seen.
+#[cfg(any(not(target_os = "linux"), miri, test))]
+#[cfg_attr(all(target_os = "linux", not(miri)), expect(dead_code, reason = "for other systems"))]
 mod other;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod shared;

@@ -34,6 +34,10 @@ impl SharedMapping {
         Err(io::ErrorKind::Unsupported.into())
     }
 
+    /// # Safety
+    ///
+    /// There is nothing to be kept.
+    #[expect(unsafe_code, reason = "who calls it has to keep what the other systems ask for")]
     pub(crate) unsafe fn lent(_address: u64, _bytes: usize, _poisoned: usize) -> io::Result<Self> {
         Err(io::ErrorKind::Unsupported.into())
     }
