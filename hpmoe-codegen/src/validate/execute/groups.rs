@@ -5,7 +5,8 @@ use crate::schedule::{Entry, Schedule, Swizzle};
 use hpmoe_kernels::route::as_rows_come;
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::graph::{CHUNK_BUFFERS, Height, SpaceKind, TaskGraph};
-use hpmoe_language::ids::PhaseId;
+use hpmoe_language::ids::{PhaseId, SpaceId};
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 /// An item of a space, with the rows or tokens that one routing gives it.
@@ -39,11 +40,29 @@ pub(super) struct PhaseTile {
     pub(super) column: usize,
 }
 
-/// The tiles of an entry on a rank that one of the cores that share its queue makes, in order.
+/// The items of all spaces that phases run over, on one routing.
+pub(super) struct Items {
+    /// By rank: the groups of each space.
+    by_rank: Vec<HashMap<SpaceId, Vec<Vec<PlacedItem>>>>,
+}
+
+impl Items {
+    pub(super) fn new(graph: &TaskGraph, routing: &RoutedSlots) -> Self {
+        let spaces: BTreeSet<SpaceId> = graph.phases.iter().map(|(_, phase)| phase.space).collect();
+        let of_rank = |rank| spaces.iter().map(|&space| (space, groups(graph, routing, space, rank))).collect();
+        Self { by_rank: (0..routing.ranks).map(of_rank).collect() }
+    }
+
+    fn groups(&self, space: SpaceId, rank: usize) -> &[Vec<PlacedItem>] {
+        self.by_rank[rank].get(&space).expect("a phase runs over it")
+    }
+}
+
+/// The tiles of an entry on a rank that one of the cores that share its queue makes, in order. `orders`: see [`orders`].
 pub(super) fn tiles_of_core(
     checked: &CheckedGraph,
     schedule: &Schedule,
-    routing: &RoutedSlots,
+    (routing, items, orders): (&RoutedSlots, &Items, &[Vec<usize>]),
     rank: usize,
     entry: Entry,
     (core, cores): (usize, usize),
@@ -51,40 +70,35 @@ pub(super) fn tiles_of_core(
     let graph = checked.graph();
     let phase = &graph.phases[entry.phase];
     let columns = phase.columns() as usize;
-    let all = groups(graph, routing, entry.phase, rank);
-    let orders = orders(schedule, routing);
-    let number = number(graph, &orders, entry, rank);
+    let all = items.groups(phase.space, rank);
+    let number = number(graph, orders, entry, rank);
     let space = graph.spaces[phase.space];
     let before = if space.height == Height::WholeExpert && routing.chunks > 1 {
         // The same core adds to an expert's matrix in each chunk, whoever has rows.
         number % (routing.local / routing.chunks)
     } else {
-        counted_before(&all, number, space.kind, (rank, &orders))
+        counted_before(all, number, space.kind, (rank, orders))
     };
-    let items = &all[number];
+    let own = &all[number];
     let outer = graph.column_rows(entry.phase) as usize;
-    let (rows, wide) = ((items.len() * outer) as u64, (columns / outer) as u64);
+    let (rows, wide) = ((own.len() * outer) as u64, (columns / outer) as u64);
     let swizzle = Swizzle { items: rows, columns: wide, band: schedule.phases[entry.phase].band.into() };
     let start: usize = schedule.phases[entry.phase]
         .preceding
         .iter()
-        .map(|&(space, columns)| {
-            let phase =
-                graph.phases.ids().find(|&phase| graph.phases[phase].space == space).expect("a phase runs over it");
-            groups(graph, routing, phase, rank).iter().map(Vec::len).sum::<usize>() * columns as usize
-        })
+        .map(|&(space, columns)| items.groups(space, rank).iter().map(Vec::len).sum::<usize>() * columns as usize)
         .sum();
     // Round after round, the cores move on.
     let rotation = schedule.phases[entry.phase].rotation as usize;
     let dealt = |number: usize| (number % cores + number / cores * rotation) % cores;
     let mine = (0..swizzle.tiles()).filter(|&tile| dealt(start + before * columns + tile as usize) == core);
-    let walk = walk(graph, schedule, routing, (rank, &orders), entry);
+    let walk = walk(graph, schedule, routing, (rank, orders), entry);
     let tile = |tile| {
         let (place, column) = swizzle.place(tile);
-        let item = walk(place as usize / outer, items.len());
+        let item = walk(place as usize / outer, own.len());
         PhaseTile {
             phase: entry.phase,
-            item: items[item].clone(),
+            item: own[item].clone(),
             column: place as usize % outer * wide as usize + column as usize,
         }
     };
@@ -116,7 +130,7 @@ fn walk(
 }
 
 /// The experts of each rank in the order in which it works on them.
-fn orders(schedule: &Schedule, routing: &RoutedSlots) -> Vec<Vec<usize>> {
+pub(super) fn orders(schedule: &Schedule, routing: &RoutedSlots) -> Vec<Vec<usize>> {
     let of_rank = |rank: usize| {
         let experts = rank * routing.local..(rank + 1) * routing.local;
         let rows: Vec<usize> = experts.map(|expert| routing.expert_rows(expert)).collect();
@@ -155,13 +169,16 @@ pub(super) fn tiles_of_phase(
     chunk: usize,
 ) -> Vec<PhaseTile> {
     let columns = graph.phases[phase].columns() as usize;
-    let items = groups(graph, routing, phase, rank).into_iter().flatten().filter(|item| item.chunk == chunk);
+    let items = groups(graph, routing, graph.phases[phase].space, rank)
+        .into_iter()
+        .flatten()
+        .filter(|item| item.chunk == chunk);
     items.flat_map(|item| (0..columns).map(move |column| PhaseTile { phase, item: item.clone(), column })).collect()
 }
 
-/// Items of a phase on a rank, by group: local experts; pairs, by peer and then expert; or all blocks.
-fn groups(graph: &TaskGraph, routing: &RoutedSlots, phase: PhaseId, rank: usize) -> Vec<Vec<PlacedItem>> {
-    let space = graph.spaces[graph.phases[phase].space];
+/// Items of a space on a rank, by group: local experts; pairs, by peer and then expert; or all blocks.
+fn groups(graph: &TaskGraph, routing: &RoutedSlots, space: SpaceId, rank: usize) -> Vec<Vec<PlacedItem>> {
+    let space = graph.spaces[space];
     let height = space.height.number() as usize;
     let pairs = (0..routing.ranks).flat_map(|peer| (0..routing.local).map(move |expert| (peer, expert)));
     match space.kind {

@@ -1,6 +1,7 @@
 //! One run of all cores of all ranks.
 
 use super::counters::CounterValues;
+use super::groups::Items;
 use super::memory::{Met, Versions};
 use super::route::{RouteProgress, RouteTurn};
 use super::{PhaseTile, Random, RoutedSlots, groups};
@@ -24,8 +25,9 @@ pub(in crate::validate) enum Failure {
 }
 
 /// A core's tiles in order, and how far it has come.
-struct CoreProgress {
-    tiles: Vec<PhaseTile>,
+struct CoreProgress<'a> {
+    /// Each with what it must meet; nothing for a tile that no phase has.
+    tiles: Vec<(PhaseTile, Option<&'a Met>)>,
     next: usize,
     running: bool,
     route: RouteTurn,
@@ -33,7 +35,7 @@ struct CoreProgress {
     speed: usize,
 }
 
-impl CoreProgress {
+impl CoreProgress<'_> {
     fn is_over(&self) -> bool {
         self.next == self.tiles.len() && self.route.is_over()
     }
@@ -43,12 +45,13 @@ impl CoreProgress {
 pub(in crate::validate) struct Reference {
     versions: Versions,
     met: HashMap<PhaseTile, Met>,
+    items: Items,
 }
 
 impl Reference {
     pub(in crate::validate) fn new(checked: &CheckedGraph, routing: &RoutedSlots) -> Self {
         let (versions, met) = Versions::reference(checked.graph(), routing);
-        Self { versions, met: met.into_iter().collect() }
+        Self { versions, met: met.into_iter().collect(), items: Items::new(checked.graph(), routing) }
     }
 }
 
@@ -64,21 +67,22 @@ pub(super) fn run(
 
 /// Runs a schedule with one interleaving, where what tiles must meet is known.
 pub(in crate::validate) fn run_against(
-    Reference { versions, met }: &Reference,
+    reference: &Reference,
     checked: &CheckedGraph,
     schedule: &Schedule,
     routing: &RoutedSlots,
     random: &mut Random,
 ) -> Result<(), Failure> {
+    let Reference { versions, met, .. } = reference;
     let mut versions = versions.clone();
-    let mut cores = cores(checked, schedule, routing, random);
+    let mut cores = cores(checked, schedule, (routing, reference), random);
     let planned: usize = cores.iter().map(|core| core.tiles.len()).sum();
     if planned != met.len() {
         return Err(Failure::Tiles);
     }
     let turns: Vec<RouteTurn> = cores.iter().map(|core| core.route).collect();
     let mut tables = RouteProgress::new(checked, routing, &turns);
-    cores.iter().flat_map(|core| &core.tiles).for_each(|tile| tables.plan(tile));
+    cores.iter().flat_map(|core| &core.tiles).for_each(|(tile, _)| tables.plan(tile));
     let mut counters = CounterValues::new(checked, routing);
     let mut freed = BTreeSet::new();
     let mut open: Vec<usize> = (0..cores.len()).filter(|&core| !cores[core].is_over()).collect();
@@ -104,8 +108,8 @@ pub(in crate::validate) fn run_against(
             }
             continue;
         }
-        let tile = &core.tiles[core.next];
-        let met = met.get(tile).ok_or(Failure::Tiles)?;
+        let (tile, met) = &core.tiles[core.next];
+        let met = met.ok_or(Failure::Tiles)?;
         if core.running {
             versions.end(met);
             tables.end(tile);
@@ -151,9 +155,16 @@ fn in_turn(lists: Vec<Vec<PhaseTile>>) -> Vec<PhaseTile> {
 }
 
 /// Every core of every rank.
-fn cores(checked: &CheckedGraph, schedule: &Schedule, routing: &RoutedSlots, random: &mut Random) -> Vec<CoreProgress> {
+fn cores<'a>(
+    checked: &CheckedGraph,
+    schedule: &Schedule,
+    (routing, reference): (&RoutedSlots, &'a Reference),
+    random: &mut Random,
+) -> Vec<CoreProgress<'a>> {
     let order = schedule.orders.iter().find(|order| order.ranks as usize == routing.ranks);
     let order = order.expect("the ranks divide the experts");
+    let orders = groups::orders(schedule, routing);
+    let places = (routing, &reference.items, &orders[..]);
     let mut cores = Vec::new();
     for rank in 0..routing.ranks {
         for (part, queue) in order.queues.iter() {
@@ -161,13 +172,17 @@ fn cores(checked: &CheckedGraph, schedule: &Schedule, routing: &RoutedSlots, ran
             for core in 0..count {
                 let walk = |joined: &[Entry]| {
                     let tiles_of_entry =
-                        |&entry: &Entry| groups::tiles_of_core(checked, schedule, routing, rank, entry, (core, count));
+                        |&entry: &Entry| groups::tiles_of_core(checked, schedule, places, rank, entry, (core, count));
                     in_turn(joined.iter().map(tiles_of_entry).collect())
                 };
                 let walks: Vec<Vec<PhaseTile>> = schedule.walks(queue).map(walk).collect();
                 let counts: Vec<usize> = walks.iter().map(Vec::len).collect();
                 let route = RouteTurn::new(schedule, order, part, rank, &counts);
-                cores.push(CoreProgress { tiles: walks.concat(), next: 0, running: false, route, speed: 0 });
+                let tiles = walks.into_iter().flatten().map(|tile| {
+                    let met = reference.met.get(&tile);
+                    (tile, met)
+                });
+                cores.push(CoreProgress { tiles: tiles.collect(), next: 0, running: false, route, speed: 0 });
             }
         }
     }
