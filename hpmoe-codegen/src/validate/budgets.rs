@@ -171,6 +171,19 @@ mod tests {
         assert_eq!(found[0], (1, "cores of one kind"));
         let found = too_large(&Layer::SMALL, |schedule| schedule.phases[PhaseId(1)].waits[0].need.per_row = u32::MAX);
         assert_eq!(found[0], (1, "a threshold"));
+        // Each token of a block has so many slots.
+        let checked = moe_ffn(&Layer::SMALL);
+        let wait = checked.dependencies().iter().find(|d| d.wait.need.per_slot > 0).unwrap().wait.clone();
+        let Grid::Blocks { height } = checked.counters()[wait.counter].grid else { panic!("blocks of tokens") };
+        let most = i32::MAX as u32 / (height * Layer::SMALL.top_k as u32);
+        for (per_slot, wanted) in [(most, None), (most + 1, Some((1, "a threshold")))] {
+            let found = too_large(&Layer::SMALL, |schedule| {
+                let mut waits = schedule.phases.ids().collect::<Vec<_>>().into_iter();
+                let phase = waits.find(|&phase| schedule.phases[phase].waits.contains(&wait)).unwrap();
+                schedule.phases[phase].waits[0].need.per_slot = per_slot;
+            });
+            assert_eq!(found.first().copied(), wanted);
+        }
     }
 
     #[test]

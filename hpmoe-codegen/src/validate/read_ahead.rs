@@ -35,7 +35,7 @@ mod tests {
     use crate::schedule::{Cores, schedule};
     use crate::validate::broken::{broken, broken_of};
     use hpmoe_language::fixture::{Layer, moe_ffn, widened};
-    use hpmoe_language::graph::{Access, Origins, TaskGraph};
+    use hpmoe_language::graph::{Access, Origins, Region, TaskGraph};
     use hpmoe_language::ids::PhaseId;
 
     #[test]
@@ -60,6 +60,11 @@ mod tests {
         };
         assert_eq!(found(&checked), []);
         let written = checked.changed(|graph| graph.phases[down].accesses.push(Access { write: true, ..read }));
+        assert_eq!(found(&written), [Violation::ReadEarly { phase: gate, tensor: read.tensor }]);
+        // Which rows it writes is of no account.
+        let elsewhere = Region { rows: Rows::Tile, ..read.region };
+        let written = Access { write: true, region: elsewhere, ..read };
+        let written = checked.changed(|graph| graph.phases[down].accesses.push(written));
         assert_eq!(found(&written), [Violation::ReadEarly { phase: gate, tensor: read.tensor }]);
     }
 

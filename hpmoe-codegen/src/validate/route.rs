@@ -108,6 +108,17 @@ mod tests {
     }
 
     #[test]
+    fn tables_between_two_entries_that_are_walked_together_are_found() {
+        let found = changed(|schedule| {
+            let (at, queues) = (schedule.orders[1].routed_at.as_ref().unwrap(), &schedule.orders[1].queues);
+            let mut next = queues.iter().filter_map(|(part, queue)| Some(queue.get(at[part] as usize)?.phase));
+            let phase = next.find(|&phase| phase > CHOOSE).unwrap();
+            schedule.phases[phase].joins_previous = true;
+        });
+        assert!(found.iter().any(|violation| matches!(violation, Violation::Unrouted { ranks: 2, .. })), "{found:?}");
+    }
+
+    #[test]
     fn a_queue_without_the_tables_is_found() {
         let all = [0, 1, 2].map(|part| Violation::Unrouted { ranks: 1, part: PartId(part) });
         let found = broken_of(&routed(&Layer::SMALL), route, |schedule| schedule.orders[0].routed_at = None);

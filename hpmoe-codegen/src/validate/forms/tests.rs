@@ -163,6 +163,7 @@ fn an_index_fits_a_grid_and_the_items_of_a_phase() {
         (sends_once, Grid::Experts, false, Index::Expert, false),
         (blocks, blocks_of(4), false, Index::Block, true),
         (blocks, blocks_of(2), false, Index::Block, false),
+        (blocks, blocks_of(6), false, Index::Block, false),
         (tiles, blocks_of(4), false, Index::Block, false),
         (arrivals, blocks_of(4), false, Index::PieceBlocks, true),
         (sends_once, blocks_of(4), false, Index::PieceBlocks, false),

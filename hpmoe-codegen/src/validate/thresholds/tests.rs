@@ -54,6 +54,25 @@ fn a_signal_that_nobody_awaits_is_found() {
 }
 
 #[test]
+fn a_signal_to_one_of_two_counters_of_a_tensor_is_found() {
+    let checked = moe_backward(&Layer::TINY);
+    let mut whole = schedule(&checked, Cores::ASCEND_A3);
+    let tensor = |counter: CounterId| checked.counters()[counter].tensor;
+    let all: Vec<CounterId> = whole.waits().map(|wait| wait.counter).collect();
+    let is_second = |&counter: &CounterId| all.iter().any(|&o| o != counter && tensor(o) == tensor(counter));
+    let lost = all.iter().copied().find(is_second).unwrap();
+    let signals: Vec<PhaseId> =
+        whole.phases.ids().filter(|&id| whole.phases[id].signals.iter().any(|s| s.counter == lost)).collect();
+    for phase in whole.phases.ids() {
+        whole.phases[phase].waits.retain(|wait| wait.counter != lost);
+    }
+    let mut found = Vec::new();
+    thresholds(&checked, &whole, &mut found);
+    let unawaited = signals.into_iter().map(|phase| Violation::Unawaited { phase, counter: lost });
+    assert_eq!(found, unawaited.collect::<Vec<_>>());
+}
+
+#[test]
 fn a_second_signal_to_a_counter_changes_its_sum() {
     let (gate, up) = (PhaseId(1), PhaseId(2));
     let found = broken(thresholds, |schedule| schedule.phases[gate].signals = schedule.phases[up].signals.clone());
@@ -114,6 +133,12 @@ fn each_space_adds_what_its_tiles_do() {
     // Of a token's slots, those that are not empty.
     assert_eq!(added(&layer, back, Index::PieceBlocks, Amount::Rows, slots), Some(Sum::slots(1)));
     assert_eq!(added(&layer, dispatch, Index::Rank, Amount::Rows, slots), Some(Sum::slots(1)));
+    // Each column of a put adds its rows.
+    let wide =
+        layer.changed(|graph| [dispatch, back].into_iter().for_each(|put| graph.phases[PhaseId(put)].ranges = vec![3]));
+    assert_eq!(added(&wide, back, Index::PieceBlocks, Amount::Rows, slots), Some(Sum::slots(3)));
+    assert_eq!(added(&wide, dispatch, Index::Rank, Amount::Rows, slots), Some(Sum::slots(3)));
+    assert_eq!(added(&wide, back, Index::Rank, Amount::Rows, received), Some(Sum::rows(3)));
     // Of pieces, either rank has its own rows: one of each pair received them, the other has their tokens.
     let at_peer = |phase, counter| {
         let signal = Signal { counter, index: Index::Rank, amount: Amount::Rows, remote: true };

@@ -181,7 +181,7 @@ fn what_is_sent_once_for_later_experts_is_not_waited_for() {
         cycles(&checked, &schedule)
     };
     let last = 7;
-    for (sent, copied) in [(0, 0), (0, 1), (1, 2), (1, 0), (2, 1), (last, 0)] {
+    for (sent, copied) in [(0, 0), (0, 1), (1, 2), (1, 0), (2, 1), (last, 0), (last - 1, last)] {
         assert_eq!(moved(send(sent), copy(copied)), sent <= copied, "{sent} after {copied}");
     }
     assert!(!moved(send(last), gate(0)));
