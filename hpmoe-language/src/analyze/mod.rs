@@ -49,6 +49,11 @@ impl CheckedGraph {
     pub fn dependencies_mut(&mut self) -> &mut Vec<Dependency> {
         &mut self.dependencies
     }
+    /// The arrays of counters, for tests that break them.
+    #[cfg(any(test, feature = "fixture"))]
+    pub fn counters_mut(&mut self) -> &mut Arena<CounterId, Counter> {
+        &mut self.counters
+    }
     /// The reuse of memory, for tests that break it.
     #[cfg(any(test, feature = "fixture"))]
     pub fn reuse_mut(&mut self) -> &mut Option<Reuse> {

@@ -56,6 +56,17 @@ impl Judge {
         runs.find_map(|(routing, reference)| run_against(reference, checked, schedule, routing, random).err())
     }
 
+    /// How a schedule fails on any of all routings.
+    pub(super) fn failure_anywhere(
+        &self,
+        checked: &CheckedGraph,
+        schedule: &Schedule,
+        random: &mut Random,
+    ) -> Option<Failure> {
+        let mut runs = self.groups.iter().flat_map(|(_, runs)| runs);
+        runs.find_map(|(routing, reference)| run_against(reference, checked, schedule, routing, random).err())
+    }
+
     /// The largest number of ranks that runs.
     pub(super) fn ranks(&self) -> u32 {
         self.groups.iter().map(|(ranks, _)| *ranks).max().unwrap_or(0)

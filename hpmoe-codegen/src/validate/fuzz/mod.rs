@@ -1,10 +1,15 @@
-//! Schedules of all kernels, changed field by field: what validation accepts must run right.
+//! Schedules of all kernels, changed field by field, and schedules made of a changed analysis: what validation accepts must run
+//! right.
 //!
-//! A number stands for a changed schedule, the same on every machine. `HPMOE_SCHEDULES` says how many are tried, and
-//! `HPMOE_SCHEDULES_FROM` the first.
+//! A number stands for a changed schedule, the same on every machine. `HPMOE_SCHEDULES` says how many are tried,
+//! `HPMOE_SCHEDULES_FROM` the first, and `HPMOE_SCHEDULES_KEPT` names a file that keeps what is found: when a run is stopped, the next one goes
+//! on. The same with `HPMOE_ANALYSES` for changes of the analysis.
 
+mod analysis;
+mod blocks;
 mod fields;
 mod judge;
+mod kept;
 mod phases;
 mod subjects;
 mod tally;
@@ -15,14 +20,13 @@ use super::execute::Failure;
 use super::validate::{has_structure, keeps_promises};
 use crate::random::Random;
 use crate::schedule::{CHOICES, Choices, Cores, Schedule};
+use blocks::Numbers;
 use fields::{Known, field};
-use std::io::Write as _;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use hpmoe_language::analyze::CheckedGraph;
+use judge::Judge;
 pub(super) use subjects::any;
 use subjects::{Subject, made, subjects};
-use tally::{Tally, Verdict};
+use tally::{Outcome, Verdict};
 use together::together;
 
 /// Schedules that are tried unless the environment says how many.
@@ -52,79 +56,64 @@ impl<'a> Mutant<'a> {
         Self { subject, whole, schedule, changes }
     }
 
-    /// What became of it, and how it fails where it runs wrong.
-    fn verdict(&self, random: &mut Random) -> (Verdict, Option<Failure>) {
-        let Self { subject: Subject { checked, judge, .. }, whole, schedule, .. } = self;
-        let mut violations = Vec::new();
-        if !has_structure(checked, schedule, &mut violations) {
-            return (Verdict::Malformed, None);
-        }
-        keeps_promises(checked, schedule, &mut violations);
-        let failure = judge.failure(checked, schedule, whole, random);
-        let verdict = match (violations.is_empty(), failure.is_none()) {
-            (true, true) => Verdict::Right,
-            (true, false) => Verdict::Wrong,
-            (false, true) => Verdict::RefusedRight,
-            (false, false) => Verdict::RefusedWrong,
-        };
-        (verdict, failure)
+    /// What became of it.
+    fn outcome(&self, number: u64, random: &mut Random) -> Outcome {
+        let Self { subject: Subject { name, checked, judge, .. }, whole, schedule, changes } = self;
+        let (verdict, failure) = verdict(checked, judge, (schedule, whole), random, |_| true);
+        outcome(number, name, changes, verdict, failure)
     }
 }
 
-fn setting(name: &str, usual: u64) -> u64 {
-    let Ok(text) = std::env::var(name) else { return usual };
-    text.parse().unwrap_or_else(|_| panic!("`{name}` is `{text}`: it is a number"))
+/// What became of a schedule, and how it fails where it runs wrong. What is accepted runs on all routings; of what is refused, a
+/// few show whether it is wrong. `accepted` is asked of a schedule that keeps all promises.
+fn verdict(
+    checked: &CheckedGraph,
+    judge: &Judge,
+    (schedule, whole): (&Schedule, &Schedule),
+    random: &mut Random,
+    accepted: impl FnOnce(&CheckedGraph) -> bool,
+) -> (Verdict, Option<Failure>) {
+    let mut violations = Vec::new();
+    if !has_structure(checked, schedule, &mut violations) {
+        return (Verdict::Malformed, None);
+    }
+    keeps_promises(checked, schedule, &mut violations);
+    if violations.is_empty() && accepted(checked) {
+        let failure = judge.failure_anywhere(checked, schedule, random);
+        return (if failure.is_none() { Verdict::Right } else { Verdict::Wrong }, failure);
+    }
+    let failure = judge.failure(checked, schedule, whole, random);
+    (if failure.is_none() { Verdict::RefusedRight } else { Verdict::RefusedWrong }, failure)
+}
+
+fn outcome(number: u64, kernel: &str, changes: &[String], verdict: Verdict, failure: Option<Failure>) -> Outcome {
+    let all = changes.join(", ");
+    let wrong = (verdict == Verdict::Wrong).then(|| format!("{number}: {all} of {kernel}: {failure:?}"));
+    Outcome {
+        change: if let [change] = changes { change.clone() } else { "several changes".to_owned() },
+        verdict,
+        wrong,
+    }
 }
 
 #[test]
 fn changed_schedules_that_are_accepted_run_right() {
-    let (from, count) = (setting("HPMOE_SCHEDULES_FROM", 0), setting("HPMOE_SCHEDULES", USUAL));
-    let (next, begin) = (AtomicU64::new(from), Instant::now());
-    let all = Mutex::new((Tally::default(), Vec::new()));
-    // Graphs stay on their thread.
-    let work = || {
-        let subjects = subjects();
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            if number >= from + count {
-                return;
-            }
-            let mut random = Random(number);
-            let mutant = Mutant::new(&subjects, number, &mut random);
-            let (verdict, failure) = mutant.verdict(&mut random);
-            let mut all = all.lock().expect("nobody panics with it");
-            all.0.count(if let [change] = &mutant.changes[..] { change } else { "several changes" }, verdict);
-            if verdict == Verdict::Wrong {
-                let changes = mutant.changes.join(", ");
-                let wrong = format!("{number}: {changes} of {}: {failure:?}", mutant.subject.name);
-                eprintln!("accepted and wrong: {wrong}");
-                all.1.push(wrong);
-            }
-            if number % 10_000 == 9_999 {
-                let _ = writeln!(
-                    std::io::stderr(),
-                    "{} s, go on by HPMOE_SCHEDULES_FROM={}: {}",
-                    begin.elapsed().as_secs(),
-                    number + 1,
-                    all.0.line()
-                );
-            }
-        }
-    };
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = cores.min(1 + count as usize / 10_000);
-    std::thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
-    let (tally, wrong) = all.into_inner().expect("nobody panicked with it");
-    eprintln!("{tally}{}", tally.line());
-    assert!(wrong.is_empty(), "accepted and wrong: {wrong:#?}");
+    let numbers = Numbers::new("HPMOE_SCHEDULES", USUAL);
+    let found = numbers.run(|subjects, number| {
+        let mut random = Random(number);
+        Mutant::new(subjects, number, &mut random).outcome(number, &mut random)
+    });
+    let (tally, count) = (&found.tally, numbers.count());
+    assert!(found.wrong.is_empty(), "accepted and wrong: {:#?}", found.wrong);
     assert!(tally.total(Verdict::Right) * 50 > count, "some changes keep a schedule right: {}", tally.line());
     assert!(tally.total(Verdict::RefusedWrong) * 10 > count, "most break it: {}", tally.line());
 }
 
-/// Every value of every choice, and values of all of them by chance.
+/// Every value of every choice, and values of all of them by chance: `HPMOE_CHOICES` says how many of these.
 #[test]
 fn schedules_of_all_choices_are_accepted() {
-    let mut random = Random(12);
+    let by_chance = Numbers::new("HPMOE_CHOICES", 8);
+    let mut random = Random(12 + by_chance.from());
     for subject in subjects() {
         let values = CHOICES.iter().flat_map(|choice| choice.tried.iter().map(move |value| (choice.key, *value)));
         let single = values.map(|(key, value)| {
@@ -132,7 +121,7 @@ fn schedules_of_all_choices_are_accepted() {
             choices.set(key, value).expect("it is tried");
             choices
         });
-        let all: Vec<Choices> = single.chain((0..8).map(|_| any(&mut random))).collect();
+        let all: Vec<Choices> = single.chain((0..by_chance.count()).map(|_| any(&mut random))).collect();
         for choices in all {
             let cores = [Cores::ASCEND_A3, Cores { aic: 1, aiv: 2 }, Cores { aic: 3, aiv: 8 }][random.index(3)];
             let schedule = made(&subject.checked, cores, &choices);
@@ -140,6 +129,8 @@ fn schedules_of_all_choices_are_accepted() {
             assert!(has_structure(&subject.checked, &schedule, &mut violations), "{}: {violations:?}", subject.name);
             keeps_promises(&subject.checked, &schedule, &mut violations);
             assert_eq!(violations, [], "{}: {choices}", subject.name);
+            let failure = subject.judge.failure(&subject.checked, &schedule, &schedule, &mut random);
+            assert_eq!(failure, None, "{}: {choices}", subject.name);
         }
     }
 }

@@ -63,7 +63,7 @@ pub(super) fn phase(fixed: &mut PhaseSchedule, known: &Known, random: &mut Rando
     }
 }
 
-fn wait(wait: &mut Wait, known: &Known, random: &mut Random) -> String {
+pub(super) fn wait(wait: &mut Wait, known: &Known, random: &mut Random) -> String {
     let Wait { counter, index, need } = wait;
     match random.index(5) {
         0 => {
@@ -114,7 +114,7 @@ pub(super) fn need(need: &mut Need, known: &Known, random: &mut Random) -> Strin
     }
 }
 
-fn signal(signal: &mut Signal, known: &Known, random: &mut Random) -> String {
+pub(super) fn signal(signal: &mut Signal, known: &Known, random: &mut Random) -> String {
     let Signal { counter, index, amount, remote } = signal;
     let name = match random.index(4) {
         0 => {

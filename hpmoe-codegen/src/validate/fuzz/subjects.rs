@@ -23,12 +23,23 @@ pub(super) fn subjects() -> Vec<Subject> {
         let mut violations = Vec::new();
         derive(&checked, &mut violations);
         assert_eq!(violations, [], "{name}");
-        let mut random = Random(name.len() as u64);
-        let wholes = machines(&mut random).map(|(cores, choices)| made(&checked, cores, &choices)).collect();
-        let judge = Judge::new(&checked, &mut random);
+        let (wholes, judge) = right(&name, &checked, 0);
         Subject { name, checked, wholes, judge }
     };
     kernels_with(&SMALL_GROUPS).into_iter().map(subject).collect()
+}
+
+impl Subject {
+    /// Takes the right schedules and the routings of a block.
+    pub(super) fn renew(&mut self, block: u64) {
+        (self.wholes, self.judge) = right(&self.name, &self.checked, block);
+    }
+}
+
+fn right(name: &str, checked: &CheckedGraph, block: u64) -> (Vec<Schedule>, Judge) {
+    let mut random = Random(name.len() as u64 + (block << 16));
+    let wholes = machines(&mut random).map(|(cores, choices)| made(checked, cores, &choices)).collect();
+    (wholes, Judge::new(checked, &mut random))
 }
 
 /// The default choices on few cores, sending cores for each peer, and any choices on any cores.

@@ -18,15 +18,38 @@ pub(super) enum Verdict {
     RefusedRight,
 }
 
+/// A verdict, what was changed, and words about it where it is wrong.
+pub(super) struct Outcome {
+    pub(super) change: String,
+    pub(super) verdict: Verdict,
+    pub(super) wrong: Option<String>,
+}
+
 /// Counts by change and verdict.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub(super) struct Tally {
     by_change: BTreeMap<String, [u64; 5]>,
 }
 
 impl Tally {
     pub(super) fn count(&mut self, change: &str, verdict: Verdict) {
-        self.by_change.entry(change.to_owned()).or_default()[verdict as usize] += 1;
+        let mut counts = [0; 5];
+        counts[verdict as usize] = 1;
+        self.add(change, counts);
+    }
+
+    pub(super) fn add(&mut self, change: &str, counts: [u64; 5]) {
+        let known = self.by_change.entry(change.to_owned()).or_default();
+        known.iter_mut().zip(counts).for_each(|(known, count)| *known += count);
+    }
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        other.rows().for_each(|(change, counts)| self.add(change, counts));
+    }
+
+    /// The counts of each change.
+    pub(super) fn rows(&self) -> impl Iterator<Item = (&str, [u64; 5])> {
+        self.by_change.iter().map(|(change, counts)| (change.as_str(), *counts))
     }
 
     pub(super) fn total(&self, verdict: Verdict) -> u64 {
@@ -39,10 +62,11 @@ impl Tally {
             [Verdict::Right, Verdict::Wrong, Verdict::Malformed, Verdict::RefusedWrong, Verdict::RefusedRight]
                 .map(|verdict| self.total(verdict));
         let refused = malformed + refused_wrong + refused_right;
+        let all = right + wrong + refused;
+        let share = 100.0 * refused_right as f64 / all.max(1) as f64;
         format!(
-            "{} schedules: {right} accepted and right, {wrong} accepted and wrong, {refused} refused \
-             ({malformed} malformed, {refused_wrong} seen wrong, {refused_right} never seen wrong)",
-            right + wrong + refused
+            "{all} schedules: {right} accepted and right, {wrong} accepted and wrong, {refused} refused \
+             ({malformed} malformed, {refused_wrong} seen wrong, {refused_right} never seen wrong, {share:.1} % of all)"
         )
     }
 }
@@ -51,7 +75,7 @@ impl fmt::Display for Tally {
     /// One row for each change.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{:>8} {:>8} {:>9} {:>8} {:>10}  change", "right", "wrong", "malformed", "ref.bad", "ref.right")?;
-        for (change, [right, wrong, malformed, refused_wrong, refused_right]) in &self.by_change {
+        for (change, [right, wrong, malformed, refused_wrong, refused_right]) in self.rows() {
             writeln!(f, "{right:>8} {wrong:>8} {malformed:>9} {refused_wrong:>8} {refused_right:>10}  {change}")?;
         }
         Ok(())

@@ -9,8 +9,11 @@ use hpmoe_language::ids::{CounterId, Id, PhaseId};
 
 /// Changes several fields alike and returns what was done.
 pub(super) fn together(schedule: &mut Schedule, known: &Known, random: &mut Random) -> String {
-    // An earlier change may have left one out.
+    // An earlier change may have left one out, or the only one.
     let phases = schedule.phases.len().min(known.whole.phases.len());
+    if phases == 0 {
+        return "no phase is left".to_owned();
+    }
     let [first, second] = [(); 2].map(|()| PhaseId::new(random.index(phases)));
     let counters = known.checked.counters().len();
     let [counter, other] = [(); 2].map(|()| CounterId::new(random.index(counters.max(1))));
@@ -201,4 +204,25 @@ fn run_of(schedule: &Schedule, phase: PhaseId) -> Vec<PhaseId> {
     let ids: Vec<PhaseId> = schedule.phases.ids().collect();
     let runs = ids.chunk_by(|_, &next| schedule.phases[next].joins_previous);
     runs.into_iter().find(|run| run.contains(&phase)).map(<[PhaseId]>::to_vec).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::{Cores, schedule};
+    use hpmoe_language::fixture::{Layer, moe_ffn};
+
+    #[test]
+    fn a_schedule_that_has_lost_its_phases_stays_as_it_is() {
+        let checked = moe_ffn(&Layer::TINY);
+        let whole = schedule(&checked, Cores::ASCEND_A3);
+        let known = Known { checked: &checked, whole: &whole };
+        let empty = Schedule { phases: [].into_iter().collect(), ..whole.clone() };
+        let mut random = Random(1);
+        for _ in 0..100 {
+            let mut changed = empty.clone();
+            together(&mut changed, &known, &mut random);
+            assert_eq!(changed, empty);
+        }
+    }
 }
