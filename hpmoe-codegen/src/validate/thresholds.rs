@@ -135,6 +135,11 @@ fn contribution(checked: &CheckedGraph, phase: PhaseId, signal: &Signal) -> Opti
         // Of all experts of a rank, each has its own; pieces are those of each expert's rows.
         (Amount::One, Index::Rank) if space.kind == SpaceKind::Experts => None,
         (Amount::One, _) if space.kind == SpaceKind::Experts => Some(Sum::fixed(tiles)),
+        // A rank receives other numbers of rows than it has tokens.
+        (Amount::One, Index::Rank) => {
+            let touches = if space.by_chunk() { RankRows::Tokens } else { RankRows::Received };
+            (touches == rows_of_rank(checked, signal.counter)).then(|| Sum::pieces(space.height, tiles))
+        }
         (Amount::One, _) => Some(Sum::pieces(space.height, tiles)),
         (Amount::Rows, Index::RowTile | Index::Tile | Index::Expert | Index::Block) => Some(Sum::rows(tiles)),
         // Each slot of a block is in one piece, unless it is empty.

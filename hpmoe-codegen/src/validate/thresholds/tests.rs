@@ -152,6 +152,12 @@ fn each_space_adds_what_its_tiles_do() {
     assert_eq!(added(&layer, dispatch, Index::RowTile, Amount::One, received), None);
     assert_eq!(added(&layer, combine, Index::Rank, Amount::Rows, received), None);
     assert_eq!(added(&layer, gate, Index::OnceTiles, Amount::Rows, received), None);
+    // Tiles of received rows and blocks of tokens each count for a rank's rows of their kind.
+    let height = |phase: u32| layer.graph().spaces[layer.graph().phases[PhaseId(phase)].space].height;
+    let one = |phase, counter| added(&layer, phase, Index::Rank, Amount::One, counter);
+    assert_eq!(one(gate, received), Some(Sum::pieces(height(gate), columns)));
+    assert_eq!(one(combine, slots), Some(Sum::pieces(height(combine), 1)));
+    assert_eq!((one(gate, slots), one(combine, received)), (None, None));
     // All rows of an expert are an item: of one expert a fixed number, of a rank as many as it has experts.
     let backward = moe_backward(&Layer::TINY);
     let graph = backward.graph();
