@@ -187,6 +187,10 @@ mod tests {
     fn takes_little_memory_on_processes() {
         const MOST: u64 = 40_000_000;
         let (module, test) = (module_path!(), "takes_little_memory_on_processes");
+        // The limit is for the sizes of the program; other crates build the module for others.
+        if env!("CARGO_CRATE_NAME") != "moe_ffn" {
+            return;
+        }
         super::support::check_processes::check_memory::<super::Ffn>(MOST, module, test);
     }
 

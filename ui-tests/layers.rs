@@ -9,7 +9,7 @@ const LAYERS: [(&str, [usize; 5]); 3] = [
     ("qwen3_balanced", [128, 64, 8, 2, 256]),
     ("qwen3_ragged", [96, 48, 12, 3, 200]),
 ];
-/// The first again, as a kernel that may get many more tokens: cores that send serve peers alone then.
+/// The first again, as a kernel that may get many more tokens: where it is chosen, cores that send serve peers alone then.
 const MANY_TOKENS: (&str, [usize; 5]) = ("many_tokens", [128, 64, 16, 4, 2048]);
 const SIZES: [&str; 5] = ["HIDDEN", "INTER", "EXPERTS", "TOP_K", "TOKENS"];
 
@@ -44,7 +44,20 @@ pub fn write_training() -> Vec<PathBuf> {
         let name = format!("train_{name}");
         write_file(&name, &with_sizes(&whole("moe_backward"), sizes).replace("moe_train", &name))
     };
+    tune_many_tokens();
     LAYERS.iter().chain([&MANY_TOKENS]).map(write).collect()
+}
+
+/// Chooses cores that serve peers alone, as `hpmoe tune` would.
+fn tune_many_tokens() {
+    let (name, sizes) = MANY_TOKENS;
+    let shape: Vec<String> = SIZES.iter().zip(sizes).map(|(constant, size)| format!("{constant} = {size}")).collect();
+    let text = format!(
+        "[[tuned]]\nkernel = \"train_{name}\"\ntarget = \"ascend-a3\"\nmatrix_cores = 24\nshape = {{ {} }}\n\
+         choices.backward = {{ peer_cores = 20 }}\n",
+        shape.join(", ")
+    );
+    write_to(&format!("train_{name}.tuned.toml"), &text);
 }
 
 /// The backward pass in chunks, of the last layer and for several numbers of chunks.
@@ -86,9 +99,14 @@ fn with_sizes(text: &str, sizes: &[usize; 5]) -> String {
     SIZES.iter().zip(sizes).fold(text.to_owned(), |text, (constant, size)| set(&text, constant, *size))
 }
 
+/// Writes a module.
 fn write_file(name: &str, text: &str) -> PathBuf {
+    write_to(&format!("{name}.rs"), text)
+}
+
+fn write_to(file: &str, text: &str) -> PathBuf {
     let out_dir = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-    let path = out_dir.join(format!("{name}.rs"));
+    let path = out_dir.join(file);
     std::fs::write(&path, text).expect("OUT_DIR can be written");
     path
 }
