@@ -4,7 +4,7 @@
 
 use super::compare::same_bits;
 use super::example::{Example, run};
-use super::layer::Layer;
+use super::layer::{Layer, bundled};
 use super::options::Options;
 use super::team::{end, gather};
 use clap::Parser as _;
@@ -72,12 +72,12 @@ pub fn check_kill<E: Example>(layer: &str, module: &str, test: &str) {
 }
 
 /// What the program does by 2 processes takes no more memory than `most` bytes in either of them.
-pub fn check_memory<E: Example>(most: u64, module: &str, test: &str) {
+pub fn check_memory<E: Example>(layer: &str, most: u64, module: &str, test: &str) {
     if std::env::var(WORK).is_ok() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let out = folder.path().to_str().expect("a name in UTF-8");
-        let right =
-            run::<E>(&Options::parse_from(["program", "--out", out])).unwrap_or_else(|problem| panic!("{problem}"));
+        let (folder, layer) = (tempfile::tempdir().expect("a folder"), bundled(layer));
+        let [out, data] = [folder.path(), &layer].map(|path| path.to_str().expect("a name in UTF-8"));
+        let options = Options::parse_from(["program", "--out", out, "--data", data]);
+        let right = run::<E>(&options).unwrap_or_else(|problem| panic!("{problem}"));
         let peak = peak_memory();
         println!("peak {peak} bytes");
         assert!(right && peak <= most, "{peak} bytes, where {most} are the most");

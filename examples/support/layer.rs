@@ -46,7 +46,7 @@ const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/data");
 impl Layer {
     /// Reads a bundled layer.
     pub fn find_bundled(name: &str, variant: Option<&str>) -> Result<Self, String> {
-        Self::find(Some(&Path::new(DATA).join(format!("{name}.safetensors"))), variant)
+        Self::find(Some(&bundled(name)), variant)
     }
 
     /// Reads a file, or else a bundled one. What a variant of the layer should yield stands in a file of its own.
@@ -161,8 +161,12 @@ impl Shared {
     }
 }
 
+pub(super) fn bundled(name: &str) -> PathBuf {
+    Path::new(DATA).join(format!("{name}.safetensors"))
+}
+
 pub(super) fn bundled_or(file: Option<&Path>) -> PathBuf {
-    file.map_or_else(|| Path::new(DATA).join("deepseek_skewed.safetensors"), Path::to_path_buf)
+    file.map_or_else(|| bundled("deepseek_skewed"), Path::to_path_buf)
 }
 
 pub(super) fn bytes(path: &Path) -> Result<Vec<u8>, String> {

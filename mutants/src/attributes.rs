@@ -1,7 +1,7 @@
 //! What attributes say of an item: whether it is there for tests alone.
 
 use syn::punctuated::Punctuated;
-use syn::{Attribute, Expr, Lit, Meta, Token};
+use syn::{Attribute, Expr, ExprLit, Lit, Meta, MetaNameValue, Token};
 
 pub(crate) fn is_for_tests(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
@@ -20,13 +20,9 @@ fn only_in_tests(when: &Meta) -> bool {
         Meta::List(list) if list.path.is_ident("any") => parts(list).all(|part| only_in_tests(&part)),
         Meta::List(list) if list.path.is_ident("all") => parts(list).any(|part| only_in_tests(&part)),
         Meta::List(_) => false,
-        Meta::NameValue(pair) => {
-            let named = |value: &syn::LitStr| value.value() == "fixture";
-            let value = match &pair.value {
-                Expr::Lit(literal) => &literal.lit,
-                _ => return false,
-            };
-            pair.path.is_ident("feature") && matches!(value, Lit::Str(value) if named(value))
+        Meta::NameValue(MetaNameValue { path, value: Expr::Lit(ExprLit { lit: Lit::Str(value), .. }), .. }) => {
+            path.is_ident("feature") && value.value() == "fixture"
         }
+        Meta::NameValue(_) => false,
     }
 }

@@ -91,9 +91,8 @@ mod tests {
 
     #[test]
     fn what_is_known_holds_for_the_same_sources_and_is_asked_first_of_others() {
-        let folder = std::env::temp_dir().join(format!("hpmoe-mutants-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        let read = |digest: &str, fresh: bool| Results::read(&folder, digest, fresh).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let read = |digest: &str, fresh: bool| Results::read(folder.path(), digest, fresh).unwrap();
         let first = read("a", false);
         first.keep("f: 1 -> 2", Some("p: t u".to_owned())).unwrap();
         first.keep("g: 1 -> 2", None).unwrap();
@@ -108,6 +107,5 @@ mod tests {
             assert!(other.found().is_empty());
             assert_eq!((other.before("f: 1 -> 2"), other.before("g: 1 -> 2")), (Some("p: t u"), None));
         }
-        fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -16,6 +16,8 @@ mod ffn_file;
 mod kept;
 #[path = "npus/killed.rs"]
 mod killed;
+#[path = "npus/processes.rs"]
+mod processes;
 #[path = "npus/shmem.rs"]
 mod shmem;
 #[path = "npus/shmem_of_program.rs"]
@@ -33,9 +35,9 @@ use hpmoe_runtime::op::ElementType;
 use hpmoe_runtime::prelude::*;
 use hpmoe_runtime::tables::RowKind;
 use hpmoe_runtime::{Argument, LaunchError, Pending, RawPart, RawTensor, Report, Streams};
-use std::net::TcpListener;
+use processes::run_processes;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// The case that a process is to run.
@@ -57,44 +59,6 @@ fn run(case: &str, variables: &[(&str, &str)]) -> Run {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{case}: {}\n{said}", output.status);
     Run { log: std::fs::read_to_string(log).unwrap_or_default() }
-}
-
-/// Runs a case as several processes, each one rank.
-fn run_processes(case: &str, ranks: usize, variables: &[(&str, &str)]) {
-    run_processes_with(case, ranks, variables, |_| Vec::new());
-}
-
-/// The same with variables of each rank.
-fn run_processes_with(
-    case: &str,
-    ranks: usize,
-    variables: &[(&str, &str)],
-    of_rank: impl Fn(usize) -> Vec<(&'static str, String)>,
-) {
-    for (rank, process) in start_processes(case, ranks, variables, of_rank).into_iter().enumerate() {
-        let output = process.wait_with_output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{case}, rank {rank} of {ranks}: {}\n{said}", output.status);
-    }
-}
-
-/// The processes of a case, by rank.
-fn start_processes(
-    case: &str,
-    ranks: usize,
-    variables: &[(&str, &str)],
-    of_rank: impl Fn(usize) -> Vec<(&'static str, String)>,
-) -> Vec<Child> {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let start = |rank: usize| {
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "one_case", "--nocapture"]).env(CASE, case).env("ASCEND_HOME_PATH", env!("STANDIN"));
-        let place = [("HPMOE_RANK", rank), ("HPMOE_RANKS", ranks), ("HPMOE_PORT", usize::from(port))];
-        command.envs(place.map(|(name, value)| (name, value.to_string()))).envs(variables.iter().copied());
-        command.envs(of_rank(rank));
-        command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
-    };
-    (0..ranks).map(start).collect()
 }
 
 /// What a process does for [`run`].

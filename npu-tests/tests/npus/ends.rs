@@ -1,6 +1,7 @@
 //! Ranks that are processes, of which one ends or stands still where nobody expects it: no other waits longer than its limit.
 
-use super::{Layer, joined, shmem, start_processes};
+use super::processes::{end, run_processes, start_processes};
+use super::{Layer, joined, shmem};
 use hpmoe_runtime::prelude::*;
 use std::process::{Child, Command};
 use std::thread::sleep;
@@ -74,15 +75,8 @@ pub(super) fn stopped() {
 /// All processes but that of rank 1 end well within a limit.
 fn all_others_end(case: &str, children: Vec<Child>, limit: Duration) {
     let started = Instant::now();
-    for (rank, mut child) in children.into_iter().enumerate() {
-        while child.try_wait().unwrap().is_none() {
-            if started.elapsed() > limit {
-                child.kill().unwrap();
-                break;
-            }
-            sleep(Duration::from_millis(5));
-        }
-        let output = child.wait_with_output().unwrap();
+    for (rank, child) in children.into_iter().enumerate() {
+        let output = end(child, started, limit);
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.success(), rank != 1, "{case}, rank {rank}: {}\n{said}", output.status);
     }
@@ -109,5 +103,5 @@ fn a_process_that_ends_while_all_leave_holds_nobody_up() {
 
 #[test]
 fn a_process_that_stands_still_is_told_within_the_limit() {
-    super::run_processes("stopped process", 2, &[]);
+    run_processes("stopped process", 2, &[]);
 }

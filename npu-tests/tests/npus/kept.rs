@@ -3,7 +3,8 @@
 #[path = "../../../ui-tests/kernels/kept.rs"]
 mod kept_file;
 
-use super::{joined, numbers, run, run_processes};
+use super::processes::run_processes;
+use super::{joined, numbers, run};
 use hpmoe_runtime::npus::{self, DeviceMemory};
 use hpmoe_runtime::op::ElementType;
 use hpmoe_runtime::prelude::*;

@@ -1,6 +1,7 @@
 //! Ranks that are processes share memory by CANN's SHMEM library.
 
-use super::{Layer, SAID, joined, run_processes, run_processes_with};
+use super::processes::{run_processes, run_processes_with};
+use super::{Layer, SAID, joined};
 use hpmoe_runtime::prelude::*;
 use std::path::Path;
 

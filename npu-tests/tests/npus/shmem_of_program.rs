@@ -1,7 +1,8 @@
 //! A program that has initialised CANN's SHMEM library itself: hpmoe is a guest in it.
 
+use super::processes::run_processes;
 use super::shmem::{CHOICE, HEAP, calls};
-use super::{Layer, SAID, joined, run_processes};
+use super::{Layer, SAID, joined};
 use std::ffi::{CString, c_int, c_void};
 use std::net::TcpListener;
 use std::path::Path;

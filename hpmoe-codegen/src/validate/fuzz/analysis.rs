@@ -84,19 +84,17 @@ fn analysis(checked: &mut CheckedGraph, known: &Known, random: &mut Random) -> S
         3 if checked.route_input().is_some() => {
             if let Some(input) = checked.route_input_mut() {
                 match random.index(3) {
-                    0 => wait_of_route(&mut input.wait.need, known, random),
+                    0 => drop(need(&mut input.wait.need, known, random)),
                     1 => drop(input.signals.pop()),
                     _ => input.signals.iter_mut().for_each(|(_, one)| drop(signal(one, known, random))),
                 }
             }
             "what a route waits for".to_owned()
         }
-        4 => {
-            let counter = CounterId::new(random.index(checked.counters().len().max(1)));
-            if counter.index() < checked.counters().len() {
-                let other = checked.counters()[CounterId::new(random.index(checked.counters().len()))];
-                change_counter(&mut checked.counters_mut()[counter], other, known, random);
-            }
+        4 if !checked.counters().is_empty() => {
+            let [counter, other] = [(); 2].map(|()| CounterId::new(random.index(checked.counters().len())));
+            let other = checked.counters()[other];
+            change_counter(&mut checked.counters_mut()[counter], other, known, random);
             "what a counter stands for".to_owned()
         }
         5..8 => alike(checked, known, random).to_owned(),
@@ -107,10 +105,6 @@ fn analysis(checked: &mut CheckedGraph, known: &Known, random: &mut Random) -> S
         }
     };
     format!("analysis: {done}")
-}
-
-fn wait_of_route(wanted: &mut Need, known: &Known, random: &mut Random) {
-    let _ = need(wanted, known, random);
 }
 
 fn words(reuse: &mut Reuse, phases: usize, random: &mut Random) {
