@@ -1,7 +1,7 @@
 //! The tables that describe a compiled kernel to the runtime. Generated code fills them in.
 
 use hpmoe_kernels::op::ElementType;
-use hpmoe_kernels::route::ExpertOrder;
+pub use hpmoe_kernels::route::ExpertOrders;
 
 /// The tables of one taskflow, scheduled and compiled.
 #[derive(Clone, Copy, Debug)]
@@ -30,12 +30,8 @@ pub struct KernelTables {
     pub aic: u32,
     /// Vector cores of a rank that the schedule was made for.
     pub aiv: u32,
-    /// Whether queues name experts by their place in the order of their load, as
-    /// [`by_load`](hpmoe_kernels::route::by_load) returns it, rather than by their number.
-    pub by_load: bool,
-    /// With by_load: the fewest ranks with which that order is the one that
-    /// [`lightest_first`](hpmoe_kernels::route::lightest_first) returns; `None` if it never is.
-    pub lightest_first: Option<u32>,
+    /// How queues name experts.
+    pub expert_orders: ExpertOrders,
     /// Whether cores keep time stamps of their tiles.
     pub time_stamps: bool,
     /// Tensors by number.
@@ -52,14 +48,6 @@ pub struct KernelTables {
     pub tolerances: &'static [ToleranceTable],
     /// One schedule for each number of ranks that divides `experts`, up to 256, ascending.
     pub schedules: &'static [ScheduleTable],
-}
-
-impl KernelTables {
-    /// How the queues for a number of ranks name experts.
-    #[must_use]
-    pub fn expert_order(&self, ranks: u32) -> ExpertOrder {
-        ExpertOrder::on_ranks(ranks, self.by_load, self.lightest_first)
-    }
 }
 
 /// A route that the kernel makes, of ids in device memory.

@@ -5,7 +5,9 @@ use hpmoe_kernels::{PerRank, Ranks, Route, Tensor};
 
 use crate::KernelTables;
 use crate::abi::{HPMOE_BLOCKS, HPMOE_ROW_TILES};
-use crate::tables::{CounterTable, Grid, PhaseTable, RowKind, ScheduleTable, SpaceTable, Storage, TensorTable};
+use crate::tables::{
+    CounterTable, ExpertOrders, Grid, PhaseTable, RowKind, ScheduleTable, SpaceTable, Storage, TensorTable,
+};
 
 pub(crate) const fn tensor(name: &'static str, row_kind: RowKind, storage: Storage) -> TensorTable {
     TensorTable { name, element: ElementType::bf16, columns: 16, pitch: 256, row_kind, storage, writable: true }
@@ -29,8 +31,7 @@ pub(crate) const TABLES: KernelTables = KernelTables {
     whole_slots: None,
     aic: 2,
     aiv: 4,
-    by_load: true,
-    lightest_first: None,
+    expert_orders: ExpertOrders::Load,
     time_stamps: false,
     tensors: &[
         argument("x", RowKind::Token, 0, false),

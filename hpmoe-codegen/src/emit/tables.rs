@@ -8,6 +8,7 @@ use crate::report::phase_name;
 use crate::schedule::Schedule;
 use crate::validate::ValidSchedule;
 use hpmoe_kernels::op::TaskKind;
+use hpmoe_kernels::route::ExpertOrders;
 use hpmoe_language::analyze::{CheckedGraph, Grid};
 use hpmoe_language::graph::{RowKind, Sizes, SpaceKind, Storage, Task, TaskGraph, Tensor};
 use hpmoe_language::ids::Id as _;
@@ -74,10 +75,11 @@ fn kernel(
     let name = format!("{}::{}", graph.kernel, graph.taskflow);
     let (fingerprint, file) = (paths.fingerprint, names.file);
     let Sizes { experts, top_k, tokens, chunks } = graph.sizes;
-    let (aic, aiv, by_load, time_stamps) = (schedule.aic, schedule.aiv, schedule.by_load, names.time_stamps);
-    let lightest_first = match schedule.lightest_first {
-        Some(ranks) => quote!(Some(#ranks)),
-        None => quote!(None),
+    let (aic, aiv, time_stamps) = (schedule.aic, schedule.aiv, names.time_stamps);
+    let expert_orders = match schedule.expert_orders {
+        ExpertOrders::Number => quote!(Number),
+        ExpertOrders::Load => quote!(Load),
+        ExpertOrders::LightestFirstFrom(ranks) => quote!(LightestFirstFrom(#ranks)),
     };
     let origins = graph.phases.iter().any(|(_, phase)| {
         let arrives = graph.spaces[phase.space].kind == SpaceKind::Arrivals;
@@ -138,8 +140,7 @@ fn kernel(
                 whole_slots: #whole_slots,
                 aic: #aic,
                 aiv: #aiv,
-                by_load: #by_load,
-                lightest_first: #lightest_first,
+                expert_orders: ExpertOrders::#expert_orders,
                 time_stamps: #time_stamps,
                 tensors: &[#(#tensors),*],
                 spaces: &[#(#spaces),*],

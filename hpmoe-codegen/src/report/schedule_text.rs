@@ -2,7 +2,7 @@
 
 use super::{names, runs::runs};
 use crate::schedule::{Schedule, right_operand};
-use hpmoe_kernels::route::ExpertOrder;
+use hpmoe_kernels::route::{ExpertOrder, ExpertOrders};
 use hpmoe_language::analyze::CheckedGraph;
 use std::fmt::Write as _;
 
@@ -19,7 +19,7 @@ pub fn schedule_text(checked: &CheckedGraph, schedule: &Schedule) -> String {
         graph.taskflow,
         schedule.aic,
         schedule.aiv,
-        if schedule.by_load { ", experts by load" } else { "" }
+        if schedule.expert_orders == ExpertOrders::Number { "" } else { ", experts by load" }
     );
     let width = schedule.roles.iter().map(|(_, role)| role.name.len()).max().unwrap_or(0);
     for (_, role) in schedule.roles.iter() {
@@ -55,7 +55,7 @@ pub fn schedule_text(checked: &CheckedGraph, schedule: &Schedule) -> String {
     for order in &schedule.orders {
         let plural = if order.ranks == 1 { "" } else { "s" };
         let entries: usize = order.queues.iter().map(|(_, queue)| queue.len()).sum();
-        let lightest = if schedule.expert_order(order.ranks) == ExpertOrder::LightestFirst {
+        let lightest = if schedule.expert_orders.on(order.ranks) == ExpertOrder::LightestFirst {
             ", the lightest experts first"
         } else {
             ""

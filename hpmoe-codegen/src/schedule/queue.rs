@@ -1,6 +1,6 @@
 //! The data of a schedule: roles of cores, queues of entries, and what is fixed for each phase.
 
-use hpmoe_kernels::route::ExpertOrder;
+use hpmoe_kernels::route::ExpertOrders;
 use hpmoe_language::analyze::{Signal, Wait};
 use hpmoe_language::ids::{Arena, PartId, PhaseId, RoleId, SpaceId};
 use std::fmt;
@@ -130,12 +130,8 @@ pub struct Schedule {
     pub aic: u32,
     /// Vector cores of a rank.
     pub aiv: u32,
-    /// Whether each rank works on its experts in the order that [`by_load`](hpmoe_kernels::route::by_load) returns for their
-    /// rows at run time. Otherwise it works on them in the order of their numbers.
-    pub by_load: bool,
-    /// With `by_load`: the fewest ranks with which that order is the one that
-    /// [`lightest_first`](hpmoe_kernels::route::lightest_first) returns; `None` if it never is.
-    pub lightest_first: Option<u32>,
+    /// The order in which each rank works on its experts.
+    pub expert_orders: ExpertOrders,
     /// Sets of cores with one kind of work; every core is in exactly one.
     pub roles: Arena<RoleId, Role>,
     /// What is fixed for each phase.
@@ -149,12 +145,6 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// How the queues for a number of ranks name experts.
-    #[must_use]
-    pub fn expert_order(&self, ranks: u32) -> ExpertOrder {
-        ExpertOrder::on_ranks(ranks, self.by_load, self.lightest_first)
-    }
-
     /// All waits, phase by phase, and that of the route.
     pub fn waits(&self) -> impl Iterator<Item = &Wait> {
         self.phases.iter().flat_map(|(_, phase)| &phase.waits).chain(&self.routed_after)

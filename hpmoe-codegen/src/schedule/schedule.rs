@@ -15,6 +15,7 @@ use super::route::route;
 use super::{Choices, Cores, PhaseSchedule, Schedule};
 use crate::target::Target;
 use hpmoe_kernels::op::TaskKind;
+use hpmoe_kernels::route::ExpertOrders;
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::graph::SpaceKind;
 use hpmoe_language::ids::{Arena, PhaseId, RoleId};
@@ -74,9 +75,12 @@ fn with_orders(
     let routed_after = route(checked, &mut phases, &mut orders);
     // A once-sent token is stored under its lowest-numbered expert, so experts then run in the order of their numbers.
     let sends_once = graph.spaces.iter().any(|(_, space)| space.kind == SpaceKind::SendsOnce);
-    let by_load = choices.by_load && !sends_once;
-    let lightest_first = lightest_first(graph, &costs, cores.aic, choices).filter(|_| by_load);
-    Schedule { aic: cores.aic, aiv: cores.aiv, by_load, lightest_first, roles, phases, elided, routed_after, orders }
+    let expert_orders = match lightest_first(graph, &costs, cores.aic, choices) {
+        _ if !choices.by_load || sends_once => ExpertOrders::Number,
+        Some(ranks) => ExpertOrders::LightestFirstFrom(ranks),
+        None => ExpertOrders::Load,
+    };
+    Schedule { aic: cores.aic, aiv: cores.aiv, expert_orders, roles, phases, elided, routed_after, orders }
 }
 
 /// Which cores run each phase and how its tiles are dealt to them; nothing is joined, awaited or signalled yet.
@@ -134,17 +138,16 @@ mod tests {
 
     #[test]
     fn experts_run_by_load_unless_it_is_not_chosen_or_tokens_are_sent_once() {
-        let by_load = |checked: &CheckedGraph, choices: &str| {
-            schedule_with(checked, &Target::ascend_a3(), &Choices::read(choices).unwrap()).by_load
+        let orders = |checked: &CheckedGraph, choices: &str| {
+            schedule_with(checked, &Target::ascend_a3(), &Choices::read(choices).unwrap()).expert_orders
         };
-        let layer = moe_ffn(&Layer::SMALL);
-        assert!(by_load(&layer, "") && !by_load(&layer, "by_load=false") && !by_load(&once(&Layer::SMALL), ""));
-        // Only then is there a number of ranks from which on the lightest come first.
-        let lightest_first = |choices: &str| {
-            let choices = Choices::read(&format!("lightest_first=2 {choices}")).unwrap();
-            schedule_with(&layer, &Target::ascend_a3(), &choices).lightest_first
-        };
-        assert_eq!([lightest_first(""), lightest_first("by_load=false")], [Some(2), None]);
+        let (layer, once) = (moe_ffn(&Layer::SMALL), once(&Layer::SMALL));
+        assert_eq!(orders(&layer, ""), ExpertOrders::Load);
+        assert_eq!(orders(&layer, "lightest_first=2"), ExpertOrders::LightestFirstFrom(2));
+        for (checked, choices) in [(&layer, "by_load=false"), (&once, "")] {
+            assert_eq!(orders(checked, choices), ExpertOrders::Number);
+            assert_eq!(orders(checked, &format!("lightest_first=2 {choices}")), ExpertOrders::Number);
+        }
     }
 
     #[test]

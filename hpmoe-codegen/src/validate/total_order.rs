@@ -5,6 +5,7 @@ mod edges;
 use super::Violation;
 use crate::schedule::Schedule;
 use edges::{CounterUses, OrderGraph};
+use hpmoe_kernels::route::ExpertOrders;
 use hpmoe_language::analyze::{CheckedGraph, Index};
 
 /// Most entries, over all ranks, for which each rank is looked at by itself.
@@ -23,7 +24,9 @@ const EACH_RANK: usize = 1 << 14;
 /// Once-sent tokens are the exception: they are stored by the numbers of experts, so with them places must be numbers.
 pub(super) fn total_order(checked: &CheckedGraph, schedule: &Schedule, violations: &mut Vec<Violation>) {
     let uses = CounterUses::new(checked, schedule);
-    if schedule.by_load && uses.waits.iter().any(|&(_, _, index)| index == Index::OnceTiles) {
+    if schedule.expert_orders != ExpertOrders::Number
+        && uses.waits.iter().any(|&(_, _, index)| index == Index::OnceTiles)
+    {
         violations.push(Violation::OnceByLoad);
     }
     for order in &schedule.orders {

@@ -26,7 +26,7 @@ impl<'a> RouteChunks<'a> {
             1 => Cow::Borrowed(slice::from_ref(route)),
             count => Cow::Owned((0..count).map(|chunk| route.chunk(chunk, count)).collect()),
         };
-        let orders = expert_orders(&routes, tables.expert_order(route.ranks().count() as u32));
+        let orders = expert_orders(&routes, tables.expert_orders.on(route.ranks().count() as u32));
         Self { whole: route, routes, orders, capacity }
     }
 

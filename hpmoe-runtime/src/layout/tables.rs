@@ -247,7 +247,7 @@ impl TableMemory {
             counts: common.plan.counts_at as u64,
             first_pairs: self.add("first pairs", &first_pairs),
             start_pairs: self.add("start pairs", &start_pairs),
-            expert_order: order_word(common.tables.expert_order(common.schedule.ranks)),
+            expert_order: order_word(common.tables.expert_orders.on(common.schedule.ranks)),
             ..routing(common.tables, &table, count_pitch(common.tables), route.sizes().capacity)
         };
         self.add("what the route is made from", &[made_from])

@@ -11,7 +11,8 @@ use hpmoe_runtime::abi::{
 use hpmoe_runtime::op::ElementType;
 use hpmoe_runtime::prelude::*;
 use hpmoe_runtime::tables::{
-    CounterTable, Grid, KernelTables, PhaseTable, RowKind, ScheduleTable, SpaceTable, Storage, TensorTable,
+    CounterTable, ExpertOrders, Grid, KernelTables, PhaseTable, RowKind, ScheduleTable, SpaceTable, Storage,
+    TensorTable,
 };
 use hpmoe_runtime::{Argument, CompiledKernel, EntryPoint};
 
@@ -63,8 +64,7 @@ pub(crate) const fn tables(name: &'static str) -> KernelTables {
         whole_slots: None,
         aic: AIC as u32,
         aiv: (CORES - AIC) as u32,
-        by_load: true,
-        lightest_first: None,
+        expert_orders: ExpertOrders::Load,
         time_stamps: false,
         tensors: TENSORS,
         spaces: &[SpaceTable { kind: HPMOE_ROW_TILES, height: 2 }, SpaceTable { kind: HPMOE_BLOCKS, height: 4 }],

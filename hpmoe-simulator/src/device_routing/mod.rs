@@ -75,7 +75,7 @@ impl RoutingShape {
             tokens: (0..ranks).map(|rank| routing.tokens(rank)).max().unwrap_or(0).into(),
             top_k: graph.sizes.top_k as u64,
             cores: schedule.aiv.into(),
-            expert_order: schedule.expert_order(ranks),
+            expert_order: schedule.expert_orders.on(ranks),
             row_tiles: spaces(SpaceKind::RowTiles) + spaces(SpaceKind::Experts),
             sends: spaces(SpaceKind::Sends),
             arrivals: spaces(SpaceKind::Arrivals),

@@ -11,18 +11,30 @@ pub enum ExpertOrder {
     LightestFirst,
 }
 
-impl ExpertOrder {
-    /// The order on a number of ranks: by number, or `by_load`; the latter with the lightest first from so many ranks on as
-    /// `lightest_first` says, if it says any.
+/// How queues name the experts of a rank, for any number of ranks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ExpertOrders {
+    /// [`ExpertOrder::Number`] on all numbers of ranks.
+    Number,
+    /// [`ExpertOrder::Load`] on all numbers of ranks.
+    Load,
+    /// [`ExpertOrder::LightestFirst`] on so many ranks or more, and [`ExpertOrder::Load`] on fewer.
+    LightestFirstFrom(u32),
+}
+
+impl ExpertOrders {
+    /// The order on a number of ranks.
     #[must_use]
-    pub const fn on_ranks(ranks: u32, by_load: bool, lightest_first: Option<u32>) -> Self {
-        match lightest_first {
-            _ if !by_load => Self::Number,
-            Some(fewest) if ranks >= fewest => Self::LightestFirst,
-            _ => Self::Load,
+    pub const fn on(self, ranks: u32) -> ExpertOrder {
+        match self {
+            Self::Number => ExpertOrder::Number,
+            Self::LightestFirstFrom(fewest) if ranks >= fewest => ExpertOrder::LightestFirst,
+            Self::Load | Self::LightestFirstFrom(_) => ExpertOrder::Load,
         }
     }
+}
 
+impl ExpertOrder {
     /// A rank's experts in the order in which work on them begins, where `rows` is the number of rows of each. The experts of each of
     /// `chunks` chunks stay together.
     #[must_use]

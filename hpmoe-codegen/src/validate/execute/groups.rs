@@ -134,7 +134,7 @@ pub(super) fn orders(schedule: &Schedule, routing: &RoutedSlots) -> Vec<Vec<usiz
     let of_rank = |rank: usize| {
         let experts = rank * routing.local..(rank + 1) * routing.local;
         let rows: Vec<usize> = experts.map(|expert| routing.expert_rows(expert)).collect();
-        schedule.expert_order(routing.ranks as u32).of(&rows, routing.chunks)
+        schedule.expert_orders.on(routing.ranks as u32).of(&rows, routing.chunks)
     };
     (0..routing.ranks).map(of_rank).collect()
 }

@@ -6,6 +6,7 @@ use super::phases::phase;
 use super::values::{arena, id, list, number};
 use crate::random::Random;
 use crate::schedule::{CoreKind, Elision, Entry, Implied, Order, Role, Schedule};
+use hpmoe_kernels::route::ExpertOrders;
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::ids::PhaseId;
 
@@ -17,7 +18,7 @@ pub(super) struct Known<'a> {
 
 /// Changes one field and returns its name.
 pub(super) fn field(schedule: &mut Schedule, known: &Known, random: &mut Random) -> String {
-    let Schedule { aic, aiv, by_load, lightest_first, roles, phases, elided, routed_after, orders } = schedule;
+    let Schedule { aic, aiv, expert_orders, roles, phases, elided, routed_after, orders } = schedule;
     match random.index(32) {
         0 => {
             number(aic, &[*aiv], random);
@@ -28,11 +29,9 @@ pub(super) fn field(schedule: &mut Schedule, known: &Known, random: &mut Random)
             "aiv".to_owned()
         }
         2 => {
-            if random.index(2) == 0 {
-                *by_load ^= true;
-            } else {
-                *lightest_first = if lightest_first.is_some() { None } else { Some(1) };
-            }
+            let all = [ExpertOrders::Number, ExpertOrders::Load, ExpertOrders::LightestFirstFrom(1)];
+            let others: Vec<ExpertOrders> = all.into_iter().filter(|other| other != expert_orders).collect();
+            *expert_orders = others[random.index(others.len())];
             "order of experts".to_owned()
         }
         3 => {

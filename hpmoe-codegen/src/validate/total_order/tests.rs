@@ -56,7 +56,7 @@ fn experts_of_once_sent_tokens_go_by_number() {
         found
     };
     assert_eq!(violations(&schedule), []);
-    schedule.by_load = true;
+    schedule.expert_orders = ExpertOrders::Load;
     assert_eq!(violations(&schedule), [Violation::OnceByLoad]);
 }
 

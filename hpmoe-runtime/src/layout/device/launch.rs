@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::AtomicI32;
 
 use hpmoe_kernels::op::ElementType;
-use hpmoe_kernels::route::ExpertOrder;
+use hpmoe_kernels::route::{ExpertOrder, ExpertOrders};
 use hpmoe_kernels::{PerRank, Rank, Route};
 
 use super::case::Case;
@@ -96,8 +96,11 @@ impl CaseKernel {
             chunks: case.chunks,
             aic: (case.cores / 2) as u32,
             aiv: case.cores as u32,
-            by_load: case.order != ExpertOrder::Number,
-            lightest_first: (case.order == ExpertOrder::LightestFirst).then_some(1),
+            expert_orders: match case.order {
+                ExpertOrder::Number => ExpertOrders::Number,
+                ExpertOrder::Load => ExpertOrders::Load,
+                ExpertOrder::LightestFirst => ExpertOrders::LightestFirstFrom(1),
+            },
             route: Some(RouteTable {
                 ids: usize::from(kept == Kept::Takes),
                 kept: kept == Kept::Takes,

@@ -68,7 +68,7 @@ impl<'a> Ours<'a> {
         let order = fitting_order(checked, schedule, routing)?;
         let walked = schedule.phases.iter().filter(|(_, phase)| order.even_sends && phase.by_arrival);
         let coming = walked.map(|(phase, _)| graph.phases[phase].space).collect();
-        let layout = Layout::new(graph, routing, schedule.expert_order(routing.ranks()), &coming);
+        let layout = Layout::new(graph, routing, schedule.expert_orders.on(routing.ranks()), &coming);
         let counters = CounterLayout::new(checked, schedule, &layout, routing);
         let start = |rank, phase: PhaseId| -> u64 {
             let before = schedule.phases[phase].preceding.iter();
