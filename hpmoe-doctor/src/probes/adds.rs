@@ -52,8 +52,9 @@ fn peers(examination: &mut Examination) -> Result<String, Failure> {
         }
     }
     Ok(format!(
-        "{} cores of each of {others} peers added {tries} times to each of {SUMMED} words, each of which is {expected}",
-        cores.vector()
+        "{} cores of each peer added {tries} times to each of {SUMMED} words, each of which is {expected} with {} ranks",
+        cores.vector(),
+        examination.team.ranks
     ))
 }
 
