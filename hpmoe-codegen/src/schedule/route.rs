@@ -71,6 +71,7 @@ fn before_rows(queue: &[Entry], made: &MadeRoute) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schedule::{Cores, schedule};
     use hpmoe_language::fixture::{Layer, moe_ffn, router};
 
     const SCORE: PhaseId = PhaseId(1);
@@ -90,5 +91,29 @@ mod tests {
         let mut queue = [entry(5, 1), entry(1, 0), entry(4, 0), entry(2, 0), entry(3, 1), entry(0, 0)];
         ids_first(&checked, &mut queue);
         assert_eq!(queue, [entry(1, 0), entry(2, 0), entry(5, 1), entry(4, 0), entry(3, 1), entry(0, 0)]);
+    }
+
+    #[test]
+    fn what_is_walked_together_with_the_last_of_what_makes_ids_comes_before_the_route_too() {
+        let checked = router(&Layer::SMALL);
+        let (making, made) = (making_ids(&checked), schedule(&checked, Cores::ASCEND_A3));
+        let entry = |phase: u32| Entry { phase: PhaseId(phase), expert: 0, peer_offset: 0 };
+        let queue = [2, 3, 4, 5].map(entry);
+        let after = |joins: &[u32], queue: &[Entry]| {
+            let mut phases = made.phases.clone();
+            phases
+                .ids()
+                .collect::<Vec<_>>()
+                .into_iter()
+                .for_each(|id| phases[id].joins_previous = joins.contains(&id.0));
+            after_ids(queue, &making, &phases)
+        };
+        assert_eq!(
+            [after(&[], &queue), after(&[3], &queue), after(&[3, 4], &queue), after(&[4], &queue)],
+            [1, 2, 3, 1]
+        );
+        assert_eq!(after(&[3, 4, 5], &queue), queue.len());
+        // Without ids of its own, a queue makes the tables at once.
+        assert_eq!(after(&[4], &queue[1..]), 0);
     }
 }

@@ -132,6 +132,17 @@ mod tests {
     }
 
     #[test]
+    fn rows_of_the_chunks_that_are_in_memory_at_a_time_are_numbered() {
+        for (chunks, in_memory) in [(1, 1), (2, 2), (4, 2)] {
+            let checked = chunked(&Layer::TINY, chunks);
+            let made = schedule(&checked, Cores::ASCEND_A3);
+            let counts = counts(&checked, &made, &made.orders[0], 100);
+            let rows = counts.into_iter().find(|(what, ..)| *what == "received rows").unwrap().1;
+            assert_eq!(rows, 100 * in_memory, "{chunks} chunks");
+        }
+    }
+
+    #[test]
     fn each_descriptor_takes_memory() {
         let checked = moe_ffn(&Layer::SMALL);
         let mut made = schedule(&checked, Cores::ASCEND_A3);

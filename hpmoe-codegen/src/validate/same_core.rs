@@ -80,6 +80,14 @@ mod tests {
         assert!(!alike(gate, up, &|schedule| schedule.phases[up].rotation += 1));
         assert!(!alike(gate, up, &|schedule| schedule.phases[up].by_arrival ^= true));
         assert!(!alike(gate, up, &|schedule| schedule.phases[up].preceding.push((SpaceId(0), 1))));
+        // As many columns, which other ranges count.
+        let turned = checked.changed(|graph| {
+            (graph.phases[gate].ranges, graph.phases[up].ranges) = (vec![2, 3], vec![3, 2]);
+        });
+        let phases = &turned.graph().phases;
+        assert_eq!(phases[gate].columns(), phases[up].columns());
+        let made = schedule(&checked, Cores::ASCEND_A3);
+        assert!(!same_map(turned.graph(), &made, (gate, &phases[gate]), (up, &phases[up])));
         // Dealt as the other is, but with other columns, or other items.
         let deal_alike = |first: PhaseId, second: PhaseId| {
             move |schedule: &mut Schedule| schedule.phases[second] = schedule.phases[first].clone()

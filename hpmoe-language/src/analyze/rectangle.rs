@@ -128,6 +128,12 @@ mod tests {
                 }
             }
         }
+        // A tile that begins after the largest number lies after all columns, as one does that begins at it.
+        for (index, width) in [(1 << 28, 16), (u32::MAX, 16), (u32::MAX, 1), (3, u32::MAX)] {
+            let columns = Columns::Tile { range: Some(0), index, width };
+            let access = Access { region: Region { rows: Rows::Tile, columns }, ..access };
+            assert_eq!(Rectangle::of(&access, &phase, &tensor), at(0..1, 50..50), "{columns:?}");
+        }
         let other = Access { region: Region { rows: Rows::Tile, columns: Columns::All }, ..access };
         assert_eq!(Rectangle::of(&other, &phase, &tensor), at(0..1, 0..50));
         let whole = |rows: RowKind| Rectangle::whole(&Tensor { rows, ..tensor.clone() });

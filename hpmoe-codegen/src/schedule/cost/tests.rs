@@ -160,6 +160,25 @@ fn a_core_takes_the_time_of_all_tiles_of_its_rows() {
 }
 
 #[test]
+fn only_what_is_made_of_matrices_takes_time_whatever_the_rows() {
+    let target = Target::ascend_a3();
+    let mut of_matrices = 0;
+    for checked in layers(&Layer::DEEPSEEK) {
+        let graph = checked.graph();
+        let (costs, works) = (EntryCosts::new(graph, &target), Works::of_phases(graph));
+        for (id, phase) in graph.phases.iter() {
+            let PhaseCost { tile_ps, fixed_ps, .. } = costs.phases[id];
+            let whole = works[id].alone(&target, &cost::CostModel::new(&target), works[id].full_rows()).0;
+            let (kind, task) = (graph.spaces[phase.space].kind, graph.tasks[phase.task].kind);
+            let wanted = if (kind, task) == (SpaceKind::Experts, TaskKind::Vector) { (0, whole) } else { (whole, 0) };
+            assert_eq!((tile_ps, fixed_ps), wanted, "phase {}", id.0);
+            of_matrices += u32::from(fixed_ps > 0);
+        }
+    }
+    assert!(of_matrices > 0);
+}
+
+#[test]
 fn the_rows_of_all_entries_are_those_of_the_phase() {
     for checked in layers(&Layer::DEEPSEEK) {
         let (graph, sizes) = (checked.graph(), &checked.graph().sizes);

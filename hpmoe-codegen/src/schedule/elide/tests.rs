@@ -123,6 +123,20 @@ fn phases_follow_one_another_in_every_queue_for_the_same_cores() {
 }
 
 #[test]
+fn tiles_of_other_ranges_are_others_however_many_they_are() {
+    let checked = moe_ffn(&Layer::SMALL);
+    let [gate, up] = [1, 2].map(PhaseId);
+    let phases = schedule(&checked, Cores::ASCEND_A3).phases;
+    let alike = |ranges: [&[u32]; 2]| {
+        let mut graph = checked.graph().clone();
+        (graph.phases[gate].ranges, graph.phases[up].ranges) = (ranges[0].to_vec(), ranges[1].to_vec());
+        same_tiles(&graph, &phases, [gate, up])
+    };
+    assert!(alike([&[6], &[6]]) && alike([&[2, 3], &[2, 3]]));
+    assert!(!alike([&[2, 3], &[3, 2]]) && !alike([&[6], &[2, 3]]) && !alike([&[6], &[6, 1]]));
+}
+
+#[test]
 fn what_a_core_made_in_another_task_needs_no_counter() {
     let [swiglu, again] = [3, 4].map(PhaseId);
     let between = |another| {

@@ -219,6 +219,24 @@ fn all_entries_are_replayed_each_when_what_it_waits_for_is_there() {
     assert_eq!(time(&later), time(&target) + Time::from_us(3.0));
 }
 
+#[test]
+fn entries_that_are_walked_together_wait_for_what_any_of_them_needs() {
+    let target = Target::ascend_a3();
+    // Products take most of the time, so that all ends earlier where they begin earlier.
+    let mut checked = moe_ffn(&Layer { hidden: 2048, inter: 2048, tile_n: 256, tokens: 64, ..Layer::SMALL });
+    let [gate, up] = [1, 2].map(PhaseId);
+    checked.dependencies_mut().retain(|dependency| dependency.after != up);
+    let schedule = schedule_on(&checked, &target, 2);
+    assert!(schedule.phases[up].joins_previous, "up needs no more than gate does");
+    let order = schedule.order(2).unwrap();
+    let groups = Groups::new(checked.graph(), 2);
+    let precedence = Precedence::new(&checked, &groups, 2, None);
+    let waiting = |phase: PhaseId| groups.of_phase(phase).all(|e| precedence.incoming()[groups.number(e)] > 0);
+    assert!(waiting(gate) && !waiting(up));
+    let run = || Run::new(&checked, &schedule, order, &target, Spread::Even);
+    assert_eq!(run().replayed(&groups, &precedence), in_any_order(run(), &groups));
+}
+
 /// The end of a run of all queues, where an entry begins when all entries that it depends on have ended.
 fn in_any_order(mut run: Run, groups: &Groups) -> Time {
     let (checked, order) = (run.checked, run.order);

@@ -262,10 +262,14 @@ fn rows_that_come_back_are_sent_on_whatever_else_is_empty() {
     assert!(path(&checked, &[true; 2], &origin));
     // A block of tokens may have none that is sent.
     let of_block = Dependency { before: combine, ..checked.dependencies()[0].clone() };
-    let wanted = Dependency { before: combine, ..origin };
+    let wanted = Dependency { before: combine, signal: Signal { remote: false, ..origin.signal }, ..origin };
     checked.dependencies_mut()[0] = of_block;
     checked.dependencies_mut()[0].signal.remote = false;
-    assert!(!path(&checked, &[true; 2], &wanted));
+    let sends = checked.graph().phases[dispatch].space;
+    for kind in [SpaceKind::Sends, SpaceKind::SendsOnce] {
+        let sent = checked.changed(|graph| graph.spaces[sends].kind = kind);
+        assert!(!path(&sent, &[true; 2], &wanted), "{kind:?}");
+    }
 }
 
 #[test]

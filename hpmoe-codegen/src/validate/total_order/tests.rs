@@ -1,7 +1,7 @@
 //! Cycles are found, whatever they lead through, and nothing else is.
 
 use super::*;
-use crate::schedule::{Choices, Cores, Entry, schedule, schedule_with};
+use crate::schedule::{Choices, CoreKind, Cores, Entry, schedule, schedule_with};
 use crate::target::Target;
 use crate::validate::broken::broken_of;
 use hpmoe_language::analyze::Signal;
@@ -281,6 +281,38 @@ fn entries_that_are_walked_together_are_one() {
     assert!(cycles(&checked, &schedule));
     schedule.phases[down].joins_previous = false;
     assert!(!cycles(&checked, &schedule));
+}
+
+#[test]
+fn the_only_entry_before_the_tables_comes_before_them() {
+    let checked = routed(&Layer::SMALL);
+    let kernel = schedule(&checked, Cores::ASCEND_A3);
+    let mut seen = 0;
+    for (at, order) in kernel.orders.iter().enumerate() {
+        // The first activation needs what is made of rows, and these are sent when the tables are there.
+        let activates = |part: &PartId| order.queues[*part].first().is_some_and(|entry| entry.phase == PhaseId(3));
+        for part in order.queues.ids().filter(activates) {
+            let mut early = kernel.clone();
+            assert!(!cycles(&checked, &early));
+            early.orders[at].routed_at.as_mut().unwrap()[part] = 1;
+            assert!(cycles(&checked, &early), "{} ranks", order.ranks);
+            seen += 1;
+        }
+    }
+    assert!(seen > 0);
+}
+
+#[test]
+fn matrix_cores_may_have_any_entry_before_they_wait_for_the_tables() {
+    // A product of rows waits for these by itself, and the tables don't wait for matrix cores.
+    let found = broken_of(&routed(&Layer::SMALL), total_order, |schedule| {
+        for order in &mut schedule.orders {
+            for (part, queue) in order.queues.iter().filter(|(part, _)| order.parts[*part].kind == CoreKind::Aic) {
+                order.routed_at.as_mut().unwrap()[part] = queue.len() as u32;
+            }
+        }
+    });
+    assert_eq!(found, []);
 }
 
 #[test]

@@ -4,8 +4,9 @@ use super::super::{hazards, route};
 use crate::finding::{Diagnostic, Errors};
 use crate::fixture::{Layer, moe_ffn, routed, router};
 use crate::graph::{Access, Columns, Region, TaskGraph};
-use crate::ids::{PhaseId, TensorId};
+use crate::ids::{Arena, PhaseId, TensorId};
 
+const SQUARE: PhaseId = PhaseId(0);
 const SCORE: PhaseId = PhaseId(1);
 const CHOOSE: PhaseId = PhaseId(2);
 const COMBINE: PhaseId = PhaseId(9);
@@ -40,6 +41,18 @@ fn only_ids_that_the_kernel_writes_are_awaited() {
     assert!(router(&Layer::TINY).route_input().is_some());
     assert!(routed(&Layer::TINY).route_input().is_none(), "ids of the caller");
     assert!(moe_ffn(&Layer::TINY).route_input().is_none(), "a route of the host");
+}
+
+#[test]
+fn the_route_waits_for_all_calls_that_write_ids() {
+    let mut graph = router(&Layer::TINY).graph().clone();
+    let ids = graph.route.as_ref().unwrap().ids;
+    // The first call has four columns of tiles, the other one has one.
+    graph.phases[SQUARE].ranges = vec![4];
+    write(&mut graph, ids, 1, &[SQUARE, CHOOSE]);
+    let input = route::input(&graph, &mut Arena::new()).unwrap();
+    assert_eq!(input.signals.iter().map(|(phase, _)| *phase).collect::<Vec<_>>(), [SQUARE, CHOOSE]);
+    assert_eq!(input.wait.need.per_row, 4 + graph.phases[CHOOSE].columns());
 }
 
 #[test]
