@@ -223,6 +223,45 @@ CASE(a_tile_is_held_for_few_entries) {
     }
 }
 
+/// What each core does, one after the other: tiles by their phase, and the route.
+struct Turns : ReadsNothing {
+    static inline std::string of[3 * kCores];
+
+    template <class AnyCore> static bool Run(AnyCore &core, const hpmoe::Tile &tile) {
+        of[core.slot] += std::to_string(tile.phase);
+        return true;
+    }
+};
+
+struct MadeInTurn {
+    static constexpr bool IN_KERNEL = true;
+    static inline bool made;
+
+    template <class AnyCore> static bool Make(AnyCore &core) {
+        Turns::of[core.slot] += "r";
+        if (!made) core.record.state = HPMOE_STOPPED;
+        return made;
+    }
+};
+
+/// Ids may come of a tile that a matrix core holds: it runs it before it waits for the route.
+CASE(tiles_before_the_route_are_run_before_it_is_made) {
+    for (bool made : {true, false}) {
+        Ranks ranks(kMinute);
+        Buffer<HpmoeDescriptor> descriptors(4);
+        for (uint32_t i = 0; i < 4; ++i) descriptors[i] = ranks.descriptors[0], descriptors[i].phase = i;
+        descriptors[2].kind = HPMOE_ROUTE;
+        ranks.launch[0].descriptors = Ranks::address(descriptors.data);
+        for (uint32_t i = 0; i < 3 * kCores; ++i) ranks.queues[i] = HpmoeQueue{0, 4}, Turns::of[i].clear();
+        MadeInTurn::made = made;
+        HpmoeHostResult result = ranks.run<Turns, hpmoe::CubeCore, hpmoe::VectorCore, MadeInTurn>(
+            kCores, 2 * kCores, {descriptors.region("entries", false)});
+        EXPECT(result.code == HPMOE_HOST_OK, result.message);
+        for (const std::string &turns : Turns::of) EXPECT(turns == (made ? "01r3" : "01r"), turns);
+        EXPECT(ranks.count(0, 3 * kCores, made ? HPMOE_DONE : HPMOE_STOPPED) == 3 * kCores);
+    }
+}
+
 /// Every core waits for the other rank: vector cores until it has started, all of them until it has freed its first chunk.
 struct Words : ReadsNothing {
     template <class AnyCore> static bool Run(AnyCore &core, const hpmoe::Tile &) {

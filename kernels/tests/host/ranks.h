@@ -62,7 +62,8 @@ struct Ranks {
     }
 
     /// Runs a program on cores of these types.
-    template <class Program, class Matrix = hpmoe::CubeCore, class Vector = hpmoe::VectorCore>
+    template <class Program, class Matrix = hpmoe::CubeCore, class Vector = hpmoe::VectorCore,
+              class Route = hpmoe::HostRoute>
     HpmoeHostResult run(uint32_t aic, uint32_t aiv, const std::vector<HpmoeHostRegion> &others = {}) {
         Setup setup;
         // Queues count cores that share them from `core_first`, which is each core itself here.
@@ -71,9 +72,9 @@ struct Ranks {
         GM_ADDR argument = reinterpret_cast<uint8_t *>(launch.data);
         return ::launch(setup, [argument] {
             if ASCEND_IS_AIC {
-                hpmoe::Work<Program, Matrix>(argument);
+                hpmoe::Work<Program, Matrix, Route>(argument);
             } else {
-                hpmoe::Work<Program, Vector>(argument);
+                hpmoe::Work<Program, Vector, Route>(argument);
             }
         });
     }

@@ -174,4 +174,37 @@ CASE(many_values_are_copied) {
     }
 }
 
+/// Columns of rows that lie farther apart than the repeats of one call can, on either side or on both.
+CASE(columns_of_rows_that_lie_far_apart_are_copied) {
+    constexpr uint32_t rows = 3, cols = 16, from = 0x10000, near = 255 * 8, far = 256 * 8;
+    const uint32_t pitches[][2] = {{cols, near}, {cols, far}, {near, cols}, {far, cols}, {far, far}, {far, near}};
+    for (const auto &[outPitch, fromPitch] : pitches) {
+        Buffer<float> numbers(rows * fromPitch), all(rows * outPitch);
+        for (uint32_t i = 0; i < rows * fromPitch; ++i) numbers[i] = static_cast<float>(i);
+        Setup setup;
+        setup.aic = 0, setup.aiv = 1;
+        setup.regions = {numbers.region("numbers", false), all.region("all")};
+        HpmoeHostResult result = launch(setup, [&] {
+            VectorCore core;
+            Duplicate(hpmoe::Ub<float>(0, rows * outPitch * 4), 77.0f, static_cast<int32_t>(rows * outPitch));
+            DataCopy(hpmoe::UbFrom<float>(from), global(numbers.data), rows * fromPitch);
+            SetFlag<HardEvent::MTE2_V>(0);
+            WaitFlag<HardEvent::MTE2_V>(0);
+            PipeBarrier<PIPE_V>();
+            hpmoe::CopyColumns(0, outPitch, from, fromPitch, rows, cols);
+            SetFlag<HardEvent::V_MTE3>(0);
+            WaitFlag<HardEvent::V_MTE3>(0);
+            DataCopy(global(all.data), hpmoe::UbFrom<float>(0), rows * outPitch);
+            PipeBarrier<PIPE_ALL>();
+        });
+        EXPECT(result.code == HPMOE_HOST_OK, result.message);
+        bool right = true;
+        for (uint32_t i = 0; i < rows * outPitch; ++i) {
+            const uint32_t row = i / outPitch, col = i % outPitch;
+            right &= all[i] == (col < cols ? static_cast<float>(row * fromPitch + col) : 77.0f);
+        }
+        EXPECT(right, std::to_string(outPitch) + " from " + std::to_string(fromPitch));
+    }
+}
+
 } // namespace

@@ -4,7 +4,7 @@ use super::*;
 use crate::schedule::{CHOICES, Choices, Cores, Schedule, schedule, schedule_with};
 use crate::target::Target;
 use crate::validate::validate;
-use hpmoe_language::analyze::CheckedGraph;
+use hpmoe_language::analyze::{CheckedGraph, Dependency};
 use hpmoe_language::fixture::{Layer, chunked, gated, moe_backward, moe_ffn, once, prepared, router, sums};
 use hpmoe_language::ids::{Id, PhaseId};
 use proptest::prelude::*;
@@ -342,4 +342,48 @@ fn chunks_that_add_in_another_order_are_seen() {
             }
         }
     });
+}
+
+/// A peer may add to a counter when this rank has ended, unless somebody waits for it. What a rank adds itself it may.
+#[test]
+fn what_peers_add_is_awaited() {
+    let checked = moe_ffn(&Layer::TINY);
+    let whole = schedule(&checked, CORES);
+    let adds_too = |remote: bool| {
+        let unawaited =
+            |d: &&Dependency| d.signal.remote == remote && !whole.waits().any(|wait| wait.counter == d.signal.counter);
+        let Dependency { before, signal, .. } = checked.dependencies().iter().find(unawaited).unwrap();
+        let mut more = whole.clone();
+        more.phases[*before].signals.push(*signal);
+        runs(&checked, &more, 0..8)
+    };
+    assert_eq!([adds_too(true), adds_too(false)], [Err(Failure::Inexact), Ok(())]);
+}
+
+/// No word is overtaken by an earlier one: a core writes all of its rank's, one after the other.
+#[test]
+fn one_core_has_all_words_of_a_rank() {
+    let checked = chunked(&Layer::TINY, 5);
+    let together = Choices::read("put_cores=2 put_parts=1").unwrap();
+    let (graph, made) = (checked.graph(), schedule_with(&checked, &CORES.on(&Target::ascend_a3()), &together));
+    let frees = checked.reuse().unwrap().frees;
+    let mut shared = 0;
+    for order in made.orders.iter().filter(|order| order.ranks <= 4) {
+        let routing = RoutedSlots::random(&graph.sizes, order.ranks as usize, &mut Random(1));
+        let (items, orders) = (groups::Items::new(graph, &routing), groups::orders(&made, &routing));
+        let words_of = |rank: usize, part, core: usize| {
+            let count = order.parts[part].count as usize;
+            let entries = order.queues[part].iter().filter(|entry| entry.phase == frees);
+            let places = (&routing, &items, &orders[..]);
+            entries.map(|&entry| groups::tiles_of_core(&checked, &made, places, rank, entry, (core, count)).len()).sum()
+        };
+        for rank in 0..routing.ranks {
+            let cores = order.parts.iter().flat_map(|(part, cores)| (0..cores.count as usize).map(move |c| (part, c)));
+            let words: Vec<usize> = cores.map(|(part, core)| words_of(rank, part, core)).filter(|&n| n > 0).collect();
+            assert_eq!(words, [3], "rank {rank} of {}", order.ranks);
+        }
+        let with_words = order.queues.iter().filter(|(_, queue)| queue.iter().any(|entry| entry.phase == frees));
+        shared += with_words.filter(|(part, _)| order.parts[*part].count > 1).count();
+    }
+    assert!(shared > 0, "several cores share a queue with words");
 }

@@ -104,3 +104,25 @@ fn slots_that_are_not_kept_are_picked_again() {
         }
     }
 }
+
+/// A block of slots ends where a token does, also where as many slots as fit would not.
+#[test]
+fn tokens_are_sent_once_whatever_block_of_slots_they_are_in() {
+    for top_k in [5, 12] {
+        let (experts, tokens) = (32, 2500 / top_k);
+        let id = |rank: usize, slot: usize| ((slot / top_k * 7 + slot % top_k * 5 + rank) % experts) as i32;
+        let ids = |rank| (0..tokens * top_k).map(|slot| id(rank, slot)).collect();
+        let few = case(2, experts, 1, tokens, 7);
+        let mut case = Case { top_k, once: true, ids: (0..2).map(ids).collect(), ..few };
+        case.spaces.push(SpaceTable { kind: HPMOE_SENDS_ONCE, height: 16 });
+        case.spaces.push(SpaceTable { kind: HPMOE_ONCE_TILES, height: 8 });
+        let route = case.route().expect("the ids make a route");
+        let kernel = CaseKernel::new(&case, None);
+        let counts = counts_of(&case, &kernel, &route);
+        for rank in route.ranks() {
+            let ended = run(&case, &kernel, &route, rank, &counts, 9);
+            done(&case, rank, &kernel, &ended, &format!("{top_k} slots of a token"));
+            alike(&ended, &format!("{top_k} slots of a token, {rank}"));
+        }
+    }
+}
