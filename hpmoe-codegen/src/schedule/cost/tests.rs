@@ -4,6 +4,7 @@ use super::*;
 use crate::schedule::CoreKind;
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::fixture::{Layer, chunked, moe_backward, moe_ffn, once, widened};
+use hpmoe_language::graph::Rows;
 use hpmoe_language::ids::Id;
 
 fn cores(count: u32) -> Role {
@@ -162,20 +163,29 @@ fn a_core_takes_the_time_of_all_tiles_of_its_rows() {
 #[test]
 fn only_what_is_made_of_matrices_takes_time_whatever_the_rows() {
     let target = Target::ascend_a3();
-    let mut of_matrices = 0;
-    for checked in layers(&Layer::DEEPSEEK) {
-        let graph = checked.graph();
-        let (costs, works) = (EntryCosts::new(graph, &target), Works::of_phases(graph));
-        for (id, phase) in graph.phases.iter() {
+    let costs_and_works = |graph: &TaskGraph| (EntryCosts::new(graph, &target), Works::of_phases(graph));
+    let of_matrices = |graph: &TaskGraph, id: PhaseId| {
+        let phase = &graph.phases[id];
+        (graph.spaces[phase.space].kind, graph.tasks[phase.task].kind) == (SpaceKind::Experts, TaskKind::Vector)
+    };
+    let mut graphs: Vec<TaskGraph> = layers(&Layer::DEEPSEEK).iter().map(|checked| checked.graph().clone()).collect();
+    // One that reads rows, too, as an operator written by hand can.
+    let mut with_rows = widened(&Layer::DEEPSEEK).graph().clone();
+    let widen = with_rows.phases.ids().find(|&id| of_matrices(&with_rows, id)).unwrap();
+    let read = with_rows.phases[widen].accesses.iter_mut().find(|access| !access.write).unwrap();
+    read.region.rows = Rows::Group;
+    let (costs, _) = costs_and_works(&with_rows);
+    assert!(costs.phases[widen].tile_ps > 0 && costs.phases[widen].fixed_ps > 0);
+    graphs.push(with_rows);
+    for graph in graphs {
+        let (costs, works) = costs_and_works(&graph);
+        for id in graph.phases.ids() {
             let PhaseCost { tile_ps, fixed_ps, .. } = costs.phases[id];
-            let whole = works[id].alone(&target, &cost::CostModel::new(&target), works[id].full_rows()).0;
-            let (kind, task) = (graph.spaces[phase.space].kind, graph.tasks[phase.task].kind);
-            let wanted = if (kind, task) == (SpaceKind::Experts, TaskKind::Vector) { (0, whole) } else { (whole, 0) };
-            assert_eq!((tile_ps, fixed_ps), wanted, "phase {}", id.0);
-            of_matrices += u32::from(fixed_ps > 0);
+            let alone = |rows: u32| works[id].alone(&target, &cost::CostModel::new(&target), rows).0;
+            let fixed = if of_matrices(&graph, id) { alone(0) } else { 0 };
+            assert_eq!((tile_ps, fixed_ps), (alone(works[id].full_rows()) - fixed, fixed), "phase {}", id.0);
         }
     }
-    assert!(of_matrices > 0);
 }
 
 #[test]
