@@ -3,12 +3,19 @@
 use super::cost::EntryCosts;
 use super::pace::pace;
 use super::parts::dedicated;
+use super::put_parts::put_parts;
 use super::typical::typical;
 use super::{Choices, CoreKind, Cores, ReturnCores, Role};
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::graph::{Phase, SpaceKind, TaskGraph};
 use hpmoe_language::ids::{Arena, PhaseId, RoleId};
 use std::cmp::Reverse;
+
+/// The most ranks that are usual.
+const USUAL_RANKS: u32 = 64;
+
+/// Many rows, whose time on a link tells which puts have the most bytes.
+const ROWS: u64 = 1 << 16;
 
 /// The roles, and the role of each phase.
 ///
@@ -66,7 +73,9 @@ fn put_cores(graph: &TaskGraph, costs: &EntryCosts, cores: Cores, choices: &Choi
     let phases = |kind| graph.phases.iter().filter(move |(_, phase)| work(graph, phase, aiv, choices) == kind);
     let ranks = typical(graph).ranks;
     let time = |kind| phases(kind).map(|(id, _)| costs.put_time(graph, ranks, id).0).reduce(|sum, time| sum + time);
-    let filling = phases(TaskKind::Put).map(|(phase, _)| costs.put_cores(graph, phase)).max().unwrap_or(0);
+    // Those of the phase that puts most bytes. A phase that puts a number for each row would not fill the link with any cores.
+    let filling = phases(TaskKind::Put).map(|(id, _)| (costs.link_time(id, ROWS), costs.put_cores(graph, id)));
+    let filling = filling.max().map_or(0, |(_, cores)| cores);
     match (time(TaskKind::Put), time(TaskKind::Vector), choices.put_cores) {
         (None, ..) => 0,
         (Some(_), None, _) => aiv,
@@ -78,16 +87,27 @@ fn put_cores(graph: &TaskGraph, costs: &EntryCosts, cores: Cores, choices: &Choi
             let share = if computing_cores_return(graph, aiv, choices) { share.max(aiv / 2) } else { share };
             // Half of the cores at most are kept for an expert with many rows.
             let computing = pace(graph, costs, cores.aic, |phase| work(graph, phase, aiv, choices)).min(aiv / 2);
-            divisible(share.min(filling), (aiv - computing).clamp(1, aiv - 1))
+            let puts: Vec<PhaseId> = phases(TaskKind::Put).map(|(id, _)| id).collect();
+            let cores = share.min(filling);
+            // Cores that put for all peers alike lose less by an odd number of peers than the others by having fewer cores.
+            let further = if in_parts(graph, costs, &puts, cores) { cores / 3 } else { cores / 5 };
+            divisible(cores, further, (aiv - computing).clamp(1, aiv - 1))
         }
     }
 }
 
-/// The multiple of eight with the most factors of two from a twentieth less to a third more, but at most `most`, if there is one: most
+/// Whether cores that put with these phases are divided into parts for some of the peers each, on the most ranks that are usual.
+fn in_parts(graph: &TaskGraph, costs: &EntryCosts, puts: &[PhaseId], count: u32) -> bool {
+    let ranks = (1..=USUAL_RANKS).rev().find(|&ranks| graph.sizes.experts.is_multiple_of(ranks as usize)).unwrap_or(1);
+    let role = Role { name: "communication", kind: CoreKind::Aiv, first: 0, count };
+    put_parts(graph, costs, &Choices::default(), (ranks, &role), puts) > 1
+}
+
+/// The multiple of eight with the most factors of two from a twentieth less to that many more, but at most `most`, if there is one: most
 /// groups have a power of two of ranks, and where cores serve as many peers each, none has more to do than another.
-fn divisible(cores: u32, most: u32) -> u32 {
+fn divisible(cores: u32, further: u32, most: u32) -> u32 {
     let cores = cores.clamp(1, most);
-    let near = cores - cores / 20..=(cores + cores / 3).min(most);
+    let near = cores - cores / 20..=(cores + further).min(most);
     let eights = near.filter(|count| count.is_multiple_of(8));
     eights.max_by_key(|&count| (count.trailing_zeros(), Reverse(count.abs_diff(cores)))).unwrap_or(cores)
 }
@@ -121,10 +141,29 @@ mod tests {
 
     #[test]
     fn as_many_cores_put_as_serve_equally_many_peers_each() {
-        let near = |cores| divisible(cores, 43);
+        let near = |cores| divisible(cores, cores / 3, 43);
         assert_eq!([1, 3, 8, 20, 22, 24, 27, 33].map(near), [1, 3, 8, 24, 24, 32, 32, 32]);
         assert_eq!([36, 41, 44].map(near), [40, 40, 43], "no more than are left of the others");
-        assert_eq!([divisible(24, 24), divisible(0, 1)], [24, 1]);
+        assert_eq!([divisible(24, 8, 24), divisible(0, 0, 1)], [24, 1]);
+        let nearer = |cores| divisible(cores, cores / 5, 43);
+        assert_eq!([18, 22, 24, 25, 27, 36].map(nearer), [18, 24, 24, 24, 32, 40]);
+    }
+
+    #[test]
+    fn where_puts_are_in_parts_more_cores_put_than_fill_the_link() {
+        let putting = |tokens| split(&moe_ffn(&Layer { tokens, put: 8, experts: 256, ..Layer::DEEPSEEK }), 48)[1].2;
+        assert_eq!([256, 4096].map(putting), [32, 24]);
+    }
+
+    #[test]
+    fn puts_of_a_number_for_each_row_ask_for_no_cores() {
+        let layer = Layer { tokens: 1024, ..Layer::DEEPSEEK };
+        let (forward, backward) = (moe_ffn(&layer), moe_backward(&layer));
+        let (graph, costs) = (backward.graph(), EntryCosts::new(backward.graph(), &crate::target::Target::ascend_a3()));
+        let puts = graph.phases.ids().filter(|&id| graph.tasks[graph.phases[id].task].kind == TaskKind::Put);
+        assert!(puts.map(|id| costs.put_cores(graph, id)).max().unwrap() > 48);
+        // Both put rows of the hidden size.
+        assert_eq!(split(&forward, 48)[1], split(&backward, 48)[1]);
     }
 
     #[test]
@@ -156,9 +195,9 @@ mod tests {
         assert_eq!(sending(&Layer::DEEPSEEK, &dedicated("")), (24, true), "as many as fill the link, in eights");
         assert_eq!(sending(&Layer::DEEPSEEK, &dedicated("put_cores=30")), (30, true));
         assert_eq!(sending(&Layer::DEEPSEEK, &dedicated("put_cores=1000")), (47, true), "one is left for other work");
-        // Short rows take longer to arrive than to put: many cores fill the link.
+        // Short rows take longer to arrive than to put: more than half of the cores would fill the link.
         let narrow = Layer { hidden: 1024, ..Layer::DEEPSEEK };
-        assert_eq!(sending(&narrow, &dedicated("")).0, 32);
+        assert_eq!(sending(&narrow, &dedicated("")).0, 24);
         assert!(!sending(&Layer::DEEPSEEK, &dedicated("return_cores=sending")).1);
         assert!(!sending(&Layer::DEEPSEEK, "").1, "sending cores are shared by all peers");
         assert!(!sending(&Layer::SMALL, &dedicated("")).1, "too little is sent");
@@ -196,7 +235,8 @@ mod tests {
                     let role_of = &role_of;
                     let of = |role: RoleId| graph.phases.ids().filter(move |&id| role_of[id] == role);
                     let time = |role: RoleId| of(role).map(|id| costs.put_time(graph, ranks, id).0).sum::<u64>();
-                    let fills = of(putting).map(|id| costs.put_cores(graph, id)).max().unwrap();
+                    let most_bytes = of(putting).max_by_key(|&id| costs.link_time(id, 1 << 16)).unwrap();
+                    let fills = costs.put_cores(graph, most_bytes);
                     let rows = |role: RoleId| {
                         let over = |id: &PhaseId| graph.spaces[graph.phases[*id].space].kind == SpaceKind::RowTiles;
                         of(role).filter(over).map(|id| costs.core_time(id, (1 << 16, 1)).0).sum::<u64>()
@@ -209,7 +249,9 @@ mod tests {
                     }
                     let bounds = [by_time, fills, cores.aiv - pace.min(cores.aiv / 2)];
                     let least = bounds.into_iter().min().unwrap();
-                    let puts = divisible(by_time.min(fills), bounds[2]);
+                    let wanted = by_time.min(fills);
+                    let further = if in_parts(graph, &costs, &of(putting).collect::<Vec<_>>(), wanted) { 3 } else { 5 };
+                    let puts = divisible(wanted, wanted / further, bounds[2]);
                     assert_eq!(roles[putting].count, puts, "{bounds:?}");
                     reasons.extend(bounds.iter().position(|&bound| bound == least));
                     assert_eq!((roles[RoleId(2)].first, roles[RoleId(2)].count), (puts, cores.aiv - puts));

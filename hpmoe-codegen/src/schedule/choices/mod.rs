@@ -10,9 +10,9 @@ use std::fmt;
 /// Decisions that change when things happen, but never what is computed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Choices {
-    /// Number of vector cores that put. `None`: as many as fill the link, but no more than the share of the vector work that puts are; where that is
-    /// small, the share by the roots of the times. At least as many are left, up to half, as compute no slower than the matrix cores. Of the numbers
-    /// near that, one that divides the usual numbers of ranks.
+    /// Number of vector cores that put. `None`: as many as fill the link with the rows that have most bytes, but no more than the share of
+    /// the vector work that puts are; where that is small, the share by the roots of the times. At least as many are left, up to half, as
+    /// compute no slower than the matrix cores. Of the numbers near that, one that divides the usual numbers of ranks.
     pub put_cores: Option<u32>,
     /// Rows of tiles that products walk together, column by column. `None`: two, or as many as the shape needs.
     pub matrix_band: Option<u32>,
