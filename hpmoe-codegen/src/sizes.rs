@@ -79,12 +79,13 @@ impl Ladder {
     }
 }
 
-/// The tile sizes in the order in which they are chosen: those of products decide most.
+/// The tile sizes in the order in which they are chosen: those of products decide most. A gradient's rows come before its columns:
+/// where one of them doubled saves the other, that costs less with uneven tokens.
 const LADDERS: [Ladder; 7] = [
     Ladder { name: "TILE_N", values: &[32, 64, 128, 256, 512, 1024], first: 3, least: 2, even: false, gain: 0.005 },
     Ladder { name: "TILE_M", values: &[16, 32, 64, 128, 256], first: 3, least: 3, even: true, gain: 0.005 },
-    Ladder { name: "GRAD_N", values: &[32, 64, 128, 256, 512], first: 3, least: 2, even: false, gain: 0.005 },
     Ladder { name: "GRAD_M", values: &[32, 64, 128, 256, 512], first: 3, least: 2, even: false, gain: 0.005 },
+    Ladder { name: "GRAD_N", values: &[32, 64, 128, 256, 512], first: 3, least: 2, even: false, gain: 0.005 },
     Ladder { name: "PUT", values: &[2, 4, 8, 16, 32], first: 2, least: 2, even: true, gain: 0.01 },
     Ladder { name: "BLOCK", values: &[1, 2, 4, 8, 16, 32], first: 4, least: 2, even: true, gain: 0.005 },
     Ladder { name: "COLUMNS", values: &[64, 128, 256, 512, 1024, 2048], first: 4, least: 3, even: true, gain: 0.005 },

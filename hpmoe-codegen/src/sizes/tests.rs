@@ -111,3 +111,18 @@ fn sizes_that_were_too_slow_for_one_size_are_estimated_again_for_another() {
     assert!(!slow.answers(Some(9.8)) && !slow.answers(None));
     assert!([Known::Refused, Known::Estimated(Latency::default())].iter().all(|known| known.answers(None)));
 }
+
+/// A gradient's tile of 256 by 512 takes as long as one of 512 by 256 with even tokens, and longer with uneven ones.
+#[test]
+fn tiles_of_gradients_grow_by_rows_before_they_grow_by_columns() {
+    let source = include_str!("../../../examples/moe_backward.rs").lines().map(|line| {
+        let size = ["GRAD_M", "GRAD_N"].iter().any(|name| line.contains(&format!("pub const {name}: usize")));
+        if size { format!("{} = _;\n", line.split(" = ").next().unwrap()) } else { format!("{line}\n") }
+    });
+    let module = modules(&source.collect::<String>()).unwrap().remove(0);
+    let layer =
+        "HIDDEN=2880,INTER=2880,EXPERTS=128,TOP_K=4,TOKENS=4096,TILE_M=128,TILE_N=256,PUT=8,BLOCK=16,COLUMNS=1024";
+    let ranks = Expected { ranks: Some(2), tokens: None };
+    let sizes = open_sizes(&module, &parse_settings(layer).unwrap(), &Target::ascend_a3(), ranks).unwrap();
+    assert_eq!((sizes["GRAD_M"], sizes["GRAD_N"]), (512, 256));
+}
