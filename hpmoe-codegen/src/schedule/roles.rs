@@ -3,16 +3,12 @@
 use super::cost::EntryCosts;
 use super::pace::pace;
 use super::parts::dedicated;
-use super::put_parts::put_parts;
 use super::typical::typical;
 use super::{Choices, CoreKind, Cores, ReturnCores, Role};
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::graph::{Phase, SpaceKind, TaskGraph};
 use hpmoe_language::ids::{Arena, PhaseId, RoleId};
 use std::cmp::Reverse;
-
-/// The most ranks that are usual.
-const USUAL_RANKS: u32 = 64;
 
 /// Many rows, whose time on a link tells which puts have the most bytes.
 const ROWS: u64 = 1 << 16;
@@ -87,20 +83,13 @@ fn put_cores(graph: &TaskGraph, costs: &EntryCosts, cores: Cores, choices: &Choi
             let share = if computing_cores_return(graph, aiv, choices) { share.max(aiv / 2) } else { share };
             // Half of the cores at most are kept for an expert with many rows.
             let computing = pace(graph, costs, cores.aic, |phase| work(graph, phase, aiv, choices)).min(aiv / 2);
-            let puts: Vec<PhaseId> = phases(TaskKind::Put).map(|(id, _)| id).collect();
             let cores = share.min(filling);
-            // Cores that put for all peers alike lose less by an odd number of peers than the others by having fewer cores.
-            let further = if in_parts(graph, costs, &puts, cores) { cores / 3 } else { cores / 5 };
+            // Cores with many puts to each peer lose less by an odd number of peers than the others by having fewer cores.
+            let few = phases(TaskKind::Put).all(|(id, _)| costs.has_few_pieces(graph, id));
+            let further = if few { cores / 3 } else { cores / 5 };
             divisible(cores, further, (aiv - computing).clamp(1, aiv - 1))
         }
     }
-}
-
-/// Whether cores that put with these phases are divided into parts for some of the peers each, on the most ranks that are usual.
-fn in_parts(graph: &TaskGraph, costs: &EntryCosts, puts: &[PhaseId], count: u32) -> bool {
-    let ranks = (1..=USUAL_RANKS).rev().find(|&ranks| graph.sizes.experts.is_multiple_of(ranks as usize)).unwrap_or(1);
-    let role = Role { name: "communication", kind: CoreKind::Aiv, first: 0, count };
-    put_parts(graph, costs, &Choices::default(), (ranks, &role), puts) > 1
 }
 
 /// The multiple of eight with the most factors of two from a twentieth less to that many more, but at most `most`, if there is one: most
@@ -150,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn where_puts_are_in_parts_more_cores_put_than_fill_the_link() {
+    fn where_few_puts_go_to_each_peer_more_cores_put_than_fill_the_link() {
         let putting = |tokens| split(&moe_ffn(&Layer { tokens, put: 8, experts: 256, ..Layer::DEEPSEEK }), 48)[1].2;
         assert_eq!([256, 4096].map(putting), [32, 24]);
     }
@@ -250,7 +239,8 @@ mod tests {
                     let bounds = [by_time, fills, cores.aiv - pace.min(cores.aiv / 2)];
                     let least = bounds.into_iter().min().unwrap();
                     let wanted = by_time.min(fills);
-                    let further = if in_parts(graph, &costs, &of(putting).collect::<Vec<_>>(), wanted) { 3 } else { 5 };
+                    let few = of(putting).all(|id| costs.has_few_pieces(graph, id));
+                    let further = if few { 3 } else { 5 };
                     let puts = divisible(wanted, wanted / further, bounds[2]);
                     assert_eq!(roles[putting].count, puts, "{bounds:?}");
                     reasons.extend(bounds.iter().position(|&bound| bound == least));

@@ -54,7 +54,7 @@ fn overhead_in_which_weights_are_read_makes_tiles_no_wider() {
 /// Cores have a few tiles each: the first rows of an expert let them begin, and what they make of them goes back meanwhile.
 #[test]
 fn few_tiles_of_each_core_are_small_ones() {
-    let text = "HIDDEN=4096,INTER=1536,EXPERTS=128,TOP_K=8,TOKENS=256";
+    let text = "HIDDEN=4096,INTER=1536,EXPERTS=128,TOP_K=8,TOKENS=128";
     let sizes = chosen(text, Expected { ranks: Some(64), tokens: None }).unwrap();
     assert_eq!((sizes["TILE_M"], sizes["TILE_N"], sizes["PUT"]), (128, 128, 8));
 }
