@@ -57,9 +57,10 @@ struct Ladder {
     values: &'static [usize],
     first: usize,
     least: usize,
-    /// Whether another size must save time with evenly spread tokens, too. What uneven ones save by other sizes than those of
-    /// products is estimated too roughly: rows are then on their way for longer than one rank tells.
-    even: bool,
+    /// The part of the estimated latency with evenly spread tokens that another size must save, if it must save any. What uneven ones save by
+    /// other sizes than those of products is estimated too roughly: rows are then on their way for longer than one rank tells. Taller tiles must save
+    /// more: they make the loads of cores less even, by up to a tenth of the latency where the experts' rows differ a little.
+    even: Option<f64>,
     /// The part of the estimated latency that another size must save. Where sizes differ by less, the larger ones stay, which are made
     /// for more rows than expected. Larger puts must save more: what rows wait for is only estimated to a sixteenth of an expert's.
     gain: f64,
@@ -68,7 +69,7 @@ struct Ladder {
 impl Ladder {
     /// The latency with even tokens that another size must stay below, if it must.
     fn even_below(&self, before: &Latency) -> Option<f64> {
-        self.even.then_some(before.even * (1.0 - self.gain))
+        self.even.map(|gain| before.even * (1.0 - gain))
     }
 
     /// The places to try from a place: its neighbours, or all of them for the columns of products, where a narrow last tile or cores
@@ -82,13 +83,20 @@ impl Ladder {
 /// The tile sizes in the order in which they are chosen: those of products decide most. A gradient's rows come before its columns:
 /// where one of them doubled saves the other, that costs less with uneven tokens.
 const LADDERS: [Ladder; 7] = [
-    Ladder { name: "TILE_N", values: &[32, 64, 128, 256, 512, 1024], first: 3, least: 2, even: false, gain: 0.005 },
-    Ladder { name: "TILE_M", values: &[16, 32, 64, 128, 256], first: 3, least: 3, even: true, gain: 0.005 },
-    Ladder { name: "GRAD_M", values: &[32, 64, 128, 256, 512], first: 3, least: 2, even: false, gain: 0.005 },
-    Ladder { name: "GRAD_N", values: &[32, 64, 128, 256, 512], first: 3, least: 2, even: false, gain: 0.005 },
-    Ladder { name: "PUT", values: &[2, 4, 8, 16, 32], first: 2, least: 2, even: true, gain: 0.01 },
-    Ladder { name: "BLOCK", values: &[1, 2, 4, 8, 16, 32], first: 4, least: 2, even: true, gain: 0.005 },
-    Ladder { name: "COLUMNS", values: &[64, 128, 256, 512, 1024, 2048], first: 4, least: 3, even: true, gain: 0.005 },
+    Ladder { name: "TILE_N", values: &[32, 64, 128, 256, 512, 1024], first: 3, least: 2, even: None, gain: 0.005 },
+    Ladder { name: "TILE_M", values: &[16, 32, 64, 128, 256], first: 3, least: 3, even: Some(0.012), gain: 0.005 },
+    Ladder { name: "GRAD_M", values: &[32, 64, 128, 256, 512], first: 3, least: 2, even: None, gain: 0.005 },
+    Ladder { name: "GRAD_N", values: &[32, 64, 128, 256, 512], first: 3, least: 2, even: None, gain: 0.005 },
+    Ladder { name: "PUT", values: &[2, 4, 8, 16, 32], first: 2, least: 2, even: Some(0.01), gain: 0.01 },
+    Ladder { name: "BLOCK", values: &[1, 2, 4, 8, 16, 32], first: 4, least: 2, even: Some(0.005), gain: 0.005 },
+    Ladder {
+        name: "COLUMNS",
+        values: &[64, 128, 256, 512, 1024, 2048],
+        first: 4,
+        least: 3,
+        even: Some(0.005),
+        gain: 0.005,
+    },
 ];
 
 /// The estimated microseconds of all taskflows of a kernel.
