@@ -1,6 +1,6 @@
 //! The values of all counters of all ranks, while tiles run.
 
-use super::{PhaseTile, RoutedSlots};
+use super::{Failure, PhaseTile, RoutedSlots};
 use hpmoe_language::analyze::{Amount, CheckedGraph, Grid, Index, Signal, Wait};
 use hpmoe_language::graph::{CHUNK_BUFFERS, RowKind};
 use hpmoe_language::ids::CounterId;
@@ -24,10 +24,10 @@ impl<'a> CounterValues<'a> {
         Self { checked, routing, values: BTreeMap::new(), needs: BTreeMap::new(), by_peers: BTreeSet::new() }
     }
 
-    pub(super) fn signal(&mut self, tile: &PhaseTile, signal: &Signal) {
+    pub(super) fn signal(&mut self, tile: &PhaseTile, signal: &Signal) -> Result<(), Failure> {
         // Nobody takes the memory of the last chunks.
         if self.checked.counters()[signal.counter].through && tile.item.chunk + CHUNK_BUFFERS >= self.routing.chunks {
-            return;
+            return Ok(());
         }
         let rank = if signal.remote { tile.item.peer } else { tile.item.rank };
         let rows = if tile.item.tokens.is_empty() { tile.item.rows.len() } else { tile.item.tokens.len() };
@@ -39,27 +39,38 @@ impl<'a> CounterValues<'a> {
                 *self.values.entry(place).or_default() += 1;
                 self.by_peers.extend(signal.remote.then_some(place));
             }
-            return;
+            return Ok(());
         }
         let amount = match signal.amount {
             Amount::Rows => rows as u64,
             Amount::One => 1,
         };
-        let place = self.place(rank, tile, signal.counter, signal.index);
+        let place = self.place(rank, tile, signal.counter, signal.index)?;
         *self.values.entry(place).or_default() += amount;
         self.by_peers.extend(signal.remote.then_some(place));
+        Ok(())
     }
 
-    pub(super) fn holds(&mut self, tile: &PhaseTile, wait: &Wait) -> bool {
+    /// Whether each counter that a tile waits for is there.
+    pub(super) fn hold(&mut self, tile: &PhaseTile, waits: &[Wait]) -> Result<bool, Failure> {
+        for wait in waits {
+            if !self.holds(tile, wait)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn holds(&mut self, tile: &PhaseTile, wait: &Wait) -> Result<bool, Failure> {
         let places = match wait.index {
             Index::OnceTiles => self.once_tiles(tile, wait.counter),
-            index => vec![self.place(tile.item.rank, tile, wait.counter, index)],
+            index => vec![self.place(tile.item.rank, tile, wait.counter, index)?],
         };
-        places.into_iter().fold(true, |all, place| {
+        Ok(places.into_iter().fold(true, |all, place| {
             let need = self.need(place, wait);
             self.needs.insert(place, need);
             all & (self.values.get(&place).copied().unwrap_or(0) >= need)
-        })
+        }))
     }
 
     /// Whether all ids of a rank are there.
@@ -78,21 +89,24 @@ impl<'a> CounterValues<'a> {
             && self.by_peers.iter().all(|place| self.needs.contains_key(place))
     }
 
-    fn place(&self, rank: usize, tile: &PhaseTile, counter: CounterId, index: Index) -> CounterKey {
+    fn place(&self, rank: usize, tile: &PhaseTile, counter: CounterId, index: Index) -> Result<CounterKey, Failure> {
         let item = &tile.item;
         let row_tile = || {
             let height = self.height(counter);
-            assert_eq!(item.rows.start / height, (item.rows.end - 1) / height, "an item lies in one row tile");
-            item.rows.start / height
+            let ends = [item.rows.clone().next(), item.rows.clone().next_back()];
+            match ends.map(|row| row.map(|row| row / height)) {
+                [Some(first), Some(last)] if first == last => Ok(first),
+                _ => Err(Failure::NoCounter(tile.phase)),
+            }
         };
-        match index {
-            Index::RowTile => (rank, counter, item.expert, row_tile(), 0),
-            Index::Tile => (rank, counter, item.expert, row_tile(), tile.column),
+        Ok(match index {
+            Index::RowTile => (rank, counter, item.expert, row_tile()?, 0),
+            Index::Tile => (rank, counter, item.expert, row_tile()?, tile.column),
             Index::Expert => (rank, counter, item.expert, 0, 0),
             Index::Block => (rank, counter, item.tokens.start / self.height(counter), item.chunk, 0),
             Index::PieceBlocks | Index::OnceTiles => unreachable!("these are more than one counter"),
             Index::Rank => (rank, counter, 0, item.chunk, 0),
-        }
+        })
     }
 
     /// The counters of the once-sent rows of a row tile's tokens.

@@ -22,6 +22,8 @@ pub(in crate::validate) enum Failure {
     Tiles,
     /// A counter did not end at the threshold that was waited for.
     Inexact,
+    /// A tile of this phase signals or awaits the counter of a row tile, and its rows lie in no row tile or in several.
+    NoCounter(PhaseId),
 }
 
 /// A core's tiles in order, and how far it has come.
@@ -117,7 +119,7 @@ pub(in crate::validate) fn run_against(
                 freed.insert((tile.item.rank, tile.item.chunk));
             }
             for signal in &schedule.phases[tile.phase].signals {
-                counters.signal(tile, signal);
+                counters.signal(tile, signal)?;
             }
             core.running = false;
             core.next += 1;
@@ -125,9 +127,7 @@ pub(in crate::validate) fn run_against(
                 open.swap_remove(at);
             }
             open.append(&mut blocked);
-        } else if schedule.phases[tile.phase].waits.iter().all(|wait| counters.holds(tile, wait))
-            && is_free(checked, &freed, tile)
-        {
+        } else if counters.hold(tile, &schedule.phases[tile.phase].waits)? && is_free(checked, &freed, tile) {
             versions.begin(met).map_err(|()| Failure::TooEarly(tile.phase))?;
             if !tables.has_tables(&core.route, tile.phase) {
                 return Err(Failure::TooEarly(tile.phase));

@@ -4,7 +4,7 @@ use super::*;
 use crate::schedule::{CHOICES, Choices, Cores, Schedule, schedule, schedule_with};
 use crate::target::Target;
 use crate::validate::validate;
-use hpmoe_language::analyze::{CheckedGraph, Dependency};
+use hpmoe_language::analyze::{CheckedGraph, Dependency, Index};
 use hpmoe_language::fixture::{Layer, chunked, gated, moe_backward, moe_ffn, once, prepared, router, sums};
 use hpmoe_language::ids::{Id, PhaseId};
 use proptest::prelude::*;
@@ -386,4 +386,19 @@ fn one_core_has_all_words_of_a_rank() {
         shared += with_words.filter(|(part, _)| order.parts[*part].count > 1).count();
     }
     assert!(shared > 0, "several cores share a queue with words");
+}
+
+/// The rows of an expert lie in many row tiles, or in none, so that there is no counter to wait for: that is told, and no fault of this model.
+#[test]
+fn a_counter_that_a_tile_has_none_of_is_told() {
+    let checked = moe_backward(&Layer::TINY);
+    let mut schedule = schedule(&checked, CORES);
+    let found = schedule.phases.iter().find_map(|(id, phase)| {
+        let at = phase.waits.iter().position(|wait| wait.index == Index::Expert)?;
+        Some((id, at))
+    });
+    let (phase, at) = found.expect("gradients of weights wait for all rows of an expert");
+    schedule.phases[phase].waits[at].index = Index::RowTile;
+    assert!(validate(&checked, schedule.clone()).is_err());
+    assert_eq!(runs(&checked, &schedule, 0..8), Err(Failure::NoCounter(phase)));
 }

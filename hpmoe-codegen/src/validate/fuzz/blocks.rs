@@ -6,6 +6,7 @@ use super::tally::Outcome;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::Write as _;
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -67,7 +68,8 @@ impl Numbers {
                 subjects.iter_mut().for_each(|subject| subject.renew(block.start / BLOCK));
                 let mut found = Found::default();
                 for number in block.clone() {
-                    let outcome = each(&subjects, number);
+                    let outcome = catch_unwind(AssertUnwindSafe(|| each(&subjects, number)))
+                        .unwrap_or_else(|_| panic!("the change of number {number} can't be judged"));
                     if let Some(wrong) = &outcome.wrong {
                         bar.suspend(|| eprintln!("accepted and wrong: {wrong}"));
                     }
