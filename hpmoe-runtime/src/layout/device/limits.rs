@@ -81,27 +81,37 @@ fn experts_have_so_many_tiles_in_the_order_of_their_rows() {
     at_most(&case(1, 1, 1, 2048, 7), &case(1, 1, 1, 2049, 7), "tiles <= MOST_ROUTE_TILES");
 }
 
+/// Two ranks of 32 experts, where each token has slots of experts far apart.
+fn spread(top_k: usize, tokens: usize, chunks: usize, once: bool) -> Case {
+    let experts = 32;
+    let id = |rank: usize, slot: usize| ((slot / top_k * 7 + slot % top_k * 5 + rank) % experts) as i32;
+    let ids = |rank| (0..tokens * top_k).map(|slot| id(rank, slot)).collect();
+    let mut case = Case { top_k, once, ids: (0..2).map(ids).collect(), ..case(2, experts, chunks, tokens, 7) };
+    case.tokens = tokens;
+    if once {
+        case.spaces.push(SpaceTable { kind: HPMOE_SENDS_ONCE, height: 16 });
+        case.spaces.push(SpaceTable { kind: HPMOE_ONCE_TILES, height: 8 });
+    }
+    case
+}
+
+/// Each rank of a case makes the tables that the host makes.
+fn has_tables_of_host(case: &Case, name: &str) {
+    let route = case.route().expect("the ids make a route");
+    let kernel = CaseKernel::new(case, None);
+    let counts = counts_of(case, &kernel, &route);
+    for rank in route.ranks() {
+        let ended = run(case, &kernel, &route, rank, &counts, 9);
+        done(case, rank, &kernel, &ended, name);
+        alike(&ended, &format!("{name}, {rank}"));
+    }
+}
+
 /// So many slots that a core keeps none of them, in several blocks; for a part alone, for two, and in chunks.
 #[test]
 fn slots_that_are_not_kept_are_picked_again() {
     for (once, chunks) in [(false, 1), (true, 1), (false, 3)] {
-        let (experts, top_k, tokens) = (32, 16, 1200);
-        let id = |rank: usize, slot: usize| ((slot / top_k * 7 + slot % top_k * 5 + rank) % experts) as i32;
-        let ids = |rank| (0..tokens * top_k).map(|slot| id(rank, slot)).collect();
-        let mut case = Case { top_k, once, ids: (0..2).map(ids).collect(), ..case(2, experts, chunks, tokens, 7) };
-        case.tokens = tokens;
-        if once {
-            case.spaces.push(SpaceTable { kind: HPMOE_SENDS_ONCE, height: 16 });
-            case.spaces.push(SpaceTable { kind: HPMOE_ONCE_TILES, height: 8 });
-        }
-        let route = case.route().expect("the ids make a route");
-        let kernel = CaseKernel::new(&case, None);
-        let counts = counts_of(&case, &kernel, &route);
-        for rank in route.ranks() {
-            let ended = run(&case, &kernel, &route, rank, &counts, 9);
-            done(&case, rank, &kernel, &ended, &format!("{chunks} chunks, {once}"));
-            alike(&ended, &format!("{chunks} chunks, {once}, {rank}"));
-        }
+        has_tables_of_host(&spread(16, 1200, chunks, once), &format!("{chunks} chunks, {once}"));
     }
 }
 
@@ -109,20 +119,6 @@ fn slots_that_are_not_kept_are_picked_again() {
 #[test]
 fn tokens_are_sent_once_whatever_block_of_slots_they_are_in() {
     for top_k in [5, 12] {
-        let (experts, tokens) = (32, 2500 / top_k);
-        let id = |rank: usize, slot: usize| ((slot / top_k * 7 + slot % top_k * 5 + rank) % experts) as i32;
-        let ids = |rank| (0..tokens * top_k).map(|slot| id(rank, slot)).collect();
-        let few = case(2, experts, 1, tokens, 7);
-        let mut case = Case { top_k, once: true, ids: (0..2).map(ids).collect(), ..few };
-        case.spaces.push(SpaceTable { kind: HPMOE_SENDS_ONCE, height: 16 });
-        case.spaces.push(SpaceTable { kind: HPMOE_ONCE_TILES, height: 8 });
-        let route = case.route().expect("the ids make a route");
-        let kernel = CaseKernel::new(&case, None);
-        let counts = counts_of(&case, &kernel, &route);
-        for rank in route.ranks() {
-            let ended = run(&case, &kernel, &route, rank, &counts, 9);
-            done(&case, rank, &kernel, &ended, &format!("{top_k} slots of a token"));
-            alike(&ended, &format!("{top_k} slots of a token, {rank}"));
-        }
+        has_tables_of_host(&spread(top_k, 2500 / top_k, 1, true), &format!("{top_k} slots of a token"));
     }
 }
