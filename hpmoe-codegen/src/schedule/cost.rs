@@ -14,6 +14,9 @@ use hpmoe_language::units::Nanos;
 /// Picoseconds of a nanosecond.
 const PS: u64 = 1_000;
 
+/// Many rows of an expert: what does not grow with them is nothing beside the time that they take.
+pub(super) const MANY_ROWS: u64 = 1 << 16;
+
 /// The modelled times of the entries of a graph.
 pub(super) struct EntryCosts {
     phases: Arena<PhaseId, PhaseCost>,

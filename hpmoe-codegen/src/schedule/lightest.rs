@@ -1,15 +1,12 @@
 //! From how many ranks on work begins with the experts that have the fewest rows.
 
 use super::Choices;
-use super::cost::EntryCosts;
+use super::cost::{EntryCosts, MANY_ROWS};
 use super::parts::needs_whole_experts;
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::graph::{SpaceKind, TaskGraph};
 use hpmoe_language::ids::PhaseId;
 use hpmoe_language::units::Nanos;
-
-/// Many rows of an expert.
-const ROWS: u64 = 1 << 16;
 
 /// The rows of an expert come late where they take so many times as long on their way as products of the rows of one rank, without those
 /// that need all rows of the expert.
@@ -34,11 +31,11 @@ pub(super) fn lightest_first(graph: &TaskGraph, costs: &EntryCosts, aic: u32, ch
             .filter(|(_, phase)| graph.tasks[phase.task].kind == task && graph.spaces[phase.space].kind == space);
         phases.map(|(id, _)| time(id).0).sum()
     };
-    let coming = total(TaskKind::Put, SpaceKind::Sends, &|id| costs.link_time(id, ROWS));
+    let coming = total(TaskKind::Put, SpaceKind::Sends, &|id| costs.link_time(id, MANY_ROWS));
     if coming == 0 {
         return None;
     }
-    let work = total(TaskKind::Matrix, SpaceKind::RowTiles, &|id| costs.core_time(id, (ROWS, 1)));
+    let work = total(TaskKind::Matrix, SpaceKind::RowTiles, &|id| costs.core_time(id, (MANY_ROWS, 1)));
     u32::try_from((LATE * work).div_ceil(u64::from(aic)).div_ceil(coming)).ok()
 }
 
@@ -75,8 +72,8 @@ mod tests {
         };
         // Products over row tiles, and no others; what is sent, and not what comes back.
         let products = over(SpaceKind::RowTiles).filter(|(_, task)| *task == TaskKind::Matrix);
-        let work: u64 = products.map(|(id, _)| costs.core_time(id, (ROWS, 1)).0).sum();
-        let coming: u64 = over(SpaceKind::Sends).map(|(id, _)| costs.link_time(id, ROWS).0).sum();
+        let work: u64 = products.map(|(id, _)| costs.core_time(id, (MANY_ROWS, 1)).0).sum();
+        let coming: u64 = over(SpaceKind::Sends).map(|(id, _)| costs.link_time(id, MANY_ROWS).0).sum();
         for cores in [1, 5, 24] {
             let found = lightest_first(graph, &costs, cores, &Choices::default()).unwrap();
             assert_eq!(u64::from(found), (4 * work).div_ceil(cores.into()).div_ceil(coming), "{cores} cores");

@@ -1,11 +1,8 @@
 //! Vector cores that keep pace with the matrix cores.
 
-use super::cost::EntryCosts;
+use super::cost::{EntryCosts, MANY_ROWS};
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::graph::{Phase, SpaceKind, TaskGraph};
-
-/// Many row tiles of an expert.
-const ROWS: u64 = 1 << 16;
 
 /// Vector cores that compute on the rows of an expert as fast as the matrix cores do, as if each product had to wait for them.
 ///
@@ -17,7 +14,7 @@ pub(super) fn pace(graph: &TaskGraph, costs: &EntryCosts, aic: u32, work: impl F
             .phases
             .iter()
             .filter(|(_, phase)| graph.spaces[phase.space].kind == SpaceKind::RowTiles && work(phase) == kind);
-        phases.map(|(id, _)| costs.core_time(id, (ROWS, 1)).0).sum()
+        phases.map(|(id, _)| costs.core_time(id, (MANY_ROWS, 1)).0).sum()
     };
     let [vector, matrix] = [TaskKind::Vector, TaskKind::Matrix].map(time);
     if matrix == 0 { 0 } else { (u64::from(aic) * vector).div_ceil(matrix) as u32 }

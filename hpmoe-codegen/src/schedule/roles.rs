@@ -1,6 +1,6 @@
 //! Roles: sets of cores with one kind of work. Every core is in exactly one.
 
-use super::cost::EntryCosts;
+use super::cost::{EntryCosts, MANY_ROWS};
 use super::pace::pace;
 use super::parts::dedicated;
 use super::typical::typical;
@@ -9,9 +9,6 @@ use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::graph::{Phase, SpaceKind, TaskGraph};
 use hpmoe_language::ids::{Arena, PhaseId, RoleId};
 use std::cmp::Reverse;
-
-/// Many rows, whose time on a link tells which puts have the most bytes.
-const ROWS: u64 = 1 << 16;
 
 /// The roles, and the role of each phase.
 ///
@@ -70,7 +67,7 @@ fn put_cores(graph: &TaskGraph, costs: &EntryCosts, cores: Cores, choices: &Choi
     let ranks = typical(graph).ranks;
     let time = |kind| phases(kind).map(|(id, _)| costs.put_time(graph, ranks, id).0).reduce(|sum, time| sum + time);
     // Those of the phase that puts most bytes. A phase that puts a number for each row would not fill the link with any cores.
-    let filling = phases(TaskKind::Put).map(|(id, _)| (costs.link_time(id, ROWS), costs.put_cores(graph, id)));
+    let filling = phases(TaskKind::Put).map(|(id, _)| (costs.link_time(id, MANY_ROWS), costs.put_cores(graph, id)));
     let filling = filling.max().map_or(0, |(_, cores)| cores);
     match (time(TaskKind::Put), time(TaskKind::Vector), choices.put_cores) {
         (None, ..) => 0,
@@ -224,11 +221,11 @@ mod tests {
                     let role_of = &role_of;
                     let of = |role: RoleId| graph.phases.ids().filter(move |&id| role_of[id] == role);
                     let time = |role: RoleId| of(role).map(|id| costs.put_time(graph, ranks, id).0).sum::<u64>();
-                    let most_bytes = of(putting).max_by_key(|&id| costs.link_time(id, 1 << 16)).unwrap();
+                    let most_bytes = of(putting).max_by_key(|&id| costs.link_time(id, MANY_ROWS)).unwrap();
                     let fills = costs.put_cores(graph, most_bytes);
                     let rows = |role: RoleId| {
                         let over = |id: &PhaseId| graph.spaces[graph.phases[*id].space].kind == SpaceKind::RowTiles;
-                        of(role).filter(over).map(|id| costs.core_time(id, (1 << 16, 1)).0).sum::<u64>()
+                        of(role).filter(over).map(|id| costs.core_time(id, (MANY_ROWS, 1)).0).sum::<u64>()
                     };
                     let pace = (u64::from(aic) * rows(RoleId(2))).div_ceil(rows(RoleId(0))) as u32;
                     let mut by_time = share(cores.aiv, time(putting), time(RoleId(2)));

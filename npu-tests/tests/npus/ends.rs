@@ -76,7 +76,7 @@ pub(super) fn stopped() {
 fn all_others_end(case: &str, children: Vec<Child>, limit: Duration) {
     let started = Instant::now();
     for (rank, child) in children.into_iter().enumerate() {
-        let output = end(child, started, limit);
+        let output = end(rank, child, started, limit);
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.success(), rank != 1, "{case}, rank {rank}: {}\n{said}", output.status);
     }

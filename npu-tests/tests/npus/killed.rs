@@ -52,7 +52,7 @@ fn fifty_times_a_killed_process_is_told_by_all_others() {
         children[victim].kill().unwrap();
         let killed = Instant::now();
         for (rank, child) in children.into_iter().enumerate() {
-            let output = end(child, killed, ENDING);
+            let output = end(rank, child, killed, ENDING);
             let (code, said) = (output.status.code(), String::from_utf8_lossy(&output.stderr));
             let told = code == Some(101) && said.contains(&format!("rank {victim} is gone"));
             assert!(rank == victim || told, "{memory}, rank {rank} of {ranks}, rank {victim} killed: {code:?}\n{said}");

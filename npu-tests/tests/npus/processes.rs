@@ -56,13 +56,13 @@ pub(super) fn wait_for(child: &mut Child, words: &str) {
     child.stdout = Some(lines.into_inner());
 }
 
-/// Waits until a process has ended, and kills one that has not, some time after something happened.
-pub(super) fn end(mut child: Child, happened: Instant, limit: Duration) -> Output {
+/// Waits until the process of a rank has ended, and kills one that has not, some time after something happened.
+pub(super) fn end(rank: usize, mut child: Child, happened: Instant, limit: Duration) -> Output {
     while child.try_wait().unwrap().is_none() {
         if happened.elapsed() > limit {
             child.kill().unwrap();
             let said = child.wait_with_output().unwrap().stderr;
-            panic!("a rank had not ended after {limit:?}: {}", String::from_utf8_lossy(&said));
+            panic!("rank {rank} had not ended after {limit:?}: {}", String::from_utf8_lossy(&said));
         }
         sleep(Duration::from_millis(5));
     }

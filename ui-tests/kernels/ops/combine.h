@@ -27,6 +27,7 @@ HPMOE_INLINE void combine(const hpmoe::View<bfloat16_t> &slots, const hpmoe::Vie
             WaitFlag<HardEvent::V_MTE2>(0);
         }
         Cast(half, sum, RoundMode::CAST_RINT, static_cast<uint32_t>(count));
+        PipeBarrier<PIPE_V>();
         SetFlag<HardEvent::V_MTE3>(0);
         WaitFlag<HardEvent::V_MTE3>(0);
         StoreRows(y, token, 1, half);
