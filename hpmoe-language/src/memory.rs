@@ -17,6 +17,19 @@ pub enum OnChipMemory {
     L0C,
 }
 
+impl OnChipMemory {
+    /// The argument of a task's attribute that gives the bytes of it.
+    pub(crate) const fn argument(self) -> &'static str {
+        match self {
+            Self::Ub => "ub",
+            Self::L1 => "l1",
+            Self::L0A => "l0a",
+            Self::L0B => "l0b",
+            Self::L0C => "l0c",
+        }
+    }
+}
+
 impl fmt::Display for OnChipMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -4,7 +4,6 @@ mod arguments;
 mod attributes;
 mod body;
 mod const_arguments;
-mod external;
 mod flow;
 mod forms;
 mod helpers;

@@ -1,7 +1,7 @@
 //! Reads task functions.
 
 use super::forms::{const_parameters, element_fault, plain_function, tensor_type};
-use super::{body, external, library};
+use super::{attributes, body, library};
 use crate::finding::{Errors, Finding, FindingAt, SyntaxFault};
 use crate::syntax::ast::{TaskFn, TileParam};
 use hpmoe_kernels::op::TaskKind;
@@ -14,7 +14,7 @@ pub(super) fn task(function: &ItemFn, kind: TaskKind, errors: &mut Errors) -> Op
     plain_function(&function.sig, errors);
     let generics = const_parameters(&function.sig, &SyntaxFault::TaskGeneric, errors);
     let params: Vec<_> = function.sig.inputs.iter().filter_map(|input| tile_param(input, errors)).collect();
-    let external = external::external(&function.attrs, kind, errors);
+    let external = attributes::external(&function.attrs, kind, errors);
     let body = body::statements(&function.block, errors);
     (errors.len() == before).then(|| TaskFn {
         name: function.sig.ident.to_string(),

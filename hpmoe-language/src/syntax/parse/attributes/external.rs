@@ -1,0 +1,177 @@
+//! Reads the arguments of task attributes: an external operator and what it declares.
+
+use super::arguments::{Given, MatrixTask, Number, Operator, VectorTask, read};
+use super::markers::Marker;
+use crate::finding::{Errors, ExternalFault, Finding};
+use crate::memory::OnChipMemory;
+use crate::syntax::ast::ExternalFn;
+use hpmoe_kernels::op::TaskKind;
+use proc_macro2::Span;
+use syn::{Attribute, Expr};
+
+/// The external operator that a task's attribute names, if it names one.
+pub(crate) fn external(attributes: &[Attribute], kind: TaskKind, errors: &mut Errors) -> Option<ExternalFn> {
+    let of_task = |attribute: &&Attribute| Marker::from_attribute(attribute) == Some(Marker::Task(kind));
+    let attribute = attributes.iter().find(of_task)?;
+    let (operator, memory) = match kind {
+        TaskKind::Matrix => {
+            let MatrixTask { l1, l0a, l0b, l0c, operator } = read(attribute, errors)?;
+            let memory =
+                [(OnChipMemory::L1, l1), (OnChipMemory::L0A, l0a), (OnChipMemory::L0B, l0b), (OnChipMemory::L0C, l0c)];
+            (operator, Vec::from(memory))
+        }
+        TaskKind::Vector => {
+            let VectorTask { ub, operator } = read(attribute, errors)?;
+            (operator, vec![(OnChipMemory::Ub, ub)])
+        }
+        TaskKind::Put => return None,
+    };
+    let mut declared = Declared { first: None, errors };
+    let external = declared.operator(operator, memory);
+    let first = declared.first;
+    if let (None, Some((argument, at))) = (&external, first) {
+        let attribute = attribute.path().segments.last()?.ident.to_string();
+        errors.push(at, Finding::External(ExternalFault::NoFile { attribute, argument: argument.to_owned() }));
+    }
+    external
+}
+
+/// Reads what is declared of an operator.
+struct Declared<'a> {
+    /// The first argument that declares something, in the order of their names here, and its place.
+    first: Option<(&'static str, Span)>,
+    errors: &'a mut Errors,
+}
+
+impl Declared<'_> {
+    fn operator(&mut self, operator: Operator, memory: Vec<(OnChipMemory, Vec<Given<Number>>)>) -> Option<ExternalFn> {
+        let Operator { external, function, device_only, tolerance, microseconds, .. } = operator;
+        let file = self.file(external);
+        let declared = ExternalFn {
+            file: file.clone().unwrap_or_default(),
+            function: self.function(function),
+            device_only: self.argument("device_only", "device_only", device_only).is_some(),
+            tolerance: self.number("tolerance", tolerance),
+            microseconds: self.number("microseconds", microseconds),
+            memory: memory
+                .into_iter()
+                .filter_map(|(memory, bytes)| Some((memory, self.number(memory.argument(), bytes)?)))
+                .collect(),
+        };
+        file.map(|_| declared)
+    }
+
+    /// The file. A faulty name is still a name: that there is none would be another fault.
+    fn file(&mut self, given: Vec<Given<String>>) -> Option<String> {
+        let named = !given.is_empty();
+        let file = self.once("external", "external = \"ops/name.h\"", given);
+        if let Some((path, at)) = file.as_ref().filter(|(path, _)| !is_path(path)) {
+            self.refuse(*at, ExternalFault::Path { path: path.clone() });
+        }
+        named.then(|| file.map(|(path, _)| path).unwrap_or_default())
+    }
+
+    fn function(&mut self, given: Vec<Given<String>>) -> Option<String> {
+        let (name, at) = self.argument("function", "function = \"name\"", given)?;
+        if !is_cpp_name(&name) {
+            self.refuse(at, ExternalFault::Function { name });
+            return None;
+        }
+        Some(name)
+    }
+
+    fn number(&mut self, name: &'static str, given: Vec<Given<Number>>) -> Option<Expr> {
+        let (Number(number), _) = self.argument(name, &format!("{name} = 1024"), given)?;
+        Some(number)
+    }
+
+    /// The value of an argument that declares something, and its place.
+    fn argument<V>(&mut self, name: &'static str, form: &str, given: Vec<Given<V>>) -> Option<(V, Span)> {
+        let at = given.first()?.at;
+        self.first.get_or_insert((name, at));
+        self.once(name, form, given)
+    }
+
+    /// The value of an argument that stands there once at most, in its own form, and its place.
+    fn once<V>(&mut self, name: &str, form: &str, given: Vec<Given<V>>) -> Option<(V, Span)> {
+        let mut given = given.into_iter();
+        let first = given.next()?;
+        for second in given {
+            self.refuse(second.at, ExternalFault::Twice { argument: name.to_owned() });
+        }
+        if first.value.is_none() {
+            self.refuse(first.at, ExternalFault::Form { form: form.to_owned() });
+        }
+        first.value
+    }
+
+    fn refuse(&mut self, at: Span, fault: ExternalFault) {
+        self.errors.push(at, Finding::External(fault));
+    }
+}
+
+/// Whether a text is a path relative to the package that C++ can include.
+fn is_path(path: &str) -> bool {
+    let odd = |c: char| c.is_control() || matches!(c, '"' | '\\' | '>' | ':');
+    !path.is_empty() && !path.starts_with('/') && !path.ends_with('/') && !path.contains(odd)
+}
+
+/// Whether a text is a name of C++, in namespaces or not.
+fn is_cpp_name(name: &str) -> bool {
+    name.split("::").all(|part| {
+        part.chars().next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
+            && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(attribute: &str) -> (Option<ExternalFn>, Vec<String>) {
+        let function: syn::ItemFn = syn::parse_str(&format!("{attribute} fn f() {{}}")).unwrap();
+        let mut errors = Errors::default();
+        let Some(Marker::Task(kind)) = Marker::read(&function.attrs, &mut errors) else { panic!("{attribute}") };
+        let external = external(&function.attrs, kind, &mut errors);
+        let faults = errors.checkpoint().err().unwrap_or_default();
+        (external, faults.iter().map(|fault| fault.words().message).collect())
+    }
+
+    #[test]
+    fn an_operator_has_a_file_and_what_it_declares() {
+        let (external, faults) =
+            read("#[aic_task(external = \"ops/a b.h\", device_only, l0c = 1 << 4, function = \"a::b\")]");
+        let external = external.unwrap();
+        assert_eq!((external.file.as_str(), external.device_only, faults.len()), ("ops/a b.h", true, 0));
+        assert_eq!((external.function.as_deref(), external.memory[0].0), (Some("a::b"), OnChipMemory::L0C));
+        assert!(read("#[aiv_task]").0.is_none() && read("#[aiv_task()]").0.is_none());
+    }
+
+    #[test]
+    fn other_arguments_are_refused_by_name() {
+        let said = |attribute: &str| read(attribute).1.join("; ");
+        assert_eq!(
+            said("#[aiv_task(rows = 4, cols)]"),
+            "`#[aiv_task]` has no argument `rows`; `#[aiv_task]` has no argument `cols`"
+        );
+        assert_eq!(said("#[aiv_task(external = \"a.h\", l1 = 4)]"), "`#[aiv_task]` has no argument `l1`");
+        for (attribute, part) in [
+            ("#[aiv_task(device_only)]", "`device_only` says something of an external operator"),
+            ("#[aiv_task(external)]", "this argument has another form"),
+            ("#[aiv_task(external = 4, ub = 8)]", "this argument has another form"),
+            ("#[aiv_task(external = \"/a.h\")]", "`/a.h` is not a path"),
+            ("#[aiv_task(external = \"a.h\", function = \"a b\")]", "`a b` is not a name of C++"),
+            ("#[aiv_task(external = \"a.h\", external = \"b.h\")]", "`external` stands here twice"),
+            ("#[aiv_task(external = \"a.h\", function)]", "this argument has another form"),
+            ("#[aiv_task(external = \"a.h\", device_only = true)]", "this argument has another form"),
+            ("#[aiv_task(external = \"a.h\", ub(4))]", "this argument has another form"),
+            ("#[aiv_task(4)]", "arguments of `#[aiv_task]` have names"),
+            ("#[aiv_task(external = \"a.h\", 4)]", "arguments of `#[aiv_task]` have names"),
+            ("#[aiv_task(external \"a.h\")]", "arguments of `#[aiv_task]` have names"),
+            ("#[aic_task = 4]", "arguments of `#[aic_task]` have names"),
+        ] {
+            let said = said(attribute);
+            assert!(said.contains(part) && !said.contains("; "), "{attribute}: {said}");
+        }
+    }
+}
