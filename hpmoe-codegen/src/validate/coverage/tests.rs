@@ -44,6 +44,22 @@ fn every_wait_and_every_signal_is_missed() {
     }
 }
 
+/// Whoever makes other tiles of an expert may have no tile of the phase that waits first.
+#[test]
+fn what_other_phases_await_of_an_expert_is_awaited_again() {
+    let checked = added_up(&Layer::TINY, 3);
+    let whole = schedule(&checked, Cores::ASCEND_A3);
+    let waits = |phase: PhaseId| whole.phases[phase].waits.iter().map(move |wait| (phase, wait));
+    let all: Vec<_> = whole.phases.ids().flat_map(waits).collect();
+    let again = all.iter().filter(|(phase, wait)| all.iter().any(|(first, other)| first < phase && other == wait));
+    let again: Vec<_> = again.filter(|(_, wait)| wait.index == Index::Expert).collect();
+    assert!(!again.is_empty(), "two gradients need all rows of an expert");
+    for (phase, wait) in again {
+        let found = uncovered(&checked, |schedule| schedule.phases[*phase].waits.retain(|other| other != *wait));
+        assert!(found.iter().any(|&number| checked.dependencies()[number].after == *phase), "{found:?}");
+    }
+}
+
 #[test]
 fn what_has_a_counter_of_its_own_is_covered_without_a_path() {
     // Rows of an expert's matrix are read by another phase, which waits for the expert's counter.

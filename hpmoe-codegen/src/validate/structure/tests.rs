@@ -40,12 +40,15 @@ fn an_entry_missing_or_twice_or_elsewhere_is_found() {
 
 #[test]
 fn what_is_missing_is_named_by_expert_and_peer() {
-    let entry = Entry { phase: PhaseId(0), expert: 2, peer_offset: 3 };
-    let found = broken(structure, |schedule| {
-        let queues = &mut schedule.orders[2].queues;
-        queues.ids().collect::<Vec<_>>().into_iter().for_each(|part| queues[part].retain(|other| *other != entry));
-    });
-    assert_eq!(found, [Violation::Missing { ranks: 4, entry }]);
+    // What a rank sends to itself, too.
+    for (expert, peer_offset) in [(2, 3), (2, 0), (0, 0), (3, 1)] {
+        let entry = Entry { phase: PhaseId(0), expert, peer_offset };
+        let found = broken(structure, |schedule| {
+            let queues = &mut schedule.orders[2].queues;
+            queues.ids().collect::<Vec<_>>().into_iter().for_each(|part| queues[part].retain(|other| *other != entry));
+        });
+        assert_eq!(found, [Violation::Missing { ranks: 4, entry }]);
+    }
 }
 
 #[test]
@@ -148,4 +151,7 @@ fn all_cores_of_a_part_are_of_its_role() {
     assert!(within(&cores(CoreKind::Aiv, 4, 4), &role) && within(&cores(CoreKind::Aiv, 5, 2), &role));
     let others = [cores(CoreKind::Aic, 4, 4), cores(CoreKind::Aiv, 3, 4), cores(CoreKind::Aiv, 5, 4)];
     assert!(others.iter().all(|part| !within(part, &role)));
+    // A part of one core, too.
+    let within_role: Vec<u32> = (0..12).filter(|&first| within(&cores(CoreKind::Aiv, first, 1), &role)).collect();
+    assert_eq!(within_role, [4, 5, 6, 7]);
 }

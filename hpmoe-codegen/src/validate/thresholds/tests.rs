@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::schedule::{Cores, schedule};
-use crate::validate::broken::broken;
+use crate::validate::broken::{broken, broken_of};
 use hpmoe_language::analyze::Counter;
-use hpmoe_language::fixture::{Layer, gated, moe_backward, moe_ffn, once};
+use hpmoe_language::fixture::{Layer, chunked, gated, moe_backward, moe_ffn, once};
 use proptest::prelude::*;
 
 #[test]
@@ -70,6 +70,22 @@ fn a_signal_to_one_of_two_counters_of_a_tensor_is_found() {
     thresholds(&checked, &whole, &mut found);
     let unawaited = signals.into_iter().map(|phase| Violation::Unawaited { phase, counter: lost });
     assert_eq!(found, unawaited.collect::<Vec<_>>());
+}
+
+/// Signals that nobody waits for would come into the counters of a later launch.
+#[test]
+fn what_tells_that_rows_are_no_longer_read_is_awaited() {
+    let checked = chunked(&Layer::TINY, 4);
+    let frees = checked.reuse().unwrap().frees;
+    let told: Vec<_> = checked.dependencies().iter().filter(|d| d.after == frees).collect();
+    assert!(told.len() > 1 && told.iter().all(|d| checked.counters()[d.wait.counter].through));
+    for dependency in told {
+        let found = broken_of(&checked, thresholds, |schedule| {
+            schedule.phases[frees].waits.retain(|wait| wait.counter != dependency.wait.counter);
+        });
+        let (phase, counter) = (dependency.before, dependency.signal.counter);
+        assert_eq!(found, [Violation::Unawaited { phase, counter }]);
+    }
 }
 
 #[test]
@@ -171,6 +187,8 @@ fn each_space_adds_what_its_tiles_do() {
     let once = once(&Layer::TINY);
     let received = counter_of(&once, RowKind::Received);
     assert_eq!(added(&once, 0, Index::Rank, Amount::Rows, received), None);
+    let there = Signal { counter: received, index: Index::Rank, amount: Amount::Rows, remote: true };
+    assert_eq!(contribution(&once, PhaseId(0), &there), None);
 }
 
 #[test]

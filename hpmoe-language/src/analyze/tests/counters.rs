@@ -199,6 +199,15 @@ fn a_reader_of_all_rows_of_an_expert_waits_for_the_expert() {
     assert_eq!(orders(&checked, "q"), ["Experts: round adds 1 to Expert, project waits at Expert for 4"]);
 }
 
+/// An expert without rows has its gradient, too, so what is waited for must not depend on rows: not even where it is one.
+#[test]
+fn a_matrix_of_one_tile_is_awaited_of_experts_without_rows() {
+    let whole = gradient().replace("for i in 0..2 { for j in 0..4 {", "for i in 0..1 { for j in 0..1 {");
+    let whole = whole.replace("weight_grad::<32, 16>", "weight_grad::<64, 64>");
+    let checked = flow(&(swiglu(8, 16, "recv", "a") + &whole), "b");
+    assert_eq!(orders(&checked, "m"), ["Experts: weight_grad adds 1 to Expert, round waits at Expert for 1"]);
+}
+
 #[test]
 fn blocks_of_tokens_nest_as_tiles_do() {
     for (first, second, grid) in [(4, 4, "Blocks of 4"), (4, 8, "Blocks of 8"), (8, 4, "Blocks of 8"), (6, 4, "Rank")] {

@@ -102,6 +102,23 @@ fn each_element_has_one_writer() {
     let by_each = |name| format!("every `{name}` writes the same elements of `b`, in no order");
     assert_eq!(faults(&[ranges(&write("n"))]), [by_each("k")]);
     assert_eq!(faults(&[ranges(&write("k"))]), [by_each("n")]);
+    // What chooses the columns of another result does not choose those of this one.
+    let two = "#[aiv_task]
+        pub fn both(x: &Tile<bf16, 8, 32>, a: &mut Tile<bf16, 8, 32>, b: &mut Tile<bf16, 8, 32>) {
+            let x = x.load();
+            a.store(&x + &x);
+            b.store(&x * &x);
+        }
+        #[taskflow]";
+    let both = |a: &str, b: &str| {
+        let part = |tensor: &str, n: &str| format!("{tensor}[r].group(e, t).cols({n})");
+        let call = format!("both(&{}, &mut {}, &mut {});", part("recv", "n"), part("a", a), part("b", b));
+        let calls = dispatch("x") + &tiles(8, &format!("for n in 0..2 {{ {call} }}"));
+        super::read(&super::source(&calls, "b").replacen("#[taskflow]", two, 1)).err().unwrap_or_default()
+    };
+    assert_eq!(both("n", "n"), NONE);
+    assert_eq!(both("0", "n"), ["every `n` writes the same elements of `a`, in no order"]);
+    assert_eq!(both("n", "1")[..1], [by_each("n")]);
     // A range of one is no repetition.
     assert_eq!(faults(&[ranges(&write("n")).replace("for k in 0..2", "for k in 0..1")]), NONE);
 }

@@ -3,7 +3,7 @@
 use super::super::{hazards, route};
 use crate::finding::{Diagnostic, Errors};
 use crate::fixture::{Layer, moe_ffn, routed, router};
-use crate::graph::{Access, Columns, Region, TaskGraph};
+use crate::graph::{Access, Columns, Region, Storage, TaskGraph};
 use crate::ids::{Arena, PhaseId, TensorId};
 
 const SQUARE: PhaseId = PhaseId(0);
@@ -84,6 +84,16 @@ fn ids_are_complete_when_the_route_is_made_and_stay_as_they_are() {
     let again = found(|graph, ids| write(graph, ids, 2, &[CHOOSE, COMBINE]));
     assert_eq!(again, [fault("this call writes `ids` after the route has been made of it", made)]);
     assert_eq!(found(|graph, ids| write(graph, ids, 2, &[SCORE])), [by_score]);
+    // So are ids that the caller gets back.
+    let returned = |calls: &'static [PhaseId]| {
+        found(move |graph, ids| {
+            write(graph, ids, 2, calls);
+            graph.tensors[ids].storage = Storage::Argument;
+        })
+    };
+    assert_eq!(returned(&[CHOOSE]), []);
+    assert_eq!(returned(&[]), unwritten);
+    assert_eq!(returned(&[CHOOSE, COMBINE]), again);
     // What the caller gives is complete.
     let given = found(|graph, ids| {
         write(graph, ids, 1, &[]);
