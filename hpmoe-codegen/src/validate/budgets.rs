@@ -93,7 +93,7 @@ mod tests {
     use crate::schedule::{Cores, Entry, schedule};
     use crate::validate::broken::broken_of;
     use hpmoe_language::analyze::Counter;
-    use hpmoe_language::fixture::{Layer, chunked, moe_ffn};
+    use hpmoe_language::fixture::{Layer, chunked, moe_ffn, router};
     use hpmoe_language::graph::TaskGraph;
     use hpmoe_language::ids::{Arena, CounterId, PartId, PhaseId, SpaceId};
     use std::collections::BTreeSet;
@@ -182,6 +182,15 @@ mod tests {
         assert_eq!(found[0], (1, "cores of one kind"));
         let found = too_large(&Layer::SMALL, |schedule| schedule.phases[PhaseId(1)].waits[0].need.per_row = u32::MAX);
         assert_eq!(found[0], (1, "a threshold"));
+        // What the route waits for, too, of all tokens of a rank.
+        let most = i32::MAX as u32 / lossless_rows(router(&Layer::TINY).graph(), 1) as u32;
+        for (per_row, wanted) in [(most, false), (most + 1, true)] {
+            let found = broken_of(&router(&Layer::TINY), budgets, |schedule| {
+                schedule.routed_after.as_mut().unwrap().need.per_row = per_row;
+            });
+            let large = |v: &Violation| matches!(v, Violation::TooLarge { ranks: 1, what: "a threshold", .. });
+            assert_eq!(found.iter().any(large), wanted, "{found:?}");
+        }
         // Each token of a block has so many slots.
         let checked = moe_ffn(&Layer::SMALL);
         let wait = checked.dependencies().iter().find(|d| d.wait.need.per_slot > 0).unwrap().wait.clone();

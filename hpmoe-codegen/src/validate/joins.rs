@@ -31,7 +31,9 @@ pub(super) fn joins(checked: &CheckedGraph, schedule: &Schedule, violations: &mu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::validate::broken::broken;
+    use crate::validate::broken::{broken, broken_of};
+    use hpmoe_language::fixture::{Layer, chunked};
+    use hpmoe_language::graph::SpaceKind;
     use hpmoe_language::ids::PartId;
 
     #[test]
@@ -63,6 +65,46 @@ mod tests {
             });
             assert_eq!(found, [Violation::Joins { phase: PhaseId(2) }], "nothing is before the first of a queue");
         }
+    }
+
+    /// A core walks joined entries as one, which has the peer of the first.
+    #[test]
+    fn puts_to_another_peer_are_found() {
+        let checked = chunked(&Layer::TINY, 2);
+        let graph = checked.graph();
+        let sends = graph.spaces.position(|space| space.kind == SpaceKind::Sends).unwrap();
+        let [first, second] = [0, 1].map(PhaseId);
+        let checked = checked.changed(|graph| {
+            (graph.phases[first].space, graph.phases[second].space) = (sends, sends);
+            graph.phases[first].ranges = graph.phases[second].ranges.clone();
+        });
+        let found = |turned: bool| {
+            broken_of(&checked, joins, |schedule| {
+                schedule.phases[first] = schedule.phases[second].clone();
+                schedule.phases[second].joins_previous = true;
+                for order in &mut schedule.orders {
+                    let ranks = order.ranks;
+                    let pair = |expert, peer_offset| {
+                        let other = if turned { (peer_offset + 1) % ranks } else { peer_offset };
+                        [
+                            Entry { phase: first, expert, peer_offset },
+                            Entry { phase: second, expert, peer_offset: other },
+                        ]
+                    };
+                    let all = (0..8 / ranks).flat_map(|expert| (0..ranks).map(move |peer| (expert, peer)));
+                    order.queues[PartId(0)] = all.flat_map(|(expert, peer)| pair(expert, peer)).collect();
+                    order
+                        .queues
+                        .ids()
+                        .skip(1)
+                        .collect::<Vec<_>>()
+                        .into_iter()
+                        .for_each(|part| order.queues[part].clear());
+                }
+            })
+        };
+        assert_eq!(found(false), []);
+        assert_eq!(found(true), [Violation::Joins { phase: second }]);
     }
 
     #[test]

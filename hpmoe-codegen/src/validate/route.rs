@@ -89,7 +89,7 @@ mod tests {
     use hpmoe_language::analyze::Index;
     use hpmoe_language::fixture::{Layer, routed, router};
     use hpmoe_language::graph::Access;
-    use hpmoe_language::ids::PartId;
+    use hpmoe_language::ids::{PartId, SpaceId};
 
     #[test]
     fn a_right_schedule_passes() {
@@ -215,8 +215,16 @@ mod tests {
     fn a_phase_before_the_route_counts_tiles_of_tokens_alone() {
         let checked = router(&Layer::SMALL);
         let of_rows = checked.graph().phases[DISPATCH].space;
-        let found = changed(|schedule| schedule.phases[CHOOSE].preceding.push((of_rows, 1)));
-        assert_eq!(found, [Violation::NeedsRoute { phase: CHOOSE }]);
+        let of_tokens = checked.graph().phases[SQUARE].space;
+        let found = |spaces: &[SpaceId]| {
+            let preceding = spaces.iter().map(|&space| (space, 1)).collect();
+            changed(|schedule| schedule.phases[CHOOSE].preceding = preceding)
+        };
+        assert_eq!(found(&[of_tokens, of_tokens]), []);
+        // Wherever in the list.
+        for spaces in [&[of_rows][..], &[of_rows, of_tokens], &[of_tokens, of_tokens, of_rows]] {
+            assert_eq!(found(spaces), [Violation::NeedsRoute { phase: CHOOSE }]);
+        }
     }
 
     #[test]
