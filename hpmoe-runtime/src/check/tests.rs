@@ -122,6 +122,13 @@ fn capacity() {
         "rank 0 would receive 5 rows, but there is room for 4: raise it with Group::capacity_rows(5) or send fewer \
          tokens",
     );
+    // Each rank is looked at, the last one too.
+    let more = route(&[&[2, 3, 3, 2, 2, 3], &[0, 3]], 4);
+    refused(
+        Case { capacity: 6, route: more, ..case() },
+        "rank 1 would receive 7 rows, but there is room for 6: raise it with Group::capacity_rows(7) or send fewer \
+         tokens",
+    );
 }
 
 #[test]

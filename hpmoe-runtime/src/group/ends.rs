@@ -195,4 +195,16 @@ mod tests {
             assert!(decode(&TABLES, &bytes[..bytes.len() - 1]).is_none());
         }
     }
+
+    /// A process that was built with other cores would have reports look at records that are not there.
+    #[test]
+    fn an_end_with_records_of_other_cores_is_none() {
+        let cores = (TABLES.aic + TABLES.aiv) as usize;
+        for count in [0, 1, cores - 1, cores + 1] {
+            let records = vec![HpmoeRecord::zeroed(); count];
+            let host = HostStatistics::default();
+            let end = RankEnd { outcome: Outcome::Stopped, records, number: 5, host, stamps: RankStamps::default() };
+            assert!(decode(&TABLES, &encode(&end)).is_none(), "{count} records of {cores} cores");
+        }
+    }
 }

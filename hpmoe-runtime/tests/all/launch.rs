@@ -175,6 +175,18 @@ unsafe extern "C" fn checking(launch: *mut u8) {
     }
 }
 
+/// Each core finds the records of those before it alone: none that an earlier launch has left.
+unsafe extern "C" fn counting(launch: *mut u8) {
+    // SAFETY: the runtime called it with one thread per rank.
+    let (launch, records) = unsafe { read(launch) };
+    // SAFETY: as above.
+    let number = unsafe { next_number(launch) };
+    let told = records.iter().take_while(|record| record.state == HPMOE_DONE).count();
+    if told < CORES {
+        records[told] = HpmoeRecord { state: HPMOE_DONE, tasks: number.cast_unsigned(), ..records[told] };
+    }
+}
+
 /// Vector core 1 of rank 1 gives up.
 unsafe extern "C" fn stuck(launch: *mut u8) {
     // SAFETY: the runtime called it with one thread per rank.
@@ -215,6 +227,15 @@ fn a_kernel_finds_everything_and_is_reported() {
     assert_eq!((again.aic_cores_used, again.aiv_cores_used), (2, 4));
     assert_eq!((again.counters, again.descriptor_bytes), (18, 64));
     assert!(again.to_string().contains("not the device's"), "{again}");
+}
+
+#[test]
+fn a_launch_begins_without_the_records_of_the_one_before() {
+    let kernel = kernel(counting, tables("counting"));
+    let group = Group::new(2).threads(1).time_limit(Duration::from_secs(1)).repeat(3);
+    let report = launch(&group, &kernel, &mut outputs()).unwrap();
+    // Each core of both ranks has said in its record which launch it is in: the third.
+    assert_eq!((report.launches, report.tasks), (3, 2 * CORES as u64 * 3));
 }
 
 #[test]

@@ -157,6 +157,29 @@ CASE(what_is_still_read_is_not_overwritten) {
            outcome.said);
 }
 
+CASE(a_read_by_the_scalar_unit_says_nothing_of_an_earlier_copy) {
+    auto both = [](bool barrier) {
+        return run(2, [barrier](int64_t core, float *box, int32_t *word) {
+            if (core == 0) {
+                DataCopyPad(rows(), global(box), DataCopyExtParams(1, 4, 0, 0, 0), DataCopyPadExtParams<float>());
+                if (barrier) PipeBarrier<PIPE_ALL>();
+                static_cast<void>(global(box).GetValue(0));
+                signal(word);
+                return;
+            }
+            reach(word, 1);
+            Duplicate(rows(), 1.0f, 64);
+            SetFlag<HardEvent::V_MTE3>(0);
+            WaitFlag<HardEvent::V_MTE3>(0);
+            DataCopyPad(global(box), rows(), DataCopyExtParams(1, 4, 0, 0, 0));
+        });
+    };
+    Outcome over = both(true), early = both(false);
+    EXPECT(over.refused == 0, over.said);
+    EXPECT(early.refused == kOrders, std::to_string(early.refused));
+    EXPECT(contains(early.said.c_str(), "overwrites what DataCopy"), early.said);
+}
+
 CASE(bytes_that_nobody_shares_race_with_nobody) {
     Outcome outcome = run(4, [](int64_t core, float *box, int32_t *) {
         Duplicate(rows(), 1.0f, 64);

@@ -99,6 +99,8 @@ CASE(flags_are_checked) {
     AIV(W("may be set twice"), SetFlag<HardEvent::MTE2_V>(0), WaitFlag<HardEvent::MTE2_V>(0),
         DataCopy(ub(0), global(m.own.data), 8), SetFlag<HardEvent::MTE2_V>(0), WaitFlag<HardEvent::MTE2_V>(0));
     AIV(W("MTE2_V 3 was still set"), SetFlag<HardEvent::MTE2_V>(3));
+    AIV(W("MTE2_V 0 was still set"), SetFlag<HardEvent::MTE2_V>(0));
+    AIV(W("MTE2_V 7 was still set"), SetFlag<HardEvent::MTE2_V>(7));
     AIV(W("deadlock", "waits for flag V_S 1"), WaitFlag<HardEvent::V_S>(1));
     AIV(W("deadlock", "in front of PIPE_V: WaitFlag<MTE2_V>(2) at rules.cpp"), WaitFlag<HardEvent::MTE2_V>(2));
     AIV(W("an AIV has no PIPE_M"), PipeBarrier<PIPE_M>());

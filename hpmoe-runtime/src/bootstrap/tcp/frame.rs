@@ -125,6 +125,17 @@ mod tests {
         assert_eq!(Frame::read(rest).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
     }
 
+    /// A rank that dies while it sends is gone, and no stranger.
+    #[test]
+    fn a_frame_that_is_cut_off_is_the_end_of_its_connection() {
+        let mut whole = Vec::new();
+        Frame::Whole { exchange: 3, parts: vec![vec![1, 2], Vec::new()] }.write(&mut whole).unwrap();
+        for count in 0..whole.len() {
+            let error = Frame::read(&whole[..count]).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof, "{count} of {} bytes", whole.len());
+        }
+    }
+
     #[test]
     fn what_a_stranger_sends_is_refused() {
         for bytes in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[8, 0, 0, 0, 0, 0, 0, 0, 77, 0, 0, 0, 0, 0, 0, 0]] {
