@@ -234,6 +234,27 @@ CASE(tables_of_a_launch_are_read) {
     EXPECT(result.code == HPMOE_HOST_OK, result.message);
 }
 
+/// A launch may have more rows and counters than 32 bits count bytes of.
+CASE(lists_and_counters_may_lie_far_away) {
+    Ranks ranks;
+    HpmoeHostResult result = ranks.run({}, [&](VectorCore &core) {
+        constexpr uint64_t kList = 1ull << 40, kRow = (1ull << 30) + 5, kCounter = 1ull << 24;
+        core.launch.order = core.launch.rows_once = core.launch.origins = kList;
+        hpmoe::Tile tile = pieceOf(2);
+        tile.order = tile.first = static_cast<uint32_t>(kRow);
+        EXPECT(core.Sent(tile) == kList + 4 * kRow && core.RowsOnce(tile) == kList + 4 * kRow);
+        EXPECT(core.Origins(tile).address == kList + 4 * kRow);
+        const uint64_t first = core.Counter(1, 2, 0);
+        EXPECT(core.Counter(1, 2, static_cast<uint32_t>(kCounter)) == first + kCounter * HPMOE_LINE);
+        const hpmoe::View<float> rows = {kList, ~0u, 16, 1u << 12};
+        const uint64_t row = kList + 4 * (kRow << 12);
+        EXPECT(rows.AddressOf(static_cast<uint32_t>(kRow), 3) == row + 4 * 3);
+        EXPECT(rows.Rows(static_cast<uint32_t>(kRow), 2).address == row);
+        EXPECT(rows.From(static_cast<uint32_t>(kRow)).address == row);
+    });
+    EXPECT(result.code == HPMOE_HOST_OK, result.message);
+}
+
 /// Tokens of a row tile, each counted where the row tile of its first expert is told of; the words that free a chunk's memory.
 CASE(tokens_that_were_sent_once_are_awaited) {
     constexpr uint32_t kExperts = 3;
