@@ -142,8 +142,13 @@ CASE(cores_that_give_up_leave_nothing_behind) {
 
 /// Cores of one kind alone have a tile: they tell all ranks, and nobody else does.
 CASE(cores_of_either_kind_that_give_up_tell_all_ranks) {
-    for (bool matrix : {true, false}) {
+    for (uint32_t which = 0; which < 4; ++which) {
+        const bool matrix = which % 2 == 0;
         Ranks ranks(500000);
+        if (which >= 2) { // the last rank tells the first
+            ranks.launch[0].rank = 1;
+            std::swap(ranks.peers[0], ranks.peers[1]);
+        }
         const uint32_t from = matrix ? 0 : kCores, to = matrix ? kCores : 3 * kCores;
         for (uint32_t i = 0; i < 3 * kCores; ++i)
             if (i < from || i >= to) ranks.queues[i] = HpmoeQueue{0, 0};
