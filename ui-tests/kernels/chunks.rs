@@ -22,12 +22,20 @@ pub mod chunks {
     pub const BLOCK: usize = 3;
     pub const COLUMNS: usize = 32;
     pub const SLOTS: usize = BLOCK * TOP_K;
+    pub const TWO_BLOCKS: usize = 2 * BLOCK;
 
     /// Each number times itself.
     #[aiv_task]
     pub fn square(x: &Tile<bf16, BLOCK, HIDDEN>, z: &mut Tile<bf16, BLOCK, HIDDEN>) {
         let x = x.load();
         z.store(&x * &x);
+    }
+
+    /// Each number twice.
+    #[aiv_task]
+    pub fn double(z: &Tile<bf16, TWO_BLOCKS, HIDDEN>, y: &mut Tile<bf16, TWO_BLOCKS, HIDDEN>) {
+        let z = z.load();
+        y.store(&z + &z);
     }
 
     /// `silu(gate)` times the weight of each row.
@@ -107,6 +115,65 @@ pub mod chunks {
                     for n in 0..HIDDEN.div_ceil(COLUMNS) {
                         sum_over_k::<SLOTS, COLUMNS, _>(&back[r].slots(t).cols(n), &mut y[r].rows(t).cols(n));
                     }
+                }
+            }
+        }
+    }
+
+    /// Blocks of two heights, and the second of two matrices that lie one after the other.
+    #[taskflow]
+    pub fn apart(
+        ep: Ranks,
+        route: &Route,
+        x: &PerRank<Tensor<bf16, HIDDEN>>,
+        stacked: &PerRank<Experts<bf16, { 2 * INTER }, HIDDEN>>,
+        y: &mut PerRank<Tensor<bf16, HIDDEN>>,
+        v: &mut PerRank<Tensor<bf16, INTER>>,
+    ) {
+        for c in route.chunks::<CHUNKS>() {
+            let z = PerRank::tokens::<bf16, HIDDEN>(ep, &c);
+            let recv = PerRank::symmetric::<bf16, HIDDEN>(ep, &c);
+            let h = PerRank::ragged::<bf16, INTER>(ep, &c);
+            let back = PerRank::slots::<bf16, INTER>(ep, &c);
+
+            for r in ep {
+                for t in c.token_blocks::<BLOCK>(r) {
+                    square(&x[r].rows(t), &mut z[r].rows(t));
+                }
+                for t in c.token_blocks::<TWO_BLOCKS>(r) {
+                    double(&z[r].rows(t), &mut y[r].rows(t));
+                }
+            }
+            for src in ep {
+                for e in c.experts() {
+                    for s in c.sends::<PUT>(src, e) {
+                        dispatch(&z[src].gather(&s), &mut recv[e.owner()].rows_of(&s));
+                    }
+                }
+            }
+            for r in ep {
+                for e in c.experts_of(r) {
+                    for m in c.row_tiles::<TILE_M>(e) {
+                        for n in 0..INTER.div_ceil(TILE_N) {
+                            project::<TILE_N, _, _>(
+                                &recv[r].group(e, m),
+                                &stacked[r].expert(e).tile::<INTER>(1).tile(n),
+                                &mut h[r].group(e, m).cols(n),
+                            );
+                        }
+                    }
+                }
+            }
+            for src in ep {
+                for e in c.experts() {
+                    for s in c.sends::<PUT>(src, e) {
+                        give_back(&h[e.owner()].rows_of(&s), &mut back[src].scatter(&s));
+                    }
+                }
+            }
+            for r in ep {
+                for t in c.token_blocks::<BLOCK>(r) {
+                    sum_over_k::<SLOTS, INTER, _>(&back[r].slots(t), &mut v[r].rows(t));
                 }
             }
         }

@@ -36,6 +36,20 @@ proptest! {
         prop_assert_eq!(report.empty_tasks, 0);
     }
 
+    #[test]
+    fn chunks_have_their_part_of_what_the_caller_gives(case in cases(chunks::EXPERTS, chunks::TOKENS)) {
+        let ep = case.ep();
+        let route = Route::new(ep, chunks::EXPERTS, &ids::<{ chunks::TOP_K }>(&case, chunks::EXPERTS)).unwrap();
+        let (x, stacked) = (numbers(&case), experts(&case, chunks::EXPERTS, 1));
+        let (mut expected, mut expected_sums) = (case.zeros(), case.zeros());
+        chunks::apart(ep, &route, &x, &stacked, &mut expected, &mut expected_sums);
+        let (mut found, mut found_sums) = (case.zeros(), case.zeros());
+        let report = chunks::apart::launch(&case.group(), &route, &x, &stacked, &mut found, &mut found_sums);
+        report.map_err(|error| TestCaseError::fail(format!("{case:?}: {error}")))?;
+        prop_assert!(expected.iter().eq(found.iter()), "{:?}", case);
+        prop_assert!(expected_sums.iter().eq(found_sums.iter()), "{:?}", case);
+    }
+
     /// To numbers of the caller's: which of three is added first shows.
     #[test]
     fn chunks_add_one_after_the_other(case in cases(sums::EXPERTS, sums::TOKENS)) {
