@@ -300,6 +300,12 @@ fn refused() {
         ),
         "{text}"
     );
+    // One that begins in memory of the NPU and ends after it.
+    let mut short = DeviceMemory::new(&layer.npus[0], 64).unwrap();
+    let begin = short.address() as usize;
+    let text = said(0, &|part| part.data = with_exposed_provenance_mut(begin));
+    assert!(text.contains("which is no memory of an NPU"), "{text}");
+    drop(short);
     let text = said(0, &|part| part.data = part.data.wrapping_byte_add(32));
     assert!(text.contains("but parts start at multiples of 64 bytes: copy it to one"), "{text}");
     let text = said(1, &|part| (part.device, part.data) = (HPMOE_CPU, line.cast()));
