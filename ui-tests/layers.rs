@@ -44,17 +44,17 @@ pub fn write_training() -> Vec<PathBuf> {
         let name = format!("train_{name}");
         write_file(&name, &with_sizes(&whole("moe_backward"), sizes).replace("moe_train", &name))
     };
-    tune_many_tokens();
+    tune(&MANY_TOKENS, "peer_cores = 20");
+    tune(&LAYERS[2], "turn_rows = 16");
     LAYERS.iter().chain([&MANY_TOKENS]).map(write).collect()
 }
 
-/// Chooses cores that serve peers alone, as `hpmoe tune` would.
-fn tune_many_tokens() {
-    let (name, sizes) = MANY_TOKENS;
+/// Chooses how peers are served, as `hpmoe tune` would: by cores of their own, or in turn.
+fn tune((name, sizes): &(&str, [usize; 5]), choices: &str) {
     let shape: Vec<String> = SIZES.iter().zip(sizes).map(|(constant, size)| format!("{constant} = {size}")).collect();
     let text = format!(
         "[[tuned]]\nkernel = \"train_{name}\"\ntarget = \"ascend-a3\"\nmatrix_cores = 24\nshape = {{ {} }}\n\
-         choices.backward = {{ peer_cores = 20 }}\n",
+         choices.backward = {{ {choices} }}\n",
         shape.join(", ")
     );
     write_to(&format!("train_{name}.tuned.toml"), &text);

@@ -178,7 +178,7 @@ pub(crate) fn routing(tables: &KernelTables, schedule: &ScheduleTable, sizes: &R
     )?;
     let slots = sizes.ranks.saturating_mul(tables.tokens).saturating_mul(tables.top_k);
     within("slots of all ranks", slots, MOST_SLOTS, "lower TOKENS or use fewer ranks")?;
-    let coming = tables.spaces.iter().zip(coming_spaces(tables, schedule)).filter(|(_, coming)| *coming);
+    let coming = tables.spaces.iter().zip(coming_spaces(tables, schedule)).filter(|(_, coming)| coming.is_some());
     for (space, _) in coming {
         let tiles = sizes.expert_rows().div_ceil(space.height as usize);
         let way_out = "use taller row tiles, lower TOKENS or Group::capacity_rows, or use fewer ranks";

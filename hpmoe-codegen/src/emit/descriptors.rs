@@ -25,12 +25,14 @@ pub(super) fn encode(graph: &TaskGraph, schedule: &Schedule, order: &Order) -> E
         let before = bytes.len();
         let routed_at = order.routed_at.as_ref().map(|at| at[part] as usize);
         let mut done = 0;
-        for entries in schedule.walks(queue) {
-            if routed_at == Some(done) {
-                bytes.extend(route_descriptor());
+        for run in schedule.runs(graph, order, queue) {
+            for (place, entries) in run.iter().enumerate() {
+                if routed_at == Some(done) {
+                    bytes.extend(route_descriptor());
+                }
+                bytes.extend(descriptor(graph, schedule, (order, role), entries, run.len() - place));
+                done += entries.len();
             }
-            bytes.extend(descriptor(graph, schedule, (order.ranks, order.even_sends), role, entries));
-            done += entries.len();
         }
         if routed_at == Some(done) {
             bytes.extend(route_descriptor());
@@ -70,13 +72,13 @@ fn route_descriptor() -> [u8; DESCRIPTOR_BYTES] {
     bytes
 }
 
-/// Fields in the order of `HpmoeDescriptor`. The schedule's validation has seen that they fit.
+/// Fields in the order of `HpmoeDescriptor`. The schedule's validation has seen that they fit. `left`: walks of its run from this one on.
 fn descriptor(
     graph: &TaskGraph,
     schedule: &Schedule,
-    (ranks, alike): (u32, bool),
-    role: &Role,
+    (order, role): (&Order, &Role),
     entries: &[Entry],
+    left: usize,
 ) -> [u8; DESCRIPTOR_BYTES] {
     let entry = entries[0];
     let phase = &graph.phases[entry.phase];
@@ -91,7 +93,7 @@ fn descriptor(
     put(&space_kind(graph.spaces[phase.space].kind).to_le_bytes());
     put(&(schedule.phases[entry.phase].band.max(1) as u16).to_le_bytes());
     put(&phase.columns().to_le_bytes());
-    let chunk = chunk(graph, ranks, entry);
+    let chunk = chunk(graph, order.ranks, entry);
     put(&if graph.spaces[phase.space].by_chunk() { 0 } else { entry.expert }.to_le_bytes());
     put(&entry.peer_offset.to_le_bytes());
     put(&(role.first as u16).to_le_bytes());
@@ -99,16 +101,21 @@ fn descriptor(
     put(&graph.column_rows(entry.phase).to_le_bytes());
     put(&(entries.len() as u32 - 1).to_le_bytes());
     put(&chunk.to_le_bytes());
-    put(&u32::from(alike && schedule.phases[entry.phase].by_arrival).to_le_bytes());
+    let arrive = order.sends.turn().filter(|_| schedule.phases[entry.phase].by_arrival);
+    put(&arrive.unwrap_or(0).to_le_bytes());
     put(&schedule.phases[entry.phase].rotation.to_le_bytes());
+    let turn = order.turn(graph, entry).unwrap_or(0);
+    put(&turn.to_le_bytes());
+    put(&if turn > 0 { left as u32 } else { 0 }.to_le_bytes());
     bytes
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schedule::{Cores, schedule};
+    use crate::schedule::{Cores, Sends, schedule};
     use hpmoe_language::fixture::{Layer, moe_ffn};
+    use hpmoe_language::ids::PhaseId;
 
     #[test]
     fn every_core_has_the_queue_of_its_part() {
@@ -134,7 +141,9 @@ mod tests {
         let role = Role { name: "vector", kind: CoreKind::Aiv, first: 16, count: 32 };
         let phase = checked.graph().phases.ids().nth(3).expect("the layer has seven phases");
         let entry = Entry { phase, expert: 5, peer_offset: 2 };
-        let bytes = descriptor(checked.graph(), &schedule, (1, true), &role, &[entry, entry]);
+        let mut order = schedule.orders[1].clone();
+        order.sends = Sends::PeerAfterPeer;
+        let bytes = descriptor(checked.graph(), &schedule, (&order, &role), &[entry, entry], 1);
         let short = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
         let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         assert_eq!((short(0), short(4)), (3, 0));
@@ -145,8 +154,15 @@ mod tests {
             schedule.phases[phase].by_arrival = true;
             schedule.phases[phase].rotation = 7;
         }
-        let coming = |alike| descriptor(checked.graph(), &schedule, (1, alike), &role, &[entry])[36];
-        assert_eq!((coming(false), coming(true)), (0, 1));
-        assert_eq!(descriptor(checked.graph(), &schedule, (1, true), &role, &[entry])[40..44], [7, 0, 0, 0]);
+        // The layer's sends are cut into pieces of sixteen rows.
+        let send = Entry { phase: PhaseId(0), expert: 5, peer_offset: 2 };
+        for (sends, coming, turn) in
+            [(Sends::PeerAfterPeer, 0, [0, 0]), (Sends::Alike, 1, [0, 0]), (Sends::InTurn { rows: 20 }, 20, [2, 4])]
+        {
+            order.sends = sends;
+            let of = |entry| descriptor(checked.graph(), &schedule, (&order, &role), &[entry], 4);
+            assert_eq!((of(entry)[36], of(entry)[40], of(entry)[44..52].iter().max()), (coming, 7, Some(&0)));
+            assert_eq!((of(send)[44], of(send)[48]), (turn[0], turn[1]), "{sends:?}");
+        }
     }
 }

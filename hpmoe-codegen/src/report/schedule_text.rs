@@ -1,7 +1,7 @@
 //! A schedule as text.
 
 use super::{names, runs::runs};
-use crate::schedule::{Schedule, right_operand};
+use crate::schedule::{Schedule, Sends, right_operand};
 use hpmoe_kernels::route::{ExpertOrder, ExpertOrders};
 use hpmoe_language::analyze::CheckedGraph;
 use std::fmt::Write as _;
@@ -60,7 +60,11 @@ pub fn schedule_text(checked: &CheckedGraph, schedule: &Schedule) -> String {
         } else {
             ""
         };
-        let alike = if order.even_sends { ", rows come from all ranks alike" } else { "" };
+        let alike = match order.sends {
+            Sends::PeerAfterPeer => String::new(),
+            Sends::Alike => ", rows come from all ranks alike".to_owned(),
+            Sends::InTurn { rows } => format!(", rows come from all ranks in turn, {rows} at a time"),
+        };
         let first = order.routed_at.as_ref().is_some_and(|at| at.iter().all(|(_, at)| *at == 0));
         let routed = if first { ", after the tables of the route" } else { "" };
         let _ = writeln!(text, "\n{} rank{plural}, {entries} entries{lightest}{alike}{routed}", order.ranks);

@@ -1,6 +1,7 @@
 //! The list scheduler: of the entries that are ready, the most urgent one runs next.
 
 use super::ahead::ahead;
+use super::arrival::by_arrival;
 use super::cost::EntryCosts;
 use super::groups::Groups;
 use super::parts::Parts;
@@ -8,6 +9,7 @@ use super::precedence::Precedence;
 use super::priority::priorities;
 use super::route::ids_first;
 use super::sequence::sequences;
+use super::turns::rows_of_a_turn;
 use super::{Choices, CoreKind, Entry, Order, Role};
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::analyze::CheckedGraph;
@@ -32,7 +34,9 @@ pub(super) fn list(
     let groups = Groups::new(graph, ranks);
     let precedence = Precedence::new(checked, &groups, ranks, Some(role_of));
     let entries: Vec<Entry> = groups.all().collect();
-    let parts = Parts::new(graph, costs, roles, role_of, ranks, choices);
+    let walks_by_arrival = by_arrival(checked).iter().any(|(_, walks)| *walks);
+    let turn_rows = rows_of_a_turn(graph, choices, ranks, walks_by_arrival);
+    let parts = Parts::new(graph, costs, roles, role_of, ranks, (choices, turn_rows));
     let cores = roles.iter().filter(|(_, role)| role.kind == CoreKind::Aic).map(|(_, role)| role.count).sum();
     let time = |&entry: &Entry| costs.entry_time(graph, &parts.parts[parts.part_of(entry)], ranks, entry.phase);
     let share = |entry: Entry| costs.entry_share(graph, &parts.parts[parts.part_of(entry)], ranks, entry.phase);
@@ -85,7 +89,7 @@ pub(super) fn list(
     for part in parts.parts.ids() {
         ids_first(checked, &mut queues[part]);
     }
-    Order { ranks, parts: parts.parts, queues, even_sends: parts.even_sends, routed_at: None }
+    Order { ranks, parts: parts.parts, queues, sends: parts.sends, routed_at: None }
 }
 
 /// The order among ready entries: the highest runs first.

@@ -32,6 +32,7 @@ mod sequence;
 mod swizzle;
 mod tiling;
 mod timeline;
+mod turns;
 mod typical;
 
 pub use choices::{ByArrival, CHOICES, Choice, Choices, PeerCores, ReturnCores};
@@ -39,7 +40,7 @@ pub use cores::Cores;
 pub use deal::Deal;
 pub use estimate::{Estimate, estimate};
 pub(crate) use groups::chunk;
-pub use queue::{CoreKind, Elision, Entry, Implied, Order, PhaseSchedule, Role, Schedule};
+pub use queue::{CoreKind, Elision, Entry, Implied, Order, PhaseSchedule, Role, Schedule, Sends};
 pub(crate) use read_ahead::product_ahead;
 pub use read_ahead::{ahead_of, most_ahead_of, right_operand};
 pub use schedule::{MAX_RANKS, schedule, schedule_for, schedule_with};

@@ -2,7 +2,7 @@
 
 use super::cost::EntryCosts;
 use super::put_parts::{by_peers, put_parts};
-use super::{ByArrival, Choices, CoreKind, Entry, PeerCores, Role};
+use super::{ByArrival, Choices, CoreKind, Entry, PeerCores, Role, Sends};
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::graph::{Height, SpaceKind, TaskGraph};
 use hpmoe_language::ids::{Arena, PartId, PhaseId, RoleId};
@@ -51,8 +51,8 @@ fn walks_by_arrival(graph: &TaskGraph, choices: &Choices) -> bool {
 /// The parts of all roles for one number of ranks.
 pub(super) struct Parts {
     pub(super) parts: Arena<PartId, Role>,
-    /// Whether sending cores are dedicated to peers, equally many to each.
-    pub(super) even_sends: bool,
+    /// How a rank divides what it sends among its peers.
+    pub(super) sends: Sends,
     /// The part of each phase, by distance of the peer where the phase has one.
     parts_of_phase: Arena<PhaseId, Vec<PartId>>,
 }
@@ -67,7 +67,7 @@ impl Parts {
         roles: &Arena<RoleId, Role>,
         role_of: &Arena<PhaseId, RoleId>,
         ranks: u32,
-        choices: &Choices,
+        (choices, turn_rows): (&Choices, Option<u32>),
     ) -> Self {
         let sends = |phase: PhaseId| {
             let phase = &graph.phases[phase];
@@ -78,7 +78,8 @@ impl Parts {
         // What needs all rows of an expert waits for those that arrive last: none are to arrive later than others.
         let evenly = walks_by_arrival(graph, choices);
         let mut parts = Arena::new();
-        let mut even_sends = false;
+        let by_turns = || turn_rows.map_or(Sends::PeerAfterPeer, |rows| Sends::InTurn { rows });
+        let mut divided = None;
         let mut by_role: Arena<RoleId, Vec<PartId>> = Arena::new();
         for (id, role) in roles.iter() {
             let phases: Vec<PhaseId> =
@@ -87,14 +88,18 @@ impl Parts {
             let split = enough && !phases.is_empty() && phases.iter().copied().all(sends);
             by_role.push(match dedicated.filter(|_| split) {
                 Some(percent) => {
-                    even_sends |= evenly;
+                    divided = Some(if evenly { Sends::Alike } else { Sends::PeerAfterPeer });
                     let shares = if evenly { Shares::Even } else { Shares::Near(percent) };
                     by_distance((ranks, shares), role, &mut parts)
                 }
                 None => by_peers((ranks, put_parts(graph, costs, choices, (ranks, role), &phases)), role, &mut parts),
             });
         }
-        Self { parts_of_phase: role_of.iter().map(|(_, &role)| by_role[role].clone()).collect(), parts, even_sends }
+        Self {
+            parts_of_phase: role_of.iter().map(|(_, &role)| by_role[role].clone()).collect(),
+            parts,
+            sends: divided.unwrap_or_else(by_turns),
+        }
     }
 
     /// The part that runs an entry.
@@ -251,7 +256,12 @@ mod tests {
         assert_eq!(part_of, [0, 7, 6, 5, 4, 3, 2, 1]);
         let evenly = |checked: &CheckedGraph, choices: &str| {
             let schedule = schedule_with(checked, &Target::ascend_a3(), &Choices::read(choices).unwrap());
-            schedule.orders.iter().filter(|order| order.even_sends).map(|order| order.ranks).collect::<Vec<_>>()
+            schedule
+                .orders
+                .iter()
+                .filter(|order| order.sends == Sends::Alike)
+                .map(|order| order.ranks)
+                .collect::<Vec<_>>()
         };
         let layer = Layer { put: 8, ..Layer::DEEPSEEK };
         let (forward, backward) = (moe_ffn(&layer), moe_backward(&layer));

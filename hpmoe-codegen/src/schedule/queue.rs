@@ -48,6 +48,33 @@ pub struct Entry {
     pub peer_offset: u32,
 }
 
+/// How a rank divides what it sends for an expert among its peers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sends {
+    /// One peer gets all of its rows after the other, or more cores of its own the nearer it is.
+    PeerAfterPeer,
+    /// All peers at once and at the same rate, each by cores of its own.
+    Alike,
+    /// So many rows to each peer, then as many more to each that has some left, by all cores.
+    InTurn {
+        /// Rows of a turn.
+        rows: u32,
+    },
+}
+
+impl Sends {
+    /// Where all peers get rows alike: how many each gets before the next one. Phases with [`by_arrival`](PhaseSchedule::by_arrival)
+    /// then walk row tiles in the order in which their rows arrive.
+    #[must_use]
+    pub const fn turn(self) -> Option<u32> {
+        match self {
+            Self::PeerAfterPeer => None,
+            Self::Alike => Some(1),
+            Self::InTurn { rows } => Some(rows),
+        }
+    }
+}
+
 /// The queues for one number of ranks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Order {
@@ -57,9 +84,8 @@ pub struct Order {
     pub parts: Arena<PartId, Role>,
     /// The queue of each part.
     pub queues: Arena<PartId, Vec<Entry>>,
-    /// Whether every rank sends to all peers at once and at the same rate, so that phases with
-    /// [`by_arrival`](PhaseSchedule::by_arrival) walk row tiles in the order in which their rows arrive.
-    pub even_sends: bool,
+    /// How each rank divides what it sends among its peers.
+    pub sends: Sends,
     /// For a kernel that makes its route: how many entries of each queue come before its cores make the route's tables, or wait for
     /// them. `None` if the host makes them.
     pub routed_at: Option<Arena<PartId, u32>>,
@@ -103,8 +129,8 @@ pub struct PhaseSchedule {
     pub role: RoleId,
     /// Rows of tiles that are walked together, column by column; see [`Swizzle`](super::Swizzle).
     pub band: u32,
-    /// Whether row tiles are walked in the order in which their rows arrive, for orders with
-    /// [`even_sends`](Order::even_sends). Otherwise they are walked from the rank's own rows on.
+    /// Whether row tiles are walked in the order in which their rows arrive, for orders that send [alike](Sends::turn) to all
+    /// peers. Otherwise they are walked from the rank's own rows on.
     pub by_arrival: bool,
     /// Cores by which the deal of tiles to cores moves on in each round; see [`Deal`](super::Deal).
     pub rotation: u32,

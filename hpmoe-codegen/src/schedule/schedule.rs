@@ -64,7 +64,8 @@ fn with_orders(
     let costs = EntryCosts::new(graph, target);
     let (roles, role_of) = roles(graph, &costs, cores, choices);
     let mut orders: Vec<_> = ranks.map(|ranks| list(checked, &costs, choices, &roles, &role_of, ranks)).collect();
-    let mut phases = phases(checked, target, choices, &role_of, orders.iter().any(|order| order.even_sends));
+    let mut phases =
+        phases(checked, target, choices, &role_of, orders.iter().any(|order| order.sends.turn().is_some()));
     if choices.join {
         joins(checked, &mut phases, &mut orders);
     }
@@ -89,7 +90,7 @@ fn phases(
     target: &Target,
     choices: &Choices,
     role_of: &Arena<PhaseId, RoleId>,
-    even_sends: bool,
+    alike: bool,
 ) -> Arena<PhaseId, PhaseSchedule> {
     let bands = bands(checked, target, choices);
     let by_arrival = by_arrival(checked);
@@ -97,7 +98,7 @@ fn phases(
     let phase = |id| PhaseSchedule {
         role: role_of[id],
         band: bands[id],
-        by_arrival: even_sends && by_arrival[id],
+        by_arrival: alike && by_arrival[id],
         rotation: 0,
         preceding: std::mem::take(&mut preceding[id]),
         joins_previous: false,
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn row_tiles_are_walked_as_they_arrive_only_where_ranks_send_evenly() {
+    fn row_tiles_are_walked_as_they_arrive_only_where_ranks_send_alike() {
         let layer = moe_ffn(&Layer { put: 8, ..Layer::DEEPSEEK });
         let by_arrival = |choices: &str| -> Vec<u32> {
             let made = schedule_with(&layer, &Target::ascend_a3(), &Choices::read(choices).unwrap());
@@ -159,8 +160,9 @@ mod tests {
         };
         // For some numbers of ranks, which is enough.
         assert_eq!(by_arrival("by_arrival=always peer_cores=20"), [1, 2, 3]);
-        assert_eq!(by_arrival("peer_cores=20"), [0; 0]);
-        assert_eq!(by_arrival(""), [0; 0]);
+        assert_eq!(by_arrival(""), [1, 2, 3]);
+        assert_eq!(by_arrival("turn_rows=0"), [0; 0]);
+        assert_eq!(by_arrival("turn_rows=0 peer_cores=20"), [0; 0]);
     }
 
     #[test]

@@ -34,7 +34,9 @@ pub struct HpmoeDescriptor {
     pub chunk: u32,
     pub coming: u32,
     pub rotation: u32,
-    pub reserved: [u32; 5usize],
+    pub turn: u32,
+    pub run: u32,
+    pub reserved: [u32; 3usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
@@ -85,8 +87,14 @@ const _: () = {
         "Offset of field: HpmoeDescriptor::rotation",
     ][::core::mem::offset_of!(HpmoeDescriptor, rotation) - 40usize];
     [
+        "Offset of field: HpmoeDescriptor::turn",
+    ][::core::mem::offset_of!(HpmoeDescriptor, turn) - 44usize];
+    [
+        "Offset of field: HpmoeDescriptor::run",
+    ][::core::mem::offset_of!(HpmoeDescriptor, run) - 48usize];
+    [
         "Offset of field: HpmoeDescriptor::reserved",
-    ][::core::mem::offset_of!(HpmoeDescriptor, reserved) - 44usize];
+    ][::core::mem::offset_of!(HpmoeDescriptor, reserved) - 52usize];
 };
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, bytemuck::Pod, bytemuck::Zeroable)]
@@ -154,10 +162,12 @@ pub struct HpmoeSpace {
     pub coming: u64,
     pub kind: u32,
     pub height: u32,
+    pub turn: u32,
+    pub reserved: u32,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of HpmoeSpace"][::core::mem::size_of::<HpmoeSpace>() - 40usize];
+    ["Size of HpmoeSpace"][::core::mem::size_of::<HpmoeSpace>() - 48usize];
     ["Alignment of HpmoeSpace"][::core::mem::align_of::<HpmoeSpace>() - 8usize];
     [
         "Offset of field: HpmoeSpace::first_items",
@@ -177,6 +187,12 @@ const _: () = {
     [
         "Offset of field: HpmoeSpace::height",
     ][::core::mem::offset_of!(HpmoeSpace, height) - 36usize];
+    [
+        "Offset of field: HpmoeSpace::turn",
+    ][::core::mem::offset_of!(HpmoeSpace, turn) - 40usize];
+    [
+        "Offset of field: HpmoeSpace::reserved",
+    ][::core::mem::offset_of!(HpmoeSpace, reserved) - 44usize];
 };
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, bytemuck::Pod, bytemuck::Zeroable)]

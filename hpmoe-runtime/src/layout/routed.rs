@@ -17,6 +17,9 @@ use crate::tables::{RouteTable, SpaceTable};
 /// A word of a table that the kernel has not made yet: no index of anything.
 pub(crate) const UNMADE: i32 = i32::from_ne_bytes([0x5a; 4]);
 
+/// Of a space: extents, items in the order in which rows come, and whether the kernel makes them.
+pub(super) type SpaceItems = (Extents, Vec<i32>, bool);
+
 /// The tables of a route on one rank, or room for them.
 pub(super) struct RouteTables {
     /// Whether the kernel makes them.
@@ -27,8 +30,7 @@ pub(super) struct RouteTables {
     pub(super) order: Vec<i32>,
     pub(super) expert_order: Vec<u32>,
     pub(super) starts: Vec<u32>,
-    /// Of each space: extents, items in the order in which rows come, and whether the kernel makes them.
-    pub(super) spaces: Vec<(Extents, Vec<i32>, bool)>,
+    pub(super) spaces: Vec<SpaceItems>,
     pub(super) rows_once: Option<Vec<i32>>,
     pub(super) origins: Option<Vec<i32>>,
     /// Of each slot a number below zero if it is empty, if the host makes the route and any is.
@@ -36,19 +38,19 @@ pub(super) struct RouteTables {
 }
 
 impl RouteTables {
-    /// For a rank; `coming` tells of each space whether some entry walks its items as their rows come.
-    pub(super) fn new(tables: &KernelTables, coming: &[bool], route: &LaunchRoute<'_>, rank: Rank) -> Self {
+    /// For a rank; `coming` has the rows of a turn for each space of which some entry walks the items as their rows come.
+    pub(super) fn new(tables: &KernelTables, coming: &[Option<u32>], route: &LaunchRoute<'_>, rank: Rank) -> Self {
         match route {
             LaunchRoute::Host(chunks) => Self::made(tables, coming, chunks, rank),
             LaunchRoute::Kernel(route) => Self::room(tables, coming, route, rank),
         }
     }
 
-    fn made(tables: &KernelTables, coming: &[bool], chunks: &RouteChunks<'_>, rank: Rank) -> Self {
+    fn made(tables: &KernelTables, coming: &[Option<u32>], chunks: &RouteChunks<'_>, rank: Rank) -> Self {
         let route = chunks.whole();
-        let space = |(space, &coming): (&SpaceTable, &bool)| {
+        let space = |(space, turn): (&SpaceTable, &Option<u32>)| {
             let extents = spaces::extents(space, chunks.routes(), rank, chunks.orders());
-            let coming = if coming { spaces::coming(space, chunks.routes(), rank) } else { Vec::new() };
+            let coming = turn.map_or_else(Vec::new, |turn| spaces::coming((space, turn), chunks.routes(), rank));
             (extents, coming, false)
         };
         let spaces: Vec<_> = tables.spaces.iter().zip(coming).map(space).collect();
@@ -75,18 +77,18 @@ impl RouteTables {
     }
 
     /// Room for what the kernel makes, for as many rows as the rank has room for; spaces of tokens are the host's.
-    fn room(tables: &KernelTables, coming: &[bool], route: &KernelRoute, rank: Rank) -> Self {
+    fn room(tables: &KernelTables, coming: &[Option<u32>], route: &KernelRoute, rank: Rank) -> Self {
         let sizes = route.sizes();
         let parts = if sends_once(tables) { 2 } else { 1 };
         let local = sizes.local_experts * sizes.chunks;
         let pairs = sizes.ranks * local;
         let slots = route.tokens(rank) * sizes.top_k;
         let pair = HpmoePair { rows: UNMADE, at: UNMADE, base: UNMADE, order: UNMADE };
-        let space = |(space, &coming): (&SpaceTable, &bool)| {
+        let space = |(space, coming): (&SpaceTable, &Option<u32>)| {
             if let Some(extents) = spaces::of_tokens(space, &route.chunk_tokens(rank)) {
                 return (extents, Vec::new(), false);
             }
-            let coming = if coming { sizes.row_tiles(space.height) } else { 0 };
+            let coming = if coming.is_some() { sizes.row_tiles(space.height) } else { 0 };
             (room_of(space.kind, local, pairs), vec![UNMADE; coming], true)
         };
         let spaces: Vec<_> = tables.spaces.iter().zip(coming).map(space).collect();

@@ -5,7 +5,7 @@ use hpmoe_kernels::Rank;
 use hpmoe_kernels::route::{KEPT, KEPT_HEAD, KeptWords};
 
 use super::route::count_pitch;
-use super::routed::{RouteTables, order_word, routing, start_pairs};
+use super::routed::{RouteTables, SpaceItems, order_word, routing, start_pairs};
 use super::spaces::Extents;
 use super::{LaunchRoute, MemoryPlan};
 use crate::KernelTables;
@@ -36,8 +36,8 @@ pub(crate) struct Common<'a> {
     tables: &'a KernelTables,
     schedule: &'a ScheduleTable,
     plan: &'a MemoryPlan,
-    /// By space: whether some entry walks its items in the order in which their rows arrive.
-    coming: Vec<bool>,
+    /// By space: see [`coming_spaces`].
+    coming: Vec<Option<u32>>,
     /// Cycles that a wait may take.
     time_limit: u64,
     /// Tiles of a core that have room for a time stamp.
@@ -57,13 +57,13 @@ impl<'a> Common<'a> {
     }
 }
 
-/// By space: whether some entry walks its items in the order in which their rows arrive.
-pub(crate) fn coming_spaces(tables: &KernelTables, schedule: &ScheduleTable) -> Vec<bool> {
-    let mut coming = vec![false; tables.spaces.len()];
+/// By space: where some entry walks its items in the order in which their rows arrive, the rows of a turn by which ranks send.
+pub(crate) fn coming_spaces(tables: &KernelTables, schedule: &ScheduleTable) -> Vec<Option<u32>> {
+    let mut coming = vec![None; tables.spaces.len()];
     for descriptor in schedule.descriptors.chunks_exact(size_of::<HpmoeDescriptor>()) {
         let entry: HpmoeDescriptor = bytemuck::pod_read_unaligned(descriptor);
         if u32::from(entry.kind) == HPMOE_ROW_TILES && entry.coming != 0 {
-            coming[usize::from(entry.space)] = true;
+            coming[usize::from(entry.space)] = Some(entry.coming);
         }
     }
     coming
@@ -106,11 +106,12 @@ impl RankTables {
         let tensors: Vec<u64> = addresses.tensors.iter().map(tensor).collect();
         let kept = kept_at(tables, route, rank, &tensors);
         let routing = arenas.routing(common, route, kept, &tensors);
-        let space = |(space, (extents, coming, by_kernel)): (&SpaceTable, &(Extents, Vec<i32>, bool))| {
+        let space = |((space, turn), (extents, coming, by_kernel)): ((&SpaceTable, &Option<u32>), &SpaceItems)| {
             arenas.by_kernel = *by_kernel;
-            arenas.space(space, extents, coming)
+            arenas.space(space, extents, (coming, turn.unwrap_or(0)))
         };
-        let spaces: Vec<HpmoeSpace> = tables.spaces.iter().zip(&made.spaces).map(space).collect();
+        let turns = tables.spaces.iter().zip(&common.coming);
+        let spaces: Vec<HpmoeSpace> = turns.zip(&made.spaces).map(space).collect();
         arenas.by_kernel = made.by_kernel;
         let starts = arenas.add("starts", &made.starts);
         let experts = arenas.add("experts", &made.experts);
@@ -253,7 +254,7 @@ impl TableMemory {
         self.add("what the route is made from", &[made_from])
     }
 
-    fn space(&mut self, space: &SpaceTable, extents: &Extents, coming: &[i32]) -> HpmoeSpace {
+    fn space(&mut self, space: &SpaceTable, extents: &Extents, (coming, turn): (&[i32], u32)) -> HpmoeSpace {
         let mut tiles_only = |name, items: &[i32]| if items.is_empty() { 0 } else { self.add(name, items) };
         let peer_items = tiles_only("items of peers", &extents.peer_items);
         let coming = tiles_only("items as rows come", coming);
@@ -264,6 +265,8 @@ impl TableMemory {
             coming,
             kind: space.kind,
             height: space.height,
+            turn,
+            reserved: 0,
         }
     }
 }

@@ -44,6 +44,8 @@ pub struct Cursor {
     pub tile: u64,
     /// Steps of the route that the core has taken, where the kernel makes it.
     pub route: u32,
+    /// The turn, where entries take turns with one another.
+    pub turn: u32,
     /// A bit for each rank whose ready word the core has read.
     pub ready: [u64; 4],
 }

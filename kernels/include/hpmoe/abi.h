@@ -53,9 +53,13 @@ struct HpmoeDescriptor {
     uint32_t column_rows; /* swizzle: an item has this many rows of columns / column_rows tiles each; at least 1 */
     uint32_t more;        /* phases phase + 1, … that are run on each tile too, before the next tile */
     uint32_t chunk;
-    uint32_t coming;   /* ROW_TILES, items in order: 0: from the rank's own rows on, 1: HpmoeSpace.coming */
+    uint32_t
+        coming; /* ROW_TILES, items in order: 0: from the rank's own rows on; else HpmoeSpace.coming, this being its turn */
     uint32_t rotation; /* cores by which the tiles of each round move on; fewer than core_count */
-    uint32_t reserved[5];
+    uint32_t
+        turn; /* SENDS, SENDS_ONCE: items that are put to the peer before it is the next entry's turn; 0: all of them */
+    uint32_t run; /* with turn: entries from this one on that take turns, this one included */
+    uint32_t reserved[3];
 };
 
 /* The queue of one core: descriptors[first .. first + count). */
@@ -89,6 +93,8 @@ struct HpmoeSpace {
                           /* where no entry walks so, and for other kinds */
     uint32_t kind;        /* HpmoeSpaceKind */
     uint32_t height;      /* most rows of an item */
+    uint32_t turn;        /* with coming: rows that a rank sends to one expert before it is the next one's turn */
+    uint32_t reserved;
 };
 
 /* The one argument of a kernel: a line-aligned structure in the rank's GM. */

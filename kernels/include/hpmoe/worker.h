@@ -104,8 +104,18 @@ template <class Program, class AnyCore> HPMOE_INLINE bool Pass(AnyCore &core) {
     return true;
 }
 
-// The tiles of one entry that are this core's, one of each round. False: leave.
-template <class Program, class AnyCore> HPMOE_INLINE bool WalkEntry(AnyCore &core, const HpmoeDescriptor &entry) {
+// Entries that take turns with this one and follow it, itself included.
+HPMOE_INLINE uint32_t EntriesOf(const HpmoeDescriptor &entry) { return entry.turn == 0 ? 1 : entry.run; }
+
+// The items of an entry that have their turn.
+struct Turn {
+    uint32_t from, to;
+    bool left; // whether the entry has further ones
+};
+
+// The tiles of one entry's turn that are this core's, one of each round. False: leave.
+template <class Program, class AnyCore>
+HPMOE_INLINE bool WalkEntry(AnyCore &core, const HpmoeDescriptor &entry, Turn &turns) {
     const HpmoeSpace space = Load<HpmoeSpace>(core.launch.spaces + entry.space * sizeof(HpmoeSpace));
     uint32_t group = entry.chunk;
     uint32_t expert = 0;
@@ -119,19 +129,21 @@ template <class Program, class AnyCore> HPMOE_INLINE bool WalkEntry(AnyCore &cor
     }
     const uint32_t first = static_cast<uint32_t>(Word<int32_t>(space.first_items, group));
     const uint32_t items = static_cast<uint32_t>(Word<int32_t>(space.first_items, group + 1)) - first;
-    const uint32_t tiles = items * entry.columns;
+    turns.left = items > turns.to;
+    const uint32_t skipped = turns.from * entry.columns;
+    const uint32_t tiles = Min(items, turns.to) * entry.columns;
     // Numbers go on across groups in about the order of queues, so that work is even whatever the routing.
     const uint32_t core_number = core.number - entry.core_first;
     const uint32_t start = Word<uint32_t>(core.launch.starts, entry.phase);
     const uint32_t counted = static_cast<uint32_t>(Word<int32_t>(space.counted, group));
-    const uint32_t base = start + counted * entry.columns;
+    const uint32_t base = start + counted * entry.columns + skipped;
     // Each round has one tile for each core. From round to round the cores move on, so that tiles a round apart, which may be
     // equally short, have different cores.
     const uint32_t round = base / entry.core_count;
     const uint32_t moved = round % entry.core_count * entry.rotation % entry.core_count;
     uint32_t in_round = (core_number + entry.core_count - moved) % entry.core_count;
     const uint32_t begun = base - round * entry.core_count;
-    uint32_t t = in_round - begun;
+    uint32_t t = skipped + in_round - begun;
     if (in_round < begun) {
         t += NextRound(entry, in_round);
     }
@@ -168,6 +180,41 @@ template <class Program, class AnyCore> HPMOE_INLINE bool WalkEntry(AnyCore &cor
     return true;
 }
 
+// An entry, or entries that take turns with one another, the first of which is given: so many items of each, then as many more of each
+// that has some left. False: leave.
+template <class Program, class AnyCore>
+HPMOE_INLINE bool WalkRun(AnyCore &core, const HpmoeDescriptor &first, uint64_t address) {
+    Turn turns = {0, first.turn == 0 ? ~0u : first.turn, false};
+    if constexpr (AnyCore::HOLDS) {
+        return WalkEntry<Program>(core, first, turns);
+    } else {
+        HPMOE_EXPECTS(EntriesOf(first) <= MAX_RANKS);
+        uint64_t left[MAX_RANKS / 64];
+        for (uint64_t &some : left) {
+            some = ~0ull;
+        }
+        for (bool more = true; more; turns.from = turns.to, turns.to += first.turn) {
+            more = false;
+            for (uint32_t i = 0; i < EntriesOf(first); ++i) {
+                if ((left[i / 64] >> (i % 64) & 1) == 0) {
+                    continue;
+                }
+                const HpmoeDescriptor entry =
+                    i == 0 ? first : Load<HpmoeDescriptor>(address + i * sizeof(HpmoeDescriptor));
+                if (!WalkEntry<Program>(core, entry, turns)) {
+                    return false;
+                }
+                if (turns.left) {
+                    more = true;
+                } else {
+                    left[i / 64] &= ~(1ull << (i % 64));
+                }
+            }
+        }
+        return true;
+    }
+}
+
 // Kernels whose routing tables the host makes.
 struct HostRoute {
     static constexpr bool IN_KERNEL = false;
@@ -181,7 +228,7 @@ template <class Program, class AnyCore, class Route = HostRoute> HPMOE_INLINE vo
     const HpmoeQueue queue = Load<HpmoeQueue>(core.launch.queues + core.slot * sizeof(HpmoeQueue));
     const uint64_t entries = core.launch.descriptors + static_cast<uint64_t>(queue.first) * sizeof(HpmoeDescriptor);
     bool going = true;
-    for (uint32_t i = 0; going && i < queue.count; ++i) {
+    for (uint32_t i = 0; going && i < queue.count;) {
         const uint64_t address = entries + static_cast<uint64_t>(i) * sizeof(HpmoeDescriptor);
         if (i + 1 < queue.count) {
             DataCachePreload(Global<uint64_t>(address), static_cast<int64_t>(sizeof(HpmoeDescriptor)));
@@ -190,10 +237,12 @@ template <class Program, class AnyCore, class Route = HostRoute> HPMOE_INLINE vo
         if constexpr (Route::IN_KERNEL) {
             if (entry.kind == HPMOE_ROUTE) {
                 going = RunHeld<Program>(core) && Route::Make(core);
+                i += 1;
                 continue;
             }
         }
-        going = Pass<Program>(core) && WalkEntry<Program>(core, entry);
+        going = Pass<Program>(core) && WalkRun<Program>(core, entry, address);
+        i += EntriesOf(entry);
     }
     if (going && RunHeld<Program>(core)) {
         HPMOE_EXPECTS(core.record.state == HPMOE_RUNNING);

@@ -1,18 +1,22 @@
 //! The order in which the row tiles of an expert are complete.
 
-/// Row tiles of `height` rows in the order in which they are complete when all ranks send at the same rate, each its rows
-/// from first to last. `rows` is the number of rows that each rank has for the expert. Of tiles that are complete at the same
-/// time, those of rank `own` come first, then those of the ranks after it.
+/// Row tiles of `height` rows in the order in which they are complete when all ranks send in turn, `turn` rows at a time, each its
+/// rows from first to last. `rows` is the number of rows that each rank has for the expert. Of tiles that are complete in the same
+/// turn, those of rank `own` come first, then those of the ranks after it.
 ///
 /// ```
+/// use hpmoe_kernels::route::as_rows_come;
+///
 /// // Of two ranks with four rows each, both begin: tiles 0 and 2 are complete before 1 and 3.
-/// assert_eq!(hpmoe_kernels::route::as_rows_come(&[4, 4], 0, 2), [0, 2, 1, 3]);
+/// assert_eq!(as_rows_come(&[4, 4], 0, 2, 1), [0, 2, 1, 3]);
+/// // Each sends all of its rows in one turn, and those of rank 1 are near it.
+/// assert_eq!(as_rows_come(&[4, 4], 1, 2, 4), [2, 3, 0, 1]);
 /// ```
 #[must_use]
-pub fn as_rows_come(rows: &[usize], own: usize, height: usize) -> Vec<usize> {
+pub fn as_rows_come(rows: &[usize], own: usize, height: usize, turn: usize) -> Vec<usize> {
     let ranks = rows.len();
     let all: usize = rows.iter().sum();
-    // Of each tile: how many rows some rank must have sent, and how far that rank is.
+    // Of each tile: how many turns some rank must have had, and how far that rank is.
     let mut complete = vec![(0, 0); all.div_ceil(height)];
     let mut first = 0;
     for (rank, &of_rank) in rows.iter().enumerate() {
@@ -20,8 +24,8 @@ pub fn as_rows_come(rows: &[usize], own: usize, height: usize) -> Vec<usize> {
         let far = (rank + ranks - own) % ranks;
         let touched = first / height..end.div_ceil(height);
         for (tile, complete) in touched.clone().zip(&mut complete[touched]) {
-            let sent = end.min((tile + 1) * height).saturating_sub(first);
-            *complete = (*complete).max((sent, far));
+            let turns = end.min((tile + 1) * height).saturating_sub(first).div_ceil(turn);
+            *complete = (*complete).max((turns, far));
         }
         first = end;
     }
@@ -38,14 +42,14 @@ mod tests {
     #[test]
     fn a_tile_waits_for_the_last_of_its_ranks() {
         // Tile 1 has the last row of rank 0 and the first of rank 1, tile 3 the last of rank 1 and one of rank 2.
-        assert_eq!(as_rows_come(&[3, 4, 3], 1, 2), [0, 2, 4, 1, 3]);
-        assert_eq!(as_rows_come(&[0, 0], 0, 2), [0; 0]);
+        assert_eq!(as_rows_come(&[3, 4, 3], 1, 2, 1), [0, 2, 4, 1, 3]);
+        assert_eq!(as_rows_come(&[0, 0], 0, 2, 1), [0; 0]);
     }
 
     proptest! {
         #[test]
-        fn every_tile_comes_once(rows in prop::collection::vec(0usize..40, 1..9), own in 0usize..8, height in 1usize..9) {
-            let mut tiles = as_rows_come(&rows, own % rows.len(), height);
+        fn every_tile_comes_once(rows in prop::collection::vec(0usize..40, 1..9), own in 0usize..8, height in 1usize..9, turn in 1usize..20) {
+            let mut tiles = as_rows_come(&rows, own % rows.len(), height, turn);
             tiles.sort_unstable();
             prop_assert!(tiles.into_iter().eq(0..rows.iter().sum::<usize>().div_ceil(height)));
         }

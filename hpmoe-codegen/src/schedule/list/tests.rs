@@ -126,7 +126,7 @@ fn one_by_one(checked: &CheckedGraph, choices: &Choices, ranks: u32) -> [Arena<P
     let groups = Groups::new(graph, ranks);
     let precedence = Precedence::new(checked, &groups, ranks, Some(&role_of));
     let entries: Vec<Entry> = groups.all().collect();
-    let parts = Parts::new(graph, &costs, &roles, &role_of, ranks, choices);
+    let parts = Parts::new(graph, &costs, &roles, &role_of, ranks, (choices, None));
     let part_of = |number: usize| parts.part_of(entries[number]);
     let time = |&entry: &Entry| costs.entry_time(graph, &parts.parts[parts.part_of(entry)], ranks, entry.phase);
     let times: Vec<Nanos> = entries.iter().map(time).collect();

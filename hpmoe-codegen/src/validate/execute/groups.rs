@@ -58,6 +58,9 @@ impl Items {
     }
 }
 
+/// A tile and its number among those of its entry.
+pub(super) type NumberedTile = (u64, PhaseTile);
+
 /// The tiles of an entry on a rank that one of the cores that share its queue makes, in order. `orders`: see [`orders`].
 pub(super) fn tiles_of_core(
     checked: &CheckedGraph,
@@ -66,7 +69,7 @@ pub(super) fn tiles_of_core(
     rank: usize,
     entry: Entry,
     (core, cores): (usize, usize),
-) -> Vec<PhaseTile> {
+) -> Vec<NumberedTile> {
     let graph = checked.graph();
     let phase = &graph.phases[entry.phase];
     let columns = phase.columns() as usize;
@@ -93,14 +96,11 @@ pub(super) fn tiles_of_core(
     let dealt = |number: usize| (number % cores + number / cores * rotation) % cores;
     let mine = (0..swizzle.tiles()).filter(|&tile| dealt(start + before * columns + tile as usize) == core);
     let walk = walk(graph, schedule, routing, (rank, orders), entry);
-    let tile = |tile| {
-        let (place, column) = swizzle.place(tile);
+    let tile = |number| {
+        let (place, column) = swizzle.place(number);
         let item = walk(place as usize / outer, own.len());
-        PhaseTile {
-            phase: entry.phase,
-            item: own[item].clone(),
-            column: place as usize % outer * wide as usize + column as usize,
-        }
+        let column = place as usize % outer * wide as usize + column as usize;
+        (number, PhaseTile { phase: entry.phase, item: own[item].clone(), column })
     };
     mine.map(tile).collect()
 }
@@ -119,10 +119,10 @@ fn walk(
         return Box::new(|place, _| place);
     }
     let expert = rank * routing.local + orders[rank][entry.expert as usize];
-    let alike = schedule.orders.iter().any(|order| order.ranks as usize == routing.ranks && order.even_sends);
-    if alike && schedule.phases[entry.phase].by_arrival {
+    let order = schedule.order(routing.ranks as u32);
+    if let (Some(turn), true) = (order.and_then(|order| order.sends.turn()), schedule.phases[entry.phase].by_arrival) {
         let rows: Vec<usize> = (0..routing.ranks).map(|source| routing.slots[source][expert].len()).collect();
-        let tiles = as_rows_come(&rows, rank, space.height.number() as usize);
+        let tiles = as_rows_come(&rows, rank, space.height.number() as usize, turn as usize);
         return Box::new(move |place, _| tiles[place]);
     }
     let own = routing.at(rank, expert).div_ceil(space.height.number() as usize);

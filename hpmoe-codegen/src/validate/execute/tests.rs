@@ -1,7 +1,7 @@
 //! Right schedules run; broken ones are refused or fail.
 
 use super::*;
-use crate::schedule::{CHOICES, Choices, Cores, Schedule, schedule, schedule_with};
+use crate::schedule::{CHOICES, Choices, Cores, Schedule, Sends, schedule, schedule_with};
 use crate::target::Target;
 use crate::validate::validate;
 use hpmoe_language::analyze::{CheckedGraph, Dependency, Index};
@@ -149,12 +149,28 @@ fn cores_that_serve_peers_alone_run() {
         let schedule = schedule_with(&checked, &target, &Choices::read(choices).unwrap());
         let valid = validate(&checked, schedule).unwrap();
         let order = valid.schedule().orders.iter().find(|order| order.ranks == 2).unwrap();
-        assert_eq!((order.parts.len(), order.even_sends), (4, even), "{choices}");
+        assert_eq!((order.parts.len(), order.sends == Sends::Alike), (4, even), "{choices}");
         assert_eq!(valid.schedule().phases.iter().any(|(_, phase)| phase.by_arrival), even);
         for seed in 0..20 {
             let mut random = Random(seed);
             let routing = RoutedSlots::random(&checked.graph().sizes, 2, &mut random);
             assert_eq!(run(&checked, valid.schedule(), &routing, &mut random), Ok(()), "{choices}");
+        }
+    }
+}
+
+/// Pieces of one row, so that each peer has many turns, and of more.
+#[test]
+fn peers_that_take_turns_are_served() {
+    let layer = Layer { tokens: 24, experts: 4, put: 1, ..Layer::TINY };
+    for checked in [moe_ffn(&layer), moe_backward(&layer), chunked(&layer, 2), prepared(&layer)] {
+        for turn in [1, 2, 5] {
+            let target = Cores { aic: 3, aiv: 5 }.on(&Target::ascend_a3());
+            let choices = Choices::read(&format!("turn_rows={turn}")).unwrap();
+            let valid = validate(&checked, schedule_with(&checked, &target, &choices)).unwrap();
+            let sends = |ranks| valid.schedule().order(ranks).unwrap().sends;
+            assert_eq!((sends(1), sends(4)), (Sends::PeerAfterPeer, Sends::InTurn { rows: turn }));
+            assert_eq!(runs(&checked, valid.schedule(), 0..10), Ok(()), "{turn} rows");
         }
     }
 }
@@ -190,7 +206,7 @@ fn another_walk_makes_other_cores() {
         schedule.phases[hpmoe_language::ids::PhaseId(1)].by_arrival = true;
         schedule.phases[hpmoe_language::ids::PhaseId(2)].joins_previous = false;
         for order in &mut schedule.orders {
-            order.even_sends = true;
+            order.sends = Sends::Alike;
         }
     });
 }

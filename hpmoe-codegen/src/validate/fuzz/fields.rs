@@ -5,7 +5,7 @@
 use super::phases::phase;
 use super::values::{arena, id, list, number};
 use crate::random::Random;
-use crate::schedule::{CoreKind, Elision, Entry, Implied, Order, Role, Schedule};
+use crate::schedule::{CoreKind, Elision, Entry, Implied, Order, Role, Schedule, Sends};
 use hpmoe_kernels::route::ExpertOrders;
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::ids::PhaseId;
@@ -111,8 +111,16 @@ fn elision(elision: &mut Elision, known: &Known, random: &mut Random) -> String 
     ".implied".to_owned()
 }
 
+/// Another way to divide what is sent, or other turns.
+pub(super) fn other_sends(sends: Sends, random: &mut Random) -> Sends {
+    let rows = [1, 2, 8, 16, 128, 1 << 20][random.index(6)];
+    let all = [Sends::PeerAfterPeer, Sends::Alike, Sends::InTurn { rows }];
+    let others: Vec<Sends> = all.into_iter().filter(|&other| other != sends).collect();
+    others[random.index(others.len())]
+}
+
 fn order(order: &mut Order, known: &Known, random: &mut Random) -> String {
-    let Order { ranks, parts, queues, even_sends, routed_at } = order;
+    let Order { ranks, parts, queues, sends, routed_at } = order;
     if let (Some(at), 0) = (&mut *routed_at, random.index(16)) {
         let change = |one: &mut u32, random: &mut Random| {
             number(one, &[], random);
@@ -126,8 +134,8 @@ fn order(order: &mut Order, known: &Known, random: &mut Random) -> String {
             ".ranks".to_owned()
         }
         1 => {
-            *even_sends ^= true;
-            ".even_sends".to_owned()
+            *sends = other_sends(*sends, random);
+            ".sends".to_owned()
         }
         2 => {
             let others: Vec<Role> = parts.iter().map(|(_, part)| part.clone()).collect();

@@ -42,13 +42,14 @@ fn right(name: &str, checked: &CheckedGraph, block: u64) -> (Vec<Schedule>, Judg
     (wholes, Judge::new(checked, &mut random))
 }
 
-/// The default choices on few cores, sending cores for each peer, and any choices on any cores.
+/// The default choices on few cores, sending cores for each peer, peers in turn, and any choices on any cores.
 fn machines(random: &mut Random) -> impl Iterator<Item = (Cores, Choices)> {
     let read = |text| Choices::read(text).expect("they are choices");
     let plain = (Cores { aic: 3, aiv: 5 }, Choices::default());
     let dedicated = (Cores { aic: 3, aiv: 8 }, read("put_cores=6 peer_cores=20 dedicate_from=0 by_arrival=always"));
     let any = |_| (Cores { aic: 1 + random.below(4) as u32, aiv: 2 + random.below(7) as u32 }, any(random));
-    [plain, dedicated].into_iter().chain((0..3).map(any).collect::<Vec<_>>())
+    let in_turn = (Cores { aic: 3, aiv: 5 }, read("turn_rows=2"));
+    [plain, dedicated, in_turn].into_iter().chain((0..3).map(any).collect::<Vec<_>>())
 }
 
 /// A value of each choice among those that tuning tries.

@@ -1,6 +1,6 @@
 //! Changes of fields that belong together: each alone would be refused for the other's sake.
 
-use super::fields::Known;
+use super::fields::{Known, other_sends};
 use super::phases::{INDICES, need};
 use crate::random::Random;
 use crate::schedule::{Entry, Schedule};
@@ -99,7 +99,7 @@ pub(super) fn together(schedule: &mut Schedule, known: &Known, random: &mut Rand
         }
         11 => {
             let by_arrival = random.index(2) == 0;
-            schedule.orders.iter_mut().for_each(|order| order.even_sends ^= true);
+            schedule.orders.iter_mut().for_each(|order| order.sends = other_sends(order.sends, random));
             run_of(schedule, first).into_iter().for_each(|phase| schedule.phases[phase].by_arrival = by_arrival);
             "the walk of joined phases"
         }

@@ -42,7 +42,7 @@ pub(super) struct OrderGraph<'a> {
     /// Ranks that have nodes of their own.
     copies: u32,
     entries: Vec<Entry>,
-    /// By entry, the first of those that it is walked together with, which stands for all of them.
+    /// By entry, the first of those that it is walked together with or takes turns with, which stands for all of them.
     heads: Vec<usize>,
     by_phase: Arena<PhaseId, Vec<usize>>,
     list: Vec<(u32, u32)>,
@@ -55,8 +55,12 @@ impl<'a> OrderGraph<'a> {
         let mut by_phase: Arena<PhaseId, Vec<usize>> = schedule.phases.ids().map(|_| Vec::new()).collect();
         for (number, entry) in entries.iter().enumerate() {
             by_phase[entry.phase].push(number);
-            let joins = schedule.phases[entry.phase].joins_previous;
-            heads.push(heads.last().copied().filter(|_| joins).unwrap_or(number));
+        }
+        for (_, queue) in order.queues.iter() {
+            for run in schedule.runs(checked.graph(), order, queue) {
+                let head = heads.len();
+                heads.extend(std::iter::repeat_n(head, run.iter().map(|walk| walk.len()).sum()));
+            }
         }
         Self { checked, order, copies, entries, heads, by_phase, list: Vec::new() }
     }

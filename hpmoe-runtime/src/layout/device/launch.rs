@@ -64,8 +64,9 @@ impl CaseKernel {
 
     pub(super) fn with_kept(case: &Case, capacity: Option<usize>, kept: Kept) -> Self {
         let cores = case.cores * 3 / 2;
-        // One entry walks the tiles of the first space as their rows come.
-        let coming = HpmoeDescriptor { kind: HPMOE_ROW_TILES as u16, coming: 1, ..HpmoeDescriptor::default() };
+        // One entry walks the tiles of the first space as their rows come, in turns that are shorter than a tile or longer.
+        let turn = [1, 2, 3, 16, 100][case.tokens % 5];
+        let coming = HpmoeDescriptor { kind: HPMOE_ROW_TILES as u16, coming: turn, ..HpmoeDescriptor::default() };
         let blocks = (0..case.before).map(|phase| vec![(5, 3 + 2 * phase)]);
         let after = [vec![], vec![(0, 3)], vec![(3, 1), (4, 7)], vec![(5, 2), (6, 5), (2, 4), (1, 1)]];
         let starts: Vec<Vec<(u32, u32)>> = blocks.chain(after).collect();

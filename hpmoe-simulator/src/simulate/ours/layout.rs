@@ -52,8 +52,13 @@ pub(super) struct ItemRows {
 
 impl Layout {
     /// The layout of a routing. Queues name experts by `experts`; the items of the spaces in `coming` are
-    /// walked in the order in which their rows arrive.
-    pub(super) fn new(graph: &TaskGraph, routing: &Routing, experts: ExpertOrder, coming: &BTreeSet<SpaceId>) -> Self {
+    /// walked in the order in which their rows arrive, where ranks send by turns of so many rows.
+    pub(super) fn new(
+        graph: &TaskGraph,
+        routing: &Routing,
+        experts: ExpertOrder,
+        (coming, turn): (&BTreeSet<SpaceId>, u32),
+    ) -> Self {
         let ranks = routing.ranks();
         let chunked = Chunked::new(graph.sizes.chunks as u32, routing);
         let local = routing.local_experts() * chunked.count;
@@ -84,8 +89,7 @@ impl Layout {
             first.iter().enumerate().map(of_rank).collect()
         });
         layout.counted = counted.collect();
-        let tiles =
-            |rank: u32, height: u32| (0..local).map(|expert| layout.as_rows_come(rank, expert, height)).collect();
+        let tiles = |rank, height| (0..local).map(|expert| layout.as_rows_come(rank, expert, (height, turn))).collect();
         let coming = graph.spaces.iter().map(|(id, space)| match coming.contains(&id) {
             true => (0..ranks).map(|rank| tiles(rank, space.height.number())).collect(),
             false => Vec::new(),
@@ -218,12 +222,12 @@ impl Layout {
         first[first.len() - 1]
     }
 
-    fn as_rows_come(&self, rank: u32, expert: u32, height: u32) -> Vec<u32> {
+    fn as_rows_come(&self, rank: u32, expert: u32, (height, turn): (u32, u32)) -> Vec<u32> {
         let rows = (0..self.ranks).map(|source| {
             let (start, end) = self.pair(source, rank, expert);
             (end - start) as usize
         });
-        let tiles = as_rows_come(&rows.collect::<Vec<_>>(), rank as usize, height as usize);
+        let tiles = as_rows_come(&rows.collect::<Vec<_>>(), rank as usize, height as usize, turn as usize);
         tiles.into_iter().map(|tile| tile as u32).collect()
     }
 

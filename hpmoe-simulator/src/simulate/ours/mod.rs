@@ -8,6 +8,7 @@ mod least;
 mod once;
 mod route;
 mod timeline;
+mod turns;
 mod unfit;
 mod workload;
 

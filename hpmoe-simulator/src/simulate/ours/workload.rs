@@ -4,6 +4,7 @@ use super::costs::costs;
 use super::counters::CounterLayout;
 use super::layout::{ItemRows, Layout};
 use super::route::{RouteCore, RouteSteps};
+use super::turns::{Turns, turns};
 use super::unfit::{Unfit, fitting_order};
 use crate::simulate::{
     Ahead, CounterSignal, CounterWait, Cursor, EntryTile, Op, PolicyCosts, QueuedTask, Routing, Work, Workload, Works,
@@ -29,6 +30,8 @@ pub struct Ours<'a> {
     /// Whether the tiles of each phase wait for the ready word of the rank that they put to.
     awaits_ready: Arena<PhaseId, bool>,
     counters: CounterLayout,
+    /// By part and entry: the turns that it takes with others, if it does.
+    pub(super) turns: Arena<PartId, Vec<Option<Turns>>>,
     /// By rank: the number of tiles that count before each phase, when cores are assigned.
     starts: Vec<Arena<PhaseId, u64>>,
     ops: Vec<Op>,
@@ -66,9 +69,11 @@ impl<'a> Ours<'a> {
     ) -> Result<Self, Unfit> {
         let graph = checked.graph();
         let order = fitting_order(checked, schedule, routing)?;
-        let walked = schedule.phases.iter().filter(|(_, phase)| order.even_sends && phase.by_arrival);
+        let alike = order.sends.turn();
+        let walked = schedule.phases.iter().filter(|(_, phase)| alike.is_some() && phase.by_arrival);
         let coming = walked.map(|(phase, _)| graph.phases[phase].space).collect();
-        let layout = Layout::new(graph, routing, schedule.expert_orders.on(routing.ranks()), &coming);
+        let experts = schedule.expert_orders.on(routing.ranks());
+        let layout = Layout::new(graph, routing, experts, (&coming, alike.unwrap_or(1)));
         let counters = CounterLayout::new(checked, schedule, &layout, routing);
         let start = |rank, phase: PhaseId| -> u64 {
             let before = schedule.phases[phase].preceding.iter();
@@ -88,6 +93,7 @@ impl<'a> Ours<'a> {
             ops: ops.chain(of_route).collect(),
             route,
             works: Works::of_phases(graph),
+            turns: order.queues.iter().map(|(_, queue)| turns(checked, schedule, order, queue)).collect(),
             awaits_ready: graph.phases.ids().map(|id| awaits_ready(graph, checked.dependencies(), id)).collect(),
             target,
             checked,
@@ -139,7 +145,7 @@ impl<'a> Ours<'a> {
         self.order.parts.iter().find(|(_, role)| mine(role))
     }
 
-    fn group(&self, rank: u32, entry: Entry) -> u32 {
+    pub(super) fn group(&self, rank: u32, entry: Entry) -> u32 {
         let kind = self.layout.kind(self.checked.graph().phases[entry.phase].space);
         let peer = (rank + entry.peer_offset) % self.layout.ranks;
         self.layout.group_at(kind, (rank, peer), entry.expert)
@@ -154,7 +160,7 @@ impl<'a> Ours<'a> {
         let (place, column) = swizzle.place(number);
         let (place, column) = (place / u64::from(outer), place % u64::from(outer) * wide + column);
         let group = self.group(rank, entry);
-        let coming = self.order.even_sends && self.schedule.phases[entry.phase].by_arrival;
+        let coming = self.order.sends.turn().is_some() && self.schedule.phases[entry.phase].by_arrival;
         let place = self.layout.walked(phase.space, (rank, group), place as u32, coming);
         let item = self.layout.item(phase.space, rank, group, place);
         let column = column as u32;
@@ -260,12 +266,15 @@ impl Workload for Ours<'_> {
             // entry, each followed by the same tile of the entries that join it.
             let counted = self.layout.counted(phase.space, rank, self.group(rank, entry));
             let base = self.starts[rank as usize][entry.phase] + u64::from(counted) * columns;
+            let turn = self.turns[part][cursor.entry as usize].map(|turns| u64::from(turns.items) * columns);
+            let from = turn.map_or(0, |tiles| tiles * u64::from(cursor.turn));
+            let to = turn.map_or(u64::MAX, |tiles| from + tiles);
             let task_number = match cursor.tile {
-                0 => (deal.first(number, base) - base) * u64::from(joined),
+                0 => (deal.first(number, base + from) - base) * u64::from(joined),
                 next => next - 1,
             };
             let (tile, join) = (task_number / u64::from(joined), (task_number % u64::from(joined)) as u32);
-            if tile < u64::from(end - before) * columns {
+            if tile < to.min(u64::from(end - before) * columns) {
                 let next = if join + 1 < joined {
                     task_number + 1
                 } else {
@@ -282,7 +291,7 @@ impl Workload for Ours<'_> {
                 });
                 return true;
             }
-            (cursor.entry, cursor.tile) = (cursor.entry + joined, 0);
+            self.pass(rank, part, joined, cursor);
         }
     }
 }

@@ -1,4 +1,4 @@
-// Row tiles in the order in which they are complete when all ranks send at the same rate: see route/coming.rs.
+// Row tiles in the order in which they are complete when all ranks send in turn: see route/coming.rs.
 #pragma once
 
 #include "hpmoe/routing/spaces.h"
@@ -8,15 +8,15 @@ namespace hpmoe {
 // The rows of one expert from each rank, of which one lies `stride` words after the other, and its row tiles.
 struct ComingTiles {
     LocalTensor<int32_t> rows;
-    uint32_t stride, ranks, own, height, tiles;
-    uint32_t keys;   // of each tile: rows that some rank must have sent, then how far that rank is
+    uint32_t stride, ranks, own, height, turn, tiles;
+    uint32_t keys;   // of each tile: turns that some rank must have had, then how far that rank is
     uint32_t sorted; // keys in ascending order, then their tiles
 
     // Of the tile that has row `tile * height` of a source whose rows are [first, end).
     HPMOE_INLINE int32_t Key(uint32_t source, uint32_t first, uint32_t end, uint32_t tile) const {
         const uint32_t sent = Min(end, (tile + 1) * height) - first;
         const uint32_t far = (source + ranks - own) % ranks;
-        return static_cast<int32_t>(sent * MAX_RANKS + far);
+        return static_cast<int32_t>(CeilDiv(sent, turn) * MAX_RANKS + far);
     }
 
     HPMOE_INLINE void FindKeys() const {
@@ -37,18 +37,31 @@ struct ComingTiles {
         }
     }
 
-    // Tiles come nearly in order: the first of each source, then the second, and so on. No two have the same key.
+    // Row by row of what each source sends, a turn or a tile at a time, so that tiles come in order, or nearly so where a turn is shorter
+    // than a tile. Two tiles have the same key only if one turn completes both.
     HPMOE_INLINE void Sort() const {
         const LocalTensor<int32_t> all = Ints(keys);
+        const uint32_t window = turn > height ? turn : height;
+        uint32_t before = 0; // rows of the sources before this rank
+        for (uint32_t source = 0; source < own; ++source) {
+            before += static_cast<uint32_t>(rows.GetValue(source * stride));
+        }
         uint32_t done = 0;
-        for (uint32_t turn = 0; done < tiles && turn < tiles; ++turn) {
-            uint32_t first = 0;
-            for (uint32_t source = 0; source < ranks; ++source) {
+        for (uint32_t from = 0; done < tiles && from < tiles * height; from += window) {
+            uint32_t first = before;
+            for (uint32_t far = 0; far < ranks; ++far) {
+                const uint32_t source = (own + far) % ranks;
+                first = source == 0 ? 0 : first;
                 const uint32_t end = first + static_cast<uint32_t>(rows.GetValue(source * stride));
-                const uint32_t tile = first / height + turn;
-                if (first < end && tile * height < end && all.GetValue(tile) == Key(source, first, end, tile)) {
-                    Insert(done, all.GetValue(tile), static_cast<int32_t>(tile));
-                    done += 1;
+                // Those whose last row of this source is among the window's.
+                for (uint32_t tile = (first + from) / height; first + from < end && tile * height < end &&
+                                                              Min(end, (tile + 1) * height) <= first + from + window;
+                     ++tile) {
+                    const int32_t key = Key(source, first, end, tile);
+                    if (all.GetValue(tile) == key) {
+                        Insert(done, key, static_cast<int32_t>(tile));
+                        done += 1;
+                    }
                 }
                 first = end;
             }
@@ -85,8 +98,15 @@ HPMOE_ROUTINE void StoreComing(VectorCore &core, const RouteShare &route, const 
         HPMOE_EXPECTS(tiles <= MOST_ROUTE_TILES);
         const uint32_t keys = lists.End();
         const uint32_t sorted = keys + AlignUp(tiles, BLOCK_WORDS) * 4;
-        const ComingTiles coming{
-            Ints(rows + expert * 4), local, core.launch.ranks, core.launch.rank, space.height, tiles, keys, sorted};
+        const ComingTiles coming{Ints(rows + expert * 4),
+                                 local,
+                                 core.launch.ranks,
+                                 core.launch.rank,
+                                 space.height,
+                                 space.turn,
+                                 tiles,
+                                 keys,
+                                 sorted};
         coming.FindKeys();
         coming.Sort();
         const uint64_t first = static_cast<uint64_t>(Ints(firsts).GetValue(expert));

@@ -1,0 +1,66 @@
+//! Entries whose peers are served in turn.
+
+use super::{Choices, Entry, Order, Schedule, Sends};
+use hpmoe_language::graph::{Height, SpaceKind, TaskGraph};
+
+/// Fewest ranks that are served in turn. With eight, simulated layers gain nothing by it, and with two they take up to 5 % longer where
+/// favourites change along the tokens.
+const RANKS: u32 = 16;
+
+/// The rows that a rank puts to one peer for an expert before it is the next peer's turn: as many as a peer gets where all experts are
+/// chosen alike, in whole row tiles.
+///
+/// Where tokens are spread evenly, each peer then has one turn. Where a rank sends most of its rows to few peers, it goes on with all of
+/// these at once: if each rank sent all that it has for one peer first, several would send to the same peer, and the links of others
+/// would be idle.
+///
+/// `None` with few ranks; where no phase walks row tiles as their rows arrive, so that it would wait for the last turn of its first
+/// rank; and where a pair of a rank and an expert has less than half a row tile, so that most tiles wait for several ranks.
+pub(super) fn rows_of_a_turn(graph: &TaskGraph, choices: &Choices, ranks: u32, by_arrival: bool) -> Option<u32> {
+    if !by_arrival || ranks == 1 {
+        return None;
+    }
+    if let Some(chosen) = choices.turn_rows {
+        return Some(chosen).filter(|&rows| rows > 0);
+    }
+    let of_row_tiles = graph.spaces.iter().filter(|(_, space)| space.kind == SpaceKind::RowTiles);
+    let heights = of_row_tiles.filter_map(|(_, space)| match space.height {
+        Height::Rows(rows) => Some(rows as usize),
+        Height::WholeExpert => None,
+    });
+    let tile = heights.max()?;
+    let alike = (graph.sizes.chunk_tokens() * graph.sizes.top_k).div_ceil(graph.sizes.experts);
+    (ranks >= RANKS && 2 * alike >= tile).then(|| (alike.div_ceil(tile) * tile) as u32)
+}
+
+impl Order {
+    /// The items of an entry that a core puts before it is the next peer's turn; `None` where it makes all of its tiles at once.
+    #[must_use]
+    pub fn turn(&self, graph: &TaskGraph, entry: Entry) -> Option<u32> {
+        let space = graph.spaces[graph.phases[entry.phase].space];
+        match (self.sends, space.height) {
+            (Sends::InTurn { rows }, Height::Rows(height)) if space.kind.sends() => Some(rows.div_ceil(height).max(1)),
+            _ => None,
+        }
+    }
+}
+
+impl Schedule {
+    /// A queue as cores walk it: entries that are walked together, and of these, those that take turns with one another. They are all
+    /// entries of one phase for one place in the order of experts that follow one another, each for another peer.
+    pub fn runs<'a>(&'a self, graph: &TaskGraph, order: &Order, queue: &'a [Entry]) -> Vec<Vec<&'a [Entry]>> {
+        let mut runs: Vec<Vec<&[Entry]>> = Vec::new();
+        for walk in self.walks(queue) {
+            let head = walk[0];
+            let goes_on = |run: &&mut Vec<&[Entry]>| {
+                let first = run[0][0];
+                order.turn(graph, head).is_some() && (first.phase, first.expert) == (head.phase, head.expert)
+            };
+            match runs.last_mut().filter(goes_on) {
+                Some(run) => run.push(walk),
+                None => runs.push(vec![walk]),
+            }
+        }
+        runs
+    }
+}
