@@ -64,3 +64,56 @@ impl Schedule {
         runs
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::schedule_with;
+    use crate::target::Target;
+    use hpmoe_language::fixture::{Layer, moe_ffn, once};
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn with_many_ranks_a_turn_has_what_a_peer_gets_where_all_experts_are_chosen_alike() {
+        let rows = |layer: Layer, choices: &str, ranks, by_arrival| {
+            rows_of_a_turn(moe_ffn(&layer).graph(), &Choices::read(choices).unwrap(), ranks, by_arrival)
+        };
+        // Row tiles have 128 rows. 512 of them for each pair of a rank and an expert, 528, 64 and 63.
+        assert_eq!(rows(Layer::DEEPSEEK, "", 64, true), Some(512));
+        assert_eq!(rows(Layer { tokens: 4224, ..Layer::DEEPSEEK }, "", 16, true), Some(640));
+        assert_eq!(rows(Layer { tokens: 512, ..Layer::DEEPSEEK }, "", 16, true), Some(128));
+        assert_eq!(rows(Layer { tokens: 504, ..Layer::DEEPSEEK }, "", 16, true), None);
+        assert_eq!(rows(Layer::DEEPSEEK, "", 8, true), None);
+        assert_eq!(rows(Layer::DEEPSEEK, "", 64, false), None);
+        // As chosen, but never on one rank.
+        assert_eq!(rows(Layer::DEEPSEEK, "turn_rows=0", 64, true), None);
+        assert_eq!(rows(Layer { tokens: 8, ..Layer::DEEPSEEK }, "turn_rows=40", 2, true), Some(40));
+        assert_eq!(rows(Layer::DEEPSEEK, "turn_rows=40", 1, true), None);
+        assert_eq!(rows(Layer::DEEPSEEK, "turn_rows=40", 64, false), None);
+    }
+
+    #[test]
+    fn peers_of_one_expert_and_phase_take_turns() {
+        let choices = Choices::read("turn_rows=40").unwrap();
+        for (checked, in_turn) in [(moe_ffn(&Layer::SMALL), true), (once(&Layer::SMALL), false)] {
+            let graph = checked.graph();
+            let made = schedule_with(&checked, &Target::ascend_a3(), &choices);
+            let order = made.order(4).unwrap();
+            let mut turns = 0;
+            for (_, queue) in order.queues.iter() {
+                let runs = made.runs(graph, order, queue);
+                let walked: Vec<Entry> = runs.iter().flatten().flat_map(|walk| walk.iter().copied()).collect();
+                assert_eq!(&walked, queue);
+                for run in runs.iter().filter(|run| run.len() > 1) {
+                    let of_one: BTreeSet<_> = run.iter().map(|walk| (walk[0].phase, walk[0].expert)).collect();
+                    let peers: BTreeSet<u32> = run.iter().map(|walk| walk[0].peer_offset).collect();
+                    assert_eq!((of_one.len(), peers.len(), run.len()), (1, 4, 4));
+                    // Pieces of sixteen rows.
+                    assert_eq!(order.turn(graph, run[0][0]), Some(3));
+                    turns += 1;
+                }
+            }
+            assert_eq!(turns > 0, in_turn);
+        }
+    }
+}

@@ -58,3 +58,67 @@ impl Ours<'_> {
         end - before
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulate::{CoreKind, QueuedTask, Routing, RoutingSizes, Workload as _};
+    use hpmoe_codegen::schedule::{Choices, schedule_with};
+    use hpmoe_codegen::target::Target;
+    use hpmoe_language::fixture::{Layer, moe_ffn};
+    use hpmoe_language::graph::SpaceKind;
+    use hpmoe_language::ids::PhaseId;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    /// A piece that a core sends: its phase, the place of the expert, the peer, the item and the turn.
+    type Piece = (u32, u32, u32, u32, u32);
+
+    /// The pieces that each core of rank 1 sends, in its order.
+    fn sent(choices: &str) -> Vec<Vec<Piece>> {
+        let checked = moe_ffn(&Layer { tokens: 64, put: 2, ..Layer::SMALL });
+        let (target, graph) = (Target::ascend_a3(), checked.graph());
+        // A place in the order of experts is then a number.
+        let choices = Choices::read(&format!("by_load=false {choices}")).unwrap();
+        let schedule = schedule_with(&checked, &target, &choices);
+        let (experts, top_k) = (graph.sizes.experts as u32, graph.sizes.top_k as u32);
+        let routing = Routing::zipf(RoutingSizes { ranks: 4, experts, top_k, tokens: 64 }, 1.2, 3);
+        let ours = Ours::new(&target, &checked, &schedule, &routing).unwrap();
+        let local = experts / 4;
+        let of_core = |core| {
+            let (mut cursor, mut task) = (Cursor::default(), QueuedTask::default());
+            let mut pieces = Vec::new();
+            while ours.next(1, CoreKind::Aiv, core, &mut cursor, &mut task) {
+                if graph.spaces[graph.phases[PhaseId(task.op)].space].kind == SpaceKind::Sends {
+                    pieces.push((task.op, task.group % local, task.group / local, task.item, cursor.turn));
+                }
+            }
+            pieces
+        };
+        (0..ours.cores(CoreKind::Aiv)).map(of_core).collect()
+    }
+
+    #[test]
+    fn no_peer_has_its_second_turn_before_another_one_had_its_first() {
+        let (in_turn, one_by_one) = (sent("turn_rows=4"), sent("turn_rows=0"));
+        let mut turns = BTreeSet::new();
+        for (in_turn, one_by_one) in in_turn.iter().zip(&one_by_one) {
+            // A core sends what it sends otherwise.
+            let all = |pieces: &[Piece]| {
+                pieces
+                    .iter()
+                    .map(|&(phase, expert, peer, item, _)| (phase, expert, peer, item))
+                    .collect::<BTreeSet<_>>()
+            };
+            assert_eq!((all(in_turn), in_turn.len()), (all(one_by_one), one_by_one.len()));
+            assert!(one_by_one.iter().all(|&(.., turn)| turn == 0));
+            let mut last = BTreeMap::new();
+            for &(phase, expert, _, item, turn) in in_turn {
+                // Pieces have two rows, so a turn has two of them.
+                assert_eq!(turn, item / 2);
+                assert!(turn >= last.insert((phase, expert), turn).unwrap_or(0));
+                turns.insert(turn);
+            }
+        }
+        assert!(turns.len() > 2, "{turns:?}");
+    }
+}
