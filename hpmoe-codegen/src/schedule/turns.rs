@@ -14,7 +14,8 @@ const RANKS: u32 = 16;
 /// these at once: if each rank sent all that it has for one peer first, several would send to the same peer, and the links of others
 /// would be idle.
 ///
-/// `None` with few ranks; where no phase walks row tiles as their rows arrive, so that it would wait for the last turn of its first
+/// `None` with few ranks; in kernels that make their route, whose scalar units would have to sort row tiles, at a price that is not
+/// weighed yet; where no phase walks row tiles as their rows arrive, so that it would wait for the last turn of its first
 /// rank; and where a pair of a rank and an expert has less than half a row tile, so that most tiles wait for several ranks.
 pub(super) fn rows_of_a_turn(graph: &TaskGraph, choices: &Choices, ranks: u32, by_arrival: bool) -> Option<u32> {
     if !by_arrival || ranks == 1 {
@@ -30,7 +31,7 @@ pub(super) fn rows_of_a_turn(graph: &TaskGraph, choices: &Choices, ranks: u32, b
     });
     let tile = heights.max()?;
     let alike = (graph.sizes.chunk_tokens() * graph.sizes.top_k).div_ceil(graph.sizes.experts);
-    (ranks >= RANKS && 2 * alike >= tile).then(|| (alike.div_ceil(tile) * tile) as u32)
+    (ranks >= RANKS && graph.route.is_none() && 2 * alike >= tile).then(|| (alike.div_ceil(tile) * tile) as u32)
 }
 
 impl Order {
@@ -70,7 +71,7 @@ mod tests {
     use super::*;
     use crate::schedule::schedule_with;
     use crate::target::Target;
-    use hpmoe_language::fixture::{Layer, moe_ffn, once};
+    use hpmoe_language::fixture::{Layer, moe_ffn, once, router};
     use std::collections::BTreeSet;
 
     #[test]
@@ -85,6 +86,12 @@ mod tests {
         assert_eq!(rows(Layer { tokens: 504, ..Layer::DEEPSEEK }, "", 16, true), None);
         assert_eq!(rows(Layer::DEEPSEEK, "", 8, true), None);
         assert_eq!(rows(Layer::DEEPSEEK, "", 64, false), None);
+        // Nor where the kernel makes its route, unless it is chosen.
+        let routed = |choices: &str| {
+            let checked = router(&Layer::DEEPSEEK);
+            rows_of_a_turn(checked.graph(), &Choices::read(choices).unwrap(), 64, true)
+        };
+        assert_eq!((routed(""), routed("turn_rows=256")), (None, Some(256)));
         // As chosen, but never on one rank.
         assert_eq!(rows(Layer::DEEPSEEK, "turn_rows=0", 64, true), None);
         assert_eq!(rows(Layer { tokens: 8, ..Layer::DEEPSEEK }, "turn_rows=40", 2, true), Some(40));
