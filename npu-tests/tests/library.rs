@@ -301,7 +301,7 @@ fn refused() {
         "{text}"
     );
     // One that begins in memory of the NPU and ends after it.
-    let mut short = DeviceMemory::new(&layer.npus[0], 64).unwrap();
+    let short = DeviceMemory::new(&layer.npus[0], 64).unwrap();
     let begin = short.address() as usize;
     let text = said(0, &|part| part.data = with_exposed_provenance_mut(begin));
     assert!(text.contains("which is no memory of an NPU"), "{text}");

@@ -116,6 +116,7 @@ mod tests {
     use crate::schedule::{Cores, Sends, schedule};
     use hpmoe_language::fixture::{Layer, moe_ffn};
     use hpmoe_language::ids::PhaseId;
+    use std::num::NonZeroU32;
 
     #[test]
     fn every_core_has_the_queue_of_its_part() {
@@ -156,9 +157,11 @@ mod tests {
         }
         // The layer's sends are cut into pieces of sixteen rows.
         let send = Entry { phase: PhaseId(0), expert: 5, peer_offset: 2 };
-        for (sends, coming, turn) in
-            [(Sends::PeerAfterPeer, 0, [0, 0]), (Sends::Alike, 1, [0, 0]), (Sends::InTurn { rows: 20 }, 20, [2, 4])]
-        {
+        for (sends, coming, turn) in [
+            (Sends::PeerAfterPeer, 0, [0, 0]),
+            (Sends::Alike, 1, [0, 0]),
+            (Sends::InTurn { rows: NonZeroU32::new(20).unwrap() }, 20, [2, 4]),
+        ] {
             order.sends = sends;
             let of = |entry| descriptor(checked.graph(), &schedule, (&order, &role), &[entry], 4);
             assert_eq!((of(entry)[36], of(entry)[40], of(entry)[44..52].iter().max()), (coming, 7, Some(&0)));

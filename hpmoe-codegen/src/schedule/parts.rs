@@ -6,6 +6,7 @@ use super::{ByArrival, Choices, CoreKind, Entry, PeerCores, Role, Sends};
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::graph::{Height, SpaceKind, TaskGraph};
 use hpmoe_language::ids::{Arena, PartId, PhaseId, RoleId};
+use std::num::NonZeroU32;
 
 /// Minimum sending cores for each rank before they are dedicated to peers: fewer are too slow at the start.
 const CORES_PER_RANK: u32 = 3;
@@ -67,7 +68,7 @@ impl Parts {
         roles: &Arena<RoleId, Role>,
         role_of: &Arena<PhaseId, RoleId>,
         ranks: u32,
-        (choices, turn_rows): (&Choices, Option<u32>),
+        (choices, turn_rows): (&Choices, Option<NonZeroU32>),
     ) -> Self {
         let sends = |phase: PhaseId| {
             let phase = &graph.phases[phase];

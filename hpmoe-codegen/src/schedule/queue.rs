@@ -4,6 +4,7 @@ use hpmoe_kernels::route::ExpertOrders;
 use hpmoe_language::analyze::{Signal, Wait};
 use hpmoe_language::ids::{Arena, PartId, PhaseId, RoleId, SpaceId};
 use std::fmt;
+use std::num::NonZeroU32;
 
 /// The kind of a core.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -58,7 +59,7 @@ pub enum Sends {
     /// So many rows to each peer, then as many more to each that has some left, by all cores.
     InTurn {
         /// Rows of a turn.
-        rows: u32,
+        rows: NonZeroU32,
     },
 }
 
@@ -70,7 +71,7 @@ impl Sends {
         match self {
             Self::PeerAfterPeer => None,
             Self::Alike => Some(1),
-            Self::InTurn { rows } => Some(rows),
+            Self::InTurn { rows } => Some(rows.get()),
         }
     }
 }

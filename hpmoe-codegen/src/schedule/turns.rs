@@ -2,6 +2,7 @@
 
 use super::{Choices, Entry, Order, Schedule, Sends};
 use hpmoe_language::graph::{Height, SpaceKind, TaskGraph};
+use std::num::NonZeroU32;
 
 /// Fewest ranks that are served in turn. With eight, simulated layers gain nothing by it, and with two they take up to 5 % longer where
 /// favourites change along the tokens.
@@ -17,12 +18,12 @@ const RANKS: u32 = 16;
 /// `None` with few ranks; in kernels that make their route, whose scalar units would have to sort row tiles, at a price that is not
 /// weighed yet; where no phase walks row tiles as their rows arrive, so that it would wait for the last turn of its first
 /// rank; and where a pair of a rank and an expert has less than half a row tile, so that most tiles wait for several ranks.
-pub(super) fn rows_of_a_turn(graph: &TaskGraph, choices: &Choices, ranks: u32, by_arrival: bool) -> Option<u32> {
+pub(super) fn rows_of_a_turn(graph: &TaskGraph, choices: &Choices, ranks: u32, by_arrival: bool) -> Option<NonZeroU32> {
     if !by_arrival || ranks == 1 {
         return None;
     }
     if let Some(chosen) = choices.turn_rows {
-        return Some(chosen).filter(|&rows| rows > 0);
+        return NonZeroU32::new(chosen);
     }
     let of_row_tiles = graph.spaces.iter().filter(|(_, space)| space.kind == SpaceKind::RowTiles);
     let heights = of_row_tiles.filter_map(|(_, space)| match space.height {
@@ -31,7 +32,8 @@ pub(super) fn rows_of_a_turn(graph: &TaskGraph, choices: &Choices, ranks: u32, b
     });
     let tile = heights.max()?;
     let alike = (graph.sizes.chunk_tokens() * graph.sizes.top_k).div_ceil(graph.sizes.experts);
-    (ranks >= RANKS && graph.route.is_none() && 2 * alike >= tile).then(|| (alike.div_ceil(tile) * tile) as u32)
+    let taken = ranks >= RANKS && graph.route.is_none() && 2 * alike >= tile;
+    if taken { NonZeroU32::new((alike.div_ceil(tile) * tile) as u32) } else { None }
 }
 
 impl Order {
@@ -40,7 +42,7 @@ impl Order {
     pub fn turn(&self, graph: &TaskGraph, entry: Entry) -> Option<u32> {
         let space = graph.spaces[graph.phases[entry.phase].space];
         match (self.sends, space.height) {
-            (Sends::InTurn { rows }, Height::Rows(height)) if space.kind.sends() => Some(rows.div_ceil(height).max(1)),
+            (Sends::InTurn { rows }, Height::Rows(height)) if space.kind.sends() => Some(rows.get().div_ceil(height)),
             _ => None,
         }
     }
@@ -78,6 +80,7 @@ mod tests {
     fn with_many_ranks_a_turn_has_what_a_peer_gets_where_all_experts_are_chosen_alike() {
         let rows = |layer: Layer, choices: &str, ranks, by_arrival| {
             rows_of_a_turn(moe_ffn(&layer).graph(), &Choices::read(choices).unwrap(), ranks, by_arrival)
+                .map(NonZeroU32::get)
         };
         // Row tiles have 128 rows. 512 of them for each pair of a rank and an expert, 528, 64 and 63.
         assert_eq!(rows(Layer::DEEPSEEK, "", 64, true), Some(512));
@@ -89,7 +92,7 @@ mod tests {
         // Nor where the kernel makes its route, unless it is chosen.
         let routed = |choices: &str| {
             let checked = router(&Layer::DEEPSEEK);
-            rows_of_a_turn(checked.graph(), &Choices::read(choices).unwrap(), 64, true)
+            rows_of_a_turn(checked.graph(), &Choices::read(choices).unwrap(), 64, true).map(NonZeroU32::get)
         };
         assert_eq!((routed(""), routed("turn_rows=256")), (None, Some(256)));
         // As chosen, but never on one rank.

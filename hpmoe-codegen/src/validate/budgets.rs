@@ -8,6 +8,8 @@ use hpmoe_language::analyze::{CheckedGraph, Grid, Wait};
 const SHORT: u64 = u16::MAX as u64;
 /// Items, rows and thresholds are signed 32-bit numbers on the device.
 const INT: u64 = i32::MAX as u64;
+/// Rows of a turn, which the device adds to numbers of rows and items.
+const TURN: u64 = 1 << 20;
 /// Bytes of HBM of one die.
 const HBM_BYTES: u64 = 64 << 30;
 
@@ -62,6 +64,7 @@ fn counts(checked: &CheckedGraph, schedule: &Schedule, order: &Order, rows: u64)
     let footprint = footprint(checked, schedule, order.ranks, rows);
     vec![
         ("received rows", rows * sizes.buffers() as u64, INT),
+        ("rows of a turn", order.sends.turn().unwrap_or(0).into(), TURN),
         ("tiles of a phase", tiles.max().unwrap_or_default(), INT),
         ("a threshold", needs.max().unwrap_or_default(), INT),
         ("counters", footprint.counters, u32::MAX.into()),
@@ -90,13 +93,14 @@ fn memory(checked: &CheckedGraph, schedule: &Schedule, ranks: u32) -> Vec<Quanti
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schedule::{Cores, Entry, schedule};
+    use crate::schedule::{Cores, Entry, Sends, schedule};
     use crate::validate::broken::broken_of;
     use hpmoe_language::analyze::Counter;
     use hpmoe_language::fixture::{Layer, chunked, moe_ffn, router};
     use hpmoe_language::graph::TaskGraph;
     use hpmoe_language::ids::{Arena, CounterId, PartId, PhaseId, SpaceId};
     use std::collections::BTreeSet;
+    use std::num::NonZeroU32;
 
     fn too_large(layer: &Layer, break_it: impl FnOnce(&mut Schedule)) -> Vec<(u32, &'static str)> {
         let large = |violation| match violation {
@@ -109,6 +113,16 @@ mod tests {
     #[test]
     fn the_example_fits() {
         assert_eq!(too_large(&Layer::DEEPSEEK, |_| ()), []);
+    }
+
+    #[test]
+    fn turns_have_a_limit() {
+        let with_turn = |rows| {
+            let rows = NonZeroU32::new(rows).unwrap();
+            too_large(&Layer::SMALL, |schedule| schedule.orders[1].sends = Sends::InTurn { rows })
+        };
+        assert_eq!(with_turn(1 << 20), []);
+        assert_eq!(with_turn((1 << 20) + 1), [(2, "rows of a turn")]);
     }
 
     #[test]

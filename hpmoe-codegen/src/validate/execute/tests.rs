@@ -8,6 +8,7 @@ use hpmoe_language::analyze::{CheckedGraph, Dependency, Index};
 use hpmoe_language::fixture::{Layer, chunked, gated, moe_backward, moe_ffn, once, prepared, router, sums};
 use hpmoe_language::ids::{Id, PhaseId};
 use proptest::prelude::*;
+use std::num::NonZeroU32;
 
 const CORES: Cores = Cores { aic: 3, aiv: 5 };
 
@@ -169,7 +170,10 @@ fn peers_that_take_turns_are_served() {
             let choices = Choices::read(&format!("turn_rows={turn}")).unwrap();
             let valid = validate(&checked, schedule_with(&checked, &target, &choices)).unwrap();
             let sends = |ranks| valid.schedule().order(ranks).unwrap().sends;
-            assert_eq!((sends(1), sends(4)), (Sends::PeerAfterPeer, Sends::InTurn { rows: turn }));
+            assert_eq!(
+                (sends(1), sends(4)),
+                (Sends::PeerAfterPeer, Sends::InTurn { rows: NonZeroU32::new(turn).unwrap() })
+            );
             assert_eq!(runs(&checked, valid.schedule(), 0..10), Ok(()), "{turn} rows");
         }
     }
