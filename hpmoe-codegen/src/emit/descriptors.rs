@@ -101,10 +101,9 @@ fn descriptor(
     put(&graph.column_rows(entry.phase).to_le_bytes());
     put(&(entries.len() as u32 - 1).to_le_bytes());
     put(&chunk.to_le_bytes());
-    let arrive = order.sends.turn().filter(|_| schedule.phases[entry.phase].by_arrival);
-    put(&arrive.unwrap_or(0).to_le_bytes());
+    put(&schedule.coming(order, entry.phase).unwrap_or(0).to_le_bytes());
     put(&schedule.phases[entry.phase].rotation.to_le_bytes());
-    let turn = order.turn(graph, entry).unwrap_or(0);
+    let turn = order.turn(graph, entry.phase).unwrap_or(0);
     put(&turn.to_le_bytes());
     put(&if turn > 0 { left as u32 } else { 0 }.to_le_bytes());
     bytes

@@ -1,7 +1,6 @@
 //! The list scheduler: of the entries that are ready, the most urgent one runs next.
 
 use super::ahead::ahead;
-use super::arrival::by_arrival;
 use super::cost::EntryCosts;
 use super::groups::Groups;
 use super::parts::Parts;
@@ -9,7 +8,7 @@ use super::precedence::Precedence;
 use super::priority::priorities;
 use super::route::ids_first;
 use super::sequence::sequences;
-use super::turns::rows_of_a_turn;
+use super::turns::shared;
 use super::{Choices, CoreKind, Entry, Order, Role};
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::analyze::CheckedGraph;
@@ -28,15 +27,14 @@ pub(super) fn list(
     choices: &Choices,
     roles: &Arena<RoleId, Role>,
     role_of: &Arena<PhaseId, RoleId>,
-    ranks: u32,
+    (ranks, by_arrival): (u32, &Arena<PhaseId, bool>),
 ) -> Order {
     let graph = checked.graph();
     let groups = Groups::new(graph, ranks);
     let precedence = Precedence::new(checked, &groups, ranks, Some(role_of));
     let entries: Vec<Entry> = groups.all().collect();
-    let walks_by_arrival = by_arrival(checked).iter().any(|(_, walks)| *walks);
-    let turn_rows = rows_of_a_turn(graph, choices, ranks, walks_by_arrival);
-    let parts = Parts::new(graph, costs, roles, role_of, ranks, (choices, turn_rows));
+    let parts = Parts::new(graph, costs, roles, role_of, ranks, choices);
+    let sends = parts.dedicated.unwrap_or_else(|| shared(graph, choices, ranks, by_arrival));
     let cores = roles.iter().filter(|(_, role)| role.kind == CoreKind::Aic).map(|(_, role)| role.count).sum();
     let time = |&entry: &Entry| costs.entry_time(graph, &parts.parts[parts.part_of(entry)], ranks, entry.phase);
     let share = |entry: Entry| costs.entry_share(graph, &parts.parts[parts.part_of(entry)], ranks, entry.phase);
@@ -89,7 +87,7 @@ pub(super) fn list(
     for part in parts.parts.ids() {
         ids_first(checked, &mut queues[part]);
     }
-    Order { ranks, parts: parts.parts, queues, sends: parts.sends, routed_at: None }
+    Order { ranks, parts: parts.parts, queues, sends, routed_at: None }
 }
 
 /// The order among ready entries: the highest runs first.

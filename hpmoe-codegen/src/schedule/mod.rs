@@ -46,3 +46,4 @@ pub use read_ahead::{ahead_of, most_ahead_of, right_operand};
 pub use schedule::{MAX_RANKS, schedule, schedule_for, schedule_with};
 pub use swizzle::Swizzle;
 pub use timeline::{Bar, Timeline, timeline};
+pub(crate) use turns::MOST_TURN_ROWS;

@@ -6,7 +6,6 @@ use super::{ByArrival, Choices, CoreKind, Entry, PeerCores, Role, Sends};
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::graph::{Height, SpaceKind, TaskGraph};
 use hpmoe_language::ids::{Arena, PartId, PhaseId, RoleId};
-use std::num::NonZeroU32;
 
 /// Minimum sending cores for each rank before they are dedicated to peers: fewer are too slow at the start.
 const CORES_PER_RANK: u32 = 3;
@@ -19,20 +18,22 @@ const PIECES_PER_CORE: usize = 16;
 /// enough of them; nothing where they are to be shared, or where nothing is sent or so little that some would have nothing to do.
 pub(super) fn dedicated(graph: &TaskGraph, aiv: u32, choices: &Choices) -> Option<u32> {
     let PeerCores::Dedicated { percent } = choices.peer_cores else { return None };
-    let heights = |kind: SpaceKind| {
-        graph.spaces.iter().filter(move |(_, space)| space.kind == kind).filter_map(|(_, space)| match space.height {
-            Height::Rows(rows) => Some(rows as usize),
-            Height::WholeExpert => None,
-        })
-    };
-    let tile = heights(SpaceKind::RowTiles).max().unwrap_or(0);
-    let piece = heights(SpaceKind::Sends).chain(heights(SpaceKind::SendsOnce)).min()?;
+    let tile = heights(graph, SpaceKind::RowTiles).max().unwrap_or(0);
+    let piece = heights(graph, SpaceKind::Sends).chain(heights(graph, SpaceKind::SendsOnce)).min()?;
     let sent = graph.sizes.chunk_tokens() * graph.sizes.top_k;
     let rows_per_pair = sent / graph.sizes.experts;
     let enough =
         rows_per_pair * 100 >= tile * choices.dedicate_from as usize && sent >= PIECES_PER_CORE * aiv as usize * piece;
     let whole_rows_by_arrival = choices.by_arrival != ByArrival::Never || !needs_whole_experts(graph);
     (enough && whole_rows_by_arrival).then_some(percent)
+}
+
+/// The heights of the spaces of a kind, but for those whose items have all rows of an expert.
+pub(super) fn heights(graph: &TaskGraph, kind: SpaceKind) -> impl Iterator<Item = usize> {
+    graph.spaces.iter().filter(move |(_, space)| space.kind == kind).filter_map(|(_, space)| match space.height {
+        Height::Rows(rows) => Some(rows as usize),
+        Height::WholeExpert => None,
+    })
 }
 
 /// Whether a phase needs all rows of an expert at once, from whichever rank.
@@ -52,8 +53,8 @@ fn walks_by_arrival(graph: &TaskGraph, choices: &Choices) -> bool {
 /// The parts of all roles for one number of ranks.
 pub(super) struct Parts {
     pub(super) parts: Arena<PartId, Role>,
-    /// How a rank divides what it sends among its peers.
-    pub(super) sends: Sends,
+    /// How a rank divides what it sends among its peers, where sending cores are dedicated to them.
+    pub(super) dedicated: Option<Sends>,
     /// The part of each phase, by distance of the peer where the phase has one.
     parts_of_phase: Arena<PhaseId, Vec<PartId>>,
 }
@@ -68,7 +69,7 @@ impl Parts {
         roles: &Arena<RoleId, Role>,
         role_of: &Arena<PhaseId, RoleId>,
         ranks: u32,
-        (choices, turn_rows): (&Choices, Option<NonZeroU32>),
+        choices: &Choices,
     ) -> Self {
         let sends = |phase: PhaseId| {
             let phase = &graph.phases[phase];
@@ -79,7 +80,6 @@ impl Parts {
         // What needs all rows of an expert waits for those that arrive last: none are to arrive later than others.
         let evenly = walks_by_arrival(graph, choices);
         let mut parts = Arena::new();
-        let by_turns = || turn_rows.map_or(Sends::PeerAfterPeer, |rows| Sends::InTurn { rows });
         let mut divided = None;
         let mut by_role: Arena<RoleId, Vec<PartId>> = Arena::new();
         for (id, role) in roles.iter() {
@@ -99,7 +99,7 @@ impl Parts {
         Self {
             parts_of_phase: role_of.iter().map(|(_, &role)| by_role[role].clone()).collect(),
             parts,
-            sends: divided.unwrap_or_else(by_turns),
+            dedicated: divided,
         }
     }
 

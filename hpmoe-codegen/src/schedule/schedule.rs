@@ -63,7 +63,9 @@ fn with_orders(
     let cores = Cores { aic: target.cores.aic, aiv: target.cores.aiv };
     let costs = EntryCosts::new(graph, target);
     let (roles, role_of) = roles(graph, &costs, cores, choices);
-    let mut orders: Vec<_> = ranks.map(|ranks| list(checked, &costs, choices, &roles, &role_of, ranks)).collect();
+    let by_arrival = by_arrival(checked);
+    let mut orders: Vec<_> =
+        ranks.map(|ranks| list(checked, &costs, choices, &roles, &role_of, (ranks, &by_arrival))).collect();
     let mut phases =
         phases(checked, target, choices, &role_of, orders.iter().any(|order| order.sends.turn().is_some()));
     if choices.join {

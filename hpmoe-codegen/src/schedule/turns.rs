@@ -1,7 +1,9 @@
 //! Entries whose peers are served in turn.
 
+use super::parts::heights;
 use super::{Choices, Entry, Order, Schedule, Sends};
 use hpmoe_language::graph::{Height, SpaceKind, TaskGraph};
+use hpmoe_language::ids::{Arena, PhaseId};
 use std::num::NonZeroU32;
 
 /// Fewest ranks that are served in turn. With eight, simulated layers gain nothing by it, and with two they take up to 5 % longer where
@@ -11,6 +13,15 @@ const RANKS: u32 = 16;
 /// By how many standard deviations a turn is longer than what a peer gets in the mean. A layer whose tokens choose evenly but at random
 /// takes up to a sixth longer where some peers have a few rows left for a second turn: the tiles of these rows come last.
 const DEVIATIONS: f64 = 6.0;
+
+/// The most rows of a turn, which the device adds to numbers of rows and items.
+pub(crate) const MOST_TURN_ROWS: u32 = 1 << 20;
+
+/// How a rank whose sending cores are shared divides what it sends; `by_arrival`: the phases that walk row tiles as their rows arrive.
+pub(super) fn shared(graph: &TaskGraph, choices: &Choices, ranks: u32, by_arrival: &Arena<PhaseId, bool>) -> Sends {
+    let any = by_arrival.iter().any(|(_, walks)| *walks);
+    rows_of_a_turn(graph, choices, ranks, any).map_or(Sends::PeerAfterPeer, |rows| Sends::InTurn { rows })
+}
 
 /// The rows that a rank puts to one peer for an expert before it is the next peer's turn: more than any peer gets where tokens choose all
 /// experts alike, each by itself, in whole row tiles.
@@ -22,19 +33,14 @@ const DEVIATIONS: f64 = 6.0;
 /// `None` with few ranks; in kernels that make their route, whose scalar units would have to sort row tiles, at a price that is not
 /// weighed yet; where no phase walks row tiles as their rows arrive, so that it would wait for the last turn of its first
 /// rank; and where a pair of a rank and an expert has less than half a row tile, so that most tiles wait for several ranks.
-pub(super) fn rows_of_a_turn(graph: &TaskGraph, choices: &Choices, ranks: u32, by_arrival: bool) -> Option<NonZeroU32> {
+fn rows_of_a_turn(graph: &TaskGraph, choices: &Choices, ranks: u32, by_arrival: bool) -> Option<NonZeroU32> {
     if !by_arrival || ranks == 1 {
         return None;
     }
     if let Some(chosen) = choices.turn_rows {
         return NonZeroU32::new(chosen);
     }
-    let of_row_tiles = graph.spaces.iter().filter(|(_, space)| space.kind == SpaceKind::RowTiles);
-    let heights = of_row_tiles.filter_map(|(_, space)| match space.height {
-        Height::Rows(rows) => Some(rows as usize),
-        Height::WholeExpert => None,
-    });
-    let tile = heights.max()?;
+    let tile = heights(graph, SpaceKind::RowTiles).max()?;
     let alike = (graph.sizes.chunk_tokens() * graph.sizes.top_k).div_ceil(graph.sizes.experts);
     if ranks < RANKS || graph.route.is_some() || 2 * alike < tile {
         return None;
@@ -45,10 +51,10 @@ pub(super) fn rows_of_a_turn(graph: &TaskGraph, choices: &Choices, ranks: u32, b
 }
 
 impl Order {
-    /// The items of an entry that a core puts before it is the next peer's turn; `None` where it makes all of its tiles at once.
+    /// The items of a phase's entry that a core puts before it is the next peer's turn; `None` where it makes all of its tiles at once.
     #[must_use]
-    pub fn turn(&self, graph: &TaskGraph, entry: Entry) -> Option<u32> {
-        let space = graph.spaces[graph.phases[entry.phase].space];
+    pub fn turn(&self, graph: &TaskGraph, phase: PhaseId) -> Option<u32> {
+        let space = graph.spaces[graph.phases[phase].space];
         match (self.sends, space.height) {
             (Sends::InTurn { rows }, Height::Rows(height)) if space.kind.sends() => Some(rows.get().div_ceil(height)),
             _ => None,
@@ -57,6 +63,12 @@ impl Order {
 }
 
 impl Schedule {
+    /// Where a phase walks row tiles in the order in which their rows arrive: the rows of the turns by which ranks send them.
+    #[must_use]
+    pub fn coming(&self, order: &Order, phase: PhaseId) -> Option<u32> {
+        order.sends.turn().filter(|_| self.phases[phase].by_arrival)
+    }
+
     /// A queue as cores walk it: entries that are walked together, and of these, those that take turns with one another. They are all
     /// entries of one phase for one place in the order of experts that follow one another, each for another peer.
     pub fn runs<'a>(&'a self, graph: &TaskGraph, order: &Order, queue: &'a [Entry]) -> Vec<Vec<&'a [Entry]>> {
@@ -65,7 +77,7 @@ impl Schedule {
             let head = walk[0];
             let goes_on = |run: &&mut Vec<&[Entry]>| {
                 let first = run[0][0];
-                order.turn(graph, head).is_some() && (first.phase, first.expert) == (head.phase, head.expert)
+                order.turn(graph, head.phase).is_some() && (first.phase, first.expert) == (head.phase, head.expert)
             };
             match runs.last_mut().filter(goes_on) {
                 Some(run) => run.push(walk),
@@ -127,7 +139,7 @@ mod tests {
                     let peers: BTreeSet<u32> = run.iter().map(|walk| walk[0].peer_offset).collect();
                     assert_eq!((of_one.len(), peers.len(), run.len()), (1, 4, 4));
                     // Pieces of sixteen rows.
-                    assert_eq!(order.turn(graph, run[0][0]), Some(3));
+                    assert_eq!(order.turn(graph, run[0][0].phase), Some(3));
                     turns += 1;
                 }
             }

@@ -1,15 +1,13 @@
 //! Numbers fit the fields that carry them, and buffers the memory.
 
 use super::{Violation, footprint, lossless_rows};
-use crate::schedule::{Order, Schedule};
+use crate::schedule::{MOST_TURN_ROWS, Order, Schedule};
 use hpmoe_language::analyze::{CheckedGraph, Grid, Wait};
 
 /// Descriptors have 16-bit fields for phase, space, band and cores.
 const SHORT: u64 = u16::MAX as u64;
 /// Items, rows and thresholds are signed 32-bit numbers on the device.
 const INT: u64 = i32::MAX as u64;
-/// Rows of a turn, which the device adds to numbers of rows and items.
-const TURN: u64 = 1 << 20;
 /// Bytes of HBM of one die.
 const HBM_BYTES: u64 = 64 << 30;
 
@@ -64,7 +62,7 @@ fn counts(checked: &CheckedGraph, schedule: &Schedule, order: &Order, rows: u64)
     let footprint = footprint(checked, schedule, order.ranks, rows);
     vec![
         ("received rows", rows * sizes.buffers() as u64, INT),
-        ("rows of a turn", order.sends.turn().unwrap_or(0).into(), TURN),
+        ("rows of a turn", order.sends.turn().unwrap_or(0).into(), MOST_TURN_ROWS.into()),
         ("tiles of a phase", tiles.max().unwrap_or_default(), INT),
         ("a threshold", needs.max().unwrap_or_default(), INT),
         ("counters", footprint.counters, u32::MAX.into()),

@@ -2,6 +2,7 @@
 
 use super::Choices;
 use super::value::ChoiceValue;
+use crate::schedule::MOST_TURN_ROWS;
 
 /// A choice: its key, and how its value is read and written.
 pub struct Choice {
@@ -60,7 +61,7 @@ pub const CHOICES: [Choice; 15] = [
     choice!(put_parts, (1, 1024), ["auto", "1", "2", "4", "8"]),
     choice!(dedicate_from, (0, 10_000), ["0", "100"]),
     choice!(by_arrival, NO_LIMITS, ["never", "whole_experts", "always"]),
-    choice!(turn_rows, (0, 1 << 20), ["auto", "0", "128", "512"]),
+    choice!(turn_rows, (0, MOST_TURN_ROWS), ["auto", "0", "128", "512"]),
     choice!(return_cores, NO_LIMITS, ["sending", "computing"]),
     choice!(join, NO_LIMITS, ["false", "true"]),
     choice!(by_load, NO_LIMITS, ["false", "true"]),

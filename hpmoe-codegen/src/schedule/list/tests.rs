@@ -1,4 +1,5 @@
 use super::*;
+use crate::schedule::arrival::by_arrival;
 use crate::schedule::roles::roles;
 use crate::schedule::{Cores, schedule, schedule_with, timeline};
 use crate::target::Target;
@@ -126,7 +127,7 @@ fn one_by_one(checked: &CheckedGraph, choices: &Choices, ranks: u32) -> [Arena<P
     let groups = Groups::new(graph, ranks);
     let precedence = Precedence::new(checked, &groups, ranks, Some(&role_of));
     let entries: Vec<Entry> = groups.all().collect();
-    let parts = Parts::new(graph, &costs, &roles, &role_of, ranks, (choices, None));
+    let parts = Parts::new(graph, &costs, &roles, &role_of, ranks, choices);
     let part_of = |number: usize| parts.part_of(entries[number]);
     let time = |&entry: &Entry| costs.entry_time(graph, &parts.parts[parts.part_of(entry)], ranks, entry.phase);
     let times: Vec<Nanos> = entries.iter().map(time).collect();
@@ -162,7 +163,7 @@ fn one_by_one(checked: &CheckedGraph, choices: &Choices, ranks: u32) -> [Arena<P
         free[part] = start + costs.entry_share(graph, &parts.parts[part], ranks, entries[number].phase);
     }
     parts.parts.ids().for_each(|part| ids_first(checked, &mut queues[part]));
-    [queues, list(checked, &costs, choices, &roles, &role_of, ranks).queues]
+    [queues, list(checked, &costs, choices, &roles, &role_of, (ranks, &by_arrival(checked))).queues]
 }
 
 /// When all that comes before a node is done, and seen where it is data; nothing if some of it is not.

@@ -120,7 +120,7 @@ fn walk(
     }
     let expert = rank * routing.local + orders[rank][entry.expert as usize];
     let order = schedule.order(routing.ranks as u32);
-    if let (Some(turn), true) = (order.and_then(|order| order.sends.turn()), schedule.phases[entry.phase].by_arrival) {
+    if let Some(turn) = order.and_then(|order| schedule.coming(order, entry.phase)) {
         let rows: Vec<usize> = (0..routing.ranks).map(|source| routing.slots[source][expert].len()).collect();
         let tiles = as_rows_come(&rows, rank, space.height.number() as usize, turn as usize);
         return Box::new(move |place, _| tiles[place]);

@@ -187,9 +187,8 @@ fn cores<'a>(
                 let counts: Vec<usize> = runs.iter().flatten().map(Vec::len).collect();
                 let route = RouteTurn::new(schedule, order, part, rank, &counts);
                 let turn = |tile: &PhaseTile| {
-                    let entry = Entry { phase: tile.phase, expert: 0, peer_offset: 0 };
                     let columns = u64::from(checked.graph().phases[tile.phase].columns());
-                    order.turn(checked.graph(), entry).map_or(u64::MAX, |items| u64::from(items) * columns)
+                    order.turn(checked.graph(), tile.phase).map_or(u64::MAX, |items| u64::from(items) * columns)
                 };
                 let tiles = runs.into_iter().flat_map(|run| in_turns(run, turn)).map(|tile| {
                     let met = reference.met.get(&tile);

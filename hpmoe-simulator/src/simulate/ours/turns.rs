@@ -21,7 +21,7 @@ pub(super) fn turns(checked: &CheckedGraph, schedule: &Schedule, order: &Order, 
     for run in schedule.runs(checked.graph(), order, queue) {
         let first = turns.len();
         let end = first + run.iter().map(|walk| walk.len()).sum::<usize>();
-        let items = order.turn(checked.graph(), run[0][0]);
+        let items = order.turn(checked.graph(), run[0][0].phase);
         turns.resize(end, items.map(|items| Turns { entries: (first as u32, end as u32), items }));
     }
     turns
@@ -33,26 +33,16 @@ impl Ours<'_> {
         let turns = self.turns[part][cursor.entry as usize];
         (cursor.entry, cursor.tile) = (cursor.entry + joined, 0);
         let Some(Turns { entries: (first, end), items }) = turns else { return };
-        let queue = &self.order.queues[part];
-        loop {
-            while cursor.entry < end {
-                let left = self.items(rank, queue[cursor.entry as usize]) > cursor.turn * items;
-                if left || cursor.turn == 0 {
-                    return;
-                }
-                cursor.entry += 1;
-            }
-            cursor.turn += 1;
-            if queue[first as usize..end as usize].iter().all(|&entry| self.items(rank, entry) <= cursor.turn * items) {
-                cursor.turn = 0;
-                return;
-            }
-            cursor.entry = first;
-        }
+        let next = |from: u32, turn: u32| {
+            let left = |entry| turn == 0 || self.items(rank, self.order.queues[part][entry as usize]) > turn * items;
+            (from..end).find(|&entry| left(entry)).map(|entry| (entry, turn))
+        };
+        let found = next(cursor.entry, cursor.turn).or_else(|| next(first, cursor.turn + 1));
+        (cursor.entry, cursor.turn) = found.unwrap_or((end, 0));
     }
 
     /// The items of an entry on a rank.
-    fn items(&self, rank: u32, entry: Entry) -> u32 {
+    pub(super) fn items(&self, rank: u32, entry: Entry) -> u32 {
         let space = self.checked.graph().phases[entry.phase].space;
         let (before, end) = self.layout.group(space, rank, self.group(rank, entry));
         end - before

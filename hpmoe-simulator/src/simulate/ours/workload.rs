@@ -69,11 +69,10 @@ impl<'a> Ours<'a> {
     ) -> Result<Self, Unfit> {
         let graph = checked.graph();
         let order = fitting_order(checked, schedule, routing)?;
-        let alike = order.sends.turn();
-        let walked = schedule.phases.iter().filter(|(_, phase)| alike.is_some() && phase.by_arrival);
-        let coming = walked.map(|(phase, _)| graph.phases[phase].space).collect();
+        let walked = graph.phases.ids().filter(|&phase| schedule.coming(order, phase).is_some());
+        let coming = walked.map(|phase| graph.phases[phase].space).collect();
         let experts = schedule.expert_orders.on(routing.ranks());
-        let layout = Layout::new(graph, routing, experts, (&coming, alike.unwrap_or(1)));
+        let layout = Layout::new(graph, routing, experts, (&coming, order.sends.turn().unwrap_or(1)));
         let counters = CounterLayout::new(checked, schedule, &layout, routing);
         let start = |rank, phase: PhaseId| -> u64 {
             let before = schedule.phases[phase].preceding.iter();
@@ -160,7 +159,7 @@ impl<'a> Ours<'a> {
         let (place, column) = swizzle.place(number);
         let (place, column) = (place / u64::from(outer), place % u64::from(outer) * wide + column);
         let group = self.group(rank, entry);
-        let coming = self.order.sends.turn().is_some() && self.schedule.phases[entry.phase].by_arrival;
+        let coming = self.schedule.coming(self.order, entry.phase).is_some();
         let place = self.layout.walked(phase.space, (rank, group), place as u32, coming);
         let item = self.layout.item(phase.space, rank, group, place);
         let column = column as u32;
@@ -259,7 +258,7 @@ impl Workload for Ours<'_> {
             let joined = joined as u32;
             let deal = Deal { cores: count, rotation: self.schedule.phases[entry.phase].rotation.into() };
             let phase = &self.checked.graph().phases[entry.phase];
-            let (before, end) = self.layout.group(phase.space, rank, self.group(rank, entry));
+            let items = self.items(rank, entry);
             let columns = u64::from(phase.columns());
             task.entries += u32::from(cursor.tile == 0);
             // `cursor.tile` is the number of the next task plus one, and 0 at the start of an entry. Tasks are the tiles of the
@@ -274,7 +273,7 @@ impl Workload for Ours<'_> {
                 next => next - 1,
             };
             let (tile, join) = (task_number / u64::from(joined), (task_number % u64::from(joined)) as u32);
-            if tile < to.min(u64::from(end - before) * columns) {
+            if tile < to.min(u64::from(items) * columns) {
                 let next = if join + 1 < joined {
                     task_number + 1
                 } else {
@@ -282,7 +281,7 @@ impl Workload for Ours<'_> {
                 };
                 cursor.tile = next + 1;
                 let entry = queue[(cursor.entry + join) as usize];
-                self.fill(rank, entry, (end - before, tile, joined), task);
+                self.fill(rank, entry, (items, tile, joined), task);
                 task.awaits_ready = task.awaits_ready.filter(|&peer| {
                     let (word, bit) = (&mut cursor.ready[peer as usize / 64], 1 << (peer % 64));
                     let known = *word & bit != 0;
