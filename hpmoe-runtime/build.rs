@@ -17,10 +17,11 @@ fn build() -> Result<(), String> {
     let out_dir = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("OUT_DIR is not set: this is a build script")?);
     let host = Path::new(hpmoe_kernels::HOST_DIR);
     println!("cargo::rerun-if-changed={}", host.display());
-    // Optimised whatever the profile: an unoptimised one takes minutes for what it does in seconds.
-    let compiler =
-        Compiler::new(&Settings { warnings: false, includes: &[host], macros: &[], effort: Effort::Library }, &out_dir)
-            .map_err(|error| format!("hpmoe runs kernels on this machine's CPU by C++ code of its own: {error}"))?;
+    let compiler = Compiler::new(
+        &Settings { warnings: false, includes: &[host], macros: &[], effort: Effort::of_library() },
+        &out_dir,
+    )
+    .map_err(|error| format!("hpmoe runs kernels on this machine's CPU by C++ code of its own: {error}"))?;
     let whole = out_dir.join("hpmoe_host.cpp");
     let text = joined(host).map_err(|error| format!("can't read `{}`: {error}", host.display()))?;
     std::fs::write(&whole, text).map_err(|error| format!("can't write `{}`: {error}", whole.display()))?;

@@ -34,7 +34,7 @@ fn compile_with(macros: &[(&str, &str)], units: &[&Unit], folder: &Path) -> Resu
         return Ok(());
     }
     let includes = [Path::new(hpmoe_kernels::INCLUDE_DIR), Path::new(hpmoe_kernels::HOST_DIR)];
-    let settings = Settings { warnings: true, includes: &includes, macros, effort: Effort::of_profile() };
+    let settings = Settings { warnings: true, includes: &includes, macros, effort: Effort::of_kernels() };
     let compiler = Compiler::new(&settings, folder)?;
     let mut sources: Vec<Source<'_>> =
         units.iter().map(|unit| Source { file: &unit.source, headers: unit.headers() }).collect();

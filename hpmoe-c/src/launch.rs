@@ -13,7 +13,7 @@ use crate::header::{HpmoeGroup, HpmoeTensor};
 use crate::kernels::{Kernel, Library};
 use crate::lent::LaunchMemory;
 use crate::parts::{array, route_ids};
-use crate::report;
+use crate::{reference, report};
 
 /// What the caller wants to launch.
 #[derive(Clone, Copy, Debug)]
@@ -83,7 +83,8 @@ pub(crate) unsafe fn reference(library: &'static Library, request: &Request) -> 
     report::forget();
     // SAFETY: the caller's strings, arrays and memory.
     let Prepared { kernel, group, route, mut memory, arguments } = unsafe { prepare(library, request) }?;
-    let result = group.reference(&kernel.compiled, route.as_ref(), arguments);
+    let function = reference::function(&kernel.compiled)?;
+    let result = group.reference(&kernel.compiled, function, route.as_ref(), arguments);
     result.map_err(|error| refused(&group, &error))?;
     memory.bring_back();
     Ok(())

@@ -51,6 +51,7 @@ mod macros;
 mod memory;
 mod parts;
 mod pending;
+mod reference;
 mod report;
 
 pub use header::{
@@ -59,7 +60,11 @@ pub use header::{
 };
 #[doc(hidden)]
 pub use hpmoe_runtime;
+#[doc(hidden)]
+pub use inventory;
 pub use kernels::{Constant, Kernel, Library};
+#[doc(hidden)]
+pub use reference::Reference;
 
 /// The text of the C header.
 pub const HEADER: &str = include_str!("../include/hpmoe.h");

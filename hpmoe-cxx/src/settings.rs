@@ -15,15 +15,26 @@ pub enum Effort {
 }
 
 impl Effort {
-    /// What cargo's profile asks for: a quick build where Rust is not optimized either.
+    /// What cargo's profile asks for of kernels: a quick build where Rust is not optimized either.
     #[must_use]
-    pub fn of_profile() -> Self {
-        Self::at_level(std::env::var("OPT_LEVEL").ok().as_deref())
+    pub fn of_kernels() -> Self {
+        if optimizes(level().as_deref()) { Self::Run } else { Self::Build }
     }
 
-    fn at_level(level: Option<&str>) -> Self {
-        if level == Some("0") { Self::Build } else { Self::Run }
+    /// And of the library that does the kernels' work: never less than vectors, without which a run takes minutes for what it does in seconds.
+    #[must_use]
+    pub fn of_library() -> Self {
+        if optimizes(level().as_deref()) { Self::Library } else { Self::Run }
     }
+}
+
+/// The level of optimization of cargo's profile.
+fn level() -> Option<String> {
+    std::env::var("OPT_LEVEL").ok()
+}
+
+fn optimizes(level: Option<&str>) -> bool {
+    level != Some("0")
 }
 
 /// How files are compiled: C++17 for the result, not for stepping through.
@@ -88,13 +99,13 @@ pub(crate) fn called(folder: &Path, name: &Path) -> OsString {
 
 #[cfg(test)]
 mod tests {
-    use super::{Effort, Settings};
+    use super::{Effort, Settings, optimizes};
 
     #[test]
     fn profiles_that_leave_rust_as_it_is_build_quickly() {
-        assert_eq!(Effort::at_level(Some("0")), Effort::Build);
+        assert!(!optimizes(Some("0")));
         for level in [None, Some("1"), Some("3"), Some("s")] {
-            assert_eq!(Effort::at_level(level), Effort::Run, "{level:?}");
+            assert!(optimizes(level), "{level:?}");
         }
     }
 

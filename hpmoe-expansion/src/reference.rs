@@ -36,7 +36,7 @@ pub(crate) fn registered(function: &ItemFn) -> TokenStream {
                 super::#name(#(#passed),*);
                 #(#given)*
             }
-            hpmoe_runtime::inventory::submit! { hpmoe_runtime::Reference::new(&KERNEL, reference) }
+            hpmoe_c::inventory::submit! { hpmoe_c::Reference::new(&KERNEL, reference) }
         };
     }
 }

@@ -82,12 +82,10 @@ pub use group::InjectedFault;
 pub use group::{FixedLaunch, Group, Pending};
 pub use hpmoe_kernels::{formats, op, route};
 pub use hpmoe_macros::*;
-#[doc(hidden)]
-pub use inventory;
 pub use kernel::{CompiledKernel, DeviceCode, EntryPoint};
 pub use layout::KernelMemory;
 #[doc(hidden)]
-pub use reference::{Reference, ReferenceCall};
+pub use reference::ReferenceCall;
 pub use report::{ClockOffset, CoreReport, CoreTrace, RankTrace, Report, StuckReport, TileTrace, Trace};
 pub use stream::Streams;
 pub use tables::KernelTables;

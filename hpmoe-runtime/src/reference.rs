@@ -1,7 +1,7 @@
 //! References of kernels, called with tensors that only a launch knows the types of.
 //!
 //! A library of kernels launches a taskflow by its name. To call the function itself, it needs code with the function's types:
-//! `#[megakernel]` registers some for each taskflow of a crate that has a C interface.
+//! `#[megakernel]` writes some for each taskflow of a crate that has a C interface.
 #![expect(unsafe_code, reason = "copies from and to the memory of callers")]
 
 use std::ptr;
@@ -9,29 +9,6 @@ use std::ptr;
 use hpmoe_kernels::{Ranks, Route};
 
 use crate::{Argument, CompiledKernel, Group, LaunchError, TensorArgument, check};
-
-/// The reference of a taskflow. Generated code registers these.
-#[derive(Debug)]
-pub struct Reference {
-    kernel: &'static CompiledKernel,
-    call: fn(&ReferenceCall<'_>),
-}
-
-inventory::collect!(Reference);
-
-impl Reference {
-    /// That of a kernel: `call` takes the arguments, calls the function, and gives back what it has written.
-    #[must_use]
-    pub const fn new(kernel: &'static CompiledKernel, call: fn(&ReferenceCall<'_>)) -> Self {
-        Self { kernel, call }
-    }
-
-    /// The one that is registered for a kernel.
-    fn find(kernel: &CompiledKernel) -> Option<&'static Self> {
-        let key = |kernel: &CompiledKernel| (kernel.tables().name, kernel.tables().fingerprint);
-        inventory::iter::<Self>.into_iter().find(|reference| key(reference.kernel) == key(kernel))
-    }
-}
 
 /// A call of a reference: its ranks, route and tensors.
 #[derive(Debug)]
@@ -92,28 +69,24 @@ fn copy(from: &Argument<'_>, to: &Argument<'_>) {
 
 impl Group {
     /// Calls the reference of a kernel on copies of tensors, and brings back what it has written. Without a route, the kernel makes its own.
+    /// `function` takes the arguments, calls the taskflow's function, and gives back what that has written.
     ///
     /// # Errors
     ///
-    /// As [`launch`](Self::launch), if something does not fit; if the ranks are processes; if the crate of the kernel has no C interface, or is not
-    /// that of the library.
+    /// As [`launch`](Self::launch), if something does not fit; if the ranks are processes.
     pub fn reference(
         &self,
         kernel: &CompiledKernel,
+        function: fn(&ReferenceCall<'_>),
         route: Option<&Route>,
         arguments: Vec<Argument<'_>>,
     ) -> Result<(), LaunchError> {
-        let name = kernel.tables().name;
-        let refused = |reason, way_out| LaunchError::NoReference { kernel: name, reason, way_out };
         if self.ranks().only().is_some() {
-            return Err(refused("the ranks of the group are processes", "make a group whose ranks are threads"));
+            return Err(LaunchError::ReferenceOfProcesses { kernel: kernel.tables().name });
         }
         self.check_one(kernel.tables(), route, &arguments)?;
         check::places(kernel.tables(), &arguments, false, false)?;
-        let reference = Reference::find(kernel).ok_or_else(|| {
-            refused("its module is not part of the library's crate", "write `mod` with the name of its file in lib.rs")
-        })?;
-        (reference.call)(&ReferenceCall { ranks: self.ranks(), route, arguments });
+        function(&ReferenceCall { ranks: self.ranks(), route, arguments });
         Ok(())
     }
 }

@@ -215,15 +215,13 @@ pub enum LaunchError {
         /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,
     },
-    /// The reference of a kernel can't be called by the kernel's name.
-    #[error("the reference of {kernel} can't be called: {reason}; {way_out}")]
-    NoReference {
+    /// The reference of a kernel, which runs all ranks one after the other, was called for a group whose ranks are processes.
+    #[error(
+        "the reference of {kernel} can't be called: the ranks of the group are processes; make a group whose ranks are threads"
+    )]
+    ReferenceOfProcesses {
         /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,
-        /// Why it can't be called.
-        reason: &'static str,
-        /// What to do.
-        way_out: &'static str,
     },
     /// The tables of a route that the kernel makes have no room for this group.
     #[error(

@@ -1,0 +1,35 @@
+//! References of a library's taskflows, which callers know by names alone.
+
+use hpmoe_runtime::{CompiledKernel, ReferenceCall};
+
+use crate::error::Failure;
+
+/// The reference of a taskflow. Generated code registers these.
+#[derive(Debug)]
+pub struct Reference {
+    kernel: &'static CompiledKernel,
+    function: fn(&ReferenceCall<'_>),
+}
+
+inventory::collect!(Reference);
+
+impl Reference {
+    /// That of a kernel: `function` takes the arguments, calls the taskflow's function, and gives back what that has written.
+    #[must_use]
+    pub const fn new(kernel: &'static CompiledKernel, function: fn(&ReferenceCall<'_>)) -> Self {
+        Self { kernel, function }
+    }
+}
+
+/// The function that is registered for a kernel.
+pub(crate) fn function(kernel: &CompiledKernel) -> Result<fn(&ReferenceCall<'_>), Failure> {
+    let key = |kernel: &CompiledKernel| (kernel.tables().name, kernel.tables().fingerprint);
+    let registered = inventory::iter::<Reference>.into_iter().find(|reference| key(reference.kernel) == key(kernel));
+    registered.map(|reference| reference.function).ok_or_else(|| {
+        Failure::invalid(format!(
+            "the reference of {} can't be called: its module is not part of the library's crate; write `mod` with the name of its file in \
+             lib.rs",
+            kernel.tables().name
+        ))
+    })
+}
