@@ -386,7 +386,8 @@ struct WaitsForMore : ReadsNothing {
 
 /// What a core waited for when it gave up, and the tile that it came to.
 CASE(records_tell_what_was_waited_for) {
-    Ranks ranks(500000);
+    // Half a second: on a machine that does much else, all cores have begun to wait before the first gives up.
+    Ranks ranks(25000000);
     Buffer<uint32_t> bases{16, 0};
     bases[1] = 3;
     ranks.launch[0].counter_bases = Ranks::address(bases.data), ranks.launch[0].counter_count = 8;
