@@ -18,23 +18,28 @@ impl Effort {
     /// What cargo's profile asks for of kernels: a quick build where Rust is not optimized either.
     #[must_use]
     pub fn of_kernels() -> Self {
-        if optimizes(level().as_deref()) { Self::Run } else { Self::Build }
+        Self::of_kernels_at(level().as_deref())
     }
 
-    /// And of the library that does the kernels' work: never less than vectors, without which a run takes minutes for what it does in seconds.
+    /// What cargo's profile asks for of the library that does the kernels' work: never less than vectors, without which a run takes
+    /// minutes for what it does in seconds.
     #[must_use]
     pub fn of_library() -> Self {
-        if optimizes(level().as_deref()) { Self::Library } else { Self::Run }
+        Self::of_library_at(level().as_deref())
+    }
+
+    fn of_kernels_at(level: Option<&str>) -> Self {
+        if level == Some("0") { Self::Build } else { Self::Run }
+    }
+
+    fn of_library_at(level: Option<&str>) -> Self {
+        if level == Some("0") { Self::Run } else { Self::Library }
     }
 }
 
 /// The level of optimization of cargo's profile.
 fn level() -> Option<String> {
     std::env::var("OPT_LEVEL").ok()
-}
-
-fn optimizes(level: Option<&str>) -> bool {
-    level != Some("0")
 }
 
 /// How files are compiled: C++17 for the result, not for stepping through.
@@ -99,13 +104,15 @@ pub(crate) fn called(folder: &Path, name: &Path) -> OsString {
 
 #[cfg(test)]
 mod tests {
-    use super::{Effort, Settings, optimizes};
+    use super::{Effort, Settings};
 
     #[test]
     fn profiles_that_leave_rust_as_it_is_build_quickly() {
-        assert!(!optimizes(Some("0")));
+        assert_eq!(Effort::of_kernels_at(Some("0")), Effort::Build);
+        assert_eq!(Effort::of_library_at(Some("0")), Effort::Run);
         for level in [None, Some("1"), Some("3"), Some("s")] {
-            assert!(optimizes(level), "{level:?}");
+            assert_eq!(Effort::of_kernels_at(level), Effort::Run, "{level:?}");
+            assert_eq!(Effort::of_library_at(level), Effort::Library, "{level:?}");
         }
     }
 
