@@ -156,11 +156,9 @@ mod tests {
         }
         // The layer's sends are cut into pieces of sixteen rows.
         let send = Entry { phase: PhaseId(0), expert: 5, peer_offset: 2 };
-        for (sends, coming, turn) in [
-            (Sends::PeerAfterPeer, 0, [0, 0]),
-            (Sends::Alike, 1, [0, 0]),
-            (Sends::InTurn { rows: NonZeroU32::new(20).unwrap() }, 20, [2, 4]),
-        ] {
+        for (sends, coming, turn) in
+            [(Sends::PeerAfterPeer, 0, [0, 0]), (Sends::InTurn { rows: NonZeroU32::new(20).unwrap() }, 20, [20, 4])]
+        {
             order.sends = sends;
             let of = |entry| descriptor(checked.graph(), &schedule, (&order, &role), &[entry], 4);
             assert_eq!((of(entry)[36], of(entry)[40], of(entry)[44..52].iter().max()), (coming, 7, Some(&0)));

@@ -62,7 +62,6 @@ pub fn schedule_text(checked: &CheckedGraph, schedule: &Schedule) -> String {
         };
         let alike = match order.sends {
             Sends::PeerAfterPeer => String::new(),
-            Sends::Alike => ", rows come from all ranks alike".to_owned(),
             Sends::InTurn { rows } => format!(", rows come from all ranks in turn, {rows} at a time"),
         };
         let first = order.routed_at.as_ref().is_some_and(|at| at.iter().all(|(_, at)| *at == 0));

@@ -1,15 +1,14 @@
 //! Which phases walk row tiles in the order in which their rows arrive.
 
-use super::bands::walked_alike;
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::graph::{Height, SpaceKind};
-use hpmoe_language::ids::{Arena, Id, PhaseId};
+use hpmoe_language::ids::{Arena, PhaseId};
 
 /// Whether each phase walks row tiles in the order in which their rows arrive where ranks send evenly.
 ///
-/// Those are the phases over row tiles that read what other ranks send, and phases that feed them or are fed by them tile by
-/// tile. Where all ranks send at once and at the same rate, the rows of the next rank are complete no sooner than those of
-/// any other; a core that walked them first would wait.
+/// Those are all phases over row tiles where some of them read what other ranks send. Where all ranks send at once and at the same rate, the rows of the next rank are
+/// complete no sooner than those of any other; a core that walked them first would wait. Results are then put back in the order in which their
+/// rows came.
 pub(super) fn by_arrival(checked: &CheckedGraph) -> Arena<PhaseId, bool> {
     let graph = checked.graph();
     let kind = |phase: PhaseId| graph.spaces[graph.phases[phase].space].kind;
@@ -17,11 +16,9 @@ pub(super) fn by_arrival(checked: &CheckedGraph) -> Arena<PhaseId, bool> {
         let space = graph.spaces[graph.phases[phase].space];
         space.kind == SpaceKind::RowTiles && space.height != Height::WholeExpert
     };
-    let of_sent_rows = checked.dependencies().iter().filter(|d| kind(d.before) == SpaceKind::Sends);
-    let alike = walked_alike(checked);
-    let reading: Vec<usize> = of_sent_rows.map(|d| alike.first(d.after.index())).collect();
-    let phases = graph.phases.ids();
-    phases.map(|phase| over_row_tiles(phase) && reading.contains(&alike.first(phase.index()))).collect()
+    let mut of_sent_rows = checked.dependencies().iter().filter(|d| kind(d.before) == SpaceKind::Sends);
+    let some = of_sent_rows.any(|d| over_row_tiles(d.after));
+    graph.phases.ids().map(|phase| some && over_row_tiles(phase)).collect()
 }
 
 #[cfg(test)]
@@ -37,9 +34,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_back_is_walked_rank_after_rank() {
-        assert_eq!(names(&moe_ffn(&Layer::SMALL)), ["project", "project", "swiglu"]);
-        assert_eq!(names(&moe_backward(&Layer::SMALL)), ["project_back", "swiglu_grad_of"]);
+    fn all_row_tiles_of_sent_rows_are_walked_as_they_come() {
+        assert_eq!(names(&moe_ffn(&Layer::SMALL)), ["project", "project", "swiglu", "project"]);
+        assert_eq!(names(&moe_backward(&Layer::SMALL)), ["project_back", "swiglu_grad_of", "input_grad"]);
     }
 
     #[test]

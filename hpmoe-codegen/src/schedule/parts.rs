@@ -2,6 +2,7 @@
 
 use super::cost::EntryCosts;
 use super::put_parts::{by_peers, put_parts};
+use super::turns::in_turn;
 use super::{ByArrival, Choices, CoreKind, Entry, PeerCores, Role, Sends};
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::graph::{Height, SpaceKind, TaskGraph};
@@ -89,7 +90,7 @@ impl Parts {
             let split = enough && !phases.is_empty() && phases.iter().copied().all(sends);
             by_role.push(match dedicated.filter(|_| split) {
                 Some(percent) => {
-                    divided = Some(if evenly { Sends::Alike } else { Sends::PeerAfterPeer });
+                    divided = Some(if evenly { in_turn(graph, choices) } else { Sends::PeerAfterPeer });
                     let shares = if evenly { Shares::Even } else { Shares::Near(percent) };
                     by_distance((ranks, shares), role, &mut parts)
                 }
@@ -260,7 +261,7 @@ mod tests {
             schedule
                 .orders
                 .iter()
-                .filter(|order| order.sends == Sends::Alike)
+                .filter(|order| order.sends.turn().is_some() && order.parts.len() > 3)
                 .map(|order| order.ranks)
                 .collect::<Vec<_>>()
         };

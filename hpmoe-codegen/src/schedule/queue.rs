@@ -54,9 +54,8 @@ pub struct Entry {
 pub enum Sends {
     /// One peer gets all of its rows after the other, or more cores of its own the nearer it is.
     PeerAfterPeer,
-    /// All peers at once and at the same rate, each by cores of its own.
-    Alike,
-    /// So many rows to each peer, then as many more to each that has some left, by all cores.
+    /// A turn for each peer, then one more for each that has rows left; see [`PairTurns`](hpmoe_kernels::route::PairTurns). Results are put back in the
+    /// same turns.
     InTurn {
         /// Rows of a turn.
         rows: NonZeroU32,
@@ -64,13 +63,12 @@ pub enum Sends {
 }
 
 impl Sends {
-    /// Where all peers get rows alike: how many each gets before the next one. Phases with [`by_arrival`](PhaseSchedule::by_arrival)
-    /// then walk row tiles in the order in which their rows arrive.
+    /// Where peers take turns: the rows of one. Phases with [`by_arrival`](PhaseSchedule::by_arrival) then walk row tiles in the order in which
+    /// their rows arrive.
     #[must_use]
     pub const fn turn(self) -> Option<u32> {
         match self {
             Self::PeerAfterPeer => None,
-            Self::Alike => Some(1),
             Self::InTurn { rows } => Some(rows.get()),
         }
     }

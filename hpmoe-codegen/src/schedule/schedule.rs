@@ -161,8 +161,8 @@ mod tests {
             made.phases.iter().filter(|(_, phase)| phase.by_arrival).map(|(id, _)| id.0).collect()
         };
         // For some numbers of ranks, which is enough.
-        assert_eq!(by_arrival("by_arrival=always peer_cores=20"), [1, 2, 3]);
-        assert_eq!(by_arrival(""), [1, 2, 3]);
+        assert_eq!(by_arrival("by_arrival=always peer_cores=20"), [1, 2, 3, 4]);
+        assert_eq!(by_arrival(""), [1, 2, 3, 4]);
         assert_eq!(by_arrival("turn_rows=0"), [0; 0]);
         assert_eq!(by_arrival("turn_rows=0 peer_cores=20"), [0; 0]);
     }

@@ -1,8 +1,9 @@
 //! Entries whose peers are served in turn.
 
-use super::parts::heights;
+use super::parts::{heights, needs_whole_experts};
 use super::{Choices, Entry, Order, Schedule, Sends};
-use hpmoe_language::graph::{Height, SpaceKind, TaskGraph};
+use hpmoe_kernels::op::TaskKind;
+use hpmoe_language::graph::{SpaceKind, TaskGraph};
 use hpmoe_language::ids::{Arena, PhaseId};
 use std::num::NonZeroU32;
 
@@ -10,55 +11,51 @@ use std::num::NonZeroU32;
 /// favourites change along the tokens.
 const RANKS: u32 = 16;
 
-/// By how many standard deviations a turn is longer than what a peer gets in the mean. A layer whose tokens choose evenly but at random
-/// takes up to a sixth longer where some peers have a few rows left for a second turn: the tiles of these rows come last.
-const DEVIATIONS: f64 = 6.0;
-
 /// The most rows of a turn, which the device adds to numbers of rows and items.
 pub(crate) const MOST_TURN_ROWS: u32 = 1 << 20;
 
 /// How a rank whose sending cores are shared divides what it sends; `by_arrival`: the phases that walk row tiles as their rows arrive.
-pub(super) fn shared(graph: &TaskGraph, choices: &Choices, ranks: u32, by_arrival: &Arena<PhaseId, bool>) -> Sends {
-    let any = by_arrival.iter().any(|(_, walks)| *walks);
-    rows_of_a_turn(graph, choices, ranks, any).map_or(Sends::PeerAfterPeer, |rows| Sends::InTurn { rows })
-}
-
-/// The rows that a rank puts to one peer for an expert before it is the next peer's turn: more than any peer gets where tokens choose all
-/// experts alike, each by itself, in whole row tiles.
 ///
-/// Where tokens are spread evenly, each peer then has one turn. Where a rank sends most of its rows to few peers, it goes on with all of
-/// these at once: if each rank sent all that it has for one peer first, several would send to the same peer, and the links of others
-/// would be idle.
+/// Peers take turns, so that a rank that sends most of its rows to few peers goes on with all of these at once: if each rank sent all that it has
+/// for one peer first, several would send to the same peer, and the links of others would be idle.
 ///
-/// `None` with few ranks; in kernels that make their route, whose scalar units would have to sort row tiles, at a price that is not
+/// They don't with few ranks; in kernels that make their route, whose scalar units would have to sort row tiles, at a price that is not
 /// weighed yet; where no phase walks row tiles as their rows arrive, so that it would wait for the last turn of its first
 /// rank; and where a pair of a rank and an expert has less than half a row tile, so that most tiles wait for several ranks.
-fn rows_of_a_turn(graph: &TaskGraph, choices: &Choices, ranks: u32, by_arrival: bool) -> Option<NonZeroU32> {
-    if !by_arrival || ranks == 1 {
-        return None;
+pub(super) fn shared(graph: &TaskGraph, choices: &Choices, ranks: u32, by_arrival: &Arena<PhaseId, bool>) -> Sends {
+    let any = by_arrival.iter().any(|(_, walks)| *walks);
+    let tile = heights(graph, SpaceKind::RowTiles).max().unwrap_or(0);
+    let many = ranks >= RANKS && graph.route.is_none() && 2 * rows_alike(graph) >= tile;
+    if any && ranks > 1 && (many || choices.turn_rows.is_some()) {
+        in_turn(graph, choices)
+    } else {
+        Sends::PeerAfterPeer
     }
-    if let Some(chosen) = choices.turn_rows {
-        return NonZeroU32::new(chosen);
-    }
-    let tile = heights(graph, SpaceKind::RowTiles).max()?;
-    let alike = (graph.sizes.chunk_tokens() * graph.sizes.top_k).div_ceil(graph.sizes.experts);
-    if ranks < RANKS || graph.route.is_some() || 2 * alike < tile {
-        return None;
-    }
-    // The variance of so many rare choices is their mean.
-    let most = alike + (DEVIATIONS * (alike as f64).sqrt()).ceil() as usize;
-    NonZeroU32::new((most.div_ceil(tile) * tile) as u32)
+}
+
+/// Turns as chosen, or of a row tile each. Where a phase needs all rows of an expert, a turn has as many row tiles as a peer gets rows for where
+/// all experts are chosen alike: every tile counts only with the last one.
+pub(super) fn in_turn(graph: &TaskGraph, choices: &Choices) -> Sends {
+    let tile = heights(graph, SpaceKind::RowTiles).max().unwrap_or(1);
+    let least = if needs_whole_experts(graph) { rows_alike(graph) } else { 1 };
+    let rows = choices.turn_rows.unwrap_or(((least.div_ceil(tile) * tile) as u32).min(MOST_TURN_ROWS));
+    NonZeroU32::new(rows).map_or(Sends::PeerAfterPeer, |rows| Sends::InTurn { rows })
+}
+
+/// The rows that a peer gets for an expert where all experts are chosen alike.
+fn rows_alike(graph: &TaskGraph) -> usize {
+    (graph.sizes.chunk_tokens() * graph.sizes.top_k).div_ceil(graph.sizes.experts)
 }
 
 impl Order {
-    /// The items of a phase's entry that a core puts before it is the next peer's turn; `None` where it makes all of its tiles at once.
+    /// The rows of a turn where the entries of a phase take turns, each with the rows of one peer; `None` where an entry's tiles are all made
+    /// at once.
     #[must_use]
     pub fn turn(&self, graph: &TaskGraph, phase: PhaseId) -> Option<u32> {
-        let space = graph.spaces[graph.phases[phase].space];
-        match (self.sends, space.height) {
-            (Sends::InTurn { rows }, Height::Rows(height)) if space.kind.sends() => Some(rows.get().div_ceil(height)),
-            _ => None,
-        }
+        let phase = &graph.phases[phase];
+        let kind = graph.spaces[phase.space].kind;
+        let of_peers = kind.sends() || kind == SpaceKind::Arrivals;
+        self.sends.turn().filter(|_| of_peers && graph.tasks[phase.task].kind != TaskKind::Matrix)
     }
 }
 
@@ -93,33 +90,35 @@ mod tests {
     use super::*;
     use crate::schedule::schedule_with;
     use crate::target::Target;
-    use hpmoe_language::fixture::{Layer, moe_ffn, once, router};
+    use hpmoe_language::analyze::CheckedGraph;
+    use hpmoe_language::fixture::{Layer, moe_backward, moe_ffn, once, router};
     use std::collections::BTreeSet;
 
     #[test]
-    fn with_many_ranks_a_turn_has_all_that_a_peer_gets_where_all_experts_are_chosen_alike() {
-        let rows = |layer: Layer, choices: &str, ranks, by_arrival| {
-            rows_of_a_turn(moe_ffn(&layer).graph(), &Choices::read(choices).unwrap(), ranks, by_arrival)
-                .map(NonZeroU32::get)
+    fn with_many_ranks_peers_take_turns_of_a_row_tile() {
+        let rows = |checked: &CheckedGraph, choices: &str, ranks, walks| {
+            let graph = checked.graph();
+            let by_arrival = graph.phases.ids().map(|_| walks).collect();
+            shared(graph, &Choices::read(choices).unwrap(), ranks, &by_arrival).turn()
         };
-        // Row tiles have 128 rows. 512 of them for each pair of a rank and an expert and 136 more; 500 and 135; 64 and 48; 63.
-        assert_eq!(rows(Layer::DEEPSEEK, "", 64, true), Some(768));
-        assert_eq!(rows(Layer { tokens: 4000, ..Layer::DEEPSEEK }, "", 16, true), Some(640));
-        assert_eq!(rows(Layer { tokens: 512, ..Layer::DEEPSEEK }, "", 16, true), Some(128));
-        assert_eq!(rows(Layer { tokens: 504, ..Layer::DEEPSEEK }, "", 16, true), None);
-        assert_eq!(rows(Layer::DEEPSEEK, "", 8, true), None);
-        assert_eq!(rows(Layer::DEEPSEEK, "", 64, false), None);
+        let forward = |tokens| moe_ffn(&Layer { tokens, ..Layer::DEEPSEEK });
+        // Row tiles have 128 rows. 512 rows for each pair of a rank and an expert; 64; 63.
+        assert_eq!(rows(&forward(4096), "", 64, true), Some(128));
+        assert_eq!(rows(&forward(512), "", 16, true), Some(128));
+        assert_eq!(rows(&forward(504), "", 16, true), None);
+        assert_eq!(rows(&forward(4096), "", 8, true), None);
+        assert_eq!(rows(&forward(4096), "", 64, false), None);
+        // Weight gradients need all rows of an expert: 512, and 500 in whole row tiles.
+        let backward = |tokens| moe_backward(&Layer { tokens, ..Layer::DEEPSEEK });
+        assert_eq!([4096, 4000, 512].map(|tokens| rows(&backward(tokens), "", 64, true)), [512, 512, 128].map(Some));
         // Nor where the kernel makes its route, unless it is chosen.
-        let routed = |choices: &str| {
-            let checked = router(&Layer::DEEPSEEK);
-            rows_of_a_turn(checked.graph(), &Choices::read(choices).unwrap(), 64, true).map(NonZeroU32::get)
-        };
-        assert_eq!((routed(""), routed("turn_rows=256")), (None, Some(256)));
+        let routed = router(&Layer::DEEPSEEK);
+        assert_eq!((rows(&routed, "", 64, true), rows(&routed, "turn_rows=256", 64, true)), (None, Some(256)));
         // As chosen, but never on one rank.
-        assert_eq!(rows(Layer::DEEPSEEK, "turn_rows=0", 64, true), None);
-        assert_eq!(rows(Layer { tokens: 8, ..Layer::DEEPSEEK }, "turn_rows=40", 2, true), Some(40));
-        assert_eq!(rows(Layer::DEEPSEEK, "turn_rows=40", 1, true), None);
-        assert_eq!(rows(Layer::DEEPSEEK, "turn_rows=40", 64, false), None);
+        assert_eq!(rows(&forward(4096), "turn_rows=0", 64, true), None);
+        assert_eq!(rows(&forward(8), "turn_rows=40", 2, true), Some(40));
+        assert_eq!(rows(&forward(4096), "turn_rows=40", 1, true), None);
+        assert_eq!(rows(&forward(4096), "turn_rows=40", 64, false), None);
     }
 
     #[test]
@@ -129,7 +128,7 @@ mod tests {
             let graph = checked.graph();
             let made = schedule_with(&checked, &Target::ascend_a3(), &choices);
             let order = made.order(4).unwrap();
-            let mut turns = 0;
+            let mut in_turns = BTreeSet::new();
             for (_, queue) in order.queues.iter() {
                 let runs = made.runs(graph, order, queue);
                 let walked: Vec<Entry> = runs.iter().flatten().flat_map(|walk| walk.iter().copied()).collect();
@@ -138,12 +137,12 @@ mod tests {
                     let of_one: BTreeSet<_> = run.iter().map(|walk| (walk[0].phase, walk[0].expert)).collect();
                     let peers: BTreeSet<u32> = run.iter().map(|walk| walk[0].peer_offset).collect();
                     assert_eq!((of_one.len(), peers.len(), run.len()), (1, 4, 4));
-                    // Pieces of sixteen rows.
-                    assert_eq!(order.turn(graph, run[0][0].phase), Some(3));
-                    turns += 1;
+                    assert_eq!(order.turn(graph, run[0][0].phase), Some(40));
+                    in_turns.insert(run[0][0].phase);
                 }
             }
-            assert_eq!(turns > 0, in_turn);
+            // What is sent, and what is put back.
+            assert_eq!(in_turns.len(), if in_turn { 2 } else { 0 });
         }
     }
 }

@@ -57,7 +57,7 @@ struct HpmoeDescriptor {
         coming; /* ROW_TILES, items in order: 0: from the rank's own rows on; else HpmoeSpace.coming, this being its turn */
     uint32_t rotation; /* cores by which the tiles of each round move on; fewer than core_count */
     uint32_t
-        turn; /* SENDS, SENDS_ONCE: items that are put to the peer before it is the next entry's turn; 0: all of them */
+        turn; /* SENDS, SENDS_ONCE, ARRIVALS: rows that are put to the peer before it is the next entry's turn; 0: all of them */
     uint32_t run; /* with turn: entries from this one on that take turns, this one included */
     uint32_t reserved[3];
 };

@@ -2,9 +2,16 @@
 #pragma once
 
 #include "hpmoe/cube.h"
+#include "hpmoe/turns.h"
 #include "hpmoe/vector_core.h"
 
 namespace hpmoe {
+
+HPMOE_INLINE HpmoePair PairOf(const Core &core, uint32_t kind, uint32_t group) {
+    const uint64_t pairs = kind == HPMOE_ARRIVALS ? core.launch.arrivals : core.launch.sends;
+    const uint32_t part = kind == HPMOE_SENDS_ONCE ? core.launch.ranks * core.launch.local_experts : 0;
+    return Load<HpmoePair>(pairs + (part + group) * sizeof(HpmoePair));
+}
 
 HPMOE_INLINE Tile Resolve(const Core &core, const HpmoeDescriptor &entry, const HpmoeSpace &space, uint32_t group,
                           uint32_t expert, uint32_t first_item, const Place &place) {
@@ -37,10 +44,16 @@ HPMOE_INLINE Tile Resolve(const Core &core, const HpmoeDescriptor &entry, const 
         return tile;
     }
     tile.peer = group / core.launch.local_experts;
-    const uint64_t pairs = entry.kind == HPMOE_ARRIVALS ? core.launch.arrivals : core.launch.sends;
-    const uint32_t part = entry.kind == HPMOE_SENDS_ONCE ? core.launch.ranks * core.launch.local_experts : 0;
-    CutPiece(tile, Load<HpmoePair>(pairs + (part + group) * sizeof(HpmoePair)), space.height);
+    CutPiece(tile, PairOf(core, entry.kind, group), space.height);
     return tile;
+}
+
+// Of an entry whose pieces take turns with those of others.
+HPMOE_INLINE PieceTurns TurnsOf(const Core &core, const HpmoeDescriptor &entry, uint32_t group, uint32_t pieces,
+                                uint32_t height) {
+    const HpmoePair pair = PairOf(core, entry.kind, group);
+    const uint32_t at = static_cast<uint32_t>(pair.at);
+    return PiecesOf(PairTurnsOf(at, at + static_cast<uint32_t>(pair.rows), entry.turn), pieces, height);
 }
 
 // The distance from a core's tile, whose place in its round is given and moved on, to the core's tile in the next round.
@@ -107,15 +120,15 @@ template <class Program, class AnyCore> HPMOE_INLINE bool Pass(AnyCore &core) {
 // Entries that take turns with this one and follow it, itself included.
 HPMOE_INLINE uint32_t EntriesOf(const HpmoeDescriptor &entry) { return entry.turn == 0 ? 1 : entry.run; }
 
-// The items of an entry that have their turn.
+// Whose turn it is.
 struct Turn {
-    uint32_t from, to;
+    uint32_t number;
     bool left; // whether the entry has further ones
 };
 
 // The tiles of one entry's turn that are this core's, one of each round. False: leave.
 template <class Program, class AnyCore>
-HPMOE_INLINE bool WalkEntry(AnyCore &core, const HpmoeDescriptor &entry, Turn &turns) {
+HPMOE_INLINE bool WalkEntry(AnyCore &core, const HpmoeDescriptor &entry, Turn &turn) {
     const HpmoeSpace space = Load<HpmoeSpace>(core.launch.spaces + entry.space * sizeof(HpmoeSpace));
     uint32_t group = entry.chunk;
     uint32_t expert = 0;
@@ -129,9 +142,14 @@ HPMOE_INLINE bool WalkEntry(AnyCore &core, const HpmoeDescriptor &entry, Turn &t
     }
     const uint32_t first = static_cast<uint32_t>(Word<int32_t>(space.first_items, group));
     const uint32_t items = static_cast<uint32_t>(Word<int32_t>(space.first_items, group + 1)) - first;
-    turns.left = items > turns.to;
-    const uint32_t skipped = turns.from * entry.columns;
-    const uint32_t tiles = Min(items, turns.to) * entry.columns;
+    PieceTurns pieces = {items, 0, items, 1};
+    if (entry.turn != 0) {
+        pieces = TurnsOf(core, entry, group, items, space.height);
+    }
+    const uint32_t skipped = pieces.Begin(turn.number) * entry.columns;
+    const uint32_t end = pieces.Begin(turn.number + 1);
+    const uint32_t tiles = end * entry.columns;
+    turn.left = end < items;
     // Numbers go on across groups in about the order of queues, so that work is even whatever the routing.
     const uint32_t core_number = core.number - entry.core_first;
     const uint32_t start = Word<uint32_t>(core.launch.starts, entry.phase);
@@ -153,18 +171,18 @@ HPMOE_INLINE bool WalkEntry(AnyCore &core, const HpmoeDescriptor &entry, Turn &t
     core.record.entries += 1;
     // Row tiles are walked from the rank's own rows on: they are there first, and each rank's results go to another. A tile
     // that begins with rows of the rank before, which come last, comes last. Or they are walked as rows come from all ranks.
-    uint32_t turn = 0;
+    uint32_t own = 0;
     const bool coming = entry.kind == HPMOE_ROW_TILES && entry.coming != 0;
     if (entry.kind == HPMOE_ROW_TILES && !coming) {
         const uint32_t pair = core.launch.rank * core.launch.local_experts + expert;
         const uint32_t at = static_cast<uint32_t>(Load<HpmoePair>(core.launch.arrivals + pair * sizeof(HpmoePair)).at);
-        turn = (at + space.height - 1) / space.height % items;
+        own = (at + space.height - 1) / space.height % items;
     }
     for (; t < tiles; t += NextRound(entry, in_round)) {
         const uint32_t wide = entry.columns / entry.column_rows;
         Place place = Swizzle(t, items * entry.column_rows, wide, entry.band);
         place.column += place.item % entry.column_rows * wide;
-        place.item = (place.item / entry.column_rows + turn) % items;
+        place.item = pieces.At((place.item / entry.column_rows + own) % items);
         if (coming) {
             place.item = static_cast<uint32_t>(Word<int32_t>(space.coming, first + place.item));
         }
@@ -180,20 +198,21 @@ HPMOE_INLINE bool WalkEntry(AnyCore &core, const HpmoeDescriptor &entry, Turn &t
     return true;
 }
 
-// An entry, or entries that take turns with one another, the first of which is given: so many items of each, then as many more of each
-// that has some left. False: leave.
+// An entry, or entries that take turns with one another, the first of which is given: a turn of each, then one more of each that has some
+// left. False: leave.
 template <class Program, class AnyCore>
 HPMOE_INLINE bool WalkRun(AnyCore &core, const HpmoeDescriptor &first, uint64_t address) {
-    Turn turns = {0, first.turn == 0 ? ~0u : first.turn, false};
+    Turn turn = {0, false};
     if constexpr (AnyCore::HOLDS) {
-        return WalkEntry<Program>(core, first, turns);
+        HPMOE_EXPECTS(first.turn == 0);
+        return WalkEntry<Program>(core, first, turn);
     } else {
         HPMOE_EXPECTS(EntriesOf(first) <= MAX_RANKS);
         uint64_t left[MAX_RANKS / 64];
         for (uint64_t &some : left) {
             some = ~0ull;
         }
-        for (bool more = true; more; turns.from = turns.to, turns.to += first.turn) {
+        for (bool more = true; more; ++turn.number) {
             more = false;
             for (uint32_t i = 0; i < EntriesOf(first); ++i) {
                 if ((left[i / 64] >> (i % 64) & 1) == 0) {
@@ -201,10 +220,10 @@ HPMOE_INLINE bool WalkRun(AnyCore &core, const HpmoeDescriptor &first, uint64_t 
                 }
                 const HpmoeDescriptor entry =
                     i == 0 ? first : Load<HpmoeDescriptor>(address + i * sizeof(HpmoeDescriptor));
-                if (!WalkEntry<Program>(core, entry, turns)) {
+                if (!WalkEntry<Program>(core, entry, turn)) {
                     return false;
                 }
-                if (turns.left) {
+                if (turn.left) {
                     more = true;
                 } else {
                     left[i / 64] &= ~(1ull << (i % 64));

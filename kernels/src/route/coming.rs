@@ -1,14 +1,16 @@
 //! The order in which the row tiles of an expert are complete.
 
-/// Row tiles of `height` rows in the order in which they are complete when all ranks send in turn, `turn` rows at a time, each its
-/// rows from first to last. `rows` is the number of rows that each rank has for the expert. Of tiles that are complete in the same
-/// turn, those of rank `own` come first, then those of the ranks after it.
+use super::PairTurns;
+
+/// Row tiles of `height` rows in the order in which they are complete when all ranks send in [turns](PairTurns) of `turn` rows. `rows` is
+/// the number of rows that each rank has for the expert. Of tiles that are complete in the same turn, those of rank `own` come first,
+/// then those of the ranks after it.
 ///
 /// ```
 /// use hpmoe_kernels::route::as_rows_come;
 ///
 /// // Of two ranks with four rows each, both begin: tiles 0 and 2 are complete before 1 and 3.
-/// assert_eq!(as_rows_come(&[4, 4], 0, 2, 1), [0, 2, 1, 3]);
+/// assert_eq!(as_rows_come(&[4, 4], 0, 2, 2), [0, 2, 1, 3]);
 /// // Each sends all of its rows in one turn, and those of rank 1 are near it.
 /// assert_eq!(as_rows_come(&[4, 4], 1, 2, 4), [2, 3, 0, 1]);
 /// ```
@@ -16,16 +18,18 @@
 pub fn as_rows_come(rows: &[usize], own: usize, height: usize, turn: usize) -> Vec<usize> {
     let ranks = rows.len();
     let all: usize = rows.iter().sum();
-    // Of each tile: how many turns some rank must have had, and how far that rank is.
-    let mut complete = vec![(0, 0); all.div_ceil(height)];
+    // Of each tile: the last turn that it waits for, and how far the rank is whose turn that is.
+    let mut complete = vec![(None, 0); all.div_ceil(height)];
     let mut first = 0;
     for (rank, &of_rank) in rows.iter().enumerate() {
         let end = first + of_rank;
         let far = (rank + ranks - own) % ranks;
         let touched = first / height..end.div_ceil(height);
-        for (tile, complete) in touched.clone().zip(&mut complete[touched]) {
-            let turns = end.min((tile + 1) * height).saturating_sub(first).div_ceil(turn);
-            *complete = (*complete).max((turns, far));
+        let turns = PairTurns::new(first..end, turn);
+        for (tile, complete) in touched.clone().zip(&mut complete[touched]).filter(|_| of_rank > 0) {
+            let ends = [first.max(tile * height), end.min((tile + 1) * height) - 1];
+            let last = ends.map(|row| turns.of_row(row)).into_iter().max();
+            *complete = (*complete).max((last, far));
         }
         first = end;
     }

@@ -23,6 +23,7 @@ mod order;
 mod pieces;
 mod placed;
 mod rank;
+mod turns;
 
 pub use coming::as_rows_come;
 pub use error::RouteError;
@@ -34,6 +35,7 @@ pub use made::RouteSource;
 pub(crate) use pieces::token_blocks;
 pub use pieces::{Piece, RowTile, TokenBlock};
 pub use rank::{Expert, Rank, Ranks};
+pub use turns::{PairTurns, PieceTurns};
 
 use crate::{PerRank, Tensor};
 use once::OncePlaced;

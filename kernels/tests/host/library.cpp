@@ -435,12 +435,19 @@ struct Tables {
         for (int32_t i = 0; i < 4; ++i) arrivals[i] = HpmoePair{9 + i, 5 + 2 * i, 50 * i, 0};
     }
 
-    void walk(HpmoeDescriptor entry, const std::vector<int32_t> &items) {
+    void walk(HpmoeDescriptor entry, const std::vector<int32_t> &items) { walk({entry}, items, 0); }
+
+    /// One core walks the entries.
+    void walk(const std::vector<HpmoeDescriptor> &entries, const std::vector<int32_t> &items, uint32_t core) {
         Ranks ranks(kMinute);
-        entry.core_count = 1, entry.phase = 3;
         for (size_t i = 0; i < items.size(); ++i) first[i] = items[i];
-        for (uint32_t i = 1; i < 3 * kCores; ++i) ranks.queues[i] = HpmoeQueue{0, 0};
-        ranks.descriptors[0] = entry;
+        for (uint32_t i = 0; i < 3 * kCores; ++i) ranks.queues[i] = HpmoeQueue{0, 0};
+        ranks.queues[core].count = static_cast<uint32_t>(entries.size());
+        for (size_t i = 0; i < entries.size(); ++i) {
+            ranks.descriptors[i] = entries[i];
+            ranks.descriptors[i].core_count = 1, ranks.descriptors[i].phase = 3;
+        }
+        const HpmoeDescriptor &entry = entries[0];
         ranks.spaces[0].kind = entry.kind, ranks.spaces[0].height = kHeight;
         ranks.spaces[0].first_items = Ranks::address(first.data), ranks.spaces[0].coming = Ranks::address(coming.data);
         HpmoeLaunch &all = ranks.launch[0];
@@ -453,10 +460,10 @@ struct Tables {
                                                   experts.region("experts", false), coming.region("coming", false),
                                                   sends.region("sends", false), arrivals.region("arrivals", false)});
         EXPECT(result.code == HPMOE_HOST_OK, result.message);
-        EXPECT(Walk::noted && ranks.records[0].tasks == Walk::tiles.size());
+        EXPECT(Walk::noted && ranks.records[core].tasks == Walk::tiles.size());
         uint32_t empty = 0;
         for (const hpmoe::Tile &tile : Walk::tiles) empty += tile.rows == 0 && entry.kind != HPMOE_EXPERTS;
-        EXPECT(ranks.records[0].empty == empty);
+        EXPECT(ranks.records[core].empty == empty);
     }
 };
 
@@ -544,6 +551,41 @@ CASE(pieces_of_a_pair_are_walked) {
                 }
                 EXPECT(row == of.rows);
             }
+        }
+    }
+}
+
+/// Two peers take turns of eight rows, in pieces of four. Of rows 5 to 33 the ends come first, and of rows 6 to 23 one whole turn with them; rows
+/// 2 to 8 have one turn.
+CASE(peers_take_turns) {
+    using Pieces = std::vector<std::pair<uint32_t, uint32_t>>;
+    struct {
+        HpmoePair pairs[2];
+        std::vector<uint32_t> pieces;
+        Pieces walked;
+    } cases[] = {
+        {{{29, 5, 0, 0}, {7, 2, 0, 0}},
+         {8, 3},
+         {{0, 7}, {0, 0}, {1, 0}, {1, 1}, {1, 2}, {0, 1}, {0, 2}, {0, 3}, {0, 4}, {0, 5}, {0, 6}}},
+        {{{7, 2, 0, 0}, {18, 6, 0, 0}},
+         {3, 5},
+         {{0, 0}, {0, 1}, {0, 2}, {1, 0}, {1, 1}, {1, 2}, {1, 3}, {1, 4}}},
+        {{{0, 5, 0, 0}, {24, 8, 0, 0}}, {0, 6}, {{1, 0}, {1, 1}, {1, 2}, {1, 3}, {1, 4}, {1, 5}}},
+    };
+    for (const auto &[kind, part] : {std::pair{HPMOE_SENDS, 0u}, {HPMOE_SENDS_ONCE, 4u}, {HPMOE_ARRIVALS, 0u}}) {
+        for (const auto &[pairs, pieces, walked] : cases) {
+            Tables tables;
+            tables.order[0] = tables.order[2] = 0;
+            std::vector<HpmoeDescriptor> entries(2, entryOf(static_cast<uint16_t>(kind)));
+            for (uint32_t peer : {0u, 1u}) {
+                (kind == HPMOE_ARRIVALS ? tables.arrivals[2 * peer] : tables.sends[part + 2 * peer]) = pairs[peer];
+                entries[peer].peer_offset = peer, entries[peer].turn = 8, entries[peer].run = 2 - peer;
+            }
+            const int32_t first = static_cast<int32_t>(pieces[0]), all = first + static_cast<int32_t>(pieces[1]);
+            tables.walk(entries, {0, first, first, all, all}, kCores);
+            Pieces found;
+            for (const hpmoe::Tile &tile : Walk::tiles) found.push_back({tile.peer, tile.item});
+            EXPECT(found == walked, std::to_string(kind) + ", " + std::to_string(found.size()));
         }
     }
 }

@@ -17,7 +17,7 @@ struct Ranks {
     Buffer<uint8_t> heap{64 * HPMOE_LINE, 0}, peer{64 * HPMOE_LINE, 0};
     Buffer<uint64_t> peers{2};
     Buffer<HpmoeQueue> queues{3 * kCores};
-    Buffer<HpmoeDescriptor> descriptors{1};
+    Buffer<HpmoeDescriptor> descriptors{2};
     Buffer<HpmoeSpace> spaces{1};
     Buffer<int32_t> numbers{4, 0};
     Buffer<uint32_t> zeros{16, 0};
@@ -32,7 +32,7 @@ struct Ranks {
         for (uint32_t i = 0; i < 3 * kCores; ++i) queues[i] = HpmoeQueue{0, 1}, records[i] = HpmoeRecord{};
         HpmoeDescriptor entry = {};
         entry.kind = HPMOE_BLOCKS, entry.band = 1, entry.columns = 1, entry.column_rows = 1, entry.core_count = 1;
-        descriptors[0] = entry;
+        descriptors[0] = descriptors[1] = entry;
         numbers[1] = 1; // one block of tokens
         HpmoeSpace space = {};
         space.first_items = address(numbers.data), space.counted = address(zeros.data);

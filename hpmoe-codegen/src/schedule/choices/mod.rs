@@ -32,8 +32,8 @@ pub struct Choices {
     pub dedicate_from: u32,
     /// Which kernels walk row tiles in the order in which their rows arrive, where sending cores are dedicated to peers.
     pub by_arrival: ByArrival,
-    /// Rows that a rank puts to one peer for an expert before it is the next peer's turn, where sending cores are shared; 0: all. `None`: on
-    /// many ranks, more than any peer gets where all experts are chosen alike, in whole row tiles.
+    /// Rows that a rank puts to one peer for an expert before it is the next peer's turn; 0: all. `None`: on many ranks, those of a row tile, or
+    /// as many as a peer gets where all experts are chosen alike.
     pub turn_rows: Option<u32>,
     /// Which vector cores put results back, where sending cores are dedicated to peers.
     pub return_cores: ReturnCores,

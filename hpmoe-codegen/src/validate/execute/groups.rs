@@ -2,7 +2,7 @@
 
 use super::RoutedSlots;
 use crate::schedule::{Entry, Schedule, Swizzle};
-use hpmoe_kernels::route::as_rows_come;
+use hpmoe_kernels::route::{PairTurns, PieceTurns, as_rows_come};
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::graph::{CHUNK_BUFFERS, Height, SpaceKind, TaskGraph};
 use hpmoe_language::ids::{PhaseId, SpaceId};
@@ -58,8 +58,8 @@ impl Items {
     }
 }
 
-/// A tile and its number among those of its entry.
-pub(super) type NumberedTile = (u64, PhaseTile);
+/// A tile and the turn of its entry in which a core makes it.
+pub(super) type TurnTile = (usize, PhaseTile);
 
 /// The tiles of an entry on a rank that one of the cores that share its queue makes, in order. `orders`: see [`orders`].
 pub(super) fn tiles_of_core(
@@ -69,7 +69,7 @@ pub(super) fn tiles_of_core(
     rank: usize,
     entry: Entry,
     (core, cores): (usize, usize),
-) -> Vec<NumberedTile> {
+) -> Vec<TurnTile> {
     let graph = checked.graph();
     let phase = &graph.phases[entry.phase];
     let columns = phase.columns() as usize;
@@ -96,13 +96,30 @@ pub(super) fn tiles_of_core(
     let dealt = |number: usize| (number % cores + number / cores * rotation) % cores;
     let mine = (0..swizzle.tiles()).filter(|&tile| dealt(start + before * columns + tile as usize) == core);
     let walk = walk(graph, schedule, routing, (rank, orders), entry);
+    let turns = piece_turns(graph, schedule, routing, entry.phase, own);
     let tile = |number| {
         let (place, column) = swizzle.place(number);
-        let item = walk(place as usize / outer, own.len());
+        let walked = place as usize / outer;
+        let item = turns.map_or_else(|| walk(walked, own.len()), |turns| turns.piece(walked));
         let column = place as usize % outer * wide as usize + column as usize;
-        (number, PhaseTile { phase: entry.phase, item: own[item].clone(), column })
+        let turn = turns.map_or(0, |turns| turns.of_place(number as usize / columns));
+        (turn, PhaseTile { phase: entry.phase, item: own[item].clone(), column })
     };
     mine.map(tile).collect()
+}
+
+/// The turns of the pieces of a pair, where peers take turns.
+fn piece_turns(
+    graph: &TaskGraph,
+    schedule: &Schedule,
+    routing: &RoutedSlots,
+    phase: PhaseId,
+    pieces: &[PlacedItem],
+) -> Option<PieceTurns> {
+    let turn = schedule.order(routing.ranks as u32)?.turn(graph, phase)?;
+    let rows = pieces.first().map_or(0, |piece| piece.rows.start)..pieces.last().map_or(0, |piece| piece.rows.end);
+    let height = graph.spaces[graph.phases[phase].space].height.number() as usize;
+    Some(PairTurns::new(rows, turn as usize).of_pieces(height))
 }
 
 /// The item that is walked at a place, given how many there are. Row tiles are walked from the first that begins with the rank's

@@ -1,7 +1,7 @@
 //! One run of all cores of all ranks.
 
 use super::counters::CounterValues;
-use super::groups::{Items, NumberedTile};
+use super::groups::{Items, TurnTile};
 use super::memory::{Met, Versions};
 use super::route::{RouteProgress, RouteTurn};
 use super::{PhaseTile, Random, RoutedSlots, groups};
@@ -148,15 +148,15 @@ fn is_free(checked: &CheckedGraph, freed: &BTreeSet<(usize, usize)>, tile: &Phas
     freed.contains(&(if whose == Whose::Peer { tile.item.peer } else { tile.item.rank }, before))
 }
 
-/// All tiles of the first turn of each list, then those of the second. `turn`: the tiles of an entry that one turn has.
-fn in_turns(lists: Vec<Vec<NumberedTile>>, turn: impl Fn(&PhaseTile) -> u64) -> Vec<PhaseTile> {
-    let mut tiles: Vec<NumberedTile> = lists.into_iter().flatten().collect();
-    tiles.sort_by_key(|(number, tile)| number / turn(tile));
+/// All tiles of the first turn of each list, then those of the second.
+fn in_turns(lists: Vec<Vec<TurnTile>>) -> Vec<PhaseTile> {
+    let mut tiles: Vec<TurnTile> = lists.into_iter().flatten().collect();
+    tiles.sort_by_key(|&(turn, _)| turn);
     tiles.into_iter().map(|(_, tile)| tile).collect()
 }
 
 /// The first of each list, then the second of each.
-fn one_by_one(lists: Vec<Vec<NumberedTile>>) -> Vec<NumberedTile> {
+fn one_by_one(lists: Vec<Vec<TurnTile>>) -> Vec<TurnTile> {
     let most = lists.iter().map(Vec::len).max().unwrap_or(0);
     (0..most).flat_map(|place| lists.iter().filter_map(move |list| list.get(place).cloned())).collect()
 }
@@ -183,14 +183,10 @@ fn cores<'a>(
                     one_by_one(joined.iter().map(tiles_of_entry).collect())
                 };
                 let runs = schedule.runs(checked.graph(), order, queue);
-                let runs: Vec<Vec<Vec<NumberedTile>>> = runs.iter().map(|run| run.iter().map(walk).collect()).collect();
+                let runs: Vec<Vec<Vec<TurnTile>>> = runs.iter().map(|run| run.iter().map(walk).collect()).collect();
                 let counts: Vec<usize> = runs.iter().flatten().map(Vec::len).collect();
                 let route = RouteTurn::new(schedule, order, part, rank, &counts);
-                let turn = |tile: &PhaseTile| {
-                    let columns = u64::from(checked.graph().phases[tile.phase].columns());
-                    order.turn(checked.graph(), tile.phase).map_or(u64::MAX, |items| u64::from(items) * columns)
-                };
-                let tiles = runs.into_iter().flat_map(|run| in_turns(run, turn)).map(|tile| {
+                let tiles = runs.into_iter().flat_map(in_turns).map(|tile| {
                     let met = reference.met.get(&tile);
                     (tile, met)
                 });

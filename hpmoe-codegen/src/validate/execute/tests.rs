@@ -150,7 +150,7 @@ fn cores_that_serve_peers_alone_run() {
         let schedule = schedule_with(&checked, &target, &Choices::read(choices).unwrap());
         let valid = validate(&checked, schedule).unwrap();
         let order = valid.schedule().orders.iter().find(|order| order.ranks == 2).unwrap();
-        assert_eq!((order.parts.len(), order.sends == Sends::Alike), (4, even), "{choices}");
+        assert_eq!((order.parts.len(), order.sends.turn().is_some()), (4, even), "{choices}");
         assert_eq!(valid.schedule().phases.iter().any(|(_, phase)| phase.by_arrival), even);
         for seed in 0..20 {
             let mut random = Random(seed);
@@ -210,7 +210,7 @@ fn another_walk_makes_other_cores() {
         schedule.phases[hpmoe_language::ids::PhaseId(1)].by_arrival = true;
         schedule.phases[hpmoe_language::ids::PhaseId(2)].joins_previous = false;
         for order in &mut schedule.orders {
-            order.sends = Sends::Alike;
+            order.sends = Sends::InTurn { rows: NonZeroU32::MIN };
         }
     });
 }

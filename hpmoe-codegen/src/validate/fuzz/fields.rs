@@ -115,7 +115,7 @@ fn elision(elision: &mut Elision, known: &Known, random: &mut Random) -> String 
 /// Another way to divide what is sent, or other turns.
 pub(super) fn other_sends(sends: Sends, random: &mut Random) -> Sends {
     let rows = [1, 2, 8, 16, 128, u32::MAX].map(NonZeroU32::new)[random.index(6)].expect("none is zero");
-    let all = [Sends::PeerAfterPeer, Sends::Alike, Sends::InTurn { rows }];
+    let all = [Sends::PeerAfterPeer, Sends::InTurn { rows }];
     let others: Vec<Sends> = all.into_iter().filter(|&other| other != sends).collect();
     others[random.index(others.len())]
 }

@@ -7,6 +7,7 @@ use hpmoe_kernels::route::{ExpertOrder, as_rows_come};
 use hpmoe_language::graph::{CHUNK_BUFFERS, Height, Space, SpaceKind, TaskGraph};
 use hpmoe_language::ids::{Arena, SpaceId};
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// The rows of a routing on the owners of their experts, and the items of every space on every rank.
 #[derive(Clone, Debug)]
@@ -180,6 +181,20 @@ impl Layout {
     pub(super) fn pair(&self, source: u32, owner: u32, expert: u32) -> (u32, u32) {
         let place = ((owner * self.local + expert) * (self.ranks + 1) + source) as usize;
         (self.at[place], self.at[place + 1])
+    }
+
+    /// The rows of a pair of a rank and an expert, among those of the expert.
+    pub(super) fn rows_of_pair(&self, space: SpaceId, rank: u32, group: u32) -> Range<usize> {
+        let (expert, peer) = (group % self.local, group / self.local);
+        let (start, end) = match self.kind(space) {
+            SpaceKind::Sends => self.pair(rank, peer, expert),
+            SpaceKind::SendsOnce => self.pair_once(rank, peer, expert),
+            SpaceKind::Arrivals => self.pair(peer, rank, expert),
+            SpaceKind::RowTiles | SpaceKind::OnceTiles | SpaceKind::Experts | SpaceKind::Blocks | SpaceKind::Chunks => {
+                unreachable!("its groups are not pairs")
+            }
+        };
+        start as usize..end as usize
     }
 
     /// The once-sent rows of a source among those of an expert: the first and the end.

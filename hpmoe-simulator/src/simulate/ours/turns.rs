@@ -3,26 +3,32 @@
 use super::Ours;
 use crate::simulate::Cursor;
 use hpmoe_codegen::schedule::{Entry, Order, Schedule};
+use hpmoe_kernels::route::{PairTurns, PieceTurns};
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::ids::PartId;
 
 /// Entries that take turns with one another.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Turns {
+pub(super) struct EntryTurns {
     /// The first of them, and the one after the last.
     pub(super) entries: (u32, u32),
-    /// Items that each makes before it is the next one's turn.
-    pub(super) items: u32,
+    /// Rows of a turn.
+    pub(super) rows: u32,
 }
 
 /// By entry of a queue: the turns that it takes with others.
-pub(super) fn turns(checked: &CheckedGraph, schedule: &Schedule, order: &Order, queue: &[Entry]) -> Vec<Option<Turns>> {
+pub(super) fn turns(
+    checked: &CheckedGraph,
+    schedule: &Schedule,
+    order: &Order,
+    queue: &[Entry],
+) -> Vec<Option<EntryTurns>> {
     let mut turns = Vec::with_capacity(queue.len());
     for run in schedule.runs(checked.graph(), order, queue) {
         let first = turns.len();
         let end = first + run.iter().map(|walk| walk.len()).sum::<usize>();
-        let items = order.turn(checked.graph(), run[0][0].phase);
-        turns.resize(end, items.map(|items| Turns { entries: (first as u32, end as u32), items }));
+        let rows = order.turn(checked.graph(), run[0][0].phase);
+        turns.resize(end, rows.map(|rows| EntryTurns { entries: (first as u32, end as u32), rows }));
     }
     turns
 }
@@ -32,13 +38,21 @@ impl Ours<'_> {
     pub(super) fn pass(&self, rank: u32, part: PartId, joined: u32, cursor: &mut Cursor) {
         let turns = self.turns[part][cursor.entry as usize];
         (cursor.entry, cursor.tile) = (cursor.entry + joined, 0);
-        let Some(Turns { entries: (first, end), items }) = turns else { return };
+        let Some(EntryTurns { entries: (first, end), rows }) = turns else { return };
         let next = |from: u32, turn: u32| {
-            let left = |entry| turn == 0 || self.items(rank, self.order.queues[part][entry as usize]) > turn * items;
+            let count = |entry: u32| self.pieces(rank, self.order.queues[part][entry as usize], rows).count();
+            let left = |entry| turn == 0 || (turn as usize) < count(entry);
             (from..end).find(|&entry| left(entry)).map(|entry| (entry, turn))
         };
         let found = next(cursor.entry, cursor.turn).or_else(|| next(first, cursor.turn + 1));
         (cursor.entry, cursor.turn) = found.unwrap_or((end, 0));
+    }
+
+    /// The turns of an entry's pieces on a rank, with so many rows in a turn.
+    pub(super) fn pieces(&self, rank: u32, entry: Entry, rows: u32) -> PieceTurns {
+        let space = self.checked.graph().phases[entry.phase].space;
+        let pair = self.layout.rows_of_pair(space, rank, self.group(rank, entry));
+        PairTurns::new(pair, rows as usize).of_pieces(self.layout.height(space) as usize)
     }
 
     /// The items of an entry on a rank.

@@ -4,7 +4,7 @@ use super::costs::costs;
 use super::counters::CounterLayout;
 use super::layout::{ItemRows, Layout};
 use super::route::{RouteCore, RouteSteps};
-use super::turns::{Turns, turns};
+use super::turns::{EntryTurns, turns};
 use super::unfit::{Unfit, fitting_order};
 use crate::simulate::{
     Ahead, CounterSignal, CounterWait, Cursor, EntryTile, Op, PolicyCosts, QueuedTask, Routing, Work, Workload, Works,
@@ -13,6 +13,7 @@ use hpmoe_codegen::emit::awaits_ready;
 use hpmoe_codegen::report::phase_name;
 use hpmoe_codegen::schedule::{CoreKind, Deal, Entry, Order, Role, Schedule, Swizzle, ahead_of};
 use hpmoe_codegen::target::Target;
+use hpmoe_kernels::route::PieceTurns;
 use hpmoe_language::analyze::{CheckedGraph, Reuse, Whose};
 use hpmoe_language::graph::{CHUNK_BUFFERS, Rows};
 use hpmoe_language::ids::{Arena, CounterId, Id, PartId, PhaseId};
@@ -31,7 +32,7 @@ pub struct Ours<'a> {
     awaits_ready: Arena<PhaseId, bool>,
     counters: CounterLayout,
     /// By part and entry: the turns that it takes with others, if it does.
-    pub(super) turns: Arena<PartId, Vec<Option<Turns>>>,
+    pub(super) turns: Arena<PartId, Vec<Option<EntryTurns>>>,
     /// By rank: the number of tiles that count before each phase, when cores are assigned.
     starts: Vec<Arena<PhaseId, u64>>,
     ops: Vec<Op>,
@@ -150,7 +151,14 @@ impl<'a> Ours<'a> {
         self.layout.group_at(kind, (rank, peer), entry.expert)
     }
 
-    fn fill(&self, rank: u32, entry: Entry, (items, number, joined): (u32, u64, u32), task: &mut QueuedTask) {
+    fn fill(
+        &self,
+        rank: u32,
+        entry: Entry,
+        (items, number, joined): (u32, u64, u32),
+        pieces: Option<PieceTurns>,
+        task: &mut QueuedTask,
+    ) {
         let phase = &self.checked.graph().phases[entry.phase];
         let band = self.schedule.phases[entry.phase].band;
         let outer = self.checked.graph().column_rows(entry.phase);
@@ -160,7 +168,10 @@ impl<'a> Ours<'a> {
         let (place, column) = (place / u64::from(outer), place % u64::from(outer) * wide + column);
         let group = self.group(rank, entry);
         let coming = self.schedule.coming(self.order, entry.phase).is_some();
-        let place = self.layout.walked(phase.space, (rank, group), place as u32, coming);
+        let place = match pieces {
+            Some(pieces) => pieces.piece(place as usize) as u32,
+            None => self.layout.walked(phase.space, (rank, group), place as u32, coming),
+        };
         let item = self.layout.item(phase.space, rank, group, place);
         let column = column as u32;
         task.op = entry.phase.index() as u32;
@@ -265,9 +276,9 @@ impl Workload for Ours<'_> {
             // entry, each followed by the same tile of the entries that join it.
             let counted = self.layout.counted(phase.space, rank, self.group(rank, entry));
             let base = self.starts[rank as usize][entry.phase] + u64::from(counted) * columns;
-            let turn = self.turns[part][cursor.entry as usize].map(|turns| u64::from(turns.items) * columns);
-            let from = turn.map_or(0, |tiles| tiles * u64::from(cursor.turn));
-            let to = turn.map_or(u64::MAX, |tiles| from + tiles);
+            let pieces = self.turns[part][cursor.entry as usize].map(|turns| self.pieces(rank, entry, turns.rows));
+            let begin = |turn: u32| pieces.map(|pieces| pieces.begin(turn as usize) as u64 * columns);
+            let (from, to) = (begin(cursor.turn).unwrap_or(0), begin(cursor.turn + 1).unwrap_or(u64::MAX));
             let task_number = match cursor.tile {
                 0 => (deal.first(number, base + from) - base) * u64::from(joined),
                 next => next - 1,
@@ -281,7 +292,7 @@ impl Workload for Ours<'_> {
                 };
                 cursor.tile = next + 1;
                 let entry = queue[(cursor.entry + join) as usize];
-                self.fill(rank, entry, (items, tile, joined), task);
+                self.fill(rank, entry, (items, tile, joined), pieces, task);
                 task.awaits_ready = task.awaits_ready.filter(|&peer| {
                     let (word, bit) = (&mut cursor.ready[peer as usize / 64], 1 << (peer % 64));
                     let known = *word & bit != 0;

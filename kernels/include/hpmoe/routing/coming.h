@@ -2,6 +2,7 @@
 #pragma once
 
 #include "hpmoe/routing/spaces.h"
+#include "hpmoe/turns.h"
 
 namespace hpmoe {
 
@@ -9,14 +10,16 @@ namespace hpmoe {
 struct ComingTiles {
     LocalTensor<int32_t> rows;
     uint32_t stride, ranks, own, height, turn, tiles;
-    uint32_t keys;   // of each tile: turns that some rank must have had, then how far that rank is
+    uint32_t keys;   // of each tile: the last turn that it waits for, then how far the rank is whose turn that is
     uint32_t sorted; // keys in ascending order, then their tiles
 
-    // Of the tile that has row `tile * height` of a source whose rows are [first, end).
-    HPMOE_INLINE int32_t Key(uint32_t source, uint32_t first, uint32_t end, uint32_t tile) const {
-        const uint32_t sent = Min(end, (tile + 1) * height) - first;
+    // Of the tile, for a source: the turn of the last of its rows there, and how far it is.
+    HPMOE_INLINE int32_t Key(uint32_t source, const PairTurns &turns, uint32_t tile) const {
+        const uint32_t last = Min(turns.end, (tile + 1) * height) - 1;
+        const uint32_t begun = tile * height < turns.start ? turns.start : tile * height;
+        const uint32_t ends[] = {turns.Of(begun), turns.Of(last)};
         const uint32_t far = (source + ranks - own) % ranks;
-        return static_cast<int32_t>(CeilDiv(sent, turn) * MAX_RANKS + far);
+        return static_cast<int32_t>((ends[0] < ends[1] ? ends[1] : ends[0]) * MAX_RANKS + far);
     }
 
     HPMOE_INLINE void FindKeys() const {
@@ -26,58 +29,76 @@ struct ComingTiles {
         }
         uint32_t first = 0;
         for (uint32_t source = 0; source < ranks; ++source) {
-            const uint32_t end = first + static_cast<uint32_t>(rows.GetValue(source * stride));
-            for (uint32_t tile = first / height; first < end && tile < CeilDiv(end, height); ++tile) {
-                const int32_t key = Key(source, first, end, tile);
+            const PairTurns turns = PairTurnsOf(first, first + RowsOf(source), turn);
+            for (uint32_t tile = first / height; tile * height < turns.end && first < turns.end; ++tile) {
+                const int32_t key = Key(source, turns, tile);
                 if (key > all.GetValue(tile)) {
                     all.SetValue(tile, key);
                 }
             }
-            first = end;
+            first = turns.end;
         }
     }
 
-    // Row by row of what each source sends, a turn or a tile at a time, so that tiles come in order, or nearly so where a turn is shorter
-    // than a tile. Two tiles have the same key only if one turn completes both.
+    HPMOE_INLINE uint32_t RowsOf(uint32_t source) const {
+        return static_cast<uint32_t>(rows.GetValue(source * stride));
+    }
+
+    // Turn after turn of each source, so that tiles come in order, or nearly so where a turn is shorter than a tile.
     HPMOE_INLINE void Sort() const {
-        const LocalTensor<int32_t> all = Ints(keys);
-        const uint32_t window = turn > height ? turn : height;
         uint32_t before = 0; // rows of the sources before this rank
         for (uint32_t source = 0; source < own; ++source) {
-            before += static_cast<uint32_t>(rows.GetValue(source * stride));
+            before += RowsOf(source);
         }
         uint32_t done = 0;
-        for (uint32_t from = 0; done < tiles && from < tiles * height; from += window) {
+        for (uint32_t number = 0; done < tiles; ++number) {
             uint32_t first = before;
             for (uint32_t far = 0; far < ranks; ++far) {
                 const uint32_t source = (own + far) % ranks;
                 first = source == 0 ? 0 : first;
-                const uint32_t end = first + static_cast<uint32_t>(rows.GetValue(source * stride));
-                // Those whose last row of this source is among the window's.
-                for (uint32_t tile = (first + from) / height; first + from < end && tile * height < end &&
-                                                              Min(end, (tile + 1) * height) <= first + from + window;
-                     ++tile) {
-                    const int32_t key = Key(source, first, end, tile);
-                    if (all.GetValue(tile) == key) {
-                        Insert(done, key, static_cast<int32_t>(tile));
-                        done += 1;
-                    }
+                const PairTurns turns = PairTurnsOf(first, first + RowsOf(source), turn);
+                // The rows of this turn; of the first one, those at the end as well.
+                const uint32_t later = turns.whole + (number + turns.at_first) * turn;
+                const uint32_t from = number == 0 ? first : later - turn;
+                done = Take(source, turns, from, Min(later, turns.behind), done);
+                if (number == 0) {
+                    done = Take(source, turns, turns.behind, turns.end, done);
                 }
-                first = end;
+                first = turns.end;
             }
         }
+    }
+
+    // Inserts the tiles with some rows that are complete with this source, each once. Returns how many are inserted.
+    HPMOE_INLINE uint32_t Take(uint32_t source, const PairTurns &turns, uint32_t from, uint32_t to, uint32_t done) const {
+        const LocalTensor<int32_t> all = Ints(keys);
+        for (uint32_t tile = from / height; from < to && tile * height < to; ++tile) {
+            const int32_t key = Key(source, turns, tile);
+            if (all.GetValue(tile) == key) {
+                all.SetValue(tile, TAKEN);
+                Insert(done, key, static_cast<int32_t>(tile));
+                done += 1;
+            }
+        }
+        return done;
     }
 
     HPMOE_INLINE void Insert(uint32_t done, int32_t key, int32_t tile) const {
         const LocalTensor<int32_t> before = Ints(sorted);
         uint32_t place = done;
-        for (; place > 0 && before.GetValue(place - 1) > key; --place) {
-            before.SetValue(place, before.GetValue(place - 1));
-            before.SetValue(tiles + place, before.GetValue(tiles + place - 1));
+        for (; place > 0; --place) {
+            const int32_t other = before.GetValue(place - 1), of = before.GetValue(tiles + place - 1);
+            if (other < key || (other == key && of < tile)) {
+                break;
+            }
+            before.SetValue(place, other);
+            before.SetValue(tiles + place, of);
         }
         before.SetValue(place, key);
         before.SetValue(tiles + place, tile);
     }
+
+    static constexpr int32_t TAKEN = -1;
 };
 
 // Sorts the tiles of this core's share of the local experts, by the scalar unit.

@@ -1,0 +1,147 @@
+//! The turns in which a rank puts its rows for an expert, and in which results come back.
+
+use std::ops::Range;
+
+/// The rows of one rank for an expert, divided into turns: what is put to or from the rank before it is the next rank's turn.
+///
+/// The rows of an expert are cut at multiples of a turn's rows. The first turn has the ends of the rank's rows, whose cuts have rows of
+/// other ranks as well: no other rank's rows wait for later turns. If the ends are less than half of a turn, the first whole cut comes
+/// with them. Each later turn has one whole cut.
+///
+/// ```
+/// use hpmoe_kernels::route::PairTurns;
+///
+/// // Rows 6 to 24, eight in a turn: 6 and 7, then 8 to 15, then 16 to 23. The ends are few.
+/// let turns = PairTurns::new(6..24, 8);
+/// assert_eq!([6, 8, 16].map(|row| turns.of_row(row)), [0, 0, 1]);
+/// // Rows 5 to 25: with row 24, the ends are half of a turn.
+/// let turns = PairTurns::new(5..25, 8);
+/// assert_eq!([5, 8, 16, 24].map(|row| turns.of_row(row)), [0, 1, 2, 0]);
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PairTurns {
+    rows: Range<usize>,
+    /// The rows whose cuts have no others; empty at the end of all rows if there are none.
+    whole: Range<usize>,
+    turn: usize,
+    /// Whole cuts of the first turn.
+    at_first: usize,
+}
+
+impl PairTurns {
+    /// Of rows among those of the expert, with `turn` rows in a turn.
+    #[must_use]
+    pub fn new(rows: Range<usize>, turn: usize) -> Self {
+        let Range { start, end } = rows;
+        let (first, last) = (start.div_ceil(turn) * turn, end / turn * turn);
+        let whole = if first < last { first..last } else { end..end };
+        let ends = (whole.start - start) + (end - whole.end);
+        let at_first = usize::from(!whole.is_empty() && 2 * ends < turn);
+        Self { rows, whole, turn, at_first }
+    }
+
+    /// The turn of a row, from 0 on.
+    #[must_use]
+    pub fn of_row(&self, row: usize) -> usize {
+        if self.whole.contains(&row) { (row - self.whole.start) / self.turn + 1 - self.at_first } else { 0 }
+    }
+
+    /// The turns of the pieces into which the rows are cut at multiples of `height` rows.
+    #[must_use]
+    pub fn of_pieces(&self, height: usize) -> PieceTurns {
+        let before = |row: usize| row.div_ceil(height).saturating_sub(self.rows.start / height);
+        let pieces = if self.rows.is_empty() { 0 } else { before(self.rows.end) };
+        let behind = pieces - before(self.whole.end).min(pieces);
+        let each = self.turn.div_ceil(height);
+        let first = (behind + before(self.whole.start) + self.at_first * each).min(pieces);
+        PieceTurns { pieces, behind, first, each }
+    }
+}
+
+/// The pieces of one rank's rows for an expert in the order in which they are put: turn after turn.
+///
+/// ```
+/// use hpmoe_kernels::route::PairTurns;
+///
+/// // Pieces of four rows: 5 to 7, 8 to 11, and so on to 24.
+/// let pieces = PairTurns::new(5..25, 8).of_pieces(4);
+/// let turn = |turn: usize| (pieces.begin(turn)..pieces.begin(turn + 1)).map(|place| pieces.piece(place)).collect::<Vec<_>>();
+/// assert_eq!([turn(0), turn(1), turn(2)], [vec![5, 0], vec![1, 2], vec![3, 4]]);
+/// assert_eq!(pieces.count(), 3);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PieceTurns {
+    pieces: usize,
+    /// Pieces of the end behind all whole cuts, which come first.
+    behind: usize,
+    /// Pieces of the first turn, and of each later one.
+    first: usize,
+    each: usize,
+}
+
+impl PieceTurns {
+    /// The number of turns: at least one.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        1 + (self.pieces - self.first).div_ceil(self.each)
+    }
+
+    /// The place of the first piece of a turn; from [`Self::count`] on, the number of pieces.
+    #[must_use]
+    pub fn begin(&self, turn: usize) -> usize {
+        turn.checked_sub(1).map_or(0, |later| (self.first + later * self.each).min(self.pieces))
+    }
+
+    /// The piece at a place, both counted from 0.
+    #[must_use]
+    pub const fn piece(&self, place: usize) -> usize {
+        if place < self.behind { self.pieces - self.behind + place } else { place - self.behind }
+    }
+
+    /// The turn of a place.
+    #[must_use]
+    pub fn of_place(&self, place: usize) -> usize {
+        if place < self.first { 0 } else { 1 + (place - self.first) / self.each }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn few_rows_have_one_turn() {
+        for rows in [0..0, 3..3, 3..4, 0..8, 1..15, 4..12] {
+            let pieces = PairTurns::new(rows.clone(), 8).of_pieces(2);
+            assert_eq!(pieces.count(), 1, "{rows:?}");
+            assert!(rows.clone().all(|row| PairTurns::new(rows.clone(), 8).of_row(row) == 0));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_piece_has_one_place(start in 0usize..50, len in 0usize..200, turn in 1usize..40, height in 1usize..40) {
+            let pieces = PairTurns::new(start..start + len, turn).of_pieces(height);
+            let all = if len == 0 { 0 } else { (start + len).div_ceil(height) - start / height };
+            prop_assert_eq!(pieces.begin(pieces.count()), all);
+            prop_assert!(pieces.count() == 1 || pieces.begin(pieces.count() - 1) < all);
+            let mut found: Vec<usize> = (0..all).map(|place| pieces.piece(place)).collect();
+            found.sort_unstable();
+            prop_assert!(found.into_iter().eq(0..all));
+            for turn in 0..pieces.count() {
+                prop_assert!((pieces.begin(turn)..pieces.begin(turn + 1)).all(|place| pieces.of_place(place) == turn));
+            }
+        }
+
+        #[test]
+        fn pieces_come_in_the_turns_of_their_rows(start in 0usize..50, len in 1usize..200, height in 1usize..10, factor in 1usize..5) {
+            let turns = PairTurns::new(start..start + len, height * factor);
+            let pieces = turns.of_pieces(height);
+            for place in 0..pieces.begin(pieces.count()) {
+                let row = (start / height + pieces.piece(place)) * height;
+                prop_assert_eq!(turns.of_row(row.max(start)), pieces.of_place(place));
+            }
+        }
+    }
+}
