@@ -3,6 +3,7 @@
 use super::ascendc::maybe_unused;
 use super::context::Context;
 use super::cpp::{Function, Item, Scope, Stmt, float, identifier, int, name};
+use super::expects::{expects, is_a_tile};
 use crate::sorted_set::SortedSet;
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::graph::{External, Task};
@@ -48,13 +49,15 @@ pub(super) fn external(task: &Task, plan: &ExternalPlan, function: &str) -> Func
     );
     let mut limits = vec![name(format!("\"{}\"", operator.function))];
     limits.extend(plan.memory.iter().map(|(_, bytes)| int(bytes.0)));
-    let body = vec![
+    let mut body: Vec<Stmt> =
+        task.params.iter().zip(&names).map(|(param, name)| expects(is_a_tile(param, name))).collect();
+    body.extend([
         Stmt::call("core.Lend", Vec::new()),
         Stmt::call("HPMOE_OPERATOR_BEGINS", limits),
         Stmt::call(format!("::{}", instance(task, operator)), names.iter().map(name).collect()),
         Stmt::call("HPMOE_OPERATOR_ENDS", Vec::new()),
         Stmt::call("core.TakeBack", Vec::new()),
-    ];
+    ]);
     Function { head: "HPMOE_INLINE void".to_owned(), name: function.to_owned(), params, body }
 }
 

@@ -7,6 +7,7 @@ mod cpp;
 mod cube;
 mod descriptors;
 mod dispatch;
+mod expects;
 mod external;
 mod put;
 mod readiness;

@@ -3,6 +3,7 @@
 use super::context::{Context, number};
 use super::cpp::{Expr, Stmt, int, name};
 use super::cube::read_ahead;
+use super::expects::expects;
 use crate::schedule::CoreKind;
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::analyze::{Amount, Dependency, Grid, Index, Need, Signal, Wait, Whose};
@@ -47,8 +48,7 @@ pub(super) fn waits(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
                 let there = core("IsThere", arguments.clone());
                 let read = name("core").dot("ahead").binary(">", int(0u64));
                 let read = read.binary("||", tile("rows").binary("==", int(0u64)));
-                let expects = Stmt::call("HPMOE_EXPECTS", vec![read]);
-                Stmt::If(there.negated(), vec![weights, expects, or_leave(core("Await", arguments))])
+                Stmt::If(there.negated(), vec![weights, expects(read), or_leave(core("Await", arguments))])
             }
             None => or_leave(core("Await", arguments)),
         }

@@ -5,6 +5,7 @@ mod calls;
 mod extents;
 
 use super::cpp::{Expr, Function, Scope, Stmt, braces, int, name};
+use super::expects::{expects, is_a_tile};
 use barriers::barriers;
 use calls::is_routine;
 use extents::{Extent, columns, extents, rows};
@@ -59,6 +60,7 @@ impl Emitter<'_> {
         let leader = &self.params[program.leader];
         let mut body = vec![Stmt::constexpr("uint32_t", "ROWS", int(self.plan.rows))];
         body.extend(self.stages());
+        body.extend(self.expected());
         body.push(Stmt::call("core.Use", vec![name(format!("layout::{function}"))]));
         let all = name("CeilDiv").call(vec![name(leader).dot("rows"), name("ROWS")]);
         body.push(Stmt::constant("uint32_t", "pieces", all));
@@ -96,6 +98,21 @@ impl Emitter<'_> {
                 Stmt::constexpr(format!("Stages<{}>", buffer.element.ascendc()), &self.buffers[id], place)
             })
             .collect()
+    }
+
+    /// That no argument is larger than its tile, and that a piece of it fits its stages.
+    fn expected(&self) -> impl Iterator<Item = Stmt> {
+        self.task.params.iter().zip(&self.params).enumerate().map(|(number, (param, argument))| {
+            let is_stage = |buffer: &Buffer| {
+                !buffer.single && matches!(buffer.holds, Holds::Input(of) | Holds::Output(of) if of == number)
+            };
+            let stage = self.plan.program.buffers.iter().find(|(_, buffer)| is_stage(buffer));
+            let fits = stage.map(|(id, _)| {
+                let row = self.plan.bytes(id).0 / u64::from(self.plan.rows);
+                (name("ROWS") * int(row)).binary("<=", name(&self.buffers[id]).dot("bytes"))
+            });
+            expects(fits.into_iter().fold(is_a_tile(param, argument), |tile, fits| tile.binary("&&", fits)))
+        })
     }
 
     /// A buffer as an operand.

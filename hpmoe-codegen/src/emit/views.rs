@@ -44,7 +44,9 @@ pub(super) fn view(context: &Context<'_>, phase: &Phase, access: &Access) -> Exp
     match access.region.columns {
         Columns::All => rows,
         Columns::Tile { range, index, width } => {
-            rows.method("Cols", vec![iteration(phase, range, index) * int(width), int(width)])
+            // A tile that is wider than its tensor is as wide as that.
+            let most = width.min(context.graph.tensors[access.tensor].columns);
+            rows.method("Cols", vec![iteration(phase, range, index) * int(width), int(most)])
         }
     }
 }

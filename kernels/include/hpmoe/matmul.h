@@ -54,7 +54,7 @@ template <Contracted X, Contracted W, typename In = bfloat16_t> struct Term {
     HPMOE_INLINE uint32_t Contraction() const { return Depth<X>(x); }
     // At most `most` rows of the result, from `first` on.
     HPMOE_INLINE Term Panel(uint32_t first, uint32_t most) const {
-        return Term{X == Contracted::Columns ? x.Rows(first, most) : x.Cols(first, most), w};
+        return Term{X == Contracted::Columns ? x.Rows(first, most) : x.Cols(first, Min(most, x.cols)), w};
     }
 };
 

@@ -50,9 +50,9 @@ template <typename T> struct View {
         HPMOE_EXPECTS(first <= rows);
         return View{AddressOf(first, 0), Min(most, rows - first), cols, pitch};
     }
-    // At most `most` columns from `first` on.
+    // At most `most` columns from `first` on, which is no more than a row has.
     HPMOE_INLINE View Cols(uint32_t first, uint32_t most) const {
-        HPMOE_EXPECTS(first <= cols);
+        HPMOE_EXPECTS(first <= cols && most <= cols);
         return View{AddressOf(0, first), rows, Min(most, cols - first), pitch};
     }
 };
