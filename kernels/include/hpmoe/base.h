@@ -36,6 +36,11 @@ constexpr uint32_t BLOCK_BYTES = 32;
 // form runs over all rows of a piece at once.
 constexpr uint32_t ROW_ALIGN = 16;
 
+// What follows a structure that begins on a line of the cache begins on one, too.
+static_assert(sizeof(HpmoeDescriptor) % 64 == 0 && sizeof(HpmoeLaunch) % 64 == 0 && sizeof(HpmoeRouting) % 64 == 0 &&
+                  sizeof(HpmoeKeptHead) % 64 == 0 && sizeof(HpmoeRecord) % 64 == 0 && sizeof(HpmoeStampHead) % 64 == 0,
+              "structures of the ABI are whole lines of the cache");
+
 template <typename T> HPMOE_INLINE GlobalTensor<T> Global(uint64_t address) {
     GlobalTensor<T> tensor;
     tensor.SetGlobalBuffer(reinterpret_cast<__gm__ T *>(address));
