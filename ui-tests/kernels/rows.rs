@@ -99,7 +99,7 @@ pub mod rows {
             chosen += best * ((1 + k * HIDDEN) as f32);
         }
         ids.store(&chosen);
-        shares.store(scores.softmax() / (scores.row_max() - others.row_min()) + scores.row_mean());
+        shares.store(scores.softmax() / (scores.row_min() - others.row_max()) + scores.row_mean());
         same.store(each.load().broadcast::<BLOCK, HIDDEN>());
     }
 
