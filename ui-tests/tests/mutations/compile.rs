@@ -2,6 +2,7 @@
 
 use crate::choices::Choices;
 use crate::kernels::ALL;
+use crate::pieces::cut;
 use crate::sites::Site;
 use crate::source::Source;
 use std::collections::BTreeSet;
@@ -52,6 +53,7 @@ pub fn write(sources: &[Source], site: Option<&Site>, folder: &Path) {
 fn put(folder: &Path, source: &Source, text: &str) {
     let path = if source.generated() { folder.join(&source.name) } else { folder.join("hpmoe").join(&source.name) };
     std::fs::create_dir_all(path.parent().expect("a file of a folder")).expect("a folder for sources");
+    let text = if source.generated() { cut(text) } else { text.to_owned() };
     std::fs::write(path, text).expect("a file of the mutant");
 }
 

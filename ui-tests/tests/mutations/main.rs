@@ -32,6 +32,7 @@ mod kept;
 mod kernels;
 mod known;
 mod mutant;
+mod pieces;
 mod process;
 #[path = "../random/mod.rs"]
 #[allow(dead_code, reason = "shared with tests that use other parts")]

@@ -2,11 +2,13 @@
 
 use crate::job::Job;
 use crate::kernels::{ALL, Kernel};
+use crate::pieces::halves;
 use crate::rows::Row;
 use crate::watch::Watch;
 use hpmoe_runtime::prelude::*;
 use hpmoe_runtime::{CompiledKernel, CoreReport};
 use libloading::Library;
+use std::cell::Cell;
 use std::path::Path;
 use std::time::Duration;
 
@@ -30,7 +32,7 @@ const LIMIT: Duration = Duration::from_secs(2);
 const LONG_LIMIT: Duration = Duration::from_secs(10);
 /// The same for a kernel as it is, whatever else there is to do.
 const WHOLE_LIMIT: Duration = Duration::from_secs(120);
-/// Limits under which waits that last are given up, in a row of each.
+/// Limits under which waits that last are given up, of one row after the other.
 const HURRIES: [Duration; 4] =
     [Duration::ZERO, Duration::from_micros(100), Duration::from_micros(500), Duration::from_millis(3)];
 /// What a report of a broken rule says when several ranks gave up at once: the words that tell all cores to leave were written twice.
@@ -42,23 +44,21 @@ pub fn run(jobs: &[String], hasty: bool) {
     let jobs: Vec<Job> = jobs.iter().map(|text| Job::read(text).expect("the sweep names jobs")).collect();
     let kernels: Vec<&Kernel> = jobs.iter().map(|job| kernel(&job.kernel)).collect();
     let rows: Vec<Vec<Row>> = kernels.iter().map(|kernel| kernel.rows()).collect();
-    let mut mutants: Vec<Option<CompiledKernel>> = jobs.iter().map(|_| None).collect();
+    let mut mutants: Vec<Option<Mutant>> = jobs.iter().map(|_| None).collect();
     // Whether something is wrong with a row of a kernel, which is told.
-    let mut is_wrong =
-        |at: usize, row: usize, under: &str, problem: &dyn Fn(&CompiledKernel, &Row) -> Option<String>| {
-            let (job, row) = (&jobs[at], &rows[at][row]);
-            let mutant = mutants[at].get_or_insert_with(|| mutant(kernels[at], library(&job.library)));
-            let told = |problem: &str| {
-                format!("{FOUND}{problem} [{}, seed {}, {} ranks{under}]", job.kernel, row.seed, row.ranks)
-            };
-            let watch = Watch::start(job.milliseconds, told("endless: computes for ever, and waits for nothing"));
-            let found = problem(mutant, row);
-            if let Some(problem) = &found {
-                println!("{}", told(problem));
-            }
-            drop(watch);
-            found.is_some()
-        };
+    let mut is_wrong = |at: usize, row: usize, under: &str, problem: &dyn Fn(&Mutant, &Row) -> Option<String>| {
+        let (job, row) = (&jobs[at], &rows[at][row]);
+        let mutant = mutants[at].get_or_insert_with(|| mutant(kernels[at], library(&job.library)));
+        let told =
+            |problem: &str| format!("{FOUND}{problem} [{}, seed {}, {} ranks{under}]", job.kernel, row.seed, row.ranks);
+        let watch = Watch::start(job.milliseconds, told("endless: computes for ever, and waits for nothing"));
+        let found = problem(mutant, row);
+        if let Some(problem) = &found {
+            println!("{}", told(problem));
+        }
+        drop(watch);
+        found.is_some()
+    };
     let most = jobs.iter().map(|job| job.rows.len()).max().unwrap_or(0);
     // A row of each kernel, then the next of each: what one kernel is blind for, another may find at once.
     for turn in 0..most {
@@ -71,8 +71,8 @@ pub fn run(jobs: &[String], hasty: bool) {
     }
     // Waits that are soon given up: who goes on nevertheless breaks a rule.
     for (at, job) in jobs.iter().enumerate().filter(|_| !hasty) {
-        for (&row, limit) in job.rows.iter().zip(HURRIES) {
-            let broken = |mutant: &CompiledKernel, row: &Row| {
+        for (&row, limit) in job.rows.iter().zip(HURRIES.into_iter().cycle()) {
+            let broken = |mutant: &Mutant, row: &Row| {
                 let problem = launch(kernels[at], mutant, row, limit)?;
                 (problem.kind == ProblemKind::Rule).then_some(problem.text)
             };
@@ -117,24 +117,31 @@ fn library(path: &Path) -> &'static Library {
     Box::leak(Box::new(library))
 }
 
+/// A kernel with a library's code.
+struct Mutant {
+    compiled: CompiledKernel,
+    halves: &'static Cell<bool>,
+}
+
 /// The kernel with the library's entry point.
 #[expect(unsafe_code, reason = "mutants come as libraries")]
-fn mutant(kernel: &Kernel, library: &'static Library) -> CompiledKernel {
+fn mutant(kernel: &Kernel, library: &'static Library) -> Mutant {
     let symbol = symbol(kernel.text);
     // SAFETY: its kernel was generated for these tables, but for one change; that this may break anything is why it has a process of
     // its own. The library is never closed.
-    unsafe {
+    let compiled = unsafe {
         let entry = *library.get(symbol.as_bytes()).expect("the mutant has the kernel's symbol");
         CompiledKernel::new(entry, *kernel.compiled.tables())
-    }
+    };
+    Mutant { compiled, halves: halves(library) }
 }
 
 /// What the library notes of points. Cores of one rank are fibers of a thread, and all threads have ended when it is looked at.
 #[expect(unsafe_code, reason = "mutants come as libraries")]
-fn reached(library: &'static Library, points: usize) -> &'static [std::cell::Cell<u8>] {
+fn reached(library: &'static Library, points: usize) -> &'static [Cell<u8>] {
     // SAFETY: the symbol is an array of so many bytes, and only read and written here while no kernel runs.
     unsafe {
-        let first = *library.get::<*mut std::cell::Cell<u8>>(b"hpmoe_reached").expect("the library notes points");
+        let first = *library.get::<*mut Cell<u8>>(b"hpmoe_reached").expect("the library notes points");
         std::slice::from_raw_parts(first, points)
     }
 }
@@ -146,7 +153,7 @@ fn symbol(text: &str) -> &str {
 }
 
 /// What is wrong with a run under each of the limits of waiting.
-fn problem(kernel: &Kernel, mutant: &CompiledKernel, row: &Row, limits: &[Duration]) -> Option<String> {
+fn problem(kernel: &Kernel, mutant: &Mutant, row: &Row, limits: &[Duration]) -> Option<String> {
     let mut last = None;
     for limit in limits {
         last = launch(kernel, mutant, row, *limit);
@@ -157,12 +164,13 @@ fn problem(kernel: &Kernel, mutant: &CompiledKernel, row: &Row, limits: &[Durati
     last.map(|problem| problem.text)
 }
 
-fn launch(kernel: &Kernel, mutant: &CompiledKernel, row: &Row, limit: Duration) -> Option<Problem> {
+fn launch(kernel: &Kernel, mutant: &Mutant, row: &Row, limit: Duration) -> Option<Problem> {
     let mut group = Group::new(row.ranks).seed(row.seed).time_limit(limit).find_races(true);
     if let Some(rank) = row.late {
         group = group.delay(rank, Duration::from_millis(12));
     }
-    match (kernel.launch)(mutant, &group, &row.launches) {
+    mutant.halves.set(row.halves);
+    match (kernel.launch)(&mutant.compiled, &group, &row.launches) {
         Ok(true) => None,
         Ok(false) => Some(Problem { kind: ProblemKind::Other, text: "other bits".to_owned() }),
         Err(error) => Some(told(&error)),

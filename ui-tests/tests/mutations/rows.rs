@@ -10,6 +10,8 @@ pub struct Row {
     pub ranks: usize,
     /// Which rank starts each launch late, if any.
     pub late: Option<usize>,
+    /// Whether vector tasks cut their tiles into pieces half as high as there is room for.
+    pub halves: bool,
     pub launches: Vec<Launch>,
 }
 
@@ -51,7 +53,7 @@ pub fn rows(kernel: &Kernel) -> Vec<Row> {
             launch(3, routing, true),
             launch(4, Routing::Uniform, false),
         ];
-        Row { seed, ranks, late, launches }
+        Row { seed, ranks, late, halves: turn / 4 % 2 == 1, launches }
     };
     (0..64).map(row).collect()
 }
