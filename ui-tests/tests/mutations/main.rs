@@ -38,6 +38,7 @@ mod process;
 #[allow(dead_code, reason = "shared with tests that use other parts")]
 mod random;
 mod rows;
+mod same;
 mod sites;
 #[path = "../../kernels/mod.rs"]
 mod small_kernels;

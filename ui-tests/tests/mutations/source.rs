@@ -93,6 +93,17 @@ impl Source {
     }
 }
 
+/// Stretches of such characters, as long as can be.
+pub fn stretches(text: &str, is_part: impl Fn(char) -> bool) -> impl Iterator<Item = Range<usize>> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let begin = at + text[at..].find(&is_part)?;
+        let end = text[begin..].find(|c| !is_part(c)).map_or(text.len(), |length| begin + length);
+        at = end;
+        Some(begin..end)
+    })
+}
+
 /// One line, single blanks.
 pub fn squeezed(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").replace("( ", "(")
