@@ -36,14 +36,10 @@ struct PieceTurns {
     uint32_t each;   // and of each later one
 
     // The place of the first piece of a turn.
-    HPMOE_INLINE uint32_t Begin(uint32_t turn) const {
-        return turn == 0 ? 0 : Min(pieces, first + (turn - 1) * each);
-    }
+    HPMOE_INLINE uint32_t Begin(uint32_t turn) const { return turn == 0 ? 0 : Min(pieces, first + (turn - 1) * each); }
 
     // The piece at a place.
-    HPMOE_INLINE uint32_t At(uint32_t place) const {
-        return place < behind ? pieces - behind + place : place - behind;
-    }
+    HPMOE_INLINE uint32_t At(uint32_t place) const { return place < behind ? pieces - behind + place : place - behind; }
 };
 
 HPMOE_INLINE PieceTurns PiecesOf(const PairTurns &turns, uint32_t pieces, uint32_t height) {

@@ -70,7 +70,8 @@ struct ComingTiles {
     }
 
     // Inserts the tiles with some rows that are complete with this source, each once. Returns how many are inserted.
-    HPMOE_INLINE uint32_t Take(uint32_t source, const PairTurns &turns, uint32_t from, uint32_t to, uint32_t done) const {
+    HPMOE_INLINE uint32_t Take(uint32_t source, const PairTurns &turns, uint32_t from, uint32_t to,
+                               uint32_t done) const {
         const LocalTensor<int32_t> all = Ints(keys);
         for (uint32_t tile = from / height; from < to && tile * height < to; ++tile) {
             const int32_t key = Key(source, turns, tile);
