@@ -74,15 +74,18 @@ mod tests {
     use hpmoe_language::ids::PhaseId;
     use std::collections::{BTreeMap, BTreeSet};
 
-    /// A piece that a core sends: its phase, the place of the expert, the peer, the item and the turn.
+    /// A piece that a core sends: its phase, the expert, the peer, the item and the turn.
     type Piece = (u32, u32, u32, u32, u32);
 
-    /// The pieces that each core of rank 1 sends, in its order.
-    fn sent(choices: &str) -> Vec<Vec<Piece>> {
-        let checked = moe_ffn(&Layer { tokens: 64, put: 2, ..Layer::SMALL });
+    /// The rows of a piece, and those of a turn where there are turns.
+    const PIECE: usize = 2;
+    const TURN: usize = 4;
+
+    /// The pieces that each core of rank 1 sends, in its order. Where `rows` are those of a turn, each is in the turn of its first row.
+    fn sent(rows: usize) -> Vec<Vec<Piece>> {
+        let checked = moe_ffn(&Layer { tokens: 64, put: PIECE, ..Layer::SMALL });
         let (target, graph) = (Target::ascend_a3(), checked.graph());
-        // A place in the order of experts is then a number.
-        let choices = Choices::read(&format!("by_load=false {choices}")).unwrap();
+        let choices = Choices::read(&format!("by_load=false turn_rows={rows}")).unwrap();
         let schedule = schedule_with(&checked, &target, &choices);
         let (experts, top_k) = (graph.sizes.experts as u32, graph.sizes.top_k as u32);
         let routing = Routing::zipf(RoutingSizes { ranks: 4, experts, top_k, tokens: 64 }, 1.2, 3);
@@ -92,7 +95,13 @@ mod tests {
             let (mut cursor, mut task) = (Cursor::default(), QueuedTask::default());
             let mut pieces = Vec::new();
             while ours.next(1, CoreKind::Aiv, core, &mut cursor, &mut task) {
-                if graph.spaces[graph.phases[PhaseId(task.op)].space].kind == SpaceKind::Sends {
+                let space = graph.phases[PhaseId(task.op)].space;
+                if graph.spaces[space].kind == SpaceKind::Sends {
+                    let pair = ours.layout.rows_of_pair(space, 1, task.group);
+                    let first = (pair.start / PIECE + task.item as usize) * PIECE;
+                    let turn =
+                        if rows == 0 { 0 } else { PairTurns::new(pair.clone(), rows).of_row(first.max(pair.start)) };
+                    assert_eq!(cursor.turn as usize, turn);
                     pieces.push((task.op, task.group % local, task.group / local, task.item, cursor.turn));
                 }
             }
@@ -103,22 +112,17 @@ mod tests {
 
     #[test]
     fn no_peer_has_its_second_turn_before_another_one_had_its_first() {
-        let (in_turn, one_by_one) = (sent("turn_rows=4"), sent("turn_rows=0"));
+        let (in_turn, one_by_one) = (sent(TURN), sent(0));
+        let all = |cores: &[Vec<Piece>]| -> BTreeSet<_> {
+            cores.iter().flatten().map(|&(phase, expert, peer, item, _)| (phase, expert, peer, item)).collect()
+        };
+        assert_eq!(all(&in_turn), all(&one_by_one));
         let mut turns = BTreeSet::new();
         for (in_turn, one_by_one) in in_turn.iter().zip(&one_by_one) {
-            // A core sends what it sends otherwise.
-            let all = |pieces: &[Piece]| {
-                pieces
-                    .iter()
-                    .map(|&(phase, expert, peer, item, _)| (phase, expert, peer, item))
-                    .collect::<BTreeSet<_>>()
-            };
-            assert_eq!((all(in_turn), in_turn.len()), (all(one_by_one), one_by_one.len()));
-            assert!(one_by_one.iter().all(|&(.., turn)| turn == 0));
+            // A core sends as many pieces as otherwise.
+            assert_eq!(in_turn.len(), one_by_one.len());
             let mut last = BTreeMap::new();
-            for &(phase, expert, _, item, turn) in in_turn {
-                // Pieces have two rows, so a turn has two of them.
-                assert_eq!(turn, item / 2);
+            for &(phase, expert, .., turn) in in_turn {
                 assert!(turn >= last.insert((phase, expert), turn).unwrap_or(0));
                 turns.insert(turn);
             }
