@@ -6,9 +6,9 @@ use hpmoe_language::ids::{Arena, PhaseId};
 
 /// Whether each phase walks row tiles in the order in which their rows arrive where ranks send evenly.
 ///
-/// Those are all phases over row tiles where some of them read what other ranks send. Where all ranks send at once and at the same rate, the rows of the next rank are
-/// complete no sooner than those of any other; a core that walked them first would wait. Results are then put back in the order in which their
-/// rows came.
+/// Those are all phases over row tiles where some of them read what other ranks send. Where all ranks send at once and at the same rate,
+/// the rows of the next rank are complete no sooner than those of any other; a core that walked them first would wait. Results are then
+/// put back in the order in which their rows came.
 pub(super) fn by_arrival(checked: &CheckedGraph) -> Arena<PhaseId, bool> {
     let graph = checked.graph();
     let kind = |phase: PhaseId| graph.spaces[graph.phases[phase].space].kind;
@@ -16,9 +16,9 @@ pub(super) fn by_arrival(checked: &CheckedGraph) -> Arena<PhaseId, bool> {
         let space = graph.spaces[graph.phases[phase].space];
         space.kind == SpaceKind::RowTiles && space.height != Height::WholeExpert
     };
-    let mut of_sent_rows = checked.dependencies().iter().filter(|d| kind(d.before) == SpaceKind::Sends);
-    let some = of_sent_rows.any(|d| over_row_tiles(d.after));
-    graph.phases.ids().map(|phase| some && over_row_tiles(phase)).collect()
+    let some_reads =
+        checked.dependencies().iter().any(|d| kind(d.before) == SpaceKind::Sends && over_row_tiles(d.after));
+    graph.phases.ids().map(|phase| some_reads && over_row_tiles(phase)).collect()
 }
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ pub(super) fn bands(checked: &CheckedGraph, target: &Target, choices: &Choices) 
 }
 
 /// Phases that feed one another tile by tile.
-pub(super) fn walked_alike(checked: &CheckedGraph) -> DisjointSets {
+fn walked_alike(checked: &CheckedGraph) -> DisjointSets {
     let mut alike = DisjointSets::new(checked.graph().phases.len());
     for dependency in checked.dependencies() {
         if dependency.wait.index == Index::Tile {

@@ -175,7 +175,7 @@ HPMOE_INLINE bool WalkEntry(AnyCore &core, const HpmoeDescriptor &entry, Turn &t
     const bool coming = entry.kind == HPMOE_ROW_TILES && entry.coming != 0;
     if (entry.kind == HPMOE_ROW_TILES && !coming) {
         const uint32_t pair = core.launch.rank * core.launch.local_experts + expert;
-        const uint32_t at = static_cast<uint32_t>(Load<HpmoePair>(core.launch.arrivals + pair * sizeof(HpmoePair)).at);
+        const uint32_t at = static_cast<uint32_t>(PairOf(core, HPMOE_ARRIVALS, pair).at);
         own = (at + space.height - 1) / space.height % items;
     }
     for (; t < tiles; t += NextRound(entry, in_round)) {

@@ -19,7 +19,7 @@ pub fn as_rows_come(rows: &[usize], own: usize, height: usize, turn: usize) -> V
     let ranks = rows.len();
     let all: usize = rows.iter().sum();
     // Of each tile: the last turn that it waits for, and how far the rank is whose turn that is.
-    let mut complete = vec![(None, 0); all.div_ceil(height)];
+    let mut complete = vec![(0, 0); all.div_ceil(height)];
     let mut first = 0;
     for (rank, &of_rank) in rows.iter().enumerate() {
         let end = first + of_rank;
@@ -27,9 +27,8 @@ pub fn as_rows_come(rows: &[usize], own: usize, height: usize, turn: usize) -> V
         let touched = first / height..end.div_ceil(height);
         let turns = PairTurns::new(first..end, turn);
         for (tile, complete) in touched.clone().zip(&mut complete[touched]).filter(|_| of_rank > 0) {
-            let ends = [first.max(tile * height), end.min((tile + 1) * height) - 1];
-            let last = ends.map(|row| turns.of_row(row)).into_iter().max();
-            *complete = (*complete).max((last, far));
+            let [from, last] = [first.max(tile * height), end.min((tile + 1) * height) - 1];
+            *complete = (*complete).max((turns.of_row(from).max(turns.of_row(last)), far));
         }
         first = end;
     }

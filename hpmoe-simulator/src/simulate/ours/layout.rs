@@ -184,7 +184,7 @@ impl Layout {
     }
 
     /// The rows of a pair of a rank and an expert, among those of the expert.
-    pub(super) fn rows_of_pair(&self, space: SpaceId, rank: u32, group: u32) -> Range<usize> {
+    pub(super) fn rows_of_pair(&self, space: SpaceId, rank: u32, group: u32) -> Range<u32> {
         let (expert, peer) = (group % self.local, group / self.local);
         let (start, end) = match self.kind(space) {
             SpaceKind::Sends => self.pair(rank, peer, expert),
@@ -194,7 +194,7 @@ impl Layout {
                 unreachable!("its groups are not pairs")
             }
         };
-        start as usize..end as usize
+        start..end
     }
 
     /// The once-sent rows of a source among those of an expert: the first and the end.
@@ -269,25 +269,20 @@ impl Layout {
             SpaceKind::Blocks | SpaceKind::Chunks => (0, group),
             _ => (group % self.local, group % self.local / (self.local / self.chunks)),
         };
-        let (from, to) = match kind {
-            SpaceKind::Chunks => (0, 1),
-            SpaceKind::RowTiles | SpaceKind::Experts => (0, self.expert_rows(rank, expert)),
-            SpaceKind::OnceTiles => (0, self.expert_rows_once(rank, expert)),
-            SpaceKind::Blocks => (0, self.tokens(rank, chunk)),
-            SpaceKind::Sends => {
+        let Range { start: from, end: to } = match kind {
+            SpaceKind::Chunks => 0..1,
+            SpaceKind::RowTiles | SpaceKind::Experts => 0..self.expert_rows(rank, expert),
+            SpaceKind::OnceTiles => 0..self.expert_rows_once(rank, expert),
+            SpaceKind::Blocks => 0..self.tokens(rank, chunk),
+            SpaceKind::Sends | SpaceKind::SendsOnce => {
                 peer = group / self.local;
                 owner = peer;
-                self.pair(rank, peer, expert)
-            }
-            SpaceKind::SendsOnce => {
-                peer = group / self.local;
-                owner = peer;
-                self.pair_once(rank, peer, expert)
+                self.rows_of_pair(space, rank, group)
             }
             SpaceKind::Arrivals => {
                 peer = group / self.local;
                 source = peer;
-                self.pair(peer, rank, expert)
+                self.rows_of_pair(space, rank, group)
             }
         };
         let tile = from / height + item;

@@ -6,6 +6,7 @@ use hpmoe_codegen::schedule::{Entry, Order, Schedule};
 use hpmoe_kernels::route::{PairTurns, PieceTurns};
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::ids::PartId;
+use std::ops::Range;
 
 /// Entries that take turns with one another.
 #[derive(Clone, Copy, Debug)]
@@ -51,8 +52,8 @@ impl Ours<'_> {
     /// The turns of an entry's pieces on a rank, with so many rows in a turn.
     pub(super) fn pieces(&self, rank: u32, entry: Entry, rows: u32) -> PieceTurns {
         let space = self.checked.graph().phases[entry.phase].space;
-        let pair = self.layout.rows_of_pair(space, rank, self.group(rank, entry));
-        PairTurns::new(pair, rows as usize).of_pieces(self.layout.height(space) as usize)
+        let Range { start, end } = self.layout.rows_of_pair(space, rank, self.group(rank, entry));
+        PairTurns::new(start as usize..end as usize, rows as usize).of_pieces(self.layout.height(space) as usize)
     }
 
     /// The items of an entry on a rank.
@@ -97,7 +98,8 @@ mod tests {
             while ours.next(1, CoreKind::Aiv, core, &mut cursor, &mut task) {
                 let space = graph.phases[PhaseId(task.op)].space;
                 if graph.spaces[space].kind == SpaceKind::Sends {
-                    let pair = ours.layout.rows_of_pair(space, 1, task.group);
+                    let Range { start, end } = ours.layout.rows_of_pair(space, 1, task.group);
+                    let pair = start as usize..end as usize;
                     let first = (pair.start / PIECE + task.item as usize) * PIECE;
                     let turn =
                         if rows == 0 { 0 } else { PairTurns::new(pair.clone(), rows).of_row(first.max(pair.start)) };
