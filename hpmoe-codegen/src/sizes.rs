@@ -1,10 +1,11 @@
 //! Tile sizes that a kernel leaves open: those with the least estimated latency.
 
 use crate::cost::Time;
-use crate::schedule::{Estimate, MAX_RANKS, estimate};
+use crate::schedule::{Estimate, MAX_RANKS, estimate, needs_whole_experts};
 use crate::target::Target;
 use crate::tuned::{NamedSizes, overrides};
 use hpmoe_language::front::{Front, front};
+use hpmoe_language::graph::{Sizes, TaskGraph};
 use hpmoe_language::syntax::{Overrides, open_constants};
 use std::collections::HashMap;
 use std::fmt;
@@ -47,6 +48,9 @@ impl fmt::Display for Expected {
 /// The ranks that sizes are chosen for where no number is given: with more of them an expert has more rows and a rank fewer experts.
 const RANKS: u32 = 8;
 
+/// Rows of a rank that make at least 64 of the tallest tiles: more than two for each matrix core.
+const MANY_ROWS: usize = 64 * 256;
+
 /// A tile size: the values that it may get, ascending, the place of the one that the search begins with, and the place of the least one
 /// that it tries. Values below are for kernels whose memories hold no larger tiles.
 ///
@@ -58,9 +62,11 @@ struct Ladder {
     first: usize,
     least: usize,
     /// The part of the estimated latency with evenly spread tokens that another size must save, if it must save any. What uneven ones save by
-    /// other sizes than those of products is estimated too roughly: rows are then on their way for longer than one rank tells. Taller tiles must save
-    /// more: they make the loads of cores less even, by up to a tenth of the latency where the experts' rows differ a little.
+    /// other sizes than those of products is estimated too roughly: rows are then on their way for longer than one rank tells.
     even: Option<f64>,
+    /// The same where a rank has [`MANY_ROWS`]. With fewer, taller tiles must save more: they make the loads of cores less even, by up to a
+    /// fifth of the latency where the experts' rows differ a little.
+    even_of_many: Option<f64>,
     /// The part of the estimated latency that another size must save. Where sizes differ by less, the larger ones stay, which are made
     /// for more rows than expected. Larger puts must save more: what rows wait for is only estimated to a sixteenth of an expert's.
     gain: f64,
@@ -69,13 +75,14 @@ struct Ladder {
 impl Ladder {
     /// The latency with even tokens that another size must stay below, if it must.
     fn even_below(&self, before: &Latency) -> Option<f64> {
-        self.even.map(|gain| before.even * (1.0 - gain))
+        let even = if before.rows < MANY_ROWS { self.even } else { self.even_of_many };
+        even.map(|gain| before.even * (1.0 - gain))
     }
 
-    /// The places to try from a place: its neighbours, or all of them for the columns of products, where a narrow last tile or cores
-    /// without one make good and bad sizes take turns.
+    /// The places to try from a place: its neighbours, or all of them for the columns of products and for gradients, where a narrow last
+    /// tile or cores without one make good and bad sizes take turns.
     fn tried(&self, from: usize) -> impl Iterator<Item = usize> {
-        let far = if self.name == "TILE_N" { self.values.len() } else { 1 };
+        let far = if ["TILE_N", "GRAD_M", "GRAD_N"].contains(&self.name) { self.values.len() } else { 1 };
         (self.least..self.values.len()).filter(move |&place| place != from && place.abs_diff(from) <= far)
     }
 }
@@ -83,21 +90,85 @@ impl Ladder {
 /// The tile sizes in the order in which they are chosen: those of products decide most. A gradient's rows come before its columns:
 /// where one of them doubled saves the other, that costs less with uneven tokens.
 const LADDERS: [Ladder; 7] = [
-    Ladder { name: "TILE_N", values: &[32, 64, 128, 256, 512, 1024], first: 3, least: 2, even: None, gain: 0.005 },
-    Ladder { name: "TILE_M", values: &[16, 32, 64, 128, 256], first: 3, least: 3, even: Some(0.012), gain: 0.005 },
-    Ladder { name: "GRAD_M", values: &[32, 64, 128, 256, 512], first: 3, least: 2, even: None, gain: 0.005 },
-    Ladder { name: "GRAD_N", values: &[32, 64, 128, 256, 512], first: 3, least: 2, even: None, gain: 0.005 },
-    Ladder { name: "PUT", values: &[2, 4, 8, 16, 32], first: 2, least: 2, even: Some(0.01), gain: 0.01 },
-    Ladder { name: "BLOCK", values: &[1, 2, 4, 8, 16, 32], first: 4, least: 2, even: Some(0.005), gain: 0.005 },
+    Ladder {
+        name: "TILE_N",
+        values: &[32, 64, 128, 256],
+        first: 3,
+        least: 2,
+        even: None,
+        even_of_many: None,
+        gain: 0.005,
+    },
+    Ladder {
+        name: "TILE_M",
+        values: &[16, 32, 64, 128, 256],
+        first: 3,
+        least: 3,
+        even: Some(0.012),
+        even_of_many: Some(0.005),
+        gain: 0.005,
+    },
+    Ladder {
+        name: "GRAD_M",
+        values: &[32, 64, 128, 256, 512],
+        first: 3,
+        least: 2,
+        even: None,
+        even_of_many: None,
+        gain: 0.005,
+    },
+    Ladder {
+        name: "GRAD_N",
+        values: &[32, 64, 128, 256, 512],
+        first: 3,
+        least: 2,
+        even: None,
+        even_of_many: None,
+        gain: 0.005,
+    },
+    Ladder {
+        name: "PUT",
+        values: &[2, 4, 8, 16],
+        first: 2,
+        least: 2,
+        even: Some(0.01),
+        even_of_many: Some(0.01),
+        gain: 0.01,
+    },
+    Ladder {
+        name: "BLOCK",
+        values: &[1, 2, 4, 8, 16, 32],
+        first: 4,
+        least: 2,
+        even: Some(0.005),
+        even_of_many: Some(0.005),
+        gain: 0.005,
+    },
     Ladder {
         name: "COLUMNS",
         values: &[64, 128, 256, 512, 1024, 2048],
         first: 4,
         least: 3,
         even: Some(0.005),
+        even_of_many: Some(0.005),
         gain: 0.005,
     },
 ];
+
+/// The columns of products where a launch does little but read weights. Narrow tiles take it as long as wide ones; but at its end all
+/// cores wait for the last tile, and how many have one then no estimate tells.
+const NARROW: Ladder = Ladder {
+    name: "TILE_N",
+    values: &[32, 64, 128, 256],
+    first: 2,
+    least: 2,
+    even: None,
+    even_of_many: None,
+    gain: 0.006,
+};
+/// The most rows of an expert with which products do little but read weights: half of those with which a matrix core multiplies for as long
+/// as it reads.
+const FEW_ROWS: usize = 64;
 
 /// The estimated microseconds of all taskflows of a kernel.
 ///
@@ -108,10 +179,18 @@ struct Latency {
     even: f64,
     /// The geometric means of the latencies with even and with uneven tokens.
     mean: f64,
+    /// Rows of a rank: those that its tokens choose.
+    rows: usize,
+    /// Whether no taskflow does much but read weights: its experts have [`FEW_ROWS`], and none of its products needs all rows of one.
+    reads_weights: bool,
 }
 
 impl Latency {
-    fn add(&mut self, even: Time, uneven: Time) {
+    fn add(&mut self, graph: &TaskGraph, ranks: u32, (even, uneven): (Time, Time)) {
+        let Sizes { experts, tokens, top_k, .. } = graph.sizes;
+        self.rows = self.rows.max(tokens * top_k);
+        let few = tokens * top_k * ranks as usize <= FEW_ROWS * experts;
+        self.reads_weights = few && !needs_whole_experts(graph) && (self.reads_weights || self.even == 0.0);
         self.even += even.us();
         self.mean += (even.us() * uneven.us()).sqrt();
     }
@@ -145,7 +224,10 @@ pub fn open_sizes(
     let first: Vec<usize> = ladders.iter().map(|ladder| ladder.first).collect();
     let mut search = Search { module, set, target, expected, ladders, known: HashMap::new() };
     let best = match search.lowered(first.clone())? {
-        Some((places, time)) => search.descend(places, time)?,
+        Some((places, time)) => {
+            let (places, time) = search.narrowed(places, time)?;
+            search.descend(places, time)?
+        }
         None => first,
     };
     Ok(search.sizes(&best))
@@ -198,6 +280,19 @@ impl Search<'_> {
             }
             places.iter_mut().for_each(|place| *place = place.saturating_sub(1));
         }
+    }
+
+    /// Begins with narrow tiles of products where a launch does little but read weights.
+    fn narrowed(&mut self, places: Vec<usize>, time: Latency) -> Result<(Vec<usize>, Latency), String> {
+        let products = self.ladders.iter().position(|ladder| ladder.name == NARROW.name);
+        let Some(products) = products.filter(|_| time.reads_weights) else { return Ok((places, time)) };
+        self.ladders[products] = &NARROW;
+        let mut narrow = places.clone();
+        narrow[products] = narrow[products].min(NARROW.first);
+        Ok(match self.time(&narrow, None)? {
+            Some(time) => (narrow, time),
+            None => (places, time),
+        })
     }
 
     /// That a rank can have the expected tokens, if the kernel can have these sizes.
@@ -262,7 +357,7 @@ impl Search<'_> {
             let ranks = self.ranks(flow.graph().sizes.experts)?;
             let worth = |even: Time| below.is_none_or(|below| sum.even + even.us() < below);
             match estimate(flow, self.target, ranks, worth) {
-                Some(Estimate { even, uneven: Some(uneven) }) => sum.add(even, uneven),
+                Some(Estimate { even, uneven: Some(uneven) }) => sum.add(flow.graph(), ranks, (even, uneven)),
                 Some(Estimate { even, uneven: None }) => return Ok(Known::Slow(sum.even + even.us())),
                 None => return Ok(Known::Refused),
             }

@@ -40,6 +40,7 @@ pub use cores::Cores;
 pub use deal::Deal;
 pub use estimate::{Estimate, estimate};
 pub(crate) use groups::chunk;
+pub(crate) use parts::needs_whole_experts;
 pub use queue::{CoreKind, Elision, Entry, Implied, Order, PhaseSchedule, Role, Schedule, Sends};
 pub(crate) use read_ahead::product_ahead;
 pub use read_ahead::{ahead_of, most_ahead_of, right_operand};

@@ -38,7 +38,7 @@ pub(super) fn heights(graph: &TaskGraph, kind: SpaceKind) -> impl Iterator<Item 
 }
 
 /// Whether a phase needs all rows of an expert at once, from whichever rank.
-pub(super) fn needs_whole_experts(graph: &TaskGraph) -> bool {
+pub(crate) fn needs_whole_experts(graph: &TaskGraph) -> bool {
     graph.phases.iter().any(|(_, phase)| graph.spaces[phase.space].height == Height::WholeExpert)
 }
 
