@@ -1,15 +1,21 @@
 //! By how many cores the deal of tiles to matrix cores moves on in each round.
 
-use super::typical::{OWN, Typical, on_ranks, typical};
+use super::parts::needs_whole_experts;
+use super::typical::{GOLDEN, OWN, Typical, on_ranks, typical};
 use super::{Choices, Deal, PhaseSchedule, Swizzle};
 use crate::cost::{Cost, CostModel, EntryTile, Works};
 use crate::target::Target;
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::graph::{Height, SpaceKind, TaskGraph};
-use hpmoe_language::ids::{Arena, PhaseId};
+use hpmoe_language::ids::{Arena, PhaseId, SpaceId};
+use std::collections::BTreeMap;
 
 /// Longer loads, relative to the mean, are worth a rotation: it makes the distances between the tiles of a core uneven.
 const UNEVEN: f64 = 1.01;
+/// The same where a rank has [`FEW`] experts: nothing waits for a core there that has more to do than the others, but the end.
+const UNEVEN_OF_FEW: f64 = 1.001;
+/// The most experts of a rank whose short last row tiles do not even out.
+const FEW: u32 = 4;
 /// The most experts and row tiles of an expert that are looked at; more repeat what these show.
 const MOST: u32 = 64;
 
@@ -19,6 +25,9 @@ const RANKS: [u32; 3] = [8, 4, 2];
 
 /// The rotation of the tiles of all products: as chosen, or none unless the same cores would make the short and narrow tiles of
 /// typical launches.
+///
+/// Where a rank has few experts, that is looked at with uneven rows too, in kernels without tiles that need all rows of an expert:
+/// these are dealt evenly, and wait longer where what they need is spread over more cores.
 pub(super) fn rotation(
     graph: &TaskGraph,
     target: &Target,
@@ -31,8 +40,11 @@ pub(super) fn rotation(
     }
     let mut launches: Vec<Typical> = RANKS.into_iter().filter_map(|ranks| on_ranks(graph, ranks)).collect();
     launches.extend(launches.is_empty().then(|| typical(graph)));
+    let few = !needs_whole_experts(graph) && launches.iter().all(|launch| launch.experts <= FEW);
+    let even = launches.iter().copied().map(equal);
+    let uneven = launches.iter().filter(|_| few).map(|launch| ragged(launch.rows, launch.experts));
     let works: Vec<Vec<u64>> =
-        launches.iter().map(|&launch| by_turn(tiles(graph, target, phases, launch), cores)).collect();
+        even.chain(uneven).map(|rows| by_turn(tiles(graph, target, phases, &rows), cores)).collect();
     // The share that the longest load of a core has of all, by launch.
     let uneven = |rotation: u32| {
         let deal = Deal { cores: cores.into(), rotation: rotation.into() };
@@ -47,7 +59,19 @@ pub(super) fn rotation(
     let sum = |rotation: u32| uneven(rotation).iter().sum::<f64>();
     let best = (1..cores).map(|rotation| (sum(rotation), rotation)).min_by(|a, b| a.0.total_cmp(&b.0));
     // It is worth a rotation if the launches gain that much on average.
-    best.filter(|(least, _)| least * UNEVEN < sum(0)).map_or(0, |(_, rotation)| rotation)
+    let worth = if few { UNEVEN_OF_FEW } else { UNEVEN };
+    best.filter(|(least, _)| least * worth < sum(0)).map_or(0, |(_, rotation)| rotation)
+}
+
+/// Rows of each expert of a launch.
+fn equal(launch: Typical) -> Vec<u32> {
+    vec![launch.rows; launch.experts.min(MOST) as usize]
+}
+
+/// Rows of so many experts that differ from one to the next, from half of a mean to one and a half.
+fn ragged(mean: u32, experts: u32) -> Vec<u32> {
+    let rows = |expert: u32| f64::from(mean) * (0.5 + (f64::from(expert) * GOLDEN).fract());
+    (1..=experts).map(|expert| rows(expert) as u32).collect()
 }
 
 /// The picoseconds of tiles by their numbers' remainders: those that are so many rounds apart as there are cores have one core,
@@ -59,18 +83,12 @@ fn by_turn(tiles: Vec<(u64, u64)>, cores: u32) -> Vec<u64> {
     times
 }
 
-/// The number and the picoseconds of each tile of products on a rank of a launch.
-fn tiles(
-    graph: &TaskGraph,
-    target: &Target,
-    phases: &Arena<PhaseId, PhaseSchedule>,
-    typical: Typical,
-) -> Vec<(u64, u64)> {
+/// The number and the picoseconds of each tile of products on a rank whose experts have so many rows.
+fn tiles(graph: &TaskGraph, target: &Target, phases: &Arena<PhaseId, PhaseSchedule>, rows: &[u32]) -> Vec<(u64, u64)> {
     let (costs, works) = (CostModel::new(target), Works::of_phases(graph));
-    let experts = typical.experts.min(MOST);
     let overhead = ((target.sync.task_pickup_ns + target.sync.tile_overhead_ns) * 1e3) as u64;
-    let items = |height: Height| match height {
-        Height::Rows(rows) => typical.rows.div_ceil(rows).min(MOST),
+    let items = |height: Height, of_expert: u32| match height {
+        Height::Rows(rows) => of_expert.div_ceil(rows).min(MOST),
         Height::WholeExpert => 1,
     };
     let mut all = Vec::new();
@@ -79,34 +97,35 @@ fn tiles(
         if !matches!(space.kind, SpaceKind::RowTiles | SpaceKind::Experts) {
             continue;
         }
-        let (items_of_expert, columns, outer) = (items(space.height), phase.columns(), graph.column_rows(id));
+        let (columns, outer) = (phase.columns(), graph.column_rows(id));
         let wide = u64::from(columns / outer);
         let band = phases[id].band;
-        let swizzle = Swizzle { items: u64::from(items_of_expert * outer), columns: wide, band: band.into() };
-        let time = |item: u32, column: u32| {
-            let rows = match space.height {
-                Height::Rows(rows) => rows.min(typical.rows - item * rows),
-                Height::WholeExpert => typical.rows,
+        let times = |of_expert: u32| -> Vec<u64> {
+            let items_of_expert = items(space.height, of_expert);
+            let time = |item: u32, column: u32| {
+                let rows = match space.height {
+                    Height::Rows(rows) => rows.min(of_expert - item * rows),
+                    Height::WholeExpert => of_expert,
+                };
+                let tile = EntryTile { peer: OWN, rows, column, items: items_of_expert, band, joined: 1 };
+                let work = works[id].work(target, tile);
+                let Cost::Shared(shared) = costs.cost(OWN, &work) else { return overhead };
+                shared.time.0 + overhead
             };
-            let tile = EntryTile { peer: OWN, rows, column, items: items_of_expert, band, joined: 1 };
-            let work = works[id].work(target, tile);
-            let Cost::Shared(shared) = costs.cost(OWN, &work) else { return overhead };
-            shared.time.0 + overhead
-        };
-        let before: u64 = phases[id]
-            .preceding
-            .iter()
-            .map(|&(space, columns)| u64::from(items(graph.spaces[space].height) * columns) * u64::from(experts))
-            .sum();
-        let of_expert: Vec<u64> = (0..swizzle.tiles())
-            .map(|tile| {
+            let swizzle = Swizzle { items: u64::from(items_of_expert * outer), columns: wide, band: band.into() };
+            let place = |tile| {
                 let (place, column) = swizzle.place(tile);
                 let (item, row) = (place / u64::from(outer), place % u64::from(outer));
                 time(item as u32, (row * wide + column) as u32)
-            })
-            .collect();
-        let of_experts = (0..u64::from(experts)).flat_map(|_| of_expert.iter().copied());
-        all.extend((before..).zip(of_experts));
+            };
+            (0..swizzle.tiles()).map(place).collect()
+        };
+        let of = |(space, columns): (SpaceId, u32)| {
+            rows.iter().map(|&rows| u64::from(items(graph.spaces[space].height, rows) * columns)).sum::<u64>()
+        };
+        let before: u64 = phases[id].preceding.iter().copied().map(of).sum();
+        let by_rows: BTreeMap<u32, Vec<u64>> = rows.iter().map(|&rows| (rows, times(rows))).collect();
+        all.extend((before..).zip(rows.iter().flat_map(|rows| by_rows[rows].iter().copied())));
     }
     all
 }
@@ -159,9 +178,56 @@ mod tests {
         let time = |band: u32| -> u64 {
             let mut phases = made.phases.clone();
             phases.ids().collect::<Vec<_>>().into_iter().for_each(|phase| phases[phase].band = band);
-            tiles(checked.graph(), &target, &phases, typical(checked.graph())).iter().map(|(_, time)| time).sum()
+            tiles(checked.graph(), &target, &phases, &equal(typical(checked.graph())))
+                .iter()
+                .map(|(_, time)| time)
+                .sum()
         };
         assert!(time(1) > time(2) && time(2) > time(4), "{} {} {}", time(1), time(2), time(4));
+    }
+
+    #[test]
+    fn few_experts_rotate_where_their_rows_are_uneven() {
+        let mixtral = Layer { hidden: 4096, inter: 14_336, experts: 8, top_k: 2, tokens: 1024, ..Layer::DEEPSEEK };
+        let (layer, target) = (moe_ffn(&mixtral), Target::ascend_a3());
+        let rotation = rotations(&layer, "")[1];
+        assert!(rotation > 0);
+        let phases = still(&layer, &target).phases;
+        let longest = |rotation: u64, rows: &[u32]| {
+            let mut loads = vec![0; 24];
+            for (number, time) in tiles(layer.graph(), &target, &phases, rows) {
+                loads[Deal { cores: 24, rotation }.core(number) as usize] += time;
+            }
+            loads.into_iter().max().unwrap()
+        };
+        let launch = on_ranks(layer.graph(), 2).unwrap();
+        let (even, uneven) = (equal(launch), ragged(launch.rows, launch.experts));
+        assert!(longest(rotation.into(), &uneven) < longest(0, &uneven));
+        assert!(longest(rotation.into(), &even) <= longest(0, &even));
+        // More experts, or tiles that need all rows of one, stay as they are.
+        assert_eq!(rotations(&moe_ffn(&Layer { experts: 64, ..mixtral }), "")[1], 0);
+        assert_eq!(rotations(&moe_backward(&mixtral), "")[1], 0);
+    }
+
+    #[test]
+    fn ragged_rows_have_their_mean() {
+        let rows = ragged(1000, 8);
+        assert!(
+            rows.iter().all(|rows| (500..1500).contains(rows))
+                && rows.iter().collect::<std::collections::BTreeSet<_>>().len() == 8
+        );
+        assert!(rows.iter().sum::<u32>().abs_diff(8000) < 800, "{rows:?}");
+    }
+
+    #[test]
+    fn experts_follow_one_another_whatever_their_rows() {
+        let (layer, target) = (moe_ffn(&Layer::DEEPSEEK), Target::ascend_a3());
+        let phases = still(&layer, &target).phases;
+        let of = |rows: &[u32]| tiles(layer.graph(), &target, &phases, rows);
+        let (alone, both) = ([of(&[130]), of(&[400])], of(&[130, 400]));
+        assert_eq!(both.len(), alone[0].len() + alone[1].len());
+        let time = |tiles: &[(u64, u64)]| tiles.iter().map(|(_, time)| time).sum::<u64>();
+        assert_eq!(time(&both), time(&alone[0]) + time(&alone[1]));
     }
 
     /// Without a rotation.
@@ -189,7 +255,7 @@ mod tests {
                     Height::Rows(rows) => typical.rows.div_ceil(rows).min(64),
                     Height::WholeExpert => 1,
                 };
-                let mut all = tiles(graph, &target, &phases, typical).into_iter();
+                let mut all = tiles(graph, &target, &phases, &equal(typical)).into_iter();
                 for (id, phase) in graph.phases.iter() {
                     let space = graph.spaces[phase.space];
                     if graph.tasks[phase.task].kind != TaskKind::Matrix {
@@ -262,24 +328,28 @@ mod tests {
                 let launches: Vec<Typical> =
                     [8, 4, 2].iter().filter_map(|&ranks| on_ranks(checked.graph(), ranks)).collect();
                 let launches = if launches.is_empty() { vec![typical(checked.graph())] } else { launches };
+                let mut rows: Vec<Vec<u32>> = launches.iter().copied().map(equal).collect();
+                let few = launches.iter().all(|launch| launch.experts <= 4);
+                rows.extend(launches.iter().filter(|_| few).map(|launch| ragged(launch.rows, launch.experts)));
+                let worth = if few { 1.001 } else { 1.01 };
                 let longest = |rotation: u32| -> f64 {
                     let deal = Deal { cores: cores.into(), rotation: rotation.into() };
-                    let of_launch = |&launch: &Typical| {
+                    let of_launch = |rows: &Vec<u32>| {
                         let mut loads = vec![0.0; cores as usize];
-                        for (number, time) in tiles(checked.graph(), target, &phases, launch) {
+                        for (number, time) in tiles(checked.graph(), target, &phases, rows) {
                             loads[deal.core(number) as usize] += time as f64;
                         }
                         loads.iter().copied().fold(0.0, f64::max) / loads.iter().sum::<f64>() * f64::from(cores)
                     };
-                    launches.iter().map(of_launch).sum()
+                    rows.iter().map(of_launch).sum()
                 };
                 let sums: Vec<f64> = (0..cores).map(longest).collect();
                 let least = sums.iter().copied().fold(f64::INFINITY, f64::min);
                 let rotation = rotation(checked.graph(), target, &Choices::default(), &phases);
                 if rotation == 0 {
-                    assert!(sums[0] <= least * (UNEVEN + 1e-9), "{sums:?}");
+                    assert!(sums[0] <= least * (worth + 1e-9), "{sums:?}");
                 } else {
-                    assert!(least * UNEVEN < sums[0] + 1e-9 && sums[rotation as usize] <= least + 1e-9, "{sums:?}");
+                    assert!(least * worth < sums[0] + 1e-9 && sums[rotation as usize] <= least + 1e-9, "{sums:?}");
                     assert!(sums[1..rotation as usize].iter().all(|&sum| sum > least - 1e-9));
                 }
                 found.push(rotation);

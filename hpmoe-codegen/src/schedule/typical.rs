@@ -8,6 +8,9 @@ const RANKS: u32 = 8;
 /// The number of the rank that stands for all.
 pub(super) const OWN: u32 = 0;
 
+/// The fractional part of the golden ratio: its multiples are spread evenly between whole numbers, however many there are.
+pub(super) const GOLDEN: f64 = 0.618_033_988_749_894_9;
+
 /// A launch with evenly spread tokens.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Typical {

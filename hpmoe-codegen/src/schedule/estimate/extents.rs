@@ -1,12 +1,10 @@
 //! The items of a rank's entries, and their rows.
 
 use crate::schedule::Entry;
+use crate::schedule::typical::GOLDEN;
 use hpmoe_language::graph::{Height, Space, SpaceKind, TaskGraph};
 use hpmoe_language::ids::{Arena, SpaceId};
 use std::cmp::Reverse;
-
-/// The fractional part of the golden ratio: its multiples are spread evenly between whole numbers, however many there are.
-const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
 /// How much more some experts are chosen than others: the i-th of all experts in proportion to 1 / i^1.2.
 const EXPONENT: f64 = 1.2;
