@@ -12,8 +12,12 @@ use hpmoe_language::units::Nanos;
 /// that need all rows of the expert.
 const LATE: u64 = 4;
 
+/// The most experts of a group with which none of a rank's comes between two others on two ranks: see [`hpmoe_kernels::route::mixed`].
+const FEW: usize = 8;
+
 /// The fewest ranks with which experts go from the fewest rows to the most: as chosen, or, in kernels with tiles that need all rows of an
-/// expert, as many as have the rows of an expert that all name come late.
+/// expert, as many as have the rows of an expert that all name come late, or two where experts are few: the gradients of the lightest one are then made while others
+/// multiply, and not at the very end, when nothing but HBM is busy.
 ///
 /// All ranks send such an expert's rows at once, and each of them has few: its row tiles become ready together, when nearly all rows are
 /// there. Other kernels put the results of that expert back last, when the links have nothing else to do, and gain nothing by it.
@@ -23,6 +27,9 @@ pub(super) fn lightest_first(graph: &TaskGraph, costs: &EntryCosts, aic: u32, ch
     }
     if !needs_whole_experts(graph) {
         return None;
+    }
+    if graph.sizes.experts <= FEW {
+        return Some(2);
     }
     let total = |task: TaskKind, space: SpaceKind, time: &dyn Fn(PhaseId) -> Nanos| -> u64 {
         let phases = graph
@@ -58,6 +65,9 @@ mod tests {
         let [narrow, own, wide] = [1536, 2048, 14336].map(ranks);
         assert!(8 < narrow && narrow < own && own <= 16 && wide > 64, "{narrow}, {own} and {wide} ranks");
         assert_eq!(fewest(&moe_ffn(&Layer::DEEPSEEK), ""), None);
+        let few = |experts| Layer { inter: 14_336, experts, top_k: 2, ..Layer::DEEPSEEK };
+        assert_eq!([8, 16].map(|experts| fewest(&moe_backward(&few(experts)), "")), [Some(2), Some(wide)]);
+        assert_eq!(fewest(&moe_ffn(&few(8)), ""), None);
         assert_eq!(fewest(&moe_ffn(&Layer::DEEPSEEK), "lightest_first=2"), Some(2));
     }
 
