@@ -55,10 +55,10 @@ pub fn schedule_text(checked: &CheckedGraph, schedule: &Schedule) -> String {
     for order in &schedule.orders {
         let plural = if order.ranks == 1 { "" } else { "s" };
         let entries: usize = order.queues.iter().map(|(_, queue)| queue.len()).sum();
-        let lightest = if schedule.expert_orders.on(order.ranks) == ExpertOrder::LightestFirst {
-            ", the lightest experts first"
-        } else {
-            ""
+        let experts = match schedule.expert_orders.on(order.ranks) {
+            ExpertOrder::Number | ExpertOrder::Load => "",
+            ExpertOrder::Mixed => ", two light experts after each heavy one",
+            ExpertOrder::LightestFirst => ", the lightest experts first",
         };
         let alike = match order.sends {
             Sends::PeerAfterPeer => String::new(),
@@ -66,7 +66,7 @@ pub fn schedule_text(checked: &CheckedGraph, schedule: &Schedule) -> String {
         };
         let first = order.routed_at.as_ref().is_some_and(|at| at.iter().all(|(_, at)| *at == 0));
         let routed = if first { ", after the tables of the route" } else { "" };
-        let _ = writeln!(text, "\n{} rank{plural}, {entries} entries{lightest}{alike}{routed}", order.ranks);
+        let _ = writeln!(text, "\n{} rank{plural}, {entries} entries{experts}{alike}{routed}", order.ranks);
         for (part, queue) in order.queues.iter() {
             let at = order.routed_at.as_ref().filter(|_| !first).map_or(0, |at| queue.len().min(at[part] as usize));
             let mut lines = runs(graph, &queue[..at]);

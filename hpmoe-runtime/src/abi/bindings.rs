@@ -491,7 +491,8 @@ const _: () = {
 };
 pub const HPMOE_BY_NUMBER: HpmoeExpertOrder = 0;
 pub const HPMOE_BY_LOAD: HpmoeExpertOrder = 1;
-pub const HPMOE_LIGHTEST_FIRST: HpmoeExpertOrder = 2;
+pub const HPMOE_MIXED: HpmoeExpertOrder = 2;
+pub const HPMOE_LIGHTEST_FIRST: HpmoeExpertOrder = 3;
 pub type HpmoeExpertOrder = ::core::ffi::c_uint;
 pub const HPMOE_ROUTE_MADE: HpmoeRouteFaultKind = 0;
 pub const HPMOE_ROUTE_ID: HpmoeRouteFaultKind = 1;

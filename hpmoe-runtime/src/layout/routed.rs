@@ -9,7 +9,7 @@ use super::spaces::{self, Extents};
 use super::{KernelRoute, LaunchRoute, RouteChunks, once, routing};
 use crate::KernelTables;
 use crate::abi::{
-    HPMOE_ARRIVALS, HPMOE_BY_LOAD, HPMOE_BY_NUMBER, HPMOE_EXPERTS, HPMOE_LIGHTEST_FIRST, HPMOE_ONCE_TILES,
+    HPMOE_ARRIVALS, HPMOE_BY_LOAD, HPMOE_BY_NUMBER, HPMOE_EXPERTS, HPMOE_LIGHTEST_FIRST, HPMOE_MIXED, HPMOE_ONCE_TILES,
     HPMOE_ROW_TILES, HPMOE_SENDS, HPMOE_SENDS_ONCE, HpmoeExpert, HpmoePair, HpmoeRouting,
 };
 use crate::tables::{RouteTable, SpaceTable};
@@ -149,6 +149,7 @@ pub(super) const fn order_word(order: ExpertOrder) -> u32 {
     match order {
         ExpertOrder::Number => HPMOE_BY_NUMBER,
         ExpertOrder::Load => HPMOE_BY_LOAD,
+        ExpertOrder::Mixed => HPMOE_MIXED,
         ExpertOrder::LightestFirst => HPMOE_LIGHTEST_FIRST,
     }
 }

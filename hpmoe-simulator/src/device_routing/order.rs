@@ -1,7 +1,10 @@
 //! The cost of the order of experts.
 
-use super::{BLOCK_WORDS, REMAINDERS, RoutingShape, RoutingSteps};
+use super::{BLOCK_WORDS, QUOTIENTS, REMAINDERS, RoutingShape, RoutingSteps};
 use hpmoe_kernels::route::ExpertOrder;
+
+/// Calls of `MixedPlaces`, with those of a quotient.
+const MIXED: u64 = QUOTIENTS + 15;
 
 impl RoutingShape {
     /// Steps of `OrderExperts`, which makes the order of experts by load.
@@ -27,6 +30,10 @@ impl RoutingShape {
         // `PlacesOf`, `ExpertsOf`.
         self.turns(4, steps);
         steps.vector(1, pairs);
+        if self.expert_order == ExpertOrder::Mixed {
+            // `MixedPlaces`.
+            steps.vector(MIXED, pairs);
+        }
         self.turns(5, steps);
         steps.vector(1 + 5, pairs);
         steps.vector(REMAINDERS + 3, pairs);

@@ -199,7 +199,7 @@ struct HpmoeKeptHead {
 #define HPMOE_KEPT 0x726f7574u /* HpmoeKeptHead.kept */
 
 /* How queues name the experts of a rank: by number, by place in the order of their load, or from the fewest rows to the most. */
-enum HpmoeExpertOrder { HPMOE_BY_NUMBER = 0, HPMOE_BY_LOAD = 1, HPMOE_LIGHTEST_FIRST = 2 };
+enum HpmoeExpertOrder { HPMOE_BY_NUMBER = 0, HPMOE_BY_LOAD = 1, HPMOE_MIXED = 2, HPMOE_LIGHTEST_FIRST = 3 };
 
 /* Why ids make no route. All ranks find the same: the first rank's first fault. The record of a core that leaves for it
  * (HPMOE_UNROUTED) has the kind as `group` and the rank as `item`. On the rank whose ids are faulty, `need` is the id. */

@@ -7,6 +7,8 @@ pub enum ExpertOrder {
     Number,
     /// By their places in the order of [`by_load`].
     Load,
+    /// By their places in the order of [`mixed`].
+    Mixed,
     /// By their places in the order of [`lightest_first`].
     LightestFirst,
 }
@@ -18,7 +20,7 @@ pub enum ExpertOrders {
     Number,
     /// [`ExpertOrder::Load`] on all numbers of ranks.
     Load,
-    /// [`ExpertOrder::LightestFirst`] on so many ranks or more, and [`ExpertOrder::Load`] on fewer.
+    /// [`ExpertOrder::LightestFirst`] on so many ranks or more, and [`ExpertOrder::Mixed`] on fewer.
     LightestFirstFrom(u32),
 }
 
@@ -29,7 +31,8 @@ impl ExpertOrders {
         match self {
             Self::Number => ExpertOrder::Number,
             Self::LightestFirstFrom(fewest) if ranks >= fewest => ExpertOrder::LightestFirst,
-            Self::Load | Self::LightestFirstFrom(_) => ExpertOrder::Load,
+            Self::LightestFirstFrom(_) => ExpertOrder::Mixed,
+            Self::Load => ExpertOrder::Load,
         }
     }
 }
@@ -42,6 +45,7 @@ impl ExpertOrder {
         match self {
             Self::Number => (0..rows.len()).collect(),
             Self::Load => by_load(rows, chunks),
+            Self::Mixed => mixed(rows, chunks),
             Self::LightestFirst => lightest_first(rows, chunks),
         }
     }
@@ -60,6 +64,22 @@ impl ExpertOrder {
 #[must_use]
 pub fn by_load(rows: &[usize], chunks: usize) -> Vec<usize> {
     chunk_by_chunk(rows, chunks, least_then_most)
+}
+
+/// A rank's experts in the order of [`by_load`], but after the first one, each of the third with most rows is followed by two of the
+/// others: tiles that write the gradients of an expert with few rows keep HBM busy, while those of an expert with many rows
+/// multiply. The experts of each of `chunks` chunks stay together.
+///
+/// ```
+/// use hpmoe_kernels::route::{by_load, mixed};
+///
+/// let rows = [8, 7, 6, 5, 4, 3, 2, 1];
+/// assert_eq!(by_load(&rows, 1), [7, 0, 1, 2, 3, 4, 5, 6]);
+/// assert_eq!(mixed(&rows, 1), [7, 0, 2, 3, 1, 4, 5, 6]);
+/// ```
+#[must_use]
+pub fn mixed(rows: &[usize], chunks: usize) -> Vec<usize> {
+    chunk_by_chunk(rows, chunks, heavy_then_two_light)
 }
 
 /// A rank's experts from the fewest rows to the most, and then those without rows, where `rows` is the number of rows of each: the rows
@@ -101,6 +121,22 @@ fn least_then_most(rows: &[usize]) -> Vec<usize> {
     experts
 }
 
+/// The expert that is place p by load gets place 3p - 2 if it is one of the heavy ones, and moves back by the heavy ones that now come
+/// after it if it is one of the others.
+fn heavy_then_two_light(rows: &[usize]) -> Vec<usize> {
+    let experts = least_then_most(rows);
+    let heavy = experts.len().saturating_sub(1) / 3;
+    let mut mixed = experts.clone();
+    for (place, expert) in experts.into_iter().enumerate() {
+        let moved = match place.checked_sub(heavy + 1) {
+            Some(light) => place - heavy.saturating_sub(light / 2 + 1),
+            None => (3 * place).saturating_sub(2),
+        };
+        mixed[moved] = expert;
+    }
+    mixed
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,12 +148,24 @@ mod tests {
         assert_eq!(by_load(&[0, 0], 1), [0, 1]);
         assert_eq!(by_load(&[0, 7, 0], 1), [1, 0, 2]);
         assert_eq!(lightest_first(&[5, 5, 0, 5], 1), [0, 1, 3, 2]);
+        assert_eq!(mixed(&[5; 4], 1), [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn each_heavy_expert_is_followed_by_two_light_ones() {
+        // Twelve experts after the lightest, of which four are heavy, and two that are left over.
+        let rows: Vec<usize> = (1..16).rev().collect();
+        assert_eq!(mixed(&rows, 1), [14, 0, 4, 5, 1, 6, 7, 2, 8, 9, 3, 10, 11, 12, 13]);
+        assert_eq!(mixed(&rows[..14], 2), [6, 0, 2, 3, 1, 4, 5, 13, 7, 9, 10, 8, 11, 12]);
+        for experts in 0..4 {
+            assert_eq!(mixed(&rows[..experts], 1), by_load(&rows[..experts], 1));
+        }
     }
 
     proptest! {
         #[test]
         fn every_expert_comes_once_in_its_chunk(rows in prop::collection::vec(0usize..5, 12), chunks in 1usize..5) {
-            for order in [ExpertOrder::Number, ExpertOrder::Load, ExpertOrder::LightestFirst] {
+            for order in [ExpertOrder::Number, ExpertOrder::Load, ExpertOrder::Mixed, ExpertOrder::LightestFirst] {
                 let mut experts = order.of(&rows, chunks);
                 for (chunk, experts) in experts.chunks(12 / chunks).enumerate() {
                     prop_assert!(experts.iter().all(|expert| expert / (12 / chunks) == chunk));

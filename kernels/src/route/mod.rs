@@ -30,7 +30,7 @@ pub use error::RouteError;
 pub use gather::Exchange;
 pub use groups::most_of_a_token;
 pub use kept::{COUNT_LINE, KEPT, KEPT_HEAD, KeptWords, Routed};
-pub use load::{ExpertOrder, ExpertOrders, by_load, lightest_first};
+pub use load::{ExpertOrder, ExpertOrders, by_load, lightest_first, mixed};
 pub use made::RouteSource;
 pub(crate) use pieces::token_blocks;
 pub use pieces::{Piece, RowTile, TokenBlock};

@@ -40,10 +40,12 @@ pub struct Choices {
     /// Whether consecutive phases with the same tiles are walked together, tile by tile, rather than one after the other.
     pub join: bool,
     /// Whether a rank works on its experts in the order of their rows at run time, the least loaded one first and then from
-    /// the most loaded one down, rather than in the order of their numbers.
+    /// the most loaded one down, rather than in the order of their numbers. In kernels with a phase that needs all rows of an expert at
+    /// once, two light experts follow each heavy one.
     pub by_load: bool,
     /// With `by_load`: the fewest ranks with which experts go from the fewest rows to the most. `None`: as many as have the rows of an
-    /// expert that all tokens name come late, in kernels with a phase that needs all rows of an expert at once; never in others.
+    /// expert that all tokens name come late, or two where experts are few, in kernels with a phase that needs all rows of an expert at
+    /// once; never in others.
     pub lightest_first: Option<u32>,
     /// Whether matrix cores read weights while they wait for rows, as far as L1 has room.
     pub read_ahead: bool,

@@ -30,7 +30,12 @@ pub(super) fn field(schedule: &mut Schedule, known: &Known, random: &mut Random)
             "aiv".to_owned()
         }
         2 => {
-            let all = [ExpertOrders::Number, ExpertOrders::Load, ExpertOrders::LightestFirstFrom(1)];
+            let all = [
+                ExpertOrders::Number,
+                ExpertOrders::Load,
+                ExpertOrders::LightestFirstFrom(1),
+                ExpertOrders::LightestFirstFrom(u32::MAX),
+            ];
             let others: Vec<ExpertOrders> = all.into_iter().filter(|other| other != expert_orders).collect();
             *expert_orders = others[random.index(others.len())];
             "order of experts".to_owned()

@@ -194,7 +194,7 @@ fn most_rows(ids: &[Vec<i32>], experts: usize) -> usize {
 }
 
 fn expert_order(draw: &mut Draw) -> ExpertOrder {
-    [ExpertOrder::Number, ExpertOrder::Load, ExpertOrder::LightestFirst][draw.below(3)]
+    [ExpertOrder::Number, ExpertOrder::Load, ExpertOrder::Mixed, ExpertOrder::LightestFirst][draw.below(4)]
 }
 
 /// The ids of a token: different ones, or none in about one of `gaps` slots.

@@ -100,6 +100,7 @@ impl CaseKernel {
             expert_orders: match case.order {
                 ExpertOrder::Number => ExpertOrders::Number,
                 ExpertOrder::Load => ExpertOrders::Load,
+                ExpertOrder::Mixed => ExpertOrders::LightestFirstFrom(u32::MAX),
                 ExpertOrder::LightestFirst => ExpertOrders::LightestFirstFrom(1),
             },
             route: Some(RouteTable {

@@ -52,16 +52,22 @@ struct Lists {
         Muls(Ints(out), Ints(a), number, All());
         PipeBarrier<PIPE_V>();
     }
+    HPMOE_INLINE void AtLeast(uint32_t out, uint32_t a, int32_t number) const {
+        Maxs(Ints(out), Ints(a), number, All());
+        PipeBarrier<PIPE_V>();
+    }
+    HPMOE_INLINE void AtMost(uint32_t out, uint32_t a, int32_t number) const {
+        Mins(Ints(out), Ints(a), number, All());
+        PipeBarrier<PIPE_V>();
+    }
     HPMOE_INLINE void Filled(uint32_t out, int32_t number) const {
         Duplicate(Ints(out), number, All());
         PipeBarrier<PIPE_V>();
     }
     // 0 for numbers below 1, 1 for all others.
     HPMOE_INLINE void Positive(uint32_t out, uint32_t a) const {
-        Mins(Ints(out), Ints(a), 1, All());
-        PipeBarrier<PIPE_V>();
-        Maxs(Ints(out), Ints(out), 0, All());
-        PipeBarrier<PIPE_V>();
+        AtMost(out, a, 1);
+        AtLeast(out, out, 0);
     }
     // out[i] = the number that lies offsets[i] bytes after from + base.
     HPMOE_INLINE void Picked(uint32_t out, uint32_t from, uint32_t offsets, uint32_t base) const {

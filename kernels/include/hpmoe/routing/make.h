@@ -136,8 +136,7 @@ HPMOE_ROUTINE void OrderExperts(VectorCore &core, RouteShare &route, const Route
     }
     route.ordered = true;
     if (route.from.expert_order != HPMOE_BY_NUMBER) {
-        const bool lightest_first = route.from.expert_order == HPMOE_LIGHTEST_FIRST;
-        OrderByLoad(lists, core.launch.chunk_experts, core.launch.local_experts, lightest_first);
+        OrderByLoad(lists, core.launch.chunk_experts, core.launch.local_experts, route.from.expert_order);
     } else {
         OrderByNumber(lists, core.launch.local_experts);
     }

@@ -192,6 +192,28 @@ HPMOE_INLINE void PlacesOf(const Turned &turned, uint32_t experts, uint32_t key,
     }
 }
 
+// From places by load to those where each expert of the third with most rows is followed by two others: see route/load.rs.
+HPMOE_ROUTINE void MixedPlaces(const Lists &lists, uint32_t experts, uint32_t place, uint32_t heavy_place,
+                               uint32_t light_place) {
+    const int32_t heavy = static_cast<int32_t>((experts - 1) / 3);
+    lists.Shifted(heavy_place, place, -1 - heavy);
+    lists.AtLeast(heavy_place, heavy_place, 0);
+    lists.Quotients(light_place, heavy_place, 2);
+    lists.Shifted(light_place, light_place, 1);
+    lists.AtMost(light_place, light_place, heavy);
+    lists.Plus(light_place, light_place, place);
+    lists.Shifted(light_place, light_place, -heavy);
+    lists.Scaled(heavy_place, place, 3);
+    lists.Shifted(heavy_place, heavy_place, -2);
+    lists.AtLeast(heavy_place, heavy_place, 0);
+    // One of both.
+    lists.Shifted(place, place, -heavy);
+    lists.Positive(place, place);
+    lists.Minus(light_place, light_place, heavy_place);
+    lists.Times(light_place, light_place, place);
+    lists.Plus(place, heavy_place, light_place);
+}
+
 // The expert that has the place of each number: so many later as all turns are, less those at which another place comes.
 HPMOE_INLINE void ExpertsOf(const Turned &turned, uint32_t experts, uint32_t number, uint32_t place, uint32_t out,
                             uint32_t work) {
@@ -214,7 +236,7 @@ HPMOE_INLINE void ExpertsOf(const Turned &turned, uint32_t experts, uint32_t num
 }
 
 // ORDER and PLACE by load: see route/load.rs. Lists are in the order of tables.
-HPMOE_ROUTINE void OrderByLoad(const RouteLists &lists, uint32_t experts, uint32_t local, bool lightest_first) {
+HPMOE_ROUTINE void OrderByLoad(const RouteLists &lists, uint32_t experts, uint32_t local, uint32_t expert_order) {
     const uint32_t number = lists[SCRATCH], rows = lists[SCRATCH + 3], key = lists[SCRATCH + 4],
                    work = lists[SCRATCH + 5], place = lists[PLACE], order = lists[ORDER];
     const uint32_t groups = lists.count / experts;
@@ -225,12 +247,15 @@ HPMOE_ROUTINE void OrderByLoad(const RouteLists &lists, uint32_t experts, uint32
     lists.Scaled(key, number, 4);
     lists.Plus(work, work, key);
     lists.Picked(rows, lists[TOTAL], work, 0);
-    if (lightest_first) {
+    if (expert_order == HPMOE_LIGHTEST_FIRST) {
         KeysFromLightest(lists, experts, number, rows, key, work);
     } else {
         KeysByLoad(turned, experts, number, rows, key, place, order, work);
     }
     PlacesOf(turned, experts, key, place, work);
+    if (expert_order == HPMOE_MIXED) {
+        MixedPlaces(lists, experts, place, key, work);
+    }
     ExpertsOf(turned, experts, number, place, order, work);
     // And back.
     lists.Remainders(number, key, experts);
