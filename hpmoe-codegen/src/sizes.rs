@@ -48,9 +48,6 @@ impl fmt::Display for Expected {
 /// The ranks that sizes are chosen for where no number is given: with more of them an expert has more rows and a rank fewer experts.
 const RANKS: u32 = 8;
 
-/// Rows of a rank that make at least 64 of the tallest tiles: more than two for each matrix core.
-const MANY_ROWS: usize = 64 * 256;
-
 /// A tile size: the values that it may get, ascending, the place of the one that the search begins with, and the place of the least one
 /// that it tries. Values below are for kernels whose memories hold no larger tiles.
 ///
@@ -62,11 +59,9 @@ struct Ladder {
     first: usize,
     least: usize,
     /// The part of the estimated latency with evenly spread tokens that another size must save, if it must save any. What uneven ones save by
-    /// other sizes than those of products is estimated too roughly: rows are then on their way for longer than one rank tells.
+    /// other sizes than those of products is estimated too roughly: rows are then on their way for longer than one rank tells. Taller tiles must save
+    /// more: they make the loads of cores less even, by up to a fifth of the latency where the experts' rows differ a little.
     even: Option<f64>,
-    /// The same where a rank has [`MANY_ROWS`]. With fewer, taller tiles must save more: they make the loads of cores less even, by up to a
-    /// fifth of the latency where the experts' rows differ a little.
-    even_of_many: Option<f64>,
     /// The part of the estimated latency that another size must save. Where sizes differ by less, the larger ones stay, which are made
     /// for more rows than expected. Larger puts must save more: what rows wait for is only estimated to a sixteenth of an expert's.
     gain: f64,
@@ -75,8 +70,7 @@ struct Ladder {
 impl Ladder {
     /// The latency with even tokens that another size must stay below, if it must.
     fn even_below(&self, before: &Latency) -> Option<f64> {
-        let even = if before.rows < MANY_ROWS { self.even } else { self.even_of_many };
-        even.map(|gain| before.even * (1.0 - gain))
+        self.even.map(|gain| before.even * (1.0 - gain))
     }
 
     /// The places to try from a place: its neighbours, or all of them for the columns of products and for gradients, where a narrow last
@@ -90,82 +84,26 @@ impl Ladder {
 /// The tile sizes in the order in which they are chosen: those of products decide most. A gradient's rows come before its columns:
 /// where one of them doubled saves the other, that costs less with uneven tokens.
 const LADDERS: [Ladder; 7] = [
-    Ladder {
-        name: "TILE_N",
-        values: &[32, 64, 128, 256],
-        first: 3,
-        least: 2,
-        even: None,
-        even_of_many: None,
-        gain: 0.005,
-    },
-    Ladder {
-        name: "TILE_M",
-        values: &[16, 32, 64, 128, 256],
-        first: 3,
-        least: 3,
-        even: Some(0.012),
-        even_of_many: Some(0.005),
-        gain: 0.005,
-    },
-    Ladder {
-        name: "GRAD_M",
-        values: &[32, 64, 128, 256, 512],
-        first: 3,
-        least: 2,
-        even: None,
-        even_of_many: None,
-        gain: 0.005,
-    },
-    Ladder {
-        name: "GRAD_N",
-        values: &[32, 64, 128, 256, 512],
-        first: 3,
-        least: 2,
-        even: None,
-        even_of_many: None,
-        gain: 0.005,
-    },
-    Ladder {
-        name: "PUT",
-        values: &[2, 4, 8, 16],
-        first: 2,
-        least: 2,
-        even: Some(0.01),
-        even_of_many: Some(0.01),
-        gain: 0.01,
-    },
-    Ladder {
-        name: "BLOCK",
-        values: &[1, 2, 4, 8, 16, 32],
-        first: 4,
-        least: 2,
-        even: Some(0.005),
-        even_of_many: Some(0.005),
-        gain: 0.005,
-    },
+    Ladder { name: "TILE_N", values: &[32, 64, 128, 256], first: 3, least: 2, even: None, gain: 0.005 },
+    Ladder { name: "TILE_M", values: &[16, 32, 64, 128, 256], first: 3, least: 3, even: Some(0.012), gain: 0.005 },
+    Ladder { name: "GRAD_M", values: &[32, 64, 128, 256, 512], first: 3, least: 2, even: None, gain: 0.005 },
+    Ladder { name: "GRAD_N", values: &[32, 64, 128, 256, 512], first: 3, least: 2, even: None, gain: 0.005 },
+    Ladder { name: "PUT", values: &[2, 4, 8, 16], first: 2, least: 2, even: Some(0.01), gain: 0.01 },
+    Ladder { name: "BLOCK", values: &[1, 2, 4, 8, 16, 32], first: 4, least: 2, even: Some(0.005), gain: 0.005 },
     Ladder {
         name: "COLUMNS",
         values: &[64, 128, 256, 512, 1024, 2048],
         first: 4,
         least: 3,
         even: Some(0.005),
-        even_of_many: Some(0.005),
         gain: 0.005,
     },
 ];
 
 /// The columns of products where a launch does little but read weights. Narrow tiles take it as long as wide ones; but at its end all
 /// cores wait for the last tile, and how many have one then no estimate tells.
-const NARROW: Ladder = Ladder {
-    name: "TILE_N",
-    values: &[32, 64, 128, 256],
-    first: 2,
-    least: 2,
-    even: None,
-    even_of_many: None,
-    gain: 0.006,
-};
+const NARROW: Ladder =
+    Ladder { name: "TILE_N", values: &[32, 64, 128, 256], first: 2, least: 2, even: None, gain: 0.006 };
 /// The most rows of an expert with which products do little but read weights: half of those with which a matrix core multiplies for as long
 /// as it reads.
 const FEW_ROWS: usize = 64;
@@ -179,8 +117,6 @@ struct Latency {
     even: f64,
     /// The geometric means of the latencies with even and with uneven tokens.
     mean: f64,
-    /// Rows of a rank: those that its tokens choose.
-    rows: usize,
     /// Whether no taskflow does much but read weights: its experts have [`FEW_ROWS`], and none of its products needs all rows of one.
     reads_weights: bool,
 }
@@ -188,7 +124,6 @@ struct Latency {
 impl Latency {
     fn add(&mut self, graph: &TaskGraph, ranks: u32, (even, uneven): (Time, Time)) {
         let Sizes { experts, tokens, top_k, .. } = graph.sizes;
-        self.rows = self.rows.max(tokens * top_k);
         let few = tokens * top_k * ranks as usize <= FEW_ROWS * experts;
         self.reads_weights = few && !needs_whole_experts(graph) && (self.reads_weights || self.even == 0.0);
         self.even += even.us();
