@@ -6,6 +6,9 @@ use crate::results::Rows;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+/// What [`Figures::idle`] has, as the page calls it.
+const IDLE: [&str; 5] = ["wait for work", "wait for rows", "memories shared", "tail", "overhead"];
+
 /// Ratios within this of one are ties.
 const TIE: f64 = 0.01;
 
@@ -94,7 +97,28 @@ fn behind(known: &BTreeMap<Case, Figures>) -> String {
     if !behind.is_empty() {
         text.push('\n');
     }
-    text
+    text + &narrowly_behind(known)
+}
+
+/// The ties in which another policy is the faster one, with what stands between ours and its bound.
+fn narrowly_behind(known: &BTreeMap<Case, Figures>) -> String {
+    let ahead = |case_figures: &(&Case, &Figures)| (1.0 - TIE..1.0).contains(&case_figures.1.lead());
+    let mut ties: Vec<(&Case, &Figures)> = known.iter().filter(ahead).collect();
+    if ties.is_empty() {
+        return String::new();
+    }
+    ties.sort_by(|a, b| a.1.lead().total_cmp(&b.1.lead()));
+    let mut text = format!(
+        "### Ties in which another is ahead\n\nAnother policy is faster by up to 1 % in {}. The last columns are shares of the time of the matrix cores of `ours`: what stands \
+         between it and its bound.\n\n| case | faster/ours | ours/bound | {} |\n|---|---|---|---|---|---|---|---|\n",
+        ties.len(),
+        IDLE.join(" | ")
+    );
+    for (case, figures) in ties {
+        let shares = figures.idle.map(|share| format!("{:.1} %", 100.0 * share)).join(" | ");
+        let _ = writeln!(text, "| {case} | {:.3} | {:.3} | {shares} |", figures.lead(), figures.over_bound());
+    }
+    text + "\n"
 }
 
 /// Geometric means and extremes over all models, ranks and routings, by pass and tokens, at the least overhead.
@@ -106,7 +130,7 @@ fn bounds(known: &BTreeMap<Case, Figures>) -> String {
         cells.extend((0..5).map(|at| format!("{:.1} %", 100.0 * share(at))));
         cells
     };
-    let header = ["ours/bound", "most", "wait for work", "wait for rows", "memories shared", "tail", "overhead"];
+    let header = [["ours/bound", "most"].as_slice(), &IDLE].concat();
     format!(
         "## Ours over its bound\n\nGeometric means of all cases with {} ns for each tile, and mean shares of the time of matrix cores.\n\n{}\n",
         OVERHEADS[0],
@@ -184,6 +208,12 @@ mod tests {
         );
         let third = cases::all().nth(2).unwrap();
         assert!(text.contains(&format!("| {third} | 100.0 µs | 0.900 | 2.000 | 1.250 |")), "{text}");
+        let second = cases::all().nth(1).unwrap();
+        assert!(
+            text.contains("faster by up to 1 % in 1. ")
+                && text.contains(&format!("| {second} | 0.995 | 1.250 | 10.0 % |"))
+        );
+        assert_eq!(text.matches(&third.to_string()).count(), 1, "{text}");
         assert!(bounds(&known).contains("| forward | 16 | 1.250 | 1.250 | 10.0 %"));
         // The cube root of 1.5 · 0.995 · 0.9.
         assert!(leads(&known).contains("| forward | 16 | 1.103 | 0.900 | 2.000 | 2.000 |"), "{}", leads(&known));
