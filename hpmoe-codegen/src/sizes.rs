@@ -5,7 +5,7 @@ use crate::schedule::{Estimate, MAX_RANKS, estimate, needs_whole_experts};
 use crate::target::Target;
 use crate::tuned::{NamedSizes, overrides};
 use hpmoe_language::front::{Front, front};
-use hpmoe_language::graph::{Sizes, TaskGraph};
+use hpmoe_language::graph::Sizes;
 use hpmoe_language::syntax::{Overrides, open_constants};
 use std::collections::HashMap;
 use std::fmt;
@@ -81,10 +81,14 @@ impl Ladder {
     }
 }
 
+/// The columns of products.
+const PRODUCT_COLUMNS: Ladder =
+    Ladder { name: "TILE_N", values: &[32, 64, 128, 256], first: 3, least: 2, even: None, gain: 0.005 };
+
 /// The tile sizes in the order in which they are chosen: those of products decide most. A gradient's rows come before its columns:
 /// where one of them doubled saves the other, that costs less with uneven tokens.
 const LADDERS: [Ladder; 7] = [
-    Ladder { name: "TILE_N", values: &[32, 64, 128, 256], first: 3, least: 2, even: None, gain: 0.005 },
+    PRODUCT_COLUMNS,
     Ladder { name: "TILE_M", values: &[16, 32, 64, 128, 256], first: 3, least: 3, even: Some(0.012), gain: 0.005 },
     Ladder { name: "GRAD_M", values: &[32, 64, 128, 256, 512], first: 3, least: 2, even: None, gain: 0.005 },
     Ladder { name: "GRAD_N", values: &[32, 64, 128, 256, 512], first: 3, least: 2, even: None, gain: 0.005 },
@@ -102,8 +106,7 @@ const LADDERS: [Ladder; 7] = [
 
 /// The columns of products where a launch does little but read weights. Narrow tiles take it as long as wide ones; but at its end all
 /// cores wait for the last tile, and how many have one then no estimate tells.
-const NARROW: Ladder =
-    Ladder { name: "TILE_N", values: &[32, 64, 128, 256], first: 2, least: 2, even: None, gain: 0.006 };
+const NARROW: Ladder = Ladder { first: 2, gain: 0.006, ..PRODUCT_COLUMNS };
 /// The most rows of an expert with which products do little but read weights: half of those with which a matrix core multiplies for as long
 /// as it reads.
 const FEW_ROWS: usize = 64;
@@ -117,15 +120,10 @@ struct Latency {
     even: f64,
     /// The geometric means of the latencies with even and with uneven tokens.
     mean: f64,
-    /// Whether no taskflow does much but read weights: its experts have [`FEW_ROWS`], and none of its products needs all rows of one.
-    reads_weights: bool,
 }
 
 impl Latency {
-    fn add(&mut self, graph: &TaskGraph, ranks: u32, (even, uneven): (Time, Time)) {
-        let Sizes { experts, tokens, top_k, .. } = graph.sizes;
-        let few = tokens * top_k * ranks as usize <= FEW_ROWS * experts;
-        self.reads_weights = few && !needs_whole_experts(graph) && (self.reads_weights || self.even == 0.0);
+    fn add(&mut self, even: Time, uneven: Time) {
         self.even += even.us();
         self.mean += (even.us() * uneven.us()).sqrt();
     }
@@ -220,7 +218,10 @@ impl Search<'_> {
     /// Begins with narrow tiles of products where a launch does little but read weights.
     fn narrowed(&mut self, places: Vec<usize>, time: Latency) -> Result<(Vec<usize>, Latency), String> {
         let products = self.ladders.iter().position(|ladder| ladder.name == NARROW.name);
-        let Some(products) = products.filter(|_| time.reads_weights) else { return Ok((places, time)) };
+        let Some(products) = products else { return Ok((places, time)) };
+        if !self.reads_weights(&places)? {
+            return Ok((places, time));
+        }
         self.ladders[products] = &NARROW;
         let mut narrow = places.clone();
         narrow[products] = narrow[products].min(NARROW.first);
@@ -228,6 +229,28 @@ impl Search<'_> {
             Some(time) => (narrow, time),
             None => (places, time),
         })
+    }
+
+    /// Whether no taskflow does much but read weights: its experts have [`FEW_ROWS`], and none of its tiles needs all rows of one.
+    fn reads_weights(&self, places: &[usize]) -> Result<bool, String> {
+        let Ok(Front { flows, .. }) = front(self.module, &self.settings(places)) else { return Ok(false) };
+        for flow in &flows {
+            let Sizes { experts, tokens, top_k, .. } = flow.graph().sizes;
+            let few = tokens * top_k * self.ranks(experts)? as usize <= FEW_ROWS * experts;
+            if !few || needs_whole_experts(flow.graph()) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// All that is set with these sizes, and the expected tokens.
+    fn settings(&self, places: &[usize]) -> Overrides {
+        let mut all = overrides(self.set, &self.sizes(places));
+        if let Some(tokens) = self.expected.tokens {
+            all.insert("TOKENS".to_owned(), tokens.into());
+        }
+        all
     }
 
     /// That a rank can have the expected tokens, if the kernel can have these sizes.
@@ -282,17 +305,13 @@ impl Search<'_> {
     }
 
     fn estimate(&self, places: &[usize], below: Option<f64>) -> Result<Known, String> {
-        let mut all = overrides(self.set, &self.sizes(places));
-        if let Some(tokens) = self.expected.tokens {
-            all.insert("TOKENS".to_owned(), tokens.into());
-        }
-        let Ok(Front { flows, .. }) = front(self.module, &all) else { return Ok(Known::Refused) };
+        let Ok(Front { flows, .. }) = front(self.module, &self.settings(places)) else { return Ok(Known::Refused) };
         let mut sum = Latency::default();
         for flow in &flows {
             let ranks = self.ranks(flow.graph().sizes.experts)?;
             let worth = |even: Time| below.is_none_or(|below| sum.even + even.us() < below);
             match estimate(flow, self.target, ranks, worth) {
-                Some(Estimate { even, uneven: Some(uneven) }) => sum.add(flow.graph(), ranks, (even, uneven)),
+                Some(Estimate { even, uneven: Some(uneven) }) => sum.add(even, uneven),
                 Some(Estimate { even, uneven: None }) => return Ok(Known::Slow(sum.even + even.us())),
                 None => return Ok(Known::Refused),
             }

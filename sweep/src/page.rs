@@ -5,6 +5,7 @@ use crate::figures::Figures;
 use crate::results::Rows;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::ops::Range;
 
 /// What [`Figures::idle`] has, as the page calls it.
 const IDLE: [&str; 5] = ["wait for work", "wait for rows", "memories shared", "tail", "overhead"];
@@ -76,10 +77,8 @@ pub(crate) fn summary(known: &BTreeMap<Case, Figures>) -> String {
 /// The cases in which another policy is faster than ours, or as fast.
 fn behind(known: &BTreeMap<Case, Figures>) -> String {
     let mut text = "## Where ours is not the fastest\n\n".to_owned();
-    let slower = |case_figures: &(&Case, &Figures)| case_figures.1.lead() < 1.0 - TIE;
     let tied = known.values().filter(|figures| (figures.lead() - 1.0).abs() <= TIE).count();
-    let mut behind: Vec<(&Case, &Figures)> = known.iter().filter(slower).collect();
-    behind.sort_by(|a, b| a.1.lead().total_cmp(&b.1.lead()));
+    let behind = with_leads(known, 0.0..1.0 - TIE);
     let _ = writeln!(
         text,
         "Of {} cases, another policy is faster by more than 1 % in {}, and as fast within 1 % in {tied}.\n",
@@ -102,12 +101,10 @@ fn behind(known: &BTreeMap<Case, Figures>) -> String {
 
 /// The ties in which another policy is the faster one, with what stands between ours and its bound.
 fn narrowly_behind(known: &BTreeMap<Case, Figures>) -> String {
-    let ahead = |case_figures: &(&Case, &Figures)| (1.0 - TIE..1.0).contains(&case_figures.1.lead());
-    let mut ties: Vec<(&Case, &Figures)> = known.iter().filter(ahead).collect();
+    let ties = with_leads(known, 1.0 - TIE..1.0);
     if ties.is_empty() {
         return String::new();
     }
-    ties.sort_by(|a, b| a.1.lead().total_cmp(&b.1.lead()));
     let mut text = format!(
         "### Ties in which another is ahead\n\nAnother policy is faster by up to 1 % in {}. The last columns are shares of the time of the matrix cores of `ours`: what stands \
          between it and its bound.\n\n| case | faster/ours | ours/bound | {} |\n|---|---|---|---|---|---|---|---|\n",
@@ -119,6 +116,13 @@ fn narrowly_behind(known: &BTreeMap<Case, Figures>) -> String {
         let _ = writeln!(text, "| {case} | {:.3} | {:.3} | {shares} |", figures.lead(), figures.over_bound());
     }
     text + "\n"
+}
+
+/// The cases in which the lead of ours lies in a range, the least first.
+fn with_leads(known: &BTreeMap<Case, Figures>, leads: Range<f64>) -> Vec<(&Case, &Figures)> {
+    let mut cases: Vec<_> = known.iter().filter(|(_, figures)| leads.contains(&figures.lead())).collect();
+    cases.sort_by(|a, b| a.1.lead().total_cmp(&b.1.lead()));
+    cases
 }
 
 /// Geometric means and extremes over all models, ranks and routings, by pass and tokens, at the least overhead.

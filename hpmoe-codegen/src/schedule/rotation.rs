@@ -41,10 +41,10 @@ pub(super) fn rotation(
     let mut launches: Vec<Typical> = RANKS.into_iter().filter_map(|ranks| on_ranks(graph, ranks)).collect();
     launches.extend(launches.is_empty().then(|| typical(graph)));
     let few = !needs_whole_experts(graph) && launches.iter().all(|launch| launch.experts <= FEW);
-    let even = launches.iter().copied().map(equal);
-    let uneven = launches.iter().filter(|_| few).map(|launch| ragged(launch.rows, launch.experts));
+    let same_rows = launches.iter().copied().map(equal);
+    let ragged_rows = launches.iter().filter(|_| few).map(|launch| ragged(launch.rows, launch.experts));
     let works: Vec<Vec<u64>> =
-        even.chain(uneven).map(|rows| by_turn(tiles(graph, target, phases, &rows), cores)).collect();
+        same_rows.chain(ragged_rows).map(|rows| by_turn(tiles(graph, target, phases, &rows), cores)).collect();
     // The share that the longest load of a core has of all, by launch.
     let uneven = |rotation: u32| {
         let deal = Deal { cores: cores.into(), rotation: rotation.into() };

@@ -120,16 +120,13 @@ HPMOE_ROUTINE uint32_t CheckIds(VectorCore &core, const RouteShare &route) {
     for (uint32_t at = begin; at < end; at += block) {
         const Lists lists{Min(block, end - at)};
         LoadWords(UB_IDS, route.from.ids + static_cast<uint64_t>(at) * 4, lists.count);
-        Maxs(Ints(turned), Ints(UB_IDS), least, lists.All());
-        PipeBarrier<PIPE_V>();
-        Mins(Ints(turned), Ints(turned), static_cast<int32_t>(route.experts) - 1, lists.All());
-        PipeBarrier<PIPE_V>();
+        lists.AtLeast(turned, UB_IDS, least);
+        lists.AtMost(turned, turned, static_cast<int32_t>(route.experts) - 1);
         bool good = CountEqual(UB_IDS, turned, scratch, lists.count) == lists.count;
         if (good && route.from.group_slots != 0) {
             good = InGroups(lists, route, groups, turned, other, scratch);
         }
-        Mins(Ints(turned), Ints(UB_IDS), 0, lists.All());
-        PipeBarrier<PIPE_V>();
+        lists.AtMost(turned, UB_IDS, 0);
         lists.Plus(turned, turned, UB_IDS); // -1 becomes -2
         for (uint32_t turn = 1; good && turn <= top_k / 2; ++turn) {
             const uint32_t from = turn % 2 == 1 ? turned : other;
@@ -153,8 +150,7 @@ HPMOE_ROUTINE void SentOnce(const Lists &lists, uint32_t top_k, uint32_t local) 
     NextOfToken(lists, next, turned, other, top_k);
     lists.Shifted(turned, UB_IDS, 0);
     // The first expert of each id's rank.
-    Maxs(Ints(least), Ints(UB_IDS), 0, lists.All());
-    PipeBarrier<PIPE_V>();
+    lists.AtLeast(least, UB_IDS, 0);
     lists.Quotients(least, least, local);
     lists.Scaled(least, least, static_cast<int32_t>(local));
     lists.Filled(sent, 0);

@@ -224,8 +224,7 @@ HPMOE_INLINE void ExpertsOf(const Turned &turned, uint32_t experts, uint32_t num
     for (uint32_t turn = 1; turn < experts; ++turn) {
         lists.Minus(work, turned.Later(turn), number);
         lists.Times(work, work, work);
-        Mins(Ints(work), Ints(work), 1, lists.All());
-        PipeBarrier<PIPE_V>();
+        lists.AtMost(work, work, 1);
         lists.Scaled(work, work, static_cast<int32_t>(turn));
         lists.Minus(out, out, work);
     }
