@@ -85,14 +85,23 @@ impl Ladder {
 const PRODUCT_COLUMNS: Ladder =
     Ladder { name: "TILE_N", values: &[32, 64, 128, 256], first: 3, least: 2, even: None, gain: 0.005 };
 
+/// The rows of products.
+const PRODUCT_ROWS: Ladder =
+    Ladder { name: "TILE_M", values: &[16, 32, 64, 128, 256], first: 3, least: 3, even: Some(0.012), gain: 0.005 };
+/// Those of kernels with gradients, whose tiles are more than half of the work and have all rows of an expert whatever the size.
+const ROWS_BESIDE_GRADIENTS: Ladder = Ladder { even: Some(0.011), ..PRODUCT_ROWS };
+
+/// The rows of puts.
+const PUTS: Ladder = Ladder { name: "PUT", values: &[2, 4, 8, 16], first: 2, least: 2, even: Some(0.01), gain: 0.01 };
+
 /// The tile sizes in the order in which they are chosen: those of products decide most. A gradient's rows come before its columns:
 /// where one of them doubled saves the other, that costs less with uneven tokens.
 const LADDERS: [Ladder; 7] = [
     PRODUCT_COLUMNS,
-    Ladder { name: "TILE_M", values: &[16, 32, 64, 128, 256], first: 3, least: 3, even: Some(0.012), gain: 0.005 },
+    PRODUCT_ROWS,
     Ladder { name: "GRAD_M", values: &[32, 64, 128, 256, 512], first: 3, least: 2, even: None, gain: 0.005 },
     Ladder { name: "GRAD_N", values: &[32, 64, 128, 256, 512], first: 3, least: 2, even: None, gain: 0.005 },
-    Ladder { name: "PUT", values: &[2, 4, 8, 16], first: 2, least: 2, even: Some(0.01), gain: 0.01 },
+    PUTS,
     Ladder { name: "BLOCK", values: &[1, 2, 4, 8, 16, 32], first: 4, least: 2, even: Some(0.005), gain: 0.005 },
     Ladder {
         name: "COLUMNS",
@@ -103,6 +112,12 @@ const LADDERS: [Ladder; 7] = [
         gain: 0.005,
     },
 ];
+
+/// The rows of puts where a rank has few for an expert of another. With large puts, cores have unlike numbers of rows, and simulated
+/// layers take up to 2 % longer, which is more than an estimate of the whole knows of single puts.
+const SMALL_PUTS: Ladder = Ladder { values: &[2, 4, 8], ..PUTS };
+/// The fewest rows of a rank for an expert that may be put in large pieces: four of them.
+const ROWS_OF_LARGE_PUTS: usize = 64;
 
 /// The columns of products where a launch does little but read weights. Narrow tiles take it as long as wide ones; but at its end all
 /// cores wait for the last tile, and how many have one then no estimate tells.
@@ -158,6 +173,7 @@ pub fn open_sizes(
     let mut search = Search { module, set, target, expected, ladders, known: HashMap::new() };
     let best = match search.lowered(first.clone())? {
         Some((places, time)) => {
+            search.suit(&places);
             let (places, time) = search.narrowed(places, time)?;
             search.descend(places, time)?
         }
@@ -215,6 +231,24 @@ impl Search<'_> {
         }
     }
 
+    /// Takes the ladders that suit the kernel: without large puts where ranks have fewer than [`ROWS_OF_LARGE_PUTS`] for an expert, and with
+    /// taller tiles beside gradients.
+    fn suit(&mut self, places: &[usize]) {
+        let Ok(Front { flows, .. }) = front(self.module, &self.settings(places)) else { return };
+        let few_rows = flows.iter().any(|flow| {
+            let Sizes { experts, tokens, top_k, .. } = flow.graph().sizes;
+            tokens * top_k < ROWS_OF_LARGE_PUTS * experts
+        });
+        let gradients = flows.iter().any(|flow| needs_whole_experts(flow.graph()));
+        for ladder in &mut self.ladders {
+            match ladder.name {
+                "PUT" if few_rows => *ladder = &SMALL_PUTS,
+                "TILE_M" if gradients => *ladder = &ROWS_BESIDE_GRADIENTS,
+                _ => {}
+            }
+        }
+    }
+
     /// Begins with narrow tiles of products where a launch does little but read weights.
     fn narrowed(&mut self, places: Vec<usize>, time: Latency) -> Result<(Vec<usize>, Latency), String> {
         let products = self.ladders.iter().position(|ladder| ladder.name == NARROW.name);
@@ -267,15 +301,31 @@ impl Search<'_> {
         Err(format!("kernel `{kernel}` takes from 1 to {most} tokens of a rank (`TOKENS`), but {tokens} are expected"))
     }
 
+    /// The places to try for a size. The rows of a gradient's tiles are tried with all columns: where tall tiles don't save without narrower
+    /// ones, or narrow ones without taller, both together may.
+    fn moves(&self, ladder: usize, places: &[usize]) -> Vec<Vec<usize>> {
+        let with = |ladder: usize, place: usize, places: &[usize]| {
+            let mut next = places.to_vec();
+            next[ladder] = place;
+            next
+        };
+        let tried = |ladder: usize| self.ladders[ladder].tried(places[ladder]);
+        let mut moves: Vec<_> = tried(ladder).map(|place| with(ladder, place, places)).collect();
+        let columns = self.ladders.iter().position(|other| other.name == "GRAD_N");
+        if let Some(columns) = columns.filter(|_| self.ladders[ladder].name == "GRAD_M") {
+            let both = moves.iter().flat_map(|next| tried(columns).map(|place| with(columns, place, next)));
+            let both: Vec<_> = both.collect();
+            moves.extend(both);
+        }
+        moves
+    }
+
     /// Gives one size after the other the value that saves most time, until none saves any.
     fn descend(&mut self, mut places: Vec<usize>, mut time: Latency) -> Result<Vec<usize>, String> {
         loop {
             let before = places.clone();
             for ladder in 0..places.len() {
-                let own = places[ladder];
-                for place in self.ladders[ladder].tried(own) {
-                    let mut next = places.clone();
-                    next[ladder] = place;
+                for next in self.moves(ladder, &places) {
                     let even = self.ladders[ladder].even_below(&time);
                     if let Some(less) = self.time(&next, even)?.filter(|less| less.saves(&time, self.ladders[ladder])) {
                         (places, time) = (next, less);

@@ -25,13 +25,12 @@ const EXPERTS: u64 = 1 << 15;
 /// tiles would be more rows than can be numbered on 256 ranks.
 const TALL: u64 = 4_000_000;
 const TILES_OF_TOKEN: u64 = 28;
-/// Bytes of an entry in the tables that the kernel reads.
-const ENTRY: usize = 64;
 
 /// Schedules and validates, and prints one JSON object.
 ///
 /// `tasks` are the tiles of one rank with balanced routing, `seconds` the time of scheduling and validating for every number
-/// of ranks, and `bytes_per_task` the bytes of all these schedules: an entry stands for all tiles of a phase in one group.
+/// of ranks, and `bytes_per_task` the bytes of the descriptors of all these schedules: an entry stands for all tiles of a phase in one group,
+/// and a descriptor for the entries of peers that follow one another.
 pub(super) fn measure(options: &ScheduleArgs, wanted: u64) -> Result<ExitCode, String> {
     let target = options.die.read()?;
     let checked = match &options.file {
@@ -42,13 +41,15 @@ pub(super) fn measure(options: &ScheduleArgs, wanted: u64) -> Result<ExitCode, S
     let valid = scheduled(&checked, &target)?;
     let seconds = start.elapsed().as_secs_f64();
     let tasks = totals(&checked, valid.schedule(), options.ranks).tiles;
-    let queues = valid.schedule().orders.iter().flat_map(|order| order.queues.iter());
+    let orders = || valid.schedule().orders.iter();
+    let queues = orders().flat_map(|order| order.queues.iter());
     let entries: usize = queues.map(|(_, queue)| queue.len()).sum();
+    let bytes: u64 = orders().map(|order| valid.footprint(&checked, order.ranks, 1).descriptor_bytes.0).sum();
     output::line(serde_json::json!({
         "tasks": tasks,
         "seconds": seconds,
         "tasks_per_second": tasks as f64 / seconds,
-        "bytes_per_task": (entries * ENTRY) as f64 / tasks.max(1) as f64,
+        "bytes_per_task": bytes as f64 / tasks.max(1) as f64,
         "entries": entries,
         "orders": valid.schedule().orders.len(),
     }))?;

@@ -12,14 +12,13 @@ struct Idea {
     off: &'static str,
 }
 
-const IDEAS: [Idea; 9] = [
+const IDEAS: [Idea; 8] = [
     Idea { name: "rows of tiles walked in bands", off: "matrix_band=1 put_band=1" },
     Idea { name: "short tiles dealt to all cores in turn", off: "rotation=0" },
     Idea { name: "gate and up walked together", off: "join=false" },
     Idea { name: "the next expert begun while one is on vector cores", off: "experts_ahead=0" },
     Idea { name: "experts in the order of their load", off: "by_load=false" },
     Idea { name: "lightest experts first on many ranks", off: "lightest_first=4096" },
-    Idea { name: "cores that put to some of the peers", off: "put_parts=1" },
     Idea { name: "peers served in turn on many ranks", off: "turn_rows=0" },
     Idea { name: "weights read before tiles begin", off: "read_ahead=false" },
 ];

@@ -13,6 +13,8 @@ fn a_synthetic_layer_has_about_as_many_tiles_as_asked_for() {
         assert!(found["seconds"].as_f64().unwrap() > 0.0);
         let bytes = found["bytes_per_task"].as_f64().unwrap();
         assert!(bytes > 0.0 && bytes <= 200.0, "{bytes}");
+        // One descriptor stands for the entries of several peers.
+        assert!(bytes * tasks < 0.8 * 64.0 * found["entries"].as_f64().unwrap(), "{found}");
     }
 }
 

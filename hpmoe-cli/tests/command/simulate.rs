@@ -158,7 +158,7 @@ fn each_idea_of_the_schedule_is_turned_off_in_turn() {
     let line = [&["simulate", LAYER, "--set", SIZE, "--ranks", "4", "--ablate"][..], &routing].concat();
     let found = json(&[&line[..], &["--json"]].concat());
     let without = found["without"].as_array().unwrap();
-    assert_eq!(without.len(), 9);
+    assert_eq!(without.len(), 8);
     for idea in without {
         let off = idea["off"].as_str().unwrap();
         let given = ["simulate", LAYER, "--set", SIZE, "--ranks", "4", "--policy", "ours", "--json", "--choices", off];

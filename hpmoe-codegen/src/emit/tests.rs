@@ -126,14 +126,9 @@ fn tables_are_rust_and_name_what_they_need() {
     let file: syn::File = syn::parse_str(&tables.rust.to_string()).expect("tables are Rust");
     assert_eq!(file.items.len(), 3, "the descriptors and their cut, the tables of the kernel");
     assert!(tables.rust.to_string().contains("\"/hpmoe/moe_ffn.descriptors\""));
-    let entries: usize = schedule
-        .schedule()
-        .orders
-        .iter()
-        .flat_map(|order| order.queues.iter())
-        .map(|(_, queue)| schedule.schedule().walks(queue).count())
-        .sum();
-    assert_eq!(tables.descriptors.len(), entries * 64);
+    let ranks = schedule.schedule().orders.iter().map(|order| order.ranks);
+    let descriptors: u64 = ranks.map(|ranks| schedule.footprint(&checked, ranks, 1).descriptors).sum();
+    assert_eq!(tables.descriptors.len() as u64, descriptors * 64);
 }
 
 #[test]

@@ -47,7 +47,7 @@ pub fn summary(checked: &CheckedGraph, schedule: &Schedule, kernel: &Ascendc, ra
     let memory = footprint(checked, schedule, ranks, lossless_rows(graph, ranks));
     let _ = writeln!(text, "\nschedule");
     let _ = writeln!(text, "  cores         {} AIC and {} AIV", totals.aic, totals.aiv);
-    let _ = writeln!(text, "  entries       {} of 64 B", totals.entries);
+    let _ = writeln!(text, "  entries       {} in {} descriptors of 64 B", totals.entries, memory.descriptors);
     let _ = writeln!(
         text,
         "  workspace     {} + {} in the symmetric heap, for the most rows a rank can receive ({}{})",

@@ -28,19 +28,8 @@ pub(super) struct EntryCosts {
     fence: Nanos,
     /// Time from the beginning of a put to the first byte.
     put_start: Nanos,
-    /// Time of an entry of a queue, whether or not a core has a tile of it.
-    entry: Nanos,
     /// Bandwidth of a die's link to other packages, divided by that of the puts of one core.
     link_over_put: f64,
-}
-
-/// What the entries of a phase of puts cost on one core.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct PutCosts {
-    /// Time of all entries without that of their tiles.
-    pub(super) entries: Nanos,
-    /// Time of all tiles.
-    pub(super) work: Nanos,
 }
 
 #[derive(Clone, Copy)]
@@ -81,7 +70,6 @@ impl EntryCosts {
             visible: nanos(target.sync.counter_visible_ns),
             fence: nanos(target.sync.fence_remote_ns),
             put_start: nanos(target.sync.put_start_ns),
-            entry: nanos(target.sync.entry_ns),
             link_over_put: target.link.other_package_gb_per_s / target.link.put_gb_per_s_per_aiv,
         }
     }
@@ -114,7 +102,7 @@ impl EntryCosts {
     pub(super) fn put_time(&self, graph: &TaskGraph, ranks: u32, phase: PhaseId) -> Nanos {
         match self.phases[phase].kind {
             SpaceKind::Sends | SpaceKind::SendsOnce | SpaceKind::Arrivals if self.has_small_pieces(graph, phase) => {
-                self.puts(graph, ranks, phase).work
+                self.pieces_time(graph, ranks, phase)
             }
             _ => self.phase_time(graph, ranks, phase),
         }
@@ -141,8 +129,8 @@ impl EntryCosts {
         (rows as u64) < self.phases[phase].full_rows * graph.sizes.experts as u64
     }
 
-    /// What the entries of a phase of puts, one for each pair of peer and expert, cost on one core, when tokens are spread evenly.
-    pub(super) fn puts(&self, graph: &TaskGraph, ranks: u32, phase: PhaseId) -> PutCosts {
+    /// Time on one core for all pieces of a phase of puts, when tokens are spread evenly.
+    fn pieces_time(&self, graph: &TaskGraph, ranks: u32, phase: PhaseId) -> Nanos {
         let PhaseCost { tile_ps, full_rows, columns, .. } = self.phases[phase];
         let sizes = &graph.sizes;
         let pairs = (sizes.expert_chunks(ranks as usize) * ranks as usize) as u64;
@@ -153,7 +141,7 @@ impl EntryCosts {
         // With fewer rows than pairs, some pairs have a piece of one row, and the others have none.
         let pieces = rows.min(pairs * rows.div_ceil(pairs * full_rows)) * columns;
         let each = self.overhead + self.put_start + self.fence;
-        PutCosts { entries: self.entry * pairs, work: Nanos(tile_ps * columns * rows / full_rows / PS) + each * pieces }
+        Nanos(tile_ps * columns * rows / full_rows / PS) + each * pieces
     }
 
     /// Time from the start of an entry of the phase to its end. Its tiles are dealt to the cores that share its queue.

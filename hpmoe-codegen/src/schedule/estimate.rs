@@ -9,7 +9,7 @@ use super::groups::Groups;
 use super::precedence::Precedence;
 use super::schedule::schedule_on;
 use super::timeline::{QueueReplay, Released};
-use super::{Deal, Entry, Order, Schedule, Swizzle};
+use super::{Comes, Deal, Entry, Order, Schedule, Swizzle};
 use crate::cost::{CostModel, EntryTile, Time, Works};
 use crate::target::Target;
 use extents::{Extents, Spread};
@@ -121,19 +121,19 @@ impl<'a> Run<'a> {
     /// Runs all entries, and returns the end of the last one.
     fn replayed(mut self, groups: &Groups, precedence: &Precedence) -> Time {
         let mut replay = QueueReplay::new(precedence);
-        let walks: Arena<PartId, Vec<&[Entry]>> =
-            self.order.queues.iter().map(|(_, queue)| self.schedule.walks(queue).collect()).collect();
+        let walks = |part| self.schedule.walks_of_ranges(self.graph, self.order, part).collect();
+        let walks: Arena<PartId, Vec<(&[Entry], Comes)>> = self.order.queues.ids().map(walks).collect();
         let mut places: Arena<PartId, usize> = self.order.queues.iter().map(|_| 0).collect();
         loop {
             let mut moved = false;
             for (part, walks) in walks.iter() {
-                while let Some(&walk) = walks.get(places[part]) {
+                while let Some(&(walk, comes)) = walks.get(places[part]) {
                     let numbers = || walk.iter().map(|&entry| groups.number(entry));
                     if numbers().any(|number| replay.incoming[number] > 0) {
                         break;
                     }
                     let ready = numbers().map(|number| replay.ready[number]).fold(Ready::default(), Ready::latest);
-                    let ends = self.walk(part, walk, &ready);
+                    let ends = self.walk(part, (walk, comes), &ready);
                     for (number, end) in numbers().zip(ends) {
                         replay.release(number, end);
                     }
@@ -148,7 +148,7 @@ impl<'a> Run<'a> {
     }
 
     /// Runs entries that are walked together, when their rows are ready, and returns when what they make is.
-    fn walk(&mut self, part: PartId, walk: &[Entry], ready: &Ready) -> Vec<Ready> {
+    fn walk(&mut self, part: PartId, (walk, comes): (&[Entry], Comes), ready: &Ready) -> Vec<Ready> {
         let head = walk[0];
         let phase = &self.graph.phases[head.phase];
         let (items, columns) = (self.extents.items(head, phase.space), u64::from(phase.columns()));
@@ -159,7 +159,12 @@ impl<'a> Run<'a> {
         let deal = Deal { cores, rotation: self.schedule.phases[head.phase].rotation.into() };
         let base = self.starts[head.phase] + self.extents.before(head, phase.space) * columns;
         let entry = Time::from_ns(self.target.sync.entry_ns);
-        self.clocks[part].iter_mut().for_each(|clock| *clock += entry);
+        let [passed, stayed] = [false, true].map(|has_tile| entry * u64::from(comes.read(has_tile)));
+        self.clocks[part].iter_mut().for_each(|clock| *clock += passed);
+        // Ranges have no rotation: the first tiles are those of one core each.
+        let first_tiles = swizzle.tiles().min(cores) as usize;
+        let come = deal.cores_from(base).take(if stayed > passed { first_tiles } else { 0 });
+        come.for_each(|core| self.clocks[part][core as usize] += stayed - passed);
         let mut ends = vec![Ready::default(); walk.len()];
         if swizzle.tiles() == 0 {
             // Such an entry is over when it could have begun.

@@ -33,7 +33,7 @@ pub(super) fn list(
     let groups = Groups::new(graph, ranks);
     let precedence = Precedence::new(checked, &groups, ranks, Some(role_of));
     let entries: Vec<Entry> = groups.all().collect();
-    let parts = Parts::new(graph, costs, roles, role_of, ranks, choices);
+    let parts = Parts::new(graph, roles, role_of, ranks, choices);
     let sends = parts.dedicated.unwrap_or_else(|| shared(graph, choices, ranks, by_arrival));
     let cores = roles.iter().filter(|(_, role)| role.kind == CoreKind::Aic).map(|(_, role)| role.count).sum();
     let time = |&entry: &Entry| costs.entry_time(graph, &parts.parts[parts.part_of(entry)], ranks, entry.phase);

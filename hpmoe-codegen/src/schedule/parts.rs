@@ -1,7 +1,5 @@
 //! Which cores of a role share a queue.
 
-use super::cost::EntryCosts;
-use super::put_parts::{by_peers, put_parts};
 use super::turns::in_turn;
 use super::{ByArrival, Choices, CoreKind, Entry, PeerCores, Role, Sends};
 use hpmoe_kernels::op::TaskKind;
@@ -62,11 +60,9 @@ pub(super) struct Parts {
 
 impl Parts {
     /// Every role as a whole; a role that only sends is split where its cores are dedicated to peers. Where routing is
-    /// uneven, a core that waits for the link to a peer that gets much then holds up no other. A role that only puts is split
-    /// where walking the entries of all peers costs more than uneven parts.
+    /// uneven, a core that waits for the link to a peer that gets much then holds up no other.
     pub(super) fn new(
         graph: &TaskGraph,
-        costs: &EntryCosts,
         roles: &Arena<RoleId, Role>,
         role_of: &Arena<PhaseId, RoleId>,
         ranks: u32,
@@ -94,7 +90,7 @@ impl Parts {
                     let shares = if evenly { Shares::Even } else { Shares::Near(percent) };
                     by_distance((ranks, shares), role, &mut parts)
                 }
-                None => by_peers((ranks, put_parts(graph, costs, choices, (ranks, role), &phases)), role, &mut parts),
+                None => vec![parts.push(role.clone()); ranks as usize],
             });
         }
         Self {
@@ -223,7 +219,7 @@ mod tests {
     fn cores_that_send_are_split_only_where_they_do_nothing_else_and_enough_is_sent() {
         let target = Target::ascend_a3();
         let parts = |checked: &CheckedGraph, choices: &str| {
-            let choices = Choices::read(&format!("peer_cores=20 put_parts=1 {choices}")).unwrap();
+            let choices = Choices::read(&format!("peer_cores=20 {choices}")).unwrap();
             schedule_with(checked, &target, &choices).order(4).unwrap().parts.len()
         };
         let layer = |tokens| moe_ffn(&Layer { tokens, ..Layer::DEEPSEEK });
@@ -231,7 +227,7 @@ mod tests {
         assert_eq!((parts(&layer(enough), ""), parts(&layer(enough), "return_cores=sending")), (6, 3));
         // Matrix cores without work are not split.
         let puts = only(&Layer { tokens: enough, ..Layer::DEEPSEEK }, TaskKind::Put);
-        let made = schedule_with(&puts, &target, &Choices::read("peer_cores=20 put_parts=1").unwrap());
+        let made = schedule_with(&puts, &target, &Choices::read("peer_cores=20").unwrap());
         let order = made.order(4).unwrap();
         assert_eq!(order.parts.iter().filter(|(_, part)| part.kind == CoreKind::Aic).count(), 1);
         // Nothing is put back: cores that put send only, however little there is.

@@ -1,6 +1,7 @@
 //! Entries whose peers are served in turn.
 
 use super::parts::{heights, needs_whole_experts};
+use super::ranges::Range;
 use super::{Choices, Entry, Order, Schedule, Sends};
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::graph::{SpaceKind, TaskGraph};
@@ -66,22 +67,15 @@ impl Schedule {
         order.sends.turn().filter(|_| self.phases[phase].by_arrival)
     }
 
-    /// A queue as cores walk it: entries that are walked together, and of these, those that take turns with one another. They are all
-    /// entries of one phase for one place in the order of experts that follow one another, each for another peer.
-    pub fn runs<'a>(&'a self, graph: &TaskGraph, order: &Order, queue: &'a [Entry]) -> Vec<Vec<&'a [Entry]>> {
-        let mut runs: Vec<Vec<&[Entry]>> = Vec::new();
-        for walk in self.walks(queue) {
-            let head = walk[0];
-            let goes_on = |run: &&mut Vec<&[Entry]>| {
-                let first = run[0][0];
-                order.turn(graph, head.phase).is_some() && (first.phase, first.expert) == (head.phase, head.expert)
-            };
-            match runs.last_mut().filter(goes_on) {
-                Some(run) => run.push(walk),
-                None => runs.push(vec![walk]),
-            }
-        }
-        runs
+    /// A queue as cores walk it: entries that are walked together, and of these, those that take turns with one another: ranges of entries,
+    /// each of the next peer.
+    pub fn runs<'a>(&'a self, graph: &TaskGraph, order: &Order, queue: &'a [Entry]) -> Vec<Range<'a>> {
+        let in_turn = |range: &Range<'_>| order.turn(graph, range[0][0].phase).is_some();
+        let runs = |range: Range<'a>| match in_turn(&range) {
+            true => vec![range],
+            false => range.into_iter().map(|walk| vec![walk]).collect(),
+        };
+        self.ranges(graph, order.ranks, queue).into_iter().flat_map(runs).collect()
     }
 }
 

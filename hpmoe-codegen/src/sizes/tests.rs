@@ -38,6 +38,22 @@ fn few_rows_get_narrower_tiles_and_what_is_set_stays() {
     assert!(set.keys().eq(["BLOCK", "COLUMNS", "TILE_M"]), "{set:?}");
 }
 
+/// 512 tokens are 64 rows for each expert.
+#[test]
+fn puts_are_large_only_where_ranks_have_rows_for_several() {
+    let layer = "HIDDEN=2048,INTER=1024,EXPERTS=64,TOP_K=8,TOKENS=4096,TILE_M=128,TILE_N=256,BLOCK=16,COLUMNS=1024";
+    let (module, set, target) = (module(), parse_settings(layer).unwrap(), Target::ascend_a3());
+    let most = |tokens| {
+        let expected = Expected { ranks: Some(8), tokens: Some(tokens) };
+        let ladders = vec![&PUTS];
+        let mut search =
+            Search { module: &module, set: &set, target: &target, expected, ladders, known: HashMap::new() };
+        search.suit(&[PUTS.first]);
+        search.ladders[0].values.last().copied()
+    };
+    assert_eq!([512, 511, 64].map(most), [16, 8, 8].map(Some));
+}
+
 /// Wide tiles take least time where every expert has a row.
 #[test]
 fn tiles_are_no_wider_than_suits_an_uneven_routing() {
@@ -116,18 +132,45 @@ fn sizes_that_were_too_slow_for_one_size_are_estimated_again_for_another() {
 }
 
 /// A gradient's tile of 256 by 512 takes as long as one of 512 by 256 with even tokens, and longer with uneven ones.
-#[test]
-fn tiles_of_gradients_grow_by_rows_before_they_grow_by_columns() {
+/// The rows and columns of gradients for gpt-oss-120b's layer, with the other sizes set.
+fn of_gradients(settings: &str, target: &Target, ranks: u32) -> (usize, usize) {
     let source = include_str!("../../../examples/moe_backward.rs").lines().map(|line| {
         let size = ["GRAD_M", "GRAD_N"].iter().any(|name| line.contains(&format!("pub const {name}: usize")));
         if size { format!("{} = _;\n", line.split(" = ").next().unwrap()) } else { format!("{line}\n") }
     });
     let module = modules(&source.collect::<String>()).unwrap().remove(0);
-    let layer =
-        "HIDDEN=2880,INTER=2880,EXPERTS=128,TOP_K=4,TOKENS=4096,TILE_M=128,TILE_N=256,PUT=8,BLOCK=16,COLUMNS=1024";
-    let ranks = Expected { ranks: Some(2), tokens: None };
-    let sizes = open_sizes(&module, &parse_settings(layer).unwrap(), &Target::ascend_a3(), ranks).unwrap();
-    assert_eq!((sizes["GRAD_M"], sizes["GRAD_N"]), (512, 256));
+    let layer = format!("HIDDEN=2880,INTER=2880,EXPERTS=128,TOP_K=4,TILE_M=128,PUT=8,BLOCK=16,COLUMNS=1024,{settings}");
+    let expected = Expected { ranks: Some(ranks), tokens: None };
+    let sizes = open_sizes(&module, &parse_settings(&layer).unwrap(), target, expected).unwrap();
+    (sizes["GRAD_M"], sizes["GRAD_N"])
+}
+
+#[test]
+fn tiles_of_gradients_grow_by_rows_before_they_grow_by_columns() {
+    assert_eq!(of_gradients("TOKENS=4096,TILE_N=256", &Target::ascend_a3(), 2), (512, 256));
+}
+
+/// From 256 rows and columns, neither 512 rows nor 128 columns save as much as 128 rows do; both together save 3 % more.
+#[test]
+fn rows_and_columns_of_gradients_are_chosen_together() {
+    let mut slow = Target::ascend_a3();
+    slow.set("sync.tile_overhead_ns=900").unwrap();
+    assert_eq!(of_gradients("TOKENS=1024,TILE_N=256", &slow, 32), (512, 128));
+}
+
+#[test]
+fn beside_gradients_taller_tiles_must_save_less() {
+    let (set, target) = (Overrides::default(), Target::ascend_a3());
+    let even = |source: &str| {
+        let module = modules(source).unwrap().remove(0);
+        let (ladders, expected) = (vec![&PRODUCT_ROWS], Expected::default());
+        let mut search =
+            Search { module: &module, set: &set, target: &target, expected, ladders, known: HashMap::new() };
+        search.suit(&[0]);
+        search.ladders[0].even
+    };
+    let backward = include_str!("../../../examples/moe_backward.rs");
+    assert_eq!([FORWARD, backward].map(even), [PRODUCT_ROWS.even, ROWS_BESIDE_GRADIENTS.even]);
 }
 
 /// 256 rows are estimated to save one percent, and take a tenth longer where the experts' rows differ a little.

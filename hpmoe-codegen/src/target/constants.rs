@@ -141,7 +141,8 @@ target! {
         task_pickup_ns: f64 = Nanoseconds,
         /// Time of each task for waits that are over, extents and signals, ns.
         tile_overhead_ns: f64 = Nanoseconds,
-        /// Time in which a core reads an entry of its queue and its tables, whether it has a tile there or not, ns.
+        /// Time in which a core reads an entry of its queue and its tables, whether it has a tile there or not, ns. Of an entry for several
+        /// peers, also that in which it finds each further one with a tile.
         entry_ns: f64 = Nanoseconds,
         /// Time of each further wait of a task that is over when the core looks, ns.
         wait_ns: f64 = Nanoseconds,

@@ -1,7 +1,7 @@
 //! The memory that a rank needs, as a function of the rows that it may receive.
 
 use crate::id_set::IdSet;
-use crate::schedule::Schedule;
+use crate::schedule::{Order, Schedule};
 use hpmoe_kernels::route::most_of_a_token;
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::graph::{RowKind, Storage, TaskGraph, Tensor};
@@ -46,9 +46,14 @@ pub fn footprint(checked: &CheckedGraph, schedule: &Schedule, ranks: u32, rows: 
         grid.len(|space| graph.spaces[space], &graph.sizes, local, rows)
     });
     let counters = arrays.sum();
-    let descriptors = schedule
-        .order(ranks)
-        .map_or(0, |order| order.queues.iter().map(|(_, queue)| schedule.walks(queue).count() as u64).sum());
+    let of_order = |order: &Order| {
+        let of_queue = |part| {
+            let [unrouted, routed] = schedule.ranges_of(graph, order, part).map(|ranges| ranges.len() as u64);
+            unrouted + u64::from(order.routed_at.is_some()) + routed
+        };
+        order.queues.ids().map(of_queue).sum()
+    };
+    let descriptors = schedule.order(ranks).map_or(0, of_order);
     Footprint {
         rows,
         counters,
@@ -114,7 +119,7 @@ mod tests {
         // Of 264 row tiles: recv, h and out once, u for each of 8 columns; 256 token blocks.
         assert_eq!(balanced.counters, 264 * (3 + 8) + 256);
         assert_eq!(balanced.counter_bytes, Bytes(balanced.counters * 1024));
-        assert_eq!((balanced.descriptors, balanced.descriptor_bytes), (153, Bytes(153 * 64)));
+        assert_eq!((balanced.descriptors, balanced.descriptor_bytes), (42, Bytes(42 * 64)));
         assert_eq!(lossless_rows(checked.graph(), 8), 8 * 4096 * 8);
         assert_eq!(lossless_rows(checked.graph(), 64), 64 * 4096);
     }

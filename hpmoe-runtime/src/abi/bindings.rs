@@ -1,4 +1,4 @@
-pub const HPMOE_ABI: u32 = 2;
+pub const HPMOE_ABI: u32 = 3;
 pub const HPMOE_LINE: u32 = 512;
 pub const HPMOE_CHUNK_BUFFERS: u32 = 2;
 pub const HPMOE_KEPT: u32 = 1919907188;
@@ -35,8 +35,9 @@ pub struct HpmoeDescriptor {
     pub coming: u32,
     pub rotation: u32,
     pub turn: u32,
-    pub run: u32,
-    pub reserved: [u32; 3usize],
+    pub peers: u32,
+    pub peer_step: u32,
+    pub reserved: [u32; 2usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
@@ -90,11 +91,14 @@ const _: () = {
         "Offset of field: HpmoeDescriptor::turn",
     ][::core::mem::offset_of!(HpmoeDescriptor, turn) - 44usize];
     [
-        "Offset of field: HpmoeDescriptor::run",
-    ][::core::mem::offset_of!(HpmoeDescriptor, run) - 48usize];
+        "Offset of field: HpmoeDescriptor::peers",
+    ][::core::mem::offset_of!(HpmoeDescriptor, peers) - 48usize];
+    [
+        "Offset of field: HpmoeDescriptor::peer_step",
+    ][::core::mem::offset_of!(HpmoeDescriptor, peer_step) - 52usize];
     [
         "Offset of field: HpmoeDescriptor::reserved",
-    ][::core::mem::offset_of!(HpmoeDescriptor, reserved) - 52usize];
+    ][::core::mem::offset_of!(HpmoeDescriptor, reserved) - 56usize];
 };
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, bytemuck::Pod, bytemuck::Zeroable)]

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 /* Raised whenever the meaning of a field changes; part of every kernel's symbol. */
-#define HPMOE_ABI 2
+#define HPMOE_ABI 3
 
 /* Counters, ready words and rows of symmetric and workspace buffers lie this far apart: requests inside one
  * aligned range of this size are served one after another. */
@@ -35,9 +35,10 @@ enum HpmoeSpaceKind {
     HPMOE_ROUTE = 8 /* of a descriptor alone: vector cores make the tables of a route here, all cores wait for them */
 };
 
-/* One entry of a core's queue: a strided range of the tiles of one phase in one group.
+/* One entry of a core's queue: a strided range of the tiles of one phase in one group, or in the groups of some peers, one
+ * after the other.
  *
- * Tile t of the entry is (item, column) by the swizzle; with n = starts[phase] + counted[group] * columns + t, it
+ * Tile t of a group is (item, column) by the swizzle; with n = starts[phase] + counted[group] * columns + t, it
  * belongs to the core number (n + n / core_count * rotation) mod core_count of those that share the queue. The core runs it for the phase and then
  * for each of the `more` phases after it. One aligned line, eight 64-bit loads. */
 struct HpmoeDescriptor {
@@ -47,7 +48,7 @@ struct HpmoeDescriptor {
     uint16_t band;        /* swizzle: rows of tiles that are walked together, column by column; at least 1 */
     uint32_t columns;     /* tiles of one item: the product of the constant ranges around the call */
     uint32_t expert;      /* place in HpmoeLaunch.expert_order, for all kinds but HPMOE_BLOCKS and HPMOE_CHUNKS */
-    uint32_t peer_offset; /* SENDS, ARRIVALS: the peer is (rank + peer_offset) mod ranks */
+    uint32_t peer_offset; /* SENDS, SENDS_ONCE, ARRIVALS: the first peer is (rank + peer_offset) mod ranks */
     uint16_t core_first;  /* first core of its kind that shares this queue */
     uint16_t core_count;  /* how many do */
     uint32_t column_rows; /* swizzle: an item has this many rows of columns / column_rows tiles each; at least 1 */
@@ -55,11 +56,11 @@ struct HpmoeDescriptor {
     uint32_t chunk;
     uint32_t
         coming; /* ROW_TILES, items in order: 0: from the rank's own rows on; else HpmoeSpace.coming, this being its turn */
-    uint32_t rotation; /* cores by which the tiles of each round move on; fewer than core_count */
-    uint32_t
-        turn; /* SENDS, SENDS_ONCE, ARRIVALS: rows that are put to the peer before it is the next entry's turn; 0: all of them */
-    uint32_t run; /* with turn: entries from this one on that take turns, this one included */
-    uint32_t reserved[3];
+    uint32_t rotation;  /* cores by which the tiles of each round move on; fewer than core_count */
+    uint32_t turn;      /* with peers: rows that are put to a peer before it is the next one's turn; 0: all of them */
+    uint32_t peers;     /* SENDS, SENDS_ONCE, ARRIVALS: groups that the entry has, one of each peer; else 1 */
+    uint32_t peer_step; /* from each peer to the next, modulo ranks; less than ranks */
+    uint32_t reserved[2];
 };
 
 /* The queue of one core: descriptors[first .. first + count). */

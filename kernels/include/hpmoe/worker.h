@@ -13,11 +13,31 @@ HPMOE_INLINE HpmoePair PairOf(const Core &core, uint32_t kind, uint32_t group) {
     return Load<HpmoePair>(pairs + (part + group) * sizeof(HpmoePair));
 }
 
-HPMOE_INLINE Tile Resolve(const Core &core, const HpmoeDescriptor &entry, const HpmoeSpace &space, uint32_t group,
-                          uint32_t expert, uint32_t first_item, const Place &place) {
+// One group of an entry.
+struct Group {
+    uint32_t number; // as the space counts groups
+    uint32_t expert; // the local expert, where groups have one
+};
+
+// The group of an entry for a peer.
+HPMOE_INLINE Group GroupOf(const Core &core, const HpmoeDescriptor &entry, uint32_t peer) {
+    if (entry.kind == HPMOE_BLOCKS || entry.kind == HPMOE_CHUNKS) {
+        return Group{entry.chunk, 0};
+    }
+    const uint32_t local = core.launch.local_experts;
+    const bool sends = entry.kind == HPMOE_SENDS || entry.kind == HPMOE_SENDS_ONCE;
+    const uint32_t owner = sends ? peer : core.launch.rank;
+    const uint32_t expert =
+        static_cast<uint32_t>(Word<int32_t>(core.launch.expert_order, owner * local + entry.expert));
+    return Group{sends || entry.kind == HPMOE_ARRIVALS ? peer * local + expert : expert, expert};
+}
+
+HPMOE_INLINE Tile Resolve(const Core &core, const HpmoeDescriptor &entry, const HpmoeSpace &space, const Group &group,
+                          uint32_t first_item, const Place &place) {
+    const uint32_t expert = group.expert;
     Tile tile = {};
     tile.phase = entry.phase;
-    tile.group = group;
+    tile.group = group.number;
     tile.item = place.item;
     tile.column = place.column;
     tile.number = first_item + place.item;
@@ -43,12 +63,12 @@ HPMOE_INLINE Tile Resolve(const Core &core, const HpmoeDescriptor &entry, const 
         tile.first = static_cast<uint32_t>(Word<int32_t>(core.launch.experts, 2 * expert)) + tile.at;
         return tile;
     }
-    tile.peer = group / core.launch.local_experts;
-    CutPiece(tile, PairOf(core, entry.kind, group), space.height);
+    tile.peer = group.number / core.launch.local_experts;
+    CutPiece(tile, PairOf(core, entry.kind, group.number), space.height);
     return tile;
 }
 
-// Of an entry whose pieces take turns with those of others.
+// Of a group whose pieces take turns with those of other peers.
 HPMOE_INLINE PieceTurns TurnsOf(const Core &core, const HpmoeDescriptor &entry, uint32_t group, uint32_t pieces,
                                 uint32_t height) {
     const HpmoePair pair = PairOf(core, entry.kind, group);
@@ -117,34 +137,38 @@ template <class Program, class AnyCore> HPMOE_INLINE bool Pass(AnyCore &core) {
     return true;
 }
 
-// Entries that take turns with this one and follow it, itself included.
-HPMOE_INLINE uint32_t EntriesOf(const HpmoeDescriptor &entry) { return entry.turn == 0 ? 1 : entry.run; }
+// The number of a group's first tile, in the count that deals the tiles of a phase to cores.
+HPMOE_INLINE uint32_t CountOf(const Core &core, const HpmoeDescriptor &entry, const HpmoeSpace &space,
+                              const Group &group) {
+    const uint32_t start = Word<uint32_t>(core.launch.starts, entry.phase);
+    return start + static_cast<uint32_t>(Word<int32_t>(space.counted, group.number)) * entry.columns;
+}
+
+// The tiles of a group.
+HPMOE_INLINE uint32_t TilesOf(const HpmoeDescriptor &entry, const HpmoeSpace &space, const Group &group) {
+    const int32_t first = Word<int32_t>(space.first_items, group.number);
+    return static_cast<uint32_t>(Word<int32_t>(space.first_items, group.number + 1) - first) * entry.columns;
+}
 
 // Whose turn it is.
 struct Turn {
     uint32_t number;
-    bool left; // whether the entry has further ones
+    bool left; // whether the group has tiles for further turns
 };
 
-// The tiles of one entry's turn that are this core's, one of each round. False: leave.
+// The tiles of a group's turn that are this core's, one of each round. A core comes to many groups without a tile for it. False: leave.
 template <class Program, class AnyCore>
-HPMOE_INLINE bool WalkEntry(AnyCore &core, const HpmoeDescriptor &entry, Turn &turn) {
-    const HpmoeSpace space = Load<HpmoeSpace>(core.launch.spaces + entry.space * sizeof(HpmoeSpace));
-    uint32_t group = entry.chunk;
-    uint32_t expert = 0;
-    if (entry.kind != HPMOE_BLOCKS && entry.kind != HPMOE_CHUNKS) {
-        const uint32_t local = core.launch.local_experts;
-        const uint32_t peer = (core.launch.rank + entry.peer_offset) % core.launch.ranks;
-        const bool sends = entry.kind == HPMOE_SENDS || entry.kind == HPMOE_SENDS_ONCE;
-        const uint32_t owner = sends ? peer : core.launch.rank;
-        expert = static_cast<uint32_t>(Word<int32_t>(core.launch.expert_order, owner * local + entry.expert));
-        group = sends || entry.kind == HPMOE_ARRIVALS ? peer * local + expert : expert;
+HPMOE_INLINE bool WalkGroup(AnyCore &core, const HpmoeDescriptor &entry, const HpmoeSpace &space, const Group &group,
+                            Turn &turn) {
+    const uint32_t first = static_cast<uint32_t>(Word<int32_t>(space.first_items, group.number));
+    const uint32_t items = static_cast<uint32_t>(Word<int32_t>(space.first_items, group.number + 1)) - first;
+    turn.left = false;
+    if (items == 0) {
+        return true;
     }
-    const uint32_t first = static_cast<uint32_t>(Word<int32_t>(space.first_items, group));
-    const uint32_t items = static_cast<uint32_t>(Word<int32_t>(space.first_items, group + 1)) - first;
     PieceTurns pieces = {items, 0, items, 1};
     if (entry.turn != 0) {
-        pieces = TurnsOf(core, entry, group, items, space.height);
+        pieces = TurnsOf(core, entry, group.number, items, space.height);
     }
     const uint32_t skipped = pieces.Begin(turn.number) * entry.columns;
     const uint32_t end = pieces.Begin(turn.number + 1);
@@ -152,9 +176,7 @@ HPMOE_INLINE bool WalkEntry(AnyCore &core, const HpmoeDescriptor &entry, Turn &t
     turn.left = end < items;
     // Numbers go on across groups in about the order of queues, so that work is even whatever the routing.
     const uint32_t core_number = core.number - entry.core_first;
-    const uint32_t start = Word<uint32_t>(core.launch.starts, entry.phase);
-    const uint32_t counted = static_cast<uint32_t>(Word<int32_t>(space.counted, group));
-    const uint32_t base = start + counted * entry.columns + skipped;
+    const uint32_t base = CountOf(core, entry, space, group) + skipped;
     // Each round has one tile for each core. From round to round the cores move on, so that tiles a round apart, which may be
     // equally short, have different cores.
     const uint32_t round = base / entry.core_count;
@@ -174,7 +196,7 @@ HPMOE_INLINE bool WalkEntry(AnyCore &core, const HpmoeDescriptor &entry, Turn &t
     uint32_t own = 0;
     const bool coming = entry.kind == HPMOE_ROW_TILES && entry.coming != 0;
     if (entry.kind == HPMOE_ROW_TILES && !coming) {
-        const uint32_t pair = core.launch.rank * core.launch.local_experts + expert;
+        const uint32_t pair = core.launch.rank * core.launch.local_experts + group.expert;
         const uint32_t at = static_cast<uint32_t>(PairOf(core, HPMOE_ARRIVALS, pair).at);
         own = (at + space.height - 1) / space.height % items;
     }
@@ -186,7 +208,7 @@ HPMOE_INLINE bool WalkEntry(AnyCore &core, const HpmoeDescriptor &entry, Turn &t
         if (coming) {
             place.item = static_cast<uint32_t>(Word<int32_t>(space.coming, first + place.item));
         }
-        Tile tile = Resolve(core, entry, space, group, expert, first, place);
+        Tile tile = Resolve(core, entry, space, group, first, place);
         for (const uint32_t last = tile.phase + entry.more; tile.phase <= last; ++tile.phase) {
             if (!Take<Program>(core, tile)) {
                 return false;
@@ -198,39 +220,125 @@ HPMOE_INLINE bool WalkEntry(AnyCore &core, const HpmoeDescriptor &entry, Turn &t
     return true;
 }
 
-// An entry, or entries that take turns with one another, the first of which is given: a turn of each, then one more of each that has some
-// left. False: leave.
-template <class Program, class AnyCore>
-HPMOE_INLINE bool WalkRun(AnyCore &core, const HpmoeDescriptor &first, uint64_t address) {
-    Turn turn = {0, false};
-    if constexpr (AnyCore::HOLDS) {
-        HPMOE_EXPECTS(first.turn == 0);
-        return WalkEntry<Program>(core, first, turn);
-    } else {
-        HPMOE_EXPECTS(EntriesOf(first) <= MAX_RANKS);
-        uint64_t left[MAX_RANKS / 64];
-        for (uint64_t &some : left) {
-            some = ~0ull;
-        }
-        for (bool more = true; more; ++turn.number) {
-            more = false;
-            for (uint32_t i = 0; i < EntriesOf(first); ++i) {
-                if ((left[i / 64] >> (i % 64) & 1) == 0) {
-                    continue;
-                }
-                const HpmoeDescriptor entry =
-                    i == 0 ? first : Load<HpmoeDescriptor>(address + i * sizeof(HpmoeDescriptor));
-                if (!WalkEntry<Program>(core, entry, turn)) {
-                    return false;
-                }
-                if (turn.left) {
-                    more = true;
-                } else {
-                    left[i / 64] &= ~(1ull << (i % 64));
-                }
+// The groups of an entry's peers, by place.
+struct PeerGroups {
+    const Core &core;
+    const HpmoeDescriptor &entry;
+    const HpmoeSpace &space;
+
+    HPMOE_INLINE uint32_t Peer(uint32_t place) const {
+        return (core.launch.rank + entry.peer_offset + place * entry.peer_step) % core.launch.ranks;
+    }
+
+    HPMOE_INLINE Group At(uint32_t place) const { return GroupOf(core, entry, Peer(place)); }
+
+    HPMOE_INLINE bool Ascends() const { return entry.peer_step == 1; }
+
+    // The count of tiles at a place goes on at the next one, up or down as the peers do, up to the end of the ranks.
+    HPMOE_INLINE uint32_t RunEnd(uint32_t place) const {
+        const uint32_t peer = Peer(place);
+        return Min(entry.peers, place + (Ascends() ? core.launch.ranks - peer : peer + 1));
+    }
+
+    HPMOE_INLINE uint32_t Count(uint32_t place) const { return CountOf(core, entry, space, At(place)); }
+
+    HPMOE_INLINE uint32_t CountBehind(uint32_t place) const { return Count(place) + TilesOf(entry, space, At(place)); }
+
+    // The first place of a run that is left, [place, end), with a tile of this core, or the end: found without a look at those between.
+    HPMOE_INLINE uint32_t NextOfRun(uint32_t place, uint32_t end) const {
+        const uint32_t own = core.number - entry.core_first, cores = entry.core_count;
+        const uint32_t first = Count(place), behind = CountBehind(place);
+        uint32_t number; // of the core's next tile
+        if (Ascends()) {
+            number = first <= own ? own : own + CeilDiv(first - own, cores) * cores;
+            if (number < behind) {
+                return place;
+            }
+            if (number >= CountBehind(end - 1)) {
+                return end;
+            }
+        } else {
+            if (behind <= own) {
+                return end;
+            }
+            number = own + (behind - 1 - own) / cores * cores;
+            if (number >= first) {
+                return place;
+            }
+            if (number < Count(end - 1)) {
+                return end;
             }
         }
-        return true;
+        // Counts beyond the number come last where they ascend, and first where they descend. The tile is at the last place with one
+        // that is not beyond it, or at the first.
+        uint32_t low = place + 1, high = end;
+        while (low < high) {
+            const uint32_t middle = low + (high - low) / 2;
+            if ((Count(middle) <= number) == Ascends()) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        return Ascends() ? low - 1 : low;
+    }
+
+    // The first place from the given one on with a tile of this core, or the number of places.
+    HPMOE_INLINE uint32_t Next(uint32_t place) const {
+        while (place < entry.peers) {
+            const uint32_t end = RunEnd(place);
+            place = NextOfRun(place, end);
+            if (place < end) {
+                return place;
+            }
+        }
+        return place;
+    }
+};
+
+// The groups of an entry's peers that have tiles of this core or, where peers take turns, a turn of each, then one more of each that has
+// tiles left. False: leave.
+template <class Program, class AnyCore>
+HPMOE_INLINE bool WalkPeers(AnyCore &core, const HpmoeDescriptor &entry, const HpmoeSpace &space) {
+    const PeerGroups groups = {core, entry, space};
+    const bool looks_for_tiles = entry.peers > 1 && entry.turn == 0;
+    HPMOE_EXPECTS(!looks_for_tiles || entry.rotation == 0);
+    RankSet over; // places whose peers have no tiles left
+    over.Clear();
+    Turn turn = {0, false};
+    for (bool more = true; more; ++turn.number) {
+        more = false;
+        for (uint32_t place = 0; place < entry.peers; ++place) {
+            if (looks_for_tiles) {
+                place = groups.Next(place);
+            }
+            if (place == entry.peers || over.Has(place)) {
+                continue;
+            }
+            if (!WalkGroup<Program>(core, entry, space, groups.At(place), turn)) {
+                return false;
+            }
+            if (turn.left) {
+                more = true;
+            } else {
+                over.Add(place);
+            }
+        }
+    }
+    return true;
+}
+
+// The tiles of an entry that are this core's. Those of a matrix core have one group. False: leave.
+template <class Program, class AnyCore> HPMOE_INLINE bool WalkEntry(AnyCore &core, const HpmoeDescriptor &entry) {
+    HPMOE_EXPECTS(entry.peers > 0 && entry.peers <= core.launch.ranks && entry.peer_step < core.launch.ranks);
+    const HpmoeSpace space = Load<HpmoeSpace>(core.launch.spaces + entry.space * sizeof(HpmoeSpace));
+    if constexpr (AnyCore::HOLDS) {
+        HPMOE_EXPECTS(entry.peers == 1 && entry.turn == 0);
+        Turn turn = {0, false};
+        const uint32_t peer = (core.launch.rank + entry.peer_offset) % core.launch.ranks;
+        return WalkGroup<Program>(core, entry, space, GroupOf(core, entry, peer), turn);
+    } else {
+        return WalkPeers<Program>(core, entry, space);
     }
 }
 
@@ -247,7 +355,7 @@ template <class Program, class AnyCore, class Route = HostRoute> HPMOE_INLINE vo
     const HpmoeQueue queue = Load<HpmoeQueue>(core.launch.queues + core.slot * sizeof(HpmoeQueue));
     const uint64_t entries = core.launch.descriptors + static_cast<uint64_t>(queue.first) * sizeof(HpmoeDescriptor);
     bool going = true;
-    for (uint32_t i = 0; going && i < queue.count;) {
+    for (uint32_t i = 0; going && i < queue.count; ++i) {
         const uint64_t address = entries + static_cast<uint64_t>(i) * sizeof(HpmoeDescriptor);
         if (i + 1 < queue.count) {
             DataCachePreload(Global<uint64_t>(address), static_cast<int64_t>(sizeof(HpmoeDescriptor)));
@@ -256,12 +364,10 @@ template <class Program, class AnyCore, class Route = HostRoute> HPMOE_INLINE vo
         if constexpr (Route::IN_KERNEL) {
             if (entry.kind == HPMOE_ROUTE) {
                 going = RunHeld<Program>(core) && Route::Make(core);
-                i += 1;
                 continue;
             }
         }
-        going = Pass<Program>(core) && WalkRun<Program>(core, entry, address);
-        i += EntriesOf(entry);
+        going = Pass<Program>(core) && WalkEntry<Program>(core, entry);
     }
     if (going && RunHeld<Program>(core)) {
         HPMOE_EXPECTS(core.record.state == HPMOE_RUNNING);

@@ -435,19 +435,14 @@ struct Tables {
         for (int32_t i = 0; i < 4; ++i) arrivals[i] = HpmoePair{9 + i, 5 + 2 * i, 50 * i, 0};
     }
 
-    void walk(HpmoeDescriptor entry, const std::vector<int32_t> &items) { walk({entry}, items, 0); }
-
-    /// One core walks the entries.
-    void walk(const std::vector<HpmoeDescriptor> &entries, const std::vector<int32_t> &items, uint32_t core) {
+    /// One core walks the entry.
+    void walk(const HpmoeDescriptor &entry, const std::vector<int32_t> &items, uint32_t core = 0) {
         Ranks ranks(kMinute);
         for (size_t i = 0; i < items.size(); ++i) first[i] = items[i];
         for (uint32_t i = 0; i < 3 * kCores; ++i) ranks.queues[i] = HpmoeQueue{0, 0};
-        ranks.queues[core].count = static_cast<uint32_t>(entries.size());
-        for (size_t i = 0; i < entries.size(); ++i) {
-            ranks.descriptors[i] = entries[i];
-            ranks.descriptors[i].core_count = 1, ranks.descriptors[i].phase = 3;
-        }
-        const HpmoeDescriptor &entry = entries[0];
+        ranks.queues[core].count = 1;
+        ranks.descriptors[0] = entry;
+        ranks.descriptors[0].core_count = 1, ranks.descriptors[0].phase = 3;
         ranks.spaces[0].kind = entry.kind, ranks.spaces[0].height = kHeight;
         ranks.spaces[0].first_items = Ranks::address(first.data), ranks.spaces[0].coming = Ranks::address(coming.data);
         HpmoeLaunch &all = ranks.launch[0];
@@ -469,7 +464,7 @@ struct Tables {
 
 HpmoeDescriptor entryOf(uint16_t kind) {
     HpmoeDescriptor entry = {};
-    entry.kind = kind, entry.band = 1, entry.columns = 1, entry.column_rows = 1;
+    entry.kind = kind, entry.band = 1, entry.columns = 1, entry.column_rows = 1, entry.peers = 1;
     return entry;
 }
 
@@ -574,16 +569,88 @@ CASE(peers_take_turns) {
         for (const auto &[pairs, pieces, walked] : cases) {
             Tables tables;
             tables.order[0] = tables.order[2] = 0;
-            std::vector<HpmoeDescriptor> entries(2, entryOf(static_cast<uint16_t>(kind)));
-            for (uint32_t peer : {0u, 1u}) {
+            HpmoeDescriptor entry = entryOf(static_cast<uint16_t>(kind));
+            entry.turn = 8, entry.peers = 2, entry.peer_step = 1;
+            for (uint32_t peer : {0u, 1u})
                 (kind == HPMOE_ARRIVALS ? tables.arrivals[2 * peer] : tables.sends[part + 2 * peer]) = pairs[peer];
-                entries[peer].peer_offset = peer, entries[peer].turn = 8, entries[peer].run = 2 - peer;
-            }
             const int32_t first = static_cast<int32_t>(pieces[0]), all = first + static_cast<int32_t>(pieces[1]);
-            tables.walk(entries, {0, first, first, all, all}, kCores);
+            tables.walk(entry, {0, first, first, all, all}, kCores);
             Pieces found;
             for (const hpmoe::Tile &tile : Walk::tiles) found.push_back({tile.peer, tile.item});
             EXPECT(found == walked, std::to_string(kind) + ", " + std::to_string(found.size()));
+        }
+    }
+}
+
+/// The groups to which each core comes, in order, and the items that it has there.
+struct Comes : ReadsNothing {
+    static inline std::vector<std::pair<uint32_t, uint32_t>> at[2 * kCores];
+
+    template <class AnyCore> static bool Run(AnyCore &core, const hpmoe::Tile &tile) {
+        if constexpr (std::is_same_v<AnyCore, hpmoe::VectorCore>) at[core.number].push_back({tile.group, tile.item});
+        return true;
+    }
+};
+
+/// Some ranks with two experts each: every core finds the tiles that are its own, peer after peer, whatever number of them each peer has. An
+/// entry may begin at any peer, go up or down, and leave peers out.
+CASE(tiles_are_found_among_those_of_many_peers) {
+    uint32_t state = 1;
+    const auto random = [&](uint32_t below) { return ((state = state * 1664525 + 1013904223) >> 8) % below; };
+    for (uint32_t round = 0; round < 120; ++round) {
+        constexpr uint32_t kMost = 9;
+        const uint32_t count = 2 + round % (kMost - 1), rank = random(count), groups = 2 * count;
+        const uint32_t place = random(2), columns = 1 + random(3), cores = 1 + random(2 * kCores - 1);
+        const bool arrives = round % 3 == 2, up = random(2) == 0;
+        Ranks ranks(kMinute);
+        Buffer<uint64_t> peers{kMost};
+        Buffer<int32_t> order{2 * kMost}, first{2 * kMost + 1, 0}, counted{2 * kMost}, experts{4, 0};
+        Buffer<HpmoePair> pairs{4 * kMost};
+        for (uint32_t i = 0; i < kMost; ++i) peers[i] = Ranks::address(i == rank ? ranks.heap.data : ranks.peer.data);
+        for (uint32_t i = 0; i < 2 * kMost; i += 2) order[i] = static_cast<int32_t>(random(2)), order[i + 1] = 1 - order[i];
+        for (uint32_t i = 0; i < 4 * kMost; ++i) pairs[i] = HpmoePair{64, 0, 0, 0};
+        const uint32_t most = 1 + random(12);
+        for (uint32_t i = 0; i < groups; ++i)
+            first[i + 1] = first[i] + static_cast<int32_t>(random(2) == 0 ? 0 : random(most));
+        const auto group = [&](uint32_t peer, uint32_t at) {
+            return 2 * peer + static_cast<uint32_t>(order[2 * (arrives ? rank : peer) + at]);
+        };
+        int32_t sum = 0;
+        for (uint32_t at : {0u, 1u})
+            for (uint32_t peer = 0; peer < count; ++peer) {
+                counted[group(peer, at)] = sum;
+                sum += first[group(peer, at) + 1] - first[group(peer, at)];
+            }
+        HpmoeDescriptor entry = entryOf(arrives ? HPMOE_ARRIVALS : round % 3 == 1 ? HPMOE_SENDS_ONCE : HPMOE_SENDS);
+        entry.expert = place, entry.columns = columns, entry.core_count = static_cast<uint16_t>(cores);
+        entry.peer_offset = random(count), entry.peers = 1 + random(count), entry.peer_step = up ? 1 : count - 1;
+        ranks.descriptors[0] = entry;
+        for (uint32_t i = 0; i < 3 * kCores; ++i) ranks.queues[i] = HpmoeQueue{0, i < kCores || i >= kCores + cores ? 0u : 1u};
+        ranks.spaces[0].kind = entry.kind, ranks.spaces[0].height = 4;
+        ranks.spaces[0].first_items = Ranks::address(first.data), ranks.spaces[0].counted = Ranks::address(counted.data);
+        HpmoeLaunch &all = ranks.launch[0];
+        all.ranks = count, all.rank = rank, all.peers = Ranks::address(peers.data);
+        all.local_experts = all.chunk_experts = 2, all.expert_order = Ranks::address(order.data);
+        all.experts = Ranks::address(experts.data), all.sends = all.arrivals = Ranks::address(pairs.data);
+        for (auto &at : Comes::at) at.clear();
+        HpmoeHostResult result = ranks.run<Comes>(
+            kCores, 2 * kCores,
+            {peers.region("all peers", false), order.region("order", false), first.region("first", false),
+             counted.region("counted", false), experts.region("experts", false), pairs.region("pairs", false)});
+        EXPECT(result.code == HPMOE_HOST_OK, result.message);
+        for (uint32_t core = 0; core < cores; ++core) {
+            std::vector<std::pair<uint32_t, uint32_t>> wanted;
+            for (uint32_t i = 0; i < entry.peers; ++i) {
+                const uint32_t of = group((rank + entry.peer_offset + i * entry.peer_step) % count, place);
+                const uint32_t tiles = static_cast<uint32_t>(first[of + 1] - first[of]) * columns;
+                const std::vector<hpmoe::Place> places = swizzled(tiles / columns, columns, 1);
+                for (uint32_t t = 0; t < tiles; ++t)
+                    if ((static_cast<uint32_t>(counted[of]) * columns + t) % cores == core)
+                        wanted.push_back({of, places[t].item});
+            }
+            EXPECT(Comes::at[core] == wanted, std::to_string(round) + ", core " + std::to_string(core) + ": " +
+                                                  std::to_string(Comes::at[core].size()) + " of " +
+                                                  std::to_string(wanted.size()));
         }
     }
 }

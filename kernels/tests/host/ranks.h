@@ -32,6 +32,7 @@ struct Ranks {
         for (uint32_t i = 0; i < 3 * kCores; ++i) queues[i] = HpmoeQueue{0, 1}, records[i] = HpmoeRecord{};
         HpmoeDescriptor entry = {};
         entry.kind = HPMOE_BLOCKS, entry.band = 1, entry.columns = 1, entry.column_rows = 1, entry.core_count = 1;
+        entry.peers = 1;
         descriptors[0] = descriptors[1] = entry;
         numbers[1] = 1; // one block of tokens
         HpmoeSpace space = {};

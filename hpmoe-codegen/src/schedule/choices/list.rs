@@ -52,13 +52,12 @@ macro_rules! choice {
 }
 
 /// All choices, in the order in which they are written.
-pub const CHOICES: [Choice; 15] = [
+pub const CHOICES: [Choice; 14] = [
     choice!(put_cores, (1, 1024), ["auto", "8", "12", "16", "20", "24", "28", "32", "40"]),
     choice!(matrix_band, (1, 4096), ["auto", "1", "2", "3", "4", "6", "8", "12"]),
     choice!(put_band, (1, 4096), ["auto", "1", "2", "3", "4", "6"]),
     choice!(rotation, (0, 4096), ["auto", "0", "1", "2", "4", "12"]),
     choice!(peer_cores, (1, 10_000), ["shared", "10", "20", "40", "100", "400"]),
-    choice!(put_parts, (1, 1024), ["auto", "1", "2", "4", "8"]),
     choice!(dedicate_from, (0, 10_000), ["0", "100"]),
     choice!(by_arrival, NO_LIMITS, ["never", "whole_experts", "always"]),
     choice!(turn_rows, (0, MOST_TURN_ROWS), ["auto", "0", "128", "512"]),

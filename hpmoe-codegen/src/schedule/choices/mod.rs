@@ -24,9 +24,6 @@ pub struct Choices {
     pub rotation: Option<u32>,
     /// How sending cores are divided among peers.
     pub peer_cores: PeerCores,
-    /// Number of parts that cores which only put are divided into, each for some of the peers, where none is dedicated to peers.
-    /// `None`: as many as take the least time, since a core walks the entries of all peers of its part.
-    pub put_parts: Option<u32>,
     /// Minimum rows per (rank, expert) pair, in percent of a row tile, before sending cores are dedicated to peers. With
     /// fewer rows, a row tile holds rows of several ranks and needs all of them at once.
     pub dedicate_from: u32,
@@ -102,7 +99,6 @@ impl Choices {
         put_band: None,
         rotation: None,
         peer_cores: PeerCores::Shared,
-        put_parts: None,
         dedicate_from: 100,
         by_arrival: ByArrival::WholeExperts,
         turn_rows: None,

@@ -99,7 +99,7 @@ fn the_link_limits_only_what_goes_to_peers() {
 fn each_column_of_a_put_is_a_piece_of_its_own() {
     let mut graph = moe_ffn(&Layer::DEEPSEEK).graph().clone();
     let dispatch = PhaseId::new(0);
-    let puts = |graph: &TaskGraph| EntryCosts::new(graph, &Target::ascend_a3()).puts(graph, 8, dispatch).work.0;
+    let puts = |graph: &TaskGraph| EntryCosts::new(graph, &Target::ascend_a3()).pieces_time(graph, 8, dispatch).0;
     let once = puts(&graph);
     graph.phases[dispatch].ranges = vec![2];
     assert!(puts(&graph).abs_diff(2 * once) * 100 <= once, "{} of {once} ns", puts(&graph));
@@ -213,7 +213,7 @@ fn the_rows_of_all_entries_are_those_of_the_phase() {
 }
 
 #[test]
-fn puts_pay_for_each_piece_and_for_each_pair_of_peer_and_expert() {
+fn puts_pay_for_each_piece() {
     let target = Target::ascend_a3();
     let each = |costs: &EntryCosts| costs.overhead + costs.put_start + costs.fence;
     let dispatch = PhaseId::new(0);
@@ -224,8 +224,7 @@ fn puts_pay_for_each_piece_and_for_each_pair_of_peer_and_expert() {
         let costs = EntryCosts::new(graph, &target);
         assert_eq!(costs.phases[dispatch].full_rows, 16);
         for ranks in [1, 8] {
-            let PutCosts { entries, work } = costs.puts(graph, ranks, dispatch);
-            assert_eq!(entries, Nanos(target.sync.entry_ns.round() as u64) * 64);
+            let work = costs.pieces_time(graph, ranks, dispatch);
             let rows = costs.core_time(dispatch, (tokens as u64 * 8, 1)).0;
             let tiles = costs.overhead.0 * (tokens as u64 * 8).div_ceil(16);
             assert_eq!(work, Nanos(rows - tiles) + each(&costs) * pieces, "{tokens} tokens");
@@ -233,7 +232,10 @@ fn puts_pay_for_each_piece_and_for_each_pair_of_peer_and_expert() {
         // With small pieces most of it is what each of them takes; with full ones the put alone counts.
         let small = tokens * 8 < 16 * 64;
         let whole = costs.phase_time(graph, 8, dispatch);
-        assert_eq!(costs.put_time(graph, 8, dispatch), if small { costs.puts(graph, 8, dispatch).work } else { whole });
+        assert_eq!(
+            costs.put_time(graph, 8, dispatch),
+            if small { costs.pieces_time(graph, 8, dispatch) } else { whole }
+        );
         assert!(costs.put_time(graph, 8, PhaseId::new(6)) == costs.phase_time(graph, 8, PhaseId::new(6)));
     }
     // Sent once, a token goes once to each rank that it goes to: more ranks, more rows.
@@ -242,9 +244,9 @@ fn puts_pay_for_each_piece_and_for_each_pair_of_peer_and_expert() {
     let costs = EntryCosts::new(graph, &target);
     let rows = graph.sizes.rows_once(8);
     let alone = costs.phases[dispatch].tile_ps * rows / costs.phases[dispatch].full_rows / 1_000;
-    assert_eq!(costs.puts(graph, 8, dispatch).work, Nanos(alone) + each(&costs) * rows.min(64));
-    assert_eq!(costs.put_time(graph, 8, dispatch), costs.puts(graph, 8, dispatch).work);
-    assert!(costs.puts(graph, 1, dispatch).work < costs.puts(graph, 8, dispatch).work);
+    assert_eq!(costs.pieces_time(graph, 8, dispatch), Nanos(alone) + each(&costs) * rows.min(64));
+    assert_eq!(costs.put_time(graph, 8, dispatch), costs.pieces_time(graph, 8, dispatch));
+    assert!(costs.pieces_time(graph, 1, dispatch) < costs.pieces_time(graph, 8, dispatch));
 }
 
 #[test]

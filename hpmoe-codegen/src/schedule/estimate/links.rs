@@ -53,13 +53,14 @@ impl Links {
 mod tests {
     use super::*;
     use crate::schedule::{Choices, Entry, schedule_with};
-    use hpmoe_language::fixture::{Layer, moe_ffn};
+    use hpmoe_language::fixture::{Layer, moe_backward};
 
     #[test]
     fn parts_of_a_phase_put_at_the_same_time_and_no_faster_than_the_links() {
-        let (layer, target) = (moe_ffn(&Layer::DEEPSEEK), Target::ascend_a3());
-        let schedule = schedule_with(&layer, &target, &Choices::read("put_parts=2 put_cores=6").unwrap());
-        let order = schedule.order(8).unwrap();
+        // Cores that send are dedicated to one of two peers each, three to either.
+        let (layer, target) = (moe_backward(&Layer { put: 8, ..Layer::DEEPSEEK }), Target::ascend_a3());
+        let schedule = schedule_with(&layer, &target, &Choices::read("peer_cores=20 put_cores=6").unwrap());
+        let order = schedule.order(2).unwrap();
         let mut links = Links::new(layer.graph(), order, &target);
         let sends =
             |(part, queue): (PartId, &Vec<Entry>)| queue.iter().any(|entry| entry.phase == PhaseId(0)).then_some(part);

@@ -26,6 +26,9 @@ fn a_tile_takes_longer_for_each_further_wait_and_signal() {
     assert_eq!(fixed(1, 3) - fixed(1, 1), 2 * ps(target.sync.signal_ns));
 }
 
+/// A part's queue as cores walk it.
+type Walks<'a> = Vec<(&'a [Entry], Comes)>;
+
 /// What a walk of entries does to the clocks and the links of a run, and when each entry's rows are there.
 struct Walked {
     clocks: Vec<Time>,
@@ -34,7 +37,14 @@ struct Walked {
 }
 
 /// Runs entries as [`Run::walk`] does, but looks nothing up: each tile's core, place, rows and work are found anew.
-fn one_by_one(run: &Run, links: &mut Links, groups: &Groups, part: PartId, walk: &[Entry], ready: &Ready) -> Walked {
+fn one_by_one(
+    run: &Run,
+    links: &mut Links,
+    groups: &Groups,
+    part: PartId,
+    (walk, comes): (&[Entry], Comes),
+    ready: &Ready,
+) -> Walked {
     let head = walk[0];
     let (graph, fixed) = (run.graph, &run.schedule.phases[head.phase]);
     let phase = &graph.phases[head.phase];
@@ -53,7 +63,11 @@ fn one_by_one(run: &Run, links: &mut Links, groups: &Groups, part: PartId, walk:
     let items = items_of(head);
     let swizzle = Swizzle { items: items * outer, columns: columns / outer, band: fixed.band.into() };
     let mut clocks = run.clocks[part].clone();
-    clocks.iter_mut().for_each(|clock| *clock += Time::from_ns(run.target.sync.entry_ns));
+    let cores_with_tiles: BTreeSet<u64> = (0..swizzle.tiles()).map(|tile| deal.core(first + tile)).collect();
+    for (core, clock) in (0..).zip(&mut clocks) {
+        let read = comes.read(cores_with_tiles.contains(&core));
+        *clock += Time::from_ns(run.target.sync.entry_ns) * u64::from(read);
+    }
     let mut ends = vec![Ready::default(); walk.len()];
     let mut hbm = 0.0;
     if items == 0 {
@@ -152,12 +166,12 @@ fn entries_take_what_their_tiles_take_one_by_one() {
         let groups = Groups::new(checked.graph(), ranks);
         let mut run = Run::new(checked, &schedule, order, &target, spread);
         let mut links = Links::new(checked.graph(), order, &target);
-        for (part, queue) in order.queues.iter() {
+        for part in order.queues.ids() {
             // The first ones, and one of each phase.
             let mut phases = BTreeSet::new();
-            let walks = schedule.walks(queue).filter(|walk| phases.insert(walk[0].phase) || phases.len() < 5);
-            let walks: Vec<&[Entry]> = walks.collect();
-            for (number, walk) in walks.into_iter().enumerate() {
+            let walks = schedule.walks_of_ranges(checked.graph(), order, part);
+            let walks = walks.filter(|(walk, _)| phases.insert(walk[0].phase) || phases.len() < 5);
+            for (number, (walk, comes)) in walks.enumerate() {
                 // Some rows are there at once, and others long after the cores are free.
                 let latest = run.clocks[part].iter().max().unwrap().0;
                 let mut ready = Ready::of(Share::ALL, Time(latest / 2));
@@ -167,9 +181,9 @@ fn entries_take_what_their_tiles_take_one_by_one() {
                     ready.delay(Share::of(graph, ranks, walk[0], (items - 1, items)), Time(latest + 50_000_000));
                     waited += 1;
                 }
-                let wanted = one_by_one(&run, &mut links, &groups, part, walk, &ready);
+                let wanted = one_by_one(&run, &mut links, &groups, part, (walk, comes), &ready);
                 let hbm = run.hbm;
-                let ends = run.walk(part, walk, &ready);
+                let ends = run.walk(part, (walk, comes), &ready);
                 assert_eq!(run.clocks[part], wanted.clocks, "{walk:?}");
                 assert_eq!(ends, wanted.ends, "{walk:?}");
                 assert!((run.hbm - hbm - wanted.hbm).abs() <= 1.0 + wanted.hbm / 1e6, "{walk:?}");
@@ -266,19 +280,19 @@ fn in_any_order(mut run: Run, groups: &Groups) -> Time {
     };
     let all: Vec<Entry> = groups.all().collect();
     let mut done: Vec<Option<Ready>> = vec![None; all.len()];
-    let mut left: Vec<(PartId, Vec<&[Entry]>)> =
-        order.queues.iter().map(|(part, queue)| (part, run.schedule.walks(queue).collect())).collect();
+    let walks = |part| (part, run.schedule.walks_of_ranges(run.graph, order, part).collect());
+    let mut left: Vec<(PartId, Walks<'_>)> = order.queues.ids().map(walks).collect();
     while left.iter().any(|(_, walks)| !walks.is_empty()) {
         let mut moved = false;
         for (part, walks) in &mut left {
-            while let Some(walk) = walks.first() {
+            while let Some(&(walk, comes)) = walks.first() {
                 let needed = |other: &&Entry| walk.iter().any(|entry| needs(*entry, **other));
                 let ready = all
                     .iter()
                     .filter(needed)
                     .try_fold(Ready::default(), |ready, other| Some(ready.latest(done[groups.number(*other)]?)));
                 let Some(ready) = ready else { break };
-                let ends = run.walk(*part, walk, &ready);
+                let ends = run.walk(*part, (walk, comes), &ready);
                 walk.iter().zip(ends).for_each(|(entry, end)| done[groups.number(*entry)] = Some(end));
                 walks.remove(0);
                 moved = true;

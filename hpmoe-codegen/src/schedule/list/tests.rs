@@ -127,7 +127,7 @@ fn one_by_one(checked: &CheckedGraph, choices: &Choices, ranks: u32) -> [Arena<P
     let groups = Groups::new(graph, ranks);
     let precedence = Precedence::new(checked, &groups, ranks, Some(&role_of));
     let entries: Vec<Entry> = groups.all().collect();
-    let parts = Parts::new(graph, &costs, &roles, &role_of, ranks, choices);
+    let parts = Parts::new(graph, &roles, &role_of, ranks, choices);
     let part_of = |number: usize| parts.part_of(entries[number]);
     let time = |&entry: &Entry| costs.entry_time(graph, &parts.parts[parts.part_of(entry)], ranks, entry.phase);
     let times: Vec<Nanos> = entries.iter().map(time).collect();
@@ -190,7 +190,7 @@ fn each_entry_is_the_most_urgent_one_when_its_part_can_begin_one() {
         (chunked(&layer, 4), 2),
         (router(&layer), 2),
     ] {
-        for choices in ["", "peer_cores=20 dedicate_from=1", "experts_ahead=2 put_parts=2"] {
+        for choices in ["", "peer_cores=20 dedicate_from=1", "experts_ahead=2"] {
             let [wanted, found] = one_by_one(&checked, &Choices::read(choices).unwrap(), ranks);
             assert_eq!(found, wanted, "{choices}");
         }

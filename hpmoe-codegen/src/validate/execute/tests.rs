@@ -337,7 +337,7 @@ fn an_entry_left_out_is_seen() {
 fn memory_taken_early_is_seen() {
     let whole = chunked(&Layer::TINY, 4);
     // Few cores with one queue for all peers: a rank is more often ahead of another.
-    let together = Choices::read("put_cores=2 put_parts=1").unwrap();
+    let together = Choices::read("put_cores=2").unwrap();
     let waits: Vec<_> =
         whole.reuse().unwrap().waits.ids().filter(|&phase| whole.reuse().unwrap().waits[phase].is_some()).collect();
     for phase in waits {
@@ -384,7 +384,7 @@ fn what_peers_add_is_awaited() {
 #[test]
 fn one_core_has_all_words_of_a_rank() {
     let checked = chunked(&Layer::TINY, 5);
-    let together = Choices::read("put_cores=2 put_parts=1").unwrap();
+    let together = Choices::read("put_cores=2").unwrap();
     let (graph, made) = (checked.graph(), schedule_with(&checked, &CORES.on(&Target::ascend_a3()), &together));
     let frees = checked.reuse().unwrap().frees;
     let mut shared = 0;

@@ -64,7 +64,7 @@ fn experts_of_once_sent_tokens_go_by_number() {
 fn peers_that_wait_for_one_another_are_a_cycle() {
     // Each rank would put results back before it sends what its peer makes them from.
     let checked = moe_ffn(&Layer::TINY);
-    let together = Choices::read("peer_cores=shared return_cores=sending put_parts=1").unwrap();
+    let together = Choices::read("peer_cores=shared return_cores=sending").unwrap();
     let mut schedule = schedule_with(&checked, &Target::ascend_a3(), &together);
     let queue = &mut schedule.orders[1].queues[PartId::new(1)];
     let returned = Entry { phase: PhaseId(5), expert: 0, peer_offset: 1 };

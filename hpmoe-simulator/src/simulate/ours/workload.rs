@@ -11,7 +11,7 @@ use crate::simulate::{
 };
 use hpmoe_codegen::emit::awaits_ready;
 use hpmoe_codegen::report::phase_name;
-use hpmoe_codegen::schedule::{CoreKind, Deal, Entry, Order, Role, Schedule, Swizzle, ahead_of};
+use hpmoe_codegen::schedule::{Comes, CoreKind, Deal, Entry, Order, Role, Schedule, Swizzle, ahead_of};
 use hpmoe_codegen::target::Target;
 use hpmoe_kernels::route::PieceTurns;
 use hpmoe_language::analyze::{CheckedGraph, Reuse, Whose};
@@ -33,6 +33,8 @@ pub struct Ours<'a> {
     counters: CounterLayout,
     /// By part and entry: the turns that it takes with others, if it does.
     pub(super) turns: Arena<PartId, Vec<Option<EntryTurns>>>,
+    /// By part and entry: how a core comes to it.
+    comes: Arena<PartId, Vec<Comes>>,
     /// By rank: the number of tiles that count before each phase, when cores are assigned.
     starts: Vec<Arena<PhaseId, u64>>,
     ops: Vec<Op>,
@@ -86,6 +88,10 @@ impl<'a> Ours<'a> {
             line: phase.line,
             extra: phase.accesses.iter().any(|access| access.region.rows == Rows::BlockSlots),
         });
+        let comes = |part| {
+            let walks = schedule.walks_of_ranges(graph, order, part);
+            walks.flat_map(|(walk, comes)| std::iter::repeat_n(comes, walk.len())).collect()
+        };
         let route = RouteSteps::new(target, checked, schedule, routing);
         let of_route =
             route.iter().map(|route| Op { name: "tables of the route".into(), line: route.line, extra: false });
@@ -94,6 +100,7 @@ impl<'a> Ours<'a> {
             route,
             works: Works::of_phases(graph),
             turns: order.queues.iter().map(|(_, queue)| turns(checked, schedule, order, queue)).collect(),
+            comes: order.queues.ids().map(comes).collect(),
             awaits_ready: graph.phases.ids().map(|id| awaits_ready(graph, checked.dependencies(), id)).collect(),
             target,
             checked,
@@ -271,7 +278,7 @@ impl Workload for Ours<'_> {
             let phase = &self.checked.graph().phases[entry.phase];
             let items = self.items(rank, entry);
             let columns = u64::from(phase.columns());
-            task.entries += u32::from(cursor.tile == 0);
+            let fresh = cursor.tile == 0;
             // `cursor.tile` is the number of the next task plus one, and 0 at the start of an entry. Tasks are the tiles of the
             // entry, each followed by the same tile of the entries that join it.
             let counted = self.layout.counted(phase.space, rank, self.group(rank, entry));
@@ -284,7 +291,11 @@ impl Workload for Ours<'_> {
                 next => next - 1,
             };
             let (tile, join) = (task_number / u64::from(joined), (task_number % u64::from(joined)) as u32);
-            if tile < to.min(u64::from(items) * columns) {
+            let has_tile = tile < to.min(u64::from(items) * columns);
+            if fresh {
+                task.entries += self.comes[part][cursor.entry as usize].read(has_tile);
+            }
+            if has_tile {
                 let next = if join + 1 < joined {
                     task_number + 1
                 } else {
@@ -303,5 +314,39 @@ impl Workload for Ours<'_> {
             }
             self.pass(rank, part, joined, cursor);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulate::RoutingSizes;
+    use hpmoe_codegen::schedule::schedule_for;
+    use hpmoe_language::fixture::{Layer, moe_ffn};
+
+    /// Eight ranks with eight experts each and few tokens: most pairs of a peer and an expert have no piece for a core that puts.
+    #[test]
+    fn a_core_reads_the_entry_of_an_expert_once_and_then_those_of_peers_where_it_has_a_tile() {
+        let checked = moe_ffn(&Layer { experts: 64, tokens: 16, ..Layer::SMALL });
+        let target = Target::ascend_a3();
+        let schedule = schedule_for(&checked, &target);
+        let top_k = checked.graph().sizes.top_k as u32;
+        let routing = Routing::zipf(RoutingSizes { ranks: 8, experts: 64, top_k, tokens: 16 }, 0.5, 3);
+        let ours = Ours::new(&target, &checked, &schedule, &routing).unwrap();
+        let putting = schedule.roles.iter().find(|(_, role)| role.name == "communication").unwrap().1;
+        let mut without = 0;
+        for core in putting.first..putting.first + putting.count {
+            let (mut cursor, mut task) = (Cursor::default(), QueuedTask::default());
+            let (mut read, mut visited) = (0, BTreeSet::new());
+            while ours.next(1, CoreKind::Aiv, core, &mut cursor, &mut task) {
+                read += task.entries;
+                visited.insert((task.op, task.group));
+            }
+            read += task.entries;
+            // What is sent and what is put back has an entry for each expert.
+            assert_eq!(read as usize, 2 * 8 + visited.len(), "core {core}");
+            without += 2 * 64 - visited.len();
+        }
+        assert!(without > 64 * putting.count as usize, "{without}");
     }
 }
