@@ -607,7 +607,8 @@ CASE(tiles_are_found_among_those_of_many_peers) {
         Buffer<int32_t> order{2 * kMost}, first{2 * kMost + 1, 0}, counted{2 * kMost}, experts{4, 0};
         Buffer<HpmoePair> pairs{4 * kMost};
         for (uint32_t i = 0; i < kMost; ++i) peers[i] = Ranks::address(i == rank ? ranks.heap.data : ranks.peer.data);
-        for (uint32_t i = 0; i < 2 * kMost; i += 2) order[i] = static_cast<int32_t>(random(2)), order[i + 1] = 1 - order[i];
+        for (uint32_t i = 0; i < 2 * kMost; i += 2)
+            order[i] = static_cast<int32_t>(random(2)), order[i + 1] = 1 - order[i];
         for (uint32_t i = 0; i < 4 * kMost; ++i) pairs[i] = HpmoePair{64, 0, 0, 0};
         const uint32_t most = 1 + random(12);
         for (uint32_t i = 0; i < groups; ++i)
@@ -625,18 +626,20 @@ CASE(tiles_are_found_among_those_of_many_peers) {
         entry.expert = place, entry.columns = columns, entry.core_count = static_cast<uint16_t>(cores);
         entry.peer_offset = random(count), entry.peers = 1 + random(count), entry.peer_step = up ? 1 : count - 1;
         ranks.descriptors[0] = entry;
-        for (uint32_t i = 0; i < 3 * kCores; ++i) ranks.queues[i] = HpmoeQueue{0, i < kCores || i >= kCores + cores ? 0u : 1u};
+        for (uint32_t i = 0; i < 3 * kCores; ++i)
+            ranks.queues[i] = HpmoeQueue{0, i < kCores || i >= kCores + cores ? 0u : 1u};
         ranks.spaces[0].kind = entry.kind, ranks.spaces[0].height = 4;
-        ranks.spaces[0].first_items = Ranks::address(first.data), ranks.spaces[0].counted = Ranks::address(counted.data);
+        ranks.spaces[0].first_items = Ranks::address(first.data),
+        ranks.spaces[0].counted = Ranks::address(counted.data);
         HpmoeLaunch &all = ranks.launch[0];
         all.ranks = count, all.rank = rank, all.peers = Ranks::address(peers.data);
         all.local_experts = all.chunk_experts = 2, all.expert_order = Ranks::address(order.data);
         all.experts = Ranks::address(experts.data), all.sends = all.arrivals = Ranks::address(pairs.data);
         for (auto &at : Comes::at) at.clear();
-        HpmoeHostResult result = ranks.run<Comes>(
-            kCores, 2 * kCores,
-            {peers.region("all peers", false), order.region("order", false), first.region("first", false),
-             counted.region("counted", false), experts.region("experts", false), pairs.region("pairs", false)});
+        HpmoeHostResult result = ranks.run<Comes>(kCores, 2 * kCores,
+                                                  {peers.region("all peers", false), order.region("order", false),
+                                                   first.region("first", false), counted.region("counted", false),
+                                                   experts.region("experts", false), pairs.region("pairs", false)});
         EXPECT(result.code == HPMOE_HOST_OK, result.message);
         for (uint32_t core = 0; core < cores; ++core) {
             std::vector<std::pair<uint32_t, uint32_t>> wanted;
