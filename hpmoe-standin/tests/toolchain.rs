@@ -113,7 +113,7 @@ fn both_halves_are_compiled_once_and_embedded() {
     assert_eq!(package.text(".device"), "CANN 9.1.0, dav-2201\n");
     let object = package.made(".device.o").unwrap();
     let stem = object.file_name().unwrap().to_str().unwrap().strip_suffix(".device.o").unwrap();
-    let symbol = format!("hpmoe2_{}_{stem}", name.replace('-', "_"));
+    let symbol = format!("hpmoe3_{}_{stem}", name.replace('-', "_"));
     assert!(package.text(".cpp").contains(&format!("void {symbol}(\n    GM_ADDR launch) {{")));
     // SAFETY: a library of functions, which nothing here calls.
     let library = unsafe { Library::new(&object) }.unwrap();
@@ -228,8 +228,8 @@ fn an_error_of_the_compiler_is_at_the_users_line() {
 #[test]
 fn an_object_that_breaks_the_contract_is_refused() {
     let cases = [
-        (Fault::Lacks("aiv"), "it has no code for vector cores, `hpmoe2_user_echo_forward_"),
-        (Fault::Lacks("aic"), "it has no code for matrix cores, `hpmoe2_user_echo_forward_"),
+        (Fault::Lacks("aiv"), "it has no code for vector cores, `hpmoe3_user_echo_forward_"),
+        (Fault::Lacks("aic"), "it has no code for matrix cores, `hpmoe3_user_echo_forward_"),
         (Fault::KernelType(5), "has kernel type 5 instead of 4, both kinds of core"),
         (Fault::Ratio(1, 1), "has a ratio of 1 matrix to 1 vector cores instead of 1 to 2"),
     ];
