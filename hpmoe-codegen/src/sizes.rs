@@ -4,6 +4,7 @@ use crate::cost::Time;
 use crate::schedule::{Estimate, MAX_RANKS, estimate, needs_whole_experts};
 use crate::target::Target;
 use crate::tuned::{NamedSizes, overrides};
+use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::front::{Front, front};
 use hpmoe_language::graph::Sizes;
 use hpmoe_language::syntax::{Overrides, open_constants};
@@ -173,8 +174,9 @@ pub fn open_sizes(
     let mut search = Search { module, set, target, expected, ladders, known: HashMap::new() };
     let best = match search.lowered(first.clone())? {
         Some((places, time)) => {
-            search.suit(&places);
-            let (places, time) = search.narrowed(places, time)?;
+            let flows = search.flows(&places);
+            search.suit(&flows);
+            let (places, time) = search.narrowed(&flows, places, time)?;
             search.descend(places, time)?
         }
         None => first,
@@ -231,10 +233,14 @@ impl Search<'_> {
         }
     }
 
+    /// The taskflows with sizes that the kernel can have.
+    fn flows(&self, places: &[usize]) -> Vec<CheckedGraph> {
+        front(self.module, &self.settings(places)).map_or_else(|_| Vec::new(), |kernel| kernel.flows)
+    }
+
     /// Takes the ladders that suit the kernel: without large puts where ranks have fewer than [`ROWS_OF_LARGE_PUTS`] for an expert, and with
     /// taller tiles beside gradients.
-    fn suit(&mut self, places: &[usize]) {
-        let Ok(Front { flows, .. }) = front(self.module, &self.settings(places)) else { return };
+    fn suit(&mut self, flows: &[CheckedGraph]) {
         let few_rows = flows.iter().any(|flow| {
             let Sizes { experts, tokens, top_k, .. } = flow.graph().sizes;
             tokens * top_k < ROWS_OF_LARGE_PUTS * experts
@@ -250,10 +256,15 @@ impl Search<'_> {
     }
 
     /// Begins with narrow tiles of products where a launch does little but read weights.
-    fn narrowed(&mut self, places: Vec<usize>, time: Latency) -> Result<(Vec<usize>, Latency), String> {
+    fn narrowed(
+        &mut self,
+        flows: &[CheckedGraph],
+        places: Vec<usize>,
+        time: Latency,
+    ) -> Result<(Vec<usize>, Latency), String> {
         let products = self.ladders.iter().position(|ladder| ladder.name == NARROW.name);
         let Some(products) = products else { return Ok((places, time)) };
-        if !self.reads_weights(&places)? {
+        if !self.reads_weights(flows)? {
             return Ok((places, time));
         }
         self.ladders[products] = &NARROW;
@@ -266,9 +277,8 @@ impl Search<'_> {
     }
 
     /// Whether no taskflow does much but read weights: its experts have [`FEW_ROWS`], and none of its tiles needs all rows of one.
-    fn reads_weights(&self, places: &[usize]) -> Result<bool, String> {
-        let Ok(Front { flows, .. }) = front(self.module, &self.settings(places)) else { return Ok(false) };
-        for flow in &flows {
+    fn reads_weights(&self, flows: &[CheckedGraph]) -> Result<bool, String> {
+        for flow in flows {
             let Sizes { experts, tokens, top_k, .. } = flow.graph().sizes;
             let few = tokens * top_k * self.ranks(experts)? as usize <= FEW_ROWS * experts;
             if !few || needs_whole_experts(flow.graph()) {

@@ -7,8 +7,7 @@ use hpmoe_language::ids::PartId;
 
 /// The difference from the peer of one entry to that of the next, modulo the ranks, if a descriptor may stand for both: of one phase and
 /// one place in the order of experts, for neighbours on the ring of ranks.
-#[must_use]
-pub fn peer_step(ranks: u32, entry: Entry, next: Entry) -> Option<u32> {
+pub(crate) fn peer_step(ranks: u32, entry: Entry, next: Entry) -> Option<u32> {
     let alike = (entry.phase, entry.expert) == (next.phase, next.expert);
     let on_ring = alike && entry.peer_offset < ranks && next.peer_offset < ranks;
     let step = if on_ring { (next.peer_offset + ranks - entry.peer_offset) % ranks } else { 0 };
@@ -73,7 +72,7 @@ impl Schedule {
     /// A queue as descriptors have it: entries that are walked together, and of these, ranges of vector cores with a peer after the other.
     ///
     /// Matrix cores have no ranges: a core that holds a tile counts the descriptors that it reads.
-    pub fn ranges<'a>(&'a self, graph: &TaskGraph, ranks: u32, queue: &'a [Entry]) -> Vec<Range<'a>> {
+    pub(super) fn ranges<'a>(&'a self, graph: &TaskGraph, ranks: u32, queue: &'a [Entry]) -> Vec<Range<'a>> {
         let mut ranges: Vec<Range<'_>> = Vec::new();
         for walk in self.walks(queue) {
             let goes_on = |range: &&mut Range<'_>| {

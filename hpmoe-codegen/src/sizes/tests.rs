@@ -48,7 +48,7 @@ fn puts_are_large_only_where_ranks_have_rows_for_several() {
         let ladders = vec![&PUTS];
         let mut search =
             Search { module: &module, set: &set, target: &target, expected, ladders, known: HashMap::new() };
-        search.suit(&[PUTS.first]);
+        search.suit(&search.flows(&[PUTS.first]));
         search.ladders[0].values.last().copied()
     };
     assert_eq!([512, 511, 64].map(most), [16, 8, 8].map(Some));
@@ -131,7 +131,6 @@ fn sizes_that_were_too_slow_for_one_size_are_estimated_again_for_another() {
     assert!([Known::Refused, Known::Estimated(Latency::default())].iter().all(|known| known.answers(None)));
 }
 
-/// A gradient's tile of 256 by 512 takes as long as one of 512 by 256 with even tokens, and longer with uneven ones.
 /// The rows and columns of gradients for gpt-oss-120b's layer, with the other sizes set.
 fn of_gradients(settings: &str, target: &Target, ranks: u32) -> (usize, usize) {
     let source = include_str!("../../../examples/moe_backward.rs").lines().map(|line| {
@@ -145,6 +144,7 @@ fn of_gradients(settings: &str, target: &Target, ranks: u32) -> (usize, usize) {
     (sizes["GRAD_M"], sizes["GRAD_N"])
 }
 
+/// A gradient's tile of 256 by 512 takes as long as one of 512 by 256 with even tokens, and longer with uneven ones.
 #[test]
 fn tiles_of_gradients_grow_by_rows_before_they_grow_by_columns() {
     assert_eq!(of_gradients("TOKENS=4096,TILE_N=256", &Target::ascend_a3(), 2), (512, 256));
@@ -166,7 +166,7 @@ fn beside_gradients_taller_tiles_must_save_less() {
         let (ladders, expected) = (vec![&PRODUCT_ROWS], Expected::default());
         let mut search =
             Search { module: &module, set: &set, target: &target, expected, ladders, known: HashMap::new() };
-        search.suit(&[0]);
+        search.suit(&search.flows(&[0]));
         search.ladders[0].even
     };
     let backward = include_str!("../../../examples/moe_backward.rs");

@@ -242,19 +242,19 @@ struct PeerGroups {
 
     HPMOE_INLINE uint32_t Count(uint32_t place) const { return CountOf(core, entry, space, At(place)); }
 
-    HPMOE_INLINE uint32_t CountBehind(uint32_t place) const { return Count(place) + TilesOf(entry, space, At(place)); }
+    HPMOE_INLINE uint32_t Tiles(uint32_t place) const { return TilesOf(entry, space, At(place)); }
 
     // The first place of a run that is left, [place, end), with a tile of this core, or the end: found without a look at those between.
     HPMOE_INLINE uint32_t NextOfRun(uint32_t place, uint32_t end) const {
         const uint32_t own = core.number - entry.core_first, cores = entry.core_count;
-        const uint32_t first = Count(place), behind = CountBehind(place);
+        const uint32_t first = Count(place), behind = first + Tiles(place);
         uint32_t number; // of the core's next tile
         if (Ascends()) {
             number = first <= own ? own : own + CeilDiv(first - own, cores) * cores;
             if (number < behind) {
                 return place;
             }
-            if (number >= CountBehind(end - 1)) {
+            if (number >= Count(end - 1) + Tiles(end - 1)) {
                 return end;
             }
         } else {
