@@ -118,9 +118,9 @@ impl EntryCosts {
         (self.link_over_put * (put + paused) as f64 / put as f64).ceil() as u32
     }
 
-    /// Whether the rows of an expert for one peer are fewer than eight full puts of a phase.
+    /// Whether the rows of an expert for one peer are fewer than four full puts of a phase.
     pub(super) fn has_few_pieces(&self, graph: &TaskGraph, phase: PhaseId) -> bool {
-        self.entry_rows(graph, 1, phase) < 8 * self.phases[phase].full_rows
+        self.entry_rows(graph, 1, phase) < 4 * self.phases[phase].full_rows
     }
 
     /// Whether most pieces of a phase have fewer rows than a put may have.

@@ -22,11 +22,11 @@ pub(crate) const MOST_TURN_ROWS: u32 = 1 << 20;
 ///
 /// They don't with few ranks; in kernels that make their route, whose scalar units would have to sort row tiles, at a price that is not
 /// weighed yet; where no phase walks row tiles as their rows arrive, so that it would wait for the last turn of its first
-/// rank; and where a pair of a rank and an expert has less than half a row tile, so that most tiles wait for several ranks.
+/// rank; and where a pair of a rank and an expert has less than a sixth of a row tile, so that every tile waits for many ranks.
 pub(super) fn shared(graph: &TaskGraph, choices: &Choices, ranks: u32, by_arrival: &Arena<PhaseId, bool>) -> Sends {
     let any = by_arrival.iter().any(|(_, walks)| *walks);
     let tile = heights(graph, SpaceKind::RowTiles).max().unwrap_or(0);
-    let many = ranks >= RANKS && graph.route.is_none() && 2 * rows_alike(graph) >= tile;
+    let many = ranks >= RANKS && graph.route.is_none() && 6 * rows_alike(graph) >= tile;
     if any && ranks > 1 && (many || choices.turn_rows.is_some()) {
         in_turn(graph, choices)
     } else {
@@ -96,10 +96,10 @@ mod tests {
             shared(graph, &Choices::read(choices).unwrap(), ranks, &by_arrival).turn()
         };
         let forward = |tokens| moe_ffn(&Layer { tokens, ..Layer::DEEPSEEK });
-        // Row tiles have 128 rows. 512 rows for each pair of a rank and an expert; 64; 63.
+        // Row tiles have 128 rows. 512 rows for each pair of a rank and an expert; 22; 21.
         assert_eq!(rows(&forward(4096), "", 64, true), Some(128));
-        assert_eq!(rows(&forward(512), "", 16, true), Some(128));
-        assert_eq!(rows(&forward(504), "", 16, true), None);
+        assert_eq!(rows(&forward(176), "", 16, true), Some(128));
+        assert_eq!(rows(&forward(168), "", 16, true), None);
         assert_eq!(rows(&forward(4096), "", 8, true), None);
         assert_eq!(rows(&forward(4096), "", 64, false), None);
         // Weight gradients need all rows of an expert: 512, and 500 in whole row tiles.
