@@ -267,3 +267,13 @@ fn the_link_is_filled_by_cores_some_of_which_wait_for_their_rows() {
     // A piece has no more than sixteen rows, whatever there is to send.
     assert_eq!(found(Layer { tokens: 4096, ..Layer::DEEPSEEK }), found(Layer { tokens: 128, ..Layer::DEEPSEEK }));
 }
+
+#[test]
+fn an_expert_has_few_pieces_for_a_peer_below_four_full_puts() {
+    let few = |tokens| {
+        let checked = moe_ffn(&Layer { tokens, ..Layer::DEEPSEEK });
+        EntryCosts::new(checked.graph(), &Target::ascend_a3()).has_few_pieces(checked.graph(), PhaseId::new(0))
+    };
+    // Puts have sixteen rows. 63 rows; 64.
+    assert_eq!([504, 512].map(few), [true, false]);
+}
