@@ -111,7 +111,7 @@ pub(crate) struct ScheduleArgs {
     pub(crate) settings: Vec<String>,
     #[command(flatten)]
     pub(crate) die: DieArgs,
-    /// Ranks of the group, for numbers, picture and export.
+    /// Ranks of the group, for numbers, picture and export. The latter two have the open tile sizes that suit these ranks.
     #[arg(long, default_value_t = 8)]
     pub(crate) ranks: u32,
     /// Draws the schedule along its simulated times.

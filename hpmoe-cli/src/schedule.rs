@@ -20,7 +20,7 @@ pub(crate) fn schedule(options: &ScheduleArgs) -> Result<ExitCode, String> {
     }
     let target = options.die.read()?;
     let file = options.file.as_deref().ok_or("which FILE.rs?")?;
-    let plans = plans(file, &options.settings, (&target, Expected::default()), Tuning::unless(options.untuned))?;
+    let plans = plans(file, &options.settings, (&target, expected(options)), Tuning::unless(options.untuned))?;
     if let Some(path) = &options.export {
         let about = export::export(options, &target, plans, path)?;
         output::note(format!("schedule, task by task (JSON, {about}): {}", path.display()));
@@ -38,6 +38,13 @@ pub(crate) fn schedule(options: &ScheduleArgs) -> Result<ExitCode, String> {
         picture(options, &target, &plan, &valid)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The launches that open tile sizes are chosen for: those of a build; for a picture or an export, which are of a launch, that one, as
+/// `hpmoe simulate` has it.
+fn expected(options: &ScheduleArgs) -> Expected {
+    let of_launch = options.svg.is_some() || options.export.is_some();
+    Expected { ranks: of_launch.then_some(options.ranks), tokens: None }
 }
 
 fn numbers(options: &ScheduleArgs, plan: &FlowPlan, valid: &ValidSchedule) -> serde_json::Value {

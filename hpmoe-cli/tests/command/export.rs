@@ -1,6 +1,6 @@
 //! An exported schedule, replayed by an interpreter that knows nothing but its schema (`docs/export.md`).
 
-use crate::{LAYER, SIZE, hpmoe};
+use crate::{LAYER, SIZE, hpmoe, json};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -115,4 +115,31 @@ fn tasks_are_the_work_of_the_layer() {
         assert!(rows > 0 && columns > 0 && number(task, "bytes") >= rows * columns, "{task}");
         assert_eq!(number(task, "flops"), 2 * rows * columns * number(&task["tile"], "depth"));
     }
+}
+
+/// Tile sizes that are left open are those that `hpmoe simulate` takes, for as many ranks.
+#[test]
+fn open_sizes_suit_the_ranks() {
+    const OPEN: [&str; 5] = ["TILE_M", "TILE_N", "PUT", "BLOCK", "COLUMNS"];
+    const SIZES: &str = "HIDDEN=1024,INTER=512,EXPERTS=16,TOP_K=4,TOKENS=256";
+    let source = std::fs::read_to_string(LAYER).unwrap();
+    let opened = source.lines().map(|line| {
+        let name = OPEN.iter().find(|name| line.trim_start().starts_with(&format!("pub const {name}: usize = ")));
+        name.map_or(line.to_owned(), |name| format!("    pub const {name}: usize = _;"))
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let [file, path] = ["open.rs", "schedule.json"].map(|name| folder.path().join(name));
+    std::fs::write(&file, opened.collect::<Vec<_>>().join("\n")).unwrap();
+    let [file, path] = [&file, &path].map(|path| path.to_str().unwrap());
+    let tasks = |ranks: &str| {
+        let common = ["--set", SIZES, "--ranks", ranks];
+        assert!(hpmoe(&[&["schedule", file, "--export", path][..], &common].concat()).status.success());
+        let exported: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        let exported = list(&exported, "queues").iter().map(|queue| list(queue, "tasks").len() as u64).sum::<u64>();
+        let simulate = ["simulate", file, "--policy", "ours", "--count-extras", "--json"];
+        assert_eq!(exported, number(&json(&[&simulate[..], &common].concat()), "tasks"), "{ranks} ranks");
+        exported
+    };
+    // For two ranks other tiles than for eight.
+    assert_ne!(tasks("2") / 2, tasks("8") / 8);
 }
