@@ -131,6 +131,7 @@ mod tests {
         assert_eq!([1, 3, 8, 20, 22, 24, 27, 33].map(near), [1, 3, 8, 24, 24, 32, 32, 32]);
         assert_eq!([36, 41, 44].map(near), [40, 40, 43], "no more than are left of the others");
         assert_eq!([divisible(24, 8, 24), divisible(0, 0, 1)], [24, 1]);
+        assert_eq!(divisible(101, 20, 120), 96, "a twentieth less");
         let nearer = |cores| divisible(cores, cores / 5, 43);
         assert_eq!([18, 22, 24, 25, 27, 36].map(nearer), [18, 24, 24, 24, 32, 40]);
     }
