@@ -5,13 +5,18 @@ use proptest::prelude::*;
 
 const FORWARD: &str = include_str!("../../../examples/moe_ffn.rs");
 
-/// The layer with all tile sizes left open but those that are set.
-fn module() -> ItemMod {
-    let source = FORWARD.lines().map(|line| {
-        let size = LADDERS.iter().any(|ladder| line.contains(&format!("pub const {}: usize", ladder.name)));
-        if size { format!("{} = _;\n", line.split(" = ").next().unwrap()) } else { format!("{line}\n") }
+/// The kernel of a source with some constants left open.
+fn left_open(source: &str, names: &[&str]) -> ItemMod {
+    let source = source.lines().map(|line| {
+        let open = names.iter().any(|name| line.contains(&format!("pub const {name}: usize")));
+        if open { format!("{} = _;\n", line.split(" = ").next().unwrap()) } else { format!("{line}\n") }
     });
     modules(&source.collect::<String>()).unwrap().remove(0)
+}
+
+/// The layer with all tile sizes left open but those that are set.
+fn module() -> ItemMod {
+    left_open(FORWARD, &LADDERS.map(|ladder| ladder.name))
 }
 
 fn chosen(settings: &str, expected: Expected) -> Result<NamedSizes, String> {
@@ -133,11 +138,7 @@ fn sizes_that_were_too_slow_for_one_size_are_estimated_again_for_another() {
 
 /// The rows and columns of gradients for gpt-oss-120b's layer, with the other sizes set.
 fn of_gradients(settings: &str, target: &Target, ranks: u32) -> (usize, usize) {
-    let source = include_str!("../../../examples/moe_backward.rs").lines().map(|line| {
-        let size = ["GRAD_M", "GRAD_N"].iter().any(|name| line.contains(&format!("pub const {name}: usize")));
-        if size { format!("{} = _;\n", line.split(" = ").next().unwrap()) } else { format!("{line}\n") }
-    });
-    let module = modules(&source.collect::<String>()).unwrap().remove(0);
+    let module = left_open(include_str!("../../../examples/moe_backward.rs"), &["GRAD_M", "GRAD_N"]);
     let layer = format!("HIDDEN=2880,INTER=2880,EXPERTS=128,TOP_K=4,TILE_M=128,PUT=8,BLOCK=16,COLUMNS=1024,{settings}");
     let expected = Expected { ranks: Some(ranks), tokens: None };
     let sizes = open_sizes(&module, &parse_settings(&layer).unwrap(), target, expected).unwrap();
