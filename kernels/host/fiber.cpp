@@ -11,8 +11,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "sanitizer.h"
-
 #if (defined(__x86_64__) || defined(__aarch64__)) && !defined(HPMOE_HOST_UCONTEXT)
 #define HPMOE_HOST_ASSEMBLY
 #else
@@ -160,7 +158,7 @@ static void switchTo(void **save, void *load) {
 #endif
 
 Fiber::~Fiber() {
-    forgetFiber(known_);
+    stack_.end();
     releaseContext(inside_);
     releaseContext(outside_);
     if (map_) munmap(map_, mapBytes_);
@@ -181,20 +179,28 @@ void Fiber::reserve() {
 
 void Fiber::prepare(Body body, void *argument) {
     char *top = static_cast<char *>(map_) + mapBytes_;
+    stack_.end();
+    stack_.begin(top - kStack, kStack);
     std::memset(top - kStale, kStaleByte, kStale);
-    inside_ = makeContext(inside_, top - kStack, top, body, argument);
-    forgetFiber(known_);
-    known_ = newFiber();
+    body_ = body, argument_ = argument;
+    inside_ = makeContext(inside_, top - kStack, top, &Fiber::run, this);
+}
+
+void Fiber::run(void *fiber) {
+    auto *self = static_cast<Fiber *>(fiber);
+    self->stack_.arriveFrom(self->worker_);
+    self->body_(self->argument_);
 }
 
 void Fiber::enter() {
-    worker_ = presentFiber();
-    announceFiber(known_);
+    worker_.leaveFor(stack_);
     switchTo(&outside_, inside_);
+    worker_.arriveFrom(stack_);
 }
 void Fiber::leave() {
-    announceFiber(worker_);
+    stack_.leaveFor(worker_);
     switchTo(&inside_, outside_);
+    stack_.arriveFrom(worker_);
 }
 
 } // namespace AscendC::host

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#include "sanitizer.h"
+
 namespace AscendC::host {
 
 /// Why a fiber has no stack: an error number of the system.
@@ -29,12 +31,16 @@ class Fiber {
     void leave();
 
   private:
+    static void run(void *fiber);
+
     void *map_ = nullptr;
     size_t mapBytes_ = 0;
     void *inside_ = nullptr;  // saved context of the fiber
     void *outside_ = nullptr; // saved context of the worker
-    void *known_ = nullptr;   // to ThreadSanitizer: the fiber
-    void *worker_ = nullptr;  // the worker that has entered it
+    KnownStack stack_;
+    KnownStack worker_; // of the worker that has entered it
+    Body body_ = nullptr;
+    void *argument_ = nullptr;
 };
 
 } // namespace AscendC::host
