@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 const TARGET: &str = include_str!("../../../hpmoe-codegen/targets/ascend-a3.toml");
 const TUNED: &str = include_str!("../../../ui-tests/kernels/mixed.tuned.toml");
 const TUNED_KERNEL: &str = include_str!("../../../ui-tests/kernels/mixed.rs");
+const TRACE: &str = include_str!("measured.json");
 const COUNTS: &str = "{\"counts\": [[200, 100, 0, 24, 200, 100, 0, 24, 100, 50, 50, 50, 26, 50, 50, 0],\n\
     [0, 0, 0, 0, 0, 0, 0, 0, 200, 200, 200, 200, 100, 50, 50, 24]]}\n";
 const IDS: &str = "{\"topk_ids\": [[[0, 1, 2, 3],\n[4, 5, 6, 7]],\n[[15, 14, 13, 12],\n[0, 8, 9, 10]]]}\n";
@@ -157,6 +158,15 @@ fn tuned_schedules() {
 fn kernels() {
     let layer = std::fs::read_to_string(LAYER).unwrap();
     damage(&layer, "layer.rs", |file| ["check", file.to_str().unwrap()].map(str::to_owned).to_vec());
+}
+
+#[test]
+fn traces() {
+    damage(TRACE, "damaged.json", |file| {
+        let whole = file.with_file_name("whole.json");
+        std::fs::write(&whole, TRACE).unwrap();
+        [Path::new("diff"), file, &whole].map(|word| word.to_str().unwrap().to_owned()).to_vec()
+    });
 }
 
 #[test]
