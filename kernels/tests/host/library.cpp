@@ -40,6 +40,17 @@ CASE(another_number_of_cores_is_refused_and_told_to_all) {
     }
 }
 
+CASE(another_number_of_cores_of_one_kind_is_refused_and_told_to_all) {
+    for (bool matrix : {true, false}) {
+        Ranks ranks(kMinute / 60); // a core that is not refused waits
+        (matrix ? ranks.launch[0].aic : ranks.launch[0].aiv) -= 1;
+        HpmoeHostResult result = ranks.run<Waits>(kCores, 2 * kCores);
+        EXPECT(result.code == HPMOE_HOST_OK, result.message);
+        EXPECT(ranks.count(0, 3 * kCores - 1, HPMOE_REFUSED) == 3 * kCores - 1);
+        EXPECT(ranks.aborted() && ranks.left(0, 3 * kCores - 1, kLaunch));
+    }
+}
+
 /// Cores that the launch doesn't know of leave no trace.
 CASE(more_cores_than_expected_are_refused_and_told_to_all) {
     Ranks ranks(kMinute);

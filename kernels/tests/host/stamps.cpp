@@ -38,6 +38,7 @@ struct StampedLaunch : Ranks {
     Buffer<uint64_t> stamps;
     Buffer<uint32_t> bases{16, 0};
     Buffer<int32_t> experts{2};
+    Buffer<HpmoeRouting> routing{1};
 
     StampedLaunch(uint32_t rank, uint32_t room, uint64_t timeLimit)
         : Ranks(timeLimit), room(room), stamps(kAll * ofCore() + 2 * kRounds * 2 + 8, kUntouched) {
@@ -81,11 +82,12 @@ struct StampedLaunch : Ranks {
         return runProgram<Tiles>();
     }
 
-    template <class Program> HpmoeHostResult runProgram() {
+    template <class Program, class Route = hpmoe::HostRoute> HpmoeHostResult runProgram() {
         return Ranks::run<hpmoe::StampedProgram<Program>, hpmoe::Stamped<hpmoe::CubeCore>,
-                          hpmoe::Stamped<hpmoe::VectorCore>>(
+                          hpmoe::Stamped<hpmoe::VectorCore>, hpmoe::StampedRoute<Route>>(
             kCores, 2 * kCores,
-            {stamps.region("stamps"), bases.region("bases", false), experts.region("experts", false)});
+            {stamps.region("stamps"), bases.region("bases", false), experts.region("experts", false),
+             routing.region("routing", false)});
     }
 };
 
@@ -148,6 +150,39 @@ CASE(stamps_tell_how_long_a_tile_has_waited) {
             EXPECT(stamp.waited >= kShort, std::to_string(stamp.waited));
         }
         EXPECT(gaveUp > 0);
+    }
+}
+
+/// Passes the time.
+struct Lasts : ReadsNothing {
+    static constexpr uint64_t kTime = 50; // 1 µs
+
+    template <class AnyCore> static bool Run(AnyCore &, const hpmoe::Tile &) {
+        for (const uint64_t begin = hpmoe::Now(); hpmoe::Now() - begin < kTime;) {}
+        return true;
+    }
+};
+struct LastingRoute {
+    static constexpr bool IN_KERNEL = true;
+    template <class AnyCore> static bool Make(AnyCore &core) { return Lasts::Run(core, hpmoe::Tile{}); }
+};
+
+/// A route is made after the tile before it, and has a stamp like one of a phase that no other tile has.
+CASE(the_making_of_a_route_has_a_stamp) {
+    StampedLaunch launch(0, 2, kMinute);
+    launch.descriptors[0].columns = 1, launch.numbers[1] = 1;
+    launch.descriptors[1].kind = HPMOE_ROUTE;
+    launch.routing[0] = HpmoeRouting{};
+    launch.routing[0].phases = Tiles::kPhase + 1, launch.launch[0].routing = Ranks::address(launch.routing.data);
+    for (uint32_t i = 0; i < 3 * kCores; ++i) launch.queues[i] = HpmoeQueue{0, 2};
+    HpmoeHostResult result = launch.runProgram<Lasts, LastingRoute>();
+    EXPECT(result.code == HPMOE_HOST_OK, result.message);
+    for (uint32_t core = 0; core < 3 * kCores; ++core) {
+        const HpmoeStampHead &head = launch.head(core);
+        const HpmoeStamp &tile = launch.stamp(core, 0), &route = launch.stamp(core, 1);
+        EXPECT(head.tiles == 2 && tile.phase == Tiles::kPhase && route.phase == Tiles::kPhase + 1);
+        EXPECT(tile.came + tile.lasted <= route.came && route.came + route.lasted <= head.ended, std::to_string(core));
+        EXPECT(tile.lasted >= Lasts::kTime && route.lasted >= Lasts::kTime);
     }
 }
 

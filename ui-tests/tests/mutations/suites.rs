@@ -43,7 +43,8 @@ static ALL: [Suite; 2] = [
         tests: &["layout::device"],
         cases: ("HPMOE_ROUTES", "200"),
         concerns: |source| {
-            source.name.starts_with("routing/") || ["abi.h", "core.h", "vector_core.h"].contains(&source.name.as_str())
+            source.name.starts_with("routing/")
+                || ["abi.h", "core.h", "turns.h", "vector_core.h"].contains(&source.name.as_str())
         },
     },
     // The library by itself, and each operation with any operands.

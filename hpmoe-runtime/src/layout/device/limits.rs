@@ -115,6 +115,17 @@ fn slots_that_are_not_kept_are_picked_again() {
     }
 }
 
+/// With six cores, five count nine experts, the last of them one alone; the sixth has none.
+#[test]
+fn cores_behind_those_that_count_have_no_experts() {
+    for (once, chunks) in [(true, 1), (false, 3)] {
+        for tokens in [7, 30] {
+            let spread = Case { cores: 6, once, ..case(3, 9, chunks, tokens, 7) };
+            has_tables_of_host(&spread, &format!("{chunks} chunks, {tokens} tokens"));
+        }
+    }
+}
+
 /// A block of slots ends where a token does, also where as many slots as fit would not.
 #[test]
 fn tokens_are_sent_once_whatever_block_of_slots_they_are_in() {
