@@ -96,9 +96,9 @@ fn table<const K: usize>(case: &Case, _: &Route) -> PerRank<Matrix<f32, 1, K>> {
     PerRank::from_fn(case.ep(), |_| Matrix::from_slice(&row))
 }
 
-/// Two rows of different numbers.
+/// Two rows of different numbers, none of which is zero.
 fn two_rows<const K: usize>(case: &Case, _: &Route) -> PerRank<Matrix<f32, 2, K>> {
-    let row: Vec<f32> = (0..2 * K).map(|column| (column * 37 % 17) as f32 / 4.0 - 2.0).collect();
+    let row: Vec<f32> = (0..2 * K).map(|column| (column * 37 % 17) as f32 / 4.0 - 1.875).collect();
     PerRank::from_fn(case.ep(), |_| Matrix::from_slice(&row))
 }
 
