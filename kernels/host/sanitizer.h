@@ -58,8 +58,7 @@ class KnownStack {
   private:
     const void *bottom_ = nullptr;
     size_t bytes_ = 0;
-    void *frames_ =
-        nullptr; ///< frames which the sanitizer keeps elsewhere, to see that nobody uses them after the return
+    void *frames_ = nullptr; ///< where it keeps frames that nobody may use after their return
 #else
     void begin(void *, size_t) {}
     void end() {}

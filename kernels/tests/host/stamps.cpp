@@ -153,18 +153,17 @@ CASE(stamps_tell_how_long_a_tile_has_waited) {
     }
 }
 
-/// Passes the time.
+void passTime(uint64_t cycles) {
+    for (const uint64_t begin = hpmoe::Now(); hpmoe::Now() - begin < cycles;) {}
+}
+
+/// Tiles and a route that take some time.
 struct Lasts : ReadsNothing {
+    static constexpr bool IN_KERNEL = true;
     static constexpr uint64_t kTime = 50; // 1 µs
 
-    template <class AnyCore> static bool Run(AnyCore &, const hpmoe::Tile &) {
-        for (const uint64_t begin = hpmoe::Now(); hpmoe::Now() - begin < kTime;) {}
-        return true;
-    }
-};
-struct LastingRoute {
-    static constexpr bool IN_KERNEL = true;
-    template <class AnyCore> static bool Make(AnyCore &core) { return Lasts::Run(core, hpmoe::Tile{}); }
+    template <class AnyCore> static bool Run(AnyCore &, const hpmoe::Tile &) { return passTime(kTime), true; }
+    template <class AnyCore> static bool Make(AnyCore &) { return passTime(kTime), true; }
 };
 
 /// A route is made after the tile before it, and has a stamp like one of a phase that no other tile has.
@@ -175,7 +174,7 @@ CASE(the_making_of_a_route_has_a_stamp) {
     launch.routing[0] = HpmoeRouting{};
     launch.routing[0].phases = Tiles::kPhase + 1, launch.launch[0].routing = Ranks::address(launch.routing.data);
     for (uint32_t i = 0; i < 3 * kCores; ++i) launch.queues[i] = HpmoeQueue{0, 2};
-    HpmoeHostResult result = launch.runProgram<Lasts, LastingRoute>();
+    HpmoeHostResult result = launch.runProgram<Lasts, Lasts>();
     EXPECT(result.code == HPMOE_HOST_OK, result.message);
     for (uint32_t core = 0; core < 3 * kCores; ++core) {
         const HpmoeStampHead &head = launch.head(core);
@@ -197,7 +196,7 @@ struct WaitsTwice : ReadsNothing {
                 return core.Await(Tiles::kArray, 0, 2) && core.Await(Tiles::kArray, 0, 2);
             }
             if (!core.Await(0, 0, 1)) return false;
-            for (const uint64_t begin = hpmoe::Now(); hpmoe::Now() - begin < kLong;) {}
+            passTime(kLong);
             core.Signal(Tiles::kArray, 0, 1);
         }
         return true;

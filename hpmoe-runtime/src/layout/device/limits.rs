@@ -120,8 +120,8 @@ fn slots_that_are_not_kept_are_picked_again() {
 fn cores_behind_those_that_count_have_no_experts() {
     for (once, chunks) in [(true, 1), (false, 3)] {
         for tokens in [7, 30] {
-            let spread = Case { cores: 6, once, ..case(3, 9, chunks, tokens, 7) };
-            has_tables_of_host(&spread, &format!("{chunks} chunks, {tokens} tokens"));
+            let case = Case { cores: 6, once, ..case(3, 9, chunks, tokens, 7) };
+            has_tables_of_host(&case, &format!("{chunks} chunks, {tokens} tokens"));
         }
     }
 }
