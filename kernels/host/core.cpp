@@ -40,6 +40,7 @@ void Core::prepare() {
     registers = Registers{}, lent = {};
     // As the last kernel or the runtime left it.
     registers.keepsInfinities = registers.keptThemBefore = Random(options.seed ^ who).oneIn(2);
+    waits = options.fault == HPMOE_HOST_FAULT_WAIT ? 1 + Random(~options.seed ^ who).below(options.fault_at) : 0;
     slice = static_cast<int32_t>(random.below(64));
     heard = rank->heard, sent = landed = scalar = 0, polled = 0;
     cache.clear();

@@ -98,6 +98,7 @@ struct Core {
     uint32_t lingers;        ///< times it waited for others to see a signal that came too early
     int32_t slice;           ///< calls left until the fiber lets others run
     bool starves;            ///< a test wants its calls to find no memory
+    uint32_t waits;          ///< those until one that a test wants to be given up; 0: none
 
     /// A launch takes it, as the core of that kind and number. Throws NoStack.
     void take(Rank &owner, bool matrix, uint32_t number);

@@ -21,7 +21,8 @@ enum {
     HPMOE_HOST_FAULT_THREAD = 1, /* start of worker thread `fault_at`, counted from 1 */
     HPMOE_HOST_FAULT_CORE = 2,   /* memory of core `fault_at`, matrix cores first */
     HPMOE_HOST_FAULT_STACK = 3,  /* stack of that core */
-    HPMOE_HOST_FAULT_CALL = 4    /* memory in one of that core's calls */
+    HPMOE_HOST_FAULT_CALL = 4,   /* memory in one of that core's calls */
+    HPMOE_HOST_FAULT_WAIT = 5    /* time for one of the first `fault_at` waits of each core */
 };
 /* What is assumed of hardware and a test can ask to be otherwise on all cores of the launch, in place of a fault. */
 enum {

@@ -11,6 +11,11 @@ void expects(bool holds, const char *text, Where where) {
     if (!holds) fail(enterCall(), where, "a routine of the device library", "expects %s, which is not so", text);
 }
 
+bool givesUp() {
+    Core &core = current();
+    return core.waits && !--core.waits;
+}
+
 void checkLentMemory(Core &core, Where where, const char *name, const char *what, Mem mem, uint64_t first,
                      uint64_t end) {
     // No operator is given the bias table, nor does the library keep anything there.

@@ -37,6 +37,8 @@ pub enum InjectedFault {
     Stack(u32),
     /// Memory that one of that core's calls asks for.
     Call(u32),
+    /// Time: each core gives up one of its first waits, any of so many, although it is over.
+    Wait(u32),
 }
 
 impl Default for LaunchOptions {

@@ -104,6 +104,8 @@ struct Operator {
 };
 void operatorBegins(const Operator &begun);
 void operatorEnds();
+/// Whether a test wants a wait that is over to be given up.
+bool givesUp();
 /// An error unless it holds; the text says what.
 void expects(bool holds, const char *text, Where where = Where::here());
 void cleanAndInvalidate(uint64_t address, CacheLine line, DcciDst dst, Where where);

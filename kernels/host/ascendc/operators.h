@@ -6,4 +6,5 @@
 
 #define HPMOE_OPERATOR_BEGINS(...) AscendC::host::operatorBegins({__VA_ARGS__})
 #define HPMOE_OPERATOR_ENDS() AscendC::host::operatorEnds()
+#define HPMOE_GIVES_UP() AscendC::host::givesUp()
 #define HPMOE_EXPECTS(...) AscendC::host::expects(__VA_ARGS__, #__VA_ARGS__)

@@ -141,10 +141,10 @@ struct Core : Launch {
     HPMOE_ROUTINE bool Await(uint64_t address, uint32_t array, uint32_t index, int32_t need) {
         constexpr uint32_t SHORT = 16; // looks at the counter before the core looks at anything else
         const GlobalTensor<int32_t> word = Global<int32_t>(address);
-        record.waits += 1;
+        BeginWait();
         int32_t have = Read(word);
         if (Reached(have, need)) {
-            return true;
+            return IsInTime();
         }
         const int64_t begin = GetSystemCycle();
         record.counter = array;
@@ -157,8 +157,7 @@ struct Core : Launch {
             }
             have = Read(word);
         }
-        record.state = HPMOE_RUNNING;
-        return true;
+        return IsInTime();
     }
 
     // The tile that follows. A core that is stopped from outside has no time to say more, so every tile leaves a note;
@@ -176,6 +175,21 @@ struct Core : Launch {
     HPMOE_ROUTINE void Publish() const {
         const GlobalTensor<uint64_t> line = Note(RECORD_WORDS);
         DataCacheCleanAndInvalid<uint64_t, CacheLine::SINGLE_CACHE_LINE, DcciDst::CACHELINE_OUT>(line);
+    }
+
+    // Nobody waits who was told to leave.
+    HPMOE_INLINE void BeginWait() {
+        HPMOE_EXPECTS(record.state == HPMOE_RUNNING);
+        record.waits += 1;
+    }
+
+    // A wait is over. False: the launch is given up, leave at once.
+    HPMOE_INLINE bool IsInTime() {
+        record.state = HPMOE_RUNNING;
+        if (HPMOE_GIVES_UP()) {
+            record.state = HPMOE_GAVE_UP;
+        }
+        return record.state == HPMOE_RUNNING;
     }
 
     // A wait that began then goes on. False: the launch is given up, leave at once.

@@ -34,6 +34,7 @@ HPMOE_INLINE void CompareClocks(VectorCore &core) {
     if (core.number != 0 || core.record.state != HPMOE_DONE) {
         return;
     }
+    core.record.state = HPMOE_RUNNING;
     const uint64_t clocks = core.launch.stamps + (core.launch.aic + core.launch.aiv) * StampBytes(core.launch);
     const uint32_t last = rank == 0 ? core.launch.ranks : 1;
     for (uint32_t peer = rank == 0 ? 1 : 0; peer < last && peer != rank; ++peer) {

@@ -283,7 +283,7 @@ CASE(tokens_that_were_sent_once_are_awaited) {
                           core.launch.local_experts = kExperts, core.launch.experts = address(experts.data);
                           core.launch.rows_once = address(once.data), core.launch.spaces = address(spaces.data);
                           core.launch.time_limit = 50000;
-                          core.launch.records = address(ranks.records.data);
+                          core.launch.records = address(ranks.records.data), core.record.state = HPMOE_RUNNING;
                           hpmoe::Tile tile = pieceOf(6);
                           tile.expert = 2, tile.first = 1;
                           there = core.AwaitTokens(tile, 2, 0, 4, 2);

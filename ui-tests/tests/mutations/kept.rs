@@ -110,8 +110,10 @@ pub fn launch_keeping(compiled: &CompiledKernel, group: &Group, row: &[Launch]) 
 pub fn launch_taking(compiled: &CompiledKernel, group: &Group, row: &[Launch]) -> Result<bool, LaunchError> {
     let given: Vec<Given> = row.iter().map(Given::of).collect();
     let mut kept: Vec<Kept> = given.iter().map(Given::room).collect();
+    // The other group may be told to give up.
+    let unchanged = Group::new(given[0].ep().count());
     for (Given { ids, x, gate, down, .. }, Kept { recv, g, y, routed }) in given.iter().zip(&mut kept) {
-        forward::launch(group, ids, x, gate, down, recv, g, y, routed)?;
+        forward::launch(&unchanged, ids, x, gate, down, recv, g, y, routed)?;
     }
     let mut found: Vec<Gradients> = given.iter().map(Given::gradients).collect();
     let launches = given.iter().zip(&kept).zip(&mut found);

@@ -6,7 +6,7 @@ use crate::pieces::halves;
 use crate::rows::Row;
 use crate::watch::Watch;
 use hpmoe_runtime::prelude::*;
-use hpmoe_runtime::{CompiledKernel, CoreReport};
+use hpmoe_runtime::{CompiledKernel, CoreReport, InjectedFault};
 use libloading::Library;
 use std::cell::Cell;
 use std::path::Path;
@@ -35,8 +35,8 @@ const WHOLE_LIMIT: Duration = Duration::from_secs(120);
 /// Limits under which waits that last are given up, of one row after the other.
 const HURRIES: [Duration; 4] =
     [Duration::ZERO, Duration::from_micros(100), Duration::from_micros(500), Duration::from_millis(3)];
-/// What a report of a broken rule says when several ranks gave up at once: the words that tell all cores to leave were written twice.
-const GIVEN_UP: &str = "race in region abort word";
+/// Of so many of a core's first waits one is given up, whether it is over or not, in one launch after the other.
+const GIVEN_UP: [u32; 3] = [3, 10, 40];
 
 /// Runs jobs until something is wrong, and prints the verdict.
 pub fn run(jobs: &[String], hasty: bool) {
@@ -69,15 +69,18 @@ pub fn run(jobs: &[String], hasty: bool) {
             }
         }
     }
-    // Waits that are soon given up: who goes on nevertheless breaks a rule.
+    // Waits that are given up: who goes on nevertheless breaks a rule.
     for (at, job) in jobs.iter().enumerate().filter(|_| !hasty) {
         for (&row, limit) in job.rows.iter().zip(HURRIES.into_iter().cycle()) {
-            let broken = |mutant: &Mutant, row: &Row| {
-                let problem = launch(kernels[at], mutant, row, limit)?;
-                (problem.kind == ProblemKind::Rule).then_some(problem.text)
-            };
+            let broken = |mutant: &Mutant, row: &Row| broken_rule(launch(kernels[at], mutant, row, group(row, limit)));
             if is_wrong(at, row, &format!(", limit {limit:?}"), &broken) {
                 return;
+            }
+            for first in GIVEN_UP {
+                let broken = |mutant: &Mutant, row: &Row| broken_rule(given_up(kernels[at], mutant, row, first));
+                if is_wrong(at, row, &format!(", one of {first} waits given up"), &broken) {
+                    return;
+                }
             }
         }
     }
@@ -101,6 +104,16 @@ pub fn note(name: &str, path: &str, points: usize, rows: usize) {
             return;
         }
         println!("{NOTED}{}{at_load}{}", Watch::milliseconds() - begin, numbers());
+        for first in GIVEN_UP {
+            let problem = given_up(kernel, &whole, &row, first).filter(|problem| problem.kind != ProblemKind::Wait);
+            if let Some(Problem { text, .. }) = problem {
+                println!(
+                    "{FOUND}{text} [{name}, seed {}, {} ranks, one of {first} waits given up]",
+                    row.seed, row.ranks
+                );
+                return;
+            }
+        }
     }
     println!("{SURVIVED}");
 }
@@ -156,7 +169,7 @@ fn symbol(text: &str) -> &str {
 fn problem(kernel: &Kernel, mutant: &Mutant, row: &Row, limits: &[Duration]) -> Option<String> {
     let mut last = None;
     for limit in limits {
-        last = launch(kernel, mutant, row, *limit);
+        last = launch(kernel, mutant, row, group(row, *limit));
         if last.as_ref().is_none_or(|problem| problem.kind != ProblemKind::Wait) {
             break;
         }
@@ -164,11 +177,25 @@ fn problem(kernel: &Kernel, mutant: &Mutant, row: &Row, limits: &[Duration]) -> 
     last.map(|problem| problem.text)
 }
 
-fn launch(kernel: &Kernel, mutant: &Mutant, row: &Row, limit: Duration) -> Option<Problem> {
-    let mut group = Group::new(row.ranks).seed(row.seed).time_limit(limit).find_races(true);
-    if let Some(rank) = row.late {
-        group = group.delay(rank, Duration::from_millis(12));
+/// What is wrong with a run in which the cores of a rank give up one of so many waits.
+fn given_up(kernel: &Kernel, mutant: &Mutant, row: &Row, first: u32) -> Option<Problem> {
+    let rank = Rank::new(row.seed as usize % row.ranks);
+    launch(kernel, mutant, row, group(row, LIMIT).fault(rank, InjectedFault::Wait(first)))
+}
+
+fn broken_rule(problem: Option<Problem>) -> Option<String> {
+    problem.filter(|problem| problem.kind == ProblemKind::Rule).map(|problem| problem.text)
+}
+
+fn group(row: &Row, limit: Duration) -> Group {
+    let group = Group::new(row.ranks).seed(row.seed).time_limit(limit).find_races(true);
+    match row.late {
+        Some(rank) => group.delay(rank, Duration::from_millis(12)),
+        None => group,
     }
+}
+
+fn launch(kernel: &Kernel, mutant: &Mutant, row: &Row, group: Group) -> Option<Problem> {
     mutant.halves.set(row.halves);
     match (kernel.launch)(&mutant.compiled, &group, &row.launches) {
         Ok(true) => None,
@@ -194,9 +221,6 @@ enum ProblemKind {
 
 fn told(error: &LaunchError) -> Problem {
     let (kind, text) = match error {
-        LaunchError::Rule { message, .. } if message.contains(GIVEN_UP) => {
-            (ProblemKind::Wait, "no progress on several ranks".to_owned())
-        }
         LaunchError::Rule { message, .. } => (ProblemKind::Rule, format!("broken rule: {message}")),
         LaunchError::Stuck(report) => {
             let waiting = report.cores.iter().find(|core| core.text.contains("gave up"));

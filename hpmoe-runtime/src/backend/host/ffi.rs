@@ -174,7 +174,7 @@ extern "C" fn write(
     WRITTEN
 }
 
-/// The fault as the C interface numbers it, and the core or thread that it strikes.
+/// The fault as the C interface numbers it, and what it strikes.
 const fn fault(fault: Option<InjectedFault>) -> (u32, u32) {
     match fault {
         None | Some(InjectedFault::RankThread) => (0, 0),
@@ -182,6 +182,7 @@ const fn fault(fault: Option<InjectedFault>) -> (u32, u32) {
         Some(InjectedFault::Core(core)) => (2, core),
         Some(InjectedFault::Stack(core)) => (3, core),
         Some(InjectedFault::Call(core)) => (4, core),
+        Some(InjectedFault::Wait(first)) => (5, first),
     }
 }
 

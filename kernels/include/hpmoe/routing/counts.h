@@ -150,7 +150,7 @@ struct CountRows {
 HPMOE_ROUTINE bool AwaitCounts(VectorCore &core, const RouteShare &route, const CountRows &rows, uint32_t part,
                                uint32_t rank) {
     const int64_t begin = GetSystemCycle();
-    core.record.waits += 1;
+    core.BeginWait();
     core.record.counter = HPMOE_COUNTS;
     core.record.index = rank;
     core.record.need = 1;
@@ -162,8 +162,7 @@ HPMOE_ROUTINE bool AwaitCounts(VectorCore &core, const RouteShare &route, const 
         }
         rows.LoadSigned(route, part, rank, 1);
     }
-    core.record.state = HPMOE_RUNNING;
-    return true;
+    return core.IsInTime();
 }
 
 // Waits for the counts of the rank that puts to this one after all others: then most likely all have come. False: leave at once.

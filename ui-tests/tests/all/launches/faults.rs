@@ -72,3 +72,23 @@ fn a_call_without_memory() {
         is_named(InjectedFault::Call(core), Resource::Memory, texts);
     }
 }
+
+/// Each core of a rank gives up one of its first waits: those that are told leave, the report names who was not, and no core goes on
+/// with what it did not wait for, which would be a broken rule.
+#[test]
+fn waits_that_are_given_up() {
+    let layer = layer();
+    for (rank, first) in (0..RANKS).map(Rank::new).flat_map(|rank| [1, 2, 5, 20].map(|first| (rank, first))) {
+        for seed in 0..5 {
+            let group = Group::new(RANKS).seed(seed).find_races(true).time_limit(Duration::from_secs(300));
+            let ended = layer.launch(&group.fault(rank, InjectedFault::Wait(first)));
+            let Err(error) = ended else {
+                assert!(first > 1, "{rank} has waits");
+                continue; // none of its cores comes to so many
+            };
+            let LaunchError::Stuck(report) = &error else { panic!("{error}") };
+            let gave_up: Vec<_> = report.cores.iter().filter(|core| core.gave_up).collect();
+            assert!(!gave_up.is_empty() && gave_up.iter().all(|core| core.rank == rank.id()), "{error}");
+        }
+    }
+}

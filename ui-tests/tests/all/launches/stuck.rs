@@ -7,6 +7,7 @@ use crate::small_kernels::ffn;
 use hpmoe_runtime::prelude::*;
 use hpmoe_runtime::tables::ScheduleTable;
 use hpmoe_runtime::{CompiledKernel, KernelTables, StuckReport};
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 const AIC: usize = 3;
@@ -76,4 +77,18 @@ fn a_rank_that_comes_too_late() {
     assert!(text.split("\nevery core").next().unwrap().contains(&wait), "{text}");
     let error = layer.launch(&group).map(|_| ()).unwrap_err();
     assert!(matches!(error, LaunchError::Broken), "{error}");
+}
+
+/// They tell each other to leave, several of them at once, which is no race.
+#[test]
+fn ranks_that_give_up_at_once() {
+    let layer = Layer::new(&[40, 30, 20, 10], Routing::Uniform, 3);
+    let mut most = 0;
+    for seed in 0..40 {
+        let group = Group::new(4).seed(seed).find_races(true).time_limit(Duration::ZERO);
+        let (report, _) = stuck(&layer, &group, &ffn::forward::KERNEL);
+        let gave_up: BTreeSet<usize> = report.cores.iter().filter(|core| core.gave_up).map(|core| core.rank).collect();
+        most = most.max(gave_up.len());
+    }
+    assert!(most > 1, "no two ranks gave up at once");
 }
