@@ -74,9 +74,11 @@ mod tests {
         let costs = EntryCosts::new(copied.graph(), &Target::ascend_a3());
         assert_eq!(ahead(copied.graph(), &costs, &Choices::default(), (8, 24)), 3);
         // A gradient has fewer tiles than those row tiles, and comes after all of them.
-        let gradients = moe_backward(&Layer { tokens: 8192, ..Layer::DEEPSEEK });
-        let costs = EntryCosts::new(gradients.graph(), &Target::ascend_a3());
-        assert_eq!(ahead(gradients.graph(), &costs, &Choices::default(), (8, 24)), 0);
+        for tokens in [8192, 65_536] {
+            let gradients = moe_backward(&Layer { tokens, ..Layer::DEEPSEEK });
+            let costs = EntryCosts::new(gradients.graph(), &Target::ascend_a3());
+            assert_eq!(ahead(gradients.graph(), &costs, &Choices::default(), (8, 24)), 0);
+        }
         // Without products there is nothing to come back from.
         let vector = only(&Layer::SMALL, TaskKind::Vector);
         let costs = EntryCosts::new(vector.graph(), &Target::ascend_a3());

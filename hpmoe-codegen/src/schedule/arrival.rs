@@ -44,4 +44,14 @@ mod tests {
         assert_eq!(names(&once(&Layer::SMALL)), [""; 0]);
         assert_eq!(names(&sums(&Layer::TINY, 1)), [""; 0]);
     }
+
+    #[test]
+    fn row_tiles_that_nobody_sends_to_are_not_walked_by_arrival() {
+        let mut layer = moe_ffn(&Layer::SMALL);
+        let (graph, combine) = (layer.graph().clone(), PhaseId(6));
+        let sends = |phase: PhaseId| graph.spaces[graph.phases[phase].space].kind == SpaceKind::Sends;
+        let sent = layer.dependencies_mut().iter_mut().filter(|d| sends(d.before));
+        assert!(sent.map(|d| d.after = combine).count() > 0);
+        assert_eq!(names(&layer), [""; 0]);
+    }
 }

@@ -56,13 +56,21 @@ fn waits_for_memory(checked: &CheckedGraph, phase: PhaseId) -> Option<Whose> {
 
 #[cfg(test)]
 mod tests {
-    use crate::schedule::{Cores, schedule};
+    use crate::schedule::{Choices, Cores, schedule, schedule_with};
+    use crate::target::Target;
     use crate::validate::validate;
     use hpmoe_language::analyze::{Reuse, Whose};
     use hpmoe_language::fixture::{Layer, moe_ffn, router};
     use hpmoe_language::front::{front, modules};
     use hpmoe_language::ids::{Arena, Id as _, PhaseId};
     use hpmoe_language::syntax::Overrides;
+
+    #[test]
+    fn none_joins_where_that_is_chosen() {
+        let choices = Choices::read("join=false").unwrap();
+        let schedule = schedule_with(&moe_ffn(&Layer::DEEPSEEK), &Target::ascend_a3(), &choices);
+        assert!(schedule.phases.iter().all(|(_, phase)| !phase.joins_previous));
+    }
 
     #[test]
     fn up_joins_gate() {

@@ -222,8 +222,10 @@ mod tests {
             let choices = Choices::read(&format!("peer_cores=20 {choices}")).unwrap();
             schedule_with(checked, &target, &choices).order(4).unwrap().parts.len()
         };
+        // Rows may come at any time where no tile needs all rows of an expert.
         let layer = |tokens| moe_ffn(&Layer { tokens, ..Layer::DEEPSEEK });
         let enough = 16 * 48 * 16 / 8;
+        assert_eq!(parts(&layer(enough), "by_arrival=never"), 6);
         assert_eq!((parts(&layer(enough), ""), parts(&layer(enough), "return_cores=sending")), (6, 3));
         // Matrix cores without work are not split.
         let puts = only(&Layer { tokens: enough, ..Layer::DEEPSEEK }, TaskKind::Put);
@@ -241,7 +243,25 @@ mod tests {
     }
 
     #[test]
+    fn one_rank_has_nobody_to_dedicate_cores_to() {
+        let layer = moe_ffn(&Layer { put: 8, ..Layer::DEEPSEEK });
+        let schedule =
+            schedule_with(&layer, &Target::ascend_a3(), &Choices::read("peer_cores=20 by_arrival=always").unwrap());
+        let in_turn = schedule.orders.iter().filter(|order| order.sends.turn().is_some());
+        assert_eq!(in_turn.map(|order| order.ranks).min(), Some(2));
+    }
+
+    #[test]
     fn the_next_rank_gets_most_cores() {
+        // Unless rows are walked as they arrive.
+        let layer = moe_ffn(&Layer { put: 8, ..Layer::DEEPSEEK });
+        let counts = |by_arrival: &str| -> Vec<u32> {
+            let choices = Choices::read(&format!("peer_cores=20 by_arrival={by_arrival}")).unwrap();
+            let schedule = schedule_with(&layer, &Target::ascend_a3(), &choices);
+            let parts = &schedule.order(8).unwrap().parts;
+            parts.iter().filter(|(_, part)| part.name == "communication").map(|(_, part)| part.count).collect()
+        };
+        assert_eq!([counts("never"), counts("always")], [vec![3, 6, 4, 3, 2, 2, 2, 2], vec![3; 8]]);
         let (parts, part_of) = split(8, 24, Shares::Near(20));
         assert_eq!(parts, [(0, 3), (3, 6), (9, 4), (13, 3), (16, 2), (18, 2), (20, 2), (22, 2)]);
         assert_eq!(part_of, [0, 7, 6, 5, 4, 3, 2, 1]);

@@ -140,6 +140,33 @@ mod tests {
     }
 
     #[test]
+    fn entries_with_which_others_are_walked_have_ranges_of_their_own() {
+        let checked = moe_ffn(&Layer { experts: 64, ..Layer::SMALL });
+        let mut made = schedule_with(&checked, &Target::ascend_a3(), &Choices::default());
+        made.phases[PhaseId(1)].joins_previous = true;
+        let mut order = made.order(8).unwrap().clone();
+        let joining = Entry { phase: PhaseId(1), ..entry(1, 2) };
+        (order.queues, order.routed_at) = (Arena::from_iter([vec![entry(1, 1), entry(1, 2), joining]]), None);
+        let walks = made.walks_of_ranges(checked.graph(), &order, PartId(0));
+        assert_eq!(
+            walks.map(|(walk, comes)| (walk.len(), comes)).collect::<Vec<_>>(),
+            [(1, Comes::Always), (2, Comes::Always)]
+        );
+    }
+
+    #[test]
+    fn a_route_without_a_place_in_each_queue_has_none() {
+        let checked = moe_ffn(&Layer { experts: 64, ..Layer::SMALL });
+        let made = schedule_with(&checked, &Target::ascend_a3(), &Choices::default());
+        let mut order = made.order(8).unwrap().clone();
+        order.routed_at = Some(Arena::from_iter([1]));
+        for part in order.queues.ids() {
+            let [unrouted, routed] = made.ranges_of(checked.graph(), &order, part);
+            assert_eq!((unrouted.len(), routed.is_empty()), (0, order.queues[part].is_empty()));
+        }
+    }
+
+    #[test]
     fn peers_that_take_turns_are_read_each_time() {
         let checked = moe_ffn(&Layer { experts: 64, ..Layer::SMALL });
         let made = schedule_with(&checked, &Target::ascend_a3(), &Choices::read("turn_rows=40").unwrap());

@@ -91,6 +91,18 @@ mod tests {
     }
 
     #[test]
+    fn a_tensor_of_the_kernel_is_not_there_before_it() {
+        let checked = moe_ffn(&Layer::SMALL);
+        for storage in [Storage::Workspace, Storage::Symmetric, Storage::Shared] {
+            let kept = checked.changed(|graph| {
+                let up = graph.tensors.ids().find(|&id| graph.tensors[id].name == "up").unwrap();
+                graph.tensors[up].storage = storage;
+            });
+            assert_eq!(ahead(&kept, ""), ["gate", "down"]);
+        }
+    }
+
+    #[test]
     fn the_most_that_can_be_read_ahead_is_what_a_phase_that_reads_ahead_reads() {
         let target = Target::ascend_a3();
         for checked in [moe_ffn(&Layer::SMALL), widened(&Layer::SMALL), moe_backward(&Layer::SMALL)] {

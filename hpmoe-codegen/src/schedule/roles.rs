@@ -132,6 +132,8 @@ mod tests {
         assert_eq!([36, 41, 44].map(near), [40, 40, 43], "no more than are left of the others");
         assert_eq!([divisible(24, 8, 24), divisible(0, 0, 1)], [24, 1]);
         assert_eq!(divisible(101, 20, 120), 96, "a twentieth less");
+        assert_eq!(divisible(76, 0, 80), 76, "and no more than that");
+        assert_eq!(divisible(44, 14, 47), 44, "48 are too many");
         let nearer = |cores| divisible(cores, cores / 5, 43);
         assert_eq!([18, 22, 24, 25, 27, 36].map(nearer), [18, 24, 24, 24, 32, 40]);
     }
@@ -208,12 +210,19 @@ mod tests {
         // With few tokens most of the work is what each put takes.
         let few = Layer { tokens: 16, hidden: 3072, inter: 1536, experts: 256, ..base };
         let narrow = Layer { hidden: 1024, ..base };
-        for layer in [base, few, narrow, Layer { inter: 14_336, ..base }] {
-            for checked in [moe_ffn(&layer), moe_backward(&layer)] {
+        // Experts have few pieces for each peer, or more than that.
+        let sizes = [64, 256, 512, 1024].map(|tokens| Layer { tokens, hidden: 2048, put: 8, ..base });
+        for layer in [base, few, narrow, Layer { inter: 14_336, ..base }].into_iter().chain(sizes) {
+            for checked in [moe_ffn(&layer), moe_backward(&layer), once(&layer)] {
                 let costs = EntryCosts::new(checked.graph(), &crate::target::Target::ascend_a3());
-                for (aic, choices) in
-                    [(24, ""), (3, ""), (24, "peer_cores=20"), (24, "peer_cores=20 return_cores=sending")]
-                {
+                for (aic, choices) in [
+                    (24, ""),
+                    (20, ""),
+                    (17, ""),
+                    (3, ""),
+                    (24, "peer_cores=20"),
+                    (24, "peer_cores=20 return_cores=sending"),
+                ] {
                     let (graph, choices) = (checked.graph(), Choices::read(choices).unwrap());
                     let cores = Cores { aic, aiv: 2 * aic };
                     let (roles, role_of) = roles(graph, &costs, cores, &choices);

@@ -100,6 +100,9 @@ mod tests {
         assert_eq!(rows(&forward(4096), "", 64, true), Some(128));
         assert_eq!(rows(&forward(176), "", 16, true), Some(128));
         assert_eq!(rows(&forward(168), "", 16, true), None);
+        // Of 96 rows, a sixth is 16.
+        let tiles_of = |tile_m| moe_ffn(&Layer { tokens: 128, tile_m, ..Layer::DEEPSEEK });
+        assert_eq!([96, 97].map(|tile_m| rows(&tiles_of(tile_m), "", 16, true)), [Some(96), None]);
         assert_eq!(rows(&forward(4096), "", 8, true), None);
         assert_eq!(rows(&forward(4096), "", 64, false), None);
         // Weight gradients need all rows of an expert: 512, and 500 in whole row tiles.

@@ -80,7 +80,7 @@ mod tests {
     use crate::schedule::{Cores, schedule};
     use crate::validate::kernels::kernels;
     use hpmoe_language::analyze::Index;
-    use hpmoe_language::fixture::{Layer, chunked, gated, moe_ffn, sums};
+    use hpmoe_language::fixture::{Layer, chunked, gated, moe_ffn, router, sums};
     use hpmoe_language::ids::{PartId, PhaseId};
 
     #[test]
@@ -153,6 +153,11 @@ mod tests {
             parts.into_iter().for_each(|part| schedule.orders[0].queues[part].reverse());
             validate(checked, schedule).expect_err("it is broken")
         };
+        let routed = router(&Layer::TINY);
+        let mut without = schedule(&routed, Cores::ASCEND_A3);
+        without.orders[0].routed_at = None;
+        let unrouted = validate(&routed, without).expect_err("no core makes the route");
+        assert!(unrouted.iter().any(|v| matches!(v, Violation::Unrouted { ranks: 1, .. })), "{unrouted:?}");
         let words = turned_round(&chunked(&Layer::TINY, 4));
         assert!(words.contains(&Violation::WordsOutOfOrder { ranks: 1 }), "{words:?}");
         let added = turned_round(&sums(&Layer::TINY, 3));

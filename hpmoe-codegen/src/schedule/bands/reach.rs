@@ -117,6 +117,23 @@ mod tests {
     }
 
     #[test]
+    fn no_more_than_sixty_four_row_tiles_are_looked_at() {
+        let time = |items: usize| {
+            let checked = moe_ffn(&Layer { tokens: items * 16, experts: 8, top_k: 8, ..Layer::DEEPSEEK });
+            assert_eq!(typical(checked.graph()).rows, items as u32 * 128);
+            let mut slow = Target::ascend_a3();
+            slow.memory.hbm_gb_per_s /= 64.0;
+            Reach::new(checked.graph(), &slow).time(checked.graph(), PhaseId(1), 1, 1)
+        };
+        let times = [1, 8, 64, 65, 1000].map(time);
+        assert!(times.is_sorted_by(|a, b| a >= b) && times[0] > times[1], "{times:?}");
+        assert!(
+            times[1] > times[2] && times[2..].iter().all(|&time| time.to_bits() == times[2].to_bits()),
+            "{times:?}"
+        );
+    }
+
+    #[test]
     fn what_has_all_rows_of_an_expert_keeps_its_band() {
         let checked = moe_backward(&Layer::DEEPSEEK);
         let graph = checked.graph();

@@ -181,4 +181,13 @@ mod tests {
         assert_eq!(refusal("by_arrival=2"), "`by_arrival` is `2`: it may be `never`, `whole_experts` or `always`");
         assert!(refusal("put_band").contains("not `key=value`"));
     }
+
+    #[test]
+    fn the_least_and_the_greatest_number_may_be_chosen_and_none_beyond() {
+        for (key, least, most) in [("put_cores", 1, 1024), ("peer_cores", 1, 10_000), ("dedicate_from", 0, 10_000)] {
+            let may_be = |value: u32| Choices::read(&format!("{key}={value}")).is_ok();
+            assert_eq!([least, most, most + 1].map(may_be), [true, true, false], "{key}");
+            assert!(least == 0 || !may_be(least - 1), "{key}");
+        }
+    }
 }

@@ -276,4 +276,21 @@ fn an_expert_has_few_pieces_for_a_peer_below_four_full_puts() {
     };
     // Puts have sixteen rows. 63 rows; 64.
     assert_eq!([504, 512].map(few), [true, false]);
+    // Of a token that is sent once, one rank has one row. 63 rows; 64.
+    let few_once = |tokens| {
+        let checked = once(&Layer { tokens, ..Layer::DEEPSEEK });
+        EntryCosts::new(checked.graph(), &Target::ascend_a3()).has_few_pieces(checked.graph(), PhaseId::new(0))
+    };
+    assert_eq!([63 * 64, 64 * 64].map(few_once), [true, false]);
+}
+
+#[test]
+fn a_link_takes_what_all_columns_of_all_rows_take() {
+    let mut graph = moe_ffn(&Layer::DEEPSEEK).graph().clone();
+    let dispatch = PhaseId::new(0);
+    let time = |graph: &TaskGraph, rows| EntryCosts::new(graph, &Target::ascend_a3()).link_time(dispatch, rows).0;
+    let one = time(&graph, 1000);
+    assert!(time(&graph, 3000).abs_diff(3 * one) <= 3, "{one} ns");
+    graph.phases[dispatch].ranges = vec![4];
+    assert!(time(&graph, 1000).abs_diff(4 * one) <= 4, "{} of {one} ns", time(&graph, 1000));
 }

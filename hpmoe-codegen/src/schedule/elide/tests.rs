@@ -258,6 +258,31 @@ fn what_a_path_implies_is_not_told_again() {
     assert_eq!((&implied[own], implied.last().unwrap()), (&Some(Implied::SameCore), &None));
 }
 
+#[test]
+fn a_core_waits_unless_it_has_made_all_that_the_wait_stands_for() {
+    let checked = activated_again(&Layer::SMALL, true);
+    let [swiglu, again] = [3, 4].map(PhaseId);
+    let own = checked.dependencies().iter().position(|d| (d.before, d.after) == (swiglu, again)).unwrap();
+    let before = on_one_core(&checked, &[(swiglu, again)]);
+    let implied = |checked: &CheckedGraph| {
+        let mut implied = vec![None; checked.dependencies().len()];
+        same_core(checked, &before, &mut implied);
+        implied
+    };
+    assert_eq!(implied(&checked)[own], Some(Implied::SameCore));
+    // It reads what another rank has made.
+    let tensor = checked.dependencies()[own].tensor;
+    let of_another = checked.changed(|graph| {
+        let accesses = graph.phases[again].accesses.iter_mut();
+        accesses.filter(|access| access.tensor == tensor).for_each(|access| access.remote = true);
+    });
+    assert_eq!(implied(&of_another)[own], None);
+    // The same wait stands for what another core makes.
+    let mut more = checked.clone();
+    more.dependencies_mut().push(Dependency { before: PhaseId(1), ..checked.dependencies()[own].clone() });
+    assert_eq!([own, more.dependencies().len() - 1].map(|number| implied(&more)[number].clone()), [None, None]);
+}
+
 /// Phases whose tiles the same cores make after those of another: pairs of the first and the later one.
 fn on_one_core(checked: &CheckedGraph, pairs: &[(PhaseId, PhaseId)]) -> Before {
     let after = |phase: PhaseId| pairs.iter().filter(|(first, _)| *first == phase).map(|(_, later)| *later).collect();

@@ -160,6 +160,10 @@ mod tests {
             assert!(sent.abs_diff(all) <= 2, "{sent} of {all} rows");
             let (least, most) = (extents.rows[space].iter().min().unwrap(), extents.rows[space].iter().max().unwrap());
             assert!(most - least <= 1);
+            // As many come back.
+            let arrivals = graph.spaces.iter().find(|(_, space)| space.kind == SpaceKind::Arrivals).unwrap().0;
+            let arrived: u32 = extents.rows[arrivals].iter().sum();
+            assert!(arrived.abs_diff(all) <= 2, "{arrived} of {all} rows");
         }
     }
 
@@ -284,6 +288,7 @@ mod tests {
         // Tokens that name all experts leave nothing to choose.
         let all = moe_ffn(&Layer { tokens: 16, experts: 8, top_k: 8, ..Layer::DEEPSEEK });
         assert_eq!(of_experts(all.graph(), 2, Spread::Uneven), [32; 4]);
+        assert_eq!(of_experts(all.graph(), 1, Spread::Uneven), [16; 8]);
         // Of eight ranks the first one has each eighth of them.
         let of_rank = of_experts(checked.graph(), 8, Spread::Uneven);
         let eighths = named.iter().step_by(8).map(|share| share * 8.0 * tokens);

@@ -1,6 +1,6 @@
 //! What is wrong with the ids of a route, and at which call.
 
-use super::super::{hazards, route};
+use super::super::{analyze, hazards, route};
 use crate::finding::{Diagnostic, Errors};
 use crate::fixture::{Layer, moe_ffn, routed, router};
 use crate::graph::{Access, Columns, Region, Storage, TaskGraph};
@@ -53,6 +53,17 @@ fn the_route_waits_for_all_calls_that_write_ids() {
     let input = route::input(&graph, &mut Arena::new()).unwrap();
     assert_eq!(input.signals.iter().map(|(phase, _)| *phase).collect::<Vec<_>>(), [SQUARE, CHOOSE]);
     assert_eq!(input.wait.need.per_row, 4 + graph.phases[CHOOSE].columns());
+}
+
+#[test]
+fn the_analysis_refuses_ids_that_are_written_after_the_route() {
+    let mut graph = router(&Layer::TINY).graph().clone();
+    let ids = graph.route.as_ref().unwrap().ids;
+    write(&mut graph, ids, 2, &[CHOOSE, COMBINE]);
+    let mut errors = Errors::default();
+    assert!(analyze(graph, &mut errors).is_none());
+    let faults = errors.checkpoint().unwrap_err();
+    assert!(faults.iter().any(|fault| fault.words().message.contains("after the route has been made")));
 }
 
 #[test]
