@@ -122,16 +122,23 @@ fn schedules_of_all_choices_are_accepted() {
             choices
         });
         let all: Vec<Choices> = single.chain((0..by_chance.count()).map(|_| any(&mut random))).collect();
+        // Many choices make the same schedule: it is judged once.
+        let mut judged: Vec<Schedule> = Vec::new();
         for choices in all {
             let cores = [Cores::ASCEND_A3, Cores { aic: 1, aiv: 2 }, Cores { aic: 3, aiv: 8 }][random.index(3)];
             let schedule = made(&subject.checked, cores, &choices);
+            if judged.contains(&schedule) {
+                continue;
+            }
             let mut violations = Vec::new();
             assert!(has_structure(&subject.checked, &schedule, &mut violations), "{}: {violations:?}", subject.name);
             keeps_promises(&subject.checked, &schedule, &mut violations);
             assert_eq!(violations, [], "{}: {choices}", subject.name);
             let failure = subject.judge.failure(&subject.checked, &schedule, &schedule, &mut random);
             assert_eq!(failure, None, "{}: {choices}", subject.name);
+            judged.push(schedule);
         }
+        assert!(judged.len() > 6, "{}: {} schedules", subject.name, judged.len());
     }
 }
 
