@@ -35,7 +35,7 @@ const WHOLE_LIMIT: Duration = Duration::from_secs(120);
 /// Limits under which waits that last are given up, of one row after the other.
 const HURRIES: [Duration; 4] =
     [Duration::ZERO, Duration::from_micros(100), Duration::from_micros(500), Duration::from_millis(3)];
-/// Of so many of a core's first waits one is given up, whether it is over or not, in one launch after the other.
+/// Of so many of a core's first waits one is given up although it is over, in one launch after the other.
 const GIVEN_UP: [u32; 3] = [3, 10, 40];
 
 /// Runs jobs until something is wrong, and prints the verdict.

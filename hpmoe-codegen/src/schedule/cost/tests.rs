@@ -270,18 +270,14 @@ fn the_link_is_filled_by_cores_some_of_which_wait_for_their_rows() {
 
 #[test]
 fn an_expert_has_few_pieces_for_a_peer_below_four_full_puts() {
-    let few = |tokens| {
-        let checked = moe_ffn(&Layer { tokens, ..Layer::DEEPSEEK });
+    let few = |layer: fn(&Layer) -> CheckedGraph, tokens| {
+        let checked = layer(&Layer { tokens, ..Layer::DEEPSEEK });
         EntryCosts::new(checked.graph(), &Target::ascend_a3()).has_few_pieces(checked.graph(), PhaseId::new(0))
     };
     // Puts have sixteen rows. 63 rows; 64.
-    assert_eq!([504, 512].map(few), [true, false]);
+    assert_eq!([504, 512].map(|tokens| few(moe_ffn, tokens)), [true, false]);
     // Of a token that is sent once, one rank has one row. 63 rows; 64.
-    let few_once = |tokens| {
-        let checked = once(&Layer { tokens, ..Layer::DEEPSEEK });
-        EntryCosts::new(checked.graph(), &Target::ascend_a3()).has_few_pieces(checked.graph(), PhaseId::new(0))
-    };
-    assert_eq!([63 * 64, 64 * 64].map(few_once), [true, false]);
+    assert_eq!([63 * 64, 64 * 64].map(|tokens| few(once, tokens)), [true, false]);
 }
 
 #[test]
