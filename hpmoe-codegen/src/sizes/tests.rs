@@ -1,6 +1,10 @@
+use super::ladders::{LADDERS, PRODUCT_ROWS, PUTS, ROWS_BESIDE_GRADIENTS};
+use super::latency::Latency;
+use super::search::Known;
 use super::*;
+use crate::tuned::overrides;
 use hpmoe_language::artifacts::parse_settings;
-use hpmoe_language::front::modules;
+use hpmoe_language::front::{front, modules};
 use proptest::prelude::*;
 
 const FORWARD: &str = include_str!("../../../examples/moe_ffn.rs");
@@ -51,9 +55,9 @@ fn puts_are_large_only_where_ranks_have_rows_for_several() {
     let most = |tokens| {
         let expected = Expected { ranks: Some(8), tokens: Some(tokens) };
         let ladders = vec![&PUTS];
-        let mut search =
-            Search { module: &module, set: &set, target: &target, expected, ladders, known: HashMap::new() };
-        search.suit(&search.flows(&[PUTS.first]));
+        let mut search = Search::new(&module, &set, &target, expected, ladders);
+        let flows = search.flows(&[PUTS.first]);
+        search.suit(&flows);
         search.ladders[0].values.last().copied()
     };
     assert_eq!([512, 511, 64].map(most), [16, 8, 8].map(Some));
@@ -165,9 +169,9 @@ fn beside_gradients_taller_tiles_must_save_less() {
     let even = |source: &str| {
         let module = modules(source).unwrap().remove(0);
         let (ladders, expected) = (vec![&PRODUCT_ROWS], Expected::default());
-        let mut search =
-            Search { module: &module, set: &set, target: &target, expected, ladders, known: HashMap::new() };
-        search.suit(&search.flows(&[0]));
+        let mut search = Search::new(&module, &set, &target, expected, ladders);
+        let flows = search.flows(&[0]);
+        search.suit(&flows);
         search.ladders[0].even
     };
     let backward = include_str!("../../../examples/moe_backward.rs");
@@ -185,4 +189,27 @@ fn taller_tiles_must_save_more_than_uneven_loads_of_cores_cost() {
     };
     assert_eq!(rows("HIDDEN=4096,INTER=1536,EXPERTS=128,TOP_K=8,TOKENS=1024", 64), 128);
     assert_eq!(rows("HIDDEN=3072,INTER=1536,EXPERTS=256,TOP_K=8,TOKENS=8192", 8), 256);
+}
+
+/// The tiles are the same, and their sizes are those of what they divide.
+#[test]
+fn sizes_are_no_larger_than_what_they_divide() {
+    let sizes = chosen("HIDDEN=80,INTER=24,EXPERTS=8,TOP_K=2,TOKENS=5", Expected::default()).unwrap();
+    assert_eq!((sizes["TILE_N"], sizes["COLUMNS"]), (80, 80));
+    assert!(sizes["BLOCK"] <= 5 && sizes["PUT"] <= 5, "{sizes:?}");
+    let narrow = chosen("HIDDEN=2048,INTER=24,EXPERTS=8,TOP_K=2,TOKENS=5", Expected::default()).unwrap();
+    assert!(narrow["TILE_N"] >= 128 && narrow["COLUMNS"] >= 512, "{narrow:?}");
+}
+
+/// Of two sizes of which one is too large, the other one stays as it is.
+#[test]
+fn one_size_is_made_smaller_before_all_are() {
+    // The columns of a tile must divide those of a gradient that takes turns of them.
+    let source = include_str!("../../../stock/src/biased.rs");
+    let module = left_open(source, &LADDERS.map(|ladder| ladder.name));
+    let set = parse_settings("HIDDEN=2880,INTER=2880,GATE_UP=5760,EXPERTS=32,TOP_K=4,TOKENS=4096").unwrap();
+    let sizes = open_sizes(&module, &set, &Target::ascend_a3(), Expected::default()).unwrap();
+    assert_eq!(sizes["TILE_N"], 64, "{sizes:?}");
+    assert!(sizes["TILE_M"] >= 128 && sizes["GRAD_N"] >= 128 && sizes["COLUMNS"] >= 512, "{sizes:?}");
+    assert!(front(&module, &overrides(&set, &sizes)).is_ok());
 }
