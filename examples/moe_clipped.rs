@@ -28,16 +28,16 @@ pub mod moe_clipped {
     /// The limit on gate and up. As small as it is, it cuts a third of the bundled layers' numbers.
     pub const LIMIT: f32 = 0.5;
 
-    /// Rows of a tile of a projection. Small, as the bundled layers are: for a real one, 128 by 256.
-    pub const TILE_M: usize = 16;
+    /// Rows of a tile of a projection. The build chooses tile sizes that a kernel leaves open.
+    pub const TILE_M: usize = _;
     /// Columns of a tile of a projection.
-    pub const TILE_N: usize = 16;
+    pub const TILE_N: usize = _;
     /// Most rows of one put.
-    pub const PUT: usize = 8;
+    pub const PUT: usize = _;
     /// Tokens of a tile of the top-k sum.
-    pub const BLOCK: usize = 4;
+    pub const BLOCK: usize = _;
     /// Columns of a tile of the top-k sum.
-    pub const COLUMNS: usize = 64;
+    pub const COLUMNS: usize = _;
     /// (token, k) slots of a tile of the top-k sum.
     pub const SLOTS: usize = BLOCK * TOP_K;
 

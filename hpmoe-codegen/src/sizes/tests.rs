@@ -1,26 +1,23 @@
-use super::ladders::{LADDERS, PRODUCT_ROWS, PUTS, ROWS_BESIDE_GRADIENTS};
+use super::ladders::{PRODUCT_ROWS, PUTS, ROWS_BESIDE_GRADIENTS};
 use super::latency::Latency;
 use super::search::Known;
 use super::*;
 use crate::tuned::overrides;
 use hpmoe_language::artifacts::parse_settings;
+use hpmoe_language::fixture::with_small_tiles;
 use hpmoe_language::front::{front, modules};
 use proptest::prelude::*;
 
 const FORWARD: &str = include_str!("../../../examples/moe_ffn.rs");
 
-/// The kernel of a source with some constants left open.
-fn left_open(source: &str, names: &[&str]) -> ItemMod {
-    let source = source.lines().map(|line| {
-        let open = names.iter().any(|name| line.contains(&format!("pub const {name}: usize")));
-        if open { format!("{} = _;\n", line.split(" = ").next().unwrap()) } else { format!("{line}\n") }
-    });
-    modules(&source.collect::<String>()).unwrap().remove(0)
+/// The kernel of a source.
+fn kernel(source: &str) -> ItemMod {
+    modules(source).unwrap().remove(0)
 }
 
 /// The layer with all tile sizes left open but those that are set.
 fn module() -> ItemMod {
-    left_open(FORWARD, &LADDERS.map(|ladder| ladder.name))
+    kernel(FORWARD)
 }
 
 fn chosen(settings: &str, expected: Expected) -> Result<NamedSizes, String> {
@@ -89,14 +86,14 @@ fn few_tiles_of_each_core_are_small_ones() {
 
 #[test]
 fn a_kernel_without_open_sizes_gets_none() {
-    let module = modules(FORWARD).unwrap().remove(0);
+    let module = kernel(&with_small_tiles(FORWARD));
     let sizes = open_sizes(&module, &Overrides::new(), &Target::ascend_a3(), Expected::default());
     assert_eq!(sizes, Ok(NamedSizes::new()));
 }
 
 #[test]
 fn launches_without_ranks_or_tokens_are_refused_whatever_is_open() {
-    let module = modules(FORWARD).unwrap().remove(0);
+    let module = kernel(&with_small_tiles(FORWARD));
     for expected in [Expected { ranks: Some(0), tokens: None }, Expected { ranks: None, tokens: Some(0) }] {
         let said = open_sizes(&module, &Overrides::new(), &Target::ascend_a3(), expected).unwrap_err();
         assert!(said.contains("are expected: a launch has from 1 to 256 ranks"), "{said}");
@@ -142,7 +139,7 @@ fn sizes_that_were_too_slow_for_one_size_are_estimated_again_for_another() {
 
 /// The rows and columns of gradients for gpt-oss-120b's layer, with the other sizes set.
 fn of_gradients(settings: &str, target: &Target, ranks: u32) -> (usize, usize) {
-    let module = left_open(include_str!("../../../examples/moe_backward.rs"), &["GRAD_M", "GRAD_N"]);
+    let module = kernel(include_str!("../../../examples/moe_backward.rs"));
     let layer = format!("HIDDEN=2880,INTER=2880,EXPERTS=128,TOP_K=4,TILE_M=128,PUT=8,BLOCK=16,COLUMNS=1024,{settings}");
     let expected = Expected { ranks: Some(ranks), tokens: None };
     let sizes = open_sizes(&module, &parse_settings(&layer).unwrap(), target, expected).unwrap();
@@ -167,7 +164,7 @@ fn rows_and_columns_of_gradients_are_chosen_together() {
 fn beside_gradients_taller_tiles_must_save_less() {
     let (set, target) = (Overrides::default(), Target::ascend_a3());
     let even = |source: &str| {
-        let module = modules(source).unwrap().remove(0);
+        let module = kernel(source);
         let (ladders, expected) = (vec![&PRODUCT_ROWS], Expected::default());
         let mut search = Search::new(&module, &set, &target, expected, ladders);
         let flows = search.flows(&[0]);
@@ -206,7 +203,7 @@ fn sizes_are_no_larger_than_what_they_divide() {
 fn one_size_is_made_smaller_before_all_are() {
     // The columns of a tile must divide those of a gradient that takes turns of them.
     let source = include_str!("../../../stock/src/biased.rs");
-    let module = left_open(source, &LADDERS.map(|ladder| ladder.name));
+    let module = kernel(source);
     let set = parse_settings("HIDDEN=2880,INTER=2880,GATE_UP=5760,EXPERTS=32,TOP_K=4,TOKENS=4096").unwrap();
     let sizes = open_sizes(&module, &set, &Target::ascend_a3(), Expected::default()).unwrap();
     assert_eq!(sizes["TILE_N"], 64, "{sizes:?}");
