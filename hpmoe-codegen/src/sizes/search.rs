@@ -238,8 +238,8 @@ impl<'a> Search<'a> {
             None => Ok((1..=RANKS).rev().find(shared).unwrap_or(1)),
             Some(ranks) if shared(&ranks) && ranks <= MAX_RANKS => Ok(ranks),
             Some(ranks) => Err(format!(
-                "kernel `{}` has {experts} experts, which {ranks} ranks don't share: name the ranks that its tile sizes are to be \
-                 chosen for, at most {MAX_RANKS}",
+                "kernel `{}` has {experts} experts, which cannot be divided evenly among {ranks} ranks: name a number of ranks \
+                 that divides them, at most {MAX_RANKS}",
                 self.name
             )),
         }

@@ -103,7 +103,7 @@ fn launches_without_ranks_or_tokens_are_refused_whatever_is_open() {
 #[test]
 fn ranks_that_do_not_share_the_experts_are_refused() {
     let said = chosen(LARGE, Expected { ranks: Some(3), tokens: None }).unwrap_err();
-    assert!(said.contains("has 256 experts, which 3 ranks don't share"), "{said}");
+    assert!(said.contains("has 256 experts, which cannot be divided evenly among 3 ranks"), "{said}");
     assert!(chosen("EXPERTS=512", Expected { ranks: Some(512), tokens: None }).unwrap_err().contains("at most 256"));
 }
 
