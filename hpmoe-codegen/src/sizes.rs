@@ -67,7 +67,7 @@ pub fn open_sizes(
 ) -> Result<NamedSizes, String> {
     expected.check()?;
     let open: Vec<String> = open_constants(module).into_iter().filter(|name| !set.contains(name)).collect();
-    let ladders: Vec<_> = LADDERS.iter().filter(|ladder| open.iter().any(|name| name == ladder.name)).collect();
+    let ladders: Vec<_> = LADDERS.into_iter().filter(|ladder| open.iter().any(|name| name == ladder.name)).collect();
     if ladders.is_empty() {
         return Ok(NamedSizes::new());
     }

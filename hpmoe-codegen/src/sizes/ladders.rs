@@ -7,6 +7,7 @@ use super::latency::Latency;
 ///
 /// With fewer than 128 rows or columns a matrix core reads operands for longer than it multiplies. Even routings hide that, since HBM is
 /// slower still; an expert that many more tokens choose would take half as long again.
+#[derive(Clone, Copy)]
 pub(super) struct Ladder {
     pub(super) name: &'static str,
     pub(super) values: &'static [usize],
@@ -45,9 +46,12 @@ pub(super) const PRODUCT_ROWS: Ladder =
 /// Those of kernels with gradients, whose tiles are more than half of the work and have all rows of an expert whatever the size.
 pub(super) const ROWS_BESIDE_GRADIENTS: Ladder = Ladder { even: Some(0.011), ..PRODUCT_ROWS };
 
-/// The rows of puts.
+/// The rows of puts. Short rows want many: a put of one KiB takes as long as a put of four.
 pub(super) const PUTS: Ladder =
-    Ladder { name: "PUT", values: &[2, 4, 8, 16], first: 2, least: 2, even: Some(0.01), gain: 0.01 };
+    Ladder { name: "PUT", values: &[2, 4, 8, 16, 32, 64, 128], first: 2, least: 2, even: Some(0.01), gain: 0.01 };
+/// Puts that the rows of a rank for an expert make at least, if they are larger than the first size. With fewer, cores have unlike numbers of
+/// rows, and simulated layers take up to 2 % longer, which is more than an estimate of the whole knows of single puts.
+pub(super) const LEAST_PUTS: usize = 4;
 
 /// The tile sizes in the order in which they are chosen: those of products decide most. A gradient's rows come before its columns:
 /// where one of them doubled saves the other, that costs less with uneven tokens.
@@ -67,12 +71,6 @@ pub(super) const LADDERS: [Ladder; 7] = [
         gain: 0.005,
     },
 ];
-
-/// The rows of puts where a rank has few for an expert of another. With large puts, cores have unlike numbers of rows, and simulated
-/// layers take up to 2 % longer, which is more than an estimate of the whole knows of single puts.
-pub(super) const SMALL_PUTS: Ladder = Ladder { values: &[2, 4, 8], ..PUTS };
-/// The fewest rows of a rank for an expert that may be put in large pieces: four of them.
-pub(super) const ROWS_OF_LARGE_PUTS: usize = 64;
 
 /// The columns of products where a launch does little but read weights. Narrow tiles take it as long as wide ones; but at its end all
 /// cores wait for the last tile, and how many have one then no estimate tells.

@@ -1,7 +1,7 @@
 //! The search for the sizes with the least estimated latency.
 
 use super::fit::fitted;
-use super::ladders::{FEW_ROWS, Ladder, NARROW, ROWS_BESIDE_GRADIENTS, ROWS_OF_LARGE_PUTS, SMALL_PUTS};
+use super::ladders::{FEW_ROWS, LEAST_PUTS, Ladder, NARROW, ROWS_BESIDE_GRADIENTS};
 use super::latency::Latency;
 use super::{Expected, RANKS};
 use crate::cost::Time;
@@ -23,7 +23,7 @@ pub(super) struct Search<'a> {
     target: &'a Target,
     expected: Expected,
     /// The ladder of each size, and the place of a size on its ladder, have the same index.
-    pub(super) ladders: Vec<&'static Ladder>,
+    pub(super) ladders: Vec<Ladder>,
     /// All places tried.
     known: HashMap<Vec<usize>, Known>,
 }
@@ -58,7 +58,7 @@ impl<'a> Search<'a> {
         set: &'a Overrides,
         target: &'a Target,
         expected: Expected,
-        ladders: Vec<&'static Ladder>,
+        ladders: Vec<Ladder>,
     ) -> Self {
         let (name, module) = (module.ident.to_string(), ReadModule::new(module));
         Self { name, module, set, target, expected, ladders, known: HashMap::new() }
@@ -92,18 +92,22 @@ impl<'a> Search<'a> {
         self.module.check(&self.settings(places)).unwrap_or_default()
     }
 
-    /// Takes the ladders that suit the kernel: without large puts where ranks have fewer than [`ROWS_OF_LARGE_PUTS`] for an expert, and with
-    /// taller tiles beside gradients.
+    /// Takes the ladders that suit the kernel: only puts of which a rank makes [`LEAST_PUTS`] for an expert, and taller tiles if it makes
+    /// gradients.
     pub(super) fn suit(&mut self, flows: &[CheckedGraph]) {
-        let few_rows = flows.iter().any(|flow| {
+        let rows = flows.iter().map(|flow| {
             let Sizes { experts, tokens, top_k, .. } = flow.graph().sizes;
-            tokens * top_k < ROWS_OF_LARGE_PUTS * experts
+            tokens * top_k / experts
         });
+        let rows = rows.min().unwrap_or_default();
         let gradients = flows.iter().any(|flow| needs_whole_experts(flow.graph()));
         for ladder in &mut self.ladders {
             match ladder.name {
-                "PUT" if few_rows => *ladder = &SMALL_PUTS,
-                "TILE_M" if gradients => *ladder = &ROWS_BESIDE_GRADIENTS,
+                "PUT" => {
+                    let fit = ladder.values.iter().filter(|&&put| put * LEAST_PUTS <= rows).count();
+                    ladder.values = &ladder.values[..fit.max(ladder.first + 1)];
+                }
+                "TILE_M" if gradients => *ladder = ROWS_BESIDE_GRADIENTS,
                 _ => {}
             }
         }
@@ -121,7 +125,7 @@ impl<'a> Search<'a> {
         if !self.reads_weights(flows)? {
             return Ok((places, time));
         }
-        self.ladders[products] = &NARROW;
+        self.ladders[products] = NARROW;
         let mut narrow = places.clone();
         narrow[products] = narrow[products].min(NARROW.first);
         Ok(match self.time(&narrow, None)? {
@@ -189,7 +193,8 @@ impl<'a> Search<'a> {
             for ladder in 0..places.len() {
                 for next in self.moves(ladder, &places) {
                     let even = self.ladders[ladder].even_below(&time);
-                    if let Some(less) = self.time(&next, even)?.filter(|less| less.saves(&time, self.ladders[ladder])) {
+                    if let Some(less) = self.time(&next, even)?.filter(|less| less.saves(&time, &self.ladders[ladder]))
+                    {
                         (places, time) = (next, less);
                     }
                 }

@@ -4,7 +4,7 @@ use super::search::Known;
 use super::*;
 use crate::tuned::overrides;
 use hpmoe_language::artifacts::parse_settings;
-use hpmoe_language::fixture::with_small_tiles;
+use hpmoe_language::fixture::{SMALL_TILES, with_small_tiles};
 use hpmoe_language::front::{front, modules};
 use proptest::prelude::*;
 
@@ -44,6 +44,13 @@ fn few_rows_get_narrower_tiles_and_what_is_set_stays() {
     assert!(set.keys().eq(["BLOCK", "COLUMNS", "TILE_M"]), "{set:?}");
 }
 
+/// Rows of 256 bytes are put faster by the hundred.
+#[test]
+fn short_rows_are_put_in_large_pieces() {
+    let sizes = chosen("HIDDEN=128,INTER=128,EXPERTS=8,TOP_K=6,TOKENS=4096", Expected { ranks: Some(4), tokens: None });
+    assert_eq!(sizes.unwrap()["PUT"], 128);
+}
+
 /// 512 tokens are 64 rows for each expert.
 #[test]
 fn puts_are_large_only_where_ranks_have_rows_for_several() {
@@ -51,13 +58,13 @@ fn puts_are_large_only_where_ranks_have_rows_for_several() {
     let (module, set, target) = (module(), parse_settings(layer).unwrap(), Target::ascend_a3());
     let most = |tokens| {
         let expected = Expected { ranks: Some(8), tokens: Some(tokens) };
-        let ladders = vec![&PUTS];
+        let ladders = vec![PUTS];
         let mut search = Search::new(&module, &set, &target, expected, ladders);
         let flows = search.flows(&[PUTS.first]);
         search.suit(&flows);
         search.ladders[0].values.last().copied()
     };
-    assert_eq!([512, 511, 64].map(most), [16, 8, 8].map(Some));
+    assert_eq!([4096, 1023, 512, 511, 64].map(most), [128, 16, 16, 8, 8].map(Some));
 }
 
 /// Wide tiles take least time where every expert has a row.
@@ -162,10 +169,12 @@ fn rows_and_columns_of_gradients_are_chosen_together() {
 
 #[test]
 fn beside_gradients_taller_tiles_must_save_less() {
-    let (set, target) = (Overrides::default(), Target::ascend_a3());
+    let others = SMALL_TILES.into_iter().filter(|(name, _)| *name != "TILE_M");
+    let set = others.map(|(name, size)| (name.to_owned(), size.into())).collect();
+    let target = Target::ascend_a3();
     let even = |source: &str| {
         let module = kernel(source);
-        let (ladders, expected) = (vec![&PRODUCT_ROWS], Expected::default());
+        let (ladders, expected) = (vec![PRODUCT_ROWS], Expected::default());
         let mut search = Search::new(&module, &set, &target, expected, ladders);
         let flows = search.flows(&[0]);
         search.suit(&flows);
