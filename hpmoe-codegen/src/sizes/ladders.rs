@@ -52,6 +52,10 @@ pub(super) const PUTS: Ladder =
 /// Puts that the rows of a rank for an expert make at least, if they are larger than the first size. With fewer, cores have unlike numbers of
 /// rows, and simulated layers take up to 2 % longer, which is more than an estimate of the whole knows of single puts.
 pub(super) const LEAST_PUTS: usize = 4;
+/// The rows that a put may have whatever their bytes.
+pub(super) const ROWS_OF_PUTS: usize = 16;
+/// The most bytes of a put of more rows. A core puts them in 6.5 µs, nearly three times as long as it takes to start and to fence.
+pub(super) const BYTES_OF_PUTS: usize = 64 << 10;
 
 /// The tile sizes in the order in which they are chosen: those of products decide most. A gradient's rows come before its columns:
 /// where one of them doubled saves the other, that costs less with uneven tokens.

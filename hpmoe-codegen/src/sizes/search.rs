@@ -1,16 +1,17 @@
 //! The search for the sizes with the least estimated latency.
 
 use super::fit::fitted;
-use super::ladders::{FEW_ROWS, LEAST_PUTS, Ladder, NARROW, ROWS_BESIDE_GRADIENTS};
+use super::ladders::{BYTES_OF_PUTS, FEW_ROWS, LEAST_PUTS, Ladder, NARROW, ROWS_BESIDE_GRADIENTS, ROWS_OF_PUTS};
 use super::latency::Latency;
 use super::{Expected, RANKS};
 use crate::cost::Time;
 use crate::schedule::{Estimate, MAX_RANKS, estimate, needs_whole_experts};
 use crate::target::Target;
 use crate::tuned::{NamedSizes, overrides};
+use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::front::ReadModule;
-use hpmoe_language::graph::Sizes;
+use hpmoe_language::graph::{Sizes, TaskGraph};
 use hpmoe_language::syntax::Overrides;
 use std::collections::HashMap;
 use syn::ItemMod;
@@ -92,19 +93,22 @@ impl<'a> Search<'a> {
         self.module.check(&self.settings(places)).unwrap_or_default()
     }
 
-    /// Takes the ladders that suit the kernel: only puts of which a rank makes [`LEAST_PUTS`] for an expert, and taller tiles if it makes
-    /// gradients.
+    /// Takes the ladders that suit the kernel: only puts of which a rank makes [`LEAST_PUTS`] for an expert, large ones only of short rows,
+    /// and taller tiles if it makes gradients.
     pub(super) fn suit(&mut self, flows: &[CheckedGraph]) {
         let rows = flows.iter().map(|flow| {
             let Sizes { experts, tokens, top_k, .. } = flow.graph().sizes;
             tokens * top_k / experts
         });
         let rows = rows.min().unwrap_or_default();
+        let bytes = flows.iter().map(|flow| bytes_of_put_rows(flow.graph())).max().unwrap_or_default();
         let gradients = flows.iter().any(|flow| needs_whole_experts(flow.graph()));
         for ladder in &mut self.ladders {
             match ladder.name {
                 "PUT" => {
-                    let fit = ladder.values.iter().filter(|&&put| put * LEAST_PUTS <= rows).count();
+                    let fits =
+                        |put: usize| put * LEAST_PUTS <= rows && (put <= ROWS_OF_PUTS || put * bytes <= BYTES_OF_PUTS);
+                    let fit = ladder.values.iter().filter(|&&put| fits(put)).count();
                     ladder.values = &ladder.values[..fit.max(ladder.first + 1)];
                 }
                 "TILE_M" if gradients => *ladder = ROWS_BESIDE_GRADIENTS,
@@ -249,6 +253,13 @@ impl<'a> Search<'a> {
             )),
         }
     }
+}
+
+/// Bytes of the longest row that a task puts.
+fn bytes_of_put_rows(graph: &TaskGraph) -> usize {
+    let puts = graph.tasks.iter().filter(|(_, task)| task.kind == TaskKind::Put);
+    let rows = puts.flat_map(|(_, task)| task.params.iter().map(|param| param.shape));
+    rows.map(|shape| shape.cols * shape.element.bytes()).max().unwrap_or_default()
 }
 
 /// The places to begin with, in the order in which they are tried: the first ones, then one size made smaller, then all of them, until the
