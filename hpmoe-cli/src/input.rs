@@ -1,6 +1,7 @@
 //! The kernels of a source file, with the constants that are set for them.
 
 use hpmoe_build::settings_of;
+use hpmoe_codegen::fixed_sizes::{BuiltKernel, Surface, costly_sizes};
 use hpmoe_codegen::sizes::{Expected, open_sizes};
 use hpmoe_codegen::target::Target;
 use hpmoe_codegen::tuned::{NamedSizes, overrides};
@@ -23,17 +24,21 @@ pub(crate) struct SourceFile {
 pub(crate) struct KernelSource {
     pub(crate) module: ItemMod,
     pub(crate) set: Overrides,
-    /// What a build chooses for the tile sizes that the kernel leaves open.
+    /// The sizes that a build chooses for those that the kernel leaves open.
     pub(crate) open: NamedSizes,
 }
 
 impl SourceFile {
     /// Reads a file. `settings` are `NAME=VALUE`, each for every kernel that declares the constant. Open tile sizes are chosen for
     /// the machine and the launches.
-    pub(crate) fn read(file: &Path, settings: &[String], machine: (&Target, Expected)) -> Result<Self, String> {
-        let name = file.display().to_string();
-        let text = std::fs::read_to_string(file).map_err(|error| format!("can't read {name}: {error}"))?;
-        Self::parse(name, text, settings, machine)
+    pub(crate) fn read(
+        file: &Path,
+        settings: &[String],
+        (target, expected): (&Target, Expected),
+    ) -> Result<Self, String> {
+        let mut source = Self::as_written(file, settings)?;
+        source.choose(target, expected)?;
+        Ok(source)
     }
 
     /// Takes a text for the content of a file.
@@ -43,6 +48,20 @@ impl SourceFile {
         settings: &[String],
         (target, expected): (&Target, Expected),
     ) -> Result<Self, String> {
+        let mut source = Self::parse_as_written(name, text, settings)?;
+        source.choose(target, expected)?;
+        Ok(source)
+    }
+
+    /// Reads a file, and chooses nothing.
+    pub(crate) fn as_written(file: &Path, settings: &[String]) -> Result<Self, String> {
+        let name = file.display().to_string();
+        let text = std::fs::read_to_string(file).map_err(|error| format!("can't read {name}: {error}"))?;
+        Self::parse_as_written(name, text, settings)
+    }
+
+    /// Takes a text for the content of a file, and chooses nothing.
+    pub(crate) fn parse_as_written(name: String, text: String, settings: &[String]) -> Result<Self, String> {
         let settings = parse_settings(&settings.join(","))?;
         let modules = modules(&text).map_err(|error| {
             let start = error.span().start();
@@ -53,12 +72,13 @@ impl SourceFile {
         }
         let declared: Vec<String> = modules.iter().flat_map(declared_constants).collect();
         refuse_unknown_overrides(&settings, declared.iter().map(String::as_str))?;
-        let kernel = |module: ItemMod| {
-            let set = settings_of(&module, &settings);
-            let open = open_sizes(&module, &set, target, expected)?;
-            Ok(KernelSource { module, set, open })
-        };
-        Ok(Self { name, text, kernels: modules.into_iter().map(kernel).collect::<Result<_, String>>()? })
+        let kernel =
+            |module: ItemMod| KernelSource { set: settings_of(&module, &settings), module, open: NamedSizes::new() };
+        Ok(Self { name, text, kernels: modules.into_iter().map(kernel).collect() })
+    }
+
+    fn choose(&mut self, target: &Target, expected: Expected) -> Result<(), String> {
+        self.kernels.iter_mut().try_for_each(|kernel| kernel.choose(target, expected))
     }
 
     /// The checked taskflows of all kernels; where one has faults, an error that names `hpmoe check`.
@@ -81,6 +101,20 @@ impl SourceFile {
 }
 
 impl KernelSource {
+    /// Chooses the sizes that the kernel leaves open, as a build does.
+    pub(crate) fn choose(&mut self, target: &Target, expected: Expected) -> Result<(), String> {
+        self.open = open_sizes(&self.module, &self.set, target, expected)?;
+        Ok(())
+    }
+
+    /// A warning, if fixed tile sizes cost time.
+    pub(crate) fn warning(&self, target: &Target, expected: Expected) -> Option<String> {
+        let Self { module, set, open } = self;
+        let front = self.front().ok()?;
+        let costly = costly_sizes(BuiltKernel { module, set, open, front: &front }, target, expected)?;
+        Some(costly.text(Surface::Command))
+    }
+
     /// The kernel after the front end, or all its faults.
     pub(crate) fn front(&self) -> Result<Front, Vec<Diagnostic>> {
         front(&self.module, &overrides(&self.set, &self.open))

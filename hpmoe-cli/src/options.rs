@@ -133,6 +133,9 @@ pub(crate) struct ScheduleArgs {
     /// Ignores what `tune` has kept, and shows the default schedule.
     #[arg(long)]
     pub(crate) untuned: bool,
+    /// Says nothing about tile sizes that cost time.
+    #[arg(long)]
+    pub(crate) allow_slow_tile_sizes: bool,
     /// Prints one JSON object for each taskflow.
     #[arg(long)]
     pub(crate) json: bool,
@@ -227,7 +230,7 @@ pub(crate) struct CalibrateArgs {
     pub(crate) json: bool,
 }
 
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct TuneArgs {
     /// The Rust file with the `#[megakernel]` modules.
     #[arg(value_name = "FILE.rs")]
@@ -243,7 +246,8 @@ pub(crate) struct TuneArgs {
     /// `balanced`, `zipf:EXPONENT[:SEED]`, `drifting:EXPONENT[:SEED]`, or a JSON file; can be repeated. By default balanced, and Zipf 1.2 with four seeds.
     #[arg(long = "routing", value_name = "ROUTING")]
     pub(crate) routings: Vec<String>,
-    /// Seconds to search for each kernel.
+    /// Seconds to search for each kernel; the command ends at most 10 % and one second later. Ctrl-C ends the search earlier, and keeps what
+    /// it has found.
     #[arg(long, default_value_t = 60.0)]
     pub(crate) seconds: f64,
     /// Seed of the search.
@@ -252,6 +256,9 @@ pub(crate) struct TuneArgs {
     /// Reports what is found and writes no file.
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Says nothing about tile sizes that cost time.
+    #[arg(long)]
+    pub(crate) allow_slow_tile_sizes: bool,
     /// Prints one JSON object for each kernel.
     #[arg(long)]
     pub(crate) json: bool,

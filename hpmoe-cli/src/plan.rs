@@ -1,6 +1,7 @@
 //! Taskflows and their schedules, as a build for the same target makes them.
 
 use crate::input::{KernelSource, SourceFile};
+use crate::output;
 use hpmoe_build::{Kept, kept_for, read_tuned, tuned_file, with_tuned};
 use hpmoe_codegen::compile::refused;
 use hpmoe_codegen::schedule::{Choices, schedule_with};
@@ -12,6 +13,7 @@ use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::front::front;
 use hpmoe_language::graph::TaskGraph;
 use std::path::Path;
+use std::rc::Rc;
 
 /// A taskflow and how to schedule it.
 pub(crate) struct FlowPlan {
@@ -22,6 +24,8 @@ pub(crate) struct FlowPlan {
     pub(crate) replaced: String,
     /// The sizes that are chosen for those left open, as a list for people; empty where none is.
     pub(crate) chosen: String,
+    /// The kernel that it belongs to.
+    kernel: Rc<KernelSource>,
 }
 
 /// Where the choices of a schedule come from.
@@ -63,8 +67,15 @@ impl Tuning {
 }
 
 impl FlowPlan {
-    fn default(checked: CheckedGraph, chosen: String) -> Self {
-        Self { checked, choices: Choices::default(), origin: Origin::Default, replaced: String::new(), chosen }
+    fn default(checked: CheckedGraph, kernel: &Rc<KernelSource>) -> Self {
+        Self {
+            checked,
+            choices: Choices::default(),
+            origin: Origin::Default,
+            replaced: String::new(),
+            chosen: list(&kernel.open),
+            kernel: Rc::clone(kernel),
+        }
     }
 
     /// The validated schedule.
@@ -105,21 +116,41 @@ pub(crate) fn plans(
     (target, expected): (&Target, Expected),
     tuning: Tuning,
 ) -> Result<Vec<FlowPlan>, String> {
-    let input = SourceFile::read(file, settings, (target, expected))?;
+    let mut input = SourceFile::read(file, settings, (target, expected))?;
     let tuned = if tuning == Tuning::Taken { read_tuned(&tuned_file(file))? } else { None };
     let mut plans = Vec::new();
-    for kernel in &input.kernels {
-        let flows = input.front(kernel)?.flows;
-        let tuned = tuned.as_ref().and_then(|tuned| tuned_plans(kernel, tuned, target));
-        let default = |checked| FlowPlan::default(checked, list(&kernel.open));
+    for kernel in std::mem::take(&mut input.kernels) {
+        let kernel = Rc::new(kernel);
+        let flows = input.front(&kernel)?.flows;
+        let tuned = tuned.as_ref().and_then(|tuned| tuned_plans(&kernel, tuned, target));
+        let default = |checked| FlowPlan::default(checked, &kernel);
         plans.extend(tuned.unwrap_or_else(|| flows.into_iter().map(default).collect()));
     }
     Ok(plans)
 }
 
+/// Writes a warning for each kernel whose fixed tile sizes cost time, unless they are allowed to. Tuned ones were compared with others in
+/// the simulator, which knows better.
+pub(crate) fn warn_of_costly_sizes<'a>(
+    plans: impl IntoIterator<Item = &'a FlowPlan>,
+    allowed: bool,
+    (target, expected): (&Target, Expected),
+) {
+    let mut seen: Vec<&Rc<KernelSource>> = Vec::new();
+    for plan in plans.into_iter().filter(|plan| !allowed && plan.origin != Origin::Tuned) {
+        if seen.iter().any(|seen| Rc::ptr_eq(seen, &plan.kernel)) {
+            continue;
+        }
+        seen.push(&plan.kernel);
+        if let Some(warning) = plan.kernel.warning(target, expected) {
+            output::note(format!("warning: {warning}"));
+        }
+    }
+}
+
 /// The taskflows of a kernel with what is kept for it; `None` where that is nothing that fits.
-fn tuned_plans(kernel: &KernelSource, tuned: &Tuned, target: &Target) -> Option<Vec<FlowPlan>> {
-    let KernelSource { module, set, open } = kernel;
+fn tuned_plans(kernel: &Rc<KernelSource>, tuned: &Tuned, target: &Target) -> Option<Vec<FlowPlan>> {
+    let KernelSource { module, set, open } = &**kernel;
     let Kept::Fits(build) = kept_for(tuned, module, (set, open), target)? else { return None };
     let sizes = &build.candidate.sizes;
     let sized = front(module, &overrides(set, &with_tuned(open, sizes))).ok()?;
@@ -131,6 +162,7 @@ fn tuned_plans(kernel: &KernelSource, tuned: &Tuned, target: &Target) -> Option<
         origin: Origin::Tuned,
         replaced: build.replaced_text(),
         chosen: chosen.clone(),
+        kernel: Rc::clone(kernel),
     };
     Some(sized.flows.into_iter().map(plan).collect())
 }

@@ -5,7 +5,7 @@ mod measure;
 
 use crate::options::ScheduleArgs;
 use crate::output;
-use crate::plan::{FlowPlan, Tuning, plans};
+use crate::plan::{FlowPlan, Tuning, plans, warn_of_costly_sizes};
 use crate::routing::{routing, sizes_of};
 use hpmoe_codegen::report::{schedule_text, simulated_svg, totals};
 use hpmoe_codegen::sizes::Expected;
@@ -20,7 +20,9 @@ pub(crate) fn schedule(options: &ScheduleArgs) -> Result<ExitCode, String> {
     }
     let target = options.die.read()?;
     let file = options.file.as_deref().ok_or("which FILE.rs?")?;
-    let plans = plans(file, &options.settings, (&target, expected(options)), Tuning::unless(options.untuned))?;
+    let launches = (&target, expected(options));
+    let plans = plans(file, &options.settings, launches, Tuning::unless(options.untuned))?;
+    warn_of_costly_sizes(&plans, options.allow_slow_tile_sizes, launches);
     if let Some(path) = &options.export {
         let about = export::export(options, &target, plans, path)?;
         output::note(format!("schedule, task by task (JSON, {about}): {}", path.display()));

@@ -8,6 +8,7 @@ pub mod compile;
 pub mod cost;
 pub mod divisor;
 pub mod emit;
+pub mod fixed_sizes;
 mod graph;
 mod id_set;
 pub mod program;

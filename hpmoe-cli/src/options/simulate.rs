@@ -22,6 +22,9 @@ pub(crate) struct LayerArgs {
     /// Ignores what `tune` has kept, and simulates the default schedule.
     #[arg(long)]
     pub(crate) untuned: bool,
+    /// Says nothing about tile sizes that cost time.
+    #[arg(long)]
+    pub(crate) allow_slow_tile_sizes: bool,
     /// Simulates the schedule with these choices, written as `tune` keeps them: `by_load=false put_cores=32`.
     #[arg(long, value_name = "KEY=VALUE …", conflicts_with = "untuned")]
     pub(crate) choices: Option<String>,

@@ -1,7 +1,7 @@
 //! A layer, a routing and a target to simulate.
 
 use crate::options::{GradientType, LayerArgs, Switch};
-use crate::plan::{FlowPlan, Origin, Tuning, chosen, plans, scheduled_with};
+use crate::plan::{FlowPlan, Origin, Tuning, chosen, plans, scheduled_with, warn_of_costly_sizes};
 use crate::routing::{routing, sizes_of};
 use hpmoe_codegen::cost::gradient_bytes;
 use hpmoe_codegen::schedule::{Choices, Schedule};
@@ -56,6 +56,7 @@ impl Scenario {
             if let Some(choices) = given {
                 (plan.choices, plan.origin) = (choices, Origin::Given);
             }
+            warn_of_costly_sizes([&plan], options.allow_slow_tile_sizes, (&target, expected));
             let valid = plan.schedule(&target)?;
             Some((plan, valid))
         } else {

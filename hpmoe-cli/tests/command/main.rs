@@ -12,10 +12,12 @@ mod replay;
 mod report;
 mod schedule;
 mod simulate;
+mod tile_sizes;
 mod trace;
 mod tune;
 
 use serde_json::Value;
+use std::path::Path;
 use std::process::{Command, Output};
 
 /// The forward layer.
@@ -24,7 +26,15 @@ const LAYER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/moe_ffn.rs
 const SIZE: &str =
     "HIDDEN=1024,INTER=256,EXPERTS=16,TOP_K=4,TOKENS=256,TILE_M=128,TILE_N=256,PUT=16,BLOCK=16,COLUMNS=1024";
 
+/// Runs the command. Tests set tile sizes on purpose, and want no warning of it.
 fn hpmoe(arguments: &[&str]) -> Output {
+    let judges = arguments.first().is_some_and(|name| ["schedule", "simulate", "report", "tune"].contains(name));
+    let allow: &[&str] = if judges { &["--allow-slow-tile-sizes"] } else { &[] };
+    as_typed(&[arguments, allow].concat())
+}
+
+/// Runs the command with these arguments alone.
+fn as_typed(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_hpmoe")).args(arguments).output().expect("the command runs")
 }
 
@@ -47,4 +57,23 @@ fn refuses(arguments: &[&str]) -> String {
     let said = String::from_utf8(output.stderr).expect("text");
     assert_eq!(said.lines().count(), 1, "{said}");
     said
+}
+
+/// The layer with all of its tile sizes at one value, or open.
+fn layer_with(folder: &Path, name: &str, size: &str) -> String {
+    let text = std::fs::read_to_string(LAYER).unwrap();
+    let sized =
+        text.lines().map(|line| match line.trim().strip_prefix("pub const ").and_then(|rest| rest.split_once(':')) {
+            Some(("TILE_M" | "TILE_N" | "PUT" | "BLOCK" | "COLUMNS", _)) => {
+                format!("{} = {size};\n", line.split(" = ").next().unwrap())
+            }
+            _ => format!("{line}\n"),
+        });
+    let (path, text) = (folder.join(name), sized.collect::<String>());
+    assert!(
+        text.contains(&format!("TILE_N: usize = {size};")) && text.contains(&format!("PUT: usize = {size};")),
+        "{text}"
+    );
+    std::fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
 }

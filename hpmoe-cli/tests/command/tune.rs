@@ -1,6 +1,9 @@
 //! The subcommand `hpmoe tune`.
 
-use crate::{LAYER, SIZE, hpmoe, json, prints, refuses};
+use crate::{LAYER, SIZE, hpmoe, json, layer_with, prints, refuses};
+use serde_json::Value;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 #[test]
 fn nothing_is_kept_for_a_machine_that_it_was_not_found_on() {
@@ -8,7 +11,7 @@ fn nothing_is_kept_for_a_machine_that_it_was_not_found_on() {
     let layer = folder.path().join("layer.rs");
     std::fs::copy(LAYER, &layer).unwrap();
     let base =
-        ["tune", layer.to_str().unwrap(), "--set", SIZE, "--ranks", "2", "--routing", "balanced", "--seconds", "0.1"];
+        ["tune", layer.to_str().unwrap(), "--set", SIZE, "--ranks", "2", "--routing", "balanced", "--seconds", "2"];
     let changed = [&base[..], &["--constant", "link.other_package_ns=9290"]].concat();
     let refused = refuses(&changed);
     assert!(refused.contains("link.other_package_ns") && refused.contains("taken for ascend-a3"), "{refused}");
@@ -33,10 +36,97 @@ fn a_machine_that_was_measured_is_searched_and_simulated_like_any_other() {
     let estimates = default["assumed"].to_string();
     assert!(estimates.contains("meaningless: "), "{estimates}");
     // Launches cost so much there that many a schedule is faster.
-    let found = hpmoe(&[&["tune", layer, "--seconds", "0.5"][..], &size].concat());
+    let found = hpmoe(&[&["tune", layer, "--seconds", "5"][..], &size].concat());
     let said = String::from_utf8_lossy(&found.stdout);
     assert!(said.contains("simulated on stand-in: 0."), "{said}");
     let tuned = simulated();
     assert_eq!((&tuned["target"], &tuned["schedule"]), (&"stand-in".into(), &"tuned".into()), "{tuned}");
     assert!(tuned["simulated_us"].as_f64() < default["simulated_us"].as_f64(), "{tuned}");
+}
+
+/// What a loaded machine may take for anything in addition.
+const NOISE: Duration = Duration::from_secs(20);
+
+#[test]
+fn the_time_given_is_kept_even_if_one_candidate_takes_longer() {
+    let folder = tempfile::tempdir().unwrap();
+    let layer = layer_with(folder.path(), "layer.rs", "16");
+    // A product of one tile takes little, and there are a million of them for each of 40 simulations.
+    let size = "HIDDEN=7168,INTER=2048,EXPERTS=256,TOP_K=8,TOKENS=4096";
+    let set = |sizes: &str| format!("{size}{sizes}");
+    let tune = |settings: &str, seconds: &str, routings: &[&str]| {
+        let start = Instant::now();
+        let fixed = ["tune", &layer, "--set", settings, "--ranks", "8", "--dry-run", "--seconds", seconds];
+        let said = refuses(&[&fixed[..], routings].concat());
+        let limit = Duration::from_secs_f64(seconds.parse::<f64>().unwrap() * 1.1 + 1.0);
+        assert!(start.elapsed() < limit + NOISE, "{:?} for {seconds} s: {said}", start.elapsed());
+        said
+    };
+    // Sizes that are set stay: the start has small tiles as well.
+    let all = set(",TILE_M=16,TILE_N=16,PUT=16,BLOCK=16,COLUMNS=16");
+    let said = tune(&all, "4", &[]);
+    assert!(said.starts_with("error: kernel `moe_ffn`: after 4 s the search was still "), "{said}");
+    assert!(said.contains(", and has compared nothing: give it more time (`--seconds "), "{said}");
+    assert!(said.ends_with("), or simulate fewer routings (`--routing balanced`)\n"), "{said}");
+    let said = tune(&all, "0.5", &["--routing", "balanced"]);
+    assert!(said.ends_with("or simulate fewer tokens or ranks (`--set TOKENS=…`, `--ranks`)\n"), "{said}");
+}
+
+#[test]
+fn a_search_starts_from_the_sizes_that_a_build_would_choose() {
+    let folder = tempfile::tempdir().unwrap();
+    let fixed = layer_with(folder.path(), "fixed.rs", "16");
+    let open = layer_with(folder.path(), "open.rs", "_");
+    let size = ["--set", "HIDDEN=1024,INTER=512,EXPERTS=16,TOP_K=4,TOKENS=256", "--ranks", "2"];
+    let search = ["--routing", "balanced", "--dry-run", "--json", "--seconds", "3"];
+    let simulated = prints(&[&["simulate", &open, "--policy", "ours"][..], &size].concat());
+    let (_, chosen) = simulated.split_once(", left open: ").unwrap();
+    let chosen: Vec<String> = chosen.lines().next().unwrap().split(", ").map(str::to_owned).collect();
+    let tune = |file: &str, more: &[&str]| json(&[&["tune", file][..], &size, &search, more].concat());
+    let listed = |found: &Value| -> Vec<String> {
+        let sizes = found["start_sizes"].as_object().unwrap();
+        sizes.iter().map(|(name, size)| format!("{name} = {size}")).collect()
+    };
+    let found = tune(&fixed, &[]);
+    assert_eq!((chosen.len(), listed(&found)), (5, chosen.clone()), "{found}");
+    let sum = |times: &Value| times.as_array().unwrap().iter().map(|time| time.as_f64().unwrap()).sum::<f64>();
+    assert!(sum(&found["simulated_us"]) <= sum(&found["start_simulated_us"]), "{found}");
+    // The default is a kernel of small tiles, whose estimate is that of a far slower one.
+    assert!(found["default_simulated_us"].is_null() && found["sizes"]["TILE_M"].as_u64() > Some(16), "{found}");
+    let same = tune(&open, &[]);
+    assert_eq!((listed(&same), &same["default_simulated_us"]), (chosen.clone(), &same["start_simulated_us"]), "{same}");
+    // What is set stays.
+    let set = tune(&fixed, &["--set", "TILE_N=64"]);
+    assert!(!listed(&set).iter().any(|size| size.starts_with("TILE_N")) && set["sizes"]["TILE_N"].is_null(), "{set}");
+}
+
+#[test]
+fn what_was_found_before_an_interrupt_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let layer = layer_with(folder.path(), "layer.rs", "16");
+    let size = "HIDDEN=1024,INTER=512,EXPERTS=16,TOP_K=4,TOKENS=256";
+    let start = Instant::now();
+    let search = Command::new(env!("CARGO_BIN_EXE_hpmoe"))
+        .args(["tune", &layer, "--set", size, "--ranks", "2", "--routing", "balanced", "--seconds", "600"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command runs");
+    // The first candidate takes a fraction of a second.
+    std::thread::sleep(Duration::from_secs(6));
+    let interrupt = Command::new("kill").args(["-INT", &search.id().to_string()]).status();
+    assert!(interrupt.expect("`kill` is there").success());
+    let output = search.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(start.elapsed() < Duration::from_secs(120), "{:?}", start.elapsed());
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(said.ends_with("interrupted: the search ended early\n"), "{said}");
+    // The start's tiles are better than those of the source.
+    let kept = std::fs::read_to_string(folder.path().join("layer.tuned.toml")).unwrap();
+    assert!(kept.contains("TILE_N = 256") || kept.contains("TILE_N = 128"), "{kept}");
+    assert!(
+        kept.contains(
+            "those in the source (BLOCK = 16, COLUMNS = 16, PUT = 16, TILE_M = 16, TILE_N = 16) are estimated"
+        )
+    );
 }

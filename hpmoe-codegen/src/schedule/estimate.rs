@@ -1,5 +1,6 @@
 //! The latency of a schedule, roughly: what open tile sizes are chosen by.
 
+mod busy;
 mod extents;
 mod links;
 mod ready;
@@ -20,6 +21,8 @@ use hpmoe_language::ids::{Arena, PartId, PhaseId};
 use links::Links;
 use ready::Ready;
 use tile::Tiles;
+
+pub use busy::busy;
 
 /// The estimated latency of a taskflow with its default schedule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -38,7 +38,7 @@ mod typical;
 pub use choices::{ByArrival, CHOICES, Choice, Choices, PeerCores, ReturnCores};
 pub use cores::Cores;
 pub use deal::Deal;
-pub use estimate::{Estimate, estimate};
+pub use estimate::{Estimate, busy, estimate};
 pub(crate) use groups::chunk;
 pub(crate) use parts::needs_whole_experts;
 pub use queue::{CoreKind, Elision, Entry, Implied, Order, PhaseSchedule, Role, Schedule, Sends};

@@ -6,7 +6,7 @@ use super::core_state::{CoreState, look_at};
 use super::counters::{Counters, WaitCause};
 use super::links::Links;
 use super::memories::Memories;
-use super::result::{Simulated, Stuck, TaskTimes};
+use super::result::{Halted, Simulated, Stuck, TaskTimes};
 use super::tally::Tally;
 use super::{CoreKind, PolicyCosts, Time, Upcoming, Work, Workload};
 use super::{Cost, CostModel};
@@ -22,9 +22,28 @@ use std::collections::BinaryHeap;
 pub fn simulate(target: &Target, workload: &dyn Workload, slices: bool) -> Result<Simulated, Stuck> {
     let mut engine = Engine::new(target, workload, slices);
     engine.begin();
-    engine.run();
+    engine.run(&mut |_| true);
     engine.end()
 }
+
+/// Runs a workload on a target for as long as `going` returns true. It is called after every [`EVENTS_BETWEEN`] events, with the latest end of a
+/// task so far: the simulated latency is at least that.
+///
+/// # Errors
+///
+/// When cores wait for counters that no task will signal, or when `going` has returned false.
+pub fn simulate_while(
+    target: &Target,
+    workload: &dyn Workload,
+    going: &mut dyn FnMut(Time) -> bool,
+) -> Result<Simulated, Halted> {
+    let mut engine = Engine::new(target, workload, false);
+    engine.begin();
+    if engine.run(going) { engine.end().map_err(Halted::Stuck) } else { Err(Halted::GivenUp) }
+}
+
+/// The events between two calls of `going`: less than a millisecond of work, next to which the call costs nothing.
+pub const EVENTS_BETWEEN: u32 = 1024;
 
 /// When a rank sees the ready word of another. All ranks begin at once, and the word is on its way.
 #[must_use]
@@ -64,6 +83,8 @@ struct Engine<'a> {
     woken: Vec<u32>,
     /// When the last core is done.
     end: Time,
+    /// The latest end of a task so far.
+    reached: Time,
     visible: Time,
     fence: Time,
 }
@@ -88,6 +109,7 @@ impl<'a> Engine<'a> {
             slices: slices.then(Vec::new),
             woken: Vec::new(),
             end: Time::ZERO,
+            reached: Time::ZERO,
             visible: Time::from_ns(target.sync.counter_visible_ns),
             fence: Time::from_ns(target.sync.fence_remote_ns),
             target,
@@ -107,8 +129,17 @@ impl<'a> Engine<'a> {
         }
     }
 
-    fn run(&mut self) {
+    /// Lets all events happen, and returns true; or false as soon as `going` does.
+    fn run(&mut self, going: &mut dyn FnMut(Time) -> bool) -> bool {
+        let mut happened = 0;
         while let Some(Reverse((time, event))) = self.events.pop() {
+            happened += 1;
+            if happened == EVENTS_BETWEEN {
+                happened = 0;
+                if !going(self.reached) {
+                    return false;
+                }
+            }
             self.now = time;
             self.happen(event);
             if self.events.peek().is_none_or(|Reverse((next, _))| *next > time) {
@@ -121,6 +152,7 @@ impl<'a> Engine<'a> {
                 });
             }
         }
+        true
     }
 
     fn happen(&mut self, event: Event) {
@@ -232,6 +264,8 @@ impl<'a> Engine<'a> {
     }
 
     fn done(&mut self, number: u32) {
+        // An event of a lane that has changed since then may come later than all tasks, and doesn't count.
+        self.reached = self.now;
         let core = &self.cores[number as usize];
         let took = self.now - core.begun;
         let signalling = self.workload.costs().signal * core.task.signals.len().saturating_sub(1) as u64;

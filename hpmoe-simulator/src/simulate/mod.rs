@@ -33,9 +33,9 @@ pub use hpmoe_codegen::schedule::CoreKind;
 pub use bound::{Bound, bound};
 pub use cause::{Cause, causes, critical_path};
 pub use depends::depends_on;
-pub use engine::{ready_seen, simulate};
+pub use engine::{EVENTS_BETWEEN, ready_seen, simulate, simulate_while};
 pub use idle::Spent;
-pub use result::{OpTotal, Simulated, Stuck, TaskTimes};
+pub use result::{Halted, OpTotal, Simulated, Stuck, TaskTimes};
 pub use traced::{TracedTask, traced_tasks};
 
 pub use ours::{Ours, TileExtents, Unfit};

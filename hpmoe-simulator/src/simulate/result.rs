@@ -88,6 +88,15 @@ pub struct Stuck {
     pub need: u32,
 }
 
+/// The reason why a simulation has no result.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Halted {
+    /// The workload can't go on.
+    Stuck(Stuck),
+    /// The caller wanted no more of it.
+    GivenUp,
+}
+
 impl TaskTimes {
     /// Whether another task ran on the same core.
     pub(super) fn is_on_core_of(&self, other: &Self) -> bool {
@@ -135,4 +144,15 @@ impl fmt::Display for Stuck {
     }
 }
 
+impl fmt::Display for Halted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stuck(stuck) => stuck.fmt(f),
+            Self::GivenUp => f.write_str("the simulation was given up"),
+        }
+    }
+}
+
 impl std::error::Error for Stuck {}
+
+impl std::error::Error for Halted {}

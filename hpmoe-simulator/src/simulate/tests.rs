@@ -1,8 +1,8 @@
 //! Small workloads with times worked out by hand, and what holds for any workload.
 
 use super::{
-    Ahead, CoreCosts, CoreKind, CounterSignal, CounterWait, Cursor, Op, Policy, PolicyCosts, QueuedTask, Simulated,
-    Time, Work, Workload, Written, bound, simulate,
+    Ahead, CoreCosts, CoreKind, CounterSignal, CounterWait, Cursor, EVENTS_BETWEEN, Halted, Op, Policy, PolicyCosts,
+    QueuedTask, Simulated, Time, Work, Workload, Written, bound, simulate, simulate_while,
 };
 use hpmoe_codegen::target::Target;
 use hpmoe_kernels::op::ElementType;
@@ -114,6 +114,31 @@ fn a_put_takes_its_bytes_a_fence_and_the_way_of_its_signal() {
     assert_eq!(run.time, Time::from_us(14.829));
     assert_eq!(run.traffic[0], [0, 0, 100_000, 0]);
     assert_eq!(run.aic.communication, Time::from_us(13.829));
+}
+
+#[test]
+fn a_simulation_goes_on_for_as_long_as_it_is_wanted() {
+    let target = Target::ascend_a3();
+    let mut workload = Listed::new(1, 1, 1);
+    let events = 3 * EVENTS_BETWEEN as usize;
+    (0..events).for_each(|_| workload.push((0, AIC, 0), fixed(1.0)));
+    let whole = workload.run(&target);
+    let mut reached = Vec::new();
+    let run = simulate_while(&target, &workload, &mut |time| {
+        reached.push(time);
+        true
+    });
+    assert_eq!(run.unwrap().time, whole.time);
+    assert!(reached.len() >= 3 && reached.is_sorted() && reached.iter().all(|&time| time <= whole.time));
+    assert!(reached[2] > reached[1]);
+    let mut asked = 0;
+    let given_up = simulate_while(&target, &workload, &mut |_| {
+        asked += 1;
+        asked < 2
+    });
+    assert_eq!((given_up, asked), (Err(Halted::GivenUp), 2));
+    workload.push((0, AIC, 0), waiting(fixed(1.0), 0, 1));
+    assert!(matches!(simulate_while(&target, &workload, &mut |_| true), Err(Halted::Stuck(_))));
 }
 
 #[test]

@@ -11,11 +11,15 @@ pub(super) enum Knob {
 }
 
 impl Knob {
-    /// All knobs of a kernel: sizes around those in its source, and the choices of each taskflow.
-    pub(super) fn all(sizes: &NamedSizes, flows: &[String], vector_cores: u32) -> Vec<Self> {
+    /// All knobs of a kernel: its own sizes and those around the start's, and the choices of each taskflow.
+    pub(super) fn all(sizes: &NamedSizes, start: &Candidate, flows: &[String], vector_cores: u32) -> Vec<Self> {
         let size = |(name, &own): (&String, &usize)| {
-            let near = [own / 4, own / 2, own, own * 2, own * 4];
-            Self::Size { name: name.clone(), own, values: near.into_iter().filter(|&value| value > 0).collect() }
+            let first = start.sizes.get(name).copied().unwrap_or(own);
+            let mut values = vec![first / 4, first / 2, first, first * 2, first * 4, own];
+            values.retain(|&value| value > 0);
+            values.sort_unstable();
+            values.dedup();
+            Self::Size { name: name.clone(), own, values }
         };
         let choice = |flow: &String| {
             CHOICES

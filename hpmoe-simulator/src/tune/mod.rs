@@ -10,4 +10,4 @@ mod search;
 mod tests;
 
 pub use score::{BuildKernel, Score, Trial};
-pub use search::{SearchProgress, SearchResult, search};
+pub use search::{NoResult, SearchProgress, SearchResult, SearchSpace, SearchStep, search};

@@ -1,6 +1,6 @@
 //! The simulated times of candidates.
 
-use crate::simulate::{Ours, Routing, Time, simulate};
+use crate::simulate::{Halted, Ours, Routing, Time, simulate_while};
 use hpmoe_codegen::schedule::schedule_with;
 use hpmoe_codegen::target::Target;
 use hpmoe_codegen::tuned::{Candidate, NamedSizes};
@@ -30,21 +30,86 @@ pub struct Score {
 /// The weight of the worst routing, in addition to the mean of all.
 const WORST: f64 = 0.5;
 
+/// The outcome of trying a candidate.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Outcome {
+    /// All routings were simulated.
+    Score(Score),
+    /// It can't be built, scheduled, validated or simulated.
+    Invalid,
+    /// It was given up, because its value is at least this.
+    TooSlow(f64),
+    /// It was given up, because the caller had no more time.
+    Ended,
+}
+
+/// A value that a candidate must stay below, and the score to which values are relative.
+#[derive(Clone, Copy)]
+pub(super) struct Limit<'a> {
+    pub(super) below: f64,
+    pub(super) reference: &'a Score,
+}
+
 impl Trial<'_> {
     /// Builds, schedules, validates and simulates a candidate; `None` where one of the four fails.
     #[must_use]
     pub fn score(&self, candidate: &Candidate) -> Option<Score> {
-        let flows = (self.kernels)(&candidate.sizes)?;
-        let mut times = vec![Time::ZERO; self.routings.len()];
+        match self.outcome(candidate, None, &mut |_| true) {
+            Outcome::Score(score) => Some(score),
+            Outcome::Invalid | Outcome::TooSlow(_) | Outcome::Ended => None,
+        }
+    }
+
+    /// Tries a candidate until it can't stay below the limit, or `going` returns false. That is called again and again, with the number of
+    /// finished simulations.
+    pub(super) fn outcome(
+        &self,
+        candidate: &Candidate,
+        limit: Option<Limit<'_>>,
+        going: &mut dyn FnMut(usize) -> bool,
+    ) -> Outcome {
+        // The value of a score that reaches the limit.
+        let too_slow = |score: &Score| {
+            let Limit { below, reference } = limit?;
+            Some(score.relative_to(reference)).filter(|value| *value >= below)
+        };
+        if !going(0) {
+            return Outcome::Ended;
+        }
+        let Some(flows) = (self.kernels)(&candidate.sizes) else { return Outcome::Invalid };
+        let mut score = Score { times: vec![Time::ZERO; self.routings.len()] };
+        let mut simulated = 0;
         for checked in &flows {
             let choices = candidate.choices_of(&checked.graph().taskflow);
-            let valid = validate(checked, schedule_with(checked, self.target, &choices)).ok()?;
-            for (routing, time) in self.routings.iter().zip(&mut times) {
-                let workload = Ours::new(self.target, checked, valid.schedule(), routing).ok()?;
-                *time += simulate(self.target, &workload, false).ok()?.time;
+            let schedule = schedule_with(checked, self.target, &choices);
+            if !going(simulated) {
+                return Outcome::Ended;
+            }
+            let Ok(valid) = validate(checked, schedule) else { return Outcome::Invalid };
+            for (place, routing) in self.routings.iter().enumerate() {
+                if !going(simulated) {
+                    return Outcome::Ended;
+                }
+                let Ok(workload) = Ours::new(self.target, checked, valid.schedule(), routing) else {
+                    return Outcome::Invalid;
+                };
+                let before = score.times[place];
+                let run = simulate_while(self.target, &workload, &mut |reached| {
+                    score.times[place] = before + reached;
+                    too_slow(&score).is_none() && going(simulated)
+                });
+                match run {
+                    Ok(run) => score.times[place] = before + run.time,
+                    Err(Halted::Stuck(_)) => return Outcome::Invalid,
+                    Err(Halted::GivenUp) => return too_slow(&score).map_or(Outcome::Ended, Outcome::TooSlow),
+                }
+                simulated += 1;
+                if let Some(value) = too_slow(&score) {
+                    return Outcome::TooSlow(value);
+                }
             }
         }
-        Some(Score { times })
+        Outcome::Score(score)
     }
 }
 

@@ -67,6 +67,11 @@ impl Extents {
         Self { ranks, before: before.collect(), spaces: graph.spaces.iter().map(|(_, &space)| space).collect(), rows }
     }
 
+    /// Rows of the groups of a space.
+    pub(super) fn of_groups(&self, space: SpaceId) -> &[u32] {
+        &self.rows[space]
+    }
+
     /// Items of an entry.
     pub(super) fn items(&self, entry: Entry, space: SpaceId) -> u32 {
         items(self.spaces[space].height, self.rows[space][self.group(entry, space)])

@@ -6,7 +6,7 @@ use crate::finding::{ConstantFault, Errors, Finding, FindingAt};
 use crate::names::{ByName, nearest};
 use quote::ToTokens as _;
 use syn::spanned::Spanned as _;
-use syn::{Expr, Item, ItemMod, Type};
+use syn::{Expr, Item, ItemMod, Type, parse_quote_spanned};
 
 impl Constants {
     /// Computes the sizes and numbers among the constants of a module, whatever their order.
@@ -92,6 +92,21 @@ pub fn open_constants(module: &ItemMod) -> Vec<String> {
             _ => None,
         })
         .collect()
+}
+
+/// The module with these constants left open, whatever their values in the source.
+#[must_use]
+pub fn leaving_open(module: &ItemMod, names: &[String]) -> ItemMod {
+    let mut module = module.clone();
+    let items = module.content.iter_mut().flat_map(|(_, items)| items);
+    for item in items {
+        if let Item::Const(constant) = item
+            && names.iter().any(|name| constant.ident == name)
+        {
+            *constant.expr = parse_quote_spanned!(constant.expr.span()=> _);
+        }
+    }
+    module
 }
 
 /// A type as text without the spaces between its tokens.
@@ -208,7 +223,10 @@ mod tests {
         );
         let module =
             syn::parse_str("mod m { const TILE_M: usize = 8; const TILE_N: usize = _; const PUT: usize = _; }");
-        assert_eq!(open_constants(&module.unwrap()), ["TILE_N", "PUT"]);
+        let module = module.unwrap();
+        assert_eq!(open_constants(&module), ["TILE_N", "PUT"]);
+        let all = leaving_open(&module, &["PUT".to_owned(), "TILE_M".to_owned(), "BLOCK".to_owned()]);
+        assert_eq!(open_constants(&all), ["TILE_M", "TILE_N", "PUT"]);
         let item = syn::parse_str("const TILE_N: usize = _;").unwrap();
         let chosen = Overrides::from_iter([("TILE_N".to_owned(), 256.into())]);
         let mut errors = Errors::default();
