@@ -28,7 +28,7 @@ DOCUMENTS = {
 }
 
 #: Languages of files, by their endings, as mdbook highlights them.
-LANGUAGES = {".rs": "rust", ".toml": "toml", ".h": "cpp", ".cpp": "cpp", ".c": "c", ".py": "python", ".sh": "bash", ".csv": "text", "": "text"}
+LANGUAGES = {".rs": "rust", ".toml": "toml", ".h": "cpp", ".cpp": "cpp", ".c": "c", ".py": "python", ".sh": "bash", ".csv": "text"}
 
 #: Folder of all that is not from docs/.
 FOLDER = PurePosixPath("repository")
@@ -81,7 +81,7 @@ class Site:
             if found is None and named not in self.files:
                 return link[0]
             if found is None:
-                return "]()"
+                sys.exit(f"error: {of} links to {named}, for which the site has no page: name it in a code span")
             return f"{link['start']}{os.path.relpath(found, page.parent)}{heading}{link['end']}"
 
         lines, fence = [], None
@@ -137,7 +137,8 @@ def folder(path: PurePosixPath, site: Site) -> dict:
     """The page of a folder, which lists its files, and their pages below it."""
     inside = sorted(name for name in site.files if name.parent == path)
     shown = [name for name in inside if name.suffix in LANGUAGES]
-    names = [f"- [{name.name}]({name.name}.md)" if name in shown else f"- `{name.name}`" for name in inside]
+    names = [f"- `{name.name}/`" for name in sorted(site.folders) if name.parent == path and name != path]
+    names += [f"- [{name.name}]({name.name}.md)" if name in shown else f"- `{name.name}`" for name in inside]
     content = f"# {path}/\n\n" + "\n".join(names) + "\n"
     return chapter(f"{path}/", FOLDER / path / "index.md", content, [file(name) for name in shown])
 
