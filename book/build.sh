@@ -11,16 +11,17 @@ tool() {
         cargo install --quiet --locked --root target/tools --version "$version" "${@:3}" "$name"
 }
 tool mdbook 0.5.4 --no-default-features --features search
-tool mdbook-mermaid 0.17.1
 tool hyperlink 0.3.2
 
 rm -rf target/book
 target/tools/bin/mdbook build book
-# Mermaid itself, which the tool has.
-mkdir -p target/tools/mermaid
-touch target/tools/mermaid/book.toml
-target/tools/bin/mdbook-mermaid install target/tools/mermaid 2>/dev/null
-cp target/tools/mermaid/mermaid*.js target/book
+# Mermaid's script is part of a package of crates.io, of which nothing else is needed and nothing is built.
+mkdir -p target/tools/mermaid/src
+printf '[package]\nname = "scripts"\nedition = "2024"\n[dependencies]\nmdbook-mermaid = "=0.17.1"\n[workspace]\n' >target/tools/mermaid/Cargo.toml
+touch target/tools/mermaid/src/lib.rs
+package=$(cargo metadata --quiet --format-version 1 --manifest-path target/tools/mermaid/Cargo.toml |
+    python3 -c 'import json, sys; print(*(p["manifest_path"] for p in json.load(sys.stdin)["packages"] if p["name"] == "mdbook-mermaid"))')
+cp "$(dirname "$package")"/src/bin/assets/mermaid*.js target/book
 # The page for missing pages is for servers, which show it under any address.
 rm target/book/404.html
 target/tools/bin/hyperlink --check-anchors target/book

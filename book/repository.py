@@ -107,6 +107,14 @@ def chapter(title: str, page: PurePosixPath, content: str, below: list[dict] | N
     return {"Chapter": {**parts, "source_path": None, "parent_names": []}}
 
 
+def numbered(chapters: list[dict], after: list[int]) -> None:
+    """Gives chapters the numbers that stand for their depth; the contents don't show them."""
+    for number, each in enumerate(chapters, 1):
+        own = each["Chapter"]
+        own["number"] = [*after[:-1], after[-1] + number]
+        numbered(own["sub_items"], [*own["number"], 0])
+
+
 def own_pages(items: list, site: Site) -> None:
     """Changes the links of the book's own pages."""
     for item in items:
@@ -154,6 +162,8 @@ def main() -> None:
     folders = sorted(path for path in site.linked if path in site.folders)
     files = sorted(path for path in site.linked if path in site.files and path.parent not in folders)
     sources = [folder(path, site) for path in folders] + [file(path) for path in files]
+    last = max(item["Chapter"]["number"][0] for item in book["items"] if "Chapter" in item and item["Chapter"]["number"])
+    numbered(documents + sources, [last])
     book["items"] += [{"PartTitle": "Other documents"}, *documents, {"PartTitle": "Sources"}, *sources]
     json.dump(book, sys.stdout)
 
