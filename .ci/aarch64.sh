@@ -11,16 +11,16 @@ aarch64_tools() {
         --no-install-recommends g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static
 }
 
-# The name of a Rust for AArch64 that builds this workspace's packages, or nothing.
-aarch64_rustc() { debian_rustc "$(rust_version .)" arm64; }
+# The newest of Debian's Rusts for AArch64 that builds examples, as `VERSION NAME`, or nothing.
+aarch64_rustc() { debian_rusts "$(rust_version stock)" arm64 | tail -n 1; }
 
 # Unpacks it.
-aarch64_rust() { debian_rust "$1" "$aarch64/rust" "libstd-rust${1#rustc}-dev:arm64=$(candidate "$1")"; }
+aarch64_rust() { debian_rust "$1" "$2" "$aarch64/rust" "libstd-rust${2#rustc}-dev:arm64=$1"; }
 
 # Builds examples.
 aarch64_build() {
-    CARGO_TARGET_DIR=$aarch64 CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
-        debian_cargo_with_sizes "$aarch64/rust" build --locked --target aarch64-unknown-linux-gnu -p hpmoe-examples "$@"
+    RUSTC=$PWD/$aarch64/rust/rustc CARGO_TARGET_DIR=$aarch64 CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
+        cargo build --locked --target aarch64-unknown-linux-gnu -p hpmoe-examples "$@"
 }
 
 # Runs an example, which tells how it compares.
