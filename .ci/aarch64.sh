@@ -1,5 +1,6 @@
 # AArch64 on another machine. Debian's packages bring a cross compiler, an emulator, and a Rust that has the target's standard library:
 # that of rust-toolchain.toml fits no other compiler, and no package registry has it.
+. .ci/debian_rust.sh
 aarch64=target/aarch64
 of_both=(-o APT::Architectures::=arm64)
 
@@ -10,37 +11,11 @@ aarch64_tools() {
         --no-install-recommends g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static
 }
 
-# The version of a package that would be installed, or nothing.
-candidate() { LC_ALL=C apt-cache "${of_both[@]}" policy "$1" | sed -n 's/^  Candidate: \([0-9].*\)/\1/p'; }
+# The newest of Debian's Rusts for AArch64 that builds examples, as `VERSION NAME`, or nothing.
+aarch64_rustc() { debian_rusts "$(rust_version stock)" arm64 | tail -n 1; }
 
-# What Debian calls a Rust as new as this workspace asks: a stable release updates `rustc-web` alone. Nothing if there is none.
-aarch64_rustc() {
-    local needed name
-    needed=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
-    for name in rustc rustc-web; do
-        if dpkg --compare-versions "$(candidate "libstd-rust${name#rustc}-dev:arm64")" ge "$needed"; then
-            echo "$name"
-            return
-        fi
-    done
-}
-
-# Unpacks the package of that name, and the standard libraries for build scripts and for the target: installed, they would be in the way
-# of other toolchains. The compiler's own library is not.
-aarch64_rust() {
-    local name=$1 root=$PWD/$aarch64/rust version of
-    of=libstd-rust${name#rustc}
-    version=$(candidate "$name")
-    [ ! -e "$root/$version" ] || return 0
-    rm -rf "$root"
-    mkdir -p "$root"
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$of-$(cut -d . -f 1,2 <<<"$version")"
-    (cd "$root" && apt-get -qq -o APT::Sandbox::User=root "${of_both[@]}" download "$name=$version" "$of-dev=$version" "$of-dev:arm64=$version")
-    find "$root" -name '*.deb' -exec dpkg-deb --extract '{}' "$root" ';' -delete
-    printf '#!/bin/sh\nexec "%s/usr/bin/rustc" --sysroot "%s/usr" "$@"\n' "$root" "$root" >"$root/rustc"
-    chmod +x "$root/rustc"
-    touch "$root/$version"
-}
+# Unpacks it.
+aarch64_rust() { debian_rust "$1" "$2" "$aarch64/rust" "libstd-rust${2#rustc}-dev:arm64=$1"; }
 
 # Builds examples.
 aarch64_build() {

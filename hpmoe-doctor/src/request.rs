@@ -102,7 +102,7 @@ pub(crate) const SHORTEST: usize = 16;
 
 /// What a vector core adds to a word at a time.
 pub(crate) const fn amount(number: u32) -> i32 {
-    1 + (number % 3).cast_signed()
+    1 + (number % 3) as i32
 }
 
 impl Request {

@@ -46,7 +46,7 @@ pub fn estimate(
     ranks: u32,
     worth: impl FnOnce(Time) -> bool,
 ) -> Option<Estimate> {
-    if !checked.graph().sizes.experts.is_multiple_of(ranks as usize) {
+    if ranks == 0 || checked.graph().sizes.experts % ranks as usize != 0 {
         return None;
     }
     let schedule = schedule_on(checked, target, ranks);

@@ -242,7 +242,7 @@ impl<'a> Search<'a> {
 
     /// The ranks that are expected, which share the experts.
     fn ranks(&self, experts: usize) -> Result<u32, String> {
-        let shared = |ranks: &u32| *ranks > 0 && experts.is_multiple_of(*ranks as usize);
+        let shared = |ranks: &u32| *ranks > 0 && experts % *ranks as usize == 0;
         match self.expected.ranks {
             None => Ok((1..=RANKS).rev().find(shared).unwrap_or(1)),
             Some(ranks) if shared(&ranks) && ranks <= MAX_RANKS => Ok(ranks),

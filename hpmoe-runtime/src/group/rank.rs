@@ -51,7 +51,7 @@ impl RankLaunch {
                 shared.failed.store(true, Ordering::Release);
             }
             number += 1;
-            let last = number == shared.first + shared.launches().cast_signed();
+            let last = number == shared.first + shared.launches() as i32;
             if last || shared.failed.load(Ordering::Acquire) {
                 let stamps = self.time_stamps(shared);
                 return RankEnd { outcome, records, number: number - 1, host, stamps };
@@ -75,7 +75,7 @@ impl RankLaunch {
             aiv: tables.aiv,
             threads: options.threads(shared.ranks),
             // A different order in each launch.
-            seed: options.seed.wrapping_add(u64::from(number.cast_unsigned()) << 32),
+            seed: options.seed.wrapping_add(u64::from(number as u32) << 32),
             regions: &regions[shared.step(number)],
             races: shared.races.as_ref(),
             writer: shared.writer,
