@@ -63,17 +63,9 @@ inline void DataCopyPad(const GlobalTensor<T> &dst, const LocalTensor<T> &src, c
 }
 
 template <typename T>
-inline void Fill(const LocalTensor<T> &dst, const InitConstValueParams<T> &params,
-                 host::Where where = host::Where::here()) {
-    host::fill("Fill", dst.place(), params.repeatTimes, params.blockNum, params.dstGap, host::rawBits(params.initValue),
-               where);
-}
-
-template <typename T>
 inline void InitConstValue(const LocalTensor<T> &dst, const InitConstValueParams<T> &params,
                            host::Where where = host::Where::here()) {
-    host::fill("InitConstValue", dst.place(), params.repeatTimes, params.blockNum, params.dstGap,
-               host::rawBits(params.initValue), where);
+    host::fill(dst.place(), params.repeatTimes, params.blockNum, params.dstGap, host::rawBits(params.initValue), where);
 }
 
 template <typename T> inline void SetAtomicAdd(host::Where where = host::Where::here()) {

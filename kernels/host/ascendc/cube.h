@@ -5,11 +5,11 @@
 
 namespace AscendC {
 
-/// Makes the cube walk columns first. Speed only; but a bit of the core's control register, which the end of a kernel leaves as
-/// it is.
-inline void SetMMRowMajor(host::Where where = host::Where::here()) { host::setRowMajor(true, where); }
-
-inline void SetMMColumnMajor(host::Where where = host::Where::here()) { host::setRowMajor(false, where); }
+/// Order in which the cube makes its results: with `true` along N first, with `false` along M first. It changes speed only, but it is a bit
+/// of the core's control register, which the end of a kernel leaves as it is.
+inline void SetMMLayoutTransform(bool rowMajor, host::Where where = host::Where::here()) {
+    host::setRowMajor(rowMajor, where);
+}
 
 /// Whether products of f32 take their operands with fewer bits. A control bit, which InitSocState and the end of a kernel leave as it is.
 inline void SetHF32Mode(bool on, host::Where where = host::Where::here()) { host::setRoundsFloats(on, where); }
