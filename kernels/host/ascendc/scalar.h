@@ -29,18 +29,18 @@ template <typename T, CacheLine line, DcciDst dst>
 inline void DataCacheCleanAndInvalid(const GlobalTensor<T> &tensor, host::Where where = host::Where::here()) {
     static_assert(dst == DcciDst::CACHELINE_OUT || dst == DcciDst::CACHELINE_ALL,
                   "DataCacheCleanAndInvalid: against global memory only");
-    host::cleanAndInvalidate(tensor.place().address, line, dst, where);
+    host::cleanAndInvalidate(host::place(tensor).address, line, dst, where);
 }
 
 template <typename T, CacheLine line>
 inline void DataCacheCleanAndInvalid(const GlobalTensor<T> &tensor, host::Where where = host::Where::here()) {
-    host::cleanAndInvalidate(tensor.place().address, line, DcciDst::CACHELINE_OUT, where);
+    host::cleanAndInvalidate(host::place(tensor).address, line, DcciDst::CACHELINE_OUT, where);
 }
 
 template <typename T>
 inline void DataCachePreload(const GlobalTensor<uint64_t> &tensor, const T byteOffset,
                              host::Where where = host::Where::here()) {
-    host::preload(tensor.place().address + static_cast<uint64_t>(static_cast<int64_t>(byteOffset)), where);
+    host::preload(host::place(tensor).address + static_cast<uint64_t>(static_cast<int64_t>(byteOffset)), where);
 }
 
 template <MemDsbT what> inline void DataSyncBarrier(host::Where where = host::Where::here()) {

@@ -123,7 +123,8 @@ int outcome(const Problem &p, Skip skip, uint64_t seed, std::string *message) {
                     float product = float(a[i * p.k + k]) * float(w[j * p.k + k]);
                     sum = sum + product;
                 }
-                if (bfloat16_t(sum).bits != c[(tile * p.m + i) * p.n + j].bits) return 1;
+                if (AscendC::host::rawBits(bfloat16_t(sum)) != AscendC::host::rawBits(c[(tile * p.m + i) * p.n + j]))
+                    return 1;
             }
     return 0;
 }
