@@ -40,6 +40,8 @@ pub enum Fault {
     Ratio(u16, u16),
     /// One half of its kernels, `aic` or `aiv`, is empty: it has no symbol, and the other half has the kernel type that says so.
     Empty(&'static str),
+    /// Its kernels are for cores of one kind, with this kernel type: one section, and no symbols of halves.
+    Alone(u32),
     /// Its objects have this `e_machine`.
     Machine(u16),
     /// Its objects have these `e_flags`.
@@ -110,6 +112,7 @@ impl Toolkit {
         let (mut refuses, mut lacks, mut kind, mut ratio) = ("", "", 4, String::new());
         let (mut machine, mut chip, mut linked) = (NPU, A2_AND_A3, EXECUTABLE);
         match self.fault {
+            Some(Fault::Alone(wrong)) => (lacks, kind) = ("both", wrong),
             Some(Fault::Empty("aic")) => (lacks, kind) = ("aic", 7),
             Some(Fault::Empty(half)) => (lacks, kind) = (half, 6),
             Some(Fault::Machine(wrong)) => machine = wrong,

@@ -243,6 +243,7 @@ fn an_object_that_breaks_the_contract_is_refused() {
             Fault::KernelType(3),
             "has kernel type 3, vector cores alone instead of kernel type 4, both kinds of core (CANN",
         ),
+        (Fault::Alone(2), "has kernel type 2, matrix cores alone instead of kernel type 4, both kinds of core (CANN"),
         (
             Fault::Machine(62),
             "its e_machine is 0x3e instead of 0x1029, an Ascend NPU: it is an object for another machine",

@@ -18,14 +18,19 @@ const OTHERS: [(u32, &str); 4] = [
     (0x8a_0000, "Ascend 310P"),
 ];
 
+/// Checks that the object is for an NPU of any kind.
+pub(super) fn check_machine(head: &FileHeader<LittleEndian>) -> Result<(), String> {
+    if head.e_machine == MACHINE {
+        return Ok(());
+    }
+    Err(format!(
+        "its e_machine is {:#x} instead of {MACHINE:#x}, an Ascend NPU: it is an object for another machine",
+        head.e_machine
+    ))
+}
+
 /// Checks that the object was linked, for both kinds of core of an A2 or A3.
 pub(super) fn check(head: &FileHeader<LittleEndian>) -> Result<(), String> {
-    if head.e_machine != MACHINE {
-        return Err(format!(
-            "its e_machine is {:#x} instead of {MACHINE:#x}, an Ascend NPU: it is an object for another machine",
-            head.e_machine
-        ));
-    }
     if head.e_flags != A2_AND_A3 {
         let other = OTHERS.iter().find(|(flags, _)| *flags == head.e_flags);
         let chip = other.map_or("a chip that hpmoe doesn't know", |(_, chip)| chip);

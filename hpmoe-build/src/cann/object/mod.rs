@@ -21,9 +21,11 @@ const TASK_RATIO: u16 = 3;
 pub(super) fn check(bytes: &[u8], symbol: &str) -> Result<(), String> {
     let file = ElfBytes::<LittleEndian>::minimal_parse(bytes).ok().filter(|file| file.ehdr.class == Class::ELF64);
     let file = file.ok_or("it is not a 64-bit ELF file, low byte first")?;
-    chip::check(&file.ehdr)?;
-    // The half that is left says that the other one is empty.
+    chip::check_machine(&file.ehdr)?;
+    // The half that is left says that the other one is empty. Its object may be one for its kind of core alone.
     HALVES.iter().try_for_each(|half| check_other(&file, symbol, *half))?;
+    chip::check(&file.ehdr)?;
+    check_mixed(&file, symbol)?;
     HALVES.iter().try_for_each(|half| check_half(&file, symbol, *half))
 }
 
@@ -37,6 +39,15 @@ fn check_other(file: &ElfBytes<'_, LittleEndian>, symbol: &str, (ending, _): (&s
             section_name(symbol, ending)
         )),
         None => Ok(()),
+    }
+}
+
+/// Checks that the kernel is not one for cores of one kind, which has one section, and a symbol without an ending.
+fn check_mixed(file: &ElfBytes<'_, LittleEndian>, symbol: &str) -> Result<(), String> {
+    let name = section_name(symbol, "");
+    match section(file, &name).and_then(kernel_type) {
+        None | Some(kind::BOTH) => Ok(()),
+        Some(other) => Err(format!("`{name}` has {} instead of {}", kind::named(other), kind::named(kind::BOTH))),
     }
 }
 
