@@ -13,8 +13,18 @@ macro_rules! files {
 }
 
 /// Its files, in the order in which they need each other.
-const FILES: [(&str, &str); 8] =
-    files!["core.cpp", "poll.cpp", "adds.cpp", "order.cpp", "sums.cpp", "peers.cpp", "time.cpp", "kernel.cpp"];
+const FILES: [(&str, &str); 10] = files![
+    "core.cpp",
+    "poll.cpp",
+    "adds.cpp",
+    "order.cpp",
+    "sums.cpp",
+    "rows.cpp",
+    "flags.cpp",
+    "peers.cpp",
+    "time.cpp",
+    "kernel.cpp"
+];
 
 /// Compiles the kernel with the installed CANN, if that has not been done.
 pub(crate) fn compiled(folder: &Path) -> Result<DeviceObject, String> {

@@ -18,6 +18,8 @@ pub(crate) enum Which {
     Stuck = 9,
     Time = 10,
     Relu = 11,
+    Rows = 12,
+    Flags = 13,
 }
 
 /// What a timed loop does: [`Request::left`] of [`Which::Time`], and [`Request::right`] is the peer.
