@@ -31,9 +31,8 @@ aarch64_layer() { aarch64_run "$@" | grep -F '"bitwise_equal":true'; }
 
 # By two processes. Programs of another architecture can't start each other here: each rank is started as a launcher does. Rank 0 tells of both.
 aarch64_processes() {
-    local -x HPMOE_RANK HPMOE_RANKS=2 HPMOE_PORT
+    local -x HPMOE_RANK HPMOE_RANKS=2 HPMOE_ADDRESS_FILE=$PWD/$aarch64/rank0-$$
     local other
-    HPMOE_PORT=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
     HPMOE_RANK=1 aarch64_run "$1" >/dev/null &
     other=$!
     HPMOE_RANK=0 aarch64_layer "$1"

@@ -11,8 +11,8 @@ use clap::Parser as _;
 use hpmoe_runtime::LaunchError;
 use hpmoe_runtime::prelude::*;
 use std::io::Read as _;
-use std::net::TcpListener;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -124,16 +124,23 @@ pub(super) const LAUNCHED: &str = "a launch ended well";
 
 fn start(module: &str, test: &str, ranks: usize) -> Vec<Child> {
     let (_, module) = module.split_once("::").expect("a test is in a module of its crate");
-    let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port").port();
+    let file = address_file();
     let rank = |rank: usize| {
         let mut command = Command::new(std::env::current_exe().expect("a test knows its program"));
         command.args([&format!("{module}::{test}"), "--exact", "--nocapture", "--test-threads=1"]);
-        let place = [("HPMOE_RANK", rank), ("HPMOE_RANKS", ranks), ("HPMOE_PORT", usize::from(port)), (WORK, 1)];
-        command.envs(place.map(|(name, value)| (name, value.to_string())));
+        let place = [("HPMOE_RANK", rank), ("HPMOE_RANKS", ranks), (WORK, 1)];
+        command.envs(place.map(|(name, value)| (name, value.to_string()))).env("HPMOE_ADDRESS_FILE", &file);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.spawn().expect("a test can start itself")
     };
     (0..ranks).map(rank).collect()
+}
+
+/// A file by which ranks learn the address of rank 0, which removes it when all have joined.
+fn address_file() -> std::path::PathBuf {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    std::env::temp_dir().join(format!("hpmoe-examples-{}-{number}", std::process::id()))
 }
 
 /// Reads what a rank prints until its first launch has ended.

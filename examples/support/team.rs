@@ -1,10 +1,9 @@
 //! The group that an example runs on: threads of this process, or processes.
 
-use hpmoe_runtime::TcpBootstrap;
 use hpmoe_runtime::prelude::*;
+use hpmoe_runtime::{Joining, TcpBootstrap};
 use std::fmt::Display;
 use std::io;
-use std::net::TcpListener;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -31,7 +30,7 @@ enum Device {
     Npu,
 }
 
-/// The longest that processes wait for each other to join, or for each other to end.
+/// The longest that processes wait for each other to end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A group, and the processes that were started for it.
@@ -74,21 +73,22 @@ impl TeamSize {
     }
 }
 
-/// Starts this program again for each rank but the first, which this process is.
+/// Starts this program again for each rank but the first, which this process is. They share a secret that nobody else has.
 fn start_processes(processes: usize, seed: u64) -> Result<Team, String> {
     let problem = |error: io::Error| format!("can't start {processes} processes: {error}");
-    let listener = TcpListener::bind("127.0.0.1:0").map_err(problem)?;
+    let said = |error: hpmoe_runtime::BootstrapError| error.to_string();
+    let joining = Joining::of_own_processes().map_err(said)?;
+    let listener = joining.listen("127.0.0.1:0").map_err(said)?;
     let port = listener.local_addr().map_err(problem)?.port();
     let program = std::env::current_exe().map_err(problem)?;
     let mut started = Started(Vec::new());
     for rank in 1..processes {
         let mut command = Command::new(&program);
-        command.args(std::env::args_os().skip(1)).stdin(Stdio::null()).stdout(Stdio::null());
-        let place = [("HPMOE_RANK", rank), ("HPMOE_RANKS", processes), ("HPMOE_PORT", usize::from(port))];
-        command.envs(place.map(|(name, value)| (name, value.to_string()))).env_remove("MASTER_ADDR");
+        command.args(std::env::args_os().skip(1)).stdout(Stdio::null());
+        joining.pass_to(&mut command, rank, processes, port).map_err(problem)?;
         started.0.push(command.spawn().map_err(problem)?);
     }
-    let bootstrap = TcpBootstrap::host(listener, processes, PATIENCE).map_err(|error| error.to_string())?;
+    let bootstrap = TcpBootstrap::host(listener, processes, &joining).map_err(said)?;
     let group = Group::join(bootstrap).map_err(|error| error.to_string())?.seed(seed);
     Ok(Team { group, started })
 }

@@ -52,6 +52,7 @@ pub mod helpers;
 pub mod math;
 pub mod op;
 pub mod ops;
+pub mod printable;
 pub mod route;
 pub mod taskflows;
 pub mod tasks;
