@@ -23,7 +23,9 @@ impl AddressFile {
 
     /// Writes the address. Whoever reads finds all of it, or none.
     pub(super) fn tell(&self, address: &str) -> io::Result<Told<'_>> {
-        let draft = self.0.with_added_extension(format!("{}.draft", std::process::id()));
+        let mut draft = self.0.clone().into_os_string();
+        draft.push(format!(".{}.draft", std::process::id()));
+        let draft = PathBuf::from(draft);
         let written = create(&draft).and_then(|mut file| file.write_all(address.as_bytes()));
         written.and_then(|()| fs::rename(&draft, &self.0)).inspect_err(|_| drop(fs::remove_file(&draft)))?;
         Ok(Told(&self.0))

@@ -110,7 +110,8 @@ impl<'a> Door<'a> {
 
     /// Sends the oldest guest away, unless it has just come.
     fn make_room(&mut self) -> bool {
-        let evicted = self.guests.pop_front_if(|oldest| oldest.came.elapsed() >= LEAST).is_some();
+        let old = |oldest: &Guest| oldest.came.elapsed() >= LEAST;
+        let evicted = self.guests.front().is_some_and(old) && self.guests.pop_front().is_some();
         self.strangers.silent += u64::from(evicted);
         evicted
     }
