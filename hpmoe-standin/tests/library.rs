@@ -22,7 +22,7 @@ macro_rules! call {
     ($acl:expr, $name:literal, $($value:expr => $type:ty),*) => {{
         // SAFETY: as `acl.h` of the runtime declares it; every pointer is to a value that lives.
         unsafe {
-            let function = $acl.library.get::<unsafe extern "C" fn($($type),*) -> c_int>($name).unwrap();
+            let function = $acl.library.get::<unsafe extern "C" fn($($type),*) -> c_int>($name.as_bytes()).unwrap();
             function($($value),*)
         }
     }};
@@ -174,7 +174,7 @@ fn objects_of_other_chips_and_unlinked_ones_are_not_loaded() {
         assert_eq!(code, 107_000);
         // SAFETY: as `acl.h` of the runtime declares it; the text lives until the next call.
         unsafe {
-            let message = acl.library.get::<unsafe extern "C" fn() -> *const c_char>("aclGetRecentErrMsg").unwrap();
+            let message = acl.library.get::<unsafe extern "C" fn() -> *const c_char>(b"aclGetRecentErrMsg").unwrap();
             CStr::from_ptr(message()).to_string_lossy().into_owned()
         }
     };
@@ -225,7 +225,7 @@ fn the_shmem_library_is_checked_as_well() {
         // SAFETY: as `aclshmem.h` of the runtime declares it.
         unsafe {
             let function =
-                shmem.library.get::<unsafe extern "C" fn(usize, usize) -> *mut u8>("aclshmem_align").unwrap();
+                shmem.library.get::<unsafe extern "C" fn(usize, usize) -> *mut u8>(b"aclshmem_align").unwrap();
             function(alignment, bytes)
         }
     };
@@ -252,7 +252,7 @@ fn the_shmem_library_is_checked_as_well() {
     let theirs = |process: i32| {
         // SAFETY: as `aclshmem.h` of the runtime declares it.
         unsafe {
-            let function = shmem.library.get::<unsafe extern "C" fn(*mut u8, i32) -> *mut u8>("aclshmem_ptr").unwrap();
+            let function = shmem.library.get::<unsafe extern "C" fn(*mut u8, i32) -> *mut u8>(b"aclshmem_ptr").unwrap();
             function(memory, process)
         }
     };
