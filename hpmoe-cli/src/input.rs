@@ -4,6 +4,7 @@ use hpmoe_build::settings_of;
 use hpmoe_codegen::sizes::{Expected, open_sizes};
 use hpmoe_codegen::target::Target;
 use hpmoe_codegen::tuned::{NamedSizes, overrides};
+use hpmoe_kernels::printable::printable_path;
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::artifacts::parse_settings;
 use hpmoe_language::finding::Diagnostic;
@@ -31,7 +32,7 @@ impl SourceFile {
     /// Reads a file. `settings` are `NAME=VALUE`, each for every kernel that declares the constant. Open tile sizes are chosen for
     /// the machine and the launches.
     pub(crate) fn read(file: &Path, settings: &[String], machine: (&Target, Expected)) -> Result<Self, String> {
-        let name = file.display().to_string();
+        let name = printable_path(file);
         let text = std::fs::read_to_string(file).map_err(|error| format!("can't read {name}: {error}"))?;
         Self::parse(name, text, settings, machine)
     }

@@ -9,6 +9,7 @@ use hpmoe_build::{read_tuned, tuned_file, with_tuned};
 use hpmoe_codegen::sizes::Expected;
 use hpmoe_codegen::target::{Provenance, Target, TargetConstant};
 use hpmoe_codegen::tuned::{Candidate, NamedSizes, TILE_SIZES, TunedKernel, overrides, shape, sizes};
+use hpmoe_kernels::printable::printable_path;
 use hpmoe_language::front::{Front, front};
 use hpmoe_simulator::simulate::{Routing, RoutingSizes};
 use hpmoe_simulator::tune::{Score, SearchResult, Trial, search};
@@ -57,7 +58,7 @@ fn kept_for_itself(target: &Target) -> Result<(), String> {
 fn tune_kernel(options: &TuneArgs, input: &SourceFile, kernel: &KernelSource, target: &Target) -> Result<(), String> {
     let KernelSource { module, set: settings, open } = kernel;
     let name = module.ident.to_string();
-    let file = options.file.display();
+    let file = printable_path(&options.file);
     let Front { kernel, flows, .. } = input.front(kernel)?;
     let routed = flows.first().map(|flow| sizes_of(&flow.graph().sizes, options.ranks));
     let routings = routings(options, routed.ok_or_else(|| format!("kernel `{name}` has no taskflow"))??)?;
@@ -174,13 +175,13 @@ fn keep(options: &TuneArgs, tuned_kernel: TunedKernel) -> Result<(), String> {
     let new = before.is_none();
     let mut tuned = before.unwrap_or_default();
     tuned.keep(tuned_kernel);
-    let problem = |error| format!("can't write {}: {error}", file.display());
+    let problem = |error| format!("can't write {}: {error}", printable_path(&file));
     std::fs::write(&file, tuned.to_string()).map_err(problem)?;
     if new {
         // A build script watches the source, and not a file that did not exist when it ran.
         let source = std::fs::File::options().append(true).open(&options.file);
         source.and_then(|source| source.set_modified(std::time::SystemTime::now())).map_err(problem)?;
     }
-    output::note(format!("kept in {}", file.display()));
+    output::note(format!("kept in {}", printable_path(&file)));
     Ok(())
 }
