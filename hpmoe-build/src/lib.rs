@@ -48,6 +48,7 @@ mod units;
 
 use hpmoe_codegen::sizes::Expected;
 use hpmoe_expansion::expansion::FOLDER;
+use hpmoe_kernels::printable::printable_lines;
 use hpmoe_language::artifacts;
 use hpmoe_language::syntax::{Constant, Overrides};
 use module::Build;
@@ -184,7 +185,7 @@ impl Kernels {
     /// is missing, or where a constant is set that no kernel declares.
     pub fn build(self) {
         if let Err(problem) = self.try_build() {
-            eprintln!("error: {problem}");
+            eprintln!("error: {}", printable_lines(&problem));
             std::process::exit(1);
         }
     }

@@ -1,6 +1,7 @@
 //! The probes' kernel: its text, and its compilation.
 
 use hpmoe_build::DeviceObject;
+use hpmoe_runtime::printable::printable_path;
 use std::path::Path;
 
 /// The name that the loader finds it by.
@@ -28,7 +29,7 @@ const FILES: [(&str, &str); 10] = files![
 
 /// Compiles the kernel with the installed CANN, if that has not been done.
 pub(crate) fn compiled(folder: &Path) -> Result<DeviceObject, String> {
-    let cannot = |error: std::io::Error| format!("can't write to `{}`: {error}", folder.display());
+    let cannot = |error: std::io::Error| format!("can't write to `{}`: {error}", printable_path(folder));
     std::fs::create_dir_all(folder).map_err(cannot)?;
     let text: String =
         FILES.iter().map(|(name, text)| format!("#line 1 \"hpmoe-doctor/probes/{name}\"\n{text}\n")).collect();

@@ -25,6 +25,22 @@ pub fn printable_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |char| matches!(char, '\n' | '\t'))
 }
 
+/// A source text with one visible character for each control character but line feed, carriage return and tab, so that columns stay what they are.
+#[must_use]
+pub fn printable_source(text: &str) -> Cow<'_, str> {
+    let acts = |char: char| acts_on_terminals(char) && !matches!(char, '\n' | '\r' | '\t');
+    if !text.contains(acts) {
+        return Cow::Borrowed(text);
+    }
+    // Unicode has pictures of the controls of ASCII.
+    let picture = |char: char| match char {
+        '\0'..='\u{1f}' => char::from_u32(0x2400 + u32::from(char)).unwrap_or(char::REPLACEMENT_CHARACTER),
+        '\u{7f}' => '\u{2421}',
+        _ => char::REPLACEMENT_CHARACTER,
+    };
+    Cow::Owned(text.chars().map(|char| if acts(char) { picture(char) } else { char }).collect())
+}
+
 /// The name of a file on one line, as by [`printable`].
 #[must_use]
 pub fn printable_path(path: &Path) -> String {
@@ -72,11 +88,21 @@ mod tests {
         assert_eq!(printable_lines("one\r\n\u{1b}[1mtwo"), "one\\r\n\\u{1b}[1mtwo");
     }
 
+    #[test]
+    fn sources_keep_their_columns() {
+        assert_eq!(printable_source("a\u{1b}[2J\tb\r\n\u{7f}\u{202e}c"), "a␛[2J\tb\r\n␡\u{fffd}c");
+        assert!(matches!(printable_source("fn f() {\r\n\t1\n}"), Cow::Borrowed(_)));
+    }
+
     /// No text acts on a terminal afterwards, whatever it was.
     #[test]
     fn nothing_that_acts_is_left() {
         let all: String = ('\0'..=char::MAX).collect();
         assert!(!printable(&all).contains(acts_on_terminals));
         assert!(!printable_lines(&all).contains(|char| acts_on_terminals(char) && char != '\n' && char != '\t'));
+        assert_eq!(
+            printable_source(&all).chars().filter(|char| acts_on_terminals(*char)).collect::<String>(),
+            "\t\n\r"
+        );
     }
 }

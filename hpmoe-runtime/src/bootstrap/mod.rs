@@ -59,6 +59,11 @@ pub trait Bootstrap: Send + Sync {
     /// its kernel runs, from a thread of its own. An implementation should know within a second.
     fn gone(&self) -> Option<BootstrapError>;
 
+    /// The handle that ends its waits early, if it has one: launches of the group end by it, too.
+    fn cancel(&self) -> Option<Cancel> {
+        None
+    }
+
     /// Connections that were not those of ranks, while these joined: the same on all ranks. Reports tell of them.
     fn strangers(&self) -> Strangers {
         Strangers::default()

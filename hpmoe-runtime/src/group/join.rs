@@ -37,7 +37,8 @@ impl Group {
         let all = member.exchange("a group", format!("{version}, ABI {HPMOE_ABI}").as_bytes(), GREETING)?;
         let versions: Vec<String> = all.iter().map(|bytes| String::from_utf8_lossy(bytes).into_owned()).collect();
         same("their version", &versions)?;
-        let (ranks, options) = (member.ranks().count(), LaunchOptions::default());
+        let ranks = member.ranks().count();
+        let options = LaunchOptions { cancel: member.cancel(), ..LaunchOptions::default() };
         Ok(Self { ranks, member: Some(member), npus: None, options, state: Mutex::default(), shared: None })
     }
 

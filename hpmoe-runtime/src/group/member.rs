@@ -7,7 +7,7 @@ use hpmoe_kernels::{Rank, Ranks};
 
 use crate::LaunchError;
 use crate::bootstrap::wire::{Message, Reader};
-use crate::bootstrap::{Bootstrap, BootstrapError, Strangers};
+use crate::bootstrap::{Bootstrap, BootstrapError, Cancel, Strangers};
 use crate::engine::OpenShmem;
 
 /// One rank of many, and its connection to the others.
@@ -43,6 +43,11 @@ impl Member {
     /// Which rank is gone, if one is.
     pub(super) fn gone(&self) -> Option<BootstrapError> {
         self.bootstrap.gone()
+    }
+
+    /// The handle that ends waits early.
+    pub(super) fn cancel(&self) -> Option<Cancel> {
+        self.bootstrap.cancel()
     }
 
     /// Connections of strangers while the ranks joined.

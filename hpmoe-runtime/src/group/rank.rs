@@ -1,7 +1,8 @@
 //! One rank's share of a launch.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use hpmoe_kernels::Rank;
 
@@ -62,7 +63,7 @@ impl RankLaunch {
     fn run_one(&mut self, shared: &LaunchShared<'_>, regions: &[Vec<MemoryRegion>], number: i32) -> Outcome {
         let (tables, options) = (shared.kernel.tables(), shared.options);
         if let Some(delay) = options.delays.get(&self.rank.id()) {
-            sleep(*delay);
+            wait(*delay, shared.stop);
         }
         let step = &mut self.steps[shared.step(number)];
         self.records.bytes_mut().fill(0);
@@ -92,3 +93,18 @@ impl RankLaunch {
         bytemuck::cast_slice(&self.records.bytes()[..record_bytes(shared.kernel.tables())]).to_vec()
     }
 }
+
+/// Sleeps, unless launches are ended meanwhile.
+fn wait(delay: Duration, stop: &AtomicI32) {
+    let deadline = Instant::now() + delay;
+    while stop.load(Ordering::SeqCst) == 0 {
+        let rest = deadline.saturating_duration_since(Instant::now());
+        if rest.is_zero() {
+            return;
+        }
+        sleep(rest.min(PAUSE));
+    }
+}
+
+/// The time between two looks at whether launches are ended.
+const PAUSE: Duration = Duration::from_millis(20);

@@ -20,7 +20,7 @@ pub(super) struct Links {
     state: Mutex<State>,
     changed: Condvar,
     /// Ends waits of this rank early.
-    cancel: Cancel,
+    pub(super) cancel: Cancel,
 }
 
 /// Number of exchanges, from the first one that is not complete, of which a rank may send its part. One that has given up some is ahead of the

@@ -16,7 +16,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::error::Besides;
-use super::{Bootstrap, BootstrapError, Joining, Place, Strangers};
+use super::{Bootstrap, BootstrapError, Cancel, Joining, Place, Strangers};
 use door::Door;
 use frame::Frame;
 use guest::Arrival;
@@ -214,6 +214,10 @@ impl Bootstrap for TcpBootstrap {
 
     fn gone(&self) -> Option<BootstrapError> {
         self.links.gone()
+    }
+
+    fn cancel(&self) -> Option<Cancel> {
+        Some(self.links.cancel.clone())
     }
 
     fn strangers(&self) -> Strangers {

@@ -31,6 +31,8 @@ use std::ffi::{c_char, c_int};
 use std::ptr::{null, null_mut, with_exposed_provenance_mut};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use hpmoe_kernels::printable::printable;
+
 use super::symmetric::SymmetricMemory;
 use super::{DeviceMemory, Npu, NpuError};
 use crate::abi::LINE;
@@ -279,7 +281,7 @@ fn words<const N: usize>(bytes: &[u8]) -> Result<[u64; N], NpuError> {
 /// The size of the heap that the environment asks for.
 fn heap_mib() -> Result<usize, ShmemError> {
     let Some(value) = std::env::var_os(HEAP).filter(|value| !value.is_empty()) else { return Ok(HEAP_MIB) };
-    let value = value.to_string_lossy().into_owned();
+    let value = printable(&value.to_string_lossy()).into_owned();
     let mib: Option<usize> = value.parse().ok().filter(|mib| (2..=MOST_MIB).contains(mib));
     // Memory of NPUs is pages of 2 MiB.
     mib.map(|mib| mib.next_multiple_of(2)).ok_or(ShmemError::HeapSize { value })
