@@ -3,6 +3,8 @@
 mod layers;
 mod programs;
 
+use hpmoe_build::Kernels;
+
 fn main() {
     // Kernels that a test loads call the AscendC that the test itself has.
     println!("cargo::rustc-link-arg-tests=-rdynamic");
@@ -20,20 +22,26 @@ fn main() {
         "moe_prescaled",
         "moe_relay",
     ]);
-    hpmoe_build::kernels(own.into_iter().chain(examples).chain(variants).chain(layers::write_chunks())).build();
+    let own = own.into_iter().chain(examples).chain(variants).chain(layers::write_chunks());
+    kernels(own).build();
     // So few cores that each has several tiles of a task.
     let few = [
         "bodies", "bytes", "chosen", "chunks", "coarse", "codes", "columns", "echo", "external", "ffn", "floats",
         "fused", "home", "kept", "once", "routed", "routers", "rows", "stacked", "sums",
     ]
     .map(|name| format!("kernels/{name}.rs"));
-    hpmoe_build::kernels(few.into_iter().map(Into::into).chain(programs::write())).matrix_cores(3).build();
-    hpmoe_build::kernels(["../npu-tests/kernels/stamped.rs"]).matrix_cores(3).time_stamps().build();
+    kernels(few.into_iter().map(Into::into).chain(programs::write())).matrix_cores(3).build();
+    kernels(["../npu-tests/kernels/stamped.rs"]).matrix_cores(3).time_stamps().build();
     // What the macro shows of their faults, each in a program of its own (`tests/all/compile.rs`).
-    hpmoe_build::kernels(faulty()).build();
+    kernels(faulty()).build();
     // Dies with other numbers of cores, by their number alone and as a file describes them.
-    hpmoe_build::kernels([layers::write_again("one_matrix_core")]).matrix_cores(1).build();
-    hpmoe_build::kernels([layers::write_again("twenty_matrix_cores")]).target("targets/twenty-cores.toml").build();
+    kernels([layers::write_again("one_matrix_core")]).matrix_cores(1).build();
+    kernels([layers::write_again("twenty_matrix_cores")]).target("targets/twenty-cores.toml").build();
+}
+
+/// Kernels whose tiles are small, so that small layers have many.
+fn kernels<P: Into<std::path::PathBuf>>(files: impl IntoIterator<Item = P>) -> Kernels {
+    hpmoe_build::kernels(files).allow_slow_tile_sizes()
 }
 
 /// The kernels with faults, but for those that no build script names or can find.

@@ -42,6 +42,7 @@ mod sources;
 mod target;
 #[cfg(test)]
 mod tests;
+mod tile_sizes;
 mod time_stamps;
 mod tuned;
 mod units;
@@ -73,6 +74,7 @@ pub fn kernels<P: Into<PathBuf>>(files: impl IntoIterator<Item = P>) -> Kernels 
         device: None,
         toolkit: None,
         time_stamps: false,
+        allow_slow_tile_sizes: false,
         others: Vec::new(),
     }
 }
@@ -87,6 +89,7 @@ pub struct Kernels {
     device: Option<Device>,
     toolkit: Option<PathBuf>,
     time_stamps: bool,
+    allow_slow_tile_sizes: bool,
     /// Kernels of the same build with other settings.
     others: Vec<Self>,
 }
@@ -179,6 +182,19 @@ impl Kernels {
         self
     }
 
+    /// Takes the tile sizes of these kernels as they are. Without this, the build warns once for each kernel whose fixed sizes are
+    /// estimated to cost more than a tenth of its latency, and names better ones. It is for kernels whose tiles are small on purpose, as those
+    /// of tests.
+    ///
+    /// ```no_run
+    /// hpmoe_build::kernels(["tests/small.rs"]).allow_slow_tile_sizes().build();
+    /// ```
+    #[must_use]
+    pub const fn allow_slow_tile_sizes(mut self) -> Self {
+        self.allow_slow_tile_sizes = true;
+        self
+    }
+
     /// Builds all kernels. To be called from `build.rs`.
     ///
     /// rustc shows the faults of a kernel at their place in the kernel. This ends the build script only where a tool or a file
@@ -208,15 +224,29 @@ impl Kernels {
         let variable = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
         let (named_device, named_stamps) = (variable("HPMOE_DEVICE"), variable("HPMOE_TIME_STAMPS"));
         let mut built = Built::default();
-        for KernelGroup { settings, target, expected, tune, device, toolkit, time_stamps, sources } in parts {
+        for part in parts {
+            let KernelGroup { settings, target, expected, tune, device, toolkit, sources, .. } = part;
             let settings = settings.into_iter().chain(environment.clone()).collect();
             let device = device::chosen(device, named_device.as_deref())?;
             let device = device.map(|device| DeviceBuild { device, toolkit });
-            let time_stamps = time_stamps::chosen(time_stamps, named_stamps.as_deref())?;
+            let time_stamps = time_stamps::chosen(part.time_stamps, named_stamps.as_deref())?;
+            let allow_slow_tile_sizes = part.allow_slow_tile_sizes;
             let (package, folder, root) = (package.clone(), folder.clone(), root.clone());
-            let build = Build { settings, target, expected, tune, device, time_stamps, package, folder, root };
+            let build = Build {
+                settings,
+                target,
+                expected,
+                tune,
+                device,
+                time_stamps,
+                allow_slow_tile_sizes,
+                package,
+                folder,
+                root,
+            };
             for source in &sources {
-                let Built { units, faulty, modules } = build.module(source)?;
+                let Built { units, faulty, modules, warnings } = build.module(source)?;
+                warnings.iter().for_each(|warning| println!("cargo::warning={warning}"));
                 built.units.extend(units);
                 built.faulty.extend(faulty);
                 built.modules.extend(modules);
@@ -232,10 +262,22 @@ impl Kernels {
 
     /// These kernels and the others, read; `None` where a file is not Rust.
     fn into_parts(self) -> Result<Option<Vec<KernelGroup>>, String> {
-        let Self { files, settings, machine, expected, device, toolkit, time_stamps, others } = self;
+        let Self { files, settings, machine, expected, device, toolkit, time_stamps, allow_slow_tile_sizes, others } =
+            self;
         let (target, tune) = (machine.target()?, machine.options());
         let Some(sources) = read_sources(&files)? else { return Ok(None) };
-        let mut parts = vec![KernelGroup { settings, target, expected, tune, device, toolkit, time_stamps, sources }];
+        let part = KernelGroup {
+            settings,
+            target,
+            expected,
+            tune,
+            device,
+            toolkit,
+            time_stamps,
+            allow_slow_tile_sizes,
+            sources,
+        };
+        let mut parts = vec![part];
         for other in others {
             let Some(other) = other.into_parts()? else { return Ok(None) };
             parts.extend(other);

@@ -4,9 +4,11 @@ use crate::expansions::ModuleToTell;
 use crate::files;
 use crate::operators::OperatorFiles;
 use crate::sources::KernelModule;
+use crate::tile_sizes::TileSizes;
 use crate::tuned::{Kept, kept_for, tuned_file, with_tuned};
 use crate::units::{Built, DeviceBuild, Unit};
 use hpmoe_codegen::compile::back;
+use hpmoe_codegen::fixed_sizes::{BuiltKernel, Surface, costly_sizes};
 use hpmoe_codegen::program::{DEVICE_SOURCE, Program};
 use hpmoe_codegen::sizes::{Expected, open_sizes};
 use hpmoe_codegen::target::Target;
@@ -40,6 +42,8 @@ pub(crate) struct Build {
     pub(crate) device: Option<DeviceBuild>,
     /// Whether kernels keep time stamps of their tiles.
     pub(crate) time_stamps: bool,
+    /// Whether fixed tile sizes may cost time without a warning.
+    pub(crate) allow_slow_tile_sizes: bool,
     pub(crate) package: String,
     pub(crate) folder: PathBuf,
     /// The folder of the package, from which files are named.
@@ -69,12 +73,15 @@ impl Build {
                 return Ok(Built { faulty: vec![name], modules, ..Built::default() });
             }
         };
-        self.tell_of_open(&name, &open, &candidate);
+        let sizes = TileSizes { set: &set, tuned: &candidate.sizes, open: &open, expected: self.expected };
+        let sizes = sizes.text(&front.kernel);
+        let kernel = BuiltKernel { module: &source.module, set: &set, open: &open, front: &front };
+        let costly = self.costly_sizes(kernel, &candidate);
         let mut to_tell = ModuleToTell::new(&source.module, of_front(&source.module, &front, &overrides));
         let tokens = SourceTokens::of(&source.module);
         let constants: Vec<(String, Constant)> =
             front.kernel.constants.iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        let mut built = Built::default();
+        let mut built = Built { warnings: costly.into_iter().collect(), ..Built::default() };
         for checked in &front.flows {
             let graph = checked.graph();
             let fingerprint = resolved.fingerprint_of(front.fingerprint, graph);
@@ -83,14 +90,17 @@ impl Build {
             to_tell.taskflows.push(TaskflowToTell::new(graph, &artifact, &tokens));
             let made = operators.of_flow(graph).and_then(|operators| {
                 let choices = (&self.target, &choices);
-                let program = back(checked, choices, &source.file, &artifact, &fingerprint.hex(), self.time_stamps)?;
+                let mut program =
+                    back(checked, choices, &source.file, &artifact, &fingerprint.hex(), self.time_stamps)?;
+                program.add_tile_sizes(&artifact, sizes.clone());
                 Ok((operators, program))
             });
             match made {
                 Ok((operators, program)) => {
-                    for warning in &program.warnings {
-                        println!("cargo::warning=taskflow `{}::{}`: {warning}", graph.kernel, graph.taskflow);
-                    }
+                    let warnings = program.warnings.iter();
+                    built.warnings.extend(
+                        warnings.map(|text| format!("taskflow `{}::{}`: {text}", graph.kernel, graph.taskflow)),
+                    );
                     self.write(&program)?;
                     built.units.push(Unit {
                         source: self.folder.join(artifact.file("cpp")),
@@ -145,16 +155,12 @@ impl Build {
         None
     }
 
-    /// Prints the sizes that this build has chosen for those that the kernel leaves open.
-    fn tell_of_open(&self, kernel: &str, open: &NamedSizes, tuned: &Candidate) {
-        let chosen = open.iter().filter(|(name, _)| !tuned.sizes.contains_key(*name));
-        let chosen: Vec<String> = chosen.map(|(name, size)| format!("{name} = {size}")).collect();
-        if !chosen.is_empty() {
-            let (list, expected) = (chosen.join(", "), self.expected);
-            println!(
-                "cargo::warning=kernel `{kernel}` is built with {list}, which it leaves open, chosen for {expected}"
-            );
+    /// A warning about fixed tile sizes that cost time. Tuned ones were compared with others in the simulator, which knows better.
+    fn costly_sizes(&self, kernel: BuiltKernel<'_>, tuned: &Candidate) -> Option<String> {
+        if self.allow_slow_tile_sizes || *tuned != Candidate::default() {
+            return None;
         }
+        Some(costly_sizes(kernel, &self.target, self.expected)?.text(Surface::Build))
     }
 
     fn device_source(&self, program: &Program, artifact: &Artifact) -> PathBuf {

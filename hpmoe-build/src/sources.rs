@@ -20,6 +20,8 @@ pub(crate) struct KernelGroup {
     pub(crate) toolkit: Option<PathBuf>,
     /// Whether kernels keep time stamps, as the build script says.
     pub(crate) time_stamps: bool,
+    /// Whether fixed tile sizes may cost time without a warning.
+    pub(crate) allow_slow_tile_sizes: bool,
     pub(crate) sources: Vec<KernelModule>,
 }
 

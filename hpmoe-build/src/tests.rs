@@ -4,6 +4,7 @@ use crate::expansions;
 use crate::module::Build;
 use crate::sources::{KernelModule, read_sources};
 use crate::target::Machine;
+use crate::units::Unit;
 use hpmoe_codegen::sizes::Expected;
 use hpmoe_expansion::expansion::FOLDER;
 use hpmoe_expansion::megakernel;
@@ -49,6 +50,17 @@ impl Package {
     }
 
     fn build_with(&self, machine: &Machine, settings: Overrides, expected: Expected, out: &str) -> Vec<String> {
+        self.built(machine, settings, expected, (out, true)).0
+    }
+
+    /// Builds the kernel, with or without slow tile sizes allowed; the stems of what it made, and warnings.
+    fn built(
+        &self,
+        machine: &Machine,
+        settings: Overrides,
+        expected: Expected,
+        (out, allow_slow_tile_sizes): (&str, bool),
+    ) -> (Vec<String>, Vec<String>) {
         let folder = self.path(out).join(FOLDER);
         std::fs::create_dir_all(&folder).unwrap();
         let target = machine.target().unwrap();
@@ -59,14 +71,15 @@ impl Package {
             tune: machine.options(),
             device: None,
             time_stamps: false,
+            allow_slow_tile_sizes,
             package: "user".into(),
             folder,
             root: self.path(""),
         };
         let built = build.module(&self.source()).unwrap();
         expansions::write(built.modules, &build.folder).unwrap();
-        let units = built.units;
-        units.iter().map(|unit| unit.source.file_stem().unwrap().to_str().unwrap().to_owned()).collect()
+        let stem = |unit: &Unit| unit.source.file_stem().unwrap().to_str().unwrap().to_owned();
+        (built.units.iter().map(stem).collect(), built.warnings)
     }
 
     fn source(&self) -> KernelModule {
@@ -82,6 +95,10 @@ impl Package {
 
     fn schedule(&self, out: &str, stem: &str) -> String {
         std::fs::read_to_string(self.path(out).join(FOLDER).join(format!("{stem}.schedule.txt"))).unwrap()
+    }
+
+    fn tile_sizes(&self, out: &str, stem: &str) -> String {
+        std::fs::read_to_string(self.path(out).join(FOLDER).join(format!("{stem}.sizes.txt"))).unwrap()
     }
 
     fn refused(&self, machine: &Machine) -> String {
@@ -166,6 +183,59 @@ fn open_sizes_are_chosen_unless_something_says_more() {
     let set = Overrides::from_iter([("BLOCK".to_owned(), 2.into())]);
     package.build_with(&built_in, set, Expected::default(), "set");
     assert_eq!(block("set"), 2);
+}
+
+#[test]
+fn the_sizes_of_a_kernel_are_told_with_where_they_come_from() {
+    let package = Package::new();
+    let source = std::fs::read_to_string(KERNEL).unwrap();
+    package.write("mixed.rs", &source.replace("pub const BLOCK: usize = 8;", "pub const BLOCK: usize = _;"));
+    let expected = Expected { ranks: Some(4), tokens: None };
+    let told = |out: &str, settings: &[(&str, usize)]| {
+        let set = Overrides::from_iter(settings.iter().map(|&(name, size)| (name.to_owned(), size.into())));
+        let stems = package.build_with(&Machine::default(), set, expected, out);
+        package.tile_sizes(out, &stems[0])
+    };
+    let sizes = told("chosen", &[]);
+    let [put, block] = sizes.lines().collect::<Vec<_>>()[..] else { panic!("{sizes}") };
+    assert_eq!(put, "PUT = 8, as in the source");
+    assert!(block.starts_with("BLOCK = ") && block.ends_with(", chosen for 4 ranks and `TOKENS` of each"), "{sizes}");
+    assert!(told("set", &[("PUT", 2)]).starts_with("PUT = 2, set for this build\n"));
+    // The constant of the taskflow's module is this text.
+    let rust = std::fs::read_dir(package.path("chosen").join(FOLDER)).unwrap().map(|entry| entry.unwrap().path());
+    let rust = rust.filter(|path| path.extension().is_some_and(|ending| ending == "rs"));
+    let rust: String = rust.map(|path| std::fs::read_to_string(path).unwrap()).collect();
+    assert!(rust.contains("pub const TILE_SIZES : & str = ") && rust.contains(".sizes.txt"), "{rust}");
+    std::fs::copy(Path::new(KERNEL).with_extension("tuned.toml"), package.path("mixed.tuned.toml")).unwrap();
+    assert!(told("tuned", &[]).contains("BLOCK = 4, found by `hpmoe tune`\n"));
+}
+
+#[test]
+fn fixed_sizes_that_cost_time_are_warned_of_unless_they_are_allowed_or_tuned() {
+    let package = Package::new();
+    let set = Overrides::from_iter([("HIDDEN".to_owned(), 1024.into()), ("TOKENS".to_owned(), 512.into())]);
+    let warnings = |file: &str, allowed| {
+        package.write("mixed.rs", file);
+        let built = package.built(&Machine::default(), set.clone(), Expected::default(), ("out", allowed));
+        assert!(!built.0.is_empty());
+        built.1
+    };
+    let layer = include_str!("../../ui-tests/kernels/ffn.rs");
+    let said = warnings(layer, false);
+    assert!(said.len() == 1 && said[0].starts_with("kernel `ffn` is estimated to take "), "{said:?}");
+    assert!(
+        said[0].contains("write `pub const ") && said[0].contains("`.allow_slow_tile_sizes()` in the build"),
+        "{said:?}"
+    );
+    assert_eq!(warnings(layer, true), [""; 0]);
+    let open =
+        layer.replace("TILE_M: usize = 32", "TILE_M: usize = _").replace("TILE_N: usize = 32", "TILE_N: usize = _");
+    assert_ne!(open, layer);
+    assert_eq!(warnings(&open, false), [""; 0]);
+    let tuned = "[[tuned]]\nkernel = \"ffn\"\ntarget = \"ascend-a3\"\nmatrix_cores = 24\n\
+                 shape = { EXPERTS = 4, HIDDEN = 1024, INTER = 64, TOKENS = 512, TOP_K = 2 }\nsizes = { TILE_M = 16 }\n";
+    package.write("mixed.tuned.toml", tuned);
+    assert_eq!(warnings(layer, false), [""; 0]);
 }
 
 #[test]

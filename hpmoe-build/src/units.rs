@@ -14,6 +14,8 @@ pub(crate) struct Built {
     /// The name of the kernel, once for each stage that found faults.
     pub(crate) faulty: Vec<String>,
     pub(crate) modules: Vec<ModuleToTell>,
+    /// Sentences about kernels that work, but not as well as they might.
+    pub(crate) warnings: Vec<String>,
 }
 
 /// A generated file and what it becomes.

@@ -7,7 +7,7 @@ use hpmoe_codegen::compile::refused;
 use hpmoe_codegen::schedule::{Choices, schedule_with};
 use hpmoe_codegen::sizes::Expected;
 use hpmoe_codegen::target::Target;
-use hpmoe_codegen::tuned::{NamedSizes, Tuned, overrides};
+use hpmoe_codegen::tuned::{NamedSizes, TILE_SIZES, Tuned, overrides};
 use hpmoe_codegen::validate::{ValidSchedule, validate};
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::front::front;
@@ -102,6 +102,12 @@ impl FlowPlan {
 
     pub(crate) fn graph(&self) -> &TaskGraph {
         self.checked.graph()
+    }
+
+    /// The tile sizes that it is made with, by name (JSON).
+    pub(crate) fn tile_sizes(&self) -> serde_json::Map<String, serde_json::Value> {
+        let constants = self.graph().constants.iter().filter(|(name, _)| TILE_SIZES.contains(&name.as_str()));
+        constants.filter_map(|(name, value)| Some((name.clone(), value.size()?.into()))).collect()
     }
 
     fn full_name(&self) -> String {

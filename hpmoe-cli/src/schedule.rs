@@ -61,6 +61,7 @@ fn numbers(options: &ScheduleArgs, plan: &FlowPlan, valid: &ValidSchedule) -> se
         "aic": totals.aic,
         "aiv": totals.aiv,
         "schedule": plan.origin.name(),
+        "tile_sizes": plan.tile_sizes(),
     })
 }
 

@@ -18,6 +18,23 @@ pub struct Program {
     pub warnings: Vec<String>,
 }
 
+impl Program {
+    /// Adds the tile sizes that the kernel is built with, a line each, as a file and as the constant `TILE_SIZES`.
+    pub fn add_tile_sizes(&mut self, artifact: &Artifact, text: String) {
+        let text = Text {
+            name: "TILE_SIZES",
+            ending: "sizes.txt",
+            doc: "The tile sizes, a line each, with where each comes from.",
+            text,
+        };
+        let rust = artifact.file("rs");
+        if let Some(file) = self.files.iter_mut().find(|file| file.name == rust) {
+            file.bytes.extend(in_lines(std::iter::once(text.constant(artifact))).into_bytes());
+        }
+        self.files.push(File { name: artifact.file(text.ending), bytes: text.text.into_bytes() });
+    }
+}
+
 /// A file in the folder of artifacts.
 #[derive(Clone, Debug)]
 pub struct File {

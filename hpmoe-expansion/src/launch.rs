@@ -68,6 +68,8 @@ pub(crate) fn stand_in(function: &ItemFn, runtime: &Ident) -> TokenStream {
         /// The kernel has faults.
         pub const GRAPH_MERMAID: &str = "";
         /// The kernel has faults.
+        pub const TILE_SIZES: &str = "";
+        /// The kernel has faults.
         pub const FINGERPRINT: &str = "";
         /// The kernel has faults.
         pub fn summary(_ranks: usize) -> ::core::option::Option<&'static str> { ::core::option::Option::None }
@@ -169,8 +171,8 @@ fn parameters(function: &ItemFn, pending: bool) -> (Vec<TokenStream>, Option<Tok
 }
 
 /// The names that the added module declares.
-const DECLARED: [&str; 8] =
-    ["ASCENDC", "DESCRIPTORS", "FINGERPRINT", "GRAPH", "GRAPH_MERMAID", "KERNEL", "SCHEDULE", "TABLES"];
+const DECLARED: [&str; 9] =
+    ["ASCENDC", "DESCRIPTORS", "FINGERPRINT", "GRAPH", "GRAPH_MERMAID", "KERNEL", "SCHEDULE", "TABLES", "TILE_SIZES"];
 
 /// A type as it reads outside of that module, where a constant may have one of those names.
 pub(crate) fn outside(tokens: TokenStream, in_braces: bool) -> TokenStream {

@@ -51,6 +51,13 @@ impl ReadModule {
         Self { kernel, constants, faults, fingerprint: of_module(&module) }
     }
 
+    /// The value of a `usize` constant, with the constants that a build sets; `None` if it can't be computed.
+    #[must_use]
+    pub fn constant(&self, name: &str, overrides: &Overrides) -> Option<usize> {
+        let declared: Vec<&ItemConst> = self.constants.iter().collect();
+        Constants::compute(&declared, overrides, &mut Errors::default()).get(name)
+    }
+
     /// Computes the constants, of which a build may set some, and checks the taskflows with them, in order of declaration.
     ///
     /// # Errors

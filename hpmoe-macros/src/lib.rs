@@ -49,7 +49,7 @@ use proc_macro::TokenStream;
 /// | item of `rms::forward` | what it is |
 /// |---|---|
 /// | `launch(&group, &route, &x, &gain, &mut y)` | runs the kernel on every rank of a group; gives a report, or an error that says what went wrong |
-/// | `GRAPH`, `SCHEDULE`, `ASCENDC` | its texts, for snapshots in tests |
+/// | `GRAPH`, `SCHEDULE`, `TILE_SIZES`, `ASCENDC` | its texts, for snapshots in tests |
 /// | `GRAPH_MERMAID`, `summary(ranks)`, `schedule_svg(ranks)` | the same as pictures and tables for people |
 /// | `KERNEL` | the compiled kernel, for launches with arguments that are known at run time |
 ///

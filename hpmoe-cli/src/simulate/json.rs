@@ -42,6 +42,7 @@ pub(crate) fn json(scenario: &Scenario, run: &PolicyRun, traffic: bool) -> Value
     });
     if run.policy == Policy::Ours {
         value["schedule"] = json!(scenario.origin.name());
+        value["tile_sizes"] = scenario.tile_sizes().into();
     }
     if let Some(extras) = run.extras {
         value["extras_us"] = json!(extras.us());

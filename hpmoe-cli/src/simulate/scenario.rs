@@ -89,6 +89,11 @@ impl Scenario {
         self.ours.as_ref().map(|(plan, _)| plan.about())
     }
 
+    /// The tile sizes of `ours`, where it is simulated (JSON).
+    pub(crate) fn tile_sizes(&self) -> Option<serde_json::Map<String, serde_json::Value>> {
+        self.ours.as_ref().map(|(plan, _)| plan.tile_sizes())
+    }
+
     /// The layer that the baselines run, with the kernel's constants `HIDDEN` and `INTER`.
     pub(crate) fn shape(&self) -> Result<LayerShape, String> {
         let constant = |name: &str| {

@@ -16,6 +16,9 @@ use hpmoe_language::syntax::Overrides;
 use std::collections::HashMap;
 use syn::ItemMod;
 
+/// The most tokens of a rank in an estimate: more of them have more of the same tiles, and would be replayed for minutes.
+const MOST_TOKENS: usize = 1 << 16;
+
 /// What the search knows, and what it is for.
 pub(super) struct Search<'a> {
     name: String,
@@ -23,6 +26,8 @@ pub(super) struct Search<'a> {
     set: &'a Overrides,
     target: &'a Target,
     expected: Expected,
+    /// Tokens of the estimated launches, unless they are the kernel's `TOKENS`.
+    tokens: Option<usize>,
     /// The ladder of each size, and the place of a size on its ladder, have the same index.
     pub(super) ladders: Vec<Ladder>,
     /// All places tried.
@@ -62,7 +67,9 @@ impl<'a> Search<'a> {
         ladders: Vec<Ladder>,
     ) -> Self {
         let (name, module) = (module.ident.to_string(), ReadModule::new(module));
-        Self { name, module, set, target, expected, ladders, known: HashMap::new() }
+        let tokens = expected.tokens.or_else(|| module.constant("TOKENS", set)).filter(|tokens| *tokens > MOST_TOKENS);
+        let tokens = tokens.map_or(expected.tokens, |_| Some(MOST_TOKENS));
+        Self { name, module, set, target, expected, tokens, ladders, known: HashMap::new() }
     }
 
     /// The best sizes; those that the search begins with, if the kernel can have none.
@@ -153,7 +160,7 @@ impl<'a> Search<'a> {
     /// All that is set with these sizes, and the expected tokens.
     fn settings(&self, places: &[usize]) -> Overrides {
         let mut all = overrides(self.set, &self.sizes(places));
-        if let Some(tokens) = self.expected.tokens {
+        if let Some(tokens) = self.tokens {
             all.insert("TOKENS".to_owned(), tokens.into());
         }
         all

@@ -44,6 +44,16 @@ fn few_rows_get_narrower_tiles_and_what_is_set_stays() {
     assert!(set.keys().eq(["BLOCK", "COLUMNS", "TILE_M"]), "{set:?}");
 }
 
+/// They are chosen as for fewer tokens, in no more time.
+#[test]
+fn any_number_of_tokens_has_sizes() {
+    let sizes = |tokens: usize| {
+        let layer = format!("HIDDEN=64,INTER=48,EXPERTS=4,TOP_K=2,TOKENS={tokens}");
+        chosen(&layer, Expected { ranks: Some(2), tokens: None }).unwrap()
+    };
+    assert_eq!(sizes(200_000_000), sizes(1 << 16));
+}
+
 /// Rows of 256 bytes are put faster by the hundred.
 #[test]
 fn short_rows_are_put_in_large_pieces() {

@@ -14,6 +14,7 @@ fn what_was_tuned_is_built() {
     assert_eq!(mixed::BLOCK, 4);
     assert!(mixed::forward::SCHEDULE.contains("communication  AIV 0..19\n"), "{}", mixed::forward::SCHEDULE);
     assert!(mixed::forward::SCHEDULE.contains(", rotation 5, reads w ahead\n"), "{}", mixed::forward::SCHEDULE);
+    assert_eq!(mixed::forward::TILE_SIZES, "PUT = 8, as in the source\nBLOCK = 4, found by `hpmoe tune`\n");
 }
 
 proptest! {
