@@ -107,10 +107,11 @@ pub fn costly_sizes(built: BuiltKernel<'_>, target: &Target, expected: Expected)
     if sizes.is_empty() {
         return None;
     }
-    let best = front(&free, &for_launches(overrides(&others, &chosen), expected)).ok()?;
+    let estimated = expected.estimated(own.kernel.constants.get("TOKENS"));
+    let best = front(&free, &for_launches(overrides(&others, &chosen), estimated)).ok()?;
     let best = latency(&best.flows, target, expected)?;
-    let with_tokens = match expected.tokens {
-        Some(_) => Some(front(module, &for_launches(overrides(set, open), expected)).ok()?),
+    let with_tokens = match estimated.tokens {
+        Some(_) => Some(front(module, &for_launches(overrides(set, open), estimated)).ok()?),
         None => None,
     };
     let own = with_tokens.as_ref().unwrap_or(own);

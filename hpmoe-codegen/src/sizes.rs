@@ -24,6 +24,12 @@ pub struct Expected {
 }
 
 impl Expected {
+    /// The launches that are estimated for these, if a kernel takes that many tokens: those with at most [`MOST_TOKENS`].
+    pub(crate) fn estimated(self, tokens: Option<usize>) -> Self {
+        let many = self.tokens.or(tokens).is_some_and(|tokens| tokens > MOST_TOKENS);
+        Self { tokens: if many { Some(MOST_TOKENS) } else { self.tokens }, ..self }
+    }
+
     /// That there is a launch with so many ranks and tokens, whatever the kernel is.
     fn check(self) -> Result<(), String> {
         if self.ranks == Some(0) || self.tokens == Some(0) {
@@ -47,6 +53,9 @@ impl fmt::Display for Expected {
         }
     }
 }
+
+/// The most tokens of a rank in an estimate: more of them have more of the same tiles, and would be replayed for minutes.
+const MOST_TOKENS: usize = 1 << 16;
 
 /// The ranks that sizes are chosen for where no number is given: with more of them an expert has more rows and a rank fewer experts.
 const RANKS: u32 = 8;

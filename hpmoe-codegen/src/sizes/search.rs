@@ -16,9 +16,6 @@ use hpmoe_language::syntax::Overrides;
 use std::collections::HashMap;
 use syn::ItemMod;
 
-/// The most tokens of a rank in an estimate: more of them have more of the same tiles, and would be replayed for minutes.
-const MOST_TOKENS: usize = 1 << 16;
-
 /// What the search knows, and what it is for.
 pub(super) struct Search<'a> {
     name: String,
@@ -67,8 +64,7 @@ impl<'a> Search<'a> {
         ladders: Vec<Ladder>,
     ) -> Self {
         let (name, module) = (module.ident.to_string(), ReadModule::new(module));
-        let tokens = expected.tokens.or_else(|| module.constant("TOKENS", set)).filter(|tokens| *tokens > MOST_TOKENS);
-        let tokens = tokens.map_or(expected.tokens, |_| Some(MOST_TOKENS));
+        let tokens = expected.estimated(module.constant("TOKENS", set)).tokens;
         Self { name, module, set, target, expected, tokens, ladders, known: HashMap::new() }
     }
 
