@@ -43,12 +43,10 @@ fn fault(page: &Page, link: &str) -> Option<String> {
         return Some("leads nowhere".to_owned());
     }
     let of_book = |path: &Path| path.starts_with("docs");
-    if of_book(&page.path)
-        && of_book(&target)
-        && !page.path.ends_with("SUMMARY.md")
-        && target.ends_with("README.md")
-    {
-        return Some("is the page of its folder: link to the folder, which all that show Markdown understand".to_owned());
+    if of_book(&page.path) && of_book(&target) && !page.path.ends_with("SUMMARY.md") && target.ends_with("README.md") {
+        return Some(
+            "is the page of its folder: link to the folder, which all that show Markdown understand".to_owned(),
+        );
     }
     let heading = heading?;
     let there = headings(&Page::read(&target)).iter().any(|title| anchor(title) == heading);
