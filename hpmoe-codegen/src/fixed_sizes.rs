@@ -65,7 +65,7 @@ impl CostlySizes {
 }
 
 /// A kernel as it is built.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct BuiltKernel<'a> {
     /// The module as written.
     pub module: &'a ItemMod,
