@@ -22,7 +22,7 @@ macro_rules! call {
     ($acl:expr, $name:literal, $($value:expr => $type:ty),*) => {{
         // SAFETY: as `acl.h` of the runtime declares it; every pointer is to a value that lives.
         unsafe {
-            let function = $acl.library.get::<unsafe extern "C" fn($($type),*) -> c_int>($name).unwrap();
+            let function = $acl.library.get::<unsafe extern "C" fn($($type),*) -> c_int>($name.as_bytes()).unwrap();
             function($($value),*)
         }
     }};
@@ -182,7 +182,7 @@ fn the_shmem_library_is_checked_as_well() {
         // SAFETY: as `aclshmem.h` of the runtime declares it.
         unsafe {
             let function =
-                shmem.library.get::<unsafe extern "C" fn(usize, usize) -> *mut u8>("aclshmem_align").unwrap();
+                shmem.library.get::<unsafe extern "C" fn(usize, usize) -> *mut u8>(b"aclshmem_align").unwrap();
             function(alignment, bytes)
         }
     };
@@ -209,7 +209,7 @@ fn the_shmem_library_is_checked_as_well() {
     let theirs = |process: i32| {
         // SAFETY: as `aclshmem.h` of the runtime declares it.
         unsafe {
-            let function = shmem.library.get::<unsafe extern "C" fn(*mut u8, i32) -> *mut u8>("aclshmem_ptr").unwrap();
+            let function = shmem.library.get::<unsafe extern "C" fn(*mut u8, i32) -> *mut u8>(b"aclshmem_ptr").unwrap();
             function(memory, process)
         }
     };

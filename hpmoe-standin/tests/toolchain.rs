@@ -119,7 +119,7 @@ fn both_halves_are_compiled_once_and_embedded() {
     let library = unsafe { Library::new(&object) }.unwrap();
     for half in ["_mix_aic", "_mix_aiv"] {
         // SAFETY: the symbol is not used.
-        assert!(unsafe { library.get::<*const u8>(format!("{symbol}{half}")) }.is_ok(), "{symbol}{half}");
+        assert!(unsafe { library.get::<*const u8>(format!("{symbol}{half}").as_bytes()) }.is_ok(), "{symbol}{half}");
     }
     let made = |paths: &[PathBuf]| fs::metadata(&paths[0]).unwrap().modified().unwrap();
     let first = made(&package.device_objects());
