@@ -42,10 +42,12 @@ aarch64_rust() {
     touch "$root/$version"
 }
 
-# Builds examples.
+# Builds examples, by their names.
 aarch64_build() {
+    local name packages=()
+    for name; do packages+=(-p "hpmoe-example-$name" --example "$name"); done
     RUSTC=$PWD/$aarch64/rust/rustc CARGO_TARGET_DIR=$aarch64 CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
-        cargo build --locked --target aarch64-unknown-linux-gnu -p hpmoe-examples "$@"
+        cargo build --locked --target aarch64-unknown-linux-gnu "${packages[@]}"
 }
 
 # Runs an example, which tells how it compares.

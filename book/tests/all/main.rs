@@ -6,3 +6,4 @@ mod links;
 mod listings;
 mod pages;
 mod pattern;
+mod variants;
