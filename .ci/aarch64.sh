@@ -17,10 +17,12 @@ aarch64_rustc() { debian_rusts "$(rust_version stock)" arm64 | tail -n 1; }
 # Unpacks it.
 aarch64_rust() { debian_rust "$1" "$2" "$aarch64/rust" "libstd-rust${2#rustc}-dev:arm64=$1"; }
 
-# Builds examples.
+# Builds examples, by their names.
 aarch64_build() {
+    local name packages=()
+    for name; do packages+=(-p "hpmoe-example-$name" --example "$name"); done
     RUSTC=$PWD/$aarch64/rust/rustc CARGO_TARGET_DIR=$aarch64 CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
-        cargo build --locked --target aarch64-unknown-linux-gnu -p hpmoe-examples "$@"
+        cargo build --locked --target aarch64-unknown-linux-gnu "${packages[@]}"
 }
 
 # Runs an example, which tells how it compares.

@@ -1,8 +1,6 @@
 //! Forward and backward pass of a Mixture-of-Experts layer as megakernels, every gradient checked against an independent
 //! oracle.
 
-mod support;
-
 use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;
 use support::compare::same_bits;

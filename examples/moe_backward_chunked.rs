@@ -1,7 +1,5 @@
 //! The backward pass of the layer in chunks: nothing is saved but the tokens, and memory is that of two chunks.
 
-mod support;
-
 use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;
 use support::example::sizes;

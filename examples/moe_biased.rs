@@ -1,8 +1,6 @@
 //! The layer with biases and with the gated unit of gpt-oss: gate and up come from one projection, column by column, and are
 //! clamped; the sigmoid's slope is 1.702.
 
-mod support;
-
 use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;
 use support::example::{self, Example, Kernel, kernel};
@@ -223,6 +221,6 @@ fn main() -> ExitCode {
 mod tests {
     #[test]
     fn is_right_for_every_number_of_ranks() {
-        super::support::check::check::<super::Biased>();
+        support::check::check::<super::Biased>();
     }
 }

@@ -1,8 +1,6 @@
 //! The layer with the tokens of each rank cut into chunks: rows received and results in flight take memory for two chunks, not for all
 //! tokens, and one chunk's tokens travel while another one's are computed.
 
-mod support;
-
 use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;
 use support::example::{self, Example, Kernel, kernel};
@@ -150,6 +148,6 @@ fn main() -> ExitCode {
 mod tests {
     #[test]
     fn is_right_for_every_number_of_ranks() {
-        super::support::check::check::<super::Chunked>();
+        support::check::check::<super::Chunked>();
     }
 }

@@ -1,8 +1,6 @@
 //! The layer with a clipped SwiGLU: gates have an upper limit, the factors next to them a limit on both sides. DeepSeek's V4
 //! models have it, with 10.
 
-mod support;
-
 use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;
 use support::example::{self, Example, Kernel, kernel};
@@ -169,6 +167,6 @@ fn main() -> ExitCode {
 mod tests {
     #[test]
     fn is_right_for_every_number_of_ranks() {
-        super::support::check::check::<super::Clipped>();
+        support::check::check::<super::Clipped>();
     }
 }

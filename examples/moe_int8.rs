@@ -1,8 +1,6 @@
 //! The layer with weights of i8 and a scale for each column of a product: vector cores widen weights while tokens travel, and
 //! scale what matrix cores make of them.
 
-mod support;
-
 use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;
 use support::example;
@@ -174,6 +172,6 @@ fn main() -> ExitCode {
 mod tests {
     #[test]
     fn is_right_for_every_number_of_ranks() {
-        super::support::check::check::<super::Quantised>();
+        support::check::check::<super::Quantised>();
     }
 }

@@ -1,8 +1,6 @@
 //! The layer with the router's weights applied before the experts instead of after: each goes with its row to the expert's
 //! rank, and what comes back is summed as it is.
 
-mod support;
-
 use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;
 use support::example::{self, Example, Kernel, kernel};
@@ -182,6 +180,6 @@ fn main() -> ExitCode {
 mod tests {
     #[test]
     fn is_right_for_every_number_of_ranks() {
-        super::support::check::check::<super::Prescaled>();
+        support::check::check::<super::Prescaled>();
     }
 }

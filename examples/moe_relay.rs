@@ -1,8 +1,6 @@
 //! The layer with each token sent once to every rank that it goes to, and copied there for each of the rank's experts: the same
 //! bits, and fewer bytes over the links.
 
-mod support;
-
 use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;
 use support::example::{self, Example, Kernel, kernel};
@@ -154,6 +152,6 @@ fn main() -> ExitCode {
 mod tests {
     #[test]
     fn is_right_for_every_number_of_ranks() {
-        super::support::check::check::<super::Relay>();
+        support::check::check::<super::Relay>();
     }
 }

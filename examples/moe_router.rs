@@ -2,8 +2,6 @@
 //! the device, and computes the shared expert meanwhile. The host knows how many tokens there are, and nothing of where they go. A token goes
 //! to fewer experts, or to none, where their scores are low: the other ids are -1.
 
-mod support;
-
 use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;
 use support::example::{self, Example, Kernel, kernel};

@@ -1,8 +1,6 @@
 //! The layer with a shared expert, which every token goes to, in the same kernel: its products need no token of another rank
 //! and fill the time until the first ones arrive.
 
-mod support;
-
 use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;
 use support::example::{self, Example, Kernel, kernel};
@@ -207,6 +205,6 @@ fn main() -> ExitCode {
 mod tests {
     #[test]
     fn is_right_for_every_number_of_ranks() {
-        super::support::check::check::<super::Shared>();
+        support::check::check::<super::Shared>();
     }
 }

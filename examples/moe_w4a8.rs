@@ -3,8 +3,6 @@
 //! and one product serve both. Tokens are rounded to i8 before they travel, with a
 //! scale for each token, and what the gated unit makes of them again; matrix cores multiply i8 by i8, exactly.
 
-mod support;
-
 use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;
 use support::example;
@@ -256,6 +254,6 @@ fn main() -> ExitCode {
 mod tests {
     #[test]
     fn is_right_for_every_number_of_ranks() {
-        super::support::check::check::<super::Quantised>();
+        support::check::check::<super::Quantised>();
     }
 }

@@ -1,15 +1,14 @@
 //! Trains a small Mixture-of-Experts layer with its router through forward and backward megakernels, and next to it through
 //! the same functions run sequentially: both give the same bits, step after step.
 
-mod support;
-
-use clap::Parser;
+use getopts::Matches;
 use hpmoe_runtime::prelude::*;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::process::ExitCode;
 use support::compare::same_bits;
 use support::example::sizes;
 use support::found::Found;
+use support::options::{CommandLine, declare_common, number};
 use support::program;
 use support::router::Router;
 use support::synthetic::Teacher;
@@ -139,20 +138,31 @@ pub mod trained {
 }
 
 /// Command line.
-#[derive(Parser, Debug)]
-#[command(about = "Trains a small Mixture-of-Experts layer on a synthetic task, on this machine's CPU")]
 struct Options {
-    #[command(flatten)]
     team: TeamSize,
     /// Steps of gradient descent.
-    #[arg(long, default_value_t = 300)]
     steps: usize,
-    /// Seed of the order in which pipes, copies and signals of the host run are served.
-    #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Prints one JSON object as the last line.
-    #[arg(long)]
     json: bool,
+}
+
+impl CommandLine for Options {
+    const ABOUT: &'static str = "Trains a small Mixture-of-Experts layer on a synthetic task, on this machine's CPU";
+
+    fn declare(options: &mut getopts::Options) {
+        TeamSize::declare(options);
+        options.optopt("", "steps", "Steps of gradient descent [default: 300].", "N");
+        declare_common(options);
+    }
+
+    fn read(given: &Matches) -> Result<Self, String> {
+        Ok(Self {
+            team: TeamSize::read(given)?,
+            steps: number(given, "steps")?.unwrap_or(300),
+            seed: number(given, "seed")?.unwrap_or(0),
+            json: given.opt_present("json"),
+        })
+    }
 }
 
 /// Step of gradient descent.
@@ -198,10 +208,10 @@ fn run(options: &Options) -> Result<bool, String> {
     let words = if equal { "equal bit for bit after every step" } else { "DIFFERENT" };
     team.tell(format_args!("compared with the reference loop: {words}"));
     if options.json {
-        team.tell(serde_json::json!({
-            "first_loss": first, "last_loss": last, "bitwise_equal": equal, "steps": options.steps,
-            "ranks": whole.count(), "processes": team.processes(),
-        }));
+        team.tell(jzon::object! {
+            first_loss: first, last_loss: last, bitwise_equal: equal, steps: options.steps,
+            ranks: whole.count(), processes: team.processes(),
+        });
     }
     team.finish()?;
     Ok(equal && last < first)

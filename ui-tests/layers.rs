@@ -84,11 +84,11 @@ fn kernel(name: &str) -> String {
     source[start..end].to_owned()
 }
 
-/// The part of an example that follows what it shares with others.
+/// An example without the comment at its top, which only a whole file can have.
 fn whole(name: &str) -> String {
     let source = read(name);
-    let (_, text) = source.split_once("\nmod support;\n").expect("the example shares code");
-    text.to_owned()
+    let start = source.find("\nuse ").expect("the example uses the runtime");
+    source[start..].to_owned()
 }
 
 fn read(name: &str) -> String {

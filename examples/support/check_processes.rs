@@ -5,9 +5,8 @@
 use super::compare::same_bits;
 use super::example::{Example, run};
 use super::layer::{Layer, bundled};
-use super::options::Options;
+use super::options::{Options, parse};
 use super::team::{end, gather};
-use clap::Parser as _;
 use hpmoe_runtime::LaunchError;
 use hpmoe_runtime::prelude::*;
 use std::io::Read as _;
@@ -74,10 +73,15 @@ pub fn check_kill<E: Example>(layer: &str, module: &str, test: &str) {
 /// What the program does by 2 processes takes no more memory than `most` bytes in either of them.
 pub fn check_memory<E: Example>(layer: &str, most: u64, module: &str, test: &str) {
     if std::env::var(WORK).is_ok() {
-        let (folder, layer) = (tempfile::tempdir().expect("a folder"), bundled(layer));
-        let [out, data] = [folder.path(), &layer].map(|path| path.to_str().expect("a name in UTF-8"));
-        let options = Options::parse_from(["program", "--out", out, "--data", data]);
+        let folder = std::env::temp_dir().join(format!("hpmoe-{test}-{}", std::process::id()));
+        let layer = bundled(layer);
+        let [out, data] = [&folder, &layer].map(|path| path.to_str().expect("a name in UTF-8"));
+        let options = parse::<Options>(["--out", out, "--data", data]).expect("a command line").expect("not of help");
         let right = run::<E>(&options).unwrap_or_else(|problem| panic!("{problem}"));
+        // One of the processes writes pictures.
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder).expect("the folder of this process");
+        }
         let peak = peak_memory();
         println!("peak {peak} bytes");
         assert!(right && peak <= most, "{peak} bytes, where {most} are the most");

@@ -1,5 +1,7 @@
 //! The group that an example runs on: threads of this process, or processes.
 
+use super::options::number;
+use getopts::Matches;
 use hpmoe_runtime::prelude::*;
 use hpmoe_runtime::{Joining, TcpBootstrap};
 use std::fmt::Display;
@@ -9,22 +11,15 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// The options that say how many ranks there are, and what they are.
-#[derive(clap::Args, Debug)]
+#[derive(Debug)]
 pub struct TeamSize {
-    /// Ranks of the expert-parallel group, as threads of this process [default: 4]; must divide the number of experts.
-    #[arg(long)]
     ranks: Option<usize>,
-    /// Ranks as processes: starts N - 1 more of this program. A process of a launcher (torchrun, mpirun, srun) is a rank
-    /// without this.
-    #[arg(long, value_name = "N", conflicts_with = "ranks")]
     processes: Option<usize>,
-    /// What runs the kernels: this machine's CPU, or the NPUs of this process, for which they must be built (HPMOE_DEVICE=cann).
-    #[arg(long, value_enum, default_value_t = Device::Host)]
     device: Device,
 }
 
 /// What runs kernels.
-#[derive(clap::ValueEnum, Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug)]
 enum Device {
     Host,
     Npu,
@@ -40,6 +35,33 @@ pub struct Team {
 }
 
 impl TeamSize {
+    /// Declares these options.
+    pub fn declare(options: &mut getopts::Options) {
+        let (ranks, processes, device) = (
+            "Ranks of the expert-parallel group, as threads of this process [default: 4]; must divide the number of experts.",
+            "Ranks as processes: starts N - 1 more of this program. A process of a launcher (torchrun, mpirun, srun) is a rank \
+             without this.",
+            "What runs the kernels: `host`, this machine's CPU, or `npu`, the NPUs of this process, for which they must be \
+             built (HPMOE_DEVICE=cann) [default: host].",
+        );
+        options.optopt("", "ranks", ranks, "N").optopt("", "processes", processes, "N");
+        options.optopt("", "device", device, "DEVICE");
+    }
+
+    /// Reads these options.
+    pub fn read(given: &Matches) -> Result<Self, String> {
+        let (ranks, processes) = (number(given, "ranks")?, number(given, "processes")?);
+        if ranks.is_some() && processes.is_some() {
+            return Err("--ranks and --processes exclude each other".to_owned());
+        }
+        let device = match given.opt_str("device").as_deref() {
+            None | Some("host") => Device::Host,
+            Some("npu") => Device::Npu,
+            Some(other) => return Err(format!("--device takes `host` or `npu`, not `{other}`")),
+        };
+        Ok(Self { ranks, processes, device })
+    }
+
     /// Joins the group that this process was started for, or makes one, on the device that was asked for.
     pub fn start(&self, seed: u64) -> Result<Team, String> {
         let Team { group, started } = self.join(seed)?;
