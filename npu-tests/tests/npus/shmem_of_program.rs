@@ -41,7 +41,7 @@ macro_rules! call {
         #[expect(unsafe_code, reason = "a C interface")]
         // SAFETY: the types are those of the library's header.
         let result = unsafe {
-            let function = $library.get::<unsafe extern "C" fn($($of),*) -> $result>($name.as_bytes()).unwrap();
+            let function = $library.get::<unsafe extern "C" fn($($of),*) -> $result>($name).unwrap();
             function($($argument),*)
         };
         result
