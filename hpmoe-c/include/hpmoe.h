@@ -12,7 +12,7 @@ extern "C" {
 #endif
 
 /* The version of this interface. A caller compares it with `hpmoe_c_abi()` before anything else. */
-#define HPMOE_C_ABI 3
+#define HPMOE_C_ABI 4
 
 /* What a function returns: `HPMOE_OK`, or why not. */
 typedef enum HpmoeStatus {
@@ -48,6 +48,9 @@ typedef uint64_t HpmoePending;
 /* A launch whose argument block stays where it is, to be launched again and again. None is 0. */
 typedef uint64_t HpmoeFixed;
 
+/* A port at which rank 0 listens before its group exists. None is 0. */
+typedef uint64_t HpmoeListener;
+
 /* Settings of a group. With all fields zero, everything is the default. */
 typedef struct HpmoeOptions {
     uint64_t seed; /* for the order of everything that a kernel leaves open on the CPU; results don't depend on it */
@@ -58,7 +61,22 @@ typedef struct HpmoeOptions {
     uint32_t
         npu; /* the NPU of this process's first rank, counted from 1, and the next ones for the others; 0: the first NPU that
                    * this process sees, or for a rank that is a process the one of its number on the machine */
+    /* Null, or a number that lives as long as the process: once it is not 0, waits of the group end within a second, and its launches fail.
+     * A handler of signals may set it. */
+    const uint32_t *cancel;
 } HpmoeOptions;
+
+/* Who may join a group of processes, and how long that may take. With all fields zero, the environment decides. */
+typedef struct HpmoeJoining {
+    /* Name of the job, whose ranks alone may join; null: HPMOE_JOB, or what the launcher calls the job. */
+    const char *job;
+    /* What only ranks of the job know, and prove to know, 16 to 4096 bytes; null: what is in the file that HPMOE_SECRET_FILE names. */
+    const void *secret;
+    uint64_t secret_bytes;
+    uint64_t time_limit_ms; /* 0: HPMOE_JOIN_TIME_LIMIT (seconds), or 60 seconds */
+    /* 1: rank 0 listens to other machines without a secret, and whoever reaches its port can become a rank. */
+    uint32_t let_anyone_join;
+} HpmoeJoining;
 
 /* The part of one rank of a tensor: rows of `columns` elements, one after another without gaps. */
 typedef struct HpmoeTensor {
@@ -82,7 +100,7 @@ uint32_t hpmoe_c_abi(void);
 
 /* What is in the library, as JSON, which lives as long as the library:
  *
- * {"abi": 3, "version": "0.1.0", "kernels": [{"name": "moe_ffn", "constants": {"HIDDEN": 128, ...}, "taskflows": [
+ * {"abi": 4, "version": "0.1.0", "kernels": [{"name": "moe_ffn", "constants": {"HIDDEN": 128, ...}, "taskflows": [
  *     {"name": "moe_ffn::forward", "fingerprint": "0123456789abcdef", "ranks": [1, 2, 4], "experts": 16, "top_k": 4,
  *      "tokens": 384, "chunks": 1, "npu": false, "route": "host", "capturable": false, "fixed": ["addresses", "tokens", "route"],
  *      "arguments": [
@@ -106,11 +124,23 @@ HpmoeStatus hpmoe_memory(const char *taskflow, uint64_t ranks, uint64_t capacity
 HpmoeStatus hpmoe_group_new(uint64_t ranks, const HpmoeOptions *options, HpmoeGroup *group);
 
 /* Makes this process one rank of a group whose ranks are `ranks` processes of one Linux machine, and returns once all of them have
- * called it. Rank 0 listens at `address`, such as "127.0.0.1:28471". From then on, all processes make the same launches in the
+ * called it. Rank 0 listens at `address`, such as "127.0.0.1:28471"; with "file:" and the name of a file, at a free port of this machine, which
+ * it writes there for the others and removes again. From then on, all processes make the same launches in the
  * same order, each with the parts of its own rank alone; those tensors that peers write are copied. What a launch can't do on one
- * rank is an error on all, and so is the death of a process. `options` may be null. */
-HpmoeStatus hpmoe_group_join(uint64_t rank, uint64_t ranks, const char *address, const HpmoeOptions *options,
-                             HpmoeGroup *group);
+ * rank is an error on all, and so is the death of a process. `joining` and `options` may be null. */
+HpmoeStatus hpmoe_group_join(uint64_t rank, uint64_t ranks, const char *address, const HpmoeJoining *joining,
+                             const HpmoeOptions *options, HpmoeGroup *group);
+
+/* Begins to listen as rank 0, at an address such as "127.0.0.1:0": with port 0, at any that is free. `port` is its number, which the caller
+ * tells the other ranks; the port stays taken until `hpmoe_group_host` or `hpmoe_listener_free`. `joining` may be null. */
+HpmoeStatus hpmoe_listen(const char *address, const HpmoeJoining *joining, HpmoeListener *listener, uint16_t *port);
+
+/* Makes this process rank 0 of a group, as `hpmoe_group_join` does, with a listener, which is freed. `joining` and `options` may be null. */
+HpmoeStatus hpmoe_group_host(HpmoeListener listener, uint64_t ranks, const HpmoeJoining *joining,
+                             const HpmoeOptions *options, HpmoeGroup *group);
+
+/* Frees a listener that no group has taken. */
+HpmoeStatus hpmoe_listener_free(HpmoeListener listener);
 
 /* Frees a group. A launch that is running keeps the memory until it ends. */
 HpmoeStatus hpmoe_group_free(HpmoeGroup group);
@@ -187,7 +217,7 @@ const char *hpmoe_last_error(void);
 /* The report of the last launch that this thread has waited for, as JSON; empty if it failed. Valid until the next launch of this thread. Its
  * keys: "kernel", "ranks", "launches", "tasks", "empty_tasks", "waits", "aic_cores_used", "aiv_cores_used", "counters",
  * "workspace_bytes", "wall_us", "on_npus", "received_rows" (of each rank), "copied" (a list of {"tensor", "rank", "bytes",
- * "reason"}), and "text", the same in words. */
+ * "reason"}), "strangers" (connections of others to rank 0 while the ranks joined), and "text", the same in words. */
 const char *hpmoe_last_report(void);
 
 #ifdef __cplusplus

@@ -5,11 +5,12 @@ use std::ffi::{CStr, c_char, c_void};
 use crate::error::{self, Failure, guarded};
 use crate::fixed::Replay;
 use crate::header::{
-    HPMOE_C_ABI, HpmoeFixed, HpmoeGroup, HpmoeMemory, HpmoeOptions, HpmoePending, HpmoeStatus, HpmoeTensor,
+    HPMOE_C_ABI, HpmoeFixed, HpmoeGroup, HpmoeJoining, HpmoeListener, HpmoeMemory, HpmoeOptions, HpmoePending,
+    HpmoeStatus, HpmoeTensor,
 };
 use crate::kernels::Library;
 use crate::launch::Request;
-use crate::{fixed, groups, pending, report};
+use crate::{fixed, groups, joining, listeners, pending, report};
 
 /// `hpmoe_c_abi`.
 #[must_use]
@@ -69,7 +70,8 @@ pub unsafe fn group_new(ranks: u64, options: *const HpmoeOptions, group: *mut Hp
         }
         // SAFETY: null, or the caller's structure.
         let options = unsafe { options.as_ref() }.copied().unwrap_or_default();
-        let made = groups::make(ranks, &options)?;
+        // SAFETY: as this function asks for.
+        let made = unsafe { groups::make(ranks, &options) }?;
         // SAFETY: the caller's variable.
         unsafe { group.write(made) };
         Ok(())
@@ -85,6 +87,7 @@ pub unsafe fn group_join(
     rank: u64,
     ranks: u64,
     address: *const c_char,
+    joining: *const HpmoeJoining,
     options: *const HpmoeOptions,
     group: *mut HpmoeGroup,
 ) -> HpmoeStatus {
@@ -92,18 +95,91 @@ pub unsafe fn group_join(
         if group.is_null() {
             return Err(Failure::invalid("`group` is null: pass where the group goes"));
         }
-        if address.is_null() {
-            return Err(Failure::invalid("`address` is null: pass where rank 0 listens, such as 127.0.0.1:28471"));
-        }
-        // SAFETY: the caller's string.
-        let address = unsafe { CStr::from_ptr(address) }.to_string_lossy().into_owned();
-        // SAFETY: null, or the caller's structure.
-        let options = unsafe { options.as_ref() }.copied().unwrap_or_default();
-        let made = groups::join(rank, ranks, address, &options)?;
+        // SAFETY: null, or the caller's string and structures.
+        let (address, joining, options) = unsafe { (address_of(address)?, joining.as_ref(), options.as_ref()) };
+        let options = options.copied().unwrap_or_default();
+        // SAFETY: as this function asks for.
+        let joining = unsafe { joining::joining(&joining.copied().unwrap_or_default(), &options) }?;
+        let made = groups::join(rank, ranks, address, &joining, &options)?;
         // SAFETY: the caller's variable.
         unsafe { group.write(made) };
         Ok(())
     })
+}
+
+/// `hpmoe_listen`.
+///
+/// # Safety
+///
+/// As the header says.
+pub unsafe fn listen(
+    address: *const c_char,
+    joining: *const HpmoeJoining,
+    listener: *mut HpmoeListener,
+    port: *mut u16,
+) -> HpmoeStatus {
+    guarded(|| {
+        if listener.is_null() || port.is_null() {
+            return Err(Failure::invalid("`listener` or `port` is null: pass where the listener and its port go"));
+        }
+        // SAFETY: null, or the caller's string and structure.
+        let (address, joining) = unsafe { (address_of(address)?, joining.as_ref()) };
+        // SAFETY: as this function asks for.
+        let joining = unsafe { joining::joining(&joining.copied().unwrap_or_default(), &HpmoeOptions::default()) }?;
+        let (number, found) = listeners::listen(&address, &joining)?;
+        // SAFETY: the caller's variables.
+        unsafe {
+            listener.write(number);
+            port.write(found);
+        }
+        Ok(())
+    })
+}
+
+/// `hpmoe_group_host`.
+///
+/// # Safety
+///
+/// As the header says.
+pub unsafe fn group_host(
+    listener: HpmoeListener,
+    ranks: u64,
+    joining: *const HpmoeJoining,
+    options: *const HpmoeOptions,
+    group: *mut HpmoeGroup,
+) -> HpmoeStatus {
+    guarded(|| {
+        if group.is_null() {
+            return Err(Failure::invalid("`group` is null: pass where the group goes"));
+        }
+        // SAFETY: null, or the caller's structures.
+        let (joining, options) = unsafe { (joining.as_ref(), options.as_ref()) };
+        let options = options.copied().unwrap_or_default();
+        // SAFETY: as this function asks for.
+        let joining = unsafe { joining::joining(&joining.copied().unwrap_or_default(), &options) }?;
+        let made = groups::host(listener, ranks, &joining, &options)?;
+        // SAFETY: the caller's variable.
+        unsafe { group.write(made) };
+        Ok(())
+    })
+}
+
+/// `hpmoe_listener_free`.
+pub fn listener_free(listener: HpmoeListener) -> HpmoeStatus {
+    guarded(|| listeners::take(listener).map(drop))
+}
+
+/// Where rank 0 listens.
+///
+/// # Safety
+///
+/// Null, or a string.
+unsafe fn address_of(address: *const c_char) -> Result<String, Failure> {
+    if address.is_null() {
+        return Err(Failure::invalid("`address` is null: pass where rank 0 listens, such as 127.0.0.1:28471"));
+    }
+    // SAFETY: as this function asks for.
+    Ok(unsafe { CStr::from_ptr(address) }.to_string_lossy().into_owned())
 }
 
 /// `hpmoe_group_free`.

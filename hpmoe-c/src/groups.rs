@@ -7,8 +7,9 @@ use std::time::Duration;
 use hpmoe_runtime::{Group, Joining, Place, TcpBootstrap};
 
 use crate::error::Failure;
-use crate::header::{HPMOE_CPU, HPMOE_NPU, HpmoeGroup, HpmoeOptions};
-use crate::pending;
+use crate::header::{HPMOE_CPU, HPMOE_NPU, HpmoeGroup, HpmoeListener, HpmoeOptions};
+use crate::joining::{cancel, invalid};
+use crate::{listeners, pending};
 
 #[derive(Default)]
 struct Groups {
@@ -19,17 +20,52 @@ struct Groups {
 static GROUPS: Mutex<Groups> = Mutex::new(Groups { made: 0, living: BTreeMap::new() });
 
 /// Makes a group with these options, whose ranks are threads.
-pub(crate) fn make(ranks: u64, options: &HpmoeOptions) -> Result<HpmoeGroup, Failure> {
-    keep(Group::new(rank_count(ranks)?), options)
+///
+/// # Safety
+///
+/// As the header says of the options.
+pub(crate) unsafe fn make(ranks: u64, options: &HpmoeOptions) -> Result<HpmoeGroup, Failure> {
+    let group = Group::new(rank_count(ranks)?);
+    // SAFETY: as this function asks for.
+    let group = match unsafe { cancel(options) } {
+        Some(cancel) => group.cancelled_by(&cancel),
+        None => group,
+    };
+    keep(group, options)
 }
 
 /// Joins a group of processes with these options.
-pub(crate) fn join(rank: u64, ranks: u64, address: String, options: &HpmoeOptions) -> Result<HpmoeGroup, Failure> {
-    let place = Place::new(usize::try_from(rank).unwrap_or(usize::MAX), rank_count(ranks)?, address);
-    let joining = Joining::from_environment().map_err(|error| Failure::invalid(error.to_string()))?;
-    let bootstrap = TcpBootstrap::join(&place, &joining).map_err(|error| Failure::invalid(error.to_string()))?;
-    let group = Group::join(bootstrap).map_err(|error| Failure::invalid(error.to_string()))?;
-    keep(group, options)
+pub(crate) fn join(
+    rank: u64,
+    ranks: u64,
+    address: String,
+    joining: &Joining,
+    options: &HpmoeOptions,
+) -> Result<HpmoeGroup, Failure> {
+    let (rank, ranks) = (usize::try_from(rank).unwrap_or(usize::MAX), rank_count(ranks)?);
+    let place = match address.strip_prefix(BY_FILE) {
+        None => Place::new(rank, ranks, address),
+        Some(file) => Place::new(rank, ranks, "127.0.0.1:0").with_address_file(file),
+    };
+    joined(TcpBootstrap::join(&place, joining).map_err(invalid)?, options)
+}
+
+/// Begins an address that ranks learn from a file.
+const BY_FILE: &str = "file:";
+
+/// The same as rank 0, with a listener, which is gone afterwards.
+pub(crate) fn host(
+    listener: HpmoeListener,
+    ranks: u64,
+    joining: &Joining,
+    options: &HpmoeOptions,
+) -> Result<HpmoeGroup, Failure> {
+    let listener = listeners::take(listener)?;
+    joined(TcpBootstrap::host(listener, rank_count(ranks)?, joining).map_err(invalid)?, options)
+}
+
+fn joined(bootstrap: TcpBootstrap, options: &HpmoeOptions) -> Result<HpmoeGroup, Failure> {
+    keep(Group::join(bootstrap).map_err(|error| Failure::invalid(error.to_string()))?, options)
 }
 
 fn rank_count(ranks: u64) -> Result<usize, Failure> {
@@ -41,7 +77,7 @@ fn rank_count(ranks: u64) -> Result<usize, Failure> {
 
 /// Keeps a group with these options, and returns its number.
 fn keep(group: Group, options: &HpmoeOptions) -> Result<HpmoeGroup, Failure> {
-    let HpmoeOptions { seed, time_limit_ms, capacity_rows, threads, device, npu } = *options;
+    let HpmoeOptions { seed, time_limit_ms, capacity_rows, threads, device, npu, cancel: _ } = *options;
     let mut group = group.seed(seed);
     if time_limit_ms > 0 {
         group = group.time_limit(Duration::from_millis(time_limit_ms));

@@ -44,9 +44,11 @@ mod fixed;
 pub mod functions;
 mod groups;
 pub mod header;
+mod joining;
 mod kernels;
 mod launch;
 mod lent;
+mod listeners;
 mod macros;
 mod memory;
 mod parts;
@@ -55,8 +57,8 @@ mod reference;
 mod report;
 
 pub use header::{
-    HpmoeDevice, HpmoeElement, HpmoeFixed, HpmoeGroup, HpmoeMemory, HpmoeOptions, HpmoePending, HpmoeStatus,
-    HpmoeTensor,
+    HpmoeDevice, HpmoeElement, HpmoeFixed, HpmoeGroup, HpmoeJoining, HpmoeListener, HpmoeMemory, HpmoeOptions,
+    HpmoePending, HpmoeStatus, HpmoeTensor,
 };
 #[doc(hidden)]
 pub use hpmoe_runtime;

@@ -122,11 +122,51 @@ macro_rules! functions {
             rank: u64,
             ranks: u64,
             address: *const ::core::ffi::c_char,
+            joining: *const $crate::HpmoeJoining,
             options: *const $crate::HpmoeOptions,
             group: *mut $crate::HpmoeGroup,
         ) -> $crate::HpmoeStatus {
             // SAFETY: as this function asks for.
-            unsafe { $crate::functions::group_join(rank, ranks, address, options, group) }
+            unsafe { $crate::functions::group_join(rank, ranks, address, joining, options, group) }
+        }
+
+        /// Begins to listen as rank 0.
+        ///
+        /// # Safety
+        ///
+        /// As the header says.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn hpmoe_listen(
+            address: *const ::core::ffi::c_char,
+            joining: *const $crate::HpmoeJoining,
+            listener: *mut $crate::HpmoeListener,
+            port: *mut u16,
+        ) -> $crate::HpmoeStatus {
+            // SAFETY: as this function asks for.
+            unsafe { $crate::functions::listen(address, joining, listener, port) }
+        }
+
+        /// Joins a group of processes as rank 0.
+        ///
+        /// # Safety
+        ///
+        /// As the header says.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn hpmoe_group_host(
+            listener: $crate::HpmoeListener,
+            ranks: u64,
+            joining: *const $crate::HpmoeJoining,
+            options: *const $crate::HpmoeOptions,
+            group: *mut $crate::HpmoeGroup,
+        ) -> $crate::HpmoeStatus {
+            // SAFETY: as this function asks for.
+            unsafe { $crate::functions::group_host(listener, ranks, joining, options, group) }
+        }
+
+        /// Frees a listener.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn hpmoe_listener_free(listener: $crate::HpmoeListener) -> $crate::HpmoeStatus {
+            $crate::functions::listener_free(listener)
         }
 
         /// Frees a group.

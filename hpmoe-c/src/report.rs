@@ -39,6 +39,7 @@ pub(crate) fn keep(report: &Report, received: &[usize], copied: &[Copied]) {
         "externals": externals(report),
         "received_rows": received,
         "copied": copies,
+        "strangers": report.strangers.count(),
         "text": format!("{report}{words}"),
     });
     LAST_REPORT.set(text(&json.to_string()));

@@ -1,7 +1,7 @@
 //! The ranks that examine NPUs together: those of this process, or one in each of many processes.
 
 use crate::answer::{Failure, Then};
-use hpmoe_runtime::{Bootstrap as _, TcpBootstrap};
+use hpmoe_runtime::{Bootstrap as _, Strangers, TcpBootstrap};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -36,6 +36,11 @@ impl Team {
             Some(bootstrap) => bootstrap.rank()..bootstrap.rank() + 1,
             None => 0..self.ranks,
         }
+    }
+
+    /// Connections of strangers, while the processes joined.
+    pub(crate) fn strangers(&self) -> Strangers {
+        self.bootstrap.as_ref().map(|bootstrap| bootstrap.strangers()).unwrap_or_default()
     }
 
     /// Whether this process tells what came of it.

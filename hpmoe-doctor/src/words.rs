@@ -26,6 +26,10 @@ pub(crate) fn summary(answers: &[(&Probe, Answer)], examination: &Examination, a
     let count = |is: fn(&Answer) -> bool| answers.iter().filter(|(_, answer)| is(answer)).count();
     let (holds, fails) = (count(|answer| matches!(answer, Answer::Holds(_))), count(Answer::is_failure));
     print(format!("\n{holds} hold, {fails} fail, {} were not run", answers.len() - holds - fails));
+    let strangers = examination.team.strangers();
+    if strangers.count() > 0 {
+        print(format!("{strangers}, when the processes joined"));
+    }
     if examination.is_stand_in() {
         print(
             "This was the stand-in for CANN: nothing here says anything about an NPU, and times mean nothing."

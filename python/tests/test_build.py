@@ -152,7 +152,7 @@ library, given = hpmoe.load({library!r}), dict(numpy.load({given!r}))
 tokens, experts = slice(21 * rank, 21 + 16 * rank), slice(4 * rank, 4 * rank + 4)
 own = {{name: numpy.ascontiguousarray(array[experts if name in ("gate", "down") else tokens]) for name, array in given.items()}}
 dy = own.pop("dy")
-group = hpmoe.Group.join(rank, 2, "127.0.0.1:" + os.environ["MASTER_PORT"], time_limit=60)
+group = hpmoe.Group.join(rank, 2, {address!r}, time_limit=60)
 recv, g, y, routed = library["kept::forward"](group, **own)
 of = {{"gate": own["gate"], "down": own["down"], "dy": dy, "recv": recv, "g": g}}
 for launch in range(3):
@@ -203,7 +203,7 @@ def test_a_backward_pass_takes_the_route_that_the_forward_pass_has_kept(crate: P
         forward(group, ids=ids, x=x, gate=gate, down=down)
     # Ranks that are processes, with other numbers of tokens.
     numpy.savez(tmp_path / "given.npz", ids=ids, x=x, dy=dy, gate=gate, down=down)
-    script = KEPT_RANK.format(library=str(library.path), given=str(tmp_path / "given.npz"), folder=str(tmp_path))
+    script = KEPT_RANK.format(library=str(library.path), given=str(tmp_path / "given.npz"), folder=str(tmp_path), address=f"file:{tmp_path}/rank0")
     assert all("has no route: launch a taskflow first that keeps its route there" in said for said in run_ranks(script, 2))
     parts = [numpy.load(tmp_path / f"{rank}.npz") for rank in range(2)]
     for name, whole in zip(("y", "dx", "dgate", "ddown"), by_the_host(2)):

@@ -6,10 +6,11 @@ import json
 import os
 import re
 import shutil
-import socket
+import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import numpy
@@ -333,10 +334,8 @@ except hpmoe.LaunchError as error:
 """
 
 
-def test_ranks_as_processes(library: hpmoe.Library, group: hpmoe.Group) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{probe.getsockname()[1]}"
+def test_ranks_as_processes(library: hpmoe.Library, group: hpmoe.Group, tmp_path: Path) -> None:
+    address = f"file:{tmp_path}/rank0"
     tests = str(Path(__file__).parent)
     script = RANK.format(tests=tests, library=library.path, address=address)
     environment = {**os.environ, "PYTHONPATH": str(Path(hpmoe.__file__).parents[1])}
@@ -356,6 +355,106 @@ def test_ranks_as_processes(library: hpmoe.Library, group: hpmoe.Group) -> None:
         assert error in lines[0][number] and "rank 1 could not go on" in lines[0][number], lines[0]
     assert lines[0][4] == lines[1][4] == "True"
     assert "rank 1 " in lines[0][5], lines[0]
+
+
+#: One rank of two processes, of which rank 1 joins and sleeps: rank 0 waits where it says, until Ctrl-C.
+WAITING = """
+import os, sys, time
+sys.path.insert(0, {tests!r})
+import hpmoe
+from test_library import layer
+rank, waits = int(sys.argv[1]), sys.argv[2]
+ids, tensors = layer(9)
+forward = hpmoe.load({library!r})["swiglu::forward"]
+own = {{"x": tensors["x"][9 * rank:], "weights": tensors["weights"][9 * rank:]}}
+own.update({{name: tensors[name][4 * rank:][:4] for name in ["gate", "up", "down"]}})
+group = hpmoe.Group.join(rank, 2, {address!r}, time_limit=60, secret="what both ranks know", join_time_limit=60)
+if waits == "joining" and rank == 1:
+    sys.exit()
+if waits == "launch":
+    group._handle(forward.library)
+    if rank == 1:
+        print("joined", flush=True)
+        time.sleep(4)
+print("waits", flush=True)
+began = time.monotonic()
+try:
+    forward(group, ids[9 * rank:], **own)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+    time.sleep(2)  # The group lives, and the others are told all the same.
+    try:
+        forward(group, ids[9 * rank:], **own)
+    except hpmoe.HpmoeError as error:
+        print(str(error).splitlines()[0], flush=True)
+except hpmoe.HpmoeError as error:
+    print(str(error).splitlines()[0], time.monotonic() - began < 2, flush=True)
+"""
+
+
+@pytest.mark.parametrize("waits", ["joining", "launch"])
+def test_ctrl_c_ends_a_wait_and_the_others_are_told(library: hpmoe.Library, tmp_path: Path, waits: str) -> None:
+    script = WAITING.format(tests=str(Path(__file__).parent), library=library.path, address=f"file:{tmp_path}/rank0")
+    environment = {**os.environ, "PYTHONPATH": str(Path(hpmoe.__file__).parents[1])}
+    # Whoever runs tests in the background has them ignore the signal, which children inherit.
+    heed = lambda: signal.signal(signal.SIGINT, signal.default_int_handler)  # noqa: E731
+    start = lambda rank: subprocess.Popen(  # noqa: E731
+        [sys.executable, "-c", script, str(rank), waits], env=environment, stdout=subprocess.PIPE, text=True, preexec_fn=heed
+    )
+    first, second = start(0), start(1)
+    assert first.stdout and second.stdout
+    try:
+        if waits == "launch":
+            assert second.stdout.readline() == "joined\n"
+        assert first.stdout.readline() == "waits\n"
+        time.sleep(0.5)
+        first.send_signal(signal.SIGINT)
+        sent = time.monotonic()
+        assert first.stdout.readline() == "interrupted\n"
+        assert time.monotonic() - sent < 1
+        assert "cancelled" in first.stdout.readline() or waits == "launch"
+        assert first.wait(timeout=60) == 0
+        if waits == "launch":
+            assert second.stdout.read() == "waits\nrank 0 is gone: it left the group while others went on. Its own output says why True\n"
+        assert second.wait(timeout=60) == 0
+    finally:
+        first.kill()
+        second.kill()
+
+
+def test_who_may_join_and_how_long_it_may_take(library: hpmoe.Library) -> None:
+    def said(address: str = "127.0.0.1:0", **settings) -> str:
+        with pytest.raises(hpmoe.HpmoeError) as error, hpmoe.Group.join(0, 2, address, join_time_limit=0.1, **settings) as group:
+            group._handle(library)
+        return str(error.value)
+
+    assert "rank 1 did not join rank 0 at 127.0.0.1:0 within 100ms: start them, or raise the time limit of joining" in said()
+    exposed = said("0.0.0.0:0")
+    assert "which other machines reach, without a secret" in exposed and "HPMOE_SECRET_FILE" in exposed
+    assert "rank 1 did not join" in said("0.0.0.0:0", secret=b"what both ranks know")
+    assert "rank 1 did not join" in said("0.0.0.0:0", let_anyone_join=True)
+    assert said(secret="short").startswith("the secret has 5 bytes")
+    with pytest.raises(hpmoe.HpmoeError, match="join_time_limit is 0, but has to be a number of seconds above 0"):
+        hpmoe.Group(2, join_time_limit=0)
+    # The knobs that errors name: those of the environment count where the call says nothing.
+    variables = {"HPMOE_JOIN_TIME_LIMIT": "0.2", "HPMOE_JOB": "x"}
+    script = f"import hpmoe; hpmoe.Group.join(0, 2, '127.0.0.1:0')._handle(hpmoe.load({library.path!r}))"
+    environment = {**os.environ, **variables, "PYTHONPATH": str(Path(hpmoe.__file__).parents[1])}
+    process = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=60)
+    assert "within 200ms: start them, or raise HPMOE_JOIN_TIME_LIMIT (seconds)" in process.stderr
+
+
+def test_control_characters_of_errors_are_escaped(tmp_path: Path) -> None:
+    from hpmoe._printable import printable
+
+    with pytest.raises(hpmoe.HpmoeError) as error:
+        hpmoe.load(str(tmp_path / "a\x1b[2J\x9b1A\u202e.so"))
+    assert r"a\u{1b}[2J\u{9b}1A\u{202e}.so" in str(error.value)
+    assert str(hpmoe.LaunchError("one\n\ttwo\r\x00")) == "one\n\ttwo\\r\\u{0}"
+    # As in Rust, character by character.
+    acts = [c for c in map(chr, range(0x110000)) if printable(c) != c]
+    listed = "\u061c\u200b\u200c\u200d\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e\ufeff"
+    assert acts == sorted([chr(c) for c in [*range(0x20), *range(0x7F, 0xA0), *range(0x2060, 0x2070)]] + list(listed))
 
 
 @pytest.mark.slow

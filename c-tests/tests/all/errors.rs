@@ -87,7 +87,7 @@ fn processes_that_can_not_join() {
     let mut group = 0;
     // SAFETY: strings, and a variable of this function.
     let mut join = |rank, ranks, address: *const _| unsafe {
-        (hpmoe_group_join(rank, ranks, address, NO_OPTIONS, &raw mut group), error())
+        (hpmoe_group_join(rank, ranks, address, null(), NO_OPTIONS, &raw mut group), error())
     };
     let said = "a group of 2 ranks has no rank 2: number the processes from 0 to 1";
     assert_eq!(join(2, 2, c"127.0.0.1:1".as_ptr()), (HPMOE_INVALID, said.to_owned()));

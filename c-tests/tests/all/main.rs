@@ -1,6 +1,7 @@
 //! The C interface of a library of kernels.
 
 mod errors;
+mod joining;
 mod program;
 mod signatures;
 mod support;

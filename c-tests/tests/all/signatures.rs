@@ -18,7 +18,10 @@ fn functions_are_those_of_the_header() {
         hpmoe_describe(),
         hpmoe_memory(1, 2, 3, 4),
         hpmoe_group_new(1, 2, 3),
-        hpmoe_group_join(1, 2, 3, 4, 5),
+        hpmoe_group_join(1, 2, 3, 4, 5, 6),
+        hpmoe_listen(1, 2, 3, 4),
+        hpmoe_group_host(1, 2, 3, 4, 5),
+        hpmoe_listener_free(1),
         hpmoe_group_free(1),
         hpmoe_launch(1, 2, 3, 4, 5, 6, 7),
         hpmoe_enqueue(1, 2, 3, 4, 5, 6, 7, 8),
@@ -34,6 +37,6 @@ fn functions_are_those_of_the_header() {
         hpmoe_last_report(),
     );
     let bindings = include_str!("../../../hpmoe-c/src/header/bindings.rs");
-    assert_eq!(bindings.matches("pub fn hpmoe_").count(), 18, "a new function of the header belongs into this test");
+    assert_eq!(bindings.matches("pub fn hpmoe_").count(), 21, "a new function of the header belongs into this test");
     assert_eq!(library::hpmoe_c_abi(), header::HPMOE_C_ABI);
 }

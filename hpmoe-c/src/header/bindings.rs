@@ -1,4 +1,4 @@
-pub const HPMOE_C_ABI: u32 = 3;
+pub const HPMOE_C_ABI: u32 = 4;
 pub const HPMOE_OK: HpmoeStatus = 0;
 pub const HPMOE_INVALID: HpmoeStatus = 1;
 pub const HPMOE_FAILED: HpmoeStatus = 2;
@@ -18,6 +18,7 @@ pub type HpmoeDevice = ::core::ffi::c_uint;
 pub type HpmoeGroup = u64;
 pub type HpmoePending = u64;
 pub type HpmoeFixed = u64;
+pub type HpmoeListener = u64;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct HpmoeOptions {
@@ -27,10 +28,11 @@ pub struct HpmoeOptions {
     pub threads: u32,
     pub device: HpmoeDevice,
     pub npu: u32,
+    pub cancel: *const u32,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of HpmoeOptions"][::core::mem::size_of::<HpmoeOptions>() - 40usize];
+    ["Size of HpmoeOptions"][::core::mem::size_of::<HpmoeOptions>() - 48usize];
     ["Alignment of HpmoeOptions"][::core::mem::align_of::<HpmoeOptions>() - 8usize];
     [
         "Offset of field: HpmoeOptions::seed",
@@ -50,6 +52,38 @@ const _: () = {
     [
         "Offset of field: HpmoeOptions::npu",
     ][::core::mem::offset_of!(HpmoeOptions, npu) - 32usize];
+    [
+        "Offset of field: HpmoeOptions::cancel",
+    ][::core::mem::offset_of!(HpmoeOptions, cancel) - 40usize];
+};
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct HpmoeJoining {
+    pub job: *const ::core::ffi::c_char,
+    pub secret: *const ::core::ffi::c_void,
+    pub secret_bytes: u64,
+    pub time_limit_ms: u64,
+    pub let_anyone_join: u32,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of HpmoeJoining"][::core::mem::size_of::<HpmoeJoining>() - 40usize];
+    ["Alignment of HpmoeJoining"][::core::mem::align_of::<HpmoeJoining>() - 8usize];
+    [
+        "Offset of field: HpmoeJoining::job",
+    ][::core::mem::offset_of!(HpmoeJoining, job) - 0usize];
+    [
+        "Offset of field: HpmoeJoining::secret",
+    ][::core::mem::offset_of!(HpmoeJoining, secret) - 8usize];
+    [
+        "Offset of field: HpmoeJoining::secret_bytes",
+    ][::core::mem::offset_of!(HpmoeJoining, secret_bytes) - 16usize];
+    [
+        "Offset of field: HpmoeJoining::time_limit_ms",
+    ][::core::mem::offset_of!(HpmoeJoining, time_limit_ms) - 24usize];
+    [
+        "Offset of field: HpmoeJoining::let_anyone_join",
+    ][::core::mem::offset_of!(HpmoeJoining, let_anyone_join) - 32usize];
 };
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -131,9 +165,30 @@ unsafe extern "C" {
         rank: u64,
         ranks: u64,
         address: *const ::core::ffi::c_char,
+        joining: *const HpmoeJoining,
         options: *const HpmoeOptions,
         group: *mut HpmoeGroup,
     ) -> HpmoeStatus;
+}
+unsafe extern "C" {
+    pub fn hpmoe_listen(
+        address: *const ::core::ffi::c_char,
+        joining: *const HpmoeJoining,
+        listener: *mut HpmoeListener,
+        port: *mut u16,
+    ) -> HpmoeStatus;
+}
+unsafe extern "C" {
+    pub fn hpmoe_group_host(
+        listener: HpmoeListener,
+        ranks: u64,
+        joining: *const HpmoeJoining,
+        options: *const HpmoeOptions,
+        group: *mut HpmoeGroup,
+    ) -> HpmoeStatus;
+}
+unsafe extern "C" {
+    pub fn hpmoe_listener_free(listener: HpmoeListener) -> HpmoeStatus;
 }
 unsafe extern "C" {
     pub fn hpmoe_group_free(group: HpmoeGroup) -> HpmoeStatus;

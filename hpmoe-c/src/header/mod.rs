@@ -9,6 +9,14 @@ pub use bindings::*;
 
 impl Default for HpmoeOptions {
     fn default() -> Self {
-        Self { seed: 0, time_limit_ms: 0, capacity_rows: 0, threads: 0, device: HPMOE_CPU, npu: 0 }
+        let cancel = std::ptr::null();
+        Self { seed: 0, time_limit_ms: 0, capacity_rows: 0, threads: 0, device: HPMOE_CPU, npu: 0, cancel }
+    }
+}
+
+impl Default for HpmoeJoining {
+    fn default() -> Self {
+        let (job, secret) = (std::ptr::null(), std::ptr::null());
+        Self { job, secret, secret_bytes: 0, time_limit_ms: 0, let_anyone_join: 0 }
     }
 }

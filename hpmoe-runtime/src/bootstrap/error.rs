@@ -33,7 +33,7 @@ pub enum BootstrapError {
         ranks: usize,
     },
     /// A secret is too short to be one, or too long.
-    #[error("a secret of {bytes} bytes is none: it has {least} to {most}, such as those of `openssl rand -hex 32`")]
+    #[error("the secret has {bytes} bytes, but should have {least} to {most}: make one with `openssl rand -hex 32`")]
     SecretSize {
         /// Number of its bytes.
         bytes: usize,
@@ -175,7 +175,7 @@ pub enum BootstrapError {
     /// A rank did not come to an exchange.
     #[error(
         "rank {rank} waited {limit:?} for {} to come to an exchange: all ranks must make the same calls in the same order; \
-         if they do and are slow, raise Group::time_limit", awaited(.missing)
+         if they do and are slow, raise the time_limit of the group", awaited(.missing)
     )]
     Late {
         /// The rank of this process.

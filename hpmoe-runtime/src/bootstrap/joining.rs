@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::launcher::{LAUNCHERS, Launcher};
 use super::place::OWN_PORT;
 use super::secret::SECRET_FILE;
+use super::tcp::lengthen;
 use super::{BootstrapError, Cancel, Place, Secret};
 
 /// The variable that names the job of a process.
@@ -48,8 +49,10 @@ pub struct Joining {
 /// How a user changes these settings, for the advice of errors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Knobs {
-    /// Job and secret by variables, or else by the program.
-    pub(super) variables: bool,
+    /// The secret by a variable, or else by the program.
+    pub(super) secret_variable: bool,
+    /// The name of the job by a variable, or else by the program.
+    pub(super) job_variable: bool,
     /// The limit by a variable, or else by the program.
     pub(super) limit_variable: bool,
 }
@@ -70,7 +73,7 @@ impl Joining {
             limit: USUAL_LIMIT,
             anyone: false,
             cancel: Cancel::new(),
-            knobs: Knobs { variables: false, limit_variable: false },
+            knobs: Knobs { secret_variable: false, job_variable: false, limit_variable: false },
         }
     }
 
@@ -108,7 +111,7 @@ impl Joining {
             Some(text) if text == "1" => true,
             Some(text) => return Err(meaningless(LET_ANYONE_JOIN, text, "1, or not set")),
         };
-        let knobs = Knobs { variables: true, limit_variable: true };
+        let knobs = Knobs { secret_variable: true, job_variable: true, limit_variable: true };
         Ok(Self { job, secret, limit, anyone, cancel: Cancel::new(), knobs })
     }
 
@@ -119,9 +122,10 @@ impl Joining {
     ///
     /// If the system gives no random bytes, or `HPMOE_JOIN_TIME_LIMIT` has no meaning.
     pub fn of_own_processes() -> Result<Self, BootstrapError> {
-        let Self { limit, knobs: Knobs { limit_variable, .. }, .. } =
-            Self::from_variables(|name| std::env::var(name).ok().filter(|_| name == TIME_LIMIT))?;
-        let knobs = Knobs { variables: false, limit_variable };
+        let Self { limit, knobs: Knobs { limit_variable, .. }, .. } = Self::from_variables(|name| {
+            std::env::var(name).ok().filter(|text| name == TIME_LIMIT && !text.is_empty())
+        })?;
+        let knobs = Knobs { limit_variable, ..Self::new().knobs };
         let job = format!("processes of process {}", std::process::id());
         Ok(Self { job, secret: Some(Secret::generate()?), limit, knobs, ..Self::new() })
     }
@@ -130,6 +134,7 @@ impl Joining {
     #[must_use]
     pub fn job(mut self, name: impl Into<String>) -> Self {
         self.job = name.into();
+        self.knobs.job_variable = false;
         self
     }
 
@@ -137,6 +142,7 @@ impl Joining {
     #[must_use]
     pub fn secret(mut self, secret: Secret) -> Self {
         self.secret = Some(secret);
+        self.knobs.secret_variable = false;
         self
     }
 
@@ -187,7 +193,10 @@ impl Joining {
         if let Some(exposed) = found.iter().find(|found| !found.ip().is_loopback()) {
             self.may_listen(&exposed.to_string())?;
         }
-        TcpListener::bind(found.as_slice()).map_err(no_listener)
+        let listener = TcpListener::bind(found.as_slice()).map_err(no_listener)?;
+        // Ranks can come before rank 0 hears them.
+        lengthen(&listener);
+        Ok(listener)
     }
 
     /// Refuses a listener that other machines reach, if there is no secret.
@@ -202,7 +211,7 @@ impl Joining {
         if self.secret.is_some() || self.anyone {
             return Ok(());
         }
-        let way_out = if self.knobs.variables {
+        let way_out = if self.knobs.secret_variable {
             "name a file with a secret by HPMOE_SECRET_FILE, for all ranks (`openssl rand -hex 32` makes one); if anyone who reaches that port \
              may become a rank, set HPMOE_LET_ANYONE_JOIN=1"
         } else {
@@ -260,12 +269,12 @@ impl Joining {
 
     /// How a user names the job.
     pub(super) const fn naming(&self) -> &'static str {
-        if self.knobs.variables { "HPMOE_JOB" } else { "the name of the job, which the program sets" }
+        if self.knobs.job_variable { "HPMOE_JOB" } else { "the name of the job, which the program sets" }
     }
 
     /// How a user gives the secret.
     pub(super) const fn confiding(&self) -> &'static str {
-        if self.knobs.variables { "by HPMOE_SECRET_FILE" } else { "by the program" }
+        if self.knobs.secret_variable { "by HPMOE_SECRET_FILE" } else { "by the program" }
     }
 }
 

@@ -43,7 +43,7 @@ pub trait Bootstrap: Send + Sync {
     ///
     /// # Errors
     ///
-    /// If a rank is gone, or has not called it after `limit`.
+    /// If a rank is gone, or has not called it after `limit`, or there are more bytes than an exchange takes.
     fn all_gather(&self, bytes: &[u8], limit: Duration) -> Result<Vec<Vec<u8>>, BootstrapError>;
 
     /// Returns once all ranks have called it.

@@ -63,7 +63,7 @@ impl Secret {
     ///
     /// # Errors
     ///
-    /// If it can't be read within 5 seconds, other users can read it, or its size is none of a secret.
+    /// If it can't be read within 5 seconds, other users can read it, or it has too few or too many bytes.
     pub fn from_file(path: &Path) -> Result<Self, BootstrapError> {
         let unusable = |why: String| BootstrapError::SecretFile { file: printable_path(path), why };
         let mut file = open(path).map_err(|error| unusable(error.to_string()))?;
@@ -164,9 +164,9 @@ mod tests {
         let refused = |count: usize| Secret::new(vec![b'x'; count]).unwrap_err().to_string();
         assert_eq!(
             refused(15),
-            "a secret of 15 bytes is none: it has 16 to 4096, such as those of `openssl rand -hex 32`"
+            "the secret has 15 bytes, but should have 16 to 4096: make one with `openssl rand -hex 32`"
         );
-        assert!(refused(4097).starts_with("a secret of 4097 bytes"));
+        assert!(refused(4097).starts_with("the secret has 4097 bytes"));
         let [first, second] = [0, 1].map(|_| Secret::generate().unwrap());
         assert!(first != second && first.bytes().len() == 64 && Secret::new(first.bytes()).unwrap() == first);
     }
@@ -201,12 +201,12 @@ mod tests {
             "{absent}"
         );
         assert!(said(folder.path()).contains("Is a directory"));
-        assert!(said(Path::new("/dev/null")).contains("a secret of 0 bytes"));
-        assert!(said(Path::new("/dev/zero")).contains("a secret of 4097 bytes"));
+        assert!(said(Path::new("/dev/null")).contains("the secret has 0 bytes"));
+        assert!(said(Path::new("/dev/zero")).contains("the secret has 4097 bytes"));
         let pipe = folder.path().join("pipe");
         let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
         assert!(made.success());
-        assert!(said(&pipe).contains("a secret of 0 bytes"), "nobody writes it");
+        assert!(said(&pipe).contains("the secret has 0 bytes"), "nobody writes it");
     }
 
     #[test]

@@ -10,6 +10,7 @@ from . import __version__
 from ._build import build
 from ._errors import HpmoeError
 from ._library import Library, load
+from ._printable import printable_lines
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -29,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
         else:
             library = build(found.crate, **dict(map(_constant, found.constants)))
             print(library.path)
-        print(_text(library))
+        print(printable_lines(_text(library)))
     except HpmoeError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import os
-from ctypes import POINTER, Structure, byref, c_char_p, c_uint, c_uint32, c_uint64, c_void_p
+from ctypes import POINTER, Structure, byref, c_char_p, c_uint, c_uint16, c_uint32, c_uint64, c_void_p
 from typing import Any, NamedTuple
 
 from ._errors import HpmoeError, LaunchError
 
-ABI = 3
+ABI = 4
 OK, INVALID = 0, 1
 
 #: The number of each element type.
@@ -30,6 +30,19 @@ class Options(Structure):
         ("threads", c_uint32),
         ("device", c_uint),
         ("npu", c_uint32),
+        ("cancel", POINTER(c_uint32)),
+    ]
+
+
+class Joining(Structure):
+    """Who may join a group of processes, and how long that may take."""
+
+    _fields_ = [
+        ("job", c_char_p),
+        ("secret", c_char_p),
+        ("secret_bytes", c_uint64),
+        ("time_limit_ms", c_uint64),
+        ("let_anyone_join", c_uint32),
     ]
 
 
@@ -60,7 +73,10 @@ FUNCTIONS = {
     "hpmoe_describe": (c_char_p, []),
     "hpmoe_memory": (c_uint, [c_char_p, c_uint64, c_uint64, POINTER(Memory)]),
     "hpmoe_group_new": (c_uint, [c_uint64, POINTER(Options), POINTER(c_uint64)]),
-    "hpmoe_group_join": (c_uint, [c_uint64, c_uint64, c_char_p, POINTER(Options), POINTER(c_uint64)]),
+    "hpmoe_group_join": (c_uint, [c_uint64, c_uint64, c_char_p, POINTER(Joining), POINTER(Options), POINTER(c_uint64)]),
+    "hpmoe_listen": (c_uint, [c_char_p, POINTER(Joining), POINTER(c_uint64), POINTER(c_uint16)]),
+    "hpmoe_group_host": (c_uint, [c_uint64, c_uint64, POINTER(Joining), POINTER(Options), POINTER(c_uint64)]),
+    "hpmoe_listener_free": (c_uint, [c_uint64]),
     "hpmoe_group_free": (c_uint, [c_uint64]),
     "hpmoe_launch": (c_uint, [*LAUNCH, POINTER(c_void_p)]),
     "hpmoe_enqueue": (c_uint, [*LAUNCH, POINTER(c_void_p), POINTER(c_uint64)]),
@@ -141,11 +157,27 @@ class Interface:
         self.check(self._library.hpmoe_group_new(ranks, byref(options), byref(group)))
         return group.value
 
-    def group_join(self, rank: int, ranks: int, address: str, options: Options) -> int:
+    def group_join(self, rank: int, ranks: int, address: str, joining: Joining, options: Options) -> int:
         """Joins a group of processes."""
         group = c_uint64()
-        self.check(self._library.hpmoe_group_join(rank, ranks, address.encode(), byref(options), byref(group)))
+        self.check(self._library.hpmoe_group_join(rank, ranks, address.encode(), byref(joining), byref(options), byref(group)))
         return group.value
+
+    def listen(self, address: str, joining: Joining) -> tuple[int, int]:
+        """Begins to listen as rank 0, and returns the number of the listener and its port."""
+        listener, port = c_uint64(), c_uint16()
+        self.check(self._library.hpmoe_listen(address.encode(), byref(joining), byref(listener), byref(port)))
+        return listener.value, port.value
+
+    def group_host(self, listener: int, ranks: int, joining: Joining, options: Options) -> int:
+        """Joins a group of processes as rank 0, by a listener, which is freed."""
+        group = c_uint64()
+        self.check(self._library.hpmoe_group_host(listener, ranks, byref(joining), byref(options), byref(group)))
+        return group.value
+
+    def listener_free(self, listener: int) -> None:
+        """Frees a listener, unless a group has taken it."""
+        self._library.hpmoe_listener_free(listener)
 
     def group_free(self, group: int) -> None:
         """Frees a group."""

@@ -49,7 +49,7 @@ class FixedLaunch:
         self._npu = made.npu
         self._places = self._found()
         self._parts = made.launch.parts()
-        self._number = self._interface.fix(handle, self._parts)
+        self._number = group._waiting(lambda: self._interface.fix(handle, self._parts))
         self._report: dict[str, Any] | None = None
         self._free = weakref.finalize(self, self._interface.fixed_free, self._number)
 
@@ -74,7 +74,7 @@ class FixedLaunch:
                 self._interface.refuse(self._group._handle(self._flow.library), said)
             raise HpmoeError(said)
         if self._npu is None:
-            self._interface.replay(self._number, self._parts, None, captured=False)
+            self._group._waiting(lambda: self._interface.replay(self._number, self._parts, None, captured=False))
             reports.last = self.wait()
         elif is_captured(self._npu):
             self._interface.replay(self._number, self._parts, stream_of(self._npu), captured=True)
@@ -102,7 +102,7 @@ class FixedLaunch:
                 synchronize(self._npu)
             self._interface.replayed(self._number, replays)
         last, self._report = self._report, None
-        said = self._interface.wait(self._number)
+        said = self._group._waiting(lambda: self._interface.wait(self._number))
         self._report = json.loads(said) if said else last
         return self._report
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import json
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
 from . import _c
 from ._errors import HpmoeError
 from ._npu import Launches
+from ._processes import Join, join_at, join_by, joining
+from ._waits import interruptible, new_cancel
 
 if TYPE_CHECKING:
     from ._library import Library
+
+T = TypeVar("T")
 
 
 class Group:
@@ -23,7 +28,9 @@ class Group:
 
     If ranks are processes (:meth:`join`, or `process_group`), all of them make the same launches in the same order, each with its own
     tokens and the matrices of its own experts. What does not fit on one rank is an error on all of them, and so is a
-    process that ends. They are on one Linux machine.
+    process that ends. They are on one Linux machine. Ranks of a `process_group` share a secret that nobody else has.
+
+    Ctrl-C ends joining and launches within a second, and the other processes are told. The group can't be used afterwards.
 
     Args:
         ranks: How many ranks; a number that divides the experts of the kernels.
@@ -35,6 +42,7 @@ class Group:
         device: ``"cpu"``; or, for libraries that were built with ``HPMOE_DEVICE=cann``, ``"npu"``, or ``"npu:3"`` for the NPU of this
             process's first rank. Without a number, rank r runs on the r-th NPU that this process sees, and a rank that is a process on the
             one of its number on the machine.
+        join_time_limit: The longest that ranks which are processes may take to join, in seconds; by default HPMOE_JOIN_TIME_LIMIT, or 60.
     """
 
     _named: weakref.WeakValueDictionary[str, "Group"] = weakref.WeakValueDictionary()
@@ -51,17 +59,17 @@ class Group:
         capacity_rows: int | None = None,
         threads: int | None = None,
         device: str = "cpu",
+        join_time_limit: float | None = None,
     ) -> None:
         """Makes a group. The ranks start with its first launch."""
         #: The rank of this process; None if all ranks are threads of it.
         self.rank: int | None = None
-        self._address: Callable[[], str] | None = None
+        self._join: Join | None = None
+        joining(None, None, join_time_limit, False)
         if process_group is not None:
             if ranks is not None:
                 raise HpmoeError("a group has the ranks of its process_group: leave out ranks")
-            from ._processes import address_by
-
-            self.rank, ranks, self._address = address_by(process_group)
+            self.rank, ranks, self._join = join_by(process_group, join_time_limit)
         ranks = 1 if ranks is None else ranks
         kind, number = _device(device)
         for name, value, least in [("ranks", ranks, 1), ("capacity_rows", capacity_rows, 1), ("threads", threads, 1)]:
@@ -74,36 +82,50 @@ class Group:
         self.device = kind
         milliseconds = max(1, round(time_limit * 1000))
         self._settings = (seed, milliseconds, capacity_rows or 0, threads or 0, _c.DEVICES[kind], number)
+        self._cancel = new_cancel()
         self._launches = Launches()
         self._handles: dict[str, int] = {}
         self._making = threading.Lock()
         self._closed = False
         settings: dict[str, Any] = {"ranks": ranks, "seed": seed, "time_limit": time_limit, "capacity_rows": capacity_rows}
-        settings.update(threads=threads, device=device)
+        settings.update(threads=threads, device=device, join_time_limit=join_time_limit)
         #: The name by which operators of PyTorch find the group.
         of_processes = "" if self.rank is None else f" rank {self.rank} of processes"
         self.name = f"{json.dumps(settings)}{of_processes}#{next(Group._numbers)}"
         Group._named[self.name] = self
 
     @classmethod
-    def join(cls, rank: int, ranks: int, address: str, **settings: Any) -> "Group":
+    def join(
+        cls,
+        rank: int,
+        ranks: int,
+        address: str,
+        *,
+        job: str | None = None,
+        secret: bytes | str | None = None,
+        let_anyone_join: bool = False,
+        **settings: Any,
+    ) -> "Group":
         """The group of `ranks` processes of which this one is `rank`.
+
+        Only ranks of the same job may join. With a secret, ranks prove to each other that they know it; without one, rank 0 listens on this machine's
+        loopback alone.
 
         Args:
             rank: The rank of this process, from 0.
             ranks: How many processes there are.
             address: Where rank 0 listens, such as ``"127.0.0.1:28471"``; the same for all. A group that uses several libraries
-                takes the ports that follow, one for each.
+                takes the ports that follow, one for each. ``"file:/tmp/job-7"`` needs no port: rank 0 listens at one that is free, writes it
+                to that file for the others, and removes the file when they have joined.
+            job: Name of the job; by default HPMOE_JOB, or what the launcher calls it.
+            secret: What only ranks of the job know, 16 to 4096 bytes; by default the content of the file that HPMOE_SECRET_FILE names, if it is set.
+            let_anyone_join: Lets rank 0 listen to other machines without a secret, so that whoever reaches its port can become a rank.
             **settings: As for :class:`Group`.
         """
-        if not 0 <= rank < ranks:
-            raise HpmoeError(f"a group of {ranks} ranks has no rank {rank}: number the processes from 0 to {ranks - 1}")
-        host, colon, port = address.rpartition(":")
-        if not colon or not port.isdigit():
-            raise HpmoeError(f"{address!r} is no address: write host:port, such as 127.0.0.1:28471")
+        found = joining(job, secret, settings.get("join_time_limit"), let_anyone_join)
+        join = join_at(rank, ranks, address, found)
         group = cls(ranks, **settings)
-        ports = itertools.count(int(port))
-        group.rank, group._address = rank, lambda: f"{host}:{next(ports)}"
+        group.rank, group._join = rank, join
         name = f"{group.name} rank {rank} of processes"
         group.name = name
         Group._named[name] = group
@@ -158,15 +180,22 @@ class Group:
                 raise HpmoeError("this group has been closed: make a new hpmoe.Group")
             if library.path not in self._handles:
                 interface = library._interface
-                options = _c.Options(*self._settings)
-                if self._address is None or self.rank is None:
-                    handle = interface.group_new(self.ranks, options)
-                else:
-                    handle = interface.group_join(self.rank, self.ranks, self._address(), options)
-                self._handles[library.path] = handle
-                finalizer = weakref.finalize(self, interface.group_free, handle)
-                self.__dict__.setdefault("_finalizers", []).append(finalizer)
+                options = _c.Options(*self._settings, ctypes.pointer(self._cancel))
+                join = self._join
+
+                def make() -> None:
+                    handle = interface.group_new(self.ranks, options) if join is None else join(interface, options)
+                    self._handles[library.path] = handle
+                    finalizer = weakref.finalize(self, interface.group_free, handle)
+                    self.__dict__.setdefault("_finalizers", []).append(finalizer)
+
+                # What torch does to gather addresses can't be cancelled.
+                interruptible(make, self._cancel, borrows=False)
             return self._handles[library.path]
+
+    def _waiting(self, call: Callable[[], T]) -> T:
+        """What a call of C returns that may wait for other ranks, and that Ctrl-C ends."""
+        return interruptible(call, self._cancel)
 
     @staticmethod
     def _of_name(name: str) -> "Group":

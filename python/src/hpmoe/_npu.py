@@ -6,12 +6,11 @@ import json
 import sys
 import threading
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Callable
 
 from ._errors import HpmoeError
 
 if TYPE_CHECKING:
-    from . import _c
     from ._fixed import FixedLaunch
 
 #: The type of device by which torch_npu names NPUs.
@@ -76,9 +75,9 @@ def _module(device: Any) -> Any:
 class PendingLaunch:
     """A launch that the host has not waited for."""
 
-    def __init__(self, interface: "_c.Interface", number: int, copied: list[dict[str, Any]]) -> None:
-        """From what `hpmoe_enqueue` has returned; `copied` are copies that were made for it."""
-        self._interface, self._number, self._copied = interface, number, copied
+    def __init__(self, wait: Callable[[], str], copied: list[dict[str, Any]]) -> None:
+        """From a call that waits for it and returns its report as JSON; `copied` are copies that were made for it."""
+        self._end, self._copied = wait, copied
         self._waiting = threading.Lock()
         self._report: dict[str, Any] | None = None
         self._error: HpmoeError | None = None
@@ -98,7 +97,7 @@ class PendingLaunch:
             if not self._over:
                 self._over = True
                 try:
-                    self._report = with_copies(json.loads(self._interface.wait(self._number)), self._copied)
+                    self._report = with_copies(json.loads(self._end()), self._copied)
                 except HpmoeError as error:
                     self._error = error
         if self._report is None:

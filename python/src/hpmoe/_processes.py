@@ -1,34 +1,81 @@
-"""Groups whose ranks are the processes of torch.distributed."""
+"""How the processes of a group meet: at an address, or by torch.distributed."""
 
 from __future__ import annotations
 
+import itertools
+import secrets
 import socket
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
+from . import _c
 from ._errors import HpmoeError
 
+if TYPE_CHECKING:
+    from ._c import Interface, Options
 
-def address_by(process_group: Any) -> tuple[int, int, Callable[[], str]]:
-    """This process's rank, the number of ranks, and a function by which all of them learn where rank 0 will listen."""
+#: Joins the group of a library, and returns its number there.
+Join = Callable[["Interface", "Options"], int]
+
+
+def joining(job: str | None, secret: bytes | str | None, time_limit: float | None, let_anyone_join: bool) -> _c.Joining:
+    """Who may join, and how long that may take."""
+    if time_limit is not None and not time_limit > 0:
+        raise HpmoeError(f"join_time_limit is {time_limit!r}, but has to be a number of seconds above 0")
+    said = secret.encode() if isinstance(secret, str) else secret
+    milliseconds = 0 if time_limit is None else max(1, round(time_limit * 1000))
+    name = None if job is None else job.encode()
+    return _c.Joining(name, said, 0 if said is None else len(said), milliseconds, int(let_anyone_join))
+
+
+def join_at(rank: int, ranks: int, address: str, settings: _c.Joining) -> Join:
+    """Joins at an address; with several libraries, at the ports that follow, or by files whose names end with a number."""
+    if not 0 <= rank < ranks:
+        raise HpmoeError(f"a group of {ranks} ranks has no rank {rank}: number the processes from 0 to {ranks - 1}")
+    host, colon, port = address.rpartition(":")
+    if address.startswith("file:"):
+        addresses = (f"{address}.{number}" if number else address for number in itertools.count())
+    elif colon and port.isdigit():
+        addresses = (f"{host}:{number}" for number in itertools.count(int(port)))
+    else:
+        raise HpmoeError(f"{address!r} is no address: write host:port, such as 127.0.0.1:28471, or file:NAME for a file that rank 0 writes its address to")
+    return lambda interface, options: interface.group_join(rank, ranks, next(addresses), settings, options)
+
+
+def join_by(process_group: Any, time_limit: float | None) -> tuple[int, int, Join]:
+    """This process's rank, the number of ranks, and how it joins. Rank 0 listens at a port that it keeps, and tells the others by the process group
+    where that is, with a secret that nobody else gets."""
     import torch.distributed as distributed
 
     rank, ranks = distributed.get_rank(process_group), distributed.get_world_size(process_group)
     if rank < 0:
         raise HpmoeError("this process is not in the process group: make the hpmoe.Group in its processes alone")
 
-    def address() -> str:
-        hosts: list[tuple[str, str | None]] = [("", None)] * ranks
-        free = None
+    def join(interface: "Interface", options: "Options") -> int:
+        listener, address, secret, problem = 0, "", secrets.token_hex(32), ""
         if rank == 0:
-            with socket.socket() as probe:
-                probe.bind(("127.0.0.1", 0))
-                free = f"127.0.0.1:{probe.getsockname()[1]}"
-        distributed.all_gather_object(hosts, (socket.gethostname(), free), group=process_group)
-        names = sorted({name for name, _ in hosts})
-        if len(names) > 1:
-            raise HpmoeError(f"the processes run on {', '.join(names)}: a group of processes is on one machine")
-        found = hosts[0][1]
-        assert found is not None, "rank 0 has found a port"
-        return found
+            try:
+                listener, port = interface.listen("127.0.0.1:0", joining("", None, None, False))
+                address = f"127.0.0.1:{port}"
+            except HpmoeError as error:
+                problem = str(error)
+        told: list[tuple[str, str, str, str]] = [("", "", "", "")] * ranks
+        try:
+            # Those of the other ranks mean nothing.
+            mine = (socket.gethostname(), address, secret if rank == 0 else "", problem)
+            distributed.all_gather_object(told, mine, group=process_group)
+            names = sorted({name for name, *_ in told})
+            if len(names) > 1:
+                raise HpmoeError(f"the processes run on {', '.join(names)}: a group of processes is on one machine")
+            _, address, secret, problem = told[0]
+            if problem:
+                raise HpmoeError(problem)
+            settings = joining("process group", secret, time_limit, False)
+            if rank != 0:
+                return interface.group_join(rank, ranks, address, settings, options)
+            taken, listener = listener, 0
+            return interface.group_host(taken, ranks, settings, options)
+        finally:
+            if listener:
+                interface.listener_free(listener)
 
-    return rank, ranks, address
+    return rank, ranks, join

@@ -149,12 +149,13 @@ class Taskflow:
                 interface.refuse(handle, str(error))
             raise
         if stream is None:
-            reports.last = json.loads(interface.launch(handle, made.launch))
+            reports.last = json.loads(group._waiting(lambda: interface.launch(handle, made.launch)))
             return written(self, made.given)
         # What was launched before is over if the host has waited for the stream. Processes wait together.
         waited = (device_of(ids) is not None and not self.makes_route) or group.rank is not None
         group._launches.wait(0 if waited else MOST_PENDING)
-        pending = PendingLaunch(interface, interface.enqueue(handle, made.launch, stream), made.copied)
+        number = group._waiting(lambda: interface.enqueue(handle, made.launch, stream))
+        pending = PendingLaunch(lambda: group._waiting(lambda: interface.wait(number)), made.copied)
         group._launches.add(pending)
         reports.last = pending.wait if group.rank is None else pending.report
         for name, aligned in made.aligned.items():

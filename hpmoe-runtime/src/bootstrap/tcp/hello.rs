@@ -31,7 +31,7 @@ pub(super) struct Hello {
     pub(super) nonce: Nonce,
 }
 
-/// A hello that is none.
+/// Why bytes are not a hello.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum NoHello {
     /// Of another version of this protocol.

@@ -173,7 +173,7 @@ impl Links {
         }
     }
 
-    /// On rank 0: adds a part, and tells everybody when it was the last one. `false` if it is none that can be expected: nothing is kept then.
+    /// On rank 0: adds a part, and tells everybody when it was the last one. `false` if nobody expects it: it ends the member that sends it.
     fn add(&self, from: usize, exchange: u64, bytes: Vec<u8>) -> bool {
         // Held while the parts are sent, so that no rank hears that another is gone before it has what that one sent.
         let mut state = self.state();

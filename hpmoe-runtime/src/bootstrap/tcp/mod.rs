@@ -7,6 +7,7 @@ mod hello;
 mod links;
 mod patient;
 mod proof;
+mod queue;
 mod reach;
 
 use std::io::{self, ErrorKind};
@@ -23,6 +24,7 @@ use guest::Arrival;
 use hello::Refusal;
 use links::{Links, deadline, rest};
 use patient::Patient;
+pub(super) use queue::lengthen;
 use reach::reach;
 
 /// The time that a peer may take to receive what is sent to it.
@@ -78,6 +80,7 @@ impl TcpBootstrap {
             way_out: place.other_port(),
         };
         listener.set_nonblocking(true).map_err(no_listener)?;
+        lengthen(&listener);
         let _told = place.tell(&listener)?;
         let (limit, ranks) = (joining.limit, place.ranks);
         let address = match listener.local_addr() {

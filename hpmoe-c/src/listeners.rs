@@ -1,0 +1,42 @@
+//! The ports at which rank 0 listens for groups that don't exist yet, by numbers that are never used again.
+
+use std::collections::BTreeMap;
+use std::net::TcpListener;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use hpmoe_runtime::Joining;
+
+use crate::error::Failure;
+use crate::header::HpmoeListener;
+use crate::joining::invalid;
+
+struct Listeners {
+    made: HpmoeListener,
+    open: BTreeMap<HpmoeListener, TcpListener>,
+}
+
+static LISTENERS: Mutex<Listeners> = Mutex::new(Listeners { made: 0, open: BTreeMap::new() });
+
+/// Begins to listen: a number, and the port.
+pub(crate) fn listen(address: &str, joining: &Joining) -> Result<(HpmoeListener, u16), Failure> {
+    let listener = joining.listen(address).map_err(invalid)?;
+    let port =
+        listener.local_addr().map_err(|error| Failure::invalid(format!("the port can't be found: {error}")))?.port();
+    let mut listeners = lock();
+    listeners.made += 1;
+    let number = listeners.made;
+    listeners.open.insert(number, listener);
+    Ok((number, port))
+}
+
+/// Takes a listener, whose number means nothing from now on.
+pub(crate) fn take(number: HpmoeListener) -> Result<TcpListener, Failure> {
+    lock().open.remove(&number).ok_or_else(|| {
+        let what = "a group has taken it, it was freed, or this library has never made it";
+        Failure::invalid(format!("there is no listener {number}: {what}; make one with hpmoe_listen"))
+    })
+}
+
+fn lock() -> MutexGuard<'static, Listeners> {
+    LISTENERS.lock().unwrap_or_else(PoisonError::into_inner)
+}

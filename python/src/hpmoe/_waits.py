@@ -1,0 +1,69 @@
+"""Waits that Ctrl-C ends.
+
+Python runs handlers of signals between its own instructions, so that a call of C that waits would keep them waiting. In the main thread, such a
+call runs in a thread of its own, and the main thread waits for that.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import time
+from typing import Any, Callable, TypeVar
+
+T = TypeVar("T")
+
+#: Numbers that groups look at as long as the process lives.
+_NUMBERS: list[ctypes.c_uint32] = []
+
+
+def new_cancel() -> ctypes.c_uint32:
+    """A number that ends the waits of a group as soon as it is not 0."""
+    _NUMBERS.append(ctypes.c_uint32(0))
+    return _NUMBERS[-1]
+
+
+#: The longest that a call which has been cancelled is waited for, if it uses no memory of the caller, in seconds.
+LEAVING = 1.0
+
+
+def interruptible(call: Callable[[], T], cancel: ctypes.c_uint32, *, borrows: bool = True) -> T:
+    """What a call returns or raises. If a handler of a signal raises meanwhile, as that of Ctrl-C does, the call is cancelled, which takes at most a
+    second, and that exception is raised in its place. A call that does not borrow memory of the caller is left behind if it goes on."""
+    if threading.current_thread() is not threading.main_thread():
+        return call()
+    done = threading.Event()
+    outcome: dict[str, Any] = {}
+
+    def run() -> None:
+        try:
+            outcome["result"] = call()
+        except BaseException as error:  # noqa: BLE001: it is raised below
+            outcome["error"] = error
+        finally:
+            done.set()
+
+    thread = threading.Thread(target=run, name="hpmoe waits", daemon=True)
+    thread.start()
+    try:
+        done.wait()
+    except BaseException:
+        cancel.value = 1
+        _until(done, None if borrows else LEAVING)
+        raise
+    if "error" in outcome:
+        raise outcome["error"]
+    return outcome["result"]
+
+
+def _until(done: threading.Event, seconds: float | None) -> None:
+    """Waits for the end of a call that was cancelled: what it uses lives until then. More signals change nothing."""
+    deadline = None if seconds is None else time.monotonic() + seconds
+    while not done.is_set():
+        rest = None if deadline is None else deadline - time.monotonic()
+        if rest is not None and rest <= 0:
+            return
+        try:
+            done.wait(rest)
+        except BaseException:  # noqa: BLE001: the first one is raised
+            continue
