@@ -1,5 +1,6 @@
 # AArch64 on another machine. Debian's packages bring a cross compiler, an emulator, and a Rust that has the target's standard library:
 # that of rust-toolchain.toml fits no other compiler, and no package registry has it.
+. .ci/debian_rust.sh
 aarch64=target/aarch64
 of_both=(-o APT::Architectures::=arm64)
 
@@ -10,42 +11,18 @@ aarch64_tools() {
         --no-install-recommends g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static
 }
 
-# The version of a package that would be installed, or nothing.
-candidate() { LC_ALL=C apt-cache "${of_both[@]}" policy "$1" | sed -n 's/^  Candidate: \([0-9].*\)/\1/p'; }
+# The newest of Debian's Rusts for AArch64 that builds examples, as `VERSION NAME`, or nothing.
+aarch64_rustc() { debian_rusts "$(rust_version stock)" arm64 | tail -n 1; }
 
-# What Debian calls a Rust as new as this workspace asks: a stable release updates `rustc-web` alone. Nothing if there is none.
-aarch64_rustc() {
-    local needed name
-    needed=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
-    for name in rustc rustc-web; do
-        if dpkg --compare-versions "$(candidate "libstd-rust${name#rustc}-dev:arm64")" ge "$needed"; then
-            echo "$name"
-            return
-        fi
-    done
-}
+# Unpacks it.
+aarch64_rust() { debian_rust "$1" "$2" "$aarch64/rust" "libstd-rust${2#rustc}-dev:arm64=$1"; }
 
-# Unpacks the package of that name, and the standard libraries for build scripts and for the target: installed, they would be in the way
-# of other toolchains. The compiler's own library is not.
-aarch64_rust() {
-    local name=$1 root=$PWD/$aarch64/rust version of
-    of=libstd-rust${name#rustc}
-    version=$(candidate "$name")
-    [ ! -e "$root/$version" ] || return 0
-    rm -rf "$root"
-    mkdir -p "$root"
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$of-$(cut -d . -f 1,2 <<<"$version")"
-    (cd "$root" && apt-get -qq -o APT::Sandbox::User=root "${of_both[@]}" download "$name=$version" "$of-dev=$version" "$of-dev:arm64=$version")
-    find "$root" -name '*.deb' -exec dpkg-deb --extract '{}' "$root" ';' -delete
-    printf '#!/bin/sh\nexec "%s/usr/bin/rustc" --sysroot "%s/usr" "$@"\n' "$root" "$root" >"$root/rustc"
-    chmod +x "$root/rustc"
-    touch "$root/$version"
-}
-
-# Builds examples.
+# Builds examples, by their names.
 aarch64_build() {
+    local name packages=()
+    for name; do packages+=(-p "hpmoe-example-$name" --example "$name"); done
     RUSTC=$PWD/$aarch64/rust/rustc CARGO_TARGET_DIR=$aarch64 CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
-        cargo build --locked --target aarch64-unknown-linux-gnu -p hpmoe-examples "$@"
+        cargo build --locked --target aarch64-unknown-linux-gnu "${packages[@]}"
 }
 
 # Runs an example, which tells how it compares.
@@ -56,9 +33,8 @@ aarch64_layer() { aarch64_run "$@" | grep -F '"bitwise_equal":true'; }
 
 # By two processes. Programs of another architecture can't start each other here: each rank is started as a launcher does. Rank 0 tells of both.
 aarch64_processes() {
-    local -x HPMOE_RANK HPMOE_RANKS=2 HPMOE_PORT
+    local -x HPMOE_RANK HPMOE_RANKS=2 HPMOE_ADDRESS_FILE=$PWD/$aarch64/rank0-$$
     local other
-    HPMOE_PORT=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
     HPMOE_RANK=1 aarch64_run "$1" >/dev/null &
     other=$!
     HPMOE_RANK=0 aarch64_layer "$1"

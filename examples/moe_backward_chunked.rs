@@ -1,7 +1,5 @@
 //! The backward pass of the layer in chunks: nothing is saved but the tokens, and memory is that of two chunks.
 
-mod support;
-
 use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;
 use support::example::sizes;
@@ -35,22 +33,22 @@ pub mod moe_backward_chunked {
     /// Chunks of the tokens of a rank.
     pub const CHUNKS: usize = 4;
 
-    /// Rows of a tile of a projection. Small, as the bundled layers are: for a real one, 128 by 256.
-    pub const TILE_M: usize = 16;
+    /// Rows of a tile of a projection. The build chooses tile sizes that a kernel leaves open.
+    pub const TILE_M: usize = _;
     /// Columns of a tile of a projection.
-    pub const TILE_N: usize = 16;
+    pub const TILE_N: usize = _;
     /// Rows of a tile of a weight gradient.
-    pub const GRAD_M: usize = 32;
+    pub const GRAD_M: usize = _;
     /// Columns of a tile of a weight gradient.
-    pub const GRAD_N: usize = 32;
+    pub const GRAD_N: usize = _;
     /// Most rows of one put.
-    pub const PUT: usize = 8;
+    pub const PUT: usize = _;
     /// Most rows of one put of single numbers: a fence costs more than they do.
     pub const PUT_NUMBERS: usize = TILE_M;
     /// Tokens of a tile of a sum over k.
-    pub const BLOCK: usize = 4;
+    pub const BLOCK: usize = _;
     /// Columns of a tile of a sum over k.
-    pub const COLUMNS: usize = 64;
+    pub const COLUMNS: usize = _;
     /// (token, k) slots of a tile of a sum over k.
     pub const SLOTS: usize = BLOCK * TOP_K;
     /// Column tiles of the activation, each with a part of the gradient of the router's weights.

@@ -1,8 +1,6 @@
 //! The layer with biases and with the gated unit of gpt-oss: gate and up come from one projection, column by column, and are
 //! clamped; the sigmoid's slope is 1.702.
 
-mod support;
-
 use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;
 use support::example::{self, Example, Kernel, kernel};
@@ -32,18 +30,18 @@ pub mod moe_biased {
     /// The slope of the sigmoid.
     pub const SLOPE: f32 = 1.702;
 
-    /// Rows of a tile of a projection. Small, as the bundled layers are: for a real one, 128 by 256.
-    pub const TILE_M: usize = 16;
+    /// Rows of a tile of a projection. The build chooses tile sizes that a kernel leaves open.
+    pub const TILE_M: usize = _;
     /// Columns of a tile of a projection.
-    pub const TILE_N: usize = 16;
+    pub const TILE_N: usize = _;
     /// As many columns of gate and up, which take turns.
     pub const PAIRS: usize = 2 * TILE_N;
     /// Most rows of one put.
-    pub const PUT: usize = 8;
+    pub const PUT: usize = _;
     /// Tokens of a tile of the top-k sum.
-    pub const BLOCK: usize = 4;
+    pub const BLOCK: usize = _;
     /// Columns of a tile of the top-k sum.
-    pub const COLUMNS: usize = 64;
+    pub const COLUMNS: usize = _;
     /// (token, k) slots of a tile of the top-k sum.
     pub const SLOTS: usize = BLOCK * TOP_K;
 
@@ -223,6 +221,6 @@ fn main() -> ExitCode {
 mod tests {
     #[test]
     fn is_right_for_every_number_of_ranks() {
-        super::support::check::check::<super::Biased>();
+        support::check::check::<super::Biased>();
     }
 }

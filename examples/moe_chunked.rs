@@ -1,8 +1,6 @@
 //! The layer with the tokens of each rank cut into chunks: rows received and results in flight take memory for two chunks, not for all
 //! tokens, and one chunk's tokens travel while another one's are computed.
 
-mod support;
-
 use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;
 use support::example::{self, Example, Kernel, kernel};
@@ -29,16 +27,16 @@ pub mod moe_chunked {
     /// Chunks of the tokens of a rank.
     pub const CHUNKS: usize = 4;
 
-    /// Rows of a tile of a projection. Small, as the bundled layers are: for a real one, 128 by 256.
-    pub const TILE_M: usize = 16;
+    /// Rows of a tile of a projection. The build chooses tile sizes that a kernel leaves open.
+    pub const TILE_M: usize = _;
     /// Columns of a tile of a projection.
-    pub const TILE_N: usize = 16;
+    pub const TILE_N: usize = _;
     /// Most rows of one put.
-    pub const PUT: usize = 8;
+    pub const PUT: usize = _;
     /// Tokens of a tile of the top-k sum.
-    pub const BLOCK: usize = 4;
+    pub const BLOCK: usize = _;
     /// Columns of a tile of the top-k sum.
-    pub const COLUMNS: usize = 64;
+    pub const COLUMNS: usize = _;
     /// (token, k) slots of a tile of the top-k sum.
     pub const SLOTS: usize = BLOCK * TOP_K;
 
@@ -150,6 +148,6 @@ fn main() -> ExitCode {
 mod tests {
     #[test]
     fn is_right_for_every_number_of_ranks() {
-        super::support::check::check::<super::Chunked>();
+        support::check::check::<super::Chunked>();
     }
 }

@@ -1,8 +1,6 @@
 //! The layer with each token sent once to every rank that it goes to, and copied there for each of the rank's experts: the same
 //! bits, and fewer bytes over the links.
 
-mod support;
-
 use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;
 use support::example::{self, Example, Kernel, kernel};
@@ -26,18 +24,18 @@ pub mod moe_relay {
     /// Most tokens that one rank may bring.
     pub const TOKENS: usize = 384;
 
-    /// Rows of a tile of a projection. Small, as the bundled layers are: for a real one, 128 by 256.
-    pub const TILE_M: usize = 16;
+    /// Rows of a tile of a projection. The build chooses tile sizes that a kernel leaves open.
+    pub const TILE_M: usize = _;
     /// Columns of a tile of a projection.
-    pub const TILE_N: usize = 16;
+    pub const TILE_N: usize = _;
     /// Most rows of one put.
-    pub const PUT: usize = 8;
+    pub const PUT: usize = _;
     /// Most rows of one copy.
     pub const COPY: usize = 16;
     /// Tokens of a tile of the top-k sum.
-    pub const BLOCK: usize = 4;
+    pub const BLOCK: usize = _;
     /// Columns of a tile of the top-k sum.
-    pub const COLUMNS: usize = 64;
+    pub const COLUMNS: usize = _;
     /// (token, k) slots of a tile of the top-k sum.
     pub const SLOTS: usize = BLOCK * TOP_K;
 
@@ -154,6 +152,6 @@ fn main() -> ExitCode {
 mod tests {
     #[test]
     fn is_right_for_every_number_of_ranks() {
-        super::support::check::check::<super::Relay>();
+        support::check::check::<super::Relay>();
     }
 }

@@ -2,8 +2,6 @@
 //! the device, and computes the shared expert meanwhile. The host knows how many tokens there are, and nothing of where they go. A token goes
 //! to fewer experts, or to none, where their scores are low: the other ids are -1.
 
-mod support;
-
 use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;
 use support::example::{self, Example, Kernel, kernel};
@@ -33,16 +31,16 @@ pub mod moe_router {
     /// Least score of an expert that a token goes to.
     pub const LEAST: f32 = 0.625;
 
-    /// Rows of a tile of a projection. Small, as the bundled layers are: for a real one, 128 by 256.
-    pub const TILE_M: usize = 16;
+    /// Rows of a tile of a projection. The build chooses tile sizes that a kernel leaves open.
+    pub const TILE_M: usize = _;
     /// Columns of a tile of a projection.
-    pub const TILE_N: usize = 16;
+    pub const TILE_N: usize = _;
     /// Most rows of one put.
-    pub const PUT: usize = 8;
+    pub const PUT: usize = _;
     /// Tokens of a tile of the router and of the top-k sum.
-    pub const BLOCK: usize = 4;
+    pub const BLOCK: usize = _;
     /// Columns of a tile of the top-k sum.
-    pub const COLUMNS: usize = 64;
+    pub const COLUMNS: usize = _;
     /// (token, k) slots of a tile of the top-k sum.
     pub const SLOTS: usize = BLOCK * TOP_K;
 

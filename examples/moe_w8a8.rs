@@ -1,8 +1,6 @@
 //! The layer in int8 throughout (W8A8): tokens are rounded to i8 before they travel, with a scale for each token, and what the
 //! gated unit makes of them again, with a scale for each received row; matrix cores multiply i8 by i8, exactly.
 
-mod support;
-
 use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;
 use support::example;
@@ -27,16 +25,16 @@ pub mod moe_w8a8 {
     /// Most tokens that one rank may bring.
     pub const TOKENS: usize = 384;
 
-    /// Rows of a tile of a projection. Small, as the bundled layers are: for a real one, 128 by 256.
-    pub const TILE_M: usize = 16;
+    /// Rows of a tile of a projection. The build chooses tile sizes that a kernel leaves open.
+    pub const TILE_M: usize = _;
     /// Columns of a tile of a projection.
-    pub const TILE_N: usize = 16;
+    pub const TILE_N: usize = _;
     /// Most rows of one put.
-    pub const PUT: usize = 8;
+    pub const PUT: usize = _;
     /// Tokens of a tile of the top-k sum, and of one that is rounded.
-    pub const BLOCK: usize = 4;
+    pub const BLOCK: usize = _;
     /// Columns of a tile of the top-k sum.
-    pub const COLUMNS: usize = 64;
+    pub const COLUMNS: usize = _;
     /// (token, k) slots of a tile of the top-k sum.
     pub const SLOTS: usize = BLOCK * TOP_K;
 
@@ -225,6 +223,6 @@ fn main() -> ExitCode {
 mod tests {
     #[test]
     fn is_right_for_every_number_of_ranks() {
-        super::support::check::check::<super::Quantised>();
+        support::check::check::<super::Quantised>();
     }
 }

@@ -1,15 +1,14 @@
 //! Trains a small Mixture-of-Experts layer with its router through forward and backward megakernels, and next to it through
 //! the same functions run sequentially: both give the same bits, step after step.
 
-mod support;
-
-use clap::Parser;
+use getopts::Matches;
 use hpmoe_runtime::prelude::*;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::process::ExitCode;
 use support::compare::same_bits;
 use support::example::sizes;
 use support::found::Found;
+use support::options::{CommandLine, declare_common, number};
 use support::program;
 use support::router::Router;
 use support::synthetic::Teacher;
@@ -37,22 +36,22 @@ pub mod trained {
     /// Most tokens that one rank may bring.
     pub const TOKENS: usize = 256;
 
-    /// Rows of a tile of a projection. Small, as the layer is: for a real one, 128 by 256.
-    pub const TILE_M: usize = 16;
+    /// Rows of a tile of a projection. The build chooses tile sizes that a kernel leaves open.
+    pub const TILE_M: usize = _;
     /// Columns of a tile of a projection.
-    pub const TILE_N: usize = 16;
+    pub const TILE_N: usize = _;
     /// Rows of a tile of a weight gradient.
-    pub const GRAD_M: usize = 32;
+    pub const GRAD_M: usize = _;
     /// Columns of a tile of a weight gradient.
-    pub const GRAD_N: usize = 32;
+    pub const GRAD_N: usize = _;
     /// Most rows of one put.
-    pub const PUT: usize = 8;
+    pub const PUT: usize = _;
     /// Most rows of one put of single numbers: a fence costs more than they do.
     pub const PUT_NUMBERS: usize = TILE_M;
     /// Tokens of a tile of a sum over k.
-    pub const BLOCK: usize = 4;
+    pub const BLOCK: usize = _;
     /// Columns of a tile of a sum over k.
-    pub const COLUMNS: usize = 32;
+    pub const COLUMNS: usize = _;
     /// (token, k) slots of a tile of a sum over k.
     pub const SLOTS: usize = BLOCK * TOP_K;
     /// Column tiles of the activation, each with a part of the gradient of the router's weights.
@@ -139,20 +138,31 @@ pub mod trained {
 }
 
 /// Command line.
-#[derive(Parser, Debug)]
-#[command(about = "Trains a small Mixture-of-Experts layer on a synthetic task, on this machine's CPU")]
 struct Options {
-    #[command(flatten)]
     team: TeamSize,
     /// Steps of gradient descent.
-    #[arg(long, default_value_t = 300)]
     steps: usize,
-    /// Seed of the order in which pipes, copies and signals of the host run are served.
-    #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Prints one JSON object as the last line.
-    #[arg(long)]
     json: bool,
+}
+
+impl CommandLine for Options {
+    const ABOUT: &'static str = "Trains a small Mixture-of-Experts layer on a synthetic task, on this machine's CPU";
+
+    fn declare(options: &mut getopts::Options) {
+        TeamSize::declare(options);
+        options.optopt("", "steps", "Steps of gradient descent [default: 300].", "N");
+        declare_common(options);
+    }
+
+    fn read(given: &Matches) -> Result<Self, String> {
+        Ok(Self {
+            team: TeamSize::read(given)?,
+            steps: number(given, "steps")?.unwrap_or(300),
+            seed: number(given, "seed")?.unwrap_or(0),
+            json: given.opt_present("json"),
+        })
+    }
 }
 
 /// Step of gradient descent.
@@ -198,10 +208,10 @@ fn run(options: &Options) -> Result<bool, String> {
     let words = if equal { "equal bit for bit after every step" } else { "DIFFERENT" };
     team.tell(format_args!("compared with the reference loop: {words}"));
     if options.json {
-        team.tell(serde_json::json!({
-            "first_loss": first, "last_loss": last, "bitwise_equal": equal, "steps": options.steps,
-            "ranks": whole.count(), "processes": team.processes(),
-        }));
+        team.tell(jzon::object! {
+            first_loss: first, last_loss: last, bitwise_equal: equal, steps: options.steps,
+            ranks: whole.count(), processes: team.processes(),
+        });
     }
     team.finish()?;
     Ok(equal && last < first)

@@ -36,9 +36,8 @@ static SWITCH: LazyLock<Switch> = LazyLock::new(|| {
 /// Whether a mutant is on.
 pub fn on(number: u32) -> bool {
     let switch = &*SWITCH;
-    if let Some(reached) = &switch.reached
-        && !reached.flags[number as usize].swap(true, Ordering::Relaxed)
-    {
+    let is_first = |reached: &&Reached| !reached.flags[number as usize].swap(true, Ordering::Relaxed);
+    if let Some(reached) = switch.reached.as_ref().filter(is_first) {
         writeln!(reached.file.lock().expect("nobody panics with it"), "{number}").expect("the file can be written");
     }
     switch.mutant == Some(number)

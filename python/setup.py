@@ -1,4 +1,4 @@
-"""Puts the sources of the layers' crate into the wheel, with its libraries for some sizes, which run without Rust."""
+"""Puts the sources of the layers' crate into wheel and source distribution, and into the wheel its libraries for some sizes, which run without Rust."""
 
 import json
 import os
@@ -6,16 +6,22 @@ import re
 import shutil
 import subprocess
 import sys
-import sysconfig
 from pathlib import Path
 
 from setuptools import Distribution, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
+from setuptools.command.sdist import sdist
 
-ROOT = Path(__file__).resolve().parents[1]
+HERE = Path(__file__).resolve().parent
 
-#: What builds don't need of packages, below their own folders.
+#: The sources of the crates in a source distribution.
+PACKED = HERE / "crates"
+
+#: The workspace of the crates: a source distribution has a copy, a checkout is one.
+WORKSPACE = PACKED if PACKED.is_dir() else HERE.parent
+
+#: Parts of packages that builds don't need, below their own folders.
 LEFT_OUT = ["target", "tests"]
 
 #: Sizes of the layers whose libraries are part of the wheel: hidden, inter, experts, top_k, tokens of a rank.
@@ -31,7 +37,16 @@ class BuildWithCrates(build_py):
         package = Path(self.build_lib) / "hpmoe"
         copy_crates(package / "crates")
         for layer in BUNDLED:
-            build_layer(package / "kernels", *layer)
+            build_layer(package / "kernels", Path(self.build_lib).resolve().parent / "target", *layer)
+
+
+class SdistWithCrates(sdist):
+    """A source distribution that builds the wheel without a checkout."""
+
+    def make_release_tree(self, base_dir: str, files: list[str]) -> None:
+        """Collects its files."""
+        super().make_release_tree(base_dir, files)
+        copy_crates(Path(base_dir) / "crates")
 
 
 class WithLibraries(Distribution):
@@ -46,14 +61,39 @@ class PlatformWheel(bdist_wheel):
     """A wheel for any Python 3 on this platform: its libraries are opened, and not linked with Python."""
 
     def get_tag(self) -> tuple[str, str, str]:
-        """The tag of the wheel."""
-        return "py3", "none", re.sub("[-.]", "_", sysconfig.get_platform())
+        """The tag of the wheel before its libraries are looked at."""
+        return "py3", "none", super().get_tag()[2]
+
+    def run(self) -> None:
+        """Builds the wheel, and on Linux gives it the tag of the oldest platform that its libraries run on."""
+        super().run()
+        if sys.platform == "linux":
+            for command, _, wheel in self.distribution.dist_files:
+                if command == "bdist_wheel":
+                    tag_for_oldest(Path(wheel))
+
+
+def tag_for_oldest(wheel: Path) -> None:
+    """Replaces a wheel by one with the lowest manylinux or musllinux tag that is true of it.
+
+    A wheel that needs more of its machine than any such platform has keeps its tag, and pip installs it on this machine all the same.
+    """
+    folder = wheel.parent / "tagged"
+    command = [sys.executable, "-m", "auditwheel", "repair", "--plat", "auto", "--wheel-dir", str(folder), str(wheel)]
+    print("+", *command, file=sys.stderr)
+    if subprocess.run(command).returncode == 0:
+        wheel.unlink()
+        for tagged in folder.iterdir():
+            os.replace(tagged, wheel.parent / tagged.name)
+    else:
+        print(f"warning: {wheel.name} runs on this machine and its like: auditwheel says above why on no others", file=sys.stderr)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def packages() -> list[str]:
     """The folders of the packages that a build of the layers needs."""
     command = ["cargo", "metadata", "--no-deps", "--format-version=1"]
-    found = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
+    found = subprocess.run(command, cwd=WORKSPACE, check=True, stdout=subprocess.PIPE).stdout
     of_name = {package["name"]: package for package in json.loads(found)["packages"]}
     needed, next_ones = {"hpmoe-stock"}, ["hpmoe-stock"]
     while next_ones:
@@ -61,7 +101,7 @@ def packages() -> list[str]:
             if dependency["kind"] != "dev" and "path" in dependency and dependency["name"] not in needed:
                 needed.add(dependency["name"])
                 next_ones.append(dependency["name"])
-    return sorted(str(Path(of_name[name]["manifest_path"]).parent.relative_to(ROOT)) for name in needed)
+    return sorted(str(Path(of_name[name]["manifest_path"]).parent.relative_to(WORKSPACE)) for name in needed)
 
 
 def copy_crates(to: Path) -> None:
@@ -69,38 +109,45 @@ def copy_crates(to: Path) -> None:
     shutil.rmtree(to, ignore_errors=True)
 
     def ignored(folder: str, names: list[str]) -> list[str]:
-        return [name for name in names if name in LEFT_OUT and Path(folder).parent == ROOT]
+        return [name for name in names if name in LEFT_OUT and Path(folder).parent == WORKSPACE]
 
     members = packages()
     for package in members:
-        shutil.copytree(ROOT / package, to / package, ignore=ignored)
-        own = to / package / "Cargo.toml"
-        # Tests and what they need stay behind.
-        own.write_text(re.sub(r"(?m)^\[(?:dev-dependencies|\[test\]|\[bench\])\]\n(?:.+\n)*\n?", "", own.read_text()))
-    for file in ["Cargo.lock", "README.md", "LICENSE-MIT", "LICENSE-APACHE"]:
-        shutil.copy(ROOT / file, to)
-    manifest = (ROOT / "Cargo.toml").read_text()
-    manifest = re.sub(r"members = \[.*?\]", f"members = {members!r}".replace("'", '"'), manifest, flags=re.DOTALL)
-    # Sections for packages that are not there.
-    manifest = re.sub(r"(?m)^(#.*\n)?\[profile\.dev\.package\..*\n(?:.+\n)*\n?", "", manifest)
-    (to / "Cargo.toml").write_text(manifest)
+        shutil.copytree(WORKSPACE / package, to / package, ignore=ignored)
+    for file in ["Cargo.toml", "Cargo.lock", "README.md", "LICENSE-MIT", "LICENSE-APACHE"]:
+        shutil.copy(WORKSPACE / file, to)
+    if WORKSPACE != PACKED:
+        leave_out(to, members)
     # Whether cargo can read what is there.
     subprocess.run(["cargo", "metadata", "--format-version=1"], cwd=to, check=True, stdout=subprocess.DEVNULL)
 
 
-def build_layer(to: Path, gate: str, hidden: int, inter: int, experts: int, top_k: int, tokens: int) -> None:
-    """Builds the library of a layer."""
+def leave_out(workspace: Path, members: list[str]) -> None:
+    """Takes out of the manifests of a copied workspace what tests need, and packages that are not there."""
+    for package in members:
+        own = workspace / package / "Cargo.toml"
+        own.write_text(re.sub(r"(?m)^\[(?:dev-dependencies|\[test\]|\[bench\])\]\n(?:.+\n)*\n?", "", own.read_text()))
+    whole = workspace / "Cargo.toml"
+    manifest = re.sub(r"members = \[.*?\]", f"members = {members!r}".replace("'", '"'), whole.read_text(), flags=re.DOTALL)
+    # Sections for packages that are not there.
+    whole.write_text(re.sub(r"(?m)^(#.*\n)?\[profile\.dev\.package\..*\n(?:.+\n)*\n?", "", manifest))
+
+
+def build_layer(to: Path, target: Path, gate: str, hidden: int, inter: int, experts: int, top_k: int, tokens: int) -> None:
+    """Builds the library of a layer, which needs nothing but glibc of the machine that it runs on."""
     sizes = f"HIDDEN={hidden},INTER={inter},EXPERTS={experts},TOP_K={top_k},TOKENS={tokens}"
-    environment = {**os.environ, "HPMOE_SET": sizes, "HPMOE_STOCK_CORES": "4"}
-    command = ["cargo", "build", "--release", "--locked", "--package", "hpmoe-stock"]
+    # A checkout has built most of it already.
+    target = Path(os.environ.get("CARGO_TARGET_DIR") or (target if WORKSPACE == PACKED else WORKSPACE / "target")).absolute()
+    environment = {**os.environ, "HPMOE_SET": sizes, "HPMOE_STOCK_CORES": "4", "HPMOE_STOCK_GATE": gate}
+    environment.update(CARGO_TARGET_DIR=str(target), HPMOE_CXX_RUNTIME="static")
+    command = ["cargo", "rustc", "--release", "--locked", "--package", "hpmoe-stock", "--", "-C", "strip=symbols"]
     print("+", *command, f"({sizes})", file=sys.stderr)
-    subprocess.run(command, cwd=ROOT, env=environment, check=True)
-    target = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
+    subprocess.run(command, cwd=WORKSPACE, env=environment, check=True)
     to.mkdir(parents=True, exist_ok=True)
-    library = to / f"{gate}-{hidden}-{inter}-{experts}-{top_k}-{tokens}.so"
-    shutil.copy(target / "release" / "libhpmoe_stock.so", library)
-    if strip := shutil.which("strip"):
-        subprocess.run([strip, "--strip-debug", library], check=True)
+    shutil.copy(target / "release" / "libhpmoe_stock.so", to / f"{gate}-{hidden}-{inter}-{experts}-{top_k}-{tokens}.so")
 
 
-setup(distclass=WithLibraries, cmdclass={"build_py": BuildWithCrates, "bdist_wheel": PlatformWheel})
+setup(
+    distclass=WithLibraries,
+    cmdclass={"build_py": BuildWithCrates, "sdist": SdistWithCrates, "bdist_wheel": PlatformWheel},
+)

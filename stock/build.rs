@@ -2,8 +2,8 @@
 
 use hpmoe_build::Kernels;
 
-/// Most columns of a tile of gpt-oss's unit, for layers with as many columns between the projections.
-const MOST_COLUMNS: [(usize, usize); 2] = [(512, 128), (0, 16)];
+/// Most columns of a tile of gpt-oss's unit.
+const MOST_COLUMNS: usize = 128;
 
 /// `INTER` in the source.
 const INTER: usize = 32;
@@ -34,11 +34,12 @@ fn swiglu() -> Kernels {
     hpmoe_build::kernels(["src/separate.rs", "src/joined.rs"])
 }
 
-/// The layer with the experts of gpt-oss. Column tiles of its unit are all alike, because the unit's gradient interleaves columns.
+/// The layer with the experts of gpt-oss. The width of its tiles divides `INTER`, because the unit's gradient interleaves columns; the build
+/// chooses the other tile sizes.
 fn gpt_oss(inter: usize) -> Kernels {
     println!("cargo::rustc-cfg=gpt_oss");
-    let most = MOST_COLUMNS.iter().find(|(columns, _)| inter >= *columns).map_or(16, |(_, most)| *most);
-    let columns = fractals(inter, most).or_else(|| (1..=most).rev().find(|columns| inter.is_multiple_of(*columns)));
+    let columns = fractals(inter, MOST_COLUMNS)
+        .or_else(|| (1..=MOST_COLUMNS).rev().find(|columns| inter.is_multiple_of(*columns)));
     hpmoe_build::kernels(["src/biased.rs"]).set("TILE_N", columns.unwrap_or(1))
 }
 

@@ -11,6 +11,9 @@ const LAYERS: [(&str, [usize; 5]); 3] = [
 ];
 /// The first again, as a kernel that may get many more tokens: where it is chosen, cores that send serve peers alone then.
 const MANY_TOKENS: (&str, [usize; 5]) = ("many_tokens", [128, 64, 16, 4, 2048]);
+/// Tiles so small that each layer has several of each task.
+const TILES: [(&str, usize); 7] =
+    [("TILE_M", 16), ("TILE_N", 16), ("GRAD_M", 32), ("GRAD_N", 32), ("PUT", 8), ("BLOCK", 4), ("COLUMNS", 64)];
 const SIZES: [&str; 5] = ["HIDDEN", "INTER", "EXPERTS", "TOP_K", "TOKENS"];
 
 /// Writes the modules, one file each, and names the files.
@@ -81,11 +84,11 @@ fn kernel(name: &str) -> String {
     source[start..end].to_owned()
 }
 
-/// The part of an example that follows what it shares with others.
+/// An example without the comment at its top, which only a whole file can have.
 fn whole(name: &str) -> String {
     let source = read(name);
-    let (_, text) = source.split_once("\nmod support;\n").expect("the example shares code");
-    text.to_owned()
+    let start = source.find("\nuse ").expect("the example uses the runtime");
+    source[start..].to_owned()
 }
 
 fn read(name: &str) -> String {
@@ -96,7 +99,10 @@ fn read(name: &str) -> String {
 }
 
 fn with_sizes(text: &str, sizes: &[usize; 5]) -> String {
-    SIZES.iter().zip(sizes).fold(text.to_owned(), |text, (constant, size)| set(&text, constant, *size))
+    let text = TILES.iter().fold(text.to_owned(), |text, (constant, size)| {
+        text.replace(&format!("{constant}: usize = _;"), &format!("{constant}: usize = {size};"))
+    });
+    SIZES.iter().zip(sizes).fold(text, |text, (constant, size)| set(&text, constant, *size))
 }
 
 /// Writes a module.

@@ -18,12 +18,12 @@ pub mod layer {
     pub const TOKENS: usize = 64;
 
     /// Rows and columns of a tile of a product.
-    pub const TILE_M: usize = 16;
-    pub const TILE_N: usize = 16;
+    pub const TILE_M: usize = _;
+    pub const TILE_N: usize = _;
     /// Most rows of one put.
-    pub const PUT: usize = 8;
+    pub const PUT: usize = _;
     /// Tokens of a tile of the sum over k, and their slots.
-    pub const BLOCK: usize = 4;
+    pub const BLOCK: usize = _;
     pub const SLOTS: usize = BLOCK * TOP_K;
 
     /// Sends tokens to the rank of their expert.

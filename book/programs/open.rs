@@ -16,7 +16,7 @@ pub mod open {
     pub const TOKENS: usize = 128;
 
     /// Rows of a tile of the product.
-    pub const BLOCK: usize = 32;
+    pub const BLOCK: usize = _;
     /// Its columns.
     pub const TILE_N: usize = _;
 

@@ -16,7 +16,7 @@ pub mod ported {
     pub const TOP_K: usize = 2;
     pub const TOKENS: usize = 64;
     /// Tokens of a tile.
-    pub const BLOCK: usize = 8;
+    pub const BLOCK: usize = _;
 
     /// `silu(gate) · up`, where a row has its gate columns first.
     #[aiv_task(external = "ops/silu_and_mul.h", function = "ops::silu_and_mul", ub = 16 * BLOCK * INTER)]

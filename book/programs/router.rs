@@ -14,7 +14,7 @@ pub mod router {
     pub const TOP_K: usize = 4;
     pub const TOKENS: usize = 64;
     /// Tokens of a tile.
-    pub const BLOCK: usize = 8;
+    pub const BLOCK: usize = _;
     /// What the weights of a token add up to.
     pub const SCALE: f32 = 2.5;
 

@@ -15,7 +15,7 @@ pub mod wrong {
     pub const TOP_K: usize = 2;
     pub const TOKENS: usize = 64;
     /// Tokens of a tile.
-    pub const BLOCK: usize = 8;
+    pub const BLOCK: usize = _;
 
     #[aiv_task(external = "ops/two_rows.h")]
     pub fn two_rows(x: &Tile<bf16, BLOCK, HIDDEN>, y: &mut Tile<bf16, BLOCK, HIDDEN>) {

@@ -5,14 +5,13 @@
 use super::compare::same_bits;
 use super::example::{Example, run};
 use super::layer::{Layer, bundled};
-use super::options::Options;
+use super::options::{Options, parse};
 use super::team::{end, gather};
-use clap::Parser as _;
 use hpmoe_runtime::LaunchError;
 use hpmoe_runtime::prelude::*;
 use std::io::Read as _;
-use std::net::TcpListener;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -74,10 +73,15 @@ pub fn check_kill<E: Example>(layer: &str, module: &str, test: &str) {
 /// What the program does by 2 processes takes no more memory than `most` bytes in either of them.
 pub fn check_memory<E: Example>(layer: &str, most: u64, module: &str, test: &str) {
     if std::env::var(WORK).is_ok() {
-        let (folder, layer) = (tempfile::tempdir().expect("a folder"), bundled(layer));
-        let [out, data] = [folder.path(), &layer].map(|path| path.to_str().expect("a name in UTF-8"));
-        let options = Options::parse_from(["program", "--out", out, "--data", data]);
+        let folder = std::env::temp_dir().join(format!("hpmoe-{test}-{}", std::process::id()));
+        let layer = bundled(layer);
+        let [out, data] = [&folder, &layer].map(|path| path.to_str().expect("a name in UTF-8"));
+        let options = parse::<Options>(["--out", out, "--data", data]).expect("a command line").expect("not of help");
         let right = run::<E>(&options).unwrap_or_else(|problem| panic!("{problem}"));
+        // One of the processes writes pictures.
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder).expect("the folder of this process");
+        }
         let peak = peak_memory();
         println!("peak {peak} bytes");
         assert!(right && peak <= most, "{peak} bytes, where {most} are the most");
@@ -124,16 +128,23 @@ pub(super) const LAUNCHED: &str = "a launch ended well";
 
 fn start(module: &str, test: &str, ranks: usize) -> Vec<Child> {
     let (_, module) = module.split_once("::").expect("a test is in a module of its crate");
-    let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port").port();
+    let file = address_file();
     let rank = |rank: usize| {
         let mut command = Command::new(std::env::current_exe().expect("a test knows its program"));
         command.args([&format!("{module}::{test}"), "--exact", "--nocapture", "--test-threads=1"]);
-        let place = [("HPMOE_RANK", rank), ("HPMOE_RANKS", ranks), ("HPMOE_PORT", usize::from(port)), (WORK, 1)];
-        command.envs(place.map(|(name, value)| (name, value.to_string())));
+        let place = [("HPMOE_RANK", rank), ("HPMOE_RANKS", ranks), (WORK, 1)];
+        command.envs(place.map(|(name, value)| (name, value.to_string()))).env("HPMOE_ADDRESS_FILE", &file);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.spawn().expect("a test can start itself")
     };
     (0..ranks).map(rank).collect()
+}
+
+/// A file by which ranks learn the address of rank 0, which removes it when all have joined.
+fn address_file() -> std::path::PathBuf {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    std::env::temp_dir().join(format!("hpmoe-examples-{}-{number}", std::process::id()))
 }
 
 /// Reads what a rank prints until its first launch has ended.

@@ -2,6 +2,8 @@
 
 use super::compare::Comparison;
 use hpmoe_runtime::prelude::*;
+use jzon::JsonValue;
+use jzon::object::Object;
 use std::fmt;
 
 /// Each gradient by its name in the oracle's file.
@@ -14,22 +16,19 @@ impl Compared {
     }
 
     /// What `--json` prints of a backward pass; `equal`: whether the bits are the reference's.
-    pub fn json(&self, equal: bool, report: &Report, processes: usize) -> serde_json::Value {
-        let gradients = self.0.iter().map(|(name, comparison)| {
-            let figures = serde_json::json!({
-                "relative_l2": comparison.relative_l2,
-                "max_error": comparison.max_error,
-            });
-            ((*name).to_owned(), figures)
-        });
-        serde_json::json!({
-            "gradients": serde_json::Value::Object(gradients.collect()),
-            "bitwise_equal": equal,
-            "ranks": report.ranks,
-            "processes": processes,
-            "empty_tasks": report.empty_tasks,
-            "workspace_bytes": report.workspace_bytes,
-        })
+    pub fn json(&self, equal: bool, report: &Report, processes: usize) -> JsonValue {
+        let figures = |comparison: &Comparison| {
+            jzon::object! { relative_l2: comparison.relative_l2, max_error: comparison.max_error }
+        };
+        let gradients: Object = self.0.iter().map(|(name, comparison)| (name, figures(comparison))).collect();
+        jzon::object! {
+            gradients: gradients,
+            bitwise_equal: equal,
+            ranks: report.ranks,
+            processes: processes,
+            empty_tasks: report.empty_tasks,
+            workspace_bytes: report.workspace_bytes,
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use super::layer::Layer;
 use super::options::Options;
 use super::program;
 use hpmoe_runtime::prelude::*;
+use jzon::JsonValue;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
@@ -31,10 +32,11 @@ pub struct Kernel {
     pub summary: fn(usize) -> Option<&'static str>,
 }
 
-/// The [`Sizes`] of a kernel module, for an example that has `mod support`.
+/// The [`Sizes`] of a kernel module.
+#[macro_export]
 macro_rules! sizes {
     ($kernel:ident) => {
-        support::example::Sizes {
+        $crate::example::Sizes {
             hidden: $kernel::HIDDEN,
             inter: $kernel::INTER,
             experts: $kernel::EXPERTS,
@@ -43,14 +45,15 @@ macro_rules! sizes {
         }
     };
 }
-pub(crate) use sizes;
+pub use sizes;
 
-/// The [`Kernel`] of a module, for an example that has `mod support`.
+/// The [`Kernel`] of a module.
+#[macro_export]
 macro_rules! kernel {
     ($kernel:ident) => {
-        support::example::Kernel {
+        $crate::example::Kernel {
             name: stringify!($kernel),
-            sizes: support::example::sizes!($kernel),
+            sizes: $crate::sizes!($kernel),
             fingerprint: $kernel::forward::FINGERPRINT,
             graph_mermaid: $kernel::forward::GRAPH_MERMAID,
             schedule_svg: $kernel::forward::schedule_svg,
@@ -58,7 +61,7 @@ macro_rules! kernel {
         }
     };
 }
-pub(crate) use kernel;
+pub use kernel;
 
 /// A layer cut for the ranks of a group, and the two ways to run it.
 pub trait Example: Sized {
@@ -174,25 +177,19 @@ fn print_run(report: &Report, comparison: &Comparison, equal: bool, reference_ti
     );
 }
 
-fn json(
-    report: &Report,
-    comparison: &Comparison,
-    equal: bool,
-    fingerprint: &str,
-    processes: usize,
-) -> serde_json::Value {
-    serde_json::json!({
-        "relative_l2": comparison.relative_l2,
-        "max_error": comparison.max_error,
-        "bitwise_equal": equal,
-        "ranks": report.ranks,
-        "processes": processes,
-        "tasks": report.tasks,
-        "empty_tasks": report.empty_tasks,
-        "aic_cores_used": report.aic_cores_used,
-        "aiv_cores_used": report.aiv_cores_used,
-        "counters": report.counters,
-        "descriptor_bytes": report.descriptor_bytes,
-        "fingerprint": fingerprint,
-    })
+fn json(report: &Report, comparison: &Comparison, equal: bool, fingerprint: &str, processes: usize) -> JsonValue {
+    jzon::object! {
+        relative_l2: comparison.relative_l2,
+        max_error: comparison.max_error,
+        bitwise_equal: equal,
+        ranks: report.ranks,
+        processes: processes,
+        tasks: report.tasks,
+        empty_tasks: report.empty_tasks,
+        aic_cores_used: report.aic_cores_used,
+        aiv_cores_used: report.aiv_cores_used,
+        counters: report.counters,
+        descriptor_bytes: report.descriptor_bytes,
+        fingerprint: fingerprint,
+    }
 }

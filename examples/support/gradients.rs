@@ -1,8 +1,8 @@
 //! Gradients of a layer from a file.
 
-use super::layer::{bundled_or, bytes, read, shape};
+use super::layer::{bundled_or, bytes};
+use super::safetensors::TensorFile;
 use hpmoe_runtime::prelude::*;
-use safetensors::{Dtype, SafeTensors};
 use std::path::Path;
 
 /// What a backward pass is given, and what it should find.
@@ -30,16 +30,16 @@ impl Gradients {
     /// Reads the bytes of a file. Of a layer with a shared expert, the routed experts' part of `grad_hidden_states` is not
     /// told apart there.
     pub fn parse(bytes: &[u8]) -> Result<Self, String> {
-        let file = SafeTensors::deserialize(bytes).map_err(|error| format!("no safetensors file: {error}"))?;
-        let [tokens, hidden] = shape(&file, "hidden_states")?;
-        let [_, top_k] = shape(&file, "topk_ids")?;
-        let [experts, _, inter] = shape(&file, "down_proj")?;
-        let f32s = |name: &str, wanted: &[usize]| read(&file, name, wanted, Dtype::F32, f32::from_le_bytes);
+        let file = TensorFile::parse(bytes)?;
+        let [tokens, hidden] = file.shape("hidden_states")?;
+        let [_, top_k] = file.shape("topk_ids")?;
+        let [experts, _, inter] = file.shape("down_proj")?;
+        let f32s = |name: &str, wanted: &[usize]| file.read(name, wanted, "F32", f32::from_le_bytes);
         let mut hidden_states = f32s("grad_hidden_states", &[tokens, hidden])?;
-        let output = read(&file, "grad_output", &[tokens, hidden], Dtype::BF16, bf16::from_le_bytes)?;
-        if file.tensor("shared_gate_proj").is_ok() {
-            let shared = |name: &str, wanted: &[usize]| read(&file, name, wanted, Dtype::BF16, bf16::from_le_bytes);
-            let [inter, _] = shape(&file, "shared_gate_proj")?;
+        let output = file.read("grad_output", &[tokens, hidden], "BF16", bf16::from_le_bytes)?;
+        if file.has("shared_gate_proj") {
+            let shared = |name: &str, wanted: &[usize]| file.read(name, wanted, "BF16", bf16::from_le_bytes);
+            let [inter, _] = file.shape("shared_gate_proj")?;
             let expert = Shared {
                 gate: shared("shared_gate_proj", &[inter, hidden])?,
                 up: shared("shared_up_proj", &[inter, hidden])?,

@@ -1,7 +1,7 @@
 //! A Mixture-of-Experts layer from a file, cut for the ranks of a group.
 
+use super::safetensors::TensorFile;
 use hpmoe_runtime::prelude::*;
-use safetensors::{Dtype, SafeTensors};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -41,7 +41,7 @@ pub struct Shared {
 }
 
 /// The bundled layers.
-const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/data");
+const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../data");
 
 impl Layer {
     /// Reads a bundled layer.
@@ -65,8 +65,8 @@ impl Layer {
             let oracle = file.with_file_name("oracles").join(name);
             let output = || {
                 let bytes = std::fs::read(&oracle).map_err(|error| error.to_string())?;
-                let oracle = SafeTensors::deserialize(&bytes).map_err(|error| error.to_string())?;
-                read(&oracle, "output", &[layer.tokens, layer.hidden], Dtype::F32, f32::from_le_bytes)
+                let oracle = TensorFile::parse(&bytes)?;
+                oracle.read("output", &[layer.tokens, layer.hidden], "F32", f32::from_le_bytes)
             };
             layer.output = output().map_err(|problem| {
                 format!(
@@ -86,25 +86,25 @@ impl Layer {
 
     /// Reads the bytes of a file.
     pub fn parse(bytes: &[u8]) -> Result<Self, String> {
-        let file = SafeTensors::deserialize(bytes).map_err(|error| format!("no safetensors file: {error}"))?;
-        let [tokens, hidden] = shape(&file, "hidden_states")?;
-        let [_, top_k] = shape(&file, "topk_ids")?;
-        let [experts, _, inter] = shape(&file, "down_proj")?;
+        let file = TensorFile::parse(bytes)?;
+        let [tokens, hidden] = file.shape("hidden_states")?;
+        let [_, top_k] = file.shape("topk_ids")?;
+        let [experts, _, inter] = file.shape("down_proj")?;
         // With a shared expert, `output` holds its part as well.
-        let output = if file.tensor("output_routed").is_ok() { "output_routed" } else { "output" };
+        let output = if file.has("output_routed") { "output_routed" } else { "output" };
         Ok(Self {
             tokens,
             hidden,
             inter,
             experts,
             top_k,
-            hidden_states: read(&file, "hidden_states", &[tokens, hidden], Dtype::BF16, bf16::from_le_bytes)?,
-            topk_ids: read(&file, "topk_ids", &[tokens, top_k], Dtype::I32, i32::from_le_bytes)?,
-            topk_weights: read(&file, "topk_weights", &[tokens, top_k], Dtype::F32, f32::from_le_bytes)?,
-            gate_up_proj: read(&file, "gate_up_proj", &[experts, 2 * inter, hidden], Dtype::BF16, bf16::from_le_bytes)?,
-            down_proj: read(&file, "down_proj", &[experts, hidden, inter], Dtype::BF16, bf16::from_le_bytes)?,
-            shared: file.tensor("shared_gate_proj").is_ok().then(|| Shared::parse(&file, hidden)).transpose()?,
-            output: read(&file, output, &[tokens, hidden], Dtype::F32, f32::from_le_bytes)?,
+            hidden_states: file.read("hidden_states", &[tokens, hidden], "BF16", bf16::from_le_bytes)?,
+            topk_ids: file.read("topk_ids", &[tokens, top_k], "I32", i32::from_le_bytes)?,
+            topk_weights: file.read("topk_weights", &[tokens, top_k], "F32", f32::from_le_bytes)?,
+            gate_up_proj: file.read("gate_up_proj", &[experts, 2 * inter, hidden], "BF16", bf16::from_le_bytes)?,
+            down_proj: file.read("down_proj", &[experts, hidden, inter], "BF16", bf16::from_le_bytes)?,
+            shared: file.has("shared_gate_proj").then(|| Shared::parse(&file, hidden)).transpose()?,
+            output: file.read(output, &[tokens, hidden], "F32", f32::from_le_bytes)?,
         })
     }
 
@@ -150,9 +150,9 @@ impl Layer {
 }
 
 impl Shared {
-    fn parse(file: &SafeTensors<'_>, hidden: usize) -> Result<Self, String> {
-        let [inter, _] = shape(file, "shared_gate_proj")?;
-        let matrix = |name: &str, wanted: [usize; 2]| read(file, name, &wanted, Dtype::BF16, bf16::from_le_bytes);
+    fn parse(file: &TensorFile<'_>, hidden: usize) -> Result<Self, String> {
+        let [inter, _] = file.shape("shared_gate_proj")?;
+        let matrix = |name: &str, wanted: [usize; 2]| file.read(name, &wanted, "BF16", bf16::from_le_bytes);
         Ok(Self {
             gate_proj: matrix("shared_gate_proj", [inter, hidden])?,
             up_proj: matrix("shared_up_proj", [inter, hidden])?,
@@ -171,27 +171,4 @@ pub(super) fn bundled_or(file: Option<&Path>) -> PathBuf {
 
 pub(super) fn bytes(path: &Path) -> Result<Vec<u8>, String> {
     std::fs::read(path).map_err(|error| format!("can't read {}: {error}", path.display()))
-}
-
-pub(super) fn shape<const D: usize>(file: &SafeTensors<'_>, name: &str) -> Result<[usize; D], String> {
-    let tensor = file.tensor(name).map_err(|_| format!("there is no tensor `{name}`"))?;
-    tensor.shape().try_into().map_err(|_| format!("`{name}` has {} dimensions instead of {D}", tensor.shape().len()))
-}
-
-pub(super) fn read<T, const B: usize>(
-    file: &SafeTensors<'_>,
-    name: &str,
-    wanted: &[usize],
-    dtype: Dtype,
-    element: impl Fn([u8; B]) -> T,
-) -> Result<Vec<T>, String> {
-    let tensor = file.tensor(name).map_err(|_| format!("there is no tensor `{name}`"))?;
-    if tensor.shape() != wanted {
-        return Err(format!("`{name}` is {:?}, and the other tensors ask for {wanted:?}", tensor.shape()));
-    }
-    if tensor.dtype() != dtype {
-        return Err(format!("`{name}` holds {:?}, and the layer takes {dtype:?}", tensor.dtype()));
-    }
-    let (elements, _) = tensor.data().as_chunks::<B>();
-    Ok(elements.iter().map(|bytes| element(*bytes)).collect())
 }

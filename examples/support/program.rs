@@ -1,12 +1,26 @@
 //! The main function of every example.
 
-use clap::Parser;
+use super::options::{CommandLine, help, parse};
 use hpmoe_runtime::Place;
 use std::process::ExitCode;
 
-/// Reads the command line and runs; fails where what came of it is wrong, or nothing did.
-pub fn main<O: Parser>(run: impl FnOnce(&O) -> Result<bool, String>) -> ExitCode {
-    match run(&O::parse()) {
+/// The exit code of a command line that can't be read.
+const USAGE: u8 = 2;
+
+/// Reads the command line and runs; fails if `run` returns false or an error.
+pub fn main<O: CommandLine>(run: impl FnOnce(&O) -> Result<bool, String>) -> ExitCode {
+    let options = match parse::<O>(std::env::args_os().skip(1)) {
+        Ok(Some(options)) => options,
+        Ok(None) => {
+            println!("{}", help::<O>());
+            return ExitCode::SUCCESS;
+        }
+        Err(problem) => {
+            eprintln!("error: {problem}\nhelp: --help lists the options");
+            return ExitCode::from(USAGE);
+        }
+    };
+    match run(&options) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(problem) => {

@@ -1,37 +1,31 @@
 //! The group that an example runs on: threads of this process, or processes.
 
-use hpmoe_runtime::TcpBootstrap;
+use super::options::number;
+use getopts::Matches;
 use hpmoe_runtime::prelude::*;
+use hpmoe_runtime::{Joining, TcpBootstrap};
 use std::fmt::Display;
 use std::io;
-use std::net::TcpListener;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// The options that say how many ranks there are, and what they are.
-#[derive(clap::Args, Debug)]
+#[derive(Debug)]
 pub struct TeamSize {
-    /// Ranks of the expert-parallel group, as threads of this process [default: 4]; must divide the number of experts.
-    #[arg(long)]
     ranks: Option<usize>,
-    /// Ranks as processes: starts N - 1 more of this program. A process of a launcher (torchrun, mpirun, srun) is a rank
-    /// without this.
-    #[arg(long, value_name = "N", conflicts_with = "ranks")]
     processes: Option<usize>,
-    /// What runs the kernels: this machine's CPU, or the NPUs of this process, for which they must be built (HPMOE_DEVICE=cann).
-    #[arg(long, value_enum, default_value_t = Device::Host)]
     device: Device,
 }
 
 /// What runs kernels.
-#[derive(clap::ValueEnum, Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug)]
 enum Device {
     Host,
     Npu,
 }
 
-/// The longest that processes wait for each other to join, or for each other to end.
+/// The longest that processes wait for each other to end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A group, and the processes that were started for it.
@@ -41,6 +35,33 @@ pub struct Team {
 }
 
 impl TeamSize {
+    /// Declares these options.
+    pub fn declare(options: &mut getopts::Options) {
+        let (ranks, processes, device) = (
+            "Ranks of the expert-parallel group, as threads of this process [default: 4]; must divide the number of experts.",
+            "Ranks as processes: starts N - 1 more of this program. A process of a launcher (torchrun, mpirun, srun) is a rank \
+             without this.",
+            "What runs the kernels: `host`, this machine's CPU, or `npu`, the NPUs of this process, for which they must be \
+             built (HPMOE_DEVICE=cann) [default: host].",
+        );
+        options.optopt("", "ranks", ranks, "N").optopt("", "processes", processes, "N");
+        options.optopt("", "device", device, "DEVICE");
+    }
+
+    /// Reads these options.
+    pub fn read(given: &Matches) -> Result<Self, String> {
+        let (ranks, processes) = (number(given, "ranks")?, number(given, "processes")?);
+        if ranks.is_some() && processes.is_some() {
+            return Err("--ranks and --processes exclude each other".to_owned());
+        }
+        let device = match given.opt_str("device").as_deref() {
+            None | Some("host") => Device::Host,
+            Some("npu") => Device::Npu,
+            Some(other) => return Err(format!("--device takes `host` or `npu`, not `{other}`")),
+        };
+        Ok(Self { ranks, processes, device })
+    }
+
     /// Joins the group that this process was started for, or makes one, on the device that was asked for.
     pub fn start(&self, seed: u64) -> Result<Team, String> {
         let Team { group, started } = self.join(seed)?;
@@ -74,21 +95,22 @@ impl TeamSize {
     }
 }
 
-/// Starts this program again for each rank but the first, which this process is.
+/// Starts this program again for each rank but the first, which this process is. They share a secret that nobody else has.
 fn start_processes(processes: usize, seed: u64) -> Result<Team, String> {
     let problem = |error: io::Error| format!("can't start {processes} processes: {error}");
-    let listener = TcpListener::bind("127.0.0.1:0").map_err(problem)?;
+    let said = |error: hpmoe_runtime::BootstrapError| error.to_string();
+    let joining = Joining::of_own_processes().map_err(said)?;
+    let listener = joining.listen("127.0.0.1:0").map_err(said)?;
     let port = listener.local_addr().map_err(problem)?.port();
     let program = std::env::current_exe().map_err(problem)?;
     let mut started = Started(Vec::new());
     for rank in 1..processes {
         let mut command = Command::new(&program);
-        command.args(std::env::args_os().skip(1)).stdin(Stdio::null()).stdout(Stdio::null());
-        let place = [("HPMOE_RANK", rank), ("HPMOE_RANKS", processes), ("HPMOE_PORT", usize::from(port))];
-        command.envs(place.map(|(name, value)| (name, value.to_string()))).env_remove("MASTER_ADDR");
+        command.args(std::env::args_os().skip(1)).stdout(Stdio::null());
+        joining.pass_to(&mut command, rank, processes, port).map_err(problem)?;
         started.0.push(command.spawn().map_err(problem)?);
     }
-    let bootstrap = TcpBootstrap::host(listener, processes, PATIENCE).map_err(|error| error.to_string())?;
+    let bootstrap = TcpBootstrap::host(listener, processes, &joining).map_err(said)?;
     let group = Group::join(bootstrap).map_err(|error| error.to_string())?.seed(seed);
     Ok(Team { group, started })
 }

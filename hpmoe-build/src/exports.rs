@@ -40,7 +40,7 @@ pub(crate) fn write(Built { units, faulty, .. }: &Built, folder: &Path) -> Resul
     });
     let faults = quote!(faults [#(#faults)*]);
     let kernels: String = exports.kernels.values().map(|kernel| format!("    {kernel}\n")).collect();
-    files::write(&folder.join(FILE), &format!("hpmoe_c::kernels! {{\n    {faults}\n{kernels}}}\n"))
+    files::write(&folder.join(FILE), &format!("kernels! {{\n    {faults}\n{kernels}}}\n"))
 }
 
 /// One line, as the macro `kernels` of `hpmoe-c` reads it.
@@ -99,6 +99,6 @@ mod tests {
         };
         let faults = format!("faults[{}{}]", fault("layer"), fault("broken"));
         let kernels = [kernel("backward", r#""/hpmoe/layer_backward_0a.device.o""#), kernel("forward", "")].concat();
-        assert_eq!(plain, format!("hpmoe_c::kernels!{{{faults}{kernels}}}"));
+        assert_eq!(plain, format!("kernels!{{{faults}{kernels}}}"));
     }
 }

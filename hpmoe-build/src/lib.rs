@@ -49,6 +49,7 @@ mod units;
 
 use hpmoe_codegen::sizes::Expected;
 use hpmoe_expansion::expansion::FOLDER;
+use hpmoe_kernels::printable::printable_lines;
 use hpmoe_language::artifacts;
 use hpmoe_language::syntax::{Constant, Overrides};
 use module::Build;
@@ -200,7 +201,7 @@ impl Kernels {
     /// is missing, or where a constant is set that no kernel declares.
     pub fn build(self) {
         if let Err(problem) = self.try_build() {
-            eprintln!("error: {problem}");
+            eprintln!("error: {}", printable_lines(&problem));
             std::process::exit(1);
         }
     }

@@ -5,6 +5,8 @@ use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use hpmoe_runtime::printable::printable_lines;
+
 use crate::header::{HPMOE_FAILED, HPMOE_INVALID, HPMOE_OK, HPMOE_PANICKED, HpmoeStatus};
 
 /// Why a call failed.
@@ -47,7 +49,7 @@ pub(crate) fn guarded(body: impl FnOnce() -> Result<(), Failure>) -> HpmoeStatus
         Ok(()) => (HPMOE_OK, String::new()),
         Err(Failure { status, message }) => (status, message),
     };
-    LAST_ERROR.set(text(&message));
+    LAST_ERROR.set(text(&printable_lines(&message)));
     status
 }
 
@@ -76,8 +78,9 @@ mod tests {
         assert_eq!(guarded(|| panic!("slot {} is taken", 7)), HPMOE_PANICKED);
         assert_eq!(said(), "hpmoe panicked (slot 7 is taken): free the group, and report this fault of hpmoe");
         assert_eq!(guarded(|| Err(Failure::invalid("first\0second"))), HPMOE_INVALID);
-        assert_eq!(said(), "first");
-        assert_eq!(guarded(|| Err(Failure::failed("stuck"))), HPMOE_FAILED);
+        assert_eq!(said(), "first\\u{0}second", "a string of C would end there");
+        assert_eq!(guarded(|| Err(Failure::failed("stuck\u{1b}[2J\n  core 0"))), HPMOE_FAILED);
+        assert_eq!(said(), "stuck\\u{1b}[2J\n  core 0", "nothing of it acts on a terminal");
         assert_eq!(guarded(|| Ok(())), HPMOE_OK);
         assert_eq!(said(), "");
     }

@@ -115,7 +115,11 @@ pub(crate) fn free(number: HpmoeFixed) -> Result<(), Failure> {
 
 /// Frees all fixed launches of a group.
 pub(crate) fn leave(group: HpmoeGroup) {
-    let left: Vec<Kept> = living().extract_if(.., |_, kept| kept.group == group).map(|(_, kept)| kept).collect();
+    let mut launches = living();
+    let of_group: Vec<HpmoeFixed> =
+        launches.iter().filter(|(_, kept)| kept.group == group).map(|(number, _)| *number).collect();
+    let left: Vec<Kept> = of_group.iter().filter_map(|number| launches.remove(number)).collect();
+    drop(launches);
     drop(left);
 }
 

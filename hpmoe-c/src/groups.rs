@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use hpmoe_runtime::{Group, Place, TcpBootstrap};
+use hpmoe_runtime::{Group, Joining, Place, TcpBootstrap};
 
 use crate::error::Failure;
 use crate::header::{HPMOE_CPU, HPMOE_NPU, HpmoeGroup, HpmoeOptions};
@@ -25,14 +25,12 @@ pub(crate) fn make(ranks: u64, options: &HpmoeOptions) -> Result<HpmoeGroup, Fai
 
 /// Joins a group of processes with these options.
 pub(crate) fn join(rank: u64, ranks: u64, address: String, options: &HpmoeOptions) -> Result<HpmoeGroup, Failure> {
-    let place = Place { rank: usize::try_from(rank).unwrap_or(usize::MAX), ranks: rank_count(ranks)?, address };
-    let bootstrap = TcpBootstrap::join(&place, JOINING).map_err(|error| Failure::invalid(error.to_string()))?;
+    let place = Place::new(usize::try_from(rank).unwrap_or(usize::MAX), rank_count(ranks)?, address);
+    let joining = Joining::from_environment().map_err(|error| Failure::invalid(error.to_string()))?;
+    let bootstrap = TcpBootstrap::join(&place, &joining).map_err(|error| Failure::invalid(error.to_string()))?;
     let group = Group::join(bootstrap).map_err(|error| Failure::invalid(error.to_string()))?;
     keep(group, options)
 }
-
-/// The longest that a process waits for the others to join.
-const JOINING: Duration = Duration::from_secs(60);
 
 fn rank_count(ranks: u64) -> Result<usize, Failure> {
     let count = usize::try_from(ranks).ok().filter(|ranks| (1..=MOST_RANKS).contains(ranks));

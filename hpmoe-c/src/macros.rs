@@ -15,7 +15,7 @@ macro_rules! export {
             reason = "tables and texts have more than the interface needs"
         )]
         pub mod hpmoe_library {
-            use $crate as hpmoe_c;
+            use $crate::kernels;
             ::core::include!(::core::concat!(
                 ::core::env!(
                     "OUT_DIR",

@@ -94,7 +94,7 @@ fn overlaps(parts: &[Part], mut order: Vec<usize>) -> Result<Vec<(usize, String)
             )));
         }
         let shared = in_place.filter(|other| reaches(Some(other)) && !other.same_bytes(part));
-        if !part.start().is_multiple_of(RawPart::ALIGNMENT) {
+        if part.start() % RawPart::ALIGNMENT != 0 {
             let reason = format!("it starts at {:#x}, which is not a multiple of {}", part.start(), RawPart::ALIGNMENT);
             copies.push((number, reason));
         } else if let Some(other) = shared {

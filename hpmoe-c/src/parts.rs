@@ -119,7 +119,7 @@ pub(crate) fn part(
     }
     let rows = usize::try_from(rows).unwrap_or(usize::MAX);
     let (count, rows) = match table.row_kind {
-        RowKind::Expert(height) if !rows.is_multiple_of(height as usize) => {
+        RowKind::Expert(height) if rows % height as usize != 0 => {
             return Err(Failure::invalid(format!(
                 "`{name}` of {rank} has {rows} rows, which are not whole experts of {height} rows each: pass those of all experts of the rank"
             )));

@@ -60,8 +60,9 @@ pub(crate) fn wait(number: HpmoePending) -> Result<(), Failure> {
 /// Leaves all launches of a group to it, and frees those that are fixed.
 pub(crate) fn leave(group: HpmoeGroup) {
     let mut launches = LAUNCHES.lock().unwrap_or_else(PoisonError::into_inner);
-    let of_group = launches.extract_if(.., |_, kept| kept.group == group);
-    let left: Vec<Kept> = of_group.map(|(_, kept)| kept).collect();
+    let of_group: Vec<HpmoePending> =
+        launches.iter().filter(|(_, kept)| kept.group == group).map(|(number, _)| *number).collect();
+    let left: Vec<Kept> = of_group.iter().filter_map(|number| launches.remove(number)).collect();
     drop(launches);
     left.into_iter().for_each(|kept| kept.launch.leave());
     fixed::leave(group);

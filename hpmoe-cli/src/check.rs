@@ -11,6 +11,7 @@ use codespan_reporting::term::{
     termcolor::{ColorChoice, StandardStream},
 };
 use hpmoe_codegen::sizes::Expected;
+use hpmoe_kernels::printable::{printable_lines, printable_source};
 use hpmoe_language::analyze::CheckedGraph;
 use std::io::IsTerminal as _;
 use std::ops::Range;
@@ -19,7 +20,8 @@ use std::process::ExitCode;
 pub(crate) fn check(source: &SourceArgs) -> Result<ExitCode, String> {
     let target = source.die.read()?;
     let input = SourceFile::read(&source.file, &source.settings, (&target, Expected::default()))?;
-    let file = SimpleFile::new(&input.name, &input.text);
+    let text = printable_source(&input.text).into_owned();
+    let file = SimpleFile::new(&input.name, &text);
     let mut code = ExitCode::SUCCESS;
     for kernel in &input.kernels {
         match kernel.front() {
@@ -33,7 +35,7 @@ pub(crate) fn check(source: &SourceArgs) -> Result<ExitCode, String> {
             Err(faults) => {
                 code = ExitCode::FAILURE;
                 for fault in &faults {
-                    show(&file, &input.text, fault)?;
+                    show(&file, &text, fault)?;
                 }
             }
         }
@@ -63,12 +65,14 @@ fn show(
 ) -> Result<(), String> {
     let words = fault.words();
     let mut labels = vec![Label::primary((), bytes(text, fault.at))];
-    labels.extend(words.also.iter().map(|(span, note)| Label::secondary((), bytes(text, *span)).with_message(note)));
+    let also = words.also.iter();
+    labels
+        .extend(also.map(|(span, note)| Label::secondary((), bytes(text, *span)).with_message(printable_lines(note))));
     let diagnostic = Diagnostic::error()
         .with_code(words.code)
-        .with_message(&words.message)
+        .with_message(printable_lines(&words.message))
         .with_labels(labels)
-        .with_notes(vec![format!("help: {}", words.help)]);
+        .with_notes(vec![format!("help: {}", printable_lines(&words.help))]);
     let colour = if std::io::stderr().is_terminal() { ColorChoice::Auto } else { ColorChoice::Never };
     let mut stream = StandardStream::stderr(colour);
     term::emit_to_write_style(&mut stream, &term::Config::default(), file, &diagnostic)

@@ -1,5 +1,6 @@
 //! `hpmoe doctor` and `hpmoe measure`: run `hpmoe-doctor`, a program of its own.
 
+use hpmoe_kernels::printable::printable_path;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
@@ -19,7 +20,7 @@ pub(crate) fn doctor(arguments: &[OsString]) -> Result<ExitCode, String> {
         format!(
             "can't start `{}`: {error}; it is a package of its own, so that this command builds without it: \
              cargo build --release -p {PROGRAM}",
-            program.display()
+            printable_path(&program)
         )
     })?;
     // A signal has ended it otherwise.

@@ -5,6 +5,7 @@ use crate::output;
 use crate::plan::{FlowPlan, Tuning, chosen, plans};
 use hpmoe_codegen::emit::{Machine, Names, ascendc, contract};
 use hpmoe_codegen::sizes::Expected;
+use hpmoe_kernels::printable::printable_path;
 use hpmoe_language::artifacts::plain;
 use hpmoe_language::graph::TaskGraph;
 use hpmoe_language::ids::TaskId;
@@ -18,7 +19,7 @@ pub(crate) fn emit(options: &EmitArgs) -> Result<ExitCode, String> {
     if options.taskflow.is_some() {
         flows = vec![chosen(flows, options.taskflow.as_deref())?];
     }
-    let file = source.file.display().to_string();
+    let file = printable_path(&source.file);
     if let Some(task) = &options.task {
         output::text(&contract_of(&flows, task, &file)?)?;
         return Ok(ExitCode::SUCCESS);

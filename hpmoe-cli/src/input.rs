@@ -5,6 +5,7 @@ use hpmoe_codegen::fixed_sizes::{BuiltKernel, Surface, costly_sizes};
 use hpmoe_codegen::sizes::{Expected, open_sizes};
 use hpmoe_codegen::target::Target;
 use hpmoe_codegen::tuned::{NamedSizes, overrides};
+use hpmoe_kernels::printable::printable_path;
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::artifacts::parse_settings;
 use hpmoe_language::finding::Diagnostic;
@@ -55,7 +56,7 @@ impl SourceFile {
 
     /// Reads a file, and chooses nothing.
     pub(crate) fn as_written(file: &Path, settings: &[String]) -> Result<Self, String> {
-        let name = file.display().to_string();
+        let name = printable_path(file);
         let text = std::fs::read_to_string(file).map_err(|error| format!("can't read {name}: {error}"))?;
         Self::parse_as_written(name, text, settings)
     }

@@ -1,14 +1,15 @@
 //! What the command writes to stdout and stderr.
 //!
 //! A reader that has seen enough closes its end of the pipe (`hpmoe graph FILE.rs | head`). That is not an error: the command
-//! finishes its work, files included, and writes nothing more there.
+//! finishes its work, files included, and writes nothing more there. Control characters of what it has read are escaped.
 
+use hpmoe_kernels::printable::printable_lines;
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
 
 /// Writes a text to stdout.
 pub(crate) fn text(text: &str) -> Result<(), String> {
-    let mut stdout = io::stdout().lock();
+    let (text, mut stdout) = (printable_lines(text), io::stdout().lock());
     unless_closed(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
         .map_err(|error| format!("can't write to standard output: {error}"))
 }
@@ -21,7 +22,7 @@ pub(crate) fn line(line: impl Display) -> Result<(), String> {
 /// Writes a line to stderr, which nobody may read.
 pub(crate) fn note(note: impl Display) {
     // Nobody is left to tell that stderr can't be written.
-    let _ = writeln!(io::stderr().lock(), "{note}");
+    let _ = writeln!(io::stderr().lock(), "{}", printable_lines(&note.to_string()));
 }
 
 fn unless_closed(result: io::Result<()>) -> io::Result<()> {

@@ -23,7 +23,7 @@ pub(crate) fn sizes_of(kernel: &Sizes, ranks: u32) -> Result<RoutingSizes, Strin
 /// The routing that a command line names.
 pub(crate) fn routing(text: &str, sizes: RoutingSizes) -> Result<Routing, String> {
     let RoutingSizes { ranks, experts, top_k, .. } = sizes;
-    if !experts.is_multiple_of(ranks) {
+    if ranks == 0 || experts % ranks != 0 {
         return Err(format!("{ranks} ranks don't share {experts} experts: choose --ranks among the divisors"));
     }
     if text == "balanced" {

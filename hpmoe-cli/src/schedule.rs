@@ -11,6 +11,7 @@ use hpmoe_codegen::report::{schedule_text, simulated_svg, totals};
 use hpmoe_codegen::sizes::Expected;
 use hpmoe_codegen::target::Target;
 use hpmoe_codegen::validate::ValidSchedule;
+use hpmoe_kernels::printable::printable_path;
 use hpmoe_simulator::simulate::{Ours, simulate};
 use std::process::ExitCode;
 
@@ -25,7 +26,7 @@ pub(crate) fn schedule(options: &ScheduleArgs) -> Result<ExitCode, String> {
     if let Some(path) = &options.export {
         warn_of_costly_sizes(&plans, options.allow_slow_tile_sizes, launches);
         let about = export::export(options, &target, plans, path)?;
-        output::note(format!("schedule, task by task (JSON, {about}): {}", path.display()));
+        output::note(format!("schedule, task by task (JSON, {about}): {}", printable_path(path)));
         return Ok(ExitCode::SUCCESS);
     }
     for plan in &plans {
@@ -79,7 +80,7 @@ fn picture(options: &ScheduleArgs, target: &Target, plan: &FlowPlan, valid: &Val
     );
     let svg = simulated_svg(checked, schedule, options.ranks, &ours.timeline(&run, 0), &about)
         .ok_or_else(|| format!("there is no schedule for {} ranks", options.ranks))?;
-    std::fs::write(path, svg).map_err(|error| format!("can't write {}: {error}", path.display()))?;
-    output::note(format!("simulated schedule (SVG, {}): {}", plan.about(), path.display()));
+    std::fs::write(path, svg).map_err(|error| format!("can't write {}: {error}", printable_path(path)))?;
+    output::note(format!("simulated schedule (SVG, {}): {}", plan.about(), printable_path(path)));
     Ok(())
 }

@@ -11,6 +11,7 @@ use crate::options::SimulateArgs;
 use crate::output;
 use crate::progress::{Progress, Reader};
 use hpmoe_codegen::target::TargetConstant;
+use hpmoe_kernels::printable::printable_path;
 use hpmoe_simulator::gantt;
 use hpmoe_simulator::simulate::{Policy, depends_on};
 use runs::{Extras, PolicyRun};
@@ -61,22 +62,22 @@ fn pictures(options: &SimulateArgs, scenario: &Scenario, run: &PolicyRun) -> Res
     progress.begins(format!("drawing {}", policy.name()));
     let workload = scenario.workload(policy, options.count_extras)?;
     let title = format!("{}, {}", policy.name(), text::about(&options.layer.routing, scenario));
-    let refused = |path: &Path, error: std::io::Error| format!("can't write {}: {error}", path.display());
+    let refused = |path: &Path, error: std::io::Error| format!("can't write {}: {error}", printable_path(path));
     if let Some(path) = &options.gantt {
         let picture = gantt(&scenario.target, &*workload, &run.simulated, &title);
         std::fs::write(path, picture).map_err(|error| refused(path, error))?;
     }
     if let Some(path) = &options.trace {
-        let source = options.layer.file.display().to_string();
+        let source = printable_path(&options.layer.file);
         trace::trace(&source, &title, &*workload, &run.simulated, path).map_err(|error| refused(path, error))?;
     }
     progress.ended();
     drop(progress);
     if let Some(path) = &options.gantt {
-        output::note(format!("simulated run (SVG): {}", path.display()));
+        output::note(format!("simulated run (SVG): {}", printable_path(path)));
     }
     if let Some(path) = &options.trace {
-        output::note(format!("simulated run (trace events): {}", path.display()));
+        output::note(format!("simulated run (trace events): {}", printable_path(path)));
     }
     Ok(())
 }

@@ -17,10 +17,6 @@ pub use words::Surface;
 /// The part of the estimated latency that fixed sizes may cost before a build says so.
 const COSTLY: f64 = 0.1;
 
-/// The most tokens of a rank for which sizes are compared: those of the largest cases of `docs/sweep`. With more of them a search takes longer,
-/// and one size costs as many times another as before.
-const MOST_TOKENS: usize = 8192;
-
 /// Fixed tile sizes that cost more than a tenth of a kernel's estimated latency.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CostlySizes {
@@ -69,7 +65,7 @@ impl CostlySizes {
 }
 
 /// A kernel as it is built.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct BuiltKernel<'a> {
     /// The module as written.
     pub module: &'a ItemMod,
@@ -85,7 +81,7 @@ pub struct BuiltKernel<'a> {
 /// also for a kernel that can't have the expected launches.
 ///
 /// If no size is fixed, nothing is estimated. If many small tiles are fixed, their latency is computed from the work of their cores, which takes
-/// no longer for more tiles. Launches have at most 8,192 tokens of each rank.
+/// no longer for more tiles.
 #[must_use]
 pub fn costly_sizes(built: BuiltKernel<'_>, target: &Target, expected: Expected) -> Option<CostlySizes> {
     let BuiltKernel { module, set, open, front: own } = built;
@@ -93,7 +89,6 @@ pub fn costly_sizes(built: BuiltKernel<'_>, target: &Target, expected: Expected)
     if fixed.is_empty() {
         return None;
     }
-    let expected = with_fewer_tokens(expected, own.kernel.constants.get("TOKENS")?);
     let free = leaving_open(module, &fixed);
     let others = set.iter().filter(|(name, _)| !fixed.iter().any(|fixed| fixed == name));
     let others: Overrides = others.map(|(name, &value)| (name.to_owned(), value)).collect();
@@ -112,10 +107,11 @@ pub fn costly_sizes(built: BuiltKernel<'_>, target: &Target, expected: Expected)
     if sizes.is_empty() {
         return None;
     }
-    let best = front(&free, &for_launches(overrides(&others, &chosen), expected)).ok()?;
+    let estimated = expected.estimated(own.kernel.constants.get("TOKENS"));
+    let best = front(&free, &for_launches(overrides(&others, &chosen), estimated)).ok()?;
     let best = latency(&best.flows, target, expected)?;
-    let with_tokens = match expected.tokens {
-        Some(_) => Some(front(module, &for_launches(overrides(set, open), expected)).ok()?),
+    let with_tokens = match estimated.tokens {
+        Some(_) => Some(front(module, &for_launches(overrides(set, open), estimated)).ok()?),
         None => None,
     };
     let own = with_tokens.as_ref().unwrap_or(own);
@@ -137,12 +133,6 @@ fn fixed_names(module: &ItemMod, set: &Overrides) -> Vec<String> {
     });
     names.sort_unstable();
     names
-}
-
-/// The launches for which sizes are compared, if those of a build have `most` tokens or the expected ones.
-fn with_fewer_tokens(expected: Expected, most: usize) -> Expected {
-    let tokens = expected.tokens.or((most > MOST_TOKENS).then_some(MOST_TOKENS));
-    Expected { tokens: tokens.map(|tokens| tokens.min(MOST_TOKENS)), ..expected }
 }
 
 /// The constants of a kernel that is launched as expected.

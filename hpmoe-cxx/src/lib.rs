@@ -4,10 +4,14 @@
 //! Objects are kept in a folder of `OUT_DIR`, or in the one that `HPMOE_OBJECTS` names. Several packages, profiles and commands
 //! (`cargo clippy`, `cargo test`) can share that one: each file is then compiled once for all of them. A [`Store`] keeps the objects of
 //! other compilers in the same way.
+//!
+//! `HPMOE_CXX_RUNTIME` says how [`archive_and_link`] has the C++ standard library linked: `shared` (the default), `static`, or
+//! `prefer-static`, which is `static` if the compiler has an archive of it.
 
 #![forbid(unsafe_code)]
 
 mod objects;
+mod runtime;
 mod settings;
 mod store;
 
@@ -17,11 +21,11 @@ pub use store::{Asker, Store, in_parallel};
 
 use std::path::{Path, PathBuf};
 
-/// Makes the static library `name` in `folder` and tells cargo to link it.
+/// Makes the static library `name` in `folder` and tells cargo to link it, and the C++ standard library.
 ///
 /// # Errors
 ///
-/// What went wrong with the archiver.
+/// What went wrong with the archiver, or with `HPMOE_CXX_RUNTIME`.
 pub fn archive_and_link(name: &str, objects: &[PathBuf], folder: &Path) -> Result<(), String> {
     archive_with(name, objects, folder, true)
 }
@@ -56,5 +60,12 @@ pub fn joined(folder: &Path) -> std::io::Result<String> {
 fn archive_with(name: &str, objects: &[PathBuf], folder: &Path, link: bool) -> Result<(), String> {
     let mut archive = cc::Build::new();
     archive.cpp(true).cargo_metadata(link).out_dir(folder).objects(objects);
-    archive.try_compile(name).map_err(|error| format!("can't archive `{name}`: {error}"))
+    let compiler = link.then(|| archive.try_get_compiler().map_err(|error| error.to_string())).transpose()?;
+    let standard_library = compiler.map(|compiler| runtime::archive_to_link(&compiler)).transpose()?.flatten();
+    if standard_library.is_some() {
+        archive.cpp_link_stdlib(None);
+    }
+    archive.try_compile(name).map_err(|error| format!("can't archive `{name}`: {error}"))?;
+    standard_library.iter().for_each(|archive| runtime::link(archive));
+    Ok(())
 }

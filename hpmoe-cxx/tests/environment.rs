@@ -1,6 +1,6 @@
 //! What the environment of a build script says about C++ counts, and what is compiled once stays.
 
-use hpmoe_cxx::{Compiler, Effort, Settings, archive};
+use hpmoe_cxx::{Compiler, Effort, Settings, archive_and_link};
 use std::path::PathBuf;
 use std::process::Command;
 use tempfile::TempDir;
@@ -28,15 +28,23 @@ impl Package {
         std::fs::write(self.path(name), text).unwrap();
     }
 
+    /// Makes a file executable; its path.
+    fn executable(&self, name: &str) -> String {
+        let executable = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o755);
+        std::fs::set_permissions(self.path(name), executable).unwrap();
+        self.path(name).into_os_string().into_string().unwrap()
+    }
+
     /// Runs [`a_build_script`] in a process of its own; what it prints for cargo, or says when it fails.
     fn build(&self, variables: &[(&str, &str)]) -> Result<String, String> {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", "a_build_script", "--nocapture"]).current_dir(self.0.path());
-        for inherited in ["CXX", "CXXFLAGS", "HPMOE_OBJECTS"] {
+        for inherited in ["CXX", "CXXFLAGS", "HPMOE_OBJECTS", "HPMOE_CXX_RUNTIME"] {
             command.env_remove(inherited);
         }
         let target = target();
-        command.env("TARGET", &target).env("HOST", &target).env(BUILD, self.path("out"));
+        command.env("TARGET", &target).env("HOST", &target).env("OPT_LEVEL", "0").env("DEBUG", "false");
+        command.env(BUILD, self.path("out"));
         let output = command.envs(variables.iter().copied()).output().unwrap();
         match output.status.success() {
             true => Ok(String::from_utf8(output.stdout).unwrap()),
@@ -66,7 +74,7 @@ fn a_build_script() {
     let settings = Settings { warnings: true, includes: &[&package.join("include")], macros: &[], effort: Effort::Run };
     let result = Compiler::new(&settings, &out_dir).and_then(|compiler| {
         let objects = compiler.objects(&[&package.join("source.cpp")])?;
-        archive("twice", &objects, &out_dir)
+        archive_and_link("twice", &objects, &out_dir)
     });
     result.unwrap_or_else(|problem| panic!("{problem}"));
     assert!(out_dir.join("libtwice.a").exists());
@@ -76,7 +84,7 @@ fn a_build_script() {
 fn cargo_is_told_what_is_read_of_the_environment() {
     let package = Package::new();
     let printed = package.build(&[("CXXFLAGS", "-DNUMBER=1")]).unwrap();
-    for variable in ["CXX", "CXXFLAGS", "AR", "HPMOE_OBJECTS"] {
+    for variable in ["CXX", "CXXFLAGS", "AR", "HPMOE_OBJECTS", "HPMOE_CXX_RUNTIME"] {
         let told = |line: &str| line.ends_with(&format!(":rerun-if-env-changed={variable}"));
         assert!(printed.lines().any(told), "{variable} is missing in\n{printed}");
     }
@@ -145,13 +153,38 @@ fn faults_name_the_file_and_the_way_out() {
 }
 
 #[test]
+fn the_standard_library_is_linked_as_the_environment_says() {
+    let package = Package::new();
+    // A compiler that has the shared library alone.
+    package.write(
+        "lacking",
+        "#!/bin/sh\ncase \"$*\" in *-print-file-name=*) echo libstdc++.a;; *) exec c++ \"$@\";; esac\n",
+    );
+    let lacking = package.executable("lacking");
+    let linked = |variables: &[(&str, &str)]| {
+        let variables = [&[("CXXFLAGS", "-DNUMBER=1")], variables].concat();
+        let printed = package.build(&variables)?;
+        let of_library = |line: &&str| line.contains("rustc-link-lib=") && line.ends_with("stdc++");
+        let lines = printed.lines().filter(of_library).map(|line| line.rsplit_once("lib=").unwrap().1.to_owned());
+        Ok::<_, String>(lines.collect::<Vec<_>>())
+    };
+    let (shared, archive) = (["stdc++"], ["static:-bundle=stdc++"]);
+    assert_eq!(linked(&[]).unwrap(), shared);
+    assert_eq!(linked(&[("HPMOE_CXX_RUNTIME", "static")]).unwrap(), archive);
+    assert_eq!(linked(&[("HPMOE_CXX_RUNTIME", "prefer-static")]).unwrap(), archive);
+    assert_eq!(linked(&[("HPMOE_CXX_RUNTIME", "prefer-static"), ("CXX", &lacking)]).unwrap(), shared);
+    let said = linked(&[("HPMOE_CXX_RUNTIME", "static"), ("CXX", &lacking)]).unwrap_err();
+    assert!(said.contains("lacking` has no libstdc++.a: install it"), "{said}");
+    let said = linked(&[("HPMOE_CXX_RUNTIME", "none")]).unwrap_err();
+    assert!(said.contains("HPMOE_CXX_RUNTIME is `none`"), "{said}");
+}
+
+#[test]
 fn a_compiler_that_compiles_nothing_is_named_instead_of_hpmoe() {
     let package = Package::new();
     package.write("broken", "#!/bin/sh\nfor word; do case $word in --version|-?version|-E|-dumpmachine) exec c++ \"$@\";; esac; done\necho 'no space left' >&2\nexit 1\n");
-    let broken = package.path("broken");
-    let executable = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o755);
-    std::fs::set_permissions(&broken, executable).unwrap();
-    let problem = package.build(&[("CXX", broken.to_str().unwrap())]).unwrap_err();
+    let broken = package.executable("broken");
+    let problem = package.build(&[("CXX", &broken)]).unwrap_err();
     assert!(problem.contains("can't compile a C++17 file of five lines:\nno space left"), "{problem}");
     assert!(problem.contains("CXXFLAGS") && !problem.contains("fault of hpmoe"), "{problem}");
     assert_eq!(package.objects("out/objects"), 0);

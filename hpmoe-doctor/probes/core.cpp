@@ -22,6 +22,8 @@ enum Which : uint32_t {
     STUCK = 9,
     TIME = 10,
     RELU = 11,
+    ROWS = 12,
+    FLAGS = 13,
 };
 
 // Follows the launch structure.

@@ -24,6 +24,8 @@ HPMOE_INLINE bool Run(CubeCore &core, const Request &request, Observation &obser
     case DATA_ORDER: return DataOrder(core, request, observation);
     case SUMS: return Sums(core, request, observation);
     case RELU: return Relu(core, request, observation);
+    case ROWS: return Rows(core, request, observation);
+    case FLAGS: return Flags(core, request, observation);
     case TIME: return Time(core, request, observation);
     case STUCK: return core.Await(0, 0, 1);
     default: return true;

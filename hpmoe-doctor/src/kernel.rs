@@ -1,6 +1,7 @@
 //! The probes' kernel: its text, and its compilation.
 
 use hpmoe_build::DeviceObject;
+use hpmoe_runtime::printable::printable_path;
 use std::path::Path;
 
 /// The name that the loader finds it by.
@@ -13,12 +14,22 @@ macro_rules! files {
 }
 
 /// Its files, in the order in which they need each other.
-const FILES: [(&str, &str); 8] =
-    files!["core.cpp", "poll.cpp", "adds.cpp", "order.cpp", "sums.cpp", "peers.cpp", "time.cpp", "kernel.cpp"];
+const FILES: [(&str, &str); 10] = files![
+    "core.cpp",
+    "poll.cpp",
+    "adds.cpp",
+    "order.cpp",
+    "sums.cpp",
+    "rows.cpp",
+    "flags.cpp",
+    "peers.cpp",
+    "time.cpp",
+    "kernel.cpp"
+];
 
 /// Compiles the kernel with the installed CANN, if that has not been done.
 pub(crate) fn compiled(folder: &Path) -> Result<DeviceObject, String> {
-    let cannot = |error: std::io::Error| format!("can't write to `{}`: {error}", folder.display());
+    let cannot = |error: std::io::Error| format!("can't write to `{}`: {error}", printable_path(folder));
     std::fs::create_dir_all(folder).map_err(cannot)?;
     let text: String =
         FILES.iter().map(|(name, text)| format!("#line 1 \"hpmoe-doctor/probes/{name}\"\n{text}\n")).collect();

@@ -22,6 +22,7 @@ mod words;
 
 use clap::Parser as _;
 use examination::Examination;
+use hpmoe_runtime::printable::printable_lines;
 use options::Options;
 use std::process::ExitCode;
 
@@ -30,7 +31,7 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(problem) => {
-            eprintln!("error: {problem}");
+            eprintln!("error: {}", printable_lines(&problem));
             ExitCode::from(2)
         }
     }

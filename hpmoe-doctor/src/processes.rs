@@ -2,14 +2,13 @@
 
 use crate::options::Options;
 use crate::team::Team;
-use hpmoe_runtime::{Place, TcpBootstrap};
+use hpmoe_runtime::{Joining, Place, TcpBootstrap};
 use std::io;
-use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// The longest that processes wait for each other to join, or for each other to end.
+/// The longest that processes wait for each other to end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Joins the processes that a launcher or `--processes` starts, or takes all ranks here.
@@ -27,7 +26,8 @@ pub(crate) fn start(options: &Options) -> Result<(Team, Started), String> {
                 asked.unwrap_or(1)
             ));
         }
-        let bootstrap = TcpBootstrap::join(&place, PATIENCE).map_err(|error| error.to_string())?;
+        let joining = Joining::from_environment().map_err(|error| error.to_string())?;
+        let bootstrap = TcpBootstrap::join(&place, &joining).map_err(|error| error.to_string())?;
         return Ok((Team::joined(bootstrap), Started(Vec::new())));
     }
     match options.processes {
@@ -36,21 +36,22 @@ pub(crate) fn start(options: &Options) -> Result<(Team, Started), String> {
     }
 }
 
-/// Starts this program again for each rank but the first, which this process is.
+/// Starts this program again for each rank but the first, which this process is. They share a secret that nobody else has.
 fn start_processes(processes: usize) -> Result<(Team, Started), String> {
     let problem = |error: io::Error| format!("can't start {processes} processes: {error}");
-    let listener = TcpListener::bind("127.0.0.1:0").map_err(problem)?;
+    let said = |error: hpmoe_runtime::BootstrapError| error.to_string();
+    let joining = Joining::of_own_processes().map_err(said)?;
+    let listener = joining.listen("127.0.0.1:0").map_err(said)?;
     let port = listener.local_addr().map_err(problem)?.port();
     let program = std::env::current_exe().map_err(problem)?;
     let mut started = Started(Vec::new());
     for rank in 1..processes {
         let mut command = Command::new(&program);
-        command.args(std::env::args_os().skip(1)).stdin(Stdio::null()).stdout(Stdio::null());
-        let place = [("HPMOE_RANK", rank), ("HPMOE_RANKS", processes), ("HPMOE_PORT", usize::from(port))];
-        command.envs(place.map(|(name, value)| (name, value.to_string()))).env_remove("MASTER_ADDR");
+        command.args(std::env::args_os().skip(1)).stdout(Stdio::null());
+        joining.pass_to(&mut command, rank, processes, port).map_err(problem)?;
         started.0.push(command.spawn().map_err(problem)?);
     }
-    let bootstrap = TcpBootstrap::host(listener, processes, PATIENCE).map_err(|error| error.to_string())?;
+    let bootstrap = TcpBootstrap::host(listener, processes, &joining).map_err(said)?;
     Ok((Team::joined(bootstrap), started))
 }
 

@@ -18,6 +18,8 @@ pub(crate) enum Which {
     Stuck = 9,
     Time = 10,
     Relu = 11,
+    Rows = 12,
+    Flags = 13,
 }
 
 /// What a timed loop does: [`Request::left`] of [`Which::Time`], and [`Request::right`] is the peer.
@@ -102,7 +104,7 @@ pub(crate) const SHORTEST: usize = 16;
 
 /// What a vector core adds to a word at a time.
 pub(crate) const fn amount(number: u32) -> i32 {
-    1 + (number % 3).cast_signed()
+    1 + (number % 3) as i32
 }
 
 impl Request {

@@ -3,6 +3,7 @@
 use crate::answer::Answer;
 use crate::examination::Examination;
 use crate::probes::Probe;
+use hpmoe_runtime::printable::printable_lines;
 use serde_json::json;
 use std::io::{self, ErrorKind, Write as _};
 
@@ -41,7 +42,7 @@ pub(crate) fn summary(answers: &[(&Probe, Answer)], examination: &Examination, a
 /// Prints lines. A reader that stops is no fault, and the probes go on.
 fn print(mut lines: String) {
     lines.push('\n');
-    match io::stdout().write_all(lines.as_bytes()) {
+    match io::stdout().write_all(printable_lines(&lines).as_bytes()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             eprintln!("error: can't write to standard output: {error}");
         }

@@ -16,20 +16,20 @@ pub(crate) fn with_launch(module: &ItemMod, expansion: &Expansion, source: &Sour
     items.extend(expansion.library.iter().map(|task| of_library(task, source)));
     let mut added = Vec::new();
     for item in items.iter_mut() {
-        if let Item::Fn(function) = item
-            && expansion.runs.iter().any(|name| function.sig.ident == name)
-        {
-            let reason = "the megakernel runs it";
-            function.attrs.push(parse_quote!(#[allow(dead_code, reason = #reason)]));
-        } else if let Item::Const(constant) = item
-            && let Some(built) = expansion.constants.iter().find(|built| constant.ident == built.name)
-        {
-            if built.set {
-                *constant.expr = built.value.clone();
-                constant.attrs.push(parse_quote!(#[allow(dead_code, reason = "the kernel was built with it")]));
-            } else {
-                added.push(assertion(&constant.ident, built));
+        match item {
+            Item::Fn(function) if expansion.runs.iter().any(|name| function.sig.ident == name) => {
+                let reason = "the megakernel runs it";
+                function.attrs.push(parse_quote!(#[allow(dead_code, reason = #reason)]));
             }
+            Item::Const(constant) => match expansion.constants.iter().find(|built| constant.ident == built.name) {
+                Some(built) if built.set => {
+                    *constant.expr = built.value.clone();
+                    constant.attrs.push(parse_quote!(#[allow(dead_code, reason = "the kernel was built with it")]));
+                }
+                Some(built) => added.push(assertion(&constant.ident, built)),
+                None => {}
+            },
+            _ => {}
         }
     }
     for taskflow in &expansion.taskflows {
@@ -75,11 +75,10 @@ pub(crate) fn stand_in(module: &ItemMod, faulty: &[String]) -> ItemMod {
     let (mut marked, mut taskflows) = (Vec::new(), Vec::new());
     if let Some((_, items)) = &module.content {
         for item in items {
-            if let Item::Fn(function) = item
-                && function.attrs.iter().any(|attribute| marker(attribute) == Some(TASKFLOW))
-                // A second one of the name is a fault of its own.
-                && !taskflows.contains(&function.sig.ident)
-            {
+            let Item::Fn(function) = item else { continue };
+            let is_taskflow = function.attrs.iter().any(|attribute| marker(attribute) == Some(TASKFLOW));
+            // A second one of the name is a fault of its own.
+            if is_taskflow && !taskflows.contains(&function.sig.ident) {
                 marked.push(launch::stand_in(function, &runtime(module)));
                 taskflows.push(function.sig.ident.clone());
             }
@@ -88,18 +87,19 @@ pub(crate) fn stand_in(module: &ItemMod, faulty: &[String]) -> ItemMod {
     let mut module = stripped(module);
     let Some((_, items)) = &mut module.content else { return module };
     for item in items.iter_mut() {
-        if let Item::Fn(function) = item
-            && (taskflows.contains(&function.sig.ident) || faulty.iter().any(|name| function.sig.ident == name))
-        {
-            function.attrs.push(parse_quote!(#[allow(unused_variables, reason = "its body has faults")]));
-            // An `async` function must name lifetimes that others leave out, and would say so.
-            function.sig.asyncness = None;
-            *function.block = parse_quote!({ ::core::unreachable!() });
-        } else if let Item::Const(constant) = item
-            && matches!(*constant.expr, syn::Expr::Infer(_))
-        {
-            let number = matches!(&*constant.ty, syn::Type::Path(path) if path.path.is_ident("f32"));
-            *constant.expr = if number { parse_quote!(1.0) } else { parse_quote!(#STAND_IN) };
+        let has_faults = |name: &syn::Ident| taskflows.contains(name) || faulty.iter().any(|faulty| name == faulty);
+        match item {
+            Item::Fn(function) if has_faults(&function.sig.ident) => {
+                function.attrs.push(parse_quote!(#[allow(unused_variables, reason = "its body has faults")]));
+                // An `async` function must name lifetimes that others leave out, and would say so.
+                function.sig.asyncness = None;
+                *function.block = parse_quote!({ ::core::unreachable!() });
+            }
+            Item::Const(constant) if matches!(*constant.expr, syn::Expr::Infer(_)) => {
+                let number = matches!(&*constant.ty, syn::Type::Path(path) if path.path.is_ident("f32"));
+                *constant.expr = if number { parse_quote!(1.0) } else { parse_quote!(#STAND_IN) };
+            }
+            _ => {}
         }
     }
     items.extend(marked.into_iter().map(Item::Verbatim));

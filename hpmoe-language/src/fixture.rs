@@ -42,6 +42,25 @@ pub struct Layer {
     pub columns: usize,
 }
 
+/// Tile sizes small enough that the examples' layers have several tiles of each task, on few cores as well.
+pub const SMALL_TILES: [(&str, usize); 7] =
+    [("TILE_M", 16), ("TILE_N", 16), ("GRAD_M", 32), ("GRAD_N", 32), ("PUT", 8), ("BLOCK", 4), ("COLUMNS", 64)];
+
+/// A source with [`SMALL_TILES`] for the sizes that it leaves open.
+///
+/// # Panics
+///
+/// If it leaves none of them open.
+#[must_use]
+pub fn with_small_tiles(source: &str) -> String {
+    let set = |text: String, (name, size): (&str, usize)| {
+        text.replace(&format!("pub const {name}: usize = _;"), &format!("pub const {name}: usize = {size};"))
+    };
+    let text = SMALL_TILES.into_iter().fold(source.to_owned(), set);
+    assert_ne!(text, source, "the source leaves no tile size open");
+    text
+}
+
 impl Layer {
     /// The constants as the example declares them.
     pub const SMALL: Self = Self {
@@ -95,6 +114,8 @@ impl Layer {
             ("PUT", self.put),
             ("BLOCK", self.block),
             ("COLUMNS", self.columns),
+            ("GRAD_M", 32),
+            ("GRAD_N", 32),
         ];
         values.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect()
     }

@@ -5,9 +5,9 @@ use crate::constant::Overrides;
 use crate::finding::{Diagnostic, Errors};
 use crate::fingerprint::{Fingerprint, of_module};
 use crate::lower::lower;
-use crate::syntax::{Kernel, parse, with_library};
+use crate::syntax::{Constants, Kernel, parse, with_library};
 use std::fmt;
-use syn::{Item, ItemMod};
+use syn::{Item, ItemConst, ItemMod};
 
 /// A kernel module with its checked taskflows.
 #[derive(Clone)]
@@ -26,21 +26,66 @@ impl fmt::Debug for Front {
     }
 }
 
+/// A kernel module that has been read once, to be checked with any values of its constants.
+pub struct ReadModule {
+    /// The kernel, with the constants of the last check.
+    kernel: Kernel,
+    constants: Vec<ItemConst>,
+    faults: Errors,
+    fingerprint: Fingerprint,
+}
+
+impl fmt::Debug for ReadModule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReadModule").field("kernel", &self.kernel.name).finish_non_exhaustive()
+    }
+}
+
+impl ReadModule {
+    /// Reads a module as it is written, with the functions of the library that it uses. [`check`](Self::check) reports its faults.
+    #[must_use]
+    pub fn new(module: &ItemMod) -> Self {
+        let mut faults = Errors::default();
+        let module = with_library(module);
+        let (kernel, constants) = parse(&module, &mut faults);
+        Self { kernel, constants, faults, fingerprint: of_module(&module) }
+    }
+
+    /// The value of a `usize` constant, with the constants that a build sets; `None` if it can't be computed.
+    #[must_use]
+    pub fn constant(&self, name: &str, overrides: &Overrides) -> Option<usize> {
+        let declared: Vec<&ItemConst> = self.constants.iter().collect();
+        Constants::compute(&declared, overrides, &mut Errors::default()).get(name)
+    }
+
+    /// Computes the constants, of which a build may set some, and checks the taskflows with them, in order of declaration.
+    ///
+    /// # Errors
+    ///
+    /// All findings of the first stage that has any.
+    pub fn check(&mut self, overrides: &Overrides) -> Result<Vec<CheckedGraph>, Vec<Diagnostic>> {
+        let errors = &mut self.faults.clone();
+        let declared: Vec<&ItemConst> = self.constants.iter().collect();
+        self.kernel.constants = Constants::compute(&declared, overrides, errors);
+        errors.checkpoint()?;
+        let kernel = &self.kernel;
+        let graphs: Vec<_> = kernel.flows.iter().filter_map(|flow| lower(kernel, flow, errors)).collect();
+        errors.checkpoint()?;
+        let flows: Vec<_> = graphs.into_iter().filter_map(|graph| analyze(graph, errors)).collect();
+        errors.checkpoint()?;
+        Ok(flows)
+    }
+}
+
 /// Runs the front end on a module as it is written.
 ///
 /// # Errors
 ///
 /// All findings of the first stage that has any.
 pub fn front(module: &ItemMod, overrides: &Overrides) -> Result<Front, Vec<Diagnostic>> {
-    let errors = &mut Errors::default();
-    let module = with_library(module);
-    let kernel = parse(&module, overrides, errors);
-    errors.checkpoint()?;
-    let graphs: Vec<_> = kernel.flows.iter().filter_map(|flow| lower(&kernel, flow, errors)).collect();
-    errors.checkpoint()?;
-    let flows: Vec<_> = graphs.into_iter().filter_map(|graph| analyze(graph, errors)).collect();
-    errors.checkpoint()?;
-    Ok(Front { kernel, flows, fingerprint: of_module(&module) })
+    let mut module = ReadModule::new(module);
+    let flows = module.check(overrides)?;
+    Ok(Front { kernel: module.kernel, flows, fingerprint: module.fingerprint })
 }
 
 /// The kernel modules of a source file, also those inside of inline modules.

@@ -75,11 +75,13 @@ mod testing;
 pub use argument::{Argument, RawPart, RawTensor, TensorArgument};
 pub use backend::host::HostStatistics;
 pub use backend::npu::{NpuError, ShmemError};
-pub use bootstrap::{Bootstrap, BootstrapError, Place, TcpBootstrap};
+pub use bootstrap::{Besides, Bootstrap, BootstrapError, Cancel, Joining, Place, Secret, Strangers, TcpBootstrap};
 pub use error::{ArgumentError, LaunchError, Resource};
 #[doc(hidden)]
 pub use group::InjectedFault;
 pub use group::{FixedLaunch, Group, Pending};
+#[doc(hidden)]
+pub use hpmoe_kernels::printable;
 pub use hpmoe_kernels::{formats, op, route};
 pub use hpmoe_macros::*;
 pub use kernel::{CompiledKernel, DeviceCode, EntryPoint};

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
+#include <elf.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -176,6 +177,28 @@ static int run(const Function &function, uint32_t blocks, const Start &start, in
     return ended("kernel", result.code == HPMOE_HOST_OK ? ACL_SUCCESS : CORE_EXCEPTION, result.message);
 }
 
+// Gives the object of an NPU the head of a library for this machine, which the stand-in's linker has made it of. What is wrong with an
+// object that is no such one.
+static const char *made_loadable(std::vector<unsigned char> &image) {
+    Elf64_Ehdr head;
+    std::memcpy(&head, image.data(), sizeof head);
+    if (head.e_machine != 0x1029 || head.e_flags != 0x940000) {
+        return "an object for both kinds of core of Ascend A2 and A3";
+    }
+    if (head.e_type != ET_EXEC) {
+        return "a linked object";
+    }
+#if defined(__aarch64__)
+    head.e_machine = EM_AARCH64;
+#else
+    head.e_machine = EM_X86_64;
+#endif
+    head.e_type = ET_DYN;
+    head.e_flags = 0;
+    std::memcpy(image.data(), &head, sizeof head);
+    return nullptr;
+}
+
 } // namespace standin
 
 using namespace standin;
@@ -193,8 +216,13 @@ aclError aclrtBinaryLoadFromData(const void *data, size_t bytes, const aclrtBina
         options->options[0].value.magic != MIX_MAGIC) {
         return ended("aclrtBinaryLoadFromData", PARAMETER, "the magic number of a kernel for both kinds of core");
     }
+    std::vector<unsigned char> image(static_cast<const unsigned char *>(data),
+                                     static_cast<const unsigned char *>(data) + bytes);
+    if (const char *wrong = made_loadable(image)) {
+        return ended("aclrtBinaryLoadFromData", PARAMETER, wrong);
+    }
     const int file = memfd_create("kernel", MFD_CLOEXEC);
-    if (file < 0 || write(file, data, bytes) != static_cast<ssize_t>(bytes)) {
+    if (file < 0 || write(file, image.data(), bytes) != static_cast<ssize_t>(bytes)) {
         return ended("aclrtBinaryLoadFromData", OUT_OF_MEMORY, "no room for a copy");
     }
     const std::string path = "/proc/self/fd/" + std::to_string(file);

@@ -21,6 +21,12 @@ use std::path::{Path, PathBuf};
 const PROGRAMS: [(&str, &str); 2] =
     [("bisheng", include_str!("../toolkit/bisheng")), ("ld.lld", include_str!("../toolkit/ld.lld"))];
 
+/// `e_machine` of objects for NPUs, their `e_flags` for Ascend A2 and A3, and `e_type` of objects that are linked or not.
+const NPU: u16 = 0x1029;
+const A2_AND_A3: u32 = 0x94_0000;
+const EXECUTABLE: u16 = 2;
+const RELOCATABLE: u16 = 1;
+
 /// What a toolkit does wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
@@ -32,6 +38,16 @@ pub enum Fault {
     KernelType(u32),
     /// Its objects have this ratio of matrix to vector cores.
     Ratio(u16, u16),
+    /// One half of its kernels, `aic` or `aiv`, is empty: it has no symbol, and the other half has the kernel type that says so.
+    Empty(&'static str),
+    /// Its kernels are for cores of one kind, with this kernel type: one section, and no symbols of halves.
+    Alone(u32),
+    /// Its objects have this `e_machine`.
+    Machine(u16),
+    /// Its objects have these `e_flags`.
+    Chip(u32),
+    /// Its linker leaves objects as they were compiled.
+    Unlinked,
     /// It has no linker.
     NoLinker,
 }
@@ -94,7 +110,14 @@ impl Toolkit {
     /// What the programs read: shell variables. `contents` tells one implementation of AscendC from another.
     fn settings(&self, contents: u64) -> String {
         let (mut refuses, mut lacks, mut kind, mut ratio) = ("", "", 4, String::new());
+        let (mut machine, mut chip, mut linked) = (NPU, A2_AND_A3, EXECUTABLE);
         match self.fault {
+            Some(Fault::Alone(wrong)) => (lacks, kind) = ("both", wrong),
+            Some(Fault::Empty("aic")) => (lacks, kind) = ("aic", 7),
+            Some(Fault::Empty(half)) => (lacks, kind) = (half, 6),
+            Some(Fault::Machine(wrong)) => machine = wrong,
+            Some(Fault::Chip(wrong)) => chip = wrong,
+            Some(Fault::Unlinked) => linked = RELOCATABLE,
             Some(Fault::Refuses(text)) => refuses = text,
             Some(Fault::Lacks(half)) => lacks = half,
             Some(Fault::KernelType(wrong)) => kind = wrong,
@@ -111,6 +134,10 @@ impl Toolkit {
             ("lacks", lacks),
             ("type", &kind.to_string()),
             ("ratio", &ratio),
+            // Of the head of an object, as printf's escapes of its bytes.
+            ("elf_type", &escaped(&linked.to_le_bytes())),
+            ("elf_machine", &escaped(&machine.to_le_bytes())),
+            ("elf_flags", &escaped(&chip.to_le_bytes())),
             // With another implementation of AscendC, objects are others.
             ("contents", &format!("{contents:016x}")),
             // Part of what the programs say their version is: objects of a faulty toolkit are not those of another.
@@ -125,6 +152,11 @@ impl Toolkit {
         fs::write(&path, text)?;
         fs::set_permissions(&path, fs::Permissions::from_mode(mode))
     }
+}
+
+/// Bytes as escapes that printf of the shell takes.
+fn escaped(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("\\x{byte:02x}")).collect()
 }
 
 /// A hash of all files below a folder.

@@ -2,7 +2,7 @@
 
 use hpmoe_standin::Toolkit;
 use libloading::Library;
-use std::ffi::{c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::Command;
 use std::ptr::null_mut;
@@ -22,7 +22,7 @@ macro_rules! call {
     ($acl:expr, $name:literal, $($value:expr => $type:ty),*) => {{
         // SAFETY: as `acl.h` of the runtime declares it; every pointer is to a value that lives.
         unsafe {
-            let function = $acl.library.get::<unsafe extern "C" fn($($type),*) -> c_int>($name).unwrap();
+            let function = $acl.library.get::<unsafe extern "C" fn($($type),*) -> c_int>($name.as_bytes()).unwrap();
             function($($value),*)
         }
     }};
@@ -144,6 +144,49 @@ fn copies_on_a_stream_are_from_pinned_memory_that_is_kept() {
     assert_eq!(call!(acl, "aclrtDestroyEvent", sender.event => *mut c_void), 107_017);
 }
 
+/// An option for loading: its type and value.
+#[repr(C)]
+struct LoadOption {
+    kind: u32,
+    value: [u32; 4],
+}
+
+#[repr(C)]
+struct LoadOptions {
+    options: *const LoadOption,
+    count: usize,
+}
+
+#[test]
+fn objects_of_other_chips_and_unlinked_ones_are_not_loaded() {
+    let acl = Acl::new();
+    let said = |kind: u16, machine: u16, flags: u32| {
+        let mut object = [0_u8; 64];
+        object[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+        object[16..18].copy_from_slice(&kind.to_le_bytes());
+        object[18..20].copy_from_slice(&machine.to_le_bytes());
+        object[48..52].copy_from_slice(&flags.to_le_bytes());
+        let option = LoadOption { kind: 2, value: [0x4355_4245, 0, 0, 0] };
+        let options = LoadOptions { options: &raw const option, count: 1 };
+        let mut handle = null_mut();
+        let code = call!(acl, "aclrtBinaryLoadFromData", object.as_ptr() => *const u8, 64 => usize,
+            &raw const options => *const LoadOptions, &raw mut handle => *mut *mut c_void);
+        assert_eq!(code, 107_000);
+        // SAFETY: as `acl.h` of the runtime declares it; the text lives until the next call.
+        unsafe {
+            let message = acl.library.get::<unsafe extern "C" fn() -> *const c_char>(b"aclGetRecentErrMsg").unwrap();
+            CStr::from_ptr(message()).to_string_lossy().into_owned()
+        }
+    };
+    let chip = "an object for both kinds of core of Ascend A2 and A3";
+    for (object, expected) in
+        [((2, 62, 0x94_0000), chip), ((2, 0x1029, 0x99_0000), chip), ((1, 0x1029, 0x94_0000), "a linked object")]
+    {
+        let said = said(object.0, object.1, object.2);
+        assert!(said.contains(expected), "{said}");
+    }
+}
+
 /// The attributes that CANN's SHMEM library is initialised with, as `aclshmem.h` of the runtime declares them.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -182,7 +225,7 @@ fn the_shmem_library_is_checked_as_well() {
         // SAFETY: as `aclshmem.h` of the runtime declares it.
         unsafe {
             let function =
-                shmem.library.get::<unsafe extern "C" fn(usize, usize) -> *mut u8>("aclshmem_align").unwrap();
+                shmem.library.get::<unsafe extern "C" fn(usize, usize) -> *mut u8>(b"aclshmem_align").unwrap();
             function(alignment, bytes)
         }
     };
@@ -201,7 +244,7 @@ fn the_shmem_library_is_checked_as_well() {
     }
     assert_eq!((begin(8, SOUND), begin(1, SOUND), begin(1, SOUND)), (-1, 0, -4));
     let memory = align(512, 1000);
-    assert!(!memory.is_null() && memory.addr().is_multiple_of(512));
+    assert!(!memory.is_null() && memory.addr() % 512 == 0);
     let [odd, large] = [align(24, 8), align(512, 4 << 20)];
     assert!(odd.is_null() && large.is_null());
     let bytes = [7_u8; 1000];
@@ -209,7 +252,7 @@ fn the_shmem_library_is_checked_as_well() {
     let theirs = |process: i32| {
         // SAFETY: as `aclshmem.h` of the runtime declares it.
         unsafe {
-            let function = shmem.library.get::<unsafe extern "C" fn(*mut u8, i32) -> *mut u8>("aclshmem_ptr").unwrap();
+            let function = shmem.library.get::<unsafe extern "C" fn(*mut u8, i32) -> *mut u8>(b"aclshmem_ptr").unwrap();
             function(memory, process)
         }
     };

@@ -194,8 +194,8 @@ void copyNd2Nz(const Local &dst, const Global &src, const Nd2NzParams &p, Where 
     issue(core, PIPE_MTE2, Op::Nd2Nz, kCopy, where).nd2nz = args;
 }
 
-void fill(const char *name, const Local &dst, uint16_t repeat, uint16_t blocks, uint16_t gap, uint64_t value,
-          Where where) {
+void fill(const Local &dst, uint16_t repeat, uint16_t blocks, uint16_t gap, uint64_t value, Where where) {
+    constexpr const char *name = "InitConstValue";
     Core &core = enterCall();
     needKind(core, where, name, true);
     checkRange(core, where, name, "repeatTimes", repeat, 0, 32767);

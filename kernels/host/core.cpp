@@ -39,7 +39,9 @@ void Core::prepare() {
     scalarBarrier = seq[PIPE_S], unfinished = false, lingers = 0, lastRegions[0] = lastRegions[1] = 0,
     registers = Registers{}, lent = {};
     // As the last kernel or the runtime left it.
-    registers.keepsInfinities = registers.keptThemBefore = Random(options.seed ^ who).oneIn(2);
+    Random earlier(options.seed ^ who);
+    registers.keepsInfinities = registers.keptThemBefore = earlier.oneIn(2);
+    registers.others = earlier.next();
     waits = options.fault == HPMOE_HOST_FAULT_WAIT ? 1 + Random(~options.seed ^ who).below(options.fault_at) : 0;
     slice = static_cast<int32_t>(random.below(64));
     heard = rank->heard, sent = landed = scalar = 0, polled = 0;

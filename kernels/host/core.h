@@ -28,6 +28,7 @@ struct Queue {
 
 struct Flag {
     bool set;
+    uint32_t owed;     ///< waits that went on without it: HPMOE_HOST_BREAK_FLAGS
     uint32_t lastWait; ///< number of the last wait on the destination pipe
     Clock clock;
     Where setAt;

@@ -34,7 +34,9 @@ enum {
     HPMOE_HOST_BREAK_READY = 21,     /* now and then a plain write of a word to a peer is lost */
     HPMOE_HOST_BREAK_SUMS = 22,      /* a Mmad rounds its sums to bf16 */
     HPMOE_HOST_BREAK_STUCK = 23,     /* the system counter stands still */
-    HPMOE_HOST_BREAK_RELU = 24       /* relu of a Fixpipe multiplies negative sums with 0 */
+    HPMOE_HOST_BREAK_RELU = 24,      /* relu of a Fixpipe multiplies negative sums with 0 */
+    HPMOE_HOST_BREAK_ROWS = 25,      /* a Fixpipe clears the unit flags only of blocks with rows that it takes */
+    HPMOE_HOST_BREAK_FLAGS = 26 /* the scalar unit of a matrix core waits for no flag of MTE3 but 0, the library's */
 };
 enum { HPMOE_HOST_AIC = 0, HPMOE_HOST_AIV = 1 };
 

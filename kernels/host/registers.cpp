@@ -26,7 +26,7 @@ void resetMask(Where where) {
 
 void setRowMajor(bool on, Where where) {
     Core &core = enterCall();
-    needKind(core, where, on ? "SetMMRowMajor" : "SetMMColumnMajor", true);
+    needKind(core, where, "SetMMLayoutTransform", true);
     core.registers.rowMajor = on;
     core.registers.rowMajorAt = where;
 }
@@ -39,22 +39,34 @@ void setRoundsFloats(bool on, Where where) {
     core.registers.floatsAt = where;
 }
 
-void setKeepsInfinities(int64_t value, Where where) {
+static uint64_t whole(const Registers &r) {
+    const auto bit = [](int number, bool on) { return uint64_t(on) << number; };
+    const uint64_t known = bit(kRoundsFloatsBit, true) | bit(kInfinitiesBit, true) | bit(kRowMajorBit, true);
+    return (r.others & ~known) | bit(kRoundsFloatsBit, r.roundsFloats) | bit(kInfinitiesBit, r.keepsInfinities) |
+           bit(kRowMajorBit, r.rowMajor);
+}
+
+void setControl(uint64_t value, Where where) {
     Core &core = enterCall();
-    checkRange(core, where, "SetCtrlSpr", "the value of one bit", static_cast<uint64_t>(value), 0, 1);
-    core.registers.keepsInfinities = value == 1;
+    const uint64_t changed = value ^ whole(core.registers);
+    if ((changed & ~(uint64_t(1) << kInfinitiesBit)) != 0)
+        fail(core, where, "set_ctrl",
+             "bits other than %d of the control register would change (%llx), which other calls and kernels have set: "
+             "take them from get_ctrl(), as in set_ctrl(sbitset1(get_ctrl(), %d))",
+             kInfinitiesBit, static_cast<unsigned long long>(changed), kInfinitiesBit);
+    core.registers.keepsInfinities = (value >> kInfinitiesBit & 1) != 0;
     core.registers.infinitiesSet = true;
     core.registers.infinitiesAt = where;
 }
 
-int64_t keepsInfinities() { return enterCall().registers.keepsInfinities ? 1 : 0; }
+uint64_t control() { return whole(enterCall().registers); }
 
 void needInfinities(Core &core, Where where, const char *name, Dt type) {
     if (type != Dt::F16 && type != Dt::BF16) return;
     if (!core.registers.infinitiesSet || !core.registers.keepsInfinities)
         fail(core, where, name,
              "16-bit floats are computed where infinities and NaN are not kept, or as an earlier kernel left it: call "
-             "SetCtrlSpr<48, 48>(1) first");
+             "set_ctrl(sbitset1(get_ctrl(), 48)) first");
 }
 
 void needWholeFloats(Core &core, Where where, const char *name, Dt type) {
@@ -80,17 +92,17 @@ void checkRegistersAtEnd(Core &core) {
         fail(core, r.maskedAt, "end of kernel",
              "the vector mask that this call left was still there when the kernel ended: call ResetMask()");
     if (r.keepsInfinities != r.keptThemBefore)
-        fail(core, r.infinitiesAt, "SetCtrlSpr",
-             "the control bit of infinities was another one when the kernel began, and nothing else puts it back: keep "
-             "GetCtrlSpr<48, 48>() and call SetCtrlSpr<48, 48>() with it");
+        fail(core, r.infinitiesAt, "set_ctrl",
+             "bit 48 of the control register, which keeps infinities, was another one when the kernel began, and "
+             "nothing else puts it back: keep that of get_ctrl() and set it again");
     if (r.floatsSet && r.roundsFloats)
         fail(
             core, r.floatsAt, "SetHF32Mode",
             "the control bit was still set when the kernel ended, and nothing else clears it: call SetHF32Mode(false)");
     if (r.rowMajor)
-        fail(
-            core, r.rowMajorAt, "SetMMRowMajor",
-            "the control bit was still set when the kernel ended, and nothing else clears it: call SetMMColumnMajor()");
+        fail(core, r.rowMajorAt, "SetMMLayoutTransform",
+             "the control bit was still set when the kernel ended, and nothing else clears it: call "
+             "SetMMLayoutTransform(false)");
 }
 
 } // namespace AscendC::host

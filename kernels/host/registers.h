@@ -5,6 +5,9 @@
 
 namespace AscendC::host {
 
+/// Bits of the control register that calls set.
+constexpr int kRoundsFloatsBit = 46, kInfinitiesBit = 48, kRowMajorBit = 51;
+
 struct Registers {
     bool known = false; ///< by InitSocState; until then the first two are as an earlier kernel left them
     Atomic atomic = Atomic::None;
@@ -15,6 +18,7 @@ struct Registers {
     bool keepsInfinities = false; ///< another one: infinities and NaN of 16-bit floats are kept
     bool keptThemBefore = false;  ///< its value when the kernel began, which another one needs
     bool infinitiesSet = false;   ///< by this kernel
+    uint64_t others = 0;          ///< control bits that no call here sets, as an earlier kernel left them
     Where atomicAt = {}, maskedAt = {}, rowMajorAt = {}, floatsAt = {}, infinitiesAt = {};
 };
 

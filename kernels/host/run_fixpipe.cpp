@@ -12,8 +12,8 @@ namespace {
 
 /// Calls `visit(first mark, marks)` for the 512 B blocks of every strip that Fixpipe drains. Rows are
 /// rounded up to 16: a ragged last fractal counts as drained.
-template <typename F> bool eachMarks(const FixpipeArgs &a, F visit) {
-    uint32_t rows = roundUp(a.p.mSize, 16), strips = (a.p.nSize + 15u) / 16;
+template <typename F> bool eachMarks(const FixpipeArgs &a, F visit, uint32_t unit = 16) {
+    uint32_t rows = roundUp(a.p.mSize, unit), strips = (a.p.nSize + 15u) / 16;
     for (uint32_t s = 0; s < strips; ++s) {
         uint32_t first = (a.src + s * a.p.srcStride * 64u) / 512, count = rows * 64 / 512;
         if (first + count > 256) count = 256 - first;
@@ -89,10 +89,11 @@ void runFixpipe(Core &core, Call &call) {
     }
     endWrites(core, by, remote, a.gm, uint64_t(p.nSize) * size);
     if (p.unitFlag == 3) {
-        eachMarks(a, [&](uint32_t first, uint32_t count) {
+        const auto clear = [&](uint32_t first, uint32_t count) {
             for (uint32_t i = first; i < first + count; ++i) core.marks[i] = false;
             return true;
-        });
+        };
+        eachMarks(a, clear, core.rank->breaks(HPMOE_HOST_BREAK_ROWS) ? 8 : 16);
         core.drained.join(call.clock);
         core.drained.at[PIPE_FIX] = call.seq;
     }

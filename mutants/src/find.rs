@@ -142,9 +142,7 @@ impl<'ast> Visit<'ast> for Finder<'_> {
     fn visit_attribute(&mut self, _: &'ast Attribute) {}
 
     fn visit_stmt(&mut self, statement: &'ast Stmt) {
-        if let Stmt::Expr(expression, Some(_)) = statement
-            && is_unit_call(expression)
-        {
+        if matches!(statement, Stmt::Expr(expression, Some(_)) if is_unit_call(expression)) {
             self.add(statement.span().byte_range(), Change::LeftOut);
         }
         visit::visit_stmt(self, statement);
@@ -222,9 +220,7 @@ impl<'ast> Visit<'ast> for Finder<'_> {
             Member::Named(name) => name.to_string(),
             Member::Unnamed(index) => index.index.to_string(),
         };
-        if let Some(other) = twin(&NEIGHBOURS, &name)
-            && is_plain(&field.base)
-        {
+        if let Some(other) = twin(&NEIGHBOURS, &name).filter(|_| is_plain(&field.base)) {
             self.exchange(field.span(), field.member.span(), other);
         }
         visit::visit_expr_field(self, field);
@@ -244,11 +240,13 @@ impl<'ast> Visit<'ast> for Finder<'_> {
             let text = format!("!{}", one_line(self.text(call.span())));
             self.add(call.span().byte_range(), Change::Instead(text));
         }
-        if QUESTIONS.contains(&name.as_str())
-            && let Some(Expr::Closure(closure)) = call.args.last()
-            && !matches!(&*closure.body, Expr::Block(_))
-        {
-            self.condition(&closure.body);
+        match call.args.last() {
+            Some(Expr::Closure(closure))
+                if QUESTIONS.contains(&name.as_str()) && !matches!(&*closure.body, Expr::Block(_)) =>
+            {
+                self.condition(&closure.body);
+            }
+            _ => {}
         }
         self.swap(call.span(), &call.args);
         visit::visit_expr_method_call(self, call);

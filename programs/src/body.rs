@@ -132,7 +132,7 @@ fn operation(rng: &mut Rng, values: &[(String, Size, bool)], whole: bool) -> (St
 fn other_columns(rng: &mut Rng, result: &mut String, columns: usize) -> usize {
     let whole = result.clone();
     match rng.usize(..4) {
-        0 if columns.is_multiple_of(2) => {
+        0 if columns % 2 == 0 => {
             *result = format!("{whole}.even_columns::<{}>()", columns / 2);
             columns / 2
         }

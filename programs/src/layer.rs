@@ -134,10 +134,9 @@ impl Layer {
             }
         }
         for tensor in &mut self.tensors {
-            if let Origin::Made { by_peers } = tensor.origin
-                && !tensor.read
-            {
-                tensor.origin = Origin::Returned { by_peers };
+            match tensor.origin {
+                Origin::Made { by_peers } if !tensor.read => tensor.origin = Origin::Returned { by_peers },
+                _ => {}
             }
         }
         self.tensors.retain(|tensor| tensor.read || tensor.origin != Origin::Given);

@@ -65,9 +65,7 @@ pub(crate) fn source(layer: &Layer, name: &str) -> String {
     layer.tensors.iter().filter(|tensor| !is_early(tensor)).for_each(|tensor| body += &make(tensor, what));
     let part = layer.part.clone().unwrap_or(0..0);
     for (number, nest) in layer.nests.iter().enumerate() {
-        if number == part.start
-            && let Some(part) = &of_part
-        {
+        if let Some(part) = of_part.as_ref().filter(|_| number == part.start) {
             body += &part.call(what);
         }
         if !part.contains(&number) {
@@ -123,9 +121,7 @@ impl<'a> Part<'a> {
         let mut body: String =
             layer.nests[nests].iter().map(|nest| nest.text("route", first_tokens(layer), "        ")).collect();
         let mut constants: Vec<(String, String)> = Vec::new();
-        if layer.generics != Generics::None
-            && let Some(count) = first_count(&body)
-        {
+        if let Some(count) = first_count(&body).filter(|_| layer.generics != Generics::None) {
             body = body.replacen(&format!(" in 0..{count} {{"), " in 0..COUNT {", 1);
             constants.push(("COUNT".to_owned(), count));
         }

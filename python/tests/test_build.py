@@ -55,10 +55,11 @@ def test_what_has_been_built_is_kept(
     crate: Path, library: hpmoe.Library, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("HPMOE_CACHE", str(tmp_path / "cache"))
-    builds = []
+    builds, runtimes = [], []
 
     def cargo_build(manifest: Path, target: Path, environment: dict[str, str], progress: bool | None) -> Path:
         builds.append((manifest, environment["HPMOE_SET"]))
+        runtimes.append(environment["HPMOE_CXX_RUNTIME"])
         return Path(library.path)
 
     monkeypatch.setattr(_build, "_cargo_build", cargo_build)
@@ -78,6 +79,19 @@ def test_what_has_been_built_is_kept(
     monkeypatch.setenv("CXXFLAGS", "-O1")
     hpmoe.build(crate, HIDDEN=16, TOKENS=8)
     assert len(builds) == 4
+    monkeypatch.setenv("HPMOE_CXX_RUNTIME", "shared")
+    hpmoe.build(crate, HIDDEN=16, TOKENS=8)
+    assert len(builds) == 5
+    assert runtimes == ["prefer-static"] * 4 + ["shared"]
+
+
+def test_a_library_needs_no_libstdcxx_of_its_process(library: hpmoe.Library) -> None:
+    compiler = os.environ.get("CXX") or "c++"
+    found = subprocess.run([compiler, "-print-file-name=libstdc++.a"], capture_output=True, text=True, check=True).stdout
+    if not os.path.isabs(found.strip()):
+        pytest.skip(f"{compiler} has no libstdc++.a")
+    needed = subprocess.run(["readelf", "--dynamic", library.path], capture_output=True, text=True, check=True).stdout
+    assert "libc.so.6" in needed and "libstdc++" not in needed
 
 
 @pytest.mark.slow

@@ -31,23 +31,23 @@ pub mod gpt_oss {
     pub const SLOPE: f32 = 1.702;
 
     /// Rows of a tile of a projection.
-    pub const TILE_M: usize = 16;
+    pub const TILE_M: usize = _;
     /// Columns of a tile of a projection.
-    pub const TILE_N: usize = 16;
+    pub const TILE_N: usize = _;
     /// As many columns of gate and up.
     pub const PAIRS: usize = 2 * TILE_N;
     /// Rows of a tile of a weight gradient.
-    pub const GRAD_M: usize = 32;
+    pub const GRAD_M: usize = _;
     /// Columns of a tile of a weight gradient.
-    pub const GRAD_N: usize = 32;
+    pub const GRAD_N: usize = _;
     /// Most rows of one put.
-    pub const PUT: usize = 8;
+    pub const PUT: usize = _;
     /// Most rows of one put of single numbers.
     pub const PUT_NUMBERS: usize = TILE_M;
     /// Tokens of a tile of a sum over k.
-    pub const BLOCK: usize = 4;
+    pub const BLOCK: usize = _;
     /// Columns of a tile of a sum over k.
-    pub const COLUMNS: usize = 64;
+    pub const COLUMNS: usize = _;
     /// (token, k) slots of a tile of a sum over k.
     pub const SLOTS: usize = BLOCK * TOP_K;
     /// Column tiles of the unit, each with a part of the gradient of the router's weights.

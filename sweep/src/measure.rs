@@ -7,7 +7,7 @@ use hpmoe_codegen::cost::gradient_bytes;
 use hpmoe_codegen::schedule::schedule_for;
 use hpmoe_codegen::sizes::{Expected, open_sizes};
 use hpmoe_codegen::target::Target;
-use hpmoe_codegen::tuned::{TILE_SIZES, overrides};
+use hpmoe_codegen::tuned::overrides;
 use hpmoe_codegen::validate::{ValidSchedule, validate};
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::artifacts::parse_settings;
@@ -93,7 +93,7 @@ fn checked(layer: Layer, ranks: u32, target: &Target) -> Result<CheckedGraph, St
         model.hidden, model.inter, model.experts, model.top_k, layer.tokens
     ))?;
     let expected = Expected { ranks: Some(ranks), tokens: None };
-    for module in modules(&left_open(source)).map_err(|error| error.to_string())? {
+    for module in modules(source).map_err(|error| error.to_string())? {
         let sizes = open_sizes(&module, &settings, target, expected)?;
         let kernel = front(&module, &overrides(&settings, &sizes)).map_err(|faults| {
             format!("{}: {}", model.name, faults.first().map_or_else(String::new, |fault| fault.words().message))
@@ -103,16 +103,6 @@ fn checked(layer: Layer, ranks: u32, target: &Target) -> Result<CheckedGraph, St
         }
     }
     Err(format!("the example has no taskflow `{}`", layer.direction.name()))
-}
-
-/// A source with all tile sizes left open.
-fn left_open(source: &str) -> String {
-    let declared = |line: &str| {
-        let (declared, _) = line.split_once(" = ")?;
-        let name = declared.trim_start().strip_prefix("pub const ")?.strip_suffix(": usize")?;
-        TILE_SIZES.contains(&name).then(|| format!("{declared} = _;\n"))
-    };
-    source.lines().map(|line| declared(line).unwrap_or_else(|| format!("{line}\n"))).collect()
 }
 
 #[cfg(test)]

@@ -75,7 +75,7 @@ pub(crate) fn picture(known: &BTreeMap<Case, Figures>) -> String {
 
 /// Model and ranks of each row.
 fn rows() -> Vec<(usize, u32)> {
-    let shared = |&(model, ranks): &(usize, u32)| MODELS[model].experts.is_multiple_of(ranks);
+    let shared = |&(model, ranks): &(usize, u32)| MODELS[model].experts % ranks == 0;
     (0..MODELS.len()).flat_map(|model| RANKS.into_iter().map(move |ranks| (model, ranks))).filter(shared).collect()
 }
 

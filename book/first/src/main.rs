@@ -18,7 +18,7 @@ pub mod rms {
     /// Most tokens that one rank may bring.
     pub const TOKENS: usize = 32;
     /// Tokens of a tile.
-    pub const BLOCK: usize = 8;
+    pub const BLOCK: usize = _;
 
     /// Divides each token by its root mean square, and weighs its columns.
     #[aiv_task]

@@ -6,3 +6,5 @@ mod links;
 mod listings;
 mod pages;
 mod pattern;
+mod variants;
+mod versions;

@@ -41,7 +41,7 @@ impl Memory {
     }
 
     pub(crate) fn floats(&self) -> Vec<f32> {
-        self.content().as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
+        self.content().chunks_exact(4).map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap())).collect()
     }
 
     pub(crate) fn tensor(&mut self, rows: u64, columns: u32, element: HpmoeElement) -> HpmoeTensor {
@@ -121,8 +121,8 @@ impl Echo {
     /// What `y` is to be: each token with the sum of its weights.
     pub(crate) fn expected(&self) -> Vec<f32> {
         let weights = self.weights.floats();
-        let numbers = self.x.content().as_chunks::<2>().0.iter();
-        let numbers = numbers.map(|bytes| f32::from_bits(u32::from(u16::from_le_bytes(*bytes)) << 16));
+        let numbers = self.x.content().chunks_exact(2).map(|bytes| u16::from_le_bytes(bytes.try_into().unwrap()));
+        let numbers = numbers.map(|bits| f32::from_bits(u32::from(bits) << 16));
         numbers
             .enumerate()
             .map(|(index, x)| weights[index / HIDDEN * 2] * x + weights[index / HIDDEN * 2 + 1] * x)

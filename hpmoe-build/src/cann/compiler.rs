@@ -139,7 +139,7 @@ impl From<String> for Refusal {
 
 /// Runs a program; what it said where it failed.
 fn output(mut command: Command) -> Result<(), String> {
-    let program = command.get_program().to_owned();
+    let program = PathBuf::from(command.get_program());
     let output = command.output().map_err(|error| format!("can't start `{}`: {error}", program.display()))?;
     match output.status.success() {
         true => Ok(()),

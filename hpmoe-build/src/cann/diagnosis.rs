@@ -10,36 +10,44 @@ pub(super) fn of_compiler(unit: &Unit, compiler: &Path, toolkit: &str, said: &st
     let place = line.and_then(|line| user_line(&text, &unit.file, line));
     format!(
         "CANN's compiler refused the kernel{}: {}\n\
-         `{}`{} says ({toolkit}):\n{}\n{HELP}",
+         `{}`{} says ({toolkit}):\n{}\n{}",
         place.map(|place| format!(" at {place}")).unwrap_or_default(),
         first_error(said),
         compiler.display(),
         line.map(|line| format!(" of line {line} of `{}`", unit.device_source.display())).unwrap_or_default(),
         said.trim_end(),
+        help(),
     )
 }
 
 /// The linker refused an object.
 pub(super) fn of_linker(unit: &Unit, linker: &Path, toolkit: &str, said: &str) -> String {
     format!(
-        "CANN's linker refused the kernel of `{}`: {}\n`{}` says ({toolkit}):\n{}\n{HELP}",
+        "CANN's linker refused the kernel of `{}`: {}\n`{}` says ({toolkit}):\n{}\n{}",
         unit.file,
         first_error(said),
         linker.display(),
-        said.trim_end()
+        said.trim_end(),
+        help(),
     )
 }
 
 /// The object can't be launched.
 pub(super) fn of_object(unit: &Unit, toolkit: &str, fault: &str) -> String {
     format!(
-        "CANN compiled the kernel of `{}` to an object that can't be launched: {fault} ({toolkit})\n{HELP}",
-        unit.file
+        "CANN compiled the kernel of `{}` to an object that can't be launched: {fault} ({toolkit})\n{}",
+        unit.file,
+        help(),
     )
 }
 
-const HELP: &str = "help: kernels are generated for the headers of CANN 9.1, so this is a fault of hpmoe or a difference of the installed \
-                    version: please report it; HPMOE_DEVICE=off builds for this machine's CPU alone";
+fn help() -> String {
+    format!(
+        "help: kernels use nothing that the headers of CANN {} don't all have, so this is a fault of hpmoe or a difference of the installed \
+         version: please report it; HPMOE_DEVICE=off builds for this machine's CPU alone",
+        hpmoe_kernels::CANN_VERSIONS.join(", ")
+    )
+}
 
 /// The first line that says `error`, from that word on.
 pub(crate) fn first_error(said: &str) -> &str {

@@ -12,8 +12,11 @@ const VARIABLE: &str = "ASCEND_HOME_PATH";
 const FOLDERS: [&str; 2] = ["/usr/local/Ascend/cann", "/usr/local/Ascend/ascend-toolkit/latest"];
 const FOLDERS_OF_HOME: [&str; 2] = ["Ascend/cann", "Ascend/ascend-toolkit/latest"];
 
-/// The first version that takes the command lines that are issued, and whose library has the calls of the runtime.
-const FIRST_VERSION: (u32, u32) = (8, 5);
+/// The first version that takes the command lines that are issued, whose headers have the calls of kernels, and whose library has those of
+/// the runtime.
+fn first_version() -> (u32, u32) {
+    numbers(hpmoe_kernels::CANN_VERSIONS[0]).expect("a promised version begins with two numbers")
+}
 
 /// An installed toolkit of a version that will do.
 pub(super) struct Toolkit {
@@ -31,14 +34,13 @@ impl Toolkit {
         };
         let (file, version) = version(&home)?;
         asker.depends_on(format_args!("rerun-if-changed={}", file.display()));
+        let (major, minor) = first_version();
         match numbers(&version) {
-            Some(numbers) if numbers >= FIRST_VERSION => Ok(Self { home, version }),
+            Some(numbers) if numbers >= (major, minor) => Ok(Self { home, version }),
             Some(_) => Err(format!(
-                "`{}` is CANN {version}, and kernels need {}.{} or later: install one and run its set_env.sh, or build \
+                "`{}` is CANN {version}, and kernels need {major}.{minor} or later: install one and run its set_env.sh, or build \
                  without HPMOE_DEVICE=cann",
                 home.display(),
-                FIRST_VERSION.0,
-                FIRST_VERSION.1
             )),
             None => Err(format!(
                 "`{}` says that its version is `{version}`, which doesn't begin with two numbers like 8.5: is it a CANN toolkit?",
@@ -79,12 +81,11 @@ fn home(asker: Asker) -> Result<PathBuf, String> {
         folders.extend(FOLDERS_OF_HOME.map(|folder| Path::new(&user).join(folder)));
     }
     folders.iter().find(|folder| folder.is_dir()).cloned().ok_or_else(|| {
+        let (major, minor) = first_version();
         format!(
             "there is no CANN toolkit: {VARIABLE} is not set, and there is no {}\n\
-             help: install CANN {}.{} or later and run its set_env.sh, or build without HPMOE_DEVICE=cann",
+             help: install CANN {major}.{minor} or later and run its set_env.sh, or build without HPMOE_DEVICE=cann",
             listed(&folders),
-            FIRST_VERSION.0,
-            FIRST_VERSION.1
         )
     })
 }
@@ -124,6 +125,12 @@ fn listed(paths: &[PathBuf]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_promised_version_is_one_that_is_taken() {
+        assert!(hpmoe_kernels::CANN_VERSIONS.iter().all(|version| numbers(version) >= Some(first_version())));
+        assert_eq!(first_version(), (8, 5));
+    }
 
     #[test]
     fn versions_of_releases_and_candidates_are_read() {

@@ -8,6 +8,7 @@ use crate::output;
 use crate::plan::{Tuning, plans};
 use hpmoe_codegen::report::schedule_text;
 use hpmoe_codegen::sizes::Expected;
+use hpmoe_kernels::printable::printable_path;
 use similar::TextDiff;
 use std::path::Path;
 use std::process::ExitCode;
@@ -42,7 +43,7 @@ fn schedules(options: &DiffArgs) -> Result<ExitCode, String> {
     if old == new {
         output::line("the schedules are the same")?;
     } else {
-        let [old_name, new_name] = [&options.old, &options.new].map(|file| file.display().to_string());
+        let [old_name, new_name] = [&options.old, &options.new].map(|file| printable_path(file));
         output::text(&TextDiff::from_lines(&old, &new).unified_diff().header(&old_name, &new_name).to_string())?;
     }
     Ok(ExitCode::SUCCESS)

@@ -1,5 +1,6 @@
 //! A trace of a run, read from its file: that of `hpmoe simulate --trace`, or of a launch.
 
+use hpmoe_kernels::printable::printable_path;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -46,14 +47,14 @@ impl RunTrace {
     /// Reads a file.
     pub(super) fn read(file: &Path) -> Result<Self, String> {
         let refused = |problem: String| {
-            let file = file.display();
+            let file = printable_path(file);
             format!(
                 "`{file}` is not the trace of a run: {problem}; `hpmoe simulate FILE.rs --trace {file}` writes one of a simulated run, and \
                  `Trace::write` one of a launch"
             )
         };
         let text =
-            std::fs::read_to_string(file).map_err(|error| format!("can't read `{}`: {error}", file.display()))?;
+            std::fs::read_to_string(file).map_err(|error| format!("can't read `{}`: {error}", printable_path(file)))?;
         let value: Value = serde_json::from_str(&text).map_err(|error| refused(error.to_string()))?;
         Self::of(&value).map_err(refused)
     }

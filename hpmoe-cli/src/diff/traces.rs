@@ -1,6 +1,7 @@
 //! Where two runs part: time, waits and order of the tasks of each kind.
 
 use super::trace::{CoreName, RunTrace, Task, TaskPlace};
+use hpmoe_kernels::printable::printable_path;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -43,7 +44,7 @@ struct Parting<'a> {
 /// The comparison of two traces, as text.
 pub(super) fn compared(old: &Path, new: &Path) -> Result<String, String> {
     let runs = [RunTrace::read(old)?, RunTrace::read(new)?];
-    let names = [old, new].map(|file| file.display().to_string());
+    let names = [old, new].map(printable_path);
     if runs[0].ranks != runs[1].ranks {
         let [first, second] = [0, 1].map(|run| format!("`{}` has {} ranks", names[run], runs[run].ranks));
         return Err(format!("{first}, and {second}: compare runs on equally many"));

@@ -14,6 +14,7 @@ use crate::progress::{Progress, Reader};
 use crate::simulate::runs::{Extras, runs};
 use crate::simulate::scenario::Scenario;
 use crate::simulate::text::about;
+use hpmoe_kernels::printable::printable_path;
 use hpmoe_simulator::simulate::Policy;
 use page::Page;
 use run::Run;
@@ -57,10 +58,10 @@ pub(crate) fn report(options: &ReportArgs) -> Result<ExitCode, String> {
         runs: &drawn,
     };
     std::fs::write(&options.out, page.html())
-        .map_err(|error| format!("can't write {}: {error}", options.out.display()))?;
+        .map_err(|error| format!("can't write {}: {error}", printable_path(&options.out)))?;
     progress.ended();
     drop(progress);
-    output::note(format!("simulated run as a page (HTML): {}", options.out.display()));
+    output::note(format!("simulated run as a page (HTML): {}", printable_path(&options.out)));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -68,6 +69,6 @@ pub(crate) fn report(options: &ReportArgs) -> Result<ExitCode, String> {
 fn second(layer: &LayerArgs, file: std::path::PathBuf) -> Result<(LayerArgs, Scenario), String> {
     let layer = LayerArgs { file, ..layer.clone() };
     let scenario = Scenario::read(&layer, &[Policy::Ours]);
-    let scenario = scenario.map_err(|problem| format!("--beside {}: {problem}", layer.file.display()))?;
+    let scenario = scenario.map_err(|problem| format!("--beside {}: {problem}", printable_path(&layer.file)))?;
     Ok((layer, scenario))
 }

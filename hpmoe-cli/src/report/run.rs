@@ -2,6 +2,7 @@
 
 use crate::simulate::runs::PolicyRun;
 use crate::simulate::scenario::Scenario;
+use hpmoe_kernels::printable::printable_path;
 use hpmoe_language::graph::SpaceKind;
 use hpmoe_simulator::simulate::{Cause, CoreKind, Policy, Time, TracedTask, causes, critical_path, traced_tasks};
 use hpmoe_simulator::{WAIT_COLOURS, op_colours};
@@ -42,12 +43,12 @@ impl Run {
             json!({"name": op.name, "line": op.line, "colour": colour, "space": spaces.get(number).unwrap_or(&"")})
         });
         let name = match policy {
-            Policy::Ours => format!("{}, {}", scenario.name, file.display()),
+            Policy::Ours => format!("{}, {}", scenario.name, printable_path(file)),
             _ => format!("the original ({})", policy.name()),
         };
         let data = json!({
             "name": name,
-            "file": if policy == Policy::Ours { file.display().to_string() } else { String::new() },
+            "file": if policy == Policy::Ours { printable_path(file) } else { String::new() },
             "end": ns(run.time),
             "rank": rank,
             "ranks": scenario.ranks,

@@ -7,6 +7,7 @@ use crate::options::ScheduleArgs;
 use crate::plan::{FlowPlan, chosen};
 use crate::routing::{routing, sizes_of};
 use hpmoe_codegen::target::Target;
+use hpmoe_kernels::printable::printable_path;
 use hpmoe_simulator::simulate::{CoreKind, EntriesRead, Ours, QueuedTask, Upcoming, Workload as _, ready_seen};
 use rates::rates;
 use serde_json::{Value, json};
@@ -42,7 +43,7 @@ pub(super) fn export(
         "rates": rates(target, ours.costs()),
         "counters": (0..sizes.ranks).map(|rank| ours.counters(rank)).collect::<Vec<_>>(),
     });
-    write(target, &ours, &head, path).map_err(|error| format!("can't write {}: {error}", path.display()))?;
+    write(target, &ours, &head, path).map_err(|error| format!("can't write {}: {error}", printable_path(path)))?;
     Ok(plan.about())
 }
 

@@ -6,6 +6,7 @@ use crate::output;
 use hpmoe_build::{read_tuned, tuned_file, with_tuned};
 use hpmoe_codegen::target::Target;
 use hpmoe_codegen::tuned::TunedKernel;
+use hpmoe_kernels::printable::printable_path;
 
 /// Writes the best schedule to the file, unless it is the default.
 pub(super) fn keep(options: &TuneArgs, found: &Found, target: &Target) -> Result<(), String> {
@@ -17,14 +18,14 @@ pub(super) fn keep(options: &TuneArgs, found: &Found, target: &Target) -> Result
     let new = before.is_none();
     let mut tuned = before.unwrap_or_default();
     tuned.keep(tuned_kernel(found, target));
-    let problem = |error| format!("can't write {}: {error}", file.display());
+    let problem = |error| format!("can't write {}: {error}", printable_path(&file));
     std::fs::write(&file, tuned.to_string()).map_err(problem)?;
     if new {
         // A build script watches the source, and not a file that did not exist when it ran.
         let source = std::fs::File::options().append(true).open(&options.file);
         source.and_then(|source| source.set_modified(std::time::SystemTime::now())).map_err(problem)?;
     }
-    output::note(format!("kept in {}", file.display()));
+    output::note(format!("kept in {}", printable_path(&file)));
     Ok(())
 }
 

@@ -9,6 +9,7 @@ use hpmoe_codegen::fixed_sizes::times_as_long;
 use hpmoe_codegen::sizes::{Expected, open_sizes};
 use hpmoe_codegen::target::Target;
 use hpmoe_codegen::tuned::{Candidate, NamedSizes, TILE_SIZES, overrides, shape, sizes};
+use hpmoe_kernels::printable::printable_path;
 use hpmoe_language::front::{Front, front};
 use hpmoe_language::syntax::{Kernel, leaving_open, open_constants};
 use hpmoe_simulator::simulate::{Routing, RoutingSizes};
@@ -107,7 +108,7 @@ impl Job {
                 "kernel `{}` can't be simulated on {} ranks with these routings: `hpmoe simulate {}` says why",
                 searched.name,
                 self.options.ranks,
-                self.options.file.display()
+                printable_path(&self.options.file)
             ),
             // Nobody waits for these words.
             NoResult::Ended { .. } => format!("kernel `{}`: the search was given up", searched.name),

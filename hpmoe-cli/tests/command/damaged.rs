@@ -54,7 +54,10 @@ fn damaged(text: &str, random: &mut Random) -> String {
         };
         match random.below(8) {
             0 => text.truncate(from),
-            1 => text.replace_range(from..to.min(text.floor_char_boundary(from + 40)), ""),
+            1 => {
+                let near = (from..=to.min(from + 40)).rev().find(|&at| text.is_char_boundary(at));
+                text.replace_range(from..near.expect("it starts at a boundary"), "");
+            }
             2 => text
                 .insert_str(from, ["\"", "é", "]", "[[", "{", "}", "=", "\0", "#", "\n", "//", "'"][random.index(12)]),
             3 => {

@@ -21,6 +21,10 @@ pub struct Works {
     /// Rows of tiles that an item has, as [`TaskGraph::column_rows`] counts them.
     column_rows: u32,
     columns: Vec<Column>,
+    /// By column of the phase: the place of its kind in `kinds`.
+    kind_of: Vec<u32>,
+    /// The first column of each kind: columns of a kind have the same work.
+    kinds: Vec<u32>,
     /// By column of the phase: columns of the tensor that its tile writes.
     widths: Vec<u32>,
     /// Bytes that vector cores and puts of the taskflow move for each floating-point operation of its products.
@@ -30,7 +34,7 @@ pub struct Works {
 }
 
 /// The work of a full tile in one column of a phase.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 enum Column {
     /// Products of one size. Of `m` and `k`, one may be `None`: it is the number of the item's rows.
     Product { m: Option<u32>, n: u32, k: Option<u32>, operands: ElementType, products: u32, out: Written },
@@ -41,7 +45,7 @@ enum Column {
 }
 
 /// Bytes of matrices that elementwise work moves.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 struct Fixed {
     read: u64,
     written: u64,
@@ -82,14 +86,20 @@ impl Works {
         let mut works: Arena<PhaseId, Self> = graph
             .phases
             .iter()
-            .map(|(id, phase)| Self {
-                column_rows: graph.column_rows(id),
-                full_rows: priced(graph.spaces[phase.space].height),
-                away: phase.accesses.iter().any(|access| access.remote),
-                columns: (0..phase.columns()).map(|column| Column::new(graph, phase, column)).collect(),
-                widths: (0..phase.columns()).map(|column| width(graph, phase, column)).collect(),
-                bytes_per_flop: 0.0,
-                declared: declared(graph, phase),
+            .map(|(id, phase)| {
+                let columns: Vec<_> = (0..phase.columns()).map(|column| Column::new(graph, phase, column)).collect();
+                let (kind_of, kinds) = kinds(&columns);
+                Self {
+                    column_rows: graph.column_rows(id),
+                    full_rows: priced(graph.spaces[phase.space].height),
+                    away: phase.accesses.iter().any(|access| access.remote),
+                    columns,
+                    kind_of,
+                    kinds,
+                    widths: (0..phase.columns()).map(|column| width(graph, phase, column)).collect(),
+                    bytes_per_flop: 0.0,
+                    declared: declared(graph, phase),
+                }
             })
             .collect();
         let bytes_per_flop = bytes_per_flop(graph, &works);
@@ -107,6 +117,18 @@ impl Works {
     #[must_use]
     pub const fn bytes_per_flop(&self) -> f64 {
         self.bytes_per_flop
+    }
+
+    /// A column of each kind: tiles of two columns of a kind have the same work if the rest of them is alike.
+    #[must_use]
+    pub fn kinds(&self) -> &[u32] {
+        &self.kinds
+    }
+
+    /// The place of a column's kind in [`kinds`](Self::kinds).
+    #[must_use]
+    pub fn kind_of(&self, column: u32) -> usize {
+        self.kind_of[column as usize] as usize
     }
 
     /// Columns of the tensor that the tile in a column of the phase writes.
@@ -148,6 +170,19 @@ impl Works {
             Column::Put { row } => Work::Put { to: peer, bytes: row * u64::from(item_rows) },
         }
     }
+}
+
+/// The kind of each column, and the first column of each kind.
+fn kinds(columns: &[Column]) -> (Vec<u32>, Vec<u32>) {
+    let mut kinds: Vec<u32> = Vec::new();
+    let kind_of = columns.iter().zip(0..).map(|(column, number)| {
+        let known = kinds.iter().position(|&kind| columns[kind as usize] == *column);
+        known.unwrap_or_else(|| {
+            kinds.push(number);
+            kinds.len() - 1
+        }) as u32
+    });
+    (kind_of.collect(), kinds)
 }
 
 impl Column {
@@ -250,7 +285,24 @@ fn bytes_per_flop(graph: &TaskGraph, works: &Arena<PhaseId, Works>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hpmoe_language::fixture::{Layer, widened};
+    use hpmoe_language::fixture::{Layer, moe_backward, widened};
+
+    #[test]
+    fn columns_of_a_kind_have_the_same_work() {
+        let layer = Layer { hidden: 2880, inter: 1000, tokens: 300, ..Layer::DEEPSEEK };
+        let (checked, target) = (moe_backward(&layer), Target::ascend_a3());
+        let works = Works::of_phases(checked.graph());
+        let mut fewer = 0;
+        for (id, phase) in checked.graph().phases.iter() {
+            let tile = |column| EntryTile { peer: 1, rows: 77, column, items: 5, band: 2, joined: 1 };
+            let work = |column| works[id].work(&target, tile(column));
+            for column in 0..phase.columns() {
+                assert_eq!(work(column), work(works[id].kinds()[works[id].kind_of(column)]));
+            }
+            fewer += u32::from((works[id].kinds().len() as u32) < phase.columns());
+        }
+        assert!(fewer > 5, "{fewer}");
+    }
 
     #[test]
     fn what_is_made_of_a_matrix_costs_the_same_for_any_rows_of_the_expert() {

@@ -88,14 +88,14 @@ fn terms(graph: &TaskGraph, task: &Task, place: &str) -> String {
 const BLOCK: usize = 128;
 
 const MATRIX_STATE: &str = "\nEvents: ids 0 to 5 of each pair of pipes, except for MTE3_S 0, which is the library's.\n\
-    At entry all pipes are idle, no flag is set, atomics are off, products are in the order of rows (`SetMMRowMajor`), and 16-bit floats keep\n\
-    infinities and NaN (`SetCtrlSpr<48, 48>(1)`).\n\
+    At entry all pipes are idle, no flag is set, atomics are off, products are in the order of rows (`SetMMLayoutTransform(true)`), and\n\
+    16-bit floats keep infinities and NaN (bit 48 of the control register is set).\n\
     At exit every flag that was set has been waited for, each L0C that a unit flag has taken is free again, products are in the order \
     of rows, and infinities are kept. Pipes may still be busy, and atomics on.";
 
 const VECTOR_STATE: &str = "\nEvents: ids 0 to 5 of each pair of pipes, except for MTE3_S 0 to 3, which are the library's.\n\
     At entry all pipes are idle, no flag is set, atomics are off, the mask has all lanes, and 16-bit floats keep infinities and NaN\n\
-    (`SetCtrlSpr<48, 48>(1)`).\n\
+    (bit 48 of the control register is set).\n\
     At exit every flag that was set has been waited for, and infinities are kept. Pipes may still be busy, atomics on, and the mask another one.";
 
 fn skeleton(task: &Task, function: &str) -> Function {

@@ -94,9 +94,7 @@ fn task_call(context: &Context<'_>, id: PhaseId) -> Stmt {
             _ => arguments.extend([of_tile("Sent"), per_row]),
         }
     }
-    if let Plan::Vector(plan) = context.plan(phase.task)
-        && plan.program.takes_ids()
-    {
+    if matches!(context.plan(phase.task), Plan::Vector(plan) if plan.program.takes_ids()) {
         let (chunk, first) = (name("tile").dot("chunk"), name("tile").dot("first"));
         let top_k = int(context.graph.sizes.top_k as u64);
         arguments.push(name("core").method("Ids", vec![chunk, first, top_k]));

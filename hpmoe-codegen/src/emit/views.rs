@@ -33,7 +33,7 @@ pub(super) fn view(context: &Context<'_>, phase: &Phase, access: &Access) -> Exp
             let tile = || iteration(phase, range, index) * int(height);
             if height >= outer.rows {
                 whole.method("Rows", vec![first, int(outer.rows)])
-            } else if outer.rows.is_multiple_of(height) {
+            } else if outer.rows % height == 0 {
                 whole.method("Rows", vec![first + tile(), int(height)])
             } else {
                 let matrix = whole.method("Rows", vec![first, int(outer.rows)]);

@@ -64,7 +64,7 @@ fn sum(
 ) -> Option<f64> {
     let of_flow = |flow: &CheckedGraph| {
         let experts = flow.graph().sizes.experts;
-        let shared = |ranks: &u32| experts.is_multiple_of(*ranks as usize);
+        let shared = |ranks: &u32| experts % *ranks as usize == 0;
         let Estimate { even, uneven } = estimate(flow, expected.ranks.or_else(|| (1..=RANKS).rev().find(shared))?)?;
         Some((even.us() * uneven?.us()).sqrt())
     };

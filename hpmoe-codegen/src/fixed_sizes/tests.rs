@@ -105,16 +105,3 @@ fn launches_that_a_kernel_can_not_have_are_left_to_others() {
         assert_eq!(costly_sizes(built, &target, expected), None);
     }
 }
-
-/// A search for so many tokens would replay billions of tiles.
-#[test]
-fn layers_of_any_number_of_tokens_are_judged_by_launches_of_some() {
-    let layer = |tokens| format!("HIDDEN=1024,INTER=512,EXPERTS=16,TOP_K=2,TOKENS={tokens}");
-    let module = module(&[("TILE_N", 16)]);
-    let costly = |tokens, expected| costly(&module, &layer(tokens), expected);
-    let tokens = |costly: Option<CostlySizes>| costly.map(|costly| costly.expected.tokens);
-    assert_eq!(tokens(costly(8192, Expected::default())), Some(None));
-    assert_eq!(tokens(costly(200_000_000, Expected::default())), Some(Some(8192)));
-    let few = Expected { ranks: None, tokens: Some(64) };
-    assert_eq!(tokens(costly(200_000_000, few)), Some(Some(64)));
-}

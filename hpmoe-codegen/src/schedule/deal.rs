@@ -29,21 +29,8 @@ impl Deal {
     }
 
     /// The cores that make the tiles from one on.
-    pub(super) fn cores_from(self, tile: u64) -> impl Iterator<Item = u64> {
-        let (mut core, mut place) = (self.core(tile), tile % self.cores);
-        std::iter::repeat_with(move || {
-            let now = core;
-            place += 1;
-            core += 1;
-            if place == self.cores {
-                place = 0;
-                core += self.rotation;
-            }
-            while core >= self.cores {
-                core -= self.cores;
-            }
-            now
-        })
+    pub(super) const fn cores_from(self, tile: u64) -> CoresOfTiles {
+        CoresOfTiles { deal: self, core: self.core(tile), left: self.cores - tile % self.cores }
     }
 
     /// The first tile of a core, from tile `from` on.
@@ -63,6 +50,34 @@ impl Deal {
     }
 }
 
+/// The cores of consecutive tiles.
+///
+/// Plain sums, because build scripts run this unoptimised for each tile of each estimate.
+pub(super) struct CoresOfTiles {
+    deal: Deal,
+    /// The core of the next tile.
+    core: u64,
+    /// Tiles that are left of the round.
+    left: u64,
+}
+
+impl CoresOfTiles {
+    /// The core of the next tile.
+    pub(super) const fn next(&mut self) -> usize {
+        let now = self.core;
+        self.core += 1;
+        self.left -= 1;
+        if self.left == 0 {
+            self.left = self.deal.cores;
+            self.core += self.deal.rotation;
+        }
+        while self.core >= self.deal.cores {
+            self.core -= self.deal.cores;
+        }
+        now as usize
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,8 +87,8 @@ mod tests {
         #[test]
         fn a_core_finds_its_tiles_and_no_others(cores in 1u64..50, rotation in 0u64..50, from in 0u64..10_000, len in 0u64..300) {
             let deal = Deal { cores, rotation: rotation % cores };
-            let one_by_one = (from..from + len).map(|tile| deal.core(tile));
-            prop_assert!(deal.cores_from(from).take(len as usize).eq(one_by_one));
+            let mut cores_of_tiles = deal.cores_from(from);
+            prop_assert!((from..from + len).all(|tile| cores_of_tiles.next() as u64 == deal.core(tile)));
             let mut dealt = vec![None; len as usize];
             for core in 0..cores {
                 let mut tile = deal.first(core, from);

@@ -5,20 +5,21 @@ mod extents;
 mod links;
 mod ready;
 mod tile;
+mod walk;
 
 use super::groups::Groups;
 use super::precedence::Precedence;
 use super::schedule::schedule_on;
 use super::timeline::{QueueReplay, Released};
 use super::{Comes, Deal, Entry, Order, Schedule, Swizzle};
-use crate::cost::{CostModel, EntryTile, Time, Works};
+use crate::cost::{CostModel, Time, Works};
 use crate::target::Target;
 use extents::{Extents, Spread};
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::graph::TaskGraph;
 use hpmoe_language::ids::{Arena, PartId, PhaseId};
 use links::Links;
-use ready::{Ready, Share};
+use ready::Ready;
 use tile::Tiles;
 
 pub use busy::busy;
@@ -45,15 +46,16 @@ pub fn estimate(
     ranks: u32,
     worth: impl FnOnce(Time) -> bool,
 ) -> Option<Estimate> {
-    if !checked.graph().sizes.experts.is_multiple_of(ranks as usize) {
+    if ranks == 0 || checked.graph().sizes.experts % ranks as usize != 0 {
         return None;
     }
     let schedule = schedule_on(checked, target, ranks);
     let order = schedule.order(ranks)?;
     let groups = Groups::new(checked.graph(), ranks);
     let precedence = Precedence::new(checked, &groups, ranks, None);
+    let works = Works::of_phases(checked.graph());
     let latency = |tokens: Spread| {
-        let run = Run::new(checked, &schedule, order, target, tokens);
+        let run = Run::new(checked, &works, (&schedule, order), target, tokens);
         Time::from_us(target.launch.kernel_us) + run.replayed(&groups, &precedence)
     };
     let even = latency(Spread::Even);
@@ -68,7 +70,7 @@ struct Run<'a> {
     order: &'a Order,
     target: &'a Target,
     costs: CostModel,
-    works: Arena<PhaseId, Works>,
+    works: &'a Arena<PhaseId, Works>,
     extents: Extents,
     /// Tiles that count before each phase's own, when cores are assigned.
     starts: Arena<PhaseId, u64>,
@@ -84,8 +86,8 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     fn new(
         checked: &'a CheckedGraph,
-        schedule: &'a Schedule,
-        order: &'a Order,
+        works: &'a Arena<PhaseId, Works>,
+        (schedule, order): (&'a Schedule, &'a Order),
         target: &'a Target,
         tokens: Spread,
     ) -> Self {
@@ -108,7 +110,7 @@ impl<'a> Run<'a> {
             fixed: graph.phases.ids().map(fixed).collect(),
             clocks: order.parts.iter().map(|(_, part)| vec![Time::ZERO; part.count as usize]).collect(),
             costs: CostModel::new(target),
-            works: Works::of_phases(graph),
+            works,
             links: Links::new(graph, order, target),
             hbm: 0.0,
             visible: Time::from_ns(sync.counter_visible_ns),
@@ -148,59 +150,6 @@ impl<'a> Run<'a> {
                 return self.end();
             }
         }
-    }
-
-    /// Runs entries that are walked together, when their rows are ready, and returns when what they make is.
-    fn walk(&mut self, part: PartId, (walk, comes): (&[Entry], Comes), ready: &Ready) -> Vec<Ready> {
-        let head = walk[0];
-        let phase = &self.graph.phases[head.phase];
-        let (items, columns) = (self.extents.items(head, phase.space), u64::from(phase.columns()));
-        let outer = u64::from(self.graph.column_rows(head.phase));
-        let (wide, band) = (columns / outer, self.schedule.phases[head.phase].band);
-        let swizzle = Swizzle { items: u64::from(items) * outer, columns: wide, band: band.into() };
-        let cores = u64::from(self.order.parts[part].count);
-        let deal = Deal { cores, rotation: self.schedule.phases[head.phase].rotation.into() };
-        let base = self.starts[head.phase] + self.extents.before(head, phase.space) * columns;
-        let entry = Time::from_ns(self.target.sync.entry_ns);
-        let [passed, stayed] = [false, true].map(|has_tile| entry * u64::from(comes.read(has_tile)));
-        self.clocks[part].iter_mut().for_each(|clock| *clock += passed);
-        // Ranges have no rotation: the first tiles are those of one core each.
-        let first_tiles = swizzle.tiles().min(cores) as usize;
-        let come = deal.cores_from(base).take(if stayed > passed { first_tiles } else { 0 });
-        come.for_each(|core| self.clocks[part][core as usize] += stayed - passed);
-        let mut ends = vec![Ready::default(); walk.len()];
-        if swizzle.tiles() == 0 {
-            // Such an entry is over when it could have begun.
-            ends.fill(Ready::of(Share::ALL, ready.at(Share::ALL)));
-        }
-        let of_items: Vec<Share> =
-            (0..items).map(|item| Share::of(self.graph, self.order.ranks, head, (item, items))).collect();
-        let begins: Vec<Time> = of_items.iter().map(|&share| ready.at(share)).collect();
-        // By item and then by entry: when its last tile is done.
-        let mut done = vec![Time::ZERO; of_items.len() * walk.len()];
-        let works: Vec<_> = walk.iter().map(|&entry| self.works_of(entry, phase.space, band, walk.len())).collect();
-        for ((place, column), core) in swizzle.places().zip(deal.cores_from(base)) {
-            let (item, column) = ((place / outer) as u32, (place % outer * wide + column) as u32);
-            for (at, (&entry, works)) in walk.iter().zip(&works).enumerate() {
-                let free = self.clocks[part][core as usize];
-                let begun = free.max(begins[item as usize]) + self.fixed[entry.phase];
-                let ended = match works {
-                    Some(works) => self.tile((part, entry.phase), works.place(item, column), free, begun),
-                    None => {
-                        let rows = self.extents.rows(entry, phase.space, item);
-                        let (peer, joined) = (entry.peer_offset, walk.len() as u32);
-                        self.put((part, entry.phase), EntryTile { peer, rows, column, items, band, joined }, begun)
-                    }
-                };
-                self.clocks[part][core as usize] = ended;
-                let done = &mut done[item as usize * walk.len() + at];
-                *done = ended.max(*done);
-            }
-        }
-        for (&share, done) in of_items.iter().zip(done.chunks(walk.len())) {
-            ends.iter_mut().zip(done).for_each(|(end, &done)| end.delay(share, done + self.visible));
-        }
-        ends
     }
 
     /// When the last core is done; not before all bytes have passed through HBM and through the links.

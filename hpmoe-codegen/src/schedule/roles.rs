@@ -94,7 +94,7 @@ fn put_cores(graph: &TaskGraph, costs: &EntryCosts, cores: Cores, choices: &Choi
 fn divisible(cores: u32, further: u32, most: u32) -> u32 {
     let cores = cores.clamp(1, most);
     let near = cores - cores / 20..=(cores + further).min(most);
-    let eights = near.filter(|count| count.is_multiple_of(8));
+    let eights = near.filter(|count| count % 8 == 0);
     eights.max_by_key(|&count| (count.trailing_zeros(), Reverse(count.abs_diff(cores)))).unwrap_or(cores)
 }
 

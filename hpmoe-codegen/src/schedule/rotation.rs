@@ -43,24 +43,46 @@ pub(super) fn rotation(
     let few = !needs_whole_experts(graph) && launches.iter().all(|launch| launch.experts <= FEW);
     let same_rows = launches.iter().copied().map(equal);
     let ragged_rows = launches.iter().filter(|_| few).map(|launch| ragged(launch.rows, launch.experts));
-    let works: Vec<Vec<u64>> =
-        same_rows.chain(ragged_rows).map(|rows| by_turn(tiles(graph, target, phases, &rows), cores)).collect();
-    // The share that the longest load of a core has of all, by launch.
-    let uneven = |rotation: u32| {
-        let deal = Deal { cores: cores.into(), rotation: rotation.into() };
-        let ratio = |work: &Vec<u64>| {
-            let mut loads = vec![0; cores as usize];
-            deal.cores_from(0).zip(work).for_each(|(core, time)| loads[core as usize] += time);
-            let longest = loads.iter().copied().max().unwrap_or_default();
-            longest as f64 / (loads.iter().sum::<u64>() as f64).max(1.0)
-        };
-        works.iter().map(ratio).collect::<Vec<f64>>()
-    };
-    let sum = |rotation: u32| uneven(rotation).iter().sum::<f64>();
-    let best = (1..cores).map(|rotation| (sum(rotation), rotation)).min_by(|a, b| a.0.total_cmp(&b.0));
-    // It is worth a rotation if the launches gain that much on average.
+    let costs = Products { graph, target, works: Works::of_phases(graph), phases };
+    let works: Vec<Vec<(u64, u64)>> =
+        same_rows.chain(ragged_rows).map(|rows| by_turn(|add| costs.each_tile(&rows, add), cores)).collect();
+    // The sum over launches of the share that the longest load of a core has of all.
+    let longest =
+        |rotation: u32| works.iter().map(|work| share(longest_load(work, cores, rotation), work)).sum::<f64>();
+    // The launches must gain that much on average. No rotation makes loads shorter than even ones, or than the longest tiles of one core.
     let worth = if few { UNEVEN_OF_FEW } else { UNEVEN };
-    best.filter(|(least, _)| least * worth < sum(0)).map_or(0, |(_, rotation)| rotation)
+    let least = works.iter().map(|work| share(shortest_load(work, cores), work)).sum::<f64>();
+    let without = longest(0);
+    if least * worth >= without {
+        return 0;
+    }
+    let best = (1..cores).map(|rotation| (longest(rotation), rotation)).min_by(|a, b| a.0.total_cmp(&b.0));
+    best.filter(|(least, _)| least * worth < without).map_or(0, |(_, rotation)| rotation)
+}
+
+/// The picoseconds of the core with the most work.
+fn longest_load(work: &[(u64, u64)], cores: u32, rotation: u32) -> u64 {
+    let deal = Deal { cores: cores.into(), rotation: rotation.into() };
+    let mut loads = vec![0; cores as usize];
+    for &(number, time) in work {
+        loads[deal.core(number) as usize] += time;
+    }
+    loads.into_iter().max().unwrap_or_default()
+}
+
+/// The picoseconds below which no rotation makes the longest load: the mean of all cores, or the tiles that one core has anyway.
+fn shortest_load(work: &[(u64, u64)], cores: u32) -> u64 {
+    let longest = work.iter().map(|&(_, time)| time).max().unwrap_or_default();
+    longest.max(all(work) / u64::from(cores))
+}
+
+/// The share of a load in the work of all cores.
+fn share(load: u64, work: &[(u64, u64)]) -> f64 {
+    load as f64 / (all(work) as f64).max(1.0)
+}
+
+fn all(work: &[(u64, u64)]) -> u64 {
+    work.iter().map(|&(_, time)| time).sum()
 }
 
 /// Rows of each expert of a launch.
@@ -74,60 +96,87 @@ fn ragged(mean: u32, experts: u32) -> Vec<u32> {
     (1..=experts).map(|expert| rows(expert) as u32).collect()
 }
 
-/// The picoseconds of tiles by their numbers' remainders: those that are so many rounds apart as there are cores have one core,
-/// whatever the rotation.
-fn by_turn(tiles: Vec<(u64, u64)>, cores: u32) -> Vec<u64> {
+/// The picoseconds of tiles by their numbers modulo the square of the number of cores, without zeros: tiles with the same remainder are
+/// dealt to the same core, whatever the rotation. `each_tile` calls a function with the number and the picoseconds of each tile.
+fn by_turn(each_tile: impl FnOnce(&mut dyn FnMut(u64, u64)), cores: u32) -> Vec<(u64, u64)> {
     let turn = u64::from(cores) * u64::from(cores);
     let mut times = vec![0; turn as usize];
-    tiles.into_iter().for_each(|(number, time)| times[(number % turn) as usize] += time);
-    times
+    each_tile(&mut |number, time| times[(number % turn) as usize] += time);
+    (0..).zip(times).filter(|&(_, time)| time > 0).collect()
 }
 
-/// The number and the picoseconds of each tile of products on a rank whose experts have so many rows.
-fn tiles(graph: &TaskGraph, target: &Target, phases: &Arena<PhaseId, PhaseSchedule>, rows: &[u32]) -> Vec<(u64, u64)> {
-    let (costs, works) = (CostModel::new(target), Works::of_phases(graph));
-    let overhead = ((target.sync.task_pickup_ns + target.sync.tile_overhead_ns) * 1e3) as u64;
-    let items = |height: Height, of_expert: u32| match height {
-        Height::Rows(rows) => of_expert.div_ceil(rows).min(MOST),
-        Height::WholeExpert => 1,
-    };
-    let mut all = Vec::new();
-    for (id, phase) in graph.phases.iter().filter(|(_, phase)| graph.tasks[phase.task].kind == TaskKind::Matrix) {
-        let space = graph.spaces[phase.space];
-        if !matches!(space.kind, SpaceKind::RowTiles | SpaceKind::Experts) {
-            continue;
+/// The products of a taskflow, with all that their time depends on.
+struct Products<'a> {
+    graph: &'a TaskGraph,
+    target: &'a Target,
+    works: Arena<PhaseId, Works>,
+    phases: &'a Arena<PhaseId, PhaseSchedule>,
+}
+
+impl Products<'_> {
+    /// Calls a function with the number and the picoseconds of each tile on a rank whose experts have so many rows.
+    fn each_tile(&self, rows: &[u32], add: &mut dyn FnMut(u64, u64)) {
+        let phases = self.graph.phases.iter();
+        for (id, phase) in phases.filter(|(_, phase)| self.graph.tasks[phase.task].kind == TaskKind::Matrix) {
+            let space = self.graph.spaces[phase.space];
+            if !matches!(space.kind, SpaceKind::RowTiles | SpaceKind::Experts) {
+                continue;
+            }
+            let of = |&(space, columns): &(SpaceId, u32)| {
+                rows.iter().map(|&rows| u64::from(self.items(space, rows) * columns)).sum::<u64>()
+            };
+            let mut number: u64 = self.phases[id].preceding.iter().map(of).sum();
+            let by_rows: BTreeMap<u32, Vec<u64>> = rows.iter().map(|&rows| (rows, self.of_expert(id, rows))).collect();
+            for of_expert in rows.iter().map(|rows| &by_rows[rows][..]) {
+                // A plain loop, because build scripts run this unoptimised for each tile of each estimate.
+                let mut tile = 0;
+                while tile < of_expert.len() {
+                    add(number, of_expert[tile]);
+                    tile += 1;
+                    number += 1;
+                }
+            }
         }
-        let (columns, outer) = (phase.columns(), graph.column_rows(id));
-        let wide = u64::from(columns / outer);
-        let band = phases[id].band;
-        let times = |of_expert: u32| -> Vec<u64> {
-            let items_of_expert = items(space.height, of_expert);
-            let time = |item: u32, column: u32| {
-                let rows = match space.height {
-                    Height::Rows(rows) => rows.min(of_expert - item * rows),
-                    Height::WholeExpert => of_expert,
-                };
-                let tile = EntryTile { peer: OWN, rows, column, items: items_of_expert, band, joined: 1 };
-                let work = works[id].work(target, tile);
-                let Cost::Shared(shared) = costs.cost(OWN, &work) else { return overhead };
-                shared.time.0 + overhead
-            };
-            let swizzle = Swizzle { items: u64::from(items_of_expert * outer), columns: wide, band: band.into() };
-            let place = |tile| {
-                let (place, column) = swizzle.place(tile);
-                let (item, row) = (place / u64::from(outer), place % u64::from(outer));
-                time(item as u32, (row * wide + column) as u32)
-            };
-            (0..swizzle.tiles()).map(place).collect()
-        };
-        let of = |(space, columns): (SpaceId, u32)| {
-            rows.iter().map(|&rows| u64::from(items(graph.spaces[space].height, rows) * columns)).sum::<u64>()
-        };
-        let before: u64 = phases[id].preceding.iter().copied().map(of).sum();
-        let by_rows: BTreeMap<u32, Vec<u64>> = rows.iter().map(|&rows| (rows, times(rows))).collect();
-        all.extend((before..).zip(rows.iter().flat_map(|rows| by_rows[rows].iter().copied())));
     }
-    all
+
+    /// The picoseconds of each tile of a phase in the entry of an expert with so many rows.
+    fn of_expert(&self, id: PhaseId, of_expert: u32) -> Vec<u64> {
+        let (phase, works, band) = (&self.graph.phases[id], &self.works[id], self.phases[id].band);
+        let costs = CostModel::new(self.target);
+        let sync = &self.target.sync;
+        let overhead = ((sync.task_pickup_ns + sync.tile_overhead_ns) * 1e3) as u64;
+        let (items, outer) = (self.items(phase.space, of_expert), self.graph.column_rows(id));
+        let (columns, wide) = (phase.columns(), u64::from(phase.columns() / outer));
+        let time = |rows: u32, column: u32| {
+            let work = works.work(self.target, EntryTile { peer: OWN, rows, column, items, band, joined: 1 });
+            let Cost::Shared(shared) = costs.cost(OWN, &work) else { return overhead };
+            shared.time.0 + overhead
+        };
+        // All items have as many rows as the first one, except for the last one.
+        let rows = |item: u32| match self.graph.spaces[phase.space].height {
+            Height::Rows(rows) => rows.min(of_expert - item * rows),
+            Height::WholeExpert => of_expert,
+        };
+        let last = items.saturating_sub(1);
+        let [full, short]: [Vec<u64>; 2] =
+            [0, last].map(|item| works.kinds().iter().map(|&column| time(rows(item), column)).collect());
+        let mut times = Vec::with_capacity((items * columns) as usize);
+        let swizzle = Swizzle { items: u64::from(items * outer), columns: wide, band: band.into() };
+        swizzle.for_each_place(|place, column| {
+            let (item, row) = (place / u64::from(outer), place % u64::from(outer));
+            let of_item = if item == u64::from(last) { &short } else { &full };
+            times.push(of_item[works.kind_of((row * wide + column) as u32)]);
+        });
+        times
+    }
+
+    /// Items of an expert with so many rows, as far as they are looked at.
+    fn items(&self, space: SpaceId, rows_of_expert: u32) -> u32 {
+        match self.graph.spaces[space].height {
+            Height::Rows(rows) => rows_of_expert.div_ceil(rows).min(MOST),
+            Height::WholeExpert => 1,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -140,6 +189,19 @@ mod tests {
     fn rotations(checked: &CheckedGraph, choices: &str) -> Vec<u32> {
         let made = schedule_with(checked, &Target::ascend_a3(), &Choices::read(choices).unwrap());
         made.phases.iter().map(|(_, phase)| phase.rotation).collect()
+    }
+
+    /// The number and the picoseconds of each tile of products on a rank whose experts have so many rows.
+    fn tiles(
+        graph: &TaskGraph,
+        target: &Target,
+        phases: &Arena<PhaseId, PhaseSchedule>,
+        rows: &[u32],
+    ) -> Vec<(u64, u64)> {
+        let mut all = Vec::new();
+        let products = Products { graph, target, works: Works::of_phases(graph), phases };
+        products.each_tile(rows, &mut |number, time| all.push((number, time)));
+        all
     }
 
     /// Twelve columns, the last one a quarter as wide as the others.
@@ -296,13 +358,13 @@ mod tests {
     #[test]
     fn tiles_that_any_rotation_deals_to_one_core_are_added_up() {
         let tiles: Vec<(u64, u64)> = (3..100).map(|number| (number, number * number)).collect();
-        let times = by_turn(tiles.clone(), 5);
-        assert_eq!(times.len(), 25);
+        let times = by_turn(|add| tiles.iter().for_each(|&(number, time)| add(number, time)), 5);
+        assert!(times.iter().map(|(number, _)| *number).eq(0..25));
         for rotation in 0..5 {
             let deal = Deal { cores: 5, rotation };
             for core in 0..5 {
                 let one_by_one = tiles.iter().filter(|(number, _)| deal.core(*number) == core).map(|(_, time)| time);
-                let by_turn = (0..).zip(&times).filter(|(number, _)| deal.core(*number) == core).map(|(_, time)| time);
+                let by_turn = times.iter().filter(|(number, _)| deal.core(*number) == core).map(|(_, time)| time);
                 assert_eq!(one_by_one.sum::<u64>(), by_turn.sum::<u64>());
             }
         }

@@ -118,7 +118,7 @@ fn phases(
 
 /// Numbers of ranks that share the experts evenly.
 fn ranks(experts: usize) -> impl Iterator<Item = u32> {
-    RANKS.filter(move |&ranks| experts.is_multiple_of(ranks as usize))
+    RANKS.filter(move |&ranks| experts % ranks as usize == 0)
 }
 
 #[cfg(test)]

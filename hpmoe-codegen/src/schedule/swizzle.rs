@@ -37,12 +37,24 @@ impl Swizzle {
         (band * self.band + inside % rows, inside / rows)
     }
 
-    /// Items and columns of all tiles, in the order of their numbers.
-    pub(super) fn places(self) -> impl Iterator<Item = (u64, u64)> {
-        (0..self.items.div_ceil(self.band)).flat_map(move |band| {
-            let (first, rows) = (band * self.band, self.rows_of(band));
-            (0..self.columns).flat_map(move |column| (first..first + rows).map(move |item| (item, column)))
-        })
+    /// Calls a function with the item and the column of each tile, in the order of their numbers.
+    ///
+    /// Plain loops, because build scripts run this unoptimised for each tile of each estimate.
+    pub(super) fn for_each_place(self, mut visit: impl FnMut(u64, u64)) {
+        let mut first = 0;
+        while first < self.items {
+            let end = self.items.min(first + self.band);
+            let mut column = 0;
+            while column < self.columns {
+                let mut item = first;
+                while item < end {
+                    visit(item, column);
+                    item += 1;
+                }
+                column += 1;
+            }
+            first = end;
+        }
     }
 
     /// The tile at an item and a column.
@@ -76,7 +88,9 @@ mod tests {
                 let seen = &mut seen[(item * columns + column) as usize];
                 prop_assert!(!std::mem::replace(seen, true));
             }
-            prop_assert!(swizzle.places().eq((0..swizzle.tiles()).map(|tile| swizzle.place(tile))));
+            let mut places = Vec::new();
+            swizzle.for_each_place(|item, column| places.push((item, column)));
+            prop_assert!(places.into_iter().eq((0..swizzle.tiles()).map(|tile| swizzle.place(tile))));
         }
     }
 

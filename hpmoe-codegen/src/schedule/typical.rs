@@ -34,5 +34,5 @@ pub(super) fn on_ranks(graph: &TaskGraph, ranks: u32) -> Option<Typical> {
     let all = ranks as usize;
     let rows = (sizes.chunk_tokens() * sizes.top_k * all).div_ceil(sizes.experts);
     let typical = Typical { ranks, experts: sizes.expert_chunks(all) as u32, rows: rows as u32 };
-    sizes.experts.is_multiple_of(all).then_some(typical)
+    (sizes.experts % all == 0).then_some(typical)
 }

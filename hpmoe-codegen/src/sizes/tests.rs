@@ -1,22 +1,23 @@
+use super::ladders::{PRODUCT_ROWS, PUTS, ROWS_BESIDE_GRADIENTS};
+use super::latency::Latency;
+use super::search::Known;
 use super::*;
+use crate::tuned::overrides;
 use hpmoe_language::artifacts::parse_settings;
-use hpmoe_language::front::modules;
+use hpmoe_language::fixture::{SMALL_TILES, with_small_tiles};
+use hpmoe_language::front::{front, modules};
 use proptest::prelude::*;
 
 const FORWARD: &str = include_str!("../../../examples/moe_ffn.rs");
 
-/// The kernel of a source with some constants left open.
-fn left_open(source: &str, names: &[&str]) -> ItemMod {
-    let source = source.lines().map(|line| {
-        let open = names.iter().any(|name| line.contains(&format!("pub const {name}: usize")));
-        if open { format!("{} = _;\n", line.split(" = ").next().unwrap()) } else { format!("{line}\n") }
-    });
-    modules(&source.collect::<String>()).unwrap().remove(0)
+/// The kernel of a source.
+fn kernel(source: &str) -> ItemMod {
+    modules(source).unwrap().remove(0)
 }
 
 /// The layer with all tile sizes left open but those that are set.
 fn module() -> ItemMod {
-    left_open(FORWARD, &LADDERS.map(|ladder| ladder.name))
+    kernel(FORWARD)
 }
 
 fn chosen(settings: &str, expected: Expected) -> Result<NamedSizes, String> {
@@ -43,20 +44,42 @@ fn few_rows_get_narrower_tiles_and_what_is_set_stays() {
     assert!(set.keys().eq(["BLOCK", "COLUMNS", "TILE_M"]), "{set:?}");
 }
 
+/// They are chosen as for fewer tokens, in no more time.
+#[test]
+fn any_number_of_tokens_has_sizes() {
+    let sizes = |tokens: usize| {
+        let layer = format!("HIDDEN=64,INTER=48,EXPERTS=4,TOP_K=2,TOKENS={tokens}");
+        chosen(&layer, Expected { ranks: Some(2), tokens: None }).unwrap()
+    };
+    assert_eq!(sizes(200_000_000), sizes(1 << 16));
+}
+
+/// Rows of 256 bytes are put faster by the hundred.
+#[test]
+fn short_rows_are_put_in_large_pieces() {
+    let sizes = chosen("HIDDEN=128,INTER=128,EXPERTS=8,TOP_K=6,TOKENS=4096", Expected { ranks: Some(4), tokens: None });
+    assert_eq!(sizes.unwrap()["PUT"], 128);
+    // Rows of 8 KiB are not, even if the estimate says so.
+    let module = kernel(include_str!("../../../examples/moe_backward.rs"));
+    let set = parse_settings("HIDDEN=4096,INTER=1536,EXPERTS=128,TOP_K=8,TOKENS=4096").unwrap();
+    let sizes = open_sizes(&module, &set, &Target::ascend_a3(), Expected { ranks: Some(32), tokens: None });
+    assert_eq!(sizes.unwrap()["PUT"], 16);
+}
+
 /// 512 tokens are 64 rows for each expert.
 #[test]
 fn puts_are_large_only_where_ranks_have_rows_for_several() {
-    let layer = "HIDDEN=2048,INTER=1024,EXPERTS=64,TOP_K=8,TOKENS=4096,TILE_M=128,TILE_N=256,BLOCK=16,COLUMNS=1024";
+    let layer = "HIDDEN=128,INTER=1024,EXPERTS=64,TOP_K=8,TOKENS=4096,TILE_M=128,TILE_N=256,BLOCK=16,COLUMNS=1024";
     let (module, set, target) = (module(), parse_settings(layer).unwrap(), Target::ascend_a3());
     let most = |tokens| {
         let expected = Expected { ranks: Some(8), tokens: Some(tokens) };
-        let ladders = vec![&PUTS];
-        let mut search =
-            Search { module: &module, set: &set, target: &target, expected, ladders, known: HashMap::new() };
-        search.suit(&search.flows(&[PUTS.first]));
+        let ladders = vec![PUTS];
+        let mut search = Search::new(&module, &set, &target, expected, ladders);
+        let flows = search.flows(&[PUTS.first]);
+        search.suit(&flows);
         search.ladders[0].values.last().copied()
     };
-    assert_eq!([512, 511, 64].map(most), [16, 8, 8].map(Some));
+    assert_eq!([4096, 1023, 512, 511, 64].map(most), [128, 16, 16, 8, 8].map(Some));
 }
 
 /// Wide tiles take least time where every expert has a row.
@@ -85,14 +108,14 @@ fn few_tiles_of_each_core_are_small_ones() {
 
 #[test]
 fn a_kernel_without_open_sizes_gets_none() {
-    let module = modules(FORWARD).unwrap().remove(0);
+    let module = kernel(&with_small_tiles(FORWARD));
     let sizes = open_sizes(&module, &Overrides::new(), &Target::ascend_a3(), Expected::default());
     assert_eq!(sizes, Ok(NamedSizes::new()));
 }
 
 #[test]
 fn launches_without_ranks_or_tokens_are_refused_whatever_is_open() {
-    let module = modules(FORWARD).unwrap().remove(0);
+    let module = kernel(&with_small_tiles(FORWARD));
     for expected in [Expected { ranks: Some(0), tokens: None }, Expected { ranks: None, tokens: Some(0) }] {
         let said = open_sizes(&module, &Overrides::new(), &Target::ascend_a3(), expected).unwrap_err();
         assert!(said.contains("are expected: a launch has from 1 to 256 ranks"), "{said}");
@@ -102,7 +125,7 @@ fn launches_without_ranks_or_tokens_are_refused_whatever_is_open() {
 #[test]
 fn ranks_that_do_not_share_the_experts_are_refused() {
     let said = chosen(LARGE, Expected { ranks: Some(3), tokens: None }).unwrap_err();
-    assert!(said.contains("has 256 experts, which 3 ranks don't share"), "{said}");
+    assert!(said.contains("has 256 experts, which cannot be divided evenly among 3 ranks"), "{said}");
     assert!(chosen("EXPERTS=512", Expected { ranks: Some(512), tokens: None }).unwrap_err().contains("at most 256"));
 }
 
@@ -138,7 +161,7 @@ fn sizes_that_were_too_slow_for_one_size_are_estimated_again_for_another() {
 
 /// The rows and columns of gradients for gpt-oss-120b's layer, with the other sizes set.
 fn of_gradients(settings: &str, target: &Target, ranks: u32) -> (usize, usize) {
-    let module = left_open(include_str!("../../../examples/moe_backward.rs"), &["GRAD_M", "GRAD_N"]);
+    let module = kernel(include_str!("../../../examples/moe_backward.rs"));
     let layer = format!("HIDDEN=2880,INTER=2880,EXPERTS=128,TOP_K=4,TILE_M=128,PUT=8,BLOCK=16,COLUMNS=1024,{settings}");
     let expected = Expected { ranks: Some(ranks), tokens: None };
     let sizes = open_sizes(&module, &parse_settings(&layer).unwrap(), target, expected).unwrap();
@@ -161,13 +184,15 @@ fn rows_and_columns_of_gradients_are_chosen_together() {
 
 #[test]
 fn beside_gradients_taller_tiles_must_save_less() {
-    let (set, target) = (Overrides::default(), Target::ascend_a3());
+    let others = SMALL_TILES.into_iter().filter(|(name, _)| *name != "TILE_M");
+    let set = others.map(|(name, size)| (name.to_owned(), size.into())).collect();
+    let target = Target::ascend_a3();
     let even = |source: &str| {
-        let module = modules(source).unwrap().remove(0);
-        let (ladders, expected) = (vec![&PRODUCT_ROWS], Expected::default());
-        let mut search =
-            Search { module: &module, set: &set, target: &target, expected, ladders, known: HashMap::new() };
-        search.suit(&search.flows(&[0]));
+        let module = kernel(source);
+        let (ladders, expected) = (vec![PRODUCT_ROWS], Expected::default());
+        let mut search = Search::new(&module, &set, &target, expected, ladders);
+        let flows = search.flows(&[0]);
+        search.suit(&flows);
         search.ladders[0].even
     };
     let backward = include_str!("../../../examples/moe_backward.rs");
@@ -185,4 +210,27 @@ fn taller_tiles_must_save_more_than_uneven_loads_of_cores_cost() {
     };
     assert_eq!(rows("HIDDEN=4096,INTER=1536,EXPERTS=128,TOP_K=8,TOKENS=1024", 64), 128);
     assert_eq!(rows("HIDDEN=3072,INTER=1536,EXPERTS=256,TOP_K=8,TOKENS=8192", 8), 256);
+}
+
+/// The tiles are the same, and their sizes are those of what they divide.
+#[test]
+fn sizes_are_no_larger_than_what_they_divide() {
+    let sizes = chosen("HIDDEN=80,INTER=24,EXPERTS=8,TOP_K=2,TOKENS=5", Expected::default()).unwrap();
+    assert_eq!((sizes["TILE_N"], sizes["COLUMNS"]), (80, 80));
+    assert!(sizes["BLOCK"] <= 5 && sizes["PUT"] <= 5, "{sizes:?}");
+    let narrow = chosen("HIDDEN=2048,INTER=24,EXPERTS=8,TOP_K=2,TOKENS=5", Expected::default()).unwrap();
+    assert!(narrow["TILE_N"] >= 128 && narrow["COLUMNS"] >= 512, "{narrow:?}");
+}
+
+/// Of two sizes of which one is too large, the other one stays as it is.
+#[test]
+fn one_size_is_made_smaller_before_all_are() {
+    // The columns of a tile must divide those of a gradient that takes turns of them.
+    let source = include_str!("../../../stock/src/biased.rs");
+    let module = kernel(source);
+    let set = parse_settings("HIDDEN=2880,INTER=2880,GATE_UP=5760,EXPERTS=32,TOP_K=4,TOKENS=4096").unwrap();
+    let sizes = open_sizes(&module, &set, &Target::ascend_a3(), Expected::default()).unwrap();
+    assert_eq!(sizes["TILE_N"], 64, "{sizes:?}");
+    assert!(sizes["TILE_M"] >= 128 && sizes["GRAD_N"] >= 128 && sizes["COLUMNS"] >= 512, "{sizes:?}");
+    assert!(front(&module, &overrides(&set, &sizes)).is_ok());
 }

@@ -2,14 +2,15 @@
 
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::finding::Diagnostic;
+use hpmoe_language::fixture::SMALL_TILES;
 use hpmoe_language::front::{front, modules};
-use hpmoe_language::syntax::Overrides;
+use hpmoe_language::syntax::{Overrides, open_constants};
 use std::path::{Path, PathBuf};
 
 /// Constants of groups with few experts.
 pub(super) const SMALL_GROUPS: [(&str, usize); 2] = [("EXPERTS", 4), ("TOP_K", 2)];
 
-/// Name (`kernel::taskflow`) and graph of each, with the constants of its source, in the order of files and declarations.
+/// Name (`kernel::taskflow`) and graph of each, with the constants of its source and small tiles, in the order of files and declarations.
 pub(super) fn kernels() -> Vec<(String, CheckedGraph)> {
     kernels_with(&[])
 }
@@ -21,9 +22,14 @@ pub(super) fn kernels_with(values: &[(&str, usize)]) -> Vec<(String, CheckedGrap
         let source = std::fs::read_to_string(&file).expect("a source can be read");
         for module in modules(&source).expect("a source is Rust") {
             let words = |faults: Vec<Diagnostic>| faults.iter().map(Diagnostic::text).collect::<Vec<_>>().join("\n");
-            let overrides: Overrides = values.iter().map(|&(name, value)| (name.to_owned(), value.into())).collect();
-            let by_source = || front(&module, &Overrides::new()).map_err(words).expect("a kernel has no fault");
-            let front = front(&module, &overrides).unwrap_or_else(|_| by_source());
+            let open = open_constants(&module);
+            let small: Vec<_> =
+                SMALL_TILES.into_iter().filter(|(name, _)| open.iter().any(|open| open == name)).collect();
+            let overrides = |values: &[(&str, usize)]| -> Overrides {
+                small.iter().chain(values).map(|&(name, value)| (name.to_owned(), value.into())).collect()
+            };
+            let by_source = || front(&module, &overrides(&[])).map_err(words).expect("a kernel has no fault");
+            let front = front(&module, &overrides(values)).unwrap_or_else(|_| by_source());
             kernels.extend(front.flows.into_iter().map(|flow| (name(&flow), flow)));
         }
     }

@@ -30,11 +30,11 @@ pub(super) fn thresholds(checked: &CheckedGraph, schedule: &Schedule, violations
             }
         }
     }
-    if let Some(wait) = &schedule.routed_after
-        && let Some(added) = &added[wait.counter]
-        && added.clamped(None) != Sum::of(&wait.need).clamped(None)
-    {
-        violations.push(Violation::RouteThreshold { need: wait.need.clone(), added: added.need() });
+    if let Some(wait) = &schedule.routed_after {
+        let added = added[wait.counter].as_ref();
+        if let Some(added) = added.filter(|added| added.clamped(None) != Sum::of(&wait.need).clamped(None)) {
+            violations.push(Violation::RouteThreshold { need: wait.need.clone(), added: added.need() });
+        }
     }
     for (phase, fixed) in schedule.phases.iter() {
         for wait in &fixed.waits {

@@ -8,6 +8,7 @@ use crate::examination::Examination;
 use crate::options::Options;
 use crate::probes::Probe;
 use hpmoe_codegen::target::{ASCEND_A3, Target};
+use hpmoe_runtime::printable::{printable_lines, printable_path};
 use std::path::Path;
 
 /// A constant of a target, as these NPUs have it.
@@ -48,8 +49,9 @@ pub(crate) fn measure(
         let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
         return Err(format!("what was timed is no machine: {}", faults.join("; ")));
     }
-    std::fs::write(&options.out, text).map_err(|error| format!("can't write `{}`: {error}", options.out.display()))?;
-    println!("{}", machine.summary(&measured, &options.out));
+    std::fs::write(&options.out, text)
+        .map_err(|error| format!("can't write `{}`: {error}", printable_path(&options.out)))?;
+    println!("{}", printable_lines(&machine.summary(&measured, &options.out)));
     Ok(())
 }
 

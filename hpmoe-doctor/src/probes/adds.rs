@@ -30,7 +30,7 @@ pub(super) static PEERS: Probe = Probe {
 
 fn own(examination: &mut Examination) -> Result<String, Failure> {
     let (cores, tries) = (examination.cores, examination.tries);
-    let expected = (tries * cores.matrix).cast_signed() + of_vector_cores(cores, tries);
+    let expected = (tries * cores.matrix) as i32 + of_vector_cores(cores, tries);
     examination.each_die(|_, die| {
         let alone = die.run_alone(Request::new(Which::Adds, tries), 0, |_, _, _| Ok(()))?;
         alone.seen.expect_done()?;
@@ -60,7 +60,7 @@ fn peers(examination: &mut Examination) -> Result<String, Failure> {
 
 /// What the vector cores of a rank add to a word.
 fn of_vector_cores(cores: Cores, tries: u32) -> i32 {
-    tries.cast_signed() * (0..cores.vector()).map(amount).sum::<i32>()
+    tries as i32 * (0..cores.vector()).map(amount).sum::<i32>()
 }
 
 fn compare(sums: &[i32], expected: i32) -> Result<(), Failure> {

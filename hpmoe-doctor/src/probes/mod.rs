@@ -4,12 +4,14 @@ mod adds;
 mod argument;
 mod cores;
 mod data_order;
+mod flags;
 mod landed;
 mod npu;
 mod poll;
 mod reach;
 mod ready;
 mod relu;
+mod rows;
 mod stuck;
 mod sums;
 mod toolkit;
@@ -34,7 +36,7 @@ pub(crate) struct Probe {
     pub(crate) change: &'static str,
 }
 
-static PROBES: [&Probe; 14] = [
+static PROBES: [&Probe; 16] = [
     &toolkit::PROBE,
     &npu::PROBE,
     &argument::PROBE,
@@ -42,12 +44,15 @@ static PROBES: [&Probe; 14] = [
     &poll::PROBE,
     &adds::OWN,
     &data_order::PROBE,
+    &flags::PROBE,
     &sums::PROBE,
     &relu::PROBE,
     &reach::PROBE,
     &adds::PEERS,
     &landed::PROBE,
     &ready::PROBE,
+    // Of these, a core may be left that waits for ever.
+    &rows::PROBE,
     &stuck::PROBE,
 ];
 

@@ -22,9 +22,9 @@ const LAUNCHES: u32 = 100;
 const ROW: usize = 8;
 
 fn run(examination: &mut Examination) -> Result<String, Failure> {
-    let launches = examination.tries.min(LAUNCHES);
-    for first in (1..=launches.cast_signed()).step_by(ROW) {
-        let last = (first + ROW as i32 - 1).min(launches.cast_signed());
+    let launches = examination.tries.min(LAUNCHES) as i32;
+    for first in (1..=launches).step_by(ROW) {
+        let last = (first + ROW as i32 - 1).min(launches);
         let all = examination.run_row_with_peers(Request::new(Which::Ready, 1), first..=last)?;
         examination.team.together(expect_done(examination, &all, first))?;
     }

@@ -4,6 +4,7 @@ use super::Probe;
 use crate::answer::Failure;
 use crate::examination::Examination;
 use crate::kernel::compiled;
+use hpmoe_runtime::printable::printable_path;
 use std::time::Instant;
 
 pub(super) static PROBE: Probe = Probe {
@@ -24,7 +25,7 @@ fn run(examination: &mut Examination) -> Result<String, Failure> {
         let seen = format!(
             "CANN {}, `{}`: {} bytes in {:.1} s",
             object.version,
-            object.toolkit.display(),
+            printable_path(&object.toolkit),
             object.object.len(),
             start.elapsed().as_secs_f64()
         );

@@ -7,7 +7,7 @@ use proc_macro2::Span;
 pub(crate) type FindingAt = Box<(Span, Finding)>;
 
 /// Findings so far.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Errors {
     list: Vec<Diagnostic>,
     function: Option<String>,

@@ -48,7 +48,7 @@ impl Height {
     pub const fn holds(self, other: Self) -> bool {
         match (self, other) {
             (Self::WholeExpert, _) => true,
-            (Self::Rows(large), Self::Rows(small)) => large.is_multiple_of(small),
+            (Self::Rows(large), Self::Rows(small)) => large % small == 0,
             (Self::Rows(_), Self::WholeExpert) => false,
         }
     }

@@ -117,10 +117,10 @@ impl Builder<'_> {
 
     /// Lets a name stand for a value, and the value have the name in what is generated.
     fn name(&mut self, name: &str, operand: Operand) {
-        if let Operand::Value(id) | Operand::Wide(id, _) = operand
-            && let Some(step) = id.index().checked_sub(self.params.len())
-        {
-            self.steps[step].name.get_or_insert_with(|| name.to_owned());
+        if let Operand::Value(id) | Operand::Wide(id, _) = operand {
+            if let Some(step) = id.index().checked_sub(self.params.len()) {
+                self.steps[step].name.get_or_insert_with(|| name.to_owned());
+            }
         }
         self.names.push((name.to_owned(), operand));
     }

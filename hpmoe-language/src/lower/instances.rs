@@ -29,11 +29,9 @@ impl Lowering<'_> {
         for (param, place) in function.params.iter().zip(places) {
             let (rows, cols) = place.size(self.graph, nest);
             for (dimension, size) in [(&param.rows, rows), (&param.cols, cols)] {
-                if let (Expr::Path(path), Some(size)) = (bare(dimension), size)
-                    && let Some(name) = path.path.get_ident().map(ToString::to_string)
-                    && function.generics.contains(&name)
-                    && !values.contains(&name)
-                {
+                let (Expr::Path(path), Some(size)) = (bare(dimension), size) else { continue };
+                let name = path.path.get_ident().map(ToString::to_string);
+                if let Some(name) = name.filter(|name| function.generics.contains(name) && !values.contains(name)) {
                     values.insert(name, size);
                 }
             }

@@ -75,7 +75,7 @@ pub(super) fn route(
 fn groups(kernel: &Kernel, made: &syntax::MadeRoute, graph: &TaskGraph, errors: &mut Errors) -> Option<usize> {
     let groups = kernel.constants.evaluate(made.groups.as_ref()?, &ByName::new(), errors)?;
     let Sizes { experts, top_k, .. } = graph.sizes;
-    let fit = groups > 0 && experts.is_multiple_of(groups) && top_k.is_multiple_of(groups);
+    let fit = groups > 0 && experts % groups == 0 && top_k % groups == 0;
     if !fit {
         errors.push(made.span, Finding::Route(RouteFault::Groups { groups, experts, top_k }));
     }

@@ -30,7 +30,7 @@ pub(super) struct Uneven {
 
 /// Half of a number of columns that is always even.
 fn half(columns: &RealSize) -> Option<RealSize> {
-    let even = |size: &u64| size.is_multiple_of(2);
+    let even = |size: &u64| size % 2 == 0;
     match columns {
         RealSize::Fixed(size) => even(size).then_some(RealSize::Fixed(size / 2)),
         RealSize::Tail { range, sizes } => sizes.iter().all(even).then(|| {
@@ -49,14 +49,14 @@ fn reshaped(rows: &RealSize, before: usize, after: usize, top_k: u64) -> Result<
         RealSize::Parts(parts) => *parts,
         RealSize::Fixed(rows) => {
             let (rows, before, after) = (*rows, before as u64, after as u64);
-            let whole = (rows * after).is_multiple_of(before);
+            let whole = (rows * after) % before == 0;
             return if whole { Ok(RealSize::Fixed(rows * after / before)) } else { Err(before / after) };
         }
         RealSize::Tail { .. } if before == after => return Ok(rows.clone()),
         RealSize::Tail { .. } => return Err((before / after).max(1) as u64),
     };
     let (times, together) = ((after / before).max(1) as u64, (before / after).max(1) as u64);
-    if !(each * times).is_multiple_of(together) {
+    if (each * times) % together != 0 {
         return Err(together);
     }
     Ok(match each * times / together {

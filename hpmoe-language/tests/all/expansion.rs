@@ -1,5 +1,6 @@
 //! What `#[megakernel]` makes of a module, with and without a build script's output.
 
+use crate::example::EXAMPLE;
 use hpmoe_expansion::expansion::{Expansion, FOLDER, file, latest_file};
 use hpmoe_expansion::megakernel;
 use hpmoe_expansion::tokens::SourceTokens;
@@ -12,8 +13,6 @@ use quote::ToTokens as _;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use syn::ItemMod;
-
-const EXAMPLE: &str = include_str!("../../../examples/moe_ffn.rs");
 
 /// Expands the example where the build script left `files`.
 fn expand(source: &str, out_dir: Option<&str>, files: &HashMap<PathBuf, String>) -> String {
@@ -57,7 +56,7 @@ fn taskflows(module: &ItemMod, overrides: &Overrides) -> Vec<TaskflowToTell> {
 
 #[test]
 fn a_built_kernel_gets_its_launch_and_its_assertions() {
-    let text = expand(EXAMPLE, Some("out"), &built(EXAMPLE, &Overrides::new()));
+    let text = expand(&EXAMPLE, Some("out"), &built(&EXAMPLE, &Overrides::new()));
     assert!(!text.contains("compile_error"), "{text}");
     assert!(text.contains("assert ! (HIDDEN == 128"), "{text}");
     assert!(text.contains("pub mod forward"));
@@ -90,13 +89,13 @@ fn sizes_that_are_left_open_are_those_that_the_build_has_chosen() {
 
 #[test]
 fn a_kernel_that_was_built_for_the_device_embeds_its_object() {
-    let plain = expand(EXAMPLE, Some("out"), &built(EXAMPLE, &Overrides::new()));
+    let plain = expand(&EXAMPLE, Some("out"), &built(&EXAMPLE, &Overrides::new()));
     assert!(plain.contains("CompiledKernel :: new") && !plain.contains("with_device"), "{plain}");
     // The names are those of the tables that the module includes.
     let start = plain.find("/hpmoe/moe_ffn_forward_").unwrap() + "/hpmoe/".len();
     let stem = plain[start..].split('.').next().unwrap();
     let for_device = |expansion: &mut Expansion| expansion.taskflows[0].for_device = true;
-    let text = expand(EXAMPLE, Some("out"), &built_with(EXAMPLE, &Overrides::new(), for_device));
+    let text = expand(&EXAMPLE, Some("out"), &built_with(&EXAMPLE, &Overrides::new(), for_device));
     let added = format!(
         " . with_device (\"hpmoe3_my_layers_{stem}\" , :: core :: include_bytes ! (:: core :: concat ! (:: core :: env ! \
          (\"OUT_DIR\") , \"/hpmoe/{stem}.device.o\")))"
@@ -107,10 +106,10 @@ fn a_kernel_that_was_built_for_the_device_embeds_its_object() {
 
 #[test]
 fn a_crate_with_a_c_interface_registers_its_references() {
-    let plain = expand(EXAMPLE, Some("out"), &built(EXAMPLE, &Overrides::new()));
+    let plain = expand(&EXAMPLE, Some("out"), &built(&EXAMPLE, &Overrides::new()));
     assert!(!plain.contains("inventory"), "{plain}");
     let exported = |expansion: &mut Expansion| expansion.taskflows[0].exported = true;
-    let text = expand(EXAMPLE, Some("out"), &built_with(EXAMPLE, &Overrides::new(), exported));
+    let text = expand(&EXAMPLE, Some("out"), &built_with(&EXAMPLE, &Overrides::new(), exported));
     for part in [
         "let argument_0 : PerRank < Tensor < bf16 , HIDDEN > > = call . tensor (0usize)",
         "let mut argument_5 : PerRank < Tensor < bf16 , HIDDEN > > = call . tensor (5usize)",
@@ -125,10 +124,10 @@ fn a_crate_with_a_c_interface_registers_its_references() {
 
 #[test]
 fn what_compilers_refuse_is_shown_at_its_task() {
-    let module = module(EXAMPLE);
+    let module = module(&EXAMPLE);
     let taskflow = taskflows(&module, &Overrides::new()).remove(0);
     let refused = Fault { task: Some("project".to_owned()), text: "too large [HP20]".to_owned() };
-    let files = built_with(EXAMPLE, &Overrides::new(), |expansion| expansion.faults = vec![taskflow.fault(refused)]);
+    let files = built_with(&EXAMPLE, &Overrides::new(), |expansion| expansion.faults = vec![taskflow.fault(refused)]);
     let read = |path: &Path| files.get(path).cloned();
     let tokens = megakernel(TokenStream::new(), module.to_token_stream(), Some("out".into()), &read);
     let text = tokens.to_string();
@@ -143,7 +142,7 @@ fn what_compilers_refuse_is_shown_at_its_task() {
 #[test]
 fn overridden_constants_replace_those_of_the_source() {
     let overrides = Overrides::from_iter([("HIDDEN".to_owned(), 96.into())]);
-    let text = expand(EXAMPLE, Some("out"), &built(EXAMPLE, &overrides));
+    let text = expand(&EXAMPLE, Some("out"), &built(&EXAMPLE, &overrides));
     assert!(text.contains("pub const HIDDEN : usize = 96 ;"), "{text}");
     assert!(text.contains("pub const INTER : usize = 64 ;"));
 }
@@ -158,16 +157,16 @@ fn numbers_are_set_and_asserted_by_their_bits() {
     assert!(text.contains("pub const LIMIT : f32 = 8.0 ;"), "{text}");
     assert!(text.contains("let built : f32 = - 8.0 ; LESS . to_bits () == built . to_bits ()"), "{text}");
     let overrides = Overrides::from_iter([("HIDDEN".to_owned(), 1.5.into())]);
-    let text = expand(EXAMPLE, Some("out"), &built(EXAMPLE, &overrides));
+    let text = expand(&EXAMPLE, Some("out"), &built(&EXAMPLE, &overrides));
     assert!(text.contains("`HIDDEN` is a usize, but this build sets it to 1.5"), "{text}");
 }
 
 #[test]
 fn a_missing_kernel_says_what_to_add_to_the_build_script() {
-    let missing = expand(EXAMPLE, Some("out"), &HashMap::new());
+    let missing = expand(&EXAMPLE, Some("out"), &HashMap::new());
     assert!(missing.contains("kernel `moe_ffn` was not built [HP17]"), "{missing}");
     assert!(missing.contains("hpmoe_build::kernels"));
-    let no_script = expand(EXAMPLE, None, &HashMap::new());
+    let no_script = expand(&EXAMPLE, None, &HashMap::new());
     assert!(no_script.contains("kernel `moe_ffn` has no build script [HP17]"));
     // Users of the kernel still compile: one fault, one error.
     assert_eq!(missing.matches("compile_error").count(), 1);
@@ -177,8 +176,8 @@ fn a_missing_kernel_says_what_to_add_to_the_build_script() {
 #[test]
 fn a_stale_kernel_is_refused() {
     let edited = EXAMPLE.replace("gate.silu() * up.load()", "up.load() * gate.silu()");
-    assert_ne!(edited, EXAMPLE);
-    let text = expand(&edited, Some("out"), &built(EXAMPLE, &Overrides::new()));
+    assert_ne!(edited, *EXAMPLE);
+    let text = expand(&edited, Some("out"), &built(&EXAMPLE, &Overrides::new()));
     assert!(
         text.contains("kernel `moe_ffn` is stale: what was built from `src/moe.rs` is not this module [HP17]"),
         "{text}"
@@ -188,8 +187,8 @@ fn a_stale_kernel_is_refused() {
 #[test]
 fn comments_and_layout_do_not_make_a_kernel_stale() {
     let edited = EXAMPLE.replace("let gate = gate.load();", "// widened\n        let gate = gate.load( ) ;");
-    assert_ne!(edited, EXAMPLE);
-    let text = expand(&edited, Some("out"), &built(EXAMPLE, &Overrides::new()));
+    assert_ne!(edited, *EXAMPLE);
+    let text = expand(&edited, Some("out"), &built(&EXAMPLE, &Overrides::new()));
     assert!(!text.contains("compile_error"), "{text}");
 }
 
@@ -203,7 +202,7 @@ fn a_faulty_body_is_replaced_so_that_rustc_does_not_repeat_the_fault() {
 
 #[test]
 fn the_kernel_attribute_takes_no_arguments() {
-    let module = module(EXAMPLE).into_token_stream();
+    let module = module(&EXAMPLE).into_token_stream();
     let text = megakernel("rank = 4".parse().unwrap(), module, None, &|_: &Path| None).to_string();
     assert!(text.contains("`#[megakernel]` takes no arguments [HP01]"), "{text}");
 }

@@ -1,14 +1,13 @@
 //! The front end on the example kernel.
 
+use crate::example::EXAMPLE;
 use hpmoe_language::analyze::Cover;
 use hpmoe_language::front::{front, modules};
 use hpmoe_language::syntax::Overrides;
 
-const EXAMPLE: &str = include_str!("../../../examples/moe_ffn.rs");
-
 #[test]
 fn the_example_is_understood() {
-    let modules = modules(EXAMPLE).unwrap();
+    let modules = modules(&EXAMPLE).unwrap();
     assert_eq!(modules.len(), 1);
     let front = front(&modules[0], &Overrides::new())
         .unwrap_or_else(|faults| panic!("{}", faults.iter().map(|fault| fault.text()).collect::<Vec<_>>().join("\n")));

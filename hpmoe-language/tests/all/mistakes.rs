@@ -1,5 +1,6 @@
 //! Mistakes of new users, each told by its real cause.
 
+use crate::example::with_small_tiles;
 use hpmoe_language::front::{front, modules};
 use hpmoe_language::syntax::Overrides;
 
@@ -522,7 +523,7 @@ fn sizes_are_const_arguments() {
 /// A fault of what a taskflow of the library is given is shown at its call, not where the module names it.
 #[test]
 fn faults_of_library_taskflows_are_those_of_their_calls() {
-    let training = include_str!("../../../examples/train_moe.rs");
+    let training = &with_small_tiles(include_str!("../../../examples/train_moe.rs"));
     let call = "project_rows::<TILE_M, TILE_N, _, _>(ep, route, recv, gate, g);";
     let wrong = told(training, &[(call, "project_rows::<TILE_M, TILE_N, _, _>(ep, route, x, gate, g);")]);
     assert!(!wrong.is_empty());

@@ -1,11 +1,10 @@
 //! Taskflows that call others.
 
+use crate::example::EXAMPLE;
 use hpmoe_language::analyze::CheckedGraph;
 use hpmoe_language::finding::Diagnostic;
 use hpmoe_language::front::{front, modules};
 use hpmoe_language::syntax::Overrides;
-
-const EXAMPLE: &str = include_str!("../../../examples/moe_ffn.rs");
 
 /// The layer with the work of the experts in a taskflow of its own.
 fn with_part() -> String {
@@ -71,7 +70,7 @@ fn said(checked: &CheckedGraph) -> Vec<String> {
 
 #[test]
 fn a_taskflow_that_calls_another_is_the_one_with_its_statements() {
-    let [whole, parted] = [EXAMPLE, &with_part()].map(|source| read(source).unwrap());
+    let [whole, parted] = [&EXAMPLE, &with_part()].map(|source| read(source).unwrap());
     // The part is not `pub`: no kernel is made of it.
     assert_eq!((whole.len(), parted.len()), (1, 1));
     assert_eq!(said(&whole[0]), said(&parted[0]));
@@ -184,7 +183,7 @@ fn with_sizes(call: &str) -> String {
 
 #[test]
 fn const_parameters_of_a_part_are_written_or_are_sizes_of_its_tensors() {
-    let whole = said(&read(EXAMPLE).unwrap()[0]);
+    let whole = said(&read(&EXAMPLE).unwrap()[0]);
     for call in ["experts::<HIDDEN, INTER, TILE_M>", "experts::<_, _, TILE_M>", "experts::<_, INTER, { 2 * 8 }>"] {
         assert_eq!(said(&read(&with_sizes(call)).unwrap()[0]), whole, "{call}");
     }
@@ -213,7 +212,7 @@ fn a_part_gives_its_own_sizes_to_the_parts_that_it_calls() {
         "again::<TILE_M, _>(ep, route, &recv, gate, up, down, &mut out);",
     );
     let flow = read(&source).unwrap().remove(0);
-    assert_eq!(flow.graph().phases.iter().count(), read(EXAMPLE).unwrap()[0].graph().phases.iter().count());
+    assert_eq!(flow.graph().phases.iter().count(), read(&EXAMPLE).unwrap()[0].graph().phases.iter().count());
 }
 
 #[test]

@@ -1,19 +1,25 @@
 //! Errors of joining a group of processes and of exchanges in it.
 
+use std::fmt;
 use std::time::Duration;
 
+use hpmoe_kernels::printable::printable;
 use thiserror::Error;
+
+use super::Strangers;
 
 /// An error of joining a group of processes, or of an exchange in it.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum BootstrapError {
     /// An environment variable that places a process in its group has no meaning.
-    #[error("{variable} is `{value}`, but should be {wanted}: set it so, or unset the variables of the launcher")]
+    #[error(
+        "{variable} is `{}`, but should be {wanted}: set it so, or unset the variables of the launcher", printable(.value)
+    )]
     Variable {
         /// Name of the variable.
         variable: String,
-        /// Its value; empty where it is not set.
+        /// Its value; empty if it is not set.
         value: String,
         /// What it should be.
         wanted: &'static str,
@@ -26,19 +32,52 @@ pub enum BootstrapError {
         /// Ranks of the group.
         ranks: usize,
     },
+    /// A secret is too short to be one, or too long.
+    #[error("a secret of {bytes} bytes is none: it has {least} to {most}, such as those of `openssl rand -hex 32`")]
+    SecretSize {
+        /// Number of its bytes.
+        bytes: usize,
+        /// The least that it may have.
+        least: usize,
+        /// The most that it may have.
+        most: usize,
+    },
+    /// The file that should hold the secret does not.
+    #[error("there is no secret in {file} ({why}): write one there, or unset HPMOE_SECRET_FILE")]
+    SecretFile {
+        /// Name of the file.
+        file: String,
+        /// What was found.
+        why: String,
+    },
+    /// The system gives no random bytes.
+    #[error(
+        "the system gives no random bytes ({cause}), without which nothing can be proven: let the process call getrandom"
+    )]
+    Random {
+        /// The system's answer.
+        cause: String,
+    },
+    /// Rank 0 would listen to other machines, and let anyone in.
+    #[error("rank 0 would listen on {}, which other machines reach, without a secret: {way_out}", printable(.address))]
+    Exposed {
+        /// Host and port.
+        address: String,
+        /// What to do.
+        way_out: &'static str,
+    },
     /// Rank 0 can't listen for the others.
-    #[error("rank 0 can't listen on {address} ({cause}): choose another port by HPMOE_PORT, for all ranks")]
+    #[error("rank 0 can't listen on {} ({cause}): {way_out}", printable(.address))]
     Listen {
         /// Host and port.
         address: String,
         /// The system's answer.
         cause: String,
+        /// What to do.
+        way_out: &'static str,
     },
     /// Rank 0 did not answer.
-    #[error(
-        "rank {rank} could not reach rank 0 at {address} within {limit:?} ({cause}): start rank 0, and give all ranks the \
-         same address by MASTER_ADDR and HPMOE_PORT"
-    )]
+    #[error("rank {rank} could not reach rank 0 at {} within {limit:?} ({cause}): {way_out}", printable(.address))]
     Connect {
         /// The rank of this process.
         rank: usize,
@@ -46,13 +85,52 @@ pub enum BootstrapError {
         address: String,
         /// The time that it tried.
         limit: Duration,
-        /// The system's last answer.
+        /// The last thing that was seen.
         cause: String,
+        /// What to do.
+        way_out: &'static str,
+    },
+    /// Something else than rank 0 answers at its address.
+    #[error("what answers rank {rank} at {} is not rank 0 of this group: {way_out}", printable(.address))]
+    Foreign {
+        /// The rank of this process.
+        rank: usize,
+        /// Host and port.
+        address: String,
+        /// What to do.
+        way_out: &'static str,
+    },
+    /// Rank 0 at the address is that of another job.
+    #[error(
+        "rank 0 at {} is of another job than rank {rank}, whose job {}: start the ranks of a job with one name ({naming}), or on another port",
+        printable(.address), job_name(.job)
+    )]
+    OtherJob {
+        /// The rank of this process.
+        rank: usize,
+        /// Host and port.
+        address: String,
+        /// Name of its job; empty if it has none.
+        job: String,
+        /// How the user names the job.
+        naming: &'static str,
+    },
+    /// The ranks do not share a secret.
+    #[error("rank {rank} and rank 0 at {} share no secret: {why}; give all ranks one secret, {confiding}", printable(.address))]
+    Secret {
+        /// The rank of this process.
+        rank: usize,
+        /// Host and port.
+        address: String,
+        /// What was found.
+        why: &'static str,
+        /// How the user gives a secret.
+        confiding: &'static str,
     },
     /// Ranks did not come.
     #[error(
-        "of {ranks} ranks, {} did not join rank 0 at {address} within {limit:?}: start them, or raise the limit",
-        list(.missing)
+        "of {ranks} ranks, {} did not join rank 0 at {} within {limit:?}{}: start them, or {}",
+        list(.missing), printable(.address), .besides, .besides.longer
     )]
     Missing {
         /// The ranks that did not come.
@@ -63,6 +141,25 @@ pub enum BootstrapError {
         address: String,
         /// The time that rank 0 waited.
         limit: Duration,
+        /// What else rank 0 saw.
+        besides: Box<Besides>,
+    },
+    /// This rank has joined rank 0, but others have not.
+    #[error(
+        "rank {rank} joined rank 0 at {}, but not all of {ranks} ranks did within {limit:?}: rank 0 says which; start them, or {longer}",
+        printable(.address)
+    )]
+    Incomplete {
+        /// The rank of this process.
+        rank: usize,
+        /// Ranks of the group.
+        ranks: usize,
+        /// Host and port.
+        address: String,
+        /// The time that this rank waited.
+        limit: Duration,
+        /// How the user raises the limit.
+        longer: &'static str,
     },
     /// The processes do not fit together.
     #[error("{0}: start all processes of the group from one build, with the same number of ranks")]
@@ -83,10 +180,26 @@ pub enum BootstrapError {
     Late {
         /// The rank of this process.
         rank: usize,
-        /// The ranks that had not come; empty where rank 0, which knows them, did not answer.
+        /// The ranks that had not come; empty if rank 0, which knows them, did not answer.
         missing: Vec<usize>,
         /// The time that this rank waited.
         limit: Duration,
+    },
+    /// A part of an exchange is too large.
+    #[error(
+        "a part of {bytes} bytes is too large for an exchange, which takes {most} of each rank: exchange it in pieces"
+    )]
+    Part {
+        /// Number of its bytes.
+        bytes: usize,
+        /// The most that it may have.
+        most: usize,
+    },
+    /// A [`Cancel`](super::Cancel) ended the wait.
+    #[error("rank {rank} was cancelled while it waited for other ranks: make a new group to go on")]
+    Cancelled {
+        /// The rank of this process.
+        rank: usize,
     },
     /// An exchange failed for another reason.
     #[error("{0}")]
@@ -111,4 +224,30 @@ pub(crate) fn list(ranks: &[usize]) -> String {
 
 fn awaited(missing: &[usize]) -> String {
     if missing.is_empty() { "rank 0, which does not answer,".to_owned() } else { list(missing) }
+}
+
+fn job_name(job: &str) -> String {
+    if job.is_empty() { "has no name".to_owned() } else { format!("is `{}`", printable(job)) }
+}
+
+/// What rank 0 saw while ranks did not come.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Besides {
+    /// Who came instead.
+    pub strangers: Strangers,
+    /// Why rank 0 could not take connections, if that was so at the end.
+    pub refused: Option<String>,
+    /// How the user raises the limit.
+    pub(super) longer: &'static str,
+}
+
+/// In parentheses, if there is something.
+impl fmt::Display for Besides {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let came = (self.strangers.count() > 0).then(|| self.strangers.to_string());
+        let none = self.refused.as_ref().map(|cause| format!("at the end it could not take connections: {cause}"));
+        let both: Vec<String> = came.into_iter().chain(none).collect();
+        if both.is_empty() { Ok(()) } else { write!(f, " ({})", both.join("; ")) }
+    }
 }

@@ -1,17 +1,29 @@
 //! How the processes of a group find each other and exchange small messages.
 //!
 //! A [`Bootstrap`] joins the processes of a group whose ranks are processes. [`TcpBootstrap`] is the one of this crate;
-//! [`Place`] is what a process must know to join by it, taken from arguments or from the variables that launchers set.
+//! [`Place`] says which rank a process is and where the group meets, [`Joining`] who may join. Both are taken from arguments or from the
+//! variables that launchers set.
 
+mod address_file;
+mod cancel;
 mod error;
+mod joining;
+mod launcher;
 mod place;
+mod random;
+mod secret;
+mod strangers;
 mod tcp;
 pub(crate) mod wire;
 
-pub use error::BootstrapError;
+pub use cancel::Cancel;
 pub(crate) use error::list as rank_list;
+pub use error::{Besides, BootstrapError};
+pub use joining::Joining;
 pub(crate) use place::own_port;
 pub use place::{Place, local_rank};
+pub use secret::Secret;
+pub use strangers::Strangers;
 pub use tcp::TcpBootstrap;
 
 use std::time::Duration;
@@ -46,4 +58,14 @@ pub trait Bootstrap: Send + Sync {
     /// Says which rank is gone, if one is known to be: its process ended, or its connection closed. A launch asks while
     /// its kernel runs, from a thread of its own. An implementation should know within a second.
     fn gone(&self) -> Option<BootstrapError>;
+
+    /// The handle that ends its waits early, if it has one: launches of the group end by it, too.
+    fn cancel(&self) -> Option<Cancel> {
+        None
+    }
+
+    /// Connections that were not those of ranks, while these joined: the same on all ranks. Reports tell of them.
+    fn strangers(&self) -> Strangers {
+        Strangers::default()
+    }
 }

@@ -1,26 +1,25 @@
 //! The place of a process in its group.
 
-use super::BootstrapError;
+use std::net::TcpListener;
 use std::num::NonZero;
+
+use super::BootstrapError;
+use super::address_file::{AddressFile, Told};
+use super::launcher::{LAUNCHERS, Launcher};
 
 /// The port where rank 0 listens unless told otherwise: below those that systems hand out, and not registered.
 const PORT: u16 = 28_471;
 
-const OWN_PORT: &str = "HPMOE_PORT";
+pub(super) const OWN_PORT: &str = "HPMOE_PORT";
 
-/// Names of the variables that hold rank and number of ranks: this crate's own, those of torchrun, Open MPI, MPICH and srun.
-const LAUNCHERS: [(&str, &str); 5] = [
-    ("HPMOE_RANK", "HPMOE_RANKS"),
-    ("RANK", "WORLD_SIZE"),
-    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
-    ("PMI_RANK", "PMI_SIZE"),
-    ("SLURM_PROCID", "SLURM_NTASKS"),
-];
+pub(super) const ADDRESS_FILE: &str = "HPMOE_ADDRESS_FILE";
+
+const LOOPBACK: &str = "127.0.0.1";
 
 /// Names of the variables that hold a rank's number among those of its machine.
 const LOCAL_RANKS: [&str; 4] = ["LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"];
 
-/// A rank's number among those of its machine, as a launcher says it; all ranks are on one machine where none does.
+/// A rank's number among those of its machine, as a launcher says it; all ranks are on one machine if no launcher says it.
 ///
 /// # Errors
 ///
@@ -31,23 +30,59 @@ pub fn local_rank(rank: usize) -> Result<usize, BootstrapError> {
     parse(name, &value, "a number from 0 on")
 }
 
-/// What a process must know to join its group.
+/// The rank of a process and the address where its group meets.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Place {
     /// The rank that this process is, from 0.
     pub rank: usize,
     /// Number of ranks of the group.
     pub ranks: usize,
-    /// Host and port where rank 0 listens.
+    /// Host and port where rank 0 listens. Port 0 is any that is free, for rank 0 of a place by an address file.
     pub address: String,
+    /// The file in which rank 0 tells its address.
+    pub(super) file: Option<AddressFile>,
+    /// Who chose the address, for the advice of errors.
+    pub(super) origin: Origin,
+}
+
+/// Who chose an address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Origin {
+    /// Variables of the environment, which the user can set.
+    Variables,
+    /// The program.
+    Program,
 }
 
 impl Place {
+    /// The place of rank `rank` of `ranks`, in a group whose rank 0 listens on `address`, such as `127.0.0.1:28471`.
+    #[must_use]
+    pub fn new(rank: usize, ranks: usize, address: impl Into<String>) -> Self {
+        Self { rank, ranks, address: address.into(), file: None, origin: Origin::Program }
+    }
+
+    /// The same place, whose address the ranks learn from a file: rank 0 listens on a free port of the host, and writes its address there. It
+    /// removes the file when all ranks have joined. Each job takes a name of its own, which all its ranks can read.
+    #[must_use]
+    pub fn with_address_file(mut self, path: impl Into<std::path::PathBuf>) -> Self {
+        let host = self.address.rsplit_once(':').map_or(self.address.as_str(), |(host, _)| host);
+        self.address = format!("{host}:0");
+        self.file = Some(AddressFile::new(path));
+        self
+    }
+
+    /// A place whose address the user can change by variables.
+    pub(super) const fn by_variables(rank: usize, ranks: usize, address: String) -> Self {
+        Self { rank, ranks, address, file: None, origin: Origin::Variables }
+    }
+
     /// The place that a launcher gave this process by environment variables: `HPMOE_RANK` and `HPMOE_RANKS`, or those of
     /// torchrun, MPI or srun. `None` if there are none, or if they say that the group has one rank.
     ///
-    /// Rank 0 listens on `MASTER_ADDR`, else on this machine's loopback, and on the port `HPMOE_PORT`, else on the one
-    /// after `MASTER_PORT` (which torchrun uses itself), else on 28471.
+    /// Rank 0 listens on this machine's loopback if the launcher says that all ranks are on one machine, or if there is no `MASTER_ADDR`, which
+    /// is its host otherwise. Its port is `HPMOE_PORT`, else the one after `MASTER_PORT` (which torchrun uses itself), else 28471; or with
+    /// `HPMOE_ADDRESS_FILE` any that is free, which the others learn from that file ([`with_address_file`](Self::with_address_file)).
     ///
     /// # Errors
     ///
@@ -56,19 +91,48 @@ impl Place {
         Self::from_variables(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
     }
 
+    /// As rank 0: writes the address of a listener into the file, if there is one, for as long as the result lives.
+    pub(super) fn tell(&self, listener: &TcpListener) -> Result<Option<Told<'_>>, BootstrapError> {
+        let Some(file) = &self.file else { return Ok(None) };
+        let told = listener.local_addr().and_then(|address| file.tell(&address.to_string()));
+        told.map(Some).map_err(|error| {
+            let problem =
+                format!("rank 0 can't write {} ({error}): name another file by HPMOE_ADDRESS_FILE", file.named());
+            BootstrapError::Failed(problem)
+        })
+    }
+
+    /// How a user moves rank 0 to another port.
+    pub(super) const fn other_port(&self) -> &'static str {
+        match self.origin {
+            Origin::Variables => "choose another port by HPMOE_PORT, for all ranks",
+            Origin::Program => "choose another address, for all ranks",
+        }
+    }
+
+    /// How a user brings ranks to one address.
+    pub(super) const fn one_address(&self) -> &'static str {
+        match self.origin {
+            Origin::Variables if self.file.is_some() => {
+                "start rank 0, and give all ranks a file that they can read by HPMOE_ADDRESS_FILE, and the same MASTER_ADDR if there is one"
+            }
+            Origin::Variables => "start rank 0, and give all ranks the same address by MASTER_ADDR and HPMOE_PORT",
+            Origin::Program => "start rank 0, and give all ranks the same address",
+        }
+    }
+
     fn from_variables(value: impl Fn(&str) -> Option<String>) -> Result<Option<Self>, BootstrapError> {
         // Launchers that are used as something else set one of the two; only this crate's own must come together.
-        let own = LAUNCHERS[0];
-        for (set, unset) in [own, (own.1, own.0)] {
+        let own = &LAUNCHERS[0];
+        for (set, unset) in [(own.rank, own.ranks), (own.ranks, own.rank)] {
             if value(set).is_some() && value(unset).is_none() {
                 let wanted = "a number, because its counterpart is set";
                 return Err(BootstrapError::Variable { variable: unset.to_owned(), value: String::new(), wanted });
             }
         }
-        let is_set = |(rank, ranks): &&(&str, &str)| value(rank).is_some() && value(ranks).is_some();
-        let Some((rank, ranks)) = LAUNCHERS.iter().find(is_set) else { return Ok(None) };
+        let Some(launcher) = Launcher::find(&value) else { return Ok(None) };
         let number = |name: &str| parse::<usize>(name, &value(name).unwrap_or_default(), "a number from 0 on");
-        let (rank, ranks) = (number(rank)?, number(ranks)?);
+        let (rank, ranks) = (number(launcher.rank)?, number(launcher.ranks)?);
         if rank >= ranks {
             return Err(BootstrapError::Rank { rank, ranks });
         }
@@ -79,9 +143,15 @@ impl Place {
             (None, Some(master)) => master + 1,
             (None, None) => PORT,
         };
-        let host = value("MASTER_ADDR").unwrap_or_else(|| "127.0.0.1".to_owned());
+        let host = value("MASTER_ADDR").filter(|_| !launcher.is_one_machine(&value));
+        let host = host.unwrap_or_else(|| LOOPBACK.to_owned());
         let host = if host.contains(':') { format!("[{host}]") } else { host };
-        Ok((ranks > 1).then(|| Self { rank, ranks, address: format!("{host}:{port}") }))
+        let place = Self::by_variables(rank, ranks, format!("{host}:{port}"));
+        let place = match value(ADDRESS_FILE) {
+            None => place,
+            Some(file) => place.with_address_file(file),
+        };
+        Ok((ranks > 1).then_some(place))
     }
 }
 
@@ -115,7 +185,7 @@ mod tests {
     }
 
     fn at(rank: usize, ranks: usize, address: &str) -> Result<Option<Place>, BootstrapError> {
-        Ok(Some(Place { rank, ranks, address: address.to_owned() }))
+        Ok(Some(Place::by_variables(rank, ranks, address.to_owned())))
     }
 
     #[test]
@@ -133,6 +203,32 @@ mod tests {
     }
 
     #[test]
+    fn ranks_of_one_machine_meet_where_no_other_machine_comes() {
+        let torchrun = |here| [("RANK", "2"), ("WORLD_SIZE", "4"), ("MASTER_ADDR", "host"), ("LOCAL_WORLD_SIZE", here)];
+        assert_eq!(place(&torchrun("4")), at(2, 4, "127.0.0.1:28471"));
+        assert_eq!(place(&torchrun("2")), at(2, 4, "host:28471"));
+        let open_mpi = [("OMPI_COMM_WORLD_RANK", "1"), ("OMPI_COMM_WORLD_SIZE", "2"), ("MASTER_ADDR", "host")];
+        let local = ("OMPI_COMM_WORLD_LOCAL_SIZE", "2");
+        assert_eq!(place(&[&open_mpi[..], &[local]].concat()), at(1, 2, "127.0.0.1:28471"));
+        let hydra = [("PMI_RANK", "0"), ("PMI_SIZE", "2"), ("MPI_LOCALNRANKS", "2"), ("MASTER_ADDR", "host")];
+        assert_eq!(place(&hydra), at(0, 2, "127.0.0.1:28471"));
+        let slurm = |machines| {
+            let task = [("SLURM_PROCID", "0"), ("SLURM_NTASKS", "2"), ("MASTER_ADDR", "host")];
+            place(&[&task[..], &[("SLURM_STEP_NUM_NODES", machines)]].concat())
+        };
+        assert_eq!((slurm("1"), slurm("2")), (at(0, 2, "127.0.0.1:28471"), at(0, 2, "host:28471")));
+    }
+
+    #[test]
+    fn a_file_takes_the_place_of_a_port() {
+        let variables = [("HPMOE_RANK", "1"), ("HPMOE_RANKS", "2"), ("HPMOE_ADDRESS_FILE", "/shared/rank0")];
+        let expected = |address| Place::by_variables(1, 2, String::from(address)).with_address_file("/shared/rank0");
+        assert_eq!(place(&variables), Ok(Some(expected("127.0.0.1:28471"))));
+        assert_eq!(expected("127.0.0.1:7").address, "127.0.0.1:0");
+        assert_eq!(expected("[::1]:7").address, "[::1]:0");
+    }
+
+    #[test]
     fn variables_without_meaning_are_named() {
         let error = |variables: &[(&str, &str)]| place(variables).unwrap_err().to_string();
         assert!(error(&[("RANK", "one"), ("WORLD_SIZE", "2")]).starts_with("RANK is `one`, but should be a number"));
@@ -142,5 +238,7 @@ mod tests {
             let said = error(&[("PMI_RANK", "0"), ("PMI_SIZE", "2"), ("HPMOE_PORT", port)]);
             assert!(said.starts_with(&format!("HPMOE_PORT is `{port}`, but should be a port from 1")), "{said}");
         }
+        let said = error(&[("RANK", "\u{1b}[2J"), ("WORLD_SIZE", "2")]);
+        assert!(said.starts_with(r"RANK is `\u{1b}[2J`"), "{said}");
     }
 }

@@ -44,7 +44,7 @@ pub(super) fn fits_tensor(
 /// Whether a part starts on a line. Tensors of this crate do.
 fn fits_line(argument: &Argument<'_>, rank: Rank) -> Result<(), ArgumentError> {
     let (address, alignment) = (argument.part(rank).address, RawPart::ALIGNMENT);
-    match argument.bytes(rank) == 0 || address.is_multiple_of(alignment as u64) {
+    match argument.bytes(rank) == 0 || address % alignment as u64 == 0 {
         true => Ok(()),
         false => Err(ArgumentError::Alignment { tensor: argument.name, rank: rank.id(), address, alignment }),
     }

@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 
+use hpmoe_kernels::printable::printable;
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 
 use super::work::Command;
@@ -49,6 +50,7 @@ impl Calls {
         let library = NAMES.iter().map(open).find(Result::is_ok).unwrap_or_else(|| open(&NAMES[0]));
         let library = library.map_err(|error| {
             let cause = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+            let cause = printable(&cause);
             let what = format!("the library of OpenSHMEM can't be opened ({cause}): install Open MPI (libopenmpi3)");
             BootstrapError::Failed(what)
         })?;

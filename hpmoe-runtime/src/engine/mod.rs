@@ -13,10 +13,9 @@ use std::net::{TcpListener, ToSocketAddrs as _};
 use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
-use std::time::Duration;
 
 use crate::backend::host::Write;
-use crate::bootstrap::{BootstrapError, Place, TcpBootstrap, own_port};
+use crate::bootstrap::{BootstrapError, Joining, Place, Secret, TcpBootstrap, own_port};
 use work::{Command, work};
 
 /// The variable that chooses an engine.
@@ -28,6 +27,9 @@ const OPENSHMEM: &str = "openshmem";
 const PERSONALITY: &str = "/proc/self/personality";
 /// The flag there of addresses that are the same whenever a program is started.
 const FIXED_ADDRESSES: u32 = 0x0004_0000;
+
+/// The byte between the address of rank 0 and the secret.
+const SEPARATOR: u8 = b'\n';
 
 /// Writes that wait for the library before a core waits for them.
 const MOST_WAITING: usize = 4096;
@@ -87,20 +89,44 @@ impl OpenShmem {
         Ok(Self { rank, ranks, commands })
     }
 
-    /// Joins the processes that the library's launcher has started. They find rank 0 by the library.
-    pub(crate) fn join(&self, limit: Duration) -> Result<TcpBootstrap, BootstrapError> {
+    /// Joins the processes that the library's launcher has started. They learn from rank 0, by the library, where it is and the secret of the
+    /// job: one that it makes, unless the settings have one.
+    pub(crate) fn join(&self, joining: &Joining) -> Result<TcpBootstrap, BootstrapError> {
         let Self { rank, ranks, .. } = *self;
-        let host = own_host();
-        let listen = |error: std::io::Error| BootstrapError::Listen { address: host.clone(), cause: error.to_string() };
+        let own_secret = joining.has_secret();
         if rank == 0 {
-            let port = own_port()?;
-            let listener = TcpListener::bind((host.as_str(), port.unwrap_or(0))).map_err(listen)?;
-            let address = listener.local_addr().map_err(listen)?.to_string();
-            self.ask(|reply| Command::Tell(address.into_bytes(), reply))?;
-            return TcpBootstrap::host(listener, ranks, limit);
+            let listening = Self::listen(joining);
+            // The others wait for what rank 0 has to say: nothing, if it can't listen.
+            let told = listening.as_ref().map(|(_, address, secret)| {
+                let secret = secret.as_ref().map(Secret::bytes).unwrap_or_default();
+                [address.as_bytes(), &[SEPARATOR], secret].concat()
+            });
+            self.ask(|reply| Command::Tell(told.unwrap_or_default(), reply))?;
+            let (listener, _, secret) = listening?;
+            return TcpBootstrap::host(listener, ranks, &joining.clone().with(secret));
         }
-        let address = String::from_utf8_lossy(&self.ask(|reply| Command::Tell(Vec::new(), reply))?).into_owned();
-        TcpBootstrap::join(&Place { rank, ranks, address }, limit)
+        let told = self.ask(|reply| Command::Tell(Vec::new(), reply))?;
+        let mut parts = told.splitn(2, |byte| *byte == SEPARATOR);
+        let address = String::from_utf8_lossy(parts.next().unwrap_or_default()).into_owned();
+        if address.is_empty() {
+            return Err(BootstrapError::Gone { rank: 0, how: "it can't listen for the others" });
+        }
+        let secret = parts.next().filter(|secret| !own_secret && !secret.is_empty());
+        let secret = secret.map(Secret::new).transpose()?;
+        TcpBootstrap::join(&Place::new(rank, ranks, address), &joining.clone().with(secret))
+    }
+
+    /// Listens as rank 0: the listener, its address, and a new secret if the settings have none.
+    fn listen(joining: &Joining) -> Result<(TcpListener, String, Option<Secret>), BootstrapError> {
+        let host = own_host();
+        let host = if host.contains(':') { format!("[{host}]") } else { host };
+        let at = format!("{host}:{}", own_port()?.unwrap_or(0));
+        let secret = if joining.has_secret() { None } else { Some(Secret::generate()?) };
+        let listener = joining.clone().with(secret.clone()).listen_on(&at)?;
+        let address = listener.local_addr().map_err(|error| {
+            BootstrapError::Failed(format!("the port of rank 0 on {host} can't be found ({error}): set HPMOE_PORT"))
+        })?;
+        Ok((listener, address.to_string(), secret))
     }
 
     /// Memory at one place of all ranks: its address here, which means the same to all calls. It is kept until the process ends. All ranks call it with the same number of bytes. `None` without room.

@@ -10,7 +10,7 @@ use crate::bootstrap::BootstrapError;
 /// The longest time between two calls of a peer.
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// Room for what rank 0 tells the others: its length and its bytes.
+/// Room for what rank 0 tells the others: an address, a secret that it has made, and zeros.
 const ROOM: usize = 512;
 
 /// What the thread is asked to do.

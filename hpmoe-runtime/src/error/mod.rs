@@ -242,6 +242,9 @@ pub enum LaunchError {
         /// What to do.
         way_out: &'static str,
     },
+    /// A [`Cancel`](crate::Cancel) ended the launch before its cores were done.
+    #[error("the launch was cancelled: its results are not complete, and a new group is needed to go on")]
+    Cancelled,
     /// A rank was lost while the kernel ran.
     #[error("{cause}{}{}", of_npu(.npu.as_deref()), lines(.report.as_deref()))]
     Lost {

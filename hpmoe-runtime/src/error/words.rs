@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use hpmoe_kernels::printable::printable;
+
 use super::LaunchError;
 use crate::backend::npu::NpuError;
 use crate::bootstrap::rank_list;
@@ -17,6 +19,7 @@ impl fmt::Debug for LaunchError {
 /// ``rank 0 has `a`, ranks 1, 2 have `b` ``
 pub(super) fn each_value(values: &[(Vec<usize>, String)]) -> String {
     let value = |(ranks, value): &(Vec<usize>, String)| {
+        let value = printable(value);
         format!("{} {} `{value}`", rank_list(ranks), if ranks.len() == 1 { "has" } else { "have" })
     };
     values.iter().map(value).collect::<Vec<_>>().join(", ")

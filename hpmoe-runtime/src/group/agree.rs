@@ -74,7 +74,7 @@ fn route_digest(digest: u64, step: &LaunchStep<'_>) -> u64 {
     };
     route.ranks().into_iter().fold(digest, |digest, rank| {
         let rows = route.experts().fold(digest, |digest, e| number(digest, route.pair(rank, e).rows as u64));
-        route.order(rank).iter().fold(rows, |digest, slot| number(digest, u64::from(slot.cast_unsigned())))
+        route.order(rank).iter().fold(rows, |digest, slot| number(digest, u64::from(*slot as u32)))
     })
 }
 

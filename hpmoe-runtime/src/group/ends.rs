@@ -90,7 +90,7 @@ fn encode(end: &RankEnd) -> Vec<u8> {
         }
         Outcome::Stopped => Message::default().number(3),
     };
-    let message = message.bytes(bytemuck::cast_slice(records)).number(u64::from(number.cast_unsigned()));
+    let message = message.bytes(bytemuck::cast_slice(records)).number(u64::from(*number as u32));
     stamps.add_to(add(message, host)).finish()
 }
 
@@ -105,7 +105,7 @@ fn decode(tables: &KernelTables, end: &[u8]) -> Option<RankEnd> {
     };
     let records = reader.bytes().filter(|bytes| bytes.len() == record_bytes(tables))?;
     let records = records.chunks_exact(size_of::<HpmoeRecord>()).map(bytemuck::pod_read_unaligned).collect();
-    let number = u32::try_from(reader.number()?).ok()?.cast_signed();
+    let number = u32::try_from(reader.number()?).ok()? as i32;
     let host = statistics(&mut reader)?;
     Some(RankEnd { outcome, records, number, host, stamps: RankStamps::decode(&mut reader)? })
 }

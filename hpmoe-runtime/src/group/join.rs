@@ -11,11 +11,11 @@ use super::options::LaunchOptions;
 use super::{Group, GroupState};
 use crate::LaunchError;
 use crate::abi::HPMOE_ABI;
-use crate::bootstrap::{Bootstrap, Place, TcpBootstrap};
+use crate::bootstrap::{Bootstrap, Joining, Place, TcpBootstrap};
 use crate::engine::OpenShmem;
 
-/// The longest that a process waits for the others to join, and for their first messages.
-const JOINING: Duration = Duration::from_secs(60);
+/// The longest that a process waits for the first messages of the others, which have joined.
+const GREETING: Duration = Duration::from_secs(60);
 
 impl Group {
     /// A group of which this process is one rank; the other ranks are processes that do the same. They make the same calls
@@ -34,15 +34,16 @@ impl Group {
 
     fn of(member: Member) -> Result<Self, LaunchError> {
         let version = concat!("hpmoe-runtime ", env!("CARGO_PKG_VERSION"));
-        let all = member.exchange("a group", format!("{version}, ABI {HPMOE_ABI}").as_bytes(), JOINING)?;
+        let all = member.exchange("a group", format!("{version}, ABI {HPMOE_ABI}").as_bytes(), GREETING)?;
         let versions: Vec<String> = all.iter().map(|bytes| String::from_utf8_lossy(bytes).into_owned()).collect();
         same("their version", &versions)?;
-        let (ranks, options) = (member.ranks().count(), LaunchOptions::default());
+        let ranks = member.ranks().count();
+        let options = LaunchOptions { cancel: member.cancel(), ..LaunchOptions::default() };
         Ok(Self { ranks, member: Some(member), npus: None, options, state: Mutex::default(), shared: None })
     }
 
     /// The group that a launcher (torchrun, MPI, srun) started this process for, as [`Place::from_launcher`] finds it; `None`
-    /// if none did. The processes are joined by [`TcpBootstrap`].
+    /// if none did. The processes are joined by [`TcpBootstrap`], with the settings of [`Joining::from_environment`].
     ///
     /// With `HPMOE_ENGINE=openshmem`, processes that `oshrun` has started can be on several machines: kernels on the host write the memory of others by
     /// the system's library of OpenSHMEM. The call then sets variables of the environment, so that a program makes it before it starts threads that read them
@@ -52,11 +53,24 @@ impl Group {
     ///
     /// If a launcher's variable has no meaning, the library can't be used, or as [`join`](Self::join).
     pub fn from_launcher() -> Result<Option<Self>, LaunchError> {
+        Self::from_launcher_by(|| Ok(Joining::from_environment()?))
+    }
+
+    /// Like [`from_launcher`](Self::from_launcher), with other settings of joining than those of the environment.
+    ///
+    /// # Errors
+    ///
+    /// As [`from_launcher`](Self::from_launcher).
+    pub fn from_launcher_with(joining: &Joining) -> Result<Option<Self>, LaunchError> {
+        Self::from_launcher_by(|| Ok(joining.clone()))
+    }
+
+    fn from_launcher_by(joining: impl FnOnce() -> Result<Joining, LaunchError>) -> Result<Option<Self>, LaunchError> {
         if let Some(engine) = OpenShmem::chosen()? {
-            let bootstrap = Box::new(engine.join(JOINING)?);
+            let bootstrap = Box::new(engine.join(&joining()?)?);
             return Self::of(Member::of_engine(bootstrap, engine)).map(Some);
         }
-        let join = |place: Place| Self::join(TcpBootstrap::join(&place, JOINING)?);
+        let join = |place: Place| Self::join(TcpBootstrap::join(&place, &joining()?)?);
         Place::from_launcher()?.map(join).transpose()
     }
 

@@ -15,7 +15,7 @@ use super::outcome::{memory, report};
 use super::rank::{RankEnd, RankLaunch};
 use super::regions::{peer_regions, regions};
 use super::session::Session;
-use super::watch::watch;
+use super::watch::Watch;
 use super::{InjectedFault, LaunchOptions};
 use crate::abi::HpmoeRecord;
 use crate::backend::host::{HostStatistics, MemoryRegion, Outcome, Races, SharedMapping, Writer};
@@ -106,7 +106,7 @@ pub(super) fn launch(
         member.exchange("the start of a launch", &[], options.patience(1))?;
     }
     let start = Instant::now();
-    let ends = run(&shared, ranks, &regions, member);
+    let ends = run(&shared, ranks, &regions, Watch { member, cancel: options.cancel.as_ref() });
     let wall = start.elapsed();
     if let Some(remote) = remote.as_ref().filter(|_| shared.failed.load(Ordering::Acquire)) {
         // No word that stops all of them is in reach.
@@ -179,7 +179,7 @@ fn run(
     shared: &LaunchShared<'_>,
     ranks: &mut [RankLaunch],
     regions: &[Vec<MemoryRegion>],
-    member: Option<&Member>,
+    watch: Watch<'_>,
 ) -> Result<Vec<RankEnd>, LaunchError> {
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -189,9 +189,13 @@ fn run(
         };
         let mut threads = Vec::with_capacity(ranks.len());
         let mut refused = None;
-        let watcher = member.map(|member| {
-            let watch = || watch(member, &over, shared.stop);
-            thread::Builder::new().name("watch".to_owned()).spawn_scoped(scope, watch)
+        let watcher = (!watch.is_idle()).then(|| {
+            let over = &over;
+            let stop = || {
+                shared.stop.store(1, Ordering::SeqCst);
+                true
+            };
+            thread::Builder::new().name("watch".to_owned()).spawn_scoped(scope, move || watch.run(over, stop))
         });
         let watcher = match watcher.transpose() {
             Ok(watcher) => watcher,

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use hpmoe_kernels::printable::printable_lines;
 use hpmoe_kernels::{Rank, Ranks};
 
 use crate::LaunchError;
 use crate::bootstrap::wire::{Message, Reader};
-use crate::bootstrap::{Bootstrap, BootstrapError};
+use crate::bootstrap::{Bootstrap, BootstrapError, Cancel, Strangers};
 use crate::engine::OpenShmem;
 
 /// One rank of many, and its connection to the others.
@@ -44,6 +45,16 @@ impl Member {
         self.bootstrap.gone()
     }
 
+    /// The handle that ends waits early.
+    pub(super) fn cancel(&self) -> Option<Cancel> {
+        self.bootstrap.cancel()
+    }
+
+    /// Connections of strangers while the ranks joined.
+    pub(super) fn strangers(&self) -> Strangers {
+        self.bootstrap.strangers()
+    }
+
     /// Exchanges bytes; `purpose` must be the same on all ranks.
     pub(super) fn exchange(
         &self,
@@ -79,7 +90,8 @@ impl Member {
             match (reader.number(), reader.bytes()) {
                 (Some(1), Some(bytes)) => parts.push(bytes.to_vec()),
                 (_, text) => {
-                    let message = String::from_utf8_lossy(text.unwrap_or_default()).into_owned();
+                    let message = String::from_utf8_lossy(text.unwrap_or_default());
+                    let message = printable_lines(&message).into_owned();
                     return Err(LaunchError::OtherRank { rank, message });
                 }
             }

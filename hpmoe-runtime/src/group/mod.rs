@@ -26,7 +26,7 @@ use hpmoe_kernels::Ranks;
 
 use crate::LaunchError;
 use crate::backend::npu::{self, Npu, SharedByGroup};
-use crate::bootstrap::local_rank;
+use crate::bootstrap::{Strangers, local_rank};
 pub use fixed::FixedLaunch;
 use member::Member;
 pub use options::InjectedFault;
@@ -107,6 +107,12 @@ impl Group {
         self.shared = self.member.as_ref().map(|_| SharedByGroup::chosen(&npus[0])).transpose()?;
         self.npus = Some(npus);
         Ok(self)
+    }
+
+    /// Connections of strangers to rank 0 while the ranks joined; none if all ranks are threads of this process.
+    #[must_use]
+    pub fn strangers(&self) -> Strangers {
+        self.member.as_ref().map(Member::strangers).unwrap_or_default()
     }
 
     /// The ranks of the group, from 0 on, with those that run in this process.

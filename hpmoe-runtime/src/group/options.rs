@@ -8,6 +8,7 @@ use hpmoe_kernels::Rank;
 
 use super::Group;
 use crate::LaunchError;
+use crate::bootstrap::Cancel;
 
 /// The options of a launch.
 #[derive(Clone, Debug)]
@@ -21,6 +22,8 @@ pub(super) struct LaunchOptions {
     pub(super) repeat: u32,
     pub(super) stamp_room: u32,
     pub(super) fault: Option<(Rank, InjectedFault)>,
+    /// Ends launches early.
+    pub(super) cancel: Option<Cancel>,
 }
 
 /// A resource that a test lets be missing, at the call that asks for it.
@@ -53,6 +56,7 @@ impl Default for LaunchOptions {
             repeat: 1,
             stamp_room: 4096,
             fault: None,
+            cancel: None,
         }
     }
 }
@@ -71,6 +75,12 @@ impl LaunchOptions {
             let machine = available_parallelism().map_or(1, usize::from);
             u32::try_from(machine / ranks).unwrap_or(1).max(1)
         })
+    }
+
+    /// An error of a launch, unless it came of being cancelled.
+    pub(super) fn cancelled_or(&self, error: LaunchError) -> LaunchError {
+        let is_cancelled = self.cancel.as_ref().is_some_and(Cancel::is_cancelled);
+        if is_cancelled && error.may_be_cancelled() { LaunchError::Cancelled } else { error }
     }
 
     /// The fault that a test wants on this rank.
@@ -163,6 +173,23 @@ impl Group {
         // Two to a line of a cache, of which only one core may write.
         let tiles = if tiles < MOST { tiles } else { MOST };
         self.options.stamp_room = tiles.next_multiple_of(2);
+        self
+    }
+
+    /// Ends launches early when this handle is cancelled, within a second: cores that run are stopped, and the group can no longer be used. If
+    /// ranks are processes, the handle is that of [`Joining::cancelled_by`](crate::Joining::cancelled_by), and the other ranks hear that this one
+    /// is gone.
+    ///
+    /// # Panics
+    ///
+    /// If ranks are processes.
+    #[must_use]
+    pub fn cancelled_by(mut self, cancel: &Cancel) -> Self {
+        assert!(
+            self.member.is_none(),
+            "ranks that are processes have the handle that they joined with: Joining::cancelled_by"
+        );
+        self.options.cancel = Some(cancel.clone());
         self
     }
 

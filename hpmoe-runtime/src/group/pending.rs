@@ -195,6 +195,6 @@ impl Group {
                 kept.leak();
             }
         }
-        landing.result
+        landing.result.map(|report| report.after(self.strangers())).map_err(|error| self.options.cancelled_or(error))
     }
 }

@@ -1,7 +1,8 @@
 //! One rank's share of a launch.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use hpmoe_kernels::Rank;
 
@@ -51,7 +52,7 @@ impl RankLaunch {
                 shared.failed.store(true, Ordering::Release);
             }
             number += 1;
-            let last = number == shared.first + shared.launches().cast_signed();
+            let last = number == shared.first + shared.launches() as i32;
             if last || shared.failed.load(Ordering::Acquire) {
                 let stamps = self.time_stamps(shared);
                 return RankEnd { outcome, records, number: number - 1, host, stamps };
@@ -62,7 +63,7 @@ impl RankLaunch {
     fn run_one(&mut self, shared: &LaunchShared<'_>, regions: &[Vec<MemoryRegion>], number: i32) -> Outcome {
         let (tables, options) = (shared.kernel.tables(), shared.options);
         if let Some(delay) = options.delays.get(&self.rank.id()) {
-            sleep(*delay);
+            wait(*delay, shared.stop);
         }
         let step = &mut self.steps[shared.step(number)];
         self.records.bytes_mut().fill(0);
@@ -75,7 +76,7 @@ impl RankLaunch {
             aiv: tables.aiv,
             threads: options.threads(shared.ranks),
             // A different order in each launch.
-            seed: options.seed.wrapping_add(u64::from(number.cast_unsigned()) << 32),
+            seed: options.seed.wrapping_add(u64::from(number as u32) << 32),
             regions: &regions[shared.step(number)],
             races: shared.races.as_ref(),
             writer: shared.writer,
@@ -92,3 +93,18 @@ impl RankLaunch {
         bytemuck::cast_slice(&self.records.bytes()[..record_bytes(shared.kernel.tables())]).to_vec()
     }
 }
+
+/// Sleeps, unless launches are ended meanwhile.
+fn wait(delay: Duration, stop: &AtomicI32) {
+    let deadline = Instant::now() + delay;
+    while stop.load(Ordering::SeqCst) == 0 {
+        let rest = deadline.saturating_duration_since(Instant::now());
+        if rest.is_zero() {
+            return;
+        }
+        sleep(rest.min(PAUSE));
+    }
+}
+
+/// The time between two looks at whether launches are ended.
+const PAUSE: Duration = Duration::from_millis(20);

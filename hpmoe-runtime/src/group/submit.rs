@@ -120,7 +120,7 @@ impl Group {
             kept.sessions.insert((kernel.tables().name, kernel.tables().fingerprint), session);
             *state = GroupState::Sound(kept);
         }
-        result
+        result.map(|report| report.after(self.strangers())).map_err(|error| self.options.cancelled_or(error))
     }
 
     /// Puts launches on the streams of the group's NPUs: their number.

@@ -1,22 +1,37 @@
-//! The watch over the other processes while a kernel runs.
+//! The watch over the other processes, and over the handle that cancels, while a kernel runs.
 
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::park_timeout;
 use std::time::Duration;
 
 use super::member::Member;
+use crate::bootstrap::Cancel;
 
 /// The time between two looks.
-pub(super) const PAUSE: Duration = Duration::from_millis(20);
+const PAUSE: Duration = Duration::from_millis(20);
 
-/// Ends the running launch when a rank is gone, so that no core waits for it until the time limit. Returns when `over` is set,
-/// and is woken up for that.
-pub(super) fn watch(member: &Member, over: &AtomicBool, stop: &AtomicI32) {
-    while !over.load(Ordering::Acquire) {
-        if member.gone().is_some() {
-            stop.store(1, Ordering::SeqCst);
-            return;
+/// What can end a running launch from outside.
+#[derive(Clone, Copy)]
+pub(super) struct Watch<'a> {
+    pub(super) member: Option<&'a Member>,
+    pub(super) cancel: Option<&'a Cancel>,
+}
+
+impl Watch<'_> {
+    /// Whether nothing can.
+    pub(super) const fn is_idle(self) -> bool {
+        self.member.is_none() && self.cancel.is_none()
+    }
+
+    /// Calls `stop` when a rank is gone or the launch is cancelled, so that no core waits until the time limit: again and again until it returns
+    /// true. Returns when `over` is set, and is woken up for that.
+    pub(super) fn run(self, over: &AtomicBool, mut stop: impl FnMut() -> bool) {
+        while !over.load(Ordering::Acquire) {
+            let is_gone = self.member.is_some_and(|member| member.gone().is_some());
+            if (is_gone || self.cancel.is_some_and(Cancel::is_cancelled)) && stop() {
+                return;
+            }
+            park_timeout(PAUSE);
         }
-        park_timeout(PAUSE);
     }
 }

@@ -17,6 +17,7 @@ use std::time::Duration;
 use crate::KernelTables;
 use crate::abi::{HpmoeDescriptor, HpmoeRecord};
 use crate::backend::host::{HostStatistics, LIMITS};
+use crate::bootstrap::Strangers;
 use crate::tables::{ExternalTable, ToleranceTable};
 pub(crate) use words::size_text;
 use words::{between, counted};
@@ -65,6 +66,8 @@ pub struct Report {
     pub host: HostStatistics,
     /// Whether NPUs ran it.
     pub on_npus: bool,
+    /// Connections of strangers to rank 0 while the ranks of the group joined, if these are processes.
+    pub strangers: Strangers,
     /// When each core ran its tiles, if the kernel keeps time stamps (`HPMOE_TIME_STAMPS=on` when it is built).
     pub trace: Option<Trace>,
 }
@@ -116,8 +119,14 @@ impl Report {
             wall,
             host,
             on_npus: false,
+            strangers: Strangers::default(),
             trace: None,
         }
+    }
+
+    /// The same of a group that strangers knocked at.
+    pub(crate) fn after(self, strangers: Strangers) -> Self {
+        Self { strangers, ..self }
     }
 
     /// The same of NPUs of that kind.
@@ -173,6 +182,9 @@ impl fmt::Display for Report {
             if tolerance > 0.0 {
                 writeln!(f, "  `{}` within {tolerance} of the reference, as operators promise", promised.tensor)?;
             }
+        }
+        if self.strangers.count() > 0 {
+            writeln!(f, "  {}, when the ranks joined", self.strangers)?;
         }
         if let Some(trace) = &self.trace {
             writeln!(f, "  {trace}")?;
@@ -242,5 +254,9 @@ mod tests {
         );
         let single = Report::new(&TABLES, &records[..1], 1, MemoryUse::default(), wall, HostStatistics::default());
         assert!(single.to_string().starts_with("layer::forward: 1 launch on 1 rank in 1.8s\n  18 tasks, none"));
+        assert!(!single.to_string().contains("strangers"));
+        let visited = single.after(Strangers { foreign: 2, ..Strangers::default() }).to_string();
+        let line = "\n  2 connections of strangers to rank 0: 2 with another protocol, when the ranks joined\n";
+        assert!(visited.contains(line), "{visited}");
     }
 }

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use hpmoe_runtime::{Group, Place, TcpBootstrap};
+use hpmoe_runtime::{Bootstrap as _, BootstrapError, Cancel, Group, Joining, Place, Secret, TcpBootstrap};
 
 use crate::processes::{Processes, place};
 
@@ -51,13 +51,10 @@ fn rank_0_that_is_killed_before_all_have_joined_is_told() {
 fn a_port_that_others_use_is_told_on_all_ranks() {
     let other = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = other.local_addr().unwrap().to_string();
-    let said = |rank| {
-        let place = Place { rank, ranks: 2, address: address.clone() };
-        TcpBootstrap::join(&place, Duration::from_secs(10)).unwrap_err().to_string()
-    };
+    let said = |rank| TcpBootstrap::join(&Place::new(rank, 2, &address), &limited(10)).unwrap_err().to_string();
     let error = said(0);
     assert!(error.starts_with(&format!("rank 0 can't listen on {address} (Address already in use")), "{error}");
-    assert!(error.ends_with("choose another port by HPMOE_PORT, for all ranks"), "{error}");
+    assert!(error.ends_with("choose another address, for all ranks"), "{error}");
     // Another program's server.
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -67,8 +64,179 @@ fn a_port_that_others_use_is_told_on_all_ranks() {
             stream.write_all(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n").unwrap();
         });
         let error = said(1);
-        let told =
-            format!("what answers rank 1 at {address} is not rank 0 of this group: choose another port by HPMOE_PORT");
-        assert!(error.starts_with(&told), "{error}");
+        let told = format!(
+            "what answers rank 1 at {address} is not rank 0 of this group: choose another address, for all ranks"
+        );
+        assert_eq!(error, told);
+    });
+}
+
+/// Settings with a limit in seconds.
+fn limited(seconds: u64) -> Joining {
+    Joining::new().limit(Duration::from_secs(seconds))
+}
+
+/// Two jobs on one port: no rank runs with one of the other job, the one that comes to the wrong rank 0 is told so, and its job goes on.
+#[test]
+fn a_rank_of_another_job_is_refused_and_told() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = Place::new(1, 2, listener.local_addr().unwrap().to_string());
+    std::thread::scope(|scope| {
+        let join = |job: &'static str| {
+            let place = &place;
+            scope.spawn(move || TcpBootstrap::join(place, &limited(20).job(job)))
+        };
+        let other = join("B\u{1b}[2J");
+        let first = scope.spawn(|| TcpBootstrap::host(listener, 2, &limited(20).job("A")).unwrap());
+        assert_eq!(
+            other.join().unwrap().unwrap_err().to_string(),
+            format!(
+                "rank 0 at {} is of another job than rank 1, whose job is `B\\u{{1b}}[2J`: start the ranks of a job with one \
+                 name (the name of the job, which the program sets), or on another port",
+                place.address
+            )
+        );
+        let second = join("A").join().unwrap().unwrap();
+        let first = first.join().unwrap();
+        assert_eq!(first.strangers().to_string(), "1 connection of strangers to rank 0: 1 of other jobs");
+        assert_eq!(second.strangers(), first.strangers(), "all ranks know of it");
+    });
+}
+
+/// What rank 0 and another rank say of secrets that are not one.
+fn secrets(zero: Option<&str>, one: Option<&str>) -> (String, String) {
+    let with = |secret: Option<&str>, seconds| match secret {
+        None => Joining::new().limit(Duration::from_millis(seconds)),
+        Some(secret) => Joining::new().limit(Duration::from_millis(seconds)).secret(Secret::new(secret).unwrap()),
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = Place::new(1, 2, listener.local_addr().unwrap().to_string());
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| TcpBootstrap::join(&place, &with(one, 20_000)).unwrap_err().to_string());
+        let first = TcpBootstrap::host(listener, 2, &with(zero, 500)).unwrap_err().to_string();
+        (first, other.join().unwrap())
+    })
+}
+
+#[test]
+fn ranks_without_one_secret_do_not_join() {
+    let (mine, other) = (Some("a secret of this job"), Some("a secret of another"));
+    for (zero, one, why) in [
+        (mine, None, "that one has one, and this rank has none"),
+        (None, mine, "this rank has one, and that one has none"),
+        (mine, other, "theirs differ"),
+    ] {
+        let (first, second) = secrets(zero, one);
+        assert!(second.contains("share no secret: ") && second.contains(why), "{second}");
+        assert!(second.ends_with("give all ranks one secret, by the program"), "{second}");
+        let seen = "1 connection of strangers to rank 0: 1 without the secret";
+        assert!(first.contains("rank 1 did not join") && first.contains(seen), "{first}");
+    }
+}
+
+/// Who answers at rank 0's address without the secret gets nothing, and is not joined.
+#[test]
+fn an_impostor_is_not_taken_for_rank_0() {
+    let impostor = TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = Place::new(1, 2, impostor.local_addr().unwrap().to_string());
+    let joining = limited(20).secret(Secret::generate().unwrap());
+    std::thread::scope(|scope| {
+        let rank = scope.spawn(|| TcpBootstrap::join(&place, &joining).unwrap_err().to_string());
+        let (mut stream, _) = impostor.accept().unwrap();
+        let (mut hello, mut proof, mut more) = ([0; 96], [0; 32], Vec::new());
+        stream.read_exact(&mut hello).unwrap();
+        stream.write_all(&crate::strangers::answer(0, [7; 32])).unwrap();
+        stream.read_exact(&mut proof).unwrap();
+        stream.write_all(&crate::strangers::answer(1, [7; 32])).unwrap();
+        let said = rank.join().unwrap();
+        assert!(said.contains("it did not prove that it knows that of this rank"), "{said}");
+        stream.read_to_end(&mut more).unwrap();
+        assert_eq!(more, [], "an impostor gets a greeting and nothing else");
+    });
+}
+
+/// An impostor that sends a byte now and then holds nobody longer than the limit.
+#[test]
+fn rank_0_that_says_little_is_waited_for_as_long_as_the_limit_says() {
+    let impostor = TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = Place::new(1, 2, impostor.local_addr().unwrap().to_string());
+    let joining = Joining::new().limit(Duration::from_millis(700));
+    let began = Instant::now();
+    std::thread::scope(|scope| {
+        let rank = scope.spawn(|| TcpBootstrap::join(&place, &joining).unwrap_err().to_string());
+        let (mut stream, _) = impostor.accept().unwrap();
+        for byte in crate::strangers::answer(0, [7; 32]) {
+            if stream.write_all(&[byte]).is_err() {
+                break;
+            }
+            sleep(Duration::from_millis(100));
+        }
+        let said = rank.join().unwrap();
+        assert!(said.contains("within 700ms (it took the connection and did not answer)"), "{said}");
+    });
+    assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
+}
+
+/// Joining ends within a second when it is cancelled, on rank 0 and on others, and the other side is told.
+#[test]
+fn joining_can_be_cancelled() {
+    let cancelled_after = |cancel: &Cancel| {
+        let cancel = cancel.clone();
+        std::thread::spawn(move || {
+            sleep(Duration::from_millis(300));
+            cancel.cancel();
+            Instant::now()
+        })
+    };
+    // Rank 0 of two, to which nobody comes; a rank that finds nobody; and a rank that has joined, while another one is missing.
+    let (listener, nobody) = (TcpListener::bind("127.0.0.1:0").unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
+    let place = Place::new(1, 3, listener.local_addr().unwrap().to_string());
+    let silent = Place::new(1, 3, nobody.local_addr().unwrap().to_string());
+    let [alone, waits, joined] = [0, 1, 2].map(|_| Cancel::new());
+    let with = |cancel: &Cancel| limited(60).cancelled_by(cancel);
+    let said = |joined: Result<TcpBootstrap, BootstrapError>| joined.unwrap_err().to_string();
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| said(TcpBootstrap::host(listener, 3, &limited(60))));
+        let ends = [
+            (scope.spawn(|| said(TcpBootstrap::join(&place, &with(&joined)))), &joined),
+            (scope.spawn(|| said(TcpBootstrap::join(&silent, &with(&waits)))), &waits),
+            (scope.spawn(|| said(TcpBootstrap::join(&Place::new(0, 2, "127.0.0.1:0"), &with(&alone)))), &alone),
+        ];
+        for (rank, cancel) in ends {
+            let cancelled = cancelled_after(cancel).join().unwrap();
+            let said = rank.join().unwrap();
+            assert!(cancelled.elapsed() < Duration::from_secs(1), "{:?}", cancelled.elapsed());
+            assert!(said.contains("was cancelled while it waited for other ranks"), "{said}");
+        }
+        let said = first.join().unwrap();
+        assert!(said.contains("rank 1 is gone"), "{said}");
+    });
+}
+
+/// An exchange ends when it is cancelled, and the others hear of it at once.
+#[test]
+fn an_exchange_can_be_cancelled() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = Place::new(1, 2, listener.local_addr().unwrap().to_string());
+    let cancel = Cancel::new();
+    let limit = Duration::from_secs(60);
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| {
+            let joined = TcpBootstrap::join(&place, &limited(60).cancelled_by(&cancel)).unwrap();
+            let said = joined.all_gather(b"b", limit).unwrap_err().to_string();
+            // It is not over for the others because this value lives.
+            sleep(Duration::from_millis(500));
+            (said, joined.all_gather(b"b", limit).unwrap_err().to_string())
+        });
+        let first = TcpBootstrap::host(listener, 2, &limited(60)).unwrap();
+        sleep(Duration::from_millis(100));
+        let began = Instant::now();
+        cancel.cancel();
+        while first.gone().is_none() {
+            assert!(began.elapsed() < Duration::from_millis(500), "rank 0 was not told");
+            sleep(Duration::from_millis(2));
+        }
+        let (said, again) = waits.join().unwrap();
+        assert!(said.starts_with("rank 1 was cancelled") && said == again, "{said}, {again}");
     });
 }

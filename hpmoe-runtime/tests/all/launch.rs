@@ -171,7 +171,7 @@ unsafe extern "C" fn checking(launch: *mut u8) {
     let number = unsafe { next_number(launch) };
     LAST_LAUNCH.fetch_max(number, Ordering::Relaxed);
     for record in records {
-        *record = HpmoeRecord { state: HPMOE_DONE, tasks: number.cast_unsigned() - 1, waits: 2, ..*record };
+        *record = HpmoeRecord { state: HPMOE_DONE, tasks: number as u32 - 1, waits: 2, ..*record };
     }
 }
 
@@ -183,7 +183,7 @@ unsafe extern "C" fn counting(launch: *mut u8) {
     let number = unsafe { next_number(launch) };
     let told = records.iter().take_while(|record| record.state == HPMOE_DONE).count();
     if told < CORES {
-        records[told] = HpmoeRecord { state: HPMOE_DONE, tasks: number.cast_unsigned(), ..records[told] };
+        records[told] = HpmoeRecord { state: HPMOE_DONE, tasks: number as u32, ..records[told] };
     }
 }
 

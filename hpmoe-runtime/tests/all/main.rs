@@ -3,3 +3,4 @@
 mod joining;
 mod launch;
 mod processes;
+mod strangers;

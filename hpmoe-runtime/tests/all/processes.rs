@@ -12,12 +12,14 @@ use std::time::{Duration, Instant};
 use hpmoe_runtime::abi::{HPMOE_ABI, HPMOE_DONE, HpmoeLaunch, HpmoeRecord};
 use hpmoe_runtime::prelude::*;
 use hpmoe_runtime::tables::{KernelTables, RowKind, Storage, TensorTable};
-use hpmoe_runtime::{Argument, Bootstrap as _, CompiledKernel, Place, TcpBootstrap};
+use hpmoe_runtime::{Argument, Bootstrap as _, CompiledKernel, Joining, Place, Secret, TcpBootstrap};
+
+use tempfile::TempDir;
 
 use crate::launch::{array, kernel, next_number, read, tables, tensor};
 
 /// The processes of a test, killed with it.
-pub(crate) struct Processes(Vec<Child>);
+pub(crate) struct Processes(Vec<Child>, #[expect(dead_code, reason = "removed with the processes")] TempDir);
 
 impl Processes {
     /// Starts this test once for each rank.
@@ -27,15 +29,15 @@ impl Processes {
 
     /// Starts a test of any module once for each rank.
     pub(crate) fn start_test(test: &str, ranks: usize) -> Self {
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).unwrap().port();
+        let folder = tempfile::tempdir().unwrap();
         let start = |rank: usize| {
             let mut command = Command::new(std::env::current_exe().unwrap());
             command.args([test, "--exact", "--nocapture", "--test-threads=1"]);
-            let place = [("HPMOE_RANK", rank), ("HPMOE_RANKS", ranks), ("HPMOE_PORT", usize::from(port))];
-            command.envs(place.map(|(name, value)| (name, value.to_string())));
+            command.env("HPMOE_RANK", rank.to_string()).env("HPMOE_RANKS", ranks.to_string());
+            command.env("HPMOE_ADDRESS_FILE", folder.path().join("rank0"));
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
         };
-        Self((0..ranks).map(start).collect())
+        Self((0..ranks).map(start).collect(), folder)
     }
 
     /// Waits until a rank has printed a line.
@@ -237,13 +239,13 @@ fn a_rank_that_does_not_come_is_named() {
 #[test]
 fn a_rank_that_never_starts_is_named() {
     let address = "127.0.0.1:0";
-    let error = TcpBootstrap::host(TcpListener::bind(address).unwrap(), 3, Duration::from_millis(50)).unwrap_err();
+    let joining = Joining::new().limit(Duration::from_millis(50));
+    let error = TcpBootstrap::host(TcpListener::bind(address).unwrap(), 3, &joining).unwrap_err();
     assert!(error.to_string().starts_with("of 3 ranks, ranks 1, 2 did not join rank 0 at 127.0.0.1:"), "{error}");
     let listener = TcpListener::bind(address).unwrap();
     let nobody = listener.local_addr().unwrap().to_string();
     drop(listener);
-    let place = Place { rank: 1, ranks: 3, address: nobody.clone() };
-    let error = TcpBootstrap::join(&place, Duration::from_millis(50)).unwrap_err().to_string();
+    let error = TcpBootstrap::join(&Place::new(1, 3, &nobody), &joining).unwrap_err().to_string();
     assert!(error.starts_with(&format!("rank 1 could not reach rank 0 at {nobody} within 50ms (")), "{error}");
 }
 
@@ -251,20 +253,41 @@ fn a_rank_that_never_starts_is_named() {
 fn processes_that_do_not_fit_together_all_say_so() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let limit = Duration::from_secs(10);
+    let joining = Joining::new().limit(Duration::from_secs(10)).secret(Secret::generate().unwrap());
     let errors = std::thread::scope(|scope| {
         let other = |rank, ranks| {
-            let place = Place { rank, ranks, address: address.clone() };
-            scope.spawn(move || TcpBootstrap::join(&place, limit).unwrap_err().to_string())
+            let (place, joining) = (Place::new(rank, ranks, &address), &joining);
+            scope.spawn(move || TcpBootstrap::join(&place, joining).unwrap_err().to_string())
         };
         let others = [other(1, 4)];
-        let mut errors = vec![TcpBootstrap::host(listener, 2, limit).unwrap_err().to_string()];
+        let mut errors = vec![TcpBootstrap::host(listener, 2, &joining).unwrap_err().to_string()];
         errors.extend(others.map(|other| other.join().unwrap()));
         errors
     });
     for error in errors {
         assert!(error.starts_with("rank 1 was started for 4 ranks and rank 0 for 2: start all"), "{error}");
     }
+}
+
+/// Without a secret, it can be anybody: it is told, and rank 0 waits on.
+#[test]
+fn a_process_of_another_size_without_a_secret_is_refused_alone() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let joining = Joining::new().limit(Duration::from_secs(10));
+    std::thread::scope(|scope| {
+        let join = |ranks| {
+            let (place, joining) = (Place::new(1, ranks, &address), &joining);
+            scope.spawn(move || TcpBootstrap::join(&place, joining))
+        };
+        let other = join(4);
+        let first = scope.spawn(|| TcpBootstrap::host(listener, 2, &joining).unwrap());
+        let error = other.join().unwrap().unwrap_err().to_string();
+        assert!(error.starts_with("rank 1 was started for 4 ranks and rank 0 for 2: start all"), "{error}");
+        let right = join(2).join().unwrap().unwrap();
+        let strangers = first.join().unwrap().strangers();
+        assert_eq!((strangers.misplaced, strangers.count(), right.strangers()), (1, 1, strangers));
+    });
 }
 
 #[test]
@@ -275,10 +298,13 @@ fn a_stranger_does_not_disturb() {
     let mut stranger = std::net::TcpStream::connect(&address).unwrap();
     stranger.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
     let limit = Duration::from_secs(10);
+    let joining = Joining::new().limit(limit);
     std::thread::scope(|scope| {
-        let place = Place { rank: 1, ranks: 2, address: address.clone() };
-        let other = scope.spawn(move || TcpBootstrap::join(&place, limit).unwrap().all_gather(b"b", limit).unwrap());
-        let first = TcpBootstrap::host(listener, 2, limit).unwrap();
+        let other = scope.spawn(|| {
+            let joined = TcpBootstrap::join(&Place::new(1, 2, &address), &joining).unwrap();
+            joined.all_gather(b"b", limit).unwrap()
+        });
+        let first = TcpBootstrap::host(listener, 2, &joining).unwrap();
         assert_eq!(first.all_gather(b"a", limit).unwrap(), [b"a", b"b"]);
         assert_eq!(other.join().unwrap(), [b"a", b"b"]);
     });

@@ -40,7 +40,7 @@ impl Limit {
         let counters = original.counters().met().0;
         let experts = original.shape().experts_per_rank();
         let mut limits = Vec::new();
-        if !tokens.is_multiple_of(ROWS) {
+        if tokens % ROWS != 0 {
             limits.push(Self::Tokens { tokens });
         }
         if tasks > Self::TASKS {

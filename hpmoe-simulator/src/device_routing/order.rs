@@ -46,7 +46,7 @@ impl RoutingShape {
     fn turns(&self, calls: u64, steps: &mut RoutingSteps) {
         let (pairs, further) = (self.experts(), self.local_experts - 1);
         steps.vector(2 + calls * further, pairs);
-        if !self.ranks.is_multiple_of(BLOCK_WORDS) {
+        if self.ranks % BLOCK_WORDS != 0 {
             (0..further).for_each(|_| steps.gather(pairs));
         }
     }

@@ -159,7 +159,7 @@ impl RoutingSteps {
         self.vector(1, count);
         let mut left = count;
         while left > 1 {
-            self.calls += u64::from(left >= LANES) + u64::from(!left.is_multiple_of(LANES));
+            self.calls += u64::from(left >= LANES) + u64::from(left % LANES != 0);
             left = left.div_ceil(LANES);
             self.repeats += left;
         }

@@ -90,10 +90,9 @@ pub fn bound(target: &Target, workload: &dyn Workload) -> Bound {
                     all.add(spent);
                     before = before.max(spent.since(takes));
                     hbm.add((rank, kind), costs.cost(rank, &work), ahead);
-                    if let Work::Put { to, bytes } = task.work
-                        && to != rank
-                    {
-                        links.add((rank, to), bytes);
+                    match task.work {
+                        Work::Put { to, bytes } if to != rank => links.add((rank, to), bytes),
+                        _ => {}
                     }
                     ends.add_task((rank, kind), &task, takes);
                 }

@@ -68,8 +68,7 @@ void copyNd2Nz(const Local &dst, const Global &src, const Nd2NzParams &params, W
 void padIn(const Local &dst, const Global &src, const DataCopyExtParams &params, bool isPad, uint8_t left,
            uint8_t right, uint64_t value, Where where);
 void padOut(const Global &dst, const Local &src, const DataCopyExtParams &params, Where where);
-void fill(const char *name, const Local &dst, uint16_t repeat, uint16_t blocks, uint16_t gap, uint64_t value,
-          Where where);
+void fill(const Local &dst, uint16_t repeat, uint16_t blocks, uint16_t gap, uint64_t value, Where where);
 void setAtomic(bool add, Dt type, Where where);
 
 // cube.h
@@ -94,8 +93,8 @@ void barrier(pipe_t pipe, Where where);
 // scalar.h
 void initSocState(Where where);
 void setRoundsFloats(bool on, Where where);
-void setKeepsInfinities(int64_t value, Where where);
-int64_t keepsInfinities();
+void setControl(uint64_t value, Where where);
+uint64_t control();
 
 /// A hand-written operator, and the bytes that it may use from address 0 on: of UB, or of L1, L0A, L0B and L0C.
 struct Operator {

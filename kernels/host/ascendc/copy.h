@@ -10,70 +10,63 @@ namespace AscendC {
 template <typename T>
 inline void DataCopy(const LocalTensor<T> &dst, const GlobalTensor<T> &src, const uint32_t count,
                      host::Where where = host::Where::here()) {
-    host::copyInCount(dst.place(), src.place(), count, where);
+    host::copyInCount(host::place(dst), host::place(src), count, where);
 }
 
 template <typename T>
 inline void DataCopy(const LocalTensor<T> &dst, const GlobalTensor<T> &src, const DataCopyParams &params,
                      host::Where where = host::Where::here()) {
-    host::copyIn(dst.place(), src.place(), params, where);
+    host::copyIn(host::place(dst), host::place(src), params, where);
 }
 
 template <typename T>
 inline void DataCopy(const LocalTensor<T> &dst, const GlobalTensor<T> &src, const Nd2NzParams &params,
                      host::Where where = host::Where::here()) {
-    host::copyNd2Nz(dst.place(), src.place(), params, where);
+    host::copyNd2Nz(host::place(dst), host::place(src), params, where);
 }
 
 template <typename T>
 inline void DataCopy(const GlobalTensor<T> &dst, const LocalTensor<T> &src, const uint32_t count,
                      host::Where where = host::Where::here()) {
-    host::copyOutCount(dst.place(), src.place(), count, where);
+    host::copyOutCount(host::place(dst), host::place(src), count, where);
 }
 
 template <typename T>
 inline void DataCopy(const GlobalTensor<T> &dst, const LocalTensor<T> &src, const DataCopyParams &params,
                      host::Where where = host::Where::here()) {
-    host::copyOut(dst.place(), src.place(), params, where);
+    host::copyOut(host::place(dst), host::place(src), params, where);
 }
 
 template <typename T>
 inline void DataCopy(const LocalTensor<T> &dst, const LocalTensor<T> &src, const uint32_t count,
                      host::Where where = host::Where::here()) {
-    host::copyLocalCount(dst.place(), src.place(), count, where);
+    host::copyLocalCount(host::place(dst), host::place(src), count, where);
 }
 
 template <typename T>
 inline void DataCopy(const LocalTensor<T> &dst, const LocalTensor<T> &src, const DataCopyParams &params,
                      host::Where where = host::Where::here()) {
-    host::copyLocal(dst.place(), src.place(), params, where);
+    host::copyLocal(host::place(dst), host::place(src), params, where);
 }
 
 template <typename T>
 inline void DataCopyPad(const LocalTensor<T> &dst, const GlobalTensor<T> &src, const DataCopyExtParams &params,
                         const DataCopyPadExtParams<T> &pad, host::Where where = host::Where::here()) {
-    host::padIn(dst.place(), src.place(), params, pad.isPad, pad.leftPadding, pad.rightPadding,
+    host::padIn(host::place(dst), host::place(src), params, pad.isPad, pad.leftPadding, pad.rightPadding,
                 host::rawBits(pad.paddingValue), where);
 }
 
 template <typename T>
 inline void DataCopyPad(const GlobalTensor<T> &dst, const LocalTensor<T> &src, const DataCopyExtParams &params,
                         host::Where where = host::Where::here()) {
-    host::padOut(dst.place(), src.place(), params, where);
-}
-
-template <typename T>
-inline void Fill(const LocalTensor<T> &dst, const InitConstValueParams<T> &params,
-                 host::Where where = host::Where::here()) {
-    host::fill("Fill", dst.place(), params.repeatTimes, params.blockNum, params.dstGap, host::rawBits(params.initValue),
-               where);
+    host::padOut(host::place(dst), host::place(src), params, where);
 }
 
 template <typename T>
 inline void InitConstValue(const LocalTensor<T> &dst, const InitConstValueParams<T> &params,
                            host::Where where = host::Where::here()) {
-    host::fill("InitConstValue", dst.place(), params.repeatTimes, params.blockNum, params.dstGap,
-               host::rawBits(params.initValue), where);
+    host::fill(host::place(dst), params.repeatTimes, params.blockNum, params.dstGap, host::rawBits(params.initValue),
+               where);
 }
 
 template <typename T> inline void SetAtomicAdd(host::Where where = host::Where::here()) {

@@ -5,11 +5,11 @@
 
 namespace AscendC {
 
-/// Makes the cube walk columns first. Speed only; but a bit of the core's control register, which the end of a kernel leaves as
-/// it is.
-inline void SetMMRowMajor(host::Where where = host::Where::here()) { host::setRowMajor(true, where); }
-
-inline void SetMMColumnMajor(host::Where where = host::Where::here()) { host::setRowMajor(false, where); }
+/// Order in which the cube makes its results: with `true` along N first, with `false` along M first. It changes speed only, but it is a bit
+/// of the core's control register, which the end of a kernel leaves as it is.
+inline void SetMMLayoutTransform(bool rowMajor, host::Where where = host::Where::here()) {
+    host::setRowMajor(rowMajor, where);
+}
 
 /// Whether products of f32 take their operands with fewer bits. A control bit, which InitSocState and the end of a kernel leave as it is.
 inline void SetHF32Mode(bool on, host::Where where = host::Where::here()) { host::setRoundsFloats(on, where); }
@@ -17,27 +17,27 @@ inline void SetHF32Mode(bool on, host::Where where = host::Where::here()) { host
 template <typename T>
 inline void LoadData(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LoadData2DParams &params,
                      host::Where where = host::Where::here()) {
-    host::loadData(dst.place(), src.place(), params, where);
+    host::loadData(host::place(dst), host::place(src), params, where);
 }
 
 template <typename T, typename U, typename S>
 inline void Mmad(const LocalTensor<T> &c, const LocalTensor<U> &a, const LocalTensor<S> &b, const MmadParams &params,
                  host::Where where = host::Where::here()) {
-    host::mmad(c.place(), a.place(), b.place(), nullptr, params, where);
+    host::mmad(host::place(c), host::place(a), host::place(b), nullptr, params, where);
 }
 
 template <typename T, typename U, typename S, typename V>
 inline void Mmad(const LocalTensor<T> &c, const LocalTensor<U> &a, const LocalTensor<S> &b, const LocalTensor<V> &bias,
                  const MmadParams &params, host::Where where = host::Where::here()) {
-    host::Local place = bias.place();
-    host::mmad(c.place(), a.place(), b.place(), &place, params, where);
+    host::Local place = host::place(bias);
+    host::mmad(host::place(c), host::place(a), host::place(b), &place, params, where);
 }
 
 template <typename T, typename U, const FixpipeConfig &config = CFG_ROW_MAJOR>
 inline void Fixpipe(const GlobalTensor<T> &dst, const LocalTensor<U> &src, const FixpipeParamsV220 &params,
                     host::Where where = host::Where::here()) {
     static_assert(config.format == CO2Layout::ROW_MAJOR, "Fixpipe: CFG_ROW_MAJOR only");
-    host::fixpipe(dst.place(), src.place(), params, where);
+    host::fixpipe(host::place(dst), host::place(src), params, where);
 }
 
 } // namespace AscendC

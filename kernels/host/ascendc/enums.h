@@ -4,7 +4,6 @@
 #include <cstdint>
 
 enum pipe_t : uint8_t { PIPE_S, PIPE_V, PIPE_M, PIPE_MTE1, PIPE_MTE2, PIPE_MTE3, PIPE_FIX, PIPE_ALL };
-enum event_t { EVENT_ID0, EVENT_ID1, EVENT_ID2, EVENT_ID3, EVENT_ID4, EVENT_ID5, EVENT_ID6, EVENT_ID7 };
 enum QuantMode_t { NoQuant, F322F16, F322BF16 };
 
 namespace AscendC {
@@ -38,7 +37,6 @@ enum class CO2Layout : uint8_t { NZ, ROW_MAJOR };
 
 struct FixpipeConfig {
     CO2Layout format;
-    constexpr FixpipeConfig(CO2Layout layout) : format(layout) {}
 };
 constexpr FixpipeConfig CFG_ROW_MAJOR = {CO2Layout::ROW_MAJOR};
 

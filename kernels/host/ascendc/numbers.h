@@ -51,25 +51,31 @@ inline float fromHalf(uint16_t bits) {
 
 } // namespace AscendC::host
 
-struct bfloat16_t {
-    uint16_t bits;
+class bfloat16_t {
+  public:
     bfloat16_t() = default;
-    explicit bfloat16_t(float value) : bits(AscendC::host::toBf16(value)) {}
-    explicit operator float() const { return AscendC::host::fromBf16(bits); }
+    explicit bfloat16_t(float value) : bits_(AscendC::host::toBf16(value)) {}
+    explicit operator float() const { return AscendC::host::fromBf16(bits_); }
+
+  private:
+    uint16_t bits_;
 };
 
-struct half {
-    uint16_t bits;
+class half {
+  public:
     half() = default;
-    explicit half(float value) : bits(AscendC::host::toHalf(value)) {}
-    explicit operator float() const { return AscendC::host::fromHalf(bits); }
+    explicit half(float value) : bits_(AscendC::host::toHalf(value)) {}
+    explicit operator float() const { return AscendC::host::fromHalf(bits_); }
+
+  private:
+    uint16_t bits_;
 };
 
 namespace AscendC {
 
 /// Four bits in two's complement. Two of them lie in a byte, the first in the lower half; a tensor counts numbers, not bytes.
-struct int4b_t {
-    uint8_t bits;
+class int4b_t {
+    uint8_t bits_;
 };
 
 } // namespace AscendC

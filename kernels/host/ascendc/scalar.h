@@ -5,6 +5,19 @@
 
 #include "ascendc/tensor.h"
 
+// The control register of a core, by functions of CANN's compiler. Of its bits, a kernel may change number 48, which says what becomes of
+// infinities and NaN in 16-bit floats: 1 keeps them, 0 makes the largest number and zero of them. InitSocState leaves the register as it
+// is, and so does the end of a kernel.
+inline int64_t get_ctrl() { return static_cast<int64_t>(AscendC::host::control()); }
+
+inline void set_ctrl(uint64_t value, AscendC::host::Where where = AscendC::host::Where::here()) {
+    AscendC::host::setControl(value, where);
+}
+
+inline uint64_t sbitset0(uint64_t value, int64_t bit) { return value & ~(uint64_t(1) << bit); }
+
+inline uint64_t sbitset1(uint64_t value, int64_t bit) { return value | uint64_t(1) << bit; }
+
 namespace AscendC {
 
 /// No call of a page, but a name that the headers of CANN have: operators that use hpmoe's namespace must say which one they mean.
@@ -12,35 +25,22 @@ constexpr uint32_t AlignUp(uint32_t a, uint32_t b) { return (a + b - 1) / b * b;
 
 inline void InitSocState(host::Where where = host::Where::here()) { host::initSocState(where); }
 
-/// Of the control register, the bit that says what becomes of infinities and NaN in 16-bit floats: 1 keeps them, 0 makes the largest
-/// number and zero of them. InitSocState leaves it as it is, and so does the end of a kernel.
-template <int8_t startBit, int8_t endBit>
-inline void SetCtrlSpr(int64_t value, host::Where where = host::Where::here()) {
-    static_assert(startBit == 48 && endBit == 48, "SetCtrlSpr: bit 48 only");
-    host::setKeepsInfinities(value, where);
-}
-
-template <int8_t startBit, int8_t endBit> inline int64_t GetCtrlSpr() {
-    static_assert(startBit == 48 && endBit == 48, "GetCtrlSpr: bit 48 only");
-    return host::keepsInfinities();
-}
-
 template <typename T, CacheLine line, DcciDst dst>
 inline void DataCacheCleanAndInvalid(const GlobalTensor<T> &tensor, host::Where where = host::Where::here()) {
     static_assert(dst == DcciDst::CACHELINE_OUT || dst == DcciDst::CACHELINE_ALL,
                   "DataCacheCleanAndInvalid: against global memory only");
-    host::cleanAndInvalidate(tensor.place().address, line, dst, where);
+    host::cleanAndInvalidate(host::place(tensor).address, line, dst, where);
 }
 
 template <typename T, CacheLine line>
 inline void DataCacheCleanAndInvalid(const GlobalTensor<T> &tensor, host::Where where = host::Where::here()) {
-    host::cleanAndInvalidate(tensor.place().address, line, DcciDst::CACHELINE_OUT, where);
+    host::cleanAndInvalidate(host::place(tensor).address, line, DcciDst::CACHELINE_OUT, where);
 }
 
 template <typename T>
 inline void DataCachePreload(const GlobalTensor<uint64_t> &tensor, const T byteOffset,
                              host::Where where = host::Where::here()) {
-    host::preload(tensor.place().address + static_cast<uint64_t>(static_cast<int64_t>(byteOffset)), where);
+    host::preload(host::place(tensor).address + static_cast<uint64_t>(static_cast<int64_t>(byteOffset)), where);
 }
 
 template <MemDsbT what> inline void DataSyncBarrier(host::Where where = host::Where::here()) {

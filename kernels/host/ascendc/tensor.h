@@ -8,7 +8,13 @@
 
 namespace AscendC {
 
+template <typename T> class GlobalTensor;
+template <typename T> class LocalTensor;
+
 namespace host {
+
+template <typename T> Global place(const GlobalTensor<T> &tensor);
+template <typename T> Local place(const LocalTensor<T> &tensor);
 
 /// What `GlobalTensor::operator()` gives. On the device a `__gm__ T &`; only a `volatile` one can be taken here, for a load that
 /// is made each time it is asked for.
@@ -60,9 +66,8 @@ template <typename T> class GlobalTensor {
         host::storeGlobal(address() + offset * sizeof(T), sizeof(T), host::rawBits(value), where);
     }
 
-    host::Global place() const { return host::Global{address(), host::dtOf<T>}; }
-
   private:
+    friend host::Global host::place<T>(const GlobalTensor &tensor);
     uint64_t address() const { return reinterpret_cast<uint64_t>(buffer_); }
     __gm__ T *buffer_ = nullptr;
 };
@@ -90,28 +95,35 @@ template <typename T> class LocalTensor {
 
     T GetValue(uint32_t index, host::Where where = host::Where::here()) const {
         static_assert(host::dtOf<T> != host::Dt::I4, "the model has no scalar access to numbers of four bits");
-        uint64_t bits = host::loadLocal((*this)[index].place(), where);
+        uint64_t bits = host::loadLocal(host::place((*this)[index]), where);
         T value;
         std::memcpy(static_cast<void *>(&value), &bits, sizeof(T));
         return value;
     }
     void SetValue(uint32_t index, T value, host::Where where = host::Where::here()) const {
         static_assert(host::dtOf<T> != host::Dt::I4, "the model has no scalar access to numbers of four bits");
-        host::storeLocal((*this)[index].place(), host::rawBits(value), where);
+        host::storeLocal(host::place((*this)[index]), host::rawBits(value), where);
     }
 
     uint32_t GetSize() const { return elements_; }
     int32_t GetPosition() const { return static_cast<int32_t>(position_); }
 
-    host::Local place() const {
-        const uint64_t end = address_ + host::bytesOf(host::dtOf<T>, elements_);
-        return host::Local{position_, host::dtOf<T>, address_, static_cast<uint32_t>(end)};
-    }
-
   private:
+    friend host::Local host::place<T>(const LocalTensor &tensor);
     TPosition position_ = TPosition::GM;
     uint32_t address_ = 0;
     uint32_t elements_ = 0;
 };
+
+namespace host {
+
+template <typename T> inline Global place(const GlobalTensor<T> &tensor) { return Global{tensor.address(), dtOf<T>}; }
+
+template <typename T> inline Local place(const LocalTensor<T> &tensor) {
+    const uint64_t end = tensor.address_ + bytesOf(dtOf<T>, tensor.elements_);
+    return Local{tensor.position_, dtOf<T>, tensor.address_, static_cast<uint32_t>(end)};
+}
+
+} // namespace host
 
 } // namespace AscendC

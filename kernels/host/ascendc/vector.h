@@ -37,7 +37,7 @@ template <typename T> inline VectorCall vectorCall(const char *name, VOp op, con
     VectorCall call = {};
     call.name = name;
     call.op = op;
-    call.dst = dst.place();
+    call.dst = host::place(dst);
     return call;
 }
 
@@ -55,7 +55,7 @@ template <typename T, typename Mask>
 inline void copy(const LocalTensor<T> &dst, const LocalTensor<T> &src, Mask mask, uint8_t repeat,
                  const CopyRepeatParams &params, Where where) {
     VectorCall call = vectorCall("Copy", VOp::Copy, dst);
-    call.a = src.place();
+    call.a = host::place(src);
     setMask(call, mask);
     call.repeat = repeat, call.dstBlk = params.dstStride, call.aBlk = params.srcStride;
     call.dstRep = params.dstRepeatSize, call.aRep = params.srcRepeatSize;
@@ -69,7 +69,7 @@ inline void copy(const LocalTensor<T> &dst, const LocalTensor<T> &src, Mask mask
     inline void NAME(const LocalTensor<T> &dst, const LocalTensor<T> &a, const LocalTensor<T> &b,                      \
                      const int32_t &count, host::Where where = host::Where::here()) {                                  \
         host::VectorCall call = host::vectorCall(#NAME, host::VOp::NAME, dst);                                         \
-        call.a = a.place(), call.b = b.place(), call.count = count;                                                    \
+        call.a = host::place(a), call.b = host::place(b), call.count = count;                                          \
         host::vector(call, where);                                                                                     \
     }                                                                                                                  \
     template <typename T>                                                                                              \
@@ -77,7 +77,7 @@ inline void copy(const LocalTensor<T> &dst, const LocalTensor<T> &src, Mask mask
                      const uint8_t repeat, const BinaryRepeatParams &params,                                           \
                      host::Where where = host::Where::here()) {                                                        \
         host::VectorCall call = host::vectorCall(#NAME, host::VOp::NAME, dst);                                         \
-        call.a = a.place(), call.b = b.place();                                                                        \
+        call.a = host::place(a), call.b = host::place(b);                                                              \
         host::setMask(call, mask), host::setStrides(call, repeat, params);                                             \
         host::vector(call, where);                                                                                     \
     }                                                                                                                  \
@@ -86,7 +86,7 @@ inline void copy(const LocalTensor<T> &dst, const LocalTensor<T> &src, Mask mask
                      const uint8_t repeat, const BinaryRepeatParams &params,                                           \
                      host::Where where = host::Where::here()) {                                                        \
         host::VectorCall call = host::vectorCall(#NAME, host::VOp::NAME, dst);                                         \
-        call.a = a.place(), call.b = b.place();                                                                        \
+        call.a = host::place(a), call.b = host::place(b);                                                              \
         host::setMask(call, mask), host::setStrides(call, repeat, params);                                             \
         host::vector(call, where);                                                                                     \
     }
@@ -104,14 +104,14 @@ HPMOE_BINARY(Min)
     inline void NAME(const LocalTensor<T> &dst, const LocalTensor<T> &src, const T &scalar, const int32_t &count,      \
                      host::Where where = host::Where::here()) {                                                        \
         host::VectorCall call = host::vectorCall(#NAME, host::VOp::NAME, dst);                                         \
-        call.a = src.place(), call.scalar = host::rawBits(scalar), call.count = count;                                 \
+        call.a = host::place(src), call.scalar = host::rawBits(scalar), call.count = count;                            \
         host::vector(call, where);                                                                                     \
     }                                                                                                                  \
     template <typename T>                                                                                              \
     inline void NAME(const LocalTensor<T> &dst, const LocalTensor<T> &src, const T &scalar, uint64_t mask,             \
                      const uint8_t repeat, const UnaryRepeatParams &params, host::Where where = host::Where::here()) { \
         host::VectorCall call = host::vectorCall(#NAME, host::VOp::NAME, dst);                                         \
-        call.a = src.place(), call.scalar = host::rawBits(scalar);                                                     \
+        call.a = host::place(src), call.scalar = host::rawBits(scalar);                                                \
         host::setMask(call, mask), host::setStrides(call, repeat, params);                                             \
         host::vector(call, where);                                                                                     \
     }                                                                                                                  \
@@ -119,7 +119,7 @@ HPMOE_BINARY(Min)
     inline void NAME(const LocalTensor<T> &dst, const LocalTensor<T> &src, const T &scalar, uint64_t mask[],           \
                      const uint8_t repeat, const UnaryRepeatParams &params, host::Where where = host::Where::here()) { \
         host::VectorCall call = host::vectorCall(#NAME, host::VOp::NAME, dst);                                         \
-        call.a = src.place(), call.scalar = host::rawBits(scalar);                                                     \
+        call.a = host::place(src), call.scalar = host::rawBits(scalar);                                                \
         host::setMask(call, mask), host::setStrides(call, repeat, params);                                             \
         host::vector(call, where);                                                                                     \
     }
@@ -135,7 +135,7 @@ HPMOE_SCALAR(Mins)
     inline void NAME(const LocalTensor<T> &dst, const LocalTensor<T> &src, const int32_t &count,                       \
                      host::Where where = host::Where::here()) {                                                        \
         host::VectorCall call = host::vectorCall(#NAME, host::VOp::NAME, dst);                                         \
-        call.a = src.place(), call.count = count;                                                                      \
+        call.a = host::place(src), call.count = count;                                                                 \
         host::vector(call, where);                                                                                     \
     }
 
@@ -153,7 +153,7 @@ template <typename T>
 inline void Axpy(const LocalTensor<T> &dst, const LocalTensor<T> &src, const T &scalar, const int32_t &count,
                  host::Where where = host::Where::here()) {
     host::VectorCall call = host::vectorCall("Axpy", host::VOp::Axpy, dst);
-    call.a = src.place(), call.b = dst.place(), call.scalar = host::rawBits(scalar), call.count = count;
+    call.a = host::place(src), call.b = host::place(dst), call.scalar = host::rawBits(scalar), call.count = count;
     host::vector(call, where);
 }
 

@@ -11,7 +11,7 @@ template <typename T, typename U>
 inline void Cast(const LocalTensor<T> &dst, const LocalTensor<U> &src, const RoundMode &mode, const uint32_t count,
                  host::Where where = host::Where::here()) {
     host::VectorCall call = host::vectorCall("Cast", host::VOp::Cast, dst);
-    call.a = src.place(), call.mode = static_cast<uint8_t>(mode), call.count = count;
+    call.a = host::place(src), call.mode = static_cast<uint8_t>(mode), call.count = count;
     host::vector(call, where);
 }
 
@@ -20,7 +20,7 @@ template <typename T>
 inline void Compare(const LocalTensor<uint8_t> &dst, const LocalTensor<T> &a, const LocalTensor<T> &b, CMPMODE mode,
                     uint32_t count, host::Where where = host::Where::here()) {
     host::VectorCall call = host::vectorCall("Compare", host::VOp::Compare, dst);
-    call.a = a.place(), call.b = b.place(), call.mode = static_cast<uint8_t>(mode), call.count = count;
+    call.a = host::place(a), call.b = host::place(b), call.mode = static_cast<uint8_t>(mode), call.count = count;
     host::vector(call, where);
 }
 
@@ -29,7 +29,7 @@ template <typename T>
 inline void CompareScalar(const LocalTensor<uint8_t> &dst, const LocalTensor<T> &a, const T scalar, CMPMODE mode,
                           uint32_t count, host::Where where = host::Where::here()) {
     host::VectorCall call = host::vectorCall("CompareScalar", host::VOp::CompareScalar, dst);
-    call.a = a.place(), call.scalar = host::rawBits(scalar);
+    call.a = host::place(a), call.scalar = host::rawBits(scalar);
     call.mode = static_cast<uint8_t>(mode), call.count = count;
     host::vector(call, where);
 }
@@ -39,7 +39,7 @@ template <typename T, typename U>
 inline void Select(const LocalTensor<T> &dst, const LocalTensor<U> &mask, const LocalTensor<T> &a,
                    const LocalTensor<T> &b, SELMODE mode, uint32_t count, host::Where where = host::Where::here()) {
     host::VectorCall call = host::vectorCall("Select", host::VOp::Select, dst);
-    call.a = a.place(), call.b = b.place(), call.c = mask.place();
+    call.a = host::place(a), call.b = host::place(b), call.c = host::place(mask);
     call.mode = static_cast<uint8_t>(mode), call.count = count;
     host::vector(call, where);
 }
@@ -49,7 +49,7 @@ template <typename T, typename U>
 inline void Select(const LocalTensor<T> &dst, const LocalTensor<U> &mask, const LocalTensor<T> &a, T scalar,
                    SELMODE mode, uint32_t count, host::Where where = host::Where::here()) {
     host::VectorCall call = host::vectorCall("Select", host::VOp::SelectScalar, dst);
-    call.a = a.place(), call.c = mask.place(), call.scalar = host::rawBits(scalar);
+    call.a = host::place(a), call.c = host::place(mask), call.scalar = host::rawBits(scalar);
     call.mode = static_cast<uint8_t>(mode), call.count = count;
     host::vector(call, where);
 }
@@ -59,7 +59,7 @@ template <typename T>
 inline void Gather(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LocalTensor<uint32_t> &offsets,
                    const uint32_t base, const uint32_t count, host::Where where = host::Where::here()) {
     host::VectorCall call = host::vectorCall("Gather", host::VOp::Gather, dst);
-    call.a = src.place(), call.b = offsets.place(), call.scalar = base, call.count = count;
+    call.a = host::place(src), call.b = host::place(offsets), call.scalar = base, call.count = count;
     host::vector(call, where);
 }
 
@@ -70,7 +70,7 @@ inline void GatherMask(const LocalTensor<T> &dst, const LocalTensor<T> &src, con
                        const uint32_t mask, const GatherMaskParams &params, uint64_t &kept,
                        host::Where where = host::Where::here()) {
     host::VectorCall call = host::vectorCall("GatherMask", host::VOp::GatherMask, dst);
-    call.a = src.place(), call.mode = pattern, call.repeat = params.repeatTimes;
+    call.a = host::place(src), call.mode = pattern, call.repeat = params.repeatTimes;
     call.count = counted ? mask : 256 / static_cast<uint32_t>(sizeof(T));
     call.aBlk = params.src0BlockStride, call.aRep = params.src0RepeatStride;
     kept = host::kept(call);
@@ -86,7 +86,7 @@ inline void GatherMask(const LocalTensor<T> &dst, const LocalTensor<T> &src, con
     static_assert(sizeof(T) == sizeof(U) && std::is_unsigned_v<U>,
                   "GatherMask: the pattern is uint16_t or uint32_t, as wide as the elements");
     host::VectorCall call = host::vectorCall("GatherMask", host::VOp::GatherBits, dst);
-    call.a = src.place(), call.c = pattern.place(), call.repeat = params.repeatTimes;
+    call.a = host::place(src), call.c = host::place(pattern), call.repeat = params.repeatTimes;
     call.count = counted ? mask : 256 / static_cast<uint32_t>(sizeof(T));
     call.aBlk = params.src0BlockStride, call.aRep = params.src0RepeatStride;
     kept = ~uint64_t(0);
@@ -101,7 +101,8 @@ template <typename T>
 inline void Brcb(const LocalTensor<T> &dst, const LocalTensor<T> &src, const uint8_t repeat,
                  const BrcbRepeatParams &params, host::Where where = host::Where::here()) {
     host::VectorCall call = host::vectorCall("Brcb", host::VOp::Brcb, dst);
-    call.a = src.place(), call.repeat = repeat, call.dstBlk = params.dstBlkStride, call.dstRep = params.dstRepStride;
+    call.a = host::place(src), call.repeat = repeat, call.dstBlk = params.dstBlkStride,
+    call.dstRep = params.dstRepStride;
     host::vector(call, where);
 }
 
@@ -110,7 +111,7 @@ namespace host {
 template <typename T, typename Mask>
 inline void reduce(VectorCall call, const LocalTensor<T> &src, Mask mask, int32_t repeat, int32_t dstRepStride,
                    int32_t srcBlkStride, int32_t srcRepStride, Where where) {
-    call.a = src.place();
+    call.a = host::place(src);
     setMask(call, mask);
     call.repeat = static_cast<uint32_t>(repeat), call.dstRep = static_cast<uint16_t>(dstRepStride);
     call.aBlk = static_cast<uint16_t>(srcBlkStride), call.aRep = static_cast<uint16_t>(srcRepStride);

@@ -1,6 +1,7 @@
 // What matrix and vector cores have in common: counters that they wait for, and their record.
 #pragma once
 
+#include "hpmoe/control.h"
 #include "hpmoe/launch.h"
 
 namespace hpmoe {
@@ -35,7 +36,7 @@ struct Core : Launch {
     uint32_t number;          // among the cores of its kind
     uint32_t slot;            // among all cores, matrix cores first
     int32_t launch_number;    // HpmoeLaunch.launches
-    int64_t infinities;       // what the control register said of them before
+    bool infinities;          // whether 16-bit floats kept them before
 
     // False where the launch has other cores than the schedule was made for, or an earlier launch was given up: no tile may be
     // touched then. A matrix core does not see how many vector cores there are to it.
@@ -78,11 +79,11 @@ struct Core : Launch {
 
     // 16-bit floats keep infinities and NaN, as the reference does, in a mode of the core that another kernel may not want.
     HPMOE_INLINE void KeepInfinities() {
-        infinities = GetCtrlSpr<48, 48>();
-        SetCtrlSpr<48, 48>(1);
+        infinities = HasControl(KEEPS_INFINITIES);
+        SetControl(KEEPS_INFINITIES, true);
     }
 
-    HPMOE_INLINE void PutInfinitiesBack() const { SetCtrlSpr<48, 48>(infinities); }
+    HPMOE_INLINE void PutInfinitiesBack() const { SetControl(KEEPS_INFINITIES, infinities); }
 
     // The last thing that a core does, on every way out: the next launch has another number.
     HPMOE_INLINE void KeepNumber() const {

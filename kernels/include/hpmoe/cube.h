@@ -26,7 +26,7 @@ struct CubeCore : Core {
         }
         InitSocState();
         KeepInfinities();
-        SetMMRowMajor();
+        SetMMLayoutTransform(true);
         SetHF32Mode(false); // f32 operands are multiplied as they are, whatever an earlier kernel has left
         l1_stage = 0;
         l0_stage = 0;
@@ -80,7 +80,7 @@ struct CubeCore : Core {
             }
         }
         PipeBarrier<PIPE_ALL>();
-        SetMMColumnMajor(); // the next kernel on this core may take it for granted
+        SetMMLayoutTransform(false); // the next kernel on this core may take it for granted
         PutInfinitiesBack();
         Publish();
         KeepNumber();
@@ -105,7 +105,7 @@ struct CubeCore : Core {
     }
 
     HPMOE_INLINE void FillL1(uint32_t address, uint32_t bytes, int32_t value) {
-        Fill(Local<int32_t>(TPosition::A1, address, bytes), BlocksOf(bytes / BLOCK_BYTES, value));
+        InitConstValue(Local<int32_t>(TPosition::A1, address, bytes), BlocksOf(bytes / BLOCK_BYTES, value));
     }
 };
 

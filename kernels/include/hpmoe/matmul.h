@@ -185,8 +185,8 @@ HPMOE_INLINE void Accumulate(CubeCore &core, const MatmulStage<In> &from, const 
 HPMOE_INLINE void AccumulateNothing(CubeCore &core, uint32_t m, uint32_t n) {
     const int32_t stage = static_cast<int32_t>(core.l0_stage);
     WaitFlag<HardEvent::M_MTE1>(stage);
-    Fill(Local<int32_t>(TPosition::A2, core.l0_stage * L0_STAGE, L0_STAGE), BlocksOf(CeilDiv(m, 16), 0));
-    Fill(Local<int32_t>(TPosition::B2, core.l0_stage * L0_STAGE, L0_STAGE), BlocksOf(CeilDiv(n, 16), 0));
+    InitConstValue(Local<int32_t>(TPosition::A2, core.l0_stage * L0_STAGE, L0_STAGE), BlocksOf(CeilDiv(m, 16), 0));
+    InitConstValue(Local<int32_t>(TPosition::B2, core.l0_stage * L0_STAGE, L0_STAGE), BlocksOf(CeilDiv(n, 16), 0));
     SetFlag<HardEvent::MTE1_M>(stage);
     WaitFlag<HardEvent::MTE1_M>(stage);
     Mmad(Local<float>(TPosition::CO1, 0, L0C_BYTES),

@@ -42,7 +42,7 @@ pub(super) fn one_size(does: &str, operands: &[Shape]) -> Result<Shape, Misfit> 
 /// The shape of half of the columns of a value, of which there must be an even number.
 pub(super) fn half_of_columns(name: &str, operands: &[Shape]) -> Result<Shape, Misfit> {
     let pairs = operands[0];
-    if !pairs.cols.is_multiple_of(2) {
+    if pairs.cols % 2 != 0 {
         return Err(misshapen(
             format!("`{name}` takes columns in pairs, but here are {}", pairs.cols),
             "load from a tile with an even number of columns",

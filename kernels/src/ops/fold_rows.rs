@@ -25,7 +25,7 @@ pub(super) static OPERATION: Operation = Operation {
 
 fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
     let (value, rows) = (operands[0], operands[1].rows);
-    if rows == 0 || !value.rows.is_multiple_of(rows) {
+    if rows == 0 || value.rows % rows != 0 {
         return Err(misshapen(
             format!("`fold_rows` sums as many rows into each of {rows}, but there are {}", value.rows),
             format!("fold into a divisor of {}", value.rows),
@@ -50,14 +50,14 @@ impl<const R: usize, const C: usize> Value<R, C> {
     /// If the rows can't be divided evenly at run time.
     #[must_use]
     pub fn fold_rows<const B: usize>(self) -> Value<B, C> {
-        const { assert!(B > 0 && R.is_multiple_of(B), "`fold_rows` sums as many rows into each") };
+        const { assert!(B > 0 && R % B == 0, "`fold_rows` sums as many rows into each") };
         folded(&self, R / B)
     }
 }
 
 /// The sums of `terms` consecutive rows.
 fn folded<const R: usize, const C: usize, const B: usize>(value: &Value<R, C>, terms: usize) -> Value<B, C> {
-    assert!(value.rows().is_multiple_of(terms), "`fold_rows` sums {terms} rows into each, there are {}", value.rows());
+    assert!(value.rows() % terms == 0, "`fold_rows` sums {terms} rows into each, there are {}", value.rows());
     let mut data = Vec::with_capacity(value.rows() / terms * value.cols());
     for first in (0..value.rows()).step_by(terms) {
         let mut rows = (first..first + terms).filter(|row| !value.is_empty(*row));

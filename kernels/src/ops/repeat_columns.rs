@@ -25,7 +25,7 @@ pub(super) static OPERATION: Operation = Operation {
 
 fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
     let (value, cols) = (operands[0], operands[1].rows);
-    if cols == 0 || !cols.is_multiple_of(value.cols) {
+    if cols == 0 || value.cols == 0 || cols % value.cols != 0 {
         return Err(misshapen(
             format!(
                 "`repeat_columns` takes each column as often as the others, but of {} columns it makes {cols}",
@@ -49,7 +49,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
     /// ```
     #[must_use]
     pub fn repeat_columns<const D: usize>(&self) -> Value<R, D> {
-        const { assert!(D > 0 && D.is_multiple_of(C), "a multiple of the columns that there are") };
+        const { assert!(D > 0 && D % C == 0, "a multiple of the columns that there are") };
         repeated(self, D)
     }
 }

@@ -33,7 +33,7 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
     if count == 0 || value.rows.checked_mul(value.cols) != Some(count) {
         return wrong(format!("`reshape` keeps all numbers, but {}x{} are not {rows}x{cols}", value.rows, value.cols));
     }
-    if !rows.is_multiple_of(value.rows) && !value.rows.is_multiple_of(rows) {
+    if rows % value.rows != 0 && value.rows % rows != 0 {
         return wrong(format!("`reshape` divides rows or joins them, but {} rows can't become {rows}", value.rows));
     }
     Ok(Shape { element: ElementType::f32, rows, cols, ..value })
@@ -59,7 +59,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
     pub fn reshape<const ROWS: usize, const COLS: usize>(&self) -> Value<ROWS, COLS> {
         const {
             assert!(R * C == ROWS * COLS, "`reshape` keeps all numbers");
-            assert!(ROWS.is_multiple_of(R) || R.is_multiple_of(ROWS), "`reshape` divides rows or joins them");
+            assert!(ROWS % R == 0 || R % ROWS == 0, "`reshape` divides rows or joins them");
         };
         assert_eq!(self.cols(), C, "`reshape` takes all of the columns that a type states");
         reshaped(self, COLS)
@@ -71,7 +71,7 @@ fn reshaped<const R: usize, const C: usize, const ROWS: usize, const COLS: usize
     cols: usize,
 ) -> Value<ROWS, COLS> {
     let count = value.as_slice().len();
-    assert!(count.is_multiple_of(cols), "`reshape` makes whole rows of {cols} numbers, but there are {count}");
+    assert!(count % cols == 0, "`reshape` makes whole rows of {cols} numbers, but there are {count}");
     Value::new(count / cols, cols, value.as_slice().to_vec())
 }
 

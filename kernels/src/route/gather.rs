@@ -70,15 +70,15 @@ impl Route {
 /// The ids that `from` sent to `rank`.
 fn decode(rank: Rank, from: Rank, (top_k, experts): (usize, usize), bytes: &[u8]) -> Result<Vec<i32>, RouteError> {
     let (header, ids) = bytes.split_at(bytes.len().min(16));
-    let (numbers, _) = header.as_chunks::<8>();
-    let sent = numbers.iter().map(|number| u64::from_le_bytes(*number) as usize).collect::<Vec<_>>();
+    let number = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("a number has eight bytes")) as usize;
+    let sent = header.chunks_exact(8).map(number).collect::<Vec<_>>();
     for (name, here, there) in [("ids for each token", top_k, sent.first()), ("experts", experts, sent.get(1))] {
         if there != Some(&here) {
             return Err(RouteError::Differ { name, rank, here, other: from, there: there.copied().unwrap_or(0) });
         }
     }
-    let (ids, rest) = ids.as_chunks::<4>();
-    if !rest.is_empty() || top_k == 0 || !ids.len().is_multiple_of(top_k) {
+    let ids = ids.chunks_exact(4);
+    if !ids.remainder().is_empty() || top_k == 0 || ids.len() % top_k != 0 {
         return Err(RouteError::Differ {
             name: "bytes of ids",
             rank,
@@ -87,7 +87,7 @@ fn decode(rank: Rank, from: Rank, (top_k, experts): (usize, usize), bytes: &[u8]
             there: bytes.len() - 16,
         });
     }
-    Ok(ids.iter().map(|id| i32::from_le_bytes(*id)).collect())
+    Ok(ids.map(|id| i32::from_le_bytes(id.try_into().expect("an id has four bytes"))).collect())
 }
 
 #[cfg(test)]

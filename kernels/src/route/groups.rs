@@ -37,7 +37,7 @@ impl Route {
     /// If experts and ids of a token are not as many for each group, or an id is that of another group.
     pub fn grouped(mut self, groups: usize) -> Result<Self, RouteError> {
         let (experts, top_k) = (self.expert_count(), self.top_k());
-        if groups == 0 || !experts.is_multiple_of(groups) || !top_k.is_multiple_of(groups) {
+        if groups == 0 || experts % groups != 0 || top_k % groups != 0 {
             return Err(RouteError::Groups { groups, experts, top_k });
         }
         let (group, ids) = (experts / groups, top_k / groups);

@@ -103,7 +103,7 @@ impl Route {
     /// As for [`new`](Self::new), or if the ids of a rank are not whole tokens.
     pub fn from_ids(ep: Ranks, experts: usize, top_k: usize, ids: &PerRank<Vec<i32>>) -> Result<Self, RouteError> {
         let ranks = ep.count();
-        if ranks == 0 || experts == 0 || !experts.is_multiple_of(ranks) {
+        if ranks == 0 || experts == 0 || experts % ranks != 0 {
             return Err(RouteError::Experts { experts, ranks });
         }
         if ids.ranks() != ep {
@@ -175,7 +175,7 @@ impl Route {
 
     /// Number of experts of the whole group.
     #[must_use]
-    pub const fn expert_count(&self) -> usize {
+    pub fn expert_count(&self) -> usize {
         self.each.experts()
     }
 

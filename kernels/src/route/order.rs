@@ -21,7 +21,7 @@ impl SourceOrder {
     /// A counting sort of the slots by expert, which keeps the order inside each. Empty slots are left out.
     pub(super) fn new(rank: Rank, experts: usize, top_k: usize, ids: &[i32]) -> Result<Self, RouteError> {
         let slots_count = fits(rank, "send", ids.len())?;
-        if top_k == 0 || !ids.len().is_multiple_of(top_k) {
+        if top_k == 0 || ids.len() % top_k != 0 {
             return Err(RouteError::Rest { rank, ids: ids.len(), top_k });
         }
         let mut firsts = vec![0; experts + 1];

@@ -41,7 +41,7 @@ impl Placed {
     }
 
     /// Number of experts.
-    pub(super) const fn experts(&self) -> usize {
+    pub(super) fn experts(&self) -> usize {
         self.expert_rows.len()
     }
 

@@ -37,7 +37,7 @@ impl<T: Element, const C: usize> Tensor<T, C> {
     #[must_use]
     pub fn from_slice(values: &[T]) -> Self {
         assert!(
-            C > 0 && values.len().is_multiple_of(C),
+            C > 0 && values.len() % C == 0,
             "a tensor of {C} columns can't be made of {} values: pass whole rows",
             values.len()
         );

@@ -161,7 +161,7 @@ impl Codes for i8 {
     const EACH: usize = 1;
 
     fn places(self) -> impl Iterator<Item = usize> {
-        std::iter::once(self.cast_unsigned().into())
+        std::iter::once((self as u8).into())
     }
 }
 

@@ -21,7 +21,7 @@ impl<T: Element, const N: usize, const K: usize> Experts<T, N, K> {
     #[must_use]
     pub fn from_slice(values: &[T]) -> Self {
         assert!(
-            N * K > 0 && values.len().is_multiple_of(N * K),
+            N * K > 0 && values.len() % (N * K) == 0,
             "experts of {N}x{K} can't be made of {} values: pass whole experts",
             values.len()
         );

@@ -28,7 +28,7 @@ impl i4x2 {
         for number in [first, second] {
             assert!((-8..8).contains(&number), "{number} is not a number of 4 bits, -8 to 7");
         }
-        Self::from_bits(first.cast_unsigned() & 15 | second.cast_unsigned() << 4)
+        Self::from_bits(first as u8 & 15 | (second as u8) << 4)
     }
 
     /// The numbers of rows that lie one after the other, two by two.
@@ -38,9 +38,9 @@ impl i4x2 {
     /// If there is an odd number of them, or one is not within -8..=7.
     #[must_use]
     pub fn pack(numbers: &[i8]) -> Vec<Self> {
-        let (pairs, rest) = numbers.as_chunks::<2>();
-        assert!(rest.is_empty(), "{} numbers are no pairs", numbers.len());
-        pairs.iter().map(|[first, second]| Self::new(*first, *second)).collect()
+        let pairs = numbers.chunks_exact(2);
+        assert!(pairs.remainder().is_empty(), "{} numbers are no pairs", numbers.len());
+        pairs.map(|pair| Self::new(pair[0], pair[1])).collect()
     }
 
     /// A byte: the first number in its lower half.
@@ -58,7 +58,7 @@ impl i4x2 {
     /// The number in the lower half of the byte, and that in the upper half, each from -8 to 7.
     #[must_use]
     pub const fn numbers(self) -> [i8; 2] {
-        let byte = self.0.cast_signed();
+        let byte = self.0 as i8;
         [byte << 4 >> 4, byte >> 4]
     }
 }

@@ -25,7 +25,7 @@ pub struct PerRank<X> {
 impl<X> PerRank<X> {
     /// A collection of the parts of all ranks, rank 0 first.
     #[must_use]
-    pub const fn from_vec(parts: Vec<X>) -> Self {
+    pub fn from_vec(parts: Vec<X>) -> Self {
         Self { ranks: Ranks::new(parts.len()), parts }
     }
 

@@ -83,11 +83,7 @@ impl<'a, T: Element, const R: usize, const C: usize> Tile<'a, T, R, C> {
     /// If the cells are not whole rows, or more than R×C.
     #[must_use]
     pub fn from_cells(cells: &'a [Cell<T>], cols: usize) -> Self {
-        assert!(
-            cols > 0 && cells.len().is_multiple_of(cols),
-            "rows of {cols} elements can't be made of {} cells",
-            cells.len()
-        );
+        assert!(cols > 0 && cells.len() % cols == 0, "rows of {cols} elements can't be made of {} cells", cells.len());
         Self::new(cells, cols, TileRows::Range { first: 0, count: cells.len() / cols })
     }
 

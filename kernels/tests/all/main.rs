@@ -2,6 +2,7 @@
 //! `cargo test -p hpmoe-kernels --test all route`.
 
 mod bindings;
+mod declared;
 mod device;
 mod forward;
 mod host_ascendc;

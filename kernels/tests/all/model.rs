@@ -13,7 +13,7 @@ fn changed() -> Option<PathBuf> {
 }
 
 /// The C++ compiler that a build script of this machine would use, with the flags of host kernels.
-fn compiler(changed: Option<&Path>) -> cc::Tool {
+pub(crate) fn compiler(changed: Option<&Path>) -> cc::Tool {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let version = Command::new(rustc).arg("-vV").output().expect("rustc -vV").stdout;
     let version = String::from_utf8(version).expect("rustc speaks UTF-8");

@@ -35,7 +35,7 @@ CASE(nd_to_nz_pads_columns_with_zero_and_leaves_rows) {
     for (size_t i = 0; i < in.count; ++i) in[i] = bfloat16_t(static_cast<float>(i));
     HpmoeHostResult result = onMatrix({in.region("in", false), out.region("out")}, [&] {
         LocalTensor<bfloat16_t> l1(TPosition::A1, 0, 512);
-        Fill(l1, InitConstValueParams<bfloat16_t>(1, 32, 0, bfloat16_t(99.0f)));
+        InitConstValue(l1, InitConstValueParams<bfloat16_t>(1, 32, 0, bfloat16_t(99.0f)));
         PipeBarrier<PIPE_MTE2>();
         DataCopy(l1, global(in.data), Nd2NzParams(1, rows, cols, 0, pitch, rp, 1, 0));
         mte2ToMte3();
@@ -154,12 +154,13 @@ void expectL1(const std::function<void(const LocalTensor<int32_t> &)> &body,
 
 CASE(a_launch_finds_nothing_of_the_one_before) {
     auto untouched = [](uint32_t) { return -1; };
-    expectL1([](const LocalTensor<int32_t> &l1) { Fill(l1, InitConstValueParams<int32_t>(1, 128, 0, 7)); },
+    expectL1([](const LocalTensor<int32_t> &l1) { InitConstValue(l1, InitConstValueParams<int32_t>(1, 128, 0, 7)); },
              [](uint32_t) { return 7; });
     expectL1([](const LocalTensor<int32_t> &) {}, untouched);
     // A fill of a part settles the rest, too.
-    expectL1([](const LocalTensor<int32_t> &l1) { Fill(l1[512], InitConstValueParams<int32_t>(1, 16, 0, 7)); },
-             [](uint32_t word) { return word >= 512 && word < 640 ? 7 : -1; });
+    expectL1(
+        [](const LocalTensor<int32_t> &l1) { InitConstValue(l1[512], InitConstValueParams<int32_t>(1, 16, 0, 7)); },
+        [](uint32_t word) { return word >= 512 && word < 640 ? 7 : -1; });
     expectL1([](const LocalTensor<int32_t> &) {}, untouched);
 }
 
@@ -167,11 +168,11 @@ CASE(fills_keep_what_lies_beside_and_between) {
     // Runs that begin and end anywhere in a group of blocks; one over a part of what was filled whole leaves the rest.
     expectL1(
         [](const LocalTensor<int32_t> &l1) {
-            Fill(l1[24], InitConstValueParams<int32_t>(2, 37, 3, 9)); // words 24..320 and 344..640
+            InitConstValue(l1[24], InitConstValueParams<int32_t>(2, 37, 3, 9)); // words 24..320 and 344..640
             PipeBarrier<PIPE_MTE2>();
-            Fill(l1[128], InitConstValueParams<int32_t>(1, 16, 0, 4));
+            InitConstValue(l1[128], InitConstValueParams<int32_t>(1, 16, 0, 4));
             PipeBarrier<PIPE_MTE2>();
-            Fill(l1[160], InitConstValueParams<int32_t>(1, 1, 0, 5));
+            InitConstValue(l1[160], InitConstValueParams<int32_t>(1, 1, 0, 5));
         },
         [](uint32_t word) {
             bool filled = (word >= 24 && word < 320) || (word >= 344 && word < 640);

@@ -8,12 +8,12 @@
 
 struct MatrixCore : hpmoe::CubeCore {
     MatrixCore() : hpmoe::CubeCore{} {
-        AscendC::SetMMRowMajor();
+        AscendC::SetMMLayoutTransform(true);
         TakeBack();
     }
     ~MatrixCore() {
         Lend();
-        AscendC::SetMMColumnMajor();
+        AscendC::SetMMLayoutTransform(false);
     }
 };
 

@@ -28,7 +28,7 @@ template <HardEvent event> void wait(bool wanted, int id) {
 void gemm(const Problem &p, Skip skip, bfloat16_t *a, bfloat16_t *w, bfloat16_t *c) {
     using T = bfloat16_t;
     InitSocState();
-    SetMMRowMajor();
+    SetMMLayoutTransform(true);
     const uint32_t mp = up16(p.m), np = up16(p.n), n1 = np / 16, aBytes = mp * p.l1K * 2, wBytes = np * p.l1K * 2;
     const uint32_t mm = p.m == 1 ? 16 : p.m;
     LocalTensor<T> l1A[2] = {{TPosition::A1, 0, mp * p.l1K}, {TPosition::A1, aBytes, mp * p.l1K}};
@@ -100,7 +100,7 @@ void gemm(const Problem &p, Skip skip, bfloat16_t *a, bfloat16_t *w, bfloat16_t 
     }
     wait<HardEvent::FIX_M>(fixm, 0);
     PipeBarrier<PIPE_ALL>();
-    SetMMColumnMajor();
+    SetMMLayoutTransform(false);
 }
 
 /// 0: right; 1: wrong numbers; 2: refused.
@@ -123,7 +123,8 @@ int outcome(const Problem &p, Skip skip, uint64_t seed, std::string *message) {
                     float product = float(a[i * p.k + k]) * float(w[j * p.k + k]);
                     sum = sum + product;
                 }
-                if (bfloat16_t(sum).bits != c[(tile * p.m + i) * p.n + j].bits) return 1;
+                if (AscendC::host::rawBits(bfloat16_t(sum)) != AscendC::host::rawBits(c[(tile * p.m + i) * p.n + j]))
+                    return 1;
             }
     return 0;
 }

@@ -30,6 +30,8 @@ void end() {
     }
 }
 
+uint64_t control() { return static_cast<uint64_t>(get_ctrl()); }
+
 int32_t look(const Word &word) {
     DataCacheCleanAndInvalid<int32_t, CacheLine::SINGLE_CACHE_LINE, DcciDst::CACHELINE_OUT>(word);
     return word.GetValue(0);
@@ -61,15 +63,15 @@ HpmoeHostResult launch(const Setup &setup, std::function<void()> body) {
     g_body = std::move(body);
     if (!setup.bare)
         g_body = [inside = std::move(g_body)] {
-            const int64_t infinities = GetCtrlSpr<48, 48>();
-            SetCtrlSpr<48, 48>(1);
+            const uint64_t infinities = control() & 1ull << 48;
+            set_ctrl(sbitset1(control(), 48));
             begin();
             if ASCEND_IS_AIC {
                 SetHF32Mode(false);
             }
             inside();
             end();
-            SetCtrlSpr<48, 48>(infinities);
+            set_ctrl(sbitset0(control(), 48) | infinities);
         };
     HpmoeHostOptions options = {};
     options.rank = setup.rank, options.aic = setup.aic, options.aiv = setup.aiv, options.threads = setup.threads;

@@ -84,6 +84,8 @@ template <typename T> AscendC::GlobalTensor<T> global(T *at) {
 using Word = AscendC::GlobalTensor<int32_t>;
 
 /// A word as it is in memory.
+/// The control register.
+uint64_t control();
 int32_t look(const Word &word);
 /// Polls until the word reaches `need`; false after `cycles` of 20 ns.
 bool await(const Word &word, int32_t need, bool dcci = true, int64_t cycles = 500000000);

@@ -29,7 +29,7 @@ CASE(the_library_takes_all_of_a_memory) {
     EXPECT(contains(fillUb(hpmoe::UB_TASKS + lines).c_str(), "usable"), fillUb(hpmoe::UB_TASKS + lines));
     const auto fillL1 = [](uint32_t at) {
         return onCore(true, {}, [at] {
-            Fill(hpmoe::Local<int32_t>(TPosition::A1, at, 32), hpmoe::BlocksOf(1, 1));
+            InitConstValue(hpmoe::Local<int32_t>(TPosition::A1, at, 32), hpmoe::BlocksOf(1, 1));
             PipeBarrier<PIPE_ALL>();
         });
     };

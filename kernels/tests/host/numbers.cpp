@@ -152,13 +152,13 @@ CASE(cast_rounds_by_mode) {
     };
     in[0] = host::floatOf(0x3F808000u), in[1] = host::floatOf(0xBF808001u);
     bf16(RoundMode::CAST_RINT);
-    EXPECT(narrow[0].bits == 0x3F80 && narrow[1].bits == 0xBF81, "rint");
+    EXPECT(AscendC::host::rawBits(narrow[0]) == 0x3F80 && AscendC::host::rawBits(narrow[1]) == 0xBF81, "rint");
     bf16(RoundMode::CAST_FLOOR);
-    EXPECT(narrow[0].bits == 0x3F80 && narrow[1].bits == 0xBF81, "floor");
+    EXPECT(AscendC::host::rawBits(narrow[0]) == 0x3F80 && AscendC::host::rawBits(narrow[1]) == 0xBF81, "floor");
     bf16(RoundMode::CAST_CEIL);
-    EXPECT(narrow[0].bits == 0x3F81 && narrow[1].bits == 0xBF80, "ceil");
+    EXPECT(AscendC::host::rawBits(narrow[0]) == 0x3F81 && AscendC::host::rawBits(narrow[1]) == 0xBF80, "ceil");
     bf16(RoundMode::CAST_ROUND);
-    EXPECT(narrow[0].bits == 0x3F81 && narrow[1].bits == 0xBF81, "round");
+    EXPECT(AscendC::host::rawBits(narrow[0]) == 0x3F81 && AscendC::host::rawBits(narrow[1]) == 0xBF81, "round");
 }
 
 CASE(four_bits_are_numbers_of_the_lower_half_first) {

@@ -109,7 +109,8 @@ CASE(products_of_reals_add_in_ascending_k) {
 bfloat16_t near(uint32_t exponent, uint32_t &state) {
     state = state * 1664525 + 1013904223;
     bfloat16_t value;
-    value.bits = static_cast<uint16_t>((state >> 16 & 0x807F) | ((exponent + (state >> 15 & 1)) << 7));
+    const uint16_t bits = static_cast<uint16_t>((state >> 16 & 0x807F) | ((exponent + (state >> 15 & 1)) << 7));
+    std::memcpy(static_cast<void *>(&value), &bits, sizeof bits);
     return value;
 }
 

@@ -248,24 +248,38 @@ CASE(infinities_of_16_bit_floats_are_kept_by_the_kernel_that_needs_them) {
     };
     for (const auto &[aic, compute] : computing) {
         HpmoeHostResult result = run(aic, 1, compute);
-        EXPECT(contains(result.message, "call SetCtrlSpr<48, 48>(1) first"), result.message);
-        result = run(aic, 1, [&] { SetCtrlSpr<48, 48>(0), compute(); });
-        EXPECT(contains(result.message, "call SetCtrlSpr<48, 48>(1) first"), result.message);
+        EXPECT(contains(result.message, "call set_ctrl(sbitset1(get_ctrl(), 48)) first"), result.message);
+        result = run(aic, 1, [&] { set_ctrl(sbitset0(control(), 48)), compute(); });
+        EXPECT(contains(result.message, "call set_ctrl(sbitset1(get_ctrl(), 48)) first"), result.message);
         result = run(aic, 1, [&] {
-            const int64_t before = GetCtrlSpr<48, 48>();
-            SetCtrlSpr<48, 48>(1), compute(), SetCtrlSpr<48, 48>(before);
+            const uint64_t before = control();
+            set_ctrl(sbitset1(before, 48)), compute(), set_ctrl(before);
         });
         EXPECT(result.code == HPMOE_HOST_OK, result.message);
     }
     // What a kernel finds differs from run to run, and must be there again in the end.
     int refused = 0;
     for (uint32_t seed = 0; seed < 16; ++seed) {
-        HpmoeHostResult result = run(false, seed, [] { SetCtrlSpr<48, 48>(1); });
+        HpmoeHostResult result = run(false, seed, [] { set_ctrl(sbitset1(control(), 48)); });
         refused += contains(result.message, "nothing else puts it back") ? 1 : 0;
     }
     EXPECT(refused > 0 && refused < 16, std::to_string(refused));
-    HpmoeHostResult result = run(false, 0, [] { SetCtrlSpr<48, 48>(2); });
-    EXPECT(contains(result.message, "the value of one bit = 2"), result.message);
+    // The other bits are not this kernel's, and are not the same on each core.
+    HpmoeHostResult result = run(false, 0, [] { set_ctrl(sbitset1(0, 48)); });
+    EXPECT(contains(result.message, "bits other than 48"), result.message);
+    for (const int64_t bit : {0, 46, 47, 51, 63}) {
+        result = run(true, 0, [&] { set_ctrl(control() ^ 1ull << bit); });
+        EXPECT(contains(result.message, "bits other than 48"), result.message);
+    }
+    // Calls that have a bit of their own are seen in the register.
+    result = run(true, 0, [] {
+        const uint64_t before = control();
+        SetMMLayoutTransform(true), SetHF32Mode(true);
+        EXPECT(control() == (before | 1ull << 51 | 1ull << 46), std::to_string(control() ^ before));
+        set_ctrl(control());
+        SetMMLayoutTransform(false), SetHF32Mode(false);
+    });
+    EXPECT(result.code == HPMOE_HOST_OK, result.message);
 }
 
 CASE(state_registers_do_not_go_to_the_kernel_behind) {
@@ -280,7 +294,7 @@ CASE(state_registers_do_not_go_to_the_kernel_behind) {
                        contains(result.message, "rules.cpp");
         EXPECT(refused, result.message);
     };
-    last(true, "SetMMColumnMajor()", [] { SetMMRowMajor(); });
+    last(true, "SetMMLayoutTransform(false)", [] { SetMMLayoutTransform(true); });
     last(true, "SetHF32Mode(false)", [] { SetHF32Mode(true); });
     last(true, "SetAtomicNone()", [] { SetAtomicAdd<float>(); });
     last(false, "SetAtomicNone()", [] { SetAtomicAdd<int32_t>(); });
@@ -295,7 +309,8 @@ CASE(state_registers_do_not_go_to_the_kernel_behind) {
         });
         EXPECT(result.code == HPMOE_HOST_OK, result.message);
     };
-    clean(true, [] { SetMMRowMajor(), SetAtomicAdd<float>(), SetAtomicNone(), SetMMColumnMajor(); });
+    clean(true,
+          [] { SetMMLayoutTransform(true), SetAtomicAdd<float>(), SetAtomicNone(), SetMMLayoutTransform(false); });
     clean(false, [] { Adds(ub(0), ub(8192), 1.0f, uint64_t(64), 1, UnaryRepeatParams()), ResetMask(); });
     clean(false, [] {
         Adds(ub(0), ub(8192), 1.0f, uint64_t(64), 1, UnaryRepeatParams());

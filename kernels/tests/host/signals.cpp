@@ -16,7 +16,7 @@ void meet(int32_t *fromMatrix, int32_t *fromVector, int32_t aics, int32_t *late)
     bool arrived = true;
     if ASCEND_IS_AIC {
         LocalTensor<int32_t> ones(TPosition::A1, 0, 8);
-        Fill(ones, InitConstValueParams<int32_t>(1, 1, 0, 1));
+        InitConstValue(ones, InitConstValueParams<int32_t>(1, 1, 0, 1));
         SetFlag<HardEvent::MTE2_MTE3>(0);
         WaitFlag<HardEvent::MTE2_MTE3>(0);
         SetAtomicAdd<int32_t>();

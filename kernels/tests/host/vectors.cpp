@@ -78,13 +78,13 @@ LocalTensor<float> ub(uint32_t address, uint32_t n = 1024) {
 /// floats 0, 1, 2, … written by the scalar unit, and handed to V.
 void ramp(const LocalTensor<float> &to, uint32_t n, float step = 1.0f) {
     for (uint32_t i = 0; i < n; ++i) to.SetValue(i, static_cast<float>(i) * step);
-    SetFlag<HardEvent::S_V>(EVENT_ID0);
-    WaitFlag<HardEvent::S_V>(EVENT_ID0);
+    SetFlag<HardEvent::S_V>(0);
+    WaitFlag<HardEvent::S_V>(0);
 }
 
 void show(Buffer<float> &out, const LocalTensor<float> &from, uint32_t n) {
-    SetFlag<HardEvent::V_MTE3>(EVENT_ID0);
-    WaitFlag<HardEvent::V_MTE3>(EVENT_ID0);
+    SetFlag<HardEvent::V_MTE3>(0);
+    WaitFlag<HardEvent::V_MTE3>(0);
     DataCopy(global(out.data), from, n);
 }
 

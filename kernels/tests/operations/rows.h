@@ -63,8 +63,8 @@ static uint32_t take(uint32_t &next, uint32_t rows, uint32_t cols) {
 extern "C" __global__ __aicore__ void operation(GM_ADDR) {
     using namespace AscendC;
     InitSocState();
-    const int64_t infinities = GetCtrlSpr<48, 48>();
-    SetCtrlSpr<48, 48>(1);
+    const bool infinities = hpmoe::HasControl(hpmoe::KEEPS_INFINITIES);
+    hpmoe::SetControl(hpmoe::KEEPS_INFINITIES, true);
     DataCacheCleanAndInvalid<int32_t, CacheLine::ENTIRE_DATA_CACHE, DcciDst::CACHELINE_OUT>(GlobalTensor<int32_t>());
     const Case &c = *g_case;
     Frame frame = {};
@@ -105,7 +105,7 @@ extern "C" __global__ __aicore__ void operation(GM_ADDR) {
                      c.out.rows, hpmoe::UbFrom<float>(frame.out));
     PipeBarrier<PIPE_ALL>();
     ResetMask();
-    SetCtrlSpr<48, 48>(infinities);
+    hpmoe::SetControl(hpmoe::KEEPS_INFINITIES, infinities);
 }
 
 /// Words of a file, one after the other.

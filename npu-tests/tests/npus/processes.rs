@@ -2,8 +2,8 @@
 
 use super::CASE;
 use std::io::{BufRead as _, BufReader};
-use std::net::TcpListener;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -33,16 +33,23 @@ pub(super) fn start_processes(
     variables: &[(&str, &str)],
     of_rank: impl Fn(usize) -> Vec<(&'static str, String)>,
 ) -> Vec<Child> {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let file = address_file();
     let start = |rank: usize| {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", "one_case", "--nocapture"]).env(CASE, case).env("ASCEND_HOME_PATH", env!("STANDIN"));
-        let place = [("HPMOE_RANK", rank), ("HPMOE_RANKS", ranks), ("HPMOE_PORT", usize::from(port))];
-        command.envs(place.map(|(name, value)| (name, value.to_string()))).envs(variables.iter().copied());
+        command.env("HPMOE_RANK", rank.to_string()).env("HPMOE_RANKS", ranks.to_string());
+        command.env("HPMOE_ADDRESS_FILE", &file).envs(variables.iter().copied());
         command.envs(of_rank(rank));
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     };
     (0..ranks).map(start).collect()
+}
+
+/// A file by which ranks learn the address of rank 0, which removes it when all have joined.
+fn address_file() -> std::path::PathBuf {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    std::env::temp_dir().join(format!("hpmoe-npu-tests-{}-{number}", std::process::id()))
 }
 
 /// Reads what a process prints until a line has some words.

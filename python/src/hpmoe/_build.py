@@ -48,6 +48,8 @@ def built(
     if not manifest.exists():
         raise BuildError(f"{Path(crate)} is no crate: there is no Cargo.toml in it")
     environment = {**os.environ, **more, "HPMOE_SET": settings(constants, os.environ.get("HPMOE_SET", ""))}
+    # Python, or a package that it has imported, may have loaded an older libstdc++ than the C++ compiler's.
+    environment.setdefault("HPMOE_CXX_RUNTIME", "prefer-static")
     return _built(manifest, environment, progress)
 
 
@@ -90,7 +92,7 @@ def _run(command: list[str], environment: dict[str, str], **options: Any) -> sub
         return subprocess.run(command, env=environment, text=True, stdout=subprocess.PIPE, **options)
     except FileNotFoundError as error:
         raise MissingToolError(
-            f"there is no program {command[0]}: kernels are built with Rust 1.95 or later (https://rustup.rs) and a C++ compiler"
+            f"there is no program {command[0]}: kernels are built with Rust 1.89 or later (https://rustup.rs) and a C++ compiler"
         ) from error
 
 
@@ -120,7 +122,7 @@ def _key(manifest: Path, folders: Iterable[Path], environment: dict[str, str]) -
     """A hash of everything that decides what is built."""
     digest = hashlib.sha256()
     rustc = _run(["rustc", "-vV"], environment, stderr=subprocess.PIPE).stdout
-    said = ["HPMOE_SET", "HPMOE_DEVICE", "HPMOE_TIME_STAMPS", "ASCEND_HOME_PATH", "HPMOE_STOCK_CORES", "HPMOE_STOCK_GATE", "RUSTFLAGS", "CXX", "CXXFLAGS"]
+    said = ["HPMOE_SET", "HPMOE_DEVICE", "HPMOE_TIME_STAMPS", "ASCEND_HOME_PATH", "HPMOE_STOCK_CORES", "HPMOE_STOCK_GATE", "RUSTFLAGS", "CXX", "CXXFLAGS", "HPMOE_CXX_RUNTIME"]
     for text in [str(manifest), rustc, *(f"{name}={environment.get(name, '')}" for name in said)]:
         digest.update(text.encode() + b"\0")
     for folder in folders:

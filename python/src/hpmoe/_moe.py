@@ -84,7 +84,7 @@ def _library(gate: str, sizes: dict[str, int], constants: dict[str, int | float]
             return load(bundled)
         more["HPMOE_STOCK_CORES"] = "4"
     try:
-        return load(built(crate(), {**_tiles(gate, hidden, inter), **wanted}, more, progress))
+        return load(built(crate(), wanted, more, progress))
     except MissingToolError as error:
         raise MissingToolError(f"{error}. {_without_rust(bundled.parent)}") from error
 
@@ -103,17 +103,6 @@ def _without_rust(folder: Path) -> str:
 
 def _file(gate: str, sizes: dict[str, int | float]) -> str:
     return "-".join([gate, *map(str, sizes.values())]) + ".so"
-
-
-def _tiles(gate: str, hidden: int, inter: int) -> dict[str, int]:
-    """Sizes of tiles: those of the source for small layers, those of real ones for others."""
-    if min(hidden, inter) < 512:
-        return {}
-    tiles = {"TILE_M": 128, "TILE_N": 256, "GRAD_M": 128, "GRAD_N": 256, "PUT": 32, "COLUMNS": 256}
-    if gate == "gpt_oss":
-        # The build chooses it, because it has to divide the columns of the unit.
-        del tiles["TILE_N"]
-    return tiles
 
 
 def crate() -> Path:

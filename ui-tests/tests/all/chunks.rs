@@ -9,7 +9,6 @@ macro_rules! counts {
     ($($name:ident),*) => {$(
         #[allow(dead_code, reason = "its main function")]
         mod $name {
-            use crate::support;
             include!(concat!(env!("OUT_DIR"), "/", stringify!($name), ".rs"));
         }
     )*};

@@ -5,7 +5,6 @@ macro_rules! layers {
     ($($test:ident: $name:literal of $data:literal;)*) => {$(
         #[allow(dead_code, reason = "the example also prints")]
         mod $test {
-            use crate::support;
             use std::time::Duration;
 
             include!(concat!(env!("OUT_DIR"), "/", $name, ".rs"));

@@ -1,7 +1,7 @@
 //! The backward pass in chunks against gradients computed by other software (fp32), and against the pass without chunks.
 
-use crate::support::gradients::Gradients;
-use crate::support::layer::Layer;
+use support::gradients::Gradients;
+use support::layer::Layer;
 
 fn data() -> (Layer, Gradients) {
     let bytes = include_bytes!("../../../examples/data/qwen3_ragged.safetensors");
@@ -11,7 +11,6 @@ fn data() -> (Layer, Gradients) {
 /// The pass without chunks.
 #[allow(dead_code, reason = "the example also prints")]
 mod whole {
-    use crate::support;
 
     include!(concat!(env!("OUT_DIR"), "/train_qwen3_ragged.rs"));
 
@@ -26,7 +25,6 @@ macro_rules! passes {
     ($($test:ident: $name:ident, $chunks:literal;)*) => {$(
         #[allow(dead_code, reason = "the example also prints")]
         mod $test {
-            use crate::support;
             use std::time::Duration;
 
             include!(concat!(env!("OUT_DIR"), "/", stringify!($name), ".rs"));

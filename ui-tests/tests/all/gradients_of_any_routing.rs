@@ -1,9 +1,9 @@
 //! Backward passes on random groups and routings: tokens of all ranks to one expert, single tokens, ranks and experts without any.
 
 use crate::random::{Case, Routing, cases, config, experts, full_ids, ids, numbers, weights};
-use crate::support::tensors::Tensors;
 use hpmoe_runtime::prelude::*;
 use proptest::prelude::*;
+use support::tensors::Tensors;
 
 const HIDDEN: usize = 96;
 const INTER: usize = 48;
@@ -30,7 +30,6 @@ macro_rules! pass {
         #[allow(dead_code, reason = "the example also prints")]
         mod $module {
             use crate::random::Case;
-            use crate::support;
 
             include!(concat!(env!("OUT_DIR"), "/", $file, ".rs"));
 

@@ -28,6 +28,4 @@ mod routed;
 mod routers;
 #[path = "../../kernels/mod.rs"]
 mod small_kernels;
-#[path = "../../../examples/support/mod.rs"]
-mod support;
 mod variants;

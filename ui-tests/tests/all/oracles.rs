@@ -2,9 +2,9 @@
 //! to 8; the same bits for every number of ranks, for 50 orders of the host's pipes, and for two launches in a row with one
 //! rank late; on dies with other numbers of cores, all of which are used.
 
-use crate::support::compare::Comparison;
-use crate::support::layer::Layer;
 use std::time::Duration;
+use support::compare::Comparison;
+use support::layer::Layer;
 
 macro_rules! layers {
     ($($test:ident: $name:ident of $data:literal, $seeds:literal orders, $aic:literal AIC;)*) => {$(

@@ -5,7 +5,6 @@ macro_rules! variants {
     ($($name:ident: $variant:ident),*) => {$(
         #[allow(dead_code, reason = "its main function")]
         mod $name {
-            use crate::support;
             include!(concat!(env!("OUT_DIR"), "/", stringify!($variant), ".rs"));
         }
     )*};
@@ -17,9 +16,9 @@ variants!(
 
 /// A way of sending tokens changes no bit, whatever the routing.
 mod sends_once {
-    use crate::support::{example::Example, layer::Layer};
     use hpmoe_runtime::prelude::*;
     use std::time::Duration;
+    use support::{example::Example, layer::Layer};
 
     fn same_bits(layer: &Layer) {
         for ranks in [1, 2, 3, 4, 6] {

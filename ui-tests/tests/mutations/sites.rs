@@ -33,7 +33,7 @@ pub const STATEMENTS: &[&str] = &[
     "SetAtomicAdd<",
     "SetAtomicNone(",
     // What is left to the next kernel on a core, and what the host reads.
-    "SetMMColumnMajor(",
+    "SetMMLayoutTransform(false",
     "ResetMask(",
     "Publish(",
     // The clearing of counters, and the word that tells a peer to go ahead.

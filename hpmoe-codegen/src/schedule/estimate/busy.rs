@@ -14,7 +14,7 @@ use std::collections::HashMap;
 /// too low for all others. `None` if that number of ranks does not share the experts.
 #[must_use]
 pub fn busy(checked: &CheckedGraph, target: &Target, ranks: u32) -> Option<Estimate> {
-    if !checked.graph().sizes.experts.is_multiple_of(ranks as usize) {
+    if checked.graph().sizes.experts % ranks as usize != 0 {
         return None;
     }
     let works = Works::of_phases(checked.graph());
@@ -57,7 +57,7 @@ fn of_cores(checked: &CheckedGraph, target: &Target, works: &Arena<PhaseId, Work
             })
         };
         let of_group = |&rows: &u32| match graph.spaces[phase.space].height {
-            Height::Rows(height) if rows.is_multiple_of(height) => of_item(height) * f64::from(rows / height),
+            Height::Rows(height) if rows % height == 0 => of_item(height) * f64::from(rows / height),
             Height::Rows(height) => of_item(height) * f64::from(rows / height) + of_item(rows % height),
             Height::WholeExpert => of_item(rows),
         };

@@ -1,7 +1,8 @@
 //! A replay costs what its tiles cost, taken one by one.
 
+use super::ready::Share;
 use super::*;
-use crate::cost::{Cost, Work};
+use crate::cost::{Cost, EntryTile, Work};
 use crate::schedule::{CoreKind, ahead_of};
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_language::fixture::{Layer, chunked, moe_backward, moe_ffn, once};
@@ -18,7 +19,8 @@ fn a_tile_takes_longer_for_each_further_wait_and_signal() {
         phase.waits = vec![phase.waits[0].clone(); waits];
         phase.signals = vec![phase.signals[0]; signals];
         let order = schedule.order(1).unwrap();
-        Run::new(&checked, &schedule, order, &target, Spread::Even).fixed[swiglu].0
+        Run::new(&checked, &Works::of_phases(checked.graph()), (&schedule, order), &target, Spread::Even).fixed[swiglu]
+            .0
     };
     let ps = |ns: f64| Time::from_ns(ns).0;
     assert_eq!(fixed(0, 0), fixed(1, 1));
@@ -164,7 +166,8 @@ fn entries_take_what_their_tiles_take_one_by_one() {
         let schedule = schedule_on(checked, &target, ranks);
         let order = schedule.order(ranks).unwrap();
         let groups = Groups::new(checked.graph(), ranks);
-        let mut run = Run::new(checked, &schedule, order, &target, spread);
+        let works = Works::of_phases(checked.graph());
+        let mut run = Run::new(checked, &works, (&schedule, order), &target, spread);
         let mut links = Links::new(checked.graph(), order, &target);
         for part in order.queues.ids() {
             // The first ones, and one of each phase.
@@ -216,8 +219,9 @@ fn all_entries_are_replayed_each_when_what_it_waits_for_is_there() {
         let order = schedule.order(ranks).unwrap();
         let groups = Groups::new(checked.graph(), ranks);
         let precedence = Precedence::new(&checked, &groups, ranks, None);
+        let works = Works::of_phases(checked.graph());
         for (spread, whole) in [(Spread::Even, both.even), (Spread::Uneven, both.uneven.unwrap())] {
-            let run = || Run::new(&checked, &schedule, order, &target, spread);
+            let run = || Run::new(&checked, &works, (&schedule, order), &target, spread);
             let replayed = run().replayed(&groups, &precedence);
             assert_eq!(whole, Time::from_us(target.launch.kernel_us) + replayed);
             assert_eq!(replayed, in_any_order(run(), &groups));
@@ -247,7 +251,8 @@ fn entries_that_are_walked_together_wait_for_what_any_of_them_needs() {
     let precedence = Precedence::new(&checked, &groups, 2, None);
     let waiting = |phase: PhaseId| groups.of_phase(phase).all(|e| precedence.incoming()[groups.number(e)] > 0);
     assert!(waiting(gate) && !waiting(up));
-    let run = || Run::new(&checked, &schedule, order, &target, Spread::Even);
+    let works = Works::of_phases(checked.graph());
+    let run = || Run::new(&checked, &works, (&schedule, order), &target, Spread::Even);
     assert_eq!(run().replayed(&groups, &precedence), in_any_order(run(), &groups));
 }
 

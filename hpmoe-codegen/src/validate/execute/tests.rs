@@ -16,7 +16,7 @@ const CORES: Cores = Cores { aic: 3, aiv: 5 };
 const NARROW: Layer = Layer { inter: 16, ..Layer::TINY };
 
 fn ranks(sizes: &hpmoe_language::graph::Sizes, random: &mut Random) -> usize {
-    let divisors: Vec<usize> = (1..=8).filter(|&ranks| sizes.experts.is_multiple_of(ranks)).collect();
+    let divisors: Vec<usize> = (1..=8).filter(|&ranks| sizes.experts % ranks == 0).collect();
     divisors[random.index(divisors.len())]
 }
 

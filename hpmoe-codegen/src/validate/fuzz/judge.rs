@@ -23,7 +23,7 @@ const RANKS: u32 = 4;
 impl Judge {
     pub(super) fn new(checked: &CheckedGraph, random: &mut Random) -> Self {
         let sizes = checked.graph().sizes;
-        let numbers = (1..=RANKS).filter(|&ranks| sizes.experts.is_multiple_of(ranks as usize));
+        let numbers = (1..=RANKS).filter(|&ranks| sizes.experts % ranks as usize == 0);
         let group = |ranks: u32| {
             let with_reference = |routing| {
                 let reference = Reference::new(checked, &routing);

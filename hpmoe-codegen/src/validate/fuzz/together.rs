@@ -109,7 +109,7 @@ pub(super) fn together(schedule: &mut Schedule, known: &Known, random: &mut Rand
             for order in &mut schedule.orders {
                 let mut entries = Vec::new();
                 for part in order.queues.ids().collect::<Vec<_>>() {
-                    entries.extend(order.queues[part].extract_if(.., |entry| entry.phase == first));
+                    entries.extend(taken(&mut order.queues[part], |entry| entry.phase == first));
                 }
                 let part = order.queues.ids().find(|&part| order.queues[part].iter().any(|e| e.phase == second));
                 if let Some(part) = part {
@@ -131,8 +131,8 @@ pub(super) fn together(schedule: &mut Schedule, known: &Known, random: &mut Rand
                 half.count /= 2;
                 order.parts[part].count -= half.count;
                 half.first += order.parts[part].count;
-                let to_half = |entry: &mut Entry| entry.phase == first || entry.expert % 2 == 1;
-                let entries = order.queues[part].extract_if(.., to_half).collect();
+                let to_half = |entry: &Entry| entry.phase == first || entry.expert % 2 == 1;
+                let entries = taken(&mut order.queues[part], to_half);
                 order.parts.push(half);
                 order.queues.push(entries);
             }
@@ -204,6 +204,13 @@ fn run_of(schedule: &Schedule, phase: PhaseId) -> Vec<PhaseId> {
     let ids: Vec<PhaseId> = schedule.phases.ids().collect();
     let runs = ids.chunk_by(|_, &next| schedule.phases[next].joins_previous);
     runs.into_iter().find(|run| run.contains(&phase)).map(<[PhaseId]>::to_vec).unwrap_or_default()
+}
+
+/// Takes entries out of a queue.
+fn taken(queue: &mut Vec<Entry>, which: impl Fn(&Entry) -> bool) -> Vec<Entry> {
+    let (taken, left) = std::mem::take(queue).into_iter().partition(which);
+    *queue = left;
+    taken
 }
 
 #[cfg(test)]

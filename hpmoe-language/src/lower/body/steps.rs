@@ -181,7 +181,7 @@ impl Builder<'_> {
             return Some(());
         }
         let tile = self.params.iter().map(|param| param.shape.rows).filter(|rows| *rows > 1).min().unwrap_or(1);
-        let Some(rows) = [shapes[0].rows, result.rows].into_iter().find(|rows| !rows.is_multiple_of(tile)) else {
+        let Some(rows) = [shapes[0].rows, result.rows].into_iter().find(|rows| rows % tile != 0) else {
             return Some(());
         };
         let (operation, task) = (operation.name(), self.function.name.clone());

@@ -2,7 +2,6 @@
 
 use super::attributes::Marker;
 use super::{helpers, library, parts, task};
-use crate::constant::Overrides;
 use crate::finding::{Errors, Finding, PartFault, SyntaxFault};
 use crate::syntax::ast::Kernel;
 use crate::syntax::constants::{Constants, is_computed};
@@ -12,8 +11,15 @@ use quote::ToTokens as _;
 use syn::spanned::Spanned as _;
 use syn::{Item, ItemConst, ItemMod, ItemStatic, parse_quote};
 
-/// Reads a kernel module.
-pub(crate) fn parse(module: &ItemMod, overrides: &Overrides, errors: &mut Errors) -> Kernel {
+/// Reads a kernel module, but for the values of its constants: returns it with their declarations.
+pub(crate) fn parse(module: &ItemMod, errors: &mut Errors) -> (Kernel, Vec<ItemConst>) {
+    let mut constants = Vec::new();
+    let kernel = kernel(module, &mut constants, errors);
+    (kernel, constants)
+}
+
+/// Reads a kernel module, and collects the declarations of its constants.
+fn kernel(module: &ItemMod, constants: &mut Vec<ItemConst>, errors: &mut Errors) -> Kernel {
     let mut kernel = Kernel {
         name: module.ident.to_string(),
         span: module.ident.span(),
@@ -34,11 +40,10 @@ pub(crate) fn parse(module: &ItemMod, overrides: &Overrides, errors: &mut Errors
         Item::Const(constant) => Some(constant),
         _ => None,
     });
-    let constants: Vec<_> = declared.chain(&statics).collect();
+    constants.extend(declared.chain(&statics).cloned());
     for constant in constants.iter().filter(|constant| is_computed(&constant.ty)) {
         refuse_cfg(constant.to_token_stream(), errors);
     }
-    kernel.constants = Constants::compute(&constants, overrides, errors);
     let (mut flows, mut unmarked) = (Vec::new(), Vec::new());
     for item in items {
         match item {

@@ -125,10 +125,10 @@ impl Reader<'_> {
             let finding = Finding::Unknown { kind: NameKind::Constructor, name: kind, nearest };
             return Err(Box::new((constructor.ident.span(), finding)));
         };
-        if let PathArguments::AngleBracketed(arguments) = &constructor.arguments
-            && let Some(element) = unknown_element(arguments)
-        {
-            return Err(fault(element, SyntaxFault::ElementType { name: element.to_string() }));
+        if let PathArguments::AngleBracketed(arguments) = &constructor.arguments {
+            if let Some(element) = unknown_element(arguments) {
+                return Err(fault(element, SyntaxFault::ElementType { name: element.to_string() }));
+            }
         }
         self.known_tensor(name, call, constructor).ok_or_else(|| {
             let form = format!("PerRank::{kind}::<{form}>({}, {})", self.ranks, self.route_argument());

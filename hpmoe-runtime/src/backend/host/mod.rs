@@ -6,6 +6,8 @@ pub(crate) mod library;
 mod mapping;
 
 pub(crate) use ffi::Races;
+#[cfg(all(target_os = "linux", not(miri)))]
+pub(crate) use mapping::nameless_file;
 pub(crate) use mapping::{Mapping, NoMapping, SharedMapping};
 
 use std::sync::atomic::AtomicI32;

@@ -51,7 +51,7 @@ impl DeviceMemory {
     }
 
     fn on_a_line(self) -> Result<Self, NpuError> {
-        match self.address.is_multiple_of(LINE as u64) {
+        match self.address % LINE as u64 == 0 {
             true => Ok(self),
             false => Err(NpuError::Alignment { address: self.address }),
         }

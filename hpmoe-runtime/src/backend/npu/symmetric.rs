@@ -3,6 +3,8 @@
 use std::env;
 use std::sync::Arc;
 
+use hpmoe_kernels::printable::printable;
+
 use super::{DeviceMemory, Npu, NpuError, shmem::Shmem};
 
 /// The variable that chooses what gives the memory.
@@ -88,7 +90,7 @@ pub fn symmetric_memory() -> Result<&'static dyn SymmetricMemory, NpuError> {
         None => Ok(&Fabric),
         Some(value) if value == "fabric" => Ok(&Fabric),
         Some(value) if value == "shmem" => Ok(Shmem::get()?),
-        Some(value) => Err(NpuError::SymmetricMemory { value: value.to_string_lossy().into_owned() }),
+        Some(value) => Err(NpuError::SymmetricMemory { value: printable(&value.to_string_lossy()).into() }),
     }
 }
 

@@ -2,21 +2,48 @@
 
 use std::io::{self, Read, Write};
 
+use crate::bootstrap::Strangers;
 use crate::bootstrap::wire::{Message, Reader};
 
-/// The first bytes of every connection: this protocol and its version.
-pub(super) const MAGIC: &[u8] = b"hpmoe bootstrap 1";
+/// The most bytes of a rank's part of an exchange: a quarter of a GiB.
+pub(super) const MOST_PART: usize = 1 << 28;
 
-/// More bytes than any frame has: a stranger's connection must not make this process allocate them.
-const MOST: u64 = 1 << 32;
+/// Room for what a frame holds beside its parts.
+const MOST_HEAD: u64 = 1 << 16;
+
+/// The most bytes of a frame with the parts of so many ranks.
+pub(super) const fn most_bytes(ranks: usize) -> u64 {
+    MOST_HEAD + (MOST_PART as u64 + 8) * ranks as u64
+}
+
+/// How a rank's part in the group ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum End {
+    /// Its connection closed.
+    Closed,
+    /// It said goodbye.
+    Left,
+    /// It sent parts of exchanges that nobody expects.
+    Unexpected,
+}
+
+impl End {
+    const ALL: [Self; 3] = [Self::Closed, Self::Left, Self::Unexpected];
+
+    pub(super) const fn words(self) -> &'static str {
+        match self {
+            Self::Closed => "its connection closed",
+            Self::Left => "it left the group while others went on",
+            Self::Unexpected => "it sent parts of exchanges that no rank expects yet, or one twice",
+        }
+    }
+}
 
 /// One message on a connection.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Frame {
-    /// Another rank to rank 0, first of all.
-    Hello { magic: Vec<u8>, rank: usize, ranks: usize },
-    /// Rank 0: all ranks are here.
-    Welcome,
+    /// Rank 0: all ranks are here, and strangers have been.
+    Welcome(Strangers),
     /// Rank 0: the processes don't fit together.
     Refused(String),
     /// A rank's part of an exchange.
@@ -27,8 +54,8 @@ pub(super) enum Frame {
     Ask { exchange: u64 },
     /// Rank 0's answer.
     Missing { exchange: u64, ranks: Vec<usize> },
-    /// Rank 0: a rank is gone; `left` if it said goodbye.
-    Gone { rank: usize, left: bool },
+    /// Rank 0: a rank is gone.
+    Gone { rank: usize, how: End },
     /// The sender leaves the group.
     Goodbye,
 }
@@ -37,10 +64,9 @@ impl Frame {
     /// Sends the frame.
     pub(super) fn write(&self, mut to: impl Write) -> io::Result<()> {
         let message = match self {
-            Self::Hello { magic, rank, ranks } => {
-                Message::default().number(0).bytes(magic).number(*rank as u64).number(*ranks as u64)
+            Self::Welcome(strangers) => {
+                strangers.numbers().into_iter().fold(Message::default().number(1), Message::number)
             }
-            Self::Welcome => Message::default().number(1),
             Self::Refused(text) => Message::default().number(2).bytes(text.as_bytes()),
             Self::Part { exchange, bytes } => Message::default().number(3).number(*exchange).bytes(bytes),
             Self::Whole { exchange, parts } => {
@@ -52,20 +78,20 @@ impl Frame {
                 let head = Message::default().number(6).number(*exchange).number(ranks.len() as u64);
                 ranks.iter().fold(head, |message, rank| message.number(*rank as u64))
             }
-            Self::Gone { rank, left } => Message::default().number(7).number(*rank as u64).number((*left).into()),
+            Self::Gone { rank, how } => Message::default().number(7).number(*rank as u64).number(*how as u64),
             Self::Goodbye => Message::default().number(8),
         };
         // One write: no frame is torn by another thread's.
         to.write_all(&Message::default().bytes(&message.finish()).finish())
     }
 
-    /// Waits for the next frame.
-    pub(super) fn read(mut from: impl Read) -> io::Result<Self> {
+    /// Waits for the next frame, of at most `most` bytes. Memory grows as they come, not as they are announced.
+    pub(super) fn read(mut from: impl Read, most: u64) -> io::Result<Self> {
         let mut size = [0; 8];
         from.read_exact(&mut size)?;
         let size = u64::from_le_bytes(size);
         let foreign = || io::Error::new(io::ErrorKind::InvalidData, "not a message of this protocol");
-        if size > MOST {
+        if size > most {
             return Err(foreign());
         }
         let mut bytes = Vec::new();
@@ -78,8 +104,10 @@ impl Frame {
 
     fn parse(message: &mut Reader<'_>) -> Option<Self> {
         Some(match message.number()? {
-            0 => Self::Hello { magic: message.bytes()?.to_vec(), rank: message.size()?, ranks: message.size()? },
-            1 => Self::Welcome,
+            1 => {
+                let mut next = || message.number();
+                Self::Welcome(Strangers::of([next()?, next()?, next()?, next()?, next()?]))
+            }
             2 => Self::Refused(message.text()?),
             3 => Self::Part { exchange: message.number()?, bytes: message.bytes()?.to_vec() },
             4 => {
@@ -92,7 +120,10 @@ impl Frame {
                 let (exchange, count) = (message.number()?, message.size()?);
                 Self::Missing { exchange, ranks: (0..count).map(|_| message.size()).collect::<Option<_>>()? }
             }
-            7 => Self::Gone { rank: message.size()?, left: message.number()? != 0 },
+            7 => {
+                let (rank, how) = (message.size()?, message.size()?);
+                Self::Gone { rank, how: *End::ALL.get(how)? }
+            }
             8 => Self::Goodbye,
             _ => return None,
         })
@@ -106,23 +137,23 @@ mod tests {
     #[test]
     fn frames_are_read_as_they_were_written() {
         let frames = [
-            Frame::Hello { magic: MAGIC.to_vec(), rank: 2, ranks: 4 },
-            Frame::Welcome,
+            Frame::Welcome(Strangers::of([5, 4, 3, 2, 1])),
             Frame::Refused("why".to_owned()),
             Frame::Part { exchange: 3, bytes: vec![1, 2] },
             Frame::Whole { exchange: 3, parts: vec![vec![1, 2], Vec::new()] },
             Frame::Ask { exchange: 3 },
             Frame::Missing { exchange: 3, ranks: vec![1, 3] },
-            Frame::Gone { rank: 1, left: true },
+            Frame::Gone { rank: 1, how: End::Left },
+            Frame::Gone { rank: 2, how: End::Unexpected },
             Frame::Goodbye,
         ];
         let mut stream = Vec::new();
         frames.iter().for_each(|frame| frame.write(&mut stream).unwrap());
         let mut rest = stream.as_slice();
         for frame in frames {
-            assert_eq!(Frame::read(&mut rest).unwrap(), frame);
+            assert_eq!(Frame::read(&mut rest, 1 << 10).unwrap(), frame);
         }
-        assert_eq!(Frame::read(rest).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        assert_eq!(Frame::read(rest, 1 << 10).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
     }
 
     /// A rank that dies while it sends is gone, and no stranger.
@@ -131,15 +162,24 @@ mod tests {
         let mut whole = Vec::new();
         Frame::Whole { exchange: 3, parts: vec![vec![1, 2], Vec::new()] }.write(&mut whole).unwrap();
         for count in 0..whole.len() {
-            let error = Frame::read(&whole[..count]).unwrap_err();
+            let error = Frame::read(&whole[..count], 1 << 10).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof, "{count} of {} bytes", whole.len());
+        }
+    }
+
+    /// Whatever is announced, nothing is waited for that is more than a frame can have.
+    #[test]
+    fn a_frame_that_is_too_large_is_refused_by_its_first_bytes() {
+        for size in [1025, 1 << 20, 1 << 32, u64::MAX] {
+            let error = Frame::read(&size.to_le_bytes()[..], 1024).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{size}");
         }
     }
 
     #[test]
     fn what_a_stranger_sends_is_refused() {
         for bytes in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[8, 0, 0, 0, 0, 0, 0, 0, 77, 0, 0, 0, 0, 0, 0, 0]] {
-            assert_eq!(Frame::read(bytes).unwrap_err().kind(), io::ErrorKind::InvalidData);
+            assert_eq!(Frame::read(bytes, most_bytes(256)).unwrap_err().kind(), io::ErrorKind::InvalidData);
         }
     }
 }

@@ -5,31 +5,41 @@
 
 use std::collections::HashMap;
 use std::net::{Shutdown, TcpStream};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::frame::Frame;
-use crate::bootstrap::BootstrapError;
+use super::frame::{End, Frame, most_bytes};
+use crate::bootstrap::{BootstrapError, Cancel};
 
 /// The connections of a process.
 pub(super) struct Links {
     pub(super) rank: usize,
     pub(super) ranks: usize,
     /// By rank of the peer.
-    writers: Vec<Mutex<Option<TcpStream>>>,
+    writers: Vec<Mutex<Option<Arc<TcpStream>>>>,
     state: Mutex<State>,
     changed: Condvar,
+    /// Ends waits of this rank early.
+    pub(super) cancel: Cancel,
 }
+
+/// Number of exchanges, from the first one that is not complete, of which a rank may send its part. One that has given up some is ahead of the
+/// others; nobody else ever is by more than one.
+const AHEAD: u64 = 8;
 
 /// What is known of the group.
 #[derive(Default)]
 struct State {
-    /// The first rank that is gone, and whether it said goodbye.
-    gone: Option<(usize, bool)>,
+    /// The first rank that is gone, and how.
+    gone: Option<(usize, End)>,
     /// On rank 0, the parts that have come for each exchange that is not complete.
     parts: HashMap<u64, Vec<Option<Vec<u8>>>>,
+    /// On rank 0, the number of complete exchanges, which is that of the first one that is not.
+    complete: u64,
     /// Complete exchanges that this rank has not taken yet.
     wholes: HashMap<u64, Vec<Vec<u8>>>,
+    /// The first exchange that this rank has neither taken nor given up.
+    awaited: u64,
     /// Rank 0's last answer about who is missing.
     missing: Option<(u64, Vec<usize>)>,
     /// Set when this process leaves: connections that close now mean nothing.
@@ -38,13 +48,13 @@ struct State {
 
 impl Links {
     /// No connections yet.
-    pub(super) fn new(rank: usize, ranks: usize) -> Self {
+    pub(super) fn new(rank: usize, ranks: usize, cancel: Cancel) -> Self {
         let writers = (0..ranks).map(|_| Mutex::new(None)).collect();
-        Self { rank, ranks, writers, state: Mutex::default(), changed: Condvar::new() }
+        Self { rank, ranks, writers, state: Mutex::default(), changed: Condvar::new(), cancel }
     }
 
     /// Adds the connection to a peer that has none yet.
-    pub(super) fn connect(&self, peer: usize, stream: TcpStream) {
+    pub(super) fn connect(&self, peer: usize, stream: Arc<TcpStream>) {
         *self.writer(peer) = Some(stream);
     }
 
@@ -56,7 +66,7 @@ impl Links {
     /// Sends a frame to a peer. One that can't be reached is found gone by the thread that reads its connection.
     pub(super) fn send(&self, peer: usize, frame: &Frame) {
         if let Some(stream) = self.writer(peer).as_ref() {
-            let _ = frame.write(stream);
+            let _ = frame.write(&**stream);
         }
     }
 
@@ -65,24 +75,43 @@ impl Links {
         (0..self.ranks).for_each(|peer| self.send(peer, frame));
     }
 
-    /// Reads a connection until it closes.
+    /// Reads a connection until it closes, or something comes that no rank sends.
     pub(super) fn read(&self, peer: usize, stream: &TcpStream) {
-        while let Ok(frame) = Frame::read(stream) {
+        let end = self.read_frames(peer, stream);
+        self.lose(peer, end);
+        // With the reader's share of the connection gone as well, it closes: what else the peer sends is refused, and does not fill up.
+        drop(self.writer(peer).take());
+    }
+
+    fn read_frames(&self, peer: usize, stream: &TcpStream) -> End {
+        // A rank sends its own part, and rank 0 those of all.
+        let most = most_bytes(if self.rank == 0 { 1 } else { self.ranks });
+        while let Ok(frame) = Frame::read(stream, most) {
             match frame {
-                Frame::Part { exchange, bytes } if self.rank == 0 => self.add(peer, exchange, bytes),
-                Frame::Whole { exchange, parts } => _ = self.state().wholes.insert(exchange, parts),
+                Frame::Part { exchange, bytes } if self.rank == 0 => {
+                    if !self.add(peer, exchange, bytes) {
+                        return End::Unexpected;
+                    }
+                }
+                Frame::Whole { exchange, parts } if self.rank != 0 => {
+                    let mut state = self.state();
+                    // One that this rank has given up is complete too late.
+                    if exchange >= state.awaited {
+                        state.wholes.insert(exchange, parts);
+                    }
+                }
                 Frame::Ask { exchange } => {
                     let ranks = self.missing(exchange);
                     self.send(peer, &Frame::Missing { exchange, ranks });
                 }
                 Frame::Missing { exchange, ranks } => self.state().missing = Some((exchange, ranks)),
-                Frame::Gone { rank, left } => self.lose(rank, left),
-                Frame::Goodbye => self.lose(peer, true),
-                Frame::Hello { .. } | Frame::Welcome | Frame::Refused(_) | Frame::Part { .. } => break,
+                Frame::Gone { rank, how } => self.lose(rank, how),
+                Frame::Goodbye => self.lose(peer, End::Left),
+                Frame::Welcome(_) | Frame::Refused(_) | Frame::Part { .. } | Frame::Whole { .. } => break,
             }
             self.changed.notify_all();
         }
-        self.lose(peer, false);
+        End::Closed
     }
 
     /// Which rank is gone.
@@ -97,12 +126,17 @@ impl Links {
         bytes: &[u8],
         limit: Duration,
     ) -> Result<Vec<Vec<u8>>, BootstrapError> {
+        if self.cancel.is_cancelled() {
+            return Err(self.cancelled());
+        }
+        self.state().begin(exchange);
         match self.rank {
-            0 => self.add(0, exchange, bytes.to_vec()),
+            // Rank 0 expects its own, unless it has given up more exchanges than a rank may be ahead: then it waits for others in vain.
+            0 => drop(self.add(0, exchange, bytes.to_vec())),
             _ => self.send(0, &Frame::Part { exchange, bytes: bytes.to_vec() }),
         }
         let mut state = self.state();
-        let deadline = Instant::now() + limit;
+        let deadline = deadline(limit);
         loop {
             if let Some(parts) = state.wholes.remove(&exchange) {
                 return Ok(parts);
@@ -110,11 +144,22 @@ impl Links {
             if let Some(gone) = state.gone() {
                 return Err(gone);
             }
+            if self.cancel.is_cancelled() {
+                drop(state);
+                return Err(self.cancelled());
+            }
             let Some(rest) = rest(deadline) else { break };
-            state = self.changed.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner).0;
+            let pause = rest.min(Cancel::PAUSE);
+            state = self.changed.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner).0;
         }
         drop(state);
         Err(BootstrapError::Late { rank: self.rank, missing: self.ask(exchange), limit })
+    }
+
+    /// Leaves the group, so that the others don't wait for this rank until their limits.
+    fn cancelled(&self) -> BootstrapError {
+        self.leave();
+        BootstrapError::Cancelled { rank: self.rank }
     }
 
     /// Says goodbye and closes all connections.
@@ -128,30 +173,39 @@ impl Links {
         }
     }
 
-    /// On rank 0: adds a part, and tells everybody when it was the last one.
-    fn add(&self, from: usize, exchange: u64, bytes: Vec<u8>) {
+    /// On rank 0: adds a part, and tells everybody when it was the last one. `false` if it is none that can be expected: nothing is kept then.
+    fn add(&self, from: usize, exchange: u64, bytes: Vec<u8>) -> bool {
         // Held while the parts are sent, so that no rank hears that another is gone before it has what that one sent.
         let mut state = self.state();
+        if !(state.complete..state.complete + AHEAD).contains(&exchange) {
+            return false;
+        }
         let parts = state.parts.entry(exchange).or_insert_with(|| vec![None; self.ranks]);
-        parts[from] = Some(bytes);
+        if parts[from].replace(bytes).is_some() {
+            return false;
+        }
         if parts.iter().all(Option::is_some) {
+            state.complete = exchange + 1;
             let parts: Vec<Vec<u8>> = state.parts.remove(&exchange).into_iter().flatten().flatten().collect();
             let whole = Frame::Whole { exchange, parts };
             self.send_all(&whole);
-            if let Frame::Whole { parts, .. } = whole {
+            if let Frame::Whole { parts, .. } = whole
+                && exchange >= state.awaited
+            {
                 state.wholes.insert(exchange, parts);
             }
             self.changed.notify_all();
         }
+        true
     }
 
     /// A rank is gone: on rank 0, the others are told.
-    fn lose(&self, rank: usize, left: bool) {
+    fn lose(&self, rank: usize, how: End) {
         let mut state = self.state();
         if !state.leaving && state.gone.is_none() {
-            state.gone = Some((rank, left));
+            state.gone = Some((rank, how));
             if self.rank == 0 {
-                self.send_all(&Frame::Gone { rank, left });
+                self.send_all(&Frame::Gone { rank, how });
             }
             self.changed.notify_all();
         }
@@ -183,7 +237,7 @@ impl Links {
         }
     }
 
-    fn writer(&self, peer: usize) -> MutexGuard<'_, Option<TcpStream>> {
+    fn writer(&self, peer: usize) -> MutexGuard<'_, Option<Arc<TcpStream>>> {
         self.writers[peer].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -194,10 +248,21 @@ impl Links {
 
 impl State {
     fn gone(&self) -> Option<BootstrapError> {
-        let (rank, left) = self.gone?;
-        let how = if left { "it left the group while others went on" } else { "its connection closed" };
-        Some(BootstrapError::Gone { rank, how })
+        let (rank, how) = self.gone?;
+        Some(BootstrapError::Gone { rank, how: how.words() })
     }
+
+    /// The exchanges before this one have been taken or given up.
+    fn begin(&mut self, exchange: u64) {
+        self.awaited = exchange;
+        self.wholes.retain(|number, _| *number >= exchange);
+    }
+}
+
+/// The moment at which a limit is over. One beyond the clock is a century.
+pub(super) fn deadline(limit: Duration) -> Instant {
+    const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+    Instant::now().checked_add(limit).unwrap_or_else(|| Instant::now() + CENTURY)
 }
 
 /// The time until a moment, if it is still to come.

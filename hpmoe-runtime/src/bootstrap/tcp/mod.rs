@@ -1,33 +1,46 @@
 //! Processes joined by TCP: rank 0 listens, all others are connected to it.
 
+mod door;
 mod frame;
+mod guest;
+mod hello;
 mod links;
+mod patient;
+mod proof;
+mod reach;
 
 use std::io::{self, ErrorKind};
-use std::net::{TcpListener, TcpStream, ToSocketAddrs as _};
+use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle, sleep};
-use std::time::{Duration, Instant};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
-use super::{Bootstrap, BootstrapError, Place};
-use frame::{Frame, MAGIC};
-use links::{Links, rest};
-
-/// The time between two looks for a peer that has not come.
-const PAUSE: Duration = Duration::from_millis(5);
-
-/// The time that whoever connects has to say who it is.
-const GREETING: Duration = Duration::from_secs(1);
+use super::error::Besides;
+use super::{Bootstrap, BootstrapError, Cancel, Joining, Place, Strangers};
+use door::Door;
+use frame::Frame;
+use guest::Arrival;
+use hello::Refusal;
+use links::{Links, deadline, rest};
+use patient::Patient;
+use reach::reach;
 
 /// The time that a peer may take to receive what is sent to it.
 const SENDING: Duration = Duration::from_secs(10);
 
+/// The most bytes of what rank 0 says before all ranks have joined.
+const MOST_BEFORE: u64 = 1 << 16;
+
 /// A [`Bootstrap`] over TCP. Rank 0 listens; a connection that closes is the death of its rank, which all others hear of.
+///
+/// Who may join is what [`Joining`] says. Connections of others cost rank 0 little, are counted ([`Strangers`]) and never end its wait. What ranks
+/// exchange is not encrypted.
 pub struct TcpBootstrap {
     links: Arc<Links>,
     /// Number of the next exchange.
     next: Mutex<u64>,
     readers: Vec<JoinHandle<()>>,
+    strangers: Strangers,
 }
 
 impl TcpBootstrap {
@@ -35,33 +48,45 @@ impl TcpBootstrap {
     ///
     /// # Errors
     ///
-    /// If rank 0 can't listen, a rank does not come within `limit`, or the processes do not fit together.
-    pub fn join(place: &Place, limit: Duration) -> Result<Self, BootstrapError> {
-        let Place { rank, ranks, address } = place;
+    /// If rank 0 can't listen, a rank does not come in time, this one is not let in, or the processes do not fit together.
+    pub fn join(place: &Place, joining: &Joining) -> Result<Self, BootstrapError> {
+        let Place { rank, ranks, .. } = *place;
         if rank >= ranks {
-            return Err(BootstrapError::Rank { rank: *rank, ranks: *ranks });
+            return Err(BootstrapError::Rank { rank, ranks });
         }
-        if *rank != 0 {
-            return Self::reach(place, limit);
+        match rank {
+            0 => Self::host_at(joining.listen_at(place)?, place, joining),
+            _ => Self::reach(place, joining),
         }
-        let no_listener =
-            |error: io::Error| BootstrapError::Listen { address: address.clone(), cause: error.to_string() };
-        Self::host(TcpListener::bind(address).map_err(no_listener)?, *ranks, limit)
     }
 
-    /// Joins the group as rank 0, with a listener that exists: for programs that start the other ranks themselves and tell
-    /// them its port.
+    /// Joins the group as rank 0, with a listener that exists ([`Joining::listen`]): for programs that tell the other ranks its port.
     ///
     /// # Errors
     ///
     /// As [`join`](Self::join).
-    pub fn host(listener: TcpListener, ranks: usize, limit: Duration) -> Result<Self, BootstrapError> {
+    pub fn host(listener: TcpListener, ranks: usize, joining: &Joining) -> Result<Self, BootstrapError> {
         let address = listener.local_addr().map_or_else(|_| "its address".to_owned(), |address| address.to_string());
-        let no_listener =
-            |error: io::Error| BootstrapError::Listen { address: address.clone(), cause: error.to_string() };
+        Self::host_at(listener, &Place::new(0, ranks, address), joining)
+    }
+
+    fn host_at(listener: TcpListener, place: &Place, joining: &Joining) -> Result<Self, BootstrapError> {
+        joining.may_listen_by(&listener)?;
+        let no_listener = |error: io::Error| BootstrapError::Listen {
+            address: place.address.clone(),
+            cause: error.to_string(),
+            way_out: place.other_port(),
+        };
         listener.set_nonblocking(true).map_err(no_listener)?;
-        let mut joined = Self::alone(0, ranks);
-        let deadline = Instant::now() + limit;
+        let _told = place.tell(&listener)?;
+        let (limit, ranks) = (joining.limit, place.ranks);
+        let address = match listener.local_addr() {
+            Ok(found) if place.file.is_some() => found.to_string(),
+            _ => place.address.clone(),
+        };
+        let deadline = deadline(limit);
+        let mut joined = Self::alone(0, ranks, joining);
+        let mut door = Door::new(&listener, joining)?;
         loop {
             let missing = joined.links.unconnected();
             if missing.is_empty() {
@@ -70,101 +95,96 @@ impl TcpBootstrap {
             if let Some(gone) = joined.links.gone() {
                 return Err(gone);
             }
-            match listener.accept() {
-                Ok((stream, _)) => joined.greet(stream)?,
-                Err(error) if error.kind() != ErrorKind::WouldBlock => return Err(no_listener(error)),
-                Err(_) if rest(deadline).is_none() => {
-                    return Err(BootstrapError::Missing { missing, ranks, address, limit });
-                }
-                Err(_) => sleep(PAUSE),
+            if joining.cancel.is_cancelled() {
+                return Err(BootstrapError::Cancelled { rank: 0 });
             }
+            if rest(deadline).is_none() {
+                let Door { strangers, refused, .. } = door;
+                let besides = Box::new(Besides { strangers, refused, longer: joining.longer() });
+                return Err(BootstrapError::Missing { missing, ranks, address, limit, besides });
+            }
+            for arrival in door.round() {
+                joined.admit(arrival, &mut door.strangers, joining)?;
+            }
+            door.pause();
         }
-        joined.links.send_all(&Frame::Welcome);
+        joined.strangers = door.close();
+        joined.links.send_all(&Frame::Welcome(joined.strangers));
         Ok(joined)
     }
 
-    /// Rank 0: takes a peer in. Strangers are sent away; a peer of another group ends the join of all.
-    fn greet(&mut self, stream: TcpStream) -> Result<(), BootstrapError> {
-        let ready = stream.set_nonblocking(false).and_then(|()| stream.set_read_timeout(Some(GREETING)));
-        let Ok(Frame::Hello { magic, rank, ranks }) = ready.and_then(|()| Frame::read(&stream)) else { return Ok(()) };
-        let mine = self.links.ranks;
-        let problem = if magic != MAGIC {
-            Some(format!("rank {rank} speaks `{}` and rank 0 `{}`", lossy(&magic), lossy(MAGIC)))
-        } else if ranks != mine {
-            Some(format!("rank {rank} was started for {ranks} ranks and rank 0 for {mine}"))
-        } else if rank == 0 || rank >= mine || !self.links.unconnected().contains(&rank) {
-            Some(format!("two processes were started as rank {rank}, or it is none of the {mine} ranks"))
-        } else {
-            None
-        };
-        match problem {
-            None => self.attach(rank, stream),
-            Some(problem) => {
-                let _ = Frame::Refused(problem.clone()).write(&stream);
-                self.links.send_all(&Frame::Refused(problem.clone()));
-                Err(BootstrapError::Mismatch(problem))
+    /// Rank 0: takes in a rank of the job, unless it does not fit.
+    fn admit(&mut self, arrival: Arrival, strangers: &mut Strangers, joining: &Joining) -> Result<(), BootstrapError> {
+        let (rank, ranks, mine) = (arrival.hello.rank as usize, arrival.hello.ranks as usize, self.links.ranks);
+        if ranks != mine {
+            arrival.refuse(Refusal::Ranks(u32::try_from(mine).unwrap_or(u32::MAX)));
+            strangers.misplaced += 1;
+            // With a secret, it is one of ours in any case, and the job can't begin.
+            return match joining.secret {
+                None => Ok(()),
+                Some(_) => {
+                    let problem = format!("rank {rank} was started for {ranks} ranks and rank 0 for {mine}");
+                    self.links.send_all(&Frame::Refused(problem.clone()));
+                    Err(BootstrapError::Mismatch(problem))
+                }
+            };
+        }
+        if !self.links.unconnected().contains(&rank) {
+            arrival.refuse(Refusal::Taken);
+            strangers.misplaced += 1;
+            return Ok(());
+        }
+        match arrival.accept() {
+            Ok(stream) => self.attach(rank, stream),
+            Err(_) => {
+                strangers.silent += 1;
+                Ok(())
             }
         }
     }
 
     /// Any other rank: connects to rank 0 and waits until all ranks are there.
-    fn reach(place: &Place, limit: Duration) -> Result<Self, BootstrapError> {
-        let Place { rank, ranks, address } = place.clone();
-        let deadline = Instant::now() + limit;
-        let unreached = |error: io::Error| BootstrapError::Connect {
-            rank,
-            address: address.clone(),
-            limit,
-            cause: error.to_string(),
-        };
-        let stream = loop {
-            match connect(&address, deadline) {
-                Ok(stream) => break stream,
-                Err(error) if rest(deadline).is_none() => return Err(unreached(error)),
-                Err(_) => sleep(PAUSE),
-            }
-        };
-        Frame::Hello { magic: MAGIC.to_vec(), rank, ranks }.write(&stream).map_err(unreached)?;
-        stream.set_read_timeout(Some(rest(deadline).unwrap_or(PAUSE))).map_err(unreached)?;
-        match Frame::read(&stream) {
-            Ok(Frame::Welcome) => {}
+    fn reach(place: &Place, joining: &Joining) -> Result<Self, BootstrapError> {
+        let Place { rank, ranks, .. } = *place;
+        let limit = joining.limit;
+        let deadline = deadline(limit);
+        let (stream, address) = reach(place, joining, deadline)?;
+        let mut patient = Patient { stream: &stream, deadline, cancel: &joining.cancel };
+        let strangers = match Frame::read(&mut patient, MOST_BEFORE) {
+            Ok(Frame::Welcome(strangers)) => strangers,
             Ok(Frame::Refused(problem)) => return Err(BootstrapError::Mismatch(problem)),
             Ok(Frame::Gone { rank, .. }) => {
                 return Err(BootstrapError::Gone { rank, how: "its connection closed before all ranks had joined" });
             }
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                return Err(BootstrapError::Failed(format!(
-                    "rank {rank} joined rank 0 at {address}, but not all of {ranks} ranks did within {limit:?}: rank 0 \
-                     says which; start them, or raise the limit"
-                )));
-            }
-            Err(error) if error.kind() == ErrorKind::InvalidData => {
-                return Err(BootstrapError::Failed(format!(
-                    "what answers rank {rank} at {address} is not rank 0 of this group: choose another port by HPMOE_PORT, \
-                     for all ranks"
-                )));
+            Err(_) if joining.cancel.is_cancelled() => return Err(BootstrapError::Cancelled { rank }),
+            Err(error) if error.kind() == ErrorKind::TimedOut => {
+                let longer = joining.longer();
+                return Err(BootstrapError::Incomplete { rank, ranks, address, limit, longer });
             }
             Ok(_) | Err(_) => {
                 return Err(BootstrapError::Gone { rank: 0, how: "its connection closed before all ranks had joined" });
             }
-        }
-        let mut joined = Self::alone(rank, ranks);
+        };
+        let mut joined = Self::alone(rank, ranks, joining);
+        joined.strangers = strangers;
         joined.attach(0, stream)?;
         Ok(joined)
     }
 
     /// A rank that is connected with nobody yet.
-    fn alone(rank: usize, ranks: usize) -> Self {
-        Self { links: Arc::new(Links::new(rank, ranks)), next: Mutex::new(0), readers: Vec::new() }
+    fn alone(rank: usize, ranks: usize, joining: &Joining) -> Self {
+        let links = Links::new(rank, ranks, joining.cancel.clone());
+        Self { links: Arc::new(links), next: Mutex::new(0), readers: Vec::new(), strangers: Strangers::default() }
     }
 
     /// Keeps a connection and starts the thread that reads it.
     fn attach(&mut self, peer: usize, stream: TcpStream) -> Result<(), BootstrapError> {
-        let no_copy =
+        let unusable =
             |error: io::Error| BootstrapError::Failed(format!("the connection to rank {peer} failed ({error})"));
-        stream.set_read_timeout(None).and_then(|()| stream.set_write_timeout(Some(SENDING))).map_err(no_copy)?;
-        stream.set_nodelay(true).map_err(no_copy)?;
-        self.links.connect(peer, stream.try_clone().map_err(no_copy)?);
+        stream.set_read_timeout(None).and_then(|()| stream.set_write_timeout(Some(SENDING))).map_err(unusable)?;
+        // One descriptor for both directions: a process has few.
+        let stream = Arc::new(stream);
+        self.links.connect(peer, Arc::clone(&stream));
         let links = Arc::clone(&self.links);
         let reader = thread::Builder::new().name(format!("reads rank {peer}"));
         let reader = reader.spawn(move || links.read(peer, &stream));
@@ -183,6 +203,9 @@ impl Bootstrap for TcpBootstrap {
     }
 
     fn all_gather(&self, bytes: &[u8], limit: Duration) -> Result<Vec<Vec<u8>>, BootstrapError> {
+        if bytes.len() > frame::MOST_PART {
+            return Err(BootstrapError::Part { bytes: bytes.len(), most: frame::MOST_PART });
+        }
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         let exchange = *next;
         *next += 1;
@@ -191,6 +214,14 @@ impl Bootstrap for TcpBootstrap {
 
     fn gone(&self) -> Option<BootstrapError> {
         self.links.gone()
+    }
+
+    fn cancel(&self) -> Option<Cancel> {
+        Some(self.links.cancel.clone())
+    }
+
+    fn strangers(&self) -> Strangers {
+        self.strangers
     }
 }
 
@@ -209,20 +240,4 @@ impl std::fmt::Debug for TcpBootstrap {
         let (rank, ranks) = (self.links.rank, self.links.ranks);
         f.debug_struct("TcpBootstrap").field("rank", &rank).field("ranks", &ranks).finish_non_exhaustive()
     }
-}
-
-/// Tries each address of a host once.
-fn connect(address: &str, deadline: Instant) -> io::Result<TcpStream> {
-    let mut last = io::Error::new(ErrorKind::NotFound, "the host has no address");
-    for address in address.to_socket_addrs()? {
-        match TcpStream::connect_timeout(&address, rest(deadline).unwrap_or(PAUSE)) {
-            Ok(stream) => return Ok(stream),
-            Err(error) => last = error,
-        }
-    }
-    Err(last)
-}
-
-fn lossy(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }

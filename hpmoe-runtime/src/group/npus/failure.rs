@@ -23,10 +23,11 @@ pub(super) fn failed(
     ranks: &[OnNpu],
 ) -> LaunchError {
     let tables = shared.kernel.tables();
-    if let (Some(Ok(ends)), Err((rank, npu))) = (&exchange, &result)
-        && npu.is_lost_peer()
-        && let Some(cause) = cause_of_others(tables, ends, *rank)
-    {
+    let cause = match (&exchange, &result) {
+        (Some(Ok(ends)), Err((rank, npu))) if npu.is_lost_peer() => cause_of_others(tables, ends, *rank),
+        _ => None,
+    };
+    if let Some(cause) = cause {
         return cause;
     }
     let records = ranks.iter().map(|rank| rank.end(shared).map(|end| end.records)).collect::<Result<Vec<_>, _>>();

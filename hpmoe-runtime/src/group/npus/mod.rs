@@ -18,6 +18,7 @@ use super::launch::{LaunchShared, LaunchStep};
 use super::member::Member;
 use super::outcome::{memory, report};
 use super::session::Session;
+use super::watch::Watch;
 use crate::backend::npu::{Npu, NpuError, take_turn};
 use crate::layout::tables::{Addresses, Common, RankTables, TablePlace, TensorAddress};
 use crate::report::MemoryUse;
@@ -62,14 +63,12 @@ pub(super) fn enqueue(
     flight.start = Instant::now();
     let shared = flight.shared(&stop);
     let launches = shared.launches();
+    let watch = Watch { member: on.1, cancel: options.cancel.as_ref() };
     let _turn = take_turn();
     let enqueued = each_stream(&ranks, streams, Npu::follow)
         .and_then(|()| {
             place_all(&shared, (schedule, row), session, &mut ranks, launches, |session, rank, launch, block| {
-                let sent = rank.send(&shared, launch, block, |wait| match on.1 {
-                    None => wait(),
-                    Some(member) => watched(member, session, wait),
-                })?;
+                let sent = rank.send(&shared, launch, block, |wait| watched(watch, session, wait))?;
                 rank.start(&shared, launch)?;
                 sent.launched()
             })
@@ -176,10 +175,8 @@ pub(super) fn finish(
     limit: Duration,
 ) -> Landing {
     let stop = AtomicI32::new(0);
-    let waited = match member {
-        None => flight.wait(limit),
-        Some(member) => watched(member, session, || flight.wait(limit)),
-    };
+    let watch = Watch { member, cancel: flight.options.cancel.as_ref() };
+    let waited = watched(watch, session, || flight.wait(limit));
     let wall = flight.start.elapsed();
     let over = waited.is_ok();
     let enqueued = std::mem::replace(&mut flight.enqueued, Ok(()));

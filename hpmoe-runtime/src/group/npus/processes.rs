@@ -1,15 +1,14 @@
 //! Ranks that are processes, each with an NPU.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, park_timeout};
+use std::thread;
 
 use hpmoe_kernels::Rank;
 
 use super::super::agree::shared as shared_arguments;
 use super::super::launch::LaunchShared;
-use super::super::member::Member;
 use super::super::session::Session;
-use super::super::watch::PAUSE;
+use super::super::watch::Watch;
 use crate::Argument;
 use crate::backend::npu::{DeviceMemory, NpuError};
 
@@ -28,22 +27,23 @@ pub(super) fn each_shared(
     Ok(())
 }
 
-/// Waits while a thread looks at the other processes. When one is gone, the thread writes the abort word, which ends the launch that is
-/// running and those after it.
-pub(super) fn watched<T>(member: &Member, session: &Session, wait: impl FnOnce() -> T) -> T {
+/// Waits while a thread looks at the other processes and at the handle that cancels. When a process is gone, or the launch is cancelled, the thread
+/// writes the abort word of each rank here, which ends the launch that is running and those after it.
+pub(super) fn watched<T>(watch: Watch<'_>, session: &Session, wait: impl FnOnce() -> T) -> T {
+    if watch.is_idle() {
+        return wait();
+    }
     let over = AtomicBool::new(false);
-    let heap = session.npu_heap(session.here.start);
-    let watch = || {
-        while !over.load(Ordering::Acquire) {
-            if member.gone().is_some() {
-                // Where the NPU takes no copies any more, its own limits end the launch.
-                let _ = heap.write(session.plan.abort_at, &1_i32.to_le_bytes());
-            }
-            park_timeout(PAUSE);
+    let stop = || {
+        for rank in session.here.clone() {
+            // If the NPU takes no copies any more, its own limits end the launch.
+            let _ = session.npu_heap(rank).write(session.plan.abort_at, &1_i32.to_le_bytes());
         }
+        // Later launches clear the word.
+        false
     };
     thread::scope(|scope| {
-        let watcher = thread::Builder::new().name("watch".to_owned()).spawn_scoped(scope, watch);
+        let watcher = thread::Builder::new().name("watch".to_owned()).spawn_scoped(scope, || watch.run(&over, stop));
         let result = wait();
         over.store(true, Ordering::Release);
         // Without the thread, the limits of waits end a launch that has lost a peer.

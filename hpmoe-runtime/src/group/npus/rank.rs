@@ -129,9 +129,8 @@ impl OnNpu {
     fn time_stamps(&self, shared: &LaunchShared<'_>, number: i32) -> Result<RankStamps, NpuError> {
         let (tables, room) = (shared.kernel.tables(), shared.options.stamp_room);
         let mut bytes = vec![0; stamp_bytes(tables, shared.ranks, room)];
-        if let Some((memory, _)) = self.launches.get(number.wrapping_sub(shared.first) as usize)
-            && !bytes.is_empty()
-        {
+        let launch = self.launches.get(number.wrapping_sub(shared.first) as usize);
+        if let Some((memory, _)) = launch.filter(|_| !bytes.is_empty()) {
             memory.read(record_room(tables), &mut bytes)?;
         }
         Ok(RankStamps::read(tables, shared.ranks, room, &bytes))

@@ -34,7 +34,7 @@ impl Draw {
 
     /// A number of groups that divides both, as often as not one.
     fn groups(&mut self, experts: usize, top_k: usize) -> Option<usize> {
-        let divides = |groups: &usize| experts.is_multiple_of(*groups) && top_k.is_multiple_of(*groups);
+        let divides = |groups: &usize| experts % *groups == 0 && top_k % *groups == 0;
         let all: Vec<usize> = (2..=top_k).filter(divides).collect();
         if all.is_empty() || self.once_in(2) { None } else { Some(all[self.below(all.len())]) }
     }
@@ -127,7 +127,7 @@ impl Case {
 
     /// The sign of this launch's counts.
     pub(super) const fn sign(&self) -> i32 {
-        if (self.launch.cast_unsigned() / 2).is_multiple_of(2) { 1 } else { -1 }
+        if (self.launch as u32 / 2) % 2 == 0 { 1 } else { -1 }
     }
 
     /// One of a row of launches of the same kernel, on few ranks.

@@ -22,7 +22,7 @@ pub(super) fn offset(stamps: &[RankStamps], rank: usize) -> Option<ClockOffset> 
     let complete = |clock: &HpmoeClock| clock.sent != 0 && clock.got != 0;
     let both = rounds(0, rank).zip(rounds(rank, 0)).filter(|(first, other)| complete(first) && complete(other));
     let estimate = |(first, other): (&HpmoeClock, &HpmoeClock)| {
-        let [sent, back, came, went] = [first.sent, first.got, other.got, other.sent].map(u64::cast_signed);
+        let [sent, back, came, went] = [first.sent, first.got, other.got, other.sent].map(|time| time as i64);
         ClockOffset { ahead: ((came - sent) + (went - back)) / 2, within: ((back - sent) - (went - came) + 1) / 2 }
     };
     both.map(estimate).min_by_key(|offset| offset.within)

@@ -89,11 +89,11 @@ impl Trace {
         let clocks: Vec<Option<ClockOffset>> = (0..stamps.len()).map(|rank| clocks::offset(stamps, rank)).collect();
         let ahead = |rank: usize| clocks[rank].map_or(0, |clock| clock.ahead);
         let cores = stamps.iter().enumerate().flat_map(|(rank, rank_stamps)| {
-            rank_stamps.cores.iter().map(move |core| core.head.begun.cast_signed() - ahead(rank))
+            rank_stamps.cores.iter().map(move |core| core.head.begun as i64 - ahead(rank))
         });
         let first = cores.min().unwrap_or(0);
         let rank = |(rank, stamps): (usize, &RankStamps)| {
-            let ns = |cycles: u64| (cycles.cast_signed() - ahead(rank) - first) * CYCLE_NS;
+            let ns = |cycles: u64| (cycles as i64 - ahead(rank) - first) * CYCLE_NS;
             let core = |(number, core): (usize, &CoreStamps)| CoreTrace::new(tables, number, core, ns);
             RankTrace { cores: stamps.cores.iter().enumerate().map(core).collect(), clock: clocks[rank] }
         };

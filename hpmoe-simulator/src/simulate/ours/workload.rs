@@ -257,9 +257,11 @@ impl Workload for Ours<'_> {
         let (number, count) = (u64::from(core - first), u64::from(*count));
         task.entries = 0;
         loop {
-            if let Some(route) = &self.route
-                && route.next(self.order, (&self.counters, &self.layout), &route_core, cursor, task)
-            {
+            let of_route = self
+                .route
+                .as_ref()
+                .is_some_and(|route| route.next(self.order, (&self.counters, &self.layout), &route_core, cursor, task));
+            if of_route {
                 task.op = self.phases() as u32;
                 return true;
             }

@@ -41,7 +41,7 @@ impl Routing {
     /// source can't be those of whole tokens with `top_k` different experts each.
     pub fn new(rows: &[Vec<u32>], top_k: u32) -> Result<Self, RoutingError> {
         let (ranks, experts) = (rows.len(), rows.first().map_or(0, Vec::len));
-        if experts == 0 || top_k == 0 || !experts.is_multiple_of(ranks) {
+        if experts == 0 || top_k == 0 || experts % ranks != 0 {
             return Err(RoutingError::UnevenExperts { ranks, experts });
         }
         for (rank, counts) in rows.iter().enumerate() {
@@ -49,7 +49,7 @@ impl Routing {
             if counts.len() != experts {
                 return Err(RoutingError::ExpertCount { rank, found: counts.len(), expected: experts });
             }
-            if !sum.is_multiple_of(u64::from(top_k)) {
+            if sum % u64::from(top_k) != 0 {
                 return Err(RoutingError::PartOfToken { rank, rows: sum, top_k });
             }
             let tokens = sum / u64::from(top_k);

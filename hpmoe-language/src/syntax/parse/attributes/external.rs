@@ -1,6 +1,6 @@
 //! Reads the arguments of task attributes: an external operator and what it declares.
 
-use super::arguments::{Given, MatrixTask, Number, Operator, VectorTask, read};
+use super::arguments::{Arguments, Given, Value, read};
 use super::markers::Marker;
 use crate::finding::{Errors, ExternalFault, Finding};
 use crate::memory::OnChipMemory;
@@ -9,25 +9,27 @@ use hpmoe_kernels::op::TaskKind;
 use proc_macro2::Span;
 use syn::{Attribute, Expr};
 
+/// The arguments of `#[aic_task]`.
+const OF_MATRIX_TASKS: &[&str] =
+    &["external", "function", "device_only", "tolerance", "microseconds", "l1", "l0a", "l0b", "l0c"];
+
+/// The arguments of `#[aiv_task]`.
+const OF_VECTOR_TASKS: &[&str] = &["external", "function", "device_only", "tolerance", "microseconds", "ub"];
+
 /// The external operator that a task's attribute names, if it names one.
 pub(crate) fn external(attributes: &[Attribute], kind: TaskKind, errors: &mut Errors) -> Option<ExternalFn> {
     let of_task = |attribute: &&Attribute| Marker::from_attribute(attribute) == Some(Marker::Task(kind));
     let attribute = attributes.iter().find(of_task)?;
-    let (operator, memory) = match kind {
+    let (known, memories): (_, &[OnChipMemory]) = match kind {
         TaskKind::Matrix => {
-            let MatrixTask { l1, l0a, l0b, l0c, operator } = read(attribute, errors)?;
-            let memory =
-                [(OnChipMemory::L1, l1), (OnChipMemory::L0A, l0a), (OnChipMemory::L0B, l0b), (OnChipMemory::L0C, l0c)];
-            (operator, Vec::from(memory))
+            (OF_MATRIX_TASKS, &[OnChipMemory::L1, OnChipMemory::L0A, OnChipMemory::L0B, OnChipMemory::L0C])
         }
-        TaskKind::Vector => {
-            let VectorTask { ub, operator } = read(attribute, errors)?;
-            (operator, vec![(OnChipMemory::Ub, ub)])
-        }
+        TaskKind::Vector => (OF_VECTOR_TASKS, &[OnChipMemory::Ub]),
         TaskKind::Put => return None,
     };
+    let arguments = read(attribute, known, errors)?;
     let mut declared = Declared { first: None, errors };
-    let external = declared.operator(operator, memory);
+    let external = declared.operator(arguments, memories);
     let first = declared.first;
     if let (None, Some((argument, at))) = (&external, first) {
         let attribute = attribute.path().segments.last()?.ident.to_string();
@@ -44,18 +46,17 @@ struct Declared<'a> {
 }
 
 impl Declared<'_> {
-    fn operator(&mut self, operator: Operator, memory: Vec<(OnChipMemory, Vec<Given<Number>>)>) -> Option<ExternalFn> {
-        let Operator { external, function, device_only, tolerance, microseconds, .. } = operator;
-        let file = self.file(external);
+    fn operator(&mut self, mut given: Arguments, memories: &[OnChipMemory]) -> Option<ExternalFn> {
+        let file = self.file(given.take("external"));
         let declared = ExternalFn {
             file: file.clone().unwrap_or_default(),
-            function: self.function(function),
-            device_only: self.argument("device_only", "device_only", device_only).is_some(),
-            tolerance: self.number("tolerance", tolerance),
-            microseconds: self.number("microseconds", microseconds),
-            memory: memory
-                .into_iter()
-                .filter_map(|(memory, bytes)| Some((memory, self.number(memory.argument(), bytes)?)))
+            function: self.function(given.take("function")),
+            device_only: self.argument::<()>("device_only", "device_only", given.take("device_only")).is_some(),
+            tolerance: self.number("tolerance", &mut given),
+            microseconds: self.number("microseconds", &mut given),
+            memory: memories
+                .iter()
+                .filter_map(|memory| Some((*memory, self.number(memory.argument(), &mut given)?)))
                 .collect(),
         };
         file.map(|_| declared)
@@ -80,13 +81,13 @@ impl Declared<'_> {
         Some(name)
     }
 
-    fn number(&mut self, name: &'static str, given: Vec<Given<Number>>) -> Option<Expr> {
-        let (Number(number), _) = self.argument(name, &format!("{name} = 1024"), given)?;
+    fn number(&mut self, name: &'static str, given: &mut Arguments) -> Option<Expr> {
+        let (number, _) = self.argument(name, &format!("{name} = 1024"), given.take(name))?;
         Some(number)
     }
 
     /// The value of an argument that declares something, and its place.
-    fn argument<V>(&mut self, name: &'static str, form: &str, given: Vec<Given<V>>) -> Option<(V, Span)> {
+    fn argument<V: Value>(&mut self, name: &'static str, form: &str, given: Vec<Given<V>>) -> Option<(V, Span)> {
         let at = given.first()?.at;
         self.first.get_or_insert((name, at));
         self.once(name, form, given)
@@ -145,6 +146,17 @@ mod tests {
         assert_eq!((external.file.as_str(), external.device_only, faults.len()), ("ops/a b.h", true, 0));
         assert_eq!((external.function.as_deref(), external.memory[0].0), (Some("a::b"), OnChipMemory::L0C));
         assert!(read("#[aiv_task]").0.is_none() && read("#[aiv_task()]").0.is_none());
+    }
+
+    #[test]
+    fn every_argument_that_an_attribute_takes_is_read() {
+        for (attribute, known) in [("aic_task", OF_MATRIX_TASKS), ("aiv_task", OF_VECTOR_TASKS)] {
+            for name in known {
+                // None of them has this form, and one that nothing reads would not be refused.
+                let faults = read(&format!("#[{attribute}({name}(4))]")).1;
+                assert!(faults[0].contains("this argument has another form"), "{attribute}({name}): {faults:?}");
+            }
+        }
     }
 
     #[test]

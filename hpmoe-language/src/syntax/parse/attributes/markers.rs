@@ -1,6 +1,6 @@
 //! Reads the attributes of the language: the role that each gives a function.
 
-use super::arguments::{Bare, read};
+use super::arguments::read;
 use crate::finding::{Errors, Finding, SyntaxFault};
 use hpmoe_expansion::markers::{TASKFLOW, marker};
 use hpmoe_kernels::op::TaskKind;
@@ -36,7 +36,7 @@ impl Marker {
                 // Who reads the task reads the arguments, too.
                 Self::Task(TaskKind::Matrix | TaskKind::Vector) => {}
                 Self::Task(TaskKind::Put) | Self::Flow => {
-                    read::<Bare>(attribute, errors);
+                    read(attribute, &[], errors);
                 }
             }
             if first.is_some() {

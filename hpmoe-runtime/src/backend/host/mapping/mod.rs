@@ -18,6 +18,8 @@ pub(crate) use linux::Mapping;
 pub(crate) use other::{Mapping, SharedMapping};
 #[cfg(all(target_os = "linux", not(miri)))]
 pub(crate) use shared::SharedMapping;
+#[cfg(all(target_os = "linux", not(miri)))]
+pub(crate) use system::nameless_file;
 
 /// Why there is no mapping.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -4,16 +4,17 @@
 //! process that maps it has ended, however it ended.
 #![expect(unsafe_code, reason = "memory that other processes write")]
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd as _;
 use std::os::linux::fs::MetadataExt as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::process;
 use std::ptr::{NonNull, copy_nonoverlapping, null_mut, with_exposed_provenance, with_exposed_provenance_mut};
 use std::sync::atomic::AtomicI32;
 
 use hpmoe_kernels::Rank;
-use libc::{F_SEAL_GROW, F_SEAL_SEAL, F_SEAL_SHRINK, MAP_NORESERVE, MAP_SHARED, c_int};
+use libc::{F_SEAL_GROW, F_SEAL_SEAL, F_SEAL_SHRINK, MAP_NORESERVE, MAP_SHARED, O_NONBLOCK, O_PATH, c_int};
 
 use super::system::{add_seals, map, nameless_file, reserve, seals, unmap};
 use crate::Argument;
@@ -88,22 +89,34 @@ impl SharedMapping {
     pub(crate) fn ticket(&self) -> io::Result<Vec<u8>> {
         let Pages::File(file) = &self.pages else { return Err(io::ErrorKind::Unsupported.into()) };
         let status = file.metadata()?;
-        let path = format!("/proc/{}/fd/{}", process::id(), file.as_raw_fd());
-        let ticket = Message::default().bytes(path.as_bytes()).number(status.st_dev()).number(status.st_ino());
+        let descriptor = u64::try_from(file.as_raw_fd()).map_err(io::Error::other)?;
+        let ticket = Message::default().number(process::id().into()).number(descriptor);
+        let ticket = ticket.number(status.st_dev()).number(status.st_ino());
         Ok(ticket.number(self.bytes as u64).finish())
     }
 
-    /// The memory of another process.
+    /// The memory of another process. A ticket names a descriptor of a process and no path, and is looked at before it is opened: what is no
+    /// heap, such as a pipe or a device, has nothing done to it.
     pub(crate) fn open(ticket: &[u8]) -> io::Result<Self> {
         let mut ticket = Reader(ticket);
-        let mut parts = || Some((ticket.text()?, ticket.number()?, ticket.number()?, ticket.size()?));
-        let (path, device, number, bytes) = parts().ok_or(io::ErrorKind::InvalidData)?;
-        let file = OpenOptions::new().read(true).write(true).open(&path)?;
-        let status = file.metadata()?;
+        let mut parts =
+            || Some((ticket.number()?, ticket.number()?, ticket.number()?, ticket.number()?, ticket.size()?));
+        let (process, descriptor, device, number, bytes) = parts().ok_or(io::ErrorKind::InvalidData)?;
+        let path = format!("/proc/{process}/fd/{descriptor}");
+        let another = || io::Error::new(io::ErrorKind::NotFound, format!("{path} is another file"));
         // In another namespace of processes, or after the process has ended, the number may mean any file.
-        let is_it = (status.st_dev(), status.st_ino(), status.st_size()) == (device, number, bytes as u64);
-        if !is_it || seals(&file)? & SEALS != SEALS {
-            return Err(io::Error::new(io::ErrorKind::NotFound, format!("{path} is another file")));
+        let is_it = |status: &Metadata| {
+            status.is_file() && (status.st_dev(), status.st_ino(), status.st_size()) == (device, number, bytes as u64)
+        };
+        let place = OpenOptions::new().read(true).custom_flags(O_PATH).open(&path)?;
+        if !is_it(&place.metadata()?) {
+            return Err(another());
+        }
+        // The same file by its place, which nobody can exchange meanwhile.
+        let own = format!("/proc/self/fd/{}", place.as_raw_fd());
+        let file = OpenOptions::new().read(true).write(true).custom_flags(O_NONBLOCK).open(own)?;
+        if !is_it(&file.metadata()?) || seals(&file)? & SEALS != SEALS {
+            return Err(another());
         }
         Self::map(file, bytes)
     }
@@ -125,7 +138,7 @@ impl SharedMapping {
     ///
     /// If it is not an aligned word of the memory.
     pub(crate) fn word(&self, at: usize) -> &AtomicI32 {
-        assert!(at.is_multiple_of(4) && at + 4 <= self.bytes, "byte {at} of {} is no word", self.bytes);
+        assert!(at % 4 == 0 && at + 4 <= self.bytes, "byte {at} of {} is no word", self.bytes);
         // SAFETY: aligned, mapped as long as `self` lives, and accessed by atomics alone, here and in every process.
         unsafe { AtomicI32::from_ptr(self.start.as_ptr().add(at).cast()) }
     }
@@ -221,5 +234,34 @@ mod tests {
         // The descriptor is free, or another test's file has it now.
         assert!(SharedMapping::open(&ticket).is_err());
         assert!(SharedMapping::open(b"short").is_err());
+    }
+
+    /// A ticket of what is open in this process, with the numbers of that very file.
+    fn ticket_of(file: &File) -> Vec<u8> {
+        let status = file.metadata().unwrap();
+        let descriptor = u64::try_from(file.as_raw_fd()).unwrap();
+        let numbers = [process::id().into(), descriptor, status.st_dev(), status.st_ino(), status.st_size()];
+        numbers.into_iter().fold(Message::default(), Message::number).finish()
+    }
+
+    /// Whatever a peer names, nothing is opened that could wait, act or change: no path that it chooses, no pipe, no device.
+    #[test]
+    fn a_ticket_for_anything_but_a_heap_is_refused_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        assert!(process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        // By its place, so that it has neither a reader nor a writer: opening it to read would wait for ever.
+        let pipe_by_place = OpenOptions::new().read(true).custom_flags(O_PATH).open(&pipe).unwrap();
+        let plain = tempfile::tempfile().unwrap();
+        plain.set_len(4096).unwrap();
+        let device = File::open("/dev/null").unwrap();
+        for file in [&pipe_by_place, &plain, &device] {
+            let began = std::time::Instant::now();
+            assert!(SharedMapping::open(&ticket_of(file)).is_err(), "{file:?}");
+            assert!(began.elapsed().as_secs() < 1, "{file:?} took {:?}", began.elapsed());
+        }
+        // A path, as tickets once had them.
+        let path = Message::default().bytes(pipe.as_os_str().as_encoded_bytes()).number(1).number(2).number(0).finish();
+        assert!(SharedMapping::open(&path).is_err());
     }
 }

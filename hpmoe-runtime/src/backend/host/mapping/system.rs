@@ -16,7 +16,7 @@ use libc::{
 };
 
 /// A file in memory that has no path and can be sealed. `label` is what the system lists it as.
-pub(super) fn nameless_file(label: &CStr) -> io::Result<File> {
+pub(crate) fn nameless_file(label: &CStr) -> io::Result<File> {
     // SAFETY: `label` ends with a zero, and the descriptor that comes back belongs to nothing else.
     unsafe {
         let descriptor = succeeded(libc::memfd_create(label.as_ptr(), MFD_CLOEXEC | MFD_ALLOW_SEALING))?;

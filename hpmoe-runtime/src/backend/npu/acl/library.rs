@@ -5,6 +5,7 @@ use std::error::Error as _;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
+use hpmoe_kernels::printable::{printable, printable_path};
 use libloading::Library;
 
 use super::bindings::AclCalls;
@@ -42,7 +43,7 @@ fn open() -> Result<Acl, NpuError> {
                 // SAFETY: the calls are declared as the library's documentation has them.
                 let calls = unsafe { AclCalls::from_library(library) };
                 let missing = |error: libloading::Error| NpuError::OldLibrary {
-                    library: path.display().to_string(),
+                    library: printable_path(path),
                     cause: reason(&error),
                 };
                 return calls.map(|calls| Acl { calls }).map_err(missing);
@@ -51,11 +52,11 @@ fn open() -> Result<Acl, NpuError> {
             Err(_) => {}
         }
     }
-    let tried = paths.iter().map(|path| format!("`{}`", path.display())).collect::<Vec<_>>().join(", ");
+    let tried = paths.iter().map(|path| format!("`{}`", printable_path(path))).collect::<Vec<_>>().join(", ");
     Err(NpuError::NoLibrary { tried, cause })
 }
 
 /// What the system's loader says.
 pub(in super::super) fn reason(error: &libloading::Error) -> String {
-    error.source().map_or_else(|| error.to_string(), ToString::to_string)
+    printable(&error.source().map_or_else(|| error.to_string(), ToString::to_string)).into_owned()
 }

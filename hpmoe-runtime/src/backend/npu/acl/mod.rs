@@ -32,6 +32,8 @@ use bindings::*;
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::ptr::{null_mut, with_exposed_provenance, with_exposed_provenance_mut};
 
+use hpmoe_kernels::printable::{printable, printable_lines};
+
 use super::NpuError;
 
 /// Of an object with code for matrix and for vector cores.
@@ -70,7 +72,11 @@ impl Acl {
         // SAFETY: takes nothing; the text is copied before another call of this thread can change it.
         let says = unsafe {
             let text = self.calls.aclGetRecentErrMsg();
-            if text.is_null() { String::new() } else { CStr::from_ptr(text).to_string_lossy().trim().to_owned() }
+            if text.is_null() {
+                String::new()
+            } else {
+                printable_lines(CStr::from_ptr(text).to_string_lossy().trim()).into()
+            }
         };
         Err(NpuError::Call { call, code, says })
     }
@@ -106,7 +112,7 @@ impl Acl {
         // SAFETY: takes nothing; the name is the library's and stays.
         unsafe {
             let name = self.calls.aclrtGetSocName();
-            if name.is_null() { String::new() } else { CStr::from_ptr(name).to_string_lossy().into_owned() }
+            if name.is_null() { String::new() } else { printable(&CStr::from_ptr(name).to_string_lossy()).into() }
         }
     }
 

@@ -3,6 +3,7 @@
 use std::env;
 use std::path::PathBuf;
 
+use hpmoe_kernels::printable::printable_path;
 use libloading::Library;
 
 use super::ShmemError;
@@ -26,13 +27,13 @@ pub(super) fn open() -> Result<ShmemCalls, ShmemError> {
             Ok(library) => {
                 // SAFETY: the calls are declared as the library's documentation has them.
                 let calls = unsafe { ShmemCalls::from_library(library) };
-                let (library, old) = (path.display().to_string(), |error| reason(&error));
+                let (library, old) = (printable_path(path), |error| reason(&error));
                 return calls.map_err(|error| ShmemError::OldLibrary { library, cause: old(error) });
             }
             Err(error) if cause.is_empty() || path.is_file() => cause = reason(&error),
             Err(_) => {}
         }
     }
-    let tried = paths.iter().map(|path| format!("`{}`", path.display())).collect::<Vec<_>>().join(", ");
+    let tried = paths.iter().map(|path| format!("`{}`", printable_path(path))).collect::<Vec<_>>().join(", ");
     Err(ShmemError::NoLibrary { tried, cause })
 }

@@ -31,6 +31,8 @@ use std::ffi::{c_char, c_int};
 use std::ptr::{null, null_mut, with_exposed_provenance_mut};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use hpmoe_kernels::printable::printable;
+
 use super::symmetric::SymmetricMemory;
 use super::{DeviceMemory, Npu, NpuError};
 use crate::abi::LINE;
@@ -122,7 +124,7 @@ impl Shmem {
         }
         let base = memory.expose_provenance() as u64;
         let device = npu.number();
-        match npu.acl.device_of(base)?.map(|number| number.cast_signed()) {
+        match npu.acl.device_of(base)?.map(|number| number as i32) {
             Some(heap) if heap != device => Err(ShmemError::Device { rank, heap, device }.into()),
             _ => Ok(Heap { device, of_program, rank, ranks, base, free: Mutex::new(FreeRanges::new(self.bytes())) }),
         }
@@ -218,9 +220,7 @@ impl SymmetricMemory for Shmem {
 
     fn open(&self, npu: &Npu, rank: usize, peer: usize, ticket: &[u8]) -> Result<DeviceMemory, NpuError> {
         let heap = self.heap()?;
-        let (words, rest) = ticket.as_chunks();
-        let ([at, bytes], []) = (words, rest) else { return Err(NpuError::Ticket { bytes: ticket.len() }) };
-        let [at, bytes] = [at, bytes].map(|word| u64::from_le_bytes(*word));
+        let [at, bytes] = words(ticket)?;
         let (own, pe) = (with_exposed_provenance_mut(heap.base as usize), c_int::try_from(peer).unwrap_or(-1));
         // SAFETY: an address that the library gave; it checks the number.
         let theirs = unsafe { self.calls.aclshmem_ptr(own, pe) };
@@ -264,17 +264,24 @@ impl Offer {
     }
 
     fn read(bytes: &[u8]) -> Result<Self, NpuError> {
-        let (words, rest) = bytes.as_chunks();
-        let ([mib, initialized, port], []) = (words, rest) else { return Err(NpuError::Ticket { bytes: bytes.len() }) };
-        let [mib, initialized, port] = [mib, initialized, port].map(|word| u64::from_le_bytes(*word));
+        let [mib, initialized, port] = words(bytes)?;
         Ok(Self { heap_mib: mib as usize, initialized: initialized != 0, port: port as u16 })
     }
+}
+
+/// The words that a rank has sent.
+fn words<const N: usize>(bytes: &[u8]) -> Result<[u64; N], NpuError> {
+    if bytes.len() != 8 * N {
+        return Err(NpuError::Ticket { bytes: bytes.len() });
+    }
+    let word = |at: usize| bytes[8 * at..][..8].try_into().expect("a word has eight bytes");
+    Ok(std::array::from_fn(|at| u64::from_le_bytes(word(at))))
 }
 
 /// The size of the heap that the environment asks for.
 fn heap_mib() -> Result<usize, ShmemError> {
     let Some(value) = std::env::var_os(HEAP).filter(|value| !value.is_empty()) else { return Ok(HEAP_MIB) };
-    let value = value.to_string_lossy().into_owned();
+    let value = printable(&value.to_string_lossy()).into_owned();
     let mib: Option<usize> = value.parse().ok().filter(|mib| (2..=MOST_MIB).contains(mib));
     // Memory of NPUs is pages of 2 MiB.
     mib.map(|mib| mib.next_multiple_of(2)).ok_or(ShmemError::HeapSize { value })

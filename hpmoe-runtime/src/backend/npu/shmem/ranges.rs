@@ -30,9 +30,8 @@ impl FreeRanges {
         if let Some(after) = self.0.remove(&(at + bytes)) {
             bytes += after;
         }
-        if let Some((before, room)) = self.0.range(..at).next_back().map(|(before, room)| (*before, *room))
-            && before + room == at
-        {
+        let before = self.0.range(..at).next_back().map(|(before, room)| (*before, *room));
+        if let Some((before, room)) = before.filter(|(before, room)| before + room == at) {
             (at, bytes) = (before, room + bytes);
         }
         self.0.insert(at, bytes);

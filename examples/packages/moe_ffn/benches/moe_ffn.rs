@@ -2,13 +2,9 @@
 //!
 //! Prints the shortest and the median time of a launch. `HPMOE_SET` sets the constants of the layer and of its tiles.
 
-#![expect(clippy::duplicate_mod, reason = "the example keeps what it shares with the others to itself")]
-
-#[path = "../moe_ffn.rs"]
+#[path = "../../../moe_ffn.rs"]
 #[expect(dead_code, reason = "what checks and prints the example is not measured")]
 mod example;
-#[path = "../support/mod.rs"]
-mod support;
 
 use example::moe_ffn::{self, EXPERTS, HIDDEN, INTER, TILE_M, TILE_N, TOKENS, TOP_K};
 use hpmoe_runtime::prelude::*;

@@ -1,9 +1,9 @@
-//! What is said of variants: how many lines of their kernel modules differ from the plain one, and that nothing else knows
-//! of them.
+//! The README's table of variants counts the lines of their kernel modules that differ from the plain one, and nothing else knows of variants.
 
+use crate::pages::root;
 use similar::{DiffOp, TextDiff};
 use std::fs::read_to_string;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The layer that others are variants of.
 const PLAIN: &str = "moe_ffn";
@@ -18,7 +18,7 @@ struct Lines {
 
 #[test]
 fn the_table_of_variants_is_current() {
-    let readme = read(&examples().join("../README.md"));
+    let readme = read(&root().join("README.md"));
     let rows: Vec<&str> = readme.lines().filter(|line| line.starts_with("| [moe_")).collect();
     assert!(!rows.is_empty(), "the README has a row `| [moe_…](examples/…) | what | changed | added | removed |`");
     for row in rows {
@@ -37,8 +37,8 @@ fn the_table_of_variants_is_current() {
 fn the_compiler_and_the_device_library_know_no_variant() {
     let variants: Vec<String> = variants().collect();
     assert!(!variants.is_empty());
-    let mut open = ["../hpmoe-language/src", "../hpmoe-codegen/src", "../kernels/include", "../kernels/tasks"]
-        .map(|folder| examples().join(folder))
+    let mut open = ["hpmoe-language/src", "hpmoe-codegen/src", "kernels/include", "kernels/tasks"]
+        .map(|folder| root().join(folder))
         .to_vec();
     while let Some(path) = open.pop() {
         if path.is_dir() {
@@ -101,11 +101,11 @@ fn example_names() -> impl Iterator<Item = String> {
         .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
 }
 
-fn examples() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+fn examples() -> PathBuf {
+    root().join("examples")
 }
 
-fn example(name: &str) -> std::path::PathBuf {
+fn example(name: &str) -> PathBuf {
     examples().join(format!("{name}.rs"))
 }
 

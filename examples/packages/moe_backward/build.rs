@@ -1,0 +1,5 @@
+//! Schedules and compiles the example's kernel.
+
+fn main() {
+    hpmoe_build::kernels(["../../moe_backward.rs"]).build();
+}

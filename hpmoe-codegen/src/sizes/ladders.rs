@@ -1,0 +1,84 @@
+//! The values that open tile sizes may get, and what they must save.
+
+use super::latency::Latency;
+
+/// A tile size: the values that it may get, ascending, the place of the one that the search begins with, and the place of the least one
+/// that it tries. Values below are for kernels whose memories hold no larger tiles.
+///
+/// With fewer than 128 rows or columns a matrix core reads operands for longer than it multiplies. Even routings hide that, since HBM is
+/// slower still; an expert that many more tokens choose would take half as long again.
+#[derive(Clone, Copy)]
+pub(super) struct Ladder {
+    pub(super) name: &'static str,
+    pub(super) values: &'static [usize],
+    pub(super) first: usize,
+    pub(super) least: usize,
+    /// The part of the estimated latency with evenly spread tokens that another size must save, if it must save any. What uneven ones save by
+    /// other sizes than those of products is estimated too roughly: rows are then on their way for longer than one rank tells. Taller tiles must save
+    /// more: they make the loads of cores less even, by up to a fifth of the latency where the experts' rows differ a little.
+    pub(super) even: Option<f64>,
+    /// The part of the estimated latency that another size must save. Where sizes differ by less, the larger ones stay, which are made
+    /// for more rows than expected. Larger puts must save more: what rows wait for is only estimated to a sixteenth of an expert's.
+    pub(super) gain: f64,
+}
+
+impl Ladder {
+    /// The latency with even tokens that another size must stay below, if it must.
+    pub(super) fn even_below(&self, before: &Latency) -> Option<f64> {
+        self.even.map(|gain| before.even * (1.0 - gain))
+    }
+
+    /// The places to try from a place: its neighbours, or all of them for the columns of products and for gradients, where a narrow last
+    /// tile or cores without one make good and bad sizes take turns.
+    pub(super) fn tried(&self, from: usize) -> impl Iterator<Item = usize> {
+        let far = if ["TILE_N", "GRAD_M", "GRAD_N"].contains(&self.name) { self.values.len() } else { 1 };
+        (self.least..self.values.len()).filter(move |&place| place != from && place.abs_diff(from) <= far)
+    }
+}
+
+/// The columns of products.
+pub(super) const PRODUCT_COLUMNS: Ladder =
+    Ladder { name: "TILE_N", values: &[32, 64, 128, 256], first: 3, least: 2, even: None, gain: 0.005 };
+
+/// The rows of products.
+pub(super) const PRODUCT_ROWS: Ladder =
+    Ladder { name: "TILE_M", values: &[16, 32, 64, 128, 256], first: 3, least: 3, even: Some(0.012), gain: 0.005 };
+/// Those of kernels with gradients, whose tiles are more than half of the work and have all rows of an expert whatever the size.
+pub(super) const ROWS_BESIDE_GRADIENTS: Ladder = Ladder { even: Some(0.011), ..PRODUCT_ROWS };
+
+/// The rows of puts. Short rows want many: a put of one KiB takes as long as a put of four.
+pub(super) const PUTS: Ladder =
+    Ladder { name: "PUT", values: &[2, 4, 8, 16, 32, 64, 128], first: 2, least: 2, even: Some(0.01), gain: 0.01 };
+/// Puts that the rows of a rank for an expert make at least, if they are larger than the first size. With fewer, cores have unlike numbers of
+/// rows, and simulated layers take up to 2 % longer, which is more than an estimate of the whole knows of single puts.
+pub(super) const LEAST_PUTS: usize = 4;
+/// The rows that a put may have whatever their bytes.
+pub(super) const ROWS_OF_PUTS: usize = 16;
+/// The most bytes of a put of more rows. A core puts them in 6.5 µs, nearly three times as long as it takes to start and to fence.
+pub(super) const BYTES_OF_PUTS: usize = 64 << 10;
+
+/// The tile sizes in the order in which they are chosen: those of products decide most. A gradient's rows come before its columns:
+/// where one of them doubled saves the other, that costs less with uneven tokens.
+pub(super) const LADDERS: [Ladder; 7] = [
+    PRODUCT_COLUMNS,
+    PRODUCT_ROWS,
+    Ladder { name: "GRAD_M", values: &[32, 64, 128, 256, 512], first: 3, least: 2, even: None, gain: 0.005 },
+    Ladder { name: "GRAD_N", values: &[32, 64, 128, 256, 512], first: 3, least: 2, even: None, gain: 0.005 },
+    PUTS,
+    Ladder { name: "BLOCK", values: &[1, 2, 4, 8, 16, 32], first: 4, least: 2, even: Some(0.005), gain: 0.005 },
+    Ladder {
+        name: "COLUMNS",
+        values: &[64, 128, 256, 512, 1024, 2048],
+        first: 4,
+        least: 3,
+        even: Some(0.005),
+        gain: 0.005,
+    },
+];
+
+/// The columns of products where a launch does little but read weights. Narrow tiles take it as long as wide ones; but at its end all
+/// cores wait for the last tile, and how many have one then no estimate tells.
+pub(super) const NARROW: Ladder = Ladder { first: 2, gain: 0.006, ..PRODUCT_COLUMNS };
+/// The most rows of an expert with which products do little but read weights: half of those with which a matrix core multiplies for as long
+/// as it reads.
+pub(super) const FEW_ROWS: usize = 64;

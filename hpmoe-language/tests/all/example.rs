@@ -1,0 +1,16 @@
+//! The example kernels with small tile sizes for those that they leave open.
+
+use std::sync::LazyLock;
+
+/// `examples/moe_ffn.rs`.
+pub(crate) static EXAMPLE: LazyLock<String> =
+    LazyLock::new(|| with_small_tiles(include_str!("../../../examples/moe_ffn.rs")));
+
+/// A source with numbers for the tile sizes that it leaves open.
+pub(crate) fn with_small_tiles(source: &str) -> String {
+    let sizes =
+        [("TILE_M", 16), ("TILE_N", 16), ("GRAD_M", 32), ("GRAD_N", 32), ("PUT", 8), ("BLOCK", 4), ("COLUMNS", 64)];
+    sizes.into_iter().fold(source.to_owned(), |text, (name, size)| {
+        text.replace(&format!("{name}: usize = _;"), &format!("{name}: usize = {size};"))
+    })
+}

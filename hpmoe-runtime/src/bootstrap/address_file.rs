@@ -1,0 +1,83 @@
+//! A file by which ranks learn where rank 0 listens.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use hpmoe_kernels::printable::printable_path;
+
+/// The most bytes of an address: a name of a host has at most 255.
+const MOST: u64 = 300;
+
+/// A file that rank 0 writes as soon as it listens, and removes when all ranks have joined: no port has to be chosen before.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct AddressFile(PathBuf);
+
+/// The address in a file, as long as this value lives.
+pub(super) struct Told<'a>(&'a Path);
+
+impl AddressFile {
+    pub(super) fn new(path: impl Into<PathBuf>) -> Self {
+        Self(path.into())
+    }
+
+    /// Writes the address. Whoever reads finds all of it, or none.
+    pub(super) fn tell(&self, address: &str) -> io::Result<Told<'_>> {
+        let mut draft = self.0.clone().into_os_string();
+        draft.push(format!(".{}.draft", std::process::id()));
+        let draft = PathBuf::from(draft);
+        let written = create(&draft).and_then(|mut file| file.write_all(address.as_bytes()));
+        written.and_then(|()| fs::rename(&draft, &self.0)).inspect_err(|_| drop(fs::remove_file(&draft)))?;
+        Ok(Told(&self.0))
+    }
+
+    /// The address that is in it.
+    pub(super) fn read(&self) -> io::Result<String> {
+        if !fs::metadata(&self.0)?.is_file() {
+            return Err(io::Error::new(ErrorKind::InvalidData, "it is no file"));
+        }
+        let mut text = String::new();
+        fs::File::open(&self.0)?.take(MOST).read_to_string(&mut text)?;
+        Ok(text.trim().to_owned())
+    }
+
+    /// The file in messages.
+    pub(super) fn named(&self) -> String {
+        format!("the address in {}", printable_path(&self.0))
+    }
+}
+
+impl Drop for Told<'_> {
+    fn drop(&mut self) {
+        // Somebody else may have removed it.
+        let _ = fs::remove_file(self.0);
+    }
+}
+
+fn create(path: &Path) -> io::Result<fs::File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+#[cfg(test)]
+#[cfg(not(miri))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_there_as_long_as_it_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = AddressFile::new(folder.path().join("rank0"));
+        assert_eq!(file.read().unwrap_err().kind(), ErrorKind::NotFound);
+        fs::write(&file.0, "an old one\n").unwrap();
+        let told = file.tell("127.0.0.1:77").unwrap();
+        assert_eq!(file.read().unwrap(), "127.0.0.1:77");
+        drop(told);
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "nothing is left");
+        assert!(AddressFile::new(folder.path()).read().unwrap_err().to_string().contains("it is no file"));
+        assert!(AddressFile::new("/nowhere/rank0").tell("127.0.0.1:77").is_err());
+    }
+}

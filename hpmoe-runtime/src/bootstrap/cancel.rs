@@ -1,0 +1,82 @@
+//! A handle that ends waits early.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+/// A handle that ends waits early, from another thread or a handler of signals: joining a group, an exchange, a launch.
+///
+/// Clones are one handle. What was cancelled stays so.
+///
+/// ```
+/// use hpmoe_runtime::Cancel;
+///
+/// let cancel = Cancel::new();
+/// let other = cancel.clone();
+/// std::thread::spawn(move || other.cancel()).join().unwrap();
+/// assert!(cancel.is_cancelled());
+/// ```
+#[derive(Clone, Debug)]
+pub struct Cancel(Flag);
+
+/// The number that is not 0 once it is cancelled.
+#[derive(Clone, Debug)]
+enum Flag {
+    Own(Arc<AtomicU32>),
+    Lent(&'static AtomicU32),
+}
+
+impl Default for Cancel {
+    fn default() -> Self {
+        Self(Flag::Own(Arc::default()))
+    }
+}
+
+impl Cancel {
+    /// The longest time between two looks of a wait at its handle.
+    pub(crate) const PAUSE: Duration = Duration::from_millis(50);
+
+    /// A handle that is not cancelled.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The handle that a number of the program is: cancelled when that is not 0.
+    #[must_use]
+    pub const fn of(number: &'static AtomicU32) -> Self {
+        Self(Flag::Lent(number))
+    }
+
+    /// Ends the waits of this handle, now and later. It only stores a number, so that handlers of signals can call it.
+    pub fn cancel(&self) {
+        self.number().store(1, Ordering::SeqCst);
+    }
+
+    /// Whether it was cancelled.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.number().load(Ordering::SeqCst) != 0
+    }
+
+    fn number(&self) -> &AtomicU32 {
+        match &self.0 {
+            Flag::Own(number) => number,
+            Flag::Lent(number) => number,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_of_the_program_cancels() {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let cancel = Cancel::of(&NUMBER);
+        assert!(!cancel.is_cancelled());
+        NUMBER.store(2, Ordering::SeqCst);
+        assert!(cancel.is_cancelled() && !Cancel::new().is_cancelled());
+    }
+}

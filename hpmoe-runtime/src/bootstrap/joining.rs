@@ -1,0 +1,322 @@
+//! How processes join a group: who may, and how long it may take.
+
+use std::net::{TcpListener, ToSocketAddrs as _};
+use std::process::Command;
+use std::time::Duration;
+
+use super::launcher::{LAUNCHERS, Launcher};
+use super::place::OWN_PORT;
+use super::secret::SECRET_FILE;
+use super::{BootstrapError, Cancel, Place, Secret};
+
+/// The variable that names the job of a process.
+const JOB: &str = "HPMOE_JOB";
+
+/// The variable that lets rank 0 listen to other machines without a secret.
+const LET_ANYONE_JOIN: &str = "HPMOE_LET_ANYONE_JOIN";
+
+/// The variable that limits the time of joining, in seconds.
+const TIME_LIMIT: &str = "HPMOE_JOIN_TIME_LIMIT";
+
+/// The time that joining may take unless told otherwise.
+const USUAL_LIMIT: Duration = Duration::from_secs(60);
+
+/// Settings of joining: the job and its secret, which decide who may join, and the time that it may take.
+///
+/// Rank 0 lets in ranks of its job alone. With a secret, both sides prove that they know it, before anything else is read. Without one,
+/// rank 0 listens on this machine's loopback alone.
+///
+/// ```
+/// use std::time::Duration;
+/// use hpmoe_runtime::{Joining, Secret};
+///
+/// let joining = Joining::new().job("layer 7").secret(Secret::generate()?).limit(Duration::from_secs(600));
+/// let listener = joining.listen("0.0.0.0:0")?;
+/// println!("the other ranks connect to port {}", listener.local_addr().unwrap().port());
+/// # Ok::<(), hpmoe_runtime::BootstrapError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Joining {
+    pub(super) job: String,
+    pub(super) secret: Option<Secret>,
+    pub(super) limit: Duration,
+    pub(super) anyone: bool,
+    pub(super) cancel: Cancel,
+    pub(super) knobs: Knobs,
+}
+
+/// How a user changes these settings, for the advice of errors.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Knobs {
+    /// Job and secret by variables, or else by the program.
+    pub(super) variables: bool,
+    /// The limit by a variable, or else by the program.
+    pub(super) limit_variable: bool,
+}
+
+impl Default for Joining {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Joining {
+    /// A job without a name and without a secret, whose ranks have 60 seconds to join. Reads nothing of the environment.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            job: String::new(),
+            secret: None,
+            limit: USUAL_LIMIT,
+            anyone: false,
+            cancel: Cancel::new(),
+            knobs: Knobs { variables: false, limit_variable: false },
+        }
+    }
+
+    /// Settings of the environment:
+    ///
+    /// - `HPMOE_JOB` names the job; if it is not set, torchrun's run id, the job of MPI, or Slurm's job and step does.
+    /// - `HPMOE_SECRET_FILE` names a file with the secret.
+    /// - `HPMOE_JOIN_TIME_LIMIT` is the limit in seconds.
+    /// - `HPMOE_LET_ANYONE_JOIN=1` is [`let_anyone_join`](Self::let_anyone_join).
+    ///
+    /// # Errors
+    ///
+    /// If a variable has no meaning, or there is no secret in the file.
+    pub fn from_environment() -> Result<Self, BootstrapError> {
+        Self::from_variables(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
+    }
+
+    fn from_variables(value: impl Fn(&str) -> Option<String>) -> Result<Self, BootstrapError> {
+        let meaningless = |variable: &str, value: String, wanted| BootstrapError::Variable {
+            variable: variable.to_owned(),
+            value,
+            wanted,
+        };
+        let job = value(JOB).or_else(|| Launcher::find(&value)?.job(&value)).unwrap_or_default();
+        let secret = value(SECRET_FILE).map(|file| Secret::from_file(file.as_ref())).transpose()?;
+        let limit = match value(TIME_LIMIT) {
+            None => USUAL_LIMIT,
+            Some(text) => match text.trim().parse::<f64>().ok().map(Duration::try_from_secs_f64) {
+                Some(Ok(limit)) if !limit.is_zero() => limit,
+                _ => return Err(meaningless(TIME_LIMIT, text, "a number of seconds above 0")),
+            },
+        };
+        let anyone = match value(LET_ANYONE_JOIN) {
+            None => false,
+            Some(text) if text == "1" => true,
+            Some(text) => return Err(meaningless(LET_ANYONE_JOIN, text, "1, or not set")),
+        };
+        let knobs = Knobs { variables: true, limit_variable: true };
+        Ok(Self { job, secret, limit, anyone, cancel: Cancel::new(), knobs })
+    }
+
+    /// Settings for ranks that this process starts itself, all on this machine: a secret that nobody else has, and a name of the job that no
+    /// other one has. [`pass_to`](Self::pass_to) gives both to each process.
+    ///
+    /// # Errors
+    ///
+    /// If the system gives no random bytes, or `HPMOE_JOIN_TIME_LIMIT` has no meaning.
+    pub fn of_own_processes() -> Result<Self, BootstrapError> {
+        let Self { limit, knobs: Knobs { limit_variable, .. }, .. } =
+            Self::from_variables(|name| std::env::var(name).ok().filter(|_| name == TIME_LIMIT))?;
+        let knobs = Knobs { variables: false, limit_variable };
+        let job = format!("processes of process {}", std::process::id());
+        Ok(Self { job, secret: Some(Secret::generate()?), limit, knobs, ..Self::new() })
+    }
+
+    /// Sets the name of the job: ranks of other jobs are refused.
+    #[must_use]
+    pub fn job(mut self, name: impl Into<String>) -> Self {
+        self.job = name.into();
+        self
+    }
+
+    /// Sets the secret of the job.
+    #[must_use]
+    pub fn secret(mut self, secret: Secret) -> Self {
+        self.secret = Some(secret);
+        self
+    }
+
+    /// Sets the longest time that joining may take. Default: 60 seconds.
+    #[must_use]
+    pub const fn limit(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self.knobs.limit_variable = false;
+        self
+    }
+
+    /// Lets rank 0 listen to other machines although there is no secret: **whoever reaches its port can become a rank of the job**, receive what
+    /// ranks exchange, and decide what the others compute.
+    #[must_use]
+    pub const fn let_anyone_join(mut self) -> Self {
+        self.anyone = true;
+        self
+    }
+
+    /// Ends waits early when this handle is cancelled: joining, and exchanges of the group that has joined. The other ranks hear that this one
+    /// is gone.
+    #[must_use]
+    pub fn cancelled_by(mut self, cancel: &Cancel) -> Self {
+        self.cancel = cancel.clone();
+        self
+    }
+
+    /// Begins to listen as rank 0, on an address such as `127.0.0.1:0`; port 0 is any that is free. The listener keeps it: a program tells its
+    /// number to the other ranks, and joins by [`TcpBootstrap::host`](super::TcpBootstrap::host).
+    ///
+    /// # Errors
+    ///
+    /// If the address can't be listened on, or other machines reach it and there is no secret.
+    pub fn listen(&self, address: &str) -> Result<TcpListener, BootstrapError> {
+        self.listen_at(&Place::new(0, 1, address))
+    }
+
+    /// Begins to listen on the address of a place.
+    pub(super) fn listen_at(&self, place: &Place) -> Result<TcpListener, BootstrapError> {
+        let address = &place.address;
+        let no_listener = |error: std::io::Error| BootstrapError::Listen {
+            address: address.clone(),
+            cause: error.to_string(),
+            way_out: place.other_port(),
+        };
+        let found: Vec<_> = address.to_socket_addrs().map_err(no_listener)?.collect();
+        // Before the first one listens: a name can have several.
+        if let Some(exposed) = found.iter().find(|found| !found.ip().is_loopback()) {
+            self.may_listen(&exposed.to_string())?;
+        }
+        TcpListener::bind(found.as_slice()).map_err(no_listener)
+    }
+
+    /// Refuses a listener that other machines reach, if there is no secret.
+    pub(super) fn may_listen_by(&self, listener: &TcpListener) -> Result<(), BootstrapError> {
+        match listener.local_addr() {
+            Ok(address) if !address.ip().is_loopback() => self.may_listen(&address.to_string()),
+            _ => Ok(()),
+        }
+    }
+
+    fn may_listen(&self, address: &str) -> Result<(), BootstrapError> {
+        if self.secret.is_some() || self.anyone {
+            return Ok(());
+        }
+        let way_out = if self.knobs.variables {
+            "name a file with a secret by HPMOE_SECRET_FILE, for all ranks (`openssl rand -hex 32` makes one); if anyone who reaches that port \
+             may become a rank, set HPMOE_LET_ANYONE_JOIN=1"
+        } else {
+            "give all ranks a secret (Joining::secret); if anyone who reaches that port may become a rank, say so by Joining::let_anyone_join"
+        };
+        Err(BootstrapError::Exposed { address: address.to_owned(), way_out })
+    }
+
+    /// Whether there is a secret.
+    pub(crate) const fn has_secret(&self) -> bool {
+        self.secret.is_some()
+    }
+
+    /// The same with a secret, if one is given.
+    pub(crate) fn with(self, secret: Option<Secret>) -> Self {
+        match secret {
+            Some(secret) => self.secret(secret),
+            None => self,
+        }
+    }
+
+    /// Begins to listen as rank 0 on an address that variables of the environment name.
+    pub(crate) fn listen_on(&self, address: &str) -> Result<TcpListener, BootstrapError> {
+        self.listen_at(&Place::by_variables(0, 1, address.to_owned()))
+    }
+
+    /// Makes a command start a rank of a group whose rank 0 listens on a port of this machine's loopback: by the variables that
+    /// [`Place::from_launcher`] and [`from_environment`](Self::from_environment) read. The secret comes by a file without a name, which is
+    /// the process's standard input.
+    ///
+    /// # Errors
+    ///
+    /// If the system gives no such file: it does on Linux.
+    pub fn pass_to(&self, command: &mut Command, rank: usize, ranks: usize, port: u16) -> std::io::Result<()> {
+        let own = &LAUNCHERS[0];
+        command.env(own.rank, rank.to_string()).env(own.ranks, ranks.to_string());
+        command.env(OWN_PORT, port.to_string()).env_remove("MASTER_ADDR").env(JOB, &self.job);
+        match &self.secret {
+            Some(secret) => secret.pass_to(command),
+            None => {
+                command.env_remove(SECRET_FILE);
+                Ok(())
+            }
+        }
+    }
+
+    /// How a user raises the limit.
+    pub(super) const fn longer(&self) -> &'static str {
+        if self.knobs.limit_variable {
+            "raise HPMOE_JOIN_TIME_LIMIT (seconds)"
+        } else {
+            "raise the time limit of joining, which the program sets"
+        }
+    }
+
+    /// How a user names the job.
+    pub(super) const fn naming(&self) -> &'static str {
+        if self.knobs.variables { "HPMOE_JOB" } else { "the name of the job, which the program sets" }
+    }
+
+    /// How a user gives the secret.
+    pub(super) const fn confiding(&self) -> &'static str {
+        if self.knobs.variables { "by HPMOE_SECRET_FILE" } else { "by the program" }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn joining(variables: &[(&str, &str)]) -> Result<Joining, BootstrapError> {
+        Joining::from_variables(|name| variables.iter().find(|v| v.0 == name).map(|v| v.1.to_owned()))
+    }
+
+    #[test]
+    fn the_environment_names_job_and_limit() {
+        let none = joining(&[]).unwrap();
+        assert_eq!((none.job.as_str(), none.limit, none.secret, none.anyone), ("", USUAL_LIMIT, None, false));
+        let slurm = [("SLURM_PROCID", "0"), ("SLURM_NTASKS", "2"), ("SLURM_JOB_ID", "12"), ("SLURM_STEP_ID", "0")];
+        assert_eq!(joining(&slurm).unwrap().job, "Slurm's job and step 12.0");
+        let own = [&slurm[..], &[(JOB, "mine"), (TIME_LIMIT, "1.5"), (LET_ANYONE_JOIN, "1")]].concat();
+        let own = joining(&own).unwrap();
+        assert_eq!((own.job.as_str(), own.limit, own.anyone), ("mine", Duration::from_millis(1500), true));
+        for limit in ["0", "-1", "soon", "inf", "NaN"] {
+            let said = joining(&[(TIME_LIMIT, limit)]).unwrap_err().to_string();
+            assert!(
+                said.starts_with(&format!("HPMOE_JOIN_TIME_LIMIT is `{limit}`, but should be a number of")),
+                "{said}"
+            );
+        }
+        let said = joining(&[(LET_ANYONE_JOIN, "yes")]).unwrap_err().to_string();
+        assert!(said.starts_with("HPMOE_LET_ANYONE_JOIN is `yes`, but should be 1, or not set"), "{said}");
+        let said = joining(&[(SECRET_FILE, "/nowhere")]).unwrap_err().to_string();
+        assert!(said.starts_with("there is no secret in /nowhere (No such file"), "{said}");
+    }
+
+    #[test]
+    fn without_a_secret_other_machines_are_not_listened_to() {
+        for address in ["0.0.0.0:0", "[::]:0"] {
+            let said = Joining::new().listen(address).unwrap_err().to_string();
+            assert!(said.starts_with("rank 0 would listen on ") && said.contains("Joining::let_anyone_join"), "{said}");
+            let said = joining(&[]).unwrap().listen(address).unwrap_err().to_string();
+            assert!(said.contains("HPMOE_SECRET_FILE") && said.contains("HPMOE_LET_ANYONE_JOIN=1"), "{said}");
+        }
+        let any = TcpListener::bind("0.0.0.0:0").unwrap();
+        assert!(Joining::new().may_listen_by(&any).is_err(), "a listener that the program made");
+        assert!(Joining::new().let_anyone_join().listen("0.0.0.0:0").is_ok());
+        assert!(Joining::new().secret(Secret::generate().unwrap()).listen("0.0.0.0:0").is_ok());
+        assert!(Joining::new().listen("127.0.0.1:0").is_ok() && Joining::new().listen("localhost:0").is_ok());
+    }
+
+    #[test]
+    fn processes_of_two_programs_are_two_jobs() {
+        let [first, second] = [0, 1].map(|_| Joining::of_own_processes().unwrap());
+        assert!(first.secret.is_some() && first.secret != second.secret);
+    }
+}

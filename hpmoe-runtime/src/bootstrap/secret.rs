@@ -1,0 +1,225 @@
+//! The secret that the ranks of a job share.
+
+use std::fmt::{self, Write as _};
+use std::fs::OpenOptions;
+use std::io::{self, ErrorKind, Read};
+use std::path::Path;
+use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use hpmoe_kernels::printable::printable_path;
+
+use super::BootstrapError;
+use super::random::random;
+
+/// The variable that names the file with the secret.
+pub(super) const SECRET_FILE: &str = "HPMOE_SECRET_FILE";
+
+/// The least bytes of a secret: as many as a key of 128 bits.
+const LEAST: usize = 16;
+
+/// The most bytes of a secret.
+const MOST: usize = 4096;
+
+/// The time that a pipe has to give the whole secret.
+const READING: Duration = Duration::from_secs(5);
+
+/// A secret that the ranks of a job share, and nobody else knows: 16 to 4,096 bytes.
+///
+/// Ranks prove to each other that they know it, and never send it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(Vec<u8>);
+
+impl Secret {
+    /// A secret of these bytes. White space at their end is left out, as editors and `echo` add it to files.
+    ///
+    /// # Errors
+    ///
+    /// If there are fewer than 16 or more than 4,096 of them.
+    pub fn new(bytes: impl Into<Vec<u8>>) -> Result<Self, BootstrapError> {
+        let mut bytes = bytes.into();
+        bytes.truncate(bytes.trim_ascii_end().len());
+        match bytes.len() {
+            LEAST..=MOST => Ok(Self(bytes)),
+            count => Err(BootstrapError::SecretSize { bytes: count, least: LEAST, most: MOST }),
+        }
+    }
+
+    /// A new secret that nobody can guess.
+    ///
+    /// # Errors
+    ///
+    /// If the system gives no random bytes.
+    pub fn generate() -> Result<Self, BootstrapError> {
+        let text = random()?.iter().fold(String::new(), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        });
+        Ok(Self(text.into_bytes()))
+    }
+
+    /// The secret in a file, or in a pipe that has a name (`/dev/fd/3`).
+    ///
+    /// # Errors
+    ///
+    /// If it can't be read within 5 seconds, other users can read it, or its size is none of a secret.
+    pub fn from_file(path: &Path) -> Result<Self, BootstrapError> {
+        let unusable = |why: String| BootstrapError::SecretFile { file: printable_path(path), why };
+        let mut file = open(path).map_err(|error| unusable(error.to_string()))?;
+        let mode = exposed_mode(&file).map_err(|error| unusable(error.to_string()))?;
+        if let Some(mode) = mode {
+            return Err(unusable(format!(
+                "its mode is {mode:o}, so that others can read or change it: make that 600 by chmod"
+            )));
+        }
+        let bytes = read(&mut file).map_err(|error| unusable(error.to_string()))?;
+        Self::new(bytes).map_err(|error| unusable(error.to_string()))
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Gives the secret to a process that is about to be started, by a file without a name as its standard input. No argument and no
+    /// variable holds it, and nothing is left of it when the processes have ended.
+    #[cfg(all(target_os = "linux", not(miri)))]
+    pub(super) fn pass_to(&self, command: &mut Command) -> io::Result<()> {
+        use std::io::Write as _;
+        use std::os::unix::fs::PermissionsExt as _;
+        let mut file = crate::backend::host::nameless_file(c"hpmoe secret")?;
+        file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
+        file.write_all(&self.0)?;
+        command.stdin(file).env(SECRET_FILE, "/proc/self/fd/0");
+        Ok(())
+    }
+
+    #[cfg(not(all(target_os = "linux", not(miri))))]
+    pub(super) fn pass_to(&self, _command: &mut Command) -> io::Result<()> {
+        Err(ErrorKind::Unsupported.into())
+    }
+}
+
+/// Shows nothing of the secret.
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}
+
+#[cfg(unix)]
+fn open(path: &Path) -> io::Result<std::fs::File> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    // Linux: opening a pipe that nobody writes would wait for ever.
+    #[cfg(target_os = "linux")]
+    let flags = libc::O_NONBLOCK;
+    #[cfg(not(target_os = "linux"))]
+    let flags = 0;
+    OpenOptions::new().read(true).custom_flags(flags).open(path)
+}
+
+#[cfg(not(unix))]
+fn open(path: &Path) -> io::Result<std::fs::File> {
+    OpenOptions::new().read(true).open(path)
+}
+
+/// The mode of a file that others than its user and its group can read, or than its user can write.
+#[cfg(unix)]
+fn exposed_mode(file: &std::fs::File) -> io::Result<Option<u32>> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let status = file.metadata()?;
+    let mode = status.permissions().mode() & 0o777;
+    Ok((status.is_file() && mode & 0o027 != 0).then_some(mode))
+}
+
+#[cfg(not(unix))]
+fn exposed_mode(_file: &std::fs::File) -> io::Result<Option<u32>> {
+    Ok(None)
+}
+
+/// All bytes of a file, one more than [`MOST`] of one that has too many.
+fn read(file: &mut impl Read) -> io::Result<Vec<u8>> {
+    let deadline = Instant::now() + READING;
+    let mut bytes = Vec::new();
+    loop {
+        match file.take((MOST + 1 - bytes.len()) as u64).read_to_end(&mut bytes) {
+            Ok(_) => return Ok(bytes),
+            Err(error) if error.kind() != ErrorKind::WouldBlock => return Err(error),
+            Err(_) if Instant::now() > deadline => {
+                return Err(io::Error::new(ErrorKind::TimedOut, format!("nothing came from it within {READING:?}")));
+            }
+            Err(_) => sleep(Duration::from_millis(5)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_has_a_size_and_shows_nothing() {
+        let secret = Secret::new("0123456789abcdef\r\n").unwrap();
+        assert_eq!((secret.bytes(), format!("{secret:?}")), (&b"0123456789abcdef"[..], "Secret(..)".to_owned()));
+        let refused = |count: usize| Secret::new(vec![b'x'; count]).unwrap_err().to_string();
+        assert_eq!(
+            refused(15),
+            "a secret of 15 bytes is none: it has 16 to 4096, such as those of `openssl rand -hex 32`"
+        );
+        assert!(refused(4097).starts_with("a secret of 4097 bytes"));
+        let [first, second] = [0, 1].map(|_| Secret::generate().unwrap());
+        assert!(first != second && first.bytes().len() == 64 && Secret::new(first.bytes()).unwrap() == first);
+    }
+
+    #[test]
+    #[cfg(unix)]
+    #[cfg_attr(miri, ignore = "files")]
+    fn a_file_that_others_can_read_is_refused() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(&file, "0123456789abcdef\n").unwrap();
+        for (mode, others) in [(0o600, false), (0o440, false), (0o604, true), (0o620, true), (0o666, true)] {
+            file.as_file().set_permissions(std::fs::Permissions::from_mode(mode)).unwrap();
+            match Secret::from_file(file.path()) {
+                Ok(secret) => assert!(!others && secret.bytes() == b"0123456789abcdef", "{mode:o}"),
+                Err(error) => {
+                    assert!(others && error.to_string().contains(&format!("its mode is {mode:o}")), "{error}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    #[cfg_attr(miri, ignore = "files")]
+    fn what_is_no_secret_is_told_and_nothing_is_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let said = |path: &Path| Secret::from_file(path).unwrap_err().to_string();
+        let absent = said(&folder.path().join("a\u{1b}[2Jb"));
+        assert!(
+            absent.contains(r"a\u{1b}[2Jb (No such file") && absent.ends_with("or unset HPMOE_SECRET_FILE"),
+            "{absent}"
+        );
+        assert!(said(folder.path()).contains("Is a directory"));
+        assert!(said(Path::new("/dev/null")).contains("a secret of 0 bytes"));
+        assert!(said(Path::new("/dev/zero")).contains("a secret of 4097 bytes"));
+        let pipe = folder.path().join("pipe");
+        let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+        assert!(made.success());
+        assert!(said(&pipe).contains("a secret of 0 bytes"), "nobody writes it");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    #[cfg_attr(miri, ignore = "processes")]
+    fn a_process_gets_a_secret_that_no_argument_and_no_variable_holds() {
+        let secret = Secret::generate().unwrap();
+        let mut command = Command::new("sh");
+        command.args(["-c", "cat \"$HPMOE_SECRET_FILE\"; stat -L -c ' %a' /proc/self/fd/0"]);
+        secret.pass_to(&mut command).unwrap();
+        let text = String::from_utf8(secret.bytes().to_vec()).unwrap();
+        assert!(!format!("{command:?}").contains(&text), "{command:?}");
+        let output = command.output().unwrap();
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{text} 600\n"));
+    }
+}

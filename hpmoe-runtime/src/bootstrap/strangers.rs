@@ -1,0 +1,71 @@
+//! Connections to rank 0 that were not those of ranks.
+
+use std::fmt;
+
+/// Numbers of connections to rank 0 that were not those of its ranks, while it waited for these.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Strangers {
+    /// Closed before a whole greeting, or sent away without one: those that took too long, and the oldest of too many.
+    pub silent: u64,
+    /// Spoke another protocol, or another version of it.
+    pub foreign: u64,
+    /// Ranks of other jobs.
+    pub other_jobs: u64,
+    /// Did not prove that they know the job's secret.
+    pub unproven: u64,
+    /// Ranks that the group does not have, or has already.
+    pub misplaced: u64,
+}
+
+impl Strangers {
+    /// Number of all of them.
+    #[must_use]
+    pub const fn count(&self) -> u64 {
+        self.silent + self.foreign + self.other_jobs + self.unproven + self.misplaced
+    }
+
+    /// The numbers, in an order that messages keep.
+    pub(super) const fn numbers(&self) -> [u64; 5] {
+        [self.silent, self.foreign, self.other_jobs, self.unproven, self.misplaced]
+    }
+
+    /// From the numbers of a message.
+    pub(super) const fn of([silent, foreign, other_jobs, unproven, misplaced]: [u64; 5]) -> Self {
+        Self { silent, foreign, other_jobs, unproven, misplaced }
+    }
+}
+
+/// A line: how many there were, and of each kind.
+impl fmt::Display for Strangers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kinds = [
+            "without a greeting",
+            "with another protocol",
+            "of other jobs",
+            "without the secret",
+            "of ranks that the group lacks or had already",
+        ];
+        let found = self.numbers().into_iter().zip(kinds).filter(|(count, _)| *count > 0);
+        let each: Vec<String> = found.map(|(count, kind)| format!("{count} {kind}")).collect();
+        let connections = if self.count() == 1 { "connection" } else { "connections" };
+        write!(f, "{} {connections} of strangers to rank 0: {}", self.count(), each.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strangers_are_one_line() {
+        let strangers = Strangers { silent: 40, unproven: 2, ..Strangers::default() };
+        assert_eq!(
+            strangers.to_string(),
+            "42 connections of strangers to rank 0: 40 without a greeting, 2 without the secret"
+        );
+        assert_eq!(Strangers::of(strangers.numbers()), strangers);
+        let one = Strangers { other_jobs: 1, ..Strangers::default() };
+        assert_eq!(one.to_string(), "1 connection of strangers to rank 0: 1 of other jobs");
+    }
+}

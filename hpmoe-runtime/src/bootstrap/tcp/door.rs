@@ -1,0 +1,128 @@
+//! Rank 0's door: takes connections, greets all of them next to each other, and lets those of its ranks in.
+
+use std::collections::VecDeque;
+use std::io::{ErrorKind, Result};
+use std::net::TcpListener;
+use std::thread::sleep;
+use std::time::Duration;
+
+use super::guest::{Arrival, Guest, Step, Stranger, Terms};
+use super::proof::{Key, Nonces, job_digest};
+use crate::bootstrap::random::random;
+use crate::bootstrap::{BootstrapError, Joining, Strangers};
+
+/// The most guests at a time. With the connections of 256 ranks, they need half of the 1,024 descriptors that a process usually has.
+pub(super) const MOST_GUESTS: usize = 256;
+
+/// The time that a guest has for its whole greeting.
+pub(super) const GREETING: Duration = Duration::from_secs(5);
+
+/// The time that a guest has in any case: the oldest one makes room for the next, but not earlier. Together with [`MOST_GUESTS`], 2,560
+/// connections are greeted in a second; others wait in the system's queue.
+const LEAST: Duration = Duration::from_millis(100);
+
+/// The most connections that are taken before guests are heard.
+const ROUND: usize = 64;
+
+/// The time between two rounds, with guests and without.
+const PAUSES: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(5)];
+
+/// The door of rank 0.
+pub(super) struct Door<'a> {
+    listener: &'a TcpListener,
+    terms: Terms,
+    /// The oldest first.
+    guests: VecDeque<Guest>,
+    pub(super) strangers: Strangers,
+    /// Why no connection could be taken the last time.
+    pub(super) refused: Option<String>,
+}
+
+impl<'a> Door<'a> {
+    /// Opens the door.
+    pub(super) fn new(listener: &'a TcpListener, joining: &Joining) -> std::result::Result<Self, BootstrapError> {
+        let terms = Terms {
+            job: job_digest(&joining.job),
+            confided: joining.secret.is_some(),
+            key: Key::new(joining.secret.as_ref()),
+            nonces: Nonces::new(random()?),
+        };
+        Ok(Self { listener, terms, guests: VecDeque::new(), strangers: Strangers::default(), refused: None })
+    }
+
+    /// Takes connections, hears all guests, and returns those that have proven to be ranks of the job.
+    pub(super) fn round(&mut self) -> Vec<Arrival> {
+        self.take();
+        let mut arrived = Vec::new();
+        for _ in 0..self.guests.len() {
+            let Some(mut guest) = self.guests.pop_front() else { break };
+            match guest.advance(&mut self.terms) {
+                Step::Waits if guest.came.elapsed() < GREETING => self.guests.push_back(guest),
+                Step::Waits => self.strangers.silent += 1,
+                Step::Leaves(stranger) => self.count(stranger),
+                Step::Arrived(hello, proof) => arrived.push(guest.arrive(hello, proof)),
+            }
+        }
+        arrived
+    }
+
+    /// Waits until a round may be worth while.
+    pub(super) fn pause(&self) {
+        sleep(PAUSES[usize::from(self.guests.is_empty())]);
+    }
+
+    /// Closes the door: whoever still stands there is no rank.
+    pub(super) fn close(mut self) -> Strangers {
+        self.strangers.silent += self.guests.len() as u64;
+        self.strangers
+    }
+
+    /// Takes what connections there are and is room for.
+    fn take(&mut self) {
+        for _ in 0..ROUND {
+            if self.guests.len() >= MOST_GUESTS && !self.make_room() {
+                return;
+            }
+            match self.next() {
+                Ok(guest) => {
+                    self.refused = None;
+                    self.guests.push_back(guest);
+                }
+                Err(error) => match error.kind() {
+                    ErrorKind::WouldBlock => return self.refused = None,
+                    // The other side has gone before it was taken.
+                    ErrorKind::Interrupted | ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset => {}
+                    _ => {
+                        // Mostly too many open files, of which a guest less may be enough.
+                        self.refused = Some(error.to_string());
+                        if !self.make_room() {
+                            return;
+                        }
+                    }
+                },
+            }
+        }
+    }
+
+    fn next(&self) -> Result<Guest> {
+        Guest::new(self.listener.accept()?.0)
+    }
+
+    /// Sends the oldest guest away, unless it has just come.
+    fn make_room(&mut self) -> bool {
+        let old = |oldest: &Guest| oldest.came.elapsed() >= LEAST;
+        let evicted = self.guests.front().is_some_and(old) && self.guests.pop_front().is_some();
+        self.strangers.silent += u64::from(evicted);
+        evicted
+    }
+
+    const fn count(&mut self, stranger: Stranger) {
+        let strangers = &mut self.strangers;
+        match stranger {
+            Stranger::Silent => strangers.silent += 1,
+            Stranger::Foreign => strangers.foreign += 1,
+            Stranger::OtherJob => strangers.other_jobs += 1,
+            Stranger::Unproven => strangers.unproven += 1,
+        }
+    }
+}

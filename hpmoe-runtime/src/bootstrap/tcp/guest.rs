@@ -1,0 +1,147 @@
+//! One connection to rank 0 that has not proven whose it is.
+
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::Instant;
+
+use super::hello::{Answer, HELLO_BYTES, Hello, NoHello, Nonce, Refusal};
+use super::proof::{Key, Nonces, Proof, Side};
+
+/// A connection whose greeting is under way. It costs a few hundred bytes, and neither a thread nor a wait.
+pub(super) struct Guest {
+    stream: TcpStream,
+    /// When it came.
+    pub(super) came: Instant,
+    bytes: [u8; HELLO_BYTES],
+    /// Number of the bytes that have come.
+    filled: usize,
+    /// The hello and its challenge, once that has been sent.
+    challenged: Option<([u8; HELLO_BYTES], Nonce)>,
+}
+
+/// What rank 0 asks of a guest.
+pub(super) struct Terms {
+    pub(super) job: [u8; 32],
+    pub(super) confided: bool,
+    pub(super) key: Key,
+    pub(super) nonces: Nonces,
+}
+
+/// What came of a guest.
+pub(super) enum Step {
+    /// It has not said enough yet.
+    Waits,
+    /// It goes, and is counted as one of these.
+    Leaves(Stranger),
+    /// It has proven that it is a rank of the job, and waits for [`Arrival::answer`].
+    Arrived(Hello, Proof),
+}
+
+/// Kinds of strangers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Stranger {
+    Silent,
+    Foreign,
+    OtherJob,
+    Unproven,
+}
+
+/// A rank of the job that stands at the door.
+pub(super) struct Arrival {
+    pub(super) hello: Hello,
+    /// Rank 0's own proof.
+    proof: Proof,
+    stream: TcpStream,
+}
+
+impl Guest {
+    /// A guest that has just come.
+    pub(super) fn new(stream: TcpStream) -> io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        stream.set_nodelay(true)?;
+        Ok(Self { stream, came: Instant::now(), bytes: [0; HELLO_BYTES], filled: 0, challenged: None })
+    }
+
+    /// Goes on with the greeting as far as it can without waiting.
+    pub(super) fn advance(&mut self, terms: &mut Terms) -> Step {
+        if self.challenged.is_none() {
+            let hello = match self.fill(HELLO_BYTES) {
+                Ok(whole) => match Hello::refuse(&self.bytes[..self.filled]) {
+                    Some(NoHello::Version) => return self.refuse(Refusal::Version, Stranger::Foreign),
+                    Some(NoHello::Foreign) => return Step::Leaves(Stranger::Foreign),
+                    None if !whole => return Step::Waits,
+                    None => Hello::read(&self.bytes),
+                },
+                Err(_) => return Step::Leaves(Stranger::Silent),
+            };
+            match (hello.job == terms.job, hello.confided, terms.confided) {
+                (false, ..) => return self.refuse(Refusal::OtherJob, Stranger::OtherJob),
+                (true, false, true) => return self.refuse(Refusal::NoSecret, Stranger::Unproven),
+                (true, true, false) => return self.refuse(Refusal::UnknownSecret, Stranger::Unproven),
+                (true, ..) => {}
+            }
+            let challenge = terms.nonces.next();
+            if answer(&self.stream, &Answer::Challenge(challenge)).is_err() {
+                return Step::Leaves(Stranger::Silent);
+            }
+            (self.challenged, self.filled) = (Some((self.bytes, challenge)), 0);
+        }
+        let Some((hello, challenge)) = self.challenged else { return Step::Waits };
+        match self.fill(size_of::<Proof>()) {
+            Ok(false) => Step::Waits,
+            Ok(true) => {
+                let proof = self.bytes.first_chunk().expect("a hello is longer");
+                if terms.key.is_right(proof, Side::Rank, &hello, &challenge) {
+                    Step::Arrived(Hello::read(&hello), terms.key.proof(Side::RankZero, &hello, &challenge))
+                } else {
+                    self.refuse(Refusal::Unproven, Stranger::Unproven)
+                }
+            }
+            Err(_) => Step::Leaves(Stranger::Silent),
+        }
+    }
+
+    /// A guest that has arrived.
+    pub(super) fn arrive(self, hello: Hello, proof: Proof) -> Arrival {
+        Arrival { hello, proof, stream: self.stream }
+    }
+
+    /// Reads until so many bytes have come, or no more are there: whether all have.
+    fn fill(&mut self, count: usize) -> io::Result<bool> {
+        while self.filled < count {
+            match (&self.stream).read(&mut self.bytes[self.filled..count]) {
+                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+                Ok(read) => self.filled += read,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+
+    fn refuse(&self, why: Refusal, stranger: Stranger) -> Step {
+        // It may have gone already.
+        let _ = answer(&self.stream, &Answer::Refused(why));
+        Step::Leaves(stranger)
+    }
+}
+
+impl Arrival {
+    /// Sends a rank away.
+    pub(super) fn refuse(self, why: Refusal) {
+        let _ = answer(&self.stream, &Answer::Refused(why));
+    }
+
+    /// Lets a rank in: its connection, which waits from now on.
+    pub(super) fn accept(self) -> io::Result<TcpStream> {
+        answer(&self.stream, &Answer::Accepted(self.proof))?;
+        self.stream.set_nonblocking(false)?;
+        Ok(self.stream)
+    }
+}
+
+/// Sends an answer, for which a connection that has got at most one before has room.
+fn answer(mut stream: &TcpStream, answer: &Answer) -> io::Result<()> {
+    stream.write_all(&answer.bytes())
+}

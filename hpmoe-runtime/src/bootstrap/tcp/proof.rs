@@ -1,0 +1,108 @@
+//! Proofs that a process knows the secret of its job, without sending it.
+//!
+//! HMAC-SHA-256 of `hmac-sha256`: well kept, constant in time where that counts, and 0.3 s of a user's first build (`blake2b_simd` takes 1.7 s,
+//! `hmac` with `sha2` 2.9 s, `blake3` 4.5 s in pure Rust). A job without a secret has a key that everybody knows, so that both kinds of jobs
+//! speak one protocol.
+
+use hmac_sha256::{HMAC, Hash};
+
+use super::hello::{HELLO_BYTES, Nonce};
+use crate::bootstrap::Secret;
+
+/// A proof.
+pub(super) type Proof = [u8; 32];
+
+/// Who proves. The words keep a proof of one side from being one of the other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Side {
+    Rank,
+    RankZero,
+}
+
+/// The key of a job.
+pub(super) struct Key([u8; 32]);
+
+impl Key {
+    pub(super) fn new(secret: Option<&Secret>) -> Self {
+        Self(secret.map_or([0; 32], |secret| Hash::hash(secret.bytes())))
+    }
+
+    /// The proof of a side, for a greeting and what rank 0 has answered it.
+    pub(super) fn proof(&self, side: Side, hello: &[u8; HELLO_BYTES], challenge: &Nonce) -> Proof {
+        self.of(side, hello, challenge).finalize()
+    }
+
+    /// Whether a proof is right. It takes the same time for all that are wrong.
+    pub(super) fn is_right(&self, proof: &Proof, side: Side, hello: &[u8; HELLO_BYTES], challenge: &Nonce) -> bool {
+        self.of(side, hello, challenge).finalize_verify(proof)
+    }
+
+    fn of(&self, side: Side, hello: &[u8; HELLO_BYTES], challenge: &Nonce) -> HMAC {
+        let words: &[u8] = match side {
+            Side::Rank => b"hpmoe: a rank proves",
+            Side::RankZero => b"hpmoe: rank 0 proves",
+        };
+        let mut mac = HMAC::new(self.0);
+        mac.update(words);
+        mac.update(hello);
+        mac.update(challenge);
+        mac
+    }
+}
+
+/// The name of a job as it is sent: of one length, and no text that a terminal could be shown.
+pub(super) fn job_digest(name: &str) -> [u8; 32] {
+    Hash::hash(name.as_bytes())
+}
+
+/// Numbers that are used once. All come from one random one, so that they need neither a file nor a call of the system.
+pub(super) struct Nonces {
+    seed: [u8; 32],
+    used: u64,
+}
+
+impl Nonces {
+    pub(super) const fn new(seed: [u8; 32]) -> Self {
+        Self { seed, used: 0 }
+    }
+
+    pub(super) fn next(&mut self) -> Nonce {
+        self.used += 1;
+        HMAC::mac(self.used.to_le_bytes(), self.seed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proof_is_right_for_its_side_greeting_challenge_and_secret_alone() {
+        let secret = |text: &str| Secret::new(text).unwrap();
+        let key = Key::new(Some(&secret("a secret of a job")));
+        let (hello, challenge) = ([7; HELLO_BYTES], [9; 32]);
+        let proof = key.proof(Side::Rank, &hello, &challenge);
+        assert!(key.is_right(&proof, Side::Rank, &hello, &challenge));
+        assert!(!key.is_right(&proof, Side::RankZero, &hello, &challenge), "a reflected one");
+        assert!(!key.is_right(&proof, Side::Rank, &[8; HELLO_BYTES], &challenge), "of another rank");
+        assert!(!key.is_right(&proof, Side::Rank, &hello, &[8; 32]), "a replayed one");
+        for other in [Key::new(None), Key::new(Some(&secret("a secret of another")))] {
+            assert!(!other.is_right(&proof, Side::Rank, &hello, &challenge));
+        }
+        for bit in 0..256 {
+            let mut wrong = proof;
+            wrong[bit / 8] ^= 1 << (bit % 8);
+            assert!(!key.is_right(&wrong, Side::Rank, &hello, &challenge), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn nonces_are_used_once() {
+        let mut nonces = Nonces::new([1; 32]);
+        let mut all: Vec<Nonce> = (0..1000).map(|_| nonces.next()).collect();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), 1000);
+        assert_ne!(Nonces::new([2; 32]).next(), Nonces::new([1; 32]).next());
+    }
+}

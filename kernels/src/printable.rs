@@ -1,0 +1,108 @@
+//! Text from outside, made safe to print: names of files, values of variables, words of other processes.
+//!
+//! A terminal takes control characters for commands: they move the cursor, colour, erase and answer. Characters that turn the direction of
+//! writing show a text as another one.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// The text on one line: a control character becomes its escape in Rust, such as `\u{1b}` or `\n`.
+///
+/// ```
+/// use hpmoe_kernels::printable::printable;
+///
+/// assert_eq!(printable("moe\u{1b}[2J.rs\n"), r"moe\u{1b}[2J.rs\n");
+/// ```
+#[must_use]
+pub fn printable(text: &str) -> Cow<'_, str> {
+    escaped(text, |_| false)
+}
+
+/// A text of several lines: line feeds and tabs stay, and all other control characters are escaped as by [`printable`].
+#[must_use]
+pub fn printable_lines(text: &str) -> Cow<'_, str> {
+    escaped(text, |char| matches!(char, '\n' | '\t'))
+}
+
+/// A source text with one visible character for each control character but line feed, carriage return and tab, so that columns stay what they are.
+#[must_use]
+pub fn printable_source(text: &str) -> Cow<'_, str> {
+    let acts = |char: char| acts_on_terminals(char) && !matches!(char, '\n' | '\r' | '\t');
+    if !text.contains(acts) {
+        return Cow::Borrowed(text);
+    }
+    // Unicode has pictures of the controls of ASCII.
+    let picture = |char: char| match char {
+        '\0'..='\u{1f}' => char::from_u32(0x2400 + u32::from(char)).unwrap_or(char::REPLACEMENT_CHARACTER),
+        '\u{7f}' => '\u{2421}',
+        _ => char::REPLACEMENT_CHARACTER,
+    };
+    Cow::Owned(text.chars().map(|char| if acts(char) { picture(char) } else { char }).collect())
+}
+
+/// The name of a file on one line, as by [`printable`].
+#[must_use]
+pub fn printable_path(path: &Path) -> String {
+    printable(&path.to_string_lossy()).into_owned()
+}
+
+fn escaped(text: &str, stays: fn(char) -> bool) -> Cow<'_, str> {
+    let acts = |char: char| acts_on_terminals(char) && !stays(char);
+    if !text.contains(acts) {
+        return Cow::Borrowed(text);
+    }
+    let mut safe = String::with_capacity(text.len() + 8);
+    for char in text.chars() {
+        match char {
+            '\n' | '\t' | '\r' if acts(char) => safe.extend(char.escape_default()),
+            _ if acts(char) => drop(write!(safe, "\\u{{{:x}}}", u32::from(char))),
+            _ => safe.push(char),
+        }
+    }
+    Cow::Owned(safe)
+}
+
+/// Controls of ASCII and Latin-1, and the characters of Unicode that end lines, are not seen or turn the direction of writing.
+fn acts_on_terminals(char: char) -> bool {
+    char.is_control()
+        || matches!(char, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn controls_are_escaped_and_everything_else_stays() {
+        assert!(matches!(printable("größe 大 \\u{1b} `x`"), Cow::Borrowed(_)));
+        assert_eq!(printable("a\u{1b}]0;title\u{7}\u{9b}1A\u{7f}\0"), r"a\u{1b}]0;title\u{7}\u{9b}1A\u{7f}\u{0}");
+        assert_eq!(printable("one\ntwo\r\tthree"), r"one\ntwo\r\tthree");
+        assert_eq!(printable("gnp\u{202e}.rs\u{feff}\u{2066}"), r"gnp\u{202e}.rs\u{feff}\u{2066}");
+        assert_eq!(printable_path(Path::new("a\n.rs")), r"a\n.rs");
+    }
+
+    #[test]
+    fn texts_keep_their_lines() {
+        assert!(matches!(printable_lines("one\n\ttwo\n"), Cow::Borrowed(_)));
+        assert_eq!(printable_lines("one\r\n\u{1b}[1mtwo"), "one\\r\n\\u{1b}[1mtwo");
+    }
+
+    #[test]
+    fn sources_keep_their_columns() {
+        assert_eq!(printable_source("a\u{1b}[2J\tb\r\n\u{7f}\u{202e}c"), "a␛[2J\tb\r\n␡\u{fffd}c");
+        assert!(matches!(printable_source("fn f() {\r\n\t1\n}"), Cow::Borrowed(_)));
+    }
+
+    /// No text acts on a terminal afterwards, whatever it was.
+    #[test]
+    fn nothing_that_acts_is_left() {
+        let all: String = ('\0'..=char::MAX).collect();
+        assert!(!printable(&all).contains(acts_on_terminals));
+        assert!(!printable_lines(&all).contains(|char| acts_on_terminals(char) && char != '\n' && char != '\t'));
+        assert_eq!(
+            printable_source(&all).chars().filter(|char| acts_on_terminals(*char)).collect::<String>(),
+            "\t\n\r"
+        );
+    }
+}
