@@ -111,6 +111,7 @@ fn what_was_found_before_an_interrupt_is_kept() {
     let interrupted_after = |seconds| {
         let search = Command::new(env!("CARGO_BIN_EXE_hpmoe"))
             .args(["tune", &layer, "--set", size, "--ranks", "2", "--routing", "balanced", "--seconds", "6000"])
+            .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
             .expect("the command runs");
