@@ -75,13 +75,11 @@ impl Build {
         };
         let sizes = TileSizes { set: &set, tuned: &candidate.sizes, open: &open, expected: self.expected };
         let sizes = sizes.text(&front.kernel);
-        let kernel = BuiltKernel { module: &source.module, set: &set, open: &open, front: &front };
-        let costly = self.costly_sizes(kernel, &candidate);
         let mut to_tell = ModuleToTell::new(&source.module, of_front(&source.module, &front, &overrides));
         let tokens = SourceTokens::of(&source.module);
         let constants: Vec<(String, Constant)> =
             front.kernel.constants.iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        let mut built = Built { warnings: costly.into_iter().collect(), ..Built::default() };
+        let mut built = Built::default();
         for checked in &front.flows {
             let graph = checked.graph();
             let fingerprint = resolved.fingerprint_of(front.fingerprint, graph);
@@ -122,6 +120,10 @@ impl Build {
             }
         }
         built.modules.push(to_tell);
+        if built.faulty.is_empty() {
+            let kernel = BuiltKernel { module: &source.module, set: &set, open: &open, front: &front };
+            built.warnings.extend(self.costly_sizes(kernel, &candidate));
+        }
         Ok(built)
     }
 

@@ -23,23 +23,24 @@ pub(crate) fn schedule(options: &ScheduleArgs) -> Result<ExitCode, String> {
     let file = options.file.as_deref().ok_or("which FILE.rs?")?;
     let launches = (&target, expected(options));
     let plans = plans(file, &options.settings, launches, Tuning::unless(options.untuned))?;
-    warn_of_costly_sizes(&plans, options.allow_slow_tile_sizes, launches);
     if let Some(path) = &options.export {
+        warn_of_costly_sizes(&plans, options.allow_slow_tile_sizes, launches);
         let about = export::export(options, &target, plans, path)?;
         output::note(format!("schedule, task by task (JSON, {about}): {}", printable_path(path)));
         return Ok(ExitCode::SUCCESS);
     }
-    for plan in plans {
+    for plan in &plans {
         let valid = plan.schedule(&target)?;
         if options.json {
-            output::line(numbers(options, &plan, &valid))?;
+            output::line(numbers(options, plan, &valid))?;
         } else {
             let (graph, about) = (plan.checked.graph(), plan.about());
             output::line(format!("{}::{}, {about}\n", graph.kernel, graph.taskflow))?;
             output::line(schedule_text(&plan.checked, valid.schedule()))?;
         }
-        picture(options, &target, &plan, &valid)?;
+        picture(options, &target, plan, &valid)?;
     }
+    warn_of_costly_sizes(&plans, options.allow_slow_tile_sizes, launches);
     Ok(ExitCode::SUCCESS)
 }
 

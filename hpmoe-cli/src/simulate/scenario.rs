@@ -56,8 +56,8 @@ impl Scenario {
             if let Some(choices) = given {
                 (plan.choices, plan.origin) = (choices, Origin::Given);
             }
-            warn_of_costly_sizes([&plan], options.allow_slow_tile_sizes, (&target, expected));
             let valid = plan.schedule(&target)?;
+            warn_of_costly_sizes([&plan], options.allow_slow_tile_sizes, (&target, expected));
             Some((plan, valid))
         } else {
             None

@@ -18,9 +18,9 @@ pub(super) struct SearchedKernel {
     pub(super) sizes: NamedSizes,
     /// Those that the source fixes.
     pub(super) fixed: NamedSizes,
-    /// The sizes from which the search starts, where they differ from the default's.
+    /// The sizes from which the search starts, as far as they differ from the default's.
     pub(super) start: NamedSizes,
-    /// How many times as long as the start the default is estimated to take; `None` if it is the start.
+    /// How many times as long as the start the default is estimated to take; `None` if it is the start, or there is no estimate.
     pub(super) default_estimate: Option<f64>,
     /// The simulations of a candidate: one for each taskflow and routing.
     pub(super) simulations: usize,

@@ -11,7 +11,7 @@ use hpmoe_codegen::target::Target;
 use hpmoe_codegen::tuned::{Candidate, NamedSizes, TILE_SIZES, overrides, shape, sizes};
 use hpmoe_kernels::printable::printable_path;
 use hpmoe_language::front::{Front, front};
-use hpmoe_language::syntax::{leaving_open, open_constants};
+use hpmoe_language::syntax::{Kernel, leaving_open, open_constants};
 use hpmoe_simulator::simulate::{Routing, RoutingSizes};
 use hpmoe_simulator::tune::{NoResult, SearchProgress, SearchSpace, SearchStep, Trial, search};
 use std::cell::RefCell;
@@ -85,23 +85,8 @@ impl Job {
         let kernels = |sizes: &NamedSizes| built(source, sizes).map(|front| front.flows);
         let chosen = kernels(&start).filter(|_| !start.is_empty());
         let default_estimate = chosen.and_then(|chosen| times_as_long(&flows, &chosen, &self.target, expected));
-        let open = open_constants(&source.module);
-        let set = source.set.iter().filter(|(name, _)| TILE_SIZES.contains(name));
-        let searched = SearchedKernel {
-            shape: shape(&source.module, &kernel),
-            set: set.filter_map(|(name, value)| Some((name.to_owned(), value.size()?))).collect(),
-            open: source.open.clone(),
-            fixed: sizes
-                .iter()
-                .filter(|(name, _)| !open.contains(name))
-                .map(|(name, &size)| (name.clone(), size))
-                .collect(),
-            sizes,
-            start: start.clone(),
-            default_estimate,
-            simulations: flows.len() * routings.len(),
-            name,
-        };
+        let simulations = flows.len() * routings.len();
+        let searched = searched(source, &kernel, (sizes, start.clone()), default_estimate, simulations);
         let allowed = self.options.allow_slow_tile_sizes;
         let warning = if allowed { None } else { source.warning(&self.target, expected) };
         let trial = Trial { target: &self.target, routings: &routings, kernels: &kernels };
@@ -150,16 +135,33 @@ impl Job {
     }
 }
 
+/// The kernel as threads and files need it.
+fn searched(
+    source: &KernelSource,
+    kernel: &Kernel,
+    (sizes, start): (NamedSizes, NamedSizes),
+    default_estimate: Option<f64>,
+    simulations: usize,
+) -> SearchedKernel {
+    let open = open_constants(&source.module);
+    let set = source.set.iter().filter(|(name, _)| TILE_SIZES.contains(name));
+    let fixed = sizes.iter().filter(|(name, _)| !open.contains(name));
+    SearchedKernel {
+        name: kernel.name.clone(),
+        shape: shape(&source.module, kernel),
+        set: set.filter_map(|(name, value)| Some((name.to_owned(), value.size()?))).collect(),
+        open: source.open.clone(),
+        fixed: fixed.map(|(name, &size)| (name.clone(), size)).collect(),
+        sizes,
+        start,
+        default_estimate,
+        simulations,
+    }
+}
+
 /// A kernel with other tile sizes than by default, if it can have them.
 fn built(source: &KernelSource, sizes: &NamedSizes) -> Option<Front> {
     front(&source.module, &overrides(&source.set, &with_tuned(&source.open, sizes))).ok()
-}
-
-const fn schedule_of_start(kernel: &SearchedKernel) -> &'static str {
-    match kernel.default_estimate {
-        None => "the default schedule",
-        Some(_) => "the schedule with the tile sizes that a build chooses",
-    }
 }
 
 /// What the main thread is told, and what it knows already.
@@ -197,15 +199,17 @@ impl News<'_> {
 
     fn doing(&self, progress: &SearchProgress<'_>) -> Doing {
         let (simulated, all) = (progress.simulated, self.kernel.simulations);
-        let at = format!("simulation {} of {all}", all.min(simulated + 1));
+        let at = format!("at simulation {} of {all}", all.min(simulated + 1));
         let text = match (progress.step, progress.found) {
             (SearchStep::Candidates, Some(result)) => {
                 let reference = if result.default.is_some() { "the default's time" } else { "the start's time" };
                 let best = 100.0 * mean_and_worst(result).0;
                 format!("{} tried, simulated {best:.1} % of {reference}; {at}", progress.tried)
             }
-            (SearchStep::Default, _) => format!("simulating the default schedule, {at}"),
-            _ => format!("simulating {}, {at}", schedule_of_start(self.kernel)),
+            (SearchStep::Start, _) if !self.kernel.start.is_empty() => {
+                format!("{at} with the tile sizes that a build chooses")
+            }
+            _ => format!("{at} of the default schedule"),
         };
         let part = (progress.step != SearchStep::Candidates).then(|| simulated as f64 / all as f64);
         Doing { text, part }

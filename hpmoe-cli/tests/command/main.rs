@@ -38,6 +38,21 @@ fn as_typed(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_hpmoe")).args(arguments).output().expect("the command runs")
 }
 
+/// Searches with these arguments, for more time if a loaded machine gives too little of it.
+fn tuned(arguments: &[&str]) -> Output {
+    tuned_until(arguments, |_| true)
+}
+
+/// Searches with these arguments, for more time until the text that is printed is as wanted.
+fn tuned_until(arguments: &[&str], wanted: impl Fn(&str) -> bool) -> Output {
+    let search = |seconds| as_typed(&[&["tune", "--seconds", seconds][..], arguments].concat());
+    let enough = |output: &Output| {
+        let short = String::from_utf8_lossy(&output.stderr).contains("has compared nothing");
+        !short && wanted(&String::from_utf8_lossy(&output.stdout))
+    };
+    ["1", "4", "16", "64"].into_iter().map(search).find(enough).expect("64 s are enough for a small layer")
+}
+
 /// What a command that succeeds prints.
 fn prints(arguments: &[&str]) -> String {
     let output = hpmoe(arguments);

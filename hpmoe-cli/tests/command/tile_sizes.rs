@@ -1,6 +1,6 @@
 //! The commands say once if fixed tile sizes cost time, and name better ones.
 
-use crate::{as_typed, layer_with, prints};
+use crate::{as_typed, json, layer_with, prints, tuned};
 
 const SIZE: [&str; 4] = ["--set", "HIDDEN=1024,INTER=512,EXPERTS=16,TOP_K=4,TOKENS=256", "--ranks", "2"];
 
@@ -53,10 +53,14 @@ fn sizes_that_are_left_open_are_not_warned_of_and_those_that_are_set_are() {
         let typed = [&[command, open.as_str()], &SIZE[..], policy].concat();
         let (printed, said) = warnings(&typed);
         assert!(said.is_empty() && printed.contains(", left open: BLOCK = "), "{said:?} {printed}");
+        let found = json(&[&typed[..], &["--json"]].concat());
+        let sizes = found["tile_sizes"].as_object().unwrap().iter().map(|(name, size)| format!("{name} = {size}"));
+        let sizes = sizes.collect::<Vec<_>>().join(", ");
+        assert!(printed.contains(&format!(", left open: {sizes}\n")), "{sizes}: {printed}");
         let (_, said) = warnings(&[&typed[..], &["--set", "TILE_M=16"]].concat());
         assert!(said.len() == 1 && said[0].contains("leave `TILE_M` out of `--set`, to have them chosen"), "{said:?}");
     }
-    let tune = ["tune", &open, "--set", "TILE_M=16", "--routing", "balanced", "--seconds", "2", "--dry-run"];
-    let (_, said) = warnings(&[&tune[..], &SIZE].concat());
-    assert!(said.len() == 1 && said[0].contains("leave `TILE_M` out of `--set`"), "{said:?}");
+    let tune = [&open, "--set", "TILE_M=16", "--routing", "balanced", "--dry-run"];
+    let said = String::from_utf8(tuned(&[&tune[..], &SIZE].concat()).stderr).unwrap();
+    assert!(said.lines().count() == 1 && said.contains("leave `TILE_M` out of `--set`"), "{said:?}");
 }

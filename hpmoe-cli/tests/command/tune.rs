@@ -1,6 +1,6 @@
 //! The subcommand `hpmoe tune`.
 
-use crate::{LAYER, SIZE, hpmoe, json, layer_with, prints, refuses};
+use crate::{LAYER, SIZE, json, layer_with, prints, refuses, tuned, tuned_until};
 use serde_json::Value;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -10,12 +10,12 @@ fn nothing_is_kept_for_a_machine_that_it_was_not_found_on() {
     let folder = tempfile::tempdir().unwrap();
     let layer = folder.path().join("layer.rs");
     std::fs::copy(LAYER, &layer).unwrap();
-    let base =
-        ["tune", layer.to_str().unwrap(), "--set", SIZE, "--ranks", "2", "--routing", "balanced", "--seconds", "2"];
+    let base = [layer.to_str().unwrap(), "--set", SIZE, "--ranks", "2", "--routing", "balanced"];
     let changed = [&base[..], &["--constant", "link.other_package_ns=9290"]].concat();
-    let refused = refuses(&changed);
+    let refused = refuses(&[&["tune", "--seconds", "0.1"], &changed[..]].concat());
     assert!(refused.contains("link.other_package_ns") && refused.contains("taken for ascend-a3"), "{refused}");
-    assert!(prints(&[&changed[..], &["--dry-run", "--json"]].concat()).contains("default_simulated_us"));
+    let found = tuned(&[&changed[..], &["--dry-run", "--json", "--allow-slow-tile-sizes"]].concat());
+    assert!(String::from_utf8(found.stdout).unwrap().contains("default_simulated_us"));
     assert!(!folder.path().join("layer.tuned.toml").exists());
 }
 
@@ -36,7 +36,7 @@ fn a_machine_that_was_measured_is_searched_and_simulated_like_any_other() {
     let estimates = default["assumed"].to_string();
     assert!(estimates.contains("meaningless: "), "{estimates}");
     // Launches cost so much there that many a schedule is faster.
-    let found = hpmoe(&[&["tune", layer, "--seconds", "5"][..], &size].concat());
+    let found = tuned_until(&[&[layer][..], &size].concat(), |found| !found.contains("nothing better"));
     let said = String::from_utf8_lossy(&found.stdout);
     assert!(said.contains("simulated on stand-in: 0."), "{said}");
     let tuned = simulated();
@@ -78,11 +78,14 @@ fn a_search_starts_from_the_sizes_that_a_build_would_choose() {
     let fixed = layer_with(folder.path(), "fixed.rs", "16");
     let open = layer_with(folder.path(), "open.rs", "_");
     let size = ["--set", "HIDDEN=1024,INTER=512,EXPERTS=16,TOP_K=4,TOKENS=256", "--ranks", "2"];
-    let search = ["--routing", "balanced", "--dry-run", "--json", "--seconds", "3"];
+    let search = ["--routing", "balanced", "--dry-run", "--json"];
     let simulated = prints(&[&["simulate", &open, "--policy", "ours"][..], &size].concat());
     let (_, chosen) = simulated.split_once(", left open: ").unwrap();
     let chosen: Vec<String> = chosen.lines().next().unwrap().split(", ").map(str::to_owned).collect();
-    let tune = |file: &str, more: &[&str]| json(&[&["tune", file][..], &size, &search, more].concat());
+    let tune = |file: &str, more: &[&str]| -> Value {
+        let found = tuned(&[&[file][..], &size, &search, more].concat());
+        serde_json::from_slice(&found.stdout).unwrap()
+    };
     let listed = |found: &Value| -> Vec<String> {
         let sizes = found["start_sizes"].as_object().unwrap();
         sizes.iter().map(|(name, size)| format!("{name} = {size}")).collect()
@@ -105,29 +108,30 @@ fn what_was_found_before_an_interrupt_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let layer = layer_with(folder.path(), "layer.rs", "16");
     let size = "HIDDEN=1024,INTER=512,EXPERTS=16,TOP_K=4,TOKENS=256";
+    let interrupted_after = |seconds| {
+        let search = Command::new(env!("CARGO_BIN_EXE_hpmoe"))
+            .args(["tune", &layer, "--set", size, "--ranks", "2", "--routing", "balanced", "--seconds", "6000"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the command runs");
+        std::thread::sleep(Duration::from_secs(seconds));
+        let interrupt = Command::new("kill").args(["-INT", &search.id().to_string()]).status();
+        assert!(interrupt.expect("`kill` is there").success());
+        let output = search.wait_with_output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains("interrupted"), "{said}");
+        (output.status.code(), said)
+    };
     let start = Instant::now();
-    let search = Command::new(env!("CARGO_BIN_EXE_hpmoe"))
-        .args(["tune", &layer, "--set", size, "--ranks", "2", "--routing", "balanced", "--seconds", "600"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the command runs");
-    // The first candidate takes a fraction of a second.
-    std::thread::sleep(Duration::from_secs(6));
-    let interrupt = Command::new("kill").args(["-INT", &search.id().to_string()]).status();
-    assert!(interrupt.expect("`kill` is there").success());
-    let output = search.wait_with_output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(start.elapsed() < Duration::from_secs(120), "{:?}", start.elapsed());
-    assert_eq!(output.status.code(), Some(130), "{said}");
+    // Where the machine is loaded, nothing is there after a second.
+    let mut interrupted = [1, 8, 64].into_iter().map(interrupted_after);
+    let said = interrupted.find_map(|(code, said)| (code == Some(130)).then_some(said)).expect("something is found");
     assert!(said.ends_with("interrupted: the search ended early\n"), "{said}");
+    assert!(start.elapsed() < Duration::from_secs(600), "{:?}", start.elapsed());
     // The start's tiles are better than those of the source.
     let kept = std::fs::read_to_string(folder.path().join("layer.tuned.toml")).unwrap();
     let sizes = kept.lines().find(|line| line.starts_with("sizes = ")).expect("sizes are kept");
     assert!(["TILE_M = 16,", "TILE_N = 16 "].iter().all(|size| !sizes.contains(size)), "{kept}");
-    assert!(
-        kept.contains(
-            "those in the source (BLOCK = 16, COLUMNS = 16, PUT = 16, TILE_M = 16, TILE_N = 16) are estimated"
-        )
-    );
+    assert!(kept.contains("(BLOCK = 16, COLUMNS = 16, PUT = 16, TILE_M = 16, TILE_N = 16) are estimated"), "{kept}");
 }

@@ -83,6 +83,65 @@ mod tests {
         [busy[0] / replayed[0], busy[1] / replayed[1]]
     }
 
+    /// The time of the busier cores, tile by tile.
+    fn one_by_one(checked: &CheckedGraph, target: &Target, (ranks, tokens): (u32, Spread)) -> f64 {
+        let (graph, works) = (checked.graph(), Works::of_phases(checked.graph()));
+        let (costs, sync, extents) = (CostModel::new(target), &target.sync, Extents::new(graph, ranks, tokens));
+        let (mut matrix, mut vector) = (0.0, 0.0);
+        for (id, phase) in graph.phases.iter() {
+            for &of_group in extents.of_groups(phase.space) {
+                let mut left = of_group;
+                loop {
+                    let rows = match graph.spaces[phase.space].height {
+                        Height::Rows(height) => height.min(left),
+                        Height::WholeExpert => of_group,
+                    };
+                    if rows == 0 && graph.spaces[phase.space].height != Height::WholeExpert {
+                        break;
+                    }
+                    for column in 0..phase.columns() {
+                        let tile = EntryTile { peer: 1, rows, column, items: 1, band: 1, joined: 1 };
+                        let work = costs.least(0, &works[id].work(target, tile)).us();
+                        match graph.tasks[phase.task].kind {
+                            TaskKind::Matrix => matrix += work + sync.task_pickup_ns / 1e3,
+                            TaskKind::Vector => vector += work + (sync.task_pickup_ns + sync.tile_overhead_ns) / 1e3,
+                            TaskKind::Put => {
+                                let put = sync.put_start_ns + sync.fence_remote_ns;
+                                vector += work + (sync.task_pickup_ns + sync.tile_overhead_ns + put) / 1e3;
+                            }
+                        }
+                    }
+                    left -= rows;
+                    if left == 0 {
+                        break;
+                    }
+                }
+            }
+        }
+        let of_cores =
+            [(matrix, target.cores.aic), (vector, target.cores.aiv)].map(|(time, cores)| time / f64::from(cores));
+        target.launch.kernel_us + of_cores[0].max(of_cores[1])
+    }
+
+    #[test]
+    fn the_work_of_all_tiles_is_divided_among_the_cores() {
+        let mut few_vector_cores = Target::ascend_a3();
+        few_vector_cores.cores.aiv = 3;
+        let ragged = Layer { hidden: 136, inter: 72, tokens: 77, ..Layer::SMALL };
+        for checked in [moe_ffn(&ragged), moe_backward(&ragged), chunked(&ragged, 3)] {
+            for target in [&Target::ascend_a3(), &few_vector_cores] {
+                for ranks in [1, 4] {
+                    let summed = busy(&checked, target, ranks).unwrap();
+                    let [even, uneven] =
+                        [Spread::Even, Spread::Uneven].map(|tokens| one_by_one(&checked, target, (ranks, tokens)));
+                    assert!((summed.even.us() / even - 1.0).abs() < 1e-6, "{summed:?}, and {even} by tile");
+                    let found = summed.uneven.unwrap().us();
+                    assert!((found / uneven - 1.0).abs() < 1e-6, "{summed:?}, and {uneven} by tile");
+                }
+            }
+        }
+    }
+
     #[test]
     fn cores_with_many_small_tiles_are_busy_all_the_time_and_others_are_not() {
         let tiny = Layer { tile_m: 16, tile_n: 16, tokens: 256, hidden: 2048, inter: 1024, ..Layer::DEEPSEEK };
