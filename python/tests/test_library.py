@@ -260,7 +260,7 @@ def test_groups(library: hpmoe.Library) -> None:
         with pytest.raises(hpmoe.HpmoeError, match=re.escape(said)):
             hpmoe.Group(**arguments)
     group = hpmoe.Group(ranks=2, seed=3)
-    assert repr(group) == "Group(ranks=2, seed=3, time_limit=60.0, capacity_rows=None, threads=None, device='cpu')"
+    assert repr(group) == "Group(ranks=2, seed=3, time_limit=60.0, capacity_rows=None, threads=None, device='cpu', join_time_limit=None)"
     ids, tensors = layer()
     library["swiglu::forward"](group, ids, **tensors)
     group.close()
