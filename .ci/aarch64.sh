@@ -12,7 +12,7 @@ aarch64_tools() {
 }
 
 # The newest of Debian's Rusts for AArch64 that builds examples, as `VERSION NAME`, or nothing.
-aarch64_rustc() { debian_rusts "$(rust_version stock)" arm64 | tail -n 1; }
+aarch64_rustc() { debian_rusts "$(rust_version python/stock)" arm64 | tail -n 1; }
 
 # Unpacks it.
 aarch64_rust() { debian_rust "$1" "$2" "$aarch64/rust" "libstd-rust${2#rustc}-dev:arm64=$1"; }

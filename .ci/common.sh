@@ -13,8 +13,8 @@ lint=(--config 'build.rustc-workspace-wrapper="clippy-driver"')
 export CLIPPY_ARGS=-Dwarnings
 
 # Packages for those who work on this one.
-unpublished=(--exclude hpmoe-book --exclude 'hpmoe-example-*' --exclude hpmoe-ui-tests --exclude hpmoe-standin --exclude hpmoe-npu-tests \
-    --exclude hpmoe-mutants --exclude hpmoe-sweep --exclude hpmoe-c-tests --exclude hpmoe-stock \
+unpublished=(--exclude hpmoe-book --exclude 'hpmoe-example-*' --exclude hpmoe-ui-tests --exclude hpmoe-standin --exclude hpmoe-device-tests \
+    --exclude hpmoe-mutants --exclude hpmoe-sweep --exclude hpmoe-stock \
     --exclude hpmoe-programs)
 
 have() { command -v "$1" >/dev/null 2>&1; }

@@ -18,7 +18,9 @@ EVERYWHERE = {"libc.so.6", "libm.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2",
 def tracked(folder: str) -> set[str]:
     """The files of a package that builds need."""
     listed = subprocess.run(["git", "ls-files", folder], cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    return {name for name in listed.splitlines() if not name.startswith(f"{folder}/tests/")}
+    nested = {str(PurePosixPath(name).parent) for name in listed.splitlines() if name.endswith("/Cargo.toml")} - {folder}
+    others = (f"{folder}/tests/", *(f"{package}/" for package in nested))
+    return {name for name in listed.splitlines() if not name.startswith(others)}
 
 
 def check_files(wheel: zipfile.ZipFile) -> None:
@@ -27,13 +29,13 @@ def check_files(wheel: zipfile.ZipFile) -> None:
     of_python = {name.removeprefix("python/src/") for name in tracked("python/src")}
     members = re.search(r"members = \[(.*?)\]", wheel.read("hpmoe/crates/Cargo.toml").decode(), re.DOTALL)
     crates = re.findall(r'"([^"]+)"', members[1])
-    assert {"stock", "kernels", "hpmoe-c"} <= set(crates), crates
+    assert {"python/stock", "kernels", "hpmoe-runtime/c"} <= set(crates), crates
     of_crates = {f"hpmoe/crates/{name}" for crate in crates for name in tracked(crate)}
     info = f"{PurePosixPath(wheel.filename).name.split('-py3')[0]}.dist-info"
     needed = of_python | of_crates | {"hpmoe/crates/Cargo.lock", f"{info}/entry_points.txt"}
     needed |= {f"{info}/licenses/{license}" for license in ("LICENSE-MIT", "LICENSE-APACHE")}
     assert needed <= names, f"{wheel.filename} lacks {sorted(needed - names)}"
-    left_out = re.compile(r"hpmoe/crates/[^/]+/(tests|target)/|\.pyc$")
+    left_out = re.compile(rf"hpmoe/crates/({'|'.join(crates)})/(tests|target)/|\.pyc$")
     extra = {name for name in names - needed if left_out.search(name)}
     assert not extra, f"{wheel.filename} has {sorted(extra)}"
     fields, _, description = wheel.read(f"{info}/METADATA").decode().partition("\n\n")

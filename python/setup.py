@@ -108,10 +108,14 @@ def copy_crates(to: Path) -> None:
     """Copies the workspace as far as a build of the layers needs it."""
     shutil.rmtree(to, ignore_errors=True)
 
-    def ignored(folder: str, names: list[str]) -> list[str]:
-        return [name for name in names if name in LEFT_OUT and Path(folder).parent == WORKSPACE]
-
     members = packages()
+    folders = {WORKSPACE / package for package in members}
+
+    def ignored(folder: str, names: list[str]) -> list[str]:
+        inside = Path(folder)
+        # A package inside of another one's folder is copied by itself, if at all.
+        return [name for name in names if (name in LEFT_OUT and inside in folders) or (inside / name / "Cargo.toml").exists()]
+
     for package in members:
         shutil.copytree(WORKSPACE / package, to / package, ignore=ignored)
     for file in ["Cargo.toml", "Cargo.lock", "README.md", "LICENSE-MIT", "LICENSE-APACHE"]:

@@ -31,7 +31,7 @@ fn main() {
     ]
     .map(|name| format!("kernels/{name}.rs"));
     kernels(few.into_iter().map(Into::into).chain(programs::write())).matrix_cores(3).build();
-    kernels(["../npu-tests/kernels/stamped.rs"]).matrix_cores(3).time_stamps().build();
+    kernels(["device/kernels/stamped.rs"]).matrix_cores(3).time_stamps().build();
     // What the macro shows of their faults, each in a program of its own (`tests/all/compile.rs`).
     kernels(faulty()).build();
     // Dies with other numbers of cores, by their number alone and as a file describes them.

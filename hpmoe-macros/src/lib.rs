@@ -14,7 +14,7 @@ use proc_macro::TokenStream;
 ///
 /// The build script must name the file (`hpmoe_build::kernels(["src/moe.rs"]).build()`).
 ///
-/// <!-- book/first/src/main.rs -->
+/// <!-- docs/book/first/src/main.rs -->
 /// ```ignore
 /// #[megakernel]
 /// pub mod rms {

@@ -35,9 +35,9 @@ edition = "2024"
 crate-type = ["cdylib"]
 [dependencies]
 hpmoe-runtime = {path("hpmoe-runtime")}
-hpmoe-c = {path("hpmoe-c")}
+hpmoe-c = {path("hpmoe-runtime/c")}
 [build-dependencies]
-hpmoe-build = {path("hpmoe-build")}
+hpmoe-build = {path("hpmoe-core/build")}
 [workspace]
 # As the workspace of hpmoe has it, so that its builds are reused.
 [profile.release]

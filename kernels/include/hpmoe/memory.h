@@ -1,4 +1,4 @@
-// How the library divides on-chip memory. `hpmoe-language/src/plan` has the same numbers.
+// How the library divides on-chip memory. `hpmoe-core/src/plan` has the same numbers.
 #pragma once
 
 #include "hpmoe/base.h"

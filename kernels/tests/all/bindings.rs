@@ -58,13 +58,13 @@ fn bindings_are_current_for_aclshmem() {
 #[test]
 #[ignore = "needs libclang"]
 fn bindings_are_current_for_c() {
-    let header = package("hpmoe-c/include/hpmoe.h");
+    let header = package("hpmoe-runtime/c/include/hpmoe.h");
     let interface = builder(&header)
         .allowlist_item("HPMOE_.*|Hpmoe.*|hpmoe_.*")
         .blocklist_item("HPMOE_H")
         .derive_default(true)
         .no_default("HpmoeTensor|HpmoeOptions|HpmoeJoining");
-    compare(interface, &header, "hpmoe-c/src/header/bindings.rs");
+    compare(interface, &header, "hpmoe-runtime/c/src/header/bindings.rs");
 }
 
 fn builder(header: &Path) -> Builder {

@@ -1,4 +1,4 @@
-// How the device library divides on-chip memories: each part is as large as plans take it to be (hpmoe-language/src/plan), and ends
+// How the device library divides on-chip memories: each part is as large as plans take it to be (hpmoe-core/src/plan), and ends
 // where the next one begins.
 #include "cores.h"
 

@@ -107,7 +107,7 @@ def _file(gate: str, sizes: dict[str, int | float]) -> str:
 
 def crate() -> Path:
     """The crate of the layers: part of the package, or next to it in a checkout."""
-    for place in [Path(__file__).parent / "crates" / "stock", Path(__file__).parents[3] / "stock"]:
+    for place in [Path(__file__).parent / "crates" / "python" / "stock", Path(__file__).parents[2] / "stock"]:
         if (place / "Cargo.toml").exists():
             return place
     raise HpmoeError("this package was installed without the sources of its layers: install the wheel, or from a checkout")

@@ -7,7 +7,7 @@ use hpmoe_runtime::prelude::*;
 use hpmoe_runtime::{Argument, CompiledKernel, Report};
 use std::collections::BTreeSet;
 
-#[path = "../../../npu-tests/kernels/stamped.rs"]
+#[path = "../../device/kernels/stamped.rs"]
 mod file;
 pub use file::stamped;
 use stamped::{EXPERTS, HIDDEN, TOP_K, forward};

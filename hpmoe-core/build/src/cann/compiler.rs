@@ -1,0 +1,165 @@
+//! The command lines of CANN's compiler and linker.
+
+use super::diagnosis;
+use super::toolkit::Toolkit;
+use crate::operators;
+use crate::units::Unit;
+use hpmoe_core::artifacts::Fault;
+use hpmoe_cxx::{Asker, Store};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The architecture of Ascend A2 and A3.
+pub(super) const ARCHITECTURE: &str = "dav-2201";
+
+/// What decides the code of both halves of a kernel.
+///
+/// Kernels set all flags and barriers themselves, so that the compiler adds none. The stack is what a launch gives a core without being
+/// asked. Scalar reads bring their own invalidation of the cache.
+const OPTIONS: [&str; 17] = [
+    "-x",
+    "asc",
+    "--npu-arch=dav-2201",
+    "-std=c++17",
+    "-O3",
+    "--aicore-only",
+    "--cce-auto-sync=off",
+    "-mllvm",
+    "-cce-aicore-stack-size=0x8000",
+    "-mllvm",
+    "-cce-aicore-function-stack-size=0x8000",
+    "-mllvm",
+    "-cce-aicore-record-overflow=true",
+    "-mllvm",
+    "-cce-aicore-addr-transform",
+    "-mllvm",
+    "-cce-aicore-dcci-insert-for-scalar=false",
+];
+
+/// Leaves out the device's print buffers, which are part of a kernel otherwise.
+const DEFINITION: &str = "-DASCENDC_DUMP=0";
+
+/// What makes an object that can be loaded of one that was compiled; the object goes between the two.
+const LINK_OPTIONS: ([&str; 3], [&str; 1]) = (["-m", "aicorelinux", "-Ttext=0"], ["-static"]);
+
+/// A toolkit's compiler and linker, and the folder of their objects.
+pub(super) struct DeviceCompiler {
+    compiler: PathBuf,
+    linker: PathBuf,
+    /// CANN's version and folder, for messages.
+    toolkit: String,
+    store: Store,
+}
+
+impl DeviceCompiler {
+    pub(super) fn new(toolkit: &Toolkit, folder: &Path, asker: Asker) -> Result<Self, String> {
+        let (compiler, linker) = (toolkit.program("bisheng")?, toolkit.program("ld.lld")?);
+        let mut store = Store::new(folder, asker)?;
+        store.depends_on_headers(Path::new(hpmoe_kernels::INCLUDE_DIR))?;
+        for program in [&compiler, &linker] {
+            asker.depends_on(format_args!("rerun-if-changed={}", program.display()));
+            store.depends_on(version(program)?);
+        }
+        store.depends_on((&toolkit.version, OPTIONS, DEFINITION, LINK_OPTIONS));
+        let toolkit = format!("CANN {}, `{}`", toolkit.version, toolkit.home.display());
+        Ok(Self { compiler, linker, toolkit, store })
+    }
+
+    /// The linked object of a kernel; compiled if there is none for the same content.
+    pub(super) fn object(&self, unit: &Unit) -> Result<PathBuf, Fault> {
+        self.linked(&unit.device_source, unit.headers()).map_err(|refusal| match refusal {
+            Refusal::Compiler(said) => {
+                let compiler = format!("{} ({})", self.compiler.display(), self.toolkit);
+                let of_operator = operators::refused(unit, &unit.device_source, &compiler, &said);
+                of_operator.unwrap_or_else(|| diagnosis::of_compiler(unit, &self.compiler, &self.toolkit, &said).into())
+            }
+            Refusal::Linker(said) => diagnosis::of_linker(unit, &self.linker, &self.toolkit, &said).into(),
+            Refusal::Store(problem) => problem.into(),
+        })
+    }
+
+    /// The linked object of a file that no kernel module is behind.
+    pub(super) fn object_of_file(&self, source: &Path) -> Result<PathBuf, String> {
+        self.linked(source, None).map_err(|refusal| {
+            let (program, said) = match refusal {
+                Refusal::Compiler(said) => (&self.compiler, said),
+                Refusal::Linker(said) => (&self.linker, said),
+                Refusal::Store(problem) => return problem,
+            };
+            let (first, source) = (diagnosis::first_error(&said), source.display());
+            format!("`{}` refused `{source}`: {first}\nIt says ({}):\n{said}", program.display(), self.toolkit)
+        })
+    }
+
+    /// Compiles and links a file, if that has not been done.
+    fn linked(&self, source: &Path, headers: Option<&Path>) -> Result<PathBuf, Refusal> {
+        self.store.object(source, "aicore.o", |draft| {
+            let part = draft.with_extension("part.o");
+            let made = self.compile(source, headers, &part).and_then(|()| self.link(&part, draft));
+            // A part that was never written can't be removed either.
+            let _ = std::fs::remove_file(&part);
+            made
+        })
+    }
+
+    fn compile(&self, source: &Path, headers: Option<&Path>, part: &Path) -> Result<(), Refusal> {
+        let mut command = Command::new(&self.compiler);
+        command.args(OPTIONS).arg(DEFINITION).arg("-I").arg(hpmoe_kernels::INCLUDE_DIR);
+        if let Some(headers) = headers {
+            command.arg("-I").arg(headers);
+        }
+        command.arg("-c").arg(source).arg("-o").arg(part);
+        output(command).map_err(Refusal::Compiler)
+    }
+
+    fn link(&self, part: &Path, object: &Path) -> Result<(), Refusal> {
+        let mut command = Command::new(&self.linker);
+        command.args(LINK_OPTIONS.0).arg(part).args(LINK_OPTIONS.1).arg("-o").arg(object);
+        output(command).map_err(Refusal::Linker)
+    }
+
+    /// The words for an object that can't be launched.
+    pub(super) fn unusable(&self, unit: &Unit, fault: &str) -> String {
+        diagnosis::of_object(unit, &self.toolkit, fault)
+    }
+}
+
+/// Why there is no object: what a program said, or what is wrong with the folder of objects.
+enum Refusal {
+    Compiler(String),
+    Linker(String),
+    Store(String),
+}
+
+impl From<String> for Refusal {
+    fn from(problem: String) -> Self {
+        Self::Store(problem)
+    }
+}
+
+/// Runs a program; what it said where it failed.
+fn output(mut command: Command) -> Result<(), String> {
+    let program = PathBuf::from(command.get_program());
+    let output = command.output().map_err(|error| format!("can't start `{}`: {error}", program.display()))?;
+    match output.status.success() {
+        true => Ok(()),
+        false => {
+            let said = [output.stdout, output.stderr].concat();
+            Err(format!("{}\n({})", String::from_utf8_lossy(&said).trim_end(), output.status))
+        }
+    }
+}
+
+fn version(program: &Path) -> Result<Vec<u8>, String> {
+    let output = Command::new(program).arg("--version").output();
+    let output = output.map_err(|error| format!("can't start `{}`: {error}", program.display()))?;
+    match output.status.success() {
+        true => Ok([output.stdout, output.stderr].concat()),
+        false => Err(format!(
+            "`{} --version` failed ({}): {}\nhelp: is the CANN toolkit for this machine, and has its set_env.sh been run?",
+            program.display(),
+            output.status,
+            String::from_utf8_lossy(&output.stderr).trim_end()
+        )),
+    }
+}

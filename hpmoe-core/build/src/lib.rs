@@ -1,0 +1,312 @@
+//! hpmoe for build scripts: schedules the kernels of the named files, writes AscendC and tables, compiles and links them.
+//!
+//! A `build.rs` is one line:
+//!
+//! ```no_run
+//! hpmoe_build::kernels(["src/moe.rs"]).build();
+//! ```
+//!
+//! Faults of a kernel don't end the script: rustc shows them at their place in the kernel. What does end it is a missing tool, a file that
+//! can't be read, and a constant that no kernel declares.
+//!
+//! Constants of the kernels can be set for a build, and kernels can be made for another machine:
+//!
+//! ```no_run
+//! let router = hpmoe_build::kernels(["src/router.rs"]).matrix_cores(4);
+//! hpmoe_build::kernels(["src/moe.rs"]).set("HIDDEN", 4096).target("machine.toml").and(router).build();
+//! ```
+//!
+//! | variable | meaning |
+//! |---|---|
+//! | `HPMOE_SET` | constants of this build, `HPMOE_SET="HIDDEN=96,EXPERTS=12"`; wins over [`Kernels::set`] |
+//! | `HPMOE_DEVICE` | `cann` compiles kernels for Ascend NPUs as well, `off` does not; wins over [`Kernels::device`] |
+//! | `HPMOE_TIME_STAMPS` | `on` makes kernels keep time stamps of their tiles, `off` does not; wins over [`Kernels::time_stamps`] |
+//! | `ASCEND_HOME_PATH` | the CANN toolkit, unless [`Kernels::toolkit`] names one |
+//! | `CXX` | the C++ compiler of the host run |
+//! | `HPMOE_OBJECTS` | a folder of compiled objects that several builds share |
+//!
+//! Next to a kernel's source, a file `moe.tuned.toml` holds the schedules that `hpmoe tune` has found; a build takes those for its
+//! constants and its target.
+
+#![forbid(unsafe_code)]
+
+mod cann;
+mod cxx;
+mod device;
+mod expansions;
+mod exports;
+mod files;
+mod module;
+mod operators;
+mod sources;
+mod target;
+#[cfg(test)]
+mod tests;
+mod tile_sizes;
+mod time_stamps;
+mod tuned;
+mod units;
+
+use hpmoe_core::artifacts;
+use hpmoe_core::sizes::Expected;
+use hpmoe_core::syntax::{Constant, Overrides};
+use hpmoe_expansion::expansion::FOLDER;
+use hpmoe_kernels::printable::printable_lines;
+use module::Build;
+use sources::{KernelGroup, read_sources, refuse_undeclared};
+use std::path::{Path, PathBuf};
+use target::Machine;
+use units::{Built, DeviceBuild, Unit};
+
+pub use cann::{DeviceObject, device_object};
+pub use device::Device;
+pub use module::settings_of;
+pub use target::{fit_for_kernels, read_target};
+pub use tuned::{Kept, ReplacedConstant, TunedBuild, kept_for, read_tuned, tuned_file, with_tuned};
+
+/// Names the source files that hold `#[megakernel]` modules, relative to the package.
+pub fn kernels<P: Into<PathBuf>>(files: impl IntoIterator<Item = P>) -> Kernels {
+    Kernels {
+        files: files.into_iter().map(Into::into).collect(),
+        settings: Overrides::new(),
+        machine: Machine::default(),
+        expected: Expected::default(),
+        device: None,
+        toolkit: None,
+        time_stamps: false,
+        allow_slow_tile_sizes: false,
+        others: Vec::new(),
+    }
+}
+
+/// Kernels of a package that are built with the same settings.
+#[derive(Clone, Debug)]
+pub struct Kernels {
+    files: Vec<PathBuf>,
+    settings: Overrides,
+    machine: Machine,
+    expected: Expected,
+    device: Option<Device>,
+    toolkit: Option<PathBuf>,
+    time_stamps: bool,
+    allow_slow_tile_sizes: bool,
+    /// Kernels of the same build with other settings.
+    others: Vec<Self>,
+}
+
+impl Kernels {
+    /// Sets a constant, a `usize` or an `f32`, for this build, in every kernel that declares it.
+    #[must_use]
+    pub fn set(mut self, name: &str, value: impl Into<Constant>) -> Self {
+        self.settings.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// Adds kernels that are built in another way, for instance for another number of cores. They keep what is set for them;
+    /// `HPMOE_SET` sets the constants of all.
+    ///
+    /// ```no_run
+    /// let small = hpmoe_build::kernels(["src/router.rs"]).matrix_cores(4);
+    /// hpmoe_build::kernels(["src/moe.rs"]).and(small).build();
+    /// ```
+    #[must_use]
+    pub fn and(mut self, others: Self) -> Self {
+        self.others.push(others);
+        self
+    }
+
+    /// Makes the schedules for dies with that many matrix cores and twice that number of vector cores, instead of 24 and 48.
+    #[must_use]
+    pub fn matrix_cores(mut self, count: u32) -> Self {
+        self.machine.matrix_cores = Some(count);
+        self
+    }
+
+    /// Makes the schedules for the machine that a file describes, with its numbers of cores and its costs, instead of the
+    /// built-in `ascend-a3`. The build takes tuned schedules that `hpmoe tune --target FILE` has kept under the name that the
+    /// file gives the target.
+    ///
+    /// The path is relative to the package, as those of kernels are. The file says how many cores there are: `matrix_cores` with
+    /// another number is an error.
+    #[must_use]
+    pub fn target(mut self, file: impl Into<PathBuf>) -> Self {
+        self.machine.file = Some(file.into());
+        self
+    }
+
+    /// Names the number of ranks for which the tile sizes that kernels leave open (`pub const TILE_N: usize = _;`) are chosen. They run
+    /// on any number of ranks that shares their experts. Without it, sizes are chosen for eight ranks, or as many below that as
+    /// share the experts.
+    #[must_use]
+    pub fn ranks(mut self, count: u32) -> Self {
+        self.expected.ranks = Some(count);
+        self
+    }
+
+    /// Names the number of tokens of a rank for which open tile sizes are chosen, where launches have fewer than `TOKENS`, the most
+    /// that a kernel takes.
+    ///
+    /// ```no_run
+    /// // Decoding on 32 ranks, with prompts of up to `TOKENS` now and then.
+    /// hpmoe_build::kernels(["src/moe.rs"]).ranks(32).tokens(64).build();
+    /// ```
+    #[must_use]
+    pub fn tokens(mut self, count: usize) -> Self {
+        self.expected.tokens = Some(count);
+        self
+    }
+
+    /// Compiles the kernels for a device, too, and puts the result next to the one for this machine's CPU, so that one program can run
+    /// on either. The environment variable `HPMOE_DEVICE` (`cann` or `off`) does the same for all kernels, and wins.
+    ///
+    /// The compiler is the one of the installed CANN toolkit, which [`toolkit`](Self::toolkit) or `ASCEND_HOME_PATH` names, or which lies
+    /// in a default folder.
+    #[must_use]
+    pub fn device(mut self, device: Device) -> Self {
+        self.device = Some(device);
+        self
+    }
+
+    /// Takes the CANN toolkit in this folder instead of the one that `ASCEND_HOME_PATH` names.
+    #[must_use]
+    pub fn toolkit(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.toolkit = Some(folder.into());
+        self
+    }
+
+    /// Makes kernels keep time stamps of the tiles that each core runs, for `Report::trace` of a launch. Without this the generated code
+    /// has nothing of it. The environment variable `HPMOE_TIME_STAMPS` (`on` or `off`) does the same for all kernels, and wins.
+    #[must_use]
+    pub const fn time_stamps(mut self) -> Self {
+        self.time_stamps = true;
+        self
+    }
+
+    /// Takes the tile sizes of these kernels as they are. Without this, the build warns once for each kernel whose fixed sizes are
+    /// estimated to cost more than a tenth of its latency, and names better ones. It is for kernels whose tiles are small on purpose, as those
+    /// of tests.
+    ///
+    /// ```no_run
+    /// hpmoe_build::kernels(["tests/small.rs"]).allow_slow_tile_sizes().build();
+    /// ```
+    #[must_use]
+    pub const fn allow_slow_tile_sizes(mut self) -> Self {
+        self.allow_slow_tile_sizes = true;
+        self
+    }
+
+    /// Builds all kernels. To be called from `build.rs`.
+    ///
+    /// rustc shows the faults of a kernel at their place in the kernel. This ends the build script only where a tool or a file
+    /// is missing, or where a constant is set that no kernel declares.
+    pub fn build(self) {
+        if let Err(problem) = self.try_build() {
+            eprintln!("error: {}", printable_lines(&problem));
+            std::process::exit(1);
+        }
+    }
+
+    fn try_build(self) -> Result<(), String> {
+        let out_dir = PathBuf::from(variable("OUT_DIR")?);
+        let root = std::env::current_dir().map_err(|error| format!("can't tell the package's folder: {error}"))?;
+        let package = variable("CARGO_PKG_NAME")?;
+        println!("cargo::rerun-if-env-changed=HPMOE_SET");
+        println!("cargo::rerun-if-env-changed=HPMOE_DEVICE");
+        println!("cargo::rerun-if-env-changed=HPMOE_TIME_STAMPS");
+        let environment = artifacts::parse_settings(&std::env::var("HPMOE_SET").unwrap_or_default())?;
+        let Some(parts) = self.into_parts()? else {
+            // rustc reports files that are not Rust as soon as this script ends.
+            return Ok(());
+        };
+        refuse_undeclared(&parts, &environment)?;
+        let folder = out_dir.join(FOLDER);
+        files::forget(&folder)?;
+        let variable = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
+        let (named_device, named_stamps) = (variable("HPMOE_DEVICE"), variable("HPMOE_TIME_STAMPS"));
+        let mut built = Built::default();
+        for part in parts {
+            let KernelGroup { settings, target, expected, tune, device, toolkit, sources, .. } = part;
+            let settings = settings.into_iter().chain(environment.clone()).collect();
+            let device = device::chosen(device, named_device.as_deref())?;
+            let device = device.map(|device| DeviceBuild { device, toolkit });
+            let time_stamps = time_stamps::chosen(part.time_stamps, named_stamps.as_deref())?;
+            let allow_slow_tile_sizes = part.allow_slow_tile_sizes;
+            let (package, folder, root) = (package.clone(), folder.clone(), root.clone());
+            let build = Build {
+                settings,
+                target,
+                expected,
+                tune,
+                device,
+                time_stamps,
+                allow_slow_tile_sizes,
+                package,
+                folder,
+                root,
+            };
+            for source in &sources {
+                let Built { units, faulty, modules, warnings } = build.module(source)?;
+                warnings.iter().for_each(|warning| println!("cargo::warning={warning}"));
+                built.units.extend(units);
+                built.faulty.extend(faulty);
+                built.modules.extend(modules);
+            }
+        }
+        built.units = distinct(built.units);
+        compile(&built.units, &folder)?;
+        exports::write(&built, &folder)?;
+        expansions::write(built.modules, &folder)?;
+        println!("cargo::rustc-link-search=native={}", folder.display());
+        Ok(())
+    }
+
+    /// These kernels and the others, read; `None` where a file is not Rust.
+    fn into_parts(self) -> Result<Option<Vec<KernelGroup>>, String> {
+        let Self { files, settings, machine, expected, device, toolkit, time_stamps, allow_slow_tile_sizes, others } =
+            self;
+        let (target, tune) = (machine.target()?, machine.options());
+        let Some(sources) = read_sources(&files)? else { return Ok(None) };
+        let part = KernelGroup {
+            settings,
+            target,
+            expected,
+            tune,
+            device,
+            toolkit,
+            time_stamps,
+            allow_slow_tile_sizes,
+            sources,
+        };
+        let mut parts = vec![part];
+        for other in others {
+            let Some(other) = other.into_parts()? else { return Ok(None) };
+            parts.extend(other);
+        }
+        Ok(Some(parts))
+    }
+}
+
+/// One module in two files is one kernel; for the device where one of them is.
+fn distinct(mut units: Vec<Unit>) -> Vec<Unit> {
+    units.sort_by(|a, b| (&a.artifact.symbol, a.device.is_none()).cmp(&(&b.artifact.symbol, b.device.is_none())));
+    units.dedup_by(|a, b| a.artifact.symbol == b.artifact.symbol);
+    units
+}
+
+fn compile(units: &[Unit], folder: &Path) -> Result<(), String> {
+    cxx::compile(units, folder)?;
+    let for_cann = |unit: &&Unit| unit.device.as_ref().is_some_and(|build| build.device == Device::Cann);
+    let toolkit = |unit: &Unit| unit.device.as_ref().and_then(|build| build.toolkit.clone());
+    let mut for_toolkits: Vec<(Option<PathBuf>, Vec<&Unit>)> = Vec::new();
+    for unit in units.iter().filter(for_cann) {
+        match for_toolkits.iter_mut().find(|(known, _)| *known == toolkit(unit)) {
+            Some((_, units)) => units.push(unit),
+            None => for_toolkits.push((toolkit(unit), vec![unit])),
+        }
+    }
+    for_toolkits.iter().try_for_each(|(toolkit, units)| cann::compile(units, toolkit.as_deref(), folder))
+}
+
+fn variable(name: &str) -> Result<String, String> {
+    std::env::var(name).map_err(|_| format!("{name} is not set: call this from a build script"))
+}

@@ -1,0 +1,89 @@
+//! The machine that a build is for.
+
+use hpmoe_core::schedule::Cores;
+use hpmoe_core::target::{FileFault, Target};
+use std::path::{Path, PathBuf};
+
+/// As a build script names it: nothing is the built-in target.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Machine {
+    pub(crate) file: Option<PathBuf>,
+    pub(crate) matrix_cores: Option<u32>,
+}
+
+impl Machine {
+    /// Reads the target that kernels are scheduled for.
+    pub(crate) fn target(&self) -> Result<Target, String> {
+        let Some(file) = &self.file else { return fit_for_kernels(Target::ascend_a3(), None, self.matrix_cores) };
+        println!("cargo::rerun-if-changed={}", file.display());
+        let target = fit_for_kernels(read_target(file)?, Some(file), self.matrix_cores)?;
+        let built_in = Target::ascend_a3();
+        if target.name == built_in.name && target.fingerprint().hex() != built_in.fingerprint().hex() {
+            println!(
+                "cargo::warning=`{}` has the name of the built-in target, `{}`, and other constants: it gets what was tuned \
+                 for either; give it a name of its own",
+                file.display(),
+                target.name
+            );
+        }
+        Ok(target)
+    }
+
+    /// Options of `hpmoe tune` for the same machine, each with a space before it.
+    pub(crate) fn options(&self) -> String {
+        match (&self.file, self.matrix_cores) {
+            (Some(file), _) => format!(" --target {}", file.display()),
+            (None, Some(count)) => {
+                format!(" --constant cores.aic={count} --constant cores.aiv={}", 2 * u64::from(count))
+            }
+            (None, None) => String::new(),
+        }
+    }
+}
+
+/// The target that kernels are built for: the built-in one, with other cores where a number is named, or that of a file, which
+/// says itself how many there are.
+///
+/// # Errors
+///
+/// That kernels can't run on it, or that the number contradicts the file.
+pub fn fit_for_kernels(target: Target, file: Option<&Path>, matrix_cores: Option<u32>) -> Result<Target, String> {
+    if let Some(count) = matrix_cores.filter(|count| !(1..=Cores::MOST_MATRIX).contains(count)) {
+        return Err(format!("{count} matrix cores: a rank has from 1 to {}", Cores::MOST_MATRIX));
+    }
+    let Some(file) = file else {
+        return Ok(matrix_cores.map_or(target.clone(), |count| Cores::with_matrix_cores(count).on(&target)));
+    };
+    let unfit = target.unfit_for_kernels();
+    if !unfit.is_empty() {
+        let help = "kernels can't run on such a machine, but `hpmoe simulate --target` tells their time on it";
+        return Err(told(file, &unfit, help));
+    }
+    match matrix_cores {
+        Some(count) if count != target.cores.aic => Err(format!(
+            "{count} matrix cores contradict `{}`, line {}: `cores.aic` is {}\nhelp: leave the number out, or describe the \
+             other machine in a file of its own",
+            file.display(),
+            target.line_of("cores", "aic"),
+            target.cores.aic
+        )),
+        _ => Ok(target),
+    }
+}
+
+/// Reads a target file.
+///
+/// # Errors
+///
+/// That it can't be read, or what is wrong with it, line by line.
+pub fn read_target(file: &Path) -> Result<Target, String> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| format!("target `{}` is neither built in (ascend-a3) nor a file: {error}", file.display()))?;
+    let help = "a target has all keys of the built-in one, `hpmoe-core/targets/ascend-a3.toml`, and no others";
+    Target::read(&text).map_err(|faults| told(file, &faults, help))
+}
+
+fn told(file: &Path, faults: &[FileFault], help: &str) -> String {
+    let lines: Vec<String> = faults.iter().map(|fault| format!("`{}`, {fault}", file.display())).collect();
+    format!("{}\nhelp: {help}", lines.join("\n       "))
+}

@@ -1,0 +1,35 @@
+//! The tile sizes that a kernel is built with, as the text of a file and of the constant `TILE_SIZES`.
+
+use hpmoe_core::sizes::Expected;
+use hpmoe_core::syntax::{Kernel, Overrides};
+use hpmoe_core::tuned::{NamedSizes, TILE_SIZES};
+
+/// Tile sizes by the place that they come from. What is set wins over what was tuned, and that over what was chosen or is in the source.
+pub(crate) struct TileSizes<'a> {
+    pub(crate) set: &'a Overrides,
+    pub(crate) tuned: &'a NamedSizes,
+    pub(crate) open: &'a NamedSizes,
+    /// The launches that open sizes were chosen for.
+    pub(crate) expected: Expected,
+}
+
+impl TileSizes<'_> {
+    /// A line for each tile size that the kernel declares: its value, and who has decided it.
+    pub(crate) fn text(&self, kernel: &Kernel) -> String {
+        let sizes = kernel.constants.iter().filter(|(name, _)| TILE_SIZES.contains(name));
+        let sizes = sizes.filter_map(|(name, value)| Some((name, value.size()?)));
+        sizes.map(|(name, size)| format!("{name} = {size}, {}\n", self.origin(name))).collect()
+    }
+
+    fn origin(&self, name: &str) -> String {
+        if self.set.contains(name) {
+            "set for this build".to_owned()
+        } else if self.tuned.contains_key(name) {
+            "found by `hpmoe tune`".to_owned()
+        } else if self.open.contains_key(name) {
+            format!("chosen for {}", self.expected)
+        } else {
+            "as in the source".to_owned()
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The file next to a kernel's source that keeps what `hpmoe tune` has found.
+
+use hpmoe_core::front::{Front, front};
+use hpmoe_core::syntax::{Overrides, declared_constants};
+use hpmoe_core::target::{FileFault, Target};
+use hpmoe_core::tuned::{Candidate, NamedSizes, Tuned, overrides, shape};
+use std::path::{Path, PathBuf};
+use syn::ItemMod;
+
+/// The file for the kernels of a source file: `src/moe.tuned.toml` for `src/moe.rs`.
+#[must_use]
+pub fn tuned_file(source: &Path) -> PathBuf {
+    source.with_extension("tuned.toml")
+}
+
+/// Reads such a file; `None` where it does not exist.
+///
+/// # Errors
+///
+/// Everything that is wrong with it, line by line.
+pub fn read_tuned(file: &Path) -> Result<Option<Tuned>, String> {
+    let name = file.display();
+    let text = match std::fs::read_to_string(file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(format!("can't read `{name}`: {error}")),
+    };
+    let words = |faults: Vec<FileFault>| {
+        let lines: Vec<String> = faults.iter().map(|fault| format!("`{name}`, {fault}")).collect();
+        format!("{}\nhelp: correct it, or delete it and run `hpmoe tune` again", lines.join("\n       "))
+    };
+    Tuned::read(&text).map(Some).map_err(words)
+}
+
+/// What a file of tuned schedules holds for one kernel.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Kept {
+    /// Nothing for these constants on this target.
+    Nothing,
+    /// A schedule whose tile sizes the kernel can't have any more.
+    Outdated,
+    /// A schedule that a build takes.
+    Fits(TunedBuild),
+}
+
+/// A tuned schedule, and what it changes in its kernel.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TunedBuild {
+    /// The tile sizes and choices that were found.
+    pub candidate: Candidate,
+    /// The constants that it replaces, in the order of their names.
+    pub replaced: Vec<ReplacedConstant>,
+}
+
+/// A constant of a kernel that a tuned schedule replaces.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ReplacedConstant {
+    /// Name of the constant.
+    pub name: String,
+    /// The value in the source.
+    pub written: usize,
+    /// The value that the kernel is built with.
+    pub tuned: usize,
+}
+
+impl TunedBuild {
+    /// The replaced constants as a list for people, `TILE_M = 64 (in the source: 128)`; empty where none is.
+    #[must_use]
+    pub fn replaced_text(&self) -> String {
+        let text = |constant: &ReplacedConstant| {
+            format!("{} = {} (in the source: {})", constant.name, constant.tuned, constant.written)
+        };
+        self.replaced.iter().map(text).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// What a file holds for a kernel with the constants that are set for it; `None` where the kernel has faults.
+///
+/// What is set wins over what was tuned, and what was tuned over what was chosen for sizes that are left open.
+#[must_use]
+pub fn kept_for(
+    tuned: &Tuned,
+    module: &ItemMod,
+    (set, open): (&Overrides, &NamedSizes),
+    target: &Target,
+) -> Option<Kept> {
+    let Front { kernel, .. } = front(module, &overrides(set, open)).ok()?;
+    let Some(found) = tuned.find(&kernel.name, &shape(module, &kernel), (&target.name, target.cores.aic)) else {
+        return Some(Kept::Nothing);
+    };
+    let candidate = found.candidate.clone();
+    let declared = declared_constants(module);
+    let fits = candidate.sizes.keys().all(|name| declared.contains(name))
+        && front(module, &overrides(set, &with_tuned(open, &candidate.sizes))).is_ok();
+    if !fits {
+        return Some(Kept::Outdated);
+    }
+    let not_set = candidate.sizes.iter().filter(|(name, _)| !set.contains(name) && !open.contains_key(*name));
+    let replaced = not_set.filter_map(|(name, &tuned)| {
+        let written = kernel.constants.get(name).filter(|&written| written != tuned)?;
+        Some(ReplacedConstant { name: name.clone(), written, tuned })
+    });
+    let replaced = replaced.collect();
+    Some(Kept::Fits(TunedBuild { candidate, replaced }))
+}
+
+/// The sizes chosen for those that are left open, but for those that were tuned.
+#[must_use]
+pub fn with_tuned(open: &NamedSizes, tuned: &NamedSizes) -> NamedSizes {
+    open.iter().chain(tuned).map(|(name, &size)| (name.clone(), size)).collect()
+}

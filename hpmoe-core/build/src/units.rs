@@ -1,0 +1,55 @@
+//! What compilers get.
+
+use crate::Device;
+use crate::expansions::ModuleToTell;
+use crate::operators::Operator;
+use hpmoe_core::artifacts::Artifact;
+use hpmoe_core::syntax::Constant;
+use std::path::{Path, PathBuf};
+
+/// What a build makes of one kernel module.
+#[derive(Default)]
+pub(crate) struct Built {
+    pub(crate) units: Vec<Unit>,
+    /// The name of the kernel, once for each stage that found faults.
+    pub(crate) faulty: Vec<String>,
+    pub(crate) modules: Vec<ModuleToTell>,
+    /// Sentences about kernels that work, but not as well as they might.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// A generated file and what it becomes.
+pub(crate) struct Unit {
+    pub(crate) artifact: Artifact,
+    /// The name of the kernel module.
+    pub(crate) kernel: String,
+    /// The constants of the module, as this build has them.
+    pub(crate) constants: Vec<(String, Constant)>,
+    pub(crate) source: PathBuf,
+    /// What compilers for devices get: the same file, or another one if an operator is for devices only.
+    pub(crate) device_source: PathBuf,
+    /// Whether the kernel makes its route.
+    pub(crate) makes_route: bool,
+    /// The external operators of its tasks.
+    pub(crate) operators: Vec<Operator>,
+    /// The folder that their files are named from.
+    pub(crate) package: PathBuf,
+    /// The file that it was generated from, as the build script names it.
+    pub(crate) file: String,
+    /// What it is compiled for in addition to this machine's CPU.
+    pub(crate) device: Option<DeviceBuild>,
+}
+
+impl Unit {
+    /// The folder of the headers of its operators, if it has any.
+    pub(crate) fn headers(&self) -> Option<&Path> {
+        (!self.operators.is_empty()).then_some(self.package.as_path())
+    }
+}
+
+/// A device, and the toolkit that the build script names for it.
+#[derive(Clone, Debug)]
+pub(crate) struct DeviceBuild {
+    pub(crate) device: Device,
+    pub(crate) toolkit: Option<PathBuf>,
+}

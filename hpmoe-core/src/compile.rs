@@ -1,0 +1,79 @@
+//! The code generator on one screen: from a checked graph to all files that a build writes.
+
+use crate::analyze::CheckedGraph;
+use crate::artifacts::Artifact;
+use crate::emit::{Machine, Names, Paths, ascendc, tables};
+use crate::program::{Kernels, Program, program};
+use crate::schedule::{Choices, schedule_with};
+use crate::target::Target;
+use crate::validate::{Violation, validate};
+
+/// The back end: schedules a checked graph for a target, with choices, and makes all files that a build writes, of a kernel with or without
+/// time stamps.
+///
+/// # Errors
+///
+/// A text for the user, if the taskflow needs more than descriptors, counters or the memory hold, or if the schedule fails
+/// its validation, which is a fault of this compiler.
+pub fn back(
+    checked: &CheckedGraph,
+    (target, choices): (&Target, &Choices),
+    file: &str,
+    artifact: &Artifact,
+    fingerprint: &str,
+    time_stamps: bool,
+) -> Result<Program, String> {
+    let proposed = schedule_with(checked, target, choices);
+    let valid = validate(checked, proposed).map_err(|violations| refused(checked, &violations))?;
+    let names = Names { file, symbol: &artifact.symbol, time_stamps };
+    let kernel = ascendc(checked, &valid, &names, Machine::Host);
+    let for_devices = differs(checked).then(|| ascendc(checked, &valid, &names, Machine::Device));
+    let descriptors = artifact.below_out_dir("descriptors");
+    let tables = tables(checked, &valid, &names, &Paths { fingerprint, descriptors: &descriptors });
+    let kernels = Kernels { host: &kernel, device: for_devices.as_ref() };
+    Ok(program(checked, &valid, target, artifact, kernels, tables, fingerprint))
+}
+
+/// Whether the kernel's file for devices differs from the one for the host: an operator is for devices only.
+fn differs(checked: &CheckedGraph) -> bool {
+    let mut externals = checked.graph().tasks.iter().filter_map(|(_, task)| task.external.as_ref());
+    externals.any(|external| external.device_only)
+}
+
+/// The text for a user whose taskflow has no valid schedule.
+#[must_use]
+pub fn refused(checked: &CheckedGraph, violations: &[Violation]) -> String {
+    let large = |violation: &&Violation| matches!(violation, Violation::TooLarge { .. });
+    let lines = |violations: &mut dyn Iterator<Item = &Violation>| -> String {
+        violations.map(|violation| format!("\n  {}", violation.text(checked))).collect()
+    };
+    // A schedule of numbers that are too large can break other promises for that reason alone.
+    if violations.iter().any(|violation| large(&violation)) {
+        return format!(
+            "this taskflow is too large [HP19]{}\nhelp: choose smaller `TOKENS`, or smaller tensors; a loop over \
+             `route.chunks::<N>()` divides the rows that are in memory at a time, and larger tiles divide the tiles",
+            lines(&mut violations.iter().filter(large))
+        );
+    }
+    let lines = lines(&mut violations.iter());
+    format!("the schedule of this taskflow fails its validation, which is a fault of hpmoe [HP90]{lines}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fingerprint::Fingerprint;
+    use crate::fixture::{Layer, moe_ffn};
+    use crate::schedule::Choices;
+
+    #[test]
+    fn too_many_tokens_are_the_users_fault() {
+        let checked = moe_ffn(&Layer { tokens: 40_000_000, hidden: 16, inter: 16, ..Layer::DEEPSEEK });
+        let artifact = Artifact::new("tests", "moe_ffn", "forward", Fingerprint::default());
+        let said = back(&checked, (&Target::ascend_a3(), &Choices::default()), "moe_ffn.rs", &artifact, "0", false)
+            .unwrap_err();
+        assert!(said.starts_with("this taskflow is too large [HP19]\n") && said.contains("help: "), "{said}");
+        assert!(said.contains("8 ranks: received rows: 2560000000, but at most 2147483647 fit"), "{said}");
+        assert!(!said.contains("fault of hpmoe"), "{said}");
+    }
+}

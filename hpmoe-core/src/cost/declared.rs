@@ -1,0 +1,85 @@
+//! Times that external operators declare.
+
+use super::{Efficiency, EntryTile, Neighbours, PanelReuse, Products, TileWalk, Work, Works, reuse};
+use crate::graph::{Phase, TaskGraph};
+use crate::target::Target;
+use crate::time::Time;
+
+/// The time of a full tile that the operator of a call declares.
+pub(super) fn declared(graph: &TaskGraph, phase: &Phase) -> Option<Time> {
+    let external = graph.tasks[phase.task].external.as_ref()?;
+    external.microseconds.map(|microseconds| Time::from_us(microseconds.into()))
+}
+
+impl Works {
+    /// The work of a tile: by the task's body, or in the time that its operator declares, less for fewer rows.
+    #[must_use]
+    pub fn work(&self, target: &Target, tile: EntryTile) -> Work {
+        let neighbours = Neighbours { joined: tile.joined, bytes_per_flop: self.bytes_per_flop() };
+        let reused = |walk, product| reuse(target, walk, product, neighbours);
+        self.declaring(target, tile, self.work_of_body(tile, reused))
+    }
+
+    /// The work of a tile in an order that moves the fewest bytes: one read of a panel from HBM serves all tiles that need it, as if
+    /// L2 held whatever it is asked for.
+    #[must_use]
+    pub fn least(&self, target: &Target, tile: EntryTile) -> Work {
+        let once = |TileWalk { items, columns, .. }, _| PanelReuse { left: columns as f32, right: items as f32 };
+        self.declaring(target, tile, self.work_of_body(tile, once))
+    }
+
+    fn declaring(&self, target: &Target, tile: EntryTile, of_body: Work) -> Work {
+        match self.declared {
+            Some(full) => {
+                of_body.taking(Time(full.0.saturating_mul(tile.rows.into()) / u64::from(self.full_rows())), target)
+            }
+            None => of_body,
+        }
+    }
+}
+
+impl Work {
+    /// The same work where the core itself takes a declared time for it: as long as for so much of a product. What it moves stays.
+    #[must_use]
+    pub fn taking(self, time: Time, target: &Target) -> Self {
+        let padded = time.0 as f64 * target.cube_flops() / 1e12 * target.fitted.gemm_fused_efficiency;
+        match (self, self.products()) {
+            (_, Some(products)) => Self::Share(Products { padded, efficiency: Efficiency::Fused, ..products }),
+            (Self::Vector { read, written }, None) => {
+                let (read, written) = (read as f64, written as f64);
+                Self::Share(Products { padded, l2: read, hbm_read: read, written, ..Products::NONE })
+            }
+            (other, None) => other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cost::{CostModel, Written};
+    use hpmoe_kernels::op::ElementType;
+
+    #[test]
+    fn a_declared_time_is_that_of_the_core_and_bytes_stay() {
+        let (target, time) = (Target::ascend_a3(), Time::from_us(50.0));
+        let costs = CostModel::new(&target);
+        let gemm = Work::Gemm {
+            m: 128,
+            n: 256,
+            k: 1024,
+            operands: ElementType::bf16,
+            products: 1,
+            left_reuse: 8.0,
+            right_reuse: 8.0,
+            out: Written::BF16,
+        };
+        for work in [gemm, Work::Vector { read: 4096, written: 2048 }] {
+            let taking = work.taking(time, &target);
+            assert!(costs.alone(0, &taking).0.abs_diff(time.0) <= 1, "{taking:?}");
+            assert_eq!((taking.flops(), taking.bytes()), (work.flops(), work.bytes()));
+            // Memory can't be faster than it is.
+            assert!(costs.alone(0, &work.taking(Time(1), &target)) > Time(1));
+        }
+    }
+}

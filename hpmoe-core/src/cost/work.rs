@@ -1,0 +1,170 @@
+//! The work of a task, as numbers that the cost model understands.
+
+use crate::plan::{FRACTAL_DEPTH, panel_rows};
+use crate::time::Time;
+use hpmoe_kernels::op::ElementType;
+
+/// Rows and columns are padded to the cube's fractals, and the contraction to the bytes that one holds.
+const FRACTAL: u32 = 16;
+
+/// The share of the cube's peak that a product reaches.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Efficiency {
+    /// Inside a fused kernel: `fitted.gemm_fused_efficiency`.
+    Fused,
+    /// As an operator of its own: `fitted.gemm_operator_efficiency`.
+    Operator,
+    /// Of f32, wherever it is: `fitted.gemm_fused_efficiency` of a quarter of the peak.
+    Single,
+    /// Of int8, wherever it is: `cube.int8_efficiency` of another peak.
+    Int8,
+}
+
+/// The work of a task. Only the cost model turns it into time.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub enum Work {
+    /// None: the task waits and signals only.
+    #[default]
+    Empty,
+    /// Products `m`×`k` by `k`×`n`, added up in one tile on a matrix core.
+    Gemm {
+        /// Rows of the left panel and of the result.
+        m: u32,
+        /// Columns of the right panel and of the result.
+        n: u32,
+        /// Terms of each sum.
+        k: u32,
+        /// Element type of both operands: bf16, f16, f32 or i8.
+        operands: ElementType,
+        /// Number of such products.
+        products: u32,
+        /// Tiles that one read of the left panel (m×k) from HBM serves, through L2; at least 1.
+        left_reuse: f32,
+        /// Tiles that one read of the right panel (n×k) serves; at least 1.
+        right_reuse: f32,
+        /// How the result is written.
+        out: Written,
+    },
+    /// A matrix core's share of a larger product, as sums over its tiles.
+    Share(Products),
+    /// Elementwise work on a vector core, by the bytes that it moves.
+    Vector {
+        /// Bytes read from global memory.
+        read: u64,
+        /// Bytes written to global memory.
+        written: u64,
+    },
+    /// A put by a vector core. If it goes to another rank, a fence follows before the signals.
+    Put {
+        /// The rank that receives the rows; may be the rank that puts.
+        to: u32,
+        /// Number of bytes.
+        bytes: u64,
+    },
+    /// Work of a known duration that uses no shared resource: a launch, a barrier, an operator that is modelled elsewhere.
+    Fixed {
+        /// Its duration on the core.
+        time: Time,
+    },
+}
+
+/// How the result of a product is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Written {
+    /// Bytes of an element.
+    pub element: u32,
+    /// Whether it is added to what memory holds, which is read and written.
+    pub adds: bool,
+}
+
+impl Written {
+    /// A result in bf16 that replaces what memory holds.
+    pub const BF16: Self = Self { element: 2, adds: false };
+}
+
+/// The sums over products of one core that their cost follows from.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Products {
+    /// Floating-point operations, without padding.
+    pub flops: f64,
+    /// Floating-point operations of the cube, with rows and columns padded to multiples of 16, and terms to those of 32 bytes.
+    pub padded: f64,
+    /// Bytes of operands that the core reads, from L2 or through it.
+    pub l2: f64,
+    /// Those of them that come from HBM, with what is there before something is added to it.
+    pub hbm_read: f64,
+    /// Bytes of results, all of which go on to HBM.
+    pub written: f64,
+    /// The share of the cube's peak that the products reach.
+    pub efficiency: Efficiency,
+}
+
+impl Products {
+    /// What a task costs that multiplies nothing.
+    pub const NONE: Self =
+        Self { flops: 0.0, padded: 0.0, l2: 0.0, hbm_read: 0.0, written: 0.0, efficiency: Efficiency::Fused };
+}
+
+impl Work {
+    /// Floating-point operations of products, without padding.
+    #[must_use]
+    pub fn flops(&self) -> f64 {
+        self.products().map_or(0.0, |products| products.flops)
+    }
+
+    /// Bytes that the work reads, writes and sends, whichever memory they come from; those of a put once.
+    #[must_use]
+    pub fn bytes(&self) -> f64 {
+        match *self {
+            Self::Gemm { k: 0, out: Written { adds: true, .. }, .. } => 0.0,
+            Self::Gemm { m, n, k, operands, products, out, .. } => {
+                let [m, n, k] = [m, n, k].map(f64::from);
+                operands.bytes() as f64 * (m * k + n * k) * f64::from(products) + m * n * out.moved()
+            }
+            Self::Share(Products { l2, written, .. }) => l2 + written,
+            Self::Vector { read, written } => read as f64 + written as f64,
+            Self::Put { bytes, .. } => bytes as f64,
+            Self::Empty | Self::Fixed { .. } => 0.0,
+        }
+    }
+
+    /// The sums over the products of the work; `None` where it has none.
+    #[must_use]
+    pub fn products(&self) -> Option<Products> {
+        match *self {
+            // An expert without rows adds nothing to its gradient.
+            Self::Gemm { k: 0, out: Written { adds: true, .. }, .. } => Some(Products::NONE),
+            Self::Gemm { m, n, k, operands, products, left_reuse, right_reuse, out } => {
+                let (count, bytes) = (f64::from(products), operands.bytes());
+                let area = |a: u32, b: u32| f64::from(a) * f64::from(b);
+                let (left, right) = (area(m, k) * bytes as f64 * count, area(n, k) * bytes as f64 * count);
+                let [mp, np] = [m, n].map(|size| size.next_multiple_of(FRACTAL));
+                let kp = k.next_multiple_of(FRACTAL_DEPTH as u32 / bytes as u32);
+                // Each panel of a tile that L0C can't hold reads the right operand again.
+                let panel = panel_rows(u64::from(mp.max(FRACTAL)), u64::from(np.max(FRACTAL)));
+                let added = if out.adds { area(m, n) * f64::from(out.element) } else { 0.0 };
+                Some(Products {
+                    flops: 2.0 * area(m, n) * f64::from(k) * count,
+                    padded: 2.0 * area(mp, np) * f64::from(kp) * count,
+                    l2: left + right * (f64::from(mp) / panel as f64).ceil(),
+                    hbm_read: left / f64::from(left_reuse.max(1.0)) + right / f64::from(right_reuse.max(1.0)) + added,
+                    written: area(m, n) * f64::from(out.element),
+                    efficiency: match operands {
+                        ElementType::i8 => Efficiency::Int8,
+                        ElementType::f32 => Efficiency::Single,
+                        _ => Efficiency::Fused,
+                    },
+                })
+            }
+            Self::Share(products) => Some(products),
+            _ => None,
+        }
+    }
+}
+
+impl Written {
+    /// Bytes moved for each element.
+    fn moved(self) -> f64 {
+        f64::from(self.element * if self.adds { 2 } else { 1 })
+    }
+}

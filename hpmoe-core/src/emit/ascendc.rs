@@ -1,0 +1,255 @@
+//! The kernel's file: constants, a function per task, a dispatch per kind of core, the entry point.
+
+use super::context::{Context, number};
+use super::cpp::{Function, Item, Stmt, braces, int, name, print};
+use super::dispatch::{program, run};
+use super::size::{
+    AWAIT_TOKENS, CALLED, CUBE_LIBRARY, FULL_SLOTS, LENT, PRODUCT, PUTS, READ_AHEAD, SLOTS_SENT, STAMPS, TERM,
+    VECTOR_LIBRARY, of_function, out_of_line, size,
+};
+use super::{Machine, Names, cube, external, put, readiness, vector, views};
+use crate::analyze::{CheckedGraph, Grid, Index};
+use crate::graph::SpaceKind;
+use crate::ids::TaskId;
+use crate::plan::Plan;
+use crate::schedule::CoreKind;
+use crate::units::Bytes;
+use crate::validate::ValidSchedule;
+use hpmoe_kernels::op::TaskKind;
+
+/// The size of a core's instruction cache.
+const fn cache(kind: CoreKind) -> Bytes {
+    match kind {
+        CoreKind::Aic => Bytes::kib(32),
+        CoreKind::Aiv => Bytes::kib(16),
+    }
+}
+
+/// The generated kernel.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ascendc {
+    /// The text of the file.
+    pub text: String,
+    /// Estimated bytes of code that a matrix core runs, device library included.
+    pub aic_bytes: Bytes,
+    /// Estimated bytes of code that a vector core runs, device library included.
+    pub aiv_bytes: Bytes,
+}
+
+impl Ascendc {
+    /// A sentence for each kind of core whose instruction cache is too small for the code.
+    #[must_use]
+    pub fn beyond_the_caches(&self) -> Vec<String> {
+        let kinds = [("matrix", CoreKind::Aic, self.aic_bytes), ("vector", CoreKind::Aiv, self.aiv_bytes)];
+        let too_large = kinds.into_iter().filter(|&(_, kind, bytes)| bytes > cache(kind));
+        too_large
+            .map(|(name, kind, bytes)| {
+                format!(
+                    "the code of a {name} core is estimated at {bytes}, and its instruction cache holds {}: the core will fetch code \
+                     over and over; fewer different tasks, or two taskflows instead of one, make it smaller",
+                    cache(kind)
+                )
+            })
+            .collect()
+    }
+}
+
+/// Writes the kernel's file.
+#[must_use]
+pub fn ascendc(checked: &CheckedGraph, valid: &ValidSchedule, names: &Names<'_>, machine: Machine) -> Ascendc {
+    let context = Context::new(checked, valid.schedule(), names, machine);
+    let tasks: Vec<(TaskId, Function)> =
+        context.graph.tasks.ids().filter_map(|id| Some((id, task(&context, id)?))).collect();
+    let (aic_bytes, aic_routines) = code(&context, &tasks, CoreKind::Aic);
+    let (aiv_bytes, aiv_routines) = code(&context, &tasks, CoreKind::Aiv);
+    let tasks = tasks.into_iter().map(|(id, function)| {
+        let routine = aic_routines.contains(&id) || aiv_routines.contains(&id);
+        (id, if routine { Function { head: "HPMOE_ROUTINE void".to_owned(), ..function } } else { function })
+    });
+    let tasks: Vec<(TaskId, Function)> = tasks.collect();
+    let mut items = header(&context, aic_bytes, aiv_bytes);
+    items.extend(external::files(&context));
+    let mut inside = vec![Item::Blank, Item::Using("hpmoe".to_owned()), Item::Blank];
+    inside.extend(constants(&context));
+    inside.push(Item::Namespace("task".to_owned(), functions(&context, tasks)));
+    inside.extend([Item::Blank, program(&context), Item::Blank]);
+    let routed = context.graph.route.is_some();
+    items.extend([Item::Namespace(String::new(), inside), Item::Blank, entry(names.symbol, routed, names.time_stamps)]);
+    Ascendc { text: print(&items), aic_bytes, aiv_bytes }
+}
+
+fn header(context: &Context<'_>, aic: Bytes, aiv: Bytes) -> Vec<Item> {
+    let graph = context.graph;
+    let comment = format!(
+        "{}::{}, a megakernel made by hpmoe from {}. Do not edit.\n\nEstimated code with the device library: AIC {aic} of \
+         {}, AIV {aiv} of {}.",
+        graph.kernel,
+        graph.taskflow,
+        context.file,
+        cache(CoreKind::Aic),
+        cache(CoreKind::Aiv),
+    );
+    let comment = match external::files(context).is_empty() {
+        true => comment,
+        false => format!("{comment} The code of external operators comes on top."),
+    };
+    let mut items = vec![Item::Comment(comment), Item::Include("hpmoe/kernel.h".to_owned())];
+    if graph.route.is_some() {
+        items.push(Item::Include("hpmoe/routing/kernel.h".to_owned()));
+    }
+    if context.time_stamps {
+        items.push(Item::Include("hpmoe/stamps.h".to_owned()));
+    }
+    items.push(Item::Blank);
+    items
+}
+
+/// The name of a constant, where it is declared, that no code of the kernel need mention: compilers don't warn of it.
+pub(super) fn maybe_unused(name: &str) -> String {
+    format!("{name} [[maybe_unused]]")
+}
+
+/// Constants that host and kernel agree on.
+fn constants(context: &Context<'_>) -> Vec<Item> {
+    let mut items = vec![Item::Comment("Tensors: number, columns, elements from row to row.".to_owned())];
+    // What a route is made of, and what keeps it, are known to the device library by their numbers.
+    let of_route = |id| context.graph.route.as_ref().is_some_and(|route| route.ids == id || route.keeps == Some(id));
+    let tensors = context.graph.tensors.iter().map(|(id, tensor)| Item::Constant {
+        ty: views::declared(context, id),
+        name: match of_route(id) {
+            true => maybe_unused(&context.tensor_names[id]),
+            false => context.tensor_names[id].clone(),
+        },
+        value: braces("", vec![int(number(id)), int(tensor.columns), int(tensor.pitch)]),
+        comment: String::new(),
+    });
+    items.push(Item::Namespace("tensor".to_owned(), tensors.collect()));
+    items.push(Item::Blank);
+    let numbered = |name: String, value: u64, comment: String| Item::Constant {
+        ty: "uint32_t".to_owned(),
+        name,
+        value: int(value),
+        comment,
+    };
+    let spaces: Vec<Item> =
+        readiness::looked_up(context).into_iter().map(|(name, value)| numbered(name, value, String::new())).collect();
+    if !spaces.is_empty() {
+        items.push(Item::Comment("Row tiles that counters of other calls stand for.".to_owned()));
+        items.extend([Item::Namespace("space".to_owned(), spaces), Item::Blank]);
+    }
+    let counters: Vec<Item> =
+        readiness::numbered(context).into_iter().map(|(name, value, comment)| numbered(name, value, comment)).collect();
+    if !counters.is_empty() {
+        items.push(Item::Comment("Arrays of counters, and what one of them tells to be ready.".to_owned()));
+        items.extend([Item::Namespace("counter".to_owned(), counters), Item::Blank]);
+    }
+    let vector = context.graph.tasks.ids().filter(|&id| matches!(context.plan(id), Plan::Vector(_)));
+    let layouts: Vec<String> = vector.map(|id| context.task_names[id].clone()).collect();
+    if !layouts.is_empty() {
+        items.push(Item::Comment("Tasks that divide UB among their buffers, each in its own way.".to_owned()));
+        items.extend([Item::Namespace("layout".to_owned(), vec![Item::Enum(layouts)]), Item::Blank]);
+    }
+    items
+}
+
+fn functions(context: &Context<'_>, tasks: Vec<(TaskId, Function)>) -> Vec<Item> {
+    let mut items = vec![Item::Blank];
+    for (id, function) in tasks {
+        let task = &context.graph.tasks[id];
+        let by = match context.plan(id) {
+            Plan::External(_) => task.external.as_ref().map(|external| format!(" by {}", external.file)),
+            _ => None,
+        };
+        let by = by.unwrap_or_default();
+        items.push(Item::Comment(format!("{}{by}  {}", task.label, context.place(task.line))));
+        items.extend([Item::Function(function), Item::Blank]);
+    }
+    items
+}
+
+fn task(context: &Context<'_>, id: TaskId) -> Option<Function> {
+    let task = &context.graph.tasks[id];
+    let function = &context.task_names[id];
+    Some(match context.plan(id) {
+        Plan::Cube(plan) => cube::cube(task, function, plan),
+        Plan::Vector(plan) => vector::vector(task, function, plan, &|line| context.place(line)),
+        Plan::Put(plan) => put::put(task, function, plan, put_space(context, id)),
+        Plan::Word => return None,
+        Plan::External(plan) => external::external(task, plan, function),
+    })
+}
+
+fn put_space(context: &Context<'_>, task: TaskId) -> SpaceKind {
+    let phase = context.graph.phases.iter().find(|(_, phase)| phase.task == task);
+    phase.map_or(SpaceKind::Sends, |(_, phase)| context.graph.spaces[phase.space].kind)
+}
+
+/// Estimated bytes of the code that a core runs, and the tasks that stay out of line. Each call of any other task is a copy of its
+/// own, in which everything that is constant for the call is a constant. If copies don't fit the instruction cache, the tasks
+/// that save most become routines.
+fn code(context: &Context<'_>, tasks: &[(TaskId, Function)], kind: CoreKind) -> (Bytes, Vec<TaskId>) {
+    let calls = |id: TaskId| {
+        let phases = context.graph.phases.iter().filter(|(phase, _)| context.core_kind(*phase) == kind);
+        phases.filter(|(_, phase)| phase.task == id).count() as u64
+    };
+    let mut bytes = size(&[run(context, kind)]) + library(context, kind);
+    let mut savings = Vec::new();
+    for (id, function) in tasks {
+        let lent = if matches!(context.plan(*id), Plan::External(_)) { LENT } else { Bytes(0) };
+        let (calls, copy) = (calls(*id), of_function(function) + lent);
+        bytes += copy * calls;
+        if calls > 1 && copy * (calls - 1) > CALLED {
+            savings.push((copy * (calls - 1) - CALLED, *id));
+        }
+    }
+    let (saved, routines) = out_of_line(savings, Bytes(bytes.0.saturating_sub(cache(kind).0)));
+    (bytes - saved, routines)
+}
+
+fn library(context: &Context<'_>, kind: CoreKind) -> Bytes {
+    let stamps = if context.time_stamps { STAMPS } else { Bytes(0) };
+    let puts = context.graph.tasks.iter().any(|(_, task)| task.kind == TaskKind::Put);
+    let some = |used: bool, size: Bytes| if used { size } else { Bytes(0) };
+    let phases = context.graph.phases.ids().filter(|phase| context.core_kind(*phase) == kind);
+    let waits: Vec<_> = phases.flat_map(|phase| &context.schedule.phases[phase].waits).collect();
+    let counts_slots = |of_block: bool| {
+        let grid = |counter| matches!(context.counters[counter].grid, Grid::Blocks { .. });
+        waits.iter().any(|wait| wait.need.per_slot > 0 && grid(wait.counter) == of_block)
+    };
+    let slots = some(counts_slots(true), FULL_SLOTS) + some(counts_slots(false), SLOTS_SENT);
+    match kind {
+        CoreKind::Aic => {
+            let products = cube::instances(context).into_iter();
+            let ahead = READ_AHEAD * cube::copies_ahead(context).into_iter().count() as u64;
+            let reads = size(&[Item::Function(cube::ahead(context))]);
+            CUBE_LIBRARY + stamps + slots + ahead + reads + products.map(|(_, terms)| PRODUCT + TERM * terms).sum()
+        }
+        CoreKind::Aiv => {
+            let once = waits.iter().any(|wait| wait.index == Index::OnceTiles);
+            // The making of a route runs once: what follows takes its place in the cache.
+            VECTOR_LIBRARY + stamps + slots + some(puts, PUTS) + some(once, AWAIT_TOKENS)
+        }
+    }
+}
+
+fn entry(symbol: &str, routed: bool, time_stamps: bool) -> Item {
+    let work = |core: &str| {
+        let work = match (time_stamps, routed) {
+            (false, false) => format!("Work<Program, {core}>"),
+            (false, true) => format!("Work<Program, {core}, KernelRoute>"),
+            (true, false) => format!("Work<StampedProgram<Program>, Stamped<{core}>>"),
+            (true, true) => format!("Work<StampedProgram<Program>, Stamped<{core}>, StampedRoute<KernelRoute>>"),
+        };
+        vec![Stmt::call(work, vec![name("launch")])]
+    };
+    // AscendC brings the parentheses of these conditions.
+    Item::Function(Function {
+        head: "extern \"C\" __global__ __mix__(1, 2) void".to_owned(),
+        name: symbol.to_owned(),
+        params: vec![("GM_ADDR".to_owned(), "launch".to_owned())],
+        body: vec![
+            Stmt::IfMacro("ASCEND_IS_AIC".to_owned(), work("CubeCore")),
+            Stmt::IfMacro("ASCEND_IS_AIV".to_owned(), work("VectorCore")),
+        ],
+    })
+}

@@ -1,0 +1,172 @@
+//! The lookup tables that all emitters share.
+
+use super::cpp::{self, identifier};
+use super::{Machine, Names};
+use crate::analyze::{CheckedGraph, Counter, Dependency, Grid, Index, Reuse, Wait};
+use crate::collections::IdSet;
+use crate::graph::{Height, Phase, RowKind, Space, SpaceKind, TaskGraph};
+use crate::ids::{Arena, CounterId, Id, PhaseId, SpaceId, TaskId, TensorId};
+use crate::plan::{ExternalPlan, Plan};
+use crate::schedule::{CoreKind, Schedule};
+
+/// A checked graph and its schedule, with a name for everything in generated text.
+pub(super) struct Context<'a> {
+    pub(super) graph: &'a TaskGraph,
+    pub(super) counters: &'a Arena<CounterId, Counter>,
+    pub(super) reuse: Option<&'a Reuse>,
+    pub(super) dependencies: &'a [Dependency],
+    plans: &'a Arena<TaskId, Plan>,
+    machine: Machine,
+    /// Whether cores keep time stamps of their tiles.
+    pub(super) time_stamps: bool,
+    pub(super) schedule: &'a Schedule,
+    pub(super) file: &'a str,
+    pub(super) tensor_names: Arena<TensorId, String>,
+    pub(super) task_names: Arena<TaskId, String>,
+    pub(super) used_counters: UsedCounters,
+}
+
+impl<'a> Context<'a> {
+    pub(super) fn new(checked: &'a CheckedGraph, schedule: &'a Schedule, names: &Names<'a>, machine: Machine) -> Self {
+        let graph = checked.graph();
+        let (mut tensors, mut tasks) = (cpp::Scope::default(), cpp::Scope::default());
+        Self {
+            graph,
+            counters: checked.counters(),
+            reuse: checked.reuse(),
+            dependencies: checked.dependencies(),
+            plans: checked.plans(),
+            machine,
+            time_stamps: names.time_stamps,
+            schedule,
+            file: names.file,
+            tensor_names: graph.tensors.iter().map(|(_, tensor)| tensors.new_name(&tensor.name)).collect(),
+            task_names: graph.tasks.iter().map(|(_, task)| tasks.new_name(&task.label)).collect(),
+            used_counters: UsedCounters::new(graph, checked.counters(), schedule),
+        }
+    }
+
+    pub(super) fn core_kind(&self, phase: PhaseId) -> CoreKind {
+        self.schedule.roles[self.schedule.phases[phase].role].kind
+    }
+
+    /// How a task uses its core: as its external operator does, or as its body does where that is taken instead.
+    pub(super) fn plan(&self, task: TaskId) -> &'a Plan {
+        match &self.plans[task] {
+            Plan::External(ExternalPlan { body: Some(body), .. }) if self.machine == Machine::Host => body,
+            plan => plan,
+        }
+    }
+
+    /// `file:line`, or the file alone if the line is not known.
+    pub(super) fn place(&self, line: usize) -> String {
+        if line == 0 { self.file.to_owned() } else { format!("{}:{line}", self.file) }
+    }
+
+    /// Row-tile spaces whose first tiles the dispatch looks up, because a counter's tiles are not the phase's own.
+    pub(super) fn looked_up_spaces(&self) -> IdSet<SpaceId> {
+        let mut spaces = IdSet::new();
+        for (id, phase) in self.graph.phases.iter() {
+            let waits = self.schedule.phases[id].waits.iter().map(|wait| (wait.counter, wait.index));
+            let signals = self.schedule.phases[id].signals.iter().map(|signal| (signal.counter, signal.index));
+            spaces.extend(waits.chain(signals).filter_map(|(counter, index)| self.looked_up(phase, counter, index)));
+            spaces.extend(self.schedule.phases[id].waits.iter().flat_map(|wait| self.counted_spaces(wait)));
+        }
+        spaces
+    }
+
+    /// The space of a counter's row tiles where it is not the phase's own.
+    pub(super) fn looked_up(&self, phase: &Phase, counter: CounterId, index: Index) -> Option<SpaceId> {
+        match (index, self.counters[counter].grid) {
+            (Index::RowTile | Index::Tile | Index::OnceTiles, Grid::RowTiles { space, .. }) => {
+                (phase.space != space).then_some(space)
+            }
+            _ => None,
+        }
+    }
+
+    /// Spaces of which all tiles are counted for a counter of the whole rank.
+    fn counted_spaces(&self, wait: &Wait) -> Vec<SpaceId> {
+        let pieces = wait.need.pieces.iter().filter(|_| wait.index == Index::Rank);
+        pieces.filter_map(|&(height, _)| self.row_tiles(wait.counter, height)).collect()
+    }
+
+    /// The row tiles of that height, if a counter stands for rows received. Those of tokens are no row tiles, whatever their height.
+    pub(super) fn row_tiles(&self, counter: CounterId, height: Height) -> Option<SpaceId> {
+        let tensor = &self.graph.tensors[self.counters[counter].tensor];
+        let is_space = |space: &Space| space.kind == SpaceKind::RowTiles && space.height == height;
+        (tensor.rows == RowKind::Received).then(|| self.graph.spaces.position(is_space)).flatten()
+    }
+
+    pub(super) fn space_name(&self, space: SpaceId) -> String {
+        let Space { kind, height } = self.graph.spaces[space];
+        format!("{}_{}", if kind == SpaceKind::OnceTiles { "once_tiles" } else { "row_tiles" }, height.number())
+    }
+}
+
+/// The counter arrays that a schedule uses, numbered without gaps, as kernel and runtime know them.
+pub(super) struct UsedCounters {
+    /// Each with its name, by number; their ids ascend.
+    arrays: Vec<(CounterId, String)>,
+}
+
+impl UsedCounters {
+    pub(super) fn new(graph: &TaskGraph, counters: &Arena<CounterId, Counter>, schedule: &Schedule) -> Self {
+        let signals = schedule.signals().map(|signal| signal.counter);
+        let waits = schedule.waits().map(|wait| wait.counter);
+        let used: IdSet<CounterId> = signals.chain(waits).collect();
+        let mut names = cpp::Scope::default();
+        let named = |id: CounterId| {
+            let counter = &counters[id];
+            let tensor = identifier(&graph.tensors[counter.tensor].name);
+            let grid = match counter.grid {
+                Grid::RowTiles { columns: 1, .. } => "rows",
+                Grid::RowTiles { .. } => "tiles",
+                Grid::Experts => "experts",
+                Grid::Blocks { .. } => "blocks",
+                Grid::Rank => "all",
+            };
+            let grid = if counter.through { "through" } else { grid };
+            (id, names.new_name(&format!("{tensor}_{grid}")))
+        };
+        Self { arrays: used.iter().map(named).collect() }
+    }
+
+    /// The arrays with their names, in the order of their numbers.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (CounterId, &str)> {
+        self.arrays.iter().map(|(id, name)| (*id, name.as_str()))
+    }
+
+    pub(super) fn number(&self, counter: CounterId) -> u32 {
+        self.place(counter) as u32
+    }
+
+    pub(super) fn name(&self, counter: CounterId) -> &str {
+        &self.arrays[self.place(counter)].1
+    }
+
+    fn place(&self, counter: CounterId) -> usize {
+        self.arrays.binary_search_by_key(&counter, |&(id, _)| id).expect("the schedule uses it")
+    }
+
+    /// The data that one counter of an array stands for, in words.
+    pub(super) fn meaning(graph: &TaskGraph, counter: &Counter) -> String {
+        let tensor = &graph.tensors[counter.tensor].name;
+        match counter.grid {
+            Grid::RowTiles { space, columns } => {
+                let height = graph.spaces[space].height;
+                let columns = if columns == 1 { String::new() } else { format!(", each of {columns} columns") };
+                format!("{tensor}, row tiles of {height}{columns}")
+            }
+            Grid::Experts => format!("{tensor}, all rows of an expert"),
+            Grid::Blocks { height } => format!("{tensor}, blocks of {height} tokens"),
+            Grid::Rank if counter.through => format!("{tensor}, how much of a chunk is no longer read"),
+            Grid::Rank => format!("{tensor}, all of it"),
+        }
+    }
+}
+
+/// The number of an id in generated text.
+pub(super) fn number<I: Id>(id: I) -> u64 {
+    id.index() as u64
+}

@@ -1,0 +1,275 @@
+//! Waits before a task and signals after it.
+
+use super::context::{Context, number};
+use super::cpp::{Expr, Stmt, int, name};
+use super::cube::read_ahead;
+use super::expects::expects;
+use crate::analyze::{Amount, Dependency, Grid, Index, Need, Signal, Wait, Whose};
+use crate::graph::{CHUNK_BUFFERS, Height, Phase, RowKind, SpaceKind, TaskGraph};
+use crate::ids::{CounterId, Id as _, PhaseId};
+use crate::schedule::CoreKind;
+use hpmoe_kernels::op::TaskKind;
+
+fn tile(member: &str) -> Expr {
+    name("tile").dot(member)
+}
+
+fn core(member: &str, arguments: Vec<Expr>) -> Expr {
+    name("core").method(member, arguments)
+}
+
+/// `if (!…) { return false; }`: the launch is given up.
+fn or_leave(wait: Expr) -> Stmt {
+    Stmt::If(wait.negated(), vec![Stmt::Return(name("false"))])
+}
+
+/// The waits of a tile: for its counters and, if it puts to a peer, for the peer's ready word. Results that return to a peer need no
+/// such wait: their rows came from it in this launch, so it has started.
+pub(super) fn waits(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
+    let phase = &context.graph.phases[id];
+    let mut all = words(context, id);
+    // Of phases that are walked together, the first has waited with the same tile.
+    if let Some(first) =
+        id.index().checked_sub(1).map(PhaseId::new).filter(|_| context.schedule.phases[id].joins_previous)
+    {
+        let awaited = words(context, first);
+        all.retain(|wait| !awaited.contains(wait));
+    }
+    all.extend(context.schedule.phases[id].waits.iter().map(|wait| {
+        let counter = counter(context, wait.counter);
+        if let (Index::OnceTiles, Grid::RowTiles { space, .. }) = (wait.index, context.counters[wait.counter].grid) {
+            let height = int(context.graph.spaces[space].height.number());
+            let space = name(format!("space::{}", context.space_name(space)));
+            return or_leave(core("AwaitTokens", vec![name("tile"), counter, space, height, int(wait.need.per_row)]));
+        }
+        let arguments = vec![counter, index(context, phase, wait.counter, wait.index), need(context, phase, wait)];
+        match read_ahead(context, id) {
+            Some(weights) => {
+                let there = core("IsThere", arguments.clone());
+                let read = name("core").dot("ahead").binary(">", int(0u64));
+                let read = read.binary("||", tile("rows").binary("==", int(0u64)));
+                Stmt::If(there.negated(), vec![weights, expects(read), or_leave(core("Await", arguments))])
+            }
+            None => or_leave(core("Await", arguments)),
+        }
+    }));
+    all
+}
+
+/// Whether the tiles of a phase wait for the ready word of the rank that they put to.
+#[must_use]
+pub fn awaits_ready(graph: &TaskGraph, dependencies: &[Dependency], id: PhaseId) -> bool {
+    let phase = &graph.phases[id];
+    let sends = graph.spaces[phase.space].kind.sends();
+    phase.accesses.iter().any(|access| access.remote) && (sends || !needs_a_send(graph, dependencies, id))
+}
+
+/// Whether a phase depends, directly or through others, on rows sent in the same launch.
+fn needs_a_send(graph: &TaskGraph, dependencies: &[Dependency], id: PhaseId) -> bool {
+    dependencies.iter().filter(|dependency| dependency.after == id).any(|dependency| {
+        let kind = graph.spaces[graph.phases[dependency.before].space].kind;
+        kind.sends() || dependency.before < id && needs_a_send(graph, dependencies, dependency.before)
+    })
+}
+
+/// Words of other ranks that a tile waits for.
+fn words(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
+    let mut all = Vec::new();
+    if awaits_ready(context.graph, context.dependencies, id) {
+        all.push(or_leave(core("AwaitReady", vec![tile("peer")])));
+    }
+    if let Some(whose) = context.reuse.and_then(|reuse| reuse.waits[id]) {
+        let rank = if whose == Whose::Peer { tile("peer") } else { name("core").dot("launch").dot("rank") };
+        all.push(or_leave(core("AwaitFreed", vec![rank, tile("chunk")])));
+    }
+    all
+}
+
+/// The signals of a tile, after one fence. A put that sends (token, k) has a fence even if nobody waits for its rows, because their
+/// buffer is used again; unless a phase that is walked with it has one.
+pub(super) fn signals(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
+    let phase = &context.graph.phases[id];
+    let signals = &context.schedule.phases[id].signals;
+    let put = context.graph.tasks[phase.task].kind == TaskKind::Put;
+    let sends_origins = phase.origins.is_some_and(|origins| origins.write);
+    let next = PhaseId::new(id.index() + 1);
+    let fenced_next = next.index() < context.graph.phases.len()
+        && context.schedule.phases[next].joins_previous
+        && !context.schedule.phases[next].signals.is_empty();
+    if signals.is_empty() && (!sends_origins || fenced_next) {
+        return Vec::new();
+    }
+    // A signal that a tile has finished reading promises nothing about what it wrote.
+    let promises = signals.iter().any(|signal| !context.counters[signal.counter].through);
+    let fence = if put { "FencePeer" } else { "Fence" };
+    let mut all = Vec::new();
+    let fenced = put || promises;
+    if fenced {
+        all.push(Stmt::Expr(core(fence, Vec::new())));
+    }
+    all.extend(signals.iter().map(|each| signal(context, (id, phase), each, fenced)));
+    all
+}
+
+fn signal(context: &Context<'_>, (id, phase): (PhaseId, &Phase), signal: &Signal, fenced: bool) -> Stmt {
+    if context.counters[signal.counter].through {
+        // Nobody takes the memory of the last chunks.
+        let others = context.graph.sizes.chunks - CHUNK_BUFFERS;
+        // A matrix core signals by a pipe that waits for none of those that read.
+        let fence = (context.core_kind(id) == CoreKind::Aic && !fenced).then(|| Stmt::Expr(core("Fence", Vec::new())));
+        let told = fence.into_iter().chain([made(context, id, phase, signal)]).collect();
+        return Stmt::If(tile("chunk").binary("<", int(others as u64)), told);
+    }
+    made(context, id, phase, signal)
+}
+
+fn made(context: &Context<'_>, id: PhaseId, phase: &Phase, signal: &Signal) -> Stmt {
+    let counter = counter(context, signal.counter);
+    if signal.index == Index::PieceBlocks {
+        let Grid::Blocks { height } = context.counters[signal.counter].grid else {
+            unreachable!("only blocks of tokens have counters by piece")
+        };
+        let slots = u64::from(height) * context.graph.sizes.top_k as u64;
+        let first = first_block(context, height);
+        return Stmt::call("SignalBlocks", vec![name("core"), name("tile"), counter, first, int(slots)]);
+    }
+    let index = index(context, phase, signal.counter, signal.index);
+    let amount = match signal.amount {
+        Amount::Rows => tile("rows"),
+        Amount::One => int(1u64),
+    };
+    Stmt::Expr(match (context.core_kind(id), signal.remote) {
+        (CoreKind::Aic, _) => core("Signal", vec![counter, index]),
+        (CoreKind::Aiv, false) => core("Signal", vec![counter, index, amount]),
+        (CoreKind::Aiv, true) => core("SignalPeer", vec![tile("peer"), counter, index, amount]),
+    })
+}
+
+fn counter(context: &Context<'_>, counter: CounterId) -> Expr {
+    name(format!("counter::{}", context.used_counters.name(counter)))
+}
+
+/// The number of the counter in its array.
+fn index(context: &Context<'_>, phase: &Phase, counter: CounterId, index: Index) -> Expr {
+    match index {
+        Index::RowTile => row_tile(context, phase, counter),
+        Index::Tile => {
+            let columns = match context.counters[counter].grid {
+                Grid::RowTiles { columns, .. } => columns,
+                _ => 1,
+            };
+            row_tile(context, phase, counter) * int(columns) + tile("column")
+        }
+        Index::Expert => tile("expert"),
+        Index::Block | Index::PieceBlocks => match context.counters[counter].grid {
+            Grid::Blocks { height } if context.graph.sizes.chunks > 1 => {
+                first_block(context, height) + tile("first") / int(height)
+            }
+            Grid::Blocks { height } if Height::Rows(height) != context.graph.spaces[phase.space].height => {
+                tile("first") / int(height)
+            }
+            _ => tile("number"),
+        },
+        Index::Rank => chunk(context),
+        Index::OnceTiles => unreachable!("these are more than one counter"),
+    }
+}
+
+/// The chunk of a tile.
+fn chunk(context: &Context<'_>) -> Expr {
+    if context.graph.sizes.chunks > 1 { tile("chunk") } else { int(0u64) }
+}
+
+/// The first counter of a chunk's blocks. Every rank has the same number of them for each chunk.
+fn first_block(context: &Context<'_>, height: u32) -> Expr {
+    chunk(context) * int(context.graph.sizes.blocks(height))
+}
+
+/// The row tile of the counter's grid that holds the tile's rows: its own, or one to be looked up.
+fn row_tile(context: &Context<'_>, phase: &Phase, counter: CounterId) -> Expr {
+    let Some(space) = context.looked_up(phase, counter, Index::RowTile) else { return tile("number") };
+    let named = name(format!("space::{}", context.space_name(space)));
+    let first = match context.graph.spaces[phase.space].kind {
+        SpaceKind::Sends | SpaceKind::SendsOnce => core("FirstTileAt", vec![named, tile("peer"), tile("expert")]),
+        _ => core("FirstTile", vec![named, tile("expert")]),
+    };
+    first + tile("at") / int(context.graph.spaces[space].height.number())
+}
+
+/// The threshold of a wait: what all producers of the counter's rows add together.
+fn need(context: &Context<'_>, phase: &Phase, wait: &Wait) -> Expr {
+    let Need { fixed, per_row, per_slot, pieces } = &wait.need;
+    let rows = || rows(context, phase, wait.counter);
+    let mut total = int(*fixed);
+    if *per_row > 0 {
+        total = total + rows() * int(*per_row);
+    }
+    if *per_slot > 0 {
+        total = total + slots(context, phase, wait.counter) * int(*per_slot);
+    }
+    for &(height, count) in pieces {
+        let started = match context.counters[wait.counter].grid {
+            // One piece holds all rows that the counter stands for.
+            Grid::RowTiles { space, .. } if height >= context.graph.spaces[space].height => int(1u64),
+            // The rows that a rank receives are cut for each expert anew.
+            Grid::Rank => match context.row_tiles(wait.counter, height) {
+                Some(space) => {
+                    core("RowTiles", vec![name(format!("space::{}", context.space_name(space))), chunk(context)])
+                }
+                None => divided(rows(), height),
+            },
+            _ => divided(rows(), height),
+        };
+        total = total + started * int(count);
+    }
+    total
+}
+
+fn divided(rows: Expr, height: Height) -> Expr {
+    name("CeilDiv").call(vec![rows, int(height.number())])
+}
+
+/// Rows that a counter stands for; tokens, where it stands for tokens.
+fn rows(context: &Context<'_>, phase: &Phase, counter: CounterId) -> Expr {
+    let space = &context.graph.spaces[phase.space];
+    let array = &context.counters[counter];
+    match array.grid {
+        Grid::RowTiles { space: tiles, .. } if tiles == phase.space => tile("rows"),
+        Grid::RowTiles { space: tiles, .. } => {
+            let height = context.graph.spaces[tiles].height.number();
+            core("TileRows", vec![tile("expert"), tile("at"), int(height)])
+        }
+        Grid::Experts => core("ExpertRows", vec![tile("expert")]),
+        Grid::Blocks { height } if Height::Rows(height) == space.height => tile("rows"),
+        Grid::Blocks { height } => core("BlockTokens", vec![chunk(context), tile("first") / int(height), int(height)]),
+        Grid::Rank => match context.graph.tensors[array.tensor].rows {
+            RowKind::Received => core("ReceivedRows", vec![chunk(context)]),
+            _ => core("ChunkTokens", vec![chunk(context)]),
+        },
+    }
+}
+
+/// Slots of the tokens that a counter stands for, without empty ones.
+fn slots(context: &Context<'_>, phase: &Phase, counter: CounterId) -> Expr {
+    let top_k = int(context.graph.sizes.top_k as u64);
+    let first = match context.counters[counter].grid {
+        Grid::Blocks { height } if Height::Rows(height) == context.graph.spaces[phase.space].height => tile("first"),
+        Grid::Blocks { height } => tile("first") / int(height) * int(height),
+        _ => return core("SlotsSent", vec![chunk(context), top_k]),
+    };
+    core("FullSlots", vec![chunk(context), first, rows(context, phase, counter), top_k])
+}
+
+/// The declaration of a counter array.
+pub(super) fn numbered(context: &Context<'_>) -> Vec<(String, u64, String)> {
+    let described = |(place, (id, name)): (usize, (CounterId, &str))| {
+        let meaning = super::context::UsedCounters::meaning(context.graph, &context.counters[id]);
+        (name.to_owned(), place as u64, meaning)
+    };
+    context.used_counters.iter().enumerate().map(described).collect()
+}
+
+/// The declaration of a space that is looked up.
+pub(super) fn looked_up(context: &Context<'_>) -> Vec<(String, u64)> {
+    context.looked_up_spaces().iter().map(|space| (context.space_name(space), number(space))).collect()
+}

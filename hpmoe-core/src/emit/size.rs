@@ -1,0 +1,154 @@
+//! An estimate of code size: what has to fit the instruction caches.
+//!
+//! A guess, made without the device's compiler. A call of AscendC puts its operands into registers and issues an
+//! instruction: 8 bytes, and 8 for each operand and each parameter of a parameter structure. A branch or a loop takes 16
+//! bytes, an operator 8, and a call of a routine that is kept out of line is counted as any other call. For the device
+//! library it takes the size of an AArch64 object (clang `-O2`, with the public headers of CANN 9.1, where an intrinsic is a call
+//! of a function) and an eighth more.
+
+use super::cpp::{Expr, Function, Item, Stmt};
+use crate::collections::SortedSet;
+use crate::units::Bytes;
+use std::cmp::Reverse;
+
+/// The library on a matrix core: worker, waits, records, start and end.
+pub(super) const CUBE_LIBRARY: Bytes = Bytes(2_944);
+/// A product of tiles, and each of its terms.
+pub(super) const PRODUCT: Bytes = Bytes(384);
+/// A term of a product: loads and steps.
+pub(super) const TERM: Bytes = Bytes(1_408);
+/// The reading of weights ahead, for a way to hold operands.
+pub(super) const READ_AHEAD: Bytes = Bytes(512);
+/// The library on a vector core: worker, waits, records, signals, the clearing of counters.
+pub(super) const VECTOR_LIBRARY: Bytes = Bytes(4_224);
+/// Both puts and the signals by block.
+pub(super) const PUTS: Bytes = Bytes(2_304);
+/// The wait for tokens that are sent once.
+pub(super) const AWAIT_TOKENS: Bytes = Bytes(512);
+/// The count of a block's slots that are not empty.
+pub(super) const FULL_SLOTS: Bytes = Bytes(464);
+/// The count of a chunk's slots that are not empty.
+pub(super) const SLOTS_SENT: Bytes = Bytes(264);
+/// Time stamps of tiles, and the comparison of clocks.
+pub(super) const STAMPS: Bytes = Bytes(1_536);
+/// A core that is lent to an external operator and taken back.
+pub(super) const LENT: Bytes = Bytes(256);
+/// What a copy of rows or a routine is more than a plain call.
+const ROWS_CALL: u64 = 96;
+
+/// What a function is more where it is called instead of being a part of its caller: it saves and restores registers.
+pub(super) const CALLED: Bytes = Bytes(64);
+
+/// Bytes of a function's body.
+pub(super) fn of_function(function: &Function) -> Bytes {
+    Bytes(body(&function.body))
+}
+
+/// What is saved by keeping functions out of line, and which ones: those that save most, until `wanted` bytes are saved or none is left.
+pub(super) fn out_of_line<Id: Copy + Ord>(savings: Vec<(Bytes, Id)>, wanted: Bytes) -> (Bytes, Vec<Id>) {
+    let savings: SortedSet<(Reverse<Bytes>, Id)> =
+        savings.into_iter().map(|(bytes, id)| (Reverse(bytes), id)).collect();
+    let mut kept = (Bytes(0), Vec::new());
+    for (Reverse(bytes), id) in savings {
+        if kept.0 >= wanted {
+            break;
+        }
+        kept.0 += bytes;
+        kept.1.push(id);
+    }
+    kept
+}
+
+/// Bytes of what the items hold, with everything inlined that is not kept out of line.
+pub(super) fn size(items: &[Item]) -> Bytes {
+    Bytes(items.iter().map(item).sum())
+}
+
+fn item(item: &Item) -> u64 {
+    match item {
+        Item::Namespace(_, items) | Item::Struct(_, items) => items.iter().map(self::item).sum(),
+        Item::Function(function) => body(&function.body),
+        _ => 0,
+    }
+}
+
+fn body(statements: &[Stmt]) -> u64 {
+    statements.iter().map(stmt).sum()
+}
+
+fn stmt(statement: &Stmt) -> u64 {
+    match statement {
+        Stmt::Comment(_) | Stmt::Let { constexpr: true, .. } => 0,
+        Stmt::Let { value, .. } | Stmt::Expr(value) => expr(value),
+        Stmt::Return(value) => 8 + expr(value),
+        Stmt::If(condition, then) => 16 + expr(condition) + body(then),
+        Stmt::IfMacro(_, then) => body(then),
+        Stmt::For { bound, body: inside, .. } => 16 + expr(bound) + body(inside),
+        Stmt::Switch(value, cases) => 16 + expr(value) + cases.iter().map(|case| 16 + body(&case.body)).sum::<u64>(),
+    }
+}
+
+fn expr(value: &Expr) -> u64 {
+    match value {
+        Expr::Name(_) | Expr::Int(_) | Expr::Float(_) | Expr::Member(..) => 0,
+        // These are no code on a device.
+        Expr::Call(callee, _) if matches!(&**callee, Expr::Name(name) if name.starts_with("HPMOE_")) => 0,
+        // Its arguments are those of the template.
+        Expr::Call(callee, _) if matches!(&**callee, Expr::Name(name) if name.starts_with("PlanOf<")) => {
+            expr_of_template(callee)
+        }
+        // A part of its caller: its number is used twice.
+        Expr::Call(callee, arguments) if matches!(&**callee, Expr::Name(name) if name == "PieceOf") => {
+            arguments.iter().map(expr).sum::<u64>() + arguments.last().map_or(0, expr) + 48
+        }
+        Expr::Call(callee, arguments) => {
+            let rows = matches!(&**callee, Expr::Name(name) if name == "LoadRows" || name == "StoreRows");
+            8 + if rows { ROWS_CALL } else { 0 }
+                + expr_of_callee(callee)
+                + arguments.iter().map(|a| 8 + expr(a)).sum::<u64>()
+        }
+        Expr::Index(array, index) => 8 + expr(array) + expr(index),
+        Expr::Binary(left, _, right) => 8 + expr(left) + expr(right),
+        Expr::Not(operand) => expr(operand),
+        Expr::Braces(_, values) => values.iter().map(|value| 8 + expr(value)).sum(),
+    }
+}
+
+/// A function's template arguments, as many as a comma and one more.
+fn expr_of_template(callee: &Expr) -> u64 {
+    match callee {
+        Expr::Name(name) => 8 + 8 * name.matches(',').count() as u64,
+        _ => 0,
+    }
+}
+
+/// A member function is called on an object that may be made by a call.
+fn expr_of_callee(callee: &Expr) -> u64 {
+    match callee {
+        Expr::Member(object, _) => expr(object),
+        other => expr(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::emit::cpp::{int, name};
+
+    #[test]
+    fn no_more_stays_out_of_line_than_must() {
+        let savings = || vec![(Bytes(100), 0), (Bytes(300), 1), (Bytes(200), 2), (Bytes(300), 3)];
+        assert_eq!(out_of_line(savings(), Bytes(0)), (Bytes(0), vec![]));
+        assert_eq!(out_of_line(savings(), Bytes(300)), (Bytes(300), vec![1]));
+        assert_eq!(out_of_line(savings(), Bytes(601)), (Bytes(800), vec![1, 3, 2]));
+        assert_eq!(out_of_line(savings(), Bytes(5_000)), (Bytes(900), vec![1, 3, 2, 0]));
+    }
+
+    #[test]
+    fn calls_branches_and_operators_count() {
+        let call = Stmt::call("Add", vec![name("a"), name("b"), name("n") * int(2u64)]);
+        assert_eq!(stmt(&call), 8 + 3 * 8 + 8);
+        assert_eq!(stmt(&Stmt::If(name("x"), vec![call.clone(), call])), 16 + 80);
+        assert_eq!(stmt(&Stmt::Comment("free".to_owned())), 0);
+    }
+}

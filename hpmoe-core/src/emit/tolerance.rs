@@ -1,0 +1,41 @@
+//! How far results may be from the reference: what operators promise, and what is computed from their results.
+
+use crate::graph::TaskGraph;
+use crate::ids::{Arena, TensorId};
+
+/// The most that an element of a tensor may differ from the reference's, relative to the largest element of its tile; 0 where the bits are
+/// equal.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(super) struct Tolerance {
+    /// Of runs on the host, which leave out operators for devices.
+    pub(super) host: f32,
+    /// Of runs on devices, in addition to the cube's order of sums.
+    pub(super) device: f32,
+}
+
+impl Tolerance {
+    fn most(self, other: Self) -> Self {
+        Self { host: self.host.max(other.host), device: self.device.max(other.device) }
+    }
+}
+
+/// The caller's tensors whose bits may differ, in their order. A call adds the tolerance of its operator to the largest of what it reads: an
+/// operation that makes differences larger is not looked for.
+pub(super) fn tolerances(graph: &TaskGraph) -> Vec<(TensorId, Tolerance)> {
+    let mut of_tensors: Arena<TensorId, Tolerance> = graph.tensors.iter().map(|_| Tolerance::default()).collect();
+    for (_, phase) in graph.phases.iter() {
+        let own = graph.tasks[phase.task].external.as_ref().map_or(Tolerance::default(), |external| Tolerance {
+            host: if external.device_only { 0.0 } else { external.tolerance },
+            device: external.tolerance,
+        });
+        let read = phase.accesses.iter().filter(|access| !access.write).map(|access| of_tensors[access.tensor]);
+        let read = read.fold(Tolerance::default(), Tolerance::most);
+        let made = Tolerance { host: own.host + read.host, device: own.device + read.device };
+        for access in phase.accesses.iter().filter(|access| access.write) {
+            of_tensors[access.tensor] = of_tensors[access.tensor].most(made);
+        }
+    }
+    let results = graph.tensors.iter().filter(|(_, tensor)| tensor.storage.is_argument() && tensor.writable);
+    let named = results.map(|(id, _)| (id, of_tensors[id]));
+    named.filter(|(_, tolerance)| *tolerance != Tolerance::default()).collect()
+}

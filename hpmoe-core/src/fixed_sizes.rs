@@ -1,0 +1,147 @@
+//! Tile sizes that a kernel or its build fixes, compared with those that a build would choose.
+
+mod latency;
+mod words;
+
+use crate::front::{Front, front};
+use crate::sizes::{Expected, open_sizes};
+use crate::syntax::{Constant, Overrides, TILE_SIZES, declared_constants, leaving_open, open_constants};
+use crate::target::Target;
+use crate::tuned::{NamedSizes, overrides};
+use latency::{Latency, latency, quick_latency};
+use syn::ItemMod;
+
+pub use latency::times_as_long;
+pub use words::Surface;
+
+/// The part of the estimated latency that fixed sizes may cost before a build says so.
+const COSTLY: f64 = 0.1;
+
+/// Fixed tile sizes that cost more than a tenth of a kernel's estimated latency.
+#[derive(Clone, PartialEq, Debug)]
+pub struct CostlySizes {
+    /// Name of the kernel.
+    pub kernel: String,
+    /// The fixed sizes for which a build would choose other values, in the order of their names.
+    pub sizes: Vec<FixedSize>,
+    /// Estimated latency of all taskflows with these sizes, in microseconds.
+    pub fixed_us: f64,
+    /// Estimated latency of all taskflows if all sizes are chosen.
+    pub chosen_us: f64,
+    /// The launches that it is estimated for.
+    pub expected: Expected,
+}
+
+/// A tile size that is fixed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FixedSize {
+    /// Name of the constant.
+    pub name: String,
+    /// The value that the kernel is built with.
+    pub fixed: usize,
+    /// The value that a build would choose.
+    pub chosen: usize,
+    /// Where the value comes from.
+    pub by: FixedBy,
+}
+
+/// The place that fixes a tile size.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FixedBy {
+    /// The source, which the build takes as it is.
+    Source,
+    /// The build sets a size that the source fixes, too.
+    Build,
+    /// The build sets a size that the source leaves open.
+    BuildAlone,
+}
+
+impl CostlySizes {
+    /// The part of the latency that chosen sizes save.
+    #[must_use]
+    pub fn saved(&self) -> f64 {
+        1.0 - self.chosen_us / self.fixed_us
+    }
+}
+
+/// A kernel as it is built.
+#[derive(Clone, Copy)]
+pub struct BuiltKernel<'a> {
+    /// The module as written.
+    pub module: &'a ItemMod,
+    /// The constants that the build sets.
+    pub set: &'a Overrides,
+    /// The sizes that the build has chosen for those that the source leaves open.
+    pub open: &'a NamedSizes,
+    /// The module after the front end, with these constants.
+    pub front: &'a Front,
+}
+
+/// Finds out whether the tile sizes that a kernel's source fixes, or that the build sets, cost more than a tenth of its estimated latency. `None`
+/// also for a kernel that can't have the expected launches.
+///
+/// If no size is fixed, nothing is estimated. If many small tiles are fixed, their latency is computed from the work of their cores, which takes
+/// no longer for more tiles.
+#[must_use]
+pub fn costly_sizes(built: BuiltKernel<'_>, target: &Target, expected: Expected) -> Option<CostlySizes> {
+    let BuiltKernel { module, set, open, front: own } = built;
+    let fixed = fixed_names(module, set);
+    if fixed.is_empty() {
+        return None;
+    }
+    let free = leaving_open(module, &fixed);
+    let others = set.iter().filter(|(name, _)| !fixed.iter().any(|fixed| fixed == name));
+    let others: Overrides = others.map(|(name, &value)| (name.to_owned(), value)).collect();
+    let chosen = open_sizes(&free, &others, target, expected).ok()?;
+    let left_open = open_constants(module);
+    let size = |name: &String| {
+        let (fixed, chosen) = (own.kernel.constants.get(name)?, *chosen.get(name)?);
+        let by = match (set.contains(name), left_open.contains(name)) {
+            (false, _) => FixedBy::Source,
+            (true, false) => FixedBy::Build,
+            (true, true) => FixedBy::BuildAlone,
+        };
+        (fixed != chosen).then(|| FixedSize { name: name.clone(), fixed, chosen, by })
+    };
+    let sizes: Vec<FixedSize> = fixed.iter().filter_map(size).collect();
+    if sizes.is_empty() {
+        return None;
+    }
+    let estimated = expected.estimated(own.kernel.constants.get("TOKENS"));
+    let best = front(&free, &for_launches(overrides(&others, &chosen), estimated)).ok()?;
+    let best = latency(&best.flows, target, expected)?;
+    let with_tokens = match estimated.tokens {
+        Some(_) => Some(front(module, &for_launches(overrides(set, open), estimated)).ok()?),
+        None => None,
+    };
+    let own = with_tokens.as_ref().unwrap_or(own);
+    let own = match quick_latency(&own.flows, target, expected, &best)? {
+        Latency::Busy(time) | Latency::Replayed(time) => time,
+    };
+    let kernel = module.ident.to_string();
+    let costly = CostlySizes { kernel, sizes, fixed_us: own, chosen_us: best.us(), expected };
+    (costly.saved() > COSTLY).then_some(costly)
+}
+
+/// The tile sizes that the source fixes or the build sets, in the order of their names.
+fn fixed_names(module: &ItemMod, set: &Overrides) -> Vec<String> {
+    let open = open_constants(module);
+    let mut names = declared_constants(module);
+    names.retain(|name| {
+        let is_size = !matches!(set.get(name), Some(Constant::Number(_)));
+        TILE_SIZES.contains(&name.as_str()) && is_size && (set.contains(name) || !open.contains(name))
+    });
+    names.sort_unstable();
+    names
+}
+
+/// The constants of a kernel that is launched as expected.
+fn for_launches(mut constants: Overrides, expected: Expected) -> Overrides {
+    if let Some(tokens) = expected.tokens {
+        constants.insert("TOKENS".to_owned(), tokens.into());
+    }
+    constants
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,82 @@
+//! The estimated latency of a kernel's taskflows.
+
+use crate::analyze::CheckedGraph;
+use crate::schedule::{Estimate, busy, estimate};
+use crate::sizes::Expected;
+use crate::target::Target;
+
+/// Cores that are busy for so many times the latency of other sizes need no replay, which might take seconds.
+const CLEARLY: f64 = 1.5;
+
+/// The ranks of a launch if no number is expected, as [`open_sizes`](crate::sizes::open_sizes) takes them.
+const RANKS: u32 = 8;
+
+/// An estimated latency in microseconds: the geometric mean with even and with uneven tokens, by which open sizes are chosen, too.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Latency {
+    /// Queues were replayed.
+    Replayed(f64),
+    /// The time for which cores are busy.
+    Busy(f64),
+}
+
+impl Latency {
+    pub(super) const fn us(self) -> f64 {
+        match self {
+            Self::Replayed(us) | Self::Busy(us) => us,
+        }
+    }
+}
+
+/// How many times as long the taskflows of a kernel are estimated to take with some tile sizes as with others; `None` if they can't
+/// have the expected launches.
+#[must_use]
+pub fn times_as_long(
+    flows: &[CheckedGraph],
+    others: &[CheckedGraph],
+    target: &Target,
+    expected: Expected,
+) -> Option<f64> {
+    let others = latency(others, target, expected)?;
+    Some(quick_latency(flows, target, expected, &others)?.us() / others.us())
+}
+
+/// The replayed latency.
+pub(super) fn latency(flows: &[CheckedGraph], target: &Target, expected: Expected) -> Option<Latency> {
+    sum(flows, expected, |flow, ranks| estimate(flow, target, ranks, |_| true)).map(Latency::Replayed)
+}
+
+/// The latency, which is not replayed if cores are busy for clearly longer than with other sizes.
+pub(super) fn quick_latency(
+    flows: &[CheckedGraph],
+    target: &Target,
+    expected: Expected,
+    others: &Latency,
+) -> Option<Latency> {
+    let least = sum(flows, expected, |flow, ranks| busy(flow, target, ranks))?;
+    if least > CLEARLY * others.us() { Some(Latency::Busy(least)) } else { latency(flows, target, expected) }
+}
+
+fn sum(
+    flows: &[CheckedGraph],
+    expected: Expected,
+    estimate: impl Fn(&CheckedGraph, u32) -> Option<Estimate>,
+) -> Option<f64> {
+    let of_flow = |flow: &CheckedGraph| {
+        let experts = flow.graph().sizes.experts;
+        let shared = |ranks: &u32| experts % *ranks as usize == 0;
+        let Estimate { even, uneven } = estimate(flow, expected.ranks.or_else(|| (1..=RANKS).rev().find(shared))?)?;
+        Some((even.us() * uneven?.us()).sqrt())
+    };
+    flows.iter().map(of_flow).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn launches_have_the_ranks_for_which_open_sizes_are_chosen() {
+        assert!(Expected::default().to_string().contains(&format!("at most {RANKS} ranks")));
+    }
+}

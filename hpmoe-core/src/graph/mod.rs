@@ -1,0 +1,178 @@
+//! The task graph: what `lower` makes of a taskflow, with every constant resolved. Data only; later stages import it.
+
+mod access;
+mod height;
+mod once;
+mod phase_name;
+mod route;
+mod space;
+mod task;
+mod tensor;
+
+pub use access::{Access, Columns, Outer, Region, Rows};
+pub use height::Height;
+pub use route::{MOST_PAIRS, MOST_ROUTE_CHUNKS, MOST_ROUTE_SPACES, MadeRoute};
+pub use space::{Space, SpaceKind};
+pub use task::{Body, External, Param, Step, Task};
+pub use tensor::{RowKind, Storage, Tensor, pitch};
+
+use crate::constant::Constant;
+use crate::ids::{Arena, PhaseId, SpaceId, TaskId, TensorId};
+
+use proc_macro2::Span;
+
+/// Sizes of the layer, which every kernel declares by constants of these names, and its number of chunks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sizes {
+    /// `EXPERTS`: experts of the whole group.
+    pub experts: usize,
+    /// `TOP_K`: experts per token.
+    pub top_k: usize,
+    /// `TOKENS`: the most tokens that one rank may bring.
+    pub tokens: usize,
+    /// The number of chunks into which the taskflow cuts the tokens of each rank; at least 1.
+    pub chunks: usize,
+}
+
+/// The number of chunks whose rows have memory at the same time (`HPMOE_CHUNK_BUFFERS` in `abi.h`).
+pub const CHUNK_BUFFERS: usize = 2;
+
+impl Sizes {
+    /// The local experts of each of `ranks` ranks.
+    #[must_use]
+    pub const fn local_experts(&self, ranks: usize) -> usize {
+        self.experts / ranks
+    }
+
+    /// The expert chunks of each of `ranks` ranks: pairs of a local expert and a chunk, which entries, tables and counters count.
+    #[must_use]
+    pub const fn expert_chunks(&self, ranks: usize) -> usize {
+        self.local_experts(ranks) * self.chunks
+    }
+
+    /// The most tokens of one chunk on one rank.
+    #[must_use]
+    pub const fn chunk_tokens(&self) -> usize {
+        self.tokens.div_ceil(self.chunks)
+    }
+
+    /// The most blocks of `height` tokens that one chunk has, each with its counters.
+    #[must_use]
+    pub fn blocks(&self, height: u32) -> u64 {
+        (self.chunk_tokens() as u64).div_ceil(u64::from(height))
+    }
+
+    /// The number of chunks whose rows a tensor of the taskflow has room for.
+    #[must_use]
+    pub const fn buffers(&self) -> usize {
+        if self.chunks < CHUNK_BUFFERS { self.chunks } else { CHUNK_BUFFERS }
+    }
+
+    /// Whether later chunks reuse the memory of earlier ones.
+    #[must_use]
+    pub const fn reuses(&self) -> bool {
+        self.chunks > CHUNK_BUFFERS
+    }
+}
+
+/// The part of a put in the origins: the (token, k) of each received row, in an `i32` symmetric tensor of received rows with a
+/// pitch of one element that the compiler adds. A put of gathered tokens writes it along with the rows at the peer, a put to
+/// scattered slots reads it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Origins {
+    /// The tensor that the compiler adds.
+    pub tensor: TensorId,
+    /// Whether this put writes it (space: sends) or reads it (space: arrivals).
+    pub write: bool,
+}
+
+/// A task call of the taskflow, over all items and columns of its loops.
+#[derive(Clone, Debug)]
+pub struct Phase {
+    /// The task that is called.
+    pub task: TaskId,
+    /// The space that the loops around it run over, on the rank that executes it.
+    pub space: SpaceId,
+    /// The extents of the constant ranges around it, outermost first; their product is the number of columns of an item.
+    pub ranges: Vec<u32>,
+    /// The loop variables of these ranges, outermost first.
+    pub range_names: Vec<String>,
+    /// What the call reads and writes: one access per argument, in order.
+    pub accesses: Vec<Access>,
+    /// Whether the put writes or reads the origins of its rows; `None` for all other calls.
+    pub origins: Option<Origins>,
+    /// The call as written, on one line, for messages and comments of generated code.
+    pub source: String,
+    /// The call's line in the source file, from 1; 0 if rustc doesn't tell.
+    pub line: usize,
+    /// The name of the task in the call.
+    pub span: Span,
+}
+
+impl Phase {
+    /// The columns of one item, each of which makes a tile: the product of the ranges.
+    #[must_use]
+    pub fn columns(&self) -> u32 {
+        self.ranges.iter().product()
+    }
+
+    /// What one item reads of a tensor, or writes to it. Origins are no accesses.
+    pub(crate) fn accesses_of(&self, tensor: TensorId, write: bool) -> impl Iterator<Item = &Access> {
+        self.accesses.iter().filter(move |access| access.tensor == tensor && access.write == write)
+    }
+}
+
+impl TaskGraph {
+    /// The number of a phase's columns that the swizzle treats as rows. Where an item has all rows of an expert, these are the
+    /// values of the outermost range, so that tiles made at the same time share what they read; otherwise 1.
+    #[must_use]
+    pub fn column_rows(&self, phase: PhaseId) -> u32 {
+        let phase = &self.phases[phase];
+        if self.spaces[phase.space].height == Height::WholeExpert && phase.ranges.len() > 1 {
+            phase.ranges[0]
+        } else {
+            1
+        }
+    }
+
+    /// Whether a phase adds to experts' matrices in every chunk: sums over the tokens of all chunks, in the caller's memory.
+    #[must_use]
+    pub fn adds_up(&self, phase: PhaseId) -> bool {
+        let is_matrix = |access: &Access| matches!(self.tensors[access.tensor].rows, RowKind::Expert { .. });
+        self.sizes.chunks > 1 && self.phases[phase].accesses.iter().any(|access| access.write && is_matrix(access))
+    }
+}
+
+/// One taskflow with every task that it calls.
+#[derive(Clone, Debug)]
+pub struct TaskGraph {
+    /// The name of the kernel module.
+    pub kernel: String,
+    /// The name of the taskflow function.
+    pub taskflow: String,
+    /// The sizes of the layer.
+    pub sizes: Sizes,
+    /// Every constant of the module with its value, in order of declaration.
+    pub constants: Vec<(String, Constant)>,
+    /// Parameters and `let` tensors in order of declaration, then the compiler's own.
+    pub tensors: Arena<TensorId, Tensor>,
+    /// Instances of tasks in order of first use.
+    pub tasks: Arena<TaskId, Task>,
+    /// Distinct iteration spaces in order of first use.
+    pub spaces: Arena<SpaceId, Space>,
+    /// Task calls in program order.
+    pub phases: Arena<PhaseId, Phase>,
+    /// The route, if the kernel makes it; `None` if the host does.
+    pub route: Option<MadeRoute>,
+    /// The taskflow's name in the source.
+    pub span: Span,
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn kernels_have_memory_for_as_many_chunks() {
+        let header = include_str!("../../../kernels/include/hpmoe/abi.h");
+        assert!(header.contains(&format!("#define HPMOE_CHUNK_BUFFERS {}\n", super::CHUNK_BUFFERS)));
+    }
+}

@@ -1,0 +1,90 @@
+//! How many experts a role starts before it continues with what another role has made of the first.
+
+use super::Choices;
+use super::cost::EntryCosts;
+use crate::graph::{SpaceKind, TaskGraph};
+use hpmoe_kernels::op::TaskKind;
+
+/// The most experts that are started where nothing is chosen.
+const MOST: u64 = 16;
+
+/// Row tiles of an expert, walked one after the other, with which the first ones have been through another role before the last ones
+/// are made. Few experts have half as many: the rows of each of them are then a large part of what is on its way at the beginning.
+const MANY: u64 = 16;
+/// A few experts of a rank.
+const FEW: usize = 4;
+
+/// The number of experts: as chosen; none where an expert has many row tiles, so that the rows of the next one have the time of all of its
+/// work to arrive; or one, or as many as have a tile of a product for each core together. With fewer, a core that has no tile of the next
+/// expert would come back to the first one before the other role is done with it.
+pub(super) fn ahead(graph: &TaskGraph, costs: &EntryCosts, choices: &Choices, (ranks, cores): (u32, u32)) -> u32 {
+    if let Some(chosen) = choices.experts_ahead {
+        return chosen;
+    }
+    let products = graph.phases.iter().filter(|(_, phase)| {
+        graph.tasks[phase.task].kind == TaskKind::Matrix && graph.spaces[phase.space].kind == SpaceKind::RowTiles
+    });
+    let tiles = products.map(|(id, phase)| {
+        let tiles = costs.entry_tiles(graph, ranks, id);
+        (tiles, tiles / u64::from(phase.columns()))
+    });
+    let Some((fewest, items)) = tiles.min() else { return 1 };
+    let many = if graph.sizes.expert_chunks(ranks as usize) <= FEW { MANY / 2 } else { MANY };
+    if items >= many && fewest >= 2 * u64::from(cores) {
+        return 0;
+    }
+    u64::from(cores).div_ceil(fewest).min(MOST) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{Layer, moe_backward, moe_ffn, once, only};
+    use crate::target::Target;
+
+    #[test]
+    fn so_many_experts_are_started_that_all_cores_have_a_tile() {
+        let started = |layer: Layer, choices: &str| {
+            let checked = moe_ffn(&layer);
+            let costs = EntryCosts::new(checked.graph(), &Target::ascend_a3());
+            ahead(checked.graph(), &costs, &Choices::read(choices).unwrap(), (8, 24))
+        };
+        // Three row tiles of an expert.
+        let three = Layer { tokens: 3 * 128, ..Layer::DEEPSEEK };
+        assert_eq!((started(three, ""), started(three, "experts_ahead=3")), (1, 3));
+        // One row tile of twelve columns, of nine, of three, and of one.
+        let few = |inter| Layer { tokens: 128, inter, hidden: 12 * 256, ..Layer::DEEPSEEK };
+        assert_eq!([12, 9, 3, 1].map(|columns| started(few(columns * 256), "")), [2, 3, 8, 16]);
+    }
+
+    #[test]
+    fn an_expert_with_many_row_tiles_is_finished_before_the_next_one_begins() {
+        let started = |tokens: usize, experts: usize| {
+            let checked = moe_ffn(&Layer { tokens, experts, ..Layer::DEEPSEEK });
+            let costs = EntryCosts::new(checked.graph(), &Target::ascend_a3());
+            ahead(checked.graph(), &costs, &Choices::default(), (8, 24))
+        };
+        // Only where cores have two tiles each: three columns of sixteen row tiles are enough for 24 cores.
+        let checked = moe_ffn(&Layer { tokens: 16 * 128, inter: 3 * 256, ..Layer::DEEPSEEK });
+        let costs = EntryCosts::new(checked.graph(), &Target::ascend_a3());
+        let by_cores = |cores| ahead(checked.graph(), &costs, &Choices::default(), (8, cores));
+        assert_eq!([by_cores(24), by_cores(25)], [0, 1]);
+        // Copies, of which an expert has one, are no products, of which it has eight.
+        let copied = once(&Layer { tokens: 128, put: 128, ..Layer::DEEPSEEK });
+        let costs = EntryCosts::new(copied.graph(), &Target::ascend_a3());
+        assert_eq!(ahead(copied.graph(), &costs, &Choices::default(), (8, 24)), 3);
+        // A gradient has fewer tiles than those row tiles, and comes after all of them.
+        for tokens in [8192, 65_536] {
+            let gradients = moe_backward(&Layer { tokens, ..Layer::DEEPSEEK });
+            let costs = EntryCosts::new(gradients.graph(), &Target::ascend_a3());
+            assert_eq!(ahead(gradients.graph(), &costs, &Choices::default(), (8, 24)), 0);
+        }
+        // Without products there is nothing to come back from.
+        let vector = only(&Layer::SMALL, TaskKind::Vector);
+        let costs = EntryCosts::new(vector.graph(), &Target::ascend_a3());
+        assert_eq!(ahead(vector.graph(), &costs, &Choices::default(), (8, 24)), 1);
+        // As many tokens of each rank as an expert has rows, and half as many with 32 experts of the group.
+        assert_eq!([started(16 * 128, 64), started(15 * 128, 64)], [0, 1]);
+        assert_eq!([started(8 * 64, 32), started(7 * 64, 32)], [0, 1]);
+    }
+}

@@ -1,0 +1,106 @@
+//! Which core makes which tile.
+
+/// The way in which the tiles of a phase are dealt to the cores that share its queue. The same formula as in the device library.
+///
+/// Tiles are numbered across groups, about in the order of queues. Each round has one tile for each core, and from round to round the
+/// cores of all places move on by the rotation. Without it, tiles that lie a round apart have the same core: where the columns of
+/// an item divide the cores, a narrow last column always does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Deal {
+    /// Cores that share the queue.
+    pub cores: u64,
+    /// Cores by which each round begins later than the one before; fewer than `cores`.
+    pub rotation: u64,
+}
+
+impl Deal {
+    /// The core that makes a tile.
+    ///
+    /// ```
+    /// use hpmoe_core::schedule::Deal;
+    ///
+    /// let cores = |rotation| [0, 1, 2, 3, 4, 5, 6, 7].map(|tile| Deal { cores: 3, rotation }.core(tile));
+    /// assert_eq!(cores(0), [0, 1, 2, 0, 1, 2, 0, 1]);
+    /// assert_eq!(cores(1), [0, 1, 2, 1, 2, 0, 2, 0]);
+    /// ```
+    #[must_use]
+    pub const fn core(self, tile: u64) -> u64 {
+        (tile + tile / self.cores % self.cores * self.rotation) % self.cores
+    }
+
+    /// The cores that make the tiles from one on.
+    pub(super) const fn cores_from(self, tile: u64) -> CoresOfTiles {
+        CoresOfTiles { deal: self, core: self.core(tile), left: self.cores - tile % self.cores }
+    }
+
+    /// The first tile of a core, from tile `from` on.
+    #[must_use]
+    pub const fn first(self, core: u64, from: u64) -> u64 {
+        let round = from / self.cores;
+        let place = (core + self.cores - round % self.cores * self.rotation % self.cores) % self.cores;
+        let tile = round * self.cores + place;
+        if tile < from { self.next(tile) } else { tile }
+    }
+
+    /// The next tile of the core that makes a tile, in the next round.
+    #[must_use]
+    pub const fn next(self, tile: u64) -> u64 {
+        let wraps = tile % self.cores < self.rotation;
+        tile + self.cores - self.rotation + if wraps { self.cores } else { 0 }
+    }
+}
+
+/// The cores of consecutive tiles.
+///
+/// Plain sums, because build scripts run this unoptimised for each tile of each estimate.
+pub(super) struct CoresOfTiles {
+    deal: Deal,
+    /// The core of the next tile.
+    core: u64,
+    /// Tiles that are left of the round.
+    left: u64,
+}
+
+impl CoresOfTiles {
+    /// The core of the next tile.
+    pub(super) const fn next(&mut self) -> usize {
+        let now = self.core;
+        self.core += 1;
+        self.left -= 1;
+        if self.left == 0 {
+            self.left = self.deal.cores;
+            self.core += self.deal.rotation;
+        }
+        while self.core >= self.deal.cores {
+            self.core -= self.deal.cores;
+        }
+        now as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_core_finds_its_tiles_and_no_others(cores in 1u64..50, rotation in 0u64..50, from in 0u64..10_000, len in 0u64..300) {
+            let deal = Deal { cores, rotation: rotation % cores };
+            let mut cores_of_tiles = deal.cores_from(from);
+            prop_assert!((from..from + len).all(|tile| cores_of_tiles.next() as u64 == deal.core(tile)));
+            let mut dealt = vec![None; len as usize];
+            for core in 0..cores {
+                let mut tile = deal.first(core, from);
+                while tile < from + len {
+                    prop_assert_eq!(deal.core(tile), core);
+                    prop_assert_eq!(dealt[(tile - from) as usize].replace(core), None);
+                    let next = deal.next(tile);
+                    prop_assert_eq!(next / cores, tile / cores + 1);
+                    tile = next;
+                }
+            }
+            prop_assert!(dealt.iter().all(Option::is_some));
+        }
+    }
+}

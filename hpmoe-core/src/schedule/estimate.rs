@@ -1,0 +1,165 @@
+//! The latency of a schedule, roughly: what open tile sizes are chosen by.
+
+mod busy;
+mod extents;
+mod links;
+mod ready;
+mod tile;
+mod walk;
+
+use super::groups::Groups;
+use super::precedence::Precedence;
+use super::schedule::schedule_on;
+use super::timeline::{QueueReplay, Released};
+use super::{Comes, Deal, Entry, Order, Schedule, Swizzle};
+use crate::analyze::CheckedGraph;
+use crate::cost::{CostModel, Works};
+use crate::graph::TaskGraph;
+use crate::ids::{Arena, PartId, PhaseId};
+use crate::target::Target;
+use crate::time::Time;
+use extents::{Extents, Spread};
+use links::Links;
+use ready::Ready;
+use tile::Tiles;
+
+pub use busy::busy;
+
+/// The estimated latency of a taskflow with its default schedule.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Estimate {
+    /// With evenly spread tokens, on a rank that stands for all.
+    pub even: Time,
+    /// With few experts that most tokens go to, on the rank with the one that is chosen most; `None` where the other one was not worth it.
+    pub uneven: Option<Time>,
+}
+
+/// Estimates the latency of a taskflow's default schedule on a number of ranks: its queues are replayed on one rank, tile by tile and
+/// core by core. `None` if that number does not share the experts. Uneven tokens are replayed only where `worth` says so of the latency
+/// with even ones.
+///
+/// It takes milliseconds where a simulation takes seconds. Tiles wait for sixteenths of an expert's rows here, and memories and links are
+/// shared less exactly, so that it tells tile sizes apart and says little about the latency itself.
+#[must_use]
+pub fn estimate(
+    checked: &CheckedGraph,
+    target: &Target,
+    ranks: u32,
+    worth: impl FnOnce(Time) -> bool,
+) -> Option<Estimate> {
+    if ranks == 0 || checked.graph().sizes.experts % ranks as usize != 0 {
+        return None;
+    }
+    let schedule = schedule_on(checked, target, ranks);
+    let order = schedule.order(ranks)?;
+    let groups = Groups::new(checked.graph(), ranks);
+    let precedence = Precedence::new(checked, &groups, ranks, None);
+    let works = Works::of_phases(checked.graph());
+    let latency = |tokens: Spread| {
+        let run = Run::new(checked, &works, (&schedule, order), target, tokens);
+        Time::from_us(target.launch.kernel_us) + run.replayed(&groups, &precedence)
+    };
+    let even = latency(Spread::Even);
+    Some(Estimate { even, uneven: worth(even).then(|| latency(Spread::Uneven)) })
+}
+
+/// The clocks of one rank.
+struct Run<'a> {
+    checked: &'a CheckedGraph,
+    graph: &'a TaskGraph,
+    schedule: &'a Schedule,
+    order: &'a Order,
+    target: &'a Target,
+    costs: CostModel,
+    works: &'a Arena<PhaseId, Works>,
+    extents: Extents,
+    /// Tiles that count before each phase's own, when cores are assigned.
+    starts: Arena<PhaseId, u64>,
+    tiles: Tiles,
+    /// What a tile of each phase costs in addition to its work.
+    fixed: Arena<PhaseId, Time>,
+    clocks: Arena<PartId, Vec<Time>>,
+    links: Links,
+    hbm: f64,
+    visible: Time,
+}
+
+impl<'a> Run<'a> {
+    fn new(
+        checked: &'a CheckedGraph,
+        works: &'a Arena<PhaseId, Works>,
+        (schedule, order): (&'a Schedule, &'a Order),
+        target: &'a Target,
+        tokens: Spread,
+    ) -> Self {
+        let graph = checked.graph();
+        let extents = Extents::new(graph, order.ranks, tokens);
+        let sync = &target.sync;
+        let start = |phase: PhaseId| {
+            let before = schedule.phases[phase].preceding.iter();
+            before.map(|&(space, columns)| extents.all_items(space) * u64::from(columns)).sum()
+        };
+        let fixed = |phase: PhaseId| {
+            let further = |count: usize| count.saturating_sub(1) as f64;
+            let (waits, signals) = (schedule.phases[phase].waits.len(), schedule.phases[phase].signals.len());
+            let of_task = sync.task_pickup_ns + sync.tile_overhead_ns;
+            Time::from_ns(of_task + further(waits) * sync.wait_ns + further(signals) * sync.signal_ns)
+        };
+        Self {
+            starts: graph.phases.ids().map(start).collect(),
+            tiles: Tiles::default(),
+            fixed: graph.phases.ids().map(fixed).collect(),
+            clocks: order.parts.iter().map(|(_, part)| vec![Time::ZERO; part.count as usize]).collect(),
+            costs: CostModel::new(target),
+            works,
+            links: Links::new(graph, order, target),
+            hbm: 0.0,
+            visible: Time::from_ns(sync.counter_visible_ns),
+            checked,
+            graph,
+            schedule,
+            order,
+            target,
+            extents,
+        }
+    }
+
+    /// Runs all entries, and returns the end of the last one.
+    fn replayed(mut self, groups: &Groups, precedence: &Precedence) -> Time {
+        let mut replay = QueueReplay::new(precedence);
+        let walks = |part| self.schedule.walks_of_ranges(self.graph, self.order, part).collect();
+        let walks: Arena<PartId, Vec<(&[Entry], Comes)>> = self.order.queues.ids().map(walks).collect();
+        let mut places: Arena<PartId, usize> = self.order.queues.iter().map(|_| 0).collect();
+        loop {
+            let mut moved = false;
+            for (part, walks) in walks.iter() {
+                while let Some(&(walk, comes)) = walks.get(places[part]) {
+                    let numbers = || walk.iter().map(|&entry| groups.number(entry));
+                    if numbers().any(|number| replay.incoming[number] > 0) {
+                        break;
+                    }
+                    let ready = numbers().map(|number| replay.ready[number]).fold(Ready::default(), Ready::latest);
+                    let ends = self.walk(part, (walk, comes), &ready);
+                    for (number, end) in numbers().zip(ends) {
+                        replay.release(number, end);
+                    }
+                    places[part] += 1;
+                    moved = true;
+                }
+            }
+            if !moved {
+                return self.end();
+            }
+        }
+    }
+
+    /// When the last core is done; not before all bytes have passed through HBM and through the links.
+    fn end(&self) -> Time {
+        let clocks = self.clocks.iter().flat_map(|(_, clocks)| clocks);
+        let hbm = Time((self.hbm / self.target.memory.hbm_gb_per_s * 1e3) as u64);
+        clocks.copied().max().unwrap_or_default().max(hbm).max(self.links.least())
+    }
+}
+
+#[cfg(test)]
+mod tests;

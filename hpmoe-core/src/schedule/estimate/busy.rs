@@ -1,0 +1,181 @@
+//! How long cores are busy with a taskflow's tiles, whatever the order.
+
+use super::{Estimate, Extents, Spread};
+use crate::analyze::CheckedGraph;
+use crate::cost::{CostModel, EntryTile, Works};
+use crate::graph::Height;
+use crate::ids::{Arena, PhaseId};
+use crate::target::Target;
+use crate::time::Time;
+use hpmoe_kernels::op::TaskKind;
+use std::collections::HashMap;
+
+/// The time for which the cores of the busier kind are busy, on the ranks for which [`estimate`](super::estimate) replays a taskflow. It replays
+/// nothing, and costs the same for any number of tiles: an estimate of schedules whose many small tiles leave no core without work, and
+/// too low for all others. `None` if that number of ranks does not share the experts.
+#[must_use]
+pub fn busy(checked: &CheckedGraph, target: &Target, ranks: u32) -> Option<Estimate> {
+    if checked.graph().sizes.experts % ranks as usize != 0 {
+        return None;
+    }
+    let works = Works::of_phases(checked.graph());
+    let time = |tokens| of_cores(checked, target, &works, &Extents::new(checked.graph(), ranks, tokens));
+    Some(Estimate { even: time(Spread::Even), uneven: Some(time(Spread::Uneven)) })
+}
+
+/// Columns with the number of those that are like them: tiles are alike but for the last of their row and the last row.
+fn corners(rows: u32, columns: u32) -> [(u32, u32); 4] {
+    let (down, right) = (rows - 1, columns - 1);
+    [(0, down * right), (right, down), (down * columns, right), (down * columns + right, 1)]
+}
+
+fn of_cores(checked: &CheckedGraph, target: &Target, works: &Arena<PhaseId, Works>, extents: &Extents) -> Time {
+    let (graph, costs, sync) = (checked.graph(), CostModel::new(target), &target.sync);
+    let of_tile = |kind| {
+        Time::from_ns(match kind {
+            // Meanwhile the core reads ahead, which shortens the work by up to as much.
+            TaskKind::Matrix => sync.task_pickup_ns,
+            TaskKind::Vector => sync.task_pickup_ns + sync.tile_overhead_ns,
+            TaskKind::Put => sync.task_pickup_ns + sync.tile_overhead_ns + sync.put_start_ns + sync.fence_remote_ns,
+        })
+    };
+    let (mut matrix, mut vector) = (0.0, 0.0);
+    for (id, works) in works.iter() {
+        let phase = &graph.phases[id];
+        let kind = graph.tasks[phase.task].kind;
+        let mut known: HashMap<u32, f64> = HashMap::new();
+        let outer = graph.column_rows(id);
+        let fixed = of_tile(kind);
+        // The time of the tiles in all columns of an item with that many rows.
+        let mut of_item = |rows: u32| {
+            *known.entry(rows).or_insert_with(|| {
+                let of_column = |(column, columns): (u32, u32)| {
+                    // The first rank is the one that works.
+                    let tile = EntryTile { peer: 1, rows, column, items: 1, band: 1, joined: 1 };
+                    (costs.least(0, &works.work(target, tile)) + fixed).us() * f64::from(columns)
+                };
+                corners(outer, phase.columns() / outer).into_iter().map(of_column).sum()
+            })
+        };
+        let of_group = |&rows: &u32| match graph.spaces[phase.space].height {
+            Height::Rows(height) if rows % height == 0 => of_item(height) * f64::from(rows / height),
+            Height::Rows(height) => of_item(height) * f64::from(rows / height) + of_item(rows % height),
+            Height::WholeExpert => of_item(rows),
+        };
+        let time: f64 = extents.of_groups(phase.space).iter().map(of_group).sum();
+        *if kind == TaskKind::Matrix { &mut matrix } else { &mut vector } += time;
+    }
+    let of_kind = |time: f64, cores: u32| time / f64::from(cores.max(1));
+    let busier = of_kind(matrix, target.cores.aic).max(of_kind(vector, target.cores.aiv));
+    Time::from_us(target.launch.kernel_us + busier)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::estimate;
+    use super::*;
+    use crate::fixture::{Layer, chunked, moe_backward, moe_ffn};
+
+    /// Even and uneven tokens, in parts of the replayed latency.
+    fn of_replay(checked: &CheckedGraph, ranks: u32) -> [f64; 2] {
+        let target = Target::ascend_a3();
+        let of = |estimate: Option<Estimate>| estimate.map(|all| [all.even.us(), all.uneven.unwrap().us()]).unwrap();
+        let (busy, replayed) = (of(busy(checked, &target, ranks)), of(estimate(checked, &target, ranks, |_| true)));
+        [busy[0] / replayed[0], busy[1] / replayed[1]]
+    }
+
+    /// The time of the busier cores, tile by tile.
+    fn one_by_one(checked: &CheckedGraph, target: &Target, (ranks, tokens): (u32, Spread)) -> f64 {
+        let (graph, works) = (checked.graph(), Works::of_phases(checked.graph()));
+        let (costs, sync, extents) = (CostModel::new(target), &target.sync, Extents::new(graph, ranks, tokens));
+        let (mut matrix, mut vector) = (0.0, 0.0);
+        for (id, phase) in graph.phases.iter() {
+            for &of_group in extents.of_groups(phase.space) {
+                let mut left = of_group;
+                loop {
+                    let rows = match graph.spaces[phase.space].height {
+                        Height::Rows(height) => height.min(left),
+                        Height::WholeExpert => of_group,
+                    };
+                    if rows == 0 && graph.spaces[phase.space].height != Height::WholeExpert {
+                        break;
+                    }
+                    for column in 0..phase.columns() {
+                        let tile = EntryTile { peer: 1, rows, column, items: 1, band: 1, joined: 1 };
+                        let work = costs.least(0, &works[id].work(target, tile)).us();
+                        match graph.tasks[phase.task].kind {
+                            TaskKind::Matrix => matrix += work + sync.task_pickup_ns / 1e3,
+                            TaskKind::Vector => vector += work + (sync.task_pickup_ns + sync.tile_overhead_ns) / 1e3,
+                            TaskKind::Put => {
+                                let put = sync.put_start_ns + sync.fence_remote_ns;
+                                vector += work + (sync.task_pickup_ns + sync.tile_overhead_ns + put) / 1e3;
+                            }
+                        }
+                    }
+                    left -= rows;
+                    if left == 0 {
+                        break;
+                    }
+                }
+            }
+        }
+        let of_cores =
+            [(matrix, target.cores.aic), (vector, target.cores.aiv)].map(|(time, cores)| time / f64::from(cores));
+        target.launch.kernel_us + of_cores[0].max(of_cores[1])
+    }
+
+    #[test]
+    fn the_work_of_all_tiles_is_divided_among_the_cores() {
+        let mut few_vector_cores = Target::ascend_a3();
+        few_vector_cores.cores.aiv = 3;
+        let ragged = Layer { hidden: 136, inter: 72, tokens: 77, ..Layer::SMALL };
+        for checked in [moe_ffn(&ragged), moe_backward(&ragged), chunked(&ragged, 3)] {
+            for target in [&Target::ascend_a3(), &few_vector_cores] {
+                for ranks in [1, 4] {
+                    let summed = busy(&checked, target, ranks).unwrap();
+                    let [even, uneven] =
+                        [Spread::Even, Spread::Uneven].map(|tokens| one_by_one(&checked, target, (ranks, tokens)));
+                    assert!((summed.even.us() / even - 1.0).abs() < 1e-6, "{summed:?}, and {even} by tile");
+                    let found = summed.uneven.unwrap().us();
+                    assert!((found / uneven - 1.0).abs() < 1e-6, "{summed:?}, and {uneven} by tile");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn cores_with_many_small_tiles_are_busy_all_the_time_and_others_are_not() {
+        let tiny = Layer { tile_m: 16, tile_n: 16, tokens: 256, hidden: 2048, inter: 1024, ..Layer::DEEPSEEK };
+        let all = of_replay(&moe_ffn(&tiny), 8);
+        assert!(all.iter().all(|part| (0.85..1.2).contains(part)), "{all:?}");
+        let few = of_replay(&moe_ffn(&Layer::TINY), 4);
+        assert!(few.iter().all(|part| *part < 0.5), "{few:?}");
+    }
+
+    #[test]
+    fn no_replay_is_much_shorter() {
+        for layer in [Layer::TINY, Layer::SMALL, Layer { tokens: 256, hidden: 2048, ..Layer::DEEPSEEK }] {
+            for checked in [moe_ffn(&layer), moe_backward(&layer), chunked(&layer, 3)] {
+                for ranks in [1, 8] {
+                    let parts = of_replay(&checked, ranks);
+                    assert!(parts.iter().all(|part| *part < 1.1), "{layer:?} on {ranks}: {parts:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn ranks_must_share_the_experts() {
+        let checked = moe_ffn(&Layer::SMALL);
+        assert_eq!(busy(&checked, &Target::ascend_a3(), 3), None);
+    }
+
+    #[test]
+    fn every_column_is_like_one_corner() {
+        assert_eq!(corners(3, 4), [(0, 6), (3, 2), (8, 3), (11, 1)]);
+        for (rows, columns) in [(1, 1), (1, 5), (5, 1), (7, 2)] {
+            let counted: u32 = corners(rows, columns).iter().map(|(_, count)| count).sum();
+            assert_eq!(counted, rows * columns);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! When the rows of an expert are there.
+
+use super::Time;
+use crate::graph::{Height, SpaceKind, TaskGraph};
+use crate::schedule::Entry;
+use crate::schedule::timeline::Released;
+use std::ops::Range;
+
+/// Parts that the rows of an expert are divided into.
+const PARTS: u64 = 16;
+
+/// When each part of an expert's rows is there, in the order in which a rank walks them: its own rows, then those of the next rank.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Ready([Time; PARTS as usize]);
+
+impl Ready {
+    /// A share of the rows is there at a time, and other rows from the beginning on.
+    pub(super) fn of(share: Share, time: Time) -> Self {
+        let mut ready = Self::default();
+        ready.0[share.parts()].fill(time);
+        ready
+    }
+
+    /// The rows of a share are there no sooner than at a time.
+    pub(super) fn delay(&mut self, share: Share, time: Time) {
+        self.0[share.parts()].iter_mut().for_each(|part| *part = time.max(*part));
+    }
+
+    /// When all rows of a share are there.
+    pub(super) fn at(&self, share: Share) -> Time {
+        self.0[share.parts()].iter().copied().max().unwrap_or_default()
+    }
+}
+
+impl Released for Ready {
+    fn latest(mut self, other: Self) -> Self {
+        // A plain loop, because build scripts run this unoptimised for each dependency of each estimate.
+        let mut part = 0;
+        while part < self.0.len() {
+            if other.0[part].0 > self.0[part].0 {
+                self.0[part] = other.0[part];
+            }
+            part += 1;
+        }
+        self
+    }
+}
+
+/// One of equal shares of the rows of an expert.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Share {
+    place: u64,
+    of: u64,
+}
+
+impl Share {
+    /// The whole expert: one share of one.
+    pub(super) const ALL: Self = Self { place: 0, of: 1 };
+
+    /// The share of an expert's rows that an item of an entry reads and writes.
+    pub(super) fn of(graph: &TaskGraph, ranks: u32, entry: Entry, (item, items): (u32, u32)) -> Self {
+        let space = graph.spaces[graph.phases[entry.phase].space];
+        let share = |place: u32, of: u32| Self { place: place.into(), of: of.into() };
+        match (space.kind, space.height) {
+            (SpaceKind::RowTiles, Height::Rows(_)) => share(item, items),
+            // What this rank sends to the rank before it is what it gets from the rank after it.
+            (SpaceKind::Sends, _) => share((ranks - entry.peer_offset) % ranks, ranks),
+            // A tile that has the rank's own rows and those of the rank before it is made last.
+            (SpaceKind::Arrivals, _) if entry.peer_offset > 0 => share(entry.peer_offset, ranks),
+            _ => Self::ALL,
+        }
+    }
+
+    fn parts(self) -> Range<usize> {
+        let first = self.place * PARTS / self.of;
+        first as usize..((self.place + 1) * PARTS).div_ceil(self.of) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{Layer, moe_ffn};
+    use crate::ids::PhaseId;
+
+    #[test]
+    fn rows_are_there_when_the_last_sixteenth_of_them_is() {
+        let share = |place, of| Share { place, of };
+        let (early, late) = (Time(1), Time(5));
+        let ready = Ready::of(share(1, 4), early).latest(Ready::of(share(11, 12), late));
+        assert_eq!(
+            [share(0, 4), share(1, 4), share(2, 4), share(3, 4)].map(|share| ready.at(share)).map(|time| time.0),
+            [0, 1, 0, 5]
+        );
+        // Shares that don't end at a sixteenth have all of those that they touch.
+        assert_eq!(
+            [share(13, 64), share(16, 64), share(1, 3), share(31, 32)].map(|share| ready.at(share).0),
+            [0, 1, 1, 5]
+        );
+        assert_eq!((ready.at(Share::ALL), ready.latest(ready)), (late, ready));
+    }
+
+    #[test]
+    fn rows_of_ranks_follow_each_other_from_the_own_ones_on() {
+        let checked = moe_ffn(&Layer::DEEPSEEK);
+        let shares = |phase: u32, peers: [u32; 3]| {
+            peers.map(|peer_offset| {
+                Share::of(checked.graph(), 8, Entry { phase: PhaseId(phase), expert: 0, peer_offset }, (2, 3))
+            })
+        };
+        let place = |place, of| Share { place, of };
+        assert_eq!(shares(0, [0, 7, 1]), [place(0, 8), place(1, 8), place(7, 8)]);
+        assert_eq!(shares(1, [0; 3]), [place(2, 3); 3]);
+        assert_eq!(shares(5, [0, 1, 7]), [Share::ALL, place(1, 8), place(7, 8)]);
+        assert_eq!(shares(6, [0; 3]), [Share::ALL; 3]);
+    }
+}

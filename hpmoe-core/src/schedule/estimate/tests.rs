@@ -1,0 +1,309 @@
+//! A replay costs what its tiles cost, taken one by one.
+
+use super::ready::Share;
+use super::*;
+use crate::cost::{Cost, EntryTile, Work};
+use crate::fixture::{Layer, chunked, moe_backward, moe_ffn, once};
+use crate::graph::External;
+use crate::schedule::{CoreKind, ahead_of};
+use hpmoe_kernels::op::TaskKind;
+use std::collections::BTreeSet;
+
+#[test]
+fn a_tile_takes_longer_for_each_further_wait_and_signal() {
+    let (checked, target) = (moe_ffn(&Layer::SMALL), Target::ascend_a3());
+    let swiglu = PhaseId(3);
+    let fixed = |waits: usize, signals: usize| {
+        let mut schedule = schedule_on(&checked, &target, 1);
+        let phase = &mut schedule.phases[swiglu];
+        phase.waits = vec![phase.waits[0].clone(); waits];
+        phase.signals = vec![phase.signals[0]; signals];
+        let order = schedule.order(1).unwrap();
+        Run::new(&checked, &Works::of_phases(checked.graph()), (&schedule, order), &target, Spread::Even).fixed[swiglu]
+            .0
+    };
+    let ps = |ns: f64| Time::from_ns(ns).0;
+    assert_eq!(fixed(0, 0), fixed(1, 1));
+    assert_eq!(fixed(3, 1) - fixed(1, 1), 2 * ps(target.sync.wait_ns));
+    assert_eq!(fixed(1, 3) - fixed(1, 1), 2 * ps(target.sync.signal_ns));
+}
+
+/// A part's queue as cores walk it.
+type Walks<'a> = Vec<(&'a [Entry], Comes)>;
+
+/// What a walk of entries does to the clocks and the links of a run, and when each entry's rows are there.
+struct Walked {
+    clocks: Vec<Time>,
+    ends: Vec<Ready>,
+    hbm: f64,
+}
+
+/// Runs entries as [`Run::walk`] does, but looks nothing up: each tile's core, place, rows and work are found anew.
+fn one_by_one(
+    run: &Run,
+    links: &mut Links,
+    groups: &Groups,
+    part: PartId,
+    (walk, comes): (&[Entry], Comes),
+    ready: &Ready,
+) -> Walked {
+    let head = walk[0];
+    let (graph, fixed) = (run.graph, &run.schedule.phases[head.phase]);
+    let phase = &graph.phases[head.phase];
+    let items_of = |entry: Entry| u64::from(run.extents.items(entry, graph.phases[entry.phase].space));
+    let of_space = |space| {
+        let over = |id: &PhaseId| graph.phases[*id].space == space;
+        let first = graph.phases.ids().find(over).expect("a phase is over the space");
+        groups.of_phase(first).map(items_of).sum::<u64>()
+    };
+    let columns = u64::from(phase.columns());
+    let earlier = groups.of_phase(head.phase).take_while(|entry| groups.number(*entry) < groups.number(head));
+    let first = fixed.preceding.iter().map(|&(space, columns)| of_space(space) * u64::from(columns)).sum::<u64>()
+        + earlier.map(items_of).sum::<u64>() * columns;
+    let deal = Deal { cores: run.order.parts[part].count.into(), rotation: fixed.rotation.into() };
+    let outer = u64::from(graph.column_rows(head.phase));
+    let items = items_of(head);
+    let swizzle = Swizzle { items: items * outer, columns: columns / outer, band: fixed.band.into() };
+    let mut clocks = run.clocks[part].clone();
+    let cores_with_tiles: BTreeSet<u64> = (0..swizzle.tiles()).map(|tile| deal.core(first + tile)).collect();
+    for (core, clock) in (0..).zip(&mut clocks) {
+        let read = comes.read(cores_with_tiles.contains(&core));
+        *clock += Time::from_ns(run.target.sync.entry_ns) * u64::from(read);
+    }
+    let mut ends = vec![Ready::default(); walk.len()];
+    let mut hbm = 0.0;
+    if items == 0 {
+        ends.fill(Ready::of(Share::ALL, ready.at(Share::ALL)));
+    }
+    for tile in 0..swizzle.tiles() {
+        let (place, column) = swizzle.place(tile);
+        let (item, column) = ((place / outer) as u32, (place % outer * (columns / outer) + column) as u32);
+        let core = deal.core(first + tile) as usize;
+        let share = Share::of(graph, run.order.ranks, head, (item, items as u32));
+        for (at, &entry) in walk.iter().enumerate() {
+            let rows = run.extents.rows(entry, phase.space, item);
+            let (peer, items, band, joined) = (entry.peer_offset, items as u32, fixed.band, walk.len() as u32);
+            let work = run.works[entry.phase].work(run.target, EntryTile { peer, rows, column, items, band, joined });
+            let free = clocks[core];
+            let begun = free.max(ready.at(share)) + run.fixed[entry.phase];
+            let ended = match graph.tasks[graph.phases[entry.phase].task].kind {
+                TaskKind::Put => put(run, links, (part, entry.phase), &work, begun),
+                _ => {
+                    let (ended, read) = computed(run, (part, entry.phase), &work, free, begun);
+                    hbm += read;
+                    ended
+                }
+            };
+            clocks[core] = ended;
+            ends[at].delay(share, ended + run.visible);
+        }
+    }
+    Walked { clocks, ends, hbm }
+}
+
+/// A put to another rank goes through the links, and is known to have arrived a fence later.
+fn put(run: &Run, links: &mut Links, who: (PartId, PhaseId), work: &Work, begun: Time) -> Time {
+    let begun = begun + Time::from_ns(run.target.sync.put_start_ns);
+    let alone = begun + run.costs.alone(0, work);
+    match *work {
+        Work::Put { to, bytes } if to > 0 => {
+            alone.max(links.put(who, bytes, begun)) + Time::from_ns(run.target.sync.fence_remote_ns)
+        }
+        _ => alone,
+    }
+}
+
+/// The end of a tile that computes, and the bytes that it moves through HBM.
+///
+/// What it reads ahead it reads from its pickup on: half of it fits before the tile before it has ended, all of it where it then waits.
+fn computed(run: &Run, (part, phase): (PartId, PhaseId), work: &Work, free: Time, begun: Time) -> (Time, f64) {
+    let ahead = ahead_of(run.checked, run.schedule, phase, work);
+    let picked_up = Time::from_ns(run.target.sync.task_pickup_ns);
+    let waits = begun > free + run.fixed[phase];
+    let whole = run.costs.ahead(ahead, 1.0).time.0.max(1) as f64;
+    let most = if waits { 1.0 } else { ahead.first };
+    let read = most.min((begun.0 - free.0).saturating_sub(picked_up.0) as f64 / whole);
+    let left = work.products().map_or(*work, Work::Share).after(ahead, read);
+    match run.costs.cost(0, &left) {
+        Cost::Shared(shared) => {
+            let memory = match run.order.parts[part].kind {
+                CoreKind::Aic => shared.hbm / (run.target.memory.hbm_gb_per_s / f64::from(run.target.cores.aic)) * 1e3,
+                CoreKind::Aiv => 0.0,
+            };
+            let ended = (begun.0 + shared.time.0).max(begun.0 + memory as u64);
+            (Time(ended), shared.hbm + read * ahead.hbm)
+        }
+        _ => (begun + run.costs.alone(0, &left), 0.0),
+    }
+}
+
+#[test]
+fn entries_take_what_their_tiles_take_one_by_one() {
+    let target = Target::ascend_a3();
+    let uneven = Layer { tokens: 200, put: 8, ..Layer::DEEPSEEK };
+    // The last row tile of an expert is short, and its last column narrow.
+    let narrow = Layer { hidden: 2880, inter: 2880, experts: 32, top_k: 4, tokens: 1000, ..Layer::DEEPSEEK };
+    let in_chunks = chunked(&Layer { tokens: 256, ..uneven }, 4);
+    // Most pieces of few tokens have no rows.
+    let few = moe_ffn(&Layer { tokens: 4, ..uneven });
+    let backward = moe_backward(&Layer { tokens: 200, put: 8, ..narrow });
+    // An operator that declares its time.
+    let external = moe_ffn(&uneven).changed(|graph| {
+        let swiglu = graph.phases[PhaseId(3)].task;
+        graph.tasks[swiglu].external = Some(External {
+            file: "swiglu.h".to_owned(),
+            function: "Swiglu".to_owned(),
+            device_only: false,
+            tolerance: 0.0,
+            microseconds: Some(7.0),
+            memory: Vec::new(),
+        });
+    });
+    let kernels = [moe_ffn(&narrow), backward, once(&uneven), in_chunks, few, external];
+    let mut waited = 0;
+    for (checked, spread) in kernels.iter().flat_map(|checked| [Spread::Even, Spread::Uneven].map(|s| (checked, s))) {
+        let ranks = 8;
+        let schedule = schedule_on(checked, &target, ranks);
+        let order = schedule.order(ranks).unwrap();
+        let groups = Groups::new(checked.graph(), ranks);
+        let works = Works::of_phases(checked.graph());
+        let mut run = Run::new(checked, &works, (&schedule, order), &target, spread);
+        let mut links = Links::new(checked.graph(), order, &target);
+        for part in order.queues.ids() {
+            // The first ones, and one of each phase.
+            let mut phases = BTreeSet::new();
+            let walks = schedule.walks_of_ranges(checked.graph(), order, part);
+            let walks = walks.filter(|(walk, _)| phases.insert(walk[0].phase) || phases.len() < 5);
+            for (number, (walk, comes)) in walks.enumerate() {
+                // Some rows are there at once, and others long after the cores are free.
+                let latest = run.clocks[part].iter().max().unwrap().0;
+                let mut ready = Ready::of(Share::ALL, Time(latest / 2));
+                if number % 3 == 0 {
+                    let graph = checked.graph();
+                    let items = run.extents.items(walk[0], graph.phases[walk[0].phase].space).max(1);
+                    ready.delay(Share::of(graph, ranks, walk[0], (items - 1, items)), Time(latest + 50_000_000));
+                    waited += 1;
+                }
+                let wanted = one_by_one(&run, &mut links, &groups, part, (walk, comes), &ready);
+                let hbm = run.hbm;
+                let ends = run.walk(part, (walk, comes), &ready);
+                assert_eq!(run.clocks[part], wanted.clocks, "{walk:?}");
+                assert_eq!(ends, wanted.ends, "{walk:?}");
+                assert!((run.hbm - hbm - wanted.hbm).abs() <= 1.0 + wanted.hbm / 1e6, "{walk:?}");
+            }
+        }
+        assert_eq!(run.links.least(), links.least());
+        // Cores are done last, unless memory or links take longer.
+        let last = run.clocks.iter().flat_map(|(_, clocks)| clocks.iter().copied()).max().unwrap();
+        assert_eq!(run.end(), last.max(links.least()).max(Time((run.hbm / target.memory.hbm_gb_per_s * 1e3) as u64)));
+        run.hbm = 1e15;
+        assert_eq!(run.end(), Time((1e18 / target.memory.hbm_gb_per_s) as u64));
+        run.hbm = 0.0;
+        run.links = Links::new(checked.graph(), order, &target);
+        assert_eq!(run.end(), last);
+    }
+    assert!(waited > 40, "{waited}");
+}
+
+#[test]
+fn all_entries_are_replayed_each_when_what_it_waits_for_is_there() {
+    let target = Target::ascend_a3();
+    for checked in [moe_ffn(&Layer::SMALL), chunked(&Layer::SMALL, 4)] {
+        let ranks = 2;
+        let even = estimate(&checked, &target, ranks, |_| false).unwrap();
+        assert_eq!(even.uneven, None);
+        let both = estimate(&checked, &target, ranks, |time| time == even.even).unwrap();
+        assert_eq!(both.even, even.even);
+        // Entries go on from the end of the last one they wait for: the longest way is in it, and no more than all work on one core.
+        let schedule = schedule_on(&checked, &target, ranks);
+        let order = schedule.order(ranks).unwrap();
+        let groups = Groups::new(checked.graph(), ranks);
+        let precedence = Precedence::new(&checked, &groups, ranks, None);
+        let works = Works::of_phases(checked.graph());
+        for (spread, whole) in [(Spread::Even, both.even), (Spread::Uneven, both.uneven.unwrap())] {
+            let run = || Run::new(&checked, &works, (&schedule, order), &target, spread);
+            let replayed = run().replayed(&groups, &precedence);
+            assert_eq!(whole, Time::from_us(target.launch.kernel_us) + replayed);
+            assert_eq!(replayed, in_any_order(run(), &groups));
+        }
+    }
+    let layer = moe_ffn(&Layer::SMALL);
+    let estimated = |ranks: &u32| estimate(&layer, &target, *ranks, |_| true).is_some();
+    assert!(![0, 3, 5].iter().any(estimated) && [1, 2, 16].iter().all(estimated));
+    // A launch takes some time of its own.
+    let mut later = target.clone();
+    later.launch.kernel_us += 3.0;
+    let time = |target: &Target| estimate(&layer, target, 4, |_| false).unwrap().even;
+    assert_eq!(time(&later), time(&target) + Time::from_us(3.0));
+}
+
+#[test]
+fn entries_that_are_walked_together_wait_for_what_any_of_them_needs() {
+    let target = Target::ascend_a3();
+    // Products take most of the time, so that all ends earlier where they begin earlier.
+    let mut checked = moe_ffn(&Layer { hidden: 2048, inter: 2048, tile_n: 256, tokens: 64, ..Layer::SMALL });
+    let [gate, up] = [1, 2].map(PhaseId);
+    checked.dependencies_mut().retain(|dependency| dependency.after != up);
+    let schedule = schedule_on(&checked, &target, 2);
+    assert!(schedule.phases[up].joins_previous, "up needs no more than gate does");
+    let order = schedule.order(2).unwrap();
+    let groups = Groups::new(checked.graph(), 2);
+    let precedence = Precedence::new(&checked, &groups, 2, None);
+    let waiting = |phase: PhaseId| groups.of_phase(phase).all(|e| precedence.incoming()[groups.number(e)] > 0);
+    assert!(waiting(gate) && !waiting(up));
+    let works = Works::of_phases(checked.graph());
+    let run = || Run::new(&checked, &works, (&schedule, order), &target, Spread::Even);
+    assert_eq!(run().replayed(&groups, &precedence), in_any_order(run(), &groups));
+}
+
+/// The end of a run of all queues, where an entry begins when all entries that it depends on have ended.
+fn in_any_order(mut run: Run, groups: &Groups) -> Time {
+    let (checked, order) = (run.checked, run.order);
+    let graph = checked.graph();
+    let by_expert = |phase: PhaseId| !graph.spaces[graph.phases[phase].space].by_chunk();
+    let chunk = |entry: Entry| crate::schedule::groups::chunk(graph, order.ranks, entry);
+    let whole = |index: &crate::analyze::Index| {
+        use crate::analyze::Index;
+        matches!(index, Index::Block | Index::PieceBlocks | Index::Rank)
+    };
+    let frees = checked.reuse().map(|reuse| reuse.frees);
+    // What an entry needs: those that signal a counter of its expert or of its chunk, and the word of the chunk before the last.
+    let needs = |after: Entry, before: Entry| {
+        let waits = |d: &&crate::analyze::Dependency| (d.before, d.after) == (before.phase, after.phase);
+        let by_counter = checked.dependencies().iter().filter(waits).any(|d| {
+            if whole(&d.wait.index) {
+                chunk(before) == chunk(after)
+            } else {
+                by_expert(before.phase) && before.expert == after.expert
+            }
+        });
+        let reuses = checked.reuse().is_some_and(|reuse| reuse.waits[after.phase].is_some());
+        let word = Some(before.phase) == frees && reuses && chunk(after) == chunk(before) + 2;
+        let words = Some(before.phase) == frees && Some(after.phase) == frees && before.expert + 1 == after.expert;
+        let adds = before.phase == after.phase && graph.adds_up(after.phase) && chunk(before) + 1 == chunk(after);
+        by_counter || word || words || adds
+    };
+    let all: Vec<Entry> = groups.all().collect();
+    let mut done: Vec<Option<Ready>> = vec![None; all.len()];
+    let walks = |part| (part, run.schedule.walks_of_ranges(run.graph, order, part).collect());
+    let mut left: Vec<(PartId, Walks<'_>)> = order.queues.ids().map(walks).collect();
+    while left.iter().any(|(_, walks)| !walks.is_empty()) {
+        let mut moved = false;
+        for (part, walks) in &mut left {
+            while let Some(&(walk, comes)) = walks.first() {
+                let needed = |other: &&Entry| walk.iter().any(|entry| needs(*entry, **other));
+                let ready = all
+                    .iter()
+                    .filter(needed)
+                    .try_fold(Ready::default(), |ready, other| Some(ready.latest(done[groups.number(*other)]?)));
+                let Some(ready) = ready else { break };
+                let ends = run.walk(*part, (walk, comes), &ready);
+                walk.iter().zip(ends).for_each(|(entry, end)| done[groups.number(*entry)] = Some(end));
+                walks.remove(0);
+                moved = true;
+            }
+        }
+        assert!(moved, "entries wait for one another");
+    }
+    run.end()
+}

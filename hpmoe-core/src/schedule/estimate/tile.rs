@@ -1,0 +1,157 @@
+//! How long a tile takes.
+
+use super::{Run, Time};
+use crate::cost::{Ahead, Cost, EntryTile, Work};
+use crate::ids::{PartId, PhaseId, SpaceId};
+use crate::schedule::typical::OWN;
+use crate::schedule::{CoreKind, Entry, ahead_of};
+use hpmoe_kernels::op::TaskKind;
+use std::collections::HashMap;
+
+/// The tiles of a phase and a number of rows, by kind of column.
+#[derive(Default)]
+pub(super) struct Tiles {
+    all: Vec<Tile>,
+    /// The place of the first kind's, by phase, peer of a put, items of the entry, and rows.
+    first: HashMap<(PhaseId, u32, u32, u32), usize>,
+}
+
+/// How long a tile takes.
+#[derive(Clone, Copy)]
+enum Tile {
+    /// A tile whose rows are there when its core is free takes this time, and moves these bytes through HBM.
+    Computes { work: Work, ahead: Ahead, free: Spent },
+    /// A put that takes this time by itself, of so many bytes through the links.
+    Puts { alone: Time, bytes: Option<u64> },
+}
+
+/// The time of a tile after its fixed costs, and its bytes through HBM.
+#[derive(Clone, Copy)]
+struct Spent {
+    time: Time,
+    hbm: f64,
+}
+
+/// The tiles of an entry: all of its items are full ones but the last.
+pub(super) struct EntryTiles {
+    part: PartId,
+    phase: PhaseId,
+    /// What a tile costs in addition to its work.
+    fixed: Time,
+    full: usize,
+    short: usize,
+    last: usize,
+}
+
+impl EntryTiles {
+    /// The place of the tile of an item and a kind of column.
+    const fn place(&self, item: usize, kind: usize) -> usize {
+        let first = if item == self.last { self.short } else { self.full };
+        first + kind
+    }
+}
+
+impl Run<'_> {
+    /// The tiles of an entry that is walked with others, and has some.
+    pub(super) fn tiles_of(
+        &mut self,
+        (part, entry): (PartId, Entry),
+        space: SpaceId,
+        band: u32,
+        joined: usize,
+    ) -> EntryTiles {
+        let items = self.extents.items(entry, space);
+        let mut first = |item: u32| {
+            let rows = self.extents.rows(entry, space, item);
+            let tile = EntryTile { peer: entry.peer_offset, rows, column: 0, items, band, joined: joined as u32 };
+            self.first_tile((part, entry.phase), tile)
+        };
+        let (full, short) = (first(0), first(items - 1));
+        let (phase, last) = (entry.phase, items as usize - 1);
+        EntryTiles { part, phase, fixed: self.fixed[phase], full, short, last }
+    }
+
+    /// The place of the tile of a phase's first kind of column. Those of the other kinds follow it.
+    fn first_tile(&mut self, (part, phase): (PartId, PhaseId), tile: EntryTile) -> usize {
+        let puts = self.graph.tasks[self.graph.phases[phase].task].kind == TaskKind::Put;
+        let key = (phase, if puts { tile.peer } else { OWN }, tile.items, tile.rows);
+        if let Some(&place) = self.tiles.first.get(&key) {
+            return place;
+        }
+        let place = self.tiles.all.len();
+        self.tiles.first.insert(key, place);
+        for at in 0..self.works[phase].kinds().len() {
+            let column = self.works[phase].kinds()[at];
+            let work = self.works[phase].work(self.target, EntryTile { column, ..tile });
+            let tile = if puts { self.puts(&work) } else { self.computes((part, phase), work) };
+            self.tiles.all.push(tile);
+        }
+        place
+    }
+
+    fn puts(&self, work: &Work) -> Tile {
+        let bytes = match *work {
+            Work::Put { to, bytes } if to != OWN => Some(bytes),
+            _ => None,
+        };
+        Tile::Puts { alone: self.costs.alone(OWN, work), bytes }
+    }
+
+    fn computes(&self, (part, phase): (PartId, PhaseId), work: Work) -> Tile {
+        let ahead = ahead_of(self.checked, self.schedule, phase, &work);
+        // Its products cost what the work does, and need not be counted for each tile.
+        let work = work.products().map_or(work, Work::Share);
+        let free = self.spent((part, phase), (work, ahead), self.fixed[phase]);
+        Tile::Computes { work, ahead, free }
+    }
+
+    /// The end of a tile on a core that is free at a time, with rows that are there at another.
+    pub(super) fn tile(&mut self, tiles: &EntryTiles, (item, column): (usize, u32), free: Time, begins: Time) -> Time {
+        let waits = begins.0 > free.0;
+        let begun = if waits { begins.0 + tiles.fixed.0 } else { free.0 + tiles.fixed.0 };
+        let all = &self.tiles.all[..];
+        let kind = self.works[tiles.phase].kind_of(column);
+        match all[tiles.place(item, kind)] {
+            Tile::Computes { free: spent, .. } if !waits => {
+                self.hbm += spent.hbm;
+                Time(begun + spent.time.0)
+            }
+            Tile::Computes { work, ahead, .. } => {
+                let spent = self.spent((tiles.part, tiles.phase), (work, ahead), Time(begun - free.0));
+                self.hbm += spent.hbm;
+                Time(begun + spent.time.0)
+            }
+            Tile::Puts { alone, bytes } => {
+                let sync = &self.target.sync;
+                let begun = Time(begun) + Time::from_ns(sync.put_start_ns);
+                match bytes {
+                    Some(bytes) => {
+                        let through = self.links.put((tiles.part, tiles.phase), bytes, begun);
+                        (begun + alone).max(through) + Time::from_ns(sync.fence_remote_ns)
+                    }
+                    None => begun + alone,
+                }
+            }
+        }
+    }
+
+    /// What a tile takes if its core was free that long before it begins.
+    fn spent(&self, (part, phase): (PartId, PhaseId), (work, ahead): (Work, Ahead), since_free: Time) -> Spent {
+        // The core reads weights from the pickup on: into one stage of L1, and into both where the tile waits for its rows.
+        let between = since_free.since(Time::from_ns(self.target.sync.task_pickup_ns));
+        let room = if since_free > self.fixed[phase] { 1.0 } else { ahead.first };
+        // Where there is nothing to read, all of it is: `min` takes no notice of zero divided by zero.
+        let reading = self.costs.ahead(ahead, 1.0).time;
+        let read = room.min(between.0 as f64 / reading.0 as f64);
+        let left = work.after(ahead, read);
+        let Cost::Shared(shared) = self.costs.cost(OWN, &left) else {
+            return Spent { time: self.costs.alone(OWN, &left), hbm: 0.0 };
+        };
+        // Matrix cores have equal shares of HBM.
+        let share = match self.order.parts[part].kind {
+            CoreKind::Aic => shared.hbm * f64::from(self.target.cores.aic) / self.target.memory.hbm_gb_per_s * 1e3,
+            CoreKind::Aiv => 0.0,
+        };
+        Spent { time: shared.time.max(Time(share as u64)), hbm: shared.hbm + read * ahead.hbm }
+    }
+}

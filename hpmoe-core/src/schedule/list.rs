@@ -1,0 +1,241 @@
+//! The list scheduler: of the entries that are ready, the most urgent one runs next.
+
+use super::ahead::ahead;
+use super::cost::EntryCosts;
+use super::groups::Groups;
+use super::parts::Parts;
+use super::precedence::Precedence;
+use super::priority::priorities;
+use super::route::ids_first;
+use super::sequence::sequences;
+use super::turns::shared;
+use super::{Choices, CoreKind, Entry, Order, Role};
+use crate::analyze::CheckedGraph;
+use crate::graph::SpaceKind;
+use crate::ids::{Arena, PartId, PhaseId, RoleId};
+use crate::units::Nanos;
+use hpmoe_kernels::op::TaskKind;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// Orders the entries of each part of a role for a number of ranks, along one modelled timeline per part.
+///
+/// Entries that lie on a cycle, which no order can satisfy, follow at the end of their queue in program order.
+pub(super) fn list(
+    checked: &CheckedGraph,
+    costs: &EntryCosts,
+    choices: &Choices,
+    roles: &Arena<RoleId, Role>,
+    role_of: &Arena<PhaseId, RoleId>,
+    (ranks, by_arrival): (u32, &Arena<PhaseId, bool>),
+) -> Order {
+    let graph = checked.graph();
+    let groups = Groups::new(graph, ranks);
+    let precedence = Precedence::new(checked, &groups, ranks, Some(role_of));
+    let entries: Vec<Entry> = groups.all().collect();
+    let parts = Parts::new(graph, roles, role_of, ranks, choices);
+    let sends = parts.dedicated.unwrap_or_else(|| shared(graph, choices, ranks, by_arrival));
+    let cores = roles.iter().filter(|(_, role)| role.kind == CoreKind::Aic).map(|(_, role)| role.count).sum();
+    let time = |&entry: &Entry| costs.entry_time(graph, &parts.parts[parts.part_of(entry)], ranks, entry.phase);
+    let share = |entry: Entry| costs.entry_share(graph, &parts.parts[parts.part_of(entry)], ranks, entry.phase);
+    let times: Vec<Nanos> = entries.iter().map(time).collect();
+    let priorities = priorities(checked, &groups, &precedence, role_of, (&times, costs.visible));
+
+    let (ahead, classes) = (ahead(graph, costs, choices, (ranks, cores)), classes(checked, role_of));
+    let urgency = |number: usize| {
+        let entry = entries[number];
+        classes[entry.phase].urgency(entry, priorities[number], (ranks, ahead))
+    };
+    let of_matrix = |number: usize| {
+        let part = parts.part_of(entries[number]);
+        (parts.parts[part].kind == CoreKind::Aic).then_some(part)
+    };
+    let sequences = sequences(&precedence, parts.parts.ids(), of_matrix, urgency);
+    let state = |(part, sequence): (PartId, &VecDeque<usize>)| PartState {
+        sequence: (parts.parts[part].kind == CoreKind::Aic).then(|| sequence.clone()),
+        ..PartState::default()
+    };
+    let mut scheduler = ListScheduler {
+        incoming: precedence.incoming(),
+        ready: vec![Nanos(0); precedence.len()],
+        states: sequences.iter().map(state).collect(),
+        precedence: &precedence,
+        entries: &entries,
+        parts: &parts,
+        urgency: &urgency,
+        visible: costs.visible,
+    };
+    let free = (0..precedence.len()).filter(|&node| scheduler.incoming[node] == 0);
+    for node in free.collect::<Vec<_>>() {
+        scheduler.release(node);
+    }
+    let mut queues: Arena<PartId, Vec<Entry>> = parts.parts.ids().map(|_| Vec::new()).collect();
+    let mut placed = vec![false; entries.len()];
+    while let Some((part, start)) = scheduler.next_start() {
+        let number = scheduler.take(part, start);
+        queues[part].push(entries[number]);
+        placed[number] = true;
+        scheduler.finish(number, start + times[number]);
+        // Where tiles are fewer than cores, those without one go on to the next entry.
+        scheduler.states[part].free = start + share(entries[number]);
+    }
+    for (number, &entry) in entries.iter().enumerate() {
+        if !placed[number] {
+            queues[parts.part_of(entry)].push(entry);
+        }
+    }
+    for part in parts.parts.ids() {
+        ids_first(checked, &mut queues[part]);
+    }
+    Order { ranks, parts: parts.parts, queues, sends, routed_at: None }
+}
+
+/// The order among ready entries: the highest runs first.
+///
+/// Entries that compute run expert by expert, so that results return throughout the launch rather than at its end, when the
+/// links would be full and the matrix cores idle. Entries that put begin with those that the most work waits for.
+type Urgency = (Reverse<u32>, Nanos, Reverse<(u32, u32, PhaseId)>);
+
+/// The class of an entry, which decides how its urgency is computed.
+#[derive(Clone, Copy)]
+enum EntryClass {
+    /// Computes. The number says how often the work has changed roles on the way from received rows to this entry.
+    Computes(u32),
+    /// Puts rows to the owners of their experts.
+    Sends,
+    /// Puts results back to the ranks that their tokens belong to.
+    PutsBack,
+}
+
+impl EntryClass {
+    fn urgency(self, entry: Entry, priority: Nanos, (ranks, ahead): (u32, u32)) -> Urgency {
+        let Entry { phase, expert, peer_offset } = entry;
+        // Row tiles are walked from the rank's own rows on: it needs the rows of the next rank next, and has their results
+        // ready to be put back next. A tile that it shares with the previous rank is made last, so its own rows return last.
+        let far = match self {
+            Self::Sends => (ranks - peer_offset) % ranks,
+            Self::PutsBack => (peer_offset + ranks - 1) % ranks,
+            Self::Computes(_) => peer_offset,
+        };
+        let round = match self {
+            // When the work of an expert returns to a role, the next experts' go first: the role never waits for the other one.
+            Self::Computes(changes) => expert + changes / 2 * ahead,
+            // Everything that is sent with the rows of an expert is needed as soon as they are.
+            Self::Sends => expert,
+            Self::PutsBack => 0,
+        };
+        (Reverse(round), priority, Reverse((expert, far, phase)))
+    }
+}
+
+fn classes(checked: &CheckedGraph, role_of: &Arena<PhaseId, RoleId>) -> Arena<PhaseId, EntryClass> {
+    let graph = checked.graph();
+    let mut classes: Arena<PhaseId, EntryClass> = Arena::new();
+    for (id, phase) in graph.phases.iter() {
+        let before = checked.dependencies().iter().filter(|d| d.after == id && d.before < id);
+        let changes = before.map(|d| match classes[d.before] {
+            EntryClass::Computes(changes) => changes + u32::from(role_of[d.before] != role_of[id]),
+            EntryClass::Sends | EntryClass::PutsBack => 0,
+        });
+        classes.push(match (graph.tasks[phase.task].kind, graph.spaces[phase.space].kind) {
+            (TaskKind::Put, SpaceKind::Sends | SpaceKind::SendsOnce) => EntryClass::Sends,
+            (TaskKind::Put, SpaceKind::Arrivals) => EntryClass::PutsBack,
+            _ => EntryClass::Computes(changes.max().unwrap_or(0)),
+        });
+    }
+    classes
+}
+
+/// The entries of one part that are still to be placed, and the time of its cores.
+#[derive(Default)]
+struct PartState {
+    /// When its cores have finished the entries that it was given.
+    free: Nanos,
+    /// Entries by the time at which they become ready.
+    coming: BinaryHeap<Reverse<(Nanos, usize)>>,
+    /// Entries that are ready, the most urgent one on top.
+    ready: BinaryHeap<(Urgency, usize)>,
+    /// Of matrix cores: the entries that are left, in the order in which they run.
+    sequence: Option<VecDeque<usize>>,
+}
+
+struct ListScheduler<'a> {
+    incoming: Vec<u32>,
+    /// When the last predecessor of each node releases it.
+    ready: Vec<Nanos>,
+    states: Arena<PartId, PartState>,
+    precedence: &'a Precedence,
+    entries: &'a [Entry],
+    parts: &'a Parts,
+    urgency: &'a dyn Fn(usize) -> Urgency,
+    visible: Nanos,
+}
+
+impl ListScheduler<'_> {
+    /// The part that can begin an entry first, and when.
+    fn next_start(&self) -> Option<(PartId, Nanos)> {
+        let starts = self.states.iter().filter_map(|(part, state)| {
+            if let Some(sequence) = &state.sequence {
+                let &next = sequence.front().filter(|&&next| self.incoming[next] == 0)?;
+                return Some((part, state.free.max(self.ready[next])));
+            }
+            let start = match (state.ready.is_empty(), state.coming.peek()) {
+                (false, _) => state.free,
+                (true, Some(&Reverse((ready, _)))) => state.free.max(ready),
+                (true, None) => return None,
+            };
+            Some((part, start))
+        });
+        starts.min_by_key(|&(part, start)| (start, part))
+    }
+
+    /// Removes and returns the most urgent entry of a part at that time.
+    fn take(&mut self, part: PartId, now: Nanos) -> usize {
+        let state = &mut self.states[part];
+        if let Some(sequence) = &mut state.sequence {
+            return sequence.pop_front().expect("a part begins only when its next entry is ready");
+        }
+        while let Some(&Reverse((ready, number))) = state.coming.peek() {
+            if ready > now {
+                break;
+            }
+            state.coming.pop();
+            state.ready.push(((self.urgency)(number), number));
+        }
+        let (_, number) = state.ready.pop().expect("a part begins only when an entry is ready");
+        number
+    }
+
+    /// Releases what waits for an entry. Data are visible a moment later, program order at once.
+    fn finish(&mut self, number: usize, end: Nanos) {
+        let precedence = self.precedence;
+        for next in precedence.successors(number) {
+            let data = next < precedence.first_order;
+            self.pass(next, if data { end + self.visible } else { end });
+        }
+    }
+
+    fn pass(&mut self, node: usize, time: Nanos) {
+        self.ready[node] = self.ready[node].max(time);
+        self.incoming[node] -= 1;
+        if self.incoming[node] == 0 {
+            self.release(node);
+        }
+    }
+
+    fn release(&mut self, node: usize) {
+        let time = self.ready[node];
+        if node < self.entries.len() {
+            // A part with a sequence takes no notice of what comes.
+            self.states[self.parts.part_of(self.entries[node])].coming.push(Reverse((time, node)));
+            return;
+        }
+        let precedence = self.precedence;
+        for next in precedence.successors(node) {
+            self.pass(next, time);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

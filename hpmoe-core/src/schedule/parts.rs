@@ -1,0 +1,312 @@
+//! Which cores of a role share a queue.
+
+use super::turns::in_turn;
+use super::{ByArrival, Choices, CoreKind, Entry, PeerCores, Role, Sends};
+use crate::graph::{Height, SpaceKind, TaskGraph};
+use crate::ids::{Arena, PartId, PhaseId, RoleId};
+use hpmoe_kernels::op::TaskKind;
+
+/// Minimum sending cores for each rank before they are dedicated to peers: fewer are too slow at the start.
+const CORES_PER_RANK: u32 = 3;
+
+/// Minimum pieces that a rank sends for each of its vector cores before sending cores are dedicated to peers: with fewer, the
+/// cores of a peer that gets little would be idle.
+const PIECES_PER_CORE: usize = 16;
+
+/// The percentage of shares that are the same for all peers if sending cores are to be dedicated to peers wherever there are
+/// enough of them; nothing where they are to be shared, or where nothing is sent or so little that some would have nothing to do.
+pub(super) fn dedicated(graph: &TaskGraph, aiv: u32, choices: &Choices) -> Option<u32> {
+    let PeerCores::Dedicated { percent } = choices.peer_cores else { return None };
+    let tile = heights(graph, SpaceKind::RowTiles).max().unwrap_or(0);
+    let piece = heights(graph, SpaceKind::Sends).chain(heights(graph, SpaceKind::SendsOnce)).min()?;
+    let sent = graph.sizes.chunk_tokens() * graph.sizes.top_k;
+    let rows_per_pair = sent / graph.sizes.experts;
+    let enough =
+        rows_per_pair * 100 >= tile * choices.dedicate_from as usize && sent >= PIECES_PER_CORE * aiv as usize * piece;
+    let whole_rows_by_arrival = choices.by_arrival != ByArrival::Never || !needs_whole_experts(graph);
+    (enough && whole_rows_by_arrival).then_some(percent)
+}
+
+/// The heights of the spaces of a kind, but for those whose items have all rows of an expert.
+pub(super) fn heights(graph: &TaskGraph, kind: SpaceKind) -> impl Iterator<Item = usize> {
+    graph.spaces.iter().filter(move |(_, space)| space.kind == kind).filter_map(|(_, space)| match space.height {
+        Height::Rows(rows) => Some(rows as usize),
+        Height::WholeExpert => None,
+    })
+}
+
+/// Whether a phase needs all rows of an expert at once, from whichever rank.
+pub(crate) fn needs_whole_experts(graph: &TaskGraph) -> bool {
+    graph.phases.iter().any(|(_, phase)| graph.spaces[phase.space].height == Height::WholeExpert)
+}
+
+/// Whether row tiles are to be walked in the order in which their rows arrive, where sending cores are dedicated to peers.
+fn walks_by_arrival(graph: &TaskGraph, choices: &Choices) -> bool {
+    match choices.by_arrival {
+        ByArrival::Never => false,
+        ByArrival::WholeExperts => needs_whole_experts(graph),
+        ByArrival::Always => true,
+    }
+}
+
+/// The parts of all roles for one number of ranks.
+pub(super) struct Parts {
+    pub(super) parts: Arena<PartId, Role>,
+    /// How a rank divides what it sends among its peers, where sending cores are dedicated to them.
+    pub(super) dedicated: Option<Sends>,
+    /// The part of each phase, by distance of the peer where the phase has one.
+    parts_of_phase: Arena<PhaseId, Vec<PartId>>,
+}
+
+impl Parts {
+    /// Every role as a whole; a role that only sends is split where its cores are dedicated to peers. Where routing is
+    /// uneven, a core that waits for the link to a peer that gets much then holds up no other.
+    pub(super) fn new(
+        graph: &TaskGraph,
+        roles: &Arena<RoleId, Role>,
+        role_of: &Arena<PhaseId, RoleId>,
+        ranks: u32,
+        choices: &Choices,
+    ) -> Self {
+        let sends = |phase: PhaseId| {
+            let phase = &graph.phases[phase];
+            graph.tasks[phase.task].kind == TaskKind::Put && graph.spaces[phase.space].kind.sends()
+        };
+        let aiv = roles.iter().filter(|(_, role)| role.kind == CoreKind::Aiv).map(|(_, role)| role.count).sum();
+        let dedicated = dedicated(graph, aiv, choices).filter(|_| ranks > 1);
+        // What needs all rows of an expert waits for those that arrive last: none are to arrive later than others.
+        let evenly = walks_by_arrival(graph, choices);
+        let mut parts = Arena::new();
+        let mut divided = None;
+        let mut by_role: Arena<RoleId, Vec<PartId>> = Arena::new();
+        for (id, role) in roles.iter() {
+            let phases: Vec<PhaseId> =
+                role_of.iter().filter(|(_, role)| **role == id).map(|(phase, _)| phase).collect();
+            let enough = role.count >= CORES_PER_RANK * ranks;
+            let split = enough && !phases.is_empty() && phases.iter().copied().all(sends);
+            by_role.push(match dedicated.filter(|_| split) {
+                Some(percent) => {
+                    divided = Some(if evenly { in_turn(graph, choices) } else { Sends::PeerAfterPeer });
+                    let shares = if evenly { Shares::Even } else { Shares::Near(percent) };
+                    by_distance((ranks, shares), role, &mut parts)
+                }
+                None => vec![parts.push(role.clone()); ranks as usize],
+            });
+        }
+        Self {
+            parts_of_phase: role_of.iter().map(|(_, &role)| by_role[role].clone()).collect(),
+            parts,
+            dedicated: divided,
+        }
+    }
+
+    /// The part that runs an entry.
+    pub(super) fn part_of(&self, entry: Entry) -> PartId {
+        self.parts_of_phase[entry.phase][entry.peer_offset as usize]
+    }
+}
+
+/// How sending cores are divided among peers.
+#[derive(Clone, Copy)]
+enum Shares {
+    /// Equally among all peers.
+    Even,
+    /// More for nearer peers: in proportion to 1/distance plus this percentage.
+    Near(u32),
+}
+
+/// The part for each distance of a peer.
+///
+/// Where shares aren't even, a matrix core walks the rows of an expert rank by rank, from its own rank on: it needs those of
+/// the i-th rank after its own when it has finished i others. All arrive in time, and none too soon, when the i-th is served
+/// at 1/i of the speed of the first. Rows of the rank itself are copied about three times as fast as others are put.
+fn by_distance((ranks, shares): (u32, Shares), role: &Role, parts: &mut Arena<PartId, Role>) -> Vec<PartId> {
+    let weight = |i: u32| match shares {
+        Shares::Even => 1.0,
+        Shares::Near(evenly) => 1.0 / if i == 0 { 3.0 } else { f64::from(i) } + f64::from(evenly) / 100.0,
+    };
+    let all: f64 = (0..ranks).map(weight).sum();
+    let mut part_of = vec![PartId(0); ranks as usize];
+    let (mut used, mut share, mut from) = (0, 0.0, 0);
+    for i in 0..ranks {
+        share += weight(i);
+        let end = (f64::from(role.count) * share / all).round() as u32;
+        // The last core is left for the peers that come last.
+        if end == used || (end == role.count && i < ranks - 1) {
+            continue;
+        }
+        let part = parts.push(Role { first: role.first + used, count: end - used, ..role.clone() });
+        for after in from..=i {
+            part_of[((ranks - after) % ranks) as usize] = part;
+        }
+        (used, from) = (end, i + 1);
+    }
+    part_of
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analyze::CheckedGraph;
+    use crate::fixture::{Layer, moe_backward, moe_ffn, once, only};
+    use crate::schedule::schedule_with;
+    use crate::target::Target;
+
+    fn split(ranks: u32, count: u32, shares: Shares) -> (Vec<(u32, u32)>, Vec<u32>) {
+        let role = Role { name: "communication", kind: CoreKind::Aiv, first: 0, count };
+        let mut parts = Arena::new();
+        let part_of = by_distance((ranks, shares), &role, &mut parts);
+        (parts.iter().map(|(_, part)| (part.first, part.count)).collect(), part_of.iter().map(|part| part.0).collect())
+    }
+
+    #[test]
+    fn few_pieces_are_sent_by_all_cores_to_every_peer() {
+        let chosen = Choices::read("peer_cores=20").unwrap();
+        // A piece has 16 rows, and a token goes to 8 experts. Tiles of tokens may have fewer rows, or more.
+        let enough = 16 * 48 * 16 / 8;
+        for block in [4, 16, 1024] {
+            let layer = |tokens| moe_ffn(&Layer { tokens, block, ..Layer::DEEPSEEK });
+            let percent = |tokens| dedicated(layer(tokens).graph(), 48, &chosen);
+            assert_eq!((percent(enough), percent(enough - 1)), (Some(20), None), "blocks of {block}");
+        }
+        // All vector cores count, those that don't send, too.
+        let parts = |tokens| {
+            let layer = moe_ffn(&Layer { tokens, ..Layer::DEEPSEEK });
+            schedule_with(&layer, &Target::ascend_a3(), &chosen).order(4).unwrap().parts.len()
+        };
+        assert!(parts(enough) > parts(enough - 1));
+    }
+
+    #[test]
+    fn cores_are_dedicated_where_a_row_tile_is_of_one_rank() {
+        let percent =
+            |checked: &CheckedGraph, choices: &str| dedicated(checked.graph(), 48, &Choices::read(choices).unwrap());
+        // 4096 tokens of top 8 make 512 rows for each of 64 experts: 4 tiles of 128 rows.
+        for checked in [moe_ffn(&Layer::DEEPSEEK), once(&Layer::DEEPSEEK)] {
+            assert_eq!(percent(&checked, "dedicate_from=400 peer_cores=30"), Some(30));
+            assert_eq!(percent(&checked, "dedicate_from=401 peer_cores=30"), None);
+            assert_eq!(percent(&checked, ""), None);
+        }
+        // Without row tiles none is larger than the rows of a pair.
+        let few = moe_ffn(&Layer { tokens: 4, ..Layer::DEEPSEEK });
+        let chosen = Choices::read("peer_cores=20").unwrap();
+        let untiled = few.changed(|graph| {
+            let tiles: Vec<_> = graph.spaces.ids().filter(|&id| graph.spaces[id].kind == SpaceKind::RowTiles).collect();
+            tiles.into_iter().for_each(|id| graph.spaces[id].kind = SpaceKind::Experts);
+        });
+        assert_eq!([&few, &untiled].map(|checked| dedicated(checked.graph(), 0, &chosen)), [None, Some(20)]);
+        // All rows of an expert come at once only where they are walked as they arrive.
+        let backward = moe_backward(&Layer { put: 8, ..Layer::DEEPSEEK });
+        let by_arrival = |value| percent(&backward, &format!("peer_cores=20 by_arrival={value}"));
+        assert_eq!(
+            [by_arrival("never"), by_arrival("whole_experts"), by_arrival("always")],
+            [None, Some(20), Some(20)]
+        );
+        assert_eq!(percent(&backward, ""), None);
+    }
+
+    #[test]
+    fn sending_cores_are_split_where_each_rank_gets_three() {
+        let layer = moe_ffn(&Layer { put: 8, ..Layer::DEEPSEEK });
+        let chosen = Choices::read("peer_cores=20").unwrap();
+        let schedule = schedule_with(&layer, &Target::ascend_a3(), &chosen);
+        // 24 cores send; matrix cores and computing ones are not split.
+        let parts: Vec<(u32, usize)> = schedule.orders.iter().map(|order| (order.ranks, order.parts.len())).collect();
+        assert_eq!(parts, [(1, 3), (2, 4), (4, 6), (8, 10), (16, 3), (32, 3), (64, 3)]);
+    }
+
+    #[test]
+    fn cores_that_send_are_split_only_where_they_do_nothing_else_and_enough_is_sent() {
+        let target = Target::ascend_a3();
+        let parts = |checked: &CheckedGraph, choices: &str| {
+            let choices = Choices::read(&format!("peer_cores=20 {choices}")).unwrap();
+            schedule_with(checked, &target, &choices).order(4).unwrap().parts.len()
+        };
+        // Rows may come at any time where no tile needs all rows of an expert.
+        let layer = |tokens| moe_ffn(&Layer { tokens, ..Layer::DEEPSEEK });
+        let enough = 16 * 48 * 16 / 8;
+        assert_eq!(parts(&layer(enough), "by_arrival=never"), 6);
+        assert_eq!((parts(&layer(enough), ""), parts(&layer(enough), "return_cores=sending")), (6, 3));
+        // Matrix cores without work are not split.
+        let puts = only(&Layer { tokens: enough, ..Layer::DEEPSEEK }, TaskKind::Put);
+        let made = schedule_with(&puts, &target, &Choices::read("peer_cores=20").unwrap());
+        let order = made.order(4).unwrap();
+        assert_eq!(order.parts.iter().filter(|(_, part)| part.kind == CoreKind::Aic).count(), 1);
+        // Nothing is put back: cores that put send only, however little there is.
+        let sends_only = |tokens| {
+            layer(tokens).changed(|graph| {
+                let back = graph.phases[PhaseId(5)].space;
+                graph.spaces[back].kind = SpaceKind::RowTiles;
+            })
+        };
+        assert_eq!((parts(&sends_only(enough), ""), parts(&sends_only(enough - 1), "")), (6, 3));
+    }
+
+    #[test]
+    fn one_rank_has_nobody_to_dedicate_cores_to() {
+        let layer = moe_ffn(&Layer { put: 8, ..Layer::DEEPSEEK });
+        let schedule =
+            schedule_with(&layer, &Target::ascend_a3(), &Choices::read("peer_cores=20 by_arrival=always").unwrap());
+        let in_turn = schedule.orders.iter().filter(|order| order.sends.turn().is_some());
+        assert_eq!(in_turn.map(|order| order.ranks).min(), Some(2));
+    }
+
+    #[test]
+    fn the_next_rank_gets_most_cores() {
+        // Unless rows are walked as they arrive.
+        let layer = moe_ffn(&Layer { put: 8, ..Layer::DEEPSEEK });
+        let counts = |by_arrival: &str| -> Vec<u32> {
+            let choices = Choices::read(&format!("peer_cores=20 by_arrival={by_arrival}")).unwrap();
+            let schedule = schedule_with(&layer, &Target::ascend_a3(), &choices);
+            let parts = &schedule.order(8).unwrap().parts;
+            parts.iter().filter(|(_, part)| part.name == "communication").map(|(_, part)| part.count).collect()
+        };
+        assert_eq!([counts("never"), counts("always")], [vec![3, 6, 4, 3, 2, 2, 2, 2], vec![3; 8]]);
+        let (parts, part_of) = split(8, 24, Shares::Near(20));
+        assert_eq!(parts, [(0, 3), (3, 6), (9, 4), (13, 3), (16, 2), (18, 2), (20, 2), (22, 2)]);
+        assert_eq!(part_of, [0, 7, 6, 5, 4, 3, 2, 1]);
+    }
+
+    #[test]
+    fn where_all_rows_are_needed_at_once_all_ranks_get_as_many_cores() {
+        let (parts, part_of) = split(8, 24, Shares::Even);
+        assert!(parts.iter().all(|&(_, count)| count == 3));
+        assert_eq!(part_of, [0, 7, 6, 5, 4, 3, 2, 1]);
+        let evenly = |checked: &CheckedGraph, choices: &str| {
+            let schedule = schedule_with(checked, &Target::ascend_a3(), &Choices::read(choices).unwrap());
+            schedule
+                .orders
+                .iter()
+                .filter(|order| order.sends.turn().is_some() && order.parts.len() > 3)
+                .map(|order| order.ranks)
+                .collect::<Vec<_>>()
+        };
+        let layer = Layer { put: 8, ..Layer::DEEPSEEK };
+        let (forward, backward) = (moe_ffn(&layer), moe_backward(&layer));
+        assert_eq!(evenly(&backward, "peer_cores=20"), [2, 4, 8], "with more ranks each has less than three cores");
+        assert_eq!(evenly(&backward, "peer_cores=20 by_arrival=never"), [0; 0]);
+        assert_eq!(evenly(&backward, ""), [0; 0]);
+        assert_eq!(evenly(&forward, "peer_cores=20"), [0; 0]);
+        assert_eq!(evenly(&forward, "by_arrival=always peer_cores=20"), [2, 4, 8]);
+    }
+
+    #[test]
+    fn all_cores_serve_and_all_peers_are_served() {
+        for ranks in 2..=64 {
+            for count in 1..=48 {
+                let (parts, part_of) = split(ranks, count, Shares::Near(20));
+                assert_eq!(
+                    parts.iter().fold(0, |end, &(first, count)| if first == end { end + count } else { 99 }),
+                    count
+                );
+                assert!(parts.iter().all(|&(_, count)| count > 0));
+                assert!((0..parts.len() as u32).all(|part| part_of.contains(&part)), "{ranks} {count}");
+                assert!(part_of.iter().all(|&part| (part as usize) < parts.len()));
+                // Farther peers have later cores.
+                let from_own_on: Vec<u32> =
+                    (0..ranks).map(|after| part_of[((ranks - after) % ranks) as usize]).collect();
+                assert!(from_own_on.is_sorted(), "{from_own_on:?}");
+            }
+        }
+    }
+}

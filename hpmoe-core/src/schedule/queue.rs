@@ -1,0 +1,193 @@
+//! The data of a schedule: roles of cores, queues of entries, and what is fixed for each phase.
+
+use crate::analyze::{Signal, Wait};
+use crate::ids::{Arena, PartId, PhaseId, RoleId, SpaceId};
+use hpmoe_kernels::route::ExpertOrders;
+use std::fmt;
+use std::num::NonZeroU32;
+
+/// The kind of a core.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum CoreKind {
+    /// A matrix core (AIC).
+    Aic,
+    /// A vector core (AIV).
+    Aiv,
+}
+
+impl fmt::Display for CoreKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Aic => "AIC",
+            Self::Aiv => "AIV",
+        })
+    }
+}
+
+/// Consecutive cores with one kind of work. The tiles of an entry are dealt in turn to the cores that share its queue.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Role {
+    /// Its kind of work: `matrix`, `vector` or `communication`.
+    pub name: &'static str,
+    /// The kind of its cores.
+    pub kind: CoreKind,
+    /// Number of the first core, among all cores of the kind.
+    pub first: u32,
+    /// Number of cores.
+    pub count: u32,
+}
+
+/// All tiles of one phase in one group, on any rank, for one number of ranks.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Entry {
+    /// The phase whose tiles run.
+    pub phase: PhaseId,
+    /// Row tiles and arrivals: the local expert. Sends: the peer's local expert. Both by place in the order in which the
+    /// expert's rank works on its experts. Blocks: the chunk.
+    pub expert: u32,
+    /// Sends and arrivals: the peer is `(rank + peer_offset) mod ranks`. Otherwise 0.
+    pub peer_offset: u32,
+}
+
+/// How a rank divides what it sends for an expert among its peers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sends {
+    /// One peer gets all of its rows after the other, or more cores of its own the nearer it is.
+    PeerAfterPeer,
+    /// A turn for each peer, then one more for each that has rows left; see [`PairTurns`](hpmoe_kernels::route::PairTurns). Results are put back in the
+    /// same turns.
+    InTurn {
+        /// Rows of a turn.
+        rows: NonZeroU32,
+    },
+}
+
+impl Sends {
+    /// Where peers take turns: the rows of one. Phases with [`by_arrival`](PhaseSchedule::by_arrival) then walk row tiles in the order in which
+    /// their rows arrive.
+    #[must_use]
+    pub const fn turn(self) -> Option<u32> {
+        match self {
+            Self::PeerAfterPeer => None,
+            Self::InTurn { rows } => Some(rows.get()),
+        }
+    }
+}
+
+/// The queues for one number of ranks.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Order {
+    /// Number of ranks in the group.
+    pub ranks: u32,
+    /// Sets of cores that share a queue, each a role of the schedule or a part of one; every core is in exactly one.
+    pub parts: Arena<PartId, Role>,
+    /// The queue of each part.
+    pub queues: Arena<PartId, Vec<Entry>>,
+    /// How each rank divides what it sends among its peers.
+    pub sends: Sends,
+    /// For a kernel that makes its route: how many entries of each queue come before its cores make the route's tables, or wait for
+    /// them. `None` if the host makes them.
+    pub routed_at: Option<Arena<PartId, u32>>,
+}
+
+/// The reason why a dependency needs no counter.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Implied {
+    /// Phases that wait for one another lead from the first phase to the second for the same rows.
+    Path(Vec<PhaseId>),
+    /// The core that makes `earlier`'s tile makes the same tile of `later` after it, and `later` is waited for.
+    QueueOrder {
+        /// The phase whose signal is dropped.
+        earlier: PhaseId,
+        /// The phase whose signal stands for both.
+        later: PhaseId,
+    },
+    /// The core that reads a tile has made it itself, in another task: a vector core finishes one task before it starts
+    /// the next.
+    SameCore,
+    /// The same core has waited for the same counter in an earlier entry: the signal stays, the wait is dropped.
+    AlreadyAwaited {
+        /// The phase that waited.
+        by: PhaseId,
+    },
+}
+
+/// A dependency that needs no counter of its own.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Elision {
+    /// Number of the dependency in the checked graph.
+    pub dependency: usize,
+    /// Why it holds without one.
+    pub implied: Implied,
+}
+
+/// What a schedule fixes for one phase, for every number of ranks.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PhaseSchedule {
+    /// The role that runs the phase.
+    pub role: RoleId,
+    /// Rows of tiles that are walked together, column by column; see [`Swizzle`](super::Swizzle).
+    pub band: u32,
+    /// Whether row tiles are walked in the order in which their rows arrive, for orders that send [alike](Sends::turn) to all
+    /// peers. Otherwise they are walked from the rank's own rows on.
+    pub by_arrival: bool,
+    /// Cores by which the deal of tiles to cores moves on in each round; see [`Deal`](super::Deal).
+    pub rotation: u32,
+    /// Tiles that precede the phase's own in the count that deals tiles to cores: all items of each space, times this many
+    /// columns. Otherwise all phases with few tiles would run on the first cores.
+    pub preceding: Vec<(SpaceId, u32)>,
+    /// Whether the phase is walked together with the one before it: in every queue its entry of a group follows that of the
+    /// previous phase, and a core makes a tile of that phase and then the same tile of this one.
+    pub joins_previous: bool,
+    /// Whether the right operand of a tile's product, weights that nobody writes, is read before the tile begins: while the core ends the
+    /// tile before it, and on while it waits.
+    pub reads_ahead: bool,
+    /// What each tile waits for.
+    pub waits: Vec<Wait>,
+    /// What each tile signals.
+    pub signals: Vec<Signal>,
+}
+
+/// A schedule for every supported number of ranks.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Schedule {
+    /// Matrix cores of a rank.
+    pub aic: u32,
+    /// Vector cores of a rank.
+    pub aiv: u32,
+    /// The order in which each rank works on its experts.
+    pub expert_orders: ExpertOrders,
+    /// Sets of cores with one kind of work; every core is in exactly one.
+    pub roles: Arena<RoleId, Role>,
+    /// What is fixed for each phase.
+    pub phases: Arena<PhaseId, PhaseSchedule>,
+    /// Dependencies without a wait of their own.
+    pub elided: Vec<Elision>,
+    /// What the route that the kernel makes waits for: ids that phases of the kernel write.
+    pub routed_after: Option<Wait>,
+    /// One order for each number of ranks that divides the experts, up to 256, ascending.
+    pub orders: Vec<Order>,
+}
+
+impl Schedule {
+    /// All waits, phase by phase, and that of the route.
+    pub fn waits(&self) -> impl Iterator<Item = &Wait> {
+        self.phases.iter().flat_map(|(_, phase)| &phase.waits).chain(&self.routed_after)
+    }
+
+    /// All signals, phase by phase.
+    pub fn signals(&self) -> impl Iterator<Item = &Signal> {
+        self.phases.iter().flat_map(|(_, phase)| &phase.signals)
+    }
+
+    /// The order for a number of ranks, if there is one.
+    #[must_use]
+    pub fn order(&self, ranks: u32) -> Option<&Order> {
+        self.orders.iter().find(|order| order.ranks == ranks)
+    }
+
+    /// A queue as cores walk it: each entry together with the entries that join it.
+    pub(crate) fn walks<'a>(&'a self, queue: &'a [Entry]) -> impl Iterator<Item = &'a [Entry]> {
+        queue.chunk_by(|_, next| self.phases[next.phase].joins_previous)
+    }
+}

@@ -1,0 +1,182 @@
+//! Ranges of entries: one descriptor stands for those of peers that follow one another.
+
+use super::{Entry, Order, Schedule};
+use crate::graph::TaskGraph;
+use crate::ids::PartId;
+use hpmoe_kernels::op::TaskKind;
+
+/// The difference from the peer of one entry to that of the next, modulo the ranks, if a descriptor may stand for both: of one phase and
+/// one place in the order of experts, for neighbours on the ring of ranks.
+pub(crate) fn peer_step(ranks: u32, entry: Entry, next: Entry) -> Option<u32> {
+    let alike = (entry.phase, entry.expert) == (next.phase, next.expert);
+    let on_ring = alike && entry.peer_offset < ranks && next.peer_offset < ranks;
+    let step = if on_ring { (next.peer_offset + ranks - entry.peer_offset) % ranks } else { 0 };
+    (step > 0 && (step == 1 || step == ranks - 1)).then_some(step)
+}
+
+/// How a core comes to an entry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Comes {
+    /// It reads the entry, whether it has a tile there or not.
+    Always,
+    /// It reads the range that begins here, and then looks for its tiles.
+    First,
+    /// It comes here only if it has a tile.
+    ToTiles,
+}
+
+impl Comes {
+    /// Entries that a core reads on its way.
+    #[must_use]
+    pub const fn read(self, has_tile: bool) -> u32 {
+        match self {
+            Self::Always => 1,
+            Self::First => 1 + has_tile as u32,
+            Self::ToTiles => has_tile as u32,
+        }
+    }
+}
+
+/// Entries of peers that follow one another, each with those that are walked together with it.
+pub type Range<'a> = Vec<&'a [Entry]>;
+
+impl Schedule {
+    /// The queue of a part as descriptors have it: the ranges before the route that the kernel makes, and those behind it.
+    pub(crate) fn ranges_of<'a>(&'a self, graph: &TaskGraph, order: &'a Order, part: PartId) -> [Vec<Range<'a>>; 2] {
+        let queue = &order.queues[part][..];
+        let routed_at = order.routed_at.as_ref().filter(|at| at.len() == order.queues.len());
+        let routed_at = routed_at.map_or(0, |at| queue.len().min(at[part] as usize));
+        let (unrouted, routed) = queue.split_at(routed_at);
+        [unrouted, routed].map(|entries| self.ranges(graph, order.ranks, entries))
+    }
+
+    /// A part's queue as cores walk it: entries that are walked together, each with how a core comes to them.
+    pub fn walks_of_ranges<'a>(
+        &'a self,
+        graph: &TaskGraph,
+        order: &'a Order,
+        part: PartId,
+    ) -> impl Iterator<Item = (&'a [Entry], Comes)> {
+        let ranges = self.ranges_of(graph, order, part).into_iter().flatten();
+        ranges.flat_map(|range| {
+            let alone = range.len() == 1 || order.turn(graph, range[0][0].phase).is_some();
+            let comes = move |place| match place {
+                _ if alone => Comes::Always,
+                0 => Comes::First,
+                _ => Comes::ToTiles,
+            };
+            range.into_iter().enumerate().map(move |(place, walk)| (walk, comes(place)))
+        })
+    }
+
+    /// A queue as descriptors have it: entries that are walked together, and of these, ranges of vector cores with a peer after the other.
+    ///
+    /// Matrix cores have no ranges: a core that holds a tile counts the descriptors that it reads.
+    pub(super) fn ranges<'a>(&'a self, graph: &TaskGraph, ranks: u32, queue: &'a [Entry]) -> Vec<Range<'a>> {
+        let mut ranges: Vec<Range<'_>> = Vec::new();
+        for walk in self.walks(queue) {
+            let goes_on = |range: &&mut Range<'_>| {
+                let last = range[range.len() - 1];
+                let step = peer_step(ranks, last[0], walk[0]);
+                let alike = range.len() == 1 || peer_step(ranks, range[0][0], range[1][0]) == step;
+                let phase = walk[0].phase;
+                let vector = graph.tasks[graph.phases[phase].task].kind != TaskKind::Matrix;
+                vector && self.phases[phase].rotation == 0 && step.is_some() && alike && last.len() == walk.len()
+            };
+            match ranges.last_mut().filter(goes_on) {
+                Some(range) => range.push(walk),
+                None => ranges.push(vec![walk]),
+            }
+        }
+        ranges
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{Layer, moe_ffn};
+    use crate::graph::SpaceKind;
+    use crate::ids::{Arena, PhaseId};
+    use crate::schedule::{Choices, schedule_with};
+    use crate::target::Target;
+
+    fn entry(expert: u32, peer_offset: u32) -> Entry {
+        Entry { phase: PhaseId(0), expert, peer_offset }
+    }
+
+    #[test]
+    fn neighbours_on_the_ring_of_ranks_share_a_descriptor() {
+        let step = |ranks, from, to| peer_step(ranks, entry(1, from), entry(1, to));
+        assert_eq!([(1, 2), (2, 1), (0, 7), (7, 0)].map(|(from, to)| step(8, from, to)), [1, 7, 7, 1].map(Some));
+        assert_eq!([(0, 2), (3, 3), (6, 0), (8, 7), (7, 8)].map(|(from, to)| step(8, from, to)), [None; 5]);
+        assert_eq!([step(1, 0, 0), step(2, 0, 1), step(2, 1, 0)], [None, Some(1), Some(1)]);
+        assert_eq!(peer_step(8, entry(1, 2), entry(2, 3)), None);
+        assert_eq!(peer_step(8, entry(1, 2), Entry { phase: PhaseId(1), ..entry(1, 3) }), None);
+    }
+
+    #[test]
+    fn a_range_has_peers_of_one_direction_and_its_first_entry_is_read_by_all() {
+        let checked = moe_ffn(&Layer { experts: 64, ..Layer::SMALL });
+        let graph = checked.graph();
+        let mut made = schedule_with(&checked, &Target::ascend_a3(), &Choices::default());
+        let walks = |made: &crate::schedule::Schedule, offsets: &[u32]| {
+            let mut order = made.order(8).unwrap().clone();
+            let queue = offsets.iter().map(|&peer_offset| entry(1, peer_offset)).collect();
+            (order.queues, order.routed_at) = (Arena::from_iter([queue]), None);
+            made.walks_of_ranges(graph, &order, PartId(0)).map(|(walk, comes)| (walk.len(), comes)).collect::<Vec<_>>()
+        };
+        assert_eq!(graph.spaces[graph.phases[PhaseId(0)].space].kind, SpaceKind::Sends);
+        let all = |comes: &[Comes]| comes.iter().map(|&comes| (1, comes)).collect::<Vec<_>>();
+        use Comes::{Always, First, ToTiles};
+        assert_eq!(walks(&made, &[1, 0, 7, 6]), all(&[First, ToTiles, ToTiles, ToTiles]));
+        assert_eq!(walks(&made, &[6, 7, 0, 7, 6, 3]), all(&[First, ToTiles, ToTiles, First, ToTiles, Always]));
+        made.phases[PhaseId(0)].rotation = 1;
+        assert_eq!(walks(&made, &[1, 0]), all(&[Always; 2]));
+        assert_eq!(
+            [Always, First, ToTiles].map(|comes| [false, true].map(|tile| comes.read(tile))),
+            [[1, 1], [1, 2], [0, 1]]
+        );
+    }
+
+    #[test]
+    fn entries_with_which_others_are_walked_have_ranges_of_their_own() {
+        let checked = moe_ffn(&Layer { experts: 64, ..Layer::SMALL });
+        let mut made = schedule_with(&checked, &Target::ascend_a3(), &Choices::default());
+        made.phases[PhaseId(1)].joins_previous = true;
+        let mut order = made.order(8).unwrap().clone();
+        let joining = Entry { phase: PhaseId(1), ..entry(1, 2) };
+        (order.queues, order.routed_at) = (Arena::from_iter([vec![entry(1, 1), entry(1, 2), joining]]), None);
+        let walks = made.walks_of_ranges(checked.graph(), &order, PartId(0));
+        assert_eq!(
+            walks.map(|(walk, comes)| (walk.len(), comes)).collect::<Vec<_>>(),
+            [(1, Comes::Always), (2, Comes::Always)]
+        );
+    }
+
+    #[test]
+    fn a_route_without_a_place_in_each_queue_has_none() {
+        let checked = moe_ffn(&Layer { experts: 64, ..Layer::SMALL });
+        let made = schedule_with(&checked, &Target::ascend_a3(), &Choices::default());
+        let mut order = made.order(8).unwrap().clone();
+        order.routed_at = Some(Arena::from_iter([1]));
+        for part in order.queues.ids() {
+            let [unrouted, routed] = made.ranges_of(checked.graph(), &order, part);
+            assert_eq!((unrouted.len(), routed.is_empty()), (0, order.queues[part].is_empty()));
+        }
+    }
+
+    #[test]
+    fn peers_that_take_turns_are_read_each_time() {
+        let checked = moe_ffn(&Layer { experts: 64, ..Layer::SMALL });
+        let made = schedule_with(&checked, &Target::ascend_a3(), &Choices::read("turn_rows=40").unwrap());
+        let order = made.order(8).unwrap();
+        let ranges = |part| made.ranges_of(checked.graph(), order, part).into_iter().flatten();
+        assert!(order.queues.ids().flat_map(ranges).any(|range| range.len() == 8));
+        for (part, queue) in order.queues.iter() {
+            let walks: Vec<_> = made.walks_of_ranges(checked.graph(), order, part).collect();
+            assert!(walks.iter().all(|(_, comes)| *comes == Comes::Always));
+            assert!(walks.iter().flat_map(|(walk, _)| walk.iter()).eq(queue));
+        }
+    }
+}

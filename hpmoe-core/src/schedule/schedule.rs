@@ -1,0 +1,175 @@
+//! From a checked graph to a schedule.
+
+use super::arrival::by_arrival;
+use super::bands::bands;
+use super::cost::EntryCosts;
+use super::elide::elide;
+use super::joins::joins;
+use super::lightest::lightest_first;
+use super::list::list;
+use super::preceding::preceding;
+use super::read_ahead::read_ahead;
+use super::roles::roles;
+use super::rotation::rotation;
+use super::route::route;
+use super::{Choices, Cores, PhaseSchedule, Schedule};
+use crate::analyze::CheckedGraph;
+use crate::graph::SpaceKind;
+use crate::ids::{Arena, PhaseId, RoleId};
+use crate::target::Target;
+use hpmoe_kernels::op::TaskKind;
+use hpmoe_kernels::route::ExpertOrders;
+use std::ops::RangeInclusive;
+
+/// Most ranks that schedules are made for; those that the device library has room for in `kernels/include/hpmoe/core.h`.
+pub const MAX_RANKS: u32 = 256;
+/// The numbers of ranks that a group may have.
+const RANKS: RangeInclusive<u32> = 1..=MAX_RANKS;
+
+/// Makes the schedule of a graph, with the default choices, for dies like those of an Ascend A3 with that many cores.
+///
+/// It divides the work among cores and orders it, for every number of ranks that divides the experts, up to [`MAX_RANKS`].
+/// The heuristic gives the same schedule for the same graph. [`validate`](crate::validate::validate) decides whether it is
+/// right.
+#[must_use]
+pub fn schedule(checked: &CheckedGraph, cores: Cores) -> Schedule {
+    schedule_for(checked, &cores.on(&Target::ascend_a3()))
+}
+
+/// Makes the schedule of a graph, with the default choices, for the dies of a target.
+#[must_use]
+pub fn schedule_for(checked: &CheckedGraph, target: &Target) -> Schedule {
+    schedule_with(checked, target, &Choices::default())
+}
+
+/// Makes the schedule of a graph for the dies of a target, with choices.
+#[must_use]
+pub fn schedule_with(checked: &CheckedGraph, target: &Target, choices: &Choices) -> Schedule {
+    with_orders(checked, target, choices, ranks(checked.graph().sizes.experts))
+}
+
+/// Makes the schedule of a graph for the dies of a target, with the default choices and one order: that for a number of ranks.
+pub(super) fn schedule_on(checked: &CheckedGraph, target: &Target, ranks: u32) -> Schedule {
+    with_orders(checked, target, &Choices::default(), std::iter::once(ranks))
+}
+
+fn with_orders(
+    checked: &CheckedGraph,
+    target: &Target,
+    choices: &Choices,
+    ranks: impl Iterator<Item = u32>,
+) -> Schedule {
+    let graph = checked.graph();
+    let cores = Cores { aic: target.cores.aic, aiv: target.cores.aiv };
+    let costs = EntryCosts::new(graph, target);
+    let (roles, role_of) = roles(graph, &costs, cores, choices);
+    let by_arrival = by_arrival(checked);
+    let mut orders: Vec<_> =
+        ranks.map(|ranks| list(checked, &costs, choices, &roles, &role_of, (ranks, &by_arrival))).collect();
+    let mut phases =
+        phases(checked, target, choices, &role_of, orders.iter().any(|order| order.sends.turn().is_some()));
+    if choices.join {
+        joins(checked, &mut phases, &mut orders);
+    }
+    let elided = elide(checked, &mut phases, &orders);
+    if choices.read_ahead {
+        read_ahead(checked, &mut phases);
+    }
+    let routed_after = route(checked, &mut phases, &mut orders);
+    // A once-sent token is stored under its lowest-numbered expert, so experts then run in the order of their numbers.
+    let sends_once = graph.spaces.iter().any(|(_, space)| space.kind == SpaceKind::SendsOnce);
+    let expert_orders = match lightest_first(graph, &costs, cores.aic, choices) {
+        _ if !choices.by_load || sends_once => ExpertOrders::Number,
+        Some(ranks) => ExpertOrders::LightestFirstFrom(ranks),
+        None => ExpertOrders::Load,
+    };
+    Schedule { aic: cores.aic, aiv: cores.aiv, expert_orders, roles, phases, elided, routed_after, orders }
+}
+
+/// Which cores run each phase and how its tiles are dealt to them; nothing is joined, awaited or signalled yet.
+fn phases(
+    checked: &CheckedGraph,
+    target: &Target,
+    choices: &Choices,
+    role_of: &Arena<PhaseId, RoleId>,
+    alike: bool,
+) -> Arena<PhaseId, PhaseSchedule> {
+    let bands = bands(checked, target, choices);
+    let by_arrival = by_arrival(checked);
+    let mut preceding = preceding(checked.graph(), role_of);
+    let phase = |id| PhaseSchedule {
+        role: role_of[id],
+        band: bands[id],
+        by_arrival: alike && by_arrival[id],
+        rotation: 0,
+        preceding: std::mem::take(&mut preceding[id]),
+        joins_previous: false,
+        reads_ahead: false,
+        waits: Vec::new(),
+        signals: Vec::new(),
+    };
+    let graph = checked.graph();
+    let mut phases: Arena<PhaseId, PhaseSchedule> = graph.phases.ids().map(phase).collect();
+    let rotation = rotation(graph, target, choices, &phases);
+    let products = graph.phases.iter().filter(|(_, phase)| graph.tasks[phase.task].kind == TaskKind::Matrix);
+    products.for_each(|(id, _)| phases[id].rotation = rotation);
+    phases
+}
+
+/// Numbers of ranks that share the experts evenly.
+fn ranks(experts: usize) -> impl Iterator<Item = u32> {
+    RANKS.filter(move |&ranks| experts % ranks as usize == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{Layer, moe_ffn, once};
+
+    #[test]
+    fn every_divisor_has_an_order() {
+        assert_eq!(ranks(12).collect::<Vec<_>>(), [1, 2, 3, 4, 6, 12]);
+        assert_eq!(ranks(257).collect::<Vec<_>>(), [1]);
+        assert_eq!(ranks(768).skip(9).collect::<Vec<_>>(), [32, 48, 64, 96, 128, 192, 256]);
+    }
+
+    #[test]
+    fn the_device_library_has_room_for_as_many_ranks() {
+        let header = include_str!("../../../kernels/include/hpmoe/core.h");
+        assert!(header.contains(&format!("constexpr uint32_t MAX_RANKS = {MAX_RANKS};")));
+    }
+
+    #[test]
+    fn experts_run_by_load_unless_it_is_not_chosen_or_tokens_are_sent_once() {
+        let orders = |checked: &CheckedGraph, choices: &str| {
+            schedule_with(checked, &Target::ascend_a3(), &Choices::read(choices).unwrap()).expert_orders
+        };
+        let (layer, once) = (moe_ffn(&Layer::SMALL), once(&Layer::SMALL));
+        assert_eq!(orders(&layer, ""), ExpertOrders::Load);
+        assert_eq!(orders(&layer, "lightest_first=2"), ExpertOrders::LightestFirstFrom(2));
+        for (checked, choices) in [(&layer, "by_load=false"), (&once, "")] {
+            assert_eq!(orders(checked, choices), ExpertOrders::Number);
+            assert_eq!(orders(checked, &format!("lightest_first=2 {choices}")), ExpertOrders::Number);
+        }
+    }
+
+    #[test]
+    fn row_tiles_are_walked_as_they_arrive_only_where_ranks_send_alike() {
+        let layer = moe_ffn(&Layer { put: 8, ..Layer::DEEPSEEK });
+        let by_arrival = |choices: &str| -> Vec<u32> {
+            let made = schedule_with(&layer, &Target::ascend_a3(), &Choices::read(choices).unwrap());
+            made.phases.iter().filter(|(_, phase)| phase.by_arrival).map(|(id, _)| id.0).collect()
+        };
+        // For some numbers of ranks, which is enough.
+        assert_eq!(by_arrival("by_arrival=always peer_cores=20"), [1, 2, 3, 4]);
+        assert_eq!(by_arrival(""), [1, 2, 3, 4]);
+        assert_eq!(by_arrival("turn_rows=0"), [0; 0]);
+        assert_eq!(by_arrival("turn_rows=0 peer_cores=20"), [0; 0]);
+    }
+
+    #[test]
+    fn the_same_graph_has_the_same_schedule() {
+        let checked = moe_ffn(&Layer::SMALL);
+        assert_eq!(schedule(&checked, Cores::ASCEND_A3), schedule(&checked, Cores::ASCEND_A3));
+    }
+}

@@ -1,0 +1,168 @@
+//! When entries would run: the queues replayed along the modelled times that ordered them.
+
+use super::cost::EntryCosts;
+use super::groups::Groups;
+use super::precedence::Precedence;
+use super::{Entry, Schedule};
+use crate::analyze::CheckedGraph;
+use crate::ids::{Arena, PartId};
+use crate::target::Target;
+use crate::units::Nanos;
+
+/// A modelled run of an entry on all cores that share its queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bar {
+    /// The entry that runs.
+    pub entry: Entry,
+    /// Start of its first tile.
+    pub start: Nanos,
+    /// End of its last tile.
+    pub end: Nanos,
+}
+
+/// A modelled run of one rank with evenly spread tokens. Never a measurement.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Timeline {
+    /// The runs of each part, in the order of its queue.
+    pub lanes: Arena<PartId, Vec<Bar>>,
+    /// When the last entry ends.
+    pub end: Nanos,
+}
+
+/// Replays the queues for a number of ranks on a target; `None` if there is no schedule for that number. Here entries wait for
+/// whole entries; on the device they wait for tiles, and overlap more.
+#[must_use]
+pub fn timeline(checked: &CheckedGraph, schedule: &Schedule, target: &Target, ranks: u32) -> Option<Timeline> {
+    let order = schedule.order(ranks)?;
+    let graph = checked.graph();
+    let groups = Groups::new(graph, ranks);
+    let precedence = Precedence::new(checked, &groups, ranks, None);
+    let costs = EntryCosts::new(graph, target);
+
+    let mut replay = QueueReplay::new(&precedence);
+    let mut lanes: Arena<PartId, Vec<Bar>> = order.queues.iter().map(|_| Vec::new()).collect();
+    loop {
+        let mut moved = false;
+        for (part, queue) in order.queues.iter() {
+            while let Some(&entry) = queue.get(lanes[part].len()) {
+                let number = groups.number(entry);
+                if replay.incoming[number] > 0 {
+                    break;
+                }
+                let free = lanes[part].last().map_or(Nanos(0), |bar| bar.end);
+                let start = free.max(replay.ready[number]);
+                let end = start + costs.entry_time(graph, &order.parts[part], ranks, entry.phase);
+                lanes[part].push(Bar { entry, start, end });
+                replay.release(number, end + costs.visible);
+                moved = true;
+            }
+        }
+        if !moved {
+            break;
+        }
+    }
+    let ends = lanes.iter().filter_map(|(_, lane)| lane.last().map(|bar| bar.end));
+    let end = ends.max().unwrap_or_default();
+    Some(Timeline { lanes, end })
+}
+
+/// When something releases what waits for it.
+pub(super) trait Released: Copy + Default {
+    /// The later of both.
+    fn latest(self, other: Self) -> Self;
+}
+
+impl Released for Nanos {
+    fn latest(self, other: Self) -> Self {
+        self.max(other)
+    }
+}
+
+/// What entries still wait for, while queues are replayed.
+pub(super) struct QueueReplay<'a, T> {
+    /// Number of nodes that each node still waits for.
+    pub(super) incoming: Vec<u32>,
+    /// When the last predecessor so far has released each node.
+    pub(super) ready: Vec<T>,
+    precedence: &'a Precedence,
+}
+
+impl<'a, T: Released> QueueReplay<'a, T> {
+    pub(super) fn new(precedence: &'a Precedence) -> Self {
+        let incoming = precedence.incoming();
+        let free: Vec<usize> = (precedence.entries..precedence.len()).filter(|&node| incoming[node] == 0).collect();
+        let mut replay = Self { incoming, ready: vec![T::default(); precedence.len()], precedence };
+        free.into_iter().for_each(|node| replay.release(node, T::default()));
+        replay
+    }
+
+    /// Releases what waits for a node.
+    pub(super) fn release(&mut self, node: usize, time: T) {
+        let precedence = self.precedence;
+        for next in precedence.successors(node) {
+            self.ready[next] = self.ready[next].latest(time);
+            self.incoming[next] -= 1;
+            if next >= precedence.entries && self.incoming[next] == 0 {
+                self.release(next, self.ready[next]);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{Layer, moe_ffn};
+    use crate::schedule::{Cores, schedule};
+
+    #[test]
+    fn all_entries_run_in_the_order_of_their_queue() {
+        let checked = moe_ffn(&Layer::DEEPSEEK);
+        let schedule = schedule(&checked, Cores::ASCEND_A3);
+        for order in &schedule.orders {
+            let timeline = timeline(&checked, &schedule, &Target::ascend_a3(), order.ranks).unwrap();
+            for (part, queue) in order.queues.iter() {
+                let lane = &timeline.lanes[part];
+                assert!(lane.iter().map(|bar| bar.entry).eq(queue.iter().copied()));
+                assert!(lane.windows(2).all(|pair| pair[0].end <= pair[1].start));
+            }
+        }
+        assert!(timeline(&checked, &schedule, &Target::ascend_a3(), 3).is_none());
+    }
+
+    #[test]
+    fn an_entry_starts_as_soon_as_its_cores_and_its_data_are_there() {
+        let checked = moe_ffn(&Layer::DEEPSEEK);
+        let target = Target::ascend_a3();
+        let schedule = schedule(&checked, Cores::ASCEND_A3);
+        let visible = EntryCosts::new(checked.graph(), &target).visible;
+        let timeline = timeline(&checked, &schedule, &target, 8).unwrap();
+        let bars: Vec<Bar> = timeline.lanes.iter().flat_map(|(_, lane)| lane.iter().copied()).collect();
+        assert_eq!(bars.iter().map(|bar| bar.end).max(), Some(timeline.end));
+        let needs = |bar: &Bar| {
+            let of_bar = checked.dependencies().iter().filter(|d| d.after == bar.entry.phase);
+            let makers: Vec<_> = of_bar.map(|d| d.before).collect();
+            let by_expert = |other: &Bar| other.entry.expert == bar.entry.expert || bar.entry.phase.0 == 6;
+            let made = bars.iter().filter(|other| makers.contains(&other.entry.phase) && by_expert(other));
+            made.map(|other| other.end + visible).max().unwrap_or_default()
+        };
+        for (_, lane) in timeline.lanes.iter() {
+            let mut free = Nanos(0);
+            for bar in lane {
+                assert_eq!(bar.start, needs(bar).max(free), "{bar:?}");
+                assert!(bar.end > bar.start);
+                free = bar.end;
+            }
+        }
+    }
+
+    #[test]
+    fn matrix_cores_rarely_wait() {
+        let checked = moe_ffn(&Layer::DEEPSEEK);
+        let schedule = schedule(&checked, Cores::ASCEND_A3);
+        let timeline = timeline(&checked, &schedule, &Target::ascend_a3(), 8).unwrap();
+        let (_, matrix) = timeline.lanes.iter().next().unwrap();
+        let busy: u64 = matrix.iter().map(|bar| (bar.end - bar.start).0).sum();
+        assert!(busy * 100 > timeline.end.0 * 80, "{busy} of {} ns", timeline.end.0);
+    }
+}

@@ -1,0 +1,145 @@
+//! Entries whose peers are served in turn.
+
+use super::parts::{heights, needs_whole_experts};
+use super::ranges::Range;
+use super::{Choices, Entry, Order, Schedule, Sends};
+use crate::graph::{SpaceKind, TaskGraph};
+use crate::ids::{Arena, PhaseId};
+use hpmoe_kernels::op::TaskKind;
+use std::num::NonZeroU32;
+
+/// Fewest ranks that are served in turn. With eight, simulated layers gain nothing by it, and with two they take up to 5 % longer where
+/// favourites change along the tokens.
+const RANKS: u32 = 16;
+
+/// The most rows of a turn, which the device adds to numbers of rows and items.
+pub(crate) const MOST_TURN_ROWS: u32 = 1 << 20;
+
+/// How a rank whose sending cores are shared divides what it sends; `by_arrival`: the phases that walk row tiles as their rows arrive.
+///
+/// Peers take turns, so that a rank that sends most of its rows to few peers goes on with all of these at once: if each rank sent all that it has
+/// for one peer first, several would send to the same peer, and the links of others would be idle.
+///
+/// They don't with few ranks; in kernels that make their route, whose scalar units would have to sort row tiles, at a price that is not
+/// weighed yet; where no phase walks row tiles as their rows arrive, so that it would wait for the last turn of its first
+/// rank; and where a pair of a rank and an expert has less than a sixth of a row tile, so that every tile waits for many ranks.
+pub(super) fn shared(graph: &TaskGraph, choices: &Choices, ranks: u32, by_arrival: &Arena<PhaseId, bool>) -> Sends {
+    let any = by_arrival.iter().any(|(_, walks)| *walks);
+    let tile = heights(graph, SpaceKind::RowTiles).max().unwrap_or(0);
+    let many = ranks >= RANKS && graph.route.is_none() && 6 * rows_alike(graph) >= tile;
+    if any && ranks > 1 && (many || choices.turn_rows.is_some()) {
+        in_turn(graph, choices)
+    } else {
+        Sends::PeerAfterPeer
+    }
+}
+
+/// Turns as chosen, or of a row tile each. Where a phase needs all rows of an expert, a turn has as many row tiles as a peer gets rows for where
+/// all experts are chosen alike: every tile counts only with the last one.
+pub(super) fn in_turn(graph: &TaskGraph, choices: &Choices) -> Sends {
+    let tile = heights(graph, SpaceKind::RowTiles).max().unwrap_or(1);
+    let least = if needs_whole_experts(graph) { rows_alike(graph) } else { 1 };
+    let rows = choices.turn_rows.unwrap_or(((least.div_ceil(tile) * tile) as u32).min(MOST_TURN_ROWS));
+    NonZeroU32::new(rows).map_or(Sends::PeerAfterPeer, |rows| Sends::InTurn { rows })
+}
+
+/// The rows that a peer gets for an expert where all experts are chosen alike.
+fn rows_alike(graph: &TaskGraph) -> usize {
+    (graph.sizes.chunk_tokens() * graph.sizes.top_k).div_ceil(graph.sizes.experts)
+}
+
+impl Order {
+    /// The rows of a turn where the entries of a phase take turns, each with the rows of one peer; `None` where an entry's tiles are all made
+    /// at once.
+    #[must_use]
+    pub fn turn(&self, graph: &TaskGraph, phase: PhaseId) -> Option<u32> {
+        let phase = &graph.phases[phase];
+        let kind = graph.spaces[phase.space].kind;
+        let of_peers = kind.sends() || kind == SpaceKind::Arrivals;
+        self.sends.turn().filter(|_| of_peers && graph.tasks[phase.task].kind != TaskKind::Matrix)
+    }
+}
+
+impl Schedule {
+    /// Where a phase walks row tiles in the order in which their rows arrive: the rows of the turns by which ranks send them.
+    #[must_use]
+    pub fn coming(&self, order: &Order, phase: PhaseId) -> Option<u32> {
+        order.sends.turn().filter(|_| self.phases[phase].by_arrival)
+    }
+
+    /// A queue as cores walk it: entries that are walked together, and of these, those that take turns with one another: ranges of entries,
+    /// each of the next peer.
+    pub fn runs<'a>(&'a self, graph: &TaskGraph, order: &Order, queue: &'a [Entry]) -> Vec<Range<'a>> {
+        let in_turn = |range: &Range<'_>| order.turn(graph, range[0][0].phase).is_some();
+        let runs = |range: Range<'a>| match in_turn(&range) {
+            true => vec![range],
+            false => range.into_iter().map(|walk| vec![walk]).collect(),
+        };
+        self.ranges(graph, order.ranks, queue).into_iter().flat_map(runs).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analyze::CheckedGraph;
+    use crate::fixture::{Layer, moe_backward, moe_ffn, once, router};
+    use crate::schedule::schedule_with;
+    use crate::target::Target;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn with_many_ranks_peers_take_turns_of_a_row_tile() {
+        let rows = |checked: &CheckedGraph, choices: &str, ranks, walks| {
+            let graph = checked.graph();
+            let by_arrival = graph.phases.ids().map(|_| walks).collect();
+            shared(graph, &Choices::read(choices).unwrap(), ranks, &by_arrival).turn()
+        };
+        let forward = |tokens| moe_ffn(&Layer { tokens, ..Layer::DEEPSEEK });
+        // Row tiles have 128 rows. 512 rows for each pair of a rank and an expert; 22; 21.
+        assert_eq!(rows(&forward(4096), "", 64, true), Some(128));
+        assert_eq!(rows(&forward(176), "", 16, true), Some(128));
+        assert_eq!(rows(&forward(168), "", 16, true), None);
+        // Of 96 rows, a sixth is 16.
+        let tiles_of = |tile_m| moe_ffn(&Layer { tokens: 128, tile_m, ..Layer::DEEPSEEK });
+        assert_eq!([96, 97].map(|tile_m| rows(&tiles_of(tile_m), "", 16, true)), [Some(96), None]);
+        assert_eq!(rows(&forward(4096), "", 8, true), None);
+        assert_eq!(rows(&forward(4096), "", 64, false), None);
+        // Weight gradients need all rows of an expert: 512, and 500 in whole row tiles.
+        let backward = |tokens| moe_backward(&Layer { tokens, ..Layer::DEEPSEEK });
+        assert_eq!([4096, 4000, 512].map(|tokens| rows(&backward(tokens), "", 64, true)), [512, 512, 128].map(Some));
+        // Nor where the kernel makes its route, unless it is chosen.
+        let routed = router(&Layer::DEEPSEEK);
+        assert_eq!((rows(&routed, "", 64, true), rows(&routed, "turn_rows=256", 64, true)), (None, Some(256)));
+        // As chosen, but never on one rank.
+        assert_eq!(rows(&forward(4096), "turn_rows=0", 64, true), None);
+        assert_eq!(rows(&forward(8), "turn_rows=40", 2, true), Some(40));
+        assert_eq!(rows(&forward(4096), "turn_rows=40", 1, true), None);
+        assert_eq!(rows(&forward(4096), "turn_rows=40", 64, false), None);
+    }
+
+    #[test]
+    fn peers_of_one_expert_and_phase_take_turns() {
+        let choices = Choices::read("turn_rows=40").unwrap();
+        for (checked, in_turn) in [(moe_ffn(&Layer::SMALL), true), (once(&Layer::SMALL), false)] {
+            let graph = checked.graph();
+            let made = schedule_with(&checked, &Target::ascend_a3(), &choices);
+            let order = made.order(4).unwrap();
+            let mut in_turns = BTreeSet::new();
+            for (_, queue) in order.queues.iter() {
+                let runs = made.runs(graph, order, queue);
+                let walked: Vec<Entry> = runs.iter().flatten().flat_map(|walk| walk.iter().copied()).collect();
+                assert_eq!(&walked, queue);
+                for run in runs.iter().filter(|run| run.len() > 1) {
+                    let of_one: BTreeSet<_> = run.iter().map(|walk| (walk[0].phase, walk[0].expert)).collect();
+                    let peers: BTreeSet<u32> = run.iter().map(|walk| walk[0].peer_offset).collect();
+                    assert_eq!((of_one.len(), peers.len(), run.len()), (1, 4, 4));
+                    assert_eq!(order.turn(graph, run[0][0].phase), Some(40));
+                    in_turns.insert(run[0][0].phase);
+                }
+            }
+            // What is sent, and what is put back.
+            assert_eq!(in_turns.len(), if in_turn { 2 } else { 0 });
+        }
+    }
+}

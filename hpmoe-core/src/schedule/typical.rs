@@ -1,0 +1,38 @@
+//! The launch for which choices are made that hold for every launch.
+
+use crate::graph::TaskGraph;
+
+/// The most ranks of a typical launch. With more ranks an expert has more rows and a rank fewer experts, which changes little.
+const RANKS: u32 = 8;
+
+/// The number of the rank that stands for all.
+pub(super) const OWN: u32 = 0;
+
+/// The fractional part of the golden ratio: its multiples are spread evenly between whole numbers, however many there are.
+pub(super) const GOLDEN: f64 = 0.618_033_988_749_894_9;
+
+/// A launch with evenly spread tokens.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Typical {
+    /// Ranks of the group.
+    pub(super) ranks: u32,
+    /// Experts of a rank, once for each chunk.
+    pub(super) experts: u32,
+    /// Rows of each expert, in a chunk.
+    pub(super) rows: u32,
+}
+
+/// The launch with most tokens, on eight ranks, or on as many below that as share the experts.
+pub(super) fn typical(graph: &TaskGraph) -> Typical {
+    let shared = (1..=RANKS).rev().find_map(|ranks| on_ranks(graph, ranks));
+    shared.expect("one rank has all experts")
+}
+
+/// The launch with most tokens on a number of ranks, if they share the experts.
+pub(super) fn on_ranks(graph: &TaskGraph, ranks: u32) -> Option<Typical> {
+    let sizes = &graph.sizes;
+    let all = ranks as usize;
+    let rows = (sizes.chunk_tokens() * sizes.top_k * all).div_ceil(sizes.experts);
+    let typical = Typical { ranks, experts: sizes.expert_chunks(all) as u32, rows: rows as u32 };
+    (sizes.experts % all == 0).then_some(typical)
+}

@@ -1,0 +1,67 @@
+//! Sizes that are no larger than what they divide.
+
+use crate::analyze::CheckedGraph;
+use crate::front::ReadModule;
+use crate::syntax::Overrides;
+use crate::tuned::{NamedSizes, overrides};
+
+/// The sizes that divide columns, or rows of matrices: the numbers of tiles follow from them and from the tensors alone.
+const OF_COLUMNS: [&str; 4] = ["TILE_N", "GRAD_M", "GRAD_N", "COLUMNS"];
+/// The sizes that divide the tokens of a rank.
+const OF_TOKENS: [&str; 2] = ["BLOCK", "PUT"];
+/// The columns of a fractal of the matrix cores, and 32 bytes of bf16: smaller tiles take as much room.
+const GRAIN: usize = 16;
+
+/// Makes each size that is larger than all that it divides as small as it can be with the same tiles: 256 columns for a tensor of 80
+/// become 80.
+pub(super) fn fitted(module: &mut ReadModule, set: &Overrides, mut sizes: NamedSizes) -> NamedSizes {
+    let Ok(flows) = module.check(&overrides(set, &sizes)) else { return sizes };
+    let tokens = flows.iter().map(|flow| flow.graph().sizes.tokens).max().unwrap_or(usize::MAX);
+    for name in OF_TOKENS {
+        if sizes.get(name).is_some_and(|size| *size > tokens) {
+            let smaller = with(&sizes, name, tokens);
+            if module.check(&overrides(set, &smaller)).is_ok() {
+                sizes = smaller;
+            }
+        }
+    }
+    let tiles_of = tiles(&flows);
+    let mut tiles_with = |sizes: &NamedSizes| Some(tiles(&module.check(&overrides(set, sizes)).ok()?));
+    for name in OF_COLUMNS {
+        let Some(&size) = sizes.get(name) else { continue };
+        // Half the size divides what this size covers, or leaves it whole.
+        let halves = tiles_with(&with(&sizes, name, (size / 2).next_multiple_of(GRAIN)));
+        if !halves.is_some_and(|halves| covers(&tiles_of, &halves)) {
+            continue;
+        }
+        // The number of tiles doesn't grow with the size: bisect for the least size with the same number.
+        let (mut less, mut enough) = (0, size.div_ceil(GRAIN));
+        while less + 1 < enough {
+            let next = usize::midpoint(less, enough);
+            if tiles_with(&with(&sizes, name, next * GRAIN)).is_some_and(|tiles| tiles == tiles_of) {
+                enough = next;
+            } else {
+                less = next;
+            }
+        }
+        sizes.insert(name.to_owned(), size.min(enough * GRAIN));
+    }
+    sizes
+}
+
+fn with(sizes: &NamedSizes, name: &str, size: usize) -> NamedSizes {
+    let mut other = sizes.clone();
+    other.insert(name.to_owned(), size);
+    other
+}
+
+/// The ranges that divide the items of each phase of each taskflow into tiles.
+fn tiles(flows: &[CheckedGraph]) -> Vec<Vec<u32>> {
+    flows.iter().flat_map(|flow| flow.graph().phases.iter().map(|(_, phase)| phase.ranges.clone())).collect()
+}
+
+/// Whether all ranges that are longer with a smaller size are one tile with this size.
+fn covers(tiles: &[Vec<u32>], smaller: &[Vec<u32>]) -> bool {
+    let mut ranges = tiles.iter().flatten().zip(smaller.iter().flatten());
+    ranges.all(|(length, smaller)| length == smaller || *length == 1)
+}

@@ -1,0 +1,281 @@
+//! The search for the sizes with the least estimated latency.
+
+use super::fit::fitted;
+use super::ladders::{BYTES_OF_PUTS, FEW_ROWS, LEAST_PUTS, Ladder, NARROW, ROWS_BESIDE_GRADIENTS, ROWS_OF_PUTS};
+use super::latency::Latency;
+use super::{Expected, RANKS};
+use crate::analyze::CheckedGraph;
+use crate::front::ReadModule;
+use crate::graph::{Sizes, TaskGraph};
+use crate::schedule::{Estimate, MAX_RANKS, estimate, needs_whole_experts};
+use crate::syntax::Overrides;
+use crate::target::Target;
+use crate::time::Time;
+use crate::tuned::{NamedSizes, overrides};
+use hpmoe_kernels::op::TaskKind;
+use std::collections::HashMap;
+use syn::ItemMod;
+
+/// What the search knows, and what it is for.
+pub(super) struct Search<'a> {
+    name: String,
+    module: ReadModule,
+    set: &'a Overrides,
+    target: &'a Target,
+    expected: Expected,
+    /// Tokens of the estimated launches, unless they are the kernel's `TOKENS`.
+    tokens: Option<usize>,
+    /// The ladder of each size, and the place of a size on its ladder, have the same index.
+    pub(super) ladders: Vec<Ladder>,
+    /// All places tried.
+    known: HashMap<Vec<usize>, Known>,
+}
+
+/// What is known of sizes.
+#[derive(Clone, Copy)]
+pub(super) enum Known {
+    /// The kernel can't have them.
+    Refused,
+    Estimated(Latency),
+    /// With even tokens it takes at least so many microseconds, which was too long for who asked.
+    Slow(f64),
+}
+
+impl Known {
+    /// Whether it answers who wants less than `below` microseconds with even tokens.
+    pub(super) fn answers(&self, below: Option<f64>) -> bool {
+        !matches!(self, Self::Slow(even) if below.is_none_or(|below| *even < below))
+    }
+
+    fn latency(self) -> Option<Latency> {
+        match self {
+            Self::Estimated(latency) => Some(latency),
+            Self::Refused | Self::Slow(_) => None,
+        }
+    }
+}
+
+impl<'a> Search<'a> {
+    pub(super) fn new(
+        module: &ItemMod,
+        set: &'a Overrides,
+        target: &'a Target,
+        expected: Expected,
+        ladders: Vec<Ladder>,
+    ) -> Self {
+        let (name, module) = (module.ident.to_string(), ReadModule::new(module));
+        let tokens = expected.estimated(module.constant("TOKENS", set)).tokens;
+        Self { name, module, set, target, expected, tokens, ladders, known: HashMap::new() }
+    }
+
+    /// The best sizes; those that the search begins with, if the kernel can have none.
+    pub(super) fn best(mut self) -> Result<NamedSizes, String> {
+        let first: Vec<usize> = self.ladders.iter().map(|ladder| ladder.first).collect();
+        let Some((places, time)) = self.lowered(&first)? else { return Ok(self.sizes(&first)) };
+        let flows = self.flows(&places);
+        self.suit(&flows);
+        let (places, time) = self.narrowed(&flows, places, time)?;
+        let best = self.descend(places, time)?;
+        let sizes = self.sizes(&best);
+        Ok(fitted(&mut self.module, self.set, sizes))
+    }
+
+    /// The first sizes that the kernel can have, and their time.
+    fn lowered(&mut self, first: &[usize]) -> Result<Option<(Vec<usize>, Latency)>, String> {
+        for places in lower(first) {
+            self.check_tokens(&places)?;
+            if let Some(time) = self.time(&places, None)? {
+                return Ok(Some((places, time)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The taskflows with sizes that the kernel can have.
+    pub(super) fn flows(&mut self, places: &[usize]) -> Vec<CheckedGraph> {
+        self.module.check(&self.settings(places)).unwrap_or_default()
+    }
+
+    /// Takes the ladders that suit the kernel: only puts of which a rank makes [`LEAST_PUTS`] for an expert, large ones only of short rows,
+    /// and taller tiles if it makes gradients.
+    pub(super) fn suit(&mut self, flows: &[CheckedGraph]) {
+        let rows = flows.iter().map(|flow| {
+            let Sizes { experts, tokens, top_k, .. } = flow.graph().sizes;
+            tokens * top_k / experts
+        });
+        let rows = rows.min().unwrap_or_default();
+        let bytes = flows.iter().map(|flow| bytes_of_put_rows(flow.graph())).max().unwrap_or_default();
+        let gradients = flows.iter().any(|flow| needs_whole_experts(flow.graph()));
+        for ladder in &mut self.ladders {
+            match ladder.name {
+                "PUT" => {
+                    let fits =
+                        |put: usize| put * LEAST_PUTS <= rows && (put <= ROWS_OF_PUTS || put * bytes <= BYTES_OF_PUTS);
+                    let fit = ladder.values.iter().filter(|&&put| fits(put)).count();
+                    ladder.values = &ladder.values[..fit.max(ladder.first + 1)];
+                }
+                "TILE_M" if gradients => *ladder = ROWS_BESIDE_GRADIENTS,
+                _ => {}
+            }
+        }
+    }
+
+    /// Begins with narrow tiles of products where a launch does little but read weights.
+    fn narrowed(
+        &mut self,
+        flows: &[CheckedGraph],
+        places: Vec<usize>,
+        time: Latency,
+    ) -> Result<(Vec<usize>, Latency), String> {
+        let products = self.ladders.iter().position(|ladder| ladder.name == NARROW.name);
+        let Some(products) = products else { return Ok((places, time)) };
+        if !self.reads_weights(flows)? {
+            return Ok((places, time));
+        }
+        self.ladders[products] = NARROW;
+        let mut narrow = places.clone();
+        narrow[products] = narrow[products].min(NARROW.first);
+        Ok(match self.time(&narrow, None)? {
+            Some(time) => (narrow, time),
+            None => (places, time),
+        })
+    }
+
+    /// Whether no taskflow does much but read weights: its experts have [`FEW_ROWS`], and none of its tiles needs all rows of one.
+    fn reads_weights(&self, flows: &[CheckedGraph]) -> Result<bool, String> {
+        for flow in flows {
+            let Sizes { experts, tokens, top_k, .. } = flow.graph().sizes;
+            let few = tokens * top_k * self.ranks(experts)? as usize <= FEW_ROWS * experts;
+            if !few || needs_whole_experts(flow.graph()) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// All that is set with these sizes, and the expected tokens.
+    fn settings(&self, places: &[usize]) -> Overrides {
+        let mut all = overrides(self.set, &self.sizes(places));
+        if let Some(tokens) = self.tokens {
+            all.insert("TOKENS".to_owned(), tokens.into());
+        }
+        all
+    }
+
+    /// That a rank can have the expected tokens, if the kernel can have these sizes.
+    fn check_tokens(&mut self, places: &[usize]) -> Result<(), String> {
+        let Some(tokens) = self.expected.tokens else { return Ok(()) };
+        let Ok(flows) = self.module.check(&overrides(self.set, &self.sizes(places))) else { return Ok(()) };
+        let most = flows.iter().map(|flow| flow.graph().sizes.tokens).min().unwrap_or(tokens);
+        if tokens <= most {
+            return Ok(());
+        }
+        let kernel = &self.name;
+        Err(format!("kernel `{kernel}` takes from 1 to {most} tokens of a rank (`TOKENS`), but {tokens} are expected"))
+    }
+
+    /// The places to try for a size. The rows of a gradient's tiles are tried with all columns: where tall tiles don't save without narrower
+    /// ones, or narrow ones without taller, both together may.
+    fn moves(&self, ladder: usize, places: &[usize]) -> Vec<Vec<usize>> {
+        let with = |ladder: usize, place: usize, places: &[usize]| {
+            let mut next = places.to_vec();
+            next[ladder] = place;
+            next
+        };
+        let tried = |ladder: usize| self.ladders[ladder].tried(places[ladder]);
+        let mut moves: Vec<_> = tried(ladder).map(|place| with(ladder, place, places)).collect();
+        let columns = self.ladders.iter().position(|other| other.name == "GRAD_N");
+        if let Some(columns) = columns.filter(|_| self.ladders[ladder].name == "GRAD_M") {
+            let both = moves.iter().flat_map(|next| tried(columns).map(|place| with(columns, place, next)));
+            let both: Vec<_> = both.collect();
+            moves.extend(both);
+        }
+        moves
+    }
+
+    /// Gives one size after the other the value that saves most time, until none saves any.
+    fn descend(&mut self, mut places: Vec<usize>, mut time: Latency) -> Result<Vec<usize>, String> {
+        loop {
+            let before = places.clone();
+            for ladder in 0..places.len() {
+                for next in self.moves(ladder, &places) {
+                    let even = self.ladders[ladder].even_below(&time);
+                    if let Some(less) = self.time(&next, even)?.filter(|less| less.saves(&time, &self.ladders[ladder]))
+                    {
+                        (places, time) = (next, less);
+                    }
+                }
+            }
+            if places == before {
+                return Ok(places);
+            }
+        }
+    }
+
+    pub(super) fn sizes(&self, places: &[usize]) -> NamedSizes {
+        let sizes = self.ladders.iter().zip(places);
+        sizes.map(|(ladder, &place)| (ladder.name.to_owned(), ladder.values[place])).collect()
+    }
+
+    /// The estimated latency of all taskflows of the kernel together; `None` if it can't have these sizes, or takes as long as `below`
+    /// microseconds or longer with even tokens.
+    fn time(&mut self, places: &[usize], below: Option<f64>) -> Result<Option<Latency>, String> {
+        if let Some(known) = self.known.get(places).filter(|known| known.answers(below)) {
+            return Ok(known.latency());
+        }
+        let known = self.estimate(places, below)?;
+        self.known.insert(places.to_vec(), known);
+        Ok(known.latency())
+    }
+
+    fn estimate(&mut self, places: &[usize], below: Option<f64>) -> Result<Known, String> {
+        let Ok(flows) = self.module.check(&self.settings(places)) else { return Ok(Known::Refused) };
+        let mut sum = Latency::default();
+        for flow in &flows {
+            let ranks = self.ranks(flow.graph().sizes.experts)?;
+            let worth = |even: Time| below.is_none_or(|below| sum.even + even.us() < below);
+            match estimate(flow, self.target, ranks, worth) {
+                Some(Estimate { even, uneven: Some(uneven) }) => sum.add(even, uneven),
+                Some(Estimate { even, uneven: None }) => return Ok(Known::Slow(sum.even + even.us())),
+                None => return Ok(Known::Refused),
+            }
+        }
+        Ok(Known::Estimated(sum))
+    }
+
+    /// The ranks that are expected, which share the experts.
+    fn ranks(&self, experts: usize) -> Result<u32, String> {
+        let shared = |ranks: &u32| *ranks > 0 && experts % *ranks as usize == 0;
+        match self.expected.ranks {
+            None => Ok((1..=RANKS).rev().find(shared).unwrap_or(1)),
+            Some(ranks) if shared(&ranks) && ranks <= MAX_RANKS => Ok(ranks),
+            Some(ranks) => Err(format!(
+                "kernel `{}` has {experts} experts, which cannot be divided evenly among {ranks} ranks: name a number of ranks \
+                 that divides them, at most {MAX_RANKS}",
+                self.name
+            )),
+        }
+    }
+}
+
+/// Bytes of the longest row that a task puts.
+fn bytes_of_put_rows(graph: &TaskGraph) -> usize {
+    let puts = graph.tasks.iter().filter(|(_, task)| task.kind == TaskKind::Put);
+    let rows = puts.flat_map(|(_, task)| task.params.iter().map(|param| param.shape));
+    rows.map(|shape| shape.cols * shape.element.bytes()).max().unwrap_or_default()
+}
+
+/// The places to begin with, in the order in which they are tried: the first ones, then one size made smaller, then all of them, until the
+/// kernel's memories hold the tiles.
+fn lower(first: &[usize]) -> impl Iterator<Item = Vec<usize>> {
+    let one = (0..first.len()).flat_map(move |size| {
+        (0..first[size]).rev().map(move |place| {
+            let mut places = first.to_vec();
+            places[size] = place;
+            places
+        })
+    });
+    let most = first.iter().copied().max().unwrap_or_default();
+    let all = (1..=most).map(move |steps| first.iter().map(|place| place.saturating_sub(steps)).collect());
+    std::iter::once(first.to_vec()).chain(one).chain(all)
+}

@@ -1,0 +1,236 @@
+use super::ladders::{PRODUCT_ROWS, PUTS, ROWS_BESIDE_GRADIENTS};
+use super::latency::Latency;
+use super::search::Known;
+use super::*;
+use crate::artifacts::parse_settings;
+use crate::fixture::{SMALL_TILES, with_small_tiles};
+use crate::front::{front, modules};
+use crate::tuned::overrides;
+use proptest::prelude::*;
+
+const FORWARD: &str = include_str!("../../../examples/moe_ffn.rs");
+
+/// The kernel of a source.
+fn kernel(source: &str) -> ItemMod {
+    modules(source).unwrap().remove(0)
+}
+
+/// The layer with all tile sizes left open but those that are set.
+fn module() -> ItemMod {
+    kernel(FORWARD)
+}
+
+fn chosen(settings: &str, expected: Expected) -> Result<NamedSizes, String> {
+    open_sizes(&module(), &parse_settings(settings).unwrap(), &Target::ascend_a3(), expected)
+}
+
+/// The sizes for two ranks of a machine that takes long between tiles.
+fn chosen_slowly(settings: &str) -> NamedSizes {
+    let mut slow = Target::ascend_a3();
+    slow.set("sync.tile_overhead_ns=900").unwrap();
+    let ranks = Expected { ranks: Some(2), tokens: None };
+    open_sizes(&module(), &parse_settings(settings).unwrap(), &slow, ranks).unwrap()
+}
+
+const LARGE: &str = "HIDDEN=7168,INTER=2048,EXPERTS=256,TOP_K=8,TOKENS=4096";
+
+#[test]
+fn few_rows_get_narrower_tiles_and_what_is_set_stays() {
+    let many = chosen(LARGE, Expected::default()).unwrap();
+    assert_eq!(many.len(), 5);
+    let few = chosen(LARGE, Expected { ranks: Some(64), tokens: Some(64) }).unwrap();
+    assert!(few["TILE_N"] < many["TILE_N"], "{few:?} and {many:?}");
+    let set = chosen(&format!("{LARGE},TILE_N=256,PUT=3"), Expected { ranks: Some(64), tokens: Some(64) }).unwrap();
+    assert!(set.keys().eq(["BLOCK", "COLUMNS", "TILE_M"]), "{set:?}");
+}
+
+/// They are chosen as for fewer tokens, in no more time.
+#[test]
+fn any_number_of_tokens_has_sizes() {
+    let sizes = |tokens: usize| {
+        let layer = format!("HIDDEN=64,INTER=48,EXPERTS=4,TOP_K=2,TOKENS={tokens}");
+        chosen(&layer, Expected { ranks: Some(2), tokens: None }).unwrap()
+    };
+    assert_eq!(sizes(200_000_000), sizes(1 << 16));
+}
+
+/// Rows of 256 bytes are put faster by the hundred.
+#[test]
+fn short_rows_are_put_in_large_pieces() {
+    let sizes = chosen("HIDDEN=128,INTER=128,EXPERTS=8,TOP_K=6,TOKENS=4096", Expected { ranks: Some(4), tokens: None });
+    assert_eq!(sizes.unwrap()["PUT"], 128);
+    // Rows of 8 KiB are not, even if the estimate says so.
+    let module = kernel(include_str!("../../../examples/moe_backward.rs"));
+    let set = parse_settings("HIDDEN=4096,INTER=1536,EXPERTS=128,TOP_K=8,TOKENS=4096").unwrap();
+    let sizes = open_sizes(&module, &set, &Target::ascend_a3(), Expected { ranks: Some(32), tokens: None });
+    assert_eq!(sizes.unwrap()["PUT"], 16);
+}
+
+/// 512 tokens are 64 rows for each expert.
+#[test]
+fn puts_are_large_only_where_ranks_have_rows_for_several() {
+    let layer = "HIDDEN=128,INTER=1024,EXPERTS=64,TOP_K=8,TOKENS=4096,TILE_M=128,TILE_N=256,BLOCK=16,COLUMNS=1024";
+    let (module, set, target) = (module(), parse_settings(layer).unwrap(), Target::ascend_a3());
+    let most = |tokens| {
+        let expected = Expected { ranks: Some(8), tokens: Some(tokens) };
+        let ladders = vec![PUTS];
+        let mut search = Search::new(&module, &set, &target, expected, ladders);
+        let flows = search.flows(&[PUTS.first]);
+        search.suit(&flows);
+        search.ladders[0].values.last().copied()
+    };
+    assert_eq!([4096, 1023, 512, 511, 64].map(most), [128, 16, 16, 8, 8].map(Some));
+}
+
+/// Wide tiles take least time where every expert has a row.
+#[test]
+fn tiles_are_no_wider_than_suits_an_uneven_routing() {
+    let sizes = chosen_slowly("HIDDEN=2880,INTER=2880,EXPERTS=128,TOP_K=4,TOKENS=16");
+    assert!(sizes["TILE_N"] < 256, "{sizes:?}");
+}
+
+/// They save less than tiles at the end of an uneven routing cost.
+#[test]
+fn launches_that_do_little_but_read_weights_have_narrow_tiles() {
+    let columns =
+        |tokens: usize| chosen_slowly(&format!("HIDDEN=3072,INTER=1536,EXPERTS=256,TOP_K=8,TOKENS={tokens}"))["TILE_N"];
+    // 1, 4 and 256 rows of an expert.
+    assert_eq!([16, 64, 4096].map(columns), [128, 128, 256]);
+}
+
+/// Cores have a few tiles each: the first rows of an expert let them begin, and what they make of them goes back meanwhile.
+#[test]
+fn few_tiles_of_each_core_are_small_ones() {
+    let text = "HIDDEN=4096,INTER=1536,EXPERTS=128,TOP_K=8,TOKENS=128";
+    let sizes = chosen(text, Expected { ranks: Some(64), tokens: None }).unwrap();
+    assert_eq!((sizes["TILE_M"], sizes["TILE_N"], sizes["PUT"]), (128, 128, 8));
+}
+
+#[test]
+fn a_kernel_without_open_sizes_gets_none() {
+    let module = kernel(&with_small_tiles(FORWARD));
+    let sizes = open_sizes(&module, &Overrides::new(), &Target::ascend_a3(), Expected::default());
+    assert_eq!(sizes, Ok(NamedSizes::new()));
+}
+
+#[test]
+fn launches_without_ranks_or_tokens_are_refused_whatever_is_open() {
+    let module = kernel(&with_small_tiles(FORWARD));
+    for expected in [Expected { ranks: Some(0), tokens: None }, Expected { ranks: None, tokens: Some(0) }] {
+        let said = open_sizes(&module, &Overrides::new(), &Target::ascend_a3(), expected).unwrap_err();
+        assert!(said.contains("are expected: a launch has from 1 to 256 ranks"), "{said}");
+    }
+}
+
+#[test]
+fn ranks_that_do_not_share_the_experts_are_refused() {
+    let said = chosen(LARGE, Expected { ranks: Some(3), tokens: None }).unwrap_err();
+    assert!(said.contains("has 256 experts, which cannot be divided evenly among 3 ranks"), "{said}");
+    assert!(chosen("EXPERTS=512", Expected { ranks: Some(512), tokens: None }).unwrap_err().contains("at most 256"));
+}
+
+#[test]
+fn tokens_that_no_launch_has_are_refused() {
+    let said = chosen(LARGE, Expected { ranks: None, tokens: Some(4097) }).unwrap_err();
+    assert!(said.contains("takes from 1 to 4096 tokens of a rank (`TOKENS`), but 4097 are"), "{said}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(6))]
+    #[test]
+    fn any_layer_gets_sizes_that_it_can_have(
+        hidden in 1usize..600, inter in 1usize..300, share in 1usize..5, ranks in 1u32..5, top_k in 1usize..5, tokens in 1usize..300
+    ) {
+        let experts = share * ranks as usize * 4;
+        let text = format!("HIDDEN={},INTER={},EXPERTS={experts},TOP_K={top_k},TOKENS={tokens}", 16 * hidden, 16 * inter);
+        let sizes = chosen(&text, Expected { ranks: Some(ranks), tokens: None }).unwrap();
+        prop_assert_eq!(sizes.len(), 5);
+        let set = parse_settings(&text).unwrap();
+        prop_assert!(front(&module(), &overrides(&set, &sizes)).is_ok(), "{:?} with {}", sizes, text);
+    }
+}
+
+#[test]
+fn sizes_that_were_too_slow_for_one_size_are_estimated_again_for_another() {
+    let slow = Known::Slow(9.7);
+    assert!(slow.answers(Some(9.5)) && slow.answers(Some(9.7)));
+    // Another ladder must save less, or the sizes that are best now are slower with even tokens.
+    assert!(!slow.answers(Some(9.8)) && !slow.answers(None));
+    assert!([Known::Refused, Known::Estimated(Latency::default())].iter().all(|known| known.answers(None)));
+}
+
+/// The rows and columns of gradients for gpt-oss-120b's layer, with the other sizes set.
+fn of_gradients(settings: &str, target: &Target, ranks: u32) -> (usize, usize) {
+    let module = kernel(include_str!("../../../examples/moe_backward.rs"));
+    let layer = format!("HIDDEN=2880,INTER=2880,EXPERTS=128,TOP_K=4,TILE_M=128,PUT=8,BLOCK=16,COLUMNS=1024,{settings}");
+    let expected = Expected { ranks: Some(ranks), tokens: None };
+    let sizes = open_sizes(&module, &parse_settings(&layer).unwrap(), target, expected).unwrap();
+    (sizes["GRAD_M"], sizes["GRAD_N"])
+}
+
+/// A gradient's tile of 256 by 512 takes as long as one of 512 by 256 with even tokens, and longer with uneven ones.
+#[test]
+fn tiles_of_gradients_grow_by_rows_before_they_grow_by_columns() {
+    assert_eq!(of_gradients("TOKENS=4096,TILE_N=256", &Target::ascend_a3(), 2), (512, 256));
+}
+
+/// From 256 rows and columns, neither 512 rows nor 128 columns save as much as 128 rows do; both together save 3 % more.
+#[test]
+fn rows_and_columns_of_gradients_are_chosen_together() {
+    let mut slow = Target::ascend_a3();
+    slow.set("sync.tile_overhead_ns=900").unwrap();
+    assert_eq!(of_gradients("TOKENS=1024,TILE_N=256", &slow, 32), (512, 128));
+}
+
+#[test]
+fn beside_gradients_taller_tiles_must_save_less() {
+    let others = SMALL_TILES.into_iter().filter(|(name, _)| *name != "TILE_M");
+    let set = others.map(|(name, size)| (name.to_owned(), size.into())).collect();
+    let target = Target::ascend_a3();
+    let even = |source: &str| {
+        let module = kernel(source);
+        let (ladders, expected) = (vec![PRODUCT_ROWS], Expected::default());
+        let mut search = Search::new(&module, &set, &target, expected, ladders);
+        let flows = search.flows(&[0]);
+        search.suit(&flows);
+        search.ladders[0].even
+    };
+    let backward = include_str!("../../../examples/moe_backward.rs");
+    assert_eq!([FORWARD, backward].map(even), [PRODUCT_ROWS.even, ROWS_BESIDE_GRADIENTS.even]);
+}
+
+/// 256 rows are estimated to save one percent, and take a tenth longer where the experts' rows differ a little.
+#[test]
+fn taller_tiles_must_save_more_than_uneven_loads_of_cores_cost() {
+    let mut slow = Target::ascend_a3();
+    slow.set("sync.tile_overhead_ns=900").unwrap();
+    let rows = |layer: &str, ranks: u32| {
+        let settings = parse_settings(&format!("{layer},TILE_N=256,PUT=8,BLOCK=16,COLUMNS=1024")).unwrap();
+        open_sizes(&module(), &settings, &slow, Expected { ranks: Some(ranks), tokens: None }).unwrap()["TILE_M"]
+    };
+    assert_eq!(rows("HIDDEN=4096,INTER=1536,EXPERTS=128,TOP_K=8,TOKENS=1024", 64), 128);
+    assert_eq!(rows("HIDDEN=3072,INTER=1536,EXPERTS=256,TOP_K=8,TOKENS=8192", 8), 256);
+}
+
+/// The tiles are the same, and their sizes are those of what they divide.
+#[test]
+fn sizes_are_no_larger_than_what_they_divide() {
+    let sizes = chosen("HIDDEN=80,INTER=24,EXPERTS=8,TOP_K=2,TOKENS=5", Expected::default()).unwrap();
+    assert_eq!((sizes["TILE_N"], sizes["COLUMNS"]), (80, 80));
+    assert!(sizes["BLOCK"] <= 5 && sizes["PUT"] <= 5, "{sizes:?}");
+    let narrow = chosen("HIDDEN=2048,INTER=24,EXPERTS=8,TOP_K=2,TOKENS=5", Expected::default()).unwrap();
+    assert!(narrow["TILE_N"] >= 128 && narrow["COLUMNS"] >= 512, "{narrow:?}");
+}
+
+/// Of two sizes of which one is too large, the other one stays as it is.
+#[test]
+fn one_size_is_made_smaller_before_all_are() {
+    // The columns of a tile must divide those of a gradient that takes turns of them.
+    let source = include_str!("../../../python/stock/src/biased.rs");
+    let module = kernel(source);
+    let set = parse_settings("HIDDEN=2880,INTER=2880,GATE_UP=5760,EXPERTS=32,TOP_K=4,TOKENS=4096").unwrap();
+    let sizes = open_sizes(&module, &set, &Target::ascend_a3(), Expected::default()).unwrap();
+    assert_eq!(sizes["TILE_N"], 64, "{sizes:?}");
+    assert!(sizes["TILE_M"] >= 128 && sizes["GRAD_N"] >= 128 && sizes["COLUMNS"] >= 512, "{sizes:?}");
+    assert!(front(&module, &overrides(&set, &sizes)).is_ok());
+}

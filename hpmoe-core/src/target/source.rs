@@ -1,0 +1,130 @@
+//! The provenance of constants.
+
+use super::constants::KEYS;
+use super::{FileFault, Target};
+use crate::names::nearest;
+
+/// How a value is known. In a file, the first word of the comment after it says so.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Provenance {
+    /// From a published document or configuration, or measured on hardware.
+    Known,
+    /// Estimated, for want of a source.
+    Assumed,
+    /// Fitted to published latencies.
+    Fitted,
+    /// Set by the user for this run.
+    Given,
+}
+
+/// One constant of a target.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TargetConstant {
+    /// Section of the file.
+    pub section: &'static str,
+    /// Key in that section.
+    pub key: &'static str,
+    /// Line in the file, from 1.
+    pub line: usize,
+    /// The comment after the value, without `#`; empty if there is none.
+    pub comment: String,
+    /// How the value is known.
+    pub provenance: Provenance,
+}
+
+impl Target {
+    /// All constants, in the order of the table.
+    #[must_use]
+    pub fn constants(&self) -> &[TargetConstant] {
+        &self.constants
+    }
+
+    /// The constants that are estimates.
+    pub fn assumed(&self) -> impl Iterator<Item = &TargetConstant> {
+        self.constants.iter().filter(|constant| constant.provenance == Provenance::Assumed)
+    }
+
+    /// The values of all constants, by section and key.
+    pub fn values(&self) -> impl Iterator<Item = (&'static str, &'static str, f64)> {
+        KEYS.iter().map(|key| (key.section, key.key, (key.get)(self)))
+    }
+
+    /// The value of a constant, or `None` if there is none of that name.
+    #[must_use]
+    pub fn get(&self, section: &str, key: &str) -> Option<f64> {
+        KEYS.iter().find(|known| (known.section, known.key) == (section, key)).map(|known| (known.get)(self))
+    }
+
+    /// A constant with its value and source, as in `sync.fence_remote_ns = 1900 (assumed)`.
+    #[must_use]
+    pub fn words(&self, constant: &TargetConstant) -> String {
+        let TargetConstant { section, key, comment, provenance, .. } = constant;
+        let value = self.get(section, key).map_or_else(|| "unknown".to_owned(), |value| value.to_string());
+        match (provenance, comment.as_str()) {
+            (Provenance::Given, _) | (_, "") => format!("{section}.{key} = {value}"),
+            (_, comment) => format!("{section}.{key} = {value} ({comment})"),
+        }
+    }
+
+    /// Changes one constant: `section.key=value`.
+    ///
+    /// ```
+    /// use hpmoe_core::target::Target;
+    ///
+    /// let mut target = Target::ascend_a3();
+    /// target.set("sync.tile_overhead_ns=900").unwrap();
+    /// assert_eq!(target.sync.tile_overhead_ns, 900.0);
+    /// assert!(target.set("sync.tile_overhead=900").is_err());
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// A name that no target has, or a value that the constant can't have.
+    pub fn set(&mut self, assignment: &str) -> Result<(), FileFault> {
+        let fault = |text| FileFault { line: 0, text };
+        let parts = assignment.split_once('=');
+        let (name, value) = parts.ok_or_else(|| fault(format!("`{assignment}` is not `section.key=value`")))?;
+        let (name, value) = (name.trim(), value.trim());
+        let place = KEYS.iter().position(|key| name == format!("{}.{}", key.section, key.key));
+        let place = place.ok_or_else(|| fault(format!("no target has a constant `{name}`{}", hint(name))))?;
+        let key = &KEYS[place];
+        let number = value.parse().ok().filter(|&number| key.range.holds(number));
+        let number = number.ok_or_else(|| fault(format!("`{name}` is {}, not `{value}`", key.range.words())))?;
+        (key.set)(self, number);
+        self.constants[place].provenance = Provenance::Given;
+        Ok(())
+    }
+}
+
+/// The constant that was probably meant, as the end of an error text; a name without its section counts as near.
+pub(super) fn hint(name: &str) -> String {
+    let names: Vec<String> = KEYS.iter().map(|key| format!("{}.{}", key.section, key.key)).collect();
+    let whole = names.iter().find(|full| full.ends_with(&format!(".{name}"))).cloned();
+    let near = whole.or_else(|| nearest(name, names.iter().map(String::as_str)));
+    near.map_or_else(String::new, |near| format!(": is `{near}` meant?"))
+}
+
+impl Provenance {
+    /// The provenance of a constant of a section, by the comment after it.
+    pub(super) fn from_comment(section: &str, comment: &str) -> Self {
+        match comment {
+            _ if section == "fitted" => Self::Fitted,
+            comment if comment.starts_with("assumed") => Self::Assumed,
+            _ => Self::Known,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_constant_is_told_with_the_nearest() {
+        let words = |assignment| Target::ascend_a3().set(assignment).unwrap_err().to_string();
+        let near = "no target has a constant `sync.tile_overhead`: is `sync.tile_overhead_ns` meant?";
+        assert_eq!(words("sync.tile_overhead=900"), near);
+        assert!(words("tile_overhead_ns=900").ends_with("is `sync.tile_overhead_ns` meant?"));
+        assert_eq!(words("x.y=1"), "no target has a constant `x.y`");
+    }
+}

@@ -1,0 +1,10 @@
+//! The file next to a kernel's source that keeps the schedules found by tuning, as build scripts read it.
+
+mod candidate;
+mod file;
+mod shape;
+
+pub use crate::syntax::TILE_SIZES;
+pub use candidate::Candidate;
+pub use file::{Tuned, TunedKernel};
+pub use shape::{NamedSizes, overrides, shape, sizes};

@@ -1,0 +1,117 @@
+//! What the graph's dependencies and words order.
+
+use super::counted::{ordered, signalled};
+use super::instance::Instance;
+use super::required::{Nodes, Required};
+use crate::analyze::{CheckedGraph, Dependency, Index, Whose};
+use crate::ids::{PhaseId, TensorId};
+use std::collections::HashMap;
+
+/// What makes one tile, or one word of a rank, come after another.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum OrderStep {
+    /// The dependency of that number in the checked graph.
+    Dependency(usize),
+    /// Tiles of the phase wait for a word.
+    Word(PhaseId),
+}
+
+/// Bits of a word.
+const BITS: usize = u64::BITS as usize;
+
+/// Dependencies with their numbers, by phases and tensor.
+type ByEnds<'a> = HashMap<(PhaseId, PhaseId, TensorId), Vec<(usize, &'a Dependency)>>;
+
+/// What orders the nodes.
+///
+/// A dependency that the schedule elides is kept for tiles that share what it is about, and no others: so it is a step
+/// between these alone. A word waits for counters of its own.
+pub(super) struct KeptOrder {
+    /// By node: the nodes directly before it, and why they are.
+    steps: Vec<Vec<(usize, OrderStep)>>,
+    /// By node: all nodes before it, as bits.
+    before: Vec<Vec<u64>>,
+}
+
+impl KeptOrder {
+    pub(super) fn new(checked: &CheckedGraph, instance: &Instance, nodes: &Nodes, required: &[Required]) -> Self {
+        let mut kept = Self { steps: vec![Vec::new(); nodes.len()], before: Vec::new() };
+        kept.dependencies(checked, instance, nodes, required);
+        kept.words(checked, instance, nodes);
+        kept.close();
+        kept
+    }
+
+    fn dependencies(&mut self, checked: &CheckedGraph, instance: &Instance, nodes: &Nodes, required: &[Required]) {
+        let mut by_ends = ByEnds::new();
+        for (number, dependency) in checked.dependencies().iter().enumerate() {
+            let ends = (dependency.before, dependency.after, dependency.tensor);
+            by_ends.entry(ends).or_default().push((number, dependency));
+        }
+        for &Required { from, to, tensor } in required {
+            let (Some(before), Some(after)) = (nodes.tile(from), nodes.tile(to)) else { continue };
+            for (number, dependency) in by_ends.get(&(before.phase, after.phase, tensor)).into_iter().flatten() {
+                if ordered(checked, instance, dependency, (before, after)) {
+                    self.steps[to].push((from, OrderStep::Dependency(*number)));
+                }
+            }
+        }
+    }
+
+    fn words(&mut self, checked: &CheckedGraph, instance: &Instance, nodes: &Nodes) {
+        let Some(reuse) = checked.reuse() else { return };
+        for (number, dependency) in checked.dependencies().iter().enumerate() {
+            let (signal, wait) = (&dependency.signal, &dependency.wait);
+            let counted = (signal.counter, signal.index) == (wait.counter, Index::Rank) && wait.index == Index::Rank;
+            if dependency.after != reuse.frees || !counted {
+                continue;
+            }
+            for (node, tile) in nodes.tiles().filter(|(_, tile)| tile.phase == dependency.before) {
+                for (rank, ..) in signalled(checked, instance, tile, signal) {
+                    self.steps[nodes.word_after(rank)].push((node, OrderStep::Dependency(number)));
+                }
+            }
+        }
+        for (node, tile) in nodes.tiles() {
+            let rank = match reuse.waits[tile.phase] {
+                Some(Whose::Own) => tile.rank,
+                Some(Whose::Peer) => tile.peer,
+                None => continue,
+            };
+            self.steps[node].push((nodes.word_before(rank), OrderStep::Word(tile.phase)));
+        }
+    }
+
+    /// Nodes come after all that those before them come after.
+    fn close(&mut self) {
+        let words = self.steps.len().div_ceil(BITS);
+        for node in 0..self.steps.len() {
+            let mut all = vec![0; words];
+            for &(before, _) in &self.steps[node] {
+                all[before / BITS] |= 1 << (before % BITS);
+                all.iter_mut().zip(&self.before[before]).for_each(|(all, before)| *all |= before);
+            }
+            self.before.push(all);
+        }
+    }
+
+    /// Whether one node comes before another.
+    pub(super) fn orders(&self, from: usize, to: usize) -> bool {
+        self.before[to][from / BITS] >> (from % BITS) & 1 == 1
+    }
+
+    /// The steps that lead from one node to another, if these are ordered: a single one where there is one.
+    pub(super) fn path(&self, from: usize, to: usize) -> Option<Vec<OrderStep>> {
+        let mut path = Vec::new();
+        let mut at = to;
+        while at != from {
+            let mut steps = self.steps[at].iter();
+            let direct = steps.clone().find(|(before, _)| *before == from);
+            let (before, step) = direct.or_else(|| steps.find(|(before, _)| self.orders(from, *before)))?;
+            path.push(*step);
+            at = *before;
+        }
+        path.reverse();
+        Some(path)
+    }
+}

@@ -1,0 +1,187 @@
+//! The memory that a rank needs, as a function of the rows that it may receive.
+
+use crate::analyze::CheckedGraph;
+use crate::collections::IdSet;
+use crate::graph::{RowKind, Storage, TaskGraph, Tensor};
+use crate::ids::CounterId;
+use crate::schedule::{Order, Schedule};
+use crate::units::Bytes;
+use hpmoe_kernels::route::most_of_a_token;
+
+/// Bytes from one counter to the next.
+const LINE: u64 = 512;
+/// Sets of counters: one for this launch, one for the next.
+const COUNTER_SETS: u64 = 2;
+/// Bytes of a descriptor, as `abi.h` lays it out.
+const DESCRIPTOR: u64 = 64;
+
+/// What one rank needs, in bytes and in counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Footprint {
+    /// Rows of each chunk that the rank may receive.
+    pub rows: u64,
+    /// Number of counters in one set.
+    pub counters: u64,
+    /// Bytes of both sets of counters.
+    pub counter_bytes: Bytes,
+    /// Bytes of the tensors in the rank's workspace.
+    pub workspace: Bytes,
+    /// Bytes of the tensors in the symmetric heap.
+    pub symmetric: Bytes,
+    /// Number of descriptors in all queues; the cores of a part share a queue.
+    pub descriptors: u64,
+    /// Bytes of the descriptors.
+    pub descriptor_bytes: Bytes,
+}
+
+/// The memory that each of `ranks` ranks needs when it may receive `rows` rows. Arrays of counters that the schedule does not
+/// use take no memory.
+#[must_use]
+pub fn footprint(checked: &CheckedGraph, schedule: &Schedule, ranks: u32, rows: u64) -> Footprint {
+    let graph = checked.graph();
+    let local = graph.sizes.expert_chunks(ranks as usize) as u64;
+    let used = used(schedule);
+    let arrays = used.iter().map(|id| {
+        let grid = checked.counters()[id].grid;
+        grid.len(|space| graph.spaces[space], &graph.sizes, local, rows)
+    });
+    let counters = arrays.sum();
+    let of_order = |order: &Order| {
+        let of_queue = |part| {
+            let [unrouted, routed] = schedule.ranges_of(graph, order, part).map(|ranges| ranges.len() as u64);
+            unrouted + u64::from(order.routed_at.is_some()) + routed
+        };
+        order.queues.ids().map(of_queue).sum()
+    };
+    let descriptors = schedule.order(ranks).map_or(0, of_order);
+    Footprint {
+        rows,
+        counters,
+        counter_bytes: Bytes(LINE) * COUNTER_SETS * counters,
+        workspace: tensors(graph, Storage::Workspace, ranks, rows),
+        symmetric: tensors(graph, Storage::Symmetric, ranks, rows),
+        descriptors,
+        descriptor_bytes: Bytes(DESCRIPTOR) * descriptors,
+    }
+}
+
+/// The most rows of a chunk that a rank can receive: those when every token of the group goes to as many experts of this rank as
+/// one token can. Where each group of experts has the same number of a token's, a rank has no more than its groups have.
+#[must_use]
+pub fn lossless_rows(graph: &TaskGraph, ranks: u32) -> u64 {
+    let sizes = &graph.sizes;
+    let groups = graph.route.as_ref().and_then(|route| route.groups);
+    let rows = most_of_a_token(sizes.experts, sizes.top_k, groups.unwrap_or(1), ranks as usize);
+    u64::from(ranks) * sizes.chunk_tokens() as u64 * rows as u64
+}
+
+fn used(schedule: &Schedule) -> IdSet<CounterId> {
+    schedule.waits().map(|wait| wait.counter).collect()
+}
+
+fn tensors(graph: &TaskGraph, memory: Storage, ranks: u32, rows: u64) -> Bytes {
+    let here = graph.tensors.iter().filter(|(_, tensor)| tensor.storage == memory);
+    here.map(|(_, tensor)| bytes(graph, tensor, ranks, rows)).sum()
+}
+
+fn bytes(graph: &TaskGraph, tensor: &Tensor, ranks: u32, received: u64) -> Bytes {
+    let (tokens, buffers) = (graph.sizes.chunk_tokens() as u64, graph.sizes.buffers() as u64);
+    let rows = match tensor.rows {
+        RowKind::Token => tokens * buffers,
+        RowKind::Slot => tokens * graph.sizes.top_k as u64 * buffers,
+        RowKind::Received => received * buffers,
+        // A rank receives a token at most once, and only for an expert that receives it.
+        RowKind::Once => received.min(u64::from(ranks) * tokens) * buffers,
+        // All chunks share the matrices of experts.
+        RowKind::Expert { rows } => graph.sizes.experts as u64 / u64::from(ranks) * u64::from(rows),
+        RowKind::Matrix { rows } => u64::from(rows),
+        // Counts of all ranks, ids and slots by expert.
+        RowKind::Routed => u64::from(ranks) * graph.sizes.experts as u64 + 2 * tokens * graph.sizes.top_k as u64,
+    };
+    (Bytes(u64::from(tensor.pitch) * tensor.element.bytes() as u64) * rows).align_up(LINE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{Layer, chunked, moe_ffn, once};
+    use crate::schedule::{Cores, schedule};
+
+    #[test]
+    fn deepseek_on_eight_ranks() {
+        let checked = moe_ffn(&Layer::DEEPSEEK);
+        let schedule = schedule(&checked, Cores::ASCEND_A3);
+        let balanced = footprint(&checked, &schedule, 8, 4096 * 8);
+        // out: 7168, g, u and h: 2048 columns of bf16.
+        assert_eq!(balanced.workspace, Bytes((7168 + 3 * 2048) * 2 * 32_768));
+        // recv and back: 7168 columns; (token, k): 4 bytes.
+        assert_eq!(balanced.symmetric, Bytes((2 * 7168 * 2 + 4) * 32_768));
+        // Of 264 row tiles: recv, h and out once, u for each of 8 columns; 256 token blocks.
+        assert_eq!(balanced.counters, 264 * (3 + 8) + 256);
+        assert_eq!(balanced.counter_bytes, Bytes(balanced.counters * 1024));
+        assert_eq!((balanced.descriptors, balanced.descriptor_bytes), (42, Bytes(42 * 64)));
+        assert_eq!(lossless_rows(checked.graph(), 8), 8 * 4096 * 8);
+        assert_eq!(lossless_rows(checked.graph(), 64), 64 * 4096);
+    }
+
+    #[test]
+    fn a_rank_receives_each_token_once_at_most() {
+        let checked = once(&Layer::DEEPSEEK);
+        let schedule = schedule(&checked, Cores::ASCEND_A3);
+        let symmetric = |rows| footprint(&checked, &schedule, 8, rows).symmetric;
+        let row = Bytes(7168 * 2);
+        // What is put back has a row for each token and expert.
+        assert_eq!(symmetric(0), row * (4096 * 8));
+        assert_eq!(symmetric(1000), symmetric(0) + row * 1000);
+        assert_eq!(symmetric(4096 * 8 * 8), symmetric(0) + row * (4096 * 8));
+        // Two of four chunks have memory.
+        let mut graph = checked.graph().clone();
+        graph.sizes.chunks = 4;
+        let of_chunks = |rows| tensors(&graph, Storage::Symmetric, 8, rows);
+        assert_eq!(of_chunks(1000), of_chunks(0) + row * 2000);
+        assert_eq!(of_chunks(4096 * 8 * 8), of_chunks(0) + row * (2 * 1024 * 8));
+    }
+
+    #[test]
+    fn a_rank_has_its_own_experts_matrices_and_no_descriptors_without_an_order() {
+        let checked = moe_ffn(&Layer::SMALL);
+        let made = schedule(&checked, Cores::ASCEND_A3);
+        let weights = checked.graph().tensors.position(|tensor| matches!(tensor.rows, RowKind::Expert { .. })).unwrap();
+        let workspace = |rows: Option<RowKind>| {
+            let mut graph = checked.graph().clone();
+            if let Some(rows) = rows {
+                graph.tensors[weights].rows = rows;
+                graph.tensors[weights].storage = Storage::Workspace;
+            }
+            let checked = CheckedGraph::for_tests(graph, checked.counters().clone(), Vec::new());
+            footprint(&checked, &made, 4, 100).workspace
+        };
+        let row = Bytes(u64::from(checked.graph().tensors[weights].pitch) * 2);
+        assert_eq!(workspace(Some(RowKind::Expert { rows: 32 })), workspace(None) + row * (16 / 4 * 32));
+        assert_eq!(workspace(Some(RowKind::Matrix { rows: 32 })), workspace(None) + row * 32);
+        // A count of each rank and expert, and two numbers for each token and expert that it names.
+        let (tokens, top_k) = (Layer::SMALL.tokens as u64, Layer::SMALL.top_k as u64);
+        assert_eq!(workspace(Some(RowKind::Routed)), workspace(None) + row * (4 * 16 + 2 * tokens * top_k));
+        assert_eq!(footprint(&checked, &made, 3, 100).descriptors, 0);
+    }
+
+    #[test]
+    fn chunks_have_memory_for_two_of_them() {
+        let footprint_of = |chunks: usize| {
+            let checked = chunked(&Layer::DEEPSEEK, chunks);
+            let rows = lossless_rows(checked.graph(), 8);
+            (rows, footprint(&checked, &schedule(&checked, Cores::ASCEND_A3), 8, rows))
+        };
+        let (rows, four) = footprint_of(4);
+        assert_eq!(rows, 8 * 1024 * 8);
+        // As above, and one row of 7168 columns for each token.
+        assert_eq!(four.workspace, Bytes((7168 + 3 * 2048) * 2 * 2 * rows + 7168 * 2 * 2 * 1024));
+        assert_eq!(four.symmetric, Bytes(2 * (7168 * 2 + 4) * rows + 7168 * 2 * 2 * 1024 * 8));
+        let (_, whole) = footprint_of(1);
+        let tensor_bytes = |footprint: &Footprint| footprint.workspace + footprint.symmetric;
+        assert_eq!(tensor_bytes(&footprint_of(2).1), tensor_bytes(&whole));
+        assert_eq!(tensor_bytes(&four) + tensor_bytes(&four), tensor_bytes(&whole));
+        let eight = footprint_of(8).1;
+        assert_eq!(tensor_bytes(&eight) + tensor_bytes(&eight), tensor_bytes(&four));
+    }
+}

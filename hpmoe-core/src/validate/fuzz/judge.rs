@@ -1,0 +1,96 @@
+//! Tells whether a schedule computes what its graph says, by running it on several routings.
+
+use crate::analyze::CheckedGraph;
+use crate::graph::Sizes;
+use crate::random::Random;
+use crate::schedule::Schedule;
+use crate::validate::execute::{Failure, Reference, RoutedSlots, run_against};
+
+/// Routings of one kernel, by number of ranks, with the results of its phases one after the other.
+pub(super) struct Judge {
+    groups: Vec<(u32, Vec<(RoutedSlots, Reference)>)>,
+}
+
+/// Most tokens of a rank: more than one tile of most heights where they all go to one expert.
+const TOKENS: usize = 11;
+
+/// Number of routings for each number of ranks.
+const KINDS: usize = 7;
+
+/// Most ranks that run.
+const RANKS: u32 = 4;
+
+impl Judge {
+    pub(super) fn new(checked: &CheckedGraph, random: &mut Random) -> Self {
+        let sizes = checked.graph().sizes;
+        let numbers = (1..=RANKS).filter(|&ranks| sizes.experts % ranks as usize == 0);
+        let group = |ranks: u32| {
+            let with_reference = |routing| {
+                let reference = Reference::new(checked, &routing);
+                (routing, reference)
+            };
+            (ranks, routings(&sizes, ranks as usize, random).into_iter().map(with_reference).collect())
+        };
+        Self { groups: numbers.map(group).collect() }
+    }
+
+    /// How a schedule fails on one routing of each kind: with the numbers of ranks whose orders are not those of the schedule
+    /// that is known to be right, or with any in turn where something else was changed.
+    pub(super) fn failure(
+        &self,
+        checked: &CheckedGraph,
+        schedule: &Schedule,
+        whole: &Schedule,
+        random: &mut Random,
+    ) -> Option<Failure> {
+        let only_orders = Schedule { orders: whole.orders.clone(), ..schedule.clone() } == *whole;
+        let changed = |ranks: u32| schedule.order(ranks) != whole.order(ranks);
+        let mut changed: Vec<_> =
+            self.groups.iter().filter(|(ranks, _)| only_orders && changed(*ranks)).map(|(_, runs)| runs).collect();
+        if changed.is_empty() {
+            changed = self.groups.iter().map(|(_, runs)| runs).collect();
+        }
+        changed.reverse();
+        let start = random.index(changed.len());
+        let mut runs = (0..KINDS).map(|kind| &changed[(start + kind) % changed.len()][kind]);
+        runs.find_map(|(routing, reference)| run_against(reference, checked, schedule, routing, random).err())
+    }
+
+    /// How a schedule fails on any of all routings.
+    pub(super) fn failure_anywhere(
+        &self,
+        checked: &CheckedGraph,
+        schedule: &Schedule,
+        random: &mut Random,
+    ) -> Option<Failure> {
+        let mut runs = self.groups.iter().flat_map(|(_, runs)| runs);
+        runs.find_map(|(routing, reference)| run_against(reference, checked, schedule, routing, random).err())
+    }
+
+    /// The largest number of ranks that runs.
+    pub(super) fn ranks(&self) -> u32 {
+        self.groups.iter().map(|(ranks, _)| *ranks).max().unwrap_or(0)
+    }
+}
+
+/// Few and many tokens, on ranks alike and not, to all experts, to some, and to as few as there can be.
+fn routings(sizes: &Sizes, ranks: usize, random: &mut Random) -> [RoutedSlots; KINDS] {
+    let (experts, top_k) = (sizes.experts, sizes.top_k);
+    let most = sizes.tokens.min(TOKENS);
+    let in_turn = |token: usize| (0..top_k).map(|k| (token * top_k + k) % experts).collect::<Vec<_>>();
+    let all = vec![most; ranks];
+    let uneven: Vec<usize> = (0..ranks).map(|rank| if rank % 2 == 0 { most } else { rank / 2 }).collect();
+    let tails: Vec<usize> = (0..ranks).map(|rank| (most - rank % most).max(1)).collect();
+    let few = Sizes { tokens: most, ..*sizes };
+    [
+        RoutedSlots::routed(sizes, &all, |_, _| (0..top_k).collect()),
+        RoutedSlots::routed(sizes, &all, |_, token| in_turn(token)),
+        RoutedSlots::routed(sizes, &uneven, |rank, token| in_turn(token + rank)),
+        RoutedSlots::routed(sizes, &tails, |rank, token| {
+            (0..top_k).map(|k| experts - 1 - (rank + token % 2 + k) % experts).collect()
+        }),
+        RoutedSlots::routed(sizes, &vec![0; ranks], |_, _| Vec::new()),
+        RoutedSlots::random(&few, ranks, random),
+        RoutedSlots::random(&few, ranks, random),
+    ]
+}

@@ -1,0 +1,170 @@
+//! The only function that makes a [`ValidSchedule`].
+
+use super::budgets::budgets;
+use super::coverage::coverage;
+use super::derive::derive;
+use super::forms::forms;
+use super::joins::joins;
+use super::read_ahead::read_ahead;
+use super::reuse::reuse;
+use super::route::route;
+use super::structure::structure;
+use super::sums::sums;
+use super::thresholds::thresholds;
+use super::total_order::total_order;
+use super::{Footprint, Violation, footprint};
+use crate::analyze::CheckedGraph;
+use crate::schedule::Schedule;
+
+/// A schedule that keeps every promise of its graph. Only [`validate`] makes one, and only this is emitted.
+#[derive(Clone, Debug)]
+pub struct ValidSchedule {
+    schedule: Schedule,
+}
+
+impl ValidSchedule {
+    /// The schedule, which nobody has changed since it was checked.
+    #[must_use]
+    pub fn schedule(&self) -> &Schedule {
+        &self.schedule
+    }
+
+    /// The memory that a rank needs when it may receive `rows` rows of each chunk.
+    #[must_use]
+    pub fn footprint(&self, checked: &CheckedGraph, ranks: u32, rows: u64) -> Footprint {
+        footprint(checked, &self.schedule, ranks, rows)
+    }
+}
+
+/// Checks a schedule against the graph it was made for: every entry once, every shared element
+/// ordered by a dependency, every dependency covered, an order of all
+/// entries of all ranks that nothing contradicts, thresholds that are reached exactly, and numbers that fit.
+///
+/// # Errors
+///
+/// All violations; if the schedule does not have the structure of one for this graph, those of its structure alone.
+pub fn validate(checked: &CheckedGraph, schedule: Schedule) -> Result<ValidSchedule, Vec<Violation>> {
+    let mut violations = Vec::new();
+    if has_structure(checked, &schedule, &mut violations) {
+        derive(checked, &mut violations);
+        keeps_promises(checked, &schedule, &mut violations);
+    }
+    if violations.is_empty() { Ok(ValidSchedule { schedule }) } else { Err(violations) }
+}
+
+/// Whether a schedule has the structure of one for this graph, which everything else relies on.
+pub(super) fn has_structure(checked: &CheckedGraph, schedule: &Schedule, violations: &mut Vec<Violation>) -> bool {
+    structure(checked, schedule, violations);
+    if violations.is_empty() {
+        forms(checked, schedule, violations);
+    }
+    violations.is_empty()
+}
+
+/// What a schedule of the right structure promises. [`derive`] looks at the graph alone.
+pub(super) fn keeps_promises(checked: &CheckedGraph, schedule: &Schedule, violations: &mut Vec<Violation>) {
+    joins(checked, schedule, violations);
+    route(checked, schedule, violations);
+    coverage(checked, schedule, violations);
+    reuse(checked, schedule, violations);
+    read_ahead(checked, schedule, violations);
+    sums(checked, schedule, violations);
+    total_order(checked, schedule, violations);
+    thresholds(checked, schedule, violations);
+    budgets(checked, schedule, violations);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analyze::Index;
+    use crate::fixture::{Layer, chunked, gated, moe_ffn, router, sums};
+    use crate::ids::{PartId, PhaseId};
+    use crate::schedule::{Cores, schedule};
+    use crate::validate::kernels::kernels;
+
+    #[test]
+    fn schedules_of_the_example_are_right() {
+        for layer in [Layer::TINY, Layer::SMALL, Layer::DEEPSEEK] {
+            for checked in [moe_ffn(&layer), gated(&layer)] {
+                for cores in [Cores::ASCEND_A3, Cores { aic: 20, aiv: 40 }, Cores { aic: 1, aiv: 1 }] {
+                    let made = schedule(&checked, cores);
+                    let valid = validate(&checked, made.clone());
+                    assert_eq!(valid.map(|valid| valid.schedule().clone()), Ok(made));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn schedules_of_all_kernels_are_right() {
+        for (name, checked) in kernels() {
+            for cores in [Cores::ASCEND_A3, Cores { aic: 3, aiv: 5 }] {
+                let found = validate(&checked, schedule(&checked, cores)).err().unwrap_or_default();
+                let found: Vec<String> = found.iter().map(|violation| violation.text(&checked)).collect();
+                assert!(found.is_empty(), "{name}: {found:#?}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_part_of_the_validation_is_asked() {
+        let checked = moe_ffn(&Layer::SMALL);
+        let whole = schedule(&checked, Cores::ASCEND_A3);
+        let finds = |break_it: &dyn Fn(&mut Schedule), wanted: fn(&Violation) -> bool| {
+            let mut broken = whole.clone();
+            break_it(&mut broken);
+            let violations = validate(&checked, broken).expect_err("it is broken");
+            assert!(violations.iter().any(wanted), "{violations:?}");
+        };
+        let [gate, up, down, combine] = [1, 2, 4, 6].map(PhaseId);
+        finds(&|schedule| drop(schedule.orders.pop()), |v| matches!(v, Violation::Orders { .. }));
+        finds(&|schedule| schedule.phases[gate].waits[0].index = Index::Rank, |v| matches!(v, Violation::Form { .. }));
+        finds(&|schedule| schedule.phases[up].band += 1, |v| matches!(v, Violation::Joins { .. }));
+        finds(&|schedule| schedule.phases[combine].waits.clear(), |v| matches!(v, Violation::Uncovered { .. }));
+        finds(&|schedule| schedule.phases[down].waits[0].need.per_row += 1, |v| {
+            matches!(v, Violation::Threshold { .. })
+        });
+        finds(&|schedule| schedule.phases[down].band = 70_000, |v| matches!(v, Violation::TooLarge { .. }));
+        finds(&|schedule| schedule.phases[PhaseId(0)].reads_ahead = true, |v| {
+            matches!(v, Violation::NothingAhead { .. })
+        });
+        let turned_round = |schedule: &mut Schedule| {
+            let queue = &mut schedule.orders[0].queues[PartId(0)];
+            *queue = queue.iter().rev().copied().collect();
+        };
+        finds(&turned_round, |v| matches!(v, Violation::Cycle { .. }));
+    }
+
+    #[test]
+    fn a_phase_left_out_is_refused() {
+        let checked = moe_ffn(&Layer::SMALL);
+        let mut schedule = schedule(&checked, Cores::ASCEND_A3);
+        schedule.phases = schedule.phases.iter().skip(1).map(|(_, phase)| phase.clone()).collect();
+        let violations = validate(&checked, schedule).expect_err("a phase has no row");
+        assert_eq!(violations, [Violation::Table { what: "phases" }]);
+    }
+
+    #[test]
+    fn what_chunks_and_graphs_need_is_asked() {
+        let turned_round = |checked: &CheckedGraph| {
+            let mut schedule = schedule(checked, Cores::ASCEND_A3);
+            let parts: Vec<PartId> = schedule.orders[0].queues.ids().collect();
+            parts.into_iter().for_each(|part| schedule.orders[0].queues[part].reverse());
+            validate(checked, schedule).expect_err("it is broken")
+        };
+        let routed = router(&Layer::TINY);
+        let mut without = schedule(&routed, Cores::ASCEND_A3);
+        without.orders[0].routed_at = None;
+        let unrouted = validate(&routed, without).expect_err("no core makes the route");
+        assert!(unrouted.iter().any(|v| matches!(v, Violation::Unrouted { ranks: 1, .. })), "{unrouted:?}");
+        let words = turned_round(&chunked(&Layer::TINY, 4));
+        assert!(words.contains(&Violation::WordsOutOfOrder { ranks: 1 }), "{words:?}");
+        let added = turned_round(&sums(&Layer::TINY, 3));
+        assert!(added.iter().any(|v| matches!(v, Violation::SumsOutOfOrder { ranks: 1, .. })), "{added:?}");
+        let mut checked = moe_ffn(&Layer::SMALL);
+        checked.dependencies_mut().remove(0);
+        let missing = validate(&checked, schedule(&checked, Cores::ASCEND_A3)).expect_err("a dependency is missing");
+        assert!(missing.iter().any(|v| matches!(v, Violation::Unordered { .. })), "{missing:?}");
+    }
+}

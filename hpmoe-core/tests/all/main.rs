@@ -1,0 +1,14 @@
+//! All tests of this package that are outside of its sources, in one program. A module is a group that can be run alone:
+//! `cargo test -p hpmoe-core --test all expansion`.
+
+mod boundaries;
+mod edited;
+mod example;
+mod expansion;
+mod front;
+mod goldens;
+mod layers;
+mod mistakes;
+mod parts;
+mod sources;
+mod support;

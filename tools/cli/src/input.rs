@@ -1,0 +1,123 @@
+//! The kernels of a source file, with the constants that are set for them.
+
+use hpmoe_build::settings_of;
+use hpmoe_core::analyze::CheckedGraph;
+use hpmoe_core::artifacts::parse_settings;
+use hpmoe_core::finding::Diagnostic;
+use hpmoe_core::fixed_sizes::{BuiltKernel, Surface, costly_sizes};
+use hpmoe_core::front::{Front, front, modules};
+use hpmoe_core::sizes::{Expected, open_sizes};
+use hpmoe_core::syntax::{Overrides, declared_constants, refuse_unknown_overrides};
+use hpmoe_core::target::Target;
+use hpmoe_core::tuned::{NamedSizes, overrides};
+use hpmoe_kernels::printable::printable_path;
+use std::path::Path;
+use syn::ItemMod;
+
+/// A source file and its kernels.
+pub(crate) struct SourceFile {
+    pub(crate) name: String,
+    pub(crate) text: String,
+    pub(crate) kernels: Vec<KernelSource>,
+}
+
+/// A `#[megakernel]` module and the constants that are set for it.
+pub(crate) struct KernelSource {
+    pub(crate) module: ItemMod,
+    pub(crate) set: Overrides,
+    /// The sizes that a build chooses for those that the kernel leaves open.
+    pub(crate) open: NamedSizes,
+}
+
+impl SourceFile {
+    /// Reads a file. `settings` are `NAME=VALUE`, each for every kernel that declares the constant. Open tile sizes are chosen for
+    /// the machine and the launches.
+    pub(crate) fn read(
+        file: &Path,
+        settings: &[String],
+        (target, expected): (&Target, Expected),
+    ) -> Result<Self, String> {
+        let mut source = Self::as_written(file, settings)?;
+        source.choose(target, expected)?;
+        Ok(source)
+    }
+
+    /// Takes a text for the content of a file.
+    pub(crate) fn parse(
+        name: String,
+        text: String,
+        settings: &[String],
+        (target, expected): (&Target, Expected),
+    ) -> Result<Self, String> {
+        let mut source = Self::parse_as_written(name, text, settings)?;
+        source.choose(target, expected)?;
+        Ok(source)
+    }
+
+    /// Reads a file, and chooses nothing.
+    pub(crate) fn as_written(file: &Path, settings: &[String]) -> Result<Self, String> {
+        let name = printable_path(file);
+        let text = std::fs::read_to_string(file).map_err(|error| format!("can't read {name}: {error}"))?;
+        Self::parse_as_written(name, text, settings)
+    }
+
+    /// Takes a text for the content of a file, and chooses nothing.
+    pub(crate) fn parse_as_written(name: String, text: String, settings: &[String]) -> Result<Self, String> {
+        let settings = parse_settings(&settings.join(","))?;
+        let modules = modules(&text).map_err(|error| {
+            let start = error.span().start();
+            format!("{name}:{}:{}: {error}", start.line, start.column + 1)
+        })?;
+        if modules.is_empty() {
+            return Err(format!("{name} holds no `#[megakernel]` module"));
+        }
+        let declared: Vec<String> = modules.iter().flat_map(declared_constants).collect();
+        refuse_unknown_overrides(&settings, declared.iter().map(String::as_str))?;
+        let kernel =
+            |module: ItemMod| KernelSource { set: settings_of(&module, &settings), module, open: NamedSizes::new() };
+        Ok(Self { name, text, kernels: modules.into_iter().map(kernel).collect() })
+    }
+
+    fn choose(&mut self, target: &Target, expected: Expected) -> Result<(), String> {
+        self.kernels.iter_mut().try_for_each(|kernel| kernel.choose(target, expected))
+    }
+
+    /// The checked taskflows of all kernels; where one has faults, an error that names `hpmoe check`.
+    pub(crate) fn flows(&self) -> Result<Vec<CheckedGraph>, String> {
+        let mut flows = Vec::new();
+        for kernel in &self.kernels {
+            flows.extend(self.front(kernel)?.flows);
+        }
+        Ok(flows)
+    }
+
+    /// A kernel after the front end; where it has faults, an error that names `hpmoe check`.
+    pub(crate) fn front(&self, kernel: &KernelSource) -> Result<Front, String> {
+        kernel.front().map_err(|faults| {
+            let (kernel, count) = (&kernel.module.ident, faults.len());
+            let (faults, them) = if count == 1 { ("fault", "it") } else { ("faults", "them") };
+            format!("kernel `{kernel}` has {count} {faults}: `hpmoe check {}` shows {them}", self.name)
+        })
+    }
+}
+
+impl KernelSource {
+    /// Chooses the sizes that the kernel leaves open, as a build does.
+    pub(crate) fn choose(&mut self, target: &Target, expected: Expected) -> Result<(), String> {
+        self.open = open_sizes(&self.module, &self.set, target, expected)?;
+        Ok(())
+    }
+
+    /// A warning, if fixed tile sizes cost time.
+    pub(crate) fn warning(&self, target: &Target, expected: Expected) -> Option<String> {
+        let Self { module, set, open } = self;
+        let front = self.front().ok()?;
+        let costly = costly_sizes(BuiltKernel { module, set, open, front: &front }, target, expected)?;
+        Some(costly.text(Surface::Command))
+    }
+
+    /// The kernel after the front end, or all its faults.
+    pub(crate) fn front(&self) -> Result<Front, Vec<Diagnostic>> {
+        front(&self.module, &overrides(&self.set, &self.open))
+    }
+}

@@ -1,0 +1,86 @@
+//! `hpmoe schedule`: the queues of a schedule, its numbers, and a picture.
+
+mod export;
+mod measure;
+
+use crate::options::ScheduleArgs;
+use crate::output;
+use crate::plan::{FlowPlan, Tuning, plans, warn_of_costly_sizes};
+use crate::routing::{routing, sizes_of};
+use hpmoe_core::report::{schedule_text, simulated_svg, totals};
+use hpmoe_core::sizes::Expected;
+use hpmoe_core::target::Target;
+use hpmoe_core::validate::ValidSchedule;
+use hpmoe_kernels::printable::printable_path;
+use hpmoe_simulator::simulate::{Ours, simulate};
+use std::process::ExitCode;
+
+pub(crate) fn schedule(options: &ScheduleArgs) -> Result<ExitCode, String> {
+    if let Some(tiles) = options.tile_tasks {
+        return measure::measure(options, tiles);
+    }
+    let target = options.die.read()?;
+    let file = options.file.as_deref().ok_or("which FILE.rs?")?;
+    let launches = (&target, expected(options));
+    let plans = plans(file, &options.settings, launches, Tuning::unless(options.untuned))?;
+    if let Some(path) = &options.export {
+        warn_of_costly_sizes(&plans, options.allow_slow_tile_sizes, launches);
+        let about = export::export(options, &target, plans, path)?;
+        output::note(format!("schedule, task by task (JSON, {about}): {}", printable_path(path)));
+        return Ok(ExitCode::SUCCESS);
+    }
+    for plan in &plans {
+        let valid = plan.schedule(&target)?;
+        if options.json {
+            output::line(numbers(options, plan, &valid))?;
+        } else {
+            let (graph, about) = (plan.checked.graph(), plan.about());
+            output::line(format!("{}::{}, {about}\n", graph.kernel, graph.taskflow))?;
+            output::line(schedule_text(&plan.checked, valid.schedule()))?;
+        }
+        picture(options, &target, plan, &valid)?;
+    }
+    warn_of_costly_sizes(&plans, options.allow_slow_tile_sizes, launches);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The launches that open tile sizes are chosen for: those of a build; for a picture or an export, which are of a launch, that one, as
+/// `hpmoe simulate` has it.
+fn expected(options: &ScheduleArgs) -> Expected {
+    let of_launch = options.svg.is_some() || options.export.is_some();
+    Expected { ranks: of_launch.then_some(options.ranks), tokens: None }
+}
+
+fn numbers(options: &ScheduleArgs, plan: &FlowPlan, valid: &ValidSchedule) -> serde_json::Value {
+    let totals = totals(&plan.checked, valid.schedule(), options.ranks);
+    serde_json::json!({
+        "ranks": totals.ranks,
+        "tasks": totals.tiles,
+        "entries": totals.entries,
+        "dependencies": totals.dependencies,
+        "counter_arrays": totals.counter_arrays_kept,
+        "aic": totals.aic,
+        "aiv": totals.aiv,
+        "schedule": plan.origin.name(),
+        "tile_sizes": plan.tile_sizes(),
+    })
+}
+
+fn picture(options: &ScheduleArgs, target: &Target, plan: &FlowPlan, valid: &ValidSchedule) -> Result<(), String> {
+    let Some(path) = &options.svg else { return Ok(()) };
+    let (checked, schedule) = (&plan.checked, valid.schedule());
+    let sizes = sizes_of(&checked.graph().sizes, options.ranks)?;
+    let routing = routing(&options.routing, sizes)?;
+    let ours = Ours::new(target, checked, schedule, &routing).map_err(|unfit| unfit.to_string())?;
+    let run = simulate(target, &ours, true).map_err(|stuck| stuck.to_string())?;
+    let core = simulate(target, &ours.clone().without_extras(), false).map_err(|stuck| stuck.to_string())?;
+    let about = format!(
+        "Routing {}: simulated latency {}, without the sum over k {}. Rank 0.",
+        options.routing, run.time, core.time
+    );
+    let svg = simulated_svg(checked, schedule, options.ranks, &ours.timeline(&run, 0), &about)
+        .ok_or_else(|| format!("there is no schedule for {} ranks", options.ranks))?;
+    std::fs::write(path, svg).map_err(|error| format!("can't write {}: {error}", printable_path(path)))?;
+    output::note(format!("simulated schedule (SVG, {}): {}", plan.about(), printable_path(path)));
+    Ok(())
+}

@@ -1,0 +1,90 @@
+//! `hpmoe simulate`: the kernel, the original system and the serial execution on a described target.
+
+mod ablate;
+mod json;
+pub(crate) mod runs;
+pub(crate) mod scenario;
+pub(crate) mod text;
+mod trace;
+
+use crate::options::SimulateArgs;
+use crate::output;
+use crate::progress::{Progress, Reader};
+use hpmoe_core::target::TargetConstant;
+use hpmoe_kernels::printable::printable_path;
+use hpmoe_simulator::gantt;
+use hpmoe_simulator::simulate::{Policy, depends_on};
+use runs::{Extras, PolicyRun};
+use scenario::Scenario;
+use std::path::Path;
+use std::process::ExitCode;
+
+pub(crate) fn simulate(options: &SimulateArgs) -> Result<ExitCode, String> {
+    let policies = options.policy.map_or_else(|| Policy::ALL.to_vec(), |name| vec![name.into()]);
+    if options.ablate {
+        return ablate(options);
+    }
+    let scenario = Scenario::read(&options.layer, &policies)?;
+    // A script that asks for one policy does not wait for a second simulation.
+    let extras = Extras { count: options.count_extras, report: !options.json || options.policy.is_none() };
+    let is_drawn = options.gantt.is_some() || options.trace.is_some();
+    let drawn = if is_drawn { &policies[..1] } else { &[] };
+    let runs = runs::runs(&scenario, &policies, drawn, extras, Reader::of(options.json))?;
+    if is_drawn {
+        pictures(options, &scenario, &runs[0])?;
+    }
+    if options.json {
+        let mut objects: Vec<_> = runs.iter().map(|run| json::json(&scenario, run, options.traffic)).collect();
+        let value = if options.policy.is_some() { objects.remove(0) } else { objects.into() };
+        output::line(value)?;
+    } else {
+        output::text(&text::text(options, &scenario, &runs))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints what each choice of the schedule of `ours` brings.
+fn ablate(options: &SimulateArgs) -> Result<ExitCode, String> {
+    let scenario = Scenario::read(&options.layer, &[Policy::Ours])?;
+    let ablations = ablate::ablations(&scenario, options.count_extras, Reader::of(options.json))?;
+    if options.json {
+        output::line(ablations.json())?;
+    } else {
+        output::text(&ablations.text(&text::about(&options.layer.routing, &scenario)))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the files that --gantt and --trace name.
+fn pictures(options: &SimulateArgs, scenario: &Scenario, run: &PolicyRun) -> Result<(), String> {
+    let policy = run.policy;
+    let progress = Progress::new(1, Reader::of(options.json));
+    progress.begins(format!("drawing {}", policy.name()));
+    let workload = scenario.workload(policy, options.count_extras)?;
+    let title = format!("{}, {}", policy.name(), text::about(&options.layer.routing, scenario));
+    let refused = |path: &Path, error: std::io::Error| format!("can't write {}: {error}", printable_path(path));
+    if let Some(path) = &options.gantt {
+        let picture = gantt(&scenario.target, &*workload, &run.simulated, &title);
+        std::fs::write(path, picture).map_err(|error| refused(path, error))?;
+    }
+    if let Some(path) = &options.trace {
+        let source = printable_path(&options.layer.file);
+        trace::trace(&source, &title, &*workload, &run.simulated, path).map_err(|error| refused(path, error))?;
+    }
+    progress.ended();
+    drop(progress);
+    if let Some(path) = &options.gantt {
+        output::note(format!("simulated run (SVG): {}", printable_path(path)));
+    }
+    if let Some(path) = &options.trace {
+        output::note(format!("simulated run (trace events): {}", printable_path(path)));
+    }
+    Ok(())
+}
+
+/// The estimates that the figures of these policies depend on.
+pub(crate) fn assumed(scenario: &Scenario, policies: &[Policy]) -> Vec<String> {
+    let target = &scenario.target;
+    let is_used = |constant: &&TargetConstant| policies.iter().any(|&policy| depends_on(policy, constant));
+    target.assumed().filter(is_used).map(|constant| target.words(constant)).collect()
+}

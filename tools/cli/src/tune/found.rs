@@ -1,0 +1,88 @@
+//! The result of a search for one kernel, with all that reports and files need of the kernel.
+
+use hpmoe_core::tuned::{Candidate, NamedSizes};
+use hpmoe_simulator::simulate::Time;
+use hpmoe_simulator::tune::SearchResult;
+
+/// The kernel of a search. It holds no syntax, so that threads can pass it on.
+#[derive(Clone, Debug)]
+pub(super) struct SearchedKernel {
+    pub(super) name: String,
+    /// Constants by which its schedule is kept.
+    pub(super) shape: NamedSizes,
+    /// The tile sizes that the command line sets.
+    pub(super) set: NamedSizes,
+    /// The sizes that a build chooses for those that the source leaves open.
+    pub(super) open: NamedSizes,
+    /// The tile sizes of the default schedule that the search may change.
+    pub(super) sizes: NamedSizes,
+    /// Those that the source fixes.
+    pub(super) fixed: NamedSizes,
+    /// The sizes from which the search starts, as far as they differ from the default's.
+    pub(super) start: NamedSizes,
+    /// How many times as long as the start the default is estimated to take; `None` if it is the start, or there is no estimate.
+    pub(super) default_estimate: Option<f64>,
+    /// The simulations of a candidate: one for each taskflow and routing.
+    pub(super) simulations: usize,
+}
+
+/// The result of a search for a kernel.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    pub(super) kernel: SearchedKernel,
+    pub(super) result: SearchResult,
+    /// A warning about fixed tile sizes.
+    pub(super) warning: Option<String>,
+}
+
+impl Found {
+    /// Whether the default schedule is the best one.
+    pub(super) fn is_default(&self) -> bool {
+        self.result.best == Candidate::default()
+    }
+
+    /// The mean and the largest of the times by routing, in parts of the reference's.
+    pub(super) fn ratios(&self) -> (f64, f64) {
+        mean_and_worst(&self.result)
+    }
+
+    /// The note that is kept with the schedule.
+    pub(super) fn note(&self, target: &str) -> String {
+        let (mean, worst) = self.ratios();
+        let routings = self.result.score.times.len();
+        let plural = if routings == 1 { "" } else { "s" };
+        let (reference, about_default) = match &self.result.default {
+            Some(_) => ("the default's time", String::new()),
+            None => ("the time with the sizes that a build chooses", format!("; {}", self.about_default())),
+        };
+        format!(
+            "simulated on {target}: {mean:.4} of {reference} on average of {routings} routing{plural}, {worst:.4} at \
+             worst{about_default}"
+        )
+    }
+
+    /// Why the default was not simulated.
+    fn about_default(&self) -> String {
+        let times = match self.kernel.default_estimate {
+            Some(times) if times >= super::worker::FAR_SLOWER => format!("are estimated to take {times:.1} times that"),
+            _ => "were given up at twice that".to_owned(),
+        };
+        format!("those in the source ({}) {times}", list(&self.kernel.fixed))
+    }
+}
+
+/// The mean and the largest of the times by routing, in parts of the reference's.
+pub(super) fn mean_and_worst(result: &SearchResult) -> (f64, f64) {
+    let ratios = result.score.ratios(result.reference());
+    (ratios.iter().sum::<f64>() / ratios.len() as f64, ratios.iter().copied().fold(0.0, f64::max))
+}
+
+/// Simulated times in microseconds, by routing.
+pub(super) fn microseconds(times: &[Time]) -> Vec<f64> {
+    times.iter().map(|time| time.us()).collect()
+}
+
+/// Sizes for people.
+pub(super) fn list(sizes: &NamedSizes) -> String {
+    sizes.iter().map(|(name, size)| format!("{name} = {size}")).collect::<Vec<_>>().join(", ")
+}

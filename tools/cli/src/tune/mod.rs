@@ -1,0 +1,74 @@
+//! `hpmoe tune`: a search for faster schedules, within a time given.
+//!
+//! The search runs on a thread of its own (`worker.rs`), and the main thread waits for it no longer than that (`watch.rs`).
+
+mod found;
+mod keep;
+mod report;
+mod watch;
+mod worker;
+
+use crate::input::SourceFile;
+use crate::options::TuneArgs;
+use crate::output;
+use hpmoe_core::target::{Provenance, Target, TargetConstant};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The exit code of a program that Ctrl-C has ended.
+const INTERRUPTED: u8 = 130;
+
+pub(crate) fn tune(options: &TuneArgs) -> Result<ExitCode, String> {
+    if !(options.seconds.is_finite() && options.seconds > 0.0) {
+        return Err(format!("--seconds is {}: it is a time above zero", options.seconds));
+    }
+    let target = options.target.read()?;
+    let input = SourceFile::as_written(&options.file, &options.settings)?;
+    if !options.dry_run {
+        kept_for_itself(&target)?;
+    }
+    let interrupted = interrupts()?;
+    for place in 0..input.kernels.len() {
+        let found = watch::found(options, &target, &input, place, &interrupted)?;
+        if let Some(warning) = &found.warning {
+            output::note(format!("warning: {warning}"));
+        }
+        report::report(options, &found, &target)?;
+        if !options.dry_run {
+            keep::keep(options, &found, &target)?;
+        }
+        if interrupted.load(Ordering::Relaxed) {
+            output::note("interrupted: the search ended early");
+            return Ok(ExitCode::from(INTERRUPTED));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A flag that Ctrl-C sets. A second Ctrl-C ends the program at once.
+fn interrupts() -> Result<Arc<AtomicBool>, String> {
+    let flag = Arc::new(AtomicBool::new(false));
+    let signal = signal_hook::consts::SIGINT;
+    // The first action sees whether the second one has set the flag before.
+    signal_hook::flag::register_conditional_shutdown(signal, INTERRUPTED.into(), Arc::clone(&flag))
+        .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&flag)))
+        .map_err(|error| format!("can't listen for Ctrl-C: {error}"))?;
+    Ok(flag)
+}
+
+/// Refuses changed constants: schedules are kept by the target's name and cores, and builds for the unchanged target would
+/// take what was found for a changed one.
+fn kept_for_itself(target: &Target) -> Result<(), String> {
+    let is_core_count =
+        |constant: &TargetConstant| matches!((constant.section, constant.key), ("cores", "aic" | "aiv"));
+    let changed =
+        target.constants().iter().find(|constant| constant.provenance == Provenance::Given && !is_core_count(constant));
+    changed.map_or(Ok(()), |constant| {
+        Err(format!(
+            "--constant {}.{}: what is found would be taken for {} as it is: give the other machine a file with a name of its \
+             own (--target), or add --dry-run",
+            constant.section, constant.key, target.name
+        ))
+    })
+}

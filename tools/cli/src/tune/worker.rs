@@ -1,0 +1,217 @@
+//! The thread that searches.
+
+use super::found::{Found, SearchedKernel, mean_and_worst};
+use crate::input::{KernelSource, SourceFile};
+use crate::options::TuneArgs;
+use crate::routing::{routing, sizes_of};
+use hpmoe_build::with_tuned;
+use hpmoe_core::fixed_sizes::times_as_long;
+use hpmoe_core::front::{Front, front};
+use hpmoe_core::sizes::{Expected, open_sizes};
+use hpmoe_core::syntax::{Kernel, leaving_open, open_constants};
+use hpmoe_core::target::Target;
+use hpmoe_core::tuned::{Candidate, NamedSizes, TILE_SIZES, overrides, shape, sizes};
+use hpmoe_kernels::printable::printable_path;
+use hpmoe_simulator::simulate::{Routing, RoutingSizes};
+use hpmoe_simulator::tune::{NoResult, SearchProgress, SearchSpace, SearchStep, Trial, search};
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// The routings that are tried without `--routing`.
+const ROUTINGS: [&str; 5] = ["balanced", "zipf:1.2:1", "zipf:1.2:2", "zipf:1.2:3", "zipf:1.2:4"];
+
+/// A default that is estimated to take so many times as long as the start is not simulated.
+pub(super) const FAR_SLOWER: f64 = 2.0;
+
+/// How often the main thread hears of the same kind of work.
+const HEARD: Duration = Duration::from_millis(100);
+
+/// A message to the main thread.
+pub(super) enum Told {
+    /// What the search is doing.
+    Doing(Doing),
+    /// The best so far is better than before.
+    Found(Box<Found>),
+    /// The search has ended.
+    Ended(Result<Box<Found>, String>),
+}
+
+/// What a search is doing.
+#[derive(Clone)]
+pub(super) struct Doing {
+    /// The words that follow the kernel's name.
+    pub(super) text: String,
+    /// Before the first candidate: the part of the simulations of the start, or of the default, that has ended.
+    pub(super) part: Option<f64>,
+}
+
+/// Whether to go on, which the main thread decides.
+#[derive(Default)]
+pub(super) struct Stops {
+    /// The time is over: no candidate is tried any more, and what is being tried is given up.
+    pub(super) candidates: AtomicBool,
+    /// Nobody waits for the result.
+    pub(super) all: AtomicBool,
+}
+
+/// A kernel to search for, by its place in a file.
+pub(super) struct Job {
+    pub(super) options: TuneArgs,
+    pub(super) target: Target,
+    /// The file's name and text.
+    pub(super) file: (String, String),
+    pub(super) place: usize,
+}
+
+impl Job {
+    /// Searches until it is stopped, or nothing is left to try.
+    pub(super) fn run(&self, tell: &dyn Fn(Told), stops: &Stops) -> Result<Box<Found>, String> {
+        let (name, text) = self.file.clone();
+        let mut input = SourceFile::parse_as_written(name, text, &self.options.settings)?;
+        let expected = Expected { ranks: Some(self.options.ranks), tokens: None };
+        let name = input.kernels[self.place].module.ident.to_string();
+        tell(Told::Doing(Doing { text: "choosing tile sizes".to_owned(), part: None }));
+        input.kernels[self.place].choose(&self.target, expected)?;
+        let source = &input.kernels[self.place];
+        let Front { kernel, flows, .. } = input.front(source)?;
+        let routed = flows.first().map(|flow| sizes_of(&flow.graph().sizes, self.options.ranks));
+        let routed = routed.ok_or_else(|| format!("kernel `{name}` has no taskflow"))??;
+        let routings = self.routings(routed)?;
+        let mut sizes = sizes(&source.module, &kernel);
+        // Sizes that are set stay.
+        sizes.retain(|name, _| !source.set.contains(name));
+        let start = self.start(source, &sizes, expected)?;
+        let kernels = |sizes: &NamedSizes| built(source, sizes).map(|front| front.flows);
+        let chosen = kernels(&start).filter(|_| !start.is_empty());
+        let default_estimate = chosen.and_then(|chosen| times_as_long(&flows, &chosen, &self.target, expected));
+        let simulations = flows.len() * routings.len();
+        let searched = searched(source, &kernel, (sizes, start.clone()), default_estimate, simulations);
+        let allowed = self.options.allow_slow_tile_sizes;
+        let warning = if allowed { None } else { source.warning(&self.target, expected) };
+        let trial = Trial { target: &self.target, routings: &routings, kernels: &kernels };
+        let space = SearchSpace {
+            sizes: searched.sizes.clone(),
+            flows: flows.iter().map(|flow| flow.graph().taskflow.clone()).collect(),
+            start: Candidate { sizes: start, ..Candidate::default() },
+            with_default: default_estimate.is_none_or(|times| times < FAR_SLOWER),
+            seed: self.options.seed,
+        };
+        let news = News { kernel: &searched, warning: &warning, tell, told: RefCell::new(LastTold::default()) };
+        let result = search(&trial, &space, &mut |progress| {
+            news.hear(progress);
+            let is_over = progress.step == SearchStep::Candidates && stops.candidates.load(Ordering::Relaxed);
+            !is_over && !stops.all.load(Ordering::Relaxed)
+        });
+        let result = result.map_err(|no_result| match no_result {
+            NoResult::Impossible => format!(
+                "kernel `{}` can't be simulated on {} ranks with these routings: `hpmoe simulate {}` says why",
+                searched.name,
+                self.options.ranks,
+                printable_path(&self.options.file)
+            ),
+            // Nobody waits for these words.
+            NoResult::Ended { .. } => format!("kernel `{}`: the search was given up", searched.name),
+        })?;
+        Ok(Box::new(Found { kernel: searched, result, warning }))
+    }
+
+    fn routings(&self, sizes: RoutingSizes) -> Result<Vec<Routing>, String> {
+        let given = self.options.routings.iter().map(String::as_str);
+        let default = ROUTINGS.iter().copied().filter(|_| self.options.routings.is_empty());
+        given.chain(default).map(|text| routing(text, sizes)).collect()
+    }
+
+    /// The sizes that a build would choose if the source left all of `sizes` open, where they differ from these.
+    fn start(&self, source: &KernelSource, sizes: &NamedSizes, expected: Expected) -> Result<NamedSizes, String> {
+        let names: Vec<String> = sizes.keys().cloned().collect();
+        if names.iter().all(|name| source.open.contains_key(name)) {
+            return Ok(NamedSizes::new());
+        }
+        let free = leaving_open(&source.module, &names);
+        let mut chosen = open_sizes(&free, &source.set, &self.target, expected)?;
+        chosen.retain(|name, size| sizes.get(name).is_some_and(|own| own != size));
+        Ok(if built(source, &chosen).is_some() { chosen } else { NamedSizes::new() })
+    }
+}
+
+/// The kernel as threads and files need it.
+fn searched(
+    source: &KernelSource,
+    kernel: &Kernel,
+    (sizes, start): (NamedSizes, NamedSizes),
+    default_estimate: Option<f64>,
+    simulations: usize,
+) -> SearchedKernel {
+    let open = open_constants(&source.module);
+    let set = source.set.iter().filter(|(name, _)| TILE_SIZES.contains(name));
+    let fixed = sizes.iter().filter(|(name, _)| !open.contains(name));
+    SearchedKernel {
+        name: kernel.name.clone(),
+        shape: shape(&source.module, kernel),
+        set: set.filter_map(|(name, value)| Some((name.to_owned(), value.size()?))).collect(),
+        open: source.open.clone(),
+        fixed: fixed.map(|(name, &size)| (name.clone(), size)).collect(),
+        sizes,
+        start,
+        default_estimate,
+        simulations,
+    }
+}
+
+/// A kernel with other tile sizes than by default, if it can have them.
+fn built(source: &KernelSource, sizes: &NamedSizes) -> Option<Front> {
+    front(&source.module, &overrides(&source.set, &with_tuned(&source.open, sizes))).ok()
+}
+
+/// What the main thread is told, and what it knows already.
+struct News<'a> {
+    kernel: &'a SearchedKernel,
+    warning: &'a Option<String>,
+    tell: &'a dyn Fn(Told),
+    told: RefCell<LastTold>,
+}
+
+#[derive(Default)]
+struct LastTold {
+    /// When it was told what the search is doing.
+    doing: Option<(Instant, SearchStep)>,
+    /// The best candidate that it knows.
+    best: Option<Candidate>,
+}
+
+impl News<'_> {
+    fn hear(&self, progress: &SearchProgress<'_>) {
+        let mut told = self.told.borrow_mut();
+        if let Some(result) = progress.found
+            && told.best.as_ref() != Some(&result.best)
+        {
+            told.best = Some(result.best.clone());
+            let (kernel, warning) = (self.kernel.clone(), self.warning.clone());
+            (self.tell)(Told::Found(Box::new(Found { kernel, result: result.clone(), warning })));
+        }
+        let is_due = |&(at, step): &(Instant, SearchStep)| step != progress.step || at.elapsed() >= HEARD;
+        if told.doing.as_ref().is_none_or(is_due) {
+            told.doing = Some((Instant::now(), progress.step));
+            (self.tell)(Told::Doing(self.doing(progress)));
+        }
+    }
+
+    fn doing(&self, progress: &SearchProgress<'_>) -> Doing {
+        let (simulated, all) = (progress.simulated, self.kernel.simulations);
+        let at = format!("at simulation {} of {all}", all.min(simulated + 1));
+        let text = match (progress.step, progress.found) {
+            (SearchStep::Candidates, Some(result)) => {
+                let reference = if result.default.is_some() { "the default's time" } else { "the start's time" };
+                let best = 100.0 * mean_and_worst(result).0;
+                format!("{} tried, simulated {best:.1} % of {reference}; {at}", progress.tried)
+            }
+            (SearchStep::Start, _) if !self.kernel.start.is_empty() => {
+                format!("{at} with the tile sizes that a build chooses")
+            }
+            _ => format!("{at} of the default schedule"),
+        };
+        let part = (progress.step != SearchStep::Candidates).then(|| simulated as f64 / all as f64);
+        Doing { text, part }
+    }
+}

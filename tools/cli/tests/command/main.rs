@@ -1,0 +1,94 @@
+//! The command `hpmoe`, run as users run it.
+
+mod book;
+mod calibrate;
+mod damaged;
+mod diff;
+mod emit;
+mod export;
+mod output;
+mod pictures;
+mod replay;
+mod report;
+mod schedule;
+mod simulate;
+mod tile_sizes;
+mod trace;
+mod tune;
+
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// The forward layer.
+const LAYER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/moe_ffn.rs");
+/// A size that is simulated in no time and has tiles as on a device.
+const SIZE: &str =
+    "HIDDEN=1024,INTER=256,EXPERTS=16,TOP_K=4,TOKENS=256,TILE_M=128,TILE_N=256,PUT=16,BLOCK=16,COLUMNS=1024";
+
+/// Runs the command. Tests set tile sizes on purpose, and want no warning of it.
+fn hpmoe(arguments: &[&str]) -> Output {
+    let judges = arguments.first().is_some_and(|name| ["schedule", "simulate", "report", "tune"].contains(name));
+    let allow: &[&str] = if judges { &["--allow-slow-tile-sizes"] } else { &[] };
+    as_typed(&[arguments, allow].concat())
+}
+
+/// Runs the command with these arguments alone.
+fn as_typed(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_hpmoe")).args(arguments).output().expect("the command runs")
+}
+
+/// Searches with these arguments, for more time if a loaded machine gives too little of it.
+fn tuned(arguments: &[&str]) -> Output {
+    tuned_until(arguments, |_| true)
+}
+
+/// Searches with these arguments, for more time until the text that is printed is as wanted.
+fn tuned_until(arguments: &[&str], wanted: impl Fn(&str) -> bool) -> Output {
+    let search = |seconds| as_typed(&[&["tune", "--seconds", seconds][..], arguments].concat());
+    let enough = |output: &Output| {
+        let short = String::from_utf8_lossy(&output.stderr).contains("has compared nothing");
+        !short && wanted(&String::from_utf8_lossy(&output.stdout))
+    };
+    ["1", "4", "16", "64"].into_iter().map(search).find(enough).expect("64 s are enough for a small layer")
+}
+
+/// What a command that succeeds prints.
+fn prints(arguments: &[&str]) -> String {
+    let output = hpmoe(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+fn json(arguments: &[&str]) -> Value {
+    serde_json::from_str(&prints(arguments)).expect("JSON")
+}
+
+/// What a command that fails says: one line.
+fn refuses(arguments: &[&str]) -> String {
+    let output = hpmoe(arguments);
+    assert!(!output.status.success() && output.stdout.is_empty(), "{arguments:?} succeeds");
+    let said = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    said
+}
+
+/// The layer with all of its tile sizes at one value, or open.
+fn layer_with(folder: &Path, name: &str, size: &str) -> String {
+    let text = std::fs::read_to_string(LAYER).unwrap();
+    let sized =
+        text.lines().map(|line| match line.trim().strip_prefix("pub const ").and_then(|rest| rest.split_once(':')) {
+            Some(("TILE_M" | "TILE_N" | "PUT" | "BLOCK" | "COLUMNS", _)) => {
+                format!("{} = {size};\n", line.split(" = ").next().unwrap())
+            }
+            _ => format!("{line}\n"),
+        });
+    let (path, text) = (folder.join(name), sized.collect::<String>());
+    assert!(
+        text.contains(&format!("TILE_N: usize = {size};")) && text.contains(&format!("PUT: usize = {size};")),
+        "{text}"
+    );
+    std::fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}

@@ -1,0 +1,418 @@
+//! An exported schedule timed by an interpreter that knows nothing but the file and its formulae (`docs/export.md`): the latency is
+//! that of `hpmoe simulate` within 3 %.
+
+use crate::{hpmoe, json};
+use serde_json::Value;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+const FORWARD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/moe_ffn.rs");
+const BACKWARD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/moe_backward.rs");
+
+fn number(value: &Value, key: &str) -> f64 {
+    value[key].as_f64().unwrap_or_else(|| panic!("no number {key} in {value}"))
+}
+
+fn index(value: &Value, key: &str) -> usize {
+    number(value, key) as usize
+}
+
+fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    value[key].as_array().unwrap_or_else(|| panic!("no list {key} in {value}"))
+}
+
+/// A task that is under way on a die's memories, or on the links.
+#[derive(Clone, Debug)]
+struct Job {
+    core: usize,
+    /// Nanoseconds at full speed, or bytes.
+    left: f64,
+    rate: f64,
+    hbm: f64,
+    l2: f64,
+    /// Nanoseconds at full speed of weights that are read ahead, and the share of all of them; zeros for a task.
+    ahead: f64,
+    share: f64,
+}
+
+#[derive(Default)]
+struct Counter {
+    value: f64,
+    seen: f64,
+    waiting: Vec<usize>,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct At(f64);
+impl Eq for At {}
+impl PartialOrd for At {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for At {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Step {
+    Read,
+    Look,
+    Leave,
+    Finish,
+}
+
+/// Bytes leave and arrive by four ends of a die.
+const ENDS: usize = 4;
+
+struct Replay<'a> {
+    rates: BTreeMap<&'a str, f64>,
+    queues: &'a [Value],
+    next: Vec<usize>,
+    /// By core: the share that has been read ahead, and whether the core has looked at its counters.
+    read: Vec<(f64, bool)>,
+    counters: BTreeMap<(usize, usize), Counter>,
+    timers: BinaryHeap<Reverse<(At, Step, usize)>>,
+    dies: Vec<Vec<Job>>,
+    puts: Vec<Job>,
+    now: f64,
+    end: f64,
+}
+
+impl<'a> Replay<'a> {
+    fn new(file: &'a Value) -> Self {
+        let rates = file["rates"].as_object().expect("rates");
+        let rates = rates.iter().map(|(key, value)| (key.as_str(), value.as_f64().expect("a number"))).collect();
+        let (queues, ranks) = (list(file, "queues"), index(file, "ranks"));
+        Self {
+            rates,
+            queues,
+            next: vec![0; queues.len()],
+            read: vec![(0.0, false); queues.len()],
+            counters: BTreeMap::new(),
+            timers: BinaryHeap::new(),
+            dies: vec![Vec::new(); ranks],
+            puts: Vec::new(),
+            now: 0.0,
+            end: 0.0,
+        }
+    }
+
+    fn rate(&self, name: &str) -> f64 {
+        self.rates[name]
+    }
+
+    fn rank(&self, core: usize) -> usize {
+        index(&self.queues[core], "rank")
+    }
+
+    fn task(&self, core: usize) -> &'a Value {
+        &list(&self.queues[core], "tasks")[self.next[core]]
+    }
+
+    fn same_package(&self, a: usize, b: usize) -> bool {
+        let dies = self.rate("dies_per_package") as usize;
+        a / dies == b / dies
+    }
+
+    fn timer(&mut self, at: f64, step: Step, core: usize) {
+        self.timers.push(Reverse((At(at), step, core)));
+    }
+
+    /// The latency in µs.
+    fn run(&mut self) -> f64 {
+        let launch = self.rate("launch_ns");
+        (0..self.queues.len()).for_each(|core| self.come(core, launch));
+        while let Some(at) = self.next_event() {
+            self.advance(at);
+            let mut moved = Vec::new();
+            for die in 0..self.dies.len() {
+                let (ended, left) = self.dies[die].drain(..).partition(|job| job.left <= 1e-6);
+                self.dies[die] = left;
+                moved.extend::<Vec<Job>>(ended);
+            }
+            let (landed, left): (Vec<Job>, _) = self.puts.drain(..).partition(|job| job.left <= 1e-3);
+            self.puts = left;
+            let mut changed = !moved.is_empty() || !landed.is_empty();
+            for job in moved {
+                if job.ahead == 0.0 {
+                    self.finish(job.core);
+                    continue;
+                }
+                let (read, waits) = &mut self.read[job.core];
+                *read += job.share;
+                if *waits {
+                    self.read_ahead(job.core, 1.0);
+                }
+            }
+            let fence = self.rate("fence_ns");
+            landed.iter().for_each(|job| self.timer(at + fence, Step::Finish, job.core));
+            while let Some(&Reverse((time, step, core))) = self.timers.peek() {
+                if time.0 > at {
+                    break;
+                }
+                self.timers.pop();
+                match step {
+                    Step::Read => changed |= self.read_ahead(core, number(&self.task(core)["ahead"], "first")),
+                    Step::Look => changed |= self.look(core),
+                    Step::Leave => changed |= self.leave(core),
+                    Step::Finish => self.finish(core),
+                }
+            }
+            if changed {
+                self.share();
+            }
+        }
+        assert!((0..self.queues.len()).all(|core| self.next[core] == list(&self.queues[core], "tasks").len()));
+        self.end / 1e3
+    }
+
+    fn next_event(&self) -> Option<f64> {
+        let timer = self.timers.peek().map(|Reverse((at, ..))| at.0);
+        let jobs = self.dies.iter().flatten().chain(&self.puts);
+        jobs.map(|job| self.now + job.left / job.rate).chain(timer).reduce(f64::min)
+    }
+
+    fn advance(&mut self, to: f64) {
+        let took = to - self.now;
+        self.dies.iter_mut().flatten().chain(&mut self.puts).for_each(|job| job.left -= took * job.rate);
+        self.now = to;
+    }
+
+    /// A core comes to its next task.
+    fn come(&mut self, core: usize, at: f64) {
+        if self.next[core] == list(&self.queues[core], "tasks").len() {
+            self.end = self.end.max(at + number(&self.queues[core], "after_ns"));
+            return;
+        }
+        let task = self.task(core);
+        if !task["ahead"].is_null() {
+            self.timer(at + number(&task["ahead"], "after_ns"), Step::Read, core);
+        }
+        let ready = at + number(task, "before_ns");
+        self.timer(ready.max(task["not_before_ns"].as_f64().unwrap_or(0.0)), Step::Look, core);
+    }
+
+    /// Begins a task whose counters are all there; true if it uses memories or links from now on.
+    fn look(&mut self, core: usize) -> bool {
+        let (task, rank) = (self.task(core), self.rank(core));
+        let mut from = self.now;
+        for wait in list(task, "waits") {
+            let counter = self.counters.entry((rank, index(wait, "counter"))).or_default();
+            if counter.value < number(wait, "threshold") {
+                counter.waiting.push(core);
+                return self.waits(core);
+            }
+            from = from.max(counter.seen);
+        }
+        if from > self.now {
+            self.timer(from, Step::Look, core);
+            return self.waits(core);
+        }
+        match task["work"]["kind"].as_str() {
+            Some("put" | "copy") => {
+                self.timer(self.now + self.rate("put_start_ns"), Step::Leave, core);
+                false
+            }
+            _ => self.leave(core),
+        }
+    }
+
+    /// A core that waits reads all that there is room for; true if it uses memories from now on.
+    fn waits(&mut self, core: usize) -> bool {
+        self.read[core].1 = true;
+        !self.task(core)["ahead"].is_null() && self.read_ahead(core, 1.0)
+    }
+
+    /// Reads ahead up to a share of what there is room for, if nothing is under way; true if the core uses memories from now on.
+    fn read_ahead(&mut self, core: usize, room: f64) -> bool {
+        let (ahead, rank) = (&self.task(core)["ahead"], self.rank(core));
+        let share = room - self.read[core].0;
+        if share <= 0.0 || self.dies[rank].iter().any(|job| job.core == core) {
+            return false;
+        }
+        let [hbm, l2] = ["hbm_read", "l2_read"].map(|bytes| share * number(ahead, bytes));
+        let time = (hbm / self.rate("hbm_read_core")).max(l2 / self.rate("l2_read_core"));
+        self.dies[rank].push(Job { ahead: time, share, ..job(core, time, hbm, l2) });
+        true
+    }
+
+    /// Bytes of a core's task that it has read ahead, from HBM and through L2; the reading ends.
+    fn was_read(&mut self, core: usize) -> [f64; 2] {
+        let (ahead, rank) = (&self.task(core)["ahead"], self.rank(core));
+        let mut share = self.read[core].0;
+        if let Some(at) = self.dies[rank].iter().position(|job| job.core == core) {
+            let job = self.dies[rank].remove(at);
+            share += job.share * (1.0 - job.left / job.ahead);
+        }
+        ["hbm_read", "l2_read"].map(|bytes| ahead[bytes].as_f64().map_or(0.0, |bytes| bytes * share))
+    }
+
+    fn leave(&mut self, core: usize) -> bool {
+        let (work, rank) = (&self.task(core)["work"], self.rank(core));
+        match work["kind"].as_str().expect("a kind") {
+            "put" => self.puts.push(Job {
+                core,
+                left: number(work, "bytes"),
+                rate: 1.0,
+                hbm: 0.0,
+                l2: 0.0,
+                ahead: 0.0,
+                share: 0.0,
+            }),
+            "product" => {
+                let read = self.was_read(core);
+                let (hbm_read, l2_read) = (number(work, "hbm_read") - read[0], number(work, "l2_read") - read[1]);
+                let time = (number(work, "padded_flops") / self.rate("cube_gflops_core"))
+                    .max(l2_read / self.rate("l2_read_core"))
+                    .max(hbm_read / self.rate("hbm_read_core"))
+                    .max(number(work, "written") / self.rate("l2_write_core"));
+                self.dies[rank].push(job(core, time, hbm_read + number(work, "written"), l2_read));
+            }
+            "vector" | "copy" => {
+                let hbm = number(work, "hbm_read") + number(work, "written");
+                let time = hbm / self.rate("vector_core");
+                self.dies[rank].push(job(core, time, hbm, number(work, "hbm_read")));
+            }
+            other => panic!("no such work: {other}"),
+        }
+        true
+    }
+
+    fn finish(&mut self, core: usize) {
+        let (task, rank) = (self.task(core), self.rank(core));
+        let mut at = self.now;
+        for (place, signal) in list(task, "signals").iter().enumerate() {
+            at = self.now + place as f64 * self.rate("signal_ns");
+            let to = index(signal, "rank");
+            let way = match (to == rank, self.same_package(to, rank)) {
+                (true, _) => 0.0,
+                (false, true) => self.rate("same_package_ns"),
+                (false, false) => self.rate("other_package_ns"),
+            };
+            let seen = at + way + self.rate("visible_ns");
+            let counter = self.counters.entry((to, index(signal, "counter"))).or_default();
+            counter.value += number(signal, "amount");
+            counter.seen = counter.seen.max(seen);
+            let waiting = std::mem::take(&mut counter.waiting);
+            let now = self.now;
+            waiting.into_iter().for_each(|other| self.timer(now, Step::Look, other));
+        }
+        self.next[core] += 1;
+        self.read[core] = (0.0, false);
+        self.come(core, at);
+    }
+
+    /// Shares memories and links among what is under way.
+    fn share(&mut self) {
+        let link = [self.rate("same_package_die"), self.rate("other_package_die")];
+        let put = self.rate("put_core");
+        let ends = |job: &Job| {
+            let to = index(&self.task(job.core)["work"], "to");
+            let beyond = usize::from(!self.same_package(self.rank(job.core), to));
+            [self.rank(job.core) * ENDS + 2 * beyond, to * ENDS + 2 * beyond + 1]
+        };
+        let flows: Vec<[usize; 2]> = self.puts.iter().map(ends).collect();
+        let mut used = vec![0.0; self.dies.len() * ENDS];
+        flows.iter().flatten().for_each(|&end| used[end] += put);
+        for (die, jobs) in self.dies.iter_mut().enumerate() {
+            let gone: f64 = (0..ENDS).map(|end| used[die * ENDS + end].min(link[end / 2])).sum();
+            let all = self.rates["hbm_die"];
+            let hbm = level((all - gone).max(all / 4.0), jobs.iter().map(|job| job.hbm).collect());
+            let l2 = level(self.rates["l2_die"], jobs.iter().map(|job| job.l2).collect());
+            jobs.iter_mut().for_each(|job| job.rate = (hbm / job.hbm).min(l2 / job.l2).min(1.0));
+        }
+        let mut left: Vec<f64> = (0..used.len()).map(|end| link[end % ENDS / 2]).collect();
+        let mut open: Vec<usize> = (0..flows.len()).collect();
+        while !open.is_empty() {
+            let mut through = vec![0.0; left.len()];
+            open.iter().flat_map(|&flow| flows[flow]).for_each(|end| through[end] += 1.0);
+            let share = |end: usize| if through[end] > 0.0 { left[end] / through[end] } else { f64::INFINITY };
+            let least = (0..left.len()).map(share).fold(put, f64::min);
+            let full: Vec<bool> = (0..left.len()).map(|end| share(end) <= least * (1.0 + 1e-9)).collect();
+            let (done, rest): (Vec<usize>, _) =
+                open.into_iter().partition(|&flow| least >= put || flows[flow].iter().any(|&end| full[end]));
+            for flow in done {
+                self.puts[flow].rate = least;
+                flows[flow].iter().for_each(|&end| left[end] -= least);
+            }
+            open = rest;
+        }
+    }
+}
+
+fn job(core: usize, time: f64, hbm: f64, l2: f64) -> Job {
+    let left = time.max(1e-3);
+    Job { core, left, rate: 1.0, hbm: hbm / left, l2: l2 / left, ahead: 0.0, share: 0.0 }
+}
+
+/// What one of the users of a resource gets where they want more than there is.
+fn level(capacity: f64, mut wants: Vec<f64>) -> f64 {
+    if wants.iter().sum::<f64>() <= capacity {
+        return f64::INFINITY;
+    }
+    wants.sort_by(f64::total_cmp);
+    let mut left = capacity;
+    for (place, &want) in wants.iter().enumerate() {
+        let share = left / (wants.len() - place) as f64;
+        if want > share {
+            return share;
+        }
+        left -= want;
+    }
+    f64::INFINITY
+}
+
+/// A case: the pass, sizes, ranks and routing.
+type Case<'a> = (&'a str, &'a str, &'a str, &'a str);
+
+fn compare((direction, sizes, ranks, routing): Case<'_>) {
+    let file = if direction == "forward" { FORWARD } else { BACKWARD };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("schedule.json");
+    let path = path.to_str().unwrap();
+    let common = ["--set", sizes, "--ranks", ranks, "--routing", routing, "--untuned"];
+    let export = ["schedule", file, "--taskflow", direction, "--export", path];
+    let output = hpmoe(&[&export, &common[..]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let exported: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let replayed = Replay::new(&exported).run();
+    let simulate = ["simulate", file, "--policy", "ours", "--direction", direction, "--count-extras", "--json"];
+    let run = json(&[&simulate, &common[..]].concat());
+    let simulated = number(&run, "simulated_us") - number(&run, "separate_kernels_us");
+    let error = replayed / simulated - 1.0;
+    println!(
+        "{direction} {sizes} {ranks} {routing}: replayed {replayed:.1} µs, simulated {simulated:.1} µs, {:+.2} %",
+        100.0 * error
+    );
+    assert!(
+        error.abs() < 0.03,
+        "replayed {replayed} µs, simulated {simulated} µs: {direction} {sizes} {ranks} {routing}"
+    );
+}
+
+const TILES: &str = "TILE_M=128,TILE_N=256,PUT=16,BLOCK=16,COLUMNS=1024";
+const BACKWARD_TILES: &str = "TILE_M=128,TILE_N=128,PUT=16,BLOCK=16,COLUMNS=512,GRAD_M=256,GRAD_N=256";
+
+#[test]
+fn a_replay_takes_as_long_as_the_simulation() {
+    let sizes = |sizes: &str| format!("{sizes},{TILES}");
+    compare(("forward", &sizes("HIDDEN=2048,INTER=512,EXPERTS=8,TOP_K=2,TOKENS=256"), "2", "balanced"));
+    compare(("forward", &sizes("HIDDEN=1536,INTER=768,EXPERTS=32,TOP_K=4,TOKENS=200"), "8", "zipf:1.2:3"));
+    let backward = format!("HIDDEN=1024,INTER=512,EXPERTS=16,TOP_K=4,TOKENS=150,{BACKWARD_TILES}");
+    compare(("backward", &backward, "4", "zipf:0.8:5"));
+}
+
+/// The same for the cases of `HPMOE_REPLAY`, one a line: pass, sizes, ranks, routing.
+#[test]
+#[ignore = "runs the cases that HPMOE_REPLAY gives"]
+fn replays_of_given_cases_take_as_long() {
+    let cases = std::env::var("HPMOE_REPLAY").expect("cases");
+    for case in cases.lines().filter(|line| !line.trim().is_empty()) {
+        let words: Vec<&str> = case.split_whitespace().collect();
+        let [direction, sizes, ranks, routing] = words[..] else { panic!("`{case}` has not four words") };
+        compare((direction, sizes, ranks, routing));
+    }
+}

@@ -1,0 +1,179 @@
+//! The subcommand `hpmoe simulate`.
+
+use crate::{LAYER, SIZE, hpmoe, json, prints, refuses};
+use serde_json::Value;
+
+fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&["simulate", LAYER, "--set", SIZE, "--ranks", "4"], more].concat()
+}
+
+fn number(value: &Value, key: &str) -> f64 {
+    value[key].as_f64().unwrap_or_else(|| panic!("no {key} in {value}"))
+}
+
+#[test]
+fn all_policies_stand_in_one_table_with_what_it_rests_on() {
+    let table = prints(&with(&[]));
+    for part in ["ours ", "hyperparallel ", "serial ", "dependency", "communication", "contention", "tail"] {
+        assert!(table.contains(part), "{part} is missing in\n{table}");
+    }
+    assert!(table.lines().next().unwrap().contains("simulated on ascend-a3: 4 ranks of 256 tokens"));
+    assert!(table.contains("sync.tile_overhead_ns = 200 (assumed") && table.contains("original.empty_task_us = 1.5"));
+    // One policy rests on fewer.
+    let serial = prints(&with(&["--policy", "serial"]));
+    assert!(serial.contains("vector.elementwise_gb_per_s = 50") && !serial.contains("original."));
+}
+
+#[test]
+fn a_policy_is_one_object() {
+    for policy in ["ours", "hyperparallel", "serial"] {
+        let found = json(&with(&["--policy", policy, "--json"]));
+        assert_eq!((found["policy"].as_str(), found["ranks"].as_u64()), (Some(policy), Some(4)));
+        assert_eq!((found["direction"].as_str(), found["target"].as_str()), (Some("forward"), Some("ascend-a3")));
+        let (time, bound) = (number(&found, "simulated_us"), number(&found, "bound_us"));
+        assert!(0.0 < bound && bound <= time, "{bound} of {time}");
+        assert!((0.0..=1.0).contains(&number(&found, "aic_useful")));
+        // All that a core does or doesn't do is the latency.
+        for kind in ["aic", "aiv"] {
+            let parts = ["idle", "busy"].into_iter().flat_map(|half| found[half].as_object().unwrap().values());
+            let sum: f64 = parts.map(|part| number(part, kind)).sum();
+            assert!((sum / time - 1.0).abs() < 1e-3, "{sum} of {time}");
+        }
+        let empty = number(&found, "empty_tasks") / number(&found, "tasks");
+        assert!(policy != "ours" || empty == 0.0, "{empty}");
+        assert!(policy != "hyperparallel" || empty > 0.5, "{empty}");
+    }
+    assert_eq!(json(&with(&["--json"])).as_array().map(Vec::len), Some(3));
+}
+
+#[test]
+fn the_baselines_have_a_backward_pass() {
+    let simulated = |direction| json(&with(&["--policy", "hyperparallel", "--direction", direction, "--json"]));
+    let (forward, backward) = (simulated("forward"), simulated("backward"));
+    assert!(number(&backward, "simulated_us") > number(&forward, "simulated_us"));
+    let refused = refuses(&with(&["--taskflow", "sideways"]));
+    assert!(refused.contains("no taskflow `sideways`") && refused.contains("moe_ffn::forward"), "{refused}");
+}
+
+#[test]
+fn constants_and_polling_change_what_is_simulated() {
+    let time = |more: &[&str]| {
+        let base = with(&["--policy", "hyperparallel", "--json"]);
+        number(&json(&[&base, more].concat()), "simulated_us")
+    };
+    assert!(time(&["--polling", "off"]) < time(&[]));
+    assert!(time(&["--constant", "sync.tile_overhead_ns=9000"]) > time(&[]));
+    let table = prints(&with(&["--constant", "sync.tile_overhead_ns=900"]));
+    assert!(table.contains("constants set for this run:\n  sync.tile_overhead_ns = 900"), "{table}");
+}
+
+#[test]
+fn extras_are_counted_on_request() {
+    for policy in ["ours", "serial"] {
+        let run = |more: &[&str]| json(&with(&[&["--policy", policy, "--json"], more].concat()));
+        let (without, with) = (run(&[]), run(&["--count-extras"]));
+        assert!(number(&with, "simulated_us") > number(&without, "simulated_us"), "{policy}");
+    }
+}
+
+#[test]
+fn a_layer_in_int8_is_compared_with_others_in_bf16_and_says_so() {
+    let kernel = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/moe_w8a8.rs");
+    let sizes = "HIDDEN=2048,INTER=1024,TILE_M=128,TILE_N=256,COLUMNS=1024";
+    let table = |file: &str, more: &[&str]| {
+        prints(
+            &[&["simulate", file, "--set", sizes, "--ranks", "4", "--constant", "cube.int8_efficiency=0.8"], more]
+                .concat(),
+        )
+    };
+    let note = "the others have no products of int8, and are simulated in bf16";
+    let (narrow, wide) = (table(kernel, &[]), table(LAYER, &[]));
+    assert!(narrow.contains(note) && !wide.contains(note), "{narrow}");
+    // Nothing but the products of one layer depends on the constant.
+    assert!(narrow.contains("cube.int8_efficiency = 0.8"), "{narrow}");
+}
+
+#[test]
+fn routings_come_from_names_and_files() {
+    let skewed = json(&with(&["--routing", "zipf:1.2:3", "--policy", "ours", "--json"]));
+    let even = json(&with(&["--policy", "ours", "--json", "--traffic"]));
+    assert!(number(&skewed, "simulated_us") > number(&even, "simulated_us"));
+    let sent: u64 = even["traffic_bytes"][0].as_array().unwrap().iter().filter_map(Value::as_u64).sum();
+    // Out and back, with four bytes that tell where a row came from.
+    assert_eq!(sent, 256 * 4 * (2 * 2048 + 4));
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("counts.json");
+    std::fs::write(&path, format!("{{\"counts\":{:?}}}", vec![vec![64; 16]; 4])).unwrap();
+    let path = path.to_str().unwrap();
+    let file = json(&with(&["--routing", path, "--policy", "ours", "--json"]));
+    assert_eq!(file["simulated_us"], even["simulated_us"]);
+    let refused = refuses(&["simulate", LAYER, "--set", SIZE, "--ranks", "8", "--routing", path]);
+    assert!(refused.contains("4 ranks and 16 experts") && refused.contains("8 ranks"), "{refused}");
+}
+
+#[test]
+fn what_was_tuned_is_simulated_unless_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let layer = folder.path().join("layer.rs");
+    std::fs::copy(LAYER, &layer).unwrap();
+    let text = "[[tuned]]\nkernel = \"moe_ffn\"\ntarget = \"ascend-a3\"\nmatrix_cores = 24\n\
+        shape = { EXPERTS = 16, HIDDEN = 1024, INTER = 256, TOKENS = 256, TOP_K = 4 }\n\
+        choices.forward = { put_cores = 3 }\n";
+    std::fs::write(folder.path().join("layer.tuned.toml"), text).unwrap();
+    let of_size = |size: &str, more: &[&str]| {
+        let base = ["simulate", layer.to_str().unwrap(), "--set", size, "--ranks", "4", "--policy", "ours", "--json"];
+        json(&[&base, more].concat())
+    };
+    let run = |more: &[&str]| of_size(SIZE, more);
+    let (tuned, untuned) = (run(&[]), run(&["--untuned"]));
+    assert_eq!((tuned["schedule"].as_str(), untuned["schedule"].as_str()), (Some("tuned"), Some("default")));
+    // Three cores that put are too few.
+    assert!(number(&tuned, "simulated_us") > number(&untuned, "simulated_us"));
+    assert_eq!(of_size(&SIZE.replace("TOKENS=256", "TOKENS=128"), &[])["schedule"], "default");
+    let given = run(&["--choices", "put_cores=3"]);
+    assert_eq!((&given["schedule"], &given["simulated_us"]), (&Value::from("given"), &tuned["simulated_us"]));
+}
+
+#[test]
+fn bad_input_is_told_in_a_line() {
+    for (more, said) in [
+        (["--constant", "sync.tile_overhed_ns=1"], "is `sync.tile_overhead_ns` meant?"),
+        (["--constant", "cores.aic=0.5"], "`cores.aic` is a whole number from 1 to 1024, not `0.5`"),
+        (["--target", "nowhere.toml"], "neither built in"),
+        (["--routing", "zipf:-1"], "an exponent, zero or above"),
+        (["--choices", "by_laod=0"], "there is no choice `by_laod`"),
+        (["--set", "HIDEN=4"], "HIDDEN"),
+    ] {
+        let refused = refuses(&with(&more));
+        assert!(refused.starts_with("error: ") && refused.contains(said), "{refused}");
+    }
+    assert!(
+        refuses(&["simulate", LAYER, "--ranks", "3"])
+            .contains("16 experts, which cannot be divided evenly among 3 ranks")
+    );
+    assert!(!hpmoe(&with(&["--policy", "best"])).status.success());
+}
+
+#[test]
+fn each_idea_of_the_schedule_is_turned_off_in_turn() {
+    let routing = ["--routing", "zipf:1.2:3"];
+    let line = [&["simulate", LAYER, "--set", SIZE, "--ranks", "4", "--ablate"][..], &routing].concat();
+    let found = json(&[&line[..], &["--json"]].concat());
+    let without = found["without"].as_array().unwrap();
+    assert_eq!(without.len(), 8);
+    for idea in without {
+        let off = idea["off"].as_str().unwrap();
+        let given = ["simulate", LAYER, "--set", SIZE, "--ranks", "4", "--policy", "ours", "--json", "--choices", off];
+        let alone = json(&[&given[..], &routing].concat());
+        assert_eq!(idea["simulated_us"], alone["simulated_us"], "{off}");
+        let longer = 100.0 * (idea["simulated_us"].as_f64().unwrap() / found["simulated_us"].as_f64().unwrap() - 1.0);
+        assert!((idea["longer_percent"].as_f64().unwrap() - longer).abs() < 1e-9);
+    }
+    assert!(
+        without.iter().any(|idea| idea["longer_percent"].as_f64().unwrap() > 0.5),
+        "nothing brings anything: {found}"
+    );
+    let text = prints(&line);
+    assert!(text.contains("simulated latency") && text.contains("experts in the order of their load"), "{text}");
+}

@@ -1,0 +1,45 @@
+//! The probes' kernel: its text, and its compilation.
+
+use hpmoe_build::DeviceObject;
+use hpmoe_runtime::printable::printable_path;
+use std::path::Path;
+
+/// The name that the loader finds it by.
+pub(crate) const SYMBOL: &str = "hpmoe_doctor";
+
+macro_rules! files {
+    ($($name:literal),*) => {
+        [$(($name, include_str!(concat!("../probes/", $name)))),*]
+    };
+}
+
+/// Its files, in the order in which they need each other.
+const FILES: [(&str, &str); 10] = files![
+    "core.cpp",
+    "poll.cpp",
+    "adds.cpp",
+    "order.cpp",
+    "sums.cpp",
+    "rows.cpp",
+    "flags.cpp",
+    "peers.cpp",
+    "time.cpp",
+    "kernel.cpp"
+];
+
+/// Compiles the kernel with the installed CANN, if that has not been done.
+pub(crate) fn compiled(folder: &Path) -> Result<DeviceObject, String> {
+    let cannot = |error: std::io::Error| format!("can't write to `{}`: {error}", printable_path(folder));
+    std::fs::create_dir_all(folder).map_err(cannot)?;
+    let text: String =
+        FILES.iter().map(|(name, text)| format!("#line 1 \"tools/doctor/probes/{name}\"\n{text}\n")).collect();
+    // Another process may be doing the same.
+    let source = folder.join(format!("{SYMBOL}.{}.cpp", std::process::id()));
+    std::fs::write(&source, text).map_err(cannot)?;
+    let object = hpmoe_build::device_object(&source, SYMBOL, folder);
+    // A refusal names the file: then it stays.
+    if object.is_ok() {
+        let _ = std::fs::remove_file(&source);
+    }
+    object
+}

@@ -1,0 +1,39 @@
+//! CANN's compiler makes both halves of a kernel.
+
+use super::Probe;
+use crate::answer::Failure;
+use crate::examination::Examination;
+use crate::kernel::compiled;
+use hpmoe_runtime::printable::printable_path;
+use std::time::Instant;
+
+pub(super) static PROBE: Probe = Probe {
+    name: "toolkit",
+    assumption: "one call of CANN's compiler makes both halves of a kernel, of the type and ratio that launches rely on",
+    needs: &[],
+    ranks: 1,
+    run,
+    means: "there is no toolkit that will do, or it takes other sources or options than are documented",
+    falls: "no kernel can be built for NPUs",
+    change: "what the message names; the words of the command line are in hpmoe-core/build/src/cann/compiler.rs",
+};
+
+fn run(examination: &mut Examination) -> Result<String, Failure> {
+    let compile = |examination: &mut Examination| {
+        let start = Instant::now();
+        let object = compiled(&examination.folder).map_err(Failure::new)?;
+        let seen = format!(
+            "CANN {}, `{}`: {} bytes in {:.1} s",
+            object.version,
+            printable_path(&object.toolkit),
+            object.object.len(),
+            start.elapsed().as_secs_f64()
+        );
+        examination.object = Some(object);
+        Ok(seen)
+    };
+    // Rank 0 compiles for all that share its folder.
+    let first = if examination.team.tells() { compile(examination) } else { Ok(String::new()) };
+    examination.team.together(first.clone().map(drop))?;
+    if examination.team.tells() { first } else { compile(examination) }
+}

@@ -1,0 +1,174 @@
+//! The share of a core in one expert's product, as work of the simulator.
+
+use super::{BASE_TILE, OperatorProduct, ProductExtent};
+use crate::simulate::{self, Efficiency, Neighbours, ProductExtents, Products, TileWalk, Work, Written};
+use hpmoe_core::target::Target;
+use hpmoe_kernels::op::ElementType;
+
+/// The base tiles of a core: tile `t` belongs to core `(before + t) mod cores`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Tiles {
+    pub(super) before: u32,
+    pub(super) cores: u32,
+    pub(super) core: u32,
+}
+
+impl Tiles {
+    /// The number of its tiles among the first `total`.
+    pub(super) const fn among(self, total: u32) -> u32 {
+        (total + self.cores - 1 - self.first()) / self.cores
+    }
+
+    /// Its first tile.
+    const fn first(self) -> u32 {
+        (self.core + self.cores - self.before % self.cores) % self.cores
+    }
+}
+
+/// The work of a core in base tiles: those of an expert in rows, each from left to right. A tile at the edge costs what it really
+/// has, padded like any other. Where there is nothing to sum up, tiles of a gradient become zero all the same.
+pub(super) fn product(
+    product: &OperatorProduct,
+    rows: u32,
+    tiles: Tiles,
+    target: &Target,
+    (efficiency, bytes_per_flop): (Efficiency, f64),
+    gradients: Written,
+) -> Work {
+    let [m, n, k] = [product.m, product.n, product.k].map(|extent| extent.at(rows));
+    let total = product.base_tiles(rows);
+    if tiles.among(total) == 0 {
+        return Work::Empty;
+    }
+    let walk = walk(product, rows, target, bytes_per_flop);
+    let columns = n.div_ceil(BASE_TILE[1]);
+    let side = |extent: u32, base: u32, at: u32| (extent - at * base).min(base);
+    let mut sum = Products { efficiency, ..Products::NONE };
+    for tile in (tiles.first()..total).step_by(tiles.cores as usize) {
+        let (row, column) = (tile / columns, tile % columns);
+        let work = Work::Gemm {
+            m: side(m, BASE_TILE[0], row),
+            n: side(n, BASE_TILE[1], column),
+            k,
+            operands: ElementType::bf16,
+            products: 1,
+            left_reuse: walk.left,
+            right_reuse: walk.right,
+            out: if is_gradient(product) { gradients } else { Written::BF16 },
+        };
+        let one = work.products().expect("a tile is a product");
+        sum.flops += one.flops;
+        sum.padded += one.padded;
+        sum.l2 += one.l2;
+        sum.hbm_read += one.hbm_read;
+        sum.written += one.written;
+    }
+    Work::Share(sum)
+}
+
+/// The number of base tiles that one read of a left panel, and of a right panel, serves through L2.
+///
+/// The order in which the cores of the original, or of a separate product, walk tiles is not known: they get the band height
+/// that reads least.
+fn walk(product: &OperatorProduct, rows: u32, target: &Target, bytes_per_flop: f64) -> simulate::PanelReuse {
+    let [m, n, _] = BASE_TILE;
+    let k = product.k.at(rows);
+    let (items, columns) = (product.m.at(rows).div_ceil(m), product.n.at(rows).div_ceil(n));
+    let bytes = |reuse: &simulate::PanelReuse| m as f32 / reuse.left + n as f32 / reuse.right;
+    let walks = (1..=items.max(1)).map(|band| TileWalk { items, columns, band });
+    let neighbours = Neighbours { bytes_per_flop, ..Neighbours::NONE };
+    let reuses = walks.map(|walk| {
+        simulate::reuse(target, walk, ProductExtents { m, n, k, operands: ElementType::bf16, written: 2 }, neighbours)
+    });
+    reuses.min_by(|a, b| bytes(a).total_cmp(&bytes(b))).expect("one band at least")
+}
+
+/// Whether a product sums over rows: the gradient of a weight.
+const fn is_gradient(product: &OperatorProduct) -> bool {
+    matches!(product.k, ProductExtent::Rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Tiles, product};
+    use crate::baseline::{LayerShape, Operator, OperatorKind};
+    use crate::simulate::{CostModel, Efficiency, Products, Work, Written};
+    use hpmoe_core::target::Target;
+
+    fn share(operator: Operator, rows: u32, core: u32) -> Work {
+        let shape = LayerShape::deepseek_v3(8);
+        let OperatorKind::Product(extents) = operator.kind(&shape) else { unreachable!() };
+        let tiles = Tiles { before: 0, cores: 24, core };
+        product(&extents, rows, tiles, &Target::ascend_a3(), (Efficiency::Fused, 0.0), Written::BF16)
+    }
+
+    fn sums(operator: Operator, rows: u32, core: u32) -> Products {
+        share(operator, rows, core).products().unwrap()
+    }
+
+    /// Operations, and bytes of a left and of a right panel, of a tile of the up projection.
+    const TILE: f64 = 2.0 * 128.0 * 256.0 * 7168.0;
+    const LEFT: f64 = 2.0 * 128.0 * 7168.0;
+
+    #[test]
+    fn panels_that_fit_in_l2_are_read_once() {
+        // 32 x 16 tiles, of which the first 8 cores have one more; 58.7 MB of weights stay in L2.
+        let share = sums(Operator::UpProj, 4096, 7);
+        assert_eq!((share.padded, share.l2), (22.0 * TILE, 22.0 * 3.0 * LEFT));
+        assert!((share.hbm_read / (22.0 * (LEFT / 16.0 + 2.0 * LEFT / 32.0)) - 1.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn panels_that_do_not_fit_are_read_for_each_band() {
+        // A right panel of 65,536 rows has 32 MiB: 28 of them don't fit, and of the left ones of 16 MiB a few do.
+        let share = sums(Operator::W2Grad, 65_536, 0);
+        let panel = 2.0 * 128.0 * 65_536.0;
+        let tiles = share.padded / (2.0 * 128.0 * 256.0 * 65_536.0);
+        let right = (share.hbm_read / tiles - panel / 28.0) / (2.0 * panel);
+        assert!((1.0 / 16.0 + 1e-3..0.5).contains(&right), "{right}");
+    }
+
+    #[test]
+    fn a_tile_at_the_edge_costs_what_it_has() {
+        // 300 rows: two rows of 16 whole tiles and one with 44 rows, padded to 48. Core 15 has tile 15, whole, and 39, short.
+        let share = sums(Operator::UpProj, 300, 15);
+        assert!((share.flops / TILE - (1.0 + 44.0 / 128.0)).abs() < 1e-9);
+        assert!((share.padded / TILE - (1.0 + 48.0 / 128.0)).abs() < 1e-9);
+        // It reads all weights of its columns again.
+        assert!((share.l2 / LEFT - (3.0 + 2.0 + 44.0 / 128.0)).abs() < 1e-9);
+        // 100 rows: 16 tiles, of which 16 cores have one.
+        assert!((sums(Operator::UpProj, 100, 15).padded / TILE - 112.0 / 128.0).abs() < 1e-9);
+        assert_eq!(share_of_nothing(), [Work::Empty, Work::Empty]);
+    }
+
+    fn share_of_nothing() -> [Work; 2] {
+        [share(Operator::UpProj, 100, 16), share(Operator::UpProj, 0, 0)]
+    }
+
+    #[test]
+    fn gradients_of_experts_without_rows_become_zero() {
+        let zeros = sums(Operator::W2Grad, 0, 0);
+        // 16 x 28 tiles, of which the first cores have 19.
+        assert_eq!((zeros.padded, zeros.hbm_read, zeros.written), (0.0, 0.0, 19.0 * 65_536.0));
+        assert!(CostModel::new(&Target::ascend_a3()).alone(0, &Work::Share(zeros)).us() > 1.0);
+    }
+
+    #[test]
+    fn weights_are_read_once_however_few_rows_there_are() {
+        for rows in [1, 32, 127, 128, 130, 200, 256, 1000] {
+            let all = || (0..24).filter_map(|core| share(Operator::UpProj, rows, core).products());
+            let read: f64 = all().map(|share| share.hbm_read + share.written).sum();
+            let (rows, weights) = (f64::from(rows), 2.0 * 7168.0 * 4096.0);
+            let right = weights + rows * 2.0 * (7168.0 + 4096.0);
+            assert!((read / right - 1.0).abs() < 1e-6, "{read} instead of {right} for {rows} rows");
+        }
+    }
+
+    #[test]
+    fn tiles_go_on_where_those_before_ended() {
+        let count = |before, core| Tiles { before, cores: 24, core }.among(30);
+        assert_eq!((count(0, 0), count(0, 5), count(0, 6)), (2, 2, 1));
+        assert_eq!((count(20, 20), count(20, 23), count(20, 0), count(20, 2)), (2, 2, 2, 1));
+        assert_eq!((0..24).map(|core| count(20, core)).sum::<u32>(), 30);
+    }
+}

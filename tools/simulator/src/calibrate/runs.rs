@@ -1,0 +1,33 @@
+//! The workloads of published latencies.
+
+use super::{Published, PublishedPolicy};
+use crate::baseline::{LayerShape, Original, Replay, Serial};
+use crate::simulate::{Workload, simulate};
+use hpmoe_core::target::Target;
+
+/// Simulates the workload of a published latency on a target, in milliseconds.
+pub type Latency<'a> = dyn Fn(&Published, &Target) -> f64 + 'a;
+
+impl Published {
+    /// The workload that has this latency.
+    #[must_use]
+    pub fn workload(&self, target: &Target) -> Box<dyn Workload> {
+        let shape = LayerShape::deepseek_v3(self.ranks);
+        let routing = shape.balanced();
+        match self.policy {
+            PublishedPolicy::Serial => Box::new(Serial::new(shape, self.direction, routing, target)),
+            PublishedPolicy::Original => Box::new(Replay::new(Original::new(shape, self.direction), routing, target)),
+        }
+    }
+
+    /// The simulated latency of that workload, in milliseconds.
+    ///
+    /// # Panics
+    ///
+    /// Never: these workloads end.
+    #[must_use]
+    pub fn simulated_ms(&self, target: &Target) -> f64 {
+        let run = simulate(target, &*self.workload(target), false);
+        run.expect("every wait has its signals").time.us() / 1e3
+    }
+}

@@ -1,0 +1,91 @@
+//! Routes that one launch keeps for later ones: `routing/kept.h`.
+
+use super::{BLOCK_WORDS, RoutingShape, RoutingSteps};
+
+/// Words of the head of a kept route, and those of them that say what it is for.
+const HEAD_WORDS: u64 = 16;
+/// Words of ids that a core copies at a time.
+const COPIED_WORDS: u64 = 4096;
+
+impl RoutingShape {
+    /// `PutKept`: one core compares the head, and tells all ranks which launch has kept the route.
+    pub(super) fn put_kept(&self, core: u64) -> RoutingSteps {
+        if core > 0 {
+            return RoutingSteps::default();
+        }
+        // Each word of the head is read, and made from what the launch knows.
+        let scalars = 2 * HEAD_WORDS + 2 + self.ranks;
+        RoutingSteps { scalars, waits: 1, copies: self.ranks, bytes: self.ranks * 4, ..RoutingSteps::default() }
+    }
+
+    /// `TakeKept`, with a word of each rank there: whether all have the same.
+    pub(super) fn agree(&self) -> RoutingSteps {
+        let mut steps = RoutingSteps::default();
+        if self.is_kept {
+            steps.load(1);
+            steps.least(1, BLOCK_WORDS);
+            steps.load(self.ranks);
+            steps.least(self.ranks, BLOCK_WORDS);
+            steps.vector(1, self.ranks * BLOCK_WORDS);
+            steps.waits += 2;
+            steps.scalars += 1 + self.ranks;
+        }
+        steps
+    }
+
+    /// `KeepRoute`: counts of some ranks, a share of the ids; one core writes the head.
+    pub(super) fn keep(&self, core: u64) -> RoutingSteps {
+        let mut steps = RoutingSteps::default();
+        if !self.keeps {
+            return steps;
+        }
+        let turns = |all: u64| all.saturating_sub(core).div_ceil(self.cores);
+        for _ in 0..turns(self.ranks) {
+            steps.load(self.experts());
+            steps.vector(1, self.experts());
+            steps.store(self.experts());
+        }
+        for turn in 0..turns(self.slots().div_ceil(COPIED_WORDS)) {
+            let begin = (core + turn * self.cores) * COPIED_WORDS;
+            let words = COPIED_WORDS.min(self.slots() - begin);
+            steps.load(words);
+            steps.store(words);
+        }
+        if core == 0 {
+            steps.waits += 2;
+            steps.scalars += 2 * HEAD_WORDS;
+            steps.store(HEAD_WORDS);
+        }
+        steps
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::device_routing::tests::shape;
+    use crate::device_routing::{RoutingPrices, RoutingShape};
+    use hpmoe_core::target::Target;
+
+    /// What a launch that takes a kept route leaves out, and what keeping one adds.
+    #[test]
+    fn a_kept_route_takes_less_than_one_that_is_made() {
+        let target = Target::ascend_a3();
+        for (ranks, tokens) in [(8, 64), (8, 4096), (64, 64), (64, 4096)] {
+            let made = shape(ranks, 8 * ranks, tokens);
+            let (keeps, kept) = (RoutingShape { keeps: true, ..made }, RoutingShape { is_kept: true, ..made });
+            let us = |shape: &RoutingShape| shape.time(&target, &RoutingPrices::of(&target)).us();
+            let [made_us, keeps_us, kept_us] = [&made, &keeps, &kept].map(us);
+            println!("EP{ranks}, {tokens} tokens: {made_us:.1} µs, keeping it {keeps_us:.1}, kept {kept_us:.1}");
+            assert!(made_us <= keeps_us && keeps_us < 1.1 * made_us, "{made_us} µs, keeping it {keeps_us}");
+            assert!(keeps.steps(0).copies > made.steps(0).copies);
+            assert!(kept_us < made_us, "{made_us} µs, kept {kept_us}");
+            // No core counts or places slots: the time is the same for any tokens.
+            let fewer = RoutingShape { tokens: 1, ..kept };
+            assert_eq!(us(&fewer), kept_us);
+            assert_eq!(
+                kept.stages(&target, &RoutingPrices::of(&target)),
+                fewer.stages(&target, &RoutingPrices::of(&target))
+            );
+        }
+    }
+}

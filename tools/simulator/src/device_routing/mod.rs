@@ -1,0 +1,267 @@
+//! The cost of making a route's tables on the device: the calls of `kernels/include/hpmoe/routing`, counted by its text, core by core.
+//!
+//! Workloads of kernels that make their route begin after this time; all others leave the tables to the host.
+
+mod kept;
+mod order;
+mod steps;
+mod tables;
+
+use crate::simulate::Routing;
+use hpmoe_core::analyze::CheckedGraph;
+use hpmoe_core::graph::{RowKind, SpaceKind};
+use hpmoe_core::schedule::Schedule;
+use hpmoe_core::target::Target;
+use hpmoe_core::time::Time;
+use hpmoe_kernels::route::ExpertOrder;
+pub use steps::{RoutingPrices, RoutingSteps};
+
+/// Elements of 32 bits in a block.
+const BLOCK_WORDS: u64 = 8;
+/// Elements of 32 bits in a repeat of a vector call.
+const LANES: u64 = 64;
+/// Most slots in UB at a time.
+const IDS_BLOCK: u64 = 8192;
+/// The same while they are looked at for faults.
+const CHECKED_BLOCK: u64 = 4096;
+/// First byte of UB after all lists.
+const LISTS_END: u64 = 152 * 1024;
+/// Calls of `Quotients`, and of `Remainders`.
+const QUOTIENTS: u64 = 4;
+const REMAINDERS: u64 = 2 * QUOTIENTS + 2;
+/// Lists of a word for each pair.
+const LISTS: u64 = 15;
+
+/// A launch that makes its route, with tokens that go to all experts alike.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RoutingShape {
+    /// Ranks of the group.
+    pub ranks: u64,
+    /// Experts of each rank.
+    pub local_experts: u64,
+    /// Tokens of each rank.
+    pub tokens: u64,
+    /// Experts of each token.
+    pub top_k: u64,
+    /// Vector cores of each rank.
+    pub cores: u64,
+    /// How queues name experts.
+    pub expert_order: ExpertOrder,
+    /// Spaces of row tiles.
+    pub row_tiles: u64,
+    /// Spaces of sends.
+    pub sends: u64,
+    /// Spaces of arrivals.
+    pub arrivals: u64,
+    /// Phases, and the pairs of spaces and columns that come before their tiles.
+    pub starts: (u64, u64),
+    /// Whether the route is one that an earlier launch has kept.
+    pub is_kept: bool,
+    /// Whether the route is kept for later launches.
+    pub keeps: bool,
+}
+
+impl RoutingShape {
+    /// What a kernel makes its route from. Expert chunks are taken for experts: no less work than there is.
+    #[must_use]
+    pub fn of(checked: &CheckedGraph, schedule: &Schedule, routing: &Routing) -> Self {
+        let graph = checked.graph();
+        let ranks = routing.ranks();
+        let spaces = |kind: SpaceKind| graph.spaces.iter().filter(|(_, space)| space.kind == kind).count() as u64;
+        let pairs = schedule.phases.iter().map(|(_, phase)| phase.preceding.len() as u64).sum();
+        Self {
+            ranks: ranks.into(),
+            local_experts: graph.sizes.expert_chunks(ranks as usize) as u64,
+            tokens: (0..ranks).map(|rank| routing.tokens(rank)).max().unwrap_or(0).into(),
+            top_k: graph.sizes.top_k as u64,
+            cores: schedule.aiv.into(),
+            expert_order: schedule.expert_orders.on(ranks),
+            row_tiles: spaces(SpaceKind::RowTiles) + spaces(SpaceKind::Experts),
+            sends: spaces(SpaceKind::Sends),
+            arrivals: spaces(SpaceKind::Arrivals),
+            starts: (graph.phases.len() as u64, pairs),
+            is_kept: graph.route.as_ref().is_some_and(|route| graph.tensors[route.ids].rows == RowKind::Routed),
+            keeps: graph.route.as_ref().is_some_and(|route| route.keeps.is_some()),
+        }
+    }
+
+    /// The time from the start of a launch to the moment at which all cores know that the tables are made.
+    #[must_use]
+    pub fn time(&self, target: &Target, prices: &RoutingPrices) -> Time {
+        let hop = target.link.other_package_ns + target.sync.counter_visible_ns;
+        let [telling, placing] = self.stages(target, prices);
+        let counts = Time::from_ns(hop.max(self.prepare().ns(target, prices)));
+        telling + counts + placing + Time::from_ns(target.sync.counter_visible_ns + target.sync.signal_ns)
+    }
+
+    /// The time of the slowest core until its last put of counts has left, and that from the arrival of all counts to its last table.
+    #[must_use]
+    pub fn stages(&self, target: &Target, prices: &RoutingPrices) -> [Time; 2] {
+        let most = |steps: &dyn Fn(u64) -> RoutingSteps| {
+            let times = (0..self.cores).map(|core| steps(core).ns(target, prices));
+            times.fold(0.0, f64::max)
+        };
+        // Puts follow each other; the last one arrives by the longest way.
+        let telling = most(&|core| self.count(core)) + most(&|core| self.put(core));
+        let placing = most(&|core| self.make(core));
+        [telling, placing].map(Time::from_ns)
+    }
+
+    /// Everything that a core does.
+    #[must_use]
+    pub fn steps(&self, core: u64) -> RoutingSteps {
+        self.count(core) + self.put(core) + self.prepare() + self.make(core)
+    }
+
+    /// Everything from the arrival of all counts on.
+    fn make(&self, core: u64) -> RoutingSteps {
+        self.agree() + self.sum(core) + self.place(core) + self.tables(core) + self.keep(core)
+    }
+
+    const fn experts(&self) -> u64 {
+        self.ranks * self.local_experts
+    }
+
+    const fn slots(&self) -> u64 {
+        self.tokens * self.top_k
+    }
+
+    /// Experts that a core counts.
+    fn own(&self, core: u64) -> u64 {
+        let share = self.experts().div_ceil(self.cores);
+        share.min(self.experts().saturating_sub(core * share))
+    }
+
+    /// Blocks of ids, each with its slots.
+    fn blocks(&self) -> impl Iterator<Item = u64> {
+        let block = IDS_BLOCK / self.top_k * self.top_k;
+        let slots = self.slots();
+        (0..slots.div_ceil(block)).map(move |i| block.min(slots - i * block))
+    }
+
+    /// Steps of `ids.h`, by which a core counts the slots of its share of the experts.
+    fn count(&self, core: u64) -> RoutingSteps {
+        let own = self.own(core);
+        let mut steps = RoutingSteps::default();
+        if own == 0 || self.is_kept {
+            return steps;
+        }
+        let counted = own.next_multiple_of(BLOCK_WORDS);
+        steps.ramp(IDS_BLOCK.min(self.slots()));
+        steps.vector(1, counted);
+        self.check(core, &mut steps);
+        for slots in self.blocks() {
+            steps.load(slots);
+            // What names the core's experts: two limits, a comparison, two GatherMasks, each with a wait.
+            steps.vector(5, slots);
+            steps.waits += 2;
+            // Of that, for each expert, a comparison, a GatherMask, a wait; the count, and the slots that are kept.
+            steps.vector(2 * own, (own * slots).div_ceil(self.experts()));
+            steps.waits += own;
+            steps.vector(own, slots / self.experts());
+            steps.scalars += 2 * own;
+            // The block's counts are added, and kept.
+            steps.waits += 1;
+            steps.vector(2, own);
+        }
+        steps.vector(2, counted);
+        steps
+    }
+
+    /// The search for faults.
+    fn check(&self, core: u64, steps: &mut RoutingSteps) {
+        let counting = self.experts().div_ceil(self.experts().div_ceil(self.cores));
+        let share = self.tokens.div_ceil(counting) * self.top_k;
+        let mut left = share.min(self.slots().saturating_sub(core * share));
+        if left == 0 {
+            return;
+        }
+        let block = CHECKED_BLOCK / self.top_k * self.top_k;
+        steps.vector(13, left.min(block));
+        while left > 0 {
+            let slots = left.min(block);
+            steps.load(slots);
+            steps.vector(2 + 2 + 2, slots);
+            steps.waits += 1 + self.top_k / 2;
+            steps.vector(2 * (self.top_k / 2), slots);
+            for _ in 0..self.top_k / 2 {
+                steps.gather(slots);
+            }
+            left -= slots;
+        }
+    }
+
+    /// Steps of `PutCounts`, by which a core sends its counts to every rank.
+    fn put(&self, core: u64) -> RoutingSteps {
+        if self.is_kept {
+            return self.put_kept(core);
+        }
+        let own = self.own(core);
+        let copies = if own > 0 { self.ranks } else { 0 };
+        // A peer's heap each; copies follow each other without a wait.
+        RoutingSteps { scalars: copies, copies, bytes: copies * own * 4, ..RoutingSteps::default() }
+    }
+
+    fn list_bytes(&self) -> u64 {
+        (self.experts() + 1).next_multiple_of(LANES) * 4 + 32
+    }
+
+    /// What a core does before it looks for counts, which are on their way.
+    fn prepare(&self) -> RoutingSteps {
+        let mut steps = RoutingSteps::default();
+        steps.ramp(self.experts() + 1);
+        // SEGMENT; then zeros to sum counts up.
+        steps.vector(QUOTIENTS + 1 + 2, self.experts());
+        steps
+    }
+
+    /// `SumCounts`, with all counts there, which the core sees by those of the rank that puts last.
+    fn sum(&self, _core: u64) -> RoutingSteps {
+        let mut steps = RoutingSteps::default();
+        let pairs = self.experts();
+        let pitch = pairs.next_multiple_of(BLOCK_WORDS);
+        if !self.is_kept {
+            steps.load(pairs);
+            steps.least(1, pitch);
+        }
+        let room = (LISTS_END - LISTS * self.list_bytes()) / (pitch * 4);
+        let most = room * 2 / 3;
+        let mut left = self.ranks;
+        while left > 0 {
+            let rows = left.min(most);
+            steps.load(rows * pairs);
+            steps.least(rows, pitch);
+            steps.fold(rows, pitch);
+            steps.vector(4, pairs);
+            left -= rows;
+        }
+        steps.vector(3 + 3 + 1, pairs);
+        steps.reduce(pairs);
+        steps
+    }
+
+    /// `PlaceRows`, `FaultOfCapacity` and `PlaceKept`.
+    fn place(&self, core: u64) -> RoutingSteps {
+        let mut steps = RoutingSteps::default();
+        let pairs = self.experts();
+        steps.sums(pairs);
+        steps.sums_in_segments(pairs);
+        steps.vector(4, pairs);
+        steps.reduce(pairs);
+        if self.is_kept {
+            return steps;
+        }
+        steps.vector(1, pairs);
+        steps.waits += 1;
+        let own = self.own(core);
+        let fragments = own * self.blocks().count() as u64;
+        // How many slots, and where; and where the next ones of the expert go, unless there are none.
+        steps.scalars += 3 * fragments - own.min(fragments);
+        steps.copies += fragments;
+        steps.bytes += own * self.slots() / pairs * 4;
+        steps
+    }
+}
+
+#[cfg(test)]
+mod tests;

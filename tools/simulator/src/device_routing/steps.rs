@@ -1,0 +1,205 @@
+//! What the routines of `routing/lists.h` and `base.h` are made of, and what each step takes.
+
+use std::ops::{Add, AddAssign};
+
+use hpmoe_core::target::Target;
+
+use super::{BLOCK_WORDS, LANES};
+
+/// Offsets that interleave lists, as often as needed.
+const PATTERN_WORDS: u64 = 1024;
+
+/// What one core does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RoutingSteps {
+    /// Number of vector calls.
+    pub calls: u64,
+    /// Their repeats of 64 lanes.
+    pub repeats: u64,
+    /// Repeats of gathers, which read word by word.
+    pub gathers: u64,
+    /// Words that the scalar unit reads or writes.
+    pub scalars: u64,
+    /// Waits of the scalar unit for a pipe.
+    pub waits: u64,
+    /// Copies between global memory and UB.
+    pub copies: u64,
+    /// Those of them that the core waits for.
+    pub trips: u64,
+    /// Bytes that copies move.
+    pub bytes: u64,
+}
+
+/// Prices of steps, ns: no measurement of them is known.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct RoutingPrices {
+    /// A call with its barrier: assumed, 30 cycles.
+    pub call: f64,
+    /// A repeat: assumed, two cycles.
+    pub repeat: f64,
+    /// A repeat of a gather: assumed, a cycle for each lane.
+    pub gather: f64,
+    /// A word of the scalar unit: assumed, a load from UB and the instructions around it.
+    pub scalar: f64,
+    /// A wait of the scalar unit for a pipe: assumed, two flags and the depth of the vector unit.
+    pub wait: f64,
+    /// A copy: assumed, as a call.
+    pub copy: f64,
+    /// The round trip of a copy: of a request that L2 answers (a2), and two flags.
+    pub trip: f64,
+}
+
+impl RoutingPrices {
+    /// On a target.
+    #[must_use]
+    pub fn of(target: &Target) -> Self {
+        let cycles = |count: f64| count / target.cores.clock_ghz;
+        Self {
+            call: cycles(30.0),
+            repeat: cycles(2.0),
+            gather: cycles(64.0),
+            scalar: 15.0,
+            wait: 50.0,
+            copy: cycles(30.0),
+            trip: 150.0,
+        }
+    }
+}
+
+impl RoutingSteps {
+    /// The time of all steps, one after the other.
+    pub(super) fn ns(&self, target: &Target, prices: &RoutingPrices) -> f64 {
+        let counts = [self.calls, self.repeats, self.gathers, self.scalars, self.waits, self.copies, self.trips];
+        let RoutingPrices { call, repeat, gather, scalar, wait, copy, trip } = *prices;
+        let steps: f64 =
+            counts.into_iter().zip([call, repeat, gather, scalar, wait, copy, trip]).map(|(n, ns)| n as f64 * ns).sum();
+        steps + self.bytes as f64 / (target.memory.gm_ub_bytes_per_cycle * target.cores.clock_ghz)
+    }
+
+    pub(super) fn vector(&mut self, calls: u64, count: u64) {
+        self.calls += calls;
+        self.repeats += calls * count.div_ceil(LANES);
+    }
+
+    pub(super) fn gather(&mut self, count: u64) {
+        self.calls += 1;
+        self.gathers += count.div_ceil(LANES);
+    }
+
+    pub(super) fn load(&mut self, count: u64) {
+        self.copies += 1;
+        self.trips += 1;
+        self.bytes += count * 4;
+    }
+
+    pub(super) fn store(&mut self, count: u64) {
+        self.load(count);
+    }
+
+    /// Steps of `Ramp`: the numbers from 0 on.
+    pub(super) fn ramp(&mut self, count: u64) {
+        self.scalars += BLOCK_WORDS;
+        self.waits += 2;
+        self.doubled(BLOCK_WORDS, count);
+    }
+
+    pub(super) fn doubled(&mut self, begin: u64, count: u64) {
+        let mut made = begin;
+        while made < count {
+            self.vector(1, made.min(count - made));
+            made *= 2;
+        }
+    }
+
+    /// Steps of `SumsBefore`: of each number, the sum of those before it.
+    pub(super) fn sums(&mut self, count: u64) {
+        self.vector(2, 1);
+        for _ in 0..3 {
+            self.gather(count);
+        }
+        self.vector(3 + 1, count);
+        let mut step = BLOCK_WORDS;
+        while step < count {
+            self.vector(2, count - step);
+            step *= 2;
+        }
+    }
+
+    pub(super) fn sums_in_segments(&mut self, count: u64) {
+        self.sums(count);
+        self.gather(count);
+        self.vector(1, count);
+    }
+
+    /// Steps of `TotalOf`: the sum of all numbers.
+    pub(super) fn sum(&mut self, count: u64) {
+        self.fold(count / BLOCK_WORDS, BLOCK_WORDS);
+        self.waits += 1;
+        self.scalars += if count < BLOCK_WORDS { count } else { BLOCK_WORDS + count % BLOCK_WORDS };
+    }
+
+    /// Rows added into one.
+    pub(super) fn fold(&mut self, rows: u64, pitch: u64) {
+        let mut left = rows;
+        while left > 1 {
+            self.vector(1, left / 2 * pitch);
+            left -= left / 2;
+        }
+    }
+
+    /// Steps of `Least`: the least of some rows of counts.
+    pub(super) fn least(&mut self, rows: u64, pitch: u64) {
+        self.vector(1, (rows - rows / 2) * pitch);
+        self.fold(rows, pitch);
+        self.reduce(pitch);
+    }
+
+    /// Steps of `ExtremeOf`: the smallest or largest of all numbers.
+    pub(super) fn reduce(&mut self, count: u64) {
+        self.vector(1, count);
+        let mut left = count;
+        while left > 1 {
+            self.calls += u64::from(left >= LANES) + u64::from(left % LANES != 0);
+            left = left.div_ceil(LANES);
+            self.repeats += left;
+        }
+        self.waits += 1;
+        self.scalars += 1;
+    }
+
+    /// Steps of `StoreInterleaved`: lists that take turns in memory, number by number.
+    pub(super) fn interleaved(&mut self, lists: u64, count: u64) {
+        self.waits += 2;
+        self.scalars += lists * BLOCK_WORDS;
+        self.doubled(lists * BLOCK_WORDS, PATTERN_WORDS);
+        let mut left = lists * count;
+        while left > 0 {
+            let words = left.min(PATTERN_WORDS);
+            self.gather(words);
+            self.store(words);
+            left -= words;
+        }
+    }
+}
+
+impl Add for RoutingSteps {
+    type Output = Self;
+
+    fn add(mut self, other: Self) -> Self {
+        self += other;
+        self
+    }
+}
+
+impl AddAssign for RoutingSteps {
+    fn add_assign(&mut self, other: Self) {
+        self.calls += other.calls;
+        self.repeats += other.repeats;
+        self.gathers += other.gathers;
+        self.scalars += other.scalars;
+        self.waits += other.waits;
+        self.copies += other.copies;
+        self.trips += other.trips;
+        self.bytes += other.bytes;
+    }
+}

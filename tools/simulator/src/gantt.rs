@@ -1,0 +1,147 @@
+//! A picture of a simulated run: every core and link of one rank, and a summary of all ranks.
+
+mod colours;
+mod cores;
+mod load;
+mod ranks;
+mod stack;
+
+use crate::simulate::{CoreKind, Simulated, TracedTask, Workload, traced_tasks};
+use colours::Colours;
+use hpmoe_core::report::drawing::{Axis, number, text};
+use hpmoe_core::target::Target;
+use hpmoe_core::units::Nanos;
+use svg::Document;
+use svg::node::element::{Group, Path, Rectangle, Style};
+
+const WIDTH: f64 = 1400.0;
+const LEFT: f64 = 206.0;
+const RIGHT: f64 = 40.0;
+const TOP: f64 = 112.0;
+const GAP: f64 = 14.0;
+
+const STYLE: &str = "text{font-family:system-ui,'DejaVu Sans',sans-serif;fill:#22272e;font-size:12px}\
+    .title{font-size:18px;font-weight:600}.note{fill:#59636e}.role{font-size:14px;font-weight:600}\
+    .tick{fill:#59636e;text-anchor:middle}.small{font-size:10px;fill:#59636e}";
+
+/// The colours of waits: for rows on their way, and for another core's work.
+pub const WAIT_COLOURS: [&str; 2] = [colours::ROWS, colours::WORK];
+
+/// The colour of each operation of a workload, in the order of [`Workload::ops`].
+#[must_use]
+pub fn op_colours(workload: &dyn Workload, records: &[TracedTask]) -> Vec<String> {
+    let colours = Colours::new(workload, records);
+    (0..workload.ops().len()).map(|op| colours.of(op).to_owned()).collect()
+}
+
+/// The data that all parts of the picture use.
+struct Picture<'a> {
+    target: &'a Target,
+    workload: &'a dyn Workload,
+    simulated: &'a Simulated,
+    records: Vec<TracedTask>,
+    colours: Colours,
+    axis: Axis,
+}
+
+/// A part of the picture and its height.
+struct PicturePart {
+    group: Group,
+    height: f64,
+}
+
+/// The picture (SVG) of a run that has a timeline. `title` says what was simulated.
+#[must_use]
+pub fn gantt(target: &Target, workload: &dyn Workload, simulated: &Simulated, title: &str) -> String {
+    let records = traced_tasks(workload, simulated);
+    let end = Nanos(simulated.time.0 / 1_000);
+    let picture = Picture {
+        target,
+        workload,
+        simulated,
+        colours: Colours::new(workload, &records),
+        records,
+        axis: Axis::new(end, LEFT, WIDTH - LEFT - RIGHT),
+    };
+    let rank = simulated.last_rank();
+    let parts: [&dyn Fn(f64) -> PicturePart; 3] =
+        [&|top| cores::cores(&picture, rank, top), &|top| load::links(&picture, rank, top), &|top| {
+            ranks::ranks(&picture, top)
+        }];
+    let mut top = TOP;
+    let mut drawn = Vec::new();
+    for part in parts {
+        let part = part(top);
+        top += part.height + GAP;
+        drawn.push(part.group);
+    }
+    let height = top + 34.0;
+    let mut document = Document::new()
+        .set("viewBox", format!("0 0 {WIDTH} {}", number(height)))
+        .set("width", WIDTH)
+        .set("height", number(height))
+        .add(Style::new(STYLE))
+        .add(Rectangle::new().set("width", WIDTH).set("height", number(height)).set("fill", "#ffffff"))
+        .add(heading(&picture, rank, title))
+        .add(picture.axis.draw(TOP - 6.0, top));
+    for group in drawn {
+        document = document.add(group);
+    }
+    document.to_string() + "\n"
+}
+
+fn heading(picture: &Picture<'_>, rank: u32, title: &str) -> Group {
+    let busy = |kind: CoreKind| {
+        let spent = if kind == CoreKind::Aic { &picture.simulated.aic } else { &picture.simulated.aiv };
+        100.0 * spent.work.seconds() / spent.total().seconds().max(f64::MIN_POSITIVE)
+    };
+    let note = format!(
+        "Simulated latency {}. Work at full speed: {:.1} % of the time of matrix cores, {:.1} % of vector cores. The \
+         first lanes are the cores of rank {rank}, the last rank to end. Nothing here is a measurement.",
+        picture.axis.time(Nanos(picture.simulated.time.0 / 1_000)),
+        busy(CoreKind::Aic),
+        busy(CoreKind::Aiv),
+    );
+    Group::new()
+        .add(text(title.to_owned(), 20.0, 32.0, "title"))
+        .add(text(note, 20.0, 54.0, "note"))
+        .add(picture.colours.legend(20.0, 70.0, WIDTH - 40.0))
+}
+
+/// The name and the note to the left of a lane.
+fn caption(name: &str, note: &str, top: f64) -> Group {
+    Group::new().add(text(name.to_owned(), 20.0, top + 13.0, "role")).add(text(
+        note.to_owned(),
+        20.0,
+        top + 28.0,
+        "small",
+    ))
+}
+
+/// The background of a lane.
+fn ground(top: f64, height: f64) -> Rectangle {
+    Rectangle::new()
+        .set("x", number(LEFT))
+        .set("y", number(top))
+        .set("width", number(WIDTH - LEFT - RIGHT))
+        .set("height", number(height))
+        .set("fill", "#f4f6f8")
+}
+
+/// Rectangles of one colour, drawn as one element.
+#[derive(Default)]
+struct Boxes(String);
+
+impl Boxes {
+    fn add(&mut self, (from, to): (f64, f64), top: f64, height: f64) {
+        let width = (to - from).max(0.15);
+        self.0.push_str(&format!("M{from:.2} {top:.2}h{width:.2}v{height:.2}h-{width:.2}z"));
+    }
+
+    fn draw(self, colour: &str) -> Option<Path> {
+        (!self.0.is_empty()).then(|| Path::new().set("d", self.0).set("fill", colour))
+    }
+}
+
+#[cfg(test)]
+mod tests;

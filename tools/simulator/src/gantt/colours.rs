@@ -1,0 +1,77 @@
+//! One colour for each operation; operations with the same kind of work share a hue.
+
+use super::{Rectangle, number, text};
+use crate::simulate::{TracedTask, Work, Workload};
+use hpmoe_core::report::drawing::Shades;
+use hpmoe_kernels::op::TaskKind;
+use svg::node::element::Group;
+
+const OTHER: &str = "#8d96a0";
+/// Waits for rows on their way.
+pub(super) const ROWS: &str = "#eec3a8";
+/// Waits for another core's work.
+pub(super) const WORK: &str = "#cfd7df";
+
+pub(super) struct Colours {
+    /// The name and colour of each operation that occurs.
+    ops: Vec<Option<(String, String)>>,
+}
+
+impl Colours {
+    pub(super) fn new(workload: &dyn Workload, records: &[TracedTask]) -> Self {
+        let mut ops = vec![None; workload.ops().len()];
+        let mut works = vec![Work::Empty; ops.len()];
+        for record in records {
+            let work = &mut works[record.task.op as usize];
+            if *work == Work::Empty {
+                *work = record.task.work;
+            }
+        }
+        let mut shades = Shades::default();
+        for (op, (work, named)) in works.iter().zip(workload.ops()).enumerate() {
+            let kind = match work {
+                // The declared time of a vector task is a share of a product without operations.
+                Work::Share(products) if products.flops == 0.0 => TaskKind::Vector,
+                Work::Gemm { .. } | Work::Share(_) => TaskKind::Matrix,
+                Work::Vector { .. } => TaskKind::Vector,
+                Work::Put { .. } => TaskKind::Put,
+                Work::Empty => continue,
+                Work::Fixed { .. } => {
+                    ops[op] = Some((named.name.clone(), OTHER.to_owned()));
+                    continue;
+                }
+            };
+            ops[op] = Some((named.name.clone(), shades.next(kind)));
+        }
+        Self { ops }
+    }
+
+    /// The colour of an operation; grey for one that never has work.
+    pub(super) fn of(&self, op: usize) -> &str {
+        self.ops.get(op).and_then(Option::as_ref).map_or(OTHER, |(_, colour)| colour)
+    }
+
+    /// The legend, in lines of a given width.
+    pub(super) fn legend(&self, left: f64, top: f64, width: f64) -> Group {
+        let waits = [("waits for rows on their way", ROWS), ("waits for another core's work", WORK)];
+        let ops = self.ops.iter().flatten().map(|(name, colour)| (name.as_str(), colour.as_str()));
+        let (mut x, mut y) = (left, top);
+        let mut legend = Group::new();
+        for (name, colour) in ops.chain(waits) {
+            let wide = 34.0 + 7.0 * name.chars().count() as f64;
+            if x + wide > left + width {
+                (x, y) = (left, y + 20.0);
+            }
+            let swatch = Rectangle::new()
+                .set("x", number(x))
+                .set("y", number(y))
+                .set("width", 13)
+                .set("height", 13)
+                .set("rx", 2)
+                .set("fill", colour);
+            legend = legend.add(swatch).add(text(name.to_owned(), x + 18.0, y + 11.0, "name"));
+            x += wide;
+        }
+        legend
+    }
+}

@@ -1,0 +1,133 @@
+//! A latency that no order of the tasks can beat.
+
+mod ends;
+mod links;
+mod memory;
+#[cfg(test)]
+mod tests;
+mod whole;
+
+use super::{CoreKind, CostModel, Cursor, QueuedTask, Time, Work, Workload};
+use ends::Ends;
+use hpmoe_core::target::Target;
+use links::LinkBytes;
+use memory::HbmBytes;
+use whole::WholeTasks;
+
+/// Lower bounds of a workload's latency, each for one resource or one path alone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Bound {
+    /// The time of the launch, before everything else.
+    pub launch: Time,
+    /// The rank whose matrix cores need the most time.
+    pub matrix: MatrixBound,
+    /// The work of the rank with the most work on vector cores, with the overhead of each task and the fences of puts, shared
+    /// evenly.
+    pub vector: Time,
+    /// The time of the rank that must move the most bytes to and from HBM.
+    pub hbm: Time,
+    /// The time of the end of a link that carries the most bytes.
+    pub link: Time,
+    /// The longest path of three tasks: the longest task, one that it waits for and one that waits for it.
+    pub path: Time,
+}
+
+/// What the matrix cores of a rank need.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct MatrixBound {
+    /// The least time before the first task of a core, in which the rows arrive that it waits for, less what the core can do meanwhile.
+    pub head: Time,
+    /// The work with the overhead of each task, shared by the cores: evenly, or as whole tasks can be. Each panel comes from HBM once.
+    pub work: Time,
+    /// The time that HBM needs for this work, if that is longer, without what can be read during the head.
+    pub hbm: Time,
+    /// The least time after the last task of a core, in which its results go on.
+    pub tail: Time,
+}
+
+impl MatrixBound {
+    /// From the launch to the end.
+    #[must_use]
+    pub fn time(&self) -> Time {
+        self.head + self.work.max(self.hbm) + self.tail
+    }
+}
+
+impl Bound {
+    /// The bound of the latency: the largest of its parts after the launch.
+    #[must_use]
+    pub fn time(&self) -> Time {
+        let parts = [self.vector, self.hbm, self.link, self.path];
+        self.launch + parts.into_iter().fold(self.matrix.time(), Time::max)
+    }
+}
+
+/// The lower bounds of a workload's latency: those of every resource, as if all others were free.
+#[must_use]
+pub fn bound(target: &Target, workload: &dyn Workload) -> Bound {
+    let costs = CostModel::new(target);
+    let visible = Time::from_ns(target.sync.counter_visible_ns);
+    let mut bound = Bound { launch: workload.costs().launch, ..Bound::default() };
+    let mut links = LinkBytes::new(target, workload.ranks());
+    let mut hbm = HbmBytes::new(target, workload.ranks());
+    let mut ends = Ends::new(workload);
+    let mut task = QueuedTask::default();
+    let mut matrix = Vec::new();
+    for rank in 0..workload.ranks() {
+        for kind in [CoreKind::Aic, CoreKind::Aiv] {
+            let mut all = WholeTasks::default();
+            // The most that a core can do of a task before its waits are over: overhead, and reading ahead.
+            let mut before = Time::ZERO;
+            for core in 0..workload.cores(kind) {
+                let mut cursor = Cursor::default();
+                ends.next_core();
+                while workload.next(rank, kind, core, &mut cursor, &mut task) {
+                    // Weights may be on their way before the task begins, but the core reads them all.
+                    let (work, ahead) = workload.least(rank, &task);
+                    let begun = work.after(ahead, 1.0);
+                    let [takes, whole] = [begun, work].map(|work| least(target, workload, &costs, rank, &work));
+                    let spent = whole.max(takes + workload.costs().of_core(kind).least(&task));
+                    all.add(spent);
+                    before = before.max(spent.since(takes));
+                    hbm.add((rank, kind), costs.cost(rank, &work), ahead);
+                    match task.work {
+                        Work::Put { to, bytes } if to != rank => links.add((rank, to), bytes),
+                        _ => {}
+                    }
+                    ends.add_task((rank, kind), &task, takes);
+                }
+            }
+            let work = all.time(workload.cores(kind).max(1));
+            match kind {
+                CoreKind::Aic => matrix.push((work, before)),
+                CoreKind::Aiv => bound.vector = bound.vector.max(work),
+            }
+        }
+    }
+    bound.link = links.time();
+    bound.path = ends.path(visible);
+    for (rank, (work, before)) in (0..).zip(matrix) {
+        let (head, tail) = ends.head_and_tail(rank, visible);
+        let of_rank = MatrixBound {
+            head: head.since(before),
+            work,
+            hbm: hbm.of_matrix(rank, workload.cores(CoreKind::Aic)),
+            tail,
+        };
+        if of_rank.time() > bound.matrix.time() {
+            bound.matrix = of_rank;
+        }
+        bound.hbm = bound.hbm.max(hbm.of_all(rank));
+    }
+    bound
+}
+
+/// The least time of work between waits and signals.
+fn least(target: &Target, workload: &dyn Workload, costs: &CostModel, rank: u32, work: &Work) -> Time {
+    let fixed = match *work {
+        Work::Put { to, .. } if to == rank => workload.costs().put_start,
+        Work::Put { .. } => workload.costs().put_start + Time::from_ns(target.sync.fence_remote_ns),
+        _ => Time::ZERO,
+    };
+    costs.alone(rank, work) + fixed
+}

@@ -1,0 +1,34 @@
+//! The costs of our schedule in addition to its tasks.
+
+use crate::device_routing::{RoutingPrices, RoutingShape};
+use crate::simulate::{CoreCosts, Policy, PolicyCosts, Routing};
+use hpmoe_core::analyze::CheckedGraph;
+use hpmoe_core::cost::ENTRIES_AHEAD;
+use hpmoe_core::schedule::Schedule;
+use hpmoe_core::target::Target;
+use hpmoe_core::time::Time;
+
+/// The costs of a target. Cores of a kernel that makes its route before anything else come to their first tasks when its tables are made;
+/// where tasks come before the route, it is a task of its own (`route.rs`).
+pub(super) fn costs(target: &Target, checked: &CheckedGraph, schedule: &Schedule, routing: &Routing) -> PolicyCosts {
+    let sync = &target.sync;
+    let task = Time::from_ns(sync.task_pickup_ns + sync.tile_overhead_ns);
+    let core = CoreCosts { task, empty: task, poll: None, entries_ahead: 0 };
+    let tables = checked
+        .graph()
+        .route
+        .as_ref()
+        .filter(|route| route.before == 0)
+        .map(|_| RoutingShape::of(checked, schedule, routing).time(target, &RoutingPrices::of(target)))
+        .unwrap_or_default();
+    PolicyCosts {
+        policy: Policy::Ours,
+        launch: Time::from_us(target.launch.kernel_us) + tables,
+        aic: CoreCosts { entries_ahead: ENTRIES_AHEAD, ..core },
+        aiv: core,
+        entry: Time::from_ns(sync.entry_ns),
+        wait: Time::from_ns(sync.wait_ns),
+        signal: Time::from_ns(sync.signal_ns),
+        put_start: Time::from_ns(sync.put_start_ns),
+    }
+}

@@ -1,0 +1,302 @@
+//! The run-time extents of all ranks: the items of each group, and the rows of each item.
+
+use super::chunked::Chunked;
+use super::once::{self, OnceRows};
+use crate::simulate::Routing;
+use hpmoe_core::graph::{CHUNK_BUFFERS, Height, Space, SpaceKind, TaskGraph};
+use hpmoe_core::ids::{Arena, SpaceId};
+use hpmoe_kernels::route::{ExpertOrder, as_rows_come};
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+/// The rows of a routing on the owners of their experts, and the items of every space on every rank.
+#[derive(Clone, Debug)]
+pub(super) struct Layout {
+    pub(super) ranks: u32,
+    /// Experts of one rank, once for each chunk.
+    pub(super) local: u32,
+    pub(super) chunks: u32,
+    /// By rank: its expert chunks in the order of its queues.
+    orders: Vec<Vec<u32>>,
+    /// Tokens by rank and chunk.
+    tokens: Vec<Vec<u32>>,
+    /// The first row of each source among those of the expert, by expert chunk of the group; then all rows of the expert.
+    at: Vec<u32>,
+    /// The once-sent rows, where the taskflow has some.
+    once: Option<OnceRows>,
+    spaces: Arena<SpaceId, Space>,
+    /// By space and rank: the items before each group, then all items.
+    first: Arena<SpaceId, Vec<Vec<u32>>>,
+    /// By space, rank and group: the items before it when groups are counted in the order of queues.
+    counted: Arena<SpaceId, Vec<Vec<u32>>>,
+    /// By space, rank and expert: its items in the order in which their rows arrive; empty for spaces walked otherwise.
+    coming: Arena<SpaceId, Vec<Vec<Vec<u32>>>>,
+}
+
+/// The rows or tokens of an item.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct ItemRows {
+    /// The other rank of sends and arrivals; otherwise the rank itself.
+    pub(super) peer: u32,
+    /// The rank that receives the rows.
+    pub(super) owner: u32,
+    /// The rank that the rows' tokens belong to; otherwise the rank itself.
+    pub(super) source: u32,
+    /// The expert chunk, among those of the owner.
+    pub(super) expert: u32,
+    pub(super) chunk: u32,
+    /// The first row among those of the expert, or the first token.
+    pub(super) start: u32,
+    /// The number of rows or tokens.
+    pub(super) rows: u32,
+}
+
+impl Layout {
+    /// The layout of a routing. Queues name experts by `experts`; the items of the spaces in `coming` are
+    /// walked in the order in which their rows arrive, where ranks send by turns of so many rows.
+    pub(super) fn new(
+        graph: &TaskGraph,
+        routing: &Routing,
+        experts: ExpertOrder,
+        (coming, turn): (&BTreeSet<SpaceId>, u32),
+    ) -> Self {
+        let ranks = routing.ranks();
+        let chunked = Chunked::new(graph.sizes.chunks as u32, routing);
+        let local = routing.local_experts() * chunked.count;
+        let tokens = |rank| (0..chunked.count).map(|chunk| chunked.tokens(routing, rank, chunk).len() as u32).collect();
+        let sends_once = graph.spaces.iter().any(|(_, space)| space.kind == SpaceKind::SendsOnce);
+        let mut layout = Self {
+            ranks,
+            local,
+            chunks: chunked.count,
+            orders: Vec::new(),
+            tokens: (0..ranks).map(tokens).collect(),
+            at: once::sums((local * ranks, ranks), |source, expert| chunked.rows(routing, source, expert)),
+            once: sends_once.then(|| OnceRows::new(routing)),
+            spaces: graph.spaces.iter().map(|(_, &space)| space).collect(),
+            first: Arena::new(),
+            counted: Arena::new(),
+            coming: Arena::new(),
+        };
+        let order = |rank| {
+            let rows: Vec<usize> = (0..local).map(|expert| layout.expert_rows(rank, expert) as usize).collect();
+            experts.of(&rows, layout.chunks as usize).into_iter().map(|expert| expert as u32).collect()
+        };
+        layout.orders = (0..ranks).map(order).collect();
+        let groups = |space: &Space| space.groups(&graph.sizes, ranks as usize) as u32;
+        layout.first = graph.spaces.iter().map(|(_, space)| layout.first_items(space, groups(space))).collect();
+        let counted = layout.first.iter().map(|(space, first)| {
+            let of_rank = |(rank, first): (usize, &Vec<u32>)| layout.in_order(space, rank as u32, first);
+            first.iter().enumerate().map(of_rank).collect()
+        });
+        layout.counted = counted.collect();
+        let tiles = |rank, height| (0..local).map(|expert| layout.as_rows_come(rank, expert, (height, turn))).collect();
+        let coming = graph.spaces.iter().map(|(id, space)| match coming.contains(&id) {
+            true => (0..ranks).map(|rank| tiles(rank, space.height.number())).collect(),
+            false => Vec::new(),
+        });
+        layout.coming = coming.collect();
+        layout
+    }
+
+    /// The items before each group when groups are counted in the order of queues: by expert, then peer.
+    fn in_order(&self, space: SpaceId, rank: u32, first: &[u32]) -> Vec<u32> {
+        let kind = self.kind(space);
+        let mut counted = vec![0; first.len() - 1];
+        let mut sum = 0;
+        if self.spaces[space].height == Height::WholeExpert && self.chunks > 1 {
+            // One item for each expert, counted alike in every chunk: the same core adds to a matrix in all of them.
+            return (0..self.local).map(|expert| expert % (self.local / self.chunks)).collect();
+        }
+        let (experts, peers) = match kind {
+            SpaceKind::Sends | SpaceKind::SendsOnce | SpaceKind::Arrivals => (self.local, self.ranks),
+            SpaceKind::RowTiles | SpaceKind::OnceTiles | SpaceKind::Experts => (self.local, 1),
+            SpaceKind::Blocks => (self.chunks, 1),
+            // One core writes all freed words of a rank.
+            SpaceKind::Chunks => return counted,
+        };
+        for place in 0..experts {
+            for peer in 0..peers {
+                let group = self.group_at(kind, (rank, peer), place) as usize;
+                counted[group] = sum;
+                sum += first[group + 1] - first[group];
+            }
+        }
+        counted
+    }
+
+    /// The group of the expert at a place in its owner's order, and of the peer where groups are pairs.
+    pub(super) fn group_at(&self, kind: SpaceKind, (rank, peer): (u32, u32), place: u32) -> u32 {
+        let expert = |owner: u32| self.orders[owner as usize][place as usize];
+        match kind {
+            SpaceKind::RowTiles | SpaceKind::OnceTiles | SpaceKind::Experts => expert(rank),
+            SpaceKind::Sends | SpaceKind::SendsOnce => peer * self.local + expert(peer),
+            SpaceKind::Arrivals => peer * self.local + expert(rank),
+            SpaceKind::Blocks | SpaceKind::Chunks => place,
+        }
+    }
+
+    fn first_items(&self, space: &Space, groups: u32) -> Vec<Vec<u32>> {
+        let of_rank = |rank| {
+            let mut first = Vec::with_capacity(groups as usize + 1);
+            let mut sum = 0;
+            first.push(0);
+            for group in 0..groups {
+                sum += self.items_of(space, rank, group);
+                first.push(sum);
+            }
+            first
+        };
+        (0..self.ranks).map(of_rank).collect()
+    }
+
+    fn items_of(&self, space: &Space, rank: u32, group: u32) -> u32 {
+        let height = space.height.number();
+        let pieces = |(start, end): (u32, u32)| {
+            if start == end { 0 } else { (end - 1) / height - start / height + 1 }
+        };
+        match space.kind {
+            SpaceKind::RowTiles => self.expert_rows(rank, group).div_ceil(height),
+            SpaceKind::OnceTiles => self.expert_rows_once(rank, group).div_ceil(height),
+            SpaceKind::Experts => 1,
+            SpaceKind::Sends => pieces(self.pair(rank, group / self.local, group % self.local)),
+            SpaceKind::SendsOnce => pieces(self.pair_once(rank, group / self.local, group % self.local)),
+            SpaceKind::Arrivals => pieces(self.pair(group / self.local, rank, group % self.local)),
+            SpaceKind::Blocks => self.tokens(rank, group).div_ceil(height),
+            SpaceKind::Chunks => u32::from(group + (CHUNK_BUFFERS as u32) < self.chunks),
+        }
+    }
+
+    /// The tokens of a rank in a chunk.
+    pub(super) fn tokens(&self, rank: u32, chunk: u32) -> u32 {
+        self.tokens[rank as usize][chunk as usize]
+    }
+
+    /// The rows that an expert chunk of a rank receives.
+    pub(super) fn expert_rows(&self, owner: u32, expert: u32) -> u32 {
+        self.pair(self.ranks - 1, owner, expert).1
+    }
+
+    /// The rows of a source among those of an expert chunk: the first and the end.
+    pub(super) fn pair(&self, source: u32, owner: u32, expert: u32) -> (u32, u32) {
+        let place = ((owner * self.local + expert) * (self.ranks + 1) + source) as usize;
+        (self.at[place], self.at[place + 1])
+    }
+
+    /// The rows of a pair of a rank and an expert, among those of the expert.
+    pub(super) fn rows_of_pair(&self, space: SpaceId, rank: u32, group: u32) -> Range<u32> {
+        let (expert, peer) = (group % self.local, group / self.local);
+        let (start, end) = match self.kind(space) {
+            SpaceKind::Sends => self.pair(rank, peer, expert),
+            SpaceKind::SendsOnce => self.pair_once(rank, peer, expert),
+            SpaceKind::Arrivals => self.pair(peer, rank, expert),
+            SpaceKind::RowTiles | SpaceKind::OnceTiles | SpaceKind::Experts | SpaceKind::Blocks | SpaceKind::Chunks => {
+                unreachable!("its groups are not pairs")
+            }
+        };
+        start..end
+    }
+
+    /// The once-sent rows of a source among those of an expert: the first and the end.
+    fn pair_once(&self, source: u32, owner: u32, expert: u32) -> (u32, u32) {
+        let once = self.once.as_ref().expect("spaces of once-sent rows exist");
+        once.pair((self.ranks, source), owner * self.local + expert)
+    }
+
+    /// The once-sent rows of an expert of a rank.
+    pub(super) fn expert_rows_once(&self, owner: u32, expert: u32) -> u32 {
+        self.pair_once(self.ranks - 1, owner, expert).1
+    }
+
+    /// The place of each token of a row tile: the local expert for which it is sent, and its row among those of that expert.
+    pub(super) fn rows_once(&self, rank: u32, item: &ItemRows) -> &[(u32, u32)] {
+        let once = self.once.as_ref().expect("spaces of once-sent rows exist");
+        once.rows(rank * self.local + item.expert, item.start, item.rows)
+    }
+
+    /// The rows that a rank receives in a chunk, by expert.
+    pub(super) fn rows_of_experts(&self, rank: u32, chunk: u32) -> impl Iterator<Item = u32> {
+        let own = self.local / self.chunks;
+        (chunk * own..(chunk + 1) * own).map(move |expert| self.expert_rows(rank, expert))
+    }
+
+    /// The items of a space on a rank before a group, and those before the next one.
+    pub(super) fn group(&self, space: SpaceId, rank: u32, group: u32) -> (u32, u32) {
+        let first = &self.first[space][rank as usize];
+        (first[group as usize], first[group as usize + 1])
+    }
+
+    /// The items of a space on a rank before a group, counted in the order of queues.
+    pub(super) fn counted(&self, space: SpaceId, rank: u32, group: u32) -> u32 {
+        self.counted[space][rank as usize][group as usize]
+    }
+
+    /// All items of a space on a rank.
+    pub(super) fn items(&self, space: SpaceId, rank: u32) -> u32 {
+        let first = &self.first[space][rank as usize];
+        first[first.len() - 1]
+    }
+
+    fn as_rows_come(&self, rank: u32, expert: u32, (height, turn): (u32, u32)) -> Vec<u32> {
+        let rows = (0..self.ranks).map(|source| {
+            let (start, end) = self.pair(source, rank, expert);
+            (end - start) as usize
+        });
+        let tiles = as_rows_come(&rows.collect::<Vec<_>>(), rank as usize, height as usize, turn as usize);
+        tiles.into_iter().map(|tile| tile as u32).collect()
+    }
+
+    /// The item at a place of a group's swizzle. Row tiles are walked in the order in which their rows arrive, or from the first
+    /// tile on that begins with rows of the rank itself, which are there first; the tile before it, whose rows arrive last, is last.
+    pub(super) fn walked(&self, space: SpaceId, (rank, group): (u32, u32), place: u32, coming: bool) -> u32 {
+        if self.kind(space) != SpaceKind::RowTiles {
+            return place;
+        }
+        if coming {
+            return self.coming[space][rank as usize][group as usize][place as usize];
+        }
+        let items = self.expert_rows(rank, group).div_ceil(self.height(space));
+        let own = self.pair(rank, rank, group).0.div_ceil(self.height(space));
+        (place + own) % items
+    }
+
+    /// An item of a group.
+    pub(super) fn item(&self, space: SpaceId, rank: u32, group: u32, item: u32) -> ItemRows {
+        let Space { kind, height } = self.spaces[space];
+        let height = height.number();
+        let (mut peer, mut owner, mut source) = (rank, rank, rank);
+        let (expert, chunk) = match kind {
+            SpaceKind::Blocks | SpaceKind::Chunks => (0, group),
+            _ => (group % self.local, group % self.local / (self.local / self.chunks)),
+        };
+        let Range { start: from, end: to } = match kind {
+            SpaceKind::Chunks => 0..1,
+            SpaceKind::RowTiles | SpaceKind::Experts => 0..self.expert_rows(rank, expert),
+            SpaceKind::OnceTiles => 0..self.expert_rows_once(rank, expert),
+            SpaceKind::Blocks => 0..self.tokens(rank, chunk),
+            SpaceKind::Sends | SpaceKind::SendsOnce => {
+                peer = group / self.local;
+                owner = peer;
+                self.rows_of_pair(space, rank, group)
+            }
+            SpaceKind::Arrivals => {
+                peer = group / self.local;
+                source = peer;
+                self.rows_of_pair(space, rank, group)
+            }
+        };
+        let tile = from / height + item;
+        let start = from.max(tile * height);
+        ItemRows { peer, owner, source, expert, chunk, start, rows: to.min((tile + 1) * height) - start }
+    }
+
+    /// Most rows of an item of a space.
+    pub(super) fn height(&self, space: SpaceId) -> u32 {
+        self.spaces[space].height.number()
+    }
+
+    /// What the items of a space are.
+    pub(super) fn kind(&self, space: SpaceId) -> SpaceKind {
+        self.spaces[space].kind
+    }
+}

@@ -1,0 +1,82 @@
+//! The making of a route after tasks that make its ids: steps of the cores between their tasks.
+
+use super::counters::CounterLayout;
+use super::layout::Layout;
+use crate::device_routing::{RoutingPrices, RoutingShape};
+use crate::simulate::{Ahead, CounterSignal, CounterWait, Cursor, QueuedTask, Routing, Time, Work};
+use hpmoe_core::analyze::{CheckedGraph, Wait};
+use hpmoe_core::ids::PartId;
+use hpmoe_core::schedule::{CoreKind, Order, Schedule};
+use hpmoe_core::target::Target;
+
+/// The route of a kernel that has tasks before it.
+#[derive(Clone, Debug)]
+pub(super) struct RouteSteps {
+    /// Its line in the source.
+    pub(super) line: usize,
+    /// The ids that it waits for.
+    ids: Option<Wait>,
+    /// Time until a vector core has told its counts, and from then on until it has made its tables.
+    stages: [Time; 2],
+    aiv: u32,
+}
+
+/// A core that comes to the route.
+pub(super) struct RouteCore {
+    pub(super) rank: u32,
+    pub(super) kind: CoreKind,
+    pub(super) number: u32,
+    pub(super) part: PartId,
+}
+
+impl RouteSteps {
+    /// `None` where the host makes the route, or the kernel does so before anything else.
+    pub(super) fn new(target: &Target, checked: &CheckedGraph, schedule: &Schedule, routing: &Routing) -> Option<Self> {
+        let made = checked.graph().route.as_ref().filter(|made| made.before > 0)?;
+        let stages = RoutingShape::of(checked, schedule, routing).stages(target, &RoutingPrices::of(target));
+        Some(Self { line: made.line, ids: schedule.routed_after.clone(), stages, aiv: schedule.aiv })
+    }
+
+    /// Writes the next step of a core to `task`, if it has come to the route and not yet gone through it: a vector core tells its counts,
+    /// then makes its tables; then every core waits for all tables.
+    pub(super) fn next(
+        &self,
+        order: &Order,
+        (counters, layout): (&CounterLayout, &Layout),
+        core: &RouteCore,
+        cursor: &mut Cursor,
+        task: &mut QueuedTask,
+    ) -> bool {
+        let at = order.routed_at.as_ref().map(|at| at[core.part]);
+        let first = if core.kind == CoreKind::Aiv { 0 } else { 2 };
+        let step = cursor.route.max(first);
+        if at != Some(cursor.entry) || cursor.tile != 0 || step > 2 {
+            return false;
+        }
+        cursor.route = step + 1;
+        let told = counters.of_route(core.rank);
+        let made = told + 1;
+        (task.group, task.item, task.column, task.awaits_ready) = (0, 0, 0, None);
+        task.entries += u32::from(step == first);
+        task.waits.clear();
+        task.signals.clear();
+        task.work = Work::Empty;
+        task.ahead = Ahead::default();
+        match step {
+            0 => {
+                task.work = Work::Fixed { time: self.stages[0] };
+                task.waits.extend(self.ids.iter().map(|wait| counters.ids(layout, core.rank, wait)));
+                // All cores of a rank come to the route at about the same time: one speaks for them.
+                let told = |rank| CounterSignal { rank, counter: counters.of_route(rank), amount: 1 };
+                task.signals.extend((0..layout.ranks).filter(|_| core.number == 0).map(told));
+            }
+            1 => {
+                task.work = Work::Fixed { time: self.stages[1] };
+                task.waits.push(CounterWait { counter: told, need: layout.ranks });
+                task.signals.push(CounterSignal { rank: core.rank, counter: made, amount: 1 });
+            }
+            _ => task.waits.push(CounterWait { counter: made, need: self.aiv }),
+        }
+        true
+    }
+}

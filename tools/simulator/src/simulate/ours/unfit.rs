@@ -1,0 +1,65 @@
+//! Whether a schedule can run a routing.
+
+use crate::simulate::Routing;
+use hpmoe_core::analyze::CheckedGraph;
+use hpmoe_core::schedule::{Order, Schedule};
+use std::fmt;
+
+/// The reason why a schedule can't run a routing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unfit {
+    /// The kernel was built for other numbers of experts than the routing has.
+    Experts {
+        /// Experts of the group and of a token, as the kernel has them.
+        kernel: (usize, usize),
+        /// The same of the routing.
+        routing: (usize, usize),
+    },
+    /// A rank brings more tokens than the kernel takes.
+    Tokens {
+        /// The rank that brings them.
+        rank: u32,
+        /// Tokens that it brings.
+        tokens: u32,
+        /// The most that the kernel takes.
+        limit: usize,
+    },
+    /// The kernel has no schedule for this number of ranks.
+    Ranks(u32),
+}
+
+/// The order of queues for the routing's number of ranks.
+pub(super) fn fitting_order<'a>(
+    checked: &CheckedGraph,
+    schedule: &'a Schedule,
+    routing: &Routing,
+) -> Result<&'a Order, Unfit> {
+    let sizes = &checked.graph().sizes;
+    let (ranks, experts) = (routing.ranks(), routing.experts() as usize);
+    if (sizes.experts, sizes.top_k) != (experts, routing.top_k() as usize) {
+        let (kernel, routing) = ((sizes.experts, sizes.top_k), (experts, routing.top_k() as usize));
+        return Err(Unfit::Experts { kernel, routing });
+    }
+    if let Some(rank) = (0..ranks).find(|&rank| routing.tokens(rank) as usize > sizes.tokens) {
+        return Err(Unfit::Tokens { rank, tokens: routing.tokens(rank), limit: sizes.tokens });
+    }
+    schedule.order(ranks).ok_or(Unfit::Ranks(ranks))
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Experts { kernel, routing } => write!(
+                f,
+                "the kernel has {} experts, {} for a token; the routing has {} experts, {} for a token",
+                kernel.0, kernel.1, routing.0, routing.1
+            ),
+            Self::Tokens { rank, tokens, limit } => {
+                write!(f, "rank {rank} brings {tokens} tokens, the kernel takes {limit}")
+            }
+            Self::Ranks(ranks) => write!(f, "there is no schedule for {ranks} ranks"),
+        }
+    }
+}
+
+impl std::error::Error for Unfit {}

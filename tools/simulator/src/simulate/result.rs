@@ -1,0 +1,158 @@
+//! The results of a simulation.
+
+use super::{CoreKind, Spent, Time};
+use hpmoe_core::target::Target;
+use std::fmt;
+
+/// A simulated run of all ranks; never a measurement.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Simulated {
+    /// The latency, from the launch until the last core of all ranks is done.
+    pub time: Time,
+    /// The time when the last core of each rank is done.
+    pub ranks: Vec<Time>,
+    /// How the matrix cores of all ranks spend their time.
+    pub aic: Spent,
+    /// How the vector cores of all ranks spend their time.
+    pub aiv: Spent,
+    /// The number of tasks, empty ones included.
+    pub tasks: u64,
+    /// The number of tasks without work.
+    pub empty_tasks: u64,
+    /// FLOPs of products, without padding.
+    pub flops: f64,
+    /// Those of them that are products of int8.
+    pub int8_flops: f64,
+    /// Bytes put, by source and then destination.
+    pub traffic: Vec<Vec<u64>>,
+    /// Totals by operation of the workload.
+    pub ops: Vec<OpTotal>,
+    /// The times of every task, where they were asked for.
+    pub slices: Vec<TaskTimes>,
+}
+
+/// The tasks of one operation and their time.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct OpTotal {
+    /// The number of tasks, empty ones included.
+    pub tasks: u64,
+    /// The time of cores, from the end of the waits of each task to its end.
+    pub time: Time,
+    /// The first begin and the last end.
+    pub span: Option<(Time, Time)>,
+}
+
+/// The core and the times of one task.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TaskTimes {
+    /// The rank of the core.
+    pub rank: u32,
+    /// The kind of core.
+    pub kind: CoreKind,
+    /// The number of the core among those of its kind on the rank.
+    pub core: u32,
+    /// The number of the operation.
+    pub op: u32,
+    /// The group, as the workload numbers it.
+    pub group: u32,
+    /// The item of the group.
+    pub item: u32,
+    /// The column of the item.
+    pub column: u32,
+    /// When the core came to the task.
+    pub came: Time,
+    /// When it first read a counter of its waits; the time before is overhead.
+    pub looked: Time,
+    /// When the work began.
+    pub begun: Time,
+    /// When the work was done.
+    pub end: Time,
+}
+
+/// A workload that can't go on because a core waits for a counter that no task will signal.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Stuck {
+    /// The number of cores of all ranks that wait.
+    pub cores: u32,
+    /// The rank of one of them.
+    pub rank: u32,
+    /// The kind of that core.
+    pub kind: CoreKind,
+    /// Its number among the cores of its kind on that rank.
+    pub core: u32,
+    /// The name of its task's operation.
+    pub op: String,
+    /// The counter that it waits for.
+    pub counter: u32,
+    /// The threshold that it waits for.
+    pub need: u32,
+}
+
+/// The reason why a simulation has no result.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Halted {
+    /// The workload can't go on.
+    Stuck(Stuck),
+    /// The caller wanted no more of it.
+    GivenUp,
+}
+
+impl TaskTimes {
+    /// Whether another task ran on the same core.
+    pub(super) fn is_on_core_of(&self, other: &Self) -> bool {
+        (self.rank, self.kind, self.core) == (other.rank, other.kind, other.core)
+    }
+}
+
+impl Simulated {
+    /// The last rank to end; of several, the first.
+    #[must_use]
+    pub fn last_rank(&self) -> u32 {
+        let last = self.ranks.iter().enumerate().max_by_key(|&(rank, time)| (time, std::cmp::Reverse(rank)));
+        last.map_or(0, |(rank, _)| rank as u32)
+    }
+
+    /// The time that all matrix cores need for the FLOPs at fused efficiency, and for those of int8 at theirs, divided by the whole
+    /// latency.
+    #[must_use]
+    pub fn aic_useful(&self, target: &Target) -> f64 {
+        let int8 = target.int8_flops() * f64::from(target.cores.aic);
+        let needed = (self.flops - self.int8_flops) / target.fused_flops() + self.int8_flops / int8;
+        let possible = self.time.seconds() * self.ranks.len() as f64;
+        if possible > 0.0 { needed / possible } else { 0.0 }
+    }
+
+    /// All bytes put from one rank to another.
+    #[must_use]
+    pub fn remote_bytes(&self) -> u64 {
+        let rows = self.traffic.iter().enumerate();
+        rows.map(|(from, row)| row.iter().sum::<u64>() - row[from]).sum()
+    }
+}
+
+impl fmt::Display for Stuck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.kind {
+            CoreKind::Aic => "matrix",
+            CoreKind::Aiv => "vector",
+        };
+        write!(
+            f,
+            "{} cores wait for ever, among them {kind} core {} of rank {} in {}: counter {} never reaches {}",
+            self.cores, self.core, self.rank, self.op, self.counter, self.need
+        )
+    }
+}
+
+impl fmt::Display for Halted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stuck(stuck) => stuck.fmt(f),
+            Self::GivenUp => f.write_str("the simulation was given up"),
+        }
+    }
+}
+
+impl std::error::Error for Stuck {}
+
+impl std::error::Error for Halted {}

@@ -1,0 +1,136 @@
+//! The simulated times of candidates.
+
+use crate::simulate::{Halted, Ours, Routing, Time, simulate_while};
+use hpmoe_core::analyze::CheckedGraph;
+use hpmoe_core::schedule::schedule_with;
+use hpmoe_core::target::Target;
+use hpmoe_core::tuned::{Candidate, NamedSizes};
+use hpmoe_core::validate::validate;
+
+/// Builds the checked taskflows of a kernel with other tile sizes than in its source; `None` where it can't have them.
+pub type BuildKernel<'a> = dyn Fn(&NamedSizes) -> Option<Vec<CheckedGraph>> + 'a;
+
+/// The target, routings and kernel on which candidates are tried.
+pub struct Trial<'a> {
+    /// The target that schedules are made for and simulated on.
+    pub target: &'a Target,
+    /// The routings, at least one.
+    pub routings: &'a [Routing],
+    /// The kernel, as a function of its tile sizes.
+    pub kernels: &'a BuildKernel<'a>,
+}
+
+/// The simulated times of a candidate.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Score {
+    /// Sums over all taskflows, by routing.
+    pub times: Vec<Time>,
+}
+
+/// The weight of the worst routing, in addition to the mean of all.
+const WORST: f64 = 0.5;
+
+/// The outcome of trying a candidate.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Outcome {
+    /// All routings were simulated.
+    Score(Score),
+    /// It can't be built, scheduled, validated or simulated.
+    Invalid,
+    /// It was given up, because its value is at least this.
+    TooSlow(f64),
+    /// It was given up, because the caller had no more time.
+    Ended,
+}
+
+/// A value that a candidate must stay below, and the score to which values are relative.
+#[derive(Clone, Copy)]
+pub(super) struct Limit<'a> {
+    pub(super) below: f64,
+    pub(super) reference: &'a Score,
+}
+
+impl Trial<'_> {
+    /// Builds, schedules, validates and simulates a candidate; `None` where one of the four fails.
+    #[must_use]
+    pub fn score(&self, candidate: &Candidate) -> Option<Score> {
+        match self.outcome(candidate, None, &mut |_| true) {
+            Outcome::Score(score) => Some(score),
+            Outcome::Invalid | Outcome::TooSlow(_) | Outcome::Ended => None,
+        }
+    }
+
+    /// Tries a candidate until it can't stay below the limit, or `going` returns false. That is called again and again, with the number of
+    /// finished simulations.
+    pub(super) fn outcome(
+        &self,
+        candidate: &Candidate,
+        limit: Option<Limit<'_>>,
+        going: &mut dyn FnMut(usize) -> bool,
+    ) -> Outcome {
+        // The value of a score that reaches the limit.
+        let too_slow = |score: &Score| {
+            let Limit { below, reference } = limit?;
+            Some(score.relative_to(reference)).filter(|value| *value >= below)
+        };
+        if !going(0) {
+            return Outcome::Ended;
+        }
+        let Some(flows) = (self.kernels)(&candidate.sizes) else { return Outcome::Invalid };
+        let mut score = Score { times: vec![Time::ZERO; self.routings.len()] };
+        let mut simulated = 0;
+        for checked in &flows {
+            let choices = candidate.choices_of(&checked.graph().taskflow);
+            let schedule = schedule_with(checked, self.target, &choices);
+            if !going(simulated) {
+                return Outcome::Ended;
+            }
+            let Ok(valid) = validate(checked, schedule) else { return Outcome::Invalid };
+            for (place, routing) in self.routings.iter().enumerate() {
+                if !going(simulated) {
+                    return Outcome::Ended;
+                }
+                let Ok(workload) = Ours::new(self.target, checked, valid.schedule(), routing) else {
+                    return Outcome::Invalid;
+                };
+                let before = score.times[place];
+                let run = simulate_while(self.target, &workload, &mut |reached| {
+                    score.times[place] = before + reached;
+                    too_slow(&score).is_none() && going(simulated)
+                });
+                match run {
+                    Ok(run) => score.times[place] = before + run.time,
+                    Err(Halted::Stuck(_)) => return Outcome::Invalid,
+                    Err(Halted::GivenUp) => return too_slow(&score).map_or(Outcome::Ended, Outcome::TooSlow),
+                }
+                simulated += 1;
+                if let Some(value) = too_slow(&score) {
+                    return Outcome::TooSlow(value);
+                }
+            }
+        }
+        Outcome::Score(score)
+    }
+}
+
+impl Score {
+    /// The mean over routings of the time relative to another score's, plus half of the worst. Relative to itself that is 1.5.
+    #[must_use]
+    pub fn relative_to(&self, other: &Self) -> f64 {
+        let ratios = self.ratios(other);
+        let (sum, worst) = ratios.iter().fold((0.0, 0f64), |(sum, worst), ratio| (sum + ratio, worst.max(*ratio)));
+        sum / ratios.len() as f64 + WORST * worst
+    }
+
+    /// Whether no routing takes longer than with another score.
+    #[must_use]
+    pub fn never_slower_than(&self, other: &Self) -> bool {
+        self.times.iter().zip(&other.times).all(|(own, other)| own <= other)
+    }
+
+    /// The times relative to another score's, by routing.
+    #[must_use]
+    pub fn ratios(&self, other: &Self) -> Vec<f64> {
+        self.times.iter().zip(&other.times).map(|(own, other)| own.us() / other.us()).collect()
+    }
+}

@@ -1,0 +1,268 @@
+//! Coordinate descent from a start, with random kicks where it gets stuck.
+
+use super::knob::Knob;
+use super::score::{Limit, Outcome};
+use super::{Score, Trial};
+use hpmoe_core::random::Random;
+use hpmoe_core::tuned::{Candidate, NamedSizes};
+use std::collections::HashMap;
+
+/// The kernel that is searched for, and the candidate that the search starts from.
+#[derive(Clone, Debug)]
+pub struct SearchSpace {
+    /// The tile sizes of the default schedule that may change.
+    pub sizes: NamedSizes,
+    /// The names of the taskflows.
+    pub flows: Vec<String>,
+    /// The candidate that is tried first; the default, if the kernel has the sizes that a build would choose.
+    pub start: Candidate,
+    /// Whether the default is simulated, too. It takes long if its tiles are many, and needn't be if it is known to be far slower than
+    /// the start.
+    pub with_default: bool,
+    /// Seed of the search.
+    pub seed: u64,
+}
+
+/// What a search is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SearchStep {
+    /// It simulates the start.
+    Start,
+    /// It simulates the default.
+    Default,
+    /// It tries candidates.
+    Candidates,
+}
+
+/// The progress of a search.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct SearchProgress<'a> {
+    /// What the search is doing.
+    pub step: SearchStep,
+    /// The simulations of this candidate that have ended, one for each taskflow and routing.
+    pub simulated: usize,
+    /// The number of candidates tried, invalid ones included.
+    pub tried: usize,
+    /// The result if the search ended now; `None` until there is one.
+    pub found: Option<&'a SearchResult>,
+}
+
+/// The result of a search.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SearchResult {
+    /// The best candidate; the default where none is faster.
+    pub best: Candidate,
+    /// The times of the best candidate.
+    pub score: Score,
+    /// The times of the start.
+    pub start: Score,
+    /// The times of the default; `None` if it was not simulated, or given up because it takes twice as long as the start.
+    pub default: Option<Score>,
+    /// The number of candidates tried.
+    pub tried: usize,
+}
+
+impl SearchResult {
+    /// The times that candidates are compared with: those of the default, or of the start, if the default has none.
+    #[must_use]
+    pub fn reference(&self) -> &Score {
+        self.default.as_ref().unwrap_or(&self.start)
+    }
+
+    /// The value of the best candidate.
+    fn value(&self) -> f64 {
+        self.score.relative_to(self.reference())
+    }
+}
+
+/// The reason why a search has no result.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NoResult {
+    /// The start can't be simulated on the routings.
+    Impossible,
+    /// It had to end before the start, or the default, was simulated.
+    Ended {
+        /// What it was doing.
+        step: SearchStep,
+        /// The simulations of the start, or of the default, that had ended.
+        simulated: usize,
+    },
+}
+
+/// The number of kicks without a new candidate after which the search ends.
+const KICKS: usize = 24;
+
+/// Candidates that are given up when their value is this many times that of the best one: kicked ones, from which a descent rarely leads to a
+/// better one, and the default.
+const FAR_SLOWER: f64 = 2.0;
+
+/// Searches for the candidate with the least mean time plus a share of the worst, among those that are slower than the default on
+/// no routing. The search goes on while `going` returns true, which it asks during simulations, too. The same seed and the same number of
+/// candidates give the same result.
+///
+/// # Errors
+///
+/// If there is no result, not even for the start.
+pub fn search(
+    trial: &Trial<'_>,
+    space: &SearchSpace,
+    going: &mut dyn FnMut(&SearchProgress<'_>) -> bool,
+) -> Result<SearchResult, NoResult> {
+    let SearchSpace { sizes, flows, start, with_default, seed } = space;
+    let mut first = |candidate: &Candidate, limit, (step, tried)| {
+        let mut simulated = 0;
+        let outcome = trial.outcome(candidate, limit, &mut |ended| {
+            simulated = ended;
+            going(&SearchProgress { step, simulated, tried, found: None })
+        });
+        match outcome {
+            Outcome::Ended => Err(NoResult::Ended { step, simulated }),
+            Outcome::Score(score) => Ok(Some(score)),
+            Outcome::Invalid | Outcome::TooSlow(_) => Ok(None),
+        }
+    };
+    let score = first(start, None, (SearchStep::Start, 0))?.ok_or(NoResult::Impossible)?;
+    let mut tried = 1;
+    let default = match (*start == Candidate::default(), with_default) {
+        (true, _) => Some(score.clone()),
+        (false, true) => {
+            tried += 1;
+            let limit = Limit { below: FAR_SLOWER * score.relative_to(&score), reference: &score };
+            first(&Candidate::default(), Some(limit), (SearchStep::Default, 1))?
+        }
+        (false, false) => None,
+    };
+    let mut result = SearchResult { best: start.clone(), score: score.clone(), start: score, default, tried };
+    let mut at = (start.clone(), result.value());
+    let mut seen = HashMap::from([(key(start), Seen::Value(at.1))]);
+    if let Some(default) = &result.default {
+        let value = default.relative_to(default);
+        seen.insert(key(&Candidate::default()), Seen::Value(value));
+        if at.1 >= value {
+            at = (Candidate::default(), value);
+        }
+        if result.value() >= value || !result.score.never_slower_than(default) {
+            (result.best, result.score) = (Candidate::default(), default.clone());
+        }
+    }
+    let knobs = Knob::all(sizes, start, flows, trial.target.cores.aiv);
+    let mut search = Search { trial, result, seen, random: Random(*seed), going, ended: false };
+    search.run(&knobs, at);
+    Ok(search.result)
+}
+
+/// The name of a candidate in the table of those that were tried.
+fn key(candidate: &Candidate) -> String {
+    format!("{candidate:?}")
+}
+
+struct Search<'a> {
+    trial: &'a Trial<'a>,
+    result: SearchResult,
+    /// What is known of candidates, by their text.
+    seen: HashMap<String, Seen>,
+    random: Random,
+    going: &'a mut dyn FnMut(&SearchProgress<'_>) -> bool,
+    /// Whether `going` has returned false.
+    ended: bool,
+}
+
+/// What is known of a candidate.
+#[derive(Clone, Copy)]
+enum Seen {
+    Invalid,
+    Value(f64),
+    AtLeast(f64),
+}
+
+impl Search<'_> {
+    /// Descends, and kicks the candidate that is reached, until kicks lead to nothing new or the search has to end.
+    fn run(&mut self, knobs: &[Knob], mut at: (Candidate, f64)) {
+        let mut idle = 0;
+        while idle < KICKS {
+            let before = self.result.tried;
+            let reached = self.descend(knobs, at);
+            if self.ended {
+                return;
+            }
+            // Where nothing new was tried, kicks lead to known candidates.
+            idle = if self.result.tried == before { idle + 1 } else { 0 };
+            let kicked = self.kick(knobs, reached);
+            let best = self.result.value();
+            at = match self.value(&kicked, FAR_SLOWER * best) {
+                Some(value) => (kicked, value),
+                None => (self.result.best.clone(), self.result.value()),
+            };
+        }
+    }
+
+    /// Turns one knob after another to its best value until no knob helps, or the search has to end.
+    fn descend(&mut self, knobs: &[Knob], (mut at, mut value): (Candidate, f64)) -> Candidate {
+        loop {
+            let before = value;
+            let mut order: Vec<usize> = (0..knobs.len()).collect();
+            self.random.shuffle(&mut order);
+            for knob in order {
+                for choice in 0..knobs[knob].len() {
+                    let next = knobs[knob].turned(&at, choice);
+                    if let Some(better) = self.value(&next, value) {
+                        (at, value) = (next, better);
+                    }
+                    if self.ended {
+                        return at;
+                    }
+                }
+            }
+            if value >= before {
+                return at;
+            }
+        }
+    }
+
+    /// A candidate with two knobs at random values.
+    fn kick(&mut self, knobs: &[Knob], mut at: Candidate) -> Candidate {
+        for _ in 0..2 {
+            let knob = &knobs[self.random.index(knobs.len())];
+            let value = self.random.index(knob.len());
+            at = knob.turned(&at, value);
+        }
+        at
+    }
+
+    /// The value of a candidate, if it is below a limit.
+    fn value(&mut self, candidate: &Candidate, below: f64) -> Option<f64> {
+        let key = key(candidate);
+        match self.seen.get(&key) {
+            Some(Seen::Invalid) => return None,
+            Some(Seen::Value(value)) => return Some(*value).filter(|value| *value < below),
+            Some(Seen::AtLeast(value)) if *value >= below => return None,
+            Some(Seen::AtLeast(_)) | None => {}
+        }
+        let limit = Limit { below, reference: self.result.reference() };
+        let outcome = self.trial.outcome(candidate, Some(limit), &mut |simulated| {
+            let (step, tried) = (SearchStep::Candidates, self.result.tried);
+            (self.going)(&SearchProgress { step, simulated, tried, found: Some(&self.result) })
+        });
+        let seen = match outcome {
+            Outcome::Ended => {
+                self.ended = true;
+                return None;
+            }
+            Outcome::Invalid => Seen::Invalid,
+            Outcome::TooSlow(value) => Seen::AtLeast(value),
+            Outcome::Score(score) => {
+                let value = score.relative_to(self.result.reference());
+                if value < self.result.value() && score.never_slower_than(self.result.reference()) {
+                    (self.result.best, self.result.score) = (candidate.clone(), score);
+                }
+                Seen::Value(value)
+            }
+        };
+        self.result.tried += 1;
+        self.seen.insert(key, seen);
+        match seen {
+            Seen::Value(value) if value < below => Some(value),
+            Seen::Value(_) | Seen::Invalid | Seen::AtLeast(_) => None,
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Compiles the implementation of AscendC for CPUs, which the stand-in's linker puts into each object, and the stand-ins for CANN's
+//! libraries.
+
+use hpmoe_cxx::{Compiler, Effort, Settings, archive, joined};
+use std::path::{Path, PathBuf};
+use std::process::{Command, exit};
+
+/// The headers of the libraries' calls.
+const HEADERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../hpmoe-runtime/acl");
+/// Their stand-ins.
+const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/acl");
+const SHMEM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/shmem");
+
+fn main() {
+    if let Err(error) = build() {
+        println!("cargo::error={error}");
+        exit(1)
+    }
+}
+
+fn build() -> Result<(), String> {
+    let out_dir = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("OUT_DIR is not set: this is a build script")?);
+    let host = Path::new(hpmoe_kernels::HOST_DIR);
+    println!("cargo::rerun-if-changed={}", host.display());
+    // As the runtime compiles it, so that it is compiled once for both.
+    let compiler =
+        Compiler::new(&Settings { warnings: false, includes: &[host], macros: &[], effort: Effort::Run }, &out_dir)?;
+    let whole = out_dir.join("hpmoe_host.cpp");
+    let text = joined(host).map_err(|error| format!("can't read `{}`: {error}", host.display()))?;
+    std::fs::write(&whole, text).map_err(|error| format!("can't write `{}`: {error}", whole.display()))?;
+    println!("cargo::rustc-env=HPMOE_STANDIN_CXX={}", compiler.program().display());
+    archive("hpmoe_host", &compiler.objects(&[&whole])?, &out_dir)?;
+    let (acl, shmem, header) = (Path::new(SOURCES), Path::new(SHMEM), Path::new(HEADERS));
+    library("acl_rt", acl, &[acl, header, host], &[], &out_dir)?;
+    library("shmem", shmem, &[shmem, acl, header, host], &["acl_rt"], &out_dir)
+}
+
+/// Links a library of C++ sources, with some other ones that lie next to it.
+fn library(name: &str, sources: &Path, includes: &[&Path], others: &[&str], out_dir: &Path) -> Result<(), String> {
+    let settings = Settings { warnings: true, includes, macros: &[], effort: Effort::Run };
+    let compiler = Compiler::new(&settings, out_dir)?;
+    let whole = out_dir.join(format!("{name}.cpp"));
+    let text = joined(sources).map_err(|error| format!("can't read `{}`: {error}", sources.display()))?;
+    std::fs::write(&whole, text).map_err(|error| format!("can't write `{}`: {error}", whole.display()))?;
+    let objects = compiler.objects(&[&whole])?;
+    let library = out_dir.join(format!("lib{name}.so"));
+    let mut link = Command::new(compiler.program());
+    link.args(["-shared", "-pthread", "-Wl,-rpath,$ORIGIN", "-o"]).arg(&library).args(&objects);
+    link.arg("-L").arg(out_dir).args(others.iter().map(|other| format!("-l{other}"))).arg("-ldl");
+    let output = link.output().map_err(|error| format!("can't start `{}`: {error}", compiler.program().display()))?;
+    let said = || format!("`{}` was not linked: {}", library.display(), String::from_utf8_lossy(&output.stderr));
+    output.status.success().then_some(()).ok_or_else(said)
+}
