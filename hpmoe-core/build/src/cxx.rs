@@ -1,7 +1,7 @@
 //! Compiles generated C++ for the host: a library for each kernel, which has a copy of what makes routes if the kernel makes its own.
 
 use crate::units::Unit;
-use crate::{files, operators};
+use crate::{files, refused_operator};
 use hpmoe_cxx::{Compiler, Effort, Refusal, Settings, Source};
 use std::path::{Path, PathBuf};
 
@@ -54,7 +54,9 @@ fn compile_with(macros: &[(&str, &str)], units: &[&Unit], folder: &Path) -> Resu
             }
             Err(refusal) => {
                 let fault = match &refusal {
-                    Refusal::File { compiler, said, .. } => operators::refused(unit, &unit.source, compiler, said),
+                    Refusal::File { compiler, said, .. } => {
+                        refused_operator::refused(unit, &unit.source, compiler, said)
+                    }
                     Refusal::Compiler(_) => None,
                 };
                 let fault = fault.ok_or_else(|| refusal.to_string())?;

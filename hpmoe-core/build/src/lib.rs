@@ -31,6 +31,7 @@
 #![forbid(unsafe_code)]
 
 mod cann;
+mod compiler_output;
 mod cxx;
 mod device;
 mod expansions;
@@ -38,6 +39,7 @@ mod exports;
 mod files;
 mod module;
 mod operators;
+mod refused_operator;
 mod sources;
 mod target;
 #[cfg(test)]

@@ -1,7 +1,5 @@
 //! Files of external operators: what they hold, and what is said where a compiler refuses one.
 
-use crate::cann::diagnosis::{first_error, generated_line};
-use crate::units::Unit;
 use hpmoe_core::analyze::CheckedGraph;
 use hpmoe_core::artifacts::Fault;
 use hpmoe_core::emit::signature;
@@ -14,22 +12,22 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug)]
 pub(crate) struct Operator {
     /// The name of the task.
-    task: String,
+    pub(crate) task: String,
     /// The function in C++.
-    function: String,
+    pub(crate) function: String,
     /// Its file, as the source names it.
-    file: String,
+    pub(crate) file: String,
     /// That file and those that it includes.
-    files: Files,
+    pub(crate) files: Files,
     /// How the function must be declared.
-    signature: String,
+    pub(crate) signature: String,
 }
 
 /// The files that a kernel's tasks name, each with all that it includes, or why it can't be read.
 pub(crate) struct OperatorFiles(ByName<Result<Files, String>>);
 
 /// Paths from the folder of Cargo.toml on, with their texts, in the order of the paths.
-type Files = Vec<(PathBuf, String)>;
+pub(crate) type Files = Vec<(PathBuf, String)>;
 
 impl OperatorFiles {
     /// Reads the files, and tells cargo to run the build script again when one changes.
@@ -109,50 +107,6 @@ fn with_included(file: &str, root: &Path) -> Result<Files, String> {
 fn included(line: &str) -> Option<&str> {
     let directive = line.trim_start().strip_prefix('#')?.trim_start().strip_prefix("include")?;
     directive.trim_start().strip_prefix('"')?.split_once('"').map(|(path, _)| path)
-}
-
-/// The fault of the operator that a compiler refuses; `None` where it says nothing of any operator. `source` is the generated file.
-pub(crate) fn refused(unit: &Unit, source: &Path, compiler: &str, said: &str) -> Option<Fault> {
-    let in_files = |line: &str, operator: &Operator| {
-        operator.files.iter().any(|(path, _)| line.contains(&format!("{}:", path.display())))
-    };
-    let of_lines = |error: bool| {
-        let mut lines = said.lines().filter(move |line| !error || line.contains("error"));
-        lines.find_map(|line| unit.operators.iter().find(|operator| in_files(line, operator)))
-    };
-    let call = generated_line(source, said).and_then(|line| {
-        let text = std::fs::read_to_string(source).ok()?;
-        let text = text.lines().nth(line - 1)?.trim().to_owned();
-        unit.operators.iter().find(|operator| {
-            let called = text.strip_prefix(&format!("::{}", operator.function));
-            called.is_some_and(|rest| rest.starts_with(['(', '<']))
-        })
-    });
-    let (operator, problem) = match (of_lines(true), call) {
-        (Some(operator), _) => (operator, "is refused"),
-        (None, Some(operator)) if !declares(operator) => (operator, "has no such function"),
-        (None, Some(operator)) => (operator, "has a function that doesn't take what the task gives"),
-        (None, None) => (of_lines(false)?, "is refused"),
-    };
-    let Operator { task, function, file, signature, .. } = operator;
-    Some(Fault {
-        task: Some(task.clone()),
-        text: format!(
-            "`{file}`, where the task `{task}` has its external operator `{function}`, {problem}: {} [HP20]\n`{compiler}` says:\n{}\n\
-             help: the function is declared as\n  {signature}\n`hpmoe emit {} --task {task}` prints the whole contract",
-            first_error(said),
-            said.trim_end(),
-            unit.file
-        ),
-    })
-}
-
-/// Whether the name of an operator's function stands anywhere in its files.
-fn declares(operator: &Operator) -> bool {
-    let name = operator.function.rsplit("::").next().unwrap_or(&operator.function);
-    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let mut words = operator.files.iter().flat_map(|(_, text)| text.split(|c| !is_part(c)));
-    words.any(|word| word == name)
 }
 
 #[cfg(test)]

@@ -1,15 +1,8 @@
 //! Times that external operators declare.
 
 use super::{Efficiency, EntryTile, Neighbours, PanelReuse, Products, TileWalk, Work, Works, reuse};
-use crate::graph::{Phase, TaskGraph};
 use crate::target::Target;
 use crate::time::Time;
-
-/// The time of a full tile that the operator of a call declares.
-pub(super) fn declared(graph: &TaskGraph, phase: &Phase) -> Option<Time> {
-    let external = graph.tasks[phase.task].external.as_ref()?;
-    external.microseconds.map(|microseconds| Time::from_us(microseconds.into()))
-}
 
 impl Works {
     /// The work of a tile: by the task's body, or in the time that its operator declares, less for fewer rows.

@@ -1,6 +1,5 @@
 //! The work of the tiles of each phase.
 
-use super::declared::declared;
 use super::extents::{extent, width};
 use super::{CostModel, PanelReuse, ProductExtents, TileWalk, Work, Written};
 use crate::graph::{Height, Phase, Rows, SpaceKind, TaskGraph};
@@ -50,6 +49,12 @@ enum Column {
 struct Fixed {
     read: u64,
     written: u64,
+}
+
+/// The time of a full tile that the operator of a call declares.
+fn declared(graph: &TaskGraph, phase: &Phase) -> Option<Time> {
+    let external = graph.tasks[phase.task].external.as_ref()?;
+    external.microseconds.map(|microseconds| Time::from_us(microseconds.into()))
 }
 
 /// Rows for which a tile of a whole expert is priced: its cost grows with the rows it really has.

@@ -1,7 +1,7 @@
 //! The kernel's file: constants, a function per task, a dispatch per kind of core, the entry point.
 
 use super::context::{Context, number};
-use super::cpp::{Function, Item, Stmt, braces, int, name, print};
+use super::cpp::{Function, Item, Stmt, braces, int, maybe_unused, name, print};
 use super::dispatch::{program, run};
 use super::size::{
     AWAIT_TOKENS, CALLED, CUBE_LIBRARY, FULL_SLOTS, LENT, PRODUCT, PUTS, READ_AHEAD, SLOTS_SENT, STAMPS, TERM,
@@ -102,11 +102,6 @@ fn header(context: &Context<'_>, aic: Bytes, aiv: Bytes) -> Vec<Item> {
     }
     items.push(Item::Blank);
     items
-}
-
-/// The name of a constant, where it is declared, that no code of the kernel need mention: compilers don't warn of it.
-pub(super) fn maybe_unused(name: &str) -> String {
-    format!("{name} [[maybe_unused]]")
 }
 
 /// Constants that host and kernel agree on.

@@ -1,8 +1,7 @@
 //! Functions of tasks with an external operator.
 
-use super::ascendc::maybe_unused;
 use super::context::Context;
-use super::cpp::{Function, Item, Scope, Stmt, float, identifier, int, name};
+use super::cpp::{Function, Item, Scope, Stmt, float, identifier, int, maybe_unused, name};
 use super::expects::{expects, is_a_tile};
 use crate::collections::SortedSet;
 use crate::graph::{External, Task};

@@ -10,7 +10,6 @@ use crate::graph::Task;
 use crate::ids::Arena;
 use crate::plan::{Buffer, BufferId, Call, Holds, VectorPlan};
 use barriers::barriers;
-use calls::is_routine;
 use extents::{Extent, columns, extents, rows};
 
 /// Names that every such function uses itself.
@@ -194,7 +193,7 @@ impl Emitter<'_> {
         let mut declared = Vec::new();
         for (id, buffer) in values {
             let calls = &self.plan.program.calls;
-            let of_a_call = |routine| calls.iter().any(|call| is_routine(call) == routine && touches(call, id));
+            let of_a_call = |routine| calls.iter().any(|call| call.is_routine() == routine && touches(call, id));
             let mut begin = int(self.plan.offsets[id].0);
             if of_a_call(true) {
                 declared.push(Stmt::constexpr("uint32_t", &self.addresses[id], begin));

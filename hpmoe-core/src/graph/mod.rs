@@ -2,6 +2,7 @@
 
 mod access;
 mod height;
+mod heights;
 mod once;
 mod phase_name;
 mod route;

@@ -3,8 +3,9 @@
 use super::arguments::LoweredArgument;
 use super::chunks::Chunks;
 use super::loops::{Nest, Side, Variable};
+use super::lowered::Lowered;
 use super::order::{Loop, LoopWrite};
-use super::{arguments, chunks, loops, route, tasks, tensors};
+use super::{arguments, chunks, loops, route, tensors, writes};
 use crate::finding::{CallFault, Errors, Finding, NameKind, RemoteFault};
 use crate::graph::{Rows, SpaceKind, Storage, TaskGraph};
 use crate::names::{ByName, nearest};
@@ -12,16 +13,6 @@ use crate::syntax::{Accessor, Argument, Flow, Kernel, Over, Stmt, TaskFn};
 use hpmoe_kernels::op::TaskKind;
 use proc_macro2::Span;
 use syn::Expr;
-
-/// What became of the statements of a taskflow.
-pub(super) struct Lowered {
-    /// Phases before the route that the taskflow makes.
-    pub(super) before: usize,
-    /// Faulty tensors: parameters, and those that it makes itself.
-    pub(super) faulty: Vec<String>,
-    /// Whether calls are missing in the graph because of faults, sends perhaps.
-    pub(super) incomplete: bool,
-}
 
 /// Lowers the taskflow's statements; `faulty` are its parameters that are not in the graph.
 pub(super) fn statements(
@@ -189,7 +180,7 @@ impl Lowering<'_> {
         let side = self.executing_side(function, call, &places)?;
         if let Some(chunks) = self.chunks {
             for (number, (argument, place)) in call.arguments.iter().zip(&places).enumerate() {
-                let adds = tasks::adds(&self.graph.tasks[task], number);
+                let adds = writes::adds(&self.graph.tasks[task], number);
                 let used = chunks::Use { argument, place, remote: place.side != side, adds };
                 chunks::argument(chunks, self.graph, &used, self.errors)?;
             }

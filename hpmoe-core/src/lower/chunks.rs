@@ -134,7 +134,7 @@ pub(super) fn argument(chunks: &Chunks, graph: &TaskGraph, used: &Use<'_>, error
 
 /// Adds the phase that tells all ranks, at the end of a chunk, that the memory of its rows is free.
 pub(super) fn free(chunks: &Chunks, graph: &mut TaskGraph) {
-    let line = super::tasks::line(chunks.span);
+    let line = super::source_line::line(chunks.span);
     let task = graph.tasks.push(Task {
         name: "free_chunk".into(),
         label: "free_chunk".into(),

@@ -10,13 +10,16 @@ mod fits;
 mod indices;
 mod instances;
 mod loops;
+mod lowered;
 mod order;
 mod outer;
 mod phase;
 mod route;
+mod source_line;
 mod tails;
 mod tasks;
 mod tensors;
+mod writes;
 
 use crate::finding::{ConstantFault, Errors, Finding, RangeFault};
 use crate::graph::{Sizes, TaskGraph};

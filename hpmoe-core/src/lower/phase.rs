@@ -3,7 +3,7 @@
 use super::arguments::LoweredArgument;
 use super::calls::{Call, Lowering};
 use super::loops::{Nest, Side};
-use super::{chunks, tasks, tensors};
+use super::{chunks, source_line, tensors, writes};
 use crate::graph::{Access, Origins, Phase, SpaceKind, Storage};
 use crate::ids::TaskId;
 use hpmoe_kernels::op::{Device, TaskKind};
@@ -18,7 +18,7 @@ impl Lowering<'_> {
         places: &[LoweredArgument],
         side: Side,
     ) -> Option<()> {
-        let mut writes = self.graph.tasks[task].body.steps.iter().filter(|step| tasks::writes(step.operation));
+        let mut writes = self.graph.tasks[task].body.steps.iter().filter(|step| writes::writes(step.operation));
         let space = nest.space_of_call(side, writes.all(|step| matches!(step.operation.device, Device::Accumulate)));
         let kind = space.kind;
         let space =
@@ -68,7 +68,7 @@ impl Lowering<'_> {
             accesses,
             origins,
             source: call.source.to_owned(),
-            line: tasks::line(call.span),
+            line: source_line::line(call.span),
             span: call.span,
         });
         Some(())

@@ -1,7 +1,7 @@
 //! The route that a taskflow makes: whether its kernel can.
 
-use super::calls::Lowered;
-use super::tasks;
+use super::lowered::Lowered;
+use super::source_line;
 use crate::finding::{Errors, Finding, NameKind, RouteFault};
 use crate::graph::{
     MOST_PAIRS, MOST_ROUTE_CHUNKS, MOST_ROUTE_SPACES, MadeRoute, RowKind, Rows, Sizes, SpaceKind, TaskGraph, Tensor,
@@ -66,7 +66,7 @@ pub(super) fn route(
         tokens,
         before: lowered.before,
         source: made.source.clone(),
-        line: tasks::line(made.span),
+        line: source_line::line(made.span),
         span: made.span,
     })
 }

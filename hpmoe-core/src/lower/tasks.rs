@@ -1,6 +1,8 @@
 //! Instances of task functions: parameters and body with const arguments filled in.
 
+use super::source_line::line;
 use super::tensors::MOST_COLUMNS;
+use super::writes::writes;
 use super::{body, external};
 use crate::finding::{BodyFault, Errors, Finding, RangeFault};
 use crate::graph::{Body, Param, Task};
@@ -8,8 +10,7 @@ use crate::ids::{Id as _, ValueId};
 use crate::names::ByName;
 use crate::syntax::{Kernel, TaskFn};
 use hpmoe_kernels::RAGGED;
-use hpmoe_kernels::op::{Device, OperandKind, Operation, Shape};
-use proc_macro2::Span;
+use hpmoe_kernels::op::{OperandKind, Shape};
 use syn::Expr;
 
 /// Creates the instance of a function with these const arguments; `None` if it has faults.
@@ -52,11 +53,6 @@ pub(super) fn instance(
     })
 }
 
-/// The line of a span, from 1; 0 if rustc doesn't tell.
-pub(super) fn line(span: Span) -> usize {
-    span.start().line
-}
-
 fn parameter(
     kernel: &Kernel,
     param: &crate::syntax::TileParam,
@@ -81,15 +77,4 @@ fn parameter(
         slots: false,
         span: param.span,
     })
-}
-
-/// Whether a task only adds to a parameter.
-pub(super) fn adds(task: &Task, param: usize) -> bool {
-    let mut steps = task.body.steps.iter().filter(|step| writes(step.operation));
-    steps.all(|step| step.operands[0].0 as usize != param || matches!(step.operation.device, Device::Accumulate))
-}
-
-/// Whether an operation writes its receiver, which is then a tile.
-pub(super) fn writes(operation: &Operation) -> bool {
-    matches!(operation.device, Device::Store | Device::Accumulate | Device::Put)
 }

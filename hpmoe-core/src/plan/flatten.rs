@@ -2,6 +2,7 @@
 
 mod buffers;
 mod bytes;
+mod empty_slots;
 mod slots;
 
 use super::program::{BufferId, Call, Holds, Instruction, VectorProgram, Width};
@@ -10,8 +11,15 @@ use crate::graph::{Param, Step, Task};
 use crate::ids::{Arena, Id as _, ValueId};
 use hpmoe_kernels::op::{self, Device, ElementType, More, Shape, Sizes, Slot, VectorCall, Waits};
 
-/// Flattens a body.
-pub(super) fn flatten(task: &Task) -> VectorProgram {
+impl VectorProgram {
+    /// Flattens the body of a vector task.
+    #[must_use]
+    pub fn new(task: &Task) -> Self {
+        flatten(task)
+    }
+}
+
+fn flatten(task: &Task) -> VectorProgram {
     let single = single_rows(task);
     // A task with single rows alone has pieces of one row.
     let all = task.params.iter().enumerate();

@@ -1,7 +1,5 @@
 //! The body of a vector task as a sequence of vector calls on buffers.
 
-use super::flatten::flatten;
-use crate::graph::Task;
 use crate::ids::{Arena, Id};
 use hpmoe_kernels::op::{ElementType, More, Spread, Waits};
 
@@ -115,6 +113,16 @@ pub struct Call {
     pub step: usize,
 }
 
+impl Call {
+    /// Whether the device library has a routine for the call, which stays out of line and takes addresses in UB.
+    pub(crate) fn is_routine(&self) -> bool {
+        matches!(
+            self.instruction,
+            Instruction::Routine { .. } | Instruction::Copy | Instruction::Library(_) | Instruction::Spread(_)
+        )
+    }
+}
+
 /// The body of a vector task as vector calls.
 #[derive(Clone, PartialEq, Debug)]
 pub struct VectorProgram {
@@ -133,11 +141,5 @@ impl VectorProgram {
     #[must_use]
     pub fn takes_ids(&self) -> bool {
         self.calls.iter().any(|call| matches!(call.instruction, Instruction::Routine { slots: true, .. }))
-    }
-
-    /// Flattens the body of a vector task.
-    #[must_use]
-    pub fn new(task: &Task) -> Self {
-        flatten(task)
     }
 }

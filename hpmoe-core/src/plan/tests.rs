@@ -1,10 +1,11 @@
 use super::vector::clashing;
 use super::*;
 use crate::constant::Overrides;
-use crate::finding::Piece;
+use crate::finding::{Content, Piece};
 use crate::fixture::{Layer, moe_ffn};
 use crate::front::{front, modules};
 use crate::graph::TaskGraph;
+use crate::units::Bytes;
 use hpmoe_kernels::op::{ElementType, OperandKind, Shape};
 
 fn plan_of(graph: &TaskGraph, task: &str) -> Result<Plan, Overflow> {

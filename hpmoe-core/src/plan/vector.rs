@@ -1,8 +1,9 @@
 //! Vector tasks: pieces of rows, two stages of each tile, values that share UB once they are dead.
 
+use super::OnChipMemory;
+use super::contents::by_size;
 use super::limits::{BLOCK, COPY_BLOCKS, ROW_ALIGN, UB_TASKS};
 use super::program::{Buffer, BufferId, Call, Holds, Instruction, VectorProgram};
-use super::{OnChipMemory, by_size};
 use crate::finding::{Content, Overflow, Piece};
 use crate::graph::Task;
 use crate::ids::Arena;

@@ -5,6 +5,7 @@ mod extents;
 mod links;
 mod ready;
 mod tile;
+mod tiles;
 mod walk;
 
 use super::groups::Groups;
@@ -21,7 +22,7 @@ use crate::time::Time;
 use extents::{Extents, Spread};
 use links::Links;
 use ready::Ready;
-use tile::Tiles;
+use tiles::Tiles;
 
 pub use busy::busy;
 

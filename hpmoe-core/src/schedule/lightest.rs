@@ -2,7 +2,6 @@
 
 use super::Choices;
 use super::cost::{EntryCosts, MANY_ROWS};
-use super::parts::needs_whole_experts;
 use crate::graph::{SpaceKind, TaskGraph};
 use crate::ids::PhaseId;
 use crate::units::Nanos;
@@ -25,7 +24,7 @@ pub(super) fn lightest_first(graph: &TaskGraph, costs: &EntryCosts, aic: u32, ch
     if choices.lightest_first.is_some() {
         return choices.lightest_first;
     }
-    if !needs_whole_experts(graph) {
+    if !graph.needs_whole_experts() {
         return None;
     }
     if graph.sizes.experts <= FEW {

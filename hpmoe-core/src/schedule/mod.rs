@@ -40,7 +40,6 @@ pub use cores::Cores;
 pub use deal::Deal;
 pub use estimate::{Estimate, busy, estimate};
 pub(crate) use groups::chunk;
-pub(crate) use parts::needs_whole_experts;
 pub use queue::{CoreKind, Elision, Entry, Implied, Order, PhaseSchedule, Role, Schedule, Sends};
 pub(crate) use ranges::peer_step;
 pub use ranges::{Comes, Range};

@@ -2,7 +2,7 @@
 
 use super::turns::in_turn;
 use super::{ByArrival, Choices, CoreKind, Entry, PeerCores, Role, Sends};
-use crate::graph::{Height, SpaceKind, TaskGraph};
+use crate::graph::{SpaceKind, TaskGraph};
 use crate::ids::{Arena, PartId, PhaseId, RoleId};
 use hpmoe_kernels::op::TaskKind;
 
@@ -17,34 +17,21 @@ const PIECES_PER_CORE: usize = 16;
 /// enough of them; nothing where they are to be shared, or where nothing is sent or so little that some would have nothing to do.
 pub(super) fn dedicated(graph: &TaskGraph, aiv: u32, choices: &Choices) -> Option<u32> {
     let PeerCores::Dedicated { percent } = choices.peer_cores else { return None };
-    let tile = heights(graph, SpaceKind::RowTiles).max().unwrap_or(0);
-    let piece = heights(graph, SpaceKind::Sends).chain(heights(graph, SpaceKind::SendsOnce)).min()?;
+    let tile = graph.heights(SpaceKind::RowTiles).max().unwrap_or(0);
+    let piece = graph.heights(SpaceKind::Sends).chain(graph.heights(SpaceKind::SendsOnce)).min()?;
     let sent = graph.sizes.chunk_tokens() * graph.sizes.top_k;
     let rows_per_pair = sent / graph.sizes.experts;
     let enough =
         rows_per_pair * 100 >= tile * choices.dedicate_from as usize && sent >= PIECES_PER_CORE * aiv as usize * piece;
-    let whole_rows_by_arrival = choices.by_arrival != ByArrival::Never || !needs_whole_experts(graph);
+    let whole_rows_by_arrival = choices.by_arrival != ByArrival::Never || !graph.needs_whole_experts();
     (enough && whole_rows_by_arrival).then_some(percent)
-}
-
-/// The heights of the spaces of a kind, but for those whose items have all rows of an expert.
-pub(super) fn heights(graph: &TaskGraph, kind: SpaceKind) -> impl Iterator<Item = usize> {
-    graph.spaces.iter().filter(move |(_, space)| space.kind == kind).filter_map(|(_, space)| match space.height {
-        Height::Rows(rows) => Some(rows as usize),
-        Height::WholeExpert => None,
-    })
-}
-
-/// Whether a phase needs all rows of an expert at once, from whichever rank.
-pub(crate) fn needs_whole_experts(graph: &TaskGraph) -> bool {
-    graph.phases.iter().any(|(_, phase)| graph.spaces[phase.space].height == Height::WholeExpert)
 }
 
 /// Whether row tiles are to be walked in the order in which their rows arrive, where sending cores are dedicated to peers.
 fn walks_by_arrival(graph: &TaskGraph, choices: &Choices) -> bool {
     match choices.by_arrival {
         ByArrival::Never => false,
-        ByArrival::WholeExperts => needs_whole_experts(graph),
+        ByArrival::WholeExperts => graph.needs_whole_experts(),
         ByArrival::Always => true,
     }
 }

@@ -1,6 +1,5 @@
 //! By how many cores the deal of tiles to matrix cores moves on in each round.
 
-use super::parts::needs_whole_experts;
 use super::typical::{GOLDEN, OWN, Typical, on_ranks, typical};
 use super::{Choices, Deal, PhaseSchedule, Swizzle};
 use crate::cost::{Cost, CostModel, EntryTile, Works};
@@ -40,7 +39,7 @@ pub(super) fn rotation(
     }
     let mut launches: Vec<Typical> = RANKS.into_iter().filter_map(|ranks| on_ranks(graph, ranks)).collect();
     launches.extend(launches.is_empty().then(|| typical(graph)));
-    let few = !needs_whole_experts(graph) && launches.iter().all(|launch| launch.experts <= FEW);
+    let few = !graph.needs_whole_experts() && launches.iter().all(|launch| launch.experts <= FEW);
     let same_rows = launches.iter().copied().map(equal);
     let ragged_rows = launches.iter().filter(|_| few).map(|launch| ragged(launch.rows, launch.experts));
     let costs = Products { graph, target, works: Works::of_phases(graph), phases };

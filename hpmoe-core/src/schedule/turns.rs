@@ -1,6 +1,5 @@
 //! Entries whose peers are served in turn.
 
-use super::parts::{heights, needs_whole_experts};
 use super::ranges::Range;
 use super::{Choices, Entry, Order, Schedule, Sends};
 use crate::graph::{SpaceKind, TaskGraph};
@@ -25,7 +24,7 @@ pub(crate) const MOST_TURN_ROWS: u32 = 1 << 20;
 /// rank; and where a pair of a rank and an expert has less than a sixth of a row tile, so that every tile waits for many ranks.
 pub(super) fn shared(graph: &TaskGraph, choices: &Choices, ranks: u32, by_arrival: &Arena<PhaseId, bool>) -> Sends {
     let any = by_arrival.iter().any(|(_, walks)| *walks);
-    let tile = heights(graph, SpaceKind::RowTiles).max().unwrap_or(0);
+    let tile = graph.heights(SpaceKind::RowTiles).max().unwrap_or(0);
     let many = ranks >= RANKS && graph.route.is_none() && 6 * rows_alike(graph) >= tile;
     if any && ranks > 1 && (many || choices.turn_rows.is_some()) {
         in_turn(graph, choices)
@@ -37,8 +36,8 @@ pub(super) fn shared(graph: &TaskGraph, choices: &Choices, ranks: u32, by_arriva
 /// Turns as chosen, or of a row tile each. Where a phase needs all rows of an expert, a turn has as many row tiles as a peer gets rows for where
 /// all experts are chosen alike: every tile counts only with the last one.
 pub(super) fn in_turn(graph: &TaskGraph, choices: &Choices) -> Sends {
-    let tile = heights(graph, SpaceKind::RowTiles).max().unwrap_or(1);
-    let least = if needs_whole_experts(graph) { rows_alike(graph) } else { 1 };
+    let tile = graph.heights(SpaceKind::RowTiles).max().unwrap_or(1);
+    let least = if graph.needs_whole_experts() { rows_alike(graph) } else { 1 };
     let rows = choices.turn_rows.unwrap_or(((least.div_ceil(tile) * tile) as u32).min(MOST_TURN_ROWS));
     NonZeroU32::new(rows).map_or(Sends::PeerAfterPeer, |rows| Sends::InTurn { rows })
 }

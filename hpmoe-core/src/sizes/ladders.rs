@@ -23,6 +23,11 @@ pub(super) struct Ladder {
 }
 
 impl Ladder {
+    /// Whether a size with the latency `now` saves enough of the latency `before`.
+    pub(super) fn saves(&self, now: &Latency, before: &Latency) -> bool {
+        now.mean < before.mean * (1.0 - self.gain) && self.even_below(before).is_none_or(|even| now.even < even)
+    }
+
     /// The latency with even tokens that another size must stay below, if it must.
     pub(super) fn even_below(&self, before: &Latency) -> Option<f64> {
         self.even.map(|gain| before.even * (1.0 - gain))

@@ -1,6 +1,5 @@
 //! The estimated latency that sizes are chosen by.
 
-use super::ladders::Ladder;
 use crate::time::Time;
 
 /// The estimated microseconds of all taskflows of a kernel.
@@ -18,10 +17,5 @@ impl Latency {
     pub(super) fn add(&mut self, even: Time, uneven: Time) {
         self.even += even.us();
         self.mean += (even.us() * uneven.us()).sqrt();
-    }
-
-    /// Whether a size of a ladder with this latency is worth it.
-    pub(super) fn saves(&self, before: &Self, ladder: &Ladder) -> bool {
-        self.mean < before.mean * (1.0 - ladder.gain) && ladder.even_below(before).is_none_or(|even| self.even < even)
     }
 }

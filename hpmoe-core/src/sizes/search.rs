@@ -1,13 +1,13 @@
 //! The search for the sizes with the least estimated latency.
 
+use super::expected::{Expected, RANKS};
 use super::fit::fitted;
 use super::ladders::{BYTES_OF_PUTS, FEW_ROWS, LEAST_PUTS, Ladder, NARROW, ROWS_BESIDE_GRADIENTS, ROWS_OF_PUTS};
 use super::latency::Latency;
-use super::{Expected, RANKS};
 use crate::analyze::CheckedGraph;
 use crate::front::ReadModule;
 use crate::graph::{Sizes, TaskGraph};
-use crate::schedule::{Estimate, MAX_RANKS, estimate, needs_whole_experts};
+use crate::schedule::{Estimate, MAX_RANKS, estimate};
 use crate::syntax::Overrides;
 use crate::target::Target;
 use crate::time::Time;
@@ -105,7 +105,7 @@ impl<'a> Search<'a> {
         });
         let rows = rows.min().unwrap_or_default();
         let bytes = flows.iter().map(|flow| bytes_of_put_rows(flow.graph())).max().unwrap_or_default();
-        let gradients = flows.iter().any(|flow| needs_whole_experts(flow.graph()));
+        let gradients = flows.iter().any(|flow| flow.graph().needs_whole_experts());
         for ladder in &mut self.ladders {
             match ladder.name {
                 "PUT" => {
@@ -146,7 +146,7 @@ impl<'a> Search<'a> {
         for flow in flows {
             let Sizes { experts, tokens, top_k, .. } = flow.graph().sizes;
             let few = tokens * top_k * self.ranks(experts)? as usize <= FEW_ROWS * experts;
-            if !few || needs_whole_experts(flow.graph()) {
+            if !few || flow.graph().needs_whole_experts() {
                 return Ok(false);
             }
         }
@@ -200,8 +200,7 @@ impl<'a> Search<'a> {
             for ladder in 0..places.len() {
                 for next in self.moves(ladder, &places) {
                     let even = self.ladders[ladder].even_below(&time);
-                    if let Some(less) = self.time(&next, even)?.filter(|less| less.saves(&time, &self.ladders[ladder]))
-                    {
+                    if let Some(less) = self.time(&next, even)?.filter(|less| self.ladders[ladder].saves(less, &time)) {
                         (places, time) = (next, less);
                     }
                 }

@@ -1,6 +1,6 @@
 //! The constants of a target, and the table of their keys.
 
-use super::source::TargetConstant;
+use super::provenance::TargetConstant;
 
 /// The values that a constant may have. They leave no sum of a simulation out of range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

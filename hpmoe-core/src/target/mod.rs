@@ -7,6 +7,7 @@ mod constants;
 mod fault;
 mod fingerprint;
 mod kernels;
+mod provenance;
 mod read;
 mod source;
 
@@ -14,7 +15,7 @@ use crate::time::Time;
 pub use constants::{Cores, Cube, Fitted, Launch, Link, Memory, Original, Sync, Target, Vector};
 pub use fault::FileFault;
 pub(crate) use fault::without_faults;
-pub use source::{Provenance, TargetConstant};
+pub use provenance::{Provenance, TargetConstant};
 
 /// The text of the built-in target's file.
 pub const ASCEND_A3: &str = include_str!("../../targets/ascend-a3.toml");

@@ -2,7 +2,8 @@
 
 use super::constants::KEYS;
 use super::fault::without_faults;
-use super::source::{Provenance, TargetConstant, hint};
+use super::provenance::{Provenance, TargetConstant};
+use super::source::hint;
 use super::{FileFault, Target};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};

@@ -2,9 +2,10 @@
 
 use crate::expansion::{BuiltTaskflow, below_out_dir};
 use crate::reference;
-use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
+use crate::signature::{last_is, outside, typed};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens as _, quote};
-use syn::{FnArg, ItemFn, Lifetime, Pat, Type};
+use syn::{ItemFn, Lifetime, Type};
 
 /// The module for a kernel that was built.
 pub(crate) fn built(function: &ItemFn, built: &BuiltTaskflow, runtime: &Ident) -> TokenStream {
@@ -170,30 +171,6 @@ fn parameters(function: &ItemFn, pending: bool) -> (Vec<TokenStream>, Option<Tok
     (kept, route)
 }
 
-/// The names that the added module declares.
-const DECLARED: [&str; 9] =
-    ["ASCENDC", "DESCRIPTORS", "FINGERPRINT", "GRAPH", "GRAPH_MERMAID", "KERNEL", "SCHEDULE", "TABLES", "TILE_SIZES"];
-
-/// A type as it reads outside of that module, where a constant may have one of those names.
-pub(crate) fn outside(tokens: TokenStream, in_braces: bool) -> TokenStream {
-    let named = |token: TokenTree| match token {
-        TokenTree::Ident(name) if DECLARED.iter().any(|declared| name == declared) => {
-            if in_braces {
-                quote!(super::#name)
-            } else {
-                quote!({ super::#name })
-            }
-        }
-        TokenTree::Group(group) => {
-            let mut inner = Group::new(group.delimiter(), outside(group.stream(), true));
-            inner.set_span(group.span());
-            TokenTree::Group(inner).into()
-        }
-        other => other.into(),
-    };
-    tokens.into_iter().flat_map(named).collect()
-}
-
 fn arguments(function: &ItemFn) -> Vec<TokenStream> {
     typed(function)
         .filter_map(|(name, ty)| {
@@ -208,18 +185,4 @@ fn arguments(function: &ItemFn) -> Vec<TokenStream> {
             })
         })
         .collect()
-}
-
-pub(crate) fn typed(function: &ItemFn) -> impl Iterator<Item = (&syn::Ident, &Type)> {
-    function.sig.inputs.iter().filter_map(|input| match input {
-        FnArg::Typed(typed) => match &*typed.pat {
-            Pat::Ident(name) => Some((&name.ident, &*typed.ty)),
-            _ => None,
-        },
-        FnArg::Receiver(_) => None,
-    })
-}
-
-pub(crate) fn last_is(ty: &Type, wanted: &str) -> bool {
-    matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|segment| segment.ident == wanted))
 }

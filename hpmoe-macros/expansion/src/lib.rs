@@ -20,6 +20,7 @@ pub mod library;
 pub mod markers;
 mod module;
 mod reference;
+mod signature;
 pub mod tokens;
 
 use expansion::{Expansion, FOLDER, PlacedFault};

@@ -1,6 +1,6 @@
 //! What lets a library call a taskflow itself, by its name: a function that takes the tensors of a launch.
 
-use crate::launch::{last_is, outside, typed};
+use crate::signature::{last_is, outside, typed};
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens as _, format_ident, quote};
 use syn::{ItemFn, Type};

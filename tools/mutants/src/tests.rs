@@ -19,7 +19,7 @@ pub(crate) struct Test {
 }
 
 /// Tests that read the sources, which are others here, or that judge the judge and cost much.
-const SKIPPED: [&str; 3] = ["boundaries::", "layers::", "validate::fuzz::"];
+const SKIPPED: [&str; 4] = ["boundaries::", "layers::", "loops::", "validate::fuzz::"];
 
 /// What came of some tests of one program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,7 +2,8 @@
 
 use super::diagnosis;
 use super::toolkit::Toolkit;
-use crate::operators;
+use crate::compiler_output::first_error;
+use crate::refused_operator;
 use crate::units::Unit;
 use hpmoe_core::artifacts::Fault;
 use hpmoe_cxx::{Asker, Store};
@@ -70,7 +71,7 @@ impl DeviceCompiler {
         self.linked(&unit.device_source, unit.headers()).map_err(|refusal| match refusal {
             Refusal::Compiler(said) => {
                 let compiler = format!("{} ({})", self.compiler.display(), self.toolkit);
-                let of_operator = operators::refused(unit, &unit.device_source, &compiler, &said);
+                let of_operator = refused_operator::refused(unit, &unit.device_source, &compiler, &said);
                 of_operator.unwrap_or_else(|| diagnosis::of_compiler(unit, &self.compiler, &self.toolkit, &said).into())
             }
             Refusal::Linker(said) => diagnosis::of_linker(unit, &self.linker, &self.toolkit, &said).into(),
@@ -86,7 +87,7 @@ impl DeviceCompiler {
                 Refusal::Linker(said) => (&self.linker, said),
                 Refusal::Store(problem) => return problem,
             };
-            let (first, source) = (diagnosis::first_error(&said), source.display());
+            let (first, source) = (first_error(&said), source.display());
             format!("`{}` refused `{source}`: {first}\nIt says ({}):\n{said}", program.display(), self.toolkit)
         })
     }

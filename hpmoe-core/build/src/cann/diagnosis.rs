@@ -1,5 +1,6 @@
 //! What users read when CANN refuses a kernel: their own line first.
 
+use crate::compiler_output::{first_error, generated_line};
 use crate::units::Unit;
 use std::path::Path;
 
@@ -47,24 +48,6 @@ fn help() -> String {
          version: please report it; HPMOE_DEVICE=off builds for this machine's CPU alone",
         hpmoe_kernels::CANN_VERSIONS.join(", ")
     )
-}
-
-/// The first line that says `error`, from that word on.
-pub(crate) fn first_error(said: &str) -> &str {
-    let error = said.lines().find_map(|line| line.find("error: ").map(|at| line[at + "error: ".len()..].trim()));
-    error.unwrap_or_else(|| said.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("it gave no reason"))
-}
-
-/// The line of the generated file that a message names: that of an error, else of a note (an error in a header is found
-/// where the kernel uses it).
-pub(crate) fn generated_line(source: &Path, said: &str) -> Option<usize> {
-    let file = source.file_name()?.to_str()?;
-    let number = |line: &str| {
-        let (_, rest) = line.split_once(file)?;
-        rest.strip_prefix(':')?.split(':').next()?.trim().parse().ok()
-    };
-    let of_error = said.lines().filter(|line| line.contains("error")).find_map(number);
-    of_error.or_else(|| said.lines().find_map(number))
 }
 
 /// The place in the user's file that a line of the generated file was made for: that of the last comment before it which names one.

@@ -8,6 +8,6 @@ mod stmt;
 
 pub(super) use expr::{Expr, braces, float, int, name};
 pub(super) use item::{Function, Item};
-pub(super) use names::{Scope, identifier};
+pub(super) use names::{Scope, identifier, maybe_unused};
 pub(super) use print::print;
 pub(super) use stmt::{Case, Stmt};

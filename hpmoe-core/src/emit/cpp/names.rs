@@ -117,6 +117,11 @@ impl Scope {
     }
 }
 
+/// A constant's name in its declaration, marked so that compilers don't warn if the kernel never uses it.
+pub(crate) fn maybe_unused(name: &str) -> String {
+    format!("{name} [[maybe_unused]]")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

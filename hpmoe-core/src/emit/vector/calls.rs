@@ -8,7 +8,7 @@ use hpmoe_kernels::op::More;
 
 impl Emitter<'_> {
     pub(super) fn call(&self, call: &Call) -> Stmt {
-        let operand = |id: BufferId| if is_routine(call) { self.address(id) } else { self.operand(id) };
+        let operand = |id: BufferId| if call.is_routine() { self.address(id) } else { self.operand(id) };
         let mut arguments = vec![operand(call.to)];
         arguments.extend(call.from.iter().map(|&id| operand(id)));
         let function = match call.instruction {
@@ -71,12 +71,4 @@ impl Emitter<'_> {
         arguments.push(name(&self.counts[number]));
         Stmt::call(function, arguments)
     }
-}
-
-/// Whether a call is one of the library's, that stay out of line, instead of one of AscendC's.
-pub(super) fn is_routine(call: &Call) -> bool {
-    matches!(
-        call.instruction,
-        Instruction::Routine { .. } | Instruction::Copy | Instruction::Library(_) | Instruction::Spread(_)
-    )
 }

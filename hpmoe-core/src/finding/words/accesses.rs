@@ -1,6 +1,6 @@
 //! The words of findings about reads and writes of tensors, and the other places that they point at.
 
-use super::Sentence;
+use super::sentence::Sentence;
 use crate::finding::{Finding, RouteFault, Site};
 use std::ops::Range;
 

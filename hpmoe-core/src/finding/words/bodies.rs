@@ -1,6 +1,7 @@
 //! The words of [`BodyFault`].
 
-use super::{Sentence, operations};
+use super::operations;
+use super::sentence::Sentence;
 use crate::finding::BodyFault;
 
 impl BodyFault {

@@ -1,6 +1,6 @@
 //! The words of [`LoopFault`], [`RemoteFault`], [`ArgumentFault`] and [`CallFault`].
 
-use super::Sentence;
+use super::sentence::Sentence;
 use crate::finding::{ArgumentFault, CallFault, LoopFault, RemoteFault, RowsFault, SendOfRows};
 
 impl LoopFault {

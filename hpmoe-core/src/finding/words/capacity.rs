@@ -1,6 +1,6 @@
 //! The words of [`Overflow`].
 
-use super::Sentence;
+use super::sentence::Sentence;
 use crate::finding::{Content, Overflow, Piece};
 use std::fmt::Write as _;
 

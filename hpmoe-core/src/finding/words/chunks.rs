@@ -1,6 +1,6 @@
 //! The words of [`ChunkFault`].
 
-use super::Sentence;
+use super::sentence::Sentence;
 use crate::finding::ChunkFault;
 
 impl ChunkFault {

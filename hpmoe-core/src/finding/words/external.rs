@@ -1,6 +1,6 @@
 //! The words of [`ExternalFault`].
 
-use super::Sentence;
+use super::sentence::Sentence;
 use crate::finding::ExternalFault;
 
 impl ExternalFault {

@@ -1,6 +1,6 @@
 //! The words of [`BodyForm`].
 
-use super::Sentence;
+use super::sentence::Sentence;
 use crate::finding::BodyForm;
 
 impl BodyForm {

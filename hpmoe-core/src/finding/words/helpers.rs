@@ -1,6 +1,6 @@
 //! The words of [`HelperFault`].
 
-use super::{Sentence, counted};
+use super::sentence::{Sentence, counted};
 use crate::finding::HelperFault;
 
 impl HelperFault {

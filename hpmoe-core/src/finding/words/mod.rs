@@ -12,14 +12,12 @@ mod names;
 mod numbers;
 mod operations;
 mod routes;
+mod sentence;
 mod sizes;
 mod syntax;
 
 use super::{ArgumentFault, Diagnostic, Finding, Words};
-use crate::units::Bytes;
-
-/// What is wrong, and what to write instead.
-type Sentence = (String, String);
+use sentence::{Sentence, counted};
 
 impl Diagnostic {
     /// The words that a user reads.
@@ -123,15 +121,4 @@ fn sentence(finding: &Finding) -> Sentence {
         | Finding::WrittenByItems { .. }
         | Finding::WriteAfterRead { .. } => accesses::words(finding),
     }
-}
-
-/// A number of things, as `1 argument` or `3 arguments`.
-fn counted(number: usize, thing: &str) -> String {
-    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
-}
-
-/// Digits in groups of three, as `65,535`.
-fn grouped(number: usize) -> String {
-    let bytes = Bytes(number as u64).to_string();
-    bytes.trim_end_matches(" B").to_owned()
 }

@@ -1,6 +1,7 @@
 //! The words of names that nothing declares.
 
-use super::{Sentence, operations};
+use super::operations;
+use super::sentence::Sentence;
 use crate::finding::NameKind;
 
 pub(super) fn unknown(kind: NameKind, name: &str, nearest: Option<&str>) -> Sentence {

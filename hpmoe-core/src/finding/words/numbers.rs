@@ -1,6 +1,6 @@
 //! The words of [`ConstantFault`], [`NumberFault`] and [`RangeFault`].
 
-use super::{Sentence, grouped};
+use super::sentence::{Sentence, grouped};
 use crate::constant::TILE_SIZES;
 use crate::finding::{ConstantFault, LoopSize, NumberFault, RangeFault};
 

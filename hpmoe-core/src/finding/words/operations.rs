@@ -1,6 +1,6 @@
 //! The words of operations that a task can't have, or not so: what there is instead.
 
-use super::Sentence;
+use super::sentence::Sentence;
 use hpmoe_kernels::op::{OperandKind, TaskKind};
 use hpmoe_kernels::ops;
 

@@ -1,6 +1,6 @@
 //! The words of [`RouteFault`].
 
-use super::{Sentence, counted, grouped};
+use super::sentence::{Sentence, counted, grouped};
 use crate::finding::RouteFault;
 
 impl RouteFault {

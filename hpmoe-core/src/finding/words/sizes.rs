@@ -1,6 +1,6 @@
 //! The words of sizes at run time.
 
-use super::Sentence;
+use super::sentence::Sentence;
 use crate::finding::{Dimension, RealOperand, RealSize};
 
 pub(super) fn uneven(task: &str, operation: &str, left: &RealOperand, right: &RealOperand) -> Sentence {

@@ -1,6 +1,6 @@
 //! The words of [`SyntaxFault`].
 
-use super::{Sentence, counted};
+use super::sentence::{Sentence, counted};
 use crate::finding::{ArgumentForm, NotPlain, PartFault, SyntaxFault};
 use hpmoe_kernels::op::ElementType;
 

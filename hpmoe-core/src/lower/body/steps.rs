@@ -1,8 +1,9 @@
 //! Operations of a body: each is found in the table and the shape of its result computed.
 
 use super::super::cores::whole;
-use super::super::tasks::{line, writes};
-use super::{Builder, Operand};
+use super::super::source_line::line;
+use super::super::writes::writes;
+use super::{Builder, MOST_STEPS, Operand};
 use crate::finding::{BodyFault, Finding, NameKind};
 use crate::graph::Step;
 use crate::ids::{Id as _, ValueId};
@@ -12,9 +13,6 @@ use hpmoe_kernels::op::{
 };
 use hpmoe_kernels::ops;
 use proc_macro2::Span;
-
-/// The most steps of one body, loops unrolled: people read the code, and an instruction cache holds it.
-pub(super) const MOST_STEPS: usize = 256;
 
 impl Builder<'_> {
     /// The operation of that name for these operands.

@@ -1,6 +1,5 @@
 //! Values whose rows are slots of tokens, some of which may be empty: nothing was sent to those.
 
-use super::{BufferId, Builder, Call, routine};
 use crate::graph::{Step, Task};
 use crate::ids::{Id as _, ValueId};
 use hpmoe_kernels::op::{Device, More, Routine, Sizes};
@@ -29,17 +28,4 @@ pub(super) fn shows_empty(task: &Task, value: ValueId) -> bool {
 const fn joins_rows(step: &Step) -> bool {
     let Device::Routine(Routine { sizes, .. }) = step.operation.device else { return false };
     matches!(sizes, Sizes::SumOverK | Sizes::RowsForEachToken | Sizes::Reshaped)
-}
-
-impl Builder<'_> {
-    /// Whether a step that loads a tile makes zeros of the rows of empty slots.
-    pub(super) fn clears(&self, step: usize, param: usize) -> bool {
-        self.slots[param] && shows_empty(self.task, ValueId::new(self.task.params.len() + step))
-    }
-
-    /// Zeros for the rows of empty slots.
-    pub(super) fn clear_empty(&mut self, step: usize, loaded: BufferId) {
-        let instruction = routine("ClearEmpty", true);
-        self.program.calls.push(Call { instruction, to: loaded, from: vec![loaded], scratch: Vec::new(), step });
-    }
 }

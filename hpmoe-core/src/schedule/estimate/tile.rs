@@ -1,55 +1,12 @@
 //! How long a tile takes.
 
+use super::tiles::{EntryTiles, Spent, Tile};
 use super::{Run, Time};
 use crate::cost::{Ahead, Cost, EntryTile, Work};
 use crate::ids::{PartId, PhaseId, SpaceId};
 use crate::schedule::typical::OWN;
 use crate::schedule::{CoreKind, Entry, ahead_of};
 use hpmoe_kernels::op::TaskKind;
-use std::collections::HashMap;
-
-/// The tiles of a phase and a number of rows, by kind of column.
-#[derive(Default)]
-pub(super) struct Tiles {
-    all: Vec<Tile>,
-    /// The place of the first kind's, by phase, peer of a put, items of the entry, and rows.
-    first: HashMap<(PhaseId, u32, u32, u32), usize>,
-}
-
-/// How long a tile takes.
-#[derive(Clone, Copy)]
-enum Tile {
-    /// A tile whose rows are there when its core is free takes this time, and moves these bytes through HBM.
-    Computes { work: Work, ahead: Ahead, free: Spent },
-    /// A put that takes this time by itself, of so many bytes through the links.
-    Puts { alone: Time, bytes: Option<u64> },
-}
-
-/// The time of a tile after its fixed costs, and its bytes through HBM.
-#[derive(Clone, Copy)]
-struct Spent {
-    time: Time,
-    hbm: f64,
-}
-
-/// The tiles of an entry: all of its items are full ones but the last.
-pub(super) struct EntryTiles {
-    part: PartId,
-    phase: PhaseId,
-    /// What a tile costs in addition to its work.
-    fixed: Time,
-    full: usize,
-    short: usize,
-    last: usize,
-}
-
-impl EntryTiles {
-    /// The place of the tile of an item and a kind of column.
-    const fn place(&self, item: usize, kind: usize) -> usize {
-        let first = if item == self.last { self.short } else { self.full };
-        first + kind
-    }
-}
 
 impl Run<'_> {
     /// The tiles of an entry that is walked with others, and has some.

@@ -1,7 +1,7 @@
 //! Entries that the cores of a part walk together, tile by tile.
 
 use super::ready::{Ready, Share};
-use super::tile::EntryTiles;
+use super::tiles::EntryTiles;
 use super::{Comes, Deal, Entry, Run, Swizzle, Time};
 use crate::ids::PartId;
 

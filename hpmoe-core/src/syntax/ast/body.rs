@@ -1,6 +1,5 @@
 //! Task bodies as written: a straight line of tile operations.
 
-use super::HelperCall;
 use hpmoe_kernels::op::ElementType;
 use proc_macro2::Span;
 use syn::Expr;
@@ -43,6 +42,16 @@ pub(crate) enum BodyExpr {
     },
     /// A call of a helper function.
     Call(HelperCall),
+}
+
+/// A call of a helper function.
+#[derive(Clone)]
+pub(crate) struct HelperCall {
+    pub(crate) function: String,
+    /// The const arguments, if they are written; `_` follows from the values.
+    pub(crate) sizes: Vec<Expr>,
+    pub(crate) arguments: Vec<BodyExpr>,
+    pub(crate) span: Span,
 }
 
 /// Calls `f` for each expression of a body, each before its parts.

@@ -1,7 +1,6 @@
 //! Helper functions as written: what several task bodies compute alike.
 
 use super::{BodyExpr, BodyStmt};
-use proc_macro2::Span;
 use syn::Expr;
 
 /// A function without a marker that task bodies call: values and numbers in, one or more of them out.
@@ -30,14 +29,4 @@ pub(crate) enum HelperType {
     Value { rows: Box<Expr>, cols: Box<Expr> },
     /// `f32`.
     Number,
-}
-
-/// A call of a helper function.
-#[derive(Clone)]
-pub(crate) struct HelperCall {
-    pub(crate) function: String,
-    /// The const arguments, if they are written; `_` follows from the values.
-    pub(crate) sizes: Vec<Expr>,
-    pub(crate) arguments: Vec<BodyExpr>,
-    pub(crate) span: Span,
 }

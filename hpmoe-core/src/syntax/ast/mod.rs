@@ -7,9 +7,9 @@ mod helper;
 mod kernel;
 mod task;
 
-pub(crate) use body::{BodyExpr, BodyStmt, visit};
+pub(crate) use body::{BodyExpr, BodyStmt, HelperCall, visit};
 pub(crate) use external::ExternalFn;
 pub(crate) use flow::{Accessor, Argument, Flow, FlowParam, Let, MadeRoute, Over, Rank, Role, Stmt, TensorKind};
-pub(crate) use helper::{HelperCall, HelperFn, HelperParam, HelperType};
+pub(crate) use helper::{HelperFn, HelperParam, HelperType};
 pub use kernel::Kernel;
 pub(crate) use task::{TaskFn, TileParam};

@@ -1,8 +1,8 @@
 //! Const parameters of taskflows that others call: their values at a call, and the statements with these values.
 
 use super::forms::{fault, ident, written_or_inferred};
-use super::parts::function;
-use super::statements::Reader;
+use super::known_flows::function;
+use super::reader::Reader;
 use crate::finding::{FindingAt, PartFault, SyntaxFault};
 use crate::syntax::ast::{Accessor, Flow, Over, Stmt, TensorKind};
 use proc_macro2::{Group, TokenStream, TokenTree};

@@ -1,9 +1,9 @@
 //! Reads taskflows: signatures here, statements in `statements`.
 
 use super::forms::{const_parameters, element_fault, plain_function, tensor_type};
-use super::parts::{KnownFlows, is_public};
+use super::known_flows::{KnownFlows, is_public};
+use super::reader::Reader;
 use super::route::{kept_in, made_route, makes_route};
-use super::statements::Reader;
 use crate::finding::{Errors, Finding, FindingAt, SyntaxFault};
 use crate::syntax::ast::{Flow, FlowParam, Role, TensorKind};
 use hpmoe_kernels::op::ElementType;

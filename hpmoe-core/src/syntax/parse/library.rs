@@ -1,7 +1,7 @@
 //! Tasks and taskflows of the library: replaces `use hpmoe_runtime::tasks::{…}` and `use hpmoe_runtime::taskflows::{…}` of a kernel
 //! module with the functions, and with those that they call. A crate that has `hpmoe-runtime` under another name imports the prelude under that name, and these too.
 
-use super::parts::called;
+use super::known_flows::called;
 use crate::finding::{CallFault, Errors, Finding, NameKind, Site, SyntaxFault};
 use crate::names::nearest;
 use hpmoe_expansion::library::{self, at, runtime};

@@ -3,13 +3,14 @@
 use super::const_arguments::{const_arguments, with_values};
 use super::flow::flow;
 use super::forms::{fault, ident};
-use super::statements::Reader;
+use super::known_flows::{KnownFlows, is_public};
+use super::reader::Reader;
 use crate::finding::{Errors, Finding, FindingAt, NameKind, PartFault, Site, SyntaxFault};
 use crate::names::nearest;
 use crate::syntax::ast::{Flow, Over, Role, Stmt};
 use proc_macro2::Span;
 use syn::spanned::Spanned as _;
-use syn::{Expr, ItemFn, PathSegment, Visibility};
+use syn::{Expr, ItemFn};
 
 /// Reads the taskflows of a module, each after those that it calls; in the order of their declarations those that are `pub`. The
 /// others are parts of them.
@@ -27,66 +28,6 @@ pub(super) fn flows(functions: &[&ItemFn], errors: &mut Errors) -> Vec<Flow> {
     }
     let read = functions.iter().zip(known.read);
     read.filter(|(function, _)| is_public(function)).filter_map(|(_, flow)| flow.flatten()).collect()
-}
-
-/// Whether a kernel is made of a taskflow.
-pub(super) fn is_public(function: &ItemFn) -> bool {
-    !matches!(function.vis, Visibility::Inherited)
-}
-
-/// The taskflows of a module, and what has been read of them.
-pub(super) struct KnownFlows<'a> {
-    functions: &'a [&'a ItemFn],
-    /// Those that were read; the inner `None` is one with faults.
-    read: Vec<Option<Option<Flow>>>,
-}
-
-impl KnownFlows<'_> {
-    fn position(&self, name: &str) -> Option<usize> {
-        self.functions.iter().position(|function| function.sig.ident == name)
-    }
-
-    /// One that calls none that is still to be read.
-    fn next(&self) -> Option<usize> {
-        let is_ready = |at: &usize| {
-            let called = called(&self.functions[*at].block.stmts);
-            called.iter().filter_map(|name| self.position(name)).all(|called| self.read[called].is_some())
-        };
-        (0..self.functions.len()).filter(|&at| self.read[at].is_none()).find(is_ready)
-    }
-
-    /// The most similar name of a taskflow, if one is similar enough.
-    pub(super) fn nearest(&self, name: &str) -> Option<String> {
-        let names: Vec<String> = self.functions.iter().map(|function| function.sig.ident.to_string()).collect();
-        nearest(name, names.iter().map(String::as_str))
-    }
-
-    /// The taskflow of that name, if the module has one; the inner `None` is one with faults.
-    pub(super) fn get(&self, name: &str) -> Option<Option<&Flow>> {
-        self.position(name).map(|at| self.read[at].as_ref().and_then(Option::as_ref))
-    }
-}
-
-/// The names of the functions that statements call, also inside of loops.
-pub(super) fn called(statements: &[syn::Stmt]) -> Vec<String> {
-    let mut names = Vec::new();
-    for statement in statements {
-        match statement {
-            syn::Stmt::Expr(Expr::ForLoop(each), _) => names.extend(called(&each.body.stmts)),
-            syn::Stmt::Expr(Expr::Call(call), _) => {
-                names.extend(function(call).map(|function| function.ident.to_string()));
-            }
-            _ => {}
-        }
-    }
-    names
-}
-
-/// The name of the function that a call names alone, with its const arguments.
-pub(super) fn function(call: &syn::ExprCall) -> Option<&PathSegment> {
-    let Expr::Path(path) = &*call.func else { return None };
-    let [function] = path.path.segments.iter().collect::<Vec<_>>()[..] else { return None };
-    Some(function)
 }
 
 /// The statements of a taskflow for the arguments of a call.

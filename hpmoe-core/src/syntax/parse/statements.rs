@@ -4,35 +4,15 @@ use super::arguments::argument;
 use super::forms::{
     constant_argument, fault, generic_tensor, ident, is_empty, one_line, unknown_element, written_or_inferred,
 };
-use super::parts::{self, KnownFlows};
+use super::known_flows::function;
+use super::parts;
+use super::reader::Reader;
 use super::route::{makes_route, whole};
 use crate::finding::{Errors, Finding, FindingAt, NameKind, PartFault, SyntaxFault};
 use crate::names::nearest;
 use crate::syntax::ast::{Flow, Let, Over, Stmt, TensorKind};
-use std::cell::RefCell;
 use syn::spanned::Spanned as _;
 use syn::{Expr, Pat, PathArguments};
-
-/// A reader of statements that knows the names of the ranks and of the route.
-#[derive(Clone, Copy)]
-pub(super) struct Reader<'a> {
-    pub(super) ranks: &'a str,
-    pub(super) route: &'a str,
-    /// Whether the route is the variable of a loop over chunks or of a `let`: constructors then take it by reference.
-    pub(super) owned: bool,
-    /// Whether the route is there: not before the statement that makes it.
-    pub(super) made: bool,
-    /// Whether the statements are inside of a loop over chunks.
-    pub(super) chunk: bool,
-    /// The variable of the loop around the statements, other than one over chunks.
-    pub(super) around: Option<&'a str>,
-    /// The taskflows that may be called.
-    pub(super) known: &'a KnownFlows<'a>,
-    /// The names of tensors, those of the statements that stand for calls of taskflows included.
-    pub(super) tensors: &'a RefCell<Vec<String>>,
-    /// The sizes that the types of the tensors made so far state.
-    pub(super) sizes: &'a RefCell<Vec<(String, Vec<Expr>)>>,
-}
 
 impl Reader<'_> {
     pub(super) fn statements(&self, statements: &[syn::Stmt], errors: &mut Errors) -> Vec<Stmt> {
@@ -84,7 +64,7 @@ impl Reader<'_> {
 
     /// The fault of a call that passes the ranks, as only calls of taskflows do, to a taskflow that there is not.
     fn unknown_part(&self, call: &syn::ExprCall) -> Option<FindingAt> {
-        let function = &parts::function(call)?.ident;
+        let function = &function(call)?.ident;
         call.args.first().and_then(ident).filter(|first| first == self.ranks)?;
         let name = function.to_string();
         let nearest = self.known.nearest(&name);
@@ -93,7 +73,7 @@ impl Reader<'_> {
 
     /// The taskflow that a call names; the inner `None` is one with faults.
     fn part(&self, call: &syn::ExprCall) -> Option<Option<&Flow>> {
-        self.known.get(&parts::function(call)?.ident.to_string())
+        self.known.get(&function(call)?.ident.to_string())
     }
 
     /// The statements of a taskflow in place of its call.

@@ -1,0 +1,8 @@
+//! Lines of the source.
+
+use proc_macro2::Span;
+
+/// The line of a span, from 1; 0 if rustc doesn't tell.
+pub(super) fn line(span: Span) -> usize {
+    span.start().line
+}

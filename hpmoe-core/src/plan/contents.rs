@@ -1,0 +1,10 @@
+//! The contents of a memory, for errors.
+
+use crate::finding::Content;
+use crate::units::Bytes;
+
+/// The largest first; equal ones in the given order.
+pub(super) fn by_size(mut contents: Vec<(Content, Bytes)>) -> Vec<(Content, Bytes)> {
+    contents.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+    contents
+}

@@ -1,0 +1,53 @@
+//! The plan of a task, by what the task is.
+
+use super::external::available;
+use super::limits::UB_TASKS;
+use super::{CubePlan, OnChipMemory, PutPlan, VectorPlan};
+use crate::units::Bytes;
+
+/// How one task uses the on-chip memories of its core.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Plan {
+    /// The plan of a task on vector cores.
+    Vector(VectorPlan),
+    /// The plan of a task on matrix cores.
+    Cube(CubePlan),
+    /// The plan of a put.
+    Put(PutPlan),
+    /// The compiler's own task that writes a freed word at peers: it uses no memory.
+    Word,
+    /// The plan of a task with an external operator.
+    External(ExternalPlan),
+}
+
+impl Plan {
+    /// The high-water mark of each memory that the task uses, and the capacity of that memory.
+    #[must_use]
+    pub fn used(&self) -> Vec<(OnChipMemory, Bytes, Bytes)> {
+        match self {
+            Self::Vector(plan) => vec![(OnChipMemory::Ub, plan.used, UB_TASKS)],
+            Self::Put(plan) => vec![(OnChipMemory::Ub, plan.used, UB_TASKS)],
+            Self::Cube(plan) => plan.used(),
+            Self::Word => Vec::new(),
+            Self::External(plan) => plan.used(),
+        }
+    }
+}
+
+/// How an external operator uses the memories of its core.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ExternalPlan {
+    /// What it declares of each memory, or all that a task can have there.
+    pub memory: Vec<(OnChipMemory, Bytes)>,
+    /// The plan of the task's body, which host runs take if the operator is for devices only.
+    pub body: Option<Box<Plan>>,
+}
+
+impl ExternalPlan {
+    /// High-water marks, and capacities.
+    pub(super) fn used(&self) -> Vec<(OnChipMemory, Bytes, Bytes)> {
+        let mut used: Vec<_> = self.memory.iter().map(|&(memory, bytes)| (memory, bytes, available(memory))).collect();
+        used.extend(self.body.iter().flat_map(|plan| plan.used()));
+        used
+    }
+}

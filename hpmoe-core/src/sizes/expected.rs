@@ -1,0 +1,50 @@
+//! The launches that sizes are chosen for.
+
+use crate::schedule::MAX_RANKS;
+use std::fmt;
+
+/// The launches that open tile sizes are chosen for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Expected {
+    /// Ranks of the group. `None`: eight, or as many below that as share the experts.
+    pub ranks: Option<u32>,
+    /// Tokens of a rank. `None`: the kernel's `TOKENS`.
+    pub tokens: Option<usize>,
+}
+
+impl Expected {
+    /// The launches that are estimated for these, if a kernel takes that many tokens: those with at most [`MOST_TOKENS`].
+    pub(crate) fn estimated(self, tokens: Option<usize>) -> Self {
+        let many = self.tokens.or(tokens).is_some_and(|tokens| tokens > MOST_TOKENS);
+        Self { tokens: if many { Some(MOST_TOKENS) } else { self.tokens }, ..self }
+    }
+
+    /// That there is a launch with so many ranks and tokens, whatever the kernel is.
+    pub(super) fn check(self) -> Result<(), String> {
+        if self.ranks == Some(0) || self.tokens == Some(0) {
+            return Err(format!(
+                "{self} are expected: a launch has from 1 to {MAX_RANKS} ranks and from 1 to `TOKENS` tokens of each"
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Expected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.ranks {
+            Some(ranks) => write!(f, "{ranks} ranks")?,
+            None => write!(f, "at most {RANKS} ranks")?,
+        }
+        match self.tokens {
+            Some(tokens) => write!(f, " and {tokens} tokens of each"),
+            None => f.write_str(" and `TOKENS` of each"),
+        }
+    }
+}
+
+/// The most tokens of a rank in an estimate: more of them have more of the same tiles, and would be replayed for minutes.
+const MOST_TOKENS: usize = 1 << 16;
+
+/// The ranks that sizes are chosen for where no number is given: with more of them an expert has more rows and a rank fewer experts.
+pub(super) const RANKS: u32 = 8;
