@@ -8,6 +8,7 @@
 //! | [`macro@comm_put`] | a function of that module | a copy of rows, to another rank or through the route |
 //! | [`macro@taskflow`] | a function of that module | cuts tensors into tiles and calls tasks: the kernel is made of it |
 
+use hpmoe_expansion::{BuildScript, expansion};
 use proc_macro::TokenStream;
 
 /// Marks an inline module as a kernel: its tasks and taskflows are checked, scheduled and compiled.
@@ -56,9 +57,10 @@ use proc_macro::TokenStream;
 /// The function itself stays what it is, an ordinary function: the reference, whose bits the kernel gives.
 #[proc_macro_attribute]
 pub fn megakernel(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    let out_dir = std::env::var_os("OUT_DIR").map(Into::into);
+    let variable = std::env::var_os;
+    let script = BuildScript::new(variable("OUT_DIR").map(Into::into), variable(expansion::BUILT).is_some());
     let read = |path: &std::path::Path| std::fs::read_to_string(path).ok();
-    hpmoe_expansion::megakernel(arguments.into(), item.into(), out_dir, &read).into()
+    hpmoe_expansion::megakernel(arguments.into(), item.into(), &script, &read).into()
 }
 
 macro_rules! markers {

@@ -52,7 +52,7 @@ mod units;
 use hpmoe_core::artifacts;
 use hpmoe_core::sizes::Expected;
 use hpmoe_core::syntax::{Constant, Overrides};
-use hpmoe_expansion::expansion::FOLDER;
+use hpmoe_expansion::expansion::{BUILT, FOLDER};
 use hpmoe_kernels::printable::printable_lines;
 use module::Build;
 use sources::{KernelGroup, read_sources, refuse_undeclared};
@@ -83,6 +83,7 @@ pub fn kernels<P: Into<PathBuf>>(files: impl IntoIterator<Item = P>) -> Kernels 
 
 /// Kernels of a package that are built with the same settings.
 #[derive(Clone, Debug)]
+#[must_use = "kernels are built by `.build()`"]
 pub struct Kernels {
     files: Vec<PathBuf>,
     settings: Overrides,
@@ -98,7 +99,6 @@ pub struct Kernels {
 
 impl Kernels {
     /// Sets a constant, a `usize` or an `f32`, for this build, in every kernel that declares it.
-    #[must_use]
     pub fn set(mut self, name: &str, value: impl Into<Constant>) -> Self {
         self.settings.insert(name.to_owned(), value.into());
         self
@@ -111,14 +111,12 @@ impl Kernels {
     /// let small = hpmoe_build::kernels(["src/router.rs"]).matrix_cores(4);
     /// hpmoe_build::kernels(["src/moe.rs"]).and(small).build();
     /// ```
-    #[must_use]
     pub fn and(mut self, others: Self) -> Self {
         self.others.push(others);
         self
     }
 
     /// Makes the schedules for dies with that many matrix cores and twice that number of vector cores, instead of 24 and 48.
-    #[must_use]
     pub fn matrix_cores(mut self, count: u32) -> Self {
         self.machine.matrix_cores = Some(count);
         self
@@ -130,7 +128,6 @@ impl Kernels {
     ///
     /// The path is relative to the package, as those of kernels are. The file says how many cores there are: `matrix_cores` with
     /// another number is an error.
-    #[must_use]
     pub fn target(mut self, file: impl Into<PathBuf>) -> Self {
         self.machine.file = Some(file.into());
         self
@@ -139,7 +136,6 @@ impl Kernels {
     /// Names the number of ranks for which the tile sizes that kernels leave open (`pub const TILE_N: usize = _;`) are chosen. They run
     /// on any number of ranks that shares their experts. Without it, sizes are chosen for eight ranks, or as many below that as
     /// share the experts.
-    #[must_use]
     pub fn ranks(mut self, count: u32) -> Self {
         self.expected.ranks = Some(count);
         self
@@ -152,7 +148,6 @@ impl Kernels {
     /// // Decoding on 32 ranks, with prompts of up to `TOKENS` now and then.
     /// hpmoe_build::kernels(["src/moe.rs"]).ranks(32).tokens(64).build();
     /// ```
-    #[must_use]
     pub fn tokens(mut self, count: usize) -> Self {
         self.expected.tokens = Some(count);
         self
@@ -163,14 +158,12 @@ impl Kernels {
     ///
     /// The compiler is the one of the installed CANN toolkit, which [`toolkit`](Self::toolkit) or `ASCEND_HOME_PATH` names, or which lies
     /// in a default folder.
-    #[must_use]
     pub fn device(mut self, device: Device) -> Self {
         self.device = Some(device);
         self
     }
 
     /// Takes the CANN toolkit in this folder instead of the one that `ASCEND_HOME_PATH` names.
-    #[must_use]
     pub fn toolkit(mut self, folder: impl Into<PathBuf>) -> Self {
         self.toolkit = Some(folder.into());
         self
@@ -178,7 +171,6 @@ impl Kernels {
 
     /// Makes kernels keep time stamps of the tiles that each core runs, for `Report::trace` of a launch. Without this the generated code
     /// has nothing of it. The environment variable `HPMOE_TIME_STAMPS` (`on` or `off`) does the same for all kernels, and wins.
-    #[must_use]
     pub const fn time_stamps(mut self) -> Self {
         self.time_stamps = true;
         self
@@ -191,7 +183,6 @@ impl Kernels {
     /// ```no_run
     /// hpmoe_build::kernels(["tests/small.rs"]).allow_slow_tile_sizes().build();
     /// ```
-    #[must_use]
     pub const fn allow_slow_tile_sizes(mut self) -> Self {
         self.allow_slow_tile_sizes = true;
         self
@@ -259,6 +250,7 @@ impl Kernels {
         exports::write(&built, &folder)?;
         expansions::write(built.modules, &folder)?;
         println!("cargo::rustc-link-search=native={}", folder.display());
+        println!("cargo::rustc-env={BUILT}=yes");
         Ok(())
     }
 

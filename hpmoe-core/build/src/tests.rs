@@ -8,7 +8,7 @@ use crate::units::Unit;
 use hpmoe_core::sizes::Expected;
 use hpmoe_core::syntax::Overrides;
 use hpmoe_expansion::expansion::FOLDER;
-use hpmoe_expansion::megakernel;
+use hpmoe_expansion::{BuildScript, megakernel};
 use quote::ToTokens as _;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -89,8 +89,13 @@ impl Package {
     /// What the macro makes of the kernel next to such a build.
     fn expand(&self, out: &str) -> String {
         let read = |path: &Path| std::fs::read_to_string(path).ok();
-        megakernel(Default::default(), self.source().module.into_token_stream(), Some(self.path(out)), &read)
-            .to_string()
+        megakernel(
+            Default::default(),
+            self.source().module.into_token_stream(),
+            &BuildScript::Built(self.path(out)),
+            &read,
+        )
+        .to_string()
     }
 
     fn schedule(&self, out: &str, stem: &str) -> String {

@@ -6,8 +6,8 @@ use hpmoe_core::expansion::{TaskflowToTell, of_faults, of_front};
 use hpmoe_core::front::{front, modules};
 use hpmoe_core::syntax::Overrides;
 use hpmoe_expansion::expansion::{Expansion, FOLDER, file, latest_file};
-use hpmoe_expansion::megakernel;
 use hpmoe_expansion::tokens::SourceTokens;
+use hpmoe_expansion::{BuildScript, megakernel};
 use proc_macro2::TokenStream;
 use quote::ToTokens as _;
 use std::collections::HashMap;
@@ -17,7 +17,22 @@ use syn::ItemMod;
 /// Expands the example where the build script left `files`.
 fn expand(source: &str, out_dir: Option<&str>, files: &HashMap<PathBuf, String>) -> String {
     let read = |path: &Path| files.get(path).cloned();
-    megakernel(TokenStream::new(), module(source).into_token_stream(), out_dir.map(PathBuf::from), &read).to_string()
+    megakernel(
+        TokenStream::new(),
+        module(source).into_token_stream(),
+        &BuildScript::new(out_dir.map(PathBuf::from), true),
+        &read,
+    )
+    .to_string()
+}
+
+#[test]
+fn what_an_earlier_run_left_is_not_taken_if_the_last_run_built_no_kernels() {
+    let files = built(&EXAMPLE, &Overrides::new());
+    let read = |path: &Path| files.get(path).cloned();
+    let script = BuildScript::new(Some("out".into()), false);
+    let text = megakernel(TokenStream::new(), module(&EXAMPLE).into_token_stream(), &script, &read).to_string();
+    assert!(text.contains("was not built: the build script builds no kernels [HP17]"), "{text}");
 }
 
 fn module(source: &str) -> ItemMod {
@@ -129,7 +144,7 @@ fn what_compilers_refuse_is_shown_at_its_task() {
     let refused = Fault { task: Some("project".to_owned()), text: "too large [HP20]".to_owned() };
     let files = built_with(&EXAMPLE, &Overrides::new(), |expansion| expansion.faults = vec![taskflow.fault(refused)]);
     let read = |path: &Path| files.get(path).cloned();
-    let tokens = megakernel(TokenStream::new(), module.to_token_stream(), Some("out".into()), &read);
+    let tokens = megakernel(TokenStream::new(), module.to_token_stream(), &BuildScript::Built("out".into()), &read);
     let text = tokens.to_string();
     assert_eq!(text.matches("compile_error").count(), 1, "{text}");
     // Users of the kernel still compile.
@@ -203,7 +218,7 @@ fn a_faulty_body_is_replaced_so_that_rustc_does_not_repeat_the_fault() {
 #[test]
 fn the_kernel_attribute_takes_no_arguments() {
     let module = module(&EXAMPLE).into_token_stream();
-    let text = megakernel("rank = 4".parse().unwrap(), module, None, &|_: &Path| None).to_string();
+    let text = megakernel("rank = 4".parse().unwrap(), module, &BuildScript::Missing, &|_: &Path| None).to_string();
     assert!(text.contains("`#[megakernel]` takes no arguments [HP01]"), "{text}");
 }
 

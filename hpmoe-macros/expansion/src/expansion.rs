@@ -26,6 +26,10 @@ use syn::{Expr, Ident, ItemFn, ItemMod, LitInt, LitStr, Token, Type, braced};
 /// The folder below `OUT_DIR` that holds everything that the build script writes.
 pub const FOLDER: &str = "hpmoe";
 
+/// The environment variable that a build script sets for rustc when it has built all kernels. What lies below `OUT_DIR` may be from an earlier run;
+/// the variable is not.
+pub const BUILT: &str = "HPMOE_BUILT";
+
 /// The path of a taskflow's file below `OUT_DIR`, with a leading slash.
 #[must_use]
 pub fn below_out_dir(stem: &str, ending: &str) -> String {

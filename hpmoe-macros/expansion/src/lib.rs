@@ -33,11 +33,34 @@ use tokens::SourceTokens;
 /// A function that reads a file for the expansion; this package itself does no I/O.
 pub type Read<'a> = &'a dyn Fn(&Path) -> Option<String>;
 
-/// Expands `#[megakernel(arguments)]` on a module; `out_dir` is the folder that the build script of its package writes to, if it has one.
+/// The build script of the package that a module belongs to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum BuildScript {
+    /// The package has no build script.
+    Missing,
+    /// The script's last run built no kernels.
+    WithoutKernels,
+    /// The script's last run built kernels, and wrote below this folder.
+    Built(PathBuf),
+}
+
+impl BuildScript {
+    /// The build script by the environment of rustc: the value of `OUT_DIR`, and whether [`BUILT`](expansion::BUILT) is set.
+    #[must_use]
+    pub fn new(out_dir: Option<PathBuf>, built: bool) -> Self {
+        match out_dir {
+            None => Self::Missing,
+            Some(_) if !built => Self::WithoutKernels,
+            Some(folder) => Self::Built(folder),
+        }
+    }
+}
+
+/// Expands `#[megakernel(arguments)]` on a module.
 #[must_use]
-pub fn megakernel(arguments: TokenStream, item: TokenStream, out_dir: Option<PathBuf>, read: Read<'_>) -> TokenStream {
+pub fn megakernel(arguments: TokenStream, item: TokenStream, script: &BuildScript, read: Read<'_>) -> TokenStream {
     let mut tokens = match syn::parse2(item) {
-        Ok(module) => expanded(&module, out_dir, read),
+        Ok(module) => expanded(&module, script, read),
         Err(_) => fault(
             Span::call_site(),
             "`#[megakernel]` marks an inline module\nhelp: write `#[megakernel] mod name { … }`",
@@ -49,8 +72,8 @@ pub fn megakernel(arguments: TokenStream, item: TokenStream, out_dir: Option<Pat
     tokens
 }
 
-fn expanded(module: &ItemMod, out_dir: Option<PathBuf>, read: Read<'_>) -> TokenStream {
-    let expansion = match look_up(module, out_dir, read) {
+fn expanded(module: &ItemMod, script: &BuildScript, read: Read<'_>) -> TokenStream {
+    let expansion = match look_up(module, script, read) {
         Ok(expansion) => expansion,
         Err(missing) => {
             let mut tokens = module::stand_in(module, &[]).into_token_stream();
@@ -68,11 +91,15 @@ fn expanded(module: &ItemMod, out_dir: Option<PathBuf>, read: Read<'_>) -> Token
 }
 
 /// What the build script has written for a module, or why there is nothing.
-fn look_up(module: &ItemMod, out_dir: Option<PathBuf>, read: Read<'_>) -> Result<Expansion, String> {
+fn look_up(module: &ItemMod, script: &BuildScript, read: Read<'_>) -> Result<Expansion, String> {
     let name = &module.ident;
     let help = "help: name this file in the build script: `hpmoe_build::kernels([\"path/to/this_file.rs\"]).build();`";
-    let Some(out_dir) = out_dir else {
-        return Err(format!("kernel `{name}` has no build script [HP17]\n{help}"));
+    let out_dir = match script {
+        BuildScript::Missing => return Err(format!("kernel `{name}` has no build script [HP17]\n{help}")),
+        BuildScript::WithoutKernels => {
+            return Err(format!("kernel `{name}` was not built: the build script builds no kernels [HP17]\n{help}"));
+        }
+        BuildScript::Built(out_dir) => out_dir,
     };
     let folder = out_dir.join(FOLDER);
     if let Some(text) = read(&folder.join(expansion::file(module))) {
