@@ -73,12 +73,12 @@ pub mod tasks;
 mod testing;
 
 pub use argument::{Argument, RawPart, RawTensor, TensorArgument};
-pub use backend::host::HostStatistics;
+#[doc(hidden)]
+pub use backend::host::InjectedFault;
+pub use backend::host::{HostStatistics, Resource};
 pub use backend::npu::{NpuError, ShmemError};
 pub use bootstrap::{Besides, Bootstrap, BootstrapError, Cancel, Joining, Place, Secret, Strangers, TcpBootstrap};
-pub use error::{ArgumentError, LaunchError, Resource};
-#[doc(hidden)]
-pub use group::InjectedFault;
+pub use error::{ArgumentError, LaunchError};
 pub use group::{FixedLaunch, Group, Pending};
 #[doc(hidden)]
 pub use hpmoe_kernels::printable;

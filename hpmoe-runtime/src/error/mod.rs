@@ -2,16 +2,15 @@
 
 mod argument;
 mod effect;
-mod resource;
 mod words;
 
 pub use argument::ArgumentError;
-pub use resource::Resource;
 
 use hpmoe_kernels::{Rank, RouteError};
 use thiserror::Error;
 
 use crate::KernelTables;
+use crate::backend::host::Resource;
 use crate::backend::npu::NpuError;
 use crate::bootstrap::BootstrapError;
 use crate::report::{StuckReport, size_text};
@@ -289,6 +288,11 @@ impl LaunchError {
     pub(crate) const fn empty_slot(tables: &KernelTables, task: &'static str, rank: Rank, slot: usize) -> Self {
         let (token, k) = (slot / tables.top_k, slot % tables.top_k);
         Self::EmptySlot { kernel: tables.name, task, rank: rank.id(), token, k }
+    }
+
+    /// A rank that could not get a resource.
+    pub(crate) const fn lacking(rank: usize, resource: Resource, cause: String) -> Self {
+        Self::Resource { rank, resource, cause }
     }
 }
 

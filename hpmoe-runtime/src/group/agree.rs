@@ -1,13 +1,12 @@
 //! What processes compare before each launch, so that a difference is one error on all ranks.
 
 use super::LaunchOptions;
-use super::launch::LaunchStep;
 use super::member::{Member, same};
-use super::submit::PreparedRow;
+use super::row::{LaunchStep, PreparedRow};
+use crate::LaunchError;
 use crate::abi::HPMOE_ABI;
 use crate::bootstrap::wire::{Message, Reader};
 use crate::tables::{KernelTables, Storage};
-use crate::{Argument, LaunchError};
 
 /// The names of what is compared, in the order in which a difference is told.
 const TERMS: [&str; 9] =
@@ -75,16 +74,5 @@ fn route_digest(digest: u64, step: &LaunchStep<'_>) -> u64 {
     route.ranks().into_iter().fold(digest, |digest, rank| {
         let rows = route.experts().fold(digest, |digest, e| number(digest, route.pair(rank, e).rows as u64));
         route.order(rank).iter().fold(rows, |digest, slot| number(digest, u64::from(*slot as u32)))
-    })
-}
-
-/// The arguments of a step that peers write: tensor number and argument.
-pub(super) fn shared<'a, 'b>(
-    tables: &KernelTables,
-    arguments: &'b [Argument<'a>],
-) -> impl Iterator<Item = (usize, &'b Argument<'a>)> {
-    tables.tensors.iter().enumerate().filter_map(|(number, tensor)| match tensor.storage {
-        Storage::Shared(argument) => Some((number, &arguments[argument])),
-        Storage::Argument(_) | Storage::Workspace | Storage::Symmetric => None,
     })
 }

@@ -4,14 +4,13 @@ use std::time::Duration;
 
 use hpmoe_kernels::Rank;
 
-use super::launch::LaunchShared;
 use super::member::{Member, same};
-use super::rank::RankEnd;
+use super::rank_end::RankEnd;
+use super::shared::LaunchShared;
 use crate::abi::{HPMOE_GAVE_UP, HPMOE_STOPPED, HpmoeRecord};
-use crate::backend::host::{HostStatistics, Outcome};
+use crate::backend::host::{HostStatistics, Outcome, Resource};
 use crate::bootstrap::BootstrapError;
 use crate::bootstrap::wire::{Message, Reader};
-use crate::error::Resource;
 use crate::layout::stamps::RankStamps;
 use crate::layout::tables::record_bytes;
 use crate::report::StuckReport;

@@ -8,12 +8,12 @@ use std::time::Duration;
 use hpmoe_kernels::Route;
 
 use super::Group;
-use super::npus;
+use super::npus::{self, LocalNpus};
 use super::pending::Holder;
 use super::prepare::prepare;
 use super::rank::RankLaunch;
+use super::row::UncheckedStep;
 use super::state::GroupState;
-use super::submit::{PreparedRow, UncheckedStep};
 use crate::argument::RankPart;
 use crate::error::ArgumentError;
 use crate::{Argument, CompiledKernel, LaunchError, Report, Streams, check};
@@ -103,14 +103,13 @@ impl Group {
             return Err(ArgumentError::OnHost { tensor: argument.name }.into());
         }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let row: [UncheckedStep<'_>; 1] = [(route, arguments)];
+        let row = [UncheckedStep { route, arguments }];
         let (row, mut session, mut kept) = self.make_ready(kernel, &row, None, &mut state)?;
-        let PreparedRow { schedule, steps, .. } = row;
         let block = match &self.npus {
-            None => Ok(Block::OnHost(prepare(kernel, &self.options, &steps, schedule, &mut session))),
+            None => Ok(Block::OnHost(prepare(kernel, &self.options, &row, &mut session))),
             Some(npus) => {
-                let on = (&npus[..], self.member.as_ref());
-                npus::fix(kernel, (schedule, &steps), &self.options, &mut session, on)
+                let local = LocalNpus { npus, member: self.member.as_ref() };
+                npus::fix(kernel, &row, &self.options, &mut session, local)
                     .map(|flight| Block::OnNpus(kept.add(flight)))
             }
         };
@@ -216,7 +215,7 @@ impl<'a> FixedLaunch<'a> {
         check::streams(streams, self.group.ranks(), self.group.npus.is_some())?;
         match &mut self.block {
             Block::OnHost(ranks) => {
-                let row: [UncheckedStep<'_>; 1] = [(self.route.as_deref(), arguments)];
+                let row = [UncheckedStep { route: self.route.as_deref(), arguments }];
                 self.report = Some(self.group.run_row(&self.kernel, &row, Some(ranks))?);
             }
             Block::OnNpus(number) => self.group.enqueue_again(*number, streams)?,

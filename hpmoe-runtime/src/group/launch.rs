@@ -8,65 +8,24 @@ use std::time::Instant;
 use bytemuck::Zeroable as _;
 use hpmoe_kernels::Rank;
 
-use super::agree::shared as shared_arguments;
+use super::LaunchOptions;
 use super::ends::exchange;
 use super::member::Member;
 use super::outcome::{memory, report};
-use super::rank::{RankEnd, RankLaunch};
+use super::rank::RankLaunch;
+use super::rank_end::RankEnd;
 use super::regions::{peer_regions, regions};
+use super::row::LaunchStep;
 use super::session::Session;
+use super::shared::LaunchShared;
+use super::shared_arguments::shared_arguments;
 use super::watch::Watch;
-use super::{InjectedFault, LaunchOptions};
 use crate::abi::HpmoeRecord;
-use crate::backend::host::{HostStatistics, MemoryRegion, Outcome, Races, SharedMapping, Writer};
-use crate::error::Resource;
-use crate::layout::LaunchRoute;
+use crate::backend::host::{
+    HostStatistics, InjectedFault, MemoryRegion, Outcome, Races, Resource, SharedMapping, Writer,
+};
 use crate::layout::stamps::RankStamps;
 use crate::{Argument, CompiledKernel, KernelTables, LaunchError, Report};
-
-/// The route and the tensors of one launch.
-pub(super) struct LaunchStep<'a> {
-    pub(super) route: LaunchRoute<'a>,
-    pub(super) arguments: &'a [Argument<'a>],
-}
-
-/// What the threads of all ranks share.
-pub(super) struct LaunchShared<'a> {
-    pub(super) kernel: &'a CompiledKernel,
-    pub(super) options: &'a LaunchOptions,
-    /// Number of ranks of the group.
-    pub(super) ranks: usize,
-    /// Number of steps of the row.
-    pub(super) steps: usize,
-    /// Number of the first launch.
-    pub(super) first: i32,
-    /// Set when a rank can't go on: ends all running launches.
-    pub(super) stop: &'a AtomicI32,
-    /// The search for races, if it is asked for, among ranks that are threads of this process.
-    pub(super) races: Option<Races>,
-    /// Who writes the heaps of other ranks; without one, they are mapped here.
-    pub(super) writer: Option<&'a dyn Writer>,
-    /// Set when a launch of a rank does not end well: no rank starts another one.
-    pub(super) failed: AtomicBool,
-}
-
-impl LaunchShared<'_> {
-    /// Number of launches of each rank: the steps of the row, as often as they are to be repeated.
-    pub(super) fn launches(&self) -> u32 {
-        self.options.repeat.max(1) * u32::try_from(self.steps).expect("a row is short")
-    }
-
-    /// The step that the launch with that number runs.
-    pub(super) fn step(&self, number: i32) -> usize {
-        (number - self.first).unsigned_abs() as usize % self.steps
-    }
-
-    /// Ends all running launches, and starts no other.
-    fn end_all(&self) {
-        self.failed.store(true, Ordering::Release);
-        self.stop.store(1, Ordering::SeqCst);
-    }
-}
 
 /// Runs a row of at least one step on all ranks of this process, by the tables of `ranks`. Arguments and capacity have been checked. If ranks are
 /// processes, all of them call it and get the same result, unless one is gone.

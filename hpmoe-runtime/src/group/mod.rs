@@ -12,15 +12,20 @@ mod outcome;
 mod pending;
 mod prepare;
 mod rank;
+mod rank_end;
 mod regions;
 mod remote;
+mod row;
 mod session;
+mod settings;
+mod shared;
+mod shared_arguments;
 mod state;
 mod submit;
 mod watch;
 
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use hpmoe_kernels::Ranks;
 
@@ -29,7 +34,6 @@ use crate::backend::npu::{self, Npu, SharedByGroup};
 use crate::bootstrap::{Strangers, local_rank};
 pub use fixed::FixedLaunch;
 use member::Member;
-pub use options::InjectedFault;
 use options::LaunchOptions;
 pub use pending::Pending;
 use state::GroupState;
@@ -119,6 +123,12 @@ impl Group {
     #[must_use]
     pub fn ranks(&self) -> Ranks {
         self.member.as_ref().map_or(Ranks::new(self.ranks), Member::ranks)
+    }
+
+    /// Whether an earlier launch or exchange went wrong, so that the group can no longer be used.
+    #[must_use]
+    pub fn is_broken(&self) -> bool {
+        matches!(*self.state.lock().unwrap_or_else(PoisonError::into_inner), GroupState::Broken)
     }
 }
 

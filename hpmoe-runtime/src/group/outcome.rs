@@ -5,12 +5,13 @@ use std::time::Duration;
 use bytemuck::Zeroable as _;
 use hpmoe_kernels::{Rank, RouteError};
 
-use super::launch::{LaunchShared, LaunchStep};
-use super::rank::RankEnd;
+use super::rank_end::{RankEnd, is_done};
+use super::row::LaunchStep;
 use super::session::Session;
+use super::shared::LaunchShared;
 use crate::abi::{
-    HPMOE_DONE, HPMOE_ROUTE_APART, HPMOE_ROUTE_CAPACITY, HPMOE_ROUTE_ID, HPMOE_ROUTE_KEPT, HPMOE_ROUTE_TWICE,
-    HPMOE_UNROUTED, HpmoeRecord,
+    HPMOE_ROUTE_APART, HPMOE_ROUTE_CAPACITY, HPMOE_ROUTE_ID, HPMOE_ROUTE_KEPT, HPMOE_ROUTE_TWICE, HPMOE_UNROUTED,
+    HpmoeRecord,
 };
 use crate::backend::host::{HostStatistics, Outcome};
 use crate::layout::plan::row_bytes;
@@ -133,9 +134,4 @@ fn cause(tables: &KernelTables, ends: &[RankEnd], rank: usize, end: &RankEnd) ->
         Outcome::Lacking { resource, cause } => Some(LaunchError::lacking(rank, *resource, cause.clone())),
         Outcome::Left(_) | Outcome::Stopped => None,
     }
-}
-
-/// Whether all cores of a rank finished their queues.
-pub(super) fn is_done(records: &[HpmoeRecord]) -> bool {
-    records.iter().all(|record| record.state == HPMOE_DONE)
 }

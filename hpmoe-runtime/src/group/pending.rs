@@ -9,8 +9,8 @@ use hpmoe_kernels::Route;
 
 use super::Group;
 use super::npus::{self, Flight};
+use super::row::UncheckedStep;
 use super::state::GroupState;
-use super::submit::UncheckedStep;
 use crate::backend::npu;
 use crate::{Argument, CompiledKernel, LaunchError, Report, Streams, check};
 
@@ -156,7 +156,7 @@ impl Group {
         route: Option<&Route>,
         arguments: Vec<Argument<'a>>,
     ) -> Result<Pending<'a>, LaunchError> {
-        let row: [UncheckedStep<'_>; 1] = [(route, &arguments)];
+        let row = [UncheckedStep { route, arguments: &arguments }];
         let launch = match self.npus {
             None => {
                 check::streams(streams, self.ranks(), false)?;

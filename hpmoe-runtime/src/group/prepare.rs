@@ -3,25 +3,24 @@
 use hpmoe_kernels::Rank;
 
 use super::LaunchOptions;
-use super::launch::LaunchStep;
 use super::rank::RankLaunch;
+use super::row::{LaunchStep, PreparedRow};
 use super::session::Session;
 use crate::CompiledKernel;
 use crate::layout::stamps::stamp_bytes;
 use crate::layout::tables::{Addresses, Common, RankTables, TablePlace, TensorAddress, record_bytes};
 use crate::memory::LineMemory;
-use crate::tables::{ScheduleTable, Storage, TensorTable};
+use crate::tables::{Storage, TensorTable};
 
 /// Makes the tables that each rank is launched with.
 pub(super) fn prepare(
     kernel: &CompiledKernel,
     options: &LaunchOptions,
-    row: &[LaunchStep<'_>],
-    schedule: &ScheduleTable,
+    row: &PreparedRow<'_>,
     session: &mut Session,
 ) -> Vec<RankLaunch> {
     let tables = kernel.tables();
-    let common = Common::new(tables, schedule, &session.plan, options.time_limit_cycles(), options.stamp_room);
+    let common = Common::new(tables, row.schedule, &session.plan, options.time_limit_cycles(), options.stamp_room);
     let peers: Vec<u64> = session.ranks.iter_mut().map(|memory| memory.heap.address()).collect();
     let mut launches = Vec::with_capacity(session.here.len());
     for rank in session.here.clone().map(Rank::new) {
@@ -45,7 +44,7 @@ pub(super) fn prepare(
             };
             RankTables::new(&common, &step.route, rank, &addresses)
         };
-        let steps = row.iter().map(step_tables).collect();
+        let steps = row.steps.iter().map(step_tables).collect();
         launches.push(RankLaunch { rank, steps, records, stamps });
     }
     launches

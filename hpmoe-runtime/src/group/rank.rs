@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use hpmoe_kernels::Rank;
 
-use super::launch::LaunchShared;
-use super::outcome::is_done;
+use super::rank_end::{RankEnd, is_done};
+use super::shared::LaunchShared;
 use crate::abi::HpmoeRecord;
 use crate::backend::host::{HostStatistics, MemoryRegion, Outcome, RankRun};
 use crate::layout::stamps::RankStamps;
@@ -22,18 +22,6 @@ pub(super) struct RankLaunch {
     pub(super) records: LineMemory,
     /// Time stamps, if the kernel keeps some.
     pub(super) stamps: LineMemory,
-}
-
-/// The end of a rank's last launch.
-pub(super) struct RankEnd {
-    pub(super) outcome: Outcome,
-    pub(super) records: Vec<HpmoeRecord>,
-    /// Number of that launch.
-    pub(super) number: i32,
-    /// Sum over all of the rank's launches.
-    pub(super) host: HostStatistics,
-    /// The time stamps of its last launch.
-    pub(super) stamps: RankStamps,
 }
 
 impl RankLaunch {

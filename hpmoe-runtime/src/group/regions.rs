@@ -5,8 +5,8 @@
 
 use hpmoe_kernels::Rank;
 
-use super::launch::LaunchStep;
 use super::rank::RankLaunch;
+use super::row::LaunchStep;
 use super::session::Session;
 use crate::KernelTables;
 use crate::abi::LINE;

@@ -21,7 +21,8 @@ impl RemoteHeaps {
     /// there. All ranks call it.
     pub(super) fn new(
         engine: &'static OpenShmem,
-        (rank, ranks): (usize, usize),
+        rank: usize,
+        ranks: usize,
         bytes: usize,
         poisoned: usize,
     ) -> Result<(Self, Vec<Arc<SharedMapping>>), LaunchError> {

@@ -141,7 +141,7 @@ impl Session {
         no_room: impl Fn(usize) -> LaunchError,
     ) -> Result<Self, LaunchError> {
         if let Some(engine) = member.engine() {
-            return Self::of_engine(tables, sizes, (member, engine), limit, no_room);
+            return Self::of_engine(tables, sizes, member, engine, limit, no_room);
         }
         let rank = member.rank().id();
         let unshared =
@@ -175,7 +175,8 @@ impl Session {
     fn of_engine(
         tables: &KernelTables,
         sizes: &RankSizes,
-        (member, engine): (&Member, &'static OpenShmem),
+        member: &Member,
+        engine: &'static OpenShmem,
         limit: Duration,
         no_room: impl Fn(usize) -> LaunchError,
     ) -> Result<Self, LaunchError> {
@@ -187,7 +188,7 @@ impl Session {
         };
         // All of them come to the allocation, or none.
         let ((plan, workspace), _) = member.exchange_results("memory", own(), limit)?;
-        let heaps = RemoteHeaps::new(engine, (rank, sizes.ranks), plan.heap, plan.counters_at);
+        let heaps = RemoteHeaps::new(engine, rank, sizes.ranks, plan.heap, plan.counters_at);
         // No heap may be written that is not complete.
         let ((remote, heaps), _) =
             member.exchange_results("memory of all ranks", heaps.map(|heaps| (heaps, Vec::new())), limit)?;

@@ -2,9 +2,7 @@
 
 use std::collections::HashMap;
 use std::mem::{forget, replace, take};
-use std::sync::PoisonError;
 
-use super::Group;
 use super::npus::Flight;
 use super::session::Session;
 use crate::LaunchError;
@@ -72,13 +70,5 @@ impl Drop for Kept {
         if self.flights.values().map(|flight| flight.wait(limit)).filter(Result::is_err).count() > 0 {
             self.leak();
         }
-    }
-}
-
-impl Group {
-    /// Whether an earlier launch or exchange went wrong, so that the group can no longer be used.
-    #[must_use]
-    pub fn is_broken(&self) -> bool {
-        matches!(*self.state.lock().unwrap_or_else(PoisonError::into_inner), GroupState::Broken)
     }
 }

@@ -6,26 +6,17 @@ use hpmoe_kernels::{Rank, Route};
 
 use super::Group;
 use super::agree::agree;
-use super::launch::{self, LaunchStep};
-use super::npus;
+use super::launch;
+use super::npus::{self, LocalNpus};
 use super::prepare::prepare;
 use super::rank::RankLaunch;
+use super::row::{LaunchStep, PreparedRow, UncheckedStep};
 use super::session::Session;
 use super::state::{GroupState, Kept};
 use crate::backend::npu::NpuError;
 use crate::layout::{LaunchRoute, RankSizes, RouteChunks};
-use crate::tables::{ScheduleTable, Storage, TensorTable};
+use crate::tables::{Storage, TensorTable};
 use crate::{Argument, CompiledKernel, KernelTables, LaunchError, Report, Streams, check};
-
-/// A launch before it is checked: the route that the host has made, if any, and the tensors.
-pub(super) type UncheckedStep<'a> = (Option<&'a Route>, &'a [Argument<'a>]);
-
-/// What a row of launches is, once it is known to fit.
-pub(super) struct PreparedRow<'a> {
-    pub(super) schedule: &'a ScheduleTable,
-    pub(super) sizes: RankSizes,
-    pub(super) steps: Vec<LaunchStep<'a>>,
-}
 
 impl Group {
     /// Runs a kernel on all ranks and waits for it. Generated code calls this.
@@ -59,7 +50,8 @@ impl Group {
         kernel: &CompiledKernel,
         row: &[(&Route, &[Argument<'_>])],
     ) -> Result<Report, LaunchError> {
-        let row: Vec<_> = row.iter().map(|&(route, arguments)| (Some(route), arguments)).collect();
+        let row: Vec<_> =
+            row.iter().map(|&(route, arguments)| UncheckedStep { route: Some(route), arguments }).collect();
         self.launch_steps(kernel, &row)
     }
 
@@ -83,7 +75,7 @@ impl Group {
     ///
     /// When the row is empty.
     pub fn launch_routed_row(&self, kernel: &CompiledKernel, row: &[&[Argument<'_>]]) -> Result<Report, LaunchError> {
-        let row: Vec<_> = row.iter().map(|&arguments| (None, arguments)).collect();
+        let row: Vec<_> = row.iter().map(|&arguments| UncheckedStep { route: None, arguments }).collect();
         self.launch_steps(kernel, &row)
     }
 
@@ -94,7 +86,7 @@ impl Group {
     ) -> Result<Report, LaunchError> {
         if self.npus.is_some() {
             let number = self.start(kernel, None, row)?;
-            return self.finish(number, &row.iter().map(|(_, arguments)| *arguments).collect::<Vec<_>>());
+            return self.finish(number, &row.iter().map(|step| step.arguments).collect::<Vec<_>>());
         }
         self.run_row(kernel, row, None)
     }
@@ -109,13 +101,12 @@ impl Group {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let (row, mut session, mut kept) = self.make_ready(kernel, row, None, &mut state)?;
         // Whatever happens now, an error or a panic, leaves the group broken unless the launches end well.
-        let PreparedRow { schedule, steps, .. } = row;
         let mut made = match fixed {
             Some(_) => Vec::new(),
-            None => prepare(kernel, &self.options, &steps, schedule, &mut session),
+            None => prepare(kernel, &self.options, &row, &mut session),
         };
         let ranks = fixed.unwrap_or(&mut made);
-        let result = launch::launch(kernel, &steps, &self.options, &mut session, self.member.as_ref(), ranks);
+        let result = launch::launch(kernel, &row.steps, &self.options, &mut session, self.member.as_ref(), ranks);
         if result.as_ref().err().is_none_or(LaunchError::is_of_ids) {
             kept.sessions.insert((kernel.tables().name, kernel.tables().fingerprint), session);
             *state = GroupState::Sound(kept);
@@ -133,9 +124,8 @@ impl Group {
         let npus = self.npus.as_deref().unwrap_or_default();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let (row, mut session, mut kept) = self.make_ready(kernel, row, streams, &mut state)?;
-        let PreparedRow { schedule, steps, .. } = row;
-        let on = (npus, self.member.as_ref());
-        let flight = npus::enqueue(kernel, (schedule, &steps), &self.options, &mut session, on, streams);
+        let local = LocalNpus { npus, member: self.member.as_ref() };
+        let flight = npus::enqueue(kernel, &row, &self.options, &mut session, local, streams);
         // The memory of a pending launch is kept, whatever happens to this one.
         kept.sessions.insert((kernel.tables().name, kernel.tables().fingerprint), session);
         let number = kept.add(flight?);
@@ -221,7 +211,7 @@ impl Group {
         let schedule = check::schedule(tables, self.ranks)?;
         let sizes = RankSizes::new(tables, self.ranks, self.options.capacity, self.member.is_some());
         let mut steps = Vec::with_capacity(row.len());
-        for &(route, arguments) in row {
+        for &UncheckedStep { route, arguments } in row {
             let route = match (route, tables.route) {
                 (Some(route), None) => {
                     check::fits_kernel(tables, self.ranks, route)?;
@@ -252,7 +242,7 @@ impl Group {
         route: Option<&Route>,
         arguments: &[Argument<'_>],
     ) -> Result<(), LaunchError> {
-        self.prepare(tables, &[(route, arguments)]).map(|_| ())
+        self.prepare(tables, &[UncheckedStep { route, arguments }]).map(|_| ())
     }
 
     /// Memory for a kernel that has not run yet.

@@ -6,9 +6,8 @@ use std::ptr::{NonNull, null, null_mut, with_exposed_provenance_mut};
 use std::slice;
 use std::sync::atomic::AtomicI32;
 
-use super::{HostStatistics, MemoryRegion, Outcome, RankRun, Write, Writer};
-use crate::error::Resource;
-use crate::{EntryPoint, InjectedFault};
+use super::{HostStatistics, InjectedFault, MemoryRegion, Outcome, Resource, Write, Writer};
+use crate::EntryPoint;
 
 const PRIVATE: u32 = 0;
 const SYMMETRIC: u32 = 1;
@@ -101,55 +100,78 @@ pub(super) type HostRun = unsafe extern "C" fn(
     result: *mut HostResult,
 ) -> i32;
 
-/// Runs a kernel on all cores of one rank and returns when all have left. `stop` is shared by the ranks that run
-/// together: the first one that breaks a rule sets it, and all end.
-pub(super) fn run(run: &RankRun<'_>, stop: &AtomicI32) -> Outcome {
-    run_by(hpmoe_host_run, run, stop)
+/// One launch on one rank.
+pub(crate) struct RankRun<'a> {
+    pub(crate) entry: EntryPoint,
+    /// Address of the launch structure.
+    pub(crate) launch: u64,
+    pub(crate) rank: u32,
+    pub(crate) aic: u32,
+    pub(crate) aiv: u32,
+    /// Threads that share the cores.
+    pub(crate) threads: u32,
+    /// Seed for the order of everything that flags leave open.
+    pub(crate) seed: u64,
+    pub(crate) regions: &'a [MemoryRegion],
+    /// The search for races that all ranks of the launch take part in; by this program's implementation of AscendC.
+    pub(crate) races: Option<&'a Races>,
+    /// Who writes the memory of other ranks; without one, it is mapped here.
+    pub(crate) writer: Option<&'a dyn Writer>,
+    /// The resource that a test lets be missing.
+    pub(crate) fault: Option<InjectedFault>,
 }
 
-/// The same by the implementation that the kernel was linked with.
-pub(super) fn run_by(host_run: HostRun, run: &RankRun<'_>, stop: &AtomicI32) -> Outcome {
-    let names: Vec<CString> = run.regions.iter().map(|r| CString::new(r.name).unwrap_or_default()).collect();
-    let regions: Vec<HostRegion> = run.regions.iter().zip(&names).map(|(r, name)| region(r, name)).collect();
-    let (fault, fault_at) = fault(run.fault);
-    let peers = run.writer.as_ref().map(|writer| HostPeers { context: (&raw const *writer).cast(), write });
-    let options = HostOptions {
-        rank: run.rank,
-        aic: run.aic,
-        aiv: run.aiv,
-        threads: run.threads,
-        seed: run.seed,
-        regions: regions.as_ptr(),
-        region_count: regions.len() as u64,
-        stop: stop.as_ptr(),
-        races: run.races.map_or(null_mut(), |races| races.0.as_ptr()),
-        peers: peers.as_ref().map_or(null(), |peers| peers),
-        fault,
-        fault_at,
-    };
-    let mut result = HostResult {
-        code: OK,
-        core_kind: 0,
-        core_index: 0,
-        reserved: 0,
-        message: [0; 1024],
-        statistics: HostStatistics::default(),
-    };
-    // SAFETY: `options` and what it points to live until the call returns, and so does all memory in `regions`: it
-    // belongs to arenas and borrowed arguments that outlive the run, and no Rust code reads or writes it meanwhile. The
-    // callee keeps the kernel's accesses inside the regions and lets no exception out. `entry` was compiled for the launch
-    // structure at this address, as `CompiledKernel::new` demands.
-    unsafe {
-        let launch = with_exposed_provenance_mut(run.launch as usize);
-        host_run(run.entry, launch, &raw const options, &raw mut result);
+impl RankRun<'_> {
+    /// Runs a kernel on all cores of one rank and returns when all have left. `stop` is shared by the ranks that run
+    /// together: the first one that breaks a rule sets it, and all end.
+    pub(crate) fn run(&self, stop: &AtomicI32) -> Outcome {
+        self.run_by(hpmoe_host_run, stop)
     }
-    match result.code {
-        OK => Outcome::Left(result.statistics),
-        BROKEN_RULE => Outcome::BrokenRule { message: message(&result), core: core(&result, run.aic) },
-        NO_MEMORY => Outcome::Lacking { resource: Resource::Memory, cause: message(&result) },
-        NO_STACK => Outcome::Lacking { resource: Resource::Stack, cause: message(&result) },
-        NO_THREAD => Outcome::Lacking { resource: Resource::WorkerThread, cause: message(&result) },
-        _ => Outcome::Stopped,
+
+    /// Like [`run`](Self::run), by the implementation that the kernel was linked with.
+    pub(super) fn run_by(&self, host_run: HostRun, stop: &AtomicI32) -> Outcome {
+        let names: Vec<CString> = self.regions.iter().map(|r| CString::new(r.name).unwrap_or_default()).collect();
+        let regions: Vec<HostRegion> = self.regions.iter().zip(&names).map(|(r, name)| region(r, name)).collect();
+        let (fault, fault_at) = fault(self.fault);
+        let peers = self.writer.as_ref().map(|writer| HostPeers { context: (&raw const *writer).cast(), write });
+        let options = HostOptions {
+            rank: self.rank,
+            aic: self.aic,
+            aiv: self.aiv,
+            threads: self.threads,
+            seed: self.seed,
+            regions: regions.as_ptr(),
+            region_count: regions.len() as u64,
+            stop: stop.as_ptr(),
+            races: self.races.map_or(null_mut(), |races| races.0.as_ptr()),
+            peers: peers.as_ref().map_or(null(), |peers| peers),
+            fault,
+            fault_at,
+        };
+        let mut result = HostResult {
+            code: OK,
+            core_kind: 0,
+            core_index: 0,
+            reserved: 0,
+            message: [0; 1024],
+            statistics: HostStatistics::default(),
+        };
+        // SAFETY: `options` and what it points to live until the call returns, and so does all memory in `regions`: it
+        // belongs to arenas and borrowed arguments that outlive the run, and no Rust code reads or writes it meanwhile. The
+        // callee keeps the kernel's accesses inside the regions and lets no exception out. `entry` was compiled for the launch
+        // structure at this address, as `CompiledKernel::new` demands.
+        unsafe {
+            let launch = with_exposed_provenance_mut(self.launch as usize);
+            host_run(self.entry, launch, &raw const options, &raw mut result);
+        }
+        match result.code {
+            OK => Outcome::Left(result.statistics),
+            BROKEN_RULE => Outcome::BrokenRule { message: message(&result), core: core(&result, self.aic) },
+            NO_MEMORY => Outcome::Lacking { resource: Resource::Memory, cause: message(&result) },
+            NO_STACK => Outcome::Lacking { resource: Resource::Stack, cause: message(&result) },
+            NO_THREAD => Outcome::Lacking { resource: Resource::WorkerThread, cause: message(&result) },
+            _ => Outcome::Stopped,
+        }
     }
 }
 
@@ -167,7 +189,7 @@ extern "C" fn write(
         ADD => Write::Add,
         _ => panic!("kernels add no floats to memory that others add to"),
     };
-    // SAFETY: the context is that of `run_by`, which lives until the run has ended, and so do the bytes until this call returns.
+    // SAFETY: the context is that of `RankRun::run_by`, which lives until the run has ended, and so do the bytes until this call returns.
     let (writer, from) =
         unsafe { (*writer.cast::<&dyn Writer>(), slice::from_raw_parts(from.cast::<u8>(), bytes as usize)) };
     writer.write(rank as usize, to.expose_provenance() as u64, from, how);

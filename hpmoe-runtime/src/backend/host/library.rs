@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicI32;
 
 use libloading::Library;
 
-use super::ffi::{HostRun, run_by};
+use super::ffi::HostRun;
 use super::{Outcome, RankRun};
 use crate::EntryPoint;
 
@@ -54,7 +54,7 @@ impl KernelLibrary {
 
     /// Runs the kernel and returns when all cores have finished.
     pub(crate) fn run(&self, run: &RankRun<'_>, stop: &AtomicI32) -> Outcome {
-        run_by(self.host_run, run, stop)
+        run.run_by(self.host_run, stop)
     }
 }
 

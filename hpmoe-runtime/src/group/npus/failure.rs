@@ -2,9 +2,9 @@
 
 use bytemuck::Zeroable as _;
 
-use super::super::launch::LaunchShared;
 use super::super::outcome::cause_of_others;
-use super::super::rank::RankEnd;
+use super::super::rank_end::RankEnd;
+use super::super::shared::LaunchShared;
 use super::rank::OnNpu;
 use crate::LaunchError;
 use crate::abi::HpmoeRecord;

@@ -1,38 +1,35 @@
 //! Launches on NPUs whose argument block stays there.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicI32;
 use std::time::Instant;
 
 use super::super::LaunchOptions;
-use super::super::launch::LaunchStep;
-use super::super::member::Member;
+use super::super::row::PreparedRow;
 use super::super::session::Session;
 use super::rank::OnNpu;
-use super::{Flight, copied, each_stream, place_all};
+use super::{Flight, LocalNpus, copied, each_stream, place_all};
 use crate::backend::npu::{Npu, NpuError, take_turn};
-use crate::tables::ScheduleTable;
 use crate::{CompiledKernel, LaunchError, Streams};
 
 /// Makes the argument block of a launch in the memory of the NPUs of the ranks here, to be put on the streams by [`Flight::again`]. If ranks are
 /// processes, all of them call it and get the same result.
 pub(in super::super) fn fix(
     kernel: &CompiledKernel,
-    (schedule, row): (&ScheduleTable, &[LaunchStep<'_>]),
+    row: &PreparedRow<'_>,
     options: &LaunchOptions,
     session: &mut Session,
-    on: (&[Arc<Npu>], Option<&Member>),
+    local: LocalNpus<'_>,
 ) -> Result<Flight, LaunchError> {
-    let mut flight = copied(kernel, row, options, session, on)?;
+    let mut flight = copied(kernel, &row.steps, options, session, local)?;
     // Launches that can be waited for are told apart by their number.
     session.launches = session.launches.wrapping_add(1);
     let stop = AtomicI32::new(0);
     let mut ranks = std::mem::take(&mut flight.ranks);
     let write = |_: &Session, rank: &OnNpu, launch, block: &[u8]| rank.write(launch, block);
-    let placed = place_all(&flight.shared(&stop), (schedule, row), session, &mut ranks, 1, write);
+    let placed = place_all(&flight.shared(&stop), row, session, &mut ranks, 1, write);
     flight.ranks = ranks;
     let own = placed.map(|()| (flight, Vec::new())).map_err(|(_, cause)| cause.into());
-    match on.1 {
+    match local.member {
         None => own.map(|(flight, _)| flight),
         Some(member) => Ok(member.exchange_results("an argument block", own, options.patience(1))?.0),
     }

@@ -14,20 +14,28 @@ use hpmoe_kernels::Rank;
 
 use super::LaunchOptions;
 use super::ends::exchange;
-use super::launch::{LaunchShared, LaunchStep};
 use super::member::Member;
 use super::outcome::{memory, report};
+use super::row::{LaunchStep, PreparedRow};
 use super::session::Session;
+use super::shared::LaunchShared;
 use super::watch::Watch;
 use crate::backend::npu::{Npu, NpuError, take_turn};
 use crate::layout::tables::{Addresses, Common, RankTables, TablePlace, TensorAddress};
 use crate::report::MemoryUse;
-use crate::tables::{ScheduleTable, Storage};
+use crate::tables::Storage;
 use crate::{Argument, CompiledKernel, LaunchError, Report, Streams};
 use failure::{failed, failed_end};
 pub(super) use fixed::fix;
 use processes::{each_shared, watched};
 use rank::{Arguments, OnNpu, record_room, room_before_tables, seconds};
+
+/// The NPUs of the ranks here, in their order, and this process as one rank of many, if it is one.
+#[derive(Clone, Copy)]
+pub(super) struct LocalNpus<'a> {
+    pub(super) npus: &'a [Arc<Npu>],
+    pub(super) member: Option<&'a Member>,
+}
 
 /// Launches that were put on the streams of NPUs, and what they use until they have ended.
 pub(super) struct Flight {
@@ -51,23 +59,23 @@ pub(super) struct Flight {
 /// of them call it.
 pub(super) fn enqueue(
     kernel: &CompiledKernel,
-    (schedule, row): (&ScheduleTable, &[LaunchStep<'_>]),
+    row: &PreparedRow<'_>,
     options: &LaunchOptions,
     session: &mut Session,
-    on: (&[Arc<Npu>], Option<&Member>),
+    local: LocalNpus<'_>,
     streams: Option<&Streams>,
 ) -> Result<Flight, LaunchError> {
-    let mut flight = copied(kernel, row, options, session, on)?;
+    let mut flight = copied(kernel, &row.steps, options, session, local)?;
     let stop = AtomicI32::new(0);
     let mut ranks = std::mem::take(&mut flight.ranks);
     flight.start = Instant::now();
     let shared = flight.shared(&stop);
     let launches = shared.launches();
-    let watch = Watch { member: on.1, cancel: options.cancel.as_ref() };
+    let watch = Watch { member: local.member, cancel: options.cancel.as_ref() };
     let _turn = take_turn();
     let enqueued = each_stream(&ranks, streams, Npu::follow)
         .and_then(|()| {
-            place_all(&shared, (schedule, row), session, &mut ranks, launches, |session, rank, launch, block| {
+            place_all(&shared, row, session, &mut ranks, launches, |session, rank, launch, block| {
                 let sent = rank.send(&shared, launch, block, |wait| watched(watch, session, wait))?;
                 rank.start(&shared, launch)?;
                 sent.launched()
@@ -85,7 +93,7 @@ fn copied(
     row: &[LaunchStep<'_>],
     options: &LaunchOptions,
     session: &mut Session,
-    (npus, member): (&[Arc<Npu>], Option<&Member>),
+    LocalNpus { npus, member }: LocalNpus<'_>,
 ) -> Result<Flight, LaunchError> {
     let mut flight = Flight {
         kernel: *kernel,
@@ -216,19 +224,20 @@ pub(super) fn finish(
 /// Makes the argument blocks of so many launches, launch by launch, because a rank's kernel waits for those of its peers. `then` brings each to its NPU.
 fn place_all(
     shared: &LaunchShared<'_>,
-    (schedule, row): (&ScheduleTable, &[LaunchStep<'_>]),
+    row: &PreparedRow<'_>,
     session: &mut Session,
     ranks: &mut [OnNpu],
     launches: u32,
     then: impl Fn(&Session, &OnNpu, usize, &[u8]) -> Result<(), NpuError>,
 ) -> Result<(), (usize, NpuError)> {
+    let PreparedRow { schedule, steps, .. } = row;
     let (limit, stamp_room) = (shared.options.time_limit_cycles(), shared.options.stamp_room);
     let common = Common::new(shared.kernel.tables(), schedule, &session.plan, limit, stamp_room);
     let heaps: Vec<u64> = session.ranks.iter_mut().map(|memory| memory.heap.address()).collect();
     let workspaces: Vec<u64> = session.ranks.iter_mut().map(|memory| memory.workspace.address()).collect();
     let session = &*session;
     for launch in 0..launches as usize {
-        let step = launch % row.len();
+        let step = launch % steps.len();
         let places: Vec<Vec<u64>> = ranks.iter().map(|rank| rank.arguments[step].addresses()).collect();
         for (place, rank) in ranks.iter_mut().enumerate() {
             let (own, id) = (&places[place], rank.rank.id());
@@ -251,7 +260,7 @@ fn place_all(
                     false => 0,
                 };
                 let addresses = Addresses { peers: &heaps, tensors: &tensors, records, stamps, tables: place };
-                RankTables::new(&common, &row[step].route, Rank::new(id), &addresses)
+                RankTables::new(&common, &steps[step].route, Rank::new(id), &addresses)
             };
             let block = rank.block(shared, tables);
             block.and_then(|block| then(session, rank, launch, &block)).map_err(|error| (id, error))?;

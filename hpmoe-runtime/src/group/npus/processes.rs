@@ -5,9 +5,9 @@ use std::thread;
 
 use hpmoe_kernels::Rank;
 
-use super::super::agree::shared as shared_arguments;
-use super::super::launch::LaunchShared;
 use super::super::session::Session;
+use super::super::shared::LaunchShared;
+use super::super::shared_arguments::shared_arguments;
 use super::super::watch::Watch;
 use crate::Argument;
 use crate::backend::npu::{DeviceMemory, NpuError};

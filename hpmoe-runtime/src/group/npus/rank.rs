@@ -8,9 +8,8 @@ use std::time::Duration;
 use bytemuck::Zeroable as _;
 use hpmoe_kernels::Rank;
 
-use super::super::launch::LaunchShared;
-use super::super::outcome::is_done;
-use super::super::rank::RankEnd;
+use super::super::rank_end::{RankEnd, is_done};
+use super::super::shared::LaunchShared;
 use crate::abi::{HpmoeRecord, LINE};
 use crate::backend::host::{HostStatistics, Outcome};
 use crate::backend::npu::{LentMemory, Npu, NpuError, Program, SentBlock, Start, WaitForOldest};

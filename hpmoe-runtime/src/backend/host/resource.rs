@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use super::LaunchError;
-
 /// A resource of this machine that a launch needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
@@ -19,7 +17,7 @@ pub enum Resource {
 }
 
 impl Resource {
-    pub(super) const fn way_out(self) -> &'static str {
+    pub(crate) const fn way_out(self) -> &'static str {
         match self {
             Self::RankThread => "use fewer ranks or raise the limit on threads (`ulimit -u`, pids.max of a container)",
             Self::WorkerThread => {
@@ -28,13 +26,6 @@ impl Resource {
             Self::Stack => "use fewer ranks or raise the limits on memory maps (vm.max_map_count, `ulimit -v`)",
             Self::Memory => "use fewer ranks, free memory or raise its limit (`ulimit -v`, memory.max of a container)",
         }
-    }
-}
-
-impl LaunchError {
-    /// A rank that could not get a resource.
-    pub(crate) const fn lacking(rank: usize, resource: Resource, cause: String) -> Self {
-        Self::Resource { rank, resource, cause }
     }
 }
 

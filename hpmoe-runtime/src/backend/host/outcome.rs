@@ -1,0 +1,16 @@
+//! The end of a host run.
+
+use super::{HostStatistics, Resource};
+
+/// The end of a launch on one rank.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Outcome {
+    /// All cores finished.
+    Left(HostStatistics),
+    /// A core broke a rule.
+    BrokenRule { message: String, core: usize },
+    /// This machine had not enough of a resource.
+    Lacking { resource: Resource, cause: String },
+    /// Another rank could not go on.
+    Stopped,
+}

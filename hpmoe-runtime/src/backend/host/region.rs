@@ -1,0 +1,14 @@
+//! Ranges of global memory, as host runs know them.
+
+/// A range of global memory that a kernel may access.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MemoryRegion {
+    pub(crate) name: &'static str,
+    pub(crate) address: u64,
+    pub(crate) bytes: usize,
+    pub(crate) rank: u32,
+    pub(crate) symmetric: bool,
+    pub(crate) writable: bool,
+    /// Whether each word shows by its value that it has come, so that accesses need no other order.
+    pub(crate) self_validating: bool,
+}

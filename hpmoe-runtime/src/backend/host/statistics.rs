@@ -1,0 +1,45 @@
+//! Counts of the work of host runs.
+
+/// Counts of a rank's work on the host, over all its cores.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(C)]
+pub struct HostStatistics {
+    /// AscendC calls of all kinds.
+    pub calls: u64,
+    /// Bytes moved between global and on-chip memory.
+    pub dma_bytes: u64,
+    /// Copies between global and on-chip memory.
+    pub dmas: u64,
+    /// Calls of the cube.
+    pub mmads: u64,
+    /// Floating-point operations of the cube.
+    pub mmad_flops: u64,
+    /// Calls of the vector unit.
+    pub vector_calls: u64,
+    /// Waits for flags.
+    pub flag_waits: u64,
+}
+
+impl HostStatistics {
+    /// All figures, in the order of the fields.
+    pub(crate) const fn figures(&self) -> [u64; 7] {
+        [self.calls, self.dma_bytes, self.dmas, self.mmads, self.mmad_flops, self.vector_calls, self.flag_waits]
+    }
+
+    /// From all figures, in the order of the fields.
+    pub(crate) const fn from_figures(figures: [u64; 7]) -> Self {
+        let [calls, dma_bytes, dmas, mmads, mmad_flops, vector_calls, flag_waits] = figures;
+        Self { calls, dma_bytes, dmas, mmads, mmad_flops, vector_calls, flag_waits }
+    }
+
+    /// Adds another rank's.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.dma_bytes += other.dma_bytes;
+        self.dmas += other.dmas;
+        self.mmads += other.mmads;
+        self.mmad_flops += other.mmad_flops;
+        self.vector_calls += other.vector_calls;
+        self.flag_waits += other.flag_waits;
+    }
+}

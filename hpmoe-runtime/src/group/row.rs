@@ -1,0 +1,28 @@
+//! Rows of launches, before and after they are checked.
+
+use hpmoe_kernels::Route;
+
+use crate::Argument;
+use crate::layout::{LaunchRoute, RankSizes};
+use crate::tables::ScheduleTable;
+
+/// A launch before it is checked.
+#[derive(Clone, Copy)]
+pub(super) struct UncheckedStep<'a> {
+    /// The route that the host has made, if it has made one.
+    pub(super) route: Option<&'a Route>,
+    pub(super) arguments: &'a [Argument<'a>],
+}
+
+/// The route and the tensors of one launch.
+pub(super) struct LaunchStep<'a> {
+    pub(super) route: LaunchRoute<'a>,
+    pub(super) arguments: &'a [Argument<'a>],
+}
+
+/// What a row of launches is, once it is known to fit.
+pub(super) struct PreparedRow<'a> {
+    pub(super) schedule: &'a ScheduleTable,
+    pub(super) sizes: RankSizes,
+    pub(super) steps: Vec<LaunchStep<'a>>,
+}

@@ -1,0 +1,118 @@
+//! The settings of a group's launches.
+
+use std::time::Duration;
+
+use hpmoe_kernels::Rank;
+
+use super::Group;
+use crate::backend::host::InjectedFault;
+use crate::bootstrap::Cancel;
+
+impl Group {
+    /// Sets the seed for the order of everything that a kernel leaves open. Results must not depend on it.
+    #[must_use]
+    pub const fn seed(mut self, seed: u64) -> Self {
+        self.options.seed = seed;
+        self
+    }
+
+    /// Sets the longest time that a core may wait. That includes the time in which other cores compute what it waits for,
+    /// which is long for large layers on a CPU. Default: 60 seconds.
+    #[must_use]
+    pub const fn time_limit(mut self, limit: Duration) -> Self {
+        self.options.time_limit = limit;
+        self
+    }
+
+    /// Reserves room for `rows` received rows on each rank; with chunks, `rows` of each chunk.
+    ///
+    /// Default: as many as any routing can need, which is ranks · `TOKENS` · min(`TOP_K`, experts of a rank), with
+    /// ⌈`TOKENS` / chunks⌉ in place of `TOKENS` for a kernel with chunks.
+    #[must_use]
+    pub fn capacity_rows(mut self, rows: usize) -> Self {
+        self.options.capacity = Some(rows);
+        self
+    }
+
+    /// Delays the start of each launch on `rank`, to test that nothing depends on ranks starting together.
+    /// A launch refuses a delay for a rank that the group does not have.
+    #[must_use]
+    pub fn delay(mut self, rank: usize, delay: Duration) -> Self {
+        self.options.delays.insert(rank, delay);
+        self
+    }
+
+    /// Sets the number of threads of each rank. Default: the ranks share the machine's threads.
+    #[must_use]
+    pub const fn threads(mut self, threads: u32) -> Self {
+        self.options.threads = Some(threads);
+        self
+    }
+
+    /// Sets whether host runs search for accesses of global memory that nothing orders, an error that names both calls. Of ranks
+    /// that are threads of this process: those of other processes can't be seen. A host run takes about a third longer with the
+    /// search, which needs memory for each pair of cores. Default: in builds with debug assertions, for groups of at most 1,024 cores.
+    #[must_use]
+    pub const fn find_races(mut self, find: bool) -> Self {
+        self.options.find_races = Some(find);
+        self
+    }
+
+    /// Repeats each launch `times` times, with nothing in between that makes ranks wait for each other.
+    #[must_use]
+    pub const fn repeat(mut self, times: u32) -> Self {
+        self.options.repeat = times;
+        self
+    }
+
+    /// Makes room for the time stamps of that many tiles of each core, 32 bytes for each, where the kernel keeps some (`HPMOE_TIME_STAMPS=on` when it
+    /// is built). Tiles beyond have none, which the report tells. Default: 4,096, which is 9 MiB on a rank with 72 cores; at
+    /// most 16,777,216.
+    #[must_use]
+    pub const fn stamp_room(mut self, tiles: u32) -> Self {
+        const MOST: u32 = 1 << 24;
+        // Two to a line of a cache, of which only one core may write.
+        let tiles = if tiles < MOST { tiles } else { MOST };
+        self.options.stamp_room = tiles.next_multiple_of(2);
+        self
+    }
+
+    /// Ends launches early when this handle is cancelled, within a second: cores that run are stopped, and the group can no longer be used. If
+    /// ranks are processes, the handle is that of [`Joining::cancelled_by`](crate::Joining::cancelled_by), and the other ranks hear that this one
+    /// is gone.
+    ///
+    /// # Panics
+    ///
+    /// If ranks are processes.
+    #[must_use]
+    pub fn cancelled_by(mut self, cancel: &Cancel) -> Self {
+        assert!(
+            self.member.is_none(),
+            "ranks that are processes have the handle that they joined with: Joining::cancelled_by"
+        );
+        self.options.cancel = Some(cancel.clone());
+        self
+    }
+
+    /// Lets a resource be missing on a rank, for tests of what happens then.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn fault(mut self, rank: Rank, fault: InjectedFault) -> Self {
+        self.options.fault = Some((rank, fault));
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_delay_for_a_rank_that_does_not_exist_is_refused() {
+        let group = Group::new(4).delay(3, Duration::ZERO);
+        assert!(group.options.check_delays(4).is_ok());
+        let refused = group.delay(4, Duration::ZERO).options.check_delays(4).unwrap_err();
+        let said = "there is a delay for rank 4, but the group has 4 ranks: delay one from 0 to 3";
+        assert_eq!(refused.to_string(), said);
+    }
+}
