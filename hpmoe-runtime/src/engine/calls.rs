@@ -13,7 +13,7 @@ use std::time::Duration;
 use hpmoe_kernels::printable::printable;
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 
-use super::work::Command;
+use super::command::Command;
 use crate::backend::host::Write;
 use crate::bootstrap::BootstrapError;
 

@@ -4,6 +4,7 @@
 //! shared mapping, what others write here arrives only during a call.
 
 mod calls;
+mod command;
 mod work;
 
 use std::env;
@@ -16,7 +17,8 @@ use std::thread;
 
 use crate::backend::host::Write;
 use crate::bootstrap::{BootstrapError, Joining, Place, Secret, TcpBootstrap, own_port};
-use work::{Command, work};
+use command::Command;
+use work::work;
 
 /// The variable that chooses an engine.
 const CHOICE: &str = "HPMOE_ENGINE";

@@ -4,6 +4,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
 use super::calls::Calls;
+use super::command::Command;
 use crate::backend::host::Write;
 use crate::bootstrap::BootstrapError;
 
@@ -12,21 +13,6 @@ const PAUSE: Duration = Duration::from_micros(200);
 
 /// Room for what rank 0 tells the others: an address, a secret that it has made, and zeros.
 const ROOM: usize = 512;
-
-/// What the thread is asked to do.
-pub(super) enum Command {
-    Write {
-        rank: usize,
-        to: u64,
-        bytes: Box<[u8]>,
-        how: Write,
-    },
-    Allocate(usize, SyncSender<Option<u64>>),
-    /// What rank 0 says goes to all; the others say nothing.
-    Tell(Vec<u8>, SyncSender<Vec<u8>>),
-    /// The process ends.
-    End(SyncSender<()>),
-}
 
 /// Opens the library, tells this process's rank and the number of ranks, and does what it is asked to.
 pub(super) fn work(queue: &Receiver<Command>, told: &SyncSender<Result<(usize, usize), BootstrapError>>) {
