@@ -7,7 +7,8 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use super::guest::{Arrival, Guest, Step, Stranger, Terms};
-use super::proof::{Key, Nonces, job_digest};
+use super::nonce::Nonces;
+use super::proof::{Key, job_digest};
 use crate::bootstrap::random::random;
 use crate::bootstrap::{BootstrapError, Joining, Strangers};
 

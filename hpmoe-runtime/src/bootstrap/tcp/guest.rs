@@ -4,8 +4,10 @@ use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Instant;
 
-use super::hello::{Answer, HELLO_BYTES, Hello, NoHello, Nonce, Refusal};
-use super::proof::{Key, Nonces, Proof, Side};
+use super::answer::{Answer, Refusal};
+use super::hello::{HELLO_BYTES, Hello, NoHello};
+use super::nonce::{Nonce, Nonces};
+use super::proof::{Key, Proof, Side};
 
 /// A connection whose greeting is under way. It costs a few hundred bytes, and neither a thread nor a wait.
 pub(super) struct Guest {

@@ -1,10 +1,12 @@
 //! Processes joined by TCP: rank 0 listens, all others are connected to it.
 
+mod answer;
 mod door;
 mod frame;
 mod guest;
 mod hello;
 mod links;
+mod nonce;
 mod patient;
 mod proof;
 mod queue;
@@ -18,10 +20,10 @@ use std::time::Duration;
 
 use super::error::Besides;
 use super::{Bootstrap, BootstrapError, Cancel, Joining, Place, Strangers};
+use answer::Refusal;
 use door::Door;
 use frame::Frame;
 use guest::Arrival;
-use hello::Refusal;
 use links::{Links, deadline, rest};
 use patient::Patient;
 pub(super) use queue::lengthen;

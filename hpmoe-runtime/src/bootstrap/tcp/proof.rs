@@ -6,7 +6,8 @@
 
 use hmac_sha256::{HMAC, Hash};
 
-use super::hello::{HELLO_BYTES, Nonce};
+use super::hello::HELLO_BYTES;
+use super::nonce::Nonce;
 use crate::bootstrap::Secret;
 
 /// A proof.
@@ -55,23 +56,6 @@ pub(super) fn job_digest(name: &str) -> [u8; 32] {
     Hash::hash(name.as_bytes())
 }
 
-/// Numbers that are used once. All come from one random one, so that they need neither a file nor a call of the system.
-pub(super) struct Nonces {
-    seed: [u8; 32],
-    used: u64,
-}
-
-impl Nonces {
-    pub(super) const fn new(seed: [u8; 32]) -> Self {
-        Self { seed, used: 0 }
-    }
-
-    pub(super) fn next(&mut self) -> Nonce {
-        self.used += 1;
-        HMAC::mac(self.used.to_le_bytes(), self.seed)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,15 +78,5 @@ mod tests {
             wrong[bit / 8] ^= 1 << (bit % 8);
             assert!(!key.is_right(&wrong, Side::Rank, &hello, &challenge), "bit {bit}");
         }
-    }
-
-    #[test]
-    fn nonces_are_used_once() {
-        let mut nonces = Nonces::new([1; 32]);
-        let mut all: Vec<Nonce> = (0..1000).map(|_| nonces.next()).collect();
-        all.sort_unstable();
-        all.dedup();
-        assert_eq!(all.len(), 1000);
-        assert_ne!(Nonces::new([2; 32]).next(), Nonces::new([1; 32]).next());
     }
 }

@@ -5,10 +5,12 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use super::hello::{ANSWER_BYTES, Answer, Hello, Refusal};
+use super::answer::{ANSWER_BYTES, Answer, Refusal};
+use super::hello::Hello;
 use super::links::rest;
+use super::nonce::Nonces;
 use super::patient::Patient;
-use super::proof::{Key, Nonces, Side, job_digest};
+use super::proof::{Key, Side, job_digest};
 use crate::bootstrap::address_file::AddressFile;
 use crate::bootstrap::random::random;
 use crate::bootstrap::{BootstrapError, Cancel, Joining, Place};
