@@ -1,10 +1,12 @@
 //! Checks of a launch, made before anything starts.
 
 mod argument;
+mod here;
 
 use std::sync::Arc;
 
 use argument::fits_tensor;
+use here::here;
 use hpmoe_kernels::{PerRank, Rank, Ranks, Route};
 
 use crate::backend::npu::Npu;
@@ -191,14 +193,6 @@ const fn argument_number(tensor: &TensorTable) -> Option<usize> {
     match tensor.storage {
         Storage::Argument(number) | Storage::Shared(number) => Some(number),
         Storage::Workspace | Storage::Symmetric => None,
-    }
-}
-
-/// Which ranks are here, in words.
-fn here(ranks: Ranks) -> String {
-    match ranks.only() {
-        Some(only) => format!("{only} alone"),
-        None => format!("all {} ranks", ranks.count()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use hpmoe_kernels::{Rank, Ranks};
 
-use super::here;
+use super::here::here;
 use crate::layout::LaunchRoute;
 use crate::tables::{RowKind, TensorTable};
 use crate::{Argument, ArgumentError, RawPart};

@@ -6,6 +6,8 @@ mod words;
 
 pub use argument::ArgumentError;
 
+use std::fmt;
+
 use hpmoe_kernels::{Rank, RouteError};
 use thiserror::Error;
 
@@ -293,6 +295,13 @@ impl LaunchError {
     /// A rank that could not get a resource.
     pub(crate) const fn lacking(rank: usize, resource: Resource, cause: String) -> Self {
         Self::Resource { rank, resource, cause }
+    }
+}
+
+/// The same text, which is what `unwrap` prints, and `main` if it returns the error.
+impl fmt::Debug for LaunchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -1,20 +1,10 @@
-//! Parts of sentences, and where they are shown.
-
-use std::fmt;
+//! Parts of sentences.
 
 use hpmoe_kernels::printable::printable;
 
-use super::LaunchError;
 use crate::backend::npu::NpuError;
 use crate::bootstrap::rank_list;
 use crate::report::StuckReport;
-
-/// The same text, which is what `unwrap` prints, and `main` where it returns the error.
-impl fmt::Debug for LaunchError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
 
 /// ``rank 0 has `a`, ranks 1, 2 have `b` ``
 pub(super) fn each_value(values: &[(Vec<usize>, String)]) -> String {

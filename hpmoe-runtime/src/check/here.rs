@@ -1,0 +1,11 @@
+//! The ranks of this process, in words.
+
+use hpmoe_kernels::Ranks;
+
+/// Which ranks are here, in words.
+pub(super) fn here(ranks: Ranks) -> String {
+    match ranks.only() {
+        Some(only) => format!("{only} alone"),
+        None => format!("all {} ranks", ranks.count()),
+    }
+}
