@@ -62,6 +62,7 @@ mod layout;
 mod memory;
 #[doc(hidden)]
 pub mod npus;
+mod poisoned;
 pub mod prelude;
 mod reference;
 mod report;

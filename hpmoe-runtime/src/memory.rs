@@ -1,18 +1,11 @@
 //! Memory that kernels see.
 
-use std::sync::Arc;
-
 use bytemuck::{Pod, Zeroable};
 
 use crate::abi::LINE;
-use crate::backend::host::{Mapping, NoMapping, SharedMapping};
-use crate::backend::npu::DeviceMemory;
 
 /// Each byte that no launch has written.
 pub(crate) const POISON: u8 = 0xff;
-
-/// From this many bytes on, memory is mapped, and only pages that are touched cost time. Less is allocated and filled.
-const LARGE: usize = 4 << 20;
 
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C, align(512))]
@@ -30,7 +23,7 @@ impl LineMemory {
     }
 
     /// At least `bytes` bytes, of which the first `poisoned` have all bits set and the others are zero; `None` without room for them.
-    fn poisoned(bytes: usize, poisoned: usize) -> Option<Self> {
+    pub(crate) fn poisoned(bytes: usize, poisoned: usize) -> Option<Self> {
         let count = bytes.div_ceil(LINE);
         let mut lines = Vec::new();
         lines.try_reserve_exact(count).ok()?;
@@ -38,6 +31,11 @@ impl LineMemory {
         let mut arena = Self { lines };
         arena.bytes_mut()[poisoned..].fill(0);
         Some(arena)
+    }
+
+    /// No bytes.
+    pub(crate) const fn empty() -> Self {
+        Self { lines: Vec::new() }
     }
 
     /// Its address as kernels use it. It never moves.
@@ -59,49 +57,6 @@ impl LineMemory {
     pub(crate) fn write<T: Pod>(&mut self, offset: usize, values: &[T]) {
         let bytes = bytemuck::cast_slice(values);
         self.bytes_mut()[offset..offset + bytes.len()].copy_from_slice(bytes);
-    }
-}
-
-/// Memory of any size that begins with poison and goes on with zeros.
-pub(crate) enum Poisoned {
-    /// Every byte was written.
-    Filled(LineMemory),
-    /// Pages cost time when they are touched.
-    Mapped(Mapping),
-    /// Processes share it.
-    Shared(Arc<SharedMapping>),
-    /// It is an NPU's.
-    Device(DeviceMemory),
-}
-
-impl Poisoned {
-    /// At least `bytes` bytes, of which the first `poisoned` have all bits set and the others are zero. `None` where
-    /// there is not enough room.
-    pub(crate) fn new(bytes: usize, poisoned: usize) -> Option<Self> {
-        let filled = || LineMemory::poisoned(bytes, poisoned).map(Self::Filled);
-        if bytes < LARGE {
-            return filled();
-        }
-        match Mapping::new(bytes, poisoned) {
-            Ok(mapping) => Some(Self::Mapped(mapping)),
-            Err(NoMapping::Unsupported) => filled(),
-            Err(NoMapping::NoRoom) => None,
-        }
-    }
-
-    /// Memory of no bytes, which has no address to speak of.
-    pub(crate) const fn empty() -> Self {
-        Self::Filled(LineMemory { lines: Vec::new() })
-    }
-
-    /// Its address as kernels use it, on a line. It never moves.
-    pub(crate) fn address(&mut self) -> u64 {
-        match self {
-            Self::Filled(arena) => arena.address(),
-            Self::Mapped(mapping) => mapping.address(),
-            Self::Shared(mapping) => mapping.address(),
-            Self::Device(memory) => memory.address(),
-        }
     }
 }
 
@@ -136,21 +91,6 @@ mod tests {
         assert!(arena.bytes()[..1025].iter().all(|byte| *byte == 0xff));
         arena.write(512, &[1_u32, 2]);
         assert_eq!(arena.bytes()[511..521], [0xff, 1, 0, 0, 0, 2, 0, 0, 0, 0xff]);
-    }
-
-    #[test]
-    fn small_memory_is_filled_and_large_memory_is_mapped_where_that_can_be() {
-        let bytes = |memory: &Poisoned| match memory {
-            Poisoned::Filled(arena) => arena.bytes()[1022..1026].to_vec(),
-            Poisoned::Mapped(mapping) => mapping.bytes()[1022..1026].to_vec(),
-            Poisoned::Shared(_) | Poisoned::Device(_) => Vec::new(),
-        };
-        let (small, large) = (Poisoned::new(2048, 1024).unwrap(), Poisoned::new(LARGE, 1024).unwrap());
-        assert!(matches!(small, Poisoned::Filled(_)));
-        assert_eq!(matches!(large, Poisoned::Mapped(_)), cfg!(all(target_os = "linux", not(miri))));
-        assert_eq!((bytes(&small), bytes(&large)), (vec![0xff, 0xff, 0, 0], vec![0xff, 0xff, 0, 0]));
-        assert!(Poisoned::new(1 << 60, 0).is_none());
-        assert!(LineMemory::poisoned(1 << 60, 0).is_none());
     }
 
     #[test]

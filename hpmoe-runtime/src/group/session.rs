@@ -10,7 +10,7 @@ use crate::backend::host::SharedMapping;
 use crate::backend::npu::{DeviceMemory, Npu, NpuError, symmetric_memory};
 use crate::engine::OpenShmem;
 use crate::layout::{MemoryPlan, RankSizes};
-use crate::memory::Poisoned;
+use crate::poisoned::Poisoned;
 use crate::{KernelTables, LaunchError};
 
 /// The memory of a kernel on all ranks.

@@ -1,0 +1,73 @@
+//! Memory that begins with poison, wherever it lies.
+
+use std::sync::Arc;
+
+use crate::backend::host::{Mapping, NoMapping, SharedMapping};
+use crate::backend::npu::DeviceMemory;
+use crate::memory::LineMemory;
+
+/// From this many bytes on, memory is mapped, and only pages that are touched cost time. Less is allocated and filled.
+const LARGE: usize = 4 << 20;
+
+/// Memory of any size that begins with poison and goes on with zeros.
+pub(crate) enum Poisoned {
+    /// Every byte was written.
+    Filled(LineMemory),
+    /// Pages cost time when they are touched.
+    Mapped(Mapping),
+    /// Processes share it.
+    Shared(Arc<SharedMapping>),
+    /// It is an NPU's.
+    Device(DeviceMemory),
+}
+
+impl Poisoned {
+    /// At least `bytes` bytes, of which the first `poisoned` have all bits set and the others are zero. `None` where
+    /// there is not enough room.
+    pub(crate) fn new(bytes: usize, poisoned: usize) -> Option<Self> {
+        let filled = || LineMemory::poisoned(bytes, poisoned).map(Self::Filled);
+        if bytes < LARGE {
+            return filled();
+        }
+        match Mapping::new(bytes, poisoned) {
+            Ok(mapping) => Some(Self::Mapped(mapping)),
+            Err(NoMapping::Unsupported) => filled(),
+            Err(NoMapping::NoRoom) => None,
+        }
+    }
+
+    /// Memory of no bytes, which has no address to speak of.
+    pub(crate) const fn empty() -> Self {
+        Self::Filled(LineMemory::empty())
+    }
+
+    /// Its address as kernels use it, on a line. It never moves.
+    pub(crate) fn address(&mut self) -> u64 {
+        match self {
+            Self::Filled(arena) => arena.address(),
+            Self::Mapped(mapping) => mapping.address(),
+            Self::Shared(mapping) => mapping.address(),
+            Self::Device(memory) => memory.address(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_memory_is_filled_and_large_memory_is_mapped_where_that_can_be() {
+        let bytes = |memory: &Poisoned| match memory {
+            Poisoned::Filled(arena) => arena.bytes()[1022..1026].to_vec(),
+            Poisoned::Mapped(mapping) => mapping.bytes()[1022..1026].to_vec(),
+            Poisoned::Shared(_) | Poisoned::Device(_) => Vec::new(),
+        };
+        let (small, large) = (Poisoned::new(2048, 1024).unwrap(), Poisoned::new(LARGE, 1024).unwrap());
+        assert!(matches!(small, Poisoned::Filled(_)));
+        assert_eq!(matches!(large, Poisoned::Mapped(_)), cfg!(all(target_os = "linux", not(miri))));
+        assert_eq!((bytes(&small), bytes(&large)), (vec![0xff, 0xff, 0, 0], vec![0xff, 0xff, 0, 0]));
+        assert!(Poisoned::new(1 << 60, 0).is_none());
+        assert!(LineMemory::poisoned(1 << 60, 0).is_none());
+    }
+}
