@@ -183,7 +183,7 @@ impl Layer {
     }
 
     fn streams(&self) -> Vec<*mut c_void> {
-        self.npus.iter().map(Npu::stream).collect()
+        self.npus.iter().map(|npu| npu.stream()).collect()
     }
 
     fn enqueue(&mut self, group: HpmoeGroup) -> HpmoePending {
@@ -438,7 +438,7 @@ impl Evolving {
     }
 
     fn streams(&self) -> Vec<*mut c_void> {
-        self.npus.iter().map(Npu::stream).collect()
+        self.npus.iter().map(|npu| npu.stream()).collect()
     }
 }
 

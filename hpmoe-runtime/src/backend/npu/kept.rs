@@ -1,10 +1,10 @@
 //! What an NPU keeps from one launch to the next, so that the second launch of a kernel loads and allocates nothing.
 
 use std::collections::HashMap;
-use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{DeviceMemory, Npu, NpuError, Program};
+use super::device::Device;
+use super::{DeviceMemory, NpuError, Program};
 use crate::CompiledKernel;
 use crate::abi::LINE;
 
@@ -20,72 +20,52 @@ pub(super) struct Kept {
     blocks: Mutex<Vec<DeviceMemory>>,
 }
 
-/// Memory of an NPU that goes back to it when this is dropped.
-pub(crate) struct LentMemory {
-    npu: Arc<Npu>,
-    /// `None` only while it is dropped.
-    block: Option<DeviceMemory>,
-}
-
-impl Npu {
+impl Kept {
     /// The kernel, which is loaded when it is asked for the first time.
-    pub(crate) fn program(&self, kernel: &CompiledKernel) -> Result<Arc<Program>, NpuError> {
+    pub(super) fn program(&self, device: &Device, kernel: &CompiledKernel) -> Result<Arc<Program>, NpuError> {
         let name = kernel.tables().name;
         let code = kernel.device().ok_or(NpuError::NotBuilt { kernel: name })?;
-        let mut programs = lock(&self.kept.programs);
+        let mut programs = lock(&self.programs);
         if let Some(program) = programs.get(code.symbol()) {
             return Ok(Arc::clone(program));
         }
-        let program = Arc::new(Program::of_object(self, name, code.object(), code.symbol())?);
+        let program = Arc::new(Program::of_object(device, name, code.object(), code.symbol())?);
         programs.insert(code.symbol(), Arc::clone(&program));
         Ok(program)
     }
 
     /// At least `bytes` bytes of anything: a block that was used before and is less than twice as large, or a new one.
-    pub(crate) fn lend(self: &Arc<Self>, bytes: usize) -> Result<LentMemory, NpuError> {
+    pub(super) fn take_block(&self, device: &Device, bytes: usize) -> Result<DeviceMemory, NpuError> {
         let bytes = bytes.max(1).next_multiple_of(LINE);
         let kept = {
-            let mut blocks = lock(&self.kept.blocks);
+            let mut blocks = lock(&self.blocks);
             let fits = |&at: &usize| (bytes..2 * bytes).contains(&blocks[at].bytes());
             let smallest = (0..blocks.len()).filter(fits).min_by_key(|&at| blocks[at].bytes());
             smallest.map(|at| blocks.remove(at))
         };
-        let block = match kept {
-            Some(block) => block,
-            None => self.allocate(bytes)?,
-        };
-        Ok(LentMemory { npu: Arc::clone(self), block: Some(block) })
+        kept.map_or_else(|| self.allocate(device, bytes), Ok)
+    }
+
+    /// Keeps a block that no launch needs any more.
+    pub(super) fn keep_block(&self, block: DeviceMemory) {
+        let mut blocks = lock(&self.blocks);
+        blocks.push(block);
+        let oldest = (blocks.len() > MOST_BLOCKS).then(|| blocks.remove(0));
+        drop(blocks);
+        drop(oldest);
     }
 
     /// A new block. Where there is no room for it, those that are kept are freed first.
-    fn allocate(&self, bytes: usize) -> Result<DeviceMemory, NpuError> {
-        DeviceMemory::new(self, bytes).or_else(|error| {
-            let kept = std::mem::take(&mut *lock(&self.kept.blocks));
+    fn allocate(&self, device: &Device, bytes: usize) -> Result<DeviceMemory, NpuError> {
+        DeviceMemory::new(device, bytes).or_else(|error| {
+            let kept = std::mem::take(&mut *lock(&self.blocks));
             if kept.is_empty() {
                 Err(error)
             } else {
                 drop(kept);
-                DeviceMemory::new(self, bytes)
+                DeviceMemory::new(device, bytes)
             }
         })
-    }
-}
-
-impl Deref for LentMemory {
-    type Target = DeviceMemory;
-
-    fn deref(&self) -> &DeviceMemory {
-        self.block.as_ref().expect("it is there until it is dropped")
-    }
-}
-
-impl Drop for LentMemory {
-    fn drop(&mut self) {
-        let mut blocks = lock(&self.npu.kept.blocks);
-        blocks.extend(self.block.take());
-        let oldest = (blocks.len() > MOST_BLOCKS).then(|| blocks.remove(0));
-        drop(blocks);
-        drop(oldest);
     }
 }
 

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use hpmoe_kernels::Rank;
 
+use super::NpuError;
 use super::acl::{ACL_MEMCPY_DEVICE_TO_HOST, ACL_MEMCPY_HOST_TO_DEVICE, Acl, FabricName, Handle};
-use super::device::OnDevice;
+use super::device::Device;
+use super::on_device::OnDevice;
 use super::shmem::Heap;
-use super::{Npu, NpuError};
 use crate::Argument;
 use crate::abi::LINE;
 use crate::memory::POISON;
@@ -43,11 +44,11 @@ impl DeviceMemory {
     /// # Errors
     ///
     /// A call that failed.
-    pub fn new(npu: &Npu, bytes: usize) -> Result<Self, NpuError> {
-        let _here = npu.here()?;
+    pub fn new(device: &Device, bytes: usize) -> Result<Self, NpuError> {
+        let _here = device.here()?;
         let bytes = bytes.max(1).next_multiple_of(LINE);
-        let address = npu.acl.allocate(bytes)?;
-        Self { acl: npu.acl, device: npu.device, address, bytes, owner: Owner::Allocated }.on_a_line()
+        let address = device.acl.allocate(bytes)?;
+        Self { acl: device.acl, device: device.number(), address, bytes, owner: Owner::Allocated }.on_a_line()
     }
 
     fn on_a_line(self) -> Result<Self, NpuError> {
@@ -58,10 +59,10 @@ impl DeviceMemory {
     }
 
     /// Memory that other processes can map, of which the first `poisoned` bytes have all bits set and the others are zero.
-    pub(super) fn physical(npu: &Npu, bytes: usize, poisoned: usize) -> Result<Self, NpuError> {
-        let _here = npu.here()?;
+    pub(super) fn physical(device: &Device, bytes: usize, poisoned: usize) -> Result<Self, NpuError> {
+        let _here = device.here()?;
         let bytes = bytes.max(1).next_multiple_of(LARGE_PAGE);
-        let memory = Self::mapped(npu, bytes, npu.acl.allocate_physical(npu.device, bytes)?)?;
+        let memory = Self::mapped(device, bytes, device.acl.allocate_physical(device.number(), bytes)?)?;
         memory.poison(poisoned)?;
         Ok(memory)
     }
@@ -74,34 +75,36 @@ impl DeviceMemory {
     }
 
     /// Maps the physical memory of another process.
-    pub(super) fn of_fabric(npu: &Npu, ticket: &[u8]) -> Result<Self, NpuError> {
-        let _here = npu.here()?;
+    pub(super) fn of_fabric(device: &Device, ticket: &[u8]) -> Result<Self, NpuError> {
+        let _here = device.here()?;
         let parts =
             ticket.split_first_chunk().and_then(|(bytes, name)| Some((bytes, FabricName::try_from(name).ok()?)));
         let (bytes, name) = parts.ok_or(NpuError::Ticket { bytes: ticket.len() })?;
-        Self::mapped(npu, u64::from_le_bytes(*bytes) as usize, npu.acl.import(name)?)
+        Self::mapped(device, u64::from_le_bytes(*bytes) as usize, device.acl.import(name)?)
     }
 
     /// A part of a heap of this NPU that processes share, of which the first `poisoned` bytes have all bits set and the others are zero.
     pub(super) fn lent(
-        npu: &Npu,
-        (address, bytes): (u64, usize),
+        device: &Device,
+        address: u64,
+        bytes: usize,
         poisoned: usize,
         heap: Arc<Heap>,
     ) -> Result<Self, NpuError> {
-        let memory = Self { acl: npu.acl, device: npu.device, address, bytes, owner: Owner::Lent(heap) }.on_a_line()?;
+        let memory =
+            Self { acl: device.acl, device: device.number(), address, bytes, owner: Owner::Lent(heap) }.on_a_line()?;
         memory.poison(poisoned)?;
         Ok(memory)
     }
 
     /// Memory of another process that this NPU's kernels write.
-    pub(super) fn of_peer(npu: &Npu, address: u64, bytes: usize) -> Result<Self, NpuError> {
-        Self { acl: npu.acl, device: npu.device, address, bytes, owner: Owner::Peer }.on_a_line()
+    pub(super) fn of_peer(device: &Device, address: u64, bytes: usize) -> Result<Self, NpuError> {
+        Self { acl: device.acl, device: device.number(), address, bytes, owner: Owner::Peer }.on_a_line()
     }
 
     /// Physical memory at addresses of this process.
-    fn mapped(npu: &Npu, bytes: usize, physical: Handle) -> Result<Self, NpuError> {
-        let acl = npu.acl;
+    fn mapped(device: &Device, bytes: usize, physical: Handle) -> Result<Self, NpuError> {
+        let acl = device.acl;
         let mapped = acl.reserve(bytes).and_then(|address| match acl.map(address, bytes, physical) {
             Ok(()) => Ok(address),
             Err(error) => {
@@ -111,7 +114,9 @@ impl DeviceMemory {
             }
         });
         match mapped {
-            Ok(address) => Self { acl, device: npu.device, address, bytes, owner: Owner::Mapped(physical) }.on_a_line(),
+            Ok(address) => {
+                Self { acl, device: device.number(), address, bytes, owner: Owner::Mapped(physical) }.on_a_line()
+            }
             Err(error) => {
                 let _ = acl.free_physical(physical);
                 Err(error)
@@ -124,8 +129,8 @@ impl DeviceMemory {
     /// # Errors
     ///
     /// A call that failed.
-    pub fn poisoned(npu: &Npu, bytes: usize, poisoned: usize) -> Result<Self, NpuError> {
-        let memory = Self::new(npu, bytes)?;
+    pub fn poisoned(device: &Device, bytes: usize, poisoned: usize) -> Result<Self, NpuError> {
+        let memory = Self::new(device, bytes)?;
         memory.poison(poisoned)?;
         Ok(memory)
     }

@@ -6,26 +6,29 @@ mod acl;
 mod chain;
 mod device;
 mod error;
+mod fabric;
 mod kept;
+mod lent;
 mod memory;
+mod on_device;
+mod opened;
 mod program;
 mod ring;
+mod sharing;
 mod shmem;
 mod symmetric;
 
 pub(crate) use chain::take_turn;
-pub(crate) use device::open_with_peers;
-pub use device::{Npu, open, open_one};
+pub use device::Device;
 pub use error::NpuError;
-pub(crate) use kept::LentMemory;
+pub(crate) use lent::LentMemory;
 pub use memory::DeviceMemory;
+pub(crate) use opened::open_with_peers;
+pub use opened::{Npu, open, open_one};
 pub use program::{Program, Start};
 pub(crate) use ring::{SentBlock, WaitForOldest};
+pub(crate) use sharing::SharedByGroup;
+pub use sharing::symmetric_memory;
 pub use shmem::ShmemError;
-pub(crate) use symmetric::SharedByGroup;
-pub use symmetric::{SymmetricMemory, symmetric_memory};
-
-/// A group of processes is broken, which may no longer do the same: this one ends without waiting for the others.
-pub(crate) fn ends_alone() {
-    shmem::ends_alone();
-}
+pub(crate) use shmem::ends_alone;
+pub use symmetric::SymmetricMemory;

@@ -1,8 +1,9 @@
 //! A kernel that is loaded on an NPU.
 #![expect(unsafe_code, reason = "the launch of a kernel")]
 
+use super::NpuError;
 use super::acl::{Acl, Handle};
-use super::{Npu, NpuError};
+use super::device::Device;
 
 /// What the library calls a kernel with both kinds of core.
 const BOTH_KINDS: i64 = 3;
@@ -31,17 +32,17 @@ impl Program {
     /// # Errors
     ///
     /// The library refuses it, or takes it for a kernel of another type or another ratio of cores.
-    pub fn of_object(npu: &Npu, name: &'static str, object: &[u8], symbol: &str) -> Result<Self, NpuError> {
-        let _here = npu.here()?;
-        let object = npu.acl.load(object)?;
+    pub fn of_object(device: &Device, name: &'static str, object: &[u8], symbol: &str) -> Result<Self, NpuError> {
+        let _here = device.here()?;
+        let object = device.acl.load(object)?;
         // From here on, an error unloads it.
-        let mut program = Self { acl: npu.acl, object, function: object };
-        program.function = npu.acl.function(object, symbol)?;
-        let found = npu.acl.kernel_type(program.function)?;
+        let mut program = Self { acl: device.acl, object, function: object };
+        program.function = device.acl.function(object, symbol)?;
+        let found = device.acl.kernel_type(program.function)?;
         if found != BOTH_KINDS {
             return Err(NpuError::KernelType { kernel: name, wanted: BOTH_KINDS, found });
         }
-        match npu.acl.kernel_ratio(program.function) {
+        match device.acl.kernel_ratio(program.function) {
             None | Some((1, 2)) => Ok(program),
             Some((aic, aiv)) => Err(NpuError::Ratio { kernel: name, aic, aiv }),
         }
@@ -57,12 +58,12 @@ impl Program {
     ///
     /// The kernel takes these arguments. What they point to, and what that points to, stays in memory of NPUs that this one can
     /// access until the launch has ended.
-    pub unsafe fn enqueue(&self, npu: &Npu, start: Start<'_>) -> Result<(), NpuError> {
-        let _here = npu.here()?;
+    pub unsafe fn enqueue(&self, device: &Device, start: Start<'_>) -> Result<(), NpuError> {
+        let _here = device.here()?;
         // SAFETY: the caller knows of the arguments; the function is this kernel's.
         let launch =
-            || unsafe { npu.acl.launch(self.function, start.groups, npu.stream, start.arguments, start.seconds) };
-        npu.chain.link(npu.stream, launch)
+            || unsafe { device.acl.launch(self.function, start.groups, device.stream, start.arguments, start.seconds) };
+        device.chain.link(device.stream, launch)
     }
 
     /// Puts a launch on another stream of the NPU, which is being captured: in no order with other launches but that of the stream.
@@ -74,11 +75,11 @@ impl Program {
     /// # Safety
     ///
     /// As [`enqueue`](Self::enqueue), until the last launch of the graph has ended. The stream is one of this NPU.
-    pub(crate) unsafe fn capture(&self, npu: &Npu, start: Start<'_>, stream: usize) -> Result<(), NpuError> {
-        let _here = npu.here()?;
+    pub(crate) unsafe fn capture(&self, device: &Device, start: Start<'_>, stream: usize) -> Result<(), NpuError> {
+        let _here = device.here()?;
         let stream = Handle::of_other(stream);
         // SAFETY: the caller knows of the arguments and the stream; the function is this kernel's.
-        unsafe { npu.acl.launch(self.function, start.groups, stream, start.arguments, start.seconds) }
+        unsafe { device.acl.launch(self.function, start.groups, stream, start.arguments, start.seconds) }
     }
 }
 

@@ -11,7 +11,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::acl::{Acl, Handle};
-use super::{DeviceMemory, Npu, NpuError};
+use super::device::Device;
+use super::{DeviceMemory, NpuError};
 
 /// Launches of an NPU that can be under way before the next one waits for the oldest.
 const MOST_SLOTS: usize = 4;
@@ -35,62 +36,63 @@ struct Slot {
 /// A block that is on its way to an NPU, until its launch is on the stream. Dropped before that, nobody knows when its slot is free, and its memory
 /// is given to no one.
 pub(crate) struct SentBlock<'a> {
-    npu: &'a Npu,
+    device: &'a Device,
+    ring: &'a Ring,
     slot: ManuallyDrop<Slot>,
 }
 
-impl Npu {
+impl SentBlock<'_> {
+    /// Its launch is on the stream: the slot is free when that is done.
+    pub(crate) fn launched(self) -> Result<(), NpuError> {
+        let _here = self.device.here()?;
+        self.device.acl.record_event(self.slot.done, self.device.stream)?;
+        self.ring.lock().push_back(ManuallyDrop::into_inner(self.slot));
+        Ok(())
+    }
+}
+
+impl Ring {
     /// Puts the copy of a launch's argument block, of so many bytes at most, on the stream. Where launches have all slots, `with_patience` is given what waits for the oldest of them,
     /// for at most `limit`.
-    pub(crate) fn send(
-        &self,
+    pub(super) fn send<'a>(
+        &'a self,
+        device: &'a Device,
         block: &[u8],
         to: &DeviceMemory,
         limit: Duration,
         with_patience: impl FnOnce(WaitForOldest<'_>) -> Result<(), NpuError>,
-    ) -> Result<SentBlock<'_>, NpuError> {
-        let _here = self.here()?;
-        let slot = self.free_slot(block.len(), limit, with_patience)?;
-        let sent = SentBlock { npu: self, slot: ManuallyDrop::new(slot) };
+    ) -> Result<SentBlock<'a>, NpuError> {
+        let _here = device.here()?;
+        let slot = self.free_slot(device, block.len(), limit, with_patience)?;
+        let sent = SentBlock { device, ring: self, slot: ManuallyDrop::new(slot) };
         sent.slot.write(block);
         // SAFETY: the slot is written again only after the event behind the copy has been waited for, and lives until then.
-        unsafe { self.acl.copy_later(to.address(), sent.slot.address, block.len(), self.stream)? };
+        unsafe { device.acl.copy_later(to.address(), sent.slot.address, block.len(), device.stream)? };
         Ok(sent)
     }
 
     /// A slot of at least so many bytes that nothing reads.
     fn free_slot(
         &self,
+        device: &Device,
         bytes: usize,
         limit: Duration,
         with_patience: impl FnOnce(WaitForOldest<'_>) -> Result<(), NpuError>,
     ) -> Result<Slot, NpuError> {
-        let mut slots = self.ring.lock();
+        let mut slots = self.lock();
         if slots.len() == MOST_SLOTS {
             let oldest = &slots[0];
-            if !self.acl.is_reached(oldest.done)? {
-                with_patience(&|| self.acl.wait_on_host(oldest.done, limit))?;
+            if !device.acl.is_reached(oldest.done)? {
+                with_patience(&|| device.acl.wait_on_host(oldest.done, limit))?;
             }
             // What is too small for this block goes.
             if let Some(oldest) = slots.pop_front().filter(|oldest| oldest.bytes >= bytes) {
                 return Ok(oldest);
             }
         }
-        Slot::new(self.acl, bytes)
+        Slot::new(device.acl, bytes)
     }
-}
 
-impl SentBlock<'_> {
-    /// Its launch is on the stream: the slot is free when that is done.
-    pub(crate) fn launched(self) -> Result<(), NpuError> {
-        let _here = self.npu.here()?;
-        self.npu.acl.record_event(self.slot.done, self.npu.stream)?;
-        self.npu.ring.lock().push_back(ManuallyDrop::into_inner(self.slot));
-        Ok(())
-    }
-}
-
-impl Ring {
     fn lock(&self) -> MutexGuard<'_, VecDeque<Slot>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

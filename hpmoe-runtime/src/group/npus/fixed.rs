@@ -8,7 +8,7 @@ use super::super::row::PreparedRow;
 use super::super::session::Session;
 use super::rank::OnNpu;
 use super::{Flight, LocalNpus, copied, each_stream, place_all};
-use crate::backend::npu::{Npu, NpuError, take_turn};
+use crate::backend::npu::{Device, NpuError, take_turn};
 use crate::{CompiledKernel, LaunchError, Streams};
 
 /// Makes the argument block of a launch in the memory of the NPUs of the ranks here, to be put on the streams by [`Flight::again`]. If ranks are
@@ -45,13 +45,13 @@ impl Flight {
         let stop = AtomicI32::new(0);
         let shared = self.shared(&stop);
         let _turn = take_turn();
-        each_stream(&self.ranks, streams, Npu::follow)?;
+        each_stream(&self.ranks, streams, Device::follow)?;
         for _ in 0..shared.launches() {
             for rank in &self.ranks {
                 rank.start(&shared, 0).map_err(|error| (rank.rank.id(), error))?;
             }
         }
-        each_stream(&self.ranks, streams, Npu::precede)
+        each_stream(&self.ranks, streams, Device::precede)
     }
 
     /// Puts a launch of the argument block on streams that are being captured, and nothing else.

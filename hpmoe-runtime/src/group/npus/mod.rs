@@ -20,7 +20,7 @@ use super::row::{LaunchStep, PreparedRow};
 use super::session::Session;
 use super::shared::LaunchShared;
 use super::watch::Watch;
-use crate::backend::npu::{Npu, NpuError, take_turn};
+use crate::backend::npu::{Device, Npu, NpuError, take_turn};
 use crate::layout::tables::{Addresses, Common, RankTables, TablePlace, TensorAddress};
 use crate::report::MemoryUse;
 use crate::tables::Storage;
@@ -73,7 +73,7 @@ pub(super) fn enqueue(
     let launches = shared.launches();
     let watch = Watch { member: local.member, cancel: options.cancel.as_ref() };
     let _turn = take_turn();
-    let enqueued = each_stream(&ranks, streams, Npu::follow)
+    let enqueued = each_stream(&ranks, streams, Device::follow)
         .and_then(|()| {
             place_all(&shared, row, session, &mut ranks, launches, |session, rank, launch, block| {
                 let sent = rank.send(&shared, launch, block, |wait| watched(watch, session, wait))?;
@@ -81,7 +81,7 @@ pub(super) fn enqueue(
                 sent.launched()
             })
         })
-        .and_then(|()| each_stream(&ranks, streams, Npu::precede));
+        .and_then(|()| each_stream(&ranks, streams, Device::precede));
     session.launches = session.launches.wrapping_add_unsigned(launches);
     (flight.ranks, flight.enqueued, flight.pending) = (ranks, enqueued, 1);
     Ok(flight)
@@ -273,7 +273,7 @@ fn place_all(
 fn each_stream(
     ranks: &[OnNpu],
     streams: Option<&Streams>,
-    order: impl Fn(&Npu, usize) -> Result<(), NpuError>,
+    order: impl Fn(&Device, usize) -> Result<(), NpuError>,
 ) -> Result<(), (usize, NpuError)> {
     let Some(streams) = streams else { return Ok(()) };
     ranks

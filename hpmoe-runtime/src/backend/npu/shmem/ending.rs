@@ -6,9 +6,11 @@ use std::sync::mpsc::sync_channel;
 use std::thread;
 use std::time::Duration;
 
-use super::{Heap, Shmem, ShmemError, check};
-use crate::backend::npu::Npu;
-use crate::backend::npu::device::OnDevice;
+use super::bindings::ShmemCalls;
+use super::error::{ShmemError, check};
+use super::heap::Heap;
+use crate::backend::npu::device::Device;
+use crate::backend::npu::on_device::OnDevice;
 
 /// The longest that this process waits for the others.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -17,20 +19,20 @@ const PATIENCE: Duration = Duration::from_secs(5);
 static ALONE: AtomicBool = AtomicBool::new(false);
 
 /// The processes no longer do the same: nothing is given back before this one ends, whatever the others do.
-pub(in super::super) fn ends_alone() {
+pub(crate) fn ends_alone() {
     ALONE.store(true, Ordering::Release);
 }
 
 /// Finalises the library, or gives it back its memory where the program has initialised it. After an error it can't be asked again: a thread of this process
 /// may be within it.
-pub(super) fn end(npu: &Npu, heap: &Heap) -> Result<(), ShmemError> {
+pub(super) fn end(calls: &'static ShmemCalls, npu: &Device, heap: &Heap) -> Result<(), ShmemError> {
     let call = if heap.of_program { "aclshmem_free" } else { "aclshmem_finalize" };
     let late = ShmemError::Call { call, code: -7 };
     if ALONE.load(Ordering::Acquire) {
         return Err(late);
     }
     let (tell, told) = sync_channel(1);
-    let (shmem, acl, device) = (Shmem::get()?, npu.acl, npu.number());
+    let (acl, device) = (npu.acl, npu.number());
     let (of_program, base) = (heap.of_program, heap.base as usize);
     let end = move || {
         let Ok(_here) = OnDevice::new(acl, device) else { return };
@@ -38,10 +40,10 @@ pub(super) fn end(npu: &Npu, heap: &Heap) -> Result<(), ShmemError> {
         let code = unsafe {
             match of_program {
                 true => {
-                    shmem.calls.aclshmem_free(with_exposed_provenance_mut(base));
+                    calls.aclshmem_free(with_exposed_provenance_mut(base));
                     0
                 }
-                false => shmem.calls.aclshmem_finalize(),
+                false => calls.aclshmem_finalize(),
             }
         };
         let _ = tell.send(check(call, code));

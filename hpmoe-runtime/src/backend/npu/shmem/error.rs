@@ -1,6 +1,10 @@
 //! Errors of CANN's SHMEM library, with their words.
 
+use std::ffi::c_int;
+
 use thiserror::Error;
+
+use super::bindings::ACLSHMEM_SUCCESS;
 
 /// An error of CANN's SHMEM library, or of its use.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -148,6 +152,14 @@ fn meaning(code: i32) -> &'static str {
         -9 | -11 => " (a library that it needs can't be used)",
         -100 => " (this NPU or driver can't do it)",
         _ => "",
+    }
+}
+
+/// The error of a call of the library that has failed.
+pub(super) fn check(call: &'static str, code: c_int) -> Result<(), ShmemError> {
+    match u32::try_from(code) == Ok(ACLSHMEM_SUCCESS) {
+        true => Ok(()),
+        false => Err(ShmemError::Call { call, code }),
     }
 }
 

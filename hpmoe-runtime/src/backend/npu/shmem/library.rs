@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use hpmoe_kernels::printable::printable_path;
 use libloading::Library;
 
-use super::ShmemError;
 use super::bindings::ShmemCalls;
+use super::error::ShmemError;
 use crate::backend::npu::acl::reason;
 
 const NAME: &str = "libshmem.so";

@@ -21,11 +21,13 @@ mod bindings;
 mod address;
 mod ending;
 mod error;
+mod heap;
 mod library;
 mod ranges;
 
-pub(super) use ending::ends_alone;
+pub(crate) use ending::ends_alone;
 pub use error::ShmemError;
+pub(super) use heap::Heap;
 
 use std::ffi::{c_char, c_int};
 use std::ptr::{null, null_mut, with_exposed_provenance_mut};
@@ -38,9 +40,10 @@ use super::{DeviceMemory, Npu, NpuError};
 use crate::abi::LINE;
 use address::Address;
 use bindings::{
-    ACLSHMEM_DATA_OP_MTE, ACLSHMEM_MAX_IP_PORT_LEN, ACLSHMEM_STATUS_IS_INITIALIZED, ACLSHMEM_SUCCESS,
-    ACLSHMEMX_INIT_WITH_DEFAULT, ShmemCalls, aclshmem_init_optional_attr_t, aclshmemx_init_attr_t,
+    ACLSHMEM_DATA_OP_MTE, ACLSHMEM_MAX_IP_PORT_LEN, ACLSHMEM_STATUS_IS_INITIALIZED, ACLSHMEMX_INIT_WITH_DEFAULT,
+    ShmemCalls, aclshmem_init_optional_attr_t, aclshmemx_init_attr_t,
 };
+use error::check;
 use ranges::FreeRanges;
 
 /// The variable that says how large the heap of each rank is, for all kernels together.
@@ -65,18 +68,6 @@ pub(super) struct Shmem {
     address: Mutex<Option<Address>>,
     /// From the first group's memory on, until no group has any.
     heap: Mutex<Option<Result<Arc<Heap>, NpuError>>>,
-}
-
-/// The piece of memory of this process.
-pub(super) struct Heap {
-    /// The device whose memory it is.
-    device: i32,
-    /// Whether the program has initialised the library, which is then its to finalise.
-    of_program: bool,
-    rank: usize,
-    ranks: usize,
-    base: u64,
-    free: Mutex<FreeRanges>,
 }
 
 impl Shmem {
@@ -110,7 +101,7 @@ impl Shmem {
         let _here = npu.here()?;
         let of_program = offers[rank].initialized;
         if !of_program {
-            self.initialize((rank, ranks), offers[0].port)?;
+            self.initialize(rank, ranks, offers[0].port)?;
         }
         // SAFETY: takes nothing, and the library is initialised.
         let (pe, pes) = unsafe { (self.calls.aclshmem_my_pe(), self.calls.aclshmem_n_pes()) };
@@ -130,7 +121,7 @@ impl Shmem {
         }
     }
 
-    fn initialize(&self, (rank, ranks): (usize, usize), port: u16) -> Result<(), ShmemError> {
+    fn initialize(&self, rank: usize, ranks: usize, port: u16) -> Result<(), ShmemError> {
         // SAFETY: no certificates: the connections are those of one job, as its other ones are.
         check("aclshmemx_set_conf_store_tls", unsafe { self.calls.aclshmemx_set_conf_store_tls(false, null(), 0) })?;
         let own = lock(&self.address).take();
@@ -211,7 +202,7 @@ impl SymmetricMemory for Shmem {
             mib: self.heap_mib,
         })?;
         drop(free);
-        DeviceMemory::lent(npu, (heap.base + at as u64, bytes), poisoned, heap)
+        DeviceMemory::lent(npu, heap.base + at as u64, bytes, poisoned, heap)
     }
 
     fn ticket(&self, _: &Npu, memory: &DeviceMemory) -> Result<Vec<u8>, NpuError> {
@@ -234,17 +225,11 @@ impl SymmetricMemory for Shmem {
         let mut begun = lock(&self.heap);
         match begun.as_ref() {
             Some(Ok(heap)) if heap.device == npu.number() && lock(&heap.free).largest() == self.bytes() => {
-                *begun = ending::end(npu, heap).err().map(|error| Err(error.into()));
+                let ended = Self::get().and_then(|shmem| ending::end(&shmem.calls, npu, heap));
+                *begun = ended.err().map(|error| Err(error.into()));
             }
             _ => {}
         }
-    }
-}
-
-impl Heap {
-    /// Takes back memory that it has lent.
-    pub(super) fn give_back(&self, address: u64, bytes: usize) {
-        lock(&self.free).give_back((address - self.base) as usize, bytes);
     }
 }
 
@@ -285,13 +270,6 @@ fn heap_mib() -> Result<usize, ShmemError> {
     let mib: Option<usize> = value.parse().ok().filter(|mib| (2..=MOST_MIB).contains(mib));
     // Memory of NPUs is pages of 2 MiB.
     mib.map(|mib| mib.next_multiple_of(2)).ok_or(ShmemError::HeapSize { value })
-}
-
-fn check(call: &'static str, code: c_int) -> Result<(), ShmemError> {
-    match u32::try_from(code) == Ok(ACLSHMEM_SUCCESS) {
-        true => Ok(()),
-        false => Err(ShmemError::Call { call, code }),
-    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

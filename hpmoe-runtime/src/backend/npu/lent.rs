@@ -1,0 +1,36 @@
+//! Memory that an NPU lends to launches.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use super::{DeviceMemory, Npu, NpuError};
+
+/// Memory of an NPU that goes back to it when this is dropped.
+pub(crate) struct LentMemory {
+    npu: Arc<Npu>,
+    /// `None` only while it is dropped.
+    block: Option<DeviceMemory>,
+}
+
+impl Npu {
+    /// At least `bytes` bytes of anything, as [`Kept::take_block`](super::kept::Kept::take_block).
+    pub(crate) fn lend(self: &Arc<Self>, bytes: usize) -> Result<LentMemory, NpuError> {
+        Ok(LentMemory { block: Some(self.kept.take_block(self, bytes)?), npu: Arc::clone(self) })
+    }
+}
+
+impl Deref for LentMemory {
+    type Target = DeviceMemory;
+
+    fn deref(&self) -> &DeviceMemory {
+        self.block.as_ref().expect("it is there until it is dropped")
+    }
+}
+
+impl Drop for LentMemory {
+    fn drop(&mut self) {
+        if let Some(block) = self.block.take() {
+            self.npu.kept.keep_block(block);
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! NPUs of this process, opened.
+
+use std::ops::Deref;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::acl::Acl;
+use super::device::Device;
+use super::kept::Kept;
+use super::on_device::OnDevice;
+use super::ring::{Ring, SentBlock, WaitForOldest};
+use super::{DeviceMemory, NpuError, Program};
+use crate::CompiledKernel;
+
+/// Chips of the architecture that kernels are generated for, by how their names begin.
+const CHIPS: [&str; 2] = ["Ascend910B", "Ascend910_93"];
+
+/// An NPU of this process: a [`Device`], and what launches on it share.
+pub struct Npu {
+    device: Device,
+    pub(super) kept: Kept,
+    ring: Ring,
+}
+
+/// The NPU of one rank of many processes: that of its number among those of this machine, or the only one that it sees.
+///
+/// # Errors
+///
+/// There is no library, no such NPU, or a call failed.
+pub fn open_one(local_rank: usize) -> Result<Npu, NpuError> {
+    let (_, devices) = fitting()?;
+    let number = if devices == 1 { 0 } else { local_rank };
+    open_with_peers(number)
+}
+
+/// The NPU of that number, which can access the memory of all others that it reaches.
+pub(crate) fn open_with_peers(number: usize) -> Result<Npu, NpuError> {
+    let (acl, devices) = fitting()?;
+    if number >= devices as usize {
+        return Err(NpuError::Devices { ranks: number + 1, devices });
+    }
+    let (device, all) = (i32::try_from(number).unwrap_or(i32::MAX), 0..i32::try_from(devices).unwrap_or(i32::MAX));
+    let _here = OnDevice::new(acl, device)?;
+    for peer in all.filter(|peer| *peer != device) {
+        // Memory of another process can lie on any NPU that this process sees too.
+        if acl.can_access_peer(device, peer)? {
+            acl.enable_peer_access(peer)?;
+        }
+    }
+    Npu::new(acl, device)
+}
+
+/// The NPUs of ranks 0 to `ranks`, from the one of that number on, each of which can access the memory of all others.
+///
+/// # Errors
+///
+/// There is no library, there are too few NPUs, they can't access each other's memory, or a call failed.
+pub fn open(first: usize, ranks: usize) -> Result<Vec<Npu>, NpuError> {
+    let (acl, devices) = fitting()?;
+    let end = first.saturating_add(ranks);
+    if end > devices as usize {
+        return Err(match first {
+            0 => NpuError::Devices { ranks, devices },
+            first => NpuError::Number { first, ranks, devices },
+        });
+    }
+    let number = |number: usize| i32::try_from(number).unwrap_or(i32::MAX);
+    let numbers = number(first)..number(end);
+    for device in numbers.clone() {
+        let _here = OnDevice::new(acl, device)?;
+        for peer in numbers.clone().filter(|peer| *peer != device) {
+            if !acl.can_access_peer(device, peer)? {
+                return Err(NpuError::Reach { device, peer });
+            }
+            acl.enable_peer_access(peer)?;
+        }
+    }
+    numbers.map(|device| Npu::new(acl, device)).collect()
+}
+
+/// The library, and the number of NPUs, whose chips are of the right kind.
+fn fitting() -> Result<(&'static Acl, u32), NpuError> {
+    let acl = Acl::get()?;
+    let (devices, soc) = (acl.device_count()?, acl.soc_name());
+    match CHIPS.iter().any(|chip| soc.starts_with(chip)) {
+        true => Ok((acl, devices)),
+        false => Err(NpuError::Chip { soc }),
+    }
+}
+
+impl Npu {
+    fn new(acl: &'static Acl, number: i32) -> Result<Self, NpuError> {
+        Ok(Self { device: Device::new(acl, number)?, kept: Kept::default(), ring: Ring::default() })
+    }
+
+    /// The kernel, which is loaded when it is asked for the first time.
+    pub(crate) fn program(&self, kernel: &CompiledKernel) -> Result<Arc<Program>, NpuError> {
+        self.kept.program(self, kernel)
+    }
+
+    /// Puts the copy of a launch's argument block on the stream, as [`Ring::send`].
+    pub(crate) fn send(
+        &self,
+        block: &[u8],
+        to: &DeviceMemory,
+        limit: Duration,
+        with_patience: impl FnOnce(WaitForOldest<'_>) -> Result<(), NpuError>,
+    ) -> Result<SentBlock<'_>, NpuError> {
+        self.ring.send(self, block, to, limit, with_patience)
+    }
+}
+
+impl Deref for Npu {
+    type Target = Device;
+
+    fn deref(&self) -> &Device {
+        &self.device
+    }
+}
+
+impl Drop for Npu {
+    fn drop(&mut self) {
+        // What a failed device can't give back goes with the process.
+        let Ok(_here) = self.here() else { return };
+        self.ring.clear();
+    }
+}

@@ -1,0 +1,47 @@
+//! The choice of what gives the memory that processes share.
+
+use std::env;
+use std::sync::Arc;
+
+use hpmoe_kernels::printable::printable;
+
+use super::fabric::Fabric;
+use super::shmem::Shmem;
+use super::symmetric::SymmetricMemory;
+use super::{Npu, NpuError};
+
+/// The variable that chooses what gives the memory.
+const CHOICE: &str = "HPMOE_SYMMETRIC_MEMORY";
+
+/// Ends what gives memory, with the group that has used it.
+pub(crate) struct SharedByGroup {
+    shared: &'static dyn SymmetricMemory,
+    npu: Arc<Npu>,
+}
+
+impl SharedByGroup {
+    /// What the environment chooses, for a group with this NPU.
+    pub(crate) fn chosen(npu: &Arc<Npu>) -> Result<Self, NpuError> {
+        Ok(Self { shared: symmetric_memory()?, npu: Arc::clone(npu) })
+    }
+}
+
+impl Drop for SharedByGroup {
+    fn drop(&mut self) {
+        self.shared.end(&self.npu);
+    }
+}
+
+/// What gives the memory that processes share: fabric handles, or with `HPMOE_SYMMETRIC_MEMORY=shmem` CANN's SHMEM library.
+///
+/// # Errors
+///
+/// The variable names something else, or the library can't be opened.
+pub fn symmetric_memory() -> Result<&'static dyn SymmetricMemory, NpuError> {
+    match env::var_os(CHOICE).filter(|value| !value.is_empty()) {
+        None => Ok(&Fabric),
+        Some(value) if value == "fabric" => Ok(&Fabric),
+        Some(value) if value == "shmem" => Ok(Shmem::get()?),
+        Some(value) => Err(NpuError::SymmetricMemory { value: printable(&value.to_string_lossy()).into() }),
+    }
+}
