@@ -4,7 +4,7 @@ use hpmoe_runtime::tables::{RowKind, Storage, TensorTable};
 use serde_json::{Map, Value, json};
 
 use crate::header::HPMOE_C_ABI;
-use crate::kernels::{Constant, Kernel};
+use crate::kernel::{Constant, Kernel};
 
 /// The description of these kernels; the header says what is in it.
 pub(crate) fn describe(kernels: &[Kernel]) -> Value {

@@ -1,16 +1,17 @@
 //! What the functions of the header do. [`export!`](crate::export) defines each of them by one call of these.
 
 use std::ffi::{CStr, c_char, c_void};
+use std::sync::PoisonError;
 
 use crate::error::{self, Failure, guarded};
-use crate::fixed::Replay;
+use crate::fixed::{Fixed, Replay};
 use crate::header::{
     HPMOE_C_ABI, HpmoeFixed, HpmoeGroup, HpmoeJoining, HpmoeListener, HpmoeMemory, HpmoeOptions, HpmoePending,
     HpmoeStatus, HpmoeTensor,
 };
-use crate::kernels::Library;
 use crate::launch::Request;
-use crate::{fixed, groups, joining, listeners, pending, report};
+use crate::library::Library;
+use crate::{groups, joining, launches, listeners, report};
 
 /// `hpmoe_c_abi`.
 #[must_use]
@@ -184,7 +185,12 @@ unsafe fn address_of(address: *const c_char) -> Result<String, Failure> {
 
 /// `hpmoe_group_free`.
 pub fn group_free(group: HpmoeGroup) -> HpmoeStatus {
-    guarded(|| groups::free(group))
+    guarded(|| {
+        let freed = groups::take(group)?;
+        launches::leave(group);
+        drop(freed);
+        Ok(())
+    })
 }
 
 /// `hpmoe_launch`.
@@ -233,7 +239,7 @@ pub unsafe fn enqueue(
         // SAFETY: as this function asks for.
         let started = unsafe { crate::launch::start(library, &request) }?;
         // SAFETY: the caller's variable.
-        unsafe { pending.write(pending::keep(group, started)) };
+        unsafe { pending.write(launches::keep_pending(group, started)) };
         Ok(())
     })
 }
@@ -259,8 +265,10 @@ pub unsafe fn fix(
         if fixed.is_null() {
             return Err(Failure::invalid("`fixed` is null: pass where the number of the fixed launch goes"));
         }
-        // SAFETY: as this function asks for; and the caller's variable.
-        unsafe { fixed.write(fixed::fix(library, &request)?) };
+        // SAFETY: as this function asks for.
+        let made = unsafe { Fixed::new(library, &request) }?;
+        // SAFETY: the caller's variable.
+        unsafe { fixed.write(launches::keep_fixed(group, made)) };
         Ok(())
     })
 }
@@ -278,8 +286,12 @@ pub unsafe fn replay(
     streams: *const *mut c_void,
 ) -> HpmoeStatus {
     let replay = Replay { ranks, tensors, arguments, streams };
-    // SAFETY: as this function asks for.
-    guarded(|| unsafe { fixed::replay(fixed, &replay) })
+    guarded(|| {
+        report::forget();
+        let fixed = launches::fixed(fixed)?;
+        // SAFETY: as this function asks for.
+        unsafe { fixed.lock().unwrap_or_else(PoisonError::into_inner).replay(&replay) }
+    })
 }
 
 /// `hpmoe_capture`.
@@ -295,23 +307,30 @@ pub unsafe fn capture(
     streams: *const *mut c_void,
 ) -> HpmoeStatus {
     let replay = Replay { ranks, tensors, arguments, streams };
-    // SAFETY: as this function asks for.
-    guarded(|| unsafe { fixed::capture(fixed, &replay) })
+    guarded(|| {
+        if streams.is_null() {
+            return Err(Failure::invalid("`streams` is null: pass the streams that are being captured"));
+        }
+        report::forget();
+        let fixed = launches::fixed(fixed)?;
+        // SAFETY: as this function asks for.
+        unsafe { fixed.lock().unwrap_or_else(PoisonError::into_inner).capture(&replay) }
+    })
 }
 
 /// `hpmoe_replayed`.
 pub fn replayed(fixed: HpmoeFixed, launches: u32) -> HpmoeStatus {
-    guarded(|| fixed::replayed(fixed, launches))
+    guarded(|| launches::fixed(fixed)?.lock().unwrap_or_else(PoisonError::into_inner).replayed(launches))
 }
 
 /// `hpmoe_fixed_free`.
 pub fn fixed_free(fixed: HpmoeFixed) -> HpmoeStatus {
-    guarded(|| fixed::free(fixed))
+    guarded(|| launches::free(fixed))
 }
 
 /// `hpmoe_wait`.
 pub fn wait(pending: HpmoePending) -> HpmoeStatus {
-    guarded(|| pending::wait(pending))
+    guarded(|| launches::wait(pending))
 }
 
 /// `hpmoe_reference`.

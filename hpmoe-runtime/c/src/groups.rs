@@ -9,7 +9,7 @@ use hpmoe_runtime::{Group, Joining, Place, TcpBootstrap};
 use crate::error::Failure;
 use crate::header::{HPMOE_CPU, HPMOE_NPU, HpmoeGroup, HpmoeListener, HpmoeOptions};
 use crate::joining::{cancel, invalid};
-use crate::{listeners, pending};
+use crate::listeners;
 
 #[derive(Default)]
 struct Groups {
@@ -117,15 +117,10 @@ pub(crate) fn find(handle: HpmoeGroup) -> Result<Arc<Group>, Failure> {
     groups.living.get(&handle).map(Arc::clone).ok_or_else(|| missing(&groups, handle))
 }
 
-/// Forgets a group. Its memory goes with the last launch that uses it; those that are pending are waited for.
-pub(crate) fn free(handle: HpmoeGroup) -> Result<(), Failure> {
-    let freed = {
-        let mut groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner);
-        groups.living.remove(&handle).ok_or_else(|| missing(&groups, handle))?
-    };
-    pending::leave(handle);
-    drop(freed);
-    Ok(())
+/// Takes a group from those that are found. Its memory goes with the last launch that uses it.
+pub(crate) fn take(handle: HpmoeGroup) -> Result<Arc<Group>, Failure> {
+    let mut groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner);
+    groups.living.remove(&handle).ok_or_else(|| missing(&groups, handle))
 }
 
 fn missing(groups: &Groups, handle: HpmoeGroup) -> Failure {

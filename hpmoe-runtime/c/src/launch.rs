@@ -10,8 +10,9 @@ use hpmoe_runtime::{Argument, Pending, Streams};
 use crate::error::Failure;
 use crate::groups;
 use crate::header::{HpmoeGroup, HpmoeTensor};
-use crate::kernels::{Kernel, Library};
+use crate::kernel::Kernel;
 use crate::lent::LaunchMemory;
+use crate::library::Library;
 use crate::parts::{array, route_ids};
 use crate::{reference, report};
 
@@ -45,6 +46,9 @@ pub(crate) struct Started {
     received: Vec<usize>,
     memory: LaunchMemory,
 }
+
+// SAFETY: a launch has addresses of the caller's memory, which the caller leaves to it until it has been waited for, by whichever thread.
+unsafe impl Send for Started {}
 
 /// Runs a kernel on the caller's memory, and keeps the report.
 ///

@@ -6,7 +6,7 @@ use hpmoe_runtime::{Argument, RawPart};
 
 use crate::error::Failure;
 use crate::header::HpmoeTensor;
-use crate::kernels::Kernel;
+use crate::kernel::Kernel;
 use crate::memory::{Copied, InUse, Part, PartCopy, to_copy};
 use crate::parts::{part, raw_tensor};
 

@@ -45,14 +45,15 @@ pub mod functions;
 mod groups;
 pub mod header;
 mod joining;
-mod kernels;
+mod kernel;
 mod launch;
+mod launches;
 mod lent;
+mod library;
 mod listeners;
 mod macros;
 mod memory;
 mod parts;
-mod pending;
 mod reference;
 mod report;
 
@@ -64,7 +65,8 @@ pub use header::{
 pub use hpmoe_runtime;
 #[doc(hidden)]
 pub use inventory;
-pub use kernels::{Constant, Kernel, Library};
+pub use kernel::{Constant, Kernel};
+pub use library::Library;
 #[doc(hidden)]
 pub use reference::Reference;
 

@@ -1,39 +1,17 @@
-//! The kernels of a library.
+//! Libraries of kernels.
 
 use std::ffi::{CStr, CString, c_char};
 use std::sync::OnceLock;
 
-use hpmoe_runtime::CompiledKernel;
-use hpmoe_runtime::tables::{Storage, TensorTable};
-
 use crate::describe::describe;
 use crate::error::Failure;
+use crate::kernel::Kernel;
 
 /// The kernels of one library. [`export!`](crate::export) makes it.
 #[derive(Debug)]
 pub struct Library {
     kernels: &'static [Kernel],
     description: OnceLock<CString>,
-}
-
-/// One taskflow of a library, compiled.
-#[derive(Debug)]
-pub struct Kernel {
-    /// The name of the kernel module.
-    pub module: &'static str,
-    /// The constants of the module, as the library was built with them.
-    pub constants: &'static [(&'static str, Constant)],
-    /// The taskflow's entry point and tables.
-    pub compiled: CompiledKernel,
-}
-
-/// The value of a constant of a kernel module.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Constant {
-    /// A constant of type `usize`.
-    Size(usize),
-    /// A constant of type `f32`.
-    Number(f32),
 }
 
 impl Library {
@@ -72,19 +50,5 @@ impl Library {
             let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
             Failure::invalid(format!("this library has no taskflow `{name}`: it has {names}"))
         })
-    }
-}
-
-impl Kernel {
-    /// The arguments of the taskflow, in order.
-    pub(crate) fn arguments(&self) -> Vec<&'static TensorTable> {
-        let tensors: &'static [TensorTable] = self.compiled.tables().tensors;
-        let number = |tensor: &TensorTable| match tensor.storage {
-            Storage::Argument(number) | Storage::Shared(number) => Some(number),
-            Storage::Workspace | Storage::Symmetric => None,
-        };
-        let mut arguments: Vec<_> = tensors.iter().filter_map(|tensor| Some((number(tensor)?, tensor))).collect();
-        arguments.sort_by_key(|(number, _)| *number);
-        arguments.into_iter().map(|(_, tensor)| tensor).collect()
     }
 }
