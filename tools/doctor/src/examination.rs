@@ -1,8 +1,9 @@
 //! What probes work with: made by earlier ones, for later ones.
 
 use crate::answer::Failure;
+use crate::cores::Cores;
 use crate::heap::Heaps;
-use crate::launch::{Cores, Die};
+use crate::launch::Die;
 use crate::options::Options;
 use crate::team::Team;
 use hpmoe_build::DeviceObject;

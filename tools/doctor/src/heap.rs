@@ -1,7 +1,7 @@
 //! The memory of a rank that kernels of probes write: counters, words of peers, data.
 
 use crate::answer::Failure;
-use crate::launch::Cores;
+use crate::cores::Cores;
 use hpmoe_runtime::NpuError;
 use hpmoe_runtime::abi::HPMOE_LINE;
 use hpmoe_runtime::npus::DeviceMemory;

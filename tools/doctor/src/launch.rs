@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "the launch of a kernel")]
 
 use crate::answer::Failure;
+use crate::cores::Cores;
 use crate::heap::HeapPlan;
 use crate::request::{Loop, Observation, Request};
 use bytemuck::Zeroable as _;
@@ -16,28 +17,6 @@ const FREQUENCY: f64 = 50e6;
 const RUN: Duration = Duration::from_secs(60);
 /// How much longer the host waits than the kernel may run.
 const MARGIN: Duration = Duration::from_secs(5);
-
-/// Cores that a launch has.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Cores {
-    pub(crate) matrix: u32,
-}
-
-impl Cores {
-    pub(crate) const fn vector(self) -> u32 {
-        2 * self.matrix
-    }
-
-    pub(crate) const fn count(self) -> usize {
-        (3 * self.matrix) as usize
-    }
-
-    /// The name of a core by its number among all, matrix cores first.
-    pub(crate) fn name(self, slot: usize) -> String {
-        let matrix = self.matrix as usize;
-        if slot < matrix { format!("matrix core {slot}") } else { format!("vector core {}", slot - matrix) }
-    }
-}
 
 /// Where a kernel finds what it takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -7,6 +7,7 @@
 #![deny(unsafe_code)]
 
 mod answer;
+mod cores;
 mod examination;
 mod heap;
 mod kernel;

@@ -1,6 +1,6 @@
 //! The file of the machine: that of the target that it is based on, with the values that were timed.
 
-use super::Measured;
+use super::measured::Measured;
 use std::path::Path;
 
 /// What was timed.

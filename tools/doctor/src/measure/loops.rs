@@ -1,6 +1,6 @@
 //! What is timed: loops of the probes' kernel, each the fastest of three.
 
-use super::Measured;
+use super::measured::Measured;
 use crate::answer::Failure;
 use crate::examination::Examination;
 use crate::launch::{Die, Seen};

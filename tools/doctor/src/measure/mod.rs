@@ -2,6 +2,7 @@
 
 mod file;
 mod loops;
+mod measured;
 
 use crate::answer::{Answer, Failure};
 use crate::examination::Examination;
@@ -10,16 +11,6 @@ use crate::probes::Probe;
 use hpmoe_core::target::{ASCEND_A3, Target};
 use hpmoe_runtime::printable::{printable_lines, printable_path};
 use std::path::Path;
-
-/// A constant of a target, as these NPUs have it.
-#[derive(Clone, PartialEq, Debug)]
-struct Measured {
-    section: &'static str,
-    key: &'static str,
-    value: f64,
-    /// What was done, for the file.
-    by: String,
-}
 
 /// Times what can be timed and writes the file, in the process that tells. All processes call it.
 pub(crate) fn measure(

@@ -1,9 +1,9 @@
 //! Adds by DMA lose nothing.
 
-use super::Probe;
+use super::probe::Probe;
 use crate::answer::Failure;
+use crate::cores::Cores;
 use crate::examination::Examination;
-use crate::launch::Cores;
 use crate::request::{Request, SUMMED, Which, amount};
 
 pub(super) static OWN: Probe = Probe {

@@ -1,6 +1,7 @@
 //! A kernel takes one argument.
 
-use super::{Probe, npu};
+use super::npu;
+use super::probe::Probe;
 use crate::answer::{Failure, Then};
 use crate::examination::Examination;
 use crate::heap::HeapPlan;

@@ -1,9 +1,10 @@
 //! All cores of a launch run, with the numbers that they should have.
 
-use super::Probe;
+use super::probe::Probe;
 use crate::answer::Failure;
+use crate::cores::Cores;
 use crate::examination::Examination;
-use crate::launch::{Cores, Die, Seen, observation_lines};
+use crate::launch::{Die, Seen, observation_lines};
 use crate::request::{Observation, Request, Which};
 use bytemuck::Zeroable as _;
 

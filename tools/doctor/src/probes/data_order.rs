@@ -1,6 +1,6 @@
 //! Data are in memory when their pipe is drained.
 
-use super::Probe;
+use super::probe::Probe;
 use crate::answer::Failure;
 use crate::examination::Examination;
 use crate::request::{BLOCK, DEPTH, Request, TILE, Which};

@@ -1,6 +1,6 @@
 //! Flags between the scalar unit of a matrix core and its MTE3.
 
-use super::Probe;
+use super::probe::Probe;
 use crate::answer::Failure;
 use crate::examination::Examination;
 use crate::request::{Request, Which};

@@ -1,9 +1,10 @@
 //! Data have landed at a peer when a barrier of all pipes has passed.
 
-use super::Probe;
+use super::probe::Probe;
 use crate::answer::Failure;
+use crate::cores::Cores;
 use crate::examination::Examination;
-use crate::launch::{Cores, Seen};
+use crate::launch::Seen;
 use crate::request::{BLOCK, Request, Which};
 
 pub(super) static PROBE: Probe = Probe {

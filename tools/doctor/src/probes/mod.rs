@@ -8,6 +8,7 @@ mod flags;
 mod landed;
 mod npu;
 mod poll;
+mod probe;
 mod reach;
 mod ready;
 mod relu;
@@ -16,25 +17,10 @@ mod stuck;
 mod sums;
 mod toolkit;
 
-use crate::answer::{Answer, Failure, Then};
+use crate::answer::{Answer, Then};
 use crate::examination::Examination;
 use crate::words;
-
-/// One assumption, and what looks at it.
-pub(crate) struct Probe {
-    pub(crate) name: &'static str,
-    pub(crate) assumption: &'static str,
-    /// Probes that it needs the assumptions of.
-    needs: &'static [&'static str],
-    /// Ranks that it needs.
-    ranks: usize,
-    /// Runs it on the ranks here, at the same time as other processes do: what was seen.
-    run: fn(&mut Examination) -> Result<String, Failure>,
-    /// If the assumption fails: what that means, which promise falls, and what to change.
-    pub(crate) means: &'static str,
-    pub(crate) falls: &'static str,
-    pub(crate) change: &'static str,
-}
+pub(crate) use probe::Probe;
 
 static PROBES: [&Probe; 16] = [
     &toolkit::PROBE,
@@ -89,32 +75,6 @@ fn hindrance(probe: &Probe, examination: &Examination, answers: &[(&Probe, Answe
     (ranks < probe.ranks).then(|| {
         format!("it needs {} ranks, and there is {ranks}: --processes {}, or --ranks {0}", probe.ranks, probe.ranks)
     })
-}
-
-impl Probe {
-    /// Whether one rank is enough for it.
-    pub(crate) const fn is_of_one(&self) -> bool {
-        self.ranks == 1
-    }
-
-    /// What came of it on all ranks.
-    fn answer(&self, examination: &mut Examination) -> Answer {
-        let mine = (self.run)(examination);
-        let all = examination.team.exchange(mine.map(String::into_bytes));
-        match all {
-            // All ranks have seen the like.
-            Ok(seen) => Answer::Holds(String::from_utf8_lossy(&seen[0]).into_owned()),
-            Err(Failure { seen, then: Then::Gone }) => {
-                examination.lost = true;
-                examination.gone = Some(seen.clone());
-                Answer::NotRun(seen)
-            }
-            Err(failure) => {
-                examination.lost |= failure.then == Then::Nothing;
-                Answer::Fails(failure)
-            }
-        }
-    }
 }
 
 #[cfg(test)]

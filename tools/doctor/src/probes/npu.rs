@@ -1,9 +1,10 @@
 //! CANN's library opens the NPUs.
 
-use super::Probe;
+use super::probe::Probe;
 use crate::answer::Failure;
+use crate::cores::Cores;
 use crate::examination::{Examination, NpuPlace};
-use crate::launch::{Cores, Die, Form};
+use crate::launch::{Die, Form};
 use hpmoe_runtime::NpuError;
 use hpmoe_runtime::npus::{self, Npu};
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! A poll sees what another core has written.
 
-use super::Probe;
+use super::probe::Probe;
 use crate::answer::Failure;
 use crate::examination::Examination;
 use crate::request::{Request, Which};

@@ -1,6 +1,6 @@
 //! NPUs write the memory of others.
 
-use super::Probe;
+use super::probe::Probe;
 use crate::answer::Failure;
 use crate::examination::Examination;
 use crate::request::{Request, Which};

@@ -1,6 +1,6 @@
 //! Launches follow each other without a barrier.
 
-use super::Probe;
+use super::probe::Probe;
 use crate::answer::Failure;
 use crate::examination::Examination;
 use crate::launch::Seen;

@@ -1,6 +1,6 @@
 //! What becomes of negative sums, and of NaN, where Fixpipe sets them to 0 on their way out of L0C.
 
-use super::Probe;
+use super::probe::Probe;
 use crate::answer::Failure;
 use crate::examination::Examination;
 use crate::request::{Request, SHORTEST, SIDE, Which};

@@ -1,6 +1,6 @@
 //! Products of few rows, with another product right after each.
 
-use super::Probe;
+use super::probe::Probe;
 use crate::answer::Failure;
 use crate::examination::Examination;
 use crate::request::{Request, SHORTEST, SIDE, Which};

@@ -1,6 +1,7 @@
 //! A kernel that waits in vain leaves, and the NPU goes on.
 
-use super::{Probe, cores};
+use super::cores;
+use super::probe::Probe;
 use crate::answer::Failure;
 use crate::examination::Examination;
 use crate::heap::HeapPlan;

@@ -1,6 +1,6 @@
 //! How far the cube's sums are from the reference.
 
-use super::Probe;
+use super::probe::Probe;
 use crate::answer::Failure;
 use crate::examination::Examination;
 use crate::request::{Request, SHORTEST, SIDE, Which};

@@ -1,6 +1,6 @@
 //! CANN's compiler makes both halves of a kernel.
 
-use super::Probe;
+use super::probe::Probe;
 use crate::answer::Failure;
 use crate::examination::Examination;
 use crate::kernel::compiled;
