@@ -372,7 +372,7 @@ group = hpmoe.Group.join(rank, 2, {address!r}, time_limit=60, secret="what both 
 if waits == "joining" and rank == 1:
     sys.exit()
 if waits == "launch":
-    group._handle(forward.library)
+    group._handle(forward.library._interface)
     if rank == 1:
         print("joined", flush=True)
         time.sleep(4)
@@ -425,7 +425,7 @@ def test_ctrl_c_ends_a_wait_and_the_others_are_told(library: hpmoe.Library, tmp_
 def test_who_may_join_and_how_long_it_may_take(library: hpmoe.Library) -> None:
     def said(address: str = "127.0.0.1:0", **settings) -> str:
         with pytest.raises(hpmoe.HpmoeError) as error, hpmoe.Group.join(0, 2, address, join_time_limit=0.1, **settings) as group:
-            group._handle(library)
+            group._handle(library._interface)
         return str(error.value)
 
     assert "rank 1 did not join rank 0 at 127.0.0.1:0 within 100ms: start them, or raise the time limit of joining" in said()
@@ -438,7 +438,7 @@ def test_who_may_join_and_how_long_it_may_take(library: hpmoe.Library) -> None:
         hpmoe.Group(2, join_time_limit=0)
     # The knobs that errors name: those of the environment count where the call says nothing.
     variables = {"HPMOE_JOIN_TIME_LIMIT": "0.2", "HPMOE_JOB": "x"}
-    script = f"import hpmoe; hpmoe.Group.join(0, 2, '127.0.0.1:0')._handle(hpmoe.load({library.path!r}))"
+    script = f"import hpmoe; hpmoe.Group.join(0, 2, '127.0.0.1:0')._handle(hpmoe.load({library.path!r})._interface)"
     environment = {**os.environ, **variables, "PYTHONPATH": str(Path(hpmoe.__file__).parents[1])}
     process = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=60)
     assert "within 200ms: start them, or raise HPMOE_JOIN_TIME_LIMIT (seconds)" in process.stderr

@@ -21,7 +21,8 @@ from ._group import Group
 from ._library import Library, load
 from ._moe import MoE, moe
 from ._reports import last_report
-from ._taskflow import Argument, Taskflow
+from ._signature import Argument
+from ._taskflow import Taskflow
 
 __all__ = [
     "Argument",

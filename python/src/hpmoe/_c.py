@@ -114,6 +114,7 @@ class Interface:
 
     def __init__(self, path: str) -> None:
         """Opens the library at `path`."""
+        self.path = path
         if not os.path.exists(path):
             raise HpmoeError(f"there is no library {path}: build one with hpmoe.build(crate), or with cargo")
         try:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ._errors import HpmoeError
+from ._group import Group
 from ._memory import view
 from ._npu import current_stream, is_captured, stream_of, synchronize
 from ._prepare import prepared, written
 from ._reports import reports
-
-if TYPE_CHECKING:
-    from ._group import Group
-    from ._taskflow import Taskflow
+from ._signature import Signature
 
 
 class FixedLaunch:
@@ -31,10 +29,10 @@ class FixedLaunch:
         tensors: All tensors by name, those that were allocated among them.
     """
 
-    def __init__(self, flow: "Taskflow", group: "Group", ids: Any, tensors: dict[str, Any]) -> None:
+    def __init__(self, flow: Signature, group: Group, ids: Any, tensors: dict[str, Any]) -> None:
         """As `Taskflow.fix`, which has the words."""
-        self._flow, self._group, self._interface = flow, group, flow.library._interface
-        handle = group._handle(flow.library)
+        self._flow, self._group, self._interface = flow, group, flow._interface
+        handle = group._handle(flow._interface)
         try:
             made = prepared(flow, group, ids, tensors)
             if made.npu is not None:
@@ -71,7 +69,7 @@ class FixedLaunch:
             said = f"`{moved[0]}` lies elsewhere or has another shape than when the launch was fixed: write new data into the same tensor, or call Taskflow.fix again"
             # On NPUs, no process waits for the others before it launches.
             if self._group.rank is not None and self._npu is None:
-                self._interface.refuse(self._group._handle(self._flow.library), said)
+                self._interface.refuse(self._group._handle(self._interface), said)
             raise HpmoeError(said)
         if self._npu is None:
             self._group._waiting(lambda: self._interface.replay(self._number, self._parts, None, captured=False))

@@ -7,16 +7,13 @@ import itertools
 import json
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, TypeVar
+from typing import Any, Callable, TypeVar
 
 from . import _c
 from ._errors import HpmoeError
-from ._npu import Launches
+from ._pending import Launches
 from ._processes import Join, join_at, join_by, joining
 from ._waits import interruptible, new_cancel
-
-if TYPE_CHECKING:
-    from ._library import Library
 
 T = TypeVar("T")
 
@@ -173,25 +170,24 @@ class Group:
         settings = json.loads(self.name[: self.name.index("}") + 1])
         return f"Group({', '.join(f'{name}={value!r}' for name, value in settings.items())})"
 
-    def _handle(self, library: "Library") -> int:
+    def _handle(self, interface: _c.Interface) -> int:
         """The number of this group in a library, which has groups of its own."""
         with self._making:
             if self._closed:
                 raise HpmoeError("this group has been closed: make a new hpmoe.Group")
-            if library.path not in self._handles:
-                interface = library._interface
+            if interface.path not in self._handles:
                 options = _c.Options(*self._settings, ctypes.pointer(self._cancel))
                 join = self._join
 
                 def make() -> None:
                     handle = interface.group_new(self.ranks, options) if join is None else join(interface, options)
-                    self._handles[library.path] = handle
+                    self._handles[interface.path] = handle
                     finalizer = weakref.finalize(self, interface.group_free, handle)
                     self.__dict__.setdefault("_finalizers", []).append(finalizer)
 
                 # What torch does to gather addresses can't be cancelled.
                 interruptible(make, self._cancel, borrows=False)
-            return self._handles[library.path]
+            return self._handles[interface.path]
 
     def _waiting(self, call: Callable[[], T]) -> T:
         """What a call of C returns that may wait for other ranks, and that Ctrl-C ends."""

@@ -284,5 +284,6 @@ class MoE:
     def _refuse(self, group: Group | None, message: str) -> None:
         """Raises an error; processes that are about to launch with this one raise it, too."""
         if group is not None and group.rank is not None:
-            self.library._interface.refuse(group._handle(self.library), message)
+            interface = self.library._interface
+            interface.refuse(group._handle(interface), message)
         raise HpmoeError(message)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from . import _c
 from ._errors import HpmoeError
 from ._group import Group
 from ._memory import ALIGNMENT, View, count, empty_like, view
 from ._npu import device_of
-
-if TYPE_CHECKING:
-    from ._taskflow import Argument, Taskflow
+from ._signature import Argument, Signature
 
 
 class Prepared(NamedTuple):
@@ -30,7 +28,7 @@ class Prepared(NamedTuple):
     copied: list[dict[str, Any]]
 
 
-def prepared(flow: "Taskflow", group: Group, ids: Any, tensors: dict[str, Any]) -> "Prepared":
+def prepared(flow: Signature, group: Group, ids: Any, tensors: dict[str, Any]) -> "Prepared":
     """All tensors by name, and the parts of the ids and of the tensors."""
     names = [argument.name for argument in flow.arguments]
     if flow.makes_route and "ids" in names:
@@ -72,12 +70,12 @@ def prepared(flow: "Taskflow", group: Group, ids: Any, tensors: dict[str, Any]) 
     return Prepared(given, ids, _c.Launch(flow.name, group.here, id_parts, parts), npu, aligned, copied)
 
 
-def written(flow: "Taskflow", given: dict[str, Any]) -> tuple[Any, ...]:
+def written(flow: Signature, given: dict[str, Any]) -> tuple[Any, ...]:
     """What a taskflow writes, of all tensors by name."""
     return tuple(given[argument.name] for argument in flow.arguments if argument.writable)
 
 
-def _ids(flow: "Taskflow", ids: Any) -> View | None:
+def _ids(flow: Signature, ids: Any) -> View | None:
     """Where the ids lie, in the host's memory."""
     if flow.makes_route:
         if ids is not None:
@@ -93,12 +91,12 @@ def _ids(flow: "Taskflow", ids: Any) -> View | None:
     return of_ids
 
 
-def _id_parts(flow: "Taskflow", ids: View, cuts: list[int]) -> list[_c.Tensor]:
+def _id_parts(flow: Signature, ids: View, cuts: list[int]) -> list[_c.Tensor]:
     row, element = _c.BYTES[ids.element] * flow.top_k, _c.ELEMENTS[ids.element]
     return [_c.Tensor(ids.address + row * start, end - start, flow.top_k, element) for start, end in zip(cuts, cuts[1:])]
 
 
-def _tokens(flow: "Taskflow", tensors: dict[str, Any]) -> int:
+def _tokens(flow: Signature, tensors: dict[str, Any]) -> int:
     """The tokens of a launch without ids: the rows of what has one for each."""
     for argument in flow.arguments:
         if argument.rows == "token" and tensors.get(argument.name) is not None:
@@ -106,7 +104,7 @@ def _tokens(flow: "Taskflow", tensors: dict[str, Any]) -> int:
     raise HpmoeError(f"{flow.name} has no tensor with a row for each token: pass one of those that it reads")
 
 
-def _npu(flow: "Taskflow", group: Group, tensors: dict[str, Any]) -> Any:
+def _npu(flow: Signature, group: Group, tensors: dict[str, Any]) -> Any:
     """The NPU that the tensors lie on; None if they don't."""
     on_npus = {name: device for name, value in tensors.items() if (device := device_of(value)) is not None}
     if not on_npus:
@@ -126,7 +124,7 @@ def _npu(flow: "Taskflow", group: Group, tensors: dict[str, Any]) -> Any:
     return npu
 
 
-def _check(flow: "Taskflow", argument: "Argument", found: View, shape: tuple[int, ...]) -> None:
+def _check(flow: Signature, argument: Argument, found: View, shape: tuple[int, ...]) -> None:
     if found.element != argument.element:
         raise HpmoeError(f"`{argument.name}` has elements of {found.element}, but {flow.name} takes {argument.element}")
     replicated = argument.rows == "rank" and not argument.writable and found.shape == shape[1:]
@@ -136,7 +134,7 @@ def _check(flow: "Taskflow", argument: "Argument", found: View, shape: tuple[int
         raise HpmoeError(f"{flow.name} writes `{argument.name}`, which is read-only: pass one that can be written")
 
 
-def _parts(flow: "Taskflow", argument: "Argument", found: View, tokens: list[int], ranks: int) -> list[_c.Tensor]:
+def _parts(flow: Signature, argument: Argument, found: View, tokens: list[int], ranks: int) -> list[_c.Tensor]:
     """The part of each rank."""
     row = argument.columns * _c.BYTES[argument.element]
     if argument.rows == "token":

@@ -1,64 +1,24 @@
-"""Taskflows and their arguments."""
+"""Taskflows, and their launches."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from . import _c
 from ._errors import HpmoeError
 from ._fixed import FixedLaunch
 from ._group import Group
-from ._npu import MOST_PENDING, PendingLaunch, current_stream, device_of
+from ._npu import current_stream, device_of
+from ._pending import MOST_PENDING, PendingLaunch
 from ._prepare import prepared, written
 from ._reports import reports
+from ._signature import Signature
 
 if TYPE_CHECKING:
     from ._library import Library
 
-@dataclass(frozen=True)
-class Argument:
-    """An argument of a taskflow.
 
-    Attributes:
-        name: Its name in the taskflow.
-        element: ``"bf16"``, ``"f16"``, ``"f32"``, ``"i32"``, ``"i8"`` or ``"i4x2"``, two numbers of 4 bits in a byte.
-        columns: Number of columns.
-        rows: What its rows stand for: ``"token"``, ``"slot"`` (one for each token and k), ``"received"``, ``"once"``,
-            ``"expert"`` (``height`` for each expert), ``"rank"`` (``height`` for each rank) or ``"routed"`` (the words of a kept
-            route, of a rank of a group whose ranks are processes).
-        height: Rows for each expert or rank; None for other kinds.
-        writable: Whether the taskflow writes it.
-        peers_write: Whether ranks write the parts of other ranks.
-    """
-
-    name: str
-    element: str
-    columns: int
-    rows: str
-    height: int | None
-    writable: bool
-    peers_write: bool
-
-    def shape(self, flow: "Taskflow", group: Group, tokens: int, received: int, once: int) -> tuple[int, ...]:
-        """Its shape in this process for a number of tokens here; `received` and `once` are those rows of each rank."""
-        here = group.here
-        rows = {"token": tokens, "slot": tokens * flow.top_k, "received": here * received, "once": here * once}
-        if self.rows == "routed":
-            # Ranks with other numbers of tokens have other numbers of words, which one tensor does not cut.
-            if here != 1:
-                raise HpmoeError(f"`{self.name}` of {flow.name} is a kept route, which a process passes for one rank alone: make a group of processes")
-            counts = group.ranks * -(-flow.experts // 128) * 128
-            return (16 + counts + 2 * -(-tokens * flow.top_k // 8) * 8, self.columns)
-        if self.rows in rows:
-            return (rows[self.rows], self.columns)
-        assert self.height is not None
-        experts = flow.experts // group.ranks * here
-        return (experts if self.rows == "expert" else here, self.height, self.columns)
-
-
-class Taskflow:
+class Taskflow(Signature):
     """A taskflow of a library: call it to launch it.
 
     Attributes:
@@ -79,39 +39,13 @@ class Taskflow:
 
     def __init__(self, library: "Library", kernel: dict[str, Any], flow: dict[str, Any]) -> None:
         """From the description of the library."""
+        super().__init__(library._interface, kernel, flow)
         self.library = library
-        self.name: str = flow["name"]
-        self.fingerprint: str = flow["fingerprint"]
-        self.constants: dict[str, int | float] = dict(kernel["constants"])
-        self.arguments = tuple(Argument(**argument) for argument in flow["arguments"])
-        self.ranks: tuple[int, ...] = tuple(flow["ranks"])
-        self.experts: int = flow["experts"]
-        self.top_k: int = flow["top_k"]
-        self.tokens: int = flow["tokens"]
-        self.chunks: int = flow["chunks"]
-        self.makes_route: bool = flow["route"] == "kernel"
-        self.for_npus: bool = flow["npu"]
-        self.capturable: bool = flow["capturable"]
-        self._memory: dict[tuple[int, int], _c.Memory] = {}
 
     def __repr__(self) -> str:
         """Name and arguments."""
         arguments = ", ".join(f"{'&mut ' if a.writable else ''}{a.name}" for a in self.arguments)
         return f"<hpmoe taskflow {self.name}({arguments})>"
-
-    def memory(self, group: Group) -> _c.Memory:
-        """The memory that a launch on a group needs on each rank: ``workspace_bytes``, ``heap_bytes``, ``received_rows``,
-        ``once_rows``."""
-        key = (group.ranks, group.capacity_rows or 0)
-        if key not in self._memory:
-            self._memory[key] = self.library._interface.memory(self.name, *key)
-        return self._memory[key]
-
-    def shapes(self, group: Group, tokens: int) -> dict[str, tuple[int, ...]]:
-        """The shape of each argument for `tokens` tokens of the ranks of this process together."""
-        memory = self.memory(group)
-        sizes = (group, tokens, memory.received_rows, memory.once_rows)
-        return {argument.name: argument.shape(self, *sizes) for argument in self.arguments}
 
     def __call__(self, group: Group, ids: Any = None, **tensors: Any) -> tuple[Any, ...]:
         """Runs the taskflow on all ranks of a group.
@@ -139,8 +73,8 @@ class Taskflow:
             LaunchError: If the launch went wrong, or on an NPU one before it; the group can no longer be used.
         """
         reports.last = None
-        handle = group._handle(self.library)
-        interface = self.library._interface
+        handle = group._handle(self._interface)
+        interface = self._interface
         try:
             made = prepared(self, group, ids, tensors)
             stream = None if made.npu is None else current_stream(made.npu)
@@ -184,9 +118,9 @@ class Taskflow:
         Raises:
             HpmoeError: If something does not fit, or the library has no reference.
         """
-        handle = group._handle(self.library)
+        handle = group._handle(self._interface)
         made = prepared(self, group, ids, tensors)
         if made.npu is not None:
             raise HpmoeError(f"there are tensors on {made.npu}, but a reference runs on the CPU: move them there with .cpu()")
-        self.library._interface.reference(handle, made.launch)
+        self._interface.reference(handle, made.launch)
         return written(self, made.given)

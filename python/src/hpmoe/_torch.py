@@ -12,7 +12,8 @@ from ._errors import HpmoeError
 from ._group import Group
 from ._library import load
 from ._memory import torch_elements
-from ._taskflow import Argument, Taskflow
+from ._signature import Argument
+from ._taskflow import Taskflow
 
 
 def key(flow: Taskflow) -> str:

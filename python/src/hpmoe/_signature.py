@@ -1,0 +1,86 @@
+"""Taskflows as their libraries describe them, and their arguments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from . import _c
+from ._errors import HpmoeError
+from ._group import Group
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of a taskflow.
+
+    Attributes:
+        name: Its name in the taskflow.
+        element: ``"bf16"``, ``"f16"``, ``"f32"``, ``"i32"``, ``"i8"`` or ``"i4x2"``, two numbers of 4 bits in a byte.
+        columns: Number of columns.
+        rows: What its rows stand for: ``"token"``, ``"slot"`` (one for each token and k), ``"received"``, ``"once"``,
+            ``"expert"`` (``height`` for each expert), ``"rank"`` (``height`` for each rank) or ``"routed"`` (the words of a kept
+            route, of a rank of a group whose ranks are processes).
+        height: Rows for each expert or rank; None for other kinds.
+        writable: Whether the taskflow writes it.
+        peers_write: Whether ranks write the parts of other ranks.
+    """
+
+    name: str
+    element: str
+    columns: int
+    rows: str
+    height: int | None
+    writable: bool
+    peers_write: bool
+
+    def shape(self, flow: "Signature", group: Group, tokens: int, received: int, once: int) -> tuple[int, ...]:
+        """Its shape in this process for a number of tokens here; `received` and `once` are those rows of each rank."""
+        here = group.here
+        rows = {"token": tokens, "slot": tokens * flow.top_k, "received": here * received, "once": here * once}
+        if self.rows == "routed":
+            # Ranks with other numbers of tokens have other numbers of words, which one tensor does not cut.
+            if here != 1:
+                raise HpmoeError(f"`{self.name}` of {flow.name} is a kept route, which a process passes for one rank alone: make a group of processes")
+            counts = group.ranks * -(-flow.experts // 128) * 128
+            return (16 + counts + 2 * -(-tokens * flow.top_k // 8) * 8, self.columns)
+        if self.rows in rows:
+            return (rows[self.rows], self.columns)
+        assert self.height is not None
+        experts = flow.experts // group.ranks * here
+        return (experts if self.rows == "expert" else here, self.height, self.columns)
+
+
+class Signature:
+    """Name, sizes and arguments of a taskflow."""
+
+    def __init__(self, interface: _c.Interface, kernel: dict[str, Any], flow: dict[str, Any]) -> None:
+        """From the description of the library."""
+        self._interface = interface
+        self.name: str = flow["name"]
+        self.fingerprint: str = flow["fingerprint"]
+        self.constants: dict[str, int | float] = dict(kernel["constants"])
+        self.arguments = tuple(Argument(**argument) for argument in flow["arguments"])
+        self.ranks: tuple[int, ...] = tuple(flow["ranks"])
+        self.experts: int = flow["experts"]
+        self.top_k: int = flow["top_k"]
+        self.tokens: int = flow["tokens"]
+        self.chunks: int = flow["chunks"]
+        self.makes_route: bool = flow["route"] == "kernel"
+        self.for_npus: bool = flow["npu"]
+        self.capturable: bool = flow["capturable"]
+        self._memory: dict[tuple[int, int], _c.Memory] = {}
+
+    def memory(self, group: Group) -> _c.Memory:
+        """The memory that a launch on a group needs on each rank: ``workspace_bytes``, ``heap_bytes``, ``received_rows``,
+        ``once_rows``."""
+        key = (group.ranks, group.capacity_rows or 0)
+        if key not in self._memory:
+            self._memory[key] = self._interface.memory(self.name, *key)
+        return self._memory[key]
+
+    def shapes(self, group: Group, tokens: int) -> dict[str, tuple[int, ...]]:
+        """The shape of each argument for `tokens` tokens of the ranks of this process together."""
+        memory = self.memory(group)
+        sizes = (group, tokens, memory.received_rows, memory.once_rows)
+        return {argument.name: argument.shape(self, *sizes) for argument in self.arguments}
