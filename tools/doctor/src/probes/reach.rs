@@ -13,7 +13,7 @@ pub(super) static PROBE: Probe = Probe {
     run,
     means: "the NPUs are not connected, the process lacks rights to memory of others, or addresses are others than assumed",
     falls: "no kernel runs on these ranks together",
-    change: "the NPUs or rights, if the message says so; what gives the memory (HPMOE_SYMMETRIC_MEMORY); else hpmoe-runtime/src/backend/npu/symmetric.rs",
+    change: "the NPUs or rights, if the message says so; what gives the memory (HPMOE_SYMMETRIC_MEMORY); else hpmoe-runtime/src/backend/npu/fabric.rs",
 };
 
 /// Words of the block that each rank writes at each other.
