@@ -107,7 +107,7 @@ impl Session {
             Some(own) => Ok(own),
             None => {
                 let (superpod, ticket) = ticket.split_at_checked(size_of::<i64>()).unwrap_or_default();
-                check_superpods((rank, npu.superpod()), (peer, superpod))?;
+                check_superpods(rank, npu.superpod(), peer, superpod)?;
                 let heap = Poisoned::Device(shared.open(npu, rank, peer, ticket)?);
                 Ok(RankMemory { heap, workspace: Poisoned::empty() })
             }
@@ -218,7 +218,7 @@ fn superpod_bytes(superpod: Option<i64>) -> [u8; size_of::<i64>()] {
 }
 
 /// Refuses ranks in two superpods, where both are known.
-fn check_superpods((rank, own): (usize, Option<i64>), (peer, bytes): (usize, &[u8])) -> Result<(), NpuError> {
+fn check_superpods(rank: usize, own: Option<i64>, peer: usize, bytes: &[u8]) -> Result<(), NpuError> {
     let other = bytes.try_into().map_or(UNKNOWN, i64::from_le_bytes);
     match own {
         Some(superpod) if superpod != other && other != UNKNOWN => {
