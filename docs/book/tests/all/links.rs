@@ -115,7 +115,8 @@ fn files_in_code_spans_exist() {
         .filter(|path| path.is_dir() && !path.ends_with("target"))
         .filter_map(|path| Some(format!("{}/", path.file_name()?.to_str()?)))
         .collect();
-    for page in pages() {
+    let documents = ["DESIGN.md", "CONTRIBUTING.md"].map(|path| Page::read(Path::new(path)));
+    for page in pages().iter().chain(&documents) {
         for (event, line) in page.events() {
             let Event::Code(span) = event else { continue };
             if folders.iter().any(|folder| span.starts_with(folder)) && !span.contains([' ', '*', '…', '<']) {
