@@ -1,6 +1,6 @@
 //! `tile.accumulate(value)`: a value added to what a tile holds.
 
-use super::{any_numbers, misshapen, mistyped};
+use super::rules::{any_numbers, misshapen, mistyped};
 use crate::op::{Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 use crate::{Tile, Value};
 

@@ -1,7 +1,7 @@
 //! `value.add_matmul_t(x, w)`: a product added to another in the accumulator of the cube.
 
-use super::any_numbers;
 use super::product::{FLOATS, Factor, added, fits};
+use super::rules::any_numbers;
 use crate::op::{Contracted, Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 use crate::{CubeElement, Tile, Value};
 

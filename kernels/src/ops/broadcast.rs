@@ -1,7 +1,7 @@
 //! `value.broadcast::<R, C>()`: one row or one column where a larger value is meant.
 
 use super::elementwise::ONE_VALUE;
-use super::misshapen;
+use super::rules::misshapen;
 use crate::Value;
 use crate::op::{Device, ElementType, Misfit, OperandKind, Operation, Shape, Spelling};
 

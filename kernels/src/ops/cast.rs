@@ -1,6 +1,6 @@
 //! `value.cast::<T>()`: a value rounded to a type in the middle of a computation.
 
-use super::{any_numbers, mistyped};
+use super::rules::{any_numbers, mistyped};
 use crate::op::{Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 use crate::{Float, Value, bf16, f16};
 

@@ -1,7 +1,7 @@
 //! `value.clamp(low, high)`: every number brought between two limits.
 
 use super::elementwise::ONE_VALUE;
-use super::misshapen;
+use super::rules::misshapen;
 use crate::Value;
 use crate::op::{Device, Host, Misfit, OperandKind, Operation, Scalar, Slot, Spelling, VectorCall};
 

@@ -1,7 +1,7 @@
 //! `value.columns::<N>(first)`: N columns, from one on.
 
 use super::elementwise::ONE_VALUE;
-use super::misshapen;
+use super::rules::misshapen;
 use crate::Value;
 use crate::op::{
     Columns, Device, ElementType, Host, Misfit, OperandKind, Operation, Routine, Shape, Sizes, Spelling, Waits,

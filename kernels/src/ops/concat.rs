@@ -1,7 +1,7 @@
 //! `a.concat(&b)`: the columns of one value, then those of another.
 
 use super::elementwise::ONE_VALUE;
-use super::misshapen;
+use super::rules::misshapen;
 use crate::op::{
     Columns, Device, ElementType, Host, MOST, Misfit, OperandKind, Operation, Routine, Shape, Sizes, Spelling, Waits,
 };

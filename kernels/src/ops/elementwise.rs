@@ -1,6 +1,6 @@
 //! What elementwise operations have in common.
 
-use super::{any_numbers, misshapen};
+use super::rules::{any_numbers, misshapen};
 use crate::op::{Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 
 /// An operation on one value and any numbers that makes a value of the same size: the base of other operations.

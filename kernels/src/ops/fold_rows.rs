@@ -1,6 +1,6 @@
 //! `value.fold_rows::<B>()`: B rows, each the sum of as many consecutive rows.
 
-use super::{any_numbers, misshapen};
+use super::rules::{any_numbers, misshapen};
 use crate::Value;
 use crate::op::{
     Device, ElementType, Host, Misfit, OperandKind, Operation, Routine, Shape, Sizes, Spelling, TaskKind, Waits,

@@ -1,7 +1,7 @@
 //! `even.interleave(&odd)`: columns of two values in turn.
 
 use super::elementwise::ONE_VALUE;
-use super::misshapen;
+use super::rules::misshapen;
 use crate::op::{
     Columns, Device, ElementType, Host, MOST, Misfit, OperandKind, Operation, Routine, Shape, Sizes, Spelling, Waits,
 };

@@ -1,6 +1,6 @@
 //! `tile.load()`: a tile's elements as a value, widened to f32.
 
-use super::{any_numbers, mistyped};
+use super::rules::{any_numbers, mistyped};
 use crate::op::{Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 use crate::{Number, Tile, Value};
 

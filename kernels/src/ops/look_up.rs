@@ -1,6 +1,6 @@
 //! `codes.look_up(&table)`: the numbers that a table has for codes.
 
-use super::{any_numbers, misshapen, mistyped};
+use super::rules::{any_numbers, misshapen, mistyped};
 use crate::op::{Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 use crate::{Codes, Tile, Value};
 

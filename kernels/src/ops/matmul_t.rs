@@ -1,7 +1,7 @@
 //! `x.matmul_t(w)`: the product x · wᵀ on the cube.
 
-use super::any_numbers;
 use super::product::{Factor, fits};
+use super::rules::any_numbers;
 use crate::op::{Contracted, Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 use crate::{CubeElement, Tile};
 

@@ -57,6 +57,7 @@ mod row_mean;
 mod row_min;
 mod row_sum;
 mod rsqrt;
+mod rules;
 mod select;
 mod sigmoid;
 mod silu;
@@ -74,7 +75,7 @@ mod weighted_sum;
 
 pub use store::Storable;
 
-use crate::op::{Misfit, Operation};
+use crate::op::Operation;
 
 /// The table of all operations; the compiler looks them up by their spelling.
 pub static TABLE: &[&Operation] = &[
@@ -174,21 +175,6 @@ pub static TABLE: &[&Operation] = &[
 /// ```
 pub fn named(name: &str) -> impl Iterator<Item = &'static Operation> {
     TABLE.iter().copied().filter(move |operation| operation.is_named(name))
-}
-
-/// An operation without a rule for the numbers among its operands.
-fn any_numbers(_: &[f32]) -> Result<(), Misfit> {
-    Ok(())
-}
-
-/// Rows and columns disagree.
-fn misshapen(problem: String, help: impl Into<String>) -> Misfit {
-    Misfit { types: false, problem, help: help.into() }
-}
-
-/// Element types disagree.
-fn mistyped(problem: String, help: impl Into<String>) -> Misfit {
-    Misfit { types: true, problem, help: help.into() }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! `value.pick(&ids)`: the numbers of columns that ids name.
 
 use super::elementwise::ONE_VALUE;
-use super::misshapen;
+use super::rules::misshapen;
 use crate::Value;
 use crate::op::{
     Columns, Device, ElementType, Host, MOST, Misfit, Of, OperandKind, Operation, Routine, Shape, Sizes, Spelling,

@@ -3,8 +3,8 @@
 use std::borrow::Borrow;
 
 use super::elementwise::ONE_VALUE;
-use super::misshapen;
 use super::pick::column;
+use super::rules::misshapen;
 use crate::Value;
 use crate::op::{
     Columns, Device, ElementType, Host, MOST, Misfit, Of, OperandKind, Operation, Routine, Shape, Sizes, Spelling,

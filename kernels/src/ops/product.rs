@@ -1,6 +1,6 @@
 //! What the products have in common: contracted sizes that agree, work, and the one order of sums.
 
-use super::{misshapen, mistyped};
+use super::rules::{misshapen, mistyped};
 use crate::op::{Contracted, ElementType, Misfit, OperandKind, Shape};
 use crate::tensor::Accumulator;
 use crate::{CubeElement, RAGGED, Tile};

@@ -1,6 +1,6 @@
 //! `dst.put(&src)`: a copy of rows, possibly to another rank.
 
-use super::{any_numbers, misshapen, mistyped};
+use super::rules::{any_numbers, misshapen, mistyped};
 use crate::op::{Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 use crate::{Element, Tile};
 

@@ -1,7 +1,7 @@
 //! `value.relu()`: numbers below 0 become 0.
 
 use super::elementwise::ONE_VALUE;
-use super::mistyped;
+use super::rules::mistyped;
 use crate::Value;
 use crate::op::{Device, ElementType, Host, Misfit, Operation, Shape, Slot, Spelling, TaskKind, VectorCall};
 

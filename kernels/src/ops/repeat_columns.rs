@@ -1,7 +1,7 @@
 //! `value.repeat_columns::<C>()`: each column several times, next to one another.
 
 use super::elementwise::ONE_VALUE;
-use super::misshapen;
+use super::rules::misshapen;
 use crate::Value;
 use crate::op::{
     Columns, Device, ElementType, Given, Host, MOST, Misfit, Of, OperandKind, Operation, Routine, Shape, Sizes,

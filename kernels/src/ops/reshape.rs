@@ -1,7 +1,7 @@
 //! `value.reshape::<ROWS, COLS>()`: the same numbers in more or fewer rows.
 
 use super::elementwise::ONE_VALUE;
-use super::misshapen;
+use super::rules::misshapen;
 use crate::Value;
 use crate::op::{
     Columns, Device, ElementType, Host, MOST, Misfit, OperandKind, Operation, Routine, Shape, Sizes, Spelling, Waits,

@@ -1,6 +1,6 @@
 //! `value.silu()`: x · sigmoid(x).
 
-use super::any_numbers;
+use super::rules::any_numbers;
 use crate::op::{
     Columns, Device, ElementType, Host, Misfit, OperandKind, Operation, Scalar, Shape, Slot, Spelling, TaskKind,
     VectorCall,

@@ -1,6 +1,6 @@
 //! `tile.store(value)`: a value into a tile, rounded once.
 
-use super::{any_numbers, misshapen, mistyped};
+use super::rules::{any_numbers, misshapen, mistyped};
 use crate::op::{Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 use crate::{Integers, Stored, Tile, Value};
 

@@ -1,7 +1,7 @@
 //! `x.t_matmul(w)`: the product xᵀ · w on the cube.
 
-use super::any_numbers;
 use super::product::{Factor, HALVES, fits};
+use super::rules::any_numbers;
 use crate::op::{Contracted, Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 use crate::{CubeElement, Tile, Value};
 

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::elementwise::ONE_VALUE;
-use super::misshapen;
+use super::rules::misshapen;
 use crate::Value;
 use crate::op::{
     Columns, Device, ElementType, Host, Misfit, Of, OperandKind, Operation, Routine, Shape, Sizes, Spelling, Waits,

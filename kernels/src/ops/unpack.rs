@@ -1,6 +1,6 @@
 //! `tile.unpack()`: a tile of two numbers in a byte as a value.
 
-use super::{any_numbers, mistyped};
+use super::rules::{any_numbers, mistyped};
 use crate::op::{Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 use crate::{Tile, Value, i4x2};
 

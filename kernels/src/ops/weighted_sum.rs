@@ -1,6 +1,6 @@
 //! `value.weighted_sum(&weights)`: K consecutive rows at a time, summed with weights.
 
-use super::{any_numbers, misshapen};
+use super::rules::{any_numbers, misshapen};
 use crate::Value;
 use crate::op::{
     Columns, Device, ElementType, Host, Misfit, OperandKind, Operation, Routine, Shape, Sizes, Spelling, TaskKind,

@@ -1,0 +1,18 @@
+//! Parts of the rules by which operations accept their operands.
+
+use crate::op::Misfit;
+
+/// The rule of an operation that takes any numbers.
+pub(super) fn any_numbers(_: &[f32]) -> Result<(), Misfit> {
+    Ok(())
+}
+
+/// A misfit of rows or columns.
+pub(super) fn misshapen(problem: String, help: impl Into<String>) -> Misfit {
+    Misfit { types: false, problem, help: help.into() }
+}
+
+/// A misfit of element types.
+pub(super) fn mistyped(problem: String, help: impl Into<String>) -> Misfit {
+    Misfit { types: true, problem, help: help.into() }
+}
