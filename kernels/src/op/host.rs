@@ -1,16 +1,7 @@
 //! The meaning of operations on the host, for operands of any size.
 
 use super::ElementType;
-use crate::{Tile, Value, bf16};
-
-/// The bound of [`AnyValue`] and [`AnyTile`]: a multiple of every size that their users divide it by.
-pub const MOST: usize = 1 << 16;
-
-/// A value of any size.
-pub type AnyValue = Value<MOST, MOST>;
-
-/// A tile of any size.
-pub type AnyTile<'a> = Tile<'a, bf16, MOST, MOST>;
+use crate::tensor::{AnyTile, AnyValue};
 
 /// What an operation is given, in the order of its operands.
 #[derive(Clone, Copy, Debug)]

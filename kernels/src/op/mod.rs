@@ -2,80 +2,19 @@
 //! meaning on the host.
 
 mod device;
+mod element_type;
 mod host;
 mod scratch;
+mod shape;
 
+pub use crate::tensor::{AnyTile, AnyValue, MOST};
 pub use device::{
     Contracted, Device, More, Part, Routine, Scalar, Sizes, Slot, Spread, Step, VectorCall, Waits, in_one_call, spread,
 };
-pub use host::{AnyTile, AnyValue, Given, Host, MOST};
+pub use element_type::ElementType;
+pub use host::{Given, Host};
 pub use scratch::{Columns, Of};
-
-use std::fmt;
-
-/// An element type of tensors and tiles.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-#[expect(non_camel_case_types, reason = "spelled as in user code and in AscendC")]
-pub enum ElementType {
-    /// 8 exponent bits, 7 fraction bits.
-    bf16,
-    /// IEEE half precision: 5 exponent bits, 10 fraction bits.
-    f16,
-    /// IEEE single precision.
-    f32,
-    /// 32-bit two's complement.
-    i32,
-    /// 8-bit two's complement.
-    i8,
-    /// Two numbers of 4 bits in two's complement, in one byte: the first of two columns in its lower half.
-    i4x2,
-}
-
-impl ElementType {
-    /// All element types.
-    pub const ALL: [Self; 6] = [Self::bf16, Self::f16, Self::f32, Self::i32, Self::i8, Self::i4x2];
-
-    /// The name in Rust source.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::bf16 => "bf16",
-            Self::f16 => "f16",
-            Self::f32 => "f32",
-            Self::i32 => "i32",
-            Self::i8 => "i8",
-            Self::i4x2 => "i4x2",
-        }
-    }
-
-    /// The name in AscendC of what is copied.
-    #[must_use]
-    pub const fn ascendc(self) -> &'static str {
-        match self {
-            Self::bf16 => "bfloat16_t",
-            Self::f16 => "half",
-            Self::f32 => "float",
-            Self::i32 => "int32_t",
-            Self::i8 | Self::i4x2 => "int8_t",
-        }
-    }
-
-    /// Bytes of one element.
-    #[must_use]
-    pub const fn bytes(self) -> usize {
-        match self {
-            Self::i8 | Self::i4x2 => 1,
-            Self::bf16 | Self::f16 => 2,
-            Self::f32 | Self::i32 => 4,
-        }
-    }
-}
-
-impl fmt::Display for ElementType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
+pub use shape::{OperandKind, Shape};
 
 /// The kind of core that a task needs, or its use of that core.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -97,54 +36,6 @@ impl TaskKind {
             Self::Vector => "#[aiv_task]",
             Self::Put => "#[comm_put]",
         }
-    }
-}
-
-/// The kind of an operand or a result.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum OperandKind {
-    /// A tile in global memory: a task parameter.
-    Tile,
-    /// A value on chip.
-    Value,
-    /// A number that the compiler knows: an f32 literal or constant.
-    Number,
-    /// A size, given as a const argument: `value.fold_rows::<BLOCK>()`. It comes last.
-    Size,
-    /// A size, given as an argument: `value.columns::<WIDTH>(n * WIDTH)`.
-    Index,
-}
-
-/// The type of an operand or a result: most rows and columns, as written in the source.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Shape {
-    /// Its kind: tile, value, number or size.
-    pub kind: OperandKind,
-    /// Element type; values loaded from any float type are `f32`.
-    pub element: ElementType,
-    /// Most rows, as the type states them.
-    pub rows: usize,
-    /// Most columns, as the type states them.
-    pub cols: usize,
-}
-
-impl Shape {
-    /// Whether a value has the size of another, or is one row or one column for all of it.
-    #[must_use]
-    pub const fn spreads_over(&self, other: &Self) -> bool {
-        (self.rows == other.rows || self.rows == 1) && (self.cols == other.cols || self.cols == 1)
-    }
-}
-
-impl fmt::Display for Shape {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = match self.kind {
-            OperandKind::Tile => "Tile",
-            OperandKind::Value => "Value",
-            OperandKind::Number => return f.write_str("a number"),
-            OperandKind::Size | OperandKind::Index => return write!(f, "a size of {}", self.rows),
-        };
-        write!(f, "{kind}<{}, {}, {}>", self.element, self.rows, self.cols)
     }
 }
 

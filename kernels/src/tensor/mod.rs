@@ -39,5 +39,5 @@ pub use operand::{Operand, Rows};
 pub use per_rank::PerRank;
 pub use received::Received;
 pub use slots::Slots;
-pub use tile::{RAGGED, Tile, TileBuf};
-pub use value::Value;
+pub use tile::{AnyTile, RAGGED, Tile, TileBuf};
+pub use value::{AnyValue, MOST, Value};

@@ -3,8 +3,9 @@
 use std::cell::Cell;
 use std::fmt;
 
+use super::MOST;
 use super::buffer::CellBuffer;
-use crate::{Element, Number, Stored};
+use crate::{Element, Number, Stored, bf16};
 
 /// The height of a tile of all rows received for an expert, however many there are: `Tile<bf16, RAGGED, COLS>`.
 ///
@@ -159,6 +160,9 @@ impl<T: Element, const R: usize, const C: usize> fmt::Debug for Tile<'_, T, R, C
         write!(f, "Tile<{}, {R}, {C}>[{}x{}]", T::TYPE, self.rows(), self.cols)
     }
 }
+
+/// A tile of any size.
+pub type AnyTile<'a> = Tile<'a, bf16, MOST, MOST>;
 
 /// A tile with its own memory, for unit tests of tasks.
 ///

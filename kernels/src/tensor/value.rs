@@ -1,6 +1,10 @@
 //! Values, which live on chip.
 
-use crate::op::{AnyValue, MOST};
+/// The bound of [`AnyValue`] and [`AnyTile`](crate::op::AnyTile): a multiple of every size that their users divide it by.
+pub const MOST: usize = 1 << 16;
+
+/// A value of any size.
+pub type AnyValue = Value<MOST, MOST>;
 
 /// At most R×C numbers that live on chip while a task runs.
 ///

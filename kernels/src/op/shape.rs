@@ -1,0 +1,52 @@
+//! The types of operands and results.
+
+use super::ElementType;
+use std::fmt;
+
+/// The kind of an operand or a result.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum OperandKind {
+    /// A tile in global memory: a task parameter.
+    Tile,
+    /// A value on chip.
+    Value,
+    /// A number that the compiler knows: an f32 literal or constant.
+    Number,
+    /// A size, given as a const argument: `value.fold_rows::<BLOCK>()`. It comes last.
+    Size,
+    /// A size, given as an argument: `value.columns::<WIDTH>(n * WIDTH)`.
+    Index,
+}
+
+/// The type of an operand or a result: most rows and columns, as written in the source.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Shape {
+    /// Its kind: tile, value, number or size.
+    pub kind: OperandKind,
+    /// Element type; values loaded from any float type are `f32`.
+    pub element: ElementType,
+    /// Most rows, as the type states them.
+    pub rows: usize,
+    /// Most columns, as the type states them.
+    pub cols: usize,
+}
+
+impl Shape {
+    /// Whether a value has the size of another, or is one row or one column for all of it.
+    #[must_use]
+    pub const fn spreads_over(&self, other: &Self) -> bool {
+        (self.rows == other.rows || self.rows == 1) && (self.cols == other.cols || self.cols == 1)
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.kind {
+            OperandKind::Tile => "Tile",
+            OperandKind::Value => "Value",
+            OperandKind::Number => return f.write_str("a number"),
+            OperandKind::Size | OperandKind::Index => return write!(f, "a size of {}", self.rows),
+        };
+        write!(f, "{kind}<{}, {}, {}>", self.element, self.rows, self.cols)
+    }
+}
