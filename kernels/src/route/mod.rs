@@ -20,6 +20,7 @@ mod load;
 mod made;
 mod once;
 mod order;
+mod pair;
 mod pieces;
 mod placed;
 mod rank;
@@ -32,29 +33,16 @@ pub use groups::most_of_a_token;
 pub use kept::{COUNT_LINE, KEPT, KEPT_HEAD, KeptWords, Routed};
 pub use load::{ExpertOrder, ExpertOrders, by_load, lightest_first, mixed};
 pub use made::RouteSource;
+pub use pair::Pair;
 pub(crate) use pieces::token_blocks;
 pub use pieces::{Piece, RowTile, TokenBlock};
 pub use rank::{Expert, Rank, Ranks};
 pub use turns::{PairTurns, PieceTurns};
 
-use crate::{PerRank, Tensor};
-use once::OncePlaced;
+use crate::{PerRank, RankTokens, Tensor};
 use order::SourceOrder;
-use placed::Placed;
+use placed::{OncePlaced, Placed};
 use std::ops::Range;
-
-/// The rows that one rank sends to one expert.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Pair {
-    /// Number of rows.
-    pub rows: usize,
-    /// Their first row among the rows of the expert.
-    pub at: usize,
-    /// The expert's first row among all rows that its owner receives.
-    pub base: usize,
-    /// Position of the first one in the sender's [`order`](Route::order).
-    pub order: usize,
-}
 
 /// Which (token, k) of each rank goes to which expert, and where it lies there.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -274,5 +262,11 @@ impl Route {
     /// The tokens of a rank, `B` at a time. No block is empty.
     pub fn token_blocks<const B: usize>(&self, rank: Rank) -> impl Iterator<Item = TokenBlock<B>> + use<B> {
         pieces::token_blocks(self.first_token(rank), self.tokens(rank))
+    }
+}
+
+impl RankTokens for Route {
+    fn rank_tokens(&self, rank: Rank) -> (usize, usize) {
+        (self.first_token(rank), self.tokens(rank))
     }
 }

@@ -8,32 +8,11 @@ use super::order::{SourceOrder, token};
 use super::placed::Placed;
 use super::{Pair, Piece, Route, pieces};
 use crate::{Expert, Rank};
-use std::fmt;
-use std::sync::OnceLock;
-
-/// The tokens that each rank sends once, by expert, and their places at the receiver. They are computed on first use, because few
-/// kernels need them, and follow from the rest of the route, so that comparing routes ignores them.
-#[derive(Clone, Default)]
-pub(super) struct OncePlaced(OnceLock<Placed>);
-
-impl PartialEq for OncePlaced {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Eq for OncePlaced {}
-
-impl fmt::Debug for OncePlaced {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OncePlaced").finish_non_exhaustive()
-    }
-}
 
 impl Route {
     fn once(&self) -> &Placed {
         let sent_once = |source: &SourceOrder| source.once(self.top_k, self.local_experts);
-        self.once.0.get_or_init(|| Placed::new(self.each.sources().iter().map(sent_once).collect(), self.local_experts))
+        self.once.get_or_place(|| Placed::new(self.each.sources().iter().map(sent_once).collect(), self.local_experts))
     }
 
     /// The slots of a rank, `token * top_k + k`, that are sent where a token is sent once to each rank: sorted by expert;

@@ -3,6 +3,8 @@
 use super::Pair;
 use super::order::SourceOrder;
 use crate::{Expert, Rank};
+use std::fmt;
+use std::sync::OnceLock;
 
 /// What all ranks send, and where it lies at the owner of each expert: by expert, then source, then in the source's order.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -67,5 +69,31 @@ impl Placed {
 
     pub(super) fn pair(&self, source: Rank, expert: Expert) -> Pair {
         self.pairs[source.id() * self.experts() + expert.id()]
+    }
+}
+
+/// The tokens that each rank sends once, by expert, and their places at the receiver. They are computed on first use, because few
+/// kernels need them, and follow from the rest of the route, so that comparing routes ignores them.
+#[derive(Clone, Default)]
+pub(super) struct OncePlaced(OnceLock<Placed>);
+
+impl OncePlaced {
+    /// The rows; `place` computes them on first use.
+    pub(super) fn get_or_place(&self, place: impl FnOnce() -> Placed) -> &Placed {
+        self.0.get_or_init(place)
+    }
+}
+
+impl PartialEq for OncePlaced {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for OncePlaced {}
+
+impl fmt::Debug for OncePlaced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OncePlaced").finish_non_exhaustive()
     }
 }

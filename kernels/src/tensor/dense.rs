@@ -5,7 +5,7 @@ use std::fmt;
 use super::buffer::CellBuffer;
 use super::tile::TileRows;
 use crate::route::token_blocks;
-use crate::{Element, Float, PerRank, Piece, Rank, Ranks, Route, Tile, TokenBlock};
+use crate::{Element, Float, PerRank, Piece, Rank, Ranks, Tile, TokenBlock};
 
 /// Rows of `C` elements, one per token of a rank, without gaps.
 ///
@@ -148,12 +148,6 @@ pub trait RankTokens {
     fn rank_tokens(&self, rank: Rank) -> (usize, usize);
 }
 
-impl RankTokens for Route {
-    fn rank_tokens(&self, rank: Rank) -> (usize, usize) {
-        (self.first_token(rank), self.tokens(rank))
-    }
-}
-
 impl<T: Element, const C: usize> RankTokens for PerRank<Tensor<T, C>> {
     fn rank_tokens(&self, rank: Rank) -> (usize, usize) {
         (self[rank].first_token, self[rank].row_count())
@@ -185,7 +179,7 @@ impl PerRank<()> {
 }
 
 impl<T: Element, const C: usize> PerRank<Tensor<T, C>> {
-    /// The tokens of a rank, `B` at a time, as [`Route::token_blocks`] gives them: where there is no route yet. No block is empty.
+    /// The tokens of a rank, `B` at a time, as [`Route::token_blocks`](crate::Route::token_blocks) gives them: where there is no route yet. No block is empty.
     pub fn token_blocks<const B: usize>(&self, rank: Rank) -> impl Iterator<Item = TokenBlock<B>> + use<T, C, B> {
         let (first, tokens) = self.rank_tokens(rank);
         token_blocks(first, tokens)
