@@ -3,6 +3,7 @@
 mod colours;
 mod cores;
 mod load;
+mod picture;
 mod ranks;
 mod stack;
 
@@ -11,12 +12,10 @@ use colours::Colours;
 use hpmoe_core::report::drawing::{Axis, number, text};
 use hpmoe_core::target::Target;
 use hpmoe_core::units::Nanos;
+use picture::{LEFT, Picture, PicturePart, RIGHT, WIDTH};
 use svg::Document;
-use svg::node::element::{Group, Path, Rectangle, Style};
+use svg::node::element::{Group, Rectangle, Style};
 
-const WIDTH: f64 = 1400.0;
-const LEFT: f64 = 206.0;
-const RIGHT: f64 = 40.0;
 const TOP: f64 = 112.0;
 const GAP: f64 = 14.0;
 
@@ -32,22 +31,6 @@ pub const WAIT_COLOURS: [&str; 2] = [colours::ROWS, colours::WORK];
 pub fn op_colours(workload: &dyn Workload, records: &[TracedTask]) -> Vec<String> {
     let colours = Colours::new(workload, records);
     (0..workload.ops().len()).map(|op| colours.of(op).to_owned()).collect()
-}
-
-/// The data that all parts of the picture use.
-struct Picture<'a> {
-    target: &'a Target,
-    workload: &'a dyn Workload,
-    simulated: &'a Simulated,
-    records: Vec<TracedTask>,
-    colours: Colours,
-    axis: Axis,
-}
-
-/// A part of the picture and its height.
-struct PicturePart {
-    group: Group,
-    height: f64,
 }
 
 /// The picture (SVG) of a run that has a timeline. `title` says what was simulated.
@@ -106,41 +89,6 @@ fn heading(picture: &Picture<'_>, rank: u32, title: &str) -> Group {
         .add(text(title.to_owned(), 20.0, 32.0, "title"))
         .add(text(note, 20.0, 54.0, "note"))
         .add(picture.colours.legend(20.0, 70.0, WIDTH - 40.0))
-}
-
-/// The name and the note to the left of a lane.
-fn caption(name: &str, note: &str, top: f64) -> Group {
-    Group::new().add(text(name.to_owned(), 20.0, top + 13.0, "role")).add(text(
-        note.to_owned(),
-        20.0,
-        top + 28.0,
-        "small",
-    ))
-}
-
-/// The background of a lane.
-fn ground(top: f64, height: f64) -> Rectangle {
-    Rectangle::new()
-        .set("x", number(LEFT))
-        .set("y", number(top))
-        .set("width", number(WIDTH - LEFT - RIGHT))
-        .set("height", number(height))
-        .set("fill", "#f4f6f8")
-}
-
-/// Rectangles of one colour, drawn as one element.
-#[derive(Default)]
-struct Boxes(String);
-
-impl Boxes {
-    fn add(&mut self, (from, to): (f64, f64), top: f64, height: f64) {
-        let width = (to - from).max(0.15);
-        self.0.push_str(&format!("M{from:.2} {top:.2}h{width:.2}v{height:.2}h-{width:.2}z"));
-    }
-
-    fn draw(self, colour: &str) -> Option<Path> {
-        (!self.0.is_empty()).then(|| Path::new().set("d", self.0).set("fill", colour))
-    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,9 @@
 //! One colour for each operation; operations with the same kind of work share a hue.
 
-use super::{Rectangle, number, text};
 use crate::simulate::{TracedTask, Work, Workload};
-use hpmoe_core::report::drawing::Shades;
+use hpmoe_core::report::drawing::{Shades, number, text};
 use hpmoe_kernels::op::TaskKind;
-use svg::node::element::Group;
+use svg::node::element::{Group, Rectangle};
 
 const OTHER: &str = "#8d96a0";
 /// Waits for rows on their way.

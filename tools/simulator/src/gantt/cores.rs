@@ -1,12 +1,12 @@
 //! The work and the waits of every core of one rank.
 
 use super::colours::{ROWS, WORK};
+use super::picture::{Picture, PicturePart, caption, ground};
 use super::stack::Stack;
-use super::{Boxes, Picture, PicturePart, caption, ground};
 use crate::simulate::{CoreKind, Time, TracedTask};
 use hpmoe_core::units::Nanos;
 use std::collections::BTreeMap;
-use svg::node::element::Group;
+use svg::node::element::{Group, Path};
 
 const GAP: f64 = 10.0;
 const WAITS: f64 = 30.0;
@@ -68,4 +68,19 @@ fn lanes(picture: &Picture<'_>, rank: u32, kind: CoreKind, (top, lane): (f64, f6
     }
     let paths = boxes.into_iter().filter_map(|(colour, boxes)| boxes.draw(colour));
     paths.fold(Group::new(), Group::add)
+}
+
+/// Rectangles of one colour, drawn as one element.
+#[derive(Default)]
+struct Boxes(String);
+
+impl Boxes {
+    fn add(&mut self, (from, to): (f64, f64), top: f64, height: f64) {
+        let width = (to - from).max(0.15);
+        self.0.push_str(&format!("M{from:.2} {top:.2}h{width:.2}v{height:.2}h-{width:.2}z"));
+    }
+
+    fn draw(self, colour: &str) -> Option<Path> {
+        (!self.0.is_empty()).then(|| Path::new().set("d", self.0).set("fill", colour))
+    }
 }

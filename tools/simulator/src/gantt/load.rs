@@ -1,14 +1,12 @@
 //! The load of the ends of a rank's links.
 
-use super::{LEFT, Picture, PicturePart, RIGHT, WIDTH, caption, ground, number};
+use super::picture::{LEFT, Picture, PicturePart, STEP, caption, ground, steps};
 use crate::simulate::{Time, TracedTask, Work};
+use hpmoe_core::report::drawing::number;
 use svg::node::element::{Group, Path};
 
 const LANE: f64 = 34.0;
 const GAP: f64 = 6.0;
-/// The width of a time step in pixels.
-pub(super) const STEP: f64 = 3.0;
-
 /// An end of a rank's links.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct End {
@@ -75,9 +73,4 @@ pub(super) fn area(shares: &[f64], (top, height): (f64, f64), colour: &str) -> G
     }
     d.push_str(&format!("L{:.1} {floor:.1}z", LEFT + shares.len() as f64 * STEP));
     Group::new().add(Path::new().set("d", d).set("fill", colour))
-}
-
-/// The number of time steps.
-pub(super) fn steps() -> usize {
-    ((WIDTH - LEFT - RIGHT) / STEP) as usize
 }

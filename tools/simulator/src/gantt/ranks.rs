@@ -1,9 +1,10 @@
 //! A summary of all ranks: the work of their cores, and the load of their outgoing links.
 
 use super::load::{End, area, load};
+use super::picture::{LEFT, Picture, PicturePart, caption, ground};
 use super::stack::Stack;
-use super::{LEFT, Picture, PicturePart, caption, ground, text};
 use crate::simulate::CoreKind;
+use hpmoe_core::report::drawing::text;
 use svg::node::element::Group;
 
 /// The most ranks that are drawn.

@@ -1,7 +1,6 @@
 //! A lane of stacked layers, each as high as its share of the cores.
 
-use super::load::{STEP, steps};
-use super::{LEFT, Picture};
+use super::picture::{LEFT, Picture, STEP, steps};
 use crate::simulate::Time;
 use svg::node::element::{Group, Path};
 
