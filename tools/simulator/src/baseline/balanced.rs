@@ -1,7 +1,7 @@
 //! The real part of each task when routing is balanced.
 
-use super::original::{CUBE_CORES, ROWS};
 use super::product::Tiles;
+use super::sizes::{CUBE_CORES, ROWS};
 use super::{OperatorKind, Original, OriginalTask, OriginalWork};
 
 /// The share of a core in a product.

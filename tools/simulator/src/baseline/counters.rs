@@ -1,6 +1,6 @@
 //! The original's counters ("events"): their numbers and thresholds.
 
-use super::original::{AIV_CORES, CUBE_CORES, ROWS};
+use super::sizes::{AIV_CORES, CUBE_CORES, ROWS};
 use super::{Direction, LayerShape};
 
 /// The number of a counter of the original; every rank has an array of them. Number 0 is always ready.

@@ -1,6 +1,6 @@
 //! The limits beyond which the original refuses a layer.
 
-use super::original::ROWS;
+use super::sizes::ROWS;
 use super::{LayerShape, Original};
 use std::fmt;
 
@@ -33,27 +33,6 @@ impl Limit {
     const TASKS: u32 = 25_600;
     const COUNTERS: u32 = 1_024;
     const EXPERTS: u32 = 16;
-
-    pub(super) fn exceeded(original: &Original) -> Vec<Self> {
-        let LayerShape { tokens, .. } = *original.shape();
-        let tasks = original.tasks_per_rank();
-        let counters = original.counters().met().0;
-        let experts = original.shape().experts_per_rank();
-        let mut limits = Vec::new();
-        if tokens % ROWS != 0 {
-            limits.push(Self::Tokens { tokens });
-        }
-        if tasks > Self::TASKS {
-            limits.push(Self::Tasks { tasks });
-        }
-        if counters > Self::COUNTERS {
-            limits.push(Self::OriginalCounters { counters });
-        }
-        if experts > Self::EXPERTS {
-            limits.push(Self::Experts { experts });
-        }
-        limits
-    }
 }
 
 impl fmt::Display for Limit {
@@ -64,5 +43,30 @@ impl fmt::Display for Limit {
             Self::OriginalCounters { counters } => write!(f, "{counters} counters exceed {}", Self::COUNTERS),
             Self::Experts { experts } => write!(f, "{experts} experts per rank exceed {}", Self::EXPERTS),
         }
+    }
+}
+
+impl Original {
+    /// The limits of the original that this program exceeds.
+    #[must_use]
+    pub fn limits(&self) -> Vec<Limit> {
+        let LayerShape { tokens, .. } = *self.shape();
+        let tasks = self.tasks_per_rank();
+        let counters = self.counters().met().0;
+        let experts = self.shape().experts_per_rank();
+        let mut limits = Vec::new();
+        if tokens % ROWS != 0 {
+            limits.push(Limit::Tokens { tokens });
+        }
+        if tasks > Limit::TASKS {
+            limits.push(Limit::Tasks { tasks });
+        }
+        if counters > Limit::COUNTERS {
+            limits.push(Limit::OriginalCounters { counters });
+        }
+        if experts > Limit::EXPERTS {
+            limits.push(Limit::Experts { experts });
+        }
+        limits
     }
 }

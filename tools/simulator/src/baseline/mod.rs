@@ -15,6 +15,7 @@ mod queues;
 mod replay;
 mod serial;
 mod shape;
+mod sizes;
 mod task;
 #[cfg(test)]
 mod work;

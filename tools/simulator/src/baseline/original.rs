@@ -1,17 +1,9 @@
 //! The original's program for one shape and direction.
 
+use super::sizes::{AIV_WORKERS, CUBE_CORES};
 use super::task::TaskBuilder;
-use super::{Direction, LayerShape, Limit, Operator, OriginalCounters, OriginalTask, Queues};
+use super::{Direction, LayerShape, Operator, OriginalCounters, OriginalTask};
 use hpmoe_core::schedule::CoreKind;
-
-/// Rows of a put or a vector task.
-pub(super) const ROWS: u32 = 128;
-/// Matrix cores that share a product.
-pub(super) const CUBE_CORES: u32 = 24;
-/// Vector cores that take tasks.
-pub(super) const AIV_WORKERS: u32 = 24;
-/// Vector cores of a die.
-pub(super) const AIV_CORES: u32 = 48;
 
 /// The program of HyperParallel-MoE. Its tasks are those of the worst routing; with a balanced one most are empty.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,15 +72,5 @@ impl Original {
     #[must_use]
     pub fn tasks(&self, rank: u32) -> Vec<OriginalTask> {
         TaskBuilder { shape: self.shape, direction: self.direction, counters: self.counters(), rank }.tasks()
-    }
-    /// The queues of a rank.
-    #[must_use]
-    pub fn queues(&self, rank: u32) -> Queues {
-        Queues::new(self, rank)
-    }
-    /// The limits of the original that this program exceeds.
-    #[must_use]
-    pub fn limits(&self) -> Vec<Limit> {
-        Limit::exceeded(self)
     }
 }

@@ -1,6 +1,6 @@
 //! The queues of the original's workers.
 
-use super::original::CUBE_CORES;
+use super::sizes::CUBE_CORES;
 use super::{Direction, Listed, Operator, Original};
 
 /// Task numbers in order. Worker `w` of 24 takes the entries `w`, `w + 24`, …, and never one of another's.
@@ -12,28 +12,30 @@ pub struct Queues {
     pub aiv: Vec<u32>,
 }
 
-impl Queues {
-    pub(super) fn new(original: &Original, rank: u32) -> Self {
-        let listed = original.operators();
+impl Original {
+    /// The queues of a rank.
+    #[must_use]
+    pub fn queues(&self, rank: u32) -> Queues {
+        let listed = self.operators();
         let find = |operator| *listed.iter().find(|l| l.operator == operator).expect("an operator of this direction");
-        let vector = match original.direction() {
+        let vector = match self.direction() {
             Direction::Forward => Operator::SwiGlu,
             Direction::Backward => Operator::SwiGluGrad,
         };
-        let mut aiv = puts(original, &find(Operator::Dispatch), rank);
+        let mut aiv = puts(self, &find(Operator::Dispatch), rank);
         aiv.extend(all(&find(vector)));
-        aiv.extend(puts(original, &find(Operator::Combine), rank));
-        aiv.push(original.tasks_per_rank() - 1);
-        let aic = match original.direction() {
+        aiv.extend(puts(self, &find(Operator::Combine), rank));
+        aiv.push(self.tasks_per_rank() - 1);
+        let aic = match self.direction() {
             Direction::Forward => all(&find(Operator::UpProj)).chain(all(&find(Operator::DownProj))).collect(),
-            Direction::Backward => (0..original.shape().experts_per_rank())
+            Direction::Backward => (0..self.shape().experts_per_rank())
                 .flat_map(|e| [Operator::W2Grad, Operator::ActGrad].map(|operator| (e, find(operator).first)))
                 .flat_map(|(e, first)| first + e * CUBE_CORES..first + (e + 1) * CUBE_CORES)
                 .chain(all(&find(Operator::GateGrad)))
                 .chain(all(&find(Operator::W1Grad)))
                 .collect(),
         };
-        Self { aic, aiv }
+        Queues { aic, aiv }
     }
 }
 

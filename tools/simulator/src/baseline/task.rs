@@ -1,6 +1,6 @@
 //! The tasks of one rank.
 
-use super::original::{CUBE_CORES, ROWS};
+use super::sizes::{CUBE_CORES, ROWS};
 use super::{Direction, LayerShape, Operator, OperatorKind, OriginalCounter, OriginalCounters};
 
 /// A task of the original: waits for one counter, works, and adds 1 to one counter.
