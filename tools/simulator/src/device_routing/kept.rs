@@ -1,6 +1,7 @@
 //! Routes that one launch keeps for later ones: `routing/kept.h`.
 
-use super::{BLOCK_WORDS, RoutingShape, RoutingSteps};
+use super::steps::BLOCK_WORDS;
+use super::{RoutingShape, RoutingSteps};
 
 /// Words of the head of a kept route, and those of them that say what it is for.
 const HEAD_WORDS: u64 = 16;

@@ -14,12 +14,9 @@ use hpmoe_core::schedule::Schedule;
 use hpmoe_core::target::Target;
 use hpmoe_core::time::Time;
 use hpmoe_kernels::route::ExpertOrder;
+use steps::{BLOCK_WORDS, LANES};
 pub use steps::{RoutingPrices, RoutingSteps};
 
-/// Elements of 32 bits in a block.
-const BLOCK_WORDS: u64 = 8;
-/// Elements of 32 bits in a repeat of a vector call.
-const LANES: u64 = 64;
 /// Most slots in UB at a time.
 const IDS_BLOCK: u64 = 8192;
 /// The same while they are looked at for faults.

@@ -1,6 +1,7 @@
 //! The cost of the order of experts.
 
-use super::{BLOCK_WORDS, QUOTIENTS, REMAINDERS, RoutingShape, RoutingSteps};
+use super::steps::BLOCK_WORDS;
+use super::{QUOTIENTS, REMAINDERS, RoutingShape, RoutingSteps};
 use hpmoe_kernels::route::ExpertOrder;
 
 /// Calls of `MixedPlaces`, with those of a quotient.

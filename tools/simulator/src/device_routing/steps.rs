@@ -4,8 +4,10 @@ use std::ops::{Add, AddAssign};
 
 use hpmoe_core::target::Target;
 
-use super::{BLOCK_WORDS, LANES};
-
+/// Elements of 32 bits in a block.
+pub(super) const BLOCK_WORDS: u64 = 8;
+/// Elements of 32 bits in a repeat of a vector call.
+pub(super) const LANES: u64 = 64;
 /// Offsets that interleave lists, as often as needed.
 const PATTERN_WORDS: u64 = 1024;
 

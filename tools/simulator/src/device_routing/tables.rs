@@ -1,6 +1,7 @@
 //! The tables that each core makes, in the order of `routing/make.h`.
 
-use super::{BLOCK_WORDS, LISTS, LISTS_END, QUOTIENTS, REMAINDERS, RoutingShape, RoutingSteps};
+use super::steps::BLOCK_WORDS;
+use super::{LISTS, LISTS_END, QUOTIENTS, REMAINDERS, RoutingShape, RoutingSteps};
 
 /// A table, by what it takes.
 #[derive(Clone, Copy)]
