@@ -3,6 +3,7 @@
 mod chunked;
 mod costs;
 mod counters;
+mod entries;
 mod layout;
 mod least;
 mod once;
