@@ -1,6 +1,6 @@
 //! Bodies of vector tasks: values from tiles, operations on them, and one value that depends on all.
 
-use crate::{once_in, one_of};
+use crate::draw::{once_in, one_of};
 use fastrand::Rng;
 
 /// How large a value is, next to a tile of R rows and C columns.

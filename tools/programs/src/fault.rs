@@ -1,6 +1,6 @@
 //! Changes of a program's text, as mistakes are.
 
-use crate::one_of;
+use crate::draw::one_of;
 use fastrand::Rng;
 
 /// Words that can stand for one another.

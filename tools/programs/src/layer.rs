@@ -1,8 +1,8 @@
 //! The parts of one program, and the order of its stages: tokens, what is sent, rows of experts, what comes back, and tokens again.
 
+use crate::draw::{once_in, one_of};
 use crate::nest::{Call, Nest, Space};
 use crate::tensor::{Element, Origin, Rows, Tensor, Weights, WeightsKind};
-use crate::{once_in, one_of};
 use fastrand::Rng;
 use std::fmt::Write as _;
 

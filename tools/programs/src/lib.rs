@@ -5,6 +5,7 @@
 //!
 //! | module | what it makes |
 //! |---|---|
+//! | `draw` | choices by chance |
 //! | `tensor` | tensors with their rows, element types and columns |
 //! | `body` | the bodies of vector tasks |
 //! | `nest` | loops around calls |
@@ -14,6 +15,7 @@
 //! | `fault` | changes of a program's text |
 
 mod body;
+mod draw;
 mod fault;
 mod layer;
 mod module;
@@ -71,14 +73,4 @@ pub fn seeds(usual: u64) -> Range<u64> {
     let [count, first] = SETTINGS;
     let first = setting(first, 0);
     first..first + setting(count, usual)
-}
-
-/// One of some items.
-fn one_of<T: Copy>(rng: &mut Rng, items: &[T]) -> T {
-    items[rng.usize(..items.len())]
-}
-
-/// Whether something happens that happens once in so many times.
-fn once_in(rng: &mut Rng, times: usize) -> bool {
-    rng.usize(..times) == 0
 }

@@ -1,10 +1,10 @@
 //! The stages of a layer: what is done with tokens, with rows that are sent, with rows of experts, and with what comes back.
 
 use crate::body::{Body, Size, body};
+use crate::draw::{once_in, one_of};
 use crate::layer::{Layer, columns};
 use crate::nest::Space;
 use crate::tensor::{Element, Origin, Rows, Tensor, WeightsKind};
-use crate::{once_in, one_of};
 use fastrand::Rng;
 use std::fmt::Write as _;
 

@@ -1,6 +1,6 @@
 //! Tensors of a program.
 
-use crate::one_of;
+use crate::draw::one_of;
 use fastrand::Rng;
 
 /// What the rows of a tensor stand for.
