@@ -1,14 +1,14 @@
 //! The command line.
 
 mod simulate;
+mod target;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
-use hpmoe_simulator::baseline::Direction;
-use hpmoe_simulator::simulate::Policy;
+use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-pub(crate) use simulate::{LayerArgs, ReportArgs, SimulateArgs};
+pub(crate) use simulate::{GradientType, LayerArgs, ReportArgs, SimulateArgs, Switch};
+pub(crate) use target::TargetChoice;
 
 /// Checks, draws and schedules the kernels of a Rust source file.
 #[derive(Parser, Debug)]
@@ -154,71 +154,6 @@ pub(crate) struct DiffArgs {
     pub(crate) settings: Vec<String>,
     #[command(flatten)]
     pub(crate) die: DieArgs,
-}
-
-/// A value of `--policy`.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum PolicyName {
-    /// The kernel of the file, as hpmoe schedules it.
-    Ours,
-    /// HyperParallel-MoE: its tasks, queues, counters and polling.
-    Hyperparallel,
-    /// One operator after another, each over the whole device.
-    Serial,
-}
-
-impl From<PolicyName> for Policy {
-    fn from(name: PolicyName) -> Self {
-        match name {
-            PolicyName::Ours => Self::Ours,
-            PolicyName::Hyperparallel => Self::Hyperparallel,
-            PolicyName::Serial => Self::Serial,
-        }
-    }
-}
-
-/// A value of `--direction`.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum DirectionName {
-    /// Tokens to outputs.
-    Forward,
-    /// Gradients of outputs to gradients of tokens and weights.
-    Backward,
-}
-
-impl From<DirectionName> for Direction {
-    fn from(name: DirectionName) -> Self {
-        match name {
-            DirectionName::Forward => Self::Forward,
-            DirectionName::Backward => Self::Backward,
-        }
-    }
-}
-
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Switch {
-    On,
-    Off,
-}
-
-/// A value of `--gradients`.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum GradientType {
-    /// That of the kernel.
-    Same,
-    /// Half of f32.
-    Bf16,
-}
-
-/// A target and the constants that are changed in it.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct TargetChoice {
-    /// The name of a built-in target, or a file with the same keys.
-    #[arg(long, value_name = "FILE.toml|NAME", default_value = "ascend-a3")]
-    pub(crate) target: String,
-    /// Changes a constant of the target; can be repeated.
-    #[arg(long = "constant", value_name = "SECTION.KEY=VALUE")]
-    pub(crate) constants: Vec<String>,
 }
 
 #[derive(Args, Debug)]

@@ -1,8 +1,64 @@
 //! What `hpmoe simulate` takes.
 
-use super::{DirectionName, GradientType, PolicyName, Switch, TargetChoice};
-use clap::Args;
+use super::target::TargetChoice;
+use clap::{Args, ValueEnum};
+use hpmoe_simulator::baseline::Direction;
+use hpmoe_simulator::simulate::Policy;
 use std::path::PathBuf;
+
+/// A value of `--policy`.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum PolicyName {
+    /// The kernel of the file, as hpmoe schedules it.
+    Ours,
+    /// HyperParallel-MoE: its tasks, queues, counters and polling.
+    Hyperparallel,
+    /// One operator after another, each over the whole device.
+    Serial,
+}
+
+impl From<PolicyName> for Policy {
+    fn from(name: PolicyName) -> Self {
+        match name {
+            PolicyName::Ours => Self::Ours,
+            PolicyName::Hyperparallel => Self::Hyperparallel,
+            PolicyName::Serial => Self::Serial,
+        }
+    }
+}
+
+/// A value of `--direction`.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum DirectionName {
+    /// Tokens to outputs.
+    Forward,
+    /// Gradients of outputs to gradients of tokens and weights.
+    Backward,
+}
+
+impl From<DirectionName> for Direction {
+    fn from(name: DirectionName) -> Self {
+        match name {
+            DirectionName::Forward => Self::Forward,
+            DirectionName::Backward => Self::Backward,
+        }
+    }
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Switch {
+    On,
+    Off,
+}
+
+/// A value of `--gradients`.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum GradientType {
+    /// That of the kernel.
+    Same,
+    /// Half of f32.
+    Bf16,
+}
 
 /// A layer: its kernel, its schedule, the group and its routing, and the target.
 #[derive(Args, Clone, Debug)]
