@@ -4,6 +4,9 @@ use hpmoe_core::tuned::{Candidate, NamedSizes};
 use hpmoe_simulator::simulate::Time;
 use hpmoe_simulator::tune::SearchResult;
 
+/// The ratio of the default's estimated time to the start's from which on the default is not simulated.
+pub(super) const FAR_SLOWER: f64 = 2.0;
+
 /// The kernel of a search. It holds no syntax, so that threads can pass it on.
 #[derive(Clone, Debug)]
 pub(super) struct SearchedKernel {
@@ -64,7 +67,7 @@ impl Found {
     /// Why the default was not simulated.
     fn about_default(&self) -> String {
         let times = match self.kernel.default_estimate {
-            Some(times) if times >= super::worker::FAR_SLOWER => format!("are estimated to take {times:.1} times that"),
+            Some(times) if times >= FAR_SLOWER => format!("are estimated to take {times:.1} times that"),
             _ => "were given up at twice that".to_owned(),
         };
         format!("those in the source ({}) {times}", list(&self.kernel.fixed))

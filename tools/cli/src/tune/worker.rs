@@ -1,6 +1,6 @@
 //! The thread that searches.
 
-use super::found::{Found, SearchedKernel, mean_and_worst};
+use super::found::{FAR_SLOWER, Found, SearchedKernel, mean_and_worst};
 use crate::input::{KernelSource, SourceFile};
 use crate::options::TuneArgs;
 use crate::routing::{routing, sizes_of};
@@ -20,9 +20,6 @@ use std::time::{Duration, Instant};
 
 /// The routings that are tried without `--routing`.
 const ROUTINGS: [&str; 5] = ["balanced", "zipf:1.2:1", "zipf:1.2:2", "zipf:1.2:3", "zipf:1.2:4"];
-
-/// A default that is estimated to take so many times as long as the start is not simulated.
-pub(super) const FAR_SLOWER: f64 = 2.0;
 
 /// How often the main thread hears of the same kind of work.
 const HEARD: Duration = Duration::from_millis(100);
