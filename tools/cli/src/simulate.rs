@@ -1,19 +1,21 @@
 //! `hpmoe simulate`: the kernel, the original system and the serial execution on a described target.
 
 mod ablate;
+mod assumed;
 mod json;
 pub(crate) mod runs;
 pub(crate) mod scenario;
 pub(crate) mod text;
 mod trace;
 
+pub(crate) use assumed::assumed;
+
 use crate::options::SimulateArgs;
 use crate::output;
 use crate::progress::{Progress, Reader};
-use hpmoe_core::target::TargetConstant;
 use hpmoe_kernels::printable::printable_path;
 use hpmoe_simulator::gantt;
-use hpmoe_simulator::simulate::{Policy, depends_on};
+use hpmoe_simulator::simulate::Policy;
 use runs::{Extras, PolicyRun};
 use scenario::Scenario;
 use std::path::Path;
@@ -80,11 +82,4 @@ fn pictures(options: &SimulateArgs, scenario: &Scenario, run: &PolicyRun) -> Res
         output::note(format!("simulated run (trace events): {}", printable_path(path)));
     }
     Ok(())
-}
-
-/// The estimates that the figures of these policies depend on.
-pub(crate) fn assumed(scenario: &Scenario, policies: &[Policy]) -> Vec<String> {
-    let target = &scenario.target;
-    let is_used = |constant: &&TargetConstant| policies.iter().any(|&policy| depends_on(policy, constant));
-    target.assumed().filter(is_used).map(|constant| target.words(constant)).collect()
 }

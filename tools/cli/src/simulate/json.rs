@@ -1,5 +1,6 @@
 //! Runs as JSON.
 
+use super::assumed::assumed;
 use super::runs::PolicyRun;
 use super::scenario::Scenario;
 use hpmoe_simulator::simulate::{CoreKind, Policy, Spent, Time};
@@ -38,7 +39,7 @@ pub(crate) fn json(scenario: &Scenario, run: &PolicyRun, traffic: bool) -> Value
             "launch": by_kind(|spent| spent.launch),
         },
         "refused_by_the_original": run.limits,
-        "assumed": super::assumed(scenario, &[run.policy]),
+        "assumed": assumed(scenario, &[run.policy]),
     });
     if run.policy == Policy::Ours {
         value["schedule"] = json!(scenario.origin.name());

@@ -1,5 +1,7 @@
 //! Runs as tables for people.
 
+use super::assumed::assumed;
+use super::json::mean;
 use super::runs::PolicyRun;
 use super::scenario::Scenario;
 use crate::options::SimulateArgs;
@@ -92,7 +94,7 @@ fn spent(scenario: &Scenario, runs: &[PolicyRun]) -> String {
             let spent = if kind == CoreKind::Aic { &run.simulated.aic } else { &run.simulated.aiv };
             let _ = write!(text, "{:<14} {name:<7}", run.policy.name());
             for (name, part) in PARTS {
-                let share = super::json::mean(scenario, run, kind, part(spent)) / run.simulated.time.us();
+                let share = mean(scenario, run, kind, part(spent)) / run.simulated.time.us();
                 let _ = write!(text, " {:>1$.1}", 100.0 * share, name.len().max(6));
             }
             text.push('\n');
@@ -137,7 +139,7 @@ fn traffic(run: &PolicyRun) -> String {
 fn constants(scenario: &Scenario, runs: &[PolicyRun]) -> String {
     let policies: Vec<Policy> = runs.iter().map(|run| run.policy).collect();
     let mut text = "\nsimulated figures depend on these estimates (`assumed` in the target):\n".to_owned();
-    for line in super::assumed(scenario, &policies) {
+    for line in assumed(scenario, &policies) {
         let _ = writeln!(text, "  {line}");
     }
     let given = scenario.target.constants().iter().filter(|constant| {
