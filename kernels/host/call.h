@@ -10,12 +10,13 @@ namespace AscendC::host {
 
 constexpr uint32_t kPipes = 7;
 using Pipe = pipe_t;
-extern const char *const kPipeNames[kPipes + 1];
+inline constexpr const char *kPipeNames[kPipes + 1] = {"S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX", "ALL"};
 
 enum class Mem : uint8_t { UB, L1, L0A, L0B, L0C, BT, Count };
 constexpr uint32_t kMems = static_cast<uint32_t>(Mem::Count);
-extern const char *const kMemNames[kMems];
-extern const uint32_t kMemBytes[kMems];
+inline constexpr const char *kMemNames[kMems] = {"UB", "L1", "L0A", "L0B", "L0C", "bias table"};
+inline constexpr uint32_t kMemBytes[kMems] = {184 * 1024 - 256, 512 * 1024 - 256, 64 * 1024,
+                                              64 * 1024,        128 * 1024,       1024};
 
 /// For each pipe, the number of its last call that is known to be complete.
 struct Clock {

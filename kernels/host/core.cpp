@@ -1,10 +1,16 @@
-// A core as a launch finds it.
+// A core as a launch finds it, and the core that a thread runs.
 #include "core.h"
 
 #include <algorithm>
 #include <cstring>
 
 namespace AscendC::host {
+
+namespace {
+
+thread_local Core *t_current = nullptr;
+
+} // namespace
 
 /// Calls get numbers that no earlier launch had, and all that those did is known to be complete.
 void Core::numberCalls() {
@@ -22,7 +28,7 @@ void Core::take(Rank &owner, bool matrix, uint32_t number) {
     fiber.reserve();
 }
 
-void Core::prepare() {
+void Core::prepare(void (*run)(void *core)) {
     const HpmoeHostOptions &options = rank->options;
     finished = false, busy = true;
     const uint64_t who = (uint64_t(options.rank) << 32) | (uint64_t(aic) << 31) | index;
@@ -48,12 +54,25 @@ void Core::prepare() {
     cache.clear();
     remote.clear();
     drawHabits();
-    fiber.prepare(runCore, this);
+    fiber.prepare(run, this);
 }
 
-uint32_t Core::numberOfAll() const {
-    const HpmoeHostOptions &o = rank->options;
-    return o.rank * (o.aic + o.aiv) + (aic ? index : o.aic + index);
+void Core::drawHabits() {
+    for (uint8_t i = 0; i < kPipes; ++i) pipeOrder[i] = i;
+    for (uint32_t i = kPipes - 1; i; --i) std::swap(pipeOrder[i], pipeOrder[random.below(i + 1)]);
+    pace = static_cast<Pace>(random.below(3));
+    pick = static_cast<Pick>(random.below(3));
+}
+
+void Core::enter() {
+    t_current = this;
+    fiber.enter();
+}
+
+// A fiber goes on where another thread enters it: each call looks at the thread that it is on.
+__attribute__((noinline)) Core &current() {
+    __asm__ volatile("");
+    return *t_current;
 }
 
 } // namespace AscendC::host

@@ -103,16 +103,21 @@ struct Core {
 
     /// A launch takes it, as the core of that kind and number. Throws NoStack.
     void take(Rank &owner, bool matrix, uint32_t number);
-    /// Makes it ready to run.
-    void prepare();
+    /// Makes it ready to run: its fiber will call `run` with it.
+    void prepare(void (*run)(void *core));
+    /// Goes on with its program on this thread, until the program lets others run.
+    void enter();
     /// Its number among the cores of all ranks.
-    uint32_t numberOfAll() const;
+    uint32_t numberOfAll() const {
+        const HpmoeHostOptions &o = rank->options;
+        return o.rank * (o.aic + o.aiv) + (aic ? index : o.aic + index);
+    }
     void numberCalls();
     void drawHabits();
 };
 
+/// The core whose program runs on this thread.
 Core &current();
-void runCore(void *core);
 
 // error.cpp
 [[noreturn]] void fail(Core &core, Where where, const char *name, const char *format, ...)
@@ -134,9 +139,15 @@ Core &enterCall();
 Core &enterPoll();
 void drainAll(Core &core, Where where, const char *name);
 [[noreturn]] void deadlock(Core &core, Where where, const char *name, const char *waitingFor);
+
+// finish.cpp
+/// Refuses what a kernel leaves behind when it ends on a core.
 void finishCore(Core &core);
 
-// flags.cpp
+// run_flags.cpp
+Flag &flagOf(Core &core, const FlagArgs &args);
+/// Sets a flag, which is clear.
+void raiseFlag(Core &core, const FlagArgs &args, const Clock &clock, const char *name, Where where);
 bool canRunWait(Core &core, const Call &call);
 void runSetFlag(Core &core, Call &call);
 void runWaitFlag(Core &core, Call &call);
@@ -165,9 +176,6 @@ const HpmoeHostRegion &checkGlobal(Core &core, Where where, const char *name, ui
 Access *beginWrites(Core &core, const Call &call, bool remote);
 /// All rows are written, of this many bytes.
 void endWrites(Core &core, Access *by, bool remote, uint64_t to, uint64_t rowBytes);
-/// One row: atomics, and delay when the memory is another rank's.
-void writeGlobal(Core &core, const Access *by, Atomic atomic, bool remote, uint64_t to, const void *from,
-                 uint32_t bytes);
 /// A row, or a piece of one, reaches memory.
 void landGlobal(Core &core, const Access *by, Atomic atomic, uint64_t to, const uint8_t *from, uint32_t bytes);
 /// A copy out of global memory: what it reads must be ordered with those who wrote it.
@@ -182,8 +190,15 @@ void scalarWrites(Core &core, Where where, const char *name, uint64_t address, u
 const Heard *learnt(Core &core, uint64_t address);
 /// A word that the core polls, in place of what its cache holds. False where nobody searches for races.
 bool pollGlobal(Core &core, Where where, const char *name, uint64_t address, uint64_t *value);
-void applyWrite(Atomic atomic, uint8_t *to, const uint8_t *from, uint32_t bytes);
 bool isRemote(Core &core, uint64_t address);
+
+// apply.cpp
+void applyWrite(Atomic atomic, uint8_t *to, const uint8_t *from, uint32_t bytes);
+
+// write_global.cpp
+/// One row: atomics, and delay when the memory is another rank's.
+void writeGlobal(Core &core, const Access *by, Atomic atomic, bool remote, uint64_t to, const void *from,
+                 uint32_t bytes);
 
 // check.cpp
 /// The memory behind a tensor; fails where the core has none of it, the start is not aligned, or

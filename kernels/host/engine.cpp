@@ -138,13 +138,6 @@ int32_t drawSlice(Random &random) {
 
 } // namespace
 
-void Core::drawHabits() {
-    for (uint8_t i = 0; i < kPipes; ++i) pipeOrder[i] = i;
-    for (uint32_t i = kPipes - 1; i; --i) std::swap(pipeOrder[i], pipeOrder[random.below(i + 1)]);
-    pace = static_cast<Pace>(random.below(3));
-    pick = static_cast<Pick>(random.below(3));
-}
-
 bool step(Core &core) {
     if (!core.nonEmpty) return false;
     uint32_t found[kQueue];
@@ -234,32 +227,6 @@ void deadlock(Core &core, Where where, const char *name, const char *waitingFor)
     }
     fail(core, where, name, "deadlock: the scalar unit waits for %s, and no pipe can go on%s", waitingFor,
          fronts.c_str());
-}
-
-void finishCore(Core &core) {
-    Where end{"the end of the kernel", 0};
-    if (core.unfinished)
-        fail(
-            core, core.lastIssue, "end of kernel",
-            "work was still queued when the kernel ended (this is the last call issued): finish with PipeBarrier<PIPE_ALL>()");
-    for (uint32_t from = 0; from < kPipes; ++from)
-        for (uint32_t to = 0; to < kPipes; ++to)
-            for (int id = 0; id < 8; ++id)
-                if (core.flags[from][to][id].set)
-                    fail(core, core.flags[from][to][id].setAt, "SetFlag",
-                         "flag %s_%s %d was still set when the kernel ended: every SetFlag needs its WaitFlag",
-                         kPipeNames[from], kPipeNames[to], id);
-    for (uint32_t block = 0; block < 256; ++block)
-        if (core.marks[block])
-            fail(
-                core, end, "Mmad",
-                "the unit flag of L0C bytes %u..%u was still set when the kernel ended: Fixpipe with unitFlag 3 must drain what Mmad with unitFlag 3 filled",
-                block * 512, block * 512 + 512);
-    core.remote.landAll(core); // as the last PIPE_ALL has done, unless a test breaks that
-    checkRegistersAtEnd(core);
-    if (const Where *store = core.cache.dirty())
-        fail(core, *store, "SetValue",
-             "the cache line of this store was never written back: DataCacheCleanAndInvalid it before the kernel ends");
 }
 
 } // namespace AscendC::host

@@ -18,10 +18,6 @@ constexpr uint64_t kAic = kBoth | bit(HardEvent::MTE2_MTE1) | bit(HardEvent::MTE
                           bit(HardEvent::MTE2_FIX) | bit(HardEvent::FIX_MTE2) | bit(HardEvent::FIX_MTE3) |
                           bit(HardEvent::FIX_FIX) | bit(HardEvent::FIX_S) | bit(HardEvent::M_S);
 
-Flag &flagOf(Core &core, const FlagArgs &args) {
-    return core.flags[sourceOf(args.event)][targetOf(args.event)][args.id];
-}
-
 void check(Core &core, Where where, const char *name, HardEvent event, int32_t id) {
     if (!((core.aic ? kAic : kAiv) & bit(event)))
         fail(core, where, name, "an %s has no event %s_%s", core.aic ? "AIC" : "AIV", kPipeNames[sourceOf(event)],
@@ -30,43 +26,7 @@ void check(Core &core, Where where, const char *name, HardEvent event, int32_t i
     checkLentFlag(core, where, name, event, id);
 }
 
-void raise(Core &core, const FlagArgs &args, const Clock &clock, const char *name, Where where) {
-    Flag &flag = flagOf(core, args);
-    Pipe from = sourceOf(args.event), to = targetOf(args.event);
-    if (flag.owed) {
-        --flag.owed;
-        return;
-    }
-    if (flag.set)
-        fail(core, where, name, "flag %s_%s %u is set twice without a wait between (first at %s:%d)", kPipeNames[from],
-             kPipeNames[to], args.id, flag.setAt.file, flag.setAt.line);
-    if (to != PIPE_S && to != from && clock.at[to] < flag.lastWait)
-        fail(
-            core, where, name,
-            "flag %s_%s %u may be set twice: nothing tells PIPE_%s that the wait for the last one has happened on PIPE_%s",
-            kPipeNames[from], kPipeNames[to], args.id, kPipeNames[from], kPipeNames[to]);
-    flag.set = true;
-    flag.clock = clock;
-    flag.setAt = where;
-}
-
 } // namespace
-
-bool canRunWait(Core &core, const Call &call) { return flagOf(core, call.flag).set; }
-
-void runSetFlag(Core &core, Call &call) {
-    Clock clock = call.clock;
-    clock.at[call.pipe] = call.seq;
-    raise(core, call.flag, clock, call.name, call.where);
-}
-
-void runWaitFlag(Core &core, Call &call) {
-    Flag &flag = flagOf(core, call.flag);
-    flag.set = false;
-    flag.lastWait = call.seq;
-    core.known[call.pipe].join(flag.clock);
-    core.known[call.pipe].join(call.clock);
-}
 
 void setFlag(HardEvent event, int32_t id, Where where) {
     Core &core = enterCall();
@@ -76,7 +36,7 @@ void setFlag(HardEvent event, int32_t id, Where where) {
     if (from == PIPE_S) {
         Clock clock = core.known[PIPE_S];
         clock.at[PIPE_S] = ++core.seq[PIPE_S];
-        raise(core, args, clock, "SetFlag", where);
+        raiseFlag(core, args, clock, "SetFlag", where);
         return;
     }
     issue(core, from, Op::SetFlag, "SetFlag", where).flag = args;

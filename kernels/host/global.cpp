@@ -86,51 +86,6 @@ bool isRemote(Core &core, uint64_t address) {
     return r && r->rank != core.rank->options.rank;
 }
 
-void applyWrite(Atomic atomic, uint8_t *to, const uint8_t *from, uint32_t bytes) {
-    if (atomic == Atomic::None) {
-        // Others may poll what is no longer than a line. Nobody polls whole rows.
-        if (bytes <= Cache::kLine) storeWords(reinterpret_cast<uint64_t>(to), from, bytes);
-        else std::memcpy(to, from, bytes);
-        return;
-    }
-    for (uint32_t i = 0; i < bytes; i += 4) {
-        auto *word = reinterpret_cast<uint32_t *>(to + i);
-        uint32_t operand;
-        std::memcpy(&operand, from + i, 4);
-        if (atomic == Atomic::I32) {
-            if (operand) __atomic_fetch_add(word, operand, __ATOMIC_SEQ_CST);
-            continue;
-        }
-        uint32_t old = __atomic_load_n(word, __ATOMIC_RELAXED), sum;
-        do sum = bitsOf(floatOf(old) + floatOf(operand));
-        while (!__atomic_compare_exchange_n(word, &old, sum, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
-    }
-}
-
-/// Whether a test wants a write to be lost.
-static bool isLost(Core &core, Atomic atomic, bool remote, uint32_t bytes) {
-    switch (core.rank->options.fault) {
-    case HPMOE_HOST_BREAK_ADDS: return atomic != Atomic::None && !remote && core.random.oneIn(64);
-    case HPMOE_HOST_BREAK_PEER_ADDS: return atomic != Atomic::None && remote && core.random.oneIn(64);
-    case HPMOE_HOST_BREAK_READY: return atomic == Atomic::None && remote && bytes <= 32 && core.random.oneIn(4);
-    default: return false;
-    }
-}
-
-/// Whether a test wants a write to the rank's own memory to land later.
-static bool isLate(Core &core, Atomic atomic, uint32_t bytes) {
-    return core.rank->breaks(HPMOE_HOST_BREAK_ORDER) && atomic == Atomic::None && bytes > Cache::kLine;
-}
-
-void writeGlobal(Core &core, const Access *by, Atomic atomic, bool remote, uint64_t to, const void *from,
-                 uint32_t bytes) {
-    core.counters.dmaBytes += bytes;
-    if (isLost(core, atomic, remote, bytes)) return;
-    if (remote || isLate(core, atomic, bytes))
-        core.remote.send(core, by, atomic, to, static_cast<const uint8_t *>(from), bytes);
-    else landGlobal(core, by, atomic, to, static_cast<const uint8_t *>(from), bytes);
-}
-
 static GlobalShadow *shadowAt(Core &core, uint64_t address) {
     const HpmoeHostRegion *region = regionAt(core, address);
     return core.rank->races && region ? core.rank->shadows[core.lastRegions[0]] : nullptr;

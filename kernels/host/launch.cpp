@@ -19,8 +19,6 @@ namespace AscendC::host {
 
 namespace {
 
-thread_local Core *t_current = nullptr;
-
 /// False when one of the kernel's calls found no memory. No other fiber may run while the exception is handled, so that
 /// what follows is up to the caller.
 bool runKernel(Core &core) {
@@ -31,6 +29,14 @@ bool runKernel(Core &core) {
     } catch (const std::bad_alloc &) {
         return false;
     }
+}
+
+/// The scalar program of a core's fiber.
+void runCore(void *argument) {
+    Core &core = *static_cast<Core *>(argument);
+    core.finished = runKernel(core);
+    if (!core.finished) starve(core);
+    leaveForEver(core);
 }
 
 /// Threads whose cores all poll give the machine to those that have work.
@@ -82,7 +88,7 @@ constexpr uint32_t POLLS = 4;
 
 /// Thread `own` of the crew runs its cores in turn, those that it begins with and those that it is given.
 void work(Rank &rank, Crew &crew, uint32_t own, std::vector<Core *> cores, uint64_t seed) {
-    for (Core *core : cores) core->prepare();
+    for (Core *core : cores) core->prepare(runCore);
     Random random(seed);
     Nap nap(random, patience(rank));
     uint32_t idle = 0;
@@ -109,8 +115,7 @@ void work(Rank &rank, Crew &crew, uint32_t own, std::vector<Core *> cores, uint6
                 ++i;
                 continue;
             }
-            t_current = cores[i];
-            cores[i]->fiber.enter();
+            cores[i]->enter();
             busy += cores[i]->busy;
             if (!cores[i]->finished) ++i;
             else ++busy, crew.hasFinished(), cores[i] = cores.back(), cores.pop_back();
@@ -133,29 +138,6 @@ const char *refuse(const HpmoeHostOptions &o) {
         if (reinterpret_cast<uint64_t>(o.regions[i].base) % 64) return "a region must start at a multiple of 64 bytes";
     return nullptr;
 }
-
-} // namespace
-
-// A fiber goes on where another thread enters it: each call looks at the thread that it is on.
-__attribute__((noinline)) Core &current() {
-    __asm__ volatile("");
-    return *t_current;
-}
-
-void runCore(void *argument) {
-    Core &core = *static_cast<Core *>(argument);
-    core.finished = runKernel(core);
-    if (!core.finished) starve(core);
-    leaveForEver(core);
-}
-
-} // namespace AscendC::host
-
-using namespace AscendC::host;
-
-namespace AscendC::host {
-
-namespace {
 
 /// Runs each share on a thread of its own, the first one on the calling thread. When a thread can't be started, those that
 /// run already are stopped.
@@ -212,6 +194,8 @@ void lack(const HpmoeHostOptions &options, HpmoeHostResult &result, int32_t code
 } // namespace
 
 } // namespace AscendC::host
+
+using namespace AscendC::host;
 
 HpmoeHostRaces *hpmoe_host_races_new(uint32_t ranks, uint32_t cores) {
     try {

@@ -248,6 +248,17 @@ void runReduce(const Run &r) {
 
 } // namespace
 
+uint64_t kept(const VectorCall &v) {
+    uint64_t n = static_cast<uint64_t>(v.count), one = 0;
+    switch (v.mode) {
+    case 1: one = (n + 1) / 2; break;
+    case 2: one = n / 2; break;
+    case 7: one = n; break;
+    default: one = v.mode >= 3 && v.mode <= 6 ? (n + 6 - v.mode) / 4 : 0;
+    }
+    return one * v.repeat;
+}
+
 void runVector(Core &core, Call &call) {
     ++core.counters.vectorCalls;
     Run run{core, call, call.vec, core.memories.data(Mem::UB)};

@@ -12,10 +12,6 @@
 
 namespace AscendC::host {
 
-const char *const kPipeNames[kPipes + 1] = {"S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX", "ALL"};
-const char *const kMemNames[kMems] = {"UB", "L1", "L0A", "L0B", "L0C", "bias table"};
-const uint32_t kMemBytes[kMems] = {184 * 1024 - 256, 512 * 1024 - 256, 64 * 1024, 64 * 1024, 128 * 1024, 1024};
-
 // Blocks of groups that are alike stay as they are allocated, so that the machine gives no memory for most of them.
 Touches::Touches(uint32_t blocks) : groups_(new Group[(blocks + kGroup - 1) / kGroup]()), blocks_(new Touch[blocks]) {
     const uint32_t whole = blocks / kGroup;

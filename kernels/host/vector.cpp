@@ -225,17 +225,6 @@ void checkReduce(const Checker &c) {
 
 } // namespace
 
-uint64_t kept(const VectorCall &v) {
-    uint64_t n = static_cast<uint64_t>(v.count), one = 0;
-    switch (v.mode) {
-    case 1: one = (n + 1) / 2; break;
-    case 2: one = n / 2; break;
-    case 7: one = n; break;
-    default: one = v.mode >= 3 && v.mode <= 6 ? (n + 6 - v.mode) / 4 : 0;
-    }
-    return one * v.repeat;
-}
-
 int64_t gathered(Where where) {
     Core &core = enterCall();
     if (core.gatherMask > core.known[PIPE_S].at[PIPE_V])
