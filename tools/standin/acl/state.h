@@ -21,6 +21,11 @@ namespace standin {
 
 constexpr int DEVICES = 8;
 
+constexpr size_t PAGE = 4096;
+
+// Bytes, rounded up to whole pages.
+constexpr size_t pages(size_t bytes) { return (bytes + PAGE - 1) / PAGE * PAGE; }
+
 // Numbers of errors, as the library has them.
 enum Error : int {
     PARAMETER = 107000,
@@ -148,6 +153,9 @@ int ended(const char *call, int error, const std::string &why = {});
 
 // The memory that holds these bytes, or null.
 Memory *memory_of(const void *address, size_t bytes);
+
+// The pinned memory that holds these bytes, or null.
+Pinned *pinned_of(const void *address, size_t bytes);
 
 // What a fabric handle holds: it names physical memory of this process, for others.
 int name_physical(aclrtDrvMemHandle handle, void *name);
