@@ -6,6 +6,7 @@ mod declared;
 mod device;
 mod forward;
 mod host_ascendc;
+mod loops;
 mod model;
 mod operations;
 mod oracle;

@@ -1,5 +1,6 @@
 //! The model of AscendC (`host/`), compiled once for the tests of this program that link with it.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, OnceLock};
@@ -66,30 +67,34 @@ pub(crate) fn concerned(mut sources: Vec<PathBuf>) -> Vec<PathBuf> {
     sources
 }
 
+/// The objects of the model, by source.
+pub(crate) fn objects_of_model() -> &'static BTreeMap<PathBuf, PathBuf> {
+    static MODEL: OnceLock<BTreeMap<PathBuf, PathBuf>> = OnceLock::new();
+    MODEL.get_or_init(|| {
+        let into = Path::new(env!("CARGO_TARGET_TMPDIR")).join("model");
+        std::fs::create_dir_all(&into).expect("a folder for objects");
+        compile(&compiler(None), sources(&folder("host")), &into)
+    })
+}
+
 /// Links the model with more sources, as a program of this name.
 pub(crate) fn linked(name: &str, more: Vec<PathBuf>, scratch: &Path) -> PathBuf {
-    static MODEL: OnceLock<Vec<PathBuf>> = OnceLock::new();
     let changed = changed();
     let program = changed.as_deref().unwrap_or(scratch).join(name);
     if program.exists() {
         return program;
     }
-    let model = MODEL.get_or_init(|| {
-        let into = Path::new(env!("CARGO_TARGET_TMPDIR")).join("model");
-        std::fs::create_dir_all(&into).expect("a folder for objects");
-        compile(&compiler(None), sources(&folder("host")), &into)
-    });
     let tool = compiler(changed.as_deref());
-    let objects = compile(&tool, more, scratch);
-    let status = tool.to_command().args(&objects).args(model).arg("-o").arg(&program).status();
+    let objects = compile(&tool, more, scratch).into_values();
+    let status = tool.to_command().args(objects).args(objects_of_model().values()).arg("-o").arg(&program).status();
     assert!(status.expect("the C++ compiler").success(), "the program does not link");
     program
 }
 
-/// Compiles every file, as many at a time as there are processors, and gives back the objects.
-fn compile(tool: &cc::Tool, sources: Vec<PathBuf>, into: &Path) -> Vec<PathBuf> {
+/// Compiles every file, as many at a time as there are processors, and returns the objects by source.
+fn compile(tool: &cc::Tool, sources: Vec<PathBuf>, into: &Path) -> BTreeMap<PathBuf, PathBuf> {
     let queue = Mutex::new(sources.into_iter().enumerate());
-    let objects = Mutex::new(Vec::new());
+    let objects = Mutex::new(BTreeMap::new());
     let workers = std::thread::available_parallelism().map_or(1, |n| n.get());
     std::thread::scope(|scope| {
         for _ in 0..workers {
@@ -100,12 +105,10 @@ fn compile(tool: &cc::Tool, sources: Vec<PathBuf>, into: &Path) -> Vec<PathBuf> 
                     let object = into.join(format!("{number}.o"));
                     let status = tool.to_command().arg("-c").arg(&source).arg("-o").arg(&object).status();
                     assert!(status.expect("the C++ compiler").success(), "{} does not compile", source.display());
-                    objects.lock().expect("objects").push(object);
+                    objects.lock().expect("objects").insert(source, object);
                 }
             });
         }
     });
-    let mut objects = objects.into_inner().expect("objects");
-    objects.sort();
-    objects
+    objects.into_inner().expect("objects")
 }
