@@ -40,13 +40,14 @@
 //! Programs take all of this from `hpmoe_runtime::prelude`.
 //!
 //! The device library and the AscendC implementation for CPUs are C++, in folders next to this crate's sources:
-//! [`INCLUDE_DIR`], [`HOST_DIR`]. The package's README names all of its folders.
+//! [`INCLUDE_DIR`], [`HOST_DIR`]. [`abi`] has the structures that kernels share with the host. The package's README names all of its folders.
 
 #![forbid(unsafe_code)]
 
 #[macro_use]
 mod library;
 
+pub mod abi;
 pub mod formats;
 pub mod helpers;
 pub mod math;

@@ -27,7 +27,7 @@ fn bindings_are_current() {
         .blocklist_item("HPMOE_ABI_H")
         .derive_default(true)
         .parse_callbacks(Box::new(Plain));
-    compare(abi, &header, "hpmoe-runtime/src/abi/bindings.rs");
+    compare(abi, &header, "kernels/src/abi/bindings.rs");
 }
 
 #[test]
