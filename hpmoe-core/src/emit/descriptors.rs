@@ -3,9 +3,13 @@
 use crate::graph::{SpaceKind, TaskGraph};
 use crate::ids::Id as _;
 use crate::schedule::{CoreKind, Order, Range, Role, Schedule, chunk, peer_step};
+use hpmoe_kernels::abi::{
+    HPMOE_ARRIVALS, HPMOE_BLOCKS, HPMOE_CHUNKS, HPMOE_EXPERTS, HPMOE_ONCE_TILES, HPMOE_ROUTE, HPMOE_ROW_TILES,
+    HPMOE_SENDS, HPMOE_SENDS_ONCE, HpmoeDescriptor, HpmoeSpaceKind,
+};
 
-/// Bytes of `HpmoeDescriptor`.
-pub(super) const DESCRIPTOR_BYTES: usize = 64;
+/// Bytes of a descriptor.
+pub(super) const DESCRIPTOR_BYTES: usize = HpmoeDescriptor::BYTES;
 
 /// What one order becomes.
 pub(super) struct Encoded {
@@ -24,10 +28,10 @@ pub(super) fn encode(graph: &TaskGraph, schedule: &Schedule, order: &Order) -> E
         let first = (bytes.len() / DESCRIPTOR_BYTES) as u32;
         let before = bytes.len();
         let [unrouted, routed] = schedule.ranges_of(graph, order, part);
-        let descriptor = |range: &Range<'_>| descriptor(graph, schedule, (order, role), range);
+        let descriptor = |range: &Range<'_>| descriptor(graph, schedule, Shared { order, role }, range).to_le_bytes();
         bytes.extend(unrouted.iter().flat_map(descriptor));
         if order.routed_at.is_some() {
-            bytes.extend(route_descriptor());
+            bytes.extend(route_descriptor().to_le_bytes());
         }
         bytes.extend(routed.iter().flat_map(descriptor));
         let count = ((bytes.len() - before) / DESCRIPTOR_BYTES) as u32;
@@ -42,64 +46,59 @@ pub(super) fn encode(graph: &TaskGraph, schedule: &Schedule, order: &Order) -> E
     Encoded { queues, bytes }
 }
 
-/// `HpmoeSpaceKind` of the ABI.
-pub(super) const fn space_kind(kind: SpaceKind) -> u16 {
+/// The number of a kind of space in the ABI.
+pub(super) const fn space_kind(kind: SpaceKind) -> HpmoeSpaceKind {
     match kind {
-        SpaceKind::RowTiles => 0,
-        SpaceKind::Sends => 1,
-        SpaceKind::Arrivals => 2,
-        SpaceKind::Blocks => 3,
-        SpaceKind::Experts => 4,
-        SpaceKind::Chunks => 5,
-        SpaceKind::SendsOnce => 6,
-        SpaceKind::OnceTiles => 7,
+        SpaceKind::RowTiles => HPMOE_ROW_TILES,
+        SpaceKind::Sends => HPMOE_SENDS,
+        SpaceKind::Arrivals => HPMOE_ARRIVALS,
+        SpaceKind::Blocks => HPMOE_BLOCKS,
+        SpaceKind::Experts => HPMOE_EXPERTS,
+        SpaceKind::Chunks => HPMOE_CHUNKS,
+        SpaceKind::SendsOnce => HPMOE_SENDS_ONCE,
+        SpaceKind::OnceTiles => HPMOE_ONCE_TILES,
     }
 }
 
-/// `HPMOE_ROUTE` of the ABI, where the cores of a queue make the tables of a route or wait for them.
-const ROUTE: u16 = 8;
-
-fn route_descriptor() -> [u8; DESCRIPTOR_BYTES] {
-    let mut bytes = [0; DESCRIPTOR_BYTES];
-    bytes[4..6].copy_from_slice(&ROUTE.to_le_bytes());
-    bytes
+/// The descriptor at which the cores of a queue make the tables of a route, or wait for them.
+fn route_descriptor() -> HpmoeDescriptor {
+    HpmoeDescriptor { kind: HPMOE_ROUTE as u16, ..HpmoeDescriptor::default() }
 }
 
-/// The descriptor of a range: fields in the order of `HpmoeDescriptor`. The schedule's validation has seen that they fit.
-fn descriptor(
-    graph: &TaskGraph,
-    schedule: &Schedule,
-    (order, role): (&Order, &Role),
-    range: &Range<'_>,
-) -> [u8; DESCRIPTOR_BYTES] {
+/// A queue that the cores of a part share.
+#[derive(Clone, Copy)]
+struct Shared<'a> {
+    order: &'a Order,
+    role: &'a Role,
+}
+
+/// The descriptor of a range. The schedule's validation has seen that all fields fit.
+fn descriptor(graph: &TaskGraph, schedule: &Schedule, queue: Shared<'_>, range: &Range<'_>) -> HpmoeDescriptor {
+    let Shared { order, role } = queue;
     let (entries, entry) = (range[0], range[0][0]);
-    let phase = &graph.phases[entry.phase];
-    let mut bytes = [0; DESCRIPTOR_BYTES];
-    let mut at = 0;
-    let mut put = |field: &[u8]| {
-        bytes[at..at + field.len()].copy_from_slice(field);
-        at += field.len();
-    };
-    put(&(entry.phase.index() as u16).to_le_bytes());
-    put(&(phase.space.index() as u16).to_le_bytes());
-    put(&space_kind(graph.spaces[phase.space].kind).to_le_bytes());
-    put(&(schedule.phases[entry.phase].band.max(1) as u16).to_le_bytes());
-    put(&phase.columns().to_le_bytes());
-    let chunk = chunk(graph, order.ranks, entry);
-    put(&if graph.spaces[phase.space].by_chunk() { 0 } else { entry.expert }.to_le_bytes());
-    put(&entry.peer_offset.to_le_bytes());
-    put(&(role.first as u16).to_le_bytes());
-    put(&(role.count as u16).to_le_bytes());
-    put(&graph.column_rows(entry.phase).to_le_bytes());
-    put(&(entries.len() as u32 - 1).to_le_bytes());
-    put(&chunk.to_le_bytes());
-    put(&schedule.coming(order, entry.phase).unwrap_or(0).to_le_bytes());
-    put(&schedule.phases[entry.phase].rotation.to_le_bytes());
-    put(&order.turn(graph, entry.phase).unwrap_or(0).to_le_bytes());
-    put(&(range.len() as u32).to_le_bytes());
-    let step = range.get(1).and_then(|next| peer_step(order.ranks, entry, next[0]));
-    put(&step.unwrap_or(0).to_le_bytes());
-    bytes
+    let (phase, scheduled) = (&graph.phases[entry.phase], &schedule.phases[entry.phase]);
+    let space = &graph.spaces[phase.space];
+    let peer_step = range.get(1).and_then(|next| peer_step(order.ranks, entry, next[0]));
+    HpmoeDescriptor {
+        phase: entry.phase.index() as u16,
+        space: phase.space.index() as u16,
+        kind: space_kind(space.kind) as u16,
+        band: scheduled.band.max(1) as u16,
+        columns: phase.columns(),
+        expert: if space.by_chunk() { 0 } else { entry.expert },
+        peer_offset: entry.peer_offset,
+        core_first: role.first as u16,
+        core_count: role.count as u16,
+        column_rows: graph.column_rows(entry.phase),
+        more: entries.len() as u32 - 1,
+        chunk: chunk(graph, order.ranks, entry),
+        coming: schedule.coming(order, entry.phase).unwrap_or(0),
+        rotation: scheduled.rotation,
+        turn: order.turn(graph, entry.phase).unwrap_or(0),
+        peers: range.len() as u32,
+        peer_step: peer_step.unwrap_or(0),
+        reserved: [0; 2],
+    }
 }
 
 #[cfg(test)]
@@ -122,7 +121,7 @@ mod tests {
         let (mut entries, mut routed) = (Vec::new(), Vec::new());
         for descriptor in descriptors.chunks_exact(DESCRIPTOR_BYTES) {
             let word = |at| field(descriptor, at, 4);
-            if field(descriptor, 4, 2) == u32::from(ROUTE) {
+            if field(descriptor, 4, 2) == HPMOE_ROUTE {
                 routed.push(entries.len());
                 continue;
             }
@@ -194,7 +193,8 @@ mod tests {
         let entry = Entry { phase, expert: 1, peer_offset: 2 };
         let mut order = schedule.order(4).unwrap().clone();
         order.sends = Sends::PeerAfterPeer;
-        let bytes = descriptor(checked.graph(), &schedule, (&order, &role), &vec![&[entry, entry]]);
+        let queue = Shared { order: &order, role: &role };
+        let bytes = descriptor(checked.graph(), &schedule, queue, &vec![&[entry, entry]]).to_le_bytes();
         let [short, word]: [&dyn Fn(usize) -> u32; 2] = [&|at| field(&bytes, at, 2), &|at| field(&bytes, at, 4)];
         assert_eq!((short(0), short(4)), (3, 0));
         assert_eq!((word(8), word(12), word(16)), (2, 1, 2));
@@ -211,7 +211,8 @@ mod tests {
             [(Sends::PeerAfterPeer, 0, 0), (Sends::InTurn { rows: NonZeroU32::new(20).unwrap() }, 20, 20)]
         {
             order.sends = sends;
-            let of = |range: Range<'_>| descriptor(checked.graph(), &schedule, (&order, &role), &range);
+            let queue = Shared { order: &order, role: &role };
+            let of = |range: Range<'_>| descriptor(checked.graph(), &schedule, queue, &range).to_le_bytes();
             let computes = of(vec![&[entry]]);
             assert_eq!([36, 40, 44, 48, 52].map(|at| field(&computes, at, 4)), [coming, 7, 0, 1, 0]);
             let sends = of(vec![&[first], &[next]]);

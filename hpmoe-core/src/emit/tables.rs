@@ -87,7 +87,7 @@ fn kernel(
     let mut arguments = 0;
     let tensors: Vec<_> = graph.tensors.iter().map(|(_, each)| tensor(each, &mut arguments)).collect();
     let spaces = graph.spaces.iter().map(|(_, space)| {
-        let (kind, height) = (u32::from(space_kind(space.kind)), space.height.number());
+        let (kind, height) = (space_kind(space.kind), space.height.number());
         quote!(SpaceTable { kind: #kind, height: #height })
     });
     let used = UsedCounters::new(graph, checked.counters(), schedule);
