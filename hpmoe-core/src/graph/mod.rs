@@ -6,6 +6,7 @@ mod heights;
 mod once;
 mod phase_name;
 mod route;
+mod sizes;
 mod space;
 mod task;
 mod tensor;
@@ -13,6 +14,7 @@ mod tensor;
 pub use access::{Access, Columns, Outer, Region, Rows};
 pub use height::Height;
 pub use route::{MOST_PAIRS, MOST_ROUTE_CHUNKS, MOST_ROUTE_SPACES, MadeRoute};
+pub use sizes::{CHUNK_BUFFERS, Sizes};
 pub use space::{Space, SpaceKind};
 pub use task::{Body, External, Param, Step, Task};
 pub use tensor::{RowKind, Storage, Tensor, pitch};
@@ -21,60 +23,6 @@ use crate::constant::Constant;
 use crate::ids::{Arena, PhaseId, SpaceId, TaskId, TensorId};
 
 use proc_macro2::Span;
-
-/// Sizes of the layer, which every kernel declares by constants of these names, and its number of chunks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Sizes {
-    /// `EXPERTS`: experts of the whole group.
-    pub experts: usize,
-    /// `TOP_K`: experts per token.
-    pub top_k: usize,
-    /// `TOKENS`: the most tokens that one rank may bring.
-    pub tokens: usize,
-    /// The number of chunks into which the taskflow cuts the tokens of each rank; at least 1.
-    pub chunks: usize,
-}
-
-/// The number of chunks whose rows have memory at the same time (`HPMOE_CHUNK_BUFFERS` in `abi.h`).
-pub const CHUNK_BUFFERS: usize = 2;
-
-impl Sizes {
-    /// The local experts of each of `ranks` ranks.
-    #[must_use]
-    pub const fn local_experts(&self, ranks: usize) -> usize {
-        self.experts / ranks
-    }
-
-    /// The expert chunks of each of `ranks` ranks: pairs of a local expert and a chunk, which entries, tables and counters count.
-    #[must_use]
-    pub const fn expert_chunks(&self, ranks: usize) -> usize {
-        self.local_experts(ranks) * self.chunks
-    }
-
-    /// The most tokens of one chunk on one rank.
-    #[must_use]
-    pub const fn chunk_tokens(&self) -> usize {
-        self.tokens.div_ceil(self.chunks)
-    }
-
-    /// The most blocks of `height` tokens that one chunk has, each with its counters.
-    #[must_use]
-    pub fn blocks(&self, height: u32) -> u64 {
-        (self.chunk_tokens() as u64).div_ceil(u64::from(height))
-    }
-
-    /// The number of chunks whose rows a tensor of the taskflow has room for.
-    #[must_use]
-    pub const fn buffers(&self) -> usize {
-        if self.chunks < CHUNK_BUFFERS { self.chunks } else { CHUNK_BUFFERS }
-    }
-
-    /// Whether later chunks reuse the memory of earlier ones.
-    #[must_use]
-    pub const fn reuses(&self) -> bool {
-        self.chunks > CHUNK_BUFFERS
-    }
-}
 
 /// The part of a put in the origins: the (token, k) of each received row, in an `i32` symmetric tensor of received rows with a
 /// pitch of one element that the compiler adds. A put of gathered tokens writes it along with the rows at the peer, a put to

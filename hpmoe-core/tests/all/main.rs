@@ -8,6 +8,7 @@ mod expansion;
 mod front;
 mod goldens;
 mod layers;
+mod loops;
 mod mistakes;
 mod parts;
 mod sources;

@@ -38,6 +38,8 @@ pub(crate) struct Module {
     handed_on: BTreeMap<String, Vec<String>>,
     all_handed_on: Vec<Vec<String>>,
     defined: BTreeSet<String>,
+    /// Single names in its code.
+    names: BTreeSet<String>,
     /// Paths in its code, and macros that it calls, as in `println!`.
     pub(crate) paths: Vec<Vec<String>>,
 }
@@ -140,6 +142,16 @@ fn of_tests(attribute: &syn::Attribute) -> bool {
 }
 
 impl Module {
+    /// Paths that lead out of the module: those in its code, and those of names that it hands on and uses itself.
+    pub(crate) fn imports(&self) -> impl Iterator<Item = &Vec<String>> {
+        let first = |path: &Vec<String>| path.first().is_some_and(|first| self.handed_on.contains_key(first));
+        let used = move |name: &String| {
+            self.names.contains(name) || self.paths.iter().any(|path| first(path) && path[0] == *name)
+        };
+        let handed_on = self.handed_on.iter().filter(move |(name, _)| used(name)).map(|(_, path)| path);
+        self.paths.iter().chain(handed_on)
+    }
+
     fn add_use(&mut self, tree: &UseTree, path: &mut Vec<String>, hands_on: bool) {
         match tree {
             UseTree::Path(inner) => {
@@ -195,8 +207,12 @@ impl Module {
         let mut path: Vec<String> = Vec::new();
         let mut colons = 0;
         let mut finish = |path: &mut Vec<String>| {
-            if path.len() > 1 {
-                self.paths.push(std::mem::take(path));
+            match &path[..] {
+                [] => {}
+                [name] => {
+                    self.names.insert(name.clone());
+                }
+                _ => self.paths.push(path.clone()),
             }
             path.clear();
         };

@@ -1,6 +1,6 @@
 //! All choices by their keys, with the values that tuning tries.
 
-use super::Choices;
+use super::decisions::Choices;
 use super::value::ChoiceValue;
 use crate::schedule::MOST_TURN_ROWS;
 

@@ -1,6 +1,6 @@
 //! How the value of a choice is written and read.
 
-use super::{ByArrival, PeerCores, ReturnCores};
+use super::decisions::{ByArrival, PeerCores, ReturnCores};
 
 /// A value that a choice can have.
 pub(super) trait ChoiceValue: Sized {
