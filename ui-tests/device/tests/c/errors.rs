@@ -357,9 +357,10 @@ fn a_library_describes_itself() {
     let description: serde_json::Value = serde_json::from_str(text).unwrap();
     let kernels = description["kernels"].as_array().unwrap();
     let names: Vec<_> = kernels.iter().map(|kernel| kernel["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["echo", "moe_ffn", "once"]);
-    assert_eq!(kernels[1]["constants"]["HIDDEN"], 128);
-    let flow = &kernels[1]["taskflows"][0];
+    assert_eq!(names, ["echo", "evolving", "ffn", "kept", "moe_ffn", "once", "stamped"]);
+    let layer = &kernels[4];
+    assert_eq!(layer["constants"]["HIDDEN"], 128);
+    let flow = &layer["taskflows"][0];
     assert_eq!((&flow["name"], &flow["ranks"]), (&"moe_ffn::forward".into(), &serde_json::json!([1, 2, 4, 8, 16])));
     let gate = serde_json::json!({
         "name": "gate", "element": "bf16", "columns": 128, "rows": "expert", "height": 64, "writable": false, "peers_write": false
