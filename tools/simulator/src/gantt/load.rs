@@ -1,11 +1,11 @@
 //! The load of the ends of a rank's links.
 
-use super::picture::{LEFT, Picture, PicturePart, STEP, caption, ground, steps};
+use super::picture::{LEFT, Lane, Picture, PicturePart, STEP, caption, ground, steps};
 use crate::simulate::{Time, TracedTask, Work};
 use hpmoe_core::report::drawing::number;
 use svg::node::element::{Group, Path};
 
-const LANE: f64 = 34.0;
+const HEIGHT: f64 = 34.0;
 const GAP: f64 = 6.0;
 /// An end of a rank's links.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -23,11 +23,13 @@ pub(super) fn links(picture: &Picture<'_>, rank: u32, top: f64) -> PicturePart {
         for (same_package, place) in [(true, "own package"), (false, "other packages")] {
             let end = End { rank, out, same_package };
             let note = format!("{place}, up to {} GB/s", capacity(picture, end));
-            group = group
-                .add(caption(&format!("link {way}"), &note, top + height))
-                .add(ground(top + height, LANE))
-                .add(area(&load(picture, end), (top + height, LANE), "#7d5fb2"));
-            height += LANE + GAP;
+            let lane = Lane { top: top + height, height: HEIGHT };
+            group = group.add(caption(&format!("link {way}"), &note, lane.top)).add(ground(lane)).add(area(
+                &load(picture, end),
+                lane,
+                "#7d5fb2",
+            ));
+            height += HEIGHT + GAP;
         }
     }
     PicturePart { group, height }
@@ -64,7 +66,8 @@ pub(super) fn load(picture: &Picture<'_>, end: End) -> Vec<f64> {
 }
 
 /// An area from the floor of a lane upwards, as high as the shares.
-pub(super) fn area(shares: &[f64], (top, height): (f64, f64), colour: &str) -> Group {
+pub(super) fn area(shares: &[f64], lane: Lane, colour: &str) -> Group {
+    let Lane { top, height } = lane;
     let floor = top + height;
     let mut d = format!("M{} {}", number(LEFT), number(floor));
     for (at, share) in shares.iter().enumerate() {

@@ -31,6 +31,13 @@ pub(super) struct PicturePart {
     pub(super) height: f64,
 }
 
+/// The place of a lane from top to bottom, in pixels.
+#[derive(Clone, Copy)]
+pub(super) struct Lane {
+    pub(super) top: f64,
+    pub(super) height: f64,
+}
+
 /// The name and the note to the left of a lane.
 pub(super) fn caption(name: &str, note: &str, top: f64) -> Group {
     Group::new().add(text(name.to_owned(), 20.0, top + 13.0, "role")).add(text(
@@ -42,12 +49,12 @@ pub(super) fn caption(name: &str, note: &str, top: f64) -> Group {
 }
 
 /// The background of a lane.
-pub(super) fn ground(top: f64, height: f64) -> Rectangle {
+pub(super) fn ground(lane: Lane) -> Rectangle {
     Rectangle::new()
         .set("x", number(LEFT))
-        .set("y", number(top))
+        .set("y", number(lane.top))
         .set("width", number(WIDTH - LEFT - RIGHT))
-        .set("height", number(height))
+        .set("height", number(lane.height))
         .set("fill", "#f4f6f8")
 }
 

@@ -1,7 +1,7 @@
 //! A summary of all ranks: the work of their cores, and the load of their outgoing links.
 
 use super::load::{End, area, load};
-use super::picture::{LEFT, Picture, PicturePart, caption, ground};
+use super::picture::{LEFT, Lane, Picture, PicturePart, caption, ground};
 use super::stack::Stack;
 use crate::simulate::CoreKind;
 use hpmoe_core::report::drawing::text;
@@ -29,21 +29,22 @@ pub(super) fn ranks(picture: &Picture<'_>, top: f64) -> PicturePart {
     for rank in 0..all.min(MOST) {
         let y = top + height;
         group = group.add(caption(&format!("rank {rank}"), "matrix, vector, link", y));
-        group = group.add(ground(y, MATRIX)).add(busy(picture, rank, CoreKind::Aic, (y, MATRIX)));
-        let y = y + MATRIX + 2.0;
-        group = group.add(ground(y, VECTOR)).add(busy(picture, rank, CoreKind::Aiv, (y, VECTOR)));
-        let y = y + VECTOR + 2.0;
+        let matrix = Lane { top: y, height: MATRIX };
+        group = group.add(ground(matrix)).add(busy(picture, rank, CoreKind::Aic, matrix));
+        let vector = Lane { top: y + MATRIX + 2.0, height: VECTOR };
+        group = group.add(ground(vector)).add(busy(picture, rank, CoreKind::Aiv, vector));
+        let link = Lane { top: vector.top + VECTOR + 2.0, height: LINK };
         let out = End { rank, out: true, same_package: false };
-        group = group.add(ground(y, LINK)).add(area(&load(picture, out), (y, LINK), "#7d5fb2"));
+        group = group.add(ground(link)).add(area(&load(picture, out), link, "#7d5fb2"));
         height += MATRIX + VECTOR + LINK + 4.0 + GAP;
     }
     PicturePart { group, height }
 }
 
 /// Operations stacked on one another, each as high as its share of the cores.
-fn busy(picture: &Picture<'_>, rank: u32, kind: CoreKind, place: (f64, f64)) -> Group {
+fn busy(picture: &Picture<'_>, rank: u32, kind: CoreKind, lane: Lane) -> Group {
     let mut stack = Stack::new(picture, picture.workload.ops().len());
     let own = picture.records.iter().filter(|record| (record.slice.rank, record.slice.kind) == (rank, kind));
     own.for_each(|record| stack.add(record.task.op as usize, record.slice.begun, record.slice.end));
-    stack.draw(picture.workload.cores(kind), place, |op| picture.colours.of(op))
+    stack.draw(picture.workload.cores(kind), lane, |op| picture.colours.of(op))
 }

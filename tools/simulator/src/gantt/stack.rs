@@ -1,6 +1,6 @@
 //! A lane of stacked layers, each as high as its share of the cores.
 
-use super::picture::{LEFT, Picture, STEP, steps};
+use super::picture::{LEFT, Lane, Picture, STEP, steps};
 use crate::simulate::Time;
 use svg::node::element::{Group, Path};
 
@@ -27,20 +27,21 @@ impl Stack {
     }
 
     /// Draws all layers in a lane that `cores` cores fill.
-    pub(super) fn draw<'a>(&self, cores: u32, (top, height): (f64, f64), colour: impl Fn(usize) -> &'a str) -> Group {
+    pub(super) fn draw<'a>(&self, cores: u32, lane: Lane, colour: impl Fn(usize) -> &'a str) -> Group {
         let mut below = vec![0.0; steps()];
         let mut group = Group::new();
         for (layer, used) in self.layers.iter().enumerate().filter(|(_, used)| used.iter().any(|&cores| cores > 0.0)) {
             let above: Vec<f64> =
                 below.iter().zip(used).map(|(below, used)| below + used / f64::from(cores.max(1))).collect();
-            group = group.add(band(&below, &above, (top, height), colour(layer)));
+            group = group.add(band(&below, &above, lane, colour(layer)));
             below = above;
         }
         group
     }
 }
 
-fn band(below: &[f64], above: &[f64], (top, height): (f64, f64), colour: &str) -> Path {
+fn band(below: &[f64], above: &[f64], lane: Lane, colour: &str) -> Path {
+    let Lane { top, height } = lane;
     let y = |share: f64| top + height * (1.0 - share.min(1.0));
     let mut d = String::new();
     for (at, (&below, &above)) in below.iter().zip(above).enumerate().filter(|(_, (below, above))| above > below) {
