@@ -83,7 +83,7 @@ impl Job {
         let chosen = kernels(&start).filter(|_| !start.is_empty());
         let default_estimate = chosen.and_then(|chosen| times_as_long(&flows, &chosen, &self.target, expected));
         let simulations = flows.len() * routings.len();
-        let searched = searched(source, &kernel, (sizes, start.clone()), default_estimate, simulations);
+        let searched = searched(source, &kernel, sizes, start.clone(), default_estimate, simulations);
         let allowed = self.options.allow_slow_tile_sizes;
         let warning = if allowed { None } else { source.warning(&self.target, expected) };
         let trial = Trial { target: &self.target, routings: &routings, kernels: &kernels };
@@ -136,7 +136,8 @@ impl Job {
 fn searched(
     source: &KernelSource,
     kernel: &Kernel,
-    (sizes, start): (NamedSizes, NamedSizes),
+    sizes: NamedSizes,
+    start: NamedSizes,
     default_estimate: Option<f64>,
     simulations: usize,
 ) -> SearchedKernel {
