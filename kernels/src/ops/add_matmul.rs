@@ -1,6 +1,6 @@
 //! `value.add_matmul(x, w)`: a product added to another in the accumulator of the cube.
 
-use super::product::{Factor, HALVES, added, fits};
+use super::product::{Factor, HALVES, Side, added, fits};
 use super::rules::any_numbers;
 use crate::op::{Contracted, Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 use crate::{CubeElement, Tile, Value};
@@ -19,7 +19,7 @@ pub(super) static OPERATION: Operation = Operation {
 
 fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
     let value = &operands[0];
-    let product = fits("add_matmul", HALVES, (&operands[1], Contracted::Columns), (&operands[2], Contracted::Rows))?;
+    let product = fits("add_matmul", HALVES, Side::columns(&operands[1]), Side::rows(&operands[2]))?;
     added("add_matmul", value, product)
 }
 

@@ -1,6 +1,6 @@
 //! `value.add_matmul_t(x, w)`: a product added to another in the accumulator of the cube.
 
-use super::product::{FLOATS, Factor, added, fits};
+use super::product::{FLOATS, Factor, Side, added, fits};
 use super::rules::any_numbers;
 use crate::op::{Contracted, Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 use crate::{CubeElement, Tile, Value};
@@ -19,8 +19,7 @@ pub(super) static OPERATION: Operation = Operation {
 
 fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
     let value = &operands[0];
-    let product =
-        fits("add_matmul_t", FLOATS, (&operands[1], Contracted::Columns), (&operands[2], Contracted::Columns))?;
+    let product = fits("add_matmul_t", FLOATS, Side::columns(&operands[1]), Side::columns(&operands[2]))?;
     added("add_matmul_t", value, product)
 }
 

@@ -1,6 +1,6 @@
 //! `x.matmul(w)`: the product x · w on the cube.
 
-use super::product::{Factor, HALVES, fits};
+use super::product::{Factor, HALVES, Side, fits};
 use super::rules::any_numbers;
 use crate::op::{Contracted, Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 use crate::{CubeElement, Tile, Value};
@@ -18,7 +18,7 @@ pub(super) static OPERATION: Operation = Operation {
 };
 
 fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
-    fits("matmul", HALVES, (&operands[0], Contracted::Columns), (&operands[1], Contracted::Rows))
+    fits("matmul", HALVES, Side::columns(&operands[0]), Side::rows(&operands[1]))
 }
 
 impl<T: CubeElement<Sum = f32>, const R: usize, const K: usize> Tile<'_, T, R, K> {

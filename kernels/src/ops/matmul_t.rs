@@ -1,6 +1,6 @@
 //! `x.matmul_t(w)`: the product x · wᵀ on the cube.
 
-use super::product::{Factor, fits};
+use super::product::{Factor, Side, fits};
 use super::rules::any_numbers;
 use crate::op::{Contracted, Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 use crate::{CubeElement, Tile};
@@ -20,7 +20,7 @@ pub(super) static OPERATION: Operation = Operation {
 const TYPES: &[ElementType] = &[ElementType::bf16, ElementType::f16, ElementType::f32, ElementType::i8];
 
 fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
-    fits("matmul_t", TYPES, (&operands[0], Contracted::Columns), (&operands[1], Contracted::Columns))
+    fits("matmul_t", TYPES, Side::columns(&operands[0]), Side::columns(&operands[1]))
 }
 
 impl<T: CubeElement, const R: usize, const K: usize> Tile<'_, T, R, K> {

@@ -5,11 +5,30 @@ use crate::op::{Contracted, ElementType, Misfit, OperandKind, Shape};
 use crate::tensor::Accumulator;
 use crate::{CubeElement, RAGGED, Tile};
 
-/// Rows and columns of a tile as (free, contracted).
-const fn split(shape: &Shape, way: Contracted) -> (usize, usize) {
-    match way {
-        Contracted::Columns => (shape.rows, shape.cols),
-        Contracted::Rows => (shape.cols, shape.rows),
+/// A tile of a product, and its contracted direction.
+#[derive(Clone, Copy)]
+pub(super) struct Side<'a> {
+    tile: &'a Shape,
+    way: Contracted,
+}
+
+impl<'a> Side<'a> {
+    /// A tile that is contracted along its columns.
+    pub(super) const fn columns(tile: &'a Shape) -> Self {
+        Self { tile, way: Contracted::Columns }
+    }
+
+    /// A tile that is contracted along its rows.
+    pub(super) const fn rows(tile: &'a Shape) -> Self {
+        Self { tile, way: Contracted::Rows }
+    }
+
+    /// The sizes of the tile as (free, contracted).
+    const fn split(self) -> (usize, usize) {
+        match self.way {
+            Contracted::Columns => (self.tile.rows, self.tile.cols),
+            Contracted::Rows => (self.tile.cols, self.tile.rows),
+        }
     }
 }
 
@@ -26,12 +45,8 @@ pub(super) const HALVES: &[ElementType] = &[ElementType::bf16, ElementType::f16]
 pub(super) const FLOATS: &[ElementType] = &[ElementType::bf16, ElementType::f16, ElementType::f32];
 
 /// What operation `name` makes of two tiles of one of these types.
-pub(super) fn fits(
-    name: &str,
-    types: &[ElementType],
-    (x, x_way): (&Shape, Contracted),
-    (w, w_way): (&Shape, Contracted),
-) -> Result<Shape, Misfit> {
+pub(super) fn fits(name: &str, types: &[ElementType], left: Side<'_>, right: Side<'_>) -> Result<Shape, Misfit> {
+    let (x, w) = (left.tile, right.tile);
     for tile in [x, w] {
         if !types.contains(&tile.element) {
             let help = match tile.element {
@@ -50,7 +65,7 @@ pub(super) fn fits(
             "load one of them in an #[aiv_task], and store it in a tile of the other's type",
         ));
     }
-    sizes(name, (x, x_way), (w, w_way))
+    sizes(name, left, right)
 }
 
 /// Types as a sentence names them.
@@ -61,20 +76,21 @@ fn list(types: &[ElementType]) -> String {
 }
 
 /// The same, of two tiles of one type.
-fn sizes(name: &str, (x, x_way): (&Shape, Contracted), (w, w_way): (&Shape, Contracted)) -> Result<Shape, Misfit> {
-    let ((m, k), (n, other)) = (split(x, x_way), split(w, w_way));
+fn sizes(name: &str, x: Side<'_>, w: Side<'_>) -> Result<Shape, Misfit> {
+    let ((m, k), (n, other)) = (x.split(), w.split());
+    let tile_type = x.tile.element;
     if k != other {
-        let (left, right) = (words(x_way), words(w_way));
+        let (left, right) = (words(x.way), words(w.way));
         let tile = |free: usize, way| match way {
-            Contracted::Columns => format!("Tile<{}, {free}, K>", x.element),
-            Contracted::Rows => format!("Tile<{}, K, {free}>", x.element),
+            Contracted::Columns => format!("Tile<{tile_type}, {free}, K>"),
+            Contracted::Rows => format!("Tile<{tile_type}, K, {free}>"),
         };
         return Err(misshapen(
             format!(
                 "`{name}` contracts {left} with {right}, but the left tile has {k} {left} and the right one {other}{}",
                 if left == right { String::new() } else { format!(" {right}") }
             ),
-            format!("it takes {} and {} with one K", tile(m, x_way), tile(n, w_way)),
+            format!("it takes {} and {} with one K", tile(m, x.way), tile(n, w.way)),
         ));
     }
     if m == RAGGED || n == RAGGED {
@@ -83,7 +99,7 @@ fn sizes(name: &str, (x, x_way): (&Shape, Contracted), (w, w_way): (&Shape, Cont
             "contract ragged rows with `t_matmul`, or multiply row tiles: `for m in route.row_tiles::<ROWS>(e)`",
         ));
     }
-    let element = if x.element == ElementType::i8 { ElementType::i32 } else { ElementType::f32 };
+    let element = if tile_type == ElementType::i8 { ElementType::i32 } else { ElementType::f32 };
     Ok(Shape { kind: OperandKind::Value, element, rows: m, cols: n })
 }
 

@@ -1,6 +1,6 @@
 //! `x.t_matmul(w)`: the product xᵀ · w on the cube.
 
-use super::product::{Factor, HALVES, fits};
+use super::product::{Factor, HALVES, Side, fits};
 use super::rules::any_numbers;
 use crate::op::{Contracted, Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
 use crate::{CubeElement, Tile, Value};
@@ -18,7 +18,7 @@ pub(super) static OPERATION: Operation = Operation {
 };
 
 fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
-    fits("t_matmul", HALVES, (&operands[0], Contracted::Rows), (&operands[1], Contracted::Rows))
+    fits("t_matmul", HALVES, Side::rows(&operands[0]), Side::rows(&operands[1]))
 }
 
 impl<T: CubeElement<Sum = f32>, const K: usize, const M: usize> Tile<'_, T, K, M> {
