@@ -63,9 +63,9 @@ fn no_headers_include_each_other() {
     for (name, others) in FOLDERS {
         for file in files(&folder(name)) {
             let text = fs::read_to_string(&file).expect("a source file");
-            let beside = file.parent().expect("a folder").to_owned();
+            let own = file.parent().expect("a folder").to_owned();
             let find = |name: &str| {
-                let folders = std::iter::once(beside.clone()).chain(others.iter().map(|other| folder(other)));
+                let folders = std::iter::once(own.clone()).chain(others.iter().map(|other| folder(other)));
                 let found = folders.map(|folder| folder.join(name)).find(|path| path.exists());
                 found.unwrap_or_else(|| panic!("{} includes `{name}`, which is in none of its folders", file.display()))
             };
