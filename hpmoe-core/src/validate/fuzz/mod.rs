@@ -109,14 +109,21 @@ fn changed_schedules_that_are_accepted_run_right() {
     assert!(tally.total(Verdict::RefusedWrong) * 10 > count, "most break it: {}", tally.line());
 }
 
-/// Every value of every choice, and values of all of them by chance: `HPMOE_CHOICES` says how many of these.
+/// Kernels that share the values of all choices, each of which one of them tries, unless `HPMOE_CHOICES` asks for more.
+const SHARING: usize = 4;
+
+/// Values of single choices, and values of all choices by chance: `HPMOE_CHOICES` is the number of the latter for each kernel, and makes each
+/// kernel try all of the former.
 #[test]
 fn schedules_of_all_choices_are_accepted() {
-    let by_chance = Numbers::new("HPMOE_CHOICES", 8);
+    let usual = 4;
+    let by_chance = Numbers::new("HPMOE_CHOICES", usual);
+    let sharing = if by_chance.count() > usual { 1 } else { SHARING };
     let mut random = Random(12 + by_chance.from());
-    for subject in subjects() {
+    for (number, subject) in subjects().into_iter().enumerate() {
         let values = CHOICES.iter().flat_map(|choice| choice.tried.iter().map(move |value| (choice.key, *value)));
-        let single = values.map(|(key, value)| {
+        let own = values.skip(number % sharing).step_by(sharing);
+        let single = own.map(|(key, value)| {
             let mut choices = Choices::default();
             choices.set(key, value).expect("it is tried");
             choices
@@ -138,7 +145,7 @@ fn schedules_of_all_choices_are_accepted() {
             assert_eq!(failure, None, "{}: {choices}", subject.name);
             judged.push(schedule);
         }
-        assert!(judged.len() > 6, "{}: {} schedules", subject.name, judged.len());
+        assert!(judged.len() > 3, "{}: {} schedules", subject.name, judged.len());
     }
 }
 
