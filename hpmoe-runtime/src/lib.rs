@@ -76,6 +76,8 @@ mod testing;
 pub use argument::{Argument, RawPart, RawTensor, TensorArgument};
 #[doc(hidden)]
 pub use backend::host::InjectedFault;
+#[doc(hidden)]
+pub use backend::host::StandardArithmetic;
 pub use backend::host::{HostStatistics, Resource};
 pub use backend::npu::{NpuError, ShmemError};
 pub use bootstrap::{Besides, Bootstrap, BootstrapError, Cancel, Joining, Place, Secret, Strangers, TcpBootstrap};

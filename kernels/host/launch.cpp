@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cfenv>
 #include <cstdio>
 #include <cstring>
 #include <new>
@@ -11,6 +12,7 @@
 #include <thread>
 #include <time.h>
 
+#include "arithmetic.h"
 #include "core.h"
 #include "cores.h"
 #include "crew.h"
@@ -88,6 +90,7 @@ constexpr uint32_t POLLS = 4;
 
 /// Thread `own` of the crew runs its cores in turn, those that it begins with and those that it is given.
 void work(Rank &rank, Crew &crew, uint32_t own, std::vector<Core *> cores, uint64_t seed) {
+    StandardArithmetic arithmetic;
     for (Core *core : cores) core->prepare(runCore);
     Random random(seed);
     Nap nap(random, patience(rank));
@@ -203,6 +206,20 @@ HpmoeHostRaces *hpmoe_host_races_new(uint32_t ranks, uint32_t cores) {
     } catch (const std::bad_alloc &) {
         return nullptr;
     }
+}
+
+void hpmoe_host_arithmetic_begin(HpmoeHostArithmetic *before) {
+    static_assert(sizeof(std::fenv_t) <= sizeof before->state, "the state of a thread has room");
+    std::fenv_t state;
+    std::fegetenv(&state);
+    std::memcpy(before->state, &state, sizeof state);
+    std::fesetenv(FE_DFL_ENV);
+}
+
+void hpmoe_host_arithmetic_end(const HpmoeHostArithmetic *before) {
+    std::fenv_t state;
+    std::memcpy(&state, before->state, sizeof state);
+    std::fesetenv(&state);
 }
 
 void hpmoe_host_races_free(HpmoeHostRaces *races) { delete reinterpret_cast<Races *>(races); }

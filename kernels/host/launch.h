@@ -104,6 +104,17 @@ HpmoeHostRaces *hpmoe_host_races_new(uint32_t ranks, uint32_t cores);
 /* Ends a search, once all launches that were given it have returned. */
 void hpmoe_host_races_free(HpmoeHostRaces *races);
 
+/* The floating-point state of a thread: rounding, subnormal numbers, signals. */
+typedef struct HpmoeHostArithmetic {
+    uint64_t state[8];
+} HpmoeHostArithmetic;
+
+/* Makes the calling thread round to nearest and keep subnormal numbers, as the device does, and keeps the state that it had.
+   hpmoe_host_run does so by itself on each of its threads. */
+void hpmoe_host_arithmetic_begin(HpmoeHostArithmetic *before);
+/* Gives the calling thread the state that it had. */
+void hpmoe_host_arithmetic_end(const HpmoeHostArithmetic *before);
+
 /* Runs `entry(launch)` on every core of one rank and returns when all have left. Several ranks call
    it at the same time, each from a thread of its own. Returns result->code. No exception gets out. */
 int32_t hpmoe_host_run(HpmoeHostKernel entry, void *launch, const HpmoeHostOptions *options, HpmoeHostResult *result);

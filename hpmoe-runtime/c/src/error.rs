@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use hpmoe_runtime::printable::printable_lines;
 
 use crate::header::{HPMOE_FAILED, HPMOE_INVALID, HPMOE_OK, HPMOE_PANICKED, HpmoeStatus};
+use hpmoe_runtime::StandardArithmetic;
 
 /// Why a call failed.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -37,8 +38,9 @@ thread_local! {
     static LAST_ERROR: RefCell<CString> = RefCell::default();
 }
 
-/// Runs what a function of the interface does. No panic leaves it.
+/// Runs what a function of the interface does, with the arithmetic of kernels and references whatever the caller's is. No panic leaves it.
 pub(crate) fn guarded(body: impl FnOnce() -> Result<(), Failure>) -> HpmoeStatus {
+    let _arithmetic = StandardArithmetic::begin();
     let panicked = |payload: Box<dyn Any + Send>| {
         let text = payload.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("without words");

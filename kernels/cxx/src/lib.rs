@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+mod arithmetic;
 mod objects;
 mod runtime;
 mod settings;

@@ -1,5 +1,6 @@
 //! From C++ files to objects, by the compiler that the environment names.
 
+use crate::arithmetic::arithmetic;
 use crate::settings::called;
 use crate::{Asker, Settings, Store, in_parallel};
 use std::ffi::OsString;
@@ -10,6 +11,8 @@ use std::process::Command;
 #[derive(Debug)]
 pub struct Compiler {
     tool: cc::Tool,
+    /// Flags that come last, so that those of the environment don't change arithmetic.
+    arithmetic: Vec<&'static str>,
     /// Flags that name folders of this machine. Objects don't depend on them.
     places: Vec<OsString>,
     store: Store,
@@ -33,7 +36,9 @@ impl Compiler {
         settings.includes.iter().try_for_each(|folder| store.depends_on_headers(folder))?;
         store.depends_on(version(&tool)?);
         store.depends_on((tool.path(), tool.args(), tool.get_envs().collect::<Vec<_>>()));
-        Ok(Self { tool, places: settings.places(), store })
+        let arithmetic = arithmetic(&tool);
+        store.depends_on(&arithmetic);
+        Ok(Self { tool, arithmetic, places: settings.places(), store })
     }
 
     /// The compiler's program, without its flags.
@@ -67,7 +72,7 @@ impl Compiler {
             if let Some(headers) = headers {
                 command.arg("-I").arg(headers).arg(called(&headers.join(""), Path::new("")));
             }
-            let output = command.arg("-c").arg(source).arg("-o").arg(draft).output();
+            let output = command.args(&self.arithmetic).arg("-c").arg(source).arg("-o").arg(draft).output();
             let output = output.map_err(|error| format!("can't start `{}`: {error}", self.tool.path().display()))?;
             match output.status.success() {
                 true => Ok(()),

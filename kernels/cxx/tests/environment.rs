@@ -39,7 +39,7 @@ impl Package {
     fn build(&self, variables: &[(&str, &str)]) -> Result<String, String> {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", "a_build_script", "--nocapture"]).current_dir(self.0.path());
-        for inherited in ["CXX", "CXXFLAGS", "HPMOE_OBJECTS", "HPMOE_CXX_RUNTIME"] {
+        for inherited in ["CXX", "CXXFLAGS", "HOST_CXXFLAGS", "HPMOE_OBJECTS", "HPMOE_CXX_RUNTIME"] {
             command.env_remove(inherited);
         }
         let target = target();
@@ -188,4 +188,54 @@ fn a_compiler_that_compiles_nothing_is_named_instead_of_hpmoe() {
     assert!(problem.contains("can't compile a C++17 file of five lines:\nno space left"), "{problem}");
     assert!(problem.contains("CXXFLAGS") && !problem.contains("fault of hpmoe"), "{problem}");
     assert_eq!(package.objects("out/objects"), 0);
+}
+
+/// A program that ends with 0 if sums, quotients, products, zeros and subnormal numbers have the bits of IEEE 754.
+const EXACT: &str = "
+volatile float large = 1e8f, one = 1.0f, three = 3.0f, zero = 0.0f, tiny = 1e-39f, factor = 1.0000001f;
+int twice() {
+    float sums = 0.0f;
+    for (int i = 0; i < 64; ++i) sums += i % 2 ? -large : large + one;
+    float order = (large + one) - large;
+    float quotient = one / three - 0x1.555556p-2f;
+    float fused = factor * factor - 0x1.000004p+0f;
+    float signs = one / (zero * -one);
+    float nan = zero / zero;
+    double constant = 0.1;
+    bool right = sums == 0.0f && order == 0.0f && quotient == 0.0f && fused == 0.0f && signs < 0.0f && nan != nan && tiny + zero > 0.0f &&
+                 constant != double(0.1f);
+    return right ? 0 : 1;
+}
+";
+
+/// Compiles [`EXACT`] with flags in a variable, and runs it.
+fn is_exact(variable: &str, flags: &str, compiler: &str) -> bool {
+    let package = Package::new();
+    package.write("source.cpp", EXACT);
+    package.build(&[(variable, flags), ("CXX", compiler)]).unwrap();
+    let mut objects = std::fs::read_dir(package.path("out/objects")).unwrap().map(|entry| entry.unwrap().path());
+    let object = objects.find(|path| path.extension().is_some_and(|end| end == "o")).unwrap();
+    package.write("main.cpp", "int twice();\nint main() { return twice(); }\n");
+    let program = package.path("program");
+    let linked = Command::new(compiler).arg(object).arg(package.path("main.cpp")).arg("-o").arg(&program).status();
+    assert!(linked.unwrap().success());
+    Command::new(program).status().unwrap().success()
+}
+
+#[test]
+fn no_flags_of_the_environment_change_arithmetic() {
+    let compilers: Vec<&str> =
+        ["g++", "clang++"].into_iter().filter(|name| Command::new(name).arg("--version").output().is_ok()).collect();
+    assert!(!compilers.is_empty());
+    let of_target = format!("CXXFLAGS_{}", target().replace('-', "_"));
+    for compiler in compilers {
+        let fused =
+            if cfg!(target_arch = "x86_64") { "-O2 -mfma -ffp-contract=fast" } else { "-O2 -ffp-contract=fast" };
+        let parts = "-O2 -funsafe-math-optimizations -fassociative-math -fno-signed-zeros -ffinite-math-only -freciprocal-math -fno-trapping-math";
+        for flags in ["-O2", "-O2 -ffast-math", "-Ofast", fused, parts] {
+            for variable in ["CXXFLAGS", of_target.as_str(), "HOST_CXXFLAGS"] {
+                assert!(is_exact(variable, flags, compiler), "{compiler}, {variable}={flags}");
+            }
+        }
+    }
 }

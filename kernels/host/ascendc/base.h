@@ -1,7 +1,20 @@
 // Keywords of the device compiler, and the source position that every call carries on the host.
 #pragma once
 
+#include <cfloat>
 #include <cstdint>
+
+// Results have the reference's bits only if the compiler keeps to IEEE 754 and to the order of operations. hpmoe-cxx puts flags that say so
+// after those of the environment.
+#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) ||                               \
+    defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || defined(__NO_SIGNED_ZEROS__)
+#error                                                                                                                 \
+    "hpmoe: this compiler changes arithmetic (-ffast-math, -Ofast or one of their parts), and kernels would have other bits: leave it out of the flags"
+#endif
+#if FLT_EVAL_METHOD != 0
+#error                                                                                                                 \
+    "hpmoe: this compiler computes float with more bits than float has, and kernels would have other bits: leave out -mfpmath=387"
+#endif
 
 #define __global__
 #define __aicore__

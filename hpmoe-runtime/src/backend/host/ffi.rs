@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "a C interface")]
 
 use std::ffi::{CStr, CString, c_char, c_void};
+use std::marker::PhantomData;
 use std::ptr::{NonNull, null, null_mut, with_exposed_provenance_mut};
 use std::slice;
 use std::sync::atomic::AtomicI32;
@@ -65,10 +66,46 @@ pub(super) struct HostResult {
     statistics: HostStatistics,
 }
 
+/// The floating-point state of a thread.
+#[repr(C)]
+#[derive(Debug)]
+struct HostArithmetic {
+    state: [u64; 8],
+}
+
 unsafe extern "C" {
+    fn hpmoe_host_arithmetic_begin(before: *mut HostArithmetic);
+    fn hpmoe_host_arithmetic_end(before: *const HostArithmetic);
     fn hpmoe_host_races_new(ranks: u32, cores: u32) -> *mut c_void;
     fn hpmoe_host_races_free(races: *mut c_void);
     fn hpmoe_host_run(entry: EntryPoint, launch: *mut u8, options: *const HostOptions, result: *mut HostResult) -> i32;
+}
+
+/// Arithmetic as kernels and references have it, on the thread that makes it: to nearest, with subnormal numbers. When it is dropped, on the
+/// same thread, the thread has the state again that it had before. A program in another language may have set another one.
+#[derive(Debug)]
+pub struct StandardArithmetic {
+    before: HostArithmetic,
+    /// Another thread has a state of its own.
+    _of_thread: PhantomData<*const ()>,
+}
+
+impl StandardArithmetic {
+    /// Sets the state of the calling thread.
+    #[must_use]
+    pub fn begin() -> Self {
+        let mut before = HostArithmetic { state: [0; 8] };
+        // SAFETY: the call writes to the structure that it is given.
+        unsafe { hpmoe_host_arithmetic_begin(&raw mut before) };
+        Self { before, _of_thread: PhantomData }
+    }
+}
+
+impl Drop for StandardArithmetic {
+    fn drop(&mut self) {
+        // SAFETY: the structure was written by `hpmoe_host_arithmetic_begin`.
+        unsafe { hpmoe_host_arithmetic_end(&raw const self.before) }
+    }
 }
 
 /// The search for races in global memory, among the cores of ranks that run together, launch after launch.

@@ -12,6 +12,7 @@ mod statistics;
 mod writer;
 
 pub use fault::InjectedFault;
+pub use ffi::StandardArithmetic;
 pub(crate) use ffi::{Races, RankRun};
 #[cfg(all(target_os = "linux", not(miri)))]
 pub(crate) use mapping::nameless_file;

@@ -80,17 +80,29 @@ fn compile(compiler: &str, arguments: &[&str], source: &Path, out: &Path) {
     assert!(done.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&done.stderr));
 }
 
-#[test]
-fn a_c_program_gets_the_bits_of_a_launch_from_rust() {
+/// The output of a C program that uses the library.
+fn printed(source: &str, flags: &[&str]) -> String {
     let (folder, library) = (tempfile::tempdir().unwrap(), library());
     let program = folder.path().join("program");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program.c");
-    let lib = library.to_str().unwrap();
-    compile("cc", &["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", lib], &source, &program);
-    let place = library.parent().unwrap();
-    let run = Command::new(&program).env("LD_LIBRARY_PATH", place).output().unwrap();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(source);
+    let arguments = [flags, &["-pedantic", "-Wall", "-Wextra", "-Werror", library.to_str().unwrap(), "-lm"]].concat();
+    compile("cc", &arguments, &source, &program);
+    let run = Command::new(&program).env("LD_LIBRARY_PATH", library.parent().unwrap()).output().unwrap();
     let text = String::from_utf8(run.stdout).unwrap();
     assert!(run.status.success(), "{}\n{text}\n{}", run.status, String::from_utf8_lossy(&run.stderr));
+    text
+}
+
+#[test]
+fn the_arithmetic_of_the_caller_changes_no_bits_and_is_kept() {
+    let text = printed("surroundings.c", &["-std=c11", "-frounding-math"]);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines, ["0 0 subnormal: 84", "launch differs: 0, reference differs: 0, state kept: 1"]);
+}
+
+#[test]
+fn a_c_program_gets_the_bits_of_a_launch_from_rust() {
+    let text = printed("program.c", &["-std=c99"]);
     let lines: Vec<&str> = text.lines().collect();
     let description: serde_json::Value = serde_json::from_str(lines[0]).unwrap();
     assert_eq!(description["abi"], 4);

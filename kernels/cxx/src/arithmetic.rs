@@ -1,0 +1,25 @@
+//! Flags that keep arithmetic as IEEE 754 and the source have it, whatever the environment asks for.
+
+/// Flags of both g++ and clang++ that undo what `-ffast-math`, `-Ofast` and each of their parts change of results. The last one forbids fused
+/// multiplications: the reference has none.
+const BOTH: [&str; 7] = [
+    "-fno-fast-math",
+    "-fno-unsafe-math-optimizations",
+    "-fno-associative-math",
+    "-fno-reciprocal-math",
+    "-fno-finite-math-only",
+    "-fsigned-zeros",
+    "-ffp-contract=off",
+];
+
+/// Constants are doubles unless they say otherwise; g++ alone can be told to read them as floats.
+const GNU: &str = "-fno-single-precision-constant";
+
+/// Subnormal numbers are kept; clang++ alone can be told to take them for zeros.
+const CLANG: &str = "-fdenormal-fp-math=ieee";
+
+/// The flags for a compiler. They follow all others.
+pub(crate) fn arithmetic(tool: &cc::Tool) -> Vec<&'static str> {
+    let of_one = if tool.is_like_clang() { CLANG } else { GNU };
+    BOTH.into_iter().chain([of_one]).collect()
+}
