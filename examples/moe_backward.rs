@@ -400,29 +400,29 @@ fn run(options: &Options) -> Result<bool, String> {
     let (group, ranks) = (&team.group, team.group.ranks().count());
     let whole = Step::of(&layer, &gradients, &Group::new(ranks))?;
     let step = Step::of(&layer, &gradients, group)?;
-    team.tell(format_args!("{}\n", moe_train::forward::summary(ranks).unwrap_or_default()));
+    team.tell(format_args!("{}\n", moe_train::forward::summary(ranks).unwrap_or_default()))?;
 
     let reference_saved = whole.forward();
     let (saved, report) = step.launch_forward(group).map_err(|error| error.to_string())?;
-    team.tell(format_args!("{report}\n"));
+    team.tell(format_args!("{report}\n"))?;
     let saved_equal = team.all(saved.is_part_of(&reference_saved)).map_err(|error| error.to_string())?;
     let mut good = saved_equal;
     let mut last = None;
     for choice in Choice::ALL {
-        team.tell(format_args!("{}\n", choice.summary(ranks)));
+        team.tell(format_args!("{}\n", choice.summary(ranks)))?;
         let expected = whole.backward(&reference_saved, choice);
         let (found, report) = step.launch_backward(group, &saved, choice).map_err(|error| error.to_string())?;
         let found = found.gather(&team)?;
         let equal = found::has_bits_of(&found, &expected.numbers());
         let compared = Found::compare_numbers(&found, &gradients);
-        team.tell(format_args!("{report}\n\n{compared}"));
+        team.tell(format_args!("{report}\n\n{compared}"))?;
         let words = if equal { "equal bit for bit" } else { "DIFFERENT" };
-        team.tell(format_args!("  compared with the reference: {words}\n"));
+        team.tell(format_args!("  compared with the reference: {words}\n"))?;
         good &= equal && compared.is_good();
         last = Some((compared, equal, report));
     }
     if let (true, Some((compared, equal, report))) = (options.json, last) {
-        team.tell(compared.json(equal && saved_equal, &report, team.processes()));
+        team.tell(compared.json(equal && saved_equal, &report, team.processes()))?;
     }
     team.finish()?;
     Ok(good)

@@ -196,16 +196,16 @@ fn run(options: &Options) -> Result<bool, String> {
     let ranks = team.group.ranks().count();
     let whole = Step::of(&layer, &gradients, &Group::new(ranks))?;
     let step = Step::of(&layer, &gradients, &team.group)?;
-    team.tell(format_args!("{}\n", moe_backward_chunked::backward::summary(ranks).unwrap_or_default()));
+    team.tell(format_args!("{}\n", moe_backward_chunked::backward::summary(ranks).unwrap_or_default()))?;
     let (found, report) = step.launch(&team.group).map_err(|error| error.to_string())?;
     let found = found.gather(&team)?;
     let equal = found::has_bits_of(&found, &whole.reference().numbers());
     let compared = Found::compare_numbers(&found, &gradients);
-    team.tell(format_args!("{report}\n\n{compared}"));
+    team.tell(format_args!("{report}\n\n{compared}"))?;
     let words = if equal { "equal bit for bit" } else { "DIFFERENT" };
-    team.tell(format_args!("  compared with the reference: {words}"));
+    team.tell(format_args!("  compared with the reference: {words}"))?;
     if options.json {
-        team.tell(compared.json(equal, &report, team.processes()));
+        team.tell(compared.json(equal, &report, team.processes()))?;
     }
     team.finish()?;
     Ok(equal && compared.is_good())

@@ -202,16 +202,16 @@ fn run(options: &Options) -> Result<bool, String> {
     let part = (options.steps / 10).max(1);
     for (number, losses) in losses.chunks(part).enumerate() {
         let (first, last) = (number * part, number * part + losses.len() - 1);
-        team.tell(format_args!("steps {first:>4} to {last:>4}: loss {:.4}", mean(losses)));
+        team.tell(format_args!("steps {first:>4} to {last:>4}: loss {:.4}", mean(losses)))?;
     }
     let (first, last) = (mean(&losses[..part]), mean(&losses[options.steps - part..]));
     let words = if equal { "equal bit for bit after every step" } else { "DIFFERENT" };
-    team.tell(format_args!("compared with the reference loop: {words}"));
+    team.tell(format_args!("compared with the reference loop: {words}"))?;
     if options.json {
         team.tell(jzon::object! {
             first_loss: first, last_loss: last, bitwise_equal: equal, steps: options.steps,
             ranks: whole.count(), processes: team.processes(),
-        });
+        })?;
     }
     team.finish()?;
     Ok(equal && last < first)

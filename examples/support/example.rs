@@ -3,6 +3,7 @@
 use super::compare::{Comparison, same_bits};
 use super::layer::Layer;
 use super::options::Options;
+use super::output::print;
 use super::program;
 use hpmoe_runtime::prelude::*;
 use jzon::JsonValue;
@@ -89,7 +90,7 @@ pub fn run<E: Example>(options: &Options) -> Result<bool, String> {
     let ranks = team.group.ranks().count();
     let whole = E::of(&layer, &Group::new(ranks))?;
     if team.tells() {
-        println!("{}\n", (E::KERNEL.summary)(ranks).unwrap_or_default());
+        print(format_args!("{}\n", (E::KERNEL.summary)(ranks).unwrap_or_default()))?;
         write_pictures(&E::KERNEL, options, ranks)?;
     }
 
@@ -103,13 +104,13 @@ pub fn run<E: Example>(options: &Options) -> Result<bool, String> {
     let equal = same_bits(&found, &expected);
     let comparison = Comparison::of(&found, &layer.output);
     if team.tells() {
-        print_run(&report, &comparison, equal, reference_time);
+        print_run(&report, &comparison, equal, reference_time)?;
         if let Some(file) = &options.trace {
             write_trace(&report, file)?;
         }
     }
     if options.json {
-        team.tell(json(&report, &comparison, equal, E::KERNEL.fingerprint, team.processes()));
+        team.tell(json(&report, &comparison, equal, E::KERNEL.fingerprint, team.processes()))?;
     }
     team.finish()?;
     // An NPU adds in an order of its own.
@@ -148,11 +149,11 @@ fn write_pictures(kernel: &Kernel, options: &Options, ranks: usize) -> Result<()
     std::fs::create_dir_all(&options.out).map_err(problem)?;
     let graph = options.out.join(format!("{}.mmd", kernel.name));
     std::fs::write(&graph, kernel.graph_mermaid).map_err(problem)?;
-    println!("graph (Mermaid)  {}", graph.display());
+    print(format_args!("graph (Mermaid)  {}", graph.display()))?;
     if let Some(svg) = (kernel.schedule_svg)(ranks) {
         let schedule = options.out.join(format!("{}_schedule.svg", kernel.name));
         std::fs::write(&schedule, svg).map_err(problem)?;
-        println!("schedule (SVG)   {}", schedule.display());
+        print(format_args!("schedule (SVG)   {}", schedule.display()))?;
     }
     Ok(())
 }
@@ -167,14 +168,12 @@ fn write_trace(report: &Report, file: &Path) -> Result<(), String> {
     written.map_err(|error| format!("can't write {}: {error}", file.display()))
 }
 
-fn print_run(report: &Report, comparison: &Comparison, equal: bool, reference_time: Duration) {
-    println!("\n{report}");
-    println!("\ncomparison");
-    println!("  with the oracle     {comparison}");
-    println!(
-        "  with the reference  {} (the same function, run sequentially in {reference_time:.1?})",
-        if equal { "equal bit for bit" } else { "DIFFERENT" }
-    );
+fn print_run(report: &Report, comparison: &Comparison, equal: bool, reference_time: Duration) -> Result<(), String> {
+    let same = if equal { "equal bit for bit" } else { "DIFFERENT" };
+    print(format_args!(
+        "\n{report}\n\ncomparison\n  with the oracle     {comparison}\n  with the reference  {same} (the same function, run \
+         sequentially in {reference_time:.1?})"
+    ))
 }
 
 fn json(report: &Report, comparison: &Comparison, equal: bool, fingerprint: &str, processes: usize) -> JsonValue {

@@ -12,6 +12,7 @@ pub mod int4;
 pub mod int8;
 pub mod layer;
 pub mod options;
+pub mod output;
 pub mod program;
 pub mod quantised;
 pub mod router;

@@ -1,6 +1,7 @@
 //! The main function of every example.
 
 use super::options::{CommandLine, help, parse};
+use super::output::print;
 use hpmoe_runtime::Place;
 use std::process::ExitCode;
 
@@ -12,8 +13,13 @@ pub fn main<O: CommandLine>(run: impl FnOnce(&O) -> Result<bool, String>) -> Exi
     let options = match parse::<O>(std::env::args_os().skip(1)) {
         Ok(Some(options)) => options,
         Ok(None) => {
-            println!("{}", help::<O>());
-            return ExitCode::SUCCESS;
+            return print(help::<O>()).map_or_else(
+                |problem| {
+                    eprintln!("error: {problem}");
+                    ExitCode::FAILURE
+                },
+                |()| ExitCode::SUCCESS,
+            );
         }
         Err(problem) => {
             eprintln!("error: {problem}\nhelp: --help lists the options");

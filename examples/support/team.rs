@@ -1,6 +1,7 @@
 //! The group that an example runs on: threads of this process, or processes.
 
 use super::options::number;
+use super::output::print;
 use getopts::Matches;
 use hpmoe_runtime::prelude::*;
 use hpmoe_runtime::{Joining, TcpBootstrap};
@@ -132,10 +133,12 @@ impl Team {
     }
 
     /// Prints a line, if this is the process that does.
-    pub fn tell(&self, line: impl Display) {
-        if self.tells() {
-            println!("{line}");
-        }
+    ///
+    /// # Errors
+    ///
+    /// If it can't be written.
+    pub fn tell(&self, line: impl Display) -> Result<(), String> {
+        if self.tells() { print(line) } else { Ok(()) }
     }
 
     /// The numbers of all ranks, rank 0 first, from those of the ranks here.
