@@ -98,12 +98,12 @@ pub fn open_constants(module: &ItemMod) -> Vec<String> {
 #[must_use]
 pub fn leaving_open(module: &ItemMod, names: &[String]) -> ItemMod {
     let mut module = module.clone();
-    let items = module.content.iter_mut().flat_map(|(_, items)| items);
-    for item in items {
-        if let Item::Const(constant) = item
-            && names.iter().any(|name| constant.ident == name)
-        {
-            *constant.expr = parse_quote_spanned!(constant.expr.span()=> _);
+    for item in module.content.iter_mut().flat_map(|(_, items)| items) {
+        match item {
+            Item::Const(constant) if names.iter().any(|name| constant.ident == name) => {
+                *constant.expr = parse_quote_spanned!(constant.expr.span()=> _);
+            }
+            _ => {}
         }
     }
     module

@@ -189,10 +189,11 @@ impl Links {
             let parts: Vec<Vec<u8>> = state.parts.remove(&exchange).into_iter().flatten().flatten().collect();
             let whole = Frame::Whole { exchange, parts };
             self.send_all(&whole);
-            if let Frame::Whole { parts, .. } = whole
-                && exchange >= state.awaited
-            {
-                state.wholes.insert(exchange, parts);
+            match whole {
+                Frame::Whole { parts, .. } if exchange >= state.awaited => {
+                    state.wholes.insert(exchange, parts);
+                }
+                _ => {}
             }
             self.changed.notify_all();
         }

@@ -181,9 +181,7 @@ struct LastTold {
 impl News<'_> {
     fn hear(&self, progress: &SearchProgress<'_>) {
         let mut told = self.told.borrow_mut();
-        if let Some(result) = progress.found
-            && told.best.as_ref() != Some(&result.best)
-        {
+        if let Some(result) = progress.found.filter(|result| told.best.as_ref() != Some(&result.best)) {
             told.best = Some(result.best.clone());
             let (kernel, warning) = (self.kernel.clone(), self.warning.clone());
             (self.tell)(Told::Found(Box::new(Found { kernel, result: result.clone(), warning })));
