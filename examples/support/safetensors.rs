@@ -31,7 +31,7 @@ impl<'a> TensorFile<'a> {
         let parts = usize::try_from(length).ok().and_then(|length| rest.split_at_checked(length));
         let (header, data) =
             parts.ok_or_else(|| format!("its header should have {length} bytes, and {} follow", rest.len()))?;
-        let header = str::from_utf8(header).map_err(|error| format!("its header: {error}"))?;
+        let header = std::str::from_utf8(header).map_err(|error| format!("its header: {error}"))?;
         let header = jzon::parse(header).map_err(|error| format!("its header: {error}"))?;
         let tensors = header.entries().filter(|(name, _)| *name != "__metadata__");
         let mut tensors: Vec<_> = tensors.map(|(name, entry)| Entry::read(name, entry)).collect::<Result<_, _>>()?;
