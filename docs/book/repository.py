@@ -28,7 +28,7 @@ DOCUMENTS = {
 }
 
 #: Languages of files, by their endings, as mdbook highlights them.
-LANGUAGES = {".rs": "rust", ".toml": "toml", ".h": "cpp", ".cpp": "cpp", ".c": "c", ".py": "python", ".sh": "bash", ".csv": "text"}
+LANGUAGES = {".rs": "rust", ".toml": "toml", ".h": "cpp", ".cpp": "cpp", ".c": "c", ".py": "python", ".sh": "bash", ".csv": "text", ".txt": "text"}
 
 #: Folder of all that is not from docs/.
 FOLDER = PurePosixPath("repository")
