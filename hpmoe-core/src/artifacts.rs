@@ -7,7 +7,7 @@ use crate::names::ByName;
 use hpmoe_expansion::expansion::below_out_dir;
 
 /// Version of the ABI between generated code and runtime (`HPMOE_ABI` in `abi.h`); part of every symbol.
-pub const ABI: u32 = 3;
+pub const ABI: u32 = hpmoe_kernels::abi::HPMOE_ABI;
 
 /// Names of everything that belongs to one taskflow of one package.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -14,7 +14,7 @@ pub struct Sizes {
 }
 
 /// The number of chunks whose rows have memory at the same time (`HPMOE_CHUNK_BUFFERS` in `abi.h`).
-pub const CHUNK_BUFFERS: usize = 2;
+pub const CHUNK_BUFFERS: usize = hpmoe_kernels::abi::HPMOE_CHUNK_BUFFERS as usize;
 
 impl Sizes {
     /// The local experts of each of `ranks` ranks.
