@@ -13,6 +13,12 @@ pub struct Expected {
 }
 
 impl Expected {
+    /// The ranks of the launches: the expected number, or the most up to [`RANKS`] that share the experts.
+    pub(crate) fn ranks_for(self, experts: usize) -> u32 {
+        let shared = |ranks: &u32| experts % *ranks as usize == 0;
+        self.ranks.unwrap_or_else(|| (1..=RANKS).rev().find(shared).unwrap_or(1))
+    }
+
     /// The launches that are estimated for these, if a kernel takes that many tokens: those with at most [`MOST_TOKENS`].
     pub(crate) fn estimated(self, tokens: Option<usize>) -> Self {
         let many = self.tokens.or(tokens).is_some_and(|tokens| tokens > MOST_TOKENS);
@@ -47,4 +53,4 @@ impl fmt::Display for Expected {
 const MOST_TOKENS: usize = 1 << 16;
 
 /// The ranks that sizes are chosen for where no number is given: with more of them an expert has more rows and a rank fewer experts.
-pub(super) const RANKS: u32 = 8;
+const RANKS: u32 = 8;

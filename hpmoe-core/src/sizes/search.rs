@@ -1,6 +1,6 @@
 //! The search for the sizes with the least estimated latency.
 
-use super::expected::{Expected, RANKS};
+use super::expected::Expected;
 use super::fit::fitted;
 use super::ladders::{BYTES_OF_PUTS, FEW_ROWS, LEAST_PUTS, Ladder, NARROW, ROWS_BESIDE_GRADIENTS, ROWS_OF_PUTS};
 use super::latency::Latency;
@@ -246,7 +246,7 @@ impl<'a> Search<'a> {
     fn ranks(&self, experts: usize) -> Result<u32, String> {
         let shared = |ranks: &u32| *ranks > 0 && experts % *ranks as usize == 0;
         match self.expected.ranks {
-            None => Ok((1..=RANKS).rev().find(shared).unwrap_or(1)),
+            None => Ok(self.expected.ranks_for(experts)),
             Some(ranks) if shared(&ranks) && ranks <= MAX_RANKS => Ok(ranks),
             Some(ranks) => Err(format!(
                 "kernel `{}` has {experts} experts, which cannot be divided evenly among {ranks} ranks: name a number of ranks \
