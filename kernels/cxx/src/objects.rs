@@ -64,15 +64,22 @@ impl Compiler {
         in_parallel(sources, |source| self.object(source))
     }
 
+    /// The compiler with all flags but those of a file.
+    fn command(&self) -> Command {
+        let mut command = self.tool.to_command();
+        command.args(&self.arithmetic);
+        command
+    }
+
     fn object(&self, Source { file: source, headers }: &Source<'_>) -> Result<PathBuf, Refusal> {
         let folder = source.parent().unwrap_or(Path::new(""));
         self.store.object(source, "o", |draft| {
-            let mut command = self.tool.to_command();
+            let mut command = self.command();
             command.args(&self.places).arg(called(&folder.join(""), Path::new("")));
             if let Some(headers) = headers {
                 command.arg("-I").arg(headers).arg(called(&headers.join(""), Path::new("")));
             }
-            let output = command.args(&self.arithmetic).arg("-c").arg(source).arg("-o").arg(draft).output();
+            let output = command.arg("-c").arg(source).arg("-o").arg(draft).output();
             let output = output.map_err(|error| format!("can't start `{}`: {error}", self.tool.path().display()))?;
             match output.status.success() {
                 true => Ok(()),
@@ -87,7 +94,7 @@ impl Compiler {
         let tool = self.tool.path().display();
         let (probe, object) = (draft.with_extension("probe.cpp"), draft.with_extension("probe.o"));
         let compiled = std::fs::write(&probe, PROBE).map_err(|error| error.to_string()).and_then(|()| {
-            let mut command = self.tool.to_command();
+            let mut command = self.command();
             let output = command.arg("-c").arg(&probe).arg("-o").arg(&object).output();
             let output = output.map_err(|error| error.to_string())?;
             let words = || String::from_utf8_lossy(&output.stderr).into_owned();
