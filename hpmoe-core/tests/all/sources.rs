@@ -38,9 +38,9 @@ pub(crate) struct Module {
     handed_on: BTreeMap<String, Vec<String>>,
     all_handed_on: Vec<Vec<String>>,
     defined: BTreeSet<String>,
-    /// Single names in its code.
-    names: BTreeSet<String>,
-    /// Paths in its code, and macros that it calls, as in `println!`.
+    /// Single names in its code; those of macros that it calls with their mark, as in `println!`.
+    pub(crate) names: BTreeSet<String>,
+    /// Paths in its code.
     pub(crate) paths: Vec<Vec<String>>,
 }
 
@@ -144,10 +144,8 @@ fn of_tests(attribute: &syn::Attribute) -> bool {
 impl Module {
     /// Paths that lead out of the module: those in its code, and those of names that it hands on and uses itself.
     pub(crate) fn imports(&self) -> impl Iterator<Item = &Vec<String>> {
-        let first = |path: &Vec<String>| path.first().is_some_and(|first| self.handed_on.contains_key(first));
-        let used = move |name: &String| {
-            self.names.contains(name) || self.paths.iter().any(|path| first(path) && path[0] == *name)
-        };
+        let used =
+            move |name: &String| self.names.contains(name) || self.paths.iter().any(|path| path.first() == Some(name));
         let handed_on = self.handed_on.iter().filter(move |(name, _)| used(name)).map(|(_, path)| path);
         self.paths.iter().chain(handed_on)
     }
@@ -238,9 +236,8 @@ impl Module {
                     continue;
                 }
                 TokenTree::Punct(point) => {
-                    if point.as_char() == '!' && path.len() == 1 {
-                        path[0].push('!');
-                        path.push(String::new());
+                    if let ('!', [name]) = (point.as_char(), &mut path[..]) {
+                        name.push('!');
                     }
                     finish(&mut path);
                     colons = 0;
