@@ -10,23 +10,15 @@ const USAGE: u8 = 2;
 
 /// Reads the command line and runs; fails if `run` returns false or an error.
 pub fn main<O: CommandLine>(run: impl FnOnce(&O) -> Result<bool, String>) -> ExitCode {
-    let options = match parse::<O>(std::env::args_os().skip(1)) {
-        Ok(Some(options)) => options,
-        Ok(None) => {
-            return print(help::<O>()).map_or_else(
-                |problem| {
-                    eprintln!("error: {problem}");
-                    ExitCode::FAILURE
-                },
-                |()| ExitCode::SUCCESS,
-            );
-        }
+    let done = match parse::<O>(std::env::args_os().skip(1)) {
+        Ok(Some(options)) => run(&options),
+        Ok(None) => print(help::<O>()).map(|()| true),
         Err(problem) => {
             eprintln!("error: {problem}\nhelp: --help lists the options");
             return ExitCode::from(USAGE);
         }
     };
-    match run(&options) {
+    match done {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(problem) => {
