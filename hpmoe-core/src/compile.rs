@@ -3,6 +3,7 @@
 use crate::analyze::CheckedGraph;
 use crate::artifacts::Artifact;
 use crate::emit::{Machine, Names, Paths, ascendc, tables};
+use crate::graph::Sizes;
 use crate::program::{Kernels, Program, program};
 use crate::schedule::{Choices, schedule_with};
 use crate::target::Target;
@@ -23,6 +24,7 @@ pub fn back(
     fingerprint: &str,
     time_stamps: bool,
 ) -> Result<Program, String> {
+    unplaced(checked)?;
     let proposed = schedule_with(checked, target, choices);
     let valid = validate(checked, proposed).map_err(|violations| refused(checked, &violations))?;
     let names = Names { file, symbol: &artifact.symbol, time_stamps };
@@ -32,6 +34,29 @@ pub fn back(
     let tables = tables(checked, &valid, &names, &Paths { fingerprint, descriptors: &descriptors });
     let kernels = Kernels { host: &kernel, device: for_devices.as_ref() };
     Ok(program(checked, &valid, target, artifact, kernels, tables, fingerprint))
+}
+
+/// Refuses places that hold no expert of their own in a kernel that makes its route, which knows of none.
+///
+/// # Errors
+///
+/// A text for the user, if the kernel makes its route and would have such places.
+pub fn unplaced(checked: &CheckedGraph) -> Result<(), String> {
+    let graph = checked.graph();
+    if graph.route.is_none() {
+        return Ok(());
+    }
+    let Sizes { experts, spare, .. } = graph.sizes;
+    let uneven = graph.named_ranks.iter().find(|ranks| experts % **ranks as usize != 0);
+    let what = match (spare, uneven) {
+        (0, None) => return Ok(()),
+        (0, Some(ranks)) => format!("{ranks} ranks can't have the same number of {experts} experts each"),
+        _ => format!("each rank has {spare} places more than its share (`SPARE`)"),
+    };
+    Err(format!(
+        "{what}, and this taskflow makes its route, for which every place holds an expert [HP01]\nhelp: let the host make the route, \
+         and pass it as a parameter `route: &Route`, or build without it"
+    ))
 }
 
 /// Whether the kernel's file for devices differs from the one for the host: an operator is for devices only.

@@ -10,6 +10,10 @@ pub type Overrides = ByName<Constant>;
 /// tiles. Source may leave them open: `pub const TILE_N: usize = _;`.
 pub const TILE_SIZES: [&str; 7] = ["TILE_M", "TILE_N", "GRAD_M", "GRAD_N", "PUT", "BLOCK", "COLUMNS"];
 
+/// The number of places for experts that each rank has beyond its share. A build may set it in every kernel; a kernel that does not declare
+/// it has none.
+pub(crate) const SPARE: &str = "SPARE";
+
 /// The value of a constant of a kernel module.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Constant {

@@ -20,6 +20,15 @@ pub struct Front {
     pub fingerprint: Fingerprint,
 }
 
+impl Front {
+    /// The same module, whose schedules are also made for these numbers of ranks.
+    #[must_use]
+    pub fn for_ranks(mut self, ranks: &[u32]) -> Self {
+        self.flows.iter_mut().for_each(|flow| flow.name_ranks(ranks));
+        self
+    }
+}
+
 impl fmt::Debug for Front {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Front").field("kernel", &self.kernel.name).field("flows", &self.flows).finish_non_exhaustive()

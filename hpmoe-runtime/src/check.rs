@@ -10,6 +10,7 @@ use here::here;
 use hpmoe_kernels::{PerRank, Rank, Ranks, Route};
 
 use crate::backend::npu::Npu;
+use crate::layout::route::sends_once;
 use crate::layout::tables::coming_spaces;
 use crate::layout::{KernelRoute, LaunchRoute, RankSizes, RouteChunks};
 use crate::tables::{RouteTable, ScheduleTable, Storage, TensorTable};
@@ -117,6 +118,13 @@ pub(crate) fn fits_kernel(tables: &KernelTables, ranks: usize, route: &Route) ->
         if route != built {
             return Err(LaunchError::RouteConstant { kernel, name, route, built });
         }
+    }
+    let (placed, built) = (route.local_experts(), tables.local_experts(ranks));
+    if placed != built {
+        return Err(LaunchError::Places { kernel, placed, built });
+    }
+    if route.has_copies() && sends_once(tables) {
+        return Err(LaunchError::Copies { kernel });
     }
     for rank in route.ranks() {
         let tokens = route.tokens(rank);

@@ -85,7 +85,7 @@ pub use error::{ArgumentError, LaunchError};
 pub use group::{FixedLaunch, Group, Pending};
 #[doc(hidden)]
 pub use hpmoe_kernels::printable;
-pub use hpmoe_kernels::{formats, op, route};
+pub use hpmoe_kernels::{LogicalExpert, Move, Placement, PlacementError, formats, op, route};
 pub use hpmoe_macros::*;
 pub use kernel::{CompiledKernel, DeviceCode, EntryPoint};
 pub use layout::KernelMemory;

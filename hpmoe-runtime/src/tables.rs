@@ -12,8 +12,10 @@ pub struct KernelTables {
     pub fingerprint: &'static str,
     /// Source file, as given to the build script.
     pub file: &'static str,
-    /// `EXPERTS`: experts of the whole group.
+    /// `EXPERTS`: logical experts, which ids name.
     pub experts: usize,
+    /// `SPARE`: places for experts that each rank has beyond its share.
+    pub spare: usize,
     /// `TOP_K`: experts that each token goes to.
     pub top_k: usize,
     /// `TOKENS`: most tokens of one rank.
@@ -46,8 +48,16 @@ pub struct KernelTables {
     pub externals: &'static [ExternalTable],
     /// Results whose bits may differ from the reference's, because of what an operator promises.
     pub tolerances: &'static [ToleranceTable],
-    /// One schedule for each number of ranks that divides `experts`, up to 256, ascending.
+    /// One schedule for each number of ranks that divides `experts`, up to 256, and for each that the build names, ascending.
     pub schedules: &'static [ScheduleTable],
+}
+
+impl KernelTables {
+    /// Physical experts of each of `ranks` ranks, places that no logical expert needs among them.
+    #[must_use]
+    pub const fn local_experts(&self, ranks: usize) -> usize {
+        self.experts.div_ceil(ranks) + self.spare
+    }
 }
 
 /// A route that the kernel makes, of ids in device memory.

@@ -23,6 +23,7 @@ pub(crate) const TABLES: KernelTables = KernelTables {
     fingerprint: "0",
     file: "src/layer.rs",
     experts: 4,
+    spare: 0,
     top_k: 2,
     tokens: 8,
     chunks: 1,

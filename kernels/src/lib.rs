@@ -53,12 +53,14 @@ pub mod helpers;
 pub mod math;
 pub mod op;
 pub mod ops;
+mod placement;
 pub mod printable;
 pub mod route;
 pub mod taskflows;
 pub mod tasks;
 mod tensor;
 
+pub use placement::{LogicalExpert, Move, Placement, PlacementError};
 pub use route::{Expert, Piece, Rank, Ranks, Route, RouteError, Routed, RowTile, TokenBlock};
 pub use tensor::{
     Accumulator, Codes, CubeElement, Element, Experts, Float, Integers, Matrix, Number, Once, Operand, PerRank, RAGGED,

@@ -42,6 +42,8 @@ mod mixed_file;
 mod odd_file;
 #[path = "once.rs"]
 mod once_file;
+#[path = "placed.rs"]
+mod placed_file;
 #[path = "products.rs"]
 mod products_file;
 #[path = "routed.rs"]
@@ -74,6 +76,7 @@ pub use kept_file::kept;
 pub use mixed_file::mixed;
 pub use odd_file::odd;
 pub use once_file::once;
+pub use placed_file::placed;
 pub use products_file::products;
 pub use routed_file::routed;
 pub use routers_file::{particular, scored, shared_out, with_products};

@@ -73,6 +73,7 @@ pub fn kernels<P: Into<PathBuf>>(files: impl IntoIterator<Item = P>) -> Kernels 
         settings: Overrides::new(),
         machine: Machine::default(),
         expected: Expected::default(),
+        ranks: Vec::new(),
         device: None,
         toolkit: None,
         time_stamps: false,
@@ -89,6 +90,8 @@ pub struct Kernels {
     settings: Overrides,
     machine: Machine,
     expected: Expected,
+    /// Numbers of ranks that are named.
+    ranks: Vec<u32>,
     device: Option<Device>,
     toolkit: Option<PathBuf>,
     time_stamps: bool,
@@ -133,12 +136,28 @@ impl Kernels {
         self
     }
 
-    /// Names the number of ranks for which the tile sizes that kernels leave open (`pub const TILE_N: usize = _;`) are chosen. They run
-    /// on any number of ranks that shares their experts. Without it, sizes are chosen for eight ranks, or as many below that as
-    /// share the experts.
+    /// Names a number of ranks that launches have. Kernels run on any number that divides their experts, and on those that are named: with
+    /// others, some places for experts are empty. The tile sizes that kernels leave open (`pub const TILE_N: usize = _;`) are chosen for
+    /// the first number that is named; without one, for eight ranks, or as many below that as share the experts.
+    ///
+    /// ```no_run
+    /// // 288 experts on 20 ranks.
+    /// hpmoe_build::kernels(["src/moe.rs"]).ranks(20).build();
+    /// ```
     pub fn ranks(mut self, count: u32) -> Self {
-        self.expected.ranks = Some(count);
+        self.expected.ranks = self.expected.ranks.or(Some(count));
+        self.ranks.push(count);
         self
+    }
+
+    /// Gives each rank places for so many experts more than its share, which copies of experts can take, as a
+    /// [`Placement`](hpmoe_kernels::Placement) says. It sets the constant `SPARE`, which `HPMOE_SET` sets as well.
+    ///
+    /// ```no_run
+    /// hpmoe_build::kernels(["src/moe.rs"]).spare(1).build();
+    /// ```
+    pub fn spare(self, places: usize) -> Self {
+        self.set("SPARE", places)
     }
 
     /// Names the number of tokens of a rank for which open tile sizes are chosen, where launches have fewer than `TOKENS`, the most
@@ -218,7 +237,7 @@ impl Kernels {
         let (named_device, named_stamps) = (variable("HPMOE_DEVICE"), variable("HPMOE_TIME_STAMPS"));
         let mut built = Built::default();
         for part in parts {
-            let KernelGroup { settings, target, expected, tune, device, toolkit, sources, .. } = part;
+            let KernelGroup { settings, target, expected, ranks, tune, device, toolkit, sources, .. } = part;
             let settings = settings.into_iter().chain(environment.clone()).collect();
             let device = device::chosen(device, named_device.as_deref())?;
             let device = device.map(|device| DeviceBuild { device, toolkit });
@@ -229,6 +248,7 @@ impl Kernels {
                 settings,
                 target,
                 expected,
+                ranks,
                 tune,
                 device,
                 time_stamps,
@@ -256,14 +276,25 @@ impl Kernels {
 
     /// These kernels and the others, read; `None` where a file is not Rust.
     fn into_parts(self) -> Result<Option<Vec<KernelGroup>>, String> {
-        let Self { files, settings, machine, expected, device, toolkit, time_stamps, allow_slow_tile_sizes, others } =
-            self;
+        let Self {
+            files,
+            settings,
+            machine,
+            expected,
+            ranks,
+            device,
+            toolkit,
+            time_stamps,
+            allow_slow_tile_sizes,
+            others,
+        } = self;
         let (target, tune) = (machine.target()?, machine.options());
         let Some(sources) = read_sources(&files)? else { return Ok(None) };
         let part = KernelGroup {
             settings,
             target,
             expected,
+            ranks,
             tune,
             device,
             toolkit,

@@ -36,6 +36,8 @@ pub(crate) struct Build {
     pub(crate) target: Target,
     /// The launches that open tile sizes are chosen for.
     pub(crate) expected: Expected,
+    /// Numbers of ranks that schedules are made for, besides those that divide the experts.
+    pub(crate) ranks: Vec<u32>,
     /// Options that make `hpmoe tune` tune for the same machine, each with a space before it.
     pub(crate) tune: String,
     /// What kernels are compiled for in addition to this machine's CPU.
@@ -61,7 +63,7 @@ impl Build {
         let overrides = tuned::overrides(&set, &with_tuned(&open, &candidate.sizes));
         let target = self.target.fingerprint().hex();
         let texts = candidate.choices.iter().map(|(flow, choices)| (flow.clone(), choices.to_string())).collect();
-        let front = front(&source.module, &overrides);
+        let front = front(&source.module, &overrides).map(|front| front.for_ranks(&self.ranks));
         let operators = OperatorFiles::read(front.as_ref().map_or(&[], |front| &front.flows), &self.root);
         let externals = operators.fingerprints();
         let resolved = Resolved { target, choices: texts, externals, time_stamps: self.time_stamps };

@@ -14,6 +14,7 @@ pub(crate) struct KernelGroup {
     pub(crate) settings: Overrides,
     pub(crate) target: Target,
     pub(crate) expected: Expected,
+    pub(crate) ranks: Vec<u32>,
     /// Options that make `hpmoe tune` tune for the same machine.
     pub(crate) tune: String,
     pub(crate) device: Option<Device>,

@@ -67,6 +67,7 @@ impl Package {
         let build = Build {
             settings,
             target,
+            ranks: Vec::new(),
             expected,
             tune: machine.options(),
             device: None,

@@ -100,6 +100,10 @@ impl CheckedGraph {
         };
         made.filter(move |(id, _)| !read(*id)).map(|(_, tensor)| tensor)
     }
+    /// Names numbers of ranks that schedules are made for, besides those that divide the experts. Nothing else depends on them.
+    pub fn name_ranks(&mut self, ranks: &[u32]) {
+        self.graph.named_ranks.extend_from_slice(ranks);
+    }
     /// The on-chip plan of each task: how it uses the memories of its core.
     #[must_use]
     pub fn plans(&self) -> &Arena<TaskId, Plan> {

@@ -187,15 +187,15 @@ pub struct Dependency {
 }
 
 impl Grid {
-    /// The most counters of such an array on a rank with so many expert chunks and a capacity of `capacity` rows per chunk.
+    /// The most counters of such an array on each of `ranks` ranks with a capacity of `capacity` rows per chunk.
     #[must_use]
-    pub fn len(self, space_of: impl Fn(SpaceId) -> Space, sizes: &Sizes, expert_chunks: u64, capacity: u64) -> u64 {
+    pub fn len(self, space_of: impl Fn(SpaceId) -> Space, sizes: &Sizes, ranks: usize, capacity: u64) -> u64 {
+        let expert_chunks = sizes.expert_chunks(ranks) as u64;
         match self {
             Self::RowTiles { space, columns } => {
                 let Space { kind, height } = space_of(space);
-                let ranks = sizes.experts as u64 * sizes.chunks as u64 / expert_chunks;
                 let once = kind == SpaceKind::OnceTiles;
-                let rows = if once { capacity.min(ranks * sizes.tokens as u64) } else { capacity };
+                let rows = if once { capacity.min(ranks as u64 * sizes.tokens as u64) } else { capacity };
                 let full = rows / u64::from(height.number()) * sizes.chunks as u64;
                 (full + expert_chunks) * u64::from(columns)
             }

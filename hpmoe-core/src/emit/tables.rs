@@ -73,7 +73,7 @@ fn kernel(
     let graph = checked.graph();
     let name = format!("{}::{}", graph.kernel, graph.taskflow);
     let (fingerprint, file) = (paths.fingerprint, names.file);
-    let Sizes { experts, top_k, tokens, chunks } = graph.sizes;
+    let Sizes { experts, spare, top_k, tokens, chunks } = graph.sizes;
     let (aic, aiv, time_stamps) = (schedule.aic, schedule.aiv, names.time_stamps);
     let expert_orders = match schedule.expert_orders {
         ExpertOrders::Number => quote!(Number),
@@ -131,6 +131,7 @@ fn kernel(
                 fingerprint: #fingerprint,
                 file: #file,
                 experts: #experts,
+                spare: #spare,
                 top_k: #top_k,
                 tokens: #tokens,
                 chunks: #chunks,

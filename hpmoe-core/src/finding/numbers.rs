@@ -85,6 +85,8 @@ pub(crate) enum RangeFault {
     TopK { top_k: usize, experts: usize },
     /// More experts than descriptors can name.
     Experts { experts: usize, most: usize },
+    /// More places for experts than descriptors can name.
+    Spare { spare: usize, most: usize },
     /// More (token, k) than 32 bits can number.
     Tokens { tokens: usize, top_k: usize },
 }

@@ -101,6 +101,8 @@ pub struct TaskGraph {
     pub taskflow: String,
     /// The sizes of the layer.
     pub sizes: Sizes,
+    /// Numbers of ranks that a build names, besides those that divide the experts.
+    pub named_ranks: Vec<u32>,
     /// Every constant of the module with its value, in order of declaration.
     pub constants: Vec<(String, Constant)>,
     /// Parameters and `let` tensors in order of declaration, then the compiler's own.

@@ -3,8 +3,10 @@
 /// Sizes of the layer, which every kernel declares by constants of these names, and its number of chunks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sizes {
-    /// `EXPERTS`: experts of the whole group.
+    /// `EXPERTS`: logical experts, which ids name.
     pub experts: usize,
+    /// `SPARE`: places for experts that each rank has beyond its share.
+    pub spare: usize,
     /// `TOP_K`: experts per token.
     pub top_k: usize,
     /// `TOKENS`: the most tokens that one rank may bring.
@@ -17,10 +19,22 @@ pub struct Sizes {
 pub const CHUNK_BUFFERS: usize = hpmoe_kernels::abi::HPMOE_CHUNK_BUFFERS as usize;
 
 impl Sizes {
-    /// The local experts of each of `ranks` ranks.
+    /// The physical experts of each of `ranks` ranks, places that no logical expert needs among them.
     #[must_use]
     pub const fn local_experts(&self, ranks: usize) -> usize {
-        self.experts / ranks
+        self.experts.div_ceil(ranks) + self.spare
+    }
+
+    /// The physical experts of all of `ranks` ranks.
+    #[must_use]
+    pub const fn physical_experts(&self, ranks: usize) -> usize {
+        self.local_experts(ranks) * ranks
+    }
+
+    /// The physical experts that have rows where all spare places hold copies.
+    #[must_use]
+    pub const fn used_experts(&self, ranks: usize) -> usize {
+        self.experts + self.spare * ranks
     }
 
     /// The expert chunks of each of `ranks` ranks: pairs of a local expert and a chunk, which entries, tables and counters count.

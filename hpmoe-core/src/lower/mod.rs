@@ -21,6 +21,7 @@ mod tasks;
 mod tensors;
 mod writes;
 
+use crate::constant::SPARE;
 use crate::finding::{ConstantFault, Errors, Finding, RangeFault};
 use crate::graph::{Sizes, TaskGraph};
 use crate::ids::Arena;
@@ -42,6 +43,7 @@ pub(crate) fn lower(kernel: &Kernel, flow: &Flow, errors: &mut Errors) -> Option
         kernel: kernel.name.clone(),
         taskflow: flow.name.clone(),
         sizes,
+        named_ranks: Vec::new(),
         constants: kernel.constants.iter().map(|(name, value)| (name.to_owned(), value)).collect(),
         tensors: Arena::new(),
         tasks: Arena::new(),
@@ -93,12 +95,15 @@ fn sizes(kernel: &Kernel, errors: &mut Errors) -> Option<Sizes> {
         value
     };
     let (experts, top_k, tokens) = (size("EXPERTS"), size("TOP_K"), size("TOKENS"));
-    let sizes = Sizes { experts: experts?, top_k: top_k?, tokens: tokens?, chunks: 1 };
-    let Sizes { experts, top_k, tokens, .. } = sizes;
+    let spare = kernel.constants.get(SPARE).unwrap_or(0);
+    let sizes = Sizes { experts: experts?, spare, top_k: top_k?, tokens: tokens?, chunks: 1 };
+    let Sizes { experts, spare, top_k, tokens, .. } = sizes;
     let (name, fault) = if top_k > experts {
         ("TOP_K", RangeFault::TopK { top_k, experts })
     } else if experts > MOST_EXPERTS {
         ("EXPERTS", RangeFault::Experts { experts, most: MOST_EXPERTS })
+    } else if spare > MOST_EXPERTS {
+        (SPARE, RangeFault::Spare { spare, most: MOST_EXPERTS })
     } else if tokens.saturating_mul(top_k) > i32::MAX as usize {
         ("TOKENS", RangeFault::Tokens { tokens, top_k })
     } else {

@@ -78,18 +78,22 @@ fn tiles(checked: &CheckedGraph, ranks: u32) -> u64 {
     let sizes = &graph.sizes;
     // Of one chunk.
     let routed = (sizes.chunk_tokens() * sizes.top_k) as u64;
-    let (experts, ranks) = (sizes.experts as u64, u64::from(ranks));
+    let [experts, local, pairs] = [
+        sizes.used_experts(ranks as usize),
+        sizes.local_experts(ranks as usize),
+        sizes.physical_experts(ranks as usize),
+    ]
+    .map(|count| count as u64);
+    let all_ranks = u64::from(ranks);
     let of_phase = |phase: &crate::graph::Phase| {
         let space = graph.spaces[phase.space];
         let height = u64::from(space.height.number());
         let items = match space.kind {
-            SpaceKind::RowTiles => (routed * ranks).div_ceil(experts).div_ceil(height) * (experts / ranks),
-            SpaceKind::OnceTiles => {
-                sizes.rows_once(ranks as usize).div_ceil(experts).div_ceil(height) * (experts / ranks)
-            }
-            SpaceKind::Experts => experts / ranks,
-            SpaceKind::Sends | SpaceKind::Arrivals => routed.div_ceil(experts).div_ceil(height) * experts,
-            SpaceKind::SendsOnce => sizes.rows_once(ranks as usize).div_ceil(experts).div_ceil(height) * experts,
+            SpaceKind::RowTiles => (routed * all_ranks).div_ceil(experts).div_ceil(height) * local,
+            SpaceKind::OnceTiles => sizes.rows_once(ranks as usize).div_ceil(experts).div_ceil(height) * local,
+            SpaceKind::Experts => local,
+            SpaceKind::Sends | SpaceKind::Arrivals => routed.div_ceil(experts).div_ceil(height) * pairs,
+            SpaceKind::SendsOnce => sizes.rows_once(ranks as usize).div_ceil(experts).div_ceil(height) * pairs,
             SpaceKind::Blocks => (sizes.chunk_tokens() as u64).div_ceil(height),
             SpaceKind::Chunks => 1,
         };

@@ -173,15 +173,15 @@ impl EntryCosts {
     /// Rows of an entry when tokens are spread evenly.
     fn entry_rows(&self, graph: &TaskGraph, ranks: u32, phase: PhaseId) -> u64 {
         let sizes = &graph.sizes;
-        let tokens = sizes.chunk_tokens();
+        let (tokens, experts) = (sizes.chunk_tokens(), sizes.used_experts(ranks as usize));
         let rows = match self.phases[phase].kind {
             SpaceKind::Chunks => 1,
             SpaceKind::Blocks => tokens,
             SpaceKind::RowTiles | SpaceKind::OnceTiles | SpaceKind::Experts => {
-                (tokens * sizes.top_k * ranks as usize).div_ceil(sizes.experts)
+                (tokens * sizes.top_k * ranks as usize).div_ceil(experts)
             }
-            SpaceKind::SendsOnce => (sizes.rows_once(ranks as usize) as usize).div_ceil(sizes.experts),
-            SpaceKind::Sends | SpaceKind::Arrivals => (tokens * sizes.top_k).div_ceil(sizes.experts),
+            SpaceKind::SendsOnce => (sizes.rows_once(ranks as usize) as usize).div_ceil(experts),
+            SpaceKind::Sends | SpaceKind::Arrivals => (tokens * sizes.top_k).div_ceil(experts),
         };
         rows as u64
     }

@@ -10,7 +10,7 @@ mod walk;
 
 use super::groups::Groups;
 use super::precedence::Precedence;
-use super::schedule::schedule_on;
+use super::schedule::{MAX_RANKS, schedule_on};
 use super::timeline::{QueueReplay, Released};
 use super::{Comes, Deal, Entry, Order, Schedule, Swizzle};
 use crate::analyze::CheckedGraph;
@@ -36,7 +36,7 @@ pub struct Estimate {
 }
 
 /// Estimates the latency of a taskflow's default schedule on a number of ranks: its queues are replayed on one rank, tile by tile and
-/// core by core. `None` if that number does not share the experts. Uneven tokens are replayed only where `worth` says so of the latency
+/// core by core. `None` if there can't be that number of ranks. Uneven tokens are replayed only where `worth` says so of the latency
 /// with even ones.
 ///
 /// It takes milliseconds where a simulation takes seconds. Tiles wait for sixteenths of an expert's rows here, and memories and links are
@@ -48,7 +48,7 @@ pub fn estimate(
     ranks: u32,
     worth: impl FnOnce(Time) -> bool,
 ) -> Option<Estimate> {
-    if ranks == 0 || checked.graph().sizes.experts % ranks as usize != 0 {
+    if ranks == 0 || ranks > MAX_RANKS {
         return None;
     }
     let schedule = schedule_on(checked, target, ranks);

@@ -8,7 +8,7 @@ use crate::ids::{Id, PhaseId};
 pub(crate) fn chunk(graph: &TaskGraph, ranks: u32, entry: Entry) -> u32 {
     match graph.spaces[graph.phases[entry.phase].space].by_chunk() {
         true => entry.expert,
-        false => entry.expert / (graph.sizes.experts as u32 / ranks),
+        false => entry.expert / graph.sizes.local_experts(ranks as usize) as u32,
     }
 }
 

@@ -45,7 +45,7 @@ pub(crate) use ranges::peer_step;
 pub use ranges::{Comes, Range};
 pub(crate) use read_ahead::product_ahead;
 pub use read_ahead::{ahead_of, most_ahead_of, right_operand};
-pub use schedule::{MAX_RANKS, schedule, schedule_for, schedule_with};
+pub use schedule::{MAX_RANKS, rank_counts, schedule, schedule_for, schedule_with};
 pub use swizzle::Swizzle;
 pub use timeline::{Bar, Timeline, timeline};
 pub(crate) use turns::MOST_TURN_ROWS;

@@ -14,7 +14,7 @@ use super::rotation::rotation;
 use super::route::route;
 use super::{Choices, Cores, PhaseSchedule, Schedule};
 use crate::analyze::CheckedGraph;
-use crate::graph::SpaceKind;
+use crate::graph::{SpaceKind, TaskGraph};
 use crate::ids::{Arena, PhaseId, RoleId};
 use crate::target::Target;
 use hpmoe_kernels::op::TaskKind;
@@ -28,7 +28,7 @@ const RANKS: RangeInclusive<u32> = 1..=MAX_RANKS;
 
 /// Makes the schedule of a graph, with the default choices, for dies like those of an Ascend A3 with that many cores.
 ///
-/// It divides the work among cores and orders it, for every number of ranks that divides the experts, up to [`MAX_RANKS`].
+/// It divides the work among cores and orders it, for every number of ranks of [`rank_counts`].
 /// The heuristic gives the same schedule for the same graph. [`validate`](crate::validate::validate) decides whether it is
 /// right.
 #[must_use]
@@ -45,7 +45,7 @@ pub fn schedule_for(checked: &CheckedGraph, target: &Target) -> Schedule {
 /// Makes the schedule of a graph for the dies of a target, with choices.
 #[must_use]
 pub fn schedule_with(checked: &CheckedGraph, target: &Target, choices: &Choices) -> Schedule {
-    with_orders(checked, target, choices, ranks(checked.graph().sizes.experts))
+    with_orders(checked, target, choices, rank_counts(checked.graph()).into_iter())
 }
 
 /// Makes the schedule of a graph for the dies of a target, with the default choices and one order: that for a number of ranks.
@@ -116,9 +116,11 @@ fn phases(
     phases
 }
 
-/// Numbers of ranks that share the experts evenly.
-fn ranks(experts: usize) -> impl Iterator<Item = u32> {
-    RANKS.filter(move |&ranks| experts % ranks as usize == 0)
+/// The numbers of ranks that schedules are made for, ascending: those that divide the experts, and those that the build names.
+#[must_use]
+pub fn rank_counts(graph: &TaskGraph) -> Vec<u32> {
+    let named = |ranks: &u32| graph.named_ranks.contains(ranks);
+    RANKS.filter(|ranks| graph.sizes.experts % *ranks as usize == 0 || named(ranks)).collect()
 }
 
 #[cfg(test)]
@@ -128,9 +130,14 @@ mod tests {
 
     #[test]
     fn every_divisor_has_an_order() {
-        assert_eq!(ranks(12).collect::<Vec<_>>(), [1, 2, 3, 4, 6, 12]);
-        assert_eq!(ranks(257).collect::<Vec<_>>(), [1]);
-        assert_eq!(ranks(768).skip(9).collect::<Vec<_>>(), [32, 48, 64, 96, 128, 192, 256]);
+        let ranks = |experts, named: &[u32]| {
+            let layer = moe_ffn(&Layer { experts, ..Layer::SMALL }).changed(|graph| graph.named_ranks = named.to_vec());
+            rank_counts(layer.graph())
+        };
+        assert_eq!(ranks(12, &[]), [1, 2, 3, 4, 6, 12]);
+        assert_eq!(ranks(257, &[]), [1]);
+        assert_eq!(ranks(768, &[])[9..], [32, 48, 64, 96, 128, 192, 256]);
+        assert_eq!(ranks(12, &[5, 3, 256]), [1, 2, 3, 4, 5, 6, 12, 256]);
     }
 
     #[test]

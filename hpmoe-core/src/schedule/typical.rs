@@ -32,7 +32,7 @@ pub(super) fn typical(graph: &TaskGraph) -> Typical {
 pub(super) fn on_ranks(graph: &TaskGraph, ranks: u32) -> Option<Typical> {
     let sizes = &graph.sizes;
     let all = ranks as usize;
-    let rows = (sizes.chunk_tokens() * sizes.top_k * all).div_ceil(sizes.experts);
+    let rows = (sizes.chunk_tokens() * sizes.top_k * all).div_ceil(sizes.used_experts(all));
     let typical = Typical { ranks, experts: sizes.expert_chunks(all) as u32, rows: rows as u32 };
     (sizes.experts % all == 0).then_some(typical)
 }

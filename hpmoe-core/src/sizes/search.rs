@@ -242,15 +242,13 @@ impl<'a> Search<'a> {
         Ok(Known::Estimated(sum))
     }
 
-    /// The ranks that are expected, which share the experts.
+    /// The ranks that are expected.
     fn ranks(&self, experts: usize) -> Result<u32, String> {
-        let shared = |ranks: &u32| *ranks > 0 && experts % *ranks as usize == 0;
         match self.expected.ranks {
             None => Ok(self.expected.ranks_for(experts)),
-            Some(ranks) if shared(&ranks) && ranks <= MAX_RANKS => Ok(ranks),
+            Some(ranks) if (1..=MAX_RANKS).contains(&ranks) => Ok(ranks),
             Some(ranks) => Err(format!(
-                "kernel `{}` has {experts} experts, which cannot be divided evenly among {ranks} ranks: name a number of ranks \
-                 that divides them, at most {MAX_RANKS}",
+                "kernel `{}` can't be launched on {ranks} ranks: name a number from 1 to {MAX_RANKS}",
                 self.name
             )),
         }

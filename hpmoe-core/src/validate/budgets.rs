@@ -52,7 +52,8 @@ fn fields(checked: &CheckedGraph, schedule: &Schedule) -> Vec<Quantity> {
 fn counts(checked: &CheckedGraph, schedule: &Schedule, order: &Order, rows: u64) -> Vec<Quantity> {
     let graph = checked.graph();
     let sizes = &graph.sizes;
-    let (pairs, chunks) = ((sizes.experts * sizes.chunks) as u64, sizes.chunks as u64);
+    let chunks = sizes.chunks as u64;
+    let pairs = (sizes.expert_chunks(order.ranks as usize) * order.ranks as usize) as u64;
     let tiles = graph.phases.iter().map(|(_, phase)| {
         // The rows of a peer and an expert may begin and end inside of a tile.
         let items = rows * chunks / u64::from(graph.spaces[phase.space].height.number()) + 2 * pairs;
@@ -61,6 +62,7 @@ fn counts(checked: &CheckedGraph, schedule: &Schedule, order: &Order, rows: u64)
     let needs = schedule.waits().map(|wait| need(checked, wait, rows));
     let footprint = footprint(checked, schedule, order.ranks, rows);
     vec![
+        ("physical experts of a rank in all chunks", sizes.expert_chunks(order.ranks as usize) as u64, SHORT),
         ("received rows", rows * sizes.buffers() as u64, INT),
         ("rows of a turn", order.sends.turn().unwrap_or(0).into(), MOST_TURN_ROWS.into()),
         ("tiles of a phase", tiles.max().unwrap_or_default(), INT),

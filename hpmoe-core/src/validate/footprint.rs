@@ -39,11 +39,10 @@ pub struct Footprint {
 #[must_use]
 pub fn footprint(checked: &CheckedGraph, schedule: &Schedule, ranks: u32, rows: u64) -> Footprint {
     let graph = checked.graph();
-    let local = graph.sizes.expert_chunks(ranks as usize) as u64;
     let used = used(schedule);
     let arrays = used.iter().map(|id| {
         let grid = checked.counters()[id].grid;
-        grid.len(|space| graph.spaces[space], &graph.sizes, local, rows)
+        grid.len(|space| graph.spaces[space], &graph.sizes, ranks as usize, rows)
     });
     let counters = arrays.sum();
     let of_order = |order: &Order| {
@@ -71,7 +70,7 @@ pub fn footprint(checked: &CheckedGraph, schedule: &Schedule, ranks: u32, rows: 
 pub fn lossless_rows(graph: &TaskGraph, ranks: u32) -> u64 {
     let sizes = &graph.sizes;
     let groups = graph.route.as_ref().and_then(|route| route.groups);
-    let rows = most_of_a_token(sizes.experts, sizes.top_k, groups.unwrap_or(1), ranks as usize);
+    let rows = most_of_a_token((sizes.experts, sizes.spare), sizes.top_k, groups.unwrap_or(1), ranks as usize);
     u64::from(ranks) * sizes.chunk_tokens() as u64 * rows as u64
 }
 
@@ -93,7 +92,7 @@ fn bytes(graph: &TaskGraph, tensor: &Tensor, ranks: u32, received: u64) -> Bytes
         // A rank receives a token at most once, and only for an expert that receives it.
         RowKind::Once => received.min(u64::from(ranks) * tokens) * buffers,
         // All chunks share the matrices of experts.
-        RowKind::Expert { rows } => graph.sizes.experts as u64 / u64::from(ranks) * u64::from(rows),
+        RowKind::Expert { rows } => graph.sizes.local_experts(ranks as usize) as u64 * u64::from(rows),
         RowKind::Matrix { rows } => u64::from(rows),
         // Counts of all ranks, ids and slots by expert.
         RowKind::Routed => u64::from(ranks) * graph.sizes.experts as u64 + 2 * tokens * graph.sizes.top_k as u64,

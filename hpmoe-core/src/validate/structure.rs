@@ -79,7 +79,7 @@ fn phases(graph: &TaskGraph, schedule: &Schedule, violations: &mut Vec<Violation
 
 fn orders(graph: &TaskGraph, schedule: &Schedule, violations: &mut Vec<Violation>) {
     let numbers = schedule.orders.iter().map(|order| order.ranks);
-    let wanted = RANKS.filter(|&ranks| graph.sizes.experts % ranks as usize == 0);
+    let wanted = RANKS.filter(|ranks| graph.sizes.experts % *ranks as usize == 0 || graph.named_ranks.contains(ranks));
     if !numbers.clone().eq(wanted) {
         violations.push(Violation::Orders { listed: numbers.collect() });
         return;

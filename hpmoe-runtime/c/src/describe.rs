@@ -42,6 +42,7 @@ fn taskflow(kernel: &Kernel) -> Value {
         "fingerprint": tables.fingerprint,
         "ranks": ranks,
         "experts": tables.experts,
+        "spare": tables.spare,
         "top_k": tables.top_k,
         "tokens": tables.tokens,
         "chunks": tables.chunks,

@@ -1,7 +1,7 @@
 //! A launch that fits, and every way not to fit, with its error text.
 
 use hpmoe_kernels::op::ElementType;
-use hpmoe_kernels::{Experts, PerRank, Ranks, Tensor, bf16};
+use hpmoe_kernels::{Experts, PerRank, Placement, Ranks, Tensor, bf16};
 
 use super::*;
 use crate::abi::{HPMOE_ROW_TILES, HpmoeDescriptor};
@@ -64,7 +64,10 @@ fn a_launch_that_fits_passes() {
 
 #[test]
 fn ranks() {
-    refused(Case { ranks: 3, ..case() }, "layer::forward has no schedule for 3 ranks: use one of 1, 2");
+    refused(
+        Case { ranks: 3, ..case() },
+        "layer::forward has no schedule for 3 ranks: use one of 1, 2, or name 3 in the build script, by `.ranks(3)`",
+    );
     refused(
         Case { ranks: 1, ..case() },
         "the route is for 2 ranks, but the group has 1: make both with the same number",
@@ -85,6 +88,34 @@ fn route_constants() {
     refused(
         Case { route: Route::new(Ranks::new(2), 4, &ids).unwrap(), ..case() },
         "the route has TOP_K = 3, but layer::forward was built with 2: make the route from its constants",
+    );
+}
+
+#[test]
+fn places_of_a_rank() {
+    let placed = |places: &[Option<usize>]| {
+        let placement = Placement::new(Ranks::new(2), 4, places).unwrap();
+        let ids: PerRank<Tensor<i32, 2>> =
+            PerRank::from_vec(vec![Tensor::from_slice(&[0, 1, 1, 3, 3, 2]), Tensor::from_slice(&[2, 1])]);
+        Route::placed(&placement, &ids).unwrap()
+    };
+    refused(
+        Case { route: placed(&[Some(0), Some(1), None, Some(2), Some(3), Some(0)]), ..case() },
+        "the route has 3 physical experts on each rank, but layer::forward was built with 2: make the route by Route::placed, with a \
+         placement of 2 places on each rank (`Placement::even` takes the spare ones)",
+    );
+    let spare = KernelTables { spare: 1, ..TABLES };
+    fits_kernel(&spare, 2, &placed(&[Some(0), Some(1), None, Some(2), Some(3), Some(0)])).unwrap();
+    // Experts may lie anywhere.
+    fits_kernel(&TABLES, 2, &placed(&[Some(3), Some(1), Some(0), Some(2)])).unwrap();
+    let once = TensorTable { row_kind: RowKind::Once, ..TABLES.tensors[0] };
+    let once = KernelTables { tensors: vec![once].leak(), ..spare };
+    fits_kernel(&once, 2, &placed(&[Some(3), Some(1), None, Some(0), None, Some(2)])).unwrap();
+    let copied = fits_kernel(&once, 2, &placed(&[Some(0), Some(1), None, Some(2), Some(3), Some(0)])).unwrap_err();
+    assert_eq!(
+        copied.to_string(),
+        "layer::forward sends each token once to a rank (`route.sends_once`), but some expert has several places: give each expert one \
+         place, or send tokens for every expert (`route.sends`)"
     );
 }
 
@@ -205,6 +236,7 @@ fn a_part_starts_on_a_line() {
 fn routes_that_kernels_make() {
     let sizes = |ranks, local_experts, chunk_tokens| RankSizes {
         ranks,
+        experts: ranks * local_experts,
         local_experts,
         top_k: 1,
         chunks: 1,

@@ -40,7 +40,10 @@ pub enum LaunchError {
         ranks: usize,
     },
     /// The kernel has no schedule for this number of ranks.
-    #[error("{kernel} has no schedule for {ranks} ranks: use one of {}", list(.available))]
+    #[error(
+        "{kernel} has no schedule for {ranks} ranks: use one of {}, or name {ranks} in the build script, by `.ranks({ranks})`",
+        list(.available)
+    )]
     NoSchedule {
         /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,
@@ -60,6 +63,28 @@ pub enum LaunchError {
         route: usize,
         /// In the kernel.
         built: usize,
+    },
+    /// The route and the kernel have other numbers of places for experts.
+    #[error(
+        "the route has {placed} physical experts on each rank, but {kernel} was built with {built}: make the route by Route::placed, with a \
+placement of {built} places on each rank (`Placement::even` takes the spare ones)"
+    )]
+    Places {
+        /// Name of the kernel, `module::taskflow`.
+        kernel: &'static str,
+        /// Physical experts of a rank in the route.
+        placed: usize,
+        /// In the kernel.
+        built: usize,
+    },
+    /// An expert has several places, and tokens are sent once to each rank.
+    #[error(
+        "{kernel} sends each token once to a rank (`route.sends_once`), but some expert has several places: give each expert one place, or \
+send tokens for every expert (`route.sends`)"
+    )]
+    Copies {
+        /// Name of the kernel, `module::taskflow`.
+        kernel: &'static str,
     },
     /// A rank brings more tokens than the kernel was built for.
     #[error(

@@ -71,7 +71,7 @@ fn route_digest(digest: u64, step: &LaunchStep<'_>) -> u64 {
             .iter()
             .fold(digest, |digest, byte| (digest ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
     };
-    route.ranks().into_iter().fold(digest, |digest, rank| {
+    route.ranks().into_iter().fold(number(digest, route.placement_digest()), |digest, rank| {
         let rows = route.experts().fold(digest, |digest, e| number(digest, route.pair(rank, e).rows as u64));
         route.order(rank).iter().fold(rows, |digest, slot| number(digest, u64::from(*slot as u32)))
     })

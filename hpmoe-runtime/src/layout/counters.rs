@@ -63,6 +63,7 @@ mod tests {
             .map(|grid| CounterTable { name: "", grid });
         let sizes = RankSizes {
             ranks: 2,
+            experts: 8,
             local_experts: 4,
             top_k: 2,
             chunks: 1,

@@ -35,7 +35,9 @@ use crate::tables::RowKind;
 pub(crate) struct RankSizes {
     /// Ranks of the group.
     pub(crate) ranks: usize,
-    /// Experts of each rank.
+    /// Logical experts.
+    pub(crate) experts: usize,
+    /// Physical experts of each rank.
     pub(crate) local_experts: usize,
     /// Experts of each token.
     pub(crate) top_k: usize,
@@ -50,15 +52,17 @@ pub(crate) struct RankSizes {
 }
 
 impl RankSizes {
-    /// For a kernel on a number of ranks that divides its experts. Without a given capacity, no load exceeds it: every
+    /// For a kernel on a number of ranks that it has a schedule for. Without a given capacity, no load exceeds it: every
     /// token of every rank may go to as many experts of one rank as a token has, or as there are.
     pub(crate) fn new(tables: &KernelTables, ranks: usize, capacity: Option<usize>, processes: bool) -> Self {
-        let local_experts = tables.experts / ranks;
+        let local_experts = tables.local_experts(ranks);
         let chunk_tokens = tables.tokens.div_ceil(tables.chunks);
         let groups = tables.route.and_then(|route| route.groups).unwrap_or(1);
-        let lossless = ranks * chunk_tokens * most_of_a_token(tables.experts, tables.top_k, groups, ranks);
+        let lossless =
+            ranks * chunk_tokens * most_of_a_token((tables.experts, tables.spare), tables.top_k, groups, ranks);
         Self {
             ranks,
+            experts: tables.experts,
             local_experts,
             top_k: tables.top_k,
             chunks: tables.chunks,
@@ -112,7 +116,7 @@ impl RankSizes {
 
     /// Where the words of a kept route lie, on a rank with so many tokens.
     pub(crate) const fn kept(&self, tokens: usize) -> KeptWords {
-        KeptWords::new(self.ranks, self.ranks * self.local_experts, self.top_k, tokens)
+        KeptWords::new(self.ranks, self.experts, self.top_k, tokens)
     }
 }
 

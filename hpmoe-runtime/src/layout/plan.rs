@@ -129,7 +129,7 @@ mod tests {
                 })
                 .collect();
             let tables = KernelTables { tensors: tensors.leak(), ..TABLES };
-            let sizes = RankSizes { ranks, local_experts: 2, top_k: 2, chunks, chunk_tokens: tokens, capacity, processes: false };
+            let sizes = RankSizes { ranks, experts: 2 * ranks, local_experts: 2, top_k: 2, chunks, chunk_tokens: tokens, capacity, processes: false };
             let plan = MemoryPlan::new(&tables, &sizes);
             for storage in [Storage::Symmetric, Storage::Workspace] {
                 let mut spans: Vec<(usize, usize)> = tables

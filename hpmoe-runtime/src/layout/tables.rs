@@ -126,7 +126,7 @@ impl RankTables {
         let rows_once = made.rows_once.map_or(0, |rows| arenas.add("rows sent once", &rows));
         let origins = made.origins.map_or(0, |rows| arenas.add("(token, k) of rows", &rows));
         let ids = made.ids.map_or(0, |ids| arenas.add("ids of slots", &ids));
-        let (tokens, local_experts) = (route.tokens(rank), tables.experts / schedule.ranks as usize);
+        let (tokens, local_experts) = (route.tokens(rank), tables.local_experts(schedule.ranks as usize));
         let launch = HpmoeLaunch {
             peers: arenas.add("peers", addresses.peers),
             tensors: arenas.add("tensors", &tensors),

@@ -55,7 +55,7 @@ impl<'a> TaskSite<'a> {
 
     fn tile(&self, phase: &PhaseTable, record: &HpmoeRecord) -> String {
         let HpmoeRecord { item, column, .. } = record;
-        let (group, own) = (record.group as usize, (self.tables.experts / self.ranks).max(1));
+        let (group, own) = (record.group as usize, self.tables.local_experts(self.ranks));
         let kind = self.tables.spaces.get(phase.space as usize).map(|space| space.kind);
         // Experts are counted once for each chunk.
         let local = own * self.tables.chunks;

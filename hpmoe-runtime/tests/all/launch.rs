@@ -56,6 +56,7 @@ pub(crate) const fn tables(name: &'static str) -> KernelTables {
         fingerprint: "0",
         file: "src/layer.rs",
         experts: 4,
+        spare: 0,
         top_k: 2,
         tokens: 8,
         chunks: 1,

@@ -6,7 +6,7 @@ use std::fmt;
 /// An error of making a route from expert ids. `token` and `k` are row and column of the rank's `topk_ids`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum RouteError {
-    /// The ranks can't own the same number of experts each.
+    /// There are no ranks, or no experts.
     Experts {
         /// Experts of the group.
         experts: usize,
@@ -39,6 +39,20 @@ pub enum RouteError {
         other: Rank,
         /// The number that it sent.
         there: usize,
+    },
+    /// Two processes of a group have different placements.
+    PlacedApart {
+        /// The rank that this process is.
+        rank: Rank,
+        /// The other rank.
+        other: Rank,
+    },
+    /// A placement for another number of ranks.
+    Placement {
+        /// Ranks of the placement.
+        placed: usize,
+        /// Ranks of the group.
+        ranks: usize,
     },
     /// The ids of a rank are not whole tokens.
     Rest {
@@ -84,6 +98,8 @@ pub enum RouteError {
         /// Ids of a token.
         top_k: usize,
     },
+    /// Groups of experts, of which each rank has a known number of rows, with experts that lie otherwise than by their numbers.
+    PlacedGroups,
     /// An id in a column that is for experts of another group.
     Group {
         /// The rank that the ids belong to.
@@ -135,10 +151,9 @@ pub enum RouteError {
 impl fmt::Display for RouteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Experts { experts, ranks } => write!(
-                f,
-                "{experts} experts can't be shared by {ranks} ranks: use a number of ranks that divides {experts}"
-            ),
+            Self::Experts { experts, ranks } => {
+                write!(f, "{experts} experts can't be shared by {ranks} ranks: there must be one of each at least")
+            }
             Self::Ranks { tensors, ranks } => write!(
                 f,
                 "topk_ids has {tensors} tensors, but the group has {ranks} ranks: pass one per rank, with zero rows for a rank without tokens"
@@ -153,6 +168,12 @@ impl fmt::Display for RouteError {
                 "{rank} has {here} {name}, but {other} has {there}: start all processes of the group from one build \
                  with the same arguments"
             ),
+            Self::PlacedApart { rank, other } => {
+                write!(f, "{rank} has another placement than {other}: give all processes of the group the same one")
+            }
+            Self::Placement { placed, ranks } => {
+                write!(f, "the placement is for {placed} ranks, but the group has {ranks}: make one for {ranks} ranks")
+            }
             Self::Rest { rank, ids, top_k } => write!(
                 f,
                 "topk_ids of {rank} has {ids} ids, which are not whole tokens of {top_k} each: pass {top_k} ids for each token"
@@ -170,6 +191,10 @@ impl fmt::Display for RouteError {
             Self::Groups { groups, experts, top_k } => write!(
                 f,
                 "{groups} groups can't have as many of {experts} experts and as many of {top_k} ids of a token each: use a number that divides both"
+            ),
+            Self::PlacedGroups => f.write_str(
+                "a route in groups promises each rank's number of rows, which a placement changes: leave out \
+                 `.in_groups::<..>()`, or the placement",
             ),
             Self::Group { rank, token, k, id, first, last } => write!(
                 f,

@@ -1,7 +1,8 @@
 //! Routes of groups whose ranks are processes: each brings its own ids.
 
 use super::{Route, RouteError};
-use crate::{PerRank, Rank, Ranks, Tensor};
+use crate::placement::Places;
+use crate::{PerRank, Placement, Rank, Ranks, Tensor};
 
 /// A group that can exchange bytes between its ranks.
 pub trait Exchange {
@@ -48,43 +49,102 @@ impl Route {
         top_k: usize,
         ids: &PerRank<Vec<i32>>,
     ) -> Result<Self, G::Error> {
-        let ep = group.ranks();
-        let Some(rank) = ep.only() else { return Ok(Self::from_ids(ep, experts, top_k, ids)?) };
-        // Sent even if it does not fit, so that no other rank waits for it.
-        let own: Vec<i32> = ids.iter().flatten().copied().collect();
-        let header = [top_k as u64, experts as u64].map(u64::to_le_bytes).concat();
-        let bytes: Vec<u8> = header.into_iter().chain(own.iter().flat_map(|id| id.to_le_bytes())).collect();
-        let all = group.all_gather(&bytes)?;
-        if ids.ranks() != ep {
-            return Err(RouteError::Ranks { tensors: ids.ranks().count(), ranks: ep.count() }.into());
+        let ranks = group.ranks().count();
+        let places = Places::even(ranks, experts, 0).map_err(|_| RouteError::Experts { experts, ranks })?;
+        gather(group, places, top_k, ids)
+    }
+
+    /// Makes a route as [`gather`](Self::gather) does for experts that lie where a placement says, the same one on all ranks.
+    ///
+    /// # Errors
+    ///
+    /// As for [`gather`](Self::gather), if the processes have different placements, or if the placement is for another group.
+    pub fn gather_placed<G: Exchange, const K: usize>(
+        group: &G,
+        placement: &Placement,
+        ids: &PerRank<Tensor<i32, K>>,
+    ) -> Result<Self, G::Error> {
+        Self::gather_placed_ids(group, placement, K, &ids.map(Tensor::to_vec))
+    }
+
+    /// Makes a route as [`gather_placed`](Self::gather_placed) does where `top_k`, the number of ids of each token, is known at run time only.
+    ///
+    /// # Errors
+    ///
+    /// As for [`gather_placed`](Self::gather_placed), or if the ids of a rank are not whole tokens.
+    pub fn gather_placed_ids<G: Exchange>(
+        group: &G,
+        placement: &Placement,
+        top_k: usize,
+        ids: &PerRank<Vec<i32>>,
+    ) -> Result<Self, G::Error> {
+        let (placed, ranks) = (placement.ranks().count(), group.ranks().count());
+        if placed != ranks {
+            return Err(RouteError::Placement { placed, ranks }.into());
         }
-        let parts: Vec<Vec<i32>> = (0..)
-            .map(Rank::new)
-            .zip(&all)
-            .map(|(from, bytes)| decode(rank, from, (top_k, experts), bytes))
-            .collect::<Result<_, _>>()?;
-        Ok(Self::from_ids(Ranks::new(ep.count()), experts, top_k, &PerRank::from_vec(parts))?)
+        gather(group, placement.places().clone(), top_k, ids)
     }
 }
 
-/// The ids that `from` sent to `rank`.
-fn decode(rank: Rank, from: Rank, (top_k, experts): (usize, usize), bytes: &[u8]) -> Result<Vec<i32>, RouteError> {
-    let (header, ids) = bytes.split_at(bytes.len().min(16));
-    let number = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("a number has eight bytes")) as usize;
-    let sent = header.chunks_exact(8).map(number).collect::<Vec<_>>();
-    for (name, here, there) in [("ids for each token", top_k, sent.first()), ("experts", experts, sent.get(1))] {
-        if there != Some(&here) {
-            return Err(RouteError::Differ { name, rank, here, other: from, there: there.copied().unwrap_or(0) });
+fn gather<G: Exchange>(group: &G, places: Places, top_k: usize, ids: &PerRank<Vec<i32>>) -> Result<Route, G::Error> {
+    let ep = group.ranks();
+    let Some(rank) = ep.only() else { return Ok(Route::with_places(ep, places, top_k, ids)?) };
+    // Sent even if it does not fit, so that no other rank waits for it.
+    let own: Vec<i32> = ids.iter().flatten().copied().collect();
+    let head = Head { top_k, experts: places.experts(), placement: places.digest() };
+    let bytes: Vec<u8> = head.bytes().into_iter().chain(own.iter().flat_map(|id| id.to_le_bytes())).collect();
+    let all = group.all_gather(&bytes)?;
+    if ids.ranks() != ep {
+        return Err(RouteError::Ranks { tensors: ids.ranks().count(), ranks: ep.count() }.into());
+    }
+    let parts: Vec<Vec<i32>> = (0..)
+        .map(Rank::new)
+        .zip(&all)
+        .map(|(from, bytes)| decode(rank, from, &head, bytes))
+        .collect::<Result<_, _>>()?;
+    Ok(Route::with_places(Ranks::new(ep.count()), places, top_k, &PerRank::from_vec(parts))?)
+}
+
+/// What comes before a rank's ids.
+struct Head {
+    top_k: usize,
+    experts: usize,
+    placement: u64,
+}
+
+/// Its bytes: three numbers.
+const HEAD: usize = 24;
+
+impl Head {
+    fn bytes(&self) -> Vec<u8> {
+        [self.top_k as u64, self.experts as u64, self.placement].map(u64::to_le_bytes).concat()
+    }
+}
+
+/// The ids that `from` sent to `rank`, which has that head.
+fn decode(rank: Rank, from: Rank, head: &Head, bytes: &[u8]) -> Result<Vec<i32>, RouteError> {
+    let (sent_head, ids) = bytes.split_at(bytes.len().min(HEAD));
+    let number = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("a number has eight bytes"));
+    let sent = sent_head.chunks_exact(8).map(number).collect::<Vec<_>>();
+    for (name, here, there) in
+        [("ids for each token", head.top_k, sent.first()), ("experts", head.experts, sent.get(1))]
+    {
+        let there = there.map_or(0, |there| *there as usize);
+        if there != here {
+            return Err(RouteError::Differ { name, rank, here, other: from, there });
         }
     }
+    if sent.get(2) != Some(&head.placement) {
+        return Err(RouteError::PlacedApart { rank, other: from });
+    }
     let ids = ids.chunks_exact(4);
-    if !ids.remainder().is_empty() || top_k == 0 || ids.len() % top_k != 0 {
+    if !ids.remainder().is_empty() || head.top_k == 0 || ids.len() % head.top_k != 0 {
         return Err(RouteError::Differ {
             name: "bytes of ids",
             rank,
-            here: 4 * top_k,
+            here: 4 * head.top_k,
             other: from,
-            there: bytes.len() - 16,
+            there: bytes.len() - HEAD,
         });
     }
     Ok(ids.map(|id| i32::from_le_bytes(id.try_into().expect("an id has four bytes"))).collect())
@@ -112,8 +172,9 @@ mod tests {
     }
 
     fn sent(k: u64, experts: u64, ids: &[i32]) -> Vec<u8> {
-        let header = [k, experts].map(u64::to_le_bytes).concat();
-        header.into_iter().chain(ids.iter().flat_map(|id| id.to_le_bytes())).collect()
+        let placement = Places::even(2, experts as usize, 0).unwrap().digest();
+        let head = Head { top_k: k as usize, experts: experts as usize, placement };
+        head.bytes().into_iter().chain(ids.iter().flat_map(|id| id.to_le_bytes())).collect()
     }
 
     #[test]
@@ -128,6 +189,29 @@ mod tests {
         assert_eq!(gather(sent(4, 4, &[0, 3, 2, 1])), differ("ids for each token", 2, 4));
         assert_eq!(gather(sent(2, 8, &[0, 3, 2, 1])), differ("experts", 4, 8));
         assert_eq!(gather(sent(2, 4, &[0, 3, 2])), differ("bytes of ids", 8, 12));
+    }
+
+    #[test]
+    fn all_ranks_have_one_placement() {
+        let (ep, whole) = (Ranks::joined(Rank::new(1), 2), Ranks::new(2));
+        let own = PerRank::from_fn(ep, |_| Tensor::<i32, 2>::from_slice(&[3, 1]));
+        let swapped = [Some(2), Some(3), Some(0), Some(1)];
+        let placement = Placement::new(ep, 4, &swapped).unwrap();
+        let gather = |head: u64| {
+            let head = Head { top_k: 2, experts: 4, placement: head };
+            let bytes = head.bytes().into_iter().chain([0, 3].into_iter().flat_map(i32::to_le_bytes)).collect();
+            Route::gather_placed(&Member(ep, vec![bytes, Vec::new()]), &placement, &own)
+        };
+        let ids = PerRank::from_vec(vec![Tensor::<i32, 2>::from_slice(&[0, 3]), Tensor::from_slice(&[3, 1])]);
+        let placed = Route::placed(&Placement::new(whole, 4, &swapped).unwrap(), &ids);
+        assert_eq!(gather(placement.digest()), placed);
+        let apart = RouteError::PlacedApart { rank: Rank::new(1), other: Rank::new(0) };
+        assert_eq!(gather(placement.digest() ^ 1), Err(apart));
+        let shared = placement.with_shares(&[5; 4]).unwrap();
+        assert_eq!(gather(shared.digest()), placed, "shares of one physical expert are all of its rows");
+        let of_three = Placement::even(Ranks::new(3), 4, 0).unwrap();
+        let refused = Route::gather_placed(&Member(ep, Vec::new()), &of_three, &own);
+        assert_eq!(refused, Err(RouteError::Placement { placed: 3, ranks: 2 }));
     }
 
     #[test]

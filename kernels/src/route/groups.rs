@@ -37,6 +37,9 @@ impl Route {
     /// If experts and ids of a token are not as many for each group, or an id is that of another group.
     pub fn grouped(mut self, groups: usize) -> Result<Self, RouteError> {
         let (experts, top_k) = (self.expert_count(), self.top_k());
+        if !self.is_plain() {
+            return Err(RouteError::PlacedGroups);
+        }
         if groups == 0 || experts % groups != 0 || top_k % groups != 0 {
             return Err(RouteError::Groups { groups, experts, top_k });
         }
@@ -44,9 +47,8 @@ impl Route {
         for rank in self.ranks() {
             // The first slot that is faulty, as a kernel finds it.
             let mut faulty: Option<(usize, usize)> = None;
-            let mut slots = self.order(rank).iter().map(|slot| usize::try_from(*slot).expect("slots are numbers"));
-            for expert in self.experts() {
-                for slot in slots.by_ref().take(self.pair(rank, expert).rows) {
+            for (expert, slots) in self.slots_of_logical(rank) {
+                for slot in slots.iter().map(|slot| usize::try_from(*slot).expect("slots are numbers")) {
                     let earlier = faulty.is_none_or(|(first, _)| slot < first);
                     if earlier && slot % top_k / ids != expert.id() / group {
                         faulty = Some((slot, expert.id()));
@@ -62,10 +64,15 @@ impl Route {
     }
 }
 
-/// The most experts of one rank that a token can go to, where each of `groups` groups has the same number of a token's experts.
+/// The most experts of one rank that a token can go to, where a rank has its share of so many experts and so many places more, and each of
+/// `groups` groups has the same number of a token's experts. Groups say nothing of other ranks than those that share the experts evenly
+/// without such places.
 #[doc(hidden)]
 #[must_use]
-pub fn most_of_a_token(experts: usize, top_k: usize, groups: usize, ranks: usize) -> usize {
+pub fn most_of_a_token((experts, spare): (usize, usize), top_k: usize, groups: usize, ranks: usize) -> usize {
+    if groups == 1 || spare > 0 || experts % ranks != 0 {
+        return top_k.min(experts).min(experts.div_ceil(ranks) + spare);
+    }
     let (local, group, ids) = (experts / ranks, experts / groups, top_k / groups);
     // Experts that a rank has of a group.
     let shared = |rank: usize, number: usize| {
@@ -114,15 +121,19 @@ mod tests {
 
     #[test]
     fn a_rank_has_no_more_rows_than_its_groups() {
-        assert_eq!(most_of_a_token(64, 8, 8, 8), 1);
-        assert_eq!(most_of_a_token(64, 8, 8, 4), 2);
+        assert_eq!(most_of_a_token((64, 0), 8, 8, 8), 1);
+        assert_eq!(most_of_a_token((64, 0), 8, 8, 4), 2);
         // Two ranks share each group.
-        assert_eq!(most_of_a_token(64, 8, 4, 8), 2);
-        assert_eq!(most_of_a_token(8, 8, 4, 8), 1);
+        assert_eq!(most_of_a_token((64, 0), 8, 4, 8), 2);
+        assert_eq!(most_of_a_token((8, 0), 8, 4, 8), 1);
         // Experts of three ranks in two groups: the middle one has some of both.
-        assert_eq!(most_of_a_token(6, 4, 2, 3), 2);
-        assert_eq!(most_of_a_token(64, 8, 1, 8), 8);
-        assert_eq!(most_of_a_token(8, 3, 1, 8), 1);
+        assert_eq!(most_of_a_token((6, 0), 4, 2, 3), 2);
+        assert_eq!(most_of_a_token((64, 0), 8, 1, 8), 8);
+        assert_eq!(most_of_a_token((8, 0), 3, 1, 8), 1);
+        // Ten experts on four ranks, and places for copies; a rank has no more experts than there are.
+        assert_eq!(most_of_a_token((10, 0), 8, 1, 4), 3);
+        assert_eq!(most_of_a_token((10, 2), 8, 1, 4), 5);
+        assert_eq!(most_of_a_token((2, 3), 2, 1, 1), 2);
     }
 
     #[test]

@@ -237,15 +237,14 @@ impl Route {
         words_of[7] = number(self.group_slots);
         for source in self.ranks() {
             let counts = &mut words_of[words.counts + source.id() * words.pitch..][..experts];
-            for (count, expert) in counts.iter_mut().zip(self.experts()) {
-                *count = number(self.pair(source, expert).rows) + 1;
+            for (count, (_, slots)) in counts.iter_mut().zip(self.slots_of_logical(source)) {
+                *count = number(slots.len()) + 1;
             }
         }
         let ids = &mut words_of[words.ids..words.order];
         ids[..tokens * top_k].fill(-1);
-        let mut slots = self.order(rank).iter();
-        for expert in self.experts() {
-            for slot in slots.by_ref().take(self.pair(rank, expert).rows) {
+        for (expert, slots) in self.slots_of_logical(rank) {
+            for slot in slots {
                 ids[usize::try_from(*slot).expect("a route lists no negative slot")] = number(expert.id());
             }
         }

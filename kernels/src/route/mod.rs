@@ -3,6 +3,8 @@
 //! A [`Route`] is made from the router's expert ids. It holds counts, prefix sums and a stable order, from which the loops
 //! of a taskflow and the tables of a launch follow.
 //!
+//! - Ids name logical experts. An [`Expert`] is a physical one, a place that holds the weights of a logical expert or none. Without a
+//!   [`Placement`] each logical expert has one physical expert, and consecutive ones lie on each rank.
 //! - Rank r sends one row for each of its (token, k) whose id names an expert; the others are empty slots. Its slots, `token * top_k + k`, sorted by expert and otherwise
 //!   left in order, are its [`order`](Route::order).
 //! - The rows that a rank receives lie by expert, then by source rank, then in the sender's order.
@@ -39,7 +41,8 @@ pub use pieces::{Piece, RowTile, TokenBlock};
 pub use rank::{Expert, Rank, Ranks};
 pub use turns::{PairTurns, PieceTurns};
 
-use crate::{PerRank, RankTokens, Tensor};
+use crate::placement::Places;
+use crate::{LogicalExpert, PerRank, Placement, RankTokens, Tensor};
 use order::SourceOrder;
 use placed::{OncePlaced, Placed};
 use std::ops::Range;
@@ -49,7 +52,7 @@ use std::ops::Range;
 pub struct Route {
     ranks: Ranks,
     top_k: usize,
-    local_experts: usize,
+    places: Places,
     /// Slots of a token that each group of experts has; 0 if any slot may name any expert.
     group_slots: usize,
     /// The first token of each rank.
@@ -77,8 +80,7 @@ impl Route {
     ///
     /// # Errors
     ///
-    /// If the number of ranks does not divide the number of experts, `ids` is not for this group, an id is neither -1 nor that of an
-    /// expert, a token names an expert twice, or a rank would have more rows than fit an i32. If this process is one rank
+    /// If there are no ranks or no experts, `ids` is not for this group, an id is neither -1 nor that of an expert, a token names an expert twice, or a rank would have more rows than fit an i32. If this process is one rank
     /// of many: [`gather`](Self::gather) exchanges the ids.
     pub fn new<const K: usize>(ep: Ranks, experts: usize, ids: &PerRank<Tensor<i32, K>>) -> Result<Self, RouteError> {
         Self::from_ids(ep, experts, K, &ids.map(Tensor::to_vec))
@@ -90,10 +92,44 @@ impl Route {
     ///
     /// As for [`new`](Self::new), or if the ids of a rank are not whole tokens.
     pub fn from_ids(ep: Ranks, experts: usize, top_k: usize, ids: &PerRank<Vec<i32>>) -> Result<Self, RouteError> {
+        let places =
+            Places::even(ep.count(), experts, 0).map_err(|_| RouteError::Experts { experts, ranks: ep.count() })?;
+        Self::with_places(ep, places, top_k, ids)
+    }
+
+    /// Makes a route as [`new`](Self::new) does for experts that lie where a placement says. Ids name logical experts; the route's loops run
+    /// over physical ones.
+    ///
+    /// ```
+    /// use hpmoe_kernels::{PerRank, Placement, Rank, Ranks, Route, Tensor};
+    ///
+    /// // Expert 0 has a physical expert on each rank.
+    /// let placement = Placement::new(Ranks::new(2), 2, &[Some(0), Some(1), Some(0), None])?;
+    /// let ids = PerRank::from_vec(vec![Tensor::<i32, 1>::from_slice(&[0, 1, 0, 0, 0]), Tensor::zeros(0)]);
+    /// let route = Route::placed(&placement, &ids)?;
+    /// let rows: Vec<usize> = route.experts().map(|e| route.expert_rows(e)).collect();
+    /// assert_eq!(rows, [2, 1, 2, 0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`new`](Self::new).
+    pub fn placed<const K: usize>(placement: &Placement, ids: &PerRank<Tensor<i32, K>>) -> Result<Self, RouteError> {
+        Self::from_placed_ids(placement, K, &ids.map(Tensor::to_vec))
+    }
+
+    /// Makes a route as [`placed`](Self::placed) does where `top_k`, the number of ids of each token, is known at run time only.
+    ///
+    /// # Errors
+    ///
+    /// As for [`placed`](Self::placed), or if the ids of a rank are not whole tokens.
+    pub fn from_placed_ids(placement: &Placement, top_k: usize, ids: &PerRank<Vec<i32>>) -> Result<Self, RouteError> {
+        Self::with_places(placement.ranks(), placement.places().clone(), top_k, ids)
+    }
+
+    fn with_places(ep: Ranks, places: Places, top_k: usize, ids: &PerRank<Vec<i32>>) -> Result<Self, RouteError> {
         let ranks = ep.count();
-        if ranks == 0 || experts == 0 || experts % ranks != 0 {
-            return Err(RouteError::Experts { experts, ranks });
-        }
         if ids.ranks() != ep {
             return Err(RouteError::Ranks { tensors: ids.ranks().count(), ranks });
         }
@@ -102,13 +138,11 @@ impl Route {
         }
         let sources = ep
             .into_iter()
-            .map(|rank| SourceOrder::new(rank, experts, top_k, &ids[rank]))
+            .map(|rank| SourceOrder::new(rank, places.experts(), top_k, &ids[rank]))
             .collect::<Result<Vec<_>, _>>()?;
-        let local_experts = experts / ranks;
-        let each = Placed::new(sources, local_experts);
+        let each = Placed::new(sources, &places);
         let first_tokens = vec![0; ranks];
-        let route =
-            Self { ranks: ep, top_k, local_experts, group_slots: 0, first_tokens, each, once: OncePlaced::default() };
+        let route = Self { ranks: ep, top_k, places, group_slots: 0, first_tokens, each, once: OncePlaced::default() };
         for rank in ep {
             order::fits(rank, "receive", route.received(rank))?;
         }
@@ -149,8 +183,9 @@ impl Route {
         let sources = self.ranks.into_iter().zip(self.each.sources()).map(chunk_order).collect();
         Self {
             first_tokens: self.ranks.into_iter().map(|rank| tokens(rank).start).collect(),
-            each: Placed::new(sources, self.local_experts),
+            each: Placed::new(sources, &self.places),
             once: OncePlaced::default(),
+            places: self.places.clone(),
             ..*self
         }
     }
@@ -161,16 +196,46 @@ impl Route {
         self.ranks
     }
 
-    /// Number of experts of the whole group.
+    /// Number of logical experts, which ids name.
     #[must_use]
-    pub fn expert_count(&self) -> usize {
-        self.each.experts()
+    pub const fn expert_count(&self) -> usize {
+        self.places.experts()
     }
 
-    /// Number of experts of each rank.
+    /// Number of physical experts of each rank, empty places among them.
     #[must_use]
     pub const fn local_experts(&self) -> usize {
-        self.local_experts
+        self.places.local()
+    }
+
+    /// The logical expert that a physical one holds; `None` if its place is empty.
+    #[must_use]
+    pub fn logical(&self, expert: Expert) -> Option<LogicalExpert> {
+        self.places.expert(expert.id())
+    }
+
+    /// Whether each physical expert is the logical one with its number: nothing is placed otherwise than by that number.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.places.is_plain()
+    }
+
+    /// Whether some logical expert has several physical ones.
+    #[must_use]
+    pub fn has_copies(&self) -> bool {
+        self.places.has_copies()
+    }
+
+    /// A number for where the experts lie: the [`digest`](Placement::digest) of the placement.
+    #[must_use]
+    pub fn placement_digest(&self) -> u64 {
+        self.places.digest()
+    }
+
+    /// The slots of a rank for each logical expert, in order.
+    fn slots_of_logical(&self, rank: Rank) -> impl Iterator<Item = (LogicalExpert, &[i32])> {
+        let source = &self.each.sources()[rank.id()];
+        (0..source.experts()).map(|e| (LogicalExpert::new(e), &source.slots()[source.first(e)..][..source.rows(e)]))
     }
 
     /// Number of experts that each token goes to.
@@ -229,18 +294,19 @@ impl Route {
         self.each.pair(source, expert)
     }
 
-    /// All experts of the group.
+    /// All physical experts of the group.
     pub fn experts(&self) -> impl Iterator<Item = Expert> + use<> {
-        self.numbered(0..self.expert_count())
+        self.numbered(0..self.places.count())
     }
 
-    /// The experts of a rank.
+    /// The physical experts of a rank.
     pub fn experts_of(&self, rank: Rank) -> impl Iterator<Item = Expert> + use<> {
-        self.numbered(rank.id() * self.local_experts..(rank.id() + 1) * self.local_experts)
+        let local = self.local_experts();
+        self.numbered(rank.id() * local..(rank.id() + 1) * local)
     }
 
     fn numbered(&self, ids: Range<usize>) -> std::vec::IntoIter<Expert> {
-        let experts: Vec<Expert> = ids.map(|id| Expert::new(id, self.local_experts, self.each.place(id))).collect();
+        let experts: Vec<Expert> = ids.map(|id| Expert::new(id, self.local_experts(), self.each.place(id))).collect();
         experts.into_iter()
     }
 

@@ -11,8 +11,12 @@ use crate::{Expert, Rank};
 
 impl Route {
     fn once(&self) -> &Placed {
-        let sent_once = |source: &SourceOrder| source.once(self.top_k, self.local_experts);
-        self.once.get_or_place(|| Placed::new(self.each.sources().iter().map(sent_once).collect(), self.local_experts))
+        assert!(
+            !self.places.has_copies(),
+            "tokens can't be sent once to each rank while an expert has several places: give each expert one"
+        );
+        let sent_once = |source: &SourceOrder| source.once(self.top_k, &self.places);
+        self.once.get_or_place(|| Placed::new(self.each.sources().iter().map(sent_once).collect(), &self.places))
     }
 
     /// The slots of a rank, `token * top_k + k`, that are sent where a token is sent once to each rank: sorted by expert;

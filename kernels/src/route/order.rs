@@ -2,12 +2,13 @@
 
 use super::RouteError;
 use crate::Rank;
+use crate::placement::Places;
 use std::ops::Range;
 
 /// The id of an empty slot.
 const NO_EXPERT: i32 = -1;
 
-/// The slots of one rank, sorted by expert.
+/// The slots of one rank, sorted by logical expert.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct SourceOrder {
     /// Slots of all (token, k), empty ones among them.
@@ -64,18 +65,24 @@ impl SourceOrder {
         only
     }
 
-    /// The order of one slot per token and rank: the first one, which is that of its lowest-numbered expert there.
-    pub(super) fn once(&self, top_k: usize, local_experts: usize) -> Self {
-        // By token: one more than the rank that it was sent to last. Experts are in the order of ranks.
+    /// The order of one slot per token and rank: that of the rank's first physical expert with the token.
+    pub(super) fn once(&self, top_k: usize, places: &Places) -> Self {
+        // By token: one more than the rank that it was sent to last. Physical experts are in the order of ranks.
         let mut sent = vec![0; self.slots.iter().max().map_or(0, |&slot| token(slot, top_k) + 1)];
-        let (mut slots, mut firsts) = (Vec::new(), vec![0]);
-        for e in 0..self.experts() {
-            let owner = e / local_experts + 1;
+        let mut of_expert = vec![Vec::new(); self.experts()];
+        for physical in 0..places.count() {
+            let Some(expert) = places.expert(physical) else { continue };
+            let owner = physical / places.local() + 1;
             let first = |slot: &&i32| std::mem::replace(&mut sent[token(**slot, top_k)], owner) != owner;
-            slots.extend(self.slots[self.firsts[e]..self.firsts[e + 1]].iter().filter(first));
-            firsts.push(slots.len());
+            let slots = &self.slots[self.firsts[expert.id()]..self.firsts[expert.id() + 1]];
+            of_expert[expert.id()] = slots.iter().filter(first).copied().collect();
         }
-        Self { all: self.all, slots, firsts }
+        let mut firsts = vec![0];
+        firsts.extend(of_expert.iter().scan(0, |end, slots: &Vec<i32>| {
+            *end += slots.len();
+            Some(*end)
+        }));
+        Self { all: self.all, slots: of_expert.concat(), firsts }
     }
 
     /// Slots of all (token, k), empty ones among them.

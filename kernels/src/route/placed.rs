@@ -2,37 +2,47 @@
 
 use super::Pair;
 use super::order::SourceOrder;
+use crate::placement::Places;
 use crate::{Expert, Rank};
 use std::fmt;
 use std::sync::OnceLock;
 
-/// What all ranks send, and where it lies at the owner of each expert: by expert, then source, then in the source's order.
+/// What all ranks send, and where it lies at the owner of each physical expert: by physical expert, then source, then in the source's order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Placed {
     sources: Vec<SourceOrder>,
-    /// Of source `s` and expert `e` at `s * experts + e`.
+    /// Of source `s` and physical expert `p` at `s * count + p`.
     pairs: Vec<Pair>,
-    /// Rows of each expert.
+    /// Rows of each physical expert.
     expert_rows: Vec<usize>,
 }
 
 impl Placed {
-    /// Each owner has `local_experts` experts.
-    pub(super) fn new(sources: Vec<SourceOrder>, local_experts: usize) -> Self {
-        let experts = sources.first().map_or(0, SourceOrder::experts);
-        let expert_rows: Vec<usize> = (0..experts).map(|e| sources.iter().map(|s| s.rows(e)).sum()).collect();
-        let mut pairs = Vec::with_capacity(sources.len() * experts);
-        let mut at = vec![0; experts];
-        for source in &sources {
-            let mut base = 0;
-            for e in 0..experts {
-                if e % local_experts == 0 {
-                    base = 0;
+    pub(super) fn new(sources: Vec<SourceOrder>, places: &Places) -> Self {
+        let count = places.count();
+        let mut expert_rows = vec![0; count];
+        let mut pairs = Vec::with_capacity(sources.len() * count);
+        for (source, slots) in sources.iter().enumerate() {
+            for (physical, rows_so_far) in expert_rows.iter_mut().enumerate() {
+                let (first, part) = match places.expert(physical) {
+                    Some(expert) => {
+                        (slots.first(expert.id()), places.rows(Rank::new(source), physical, slots.rows(expert.id())))
+                    }
+                    None => (0, 0..0),
+                };
+                pairs.push(Pair { rows: part.len(), at: *rows_so_far, base: 0, order: first + part.start });
+                *rows_so_far += part.len();
+            }
+        }
+        for of_source in pairs.chunks_exact_mut(count) {
+            for (of_rank, rows) in
+                of_source.chunks_exact_mut(places.local()).zip(expert_rows.chunks_exact(places.local()))
+            {
+                let mut base = 0;
+                for (pair, rows) in of_rank.iter_mut().zip(rows) {
+                    pair.base = base;
+                    base += rows;
                 }
-                let rows = source.rows(e);
-                pairs.push(Pair { rows, at: at[e], base, order: source.first(e) });
-                at[e] += rows;
-                base += expert_rows[e];
             }
         }
         Self { sources, pairs, expert_rows }
@@ -42,12 +52,12 @@ impl Placed {
         &self.sources
     }
 
-    /// Number of experts.
+    /// Number of physical experts.
     pub(super) fn experts(&self) -> usize {
         self.expert_rows.len()
     }
 
-    /// The slots of a rank by expert.
+    /// The slots of a rank by logical expert.
     pub(super) fn order(&self, rank: Rank) -> &[i32] {
         self.sources[rank.id()].slots()
     }

@@ -1,4 +1,4 @@
-//! Ranks of a group, and the experts that they own.
+//! Ranks of a group, and the physical experts that they own.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -95,8 +95,8 @@ impl fmt::Display for Rank {
     }
 }
 
-/// One expert of the group, as a route has it. Each rank owns the same number of consecutive experts. Two are equal if they have the same
-/// number, whatever their routes.
+/// One physical expert of the group, as a route has it: a place that holds the weights of one [`LogicalExpert`](crate::LogicalExpert), or none.
+/// Each rank owns the same number of consecutive ones. Two are equal if they have the same number, whatever their routes.
 #[derive(Clone, Copy, Debug)]
 pub struct Expert {
     id: usize,
@@ -114,7 +114,8 @@ impl Expert {
         self.rows
     }
 
-    /// Its number in the group, as in the router's ids.
+    /// Its number in the group: that of the router's ids, unless a [`Placement`](crate::Placement) puts experts elsewhere, which
+    /// [`Route::logical`](crate::Route::logical) knows.
     #[must_use]
     pub const fn id(self) -> usize {
         self.id

@@ -181,10 +181,16 @@ fn routes_do_not_differ_by_what_they_were_asked() {
 }
 
 #[test]
-fn ranks_must_divide_the_experts() {
-    let error = route(3, 4, &[vec![], vec![], vec![]]).unwrap_err();
-    assert_eq!(error.to_string(), "4 experts can't be shared by 3 ranks: use a number of ranks that divides 4");
-    assert!(matches!(route(0, 4, &[]), Err(RouteError::Experts { ranks: 0, .. })));
+fn ranks_need_not_divide_the_experts() {
+    let route = route(3, 4, &[vec![0, 1], vec![2], vec![3]]).unwrap();
+    assert_eq!((route.local_experts(), route.experts().count(), route.expert_count()), (2, 6, 4));
+    let held = |expert| route.logical(expert).map(hpmoe_kernels::LogicalExpert::id);
+    assert_eq!(route.experts().map(held).collect::<Vec<_>>(), [Some(0), Some(1), Some(2), None, Some(3), None]);
+    assert_eq!(route.experts().map(|e| route.expert_rows(e)).collect::<Vec<_>>(), [1, 1, 1, 0, 1, 0]);
+    assert!(!route.is_plain() && !route.has_copies());
+    let error = crate::route::route(0, 4, &[]).unwrap_err();
+    assert_eq!(error.to_string(), "4 experts can't be shared by 0 ranks: there must be one of each at least");
+    assert!(matches!(error, RouteError::Experts { ranks: 0, .. }));
 }
 
 #[test]

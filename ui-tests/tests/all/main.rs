@@ -18,6 +18,7 @@ mod kernels;
 mod launches;
 mod layers;
 mod oracles;
+mod placed;
 #[cfg(target_os = "linux")]
 mod processes;
 mod programs;

@@ -44,13 +44,18 @@ pub enum Routing {
 /// Runs on a number of ranks that divides the experts.
 pub fn cases(experts: usize, most_tokens: usize) -> impl Strategy<Value = Case> {
     let divisors: Vec<usize> = (1..=8).filter(|ranks| experts.is_multiple_of(*ranks)).collect();
+    cases_on(divisors, experts, most_tokens)
+}
+
+/// Runs on one of these numbers of ranks.
+pub fn cases_on(ranks: Vec<usize>, experts: usize, most_tokens: usize) -> impl Strategy<Value = Case> {
     let routing = prop_oneof![
         3 => Just(Routing::Uniform),
         1 => (0..experts).prop_map(Routing::Favourite),
         1 => Just(Routing::Few),
     ];
     let tokens = prop_oneof![1 => Just(0), 1 => Just(1), 4 => 0..=most_tokens];
-    let ranks = prop::sample::select(divisors);
+    let ranks = prop::sample::select(ranks);
     (ranks, routing, any::<u64>(), prop::option::of(0..8usize)).prop_flat_map(move |(ranks, routing, seed, late)| {
         prop::collection::vec(tokens.clone(), ranks).prop_map(move |tokens| Case {
             late: late.filter(|late| *late < tokens.len()),
@@ -101,6 +106,37 @@ impl Numbers {
     /// In [-1, 1).
     fn unit(&mut self) -> f32 {
         (self.next() >> 40) as f32 / (1u32 << 23) as f32 - 1.0
+    }
+}
+
+/// A placement of experts on the ranks of a case, each of which has so many places beyond its share: experts anywhere, copies of some, and
+/// in most cases shares of all sizes.
+pub fn placement(case: &Case, experts: usize, spare: usize) -> Placement {
+    let mut numbers = Numbers(case.seed ^ 6);
+    let (ep, ranks) = (case.ep(), case.tokens.len());
+    let local = experts.div_ceil(ranks) + spare;
+    let mut order: Vec<usize> = (0..experts).collect();
+    (1..experts).rev().for_each(|last| order.swap(last, numbers.below(last + 1)));
+    let mut places = vec![vec![None; local]; ranks];
+    for (n, expert) in order.into_iter().enumerate() {
+        places[n % ranks][n / ranks] = Some(expert);
+    }
+    for of_rank in &mut places {
+        for place in 0..local {
+            let copy = Some(numbers.below(experts));
+            if of_rank[place].is_none() && !of_rank.contains(&copy) && numbers.below(4) > 0 {
+                of_rank[place] = copy;
+            }
+        }
+        let (a, b) = (numbers.below(local), numbers.below(local));
+        of_rank.swap(a, b);
+    }
+    let placement = Placement::new(ep, experts, &places.concat()).unwrap();
+    let shares: Vec<u32> = (0..ranks * local).map(|_| numbers.below(7) as u32).collect();
+    match numbers.below(3) {
+        0 => placement,
+        // Shares may all be 0 for some expert.
+        _ => placement.with_shares(&shares).unwrap_or(placement),
     }
 }
 

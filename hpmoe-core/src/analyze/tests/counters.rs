@@ -265,9 +265,9 @@ fn rows_sent_once_are_counted_in_tiles_of_their_sender() {
 #[test]
 fn arrays_have_a_counter_for_each_part_that_there_can_be() {
     // Four ranks with three experts each, in three chunks of at most four tokens.
-    let sizes = Sizes { experts: 12, top_k: 2, tokens: 10, chunks: 3 };
+    let sizes = Sizes { experts: 12, spare: 0, top_k: 2, tokens: 10, chunks: 3 };
     let space = |kind| Space { kind, height: Height::Rows(8) };
-    let len = |grid: Grid, kind, capacity| grid.len(|_| space(kind), &sizes, 9, capacity);
+    let len = |grid: Grid, kind, capacity| grid.len(|_| space(kind), &sizes, 4, capacity);
     let tiles = Grid::RowTiles { space: SpaceId(0), columns: 2 };
     // 12 full tiles of 8 rows in each chunk, and a last one of each expert; twice.
     assert_eq!(len(tiles, SpaceKind::RowTiles, 100), 2 * (3 * 12 + 9));

@@ -113,6 +113,7 @@ impl RangeFault {
             Self::Zero { name } => format!("`{name}` is 0, but a layer has at least one"),
             Self::TopK { top_k, experts } => format!("`TOP_K` is {top_k}, but there are only {experts} experts"),
             Self::Experts { experts, most } => format!("`EXPERTS` is {experts}, out of range: 1 to {}", grouped(*most)),
+            Self::Spare { spare, most } => format!("`SPARE` is {spare}, out of range: 0 to {}", grouped(*most)),
             Self::Tokens { tokens, top_k } => format!(
                 "`TOKENS` is {tokens}: with {top_k} experts for each token, the number of a (token, k) exceeds 32 bits"
             ),

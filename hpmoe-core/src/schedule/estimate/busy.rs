@@ -5,6 +5,7 @@ use crate::analyze::CheckedGraph;
 use crate::cost::{CostModel, EntryTile, Works};
 use crate::graph::Height;
 use crate::ids::{Arena, PhaseId};
+use crate::schedule::MAX_RANKS;
 use crate::target::Target;
 use crate::time::Time;
 use hpmoe_kernels::op::TaskKind;
@@ -12,10 +13,10 @@ use std::collections::HashMap;
 
 /// The time for which the cores of the busier kind are busy, on the ranks for which [`estimate`](super::estimate) replays a taskflow. It replays
 /// nothing, and costs the same for any number of tiles: an estimate of schedules whose many small tiles leave no core without work, and
-/// too low for all others. `None` if that number of ranks does not share the experts.
+/// too low for all others. `None` if there can't be that number of ranks.
 #[must_use]
 pub fn busy(checked: &CheckedGraph, target: &Target, ranks: u32) -> Option<Estimate> {
-    if checked.graph().sizes.experts % ranks as usize != 0 {
+    if ranks == 0 || ranks > MAX_RANKS {
         return None;
     }
     let works = Works::of_phases(checked.graph());
@@ -165,9 +166,11 @@ mod tests {
     }
 
     #[test]
-    fn ranks_must_share_the_experts() {
+    fn there_are_as_many_ranks_as_schedules_have() {
         let checked = moe_ffn(&Layer::SMALL);
-        assert_eq!(busy(&checked, &Target::ascend_a3(), 3), None);
+        let of = |ranks| busy(&checked, &Target::ascend_a3(), ranks);
+        assert!(of(3).is_some() && of(MAX_RANKS).is_some());
+        assert_eq!([0, MAX_RANKS + 1].map(of), [None; 2]);
     }
 
     #[test]

@@ -117,9 +117,9 @@ fn items(height: Height, rows: u32) -> u32 {
 /// most loaded one down.
 fn of_experts(graph: &TaskGraph, ranks: u32, tokens: Spread) -> Vec<u32> {
     let sizes = &graph.sizes;
-    let (own, of_group) = (sizes.experts / ranks as usize, sizes.chunk_tokens() * ranks as usize);
+    let (own, of_group) = (sizes.local_experts(ranks as usize), sizes.chunk_tokens() * ranks as usize);
     if tokens == Spread::Even {
-        return vec![(of_group * sizes.top_k).div_ceil(sizes.experts) as u32; own];
+        return vec![(of_group * sizes.top_k).div_ceil(sizes.used_experts(ranks as usize)) as u32; own];
     }
     // Tokens name an expert once: those that are chosen most have all tokens.
     let share = |expert: usize, times: f64| (times / (expert as f64 + 1.0).powf(EXPONENT)).min(1.0);

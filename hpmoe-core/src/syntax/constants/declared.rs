@@ -1,7 +1,7 @@
 //! Declarations of constants: each constant of a module is computed, or set by a build.
 
 use super::table::{Constants, is_computed, is_f32};
-use crate::constant::{Constant, Overrides, TILE_SIZES};
+use crate::constant::{Constant, Overrides, SPARE, TILE_SIZES};
 use crate::finding::{ConstantFault, Errors, Finding, FindingAt};
 use crate::names::{ByName, nearest};
 use quote::ToTokens as _;
@@ -29,8 +29,12 @@ impl Constants {
                 break;
             }
         }
+        let spare = || items.first().map_or_else(proc_macro2::Span::call_site, |item| item.ident.span());
         let in_order = names.iter().filter_map(|name| Some((name.clone(), *constants.values.get(name)?)));
         constants.values = in_order.collect();
+        if let (false, Some(&set)) = (names.iter().any(|name| name == SPARE), overrides.get(SPARE)) {
+            constants.values.insert(SPARE.to_owned(), (set, spare()));
+        }
         let faults = open.iter().filter_map(|item| constants.declared(item, overrides).err());
         let faults: Vec<_> = faults.collect();
         // A constant that only depends on a faulty one has no fault of its own.
@@ -114,16 +118,20 @@ fn one_line(ty: &Type) -> String {
     ty.to_token_stream().to_string().replace("& ", "&")
 }
 
-/// The names of the constants that a module declares and a build may set: those of type `usize` or `f32`.
+/// The names of the constants that a build may set: those of type `usize` or `f32` that a module declares, and [`SPARE`], which is 0 where a
+/// module does not declare it.
 #[must_use]
 pub fn declared_constants(module: &ItemMod) -> Vec<String> {
     let items = module.content.iter().flat_map(|(_, items)| items);
-    items
-        .filter_map(|item| match item {
-            Item::Const(constant) if is_computed(&constant.ty) => Some(constant.ident.to_string()),
-            _ => None,
-        })
-        .collect()
+    let declared = items.filter_map(|item| match item {
+        Item::Const(constant) if is_computed(&constant.ty) => Some(constant.ident.to_string()),
+        _ => None,
+    });
+    let mut names: Vec<String> = declared.collect();
+    if !names.iter().any(|name| name == SPARE) {
+        names.push(SPARE.to_owned());
+    }
+    names
 }
 
 /// Refuses overrides of constants that no kernel declares.

@@ -24,7 +24,8 @@ pub(super) const HALF: usize = 1 << 24;
 impl RoutedSlots {
     /// Draws token counts from none to all, and experts evenly or with favourites, the same or others on each rank.
     pub(in crate::validate) fn random(sizes: &Sizes, ranks: usize, random: &mut Random) -> Self {
-        let favourites = 1 + random.index(sizes.experts);
+        let physical = sizes.physical_experts(ranks);
+        let favourites = 1 + random.index(physical);
         let empty_ranks = random.index(2) == 0;
         let mut routing = Self::empty(sizes, ranks);
         for _ in 0..ranks {
@@ -36,7 +37,7 @@ impl RoutedSlots {
             // The rest is padding: tokens whose slots are all empty.
             let padding = if random.index(3) == 0 { random.index(tokens + 1) } else { tokens };
             routing.push(sizes, tokens, |token| {
-                let mut experts: Vec<usize> = (0..sizes.experts).collect();
+                let mut experts: Vec<usize> = (0..physical).collect();
                 random.shuffle(&mut experts);
                 // Favourites first, as long as there are enough.
                 experts.sort_by_key(|&expert| expert >= favourites);
@@ -80,7 +81,7 @@ impl RoutedSlots {
     fn push(&mut self, sizes: &Sizes, tokens: usize, mut experts: impl FnMut(usize) -> Vec<usize>) {
         let source = self.tokens.len();
         self.tokens.push(tokens);
-        let own = sizes.experts / self.ranks;
+        let own = sizes.local_experts(self.ranks);
         for token in 0..tokens {
             let chunk = token / tokens.div_ceil(sizes.chunks);
             let experts = experts(token);

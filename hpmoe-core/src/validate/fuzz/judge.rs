@@ -3,7 +3,7 @@
 use crate::analyze::CheckedGraph;
 use crate::graph::Sizes;
 use crate::random::Random;
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, rank_counts};
 use crate::validate::execute::{Failure, Reference, RoutedSlots, run_against};
 
 /// Routings of one kernel, by number of ranks, with the results of its phases one after the other.
@@ -23,7 +23,7 @@ const RANKS: u32 = 4;
 impl Judge {
     pub(super) fn new(checked: &CheckedGraph, random: &mut Random) -> Self {
         let sizes = checked.graph().sizes;
-        let numbers = (1..=RANKS).filter(|&ranks| sizes.experts % ranks as usize == 0);
+        let numbers = rank_counts(checked.graph()).into_iter().filter(|ranks| *ranks <= RANKS);
         let group = |ranks: u32| {
             let with_reference = |routing| {
                 let reference = Reference::new(checked, &routing);
@@ -75,7 +75,7 @@ impl Judge {
 
 /// Few and many tokens, on ranks alike and not, to all experts, to some, and to as few as there can be.
 fn routings(sizes: &Sizes, ranks: usize, random: &mut Random) -> [RoutedSlots; KINDS] {
-    let (experts, top_k) = (sizes.experts, sizes.top_k);
+    let (experts, top_k) = (sizes.physical_experts(ranks), sizes.top_k);
     let most = sizes.tokens.min(TOKENS);
     let in_turn = |token: usize| (0..top_k).map(|k| (token * top_k + k) % experts).collect::<Vec<_>>();
     let all = vec![most; ranks];

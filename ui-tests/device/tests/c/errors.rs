@@ -52,7 +52,10 @@ fn memory_of_a_taskflow() {
     };
     assert_eq!((ask(1, 0), ask(2, 0), ask(2, 100)), ((HPMOE_OK, 128, 64), (HPMOE_OK, 256, 128), (HPMOE_OK, 100, 100)));
     assert_eq!(ask(3, 0).0, HPMOE_INVALID);
-    assert_eq!(error(), "echo::forward has no schedule for 3 ranks: use one of 1, 2, 4");
+    assert_eq!(
+        error(),
+        "echo::forward has no schedule for 3 ranks: use one of 1, 2, 4, or name 3 in the build script, by `.ranks(3)`"
+    );
     assert_eq!(ask(0, 0).0, HPMOE_INVALID);
     // SAFETY: a name, and no structure.
     assert_eq!(unsafe { hpmoe_memory(name.as_ptr(), 1, 0, null_mut()) }, HPMOE_INVALID);

@@ -67,7 +67,7 @@ fn what_does_not_fit_is_refused_before_anything_runs() {
     );
     assert_eq!(
         refused(&layer, &Group::new(3)),
-        "deepseek_skewed::forward has no schedule for 3 ranks: use one of 1, 2, 4, 8, 16"
+        "deepseek_skewed::forward has no schedule for 3 ranks: use one of 1, 2, 4, 8, 16, or name 3 in the build script, by `.ranks(3)`"
     );
     // Neither group is the worse for it.
     layer.check(&group);

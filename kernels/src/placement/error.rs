@@ -1,0 +1,138 @@
+//! Errors of placements.
+
+use std::fmt;
+
+/// Why there is no such placement. Physical experts are numbered over all ranks, those of rank 0 first.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum PlacementError {
+    /// There are no ranks, or no experts.
+    Nothing {
+        /// Ranks of the group.
+        ranks: usize,
+        /// Logical experts.
+        experts: usize,
+    },
+    /// Ranks can't have the same number of places each.
+    Uneven {
+        /// Physical experts in the list.
+        places: usize,
+        /// Ranks of the group.
+        ranks: usize,
+    },
+    /// A physical expert is to hold a logical one that does not exist.
+    Unknown {
+        /// The physical expert.
+        physical: usize,
+        /// The number that it is to hold.
+        expert: usize,
+        /// Logical experts.
+        experts: usize,
+    },
+    /// A rank holds a logical expert twice.
+    Twice {
+        /// The rank.
+        rank: usize,
+        /// The logical expert.
+        expert: usize,
+        /// The first physical one with it.
+        first: usize,
+        /// The second physical one with it.
+        second: usize,
+    },
+    /// A logical expert has no place.
+    Missing {
+        /// The logical expert.
+        expert: usize,
+    },
+    /// The number of shares is not that of physical experts.
+    Shares {
+        /// Shares passed.
+        shares: usize,
+        /// Physical experts.
+        places: usize,
+    },
+    /// All physical experts of a logical one have a share of 0.
+    NoShare {
+        /// The logical expert.
+        expert: usize,
+    },
+    /// The number of loads is not that of experts.
+    Loads {
+        /// Loads passed.
+        loads: usize,
+        /// Logical experts.
+        experts: usize,
+    },
+    /// Two placements are for different groups or layers.
+    Apart {
+        /// What differs: `ranks`, `experts` or `places of a rank`.
+        what: &'static str,
+        /// In one of them.
+        one: usize,
+        /// In the other one.
+        other: usize,
+    },
+    /// Weights for another number of experts.
+    Weights {
+        /// Matrices passed.
+        matrices: usize,
+        /// How many are asked for.
+        wanted: usize,
+    },
+}
+
+impl fmt::Display for PlacementError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing { ranks, experts } => {
+                write!(f, "{experts} experts can't be placed on {ranks} ranks: there must be one of each at least")
+            }
+            Self::Uneven { places, ranks } => write!(
+                f,
+                "{places} places can't be shared by {ranks} ranks: all ranks have the same number of places, empty ones among them"
+            ),
+            Self::Unknown { physical, expert, experts } => write!(
+                f,
+                "place {physical} is to hold expert {expert}, but experts are numbered from 0 to {}",
+                experts - 1
+            ),
+            Self::Twice { rank, expert, first, second } => write!(
+                f,
+                "rank {rank} has expert {expert} in place {first} and again in place {second}: copies of an expert lie on different ranks"
+            ),
+            Self::Missing { expert } => {
+                write!(f, "expert {expert} has no place: every expert needs one, even if no token goes to it")
+            }
+            Self::Shares { shares, places } => {
+                write!(
+                    f,
+                    "{shares} shares were given for {places} places: give one for each place, of any value for an empty one"
+                )
+            }
+            Self::NoShare { expert } => write!(
+                f,
+                "all places of expert {expert} have a share of 0: its rows need a place, so that one share must be greater"
+            ),
+            Self::Loads { loads, experts } => {
+                write!(f, "{loads} loads were given for {experts} experts: give one for each expert")
+            }
+            Self::Apart { what, one, other } => write!(
+                f,
+                "one placement is for {one} {what} and the other one for {other}: only placements of one layer and group can be compared"
+            ),
+            Self::Weights { matrices, wanted } => write!(
+                f,
+                "{matrices} matrices were given, but the placement has {wanted} experts: pass one matrix for each of them"
+            ),
+        }
+    }
+}
+
+/// The same sentence, which is what `unwrap` prints.
+impl fmt::Debug for PlacementError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for PlacementError {}

@@ -1,0 +1,266 @@
+//! Placements: which expert's weights lie where.
+//!
+//! Routers number *logical* experts. A rank has room for some *physical* experts, each with the weights of one logical expert, or empty;
+//! loops and tables of a taskflow run over these. A [`Placement`] says which logical expert each physical one is. A logical expert may have
+//! several physical ones, on different ranks, which then share its rows.
+//!
+//! Results of the layer don't depend on a placement, bit for bit: a row's products read no other row, and the rows of a token are summed at
+//! home. A gradient of weights depends on the physical experts of its own logical expert alone.
+
+mod checks;
+mod error;
+mod moves;
+mod planner;
+mod shares;
+mod weights;
+
+pub use error::PlacementError;
+pub use moves::Move;
+
+use crate::{Rank, Ranks};
+use shares::Cut;
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// An expert as routers number it. [`Expert`](crate::Expert) is a place that holds the weights of one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct LogicalExpert(usize);
+
+impl LogicalExpert {
+    /// The logical expert with that number. A layer of E experts numbers them from 0 to E - 1.
+    #[must_use]
+    pub const fn new(id: usize) -> Self {
+        Self(id)
+    }
+
+    /// Its number, as in the router's ids.
+    #[must_use]
+    pub const fn id(self) -> usize {
+        self.0
+    }
+}
+
+impl fmt::Display for LogicalExpert {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "expert {}", self.0)
+    }
+}
+
+/// Which logical expert each physical expert of a group holds, and how logical experts with several physical ones share their rows among
+/// them.
+///
+/// Every logical expert has a physical one, and no rank has two of the same.
+///
+/// ```
+/// use hpmoe_kernels::{LogicalExpert, Placement, Rank, Ranks};
+///
+/// // Two ranks with room for three experts each. Expert 0 is on both, and one place is empty.
+/// let placement = Placement::new(Ranks::new(2), 4, &[Some(0), Some(1), None, Some(2), Some(3), Some(0)])?;
+/// assert_eq!(placement.copies(LogicalExpert::new(0)).collect::<Vec<_>>(), [0, 5]);
+/// // Its rows are shared: of five rows that rank 1 has for expert 0, two stay on rank 0.
+/// assert_eq!([0, 5].map(|physical| placement.rows(Rank::new(1), physical, 5).len()), [3, 2]);
+/// # Ok::<(), hpmoe_kernels::PlacementError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct Placement {
+    ranks: Ranks,
+    places: Places,
+}
+
+impl Placement {
+    /// The placement whose n-th physical expert, rank after rank, holds the n-th of `physical_to_logical`; `None` is an empty place. All ranks have
+    /// room for as many. Physical experts of one logical expert share its rows evenly, unless
+    /// [`with_shares`](Self::with_shares) says otherwise.
+    ///
+    /// # Errors
+    ///
+    /// If the list has no whole number of places for each rank, a logical expert is missing from it or does not exist, or a rank holds one
+    /// twice.
+    pub fn new(ep: Ranks, experts: usize, physical_to_logical: &[Option<usize>]) -> Result<Self, PlacementError> {
+        let places = Places::new(ep.count(), experts, physical_to_logical)?;
+        Ok(Self { ranks: ep, places })
+    }
+
+    /// Consecutive experts on each rank, as many on each or one more on the first ranks, and as many empty places as that leaves with `spare`
+    /// more on each rank: where experts are without a placement.
+    ///
+    /// # Errors
+    ///
+    /// If there are no experts or no ranks.
+    pub fn even(ep: Ranks, experts: usize, spare: usize) -> Result<Self, PlacementError> {
+        Ok(Self { ranks: ep, places: Places::even(ep.count(), experts, spare)? })
+    }
+
+    /// The same placement with other shares: by physical expert, how large a part of its logical expert's rows it takes, in parts of the sum
+    /// of all physical experts with that logical one. A share of 0 leaves a physical expert without rows. Shares of empty places don't count.
+    ///
+    /// ```
+    /// use hpmoe_kernels::{Placement, Rank, Ranks};
+    ///
+    /// let both = Placement::new(Ranks::new(2), 1, &[Some(0), Some(0)])?.with_shares(&[1, 3])?;
+    /// assert_eq!(both.rows(Rank::new(0), 1, 100), 25..100);
+    /// # Ok::<(), hpmoe_kernels::PlacementError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If there is not one share for each physical expert, or those of a logical expert are all 0.
+    pub fn with_shares(&self, shares: &[u32]) -> Result<Self, PlacementError> {
+        Ok(Self { ranks: self.ranks, places: self.places.with_shares(shares)? })
+    }
+
+    /// The ranks of the group, with those that run in this process.
+    #[must_use]
+    pub const fn ranks(&self) -> Ranks {
+        self.ranks
+    }
+
+    /// Number of logical experts.
+    #[must_use]
+    pub fn experts(&self) -> usize {
+        self.places.experts
+    }
+
+    /// Number of physical experts of each rank, empty places among them.
+    #[must_use]
+    pub fn local_experts(&self) -> usize {
+        self.places.local
+    }
+
+    /// The logical expert that a physical one holds; `None` if its place is empty, or there is no such place.
+    #[must_use]
+    pub fn expert(&self, physical: usize) -> Option<LogicalExpert> {
+        self.places.of.get(physical).and_then(|place| place.expert)
+    }
+
+    /// By physical expert: the logical expert that it holds, if any.
+    #[must_use]
+    pub fn physical_to_logical(&self) -> Vec<Option<usize>> {
+        self.places.of.iter().map(|place| place.expert.map(LogicalExpert::id)).collect()
+    }
+
+    /// By physical expert: the least and the greatest of its share of its logical expert's rows, in parts of 4096.
+    #[must_use]
+    pub fn cuts(&self) -> Vec<Range<u32>> {
+        self.places.of.iter().map(|place| place.cut.range()).collect()
+    }
+
+    /// The physical experts that hold a logical one, ascending.
+    pub fn copies(&self, expert: LogicalExpert) -> impl Iterator<Item = usize> + '_ {
+        let holds = move |(physical, place): (usize, &Place)| (place.expert == Some(expert)).then_some(physical);
+        self.places.of.iter().enumerate().filter_map(holds)
+    }
+
+    /// Which of `rows` rows that a rank has for a logical expert go to a physical one with it: the rank's rows in their order, so that no other
+    /// rank's count is needed.
+    #[must_use]
+    pub fn rows(&self, source: Rank, physical: usize, rows: usize) -> Range<usize> {
+        self.places.rows(source, physical, rows)
+    }
+
+    /// A number for what the placement says. Placements with other places, experts or shares have other numbers, but for chance.
+    #[must_use]
+    pub fn digest(&self) -> u64 {
+        self.places.digest()
+    }
+
+    pub(crate) const fn places(&self) -> &Places {
+        &self.places
+    }
+}
+
+impl fmt::Debug for Placement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Places { experts, local, .. } = self.places;
+        write!(f, "Placement({experts} experts on {} ranks with {local} places each: ", self.ranks.count())?;
+        f.debug_list().entries(self.physical_to_logical()).finish()?;
+        f.write_str(")")
+    }
+}
+
+/// A placement, whichever of its ranks are here.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Places {
+    /// Logical experts.
+    experts: usize,
+    /// Physical experts of each rank.
+    local: usize,
+    of: Arc<[Place]>,
+}
+
+/// A physical expert.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Place {
+    expert: Option<LogicalExpert>,
+    cut: Cut,
+}
+
+impl Places {
+    pub(crate) fn even(ranks: usize, experts: usize, spare: usize) -> Result<Self, PlacementError> {
+        if ranks == 0 || experts == 0 {
+            return Err(PlacementError::Nothing { ranks, experts });
+        }
+        let (local, more) = (experts.div_ceil(ranks) + spare, experts % ranks);
+        let first = |rank: usize| rank * (experts / ranks) + rank.min(more);
+        let of_rank = |rank: usize| {
+            let held = first(rank)..first(rank + 1);
+            held.map(Some).chain(std::iter::repeat(None)).take(local)
+        };
+        let place = |expert: Option<usize>| Place { expert: expert.map(LogicalExpert), cut: Cut::of(expert.is_some()) };
+        Ok(Self { experts, local, of: (0..ranks).flat_map(of_rank).map(place).collect() })
+    }
+
+    /// Logical experts.
+    pub(crate) const fn experts(&self) -> usize {
+        self.experts
+    }
+
+    /// Physical experts of each rank.
+    pub(crate) const fn local(&self) -> usize {
+        self.local
+    }
+
+    /// Physical experts of all ranks.
+    pub(crate) fn count(&self) -> usize {
+        self.of.len()
+    }
+
+    pub(crate) fn ranks(&self) -> usize {
+        self.of.len() / self.local
+    }
+
+    pub(crate) fn expert(&self, physical: usize) -> Option<LogicalExpert> {
+        self.of[physical].expert
+    }
+
+    /// Whether each physical expert holds the logical one with its number, and no place is empty.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.of.len() == self.experts && (0..).zip(&*self.of).all(|(id, place)| place.expert == Some(LogicalExpert(id)))
+    }
+
+    /// Whether some logical expert has several physical ones.
+    pub(crate) fn has_copies(&self) -> bool {
+        self.of.iter().filter(|place| place.expert.is_some()).count() > self.experts
+    }
+
+    pub(crate) fn rows(&self, source: Rank, physical: usize, rows: usize) -> Range<usize> {
+        self.of[physical].cut.rows(shares::turn(source.id(), self.ranks()), rows)
+    }
+
+    /// FNV-1a over experts, places of a rank, and each place with its share.
+    pub(crate) fn digest(&self) -> u64 {
+        let head = [self.experts as u64, self.local as u64];
+        let of_place = |place: &Place| {
+            let Range { start, end } = place.cut.range();
+            [place.expert.map_or(u64::MAX, |expert| expert.id() as u64), u64::from(start) << 32 | u64::from(end)]
+        };
+        let numbers = head.into_iter().chain(self.of.iter().flat_map(of_place));
+        numbers
+            .flat_map(u64::to_le_bytes)
+            .fold(0xcbf2_9ce4_8422_2325, |digest, byte| (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    }
+}
+
+#[cfg(test)]
+mod tests;
