@@ -27,6 +27,8 @@ pub(crate) struct KernelSource {
     pub(crate) set: Overrides,
     /// The sizes that a build chooses for those that the kernel leaves open.
     pub(crate) open: NamedSizes,
+    /// Numbers of ranks that schedules are made for, besides those that divide the experts.
+    pub(crate) ranks: Vec<u32>,
 }
 
 impl SourceFile {
@@ -73,8 +75,12 @@ impl SourceFile {
         }
         let declared: Vec<String> = modules.iter().flat_map(declared_constants).collect();
         refuse_unknown_overrides(&settings, declared.iter().map(String::as_str))?;
-        let kernel =
-            |module: ItemMod| KernelSource { set: settings_of(&module, &settings), module, open: NamedSizes::new() };
+        let kernel = |module: ItemMod| KernelSource {
+            set: settings_of(&module, &settings),
+            module,
+            open: NamedSizes::new(),
+            ranks: Vec::new(),
+        };
         Ok(Self { name, text, kernels: modules.into_iter().map(kernel).collect() })
     }
 
@@ -105,12 +111,13 @@ impl KernelSource {
     /// Chooses the sizes that the kernel leaves open, as a build does.
     pub(crate) fn choose(&mut self, target: &Target, expected: Expected) -> Result<(), String> {
         self.open = open_sizes(&self.module, &self.set, target, expected)?;
+        self.ranks = expected.ranks.into_iter().collect();
         Ok(())
     }
 
     /// A warning, if fixed tile sizes cost time.
     pub(crate) fn warning(&self, target: &Target, expected: Expected) -> Option<String> {
-        let Self { module, set, open } = self;
+        let Self { module, set, open, .. } = self;
         let front = self.front().ok()?;
         let costly = costly_sizes(BuiltKernel { module, set, open, front: &front }, target, expected)?;
         Some(costly.text(Surface::Command))
@@ -118,6 +125,6 @@ impl KernelSource {
 
     /// The kernel after the front end, or all its faults.
     pub(crate) fn front(&self) -> Result<Front, Vec<Diagnostic>> {
-        front(&self.module, &overrides(&self.set, &self.open))
+        front(&self.module, &overrides(&self.set, &self.open)).map(|front| front.for_ranks(&self.ranks))
     }
 }

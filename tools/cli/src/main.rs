@@ -9,6 +9,8 @@ mod graph;
 mod input;
 mod options;
 mod output;
+mod place;
+mod placements;
 mod plan;
 mod progress;
 mod report;
@@ -32,6 +34,7 @@ fn main() -> ExitCode {
         Command::Report(report) => report::report(&report),
         Command::Calibrate(calibrate) => calibrate::calibrate(&calibrate),
         Command::Tune(tune) => tune::tune(&tune),
+        Command::Place(place) => place::place(&place),
         Command::Diff(diff) => diff::diff(&diff),
         Command::Doctor(doctor) => doctor::doctor(&doctor.arguments),
         Command::Measure(doctor) => doctor::measure(&doctor.arguments),

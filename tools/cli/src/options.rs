@@ -3,6 +3,7 @@
 mod simulate;
 mod target;
 
+use crate::placements::PlacementChoice;
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -36,6 +37,8 @@ pub(crate) enum Command {
     Calibrate(CalibrateArgs),
     /// Searches for schedules that are faster in the simulator, and keeps them in a file next to the source.
     Tune(TuneArgs),
+    /// Places experts by their loads, which a file has layer by layer.
+    Place(PlaceArgs),
     /// Compares the schedules of two source files, or the runs of two traces, simulated or measured.
     Diff(DiffArgs),
     /// Probes what is assumed of the NPUs of this machine: runs the program hpmoe-doctor with these arguments.
@@ -127,6 +130,9 @@ pub(crate) struct ScheduleArgs {
     /// The routing of picture and export: `balanced`, `zipf:EXPONENT[:SEED]`, `drifting:EXPONENT[:SEED]`, or a JSON file (see docs/time.md).
     #[arg(long, value_name = "ROUTING", default_value = "balanced")]
     pub(crate) routing: String,
+    /// Where experts lie in picture and export: a file that `place` has written, or FILE:LAYER for another layer than the first.
+    #[arg(long, value_name = "FILE.json[:LAYER]")]
+    pub(crate) placement: Option<PlacementChoice>,
     /// The taskflow to export, as NAME or KERNEL::NAME; needed where there are several.
     #[arg(long, value_name = "NAME")]
     pub(crate) taskflow: Option<String>,
@@ -137,6 +143,31 @@ pub(crate) struct ScheduleArgs {
     #[arg(long)]
     pub(crate) allow_slow_tile_sizes: bool,
     /// Prints one JSON object for each taskflow.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PlaceArgs {
+    /// Loads of experts: a JSON file (see docs/placement.md).
+    #[arg(value_name = "LOADS.json")]
+    pub(crate) loads: PathBuf,
+    /// Ranks of the group.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(crate) ranks: u32,
+    /// Places of each rank beyond its share of the experts, which copies take.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) spare: usize,
+    /// The placement in force, in a file that this command has written: of each layer only some places are written anew.
+    #[arg(long, value_name = "FILE.json", conflicts_with = "spare")]
+    pub(crate) current: Option<PathBuf>,
+    /// The most places of a layer that may be written, with --current.
+    #[arg(long, value_name = "N", default_value_t = 4, requires = "current")]
+    pub(crate) moves: usize,
+    /// Writes the placement.
+    #[arg(long, short, value_name = "FILE.json")]
+    pub(crate) output: Option<PathBuf>,
+    /// Prints the placement as JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }

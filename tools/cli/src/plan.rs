@@ -4,7 +4,7 @@ use crate::input::{KernelSource, SourceFile};
 use crate::output;
 use hpmoe_build::{Kept, kept_for, read_tuned, tuned_file, with_tuned};
 use hpmoe_core::analyze::CheckedGraph;
-use hpmoe_core::compile::refused;
+use hpmoe_core::compile::{refused, unplaced};
 use hpmoe_core::front::front;
 use hpmoe_core::graph::TaskGraph;
 use hpmoe_core::schedule::{Choices, schedule_with};
@@ -156,10 +156,10 @@ pub(crate) fn warn_of_costly_sizes<'a>(
 
 /// The taskflows of a kernel with what is kept for it; `None` where that is nothing that fits.
 fn tuned_plans(kernel: &Rc<KernelSource>, tuned: &Tuned, target: &Target) -> Option<Vec<FlowPlan>> {
-    let KernelSource { module, set, open } = &**kernel;
+    let KernelSource { module, set, open, ranks } = &**kernel;
     let Kept::Fits(build) = kept_for(tuned, module, (set, open), target)? else { return None };
     let sizes = &build.candidate.sizes;
-    let sized = front(module, &overrides(set, &with_tuned(open, sizes))).ok()?;
+    let sized = front(module, &overrides(set, &with_tuned(open, sizes))).ok()?.for_ranks(ranks);
     let still_open = open.iter().filter(|(name, _)| !sizes.contains_key(*name));
     let chosen = list(&still_open.map(|(name, &size)| (name.clone(), size)).collect());
     let plan = |checked: CheckedGraph| FlowPlan {
@@ -205,5 +205,6 @@ pub(crate) fn scheduled_with(
     target: &Target,
     choices: &Choices,
 ) -> Result<ValidSchedule, String> {
+    unplaced(checked)?;
     validate(checked, schedule_with(checked, target, choices)).map_err(|violations| refused(checked, &violations))
 }

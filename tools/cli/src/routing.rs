@@ -1,6 +1,8 @@
 //! `--routing`: `balanced`, `zipf:EXPONENT[:SEED]`, `drifting:EXPONENT[:SEED]`, or a file.
 
+use crate::placements::PlacementChoice;
 use hpmoe_core::graph::Sizes;
+use hpmoe_kernels::{Placement, Ranks};
 use hpmoe_simulator::simulate::{Routing, RoutingError, RoutingSizes};
 use serde_json::Value;
 
@@ -20,12 +22,28 @@ pub(crate) fn sizes_of(kernel: &Sizes, ranks: u32) -> Result<RoutingSizes, Strin
     })
 }
 
-/// The routing that a command line names.
-pub(crate) fn routing(text: &str, sizes: RoutingSizes) -> Result<Routing, String> {
+/// The routing that a command line names, of the physical experts of a kernel's ranks: where a placement file puts them, or consecutive ones
+/// on each rank.
+pub(crate) fn routed(
+    text: &str,
+    kernel: &Sizes,
+    ranks: u32,
+    placement: Option<&PlacementChoice>,
+) -> Result<Routing, String> {
+    let logical = routing(text, sizes_of(kernel, ranks)?)?;
+    let local = kernel.local_experts(ranks as usize);
+    let placement = match placement {
+        Some(choice) => choice.read(ranks, kernel)?,
+        None if local * ranks as usize == kernel.experts => return Ok(logical),
+        None => Placement::even(Ranks::new(ranks as usize), kernel.experts, kernel.spare)
+            .map_err(|error| error.to_string())?,
+    };
+    logical.placed(&placement).map_err(|error| error.to_string())
+}
+
+/// The routing of logical experts that a command line names.
+fn routing(text: &str, sizes: RoutingSizes) -> Result<Routing, String> {
     let RoutingSizes { ranks, experts, top_k, .. } = sizes;
-    if ranks == 0 || experts % ranks != 0 {
-        return Err(format!("{ranks} ranks don't share {experts} experts: choose --ranks among the divisors"));
-    }
     if text == "balanced" {
         return Ok(Routing::balanced(sizes));
     }
@@ -100,6 +118,5 @@ mod tests {
         assert!(words("drifting:").contains("after `drifting:` comes an exponent"));
         assert!(words("even").contains("neither `balanced` nor"));
         assert!(from_json("{}", SIZES).unwrap_err().contains("neither `topk_ids` nor `counts`"));
-        assert!(routing("balanced", RoutingSizes { ranks: 3, ..SIZES }).unwrap_err().contains("3 ranks don't share 4"));
     }
 }

@@ -6,7 +6,7 @@ mod measure;
 use crate::options::ScheduleArgs;
 use crate::output;
 use crate::plan::{FlowPlan, Tuning, plans, warn_of_costly_sizes};
-use crate::routing::{routing, sizes_of};
+use crate::routing::routed;
 use hpmoe_core::report::{schedule_text, simulated_svg, totals};
 use hpmoe_core::sizes::Expected;
 use hpmoe_core::target::Target;
@@ -69,8 +69,7 @@ fn numbers(options: &ScheduleArgs, plan: &FlowPlan, valid: &ValidSchedule) -> se
 fn picture(options: &ScheduleArgs, target: &Target, plan: &FlowPlan, valid: &ValidSchedule) -> Result<(), String> {
     let Some(path) = &options.svg else { return Ok(()) };
     let (checked, schedule) = (&plan.checked, valid.schedule());
-    let sizes = sizes_of(&checked.graph().sizes, options.ranks)?;
-    let routing = routing(&options.routing, sizes)?;
+    let routing = routed(&options.routing, &checked.graph().sizes, options.ranks, options.placement.as_ref())?;
     let ours = Ours::new(target, checked, schedule, &routing).map_err(|unfit| unfit.to_string())?;
     let run = simulate(target, &ours, true).map_err(|stuck| stuck.to_string())?;
     let core = simulate(target, &ours.clone().without_extras(), false).map_err(|stuck| stuck.to_string())?;

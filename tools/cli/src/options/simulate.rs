@@ -1,6 +1,7 @@
 //! What `hpmoe simulate` takes.
 
 use super::target::TargetChoice;
+use crate::placements::PlacementChoice;
 use clap::{Args, ValueEnum};
 use hpmoe_simulator::baseline::Direction;
 use hpmoe_simulator::simulate::Policy;
@@ -92,6 +93,9 @@ pub(crate) struct LayerArgs {
     /// `balanced`, `zipf:EXPONENT[:SEED]`, `drifting:EXPONENT[:SEED]`, or a JSON file (see docs/time.md).
     #[arg(long, value_name = "ROUTING", default_value = "balanced")]
     pub(crate) routing: String,
+    /// Where experts lie: a file that `place` has written, or FILE:LAYER for another layer than the first.
+    #[arg(long, value_name = "FILE.json[:LAYER]")]
+    pub(crate) placement: Option<PlacementChoice>,
     /// Whether waiting cores of the original read their counters at intervals (as they do) or all the time.
     #[arg(long, value_enum, default_value = "on")]
     pub(crate) polling: Switch,

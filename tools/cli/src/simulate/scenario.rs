@@ -2,7 +2,7 @@
 
 use crate::options::{GradientType, LayerArgs, Switch};
 use crate::plan::{FlowPlan, Origin, Tuning, chosen, plans, scheduled_with, warn_of_costly_sizes};
-use crate::routing::{routing, sizes_of};
+use crate::routing::routed;
 use hpmoe_core::analyze::CheckedGraph;
 use hpmoe_core::cost::gradient_bytes;
 use hpmoe_core::graph::TaskGraph;
@@ -64,14 +64,13 @@ impl Scenario {
         };
         let kernel = ours.as_ref().map_or(first, |(plan, _)| plan.checked.graph().clone());
         let origin = ours.as_ref().map_or(Origin::Default, |(plan, _)| plan.origin);
-        let sizes = sizes_of(&kernel.sizes, options.ranks)?;
-        let routing = routing(&options.routing, sizes)?;
-        let tokens = (0..sizes.ranks).map(|rank| routing.tokens(rank)).max().unwrap_or_default();
+        let routing = routed(&options.routing, &kernel.sizes, options.ranks, options.placement.as_ref())?;
+        let tokens = (0..options.ranks).map(|rank| routing.tokens(rank)).max().unwrap_or_default();
         let name = match &ours {
             Some(_) => format!("{}::{}", kernel.kernel, kernel.taskflow),
             None => kernel.kernel.clone(),
         };
-        Ok(Self { target, direction, routing, ranks: sizes.ranks, tokens, name, origin, gradients, kernel, ours })
+        Ok(Self { target, direction, routing, ranks: options.ranks, tokens, name, origin, gradients, kernel, ours })
     }
 
     /// The checked graph of `ours`, where it is simulated.

@@ -3,16 +3,17 @@
 use super::found::{FAR_SLOWER, Found, SearchedKernel, mean_and_worst};
 use crate::input::{KernelSource, SourceFile};
 use crate::options::TuneArgs;
-use crate::routing::{routing, sizes_of};
+use crate::routing::routed;
 use hpmoe_build::with_tuned;
 use hpmoe_core::fixed_sizes::times_as_long;
 use hpmoe_core::front::{Front, front};
+use hpmoe_core::graph::Sizes;
 use hpmoe_core::sizes::{Expected, open_sizes};
 use hpmoe_core::syntax::{Kernel, leaving_open, open_constants};
 use hpmoe_core::target::Target;
 use hpmoe_core::tuned::{Candidate, NamedSizes, TILE_SIZES, overrides, shape, sizes};
 use hpmoe_kernels::printable::printable_path;
-use hpmoe_simulator::simulate::{Routing, RoutingSizes};
+use hpmoe_simulator::simulate::Routing;
 use hpmoe_simulator::tune::{NoResult, SearchProgress, SearchSpace, SearchStep, Trial, search};
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -72,9 +73,8 @@ impl Job {
         input.kernels[self.place].choose(&self.target, expected)?;
         let source = &input.kernels[self.place];
         let Front { kernel, flows, .. } = input.front(source)?;
-        let routed = flows.first().map(|flow| sizes_of(&flow.graph().sizes, self.options.ranks));
-        let routed = routed.ok_or_else(|| format!("kernel `{name}` has no taskflow"))??;
-        let routings = self.routings(routed)?;
+        let first = flows.first().ok_or_else(|| format!("kernel `{name}` has no taskflow"))?;
+        let routings = self.routings(&first.graph().sizes)?;
         let mut sizes = sizes(&source.module, &kernel);
         // Sizes that are set stay.
         sizes.retain(|name, _| !source.set.contains(name));
@@ -113,10 +113,10 @@ impl Job {
         Ok(Box::new(Found { kernel: searched, result, warning }))
     }
 
-    fn routings(&self, sizes: RoutingSizes) -> Result<Vec<Routing>, String> {
+    fn routings(&self, sizes: &Sizes) -> Result<Vec<Routing>, String> {
         let given = self.options.routings.iter().map(String::as_str);
         let default = ROUTINGS.iter().copied().filter(|_| self.options.routings.is_empty());
-        given.chain(default).map(|text| routing(text, sizes)).collect()
+        given.chain(default).map(|text| routed(text, sizes, self.options.ranks, None)).collect()
     }
 
     /// The sizes that a build would choose if the source left all of `sizes` open, where they differ from these.

@@ -8,6 +8,7 @@ mod emit;
 mod export;
 mod output;
 mod pictures;
+mod place;
 mod replay;
 mod report;
 mod schedule;

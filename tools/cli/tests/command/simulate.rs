@@ -148,10 +148,6 @@ fn bad_input_is_told_in_a_line() {
         let refused = refuses(&with(&more));
         assert!(refused.starts_with("error: ") && refused.contains(said), "{refused}");
     }
-    assert!(
-        refuses(&["simulate", LAYER, "--ranks", "3"])
-            .contains("16 experts, which cannot be divided evenly among 3 ranks")
-    );
     assert!(!hpmoe(&with(&["--policy", "best"])).status.success());
 }
 

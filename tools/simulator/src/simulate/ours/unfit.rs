@@ -36,8 +36,9 @@ pub(super) fn fitting_order<'a>(
 ) -> Result<&'a Order, Unfit> {
     let sizes = &checked.graph().sizes;
     let (ranks, experts) = (routing.ranks(), routing.experts() as usize);
-    if (sizes.experts, sizes.top_k) != (experts, routing.top_k() as usize) {
-        let (kernel, routing) = ((sizes.experts, sizes.top_k), (experts, routing.top_k() as usize));
+    let physical = sizes.physical_experts(ranks as usize);
+    if (physical, sizes.top_k) != (experts, routing.top_k() as usize) {
+        let (kernel, routing) = ((physical, sizes.top_k), (experts, routing.top_k() as usize));
         return Err(Unfit::Experts { kernel, routing });
     }
     if let Some(rank) = (0..ranks).find(|&rank| routing.tokens(rank) as usize > sizes.tokens) {

@@ -5,12 +5,19 @@ use std::fmt;
 /// The reason why counts or top-k experts are not a routing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RoutingError {
-    /// The number of experts is not a multiple of the number of ranks, or one of them is zero.
-    UnevenExperts {
+    /// There are no experts, or none for a token.
+    Nothing {
         /// Ranks of the group.
         ranks: usize,
         /// Experts of the group.
         experts: usize,
+    },
+    /// A placement is for another number of ranks or experts.
+    Placement {
+        /// Ranks and experts of the placement.
+        placement: (usize, usize),
+        /// Ranks and experts of the routing.
+        routing: (usize, usize),
     },
     /// A rank has counts for another number of experts than rank 0.
     ExpertCount {
@@ -77,7 +84,12 @@ pub enum RoutingError {
 impl fmt::Display for RoutingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::UnevenExperts { ranks, experts } => write!(f, "{ranks} ranks do not share {experts} experts evenly"),
+            Self::Nothing { ranks, experts } => write!(f, "{ranks} ranks with {experts} experts have no rows"),
+            Self::Placement { placement, routing } => write!(
+                f,
+                "the placement is for {} experts on {} ranks, the routing for {} on {}",
+                placement.1, placement.0, routing.1, routing.0
+            ),
             Self::ExpertCount { rank, found, expected } => {
                 write!(f, "rank {rank} has rows for {found} experts, rank 0 for {expected}")
             }

@@ -2,13 +2,15 @@
 
 mod drawn;
 mod error;
+mod placed;
 #[cfg(test)]
 mod tests;
 mod tokens;
 
 pub use error::RoutingError;
 
-/// The number of rows from each source rank to each expert of the group.
+/// The number of rows from each source rank to each expert of the group. Ranks that are simulated have the same number of consecutive experts
+/// each: a routing of logical experts becomes one of physical experts by a placement.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Routing {
     experts: u32,
@@ -22,7 +24,7 @@ pub struct Routing {
 /// The sizes that a routing is drawn for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RoutingSizes {
-    /// Ranks of the group; they share the experts evenly.
+    /// Ranks of the group.
     pub ranks: u32,
     /// Experts of the group.
     pub experts: u32,
@@ -37,12 +39,12 @@ impl Routing {
     ///
     /// # Errors
     ///
-    /// When sources differ in their number of experts, when the ranks can't share the experts evenly, or when the rows of a
-    /// source can't be those of whole tokens with `top_k` different experts each.
+    /// When there are no experts, when sources differ in their number of experts, or when the rows of a source can't be those of whole
+    /// tokens with `top_k` different experts each.
     pub fn new(rows: &[Vec<u32>], top_k: u32) -> Result<Self, RoutingError> {
         let (ranks, experts) = (rows.len(), rows.first().map_or(0, Vec::len));
-        if experts == 0 || top_k == 0 || experts % ranks != 0 {
-            return Err(RoutingError::UnevenExperts { ranks, experts });
+        if experts == 0 || top_k == 0 {
+            return Err(RoutingError::Nothing { ranks, experts });
         }
         for (rank, counts) in rows.iter().enumerate() {
             let sum: u64 = counts.iter().map(|&rows| u64::from(rows)).sum();

@@ -1,0 +1,210 @@
+//! `hpmoe place`: placements for the loads of experts, layer by layer.
+
+use crate::options::PlaceArgs;
+use crate::{output, placements};
+use hpmoe_kernels::printable::printable_path;
+use hpmoe_kernels::{Placement, Ranks};
+use serde_json::Value;
+use std::process::ExitCode;
+
+pub(crate) fn place(options: &PlaceArgs) -> Result<ExitCode, String> {
+    let name = printable_path(&options.loads);
+    let text = std::fs::read_to_string(&options.loads).map_err(|error| format!("can't read {name}: {error}"))?;
+    let value: Value = serde_json::from_str(&text).map_err(|error| format!("{name}: {error}"))?;
+    let layers = loads(&value).map_err(|problem| format!("{name}: {problem}"))?;
+    let current = options.current.as_deref().map(placements::read).transpose()?;
+    if let Some(current) = &current {
+        fits(options, current, &layers)?;
+    }
+    let ep = Ranks::new(options.ranks as usize);
+    let place = |(layer, loads): (usize, &Vec<u64>)| {
+        let placed = match current.as_ref().map(|current| &current[layer]) {
+            Some(current) => current.rebalanced(loads, options.moves),
+            None => Placement::balanced(ep, loads, options.spare),
+        };
+        placed.map_err(|error| format!("layer {layer}: {error}"))
+    };
+    let placed: Vec<Placement> = layers.iter().enumerate().map(place).collect::<Result<_, _>>()?;
+    let json = placements::json(&placed);
+    if let Some(path) = &options.output {
+        let written = std::fs::write(path, format!("{json}\n"));
+        written.map_err(|error| format!("can't write {}: {error}", printable_path(path)))?;
+    }
+    if options.json {
+        output::line(&json)?;
+    } else {
+        output::text(&table(&layers, &placed, current.as_deref(), ep)?)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Whether the placement in force is for these ranks, layers and experts.
+fn fits(options: &PlaceArgs, current: &[Placement], layers: &[Vec<u64>]) -> Result<(), String> {
+    let file = options.current.as_deref().map(printable_path).unwrap_or_default();
+    if current.len() != layers.len() {
+        return Err(format!("{file} has {} layers, but the loads have {}", current.len(), layers.len()));
+    }
+    match current.iter().find(|placement| placement.ranks().count() != options.ranks as usize) {
+        Some(other) => Err(format!("{file} is for {} ranks, but --ranks is {}", other.ranks().count(), options.ranks)),
+        None => Ok(()),
+    }
+}
+
+/// Loads by layer and expert, as this project, SGLang and vLLM write them.
+fn loads(value: &Value) -> Result<Vec<Vec<u64>>, String> {
+    if let Some(of_physical) = value.get("expert_load_pass").or_else(|| value.get("expert_load_view")) {
+        let map = value.get("physical_to_logical_map").ok_or(
+            "loads of physical experts (`expert_load_pass`, `expert_load_view`) need `physical_to_logical_map` next to them",
+        )?;
+        return of_logical(of_physical, map);
+    }
+    let named = ["loads", "logical_count", "global_expert_load", "counts"].iter().find_map(|key| value.get(key));
+    let layers = rows(named.unwrap_or(value))?;
+    let experts = layers.first().map_or(0, Vec::len);
+    if experts == 0 {
+        return Err("there are no loads: give a list of loads, one for each expert, for each layer".to_owned());
+    }
+    match layers.iter().position(|loads| loads.len() != experts) {
+        Some(layer) => Err(format!("layer {layer} has {} loads, layer 0 has {experts}", layers[layer].len())),
+        None => Ok(layers),
+    }
+}
+
+/// A list of lists of whole numbers; one list is a single layer, and of lists of these, as of several steps, all are added up.
+fn rows(value: &Value) -> Result<Vec<Vec<u64>>, String> {
+    let list =
+        value.as_array().ok_or("there is no list of loads under `loads`, `logical_count` or `global_expert_load`")?;
+    let depth = |value: &Value| -> usize {
+        let mut depth = 0;
+        let mut value = value;
+        while let Some(list) = value.as_array() {
+            depth += 1;
+            let Some(first) = list.first() else { break };
+            value = first;
+        }
+        depth
+    };
+    match depth(value) {
+        1 => Ok(vec![list.iter().map(load).collect::<Result<_, _>>()?]),
+        2 => list.iter().map(|layer| layer_loads(layer)).collect(),
+        3 => {
+            let mut sum: Vec<Vec<u64>> = Vec::new();
+            for step in list {
+                let step = rows(step)?;
+                if sum.is_empty() {
+                    sum = step;
+                    continue;
+                }
+                let alike = sum.len() == step.len() && sum.iter().zip(&step).all(|(a, b)| a.len() == b.len());
+                if !alike {
+                    return Err("steps have different numbers of layers or experts".to_owned());
+                }
+                let both = sum.iter_mut().flatten().zip(step.iter().flatten());
+                both.for_each(|(sum, load)| *sum = sum.saturating_add(*load));
+            }
+            Ok(sum)
+        }
+        depth => {
+            Err(format!("loads are lists in {depth} levels: layers and experts are two, with steps before them three"))
+        }
+    }
+}
+
+fn layer_loads(layer: &Value) -> Result<Vec<u64>, String> {
+    let list = layer.as_array().ok_or("a layer is no list of loads")?;
+    list.iter().map(load).collect()
+}
+
+/// A load: a whole number, or a mean, which is rounded.
+fn load(value: &Value) -> Result<u64, String> {
+    let number = value
+        .as_u64()
+        .or_else(|| value.as_f64().filter(|mean| (0.0..1e15).contains(mean)).map(|mean| mean.round() as u64));
+    number.ok_or_else(|| format!("{value} is no load: a load is a number from 0 on"))
+}
+
+fn of_logical(of_physical: &Value, map: &Value) -> Result<Vec<Vec<u64>>, String> {
+    let (physical, map) = (rows(of_physical)?, rows_of_map(map)?);
+    if physical.len() != map.len() {
+        return Err(format!("there are loads of {} layers and maps of {}", physical.len(), map.len()));
+    }
+    let layer = |(layer, (loads, map)): (usize, (&Vec<u64>, &Vec<i64>))| {
+        if loads.len() != map.len() {
+            return Err(format!("layer {layer} has {} loads and {} physical experts", loads.len(), map.len()));
+        }
+        let experts = map.iter().max().map_or(0, |most| usize::try_from(most + 1).unwrap_or(0));
+        let mut logical = vec![0_u64; experts];
+        for (load, expert) in loads.iter().zip(map) {
+            if let Some(sum) = usize::try_from(*expert).ok().and_then(|expert| logical.get_mut(expert)) {
+                *sum = sum.saturating_add(*load);
+            }
+        }
+        Ok(logical)
+    };
+    physical.iter().zip(&map).enumerate().map(layer).collect()
+}
+
+fn rows_of_map(map: &Value) -> Result<Vec<Vec<i64>>, String> {
+    serde_json::from_value(map.clone()).map_err(|error| format!("`physical_to_logical_map`: {error}"))
+}
+
+/// The fullest rank before and after, for people.
+fn table(
+    layers: &[Vec<u64>],
+    placed: &[Placement],
+    current: Option<&[Placement]>,
+    ep: Ranks,
+) -> Result<String, String> {
+    let before = if current.is_some() { "in force" } else { "consecutive" };
+    let mut text = format!("fullest rank over the mean of all ranks\nlayer  {before:>11}  placed  places written\n");
+    for (layer, (loads, placement)) in layers.iter().zip(placed).enumerate() {
+        let even = Placement::even(ep, loads.len(), placement.local_experts() - loads.len().div_ceil(ep.count()));
+        let even = even.map_err(|error| error.to_string())?;
+        let old = current.map_or(&even, |current| &current[layer]);
+        let over = |placement: &Placement| -> Result<f64, String> {
+            let of_ranks = placement.loads(loads).map_err(|error| error.to_string())?;
+            let (most, sum) = (of_ranks.iter().max().copied().unwrap_or(0), loads.iter().sum::<u64>());
+            Ok(if sum == 0 { 1.0 } else { most as f64 * ep.count() as f64 / sum as f64 })
+        };
+        let moves = placement.moves(old).map_err(|error| error.to_string())?.len();
+        text.push_str(&format!("{layer:>5}  {:>11.3}  {:>6.3}  {moves:>14}\n", over(old)?, over(placement)?));
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Vec<Vec<u64>>, String> {
+        loads(&serde_json::from_str(text).unwrap())
+    }
+
+    #[test]
+    fn loads_of_layers_come_in_several_forms() {
+        let two = Ok(vec![vec![1, 2, 3], vec![4, 5, 6]]);
+        assert_eq!(read("[[1, 2, 3], [4, 5, 6]]"), two);
+        assert_eq!(read(r#"{"loads": [[1, 2, 3], [4, 5, 6]]}"#), two);
+        // SGLang: with one step, and with steps.
+        assert_eq!(read(r#"{"logical_count": [[1, 2, 3], [4, 5, 6]]}"#), two);
+        assert_eq!(read(r#"{"logical_count": [[[1, 0, 3], [4, 0, 0]], [[0, 2, 0], [0, 5, 6]]]}"#), two);
+        // vLLM: of physical experts, with a copy of expert 0.
+        let physical = r#"{"expert_load_pass": [[1, 2, 3, 9]], "physical_to_logical_map": [[0, 1, 2, 0]]}"#;
+        assert_eq!(read(physical), Ok(vec![vec![10, 2, 3]]));
+        assert_eq!(read("[1, 2.4, 3]"), Ok(vec![vec![1, 2, 3]]));
+    }
+
+    #[test]
+    fn what_are_no_loads_is_refused() {
+        let problem = |text| read(text).unwrap_err();
+        assert!(problem("{}").contains("no list of loads"));
+        assert!(problem("[]").contains("no loads"));
+        assert!(problem("[[1, 2], [3]]").contains("layer 1 has 1 loads, layer 0 has 2"));
+        assert!(problem("[[1, -2]]").contains("-2 is no load"));
+        assert!(problem("[[[[1]]]]").contains("4 levels"));
+        assert!(problem("[[[1], [2]], [[1]]]").contains("steps have different numbers"));
+        assert!(problem(r#"{"expert_load_pass": [[1]]}"#).contains("physical_to_logical_map"));
+        let physical = r#"{"expert_load_pass": [[1, 2]], "physical_to_logical_map": [[0]]}"#;
+        assert!(problem(physical).contains("layer 0 has 2 loads and 1 physical experts"));
+    }
+}
