@@ -20,6 +20,15 @@ fn main() {
             return;
         }
     };
+    println!("cargo::rerun-if-env-changed=HPMOE_STOCK_RANKS");
+    let layers = match std::env::var("HPMOE_STOCK_RANKS").map(|ranks| ranks.parse()) {
+        Ok(Ok(ranks)) => layers.ranks(ranks),
+        Ok(Err(_)) => {
+            println!("cargo::error=HPMOE_STOCK_RANKS is not a number: set it to that of ranks");
+            return;
+        }
+        Err(_) => layers,
+    };
     // For the model of the device on a CPU: fewer cores than a die has make small layers fast.
     match std::env::var("HPMOE_STOCK_CORES").map(|cores| cores.parse()) {
         Ok(Ok(cores)) => layers.matrix_cores(cores).build(),

@@ -12,7 +12,7 @@ extern "C" {
 #endif
 
 /* The version of this interface. A caller compares it with `hpmoe_c_abi()` before anything else. */
-#define HPMOE_C_ABI 4
+#define HPMOE_C_ABI 5
 
 /* What a function returns: `HPMOE_OK`, or why not. */
 typedef enum HpmoeStatus {
@@ -95,14 +95,26 @@ typedef struct HpmoeMemory {
     uint64_t once_rows;       /* most rows of an argument with a row for each once-sent row */
 } HpmoeMemory;
 
+/* Where experts lie. Each rank has the same number of physical experts, places that hold the weights of one logical expert, as ids name it, or none. Every logical
+ * expert has a physical one, and no rank has two of one. */
+typedef struct HpmoePlacement {
+    uint64_t experts; /* logical experts */
+    uint64_t places;  /* physical experts of each rank */
+    const int32_t
+        *physical_to_logical; /* by physical expert, rank after rank: its logical expert; -1: the place is empty */
+    const uint32_t *
+        shares; /* by physical expert: how much of its logical expert's rows it takes, in parts of the sum over all with that one;
+                             * null: equal parts */
+} HpmoePlacement;
+
 /* The version of the interface that the library was built with. */
 uint32_t hpmoe_c_abi(void);
 
 /* What is in the library, as JSON, which lives as long as the library:
  *
- * {"abi": 4, "version": "0.1.0", "kernels": [{"name": "moe_ffn", "constants": {"HIDDEN": 128, ...}, "taskflows": [
- *     {"name": "moe_ffn::forward", "fingerprint": "0123456789abcdef", "ranks": [1, 2, 4], "experts": 16, "top_k": 4,
- *      "tokens": 384, "chunks": 1, "npu": false, "route": "host", "capturable": false, "fixed": ["addresses", "tokens", "route"],
+ * {"abi": 5, "version": "0.1.0", "kernels": [{"name": "moe_ffn", "constants": {"HIDDEN": 128, ...}, "taskflows": [
+ *     {"name": "moe_ffn::forward", "fingerprint": "0123456789abcdef", "ranks": [1, 2, 4], "experts": 16, "spare": 0,
+ *      "top_k": 4, "tokens": 384, "chunks": 1, "npu": false, "route": "host", "capturable": false, "fixed": ["addresses", "tokens", "route"],
  *      "arguments": [
  *         {"name": "x", "element": "bf16", "columns": 128, "rows": "token", "height": null, "writable": false,
  *          "peers_write": false}, ...]}]}]}
@@ -141,6 +153,17 @@ HpmoeStatus hpmoe_group_host(HpmoeListener listener, uint64_t ranks, const Hpmoe
 
 /* Frees a listener that no group has taken. */
 HpmoeStatus hpmoe_listener_free(HpmoeListener listener);
+
+/* Makes another number of a group, whose launches have experts where `placement` says; the placement is copied. Launches by either number follow each
+ * other. It is for taskflows whose route the host makes, built with as many places (`SPARE`). If ranks are processes, all have the same placement.
+ * `hpmoe_group_free` frees this number alone. */
+HpmoeStatus hpmoe_group_placed(HpmoeGroup group, const HpmoePlacement *placement, HpmoeGroup *placed);
+
+/* Places `experts` experts with these loads, such as the numbers of rows of each in the last launches, on `ranks` ranks with `places` places each, and writes
+ * `ranks * places` numbers to `physical_to_logical`. `current` is null, or as many numbers of the placement in force: at most `moves` of them then change
+ * to another expert. */
+HpmoeStatus hpmoe_place(uint64_t ranks, uint64_t experts, uint64_t places, const uint64_t *loads,
+                        const int32_t *current, uint64_t moves, int32_t *physical_to_logical);
 
 /* Frees a group. A launch that is running keeps the memory until it ends. */
 HpmoeStatus hpmoe_group_free(HpmoeGroup group);

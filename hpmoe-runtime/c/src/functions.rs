@@ -7,11 +7,11 @@ use crate::error::{self, Failure, guarded};
 use crate::fixed::{Fixed, Replay};
 use crate::header::{
     HPMOE_C_ABI, HpmoeFixed, HpmoeGroup, HpmoeJoining, HpmoeListener, HpmoeMemory, HpmoeOptions, HpmoePending,
-    HpmoeStatus, HpmoeTensor,
+    HpmoePlacement, HpmoeStatus, HpmoeTensor,
 };
 use crate::launch::Request;
 use crate::library::Library;
-use crate::{groups, joining, launches, listeners, report};
+use crate::{groups, joining, launches, listeners, placement, report};
 
 /// `hpmoe_c_abi`.
 #[must_use]
@@ -191,6 +191,49 @@ pub fn group_free(group: HpmoeGroup) -> HpmoeStatus {
         drop(freed);
         Ok(())
     })
+}
+
+/// `hpmoe_group_placed`.
+///
+/// # Safety
+///
+/// As the header says.
+pub unsafe fn group_placed(
+    group: HpmoeGroup,
+    placement: *const HpmoePlacement,
+    placed: *mut HpmoeGroup,
+) -> HpmoeStatus {
+    guarded(|| {
+        if placed.is_null() {
+            return Err(Failure::invalid("`placed` is null: pass where the number goes"));
+        }
+        // SAFETY: null, or the caller's structure.
+        let placement = unsafe { placement.as_ref() }
+            .ok_or_else(|| Failure::invalid("`placement` is null: pass where the experts lie"))?;
+        // SAFETY: as this function asks for.
+        let made = unsafe { placement::group_placed(group, placement) }?;
+        // SAFETY: the caller's variable.
+        unsafe { placed.write(made) };
+        Ok(())
+    })
+}
+
+/// `hpmoe_place`.
+///
+/// # Safety
+///
+/// As the header says.
+pub unsafe fn place(
+    ranks: u64,
+    experts: u64,
+    places: u64,
+    loads: *const u64,
+    current: *const i32,
+    moves: u64,
+    physical_to_logical: *mut i32,
+) -> HpmoeStatus {
+    // SAFETY: as this function asks for.
+    guarded(|| unsafe { placement::place((ranks, experts, places), loads, (current, moves), physical_to_logical) })
 }
 
 /// `hpmoe_launch`.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use hpmoe_runtime::{Group, Joining, Place, TcpBootstrap};
+use hpmoe_runtime::{Group, Joining, Place, Placement, TcpBootstrap};
 
 use crate::error::Failure;
 use crate::header::{HPMOE_CPU, HPMOE_NPU, HpmoeGroup, HpmoeListener, HpmoeOptions};
@@ -14,7 +14,15 @@ use crate::listeners;
 #[derive(Default)]
 struct Groups {
     made: u64,
-    living: BTreeMap<HpmoeGroup, Arc<Group>>,
+    living: BTreeMap<HpmoeGroup, Living>,
+}
+
+/// A group by one of its numbers.
+#[derive(Clone)]
+struct Living {
+    group: Arc<Group>,
+    /// Where experts lie in launches by this number.
+    placement: Option<Arc<Placement>>,
 }
 
 static GROUPS: Mutex<Groups> = Mutex::new(Groups { made: 0, living: BTreeMap::new() });
@@ -68,7 +76,7 @@ fn joined(bootstrap: TcpBootstrap, options: &HpmoeOptions) -> Result<HpmoeGroup,
     keep(Group::join(bootstrap).map_err(|error| Failure::invalid(error.to_string()))?, options)
 }
 
-fn rank_count(ranks: u64) -> Result<usize, Failure> {
+pub(crate) fn rank_count(ranks: u64) -> Result<usize, Failure> {
     let count = usize::try_from(ranks).ok().filter(|ranks| (1..=MOST_RANKS).contains(ranks));
     let count =
         count.ok_or_else(|| Failure::invalid(format!("a group can't have {ranks} ranks: it has 1 to {MOST_RANKS}")))?;
@@ -96,11 +104,21 @@ fn keep(group: Group, options: &HpmoeOptions) -> Result<HpmoeGroup, Failure> {
         }
         _ => return Err(Failure::invalid(format!("there is no device {device}: use HPMOE_CPU (0) or HPMOE_NPU (1)"))),
     };
+    Ok(number(Living { group: Arc::new(group), placement: None }))
+}
+
+/// Gives a group with a placement a number of its own.
+pub(crate) fn placed(handle: HpmoeGroup, placement: Placement) -> Result<HpmoeGroup, Failure> {
+    let group = find(handle)?;
+    Ok(number(Living { group, placement: Some(Arc::new(placement)) }))
+}
+
+fn number(living: Living) -> HpmoeGroup {
     let mut groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner);
     groups.made += 1;
     let handle = first() + groups.made;
-    groups.living.insert(handle, Arc::new(group));
-    Ok(handle)
+    groups.living.insert(handle, living);
+    handle
 }
 
 /// Most ranks that any schedule is made for.
@@ -113,14 +131,20 @@ fn first() -> HpmoeGroup {
 
 /// The group of that number.
 pub(crate) fn find(handle: HpmoeGroup) -> Result<Arc<Group>, Failure> {
+    find_placed(handle).map(|(group, _)| group)
+}
+
+/// The group of that number, and where experts lie in launches by it.
+pub(crate) fn find_placed(handle: HpmoeGroup) -> Result<(Arc<Group>, Option<Arc<Placement>>), Failure> {
     let groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner);
-    groups.living.get(&handle).map(Arc::clone).ok_or_else(|| missing(&groups, handle))
+    let living = groups.living.get(&handle).cloned().ok_or_else(|| missing(&groups, handle))?;
+    Ok((living.group, living.placement))
 }
 
 /// Takes a group from those that are found. Its memory goes with the last launch that uses it.
 pub(crate) fn take(handle: HpmoeGroup) -> Result<Arc<Group>, Failure> {
     let mut groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner);
-    groups.living.remove(&handle).ok_or_else(|| missing(&groups, handle))
+    groups.living.remove(&handle).map(|living| living.group).ok_or_else(|| missing(&groups, handle))
 }
 
 fn missing(groups: &Groups, handle: HpmoeGroup) -> Failure {

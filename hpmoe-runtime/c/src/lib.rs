@@ -54,12 +54,13 @@ mod listeners;
 mod macros;
 mod memory;
 mod parts;
+mod placement;
 mod reference;
 mod report;
 
 pub use header::{
     HpmoeDevice, HpmoeElement, HpmoeFixed, HpmoeGroup, HpmoeJoining, HpmoeListener, HpmoeMemory, HpmoeOptions,
-    HpmoePending, HpmoeStatus, HpmoeTensor,
+    HpmoePending, HpmoePlacement, HpmoeStatus, HpmoeTensor,
 };
 #[doc(hidden)]
 pub use hpmoe_runtime;

@@ -175,6 +175,40 @@ macro_rules! functions {
             $crate::functions::group_free(group)
         }
 
+        /// Makes another number of a group, with a placement.
+        ///
+        /// # Safety
+        ///
+        /// As the header says.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn hpmoe_group_placed(
+            group: $crate::HpmoeGroup,
+            placement: *const $crate::HpmoePlacement,
+            placed: *mut $crate::HpmoeGroup,
+        ) -> $crate::HpmoeStatus {
+            // SAFETY: as this function asks for.
+            unsafe { $crate::functions::group_placed(group, placement, placed) }
+        }
+
+        /// Places experts by their loads.
+        ///
+        /// # Safety
+        ///
+        /// As the header says.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn hpmoe_place(
+            ranks: u64,
+            experts: u64,
+            places: u64,
+            loads: *const u64,
+            current: *const i32,
+            moves: u64,
+            physical_to_logical: *mut i32,
+        ) -> $crate::HpmoeStatus {
+            // SAFETY: as this function asks for.
+            unsafe { $crate::functions::place(ranks, experts, places, loads, current, moves, physical_to_logical) }
+        }
+
         /// Runs a taskflow.
         ///
         /// # Safety

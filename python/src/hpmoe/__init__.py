@@ -20,6 +20,7 @@ from ._fixed import FixedLaunch
 from ._group import Group
 from ._library import Library, load
 from ._moe import MoE, moe
+from ._placement import Placement, placement
 from ._reports import last_report
 from ._signature import Argument
 from ._taskflow import Taskflow
@@ -33,11 +34,13 @@ __all__ = [
     "LaunchError",
     "Library",
     "MoE",
+    "Placement",
     "Taskflow",
     "build",
     "last_report",
     "load",
     "moe",
+    "placement",
 ]
 __version__ = "0.1.0"
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import os
-from ctypes import POINTER, Structure, byref, c_char_p, c_uint, c_uint16, c_uint32, c_uint64, c_void_p
+from ctypes import POINTER, Structure, byref, c_char_p, c_int32, c_uint, c_uint16, c_uint32, c_uint64, c_void_p
 from typing import Any, NamedTuple
 
 from ._errors import HpmoeError, LaunchError
 
-ABI = 4
+ABI = 5
 OK, INVALID = 0, 1
 
 #: The number of each element type.
@@ -52,6 +52,17 @@ class Tensor(Structure):
     _fields_ = [("data", c_void_p), ("rows", c_uint64), ("columns", c_uint32), ("element", c_uint), ("device", c_uint)]
 
 
+class Placement(Structure):
+    """Where experts lie."""
+
+    _fields_ = [
+        ("experts", c_uint64),
+        ("places", c_uint64),
+        ("physical_to_logical", POINTER(c_int32)),
+        ("shares", POINTER(c_uint32)),
+    ]
+
+
 class Memory(Structure):
     """The memory that a launch needs on each rank."""
 
@@ -78,6 +89,8 @@ FUNCTIONS = {
     "hpmoe_group_host": (c_uint, [c_uint64, c_uint64, POINTER(Joining), POINTER(Options), POINTER(c_uint64)]),
     "hpmoe_listener_free": (c_uint, [c_uint64]),
     "hpmoe_group_free": (c_uint, [c_uint64]),
+    "hpmoe_group_placed": (c_uint, [c_uint64, POINTER(Placement), POINTER(c_uint64)]),
+    "hpmoe_place": (c_uint, [c_uint64, c_uint64, c_uint64, POINTER(c_uint64), POINTER(c_int32), c_uint64, POINTER(c_int32)]),
     "hpmoe_launch": (c_uint, [*LAUNCH, POINTER(c_void_p)]),
     "hpmoe_enqueue": (c_uint, [*LAUNCH, POINTER(c_void_p), POINTER(c_uint64)]),
     "hpmoe_fix": (c_uint, [*LAUNCH, POINTER(c_uint64)]),
@@ -183,6 +196,20 @@ class Interface:
     def group_free(self, group: int) -> None:
         """Frees a group."""
         self.check(self._library.hpmoe_group_free(group))
+
+    def group_placed(self, group: int, placement: Placement) -> int:
+        """Makes another number of a group, with a placement."""
+        placed = c_uint64()
+        self.check(self._library.hpmoe_group_placed(group, byref(placement), byref(placed)))
+        return placed.value
+
+    def place(self, ranks: int, places: int, loads: list[int], current: list[int] | None, moves: int) -> list[int]:
+        """The experts of all places for these loads."""
+        found = (c_int32 * (ranks * places))()
+        old = None if current is None else (c_int32 * len(current))(*current)
+        status = self._library.hpmoe_place(ranks, len(loads), places, (c_uint64 * len(loads))(*loads), old, moves, found)
+        self.check(status)
+        return list(found)
 
     def refuse(self, group: int, message: str) -> None:
         """Tells the other processes of a group that this one can't make the launch that they are about to make."""

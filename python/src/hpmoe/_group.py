@@ -12,6 +12,7 @@ from typing import Any, Callable, TypeVar
 from . import _c
 from ._errors import HpmoeError
 from ._pending import Launches
+from ._placement import Placement
 from ._processes import Join, join_at, join_by, joining
 from ._waits import interruptible, new_cancel
 
@@ -82,6 +83,7 @@ class Group:
         self._cancel = new_cancel()
         self._launches = Launches()
         self._handles: dict[str, int] = {}
+        self._placed: dict[Placement, PlacedGroup] = {}
         self._making = threading.Lock()
         self._closed = False
         settings: dict[str, Any] = {"ranks": ranks, "seed": seed, "time_limit": time_limit, "capacity_rows": capacity_rows}
@@ -127,6 +129,21 @@ class Group:
         group.name = name
         Group._named[name] = group
         return group
+
+    def placed(self, placement: Placement) -> "Group":
+        """The same group, whose launches have experts where `placement` says: those of kernels with as many places, whose route the host makes.
+
+        Matrices of experts then have a part for each physical expert (:meth:`Placement.place`). Launches of both follow each other. If ranks are
+        processes, all pass the same placement.
+        """
+        if not isinstance(placement, Placement):
+            raise HpmoeError(f"the placement is a {type(placement).__name__}: pass a hpmoe.Placement")
+        if placement.ranks != self.ranks:
+            raise HpmoeError(f"the placement is for {placement.ranks} ranks, but the group has {self.ranks}: make one for {self.ranks}")
+        with self._making:
+            if placement not in self._placed:
+                self._placed[placement] = PlacedGroup(self, placement)
+            return self._placed[placement]
 
     @property
     def here(self) -> int:
@@ -198,11 +215,47 @@ class Group:
         """The group of that name. In another process, where there is none, one with the same settings is made."""
         group = Group._named.get(name)
         if group is None:
+            if "with a placement" in name:
+                raise HpmoeError("the group with a placement that this was made for is gone: keep its group as long as what uses it")
             if "of processes" in name:
                 raise HpmoeError("the group of processes that this was made for is gone: keep it as long as what uses it")
             group = Group(**json.loads(name.partition("#")[0]))
             Group._named[name] = Group._made[name] = group
         return group
+
+
+class PlacedGroup(Group):
+    """A group whose launches have experts where a placement says. `Group.placed` makes it."""
+
+    def __init__(self, group: Group, placement: Placement) -> None:
+        """Shares all but the handles with its group."""
+        self.__dict__.update(group.__dict__)
+        self._of, self.placement = group, placement
+        self._handles, self._making = {}, threading.Lock()
+        self.__dict__.pop("_finalizers", None)
+        self.name = f"{group.name} with a placement {next(Group._numbers)}"
+        Group._named[self.name] = self
+
+    def placed(self, placement: Placement) -> Group:
+        """The group with another placement."""
+        return self._of.placed(placement)
+
+    def close(self) -> None:
+        """Waits for launches. The memory is that of the group."""
+        self._launches.wait()
+
+    def __repr__(self) -> str:
+        """The call that makes it."""
+        return f"{self._of!r}.placed({self.placement!r})"
+
+    def _handle(self, interface: _c.Interface) -> int:
+        """The number of the group with its placement in a library."""
+        handle = self._of._handle(interface)
+        with self._making:
+            if interface.path not in self._handles:
+                self._handles[interface.path] = self.placement._handle(interface, handle)
+                weakref.finalize(self, interface.group_free, self._handles[interface.path])
+            return self._handles[interface.path]
 
 
 def _device(name: str) -> tuple[str, int]:

@@ -14,6 +14,7 @@ from ._errors import HpmoeError, MissingToolError
 from ._group import Group
 from ._library import Library, load
 from ._npu import device_of, number_of
+from ._placement import Placement
 
 if TYPE_CHECKING:
     import torch
@@ -31,6 +32,8 @@ def moe(
     top_k: int,
     max_tokens: int = 64,
     gate: str = "swiglu",
+    spare: int = 0,
+    ranks: int | None = None,
     progress: bool | None = None,
     **constants: int | float,
 ) -> "MoE":
@@ -47,6 +50,8 @@ def moe(
         gate: ``"swiglu"``: an expert is ``down(silu(gate x) * up x)``. ``"gpt_oss"``: matrices are transposed, both projections have
             biases, and the unit between them is ``(up + 1) * gate * sigmoid(SLOPE * gate)``, where gate is at most ``LIMIT`` and up between
             ``-LIMIT`` and ``LIMIT``.
+        spare: Places of each rank beyond its share of the experts, which copies of experts can take (see :class:`hpmoe.Placement`).
+        ranks: A number of ranks that doesn't divide the experts, if the group has one.
         progress: Whether to show the progress of a build.
         **constants: Other constants of the kernel, such as ``TILE_M``, or ``LIMIT=7.0`` and ``SLOPE=1.702`` of gpt-oss.
 
@@ -61,10 +66,17 @@ def moe(
             raise HpmoeError(f"{name} is {value!r}, but has to be a whole number of at least 1")
     if top_k > experts:
         raise HpmoeError(f"top_k is {top_k}, but there are {experts} experts: a token may go to an expert once")
+    if not isinstance(spare, int) or isinstance(spare, bool) or spare < 0:
+        raise HpmoeError(f"spare is {spare!r}, but has to be a whole number of at least 0")
+    if ranks is not None and (not isinstance(ranks, int) or isinstance(ranks, bool) or not 1 <= ranks <= 256):
+        raise HpmoeError(f"ranks is {ranks!r}, but has to be a whole number from 1 to 256")
+    named = ranks if ranks is not None and experts % ranks else None
+    if spare:
+        constants = {"SPARE": spare, **constants}
     build = [os.environ.get(name) for name in ("HPMOE_SET", "HPMOE_DEVICE", "HPMOE_TIME_STAMPS")]
-    made = json.dumps([gate, sizes, constants, *build], sort_keys=True)
+    made = json.dumps([gate, sizes, constants, named, *build], sort_keys=True)
     if made not in _made:
-        _made[made] = _library(gate, sizes, constants, progress)
+        _made[made] = _library(gate, sizes, constants, named, progress)
     return MoE(_made[made], gate)
 
 
@@ -72,15 +84,19 @@ def moe(
 _made: dict[str, Library] = {}
 
 
-def _library(gate: str, sizes: dict[str, int], constants: dict[str, int | float], progress: bool | None) -> Library:
+def _library(
+    gate: str, sizes: dict[str, int], constants: dict[str, int | float], ranks: int | None, progress: bool | None
+) -> Library:
     """The library of a layer: one of this package, or one that is built."""
     hidden, inter, experts, top_k, max_tokens = sizes.values()
     wanted = {"HIDDEN": hidden, "INTER": inter, "EXPERTS": experts, "TOP_K": top_k, "TOKENS": max_tokens, **constants}
     bundled = Path(__file__).parent / "kernels" / _file(gate, wanted)
     more = {"HPMOE_STOCK_GATE": gate}
+    if ranks is not None:
+        more["HPMOE_STOCK_RANKS"] = str(ranks)
     # What the package brings along is for the CPU.
     if os.environ.get("HPMOE_DEVICE") != "cann":
-        if not constants and bundled.exists():
+        if not constants and ranks is None and bundled.exists():
             return load(bundled)
         more["HPMOE_STOCK_CORES"] = "4"
     try:
@@ -164,8 +180,18 @@ class MoE:
         sizes = ", ".join(f"{name.lower()}={constants[name]}" for name in ["HIDDEN", "INTER", "EXPERTS", "TOP_K"])
         return f"MoE({sizes}, max_tokens={self.taskflow.tokens}, gate={self._gate!r})"
 
-    def __call__(self, x: "Tensor", ids: "Tensor", weights: "Tensor", *matrices: "Tensor", group: Group | None = None) -> "Tensor":
-        """As :meth:`forward`, on the layer's own group."""
+    def __call__(
+        self,
+        x: "Tensor",
+        ids: "Tensor",
+        weights: "Tensor",
+        *matrices: "Tensor",
+        group: Group | None = None,
+        placement: Placement | None = None,
+    ) -> "Tensor":
+        """As :meth:`forward`, on the layer's own group; with a placement, matrices are those of physical experts (:meth:`Placement.place`)."""
+        if placement is not None:
+            group = (self.group if group is None else group).placed(placement)
         npu = device_of(x)
         if group is None and npu is not None and self.group is self._default:
             # The group of layers on that NPU, which the operator makes: torch.compile can't.

@@ -47,7 +47,7 @@ class Argument:
         if self.rows in rows:
             return (rows[self.rows], self.columns)
         assert self.height is not None
-        experts = flow.experts // group.ranks * here
+        experts = (-(-flow.experts // group.ranks) + flow.spare) * here
         return (experts if self.rows == "expert" else here, self.height, self.columns)
 
 
@@ -63,6 +63,7 @@ class Signature:
         self.arguments = tuple(Argument(**argument) for argument in flow["arguments"])
         self.ranks: tuple[int, ...] = tuple(flow["ranks"])
         self.experts: int = flow["experts"]
+        self.spare: int = flow["spare"]
         self.top_k: int = flow["top_k"]
         self.tokens: int = flow["tokens"]
         self.chunks: int = flow["chunks"]

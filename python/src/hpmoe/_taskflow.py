@@ -28,6 +28,7 @@ class Taskflow(Signature):
         arguments: Its arguments, in order.
         ranks: The numbers of ranks that it can run on.
         experts: Experts of the whole group.
+        spare: Places of each rank beyond its share of the experts.
         top_k: Experts of each token.
         tokens: Most tokens of a rank.
         chunks: Chunks that the tokens of a rank are cut into.

@@ -1,4 +1,4 @@
-pub const HPMOE_C_ABI: u32 = 4;
+pub const HPMOE_C_ABI: u32 = 5;
 pub const HPMOE_OK: HpmoeStatus = 0;
 pub const HPMOE_INVALID: HpmoeStatus = 1;
 pub const HPMOE_FAILED: HpmoeStatus = 2;
@@ -139,6 +139,40 @@ const _: () = {
         "Offset of field: HpmoeMemory::once_rows",
     ][::core::mem::offset_of!(HpmoeMemory, once_rows) - 24usize];
 };
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct HpmoePlacement {
+    pub experts: u64,
+    pub places: u64,
+    pub physical_to_logical: *const i32,
+    pub shares: *const u32,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of HpmoePlacement"][::core::mem::size_of::<HpmoePlacement>() - 32usize];
+    ["Alignment of HpmoePlacement"][::core::mem::align_of::<HpmoePlacement>() - 8usize];
+    [
+        "Offset of field: HpmoePlacement::experts",
+    ][::core::mem::offset_of!(HpmoePlacement, experts) - 0usize];
+    [
+        "Offset of field: HpmoePlacement::places",
+    ][::core::mem::offset_of!(HpmoePlacement, places) - 8usize];
+    [
+        "Offset of field: HpmoePlacement::physical_to_logical",
+    ][::core::mem::offset_of!(HpmoePlacement, physical_to_logical) - 16usize];
+    [
+        "Offset of field: HpmoePlacement::shares",
+    ][::core::mem::offset_of!(HpmoePlacement, shares) - 24usize];
+};
+impl Default for HpmoePlacement {
+    fn default() -> Self {
+        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
 unsafe extern "C" {
     pub fn hpmoe_c_abi() -> u32;
 }
@@ -189,6 +223,24 @@ unsafe extern "C" {
 }
 unsafe extern "C" {
     pub fn hpmoe_listener_free(listener: HpmoeListener) -> HpmoeStatus;
+}
+unsafe extern "C" {
+    pub fn hpmoe_group_placed(
+        group: HpmoeGroup,
+        placement: *const HpmoePlacement,
+        placed: *mut HpmoeGroup,
+    ) -> HpmoeStatus;
+}
+unsafe extern "C" {
+    pub fn hpmoe_place(
+        ranks: u64,
+        experts: u64,
+        places: u64,
+        loads: *const u64,
+        current: *const i32,
+        moves: u64,
+        physical_to_logical: *mut i32,
+    ) -> HpmoeStatus;
 }
 unsafe extern "C" {
     pub fn hpmoe_group_free(group: HpmoeGroup) -> HpmoeStatus;

@@ -23,6 +23,8 @@ fn functions_are_those_of_the_header() {
         hpmoe_group_host(1, 2, 3, 4, 5),
         hpmoe_listener_free(1),
         hpmoe_group_free(1),
+        hpmoe_group_placed(1, 2, 3),
+        hpmoe_place(1, 2, 3, 4, 5, 6, 7),
         hpmoe_launch(1, 2, 3, 4, 5, 6, 7),
         hpmoe_enqueue(1, 2, 3, 4, 5, 6, 7, 8),
         hpmoe_fix(1, 2, 3, 4, 5, 6, 7),

@@ -1,0 +1,111 @@
+//! Placements of experts.
+
+use std::slice;
+
+use hpmoe_runtime::prelude::Ranks;
+use hpmoe_runtime::{Placement, PlacementError};
+
+use crate::error::Failure;
+use crate::groups;
+use crate::header::{HpmoeGroup, HpmoePlacement};
+
+/// Makes another number of a group, with a placement.
+///
+/// # Safety
+///
+/// As the header says of `hpmoe_group_placed`.
+pub(crate) unsafe fn group_placed(group: HpmoeGroup, placement: &HpmoePlacement) -> Result<HpmoeGroup, Failure> {
+    let ep = groups::find(group)?.ranks();
+    let HpmoePlacement { experts, places, physical_to_logical, shares } = *placement;
+    // SAFETY: the caller's arrays.
+    let placed = unsafe {
+        let places = numbers(physical_to_logical, ep, places, "physical_to_logical")?;
+        let placed = Placement::new(ep, count(experts), &experts_of(places)?).map_err(invalid)?;
+        if shares.is_null() {
+            placed
+        } else {
+            placed.with_shares(numbers(shares, ep, placement.places, "shares")?).map_err(invalid)?
+        }
+    };
+    groups::placed(group, placed)
+}
+
+/// Places experts by their loads.
+///
+/// # Safety
+///
+/// As the header says of `hpmoe_place`.
+pub(crate) unsafe fn place(
+    (ranks, experts, places): (u64, u64, u64),
+    loads: *const u64,
+    (current, moves): (*const i32, u64),
+    physical_to_logical: *mut i32,
+) -> Result<(), Failure> {
+    let ep = Ranks::new(groups::rank_count(ranks)?);
+    if loads.is_null() || physical_to_logical.is_null() {
+        return Err(Failure::invalid(
+            "`loads` and `physical_to_logical` can't be null: pass a load for each expert, and room for each place",
+        ));
+    }
+    let share = count(experts).div_ceil(ep.count());
+    let spare = count(places).checked_sub(share).ok_or_else(|| {
+        Failure::invalid(format!(
+            "{places} places of each of {ranks} ranks are too few for {experts} experts: give each rank {share} at least"
+        ))
+    })?;
+    // SAFETY: the caller's array.
+    let loads = unsafe { slice::from_raw_parts(loads, count(experts)) };
+    let placed = if current.is_null() {
+        Placement::balanced(ep, loads, spare)
+    } else {
+        // SAFETY: the caller's array.
+        let current = unsafe { numbers(current, ep, places, "current") }?;
+        let current = Placement::new(ep, loads.len(), &experts_of(current)?).map_err(invalid)?;
+        current.rebalanced(loads, usize::try_from(moves).unwrap_or(usize::MAX))
+    };
+    let placed = placed.map_err(invalid)?;
+    let found = placed.physical_to_logical();
+    // SAFETY: the caller's array, which has room for as many.
+    let written = unsafe { slice::from_raw_parts_mut(physical_to_logical, found.len()) };
+    for (place, expert) in written.iter_mut().zip(found) {
+        *place = expert.map_or(-1, |expert| i32::try_from(expert).expect("experts were numbered by 32 bits"));
+    }
+    Ok(())
+}
+
+/// A number for each place of all ranks.
+///
+/// # Safety
+///
+/// An array of the caller with as many.
+unsafe fn numbers<'a, T>(array: *const T, ep: Ranks, places: u64, name: &str) -> Result<&'a [T], Failure> {
+    if array.is_null() {
+        return Err(Failure::invalid(format!("`{name}` is null: pass a number for each place of all ranks")));
+    }
+    let all = count(places).checked_mul(ep.count()).filter(|all| *all <= MOST);
+    let all = all
+        .ok_or_else(|| Failure::invalid(format!("{places} places of each rank are too many: {MOST} fit all ranks")))?;
+    // SAFETY: as this function asks for.
+    Ok(unsafe { slice::from_raw_parts(array, all) })
+}
+
+/// Most places of all ranks: those that descriptors can number, on as many ranks as there can be.
+const MOST: usize = 65_535 * 256;
+
+fn experts_of(places: &[i32]) -> Result<Vec<Option<usize>>, Failure> {
+    let expert = |(place, &expert): (usize, &i32)| match expert {
+        -1 => Ok(None),
+        _ => usize::try_from(expert)
+            .map(Some)
+            .map_err(|_| Failure::invalid(format!("place {place} is to hold expert {expert}: an empty place is -1"))),
+    };
+    places.iter().enumerate().map(expert).collect()
+}
+
+fn count(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+fn invalid(error: PlacementError) -> Failure {
+    Failure::invalid(error.to_string())
+}

@@ -1,0 +1,181 @@
+"""Where experts lie: which logical expert each physical one holds."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Sequence
+
+from . import _c
+from ._errors import HpmoeError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class Placement:
+    """Which logical expert each physical expert of a group holds.
+
+    Routers number logical experts. Each rank has the same number of physical ones, places that hold the weights of one logical expert or are empty. A
+    logical expert may have several physical ones, on different ranks, which share its tokens. Results of a layer don't depend on it.
+
+    Args:
+        experts: Logical experts.
+        ranks: Ranks of the group.
+        physical_to_logical: By physical expert, rank after rank, its logical expert; -1 for an empty place.
+        shares: By physical expert, how much of its logical expert's tokens it takes, in parts of the sum over all with that one; by default equal parts.
+
+    Raises:
+        HpmoeError: If an expert has no place, or a rank has one twice. Launches and :meth:`Group.placed` check the rest.
+    """
+
+    def __init__(self, experts: int, ranks: int, physical_to_logical: Sequence[int], shares: Sequence[int] | None = None) -> None:
+        """From numbers, which are copied."""
+        self.experts, self.ranks = int(experts), int(ranks)
+        self.physical_to_logical = tuple(int(expert) for expert in physical_to_logical)
+        self.shares = None if shares is None else tuple(int(share) for share in shares)
+        if self.experts < 1 or self.ranks < 1:
+            raise HpmoeError(f"{experts} experts can't be placed on {ranks} ranks: there must be one of each at least")
+        places, rest = divmod(len(self.physical_to_logical), self.ranks)
+        if rest or not places:
+            raise HpmoeError(f"{len(self.physical_to_logical)} places can't be shared by {ranks} ranks: all ranks have the same number, empty ones among them")
+        #: Physical experts of each rank.
+        self.places = places
+        held = [-1] * self.experts
+        for physical, expert in enumerate(self.physical_to_logical):
+            if expert == -1:
+                continue
+            if not 0 <= expert < self.experts:
+                raise HpmoeError(f"place {physical} is to hold expert {expert}, but experts are numbered from 0 to {self.experts - 1}, and -1 is an empty place")
+            if held[expert] >= 0 and held[expert] // places == physical // places:
+                raise HpmoeError(f"rank {physical // places} has expert {expert} in place {held[expert]} and again in place {physical}: copies lie on different ranks")
+            held[expert] = physical
+        if -1 in held:
+            raise HpmoeError(f"expert {held.index(-1)} has no place: every expert needs one, even if no token goes to it")
+        if self.shares is not None and len(self.shares) != len(self.physical_to_logical):
+            raise HpmoeError(f"{len(self.shares)} shares were given for {len(self.physical_to_logical)} places: give one for each")
+        if self.shares is not None and not all(0 <= share < 2**32 for share in self.shares):
+            raise HpmoeError(f"a share is a whole number from 0 to {2**32 - 1}")
+
+    @classmethod
+    def even(cls, experts: int, ranks: int, spare: int = 0) -> "Placement":
+        """Consecutive experts on each rank, as many on each or one more on the first ones; other places are empty."""
+        each, more = divmod(experts, ranks)
+        places: list[int] = []
+        first = 0
+        for rank in range(ranks):
+            held = list(range(first, first + each + (rank < more)))
+            first += len(held)
+            places += held + [-1] * (each + (more > 0) + spare - len(held))
+        return cls(experts, ranks, places)
+
+    def place(self, tensor: "Tensor", rank: int | None = None) -> "Tensor":
+        """The parts of physical experts, of a tensor with a part for each logical one; empty places have zeros.
+
+        For tensors of PyTorch, with gradients: that of a logical expert is the sum over its physical ones.
+
+        Args:
+            tensor: [experts, ..].
+            rank: The rank whose places are wanted, where ranks are processes; by default all.
+
+        Returns:
+            [places of all ranks, ..], or [places of the rank, ..].
+        """
+        import torch
+
+        if not isinstance(tensor, torch.Tensor) or tensor.dim() == 0 or tensor.shape[0] != self.experts:
+            found = list(tensor.shape) if isinstance(tensor, torch.Tensor) else type(tensor).__name__
+            raise HpmoeError(f"a tensor of {found} can't be placed: pass one of PyTorch with a part for each of {self.experts} experts")
+        if rank is not None and not 0 <= rank < self.ranks:
+            raise HpmoeError(f"there is no rank {rank}: ranks are numbered from 0 to {self.ranks - 1}")
+        wanted = self.physical_to_logical if rank is None else self.physical_to_logical[rank * self.places : (rank + 1) * self.places]
+        index = torch.tensor([self.experts if expert < 0 else expert for expert in wanted], device=tensor.device)
+        return torch.cat([tensor, tensor.new_zeros(1, *tensor.shape[1:])]).index_select(0, index)
+
+    def tensors(self) -> tuple["Tensor", "Tensor", "Tensor"]:
+        """What vLLM's load balancer calls ``physical_to_logical_map``, ``logical_to_physical_map`` and ``logical_replica_count``, of one layer: [physical],
+        [logical, most copies of any expert] with -1 where there are no more, and [logical]."""
+        import torch
+
+        copies: list[list[int]] = [[] for _ in range(self.experts)]
+        for physical, expert in enumerate(self.physical_to_logical):
+            if expert >= 0:
+                copies[expert].append(physical)
+        most = max(map(len, copies))
+        table = [of_expert + [-1] * (most - len(of_expert)) for of_expert in copies]
+        return torch.tensor(self.physical_to_logical), torch.tensor(table), torch.tensor([len(of_expert) for of_expert in copies])
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both say the same."""
+        return isinstance(other, Placement) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        """Of what it says."""
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        """The call that makes it."""
+        shares = "" if self.shares is None else f", {list(self.shares)}"
+        return f"Placement({self.experts}, {self.ranks}, {list(self.physical_to_logical)}{shares})"
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.experts, self.ranks, self.physical_to_logical, self.shares
+
+    def _handle(self, interface: _c.Interface, group: int) -> int:
+        """The number by which a library launches a group with it."""
+        places = (ctypes.c_int32 * len(self.physical_to_logical))(*self.physical_to_logical)
+        shares = None if self.shares is None else (ctypes.c_uint32 * len(self.shares))(*self.shares)
+        return interface.group_placed(group, _c.Placement(self.experts, self.places, places, shares))
+
+
+def placement(
+    loads: Any, *, ranks: int, spare: int = 0, current: "Placement | Sequence[Placement] | None" = None, moves: int = 4
+) -> "Placement | list[Placement]":
+    """Placements for the loads of experts, such as the numbers of tokens that went to each of them.
+
+    Args:
+        loads: [experts], or [layers, experts] for a list of placements: lists, a tensor or an array, of numbers from 0 on.
+        ranks: Ranks of the group.
+        spare: Places of each rank beyond its share of the experts, which copies take.
+        current: The placement in force, or those of all layers: of each, at most `moves` places change.
+        moves: The most places of a layer that change, with `current`.
+
+    Raises:
+        HpmoeError: If there is nothing that can place experts: a library of kernels, one that was loaded or one of a wheel.
+    """
+    rows = loads.tolist() if hasattr(loads, "tolist") else list(loads)
+    if not rows:
+        raise HpmoeError("there are no loads: pass one for each expert")
+    if isinstance(rows[0], (list, tuple)):
+        olds = [None] * len(rows) if current is None else list(current) if not isinstance(current, Placement) else [current]
+        if len(olds) != len(rows):
+            raise HpmoeError(f"there are loads of {len(rows)} layers, and {len(olds)} placements in force: pass one for each layer")
+        return [_placed(list(row), ranks, spare, old, moves) for row, old in zip(rows, olds)]
+    if current is not None and not isinstance(current, Placement):
+        raise HpmoeError("loads of one layer have one placement in force: pass a hpmoe.Placement")
+    return _placed(rows, ranks, spare, current, moves)
+
+
+def _placed(loads: list[Any], ranks: int, spare: int, current: "Placement | None", moves: int) -> "Placement":
+    for load in loads:
+        if not isinstance(load, (int, float)) or not 0 <= load < 2**53:
+            raise HpmoeError(f"{load!r} is no load: a load is a number from 0 on")
+    if current is not None and (current.ranks, current.experts) != (ranks, len(loads)):
+        raise HpmoeError(
+            f"the placement in force is of {current.experts} experts on {current.ranks} ranks, but there are {len(loads)} loads and {ranks} ranks"
+        )
+    places = -(-len(loads) // max(ranks, 1)) + spare if current is None else current.places
+    old = None if current is None else list(current.physical_to_logical)
+    found = _interface().place(ranks, places, [round(load) for load in loads], old, moves)
+    return Placement(len(loads), ranks, found)
+
+
+def _interface() -> _c.Interface:
+    """Any library: all of them place experts alike."""
+    from ._library import _loaded, load
+
+    for library in list(_loaded.values()):
+        return library._interface
+    for file in sorted((Path(__file__).parent / "kernels").glob("*.so")):
+        return load(file)._interface
+    raise HpmoeError("placing experts needs a library of kernels: make a layer by hpmoe.moe(..) or open one by hpmoe.load(..) first")
