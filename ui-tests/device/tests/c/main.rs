@@ -2,6 +2,7 @@
 
 mod errors;
 mod joining;
+mod placement;
 mod program;
 mod signatures;
 mod support;
