@@ -27,6 +27,10 @@
 //!
 //! Next to a kernel's source, a file `moe.tuned.toml` holds the schedules that `hpmoe tune` has found; a build takes those for its
 //! constants and its target.
+//!
+//! Cargo runs the script again when a file of the build arrives, changes or goes (a kernel, its `.tuned.toml`, a target, an operator or a file
+//! that it includes), even if the file has an old time stamp, because the folders of these files are watched too. Cargo compares time stamps
+//! alone, and notices nothing if an archive or `rsync --archive` restores those of file and folder; `touch build.rs` then builds again.
 
 #![forbid(unsafe_code)]
 
@@ -48,6 +52,7 @@ mod tile_sizes;
 mod time_stamps;
 mod tuned;
 mod units;
+mod watch;
 
 use hpmoe_core::artifacts;
 use hpmoe_core::sizes::Expected;

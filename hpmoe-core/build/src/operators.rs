@@ -1,5 +1,6 @@
 //! Files of external operators: what they hold, and what is said where a compiler refuses one.
 
+use crate::watch;
 use hpmoe_core::analyze::CheckedGraph;
 use hpmoe_core::artifacts::Fault;
 use hpmoe_core::emit::signature;
@@ -19,18 +20,20 @@ pub(crate) struct Operator {
     pub(crate) file: String,
     /// That file and those that it includes.
     pub(crate) files: Files,
+    /// Places in the package of files that these include and the package does not have.
+    pub(crate) missing: Vec<PathBuf>,
     /// How the function must be declared.
     pub(crate) signature: String,
 }
 
 /// The files that a kernel's tasks name, each with all that it includes, or why it can't be read.
-pub(crate) struct OperatorFiles(ByName<Result<Files, String>>);
+pub(crate) struct OperatorFiles(ByName<Result<Included, String>>);
 
 /// Paths from the folder of Cargo.toml on, with their texts, in the order of the paths.
 pub(crate) type Files = Vec<(PathBuf, String)>;
 
 impl OperatorFiles {
-    /// Reads the files, and tells cargo to run the build script again when one changes.
+    /// Reads the files, and tells cargo to run the build script again when one arrives, changes or goes.
     pub(crate) fn read(flows: &[CheckedGraph], root: &Path) -> Self {
         let tasks = flows.iter().flat_map(|flow| flow.graph().tasks.iter());
         let named = tasks.filter_map(|(_, task)| task.external.as_ref()).map(|external| &external.file);
@@ -45,8 +48,8 @@ impl OperatorFiles {
 
     /// A fingerprint of the content of each file and of what it includes.
     pub(crate) fn fingerprints(&self) -> ByName<String> {
-        let of_content = |files: &Files| {
-            let all = files.iter().fold(Fingerprint::default(), |hash, (path, text)| {
+        let of_content = |included: &Included| {
+            let all = included.files.iter().fold(Fingerprint::default(), |hash, (path, text)| {
                 hash.text(&path.to_string_lossy().replace('\\', "/")).text(text)
             });
             all.hex()
@@ -63,11 +66,12 @@ impl OperatorFiles {
     fn operator(&self, task: &Task) -> Option<Result<Operator, Fault>> {
         let external = task.external.as_ref()?;
         Some(match self.0.get(&external.file).expect("all files that tasks name are read") {
-            Ok(files) => Ok(Operator {
+            Ok(Included { files, missing }) => Ok(Operator {
                 task: task.name.clone(),
                 function: external.function.clone(),
                 file: external.file.clone(),
                 files: files.clone(),
+                missing: missing.clone(),
                 signature: signature(task),
             }),
             Err(problem) => Err(Fault {
@@ -82,31 +86,75 @@ impl OperatorFiles {
     }
 }
 
-/// A file and those that it includes in quotes, as far as they lie next to the file that names them or in the package.
-fn with_included(file: &str, root: &Path) -> Result<Files, String> {
-    let mut files = Files::new();
-    let mut waiting = vec![PathBuf::from(file)];
-    while let Some(path) = waiting.pop() {
-        let Err(place) = files.binary_search_by(|(known, _)| known.cmp(&path)) else { continue };
-        println!("cargo::rerun-if-changed={}", path.display());
-        let text = std::fs::read_to_string(root.join(&path)).map_err(|error| match path == Path::new(file) {
-            true => error.to_string(),
-            false => format!("it includes `{}`, of which this is said: {error}", path.display()),
-        })?;
-        let folder = path.parent().unwrap_or(Path::new(""));
-        for named in text.lines().filter_map(included) {
-            let places = [folder.join(named), PathBuf::from(named)];
-            waiting.extend(places.into_iter().find(|place| root.join(place).is_file()));
-        }
-        files.insert(place, (path, text));
-    }
-    Ok(files)
+/// Files of an operator, as far as they lie in the package.
+#[derive(Debug, Default)]
+struct Included {
+    files: Files,
+    /// Places in the package at which a named file would be found first, but is missing: a header of hpmoe or of the system, or a mistake.
+    missing: Vec<PathBuf>,
 }
 
-/// The file that a line includes in quotes.
-fn included(line: &str) -> Option<&str> {
-    let directive = line.trim_start().strip_prefix('#')?.trim_start().strip_prefix("include")?;
-    directive.trim_start().strip_prefix('"')?.split_once('"').map(|(path, _)| path)
+/// A file and the files that it includes, as far as they lie next to the file that names them or in the package. Cargo runs the build
+/// script again when one of them arrives, changes or goes.
+fn with_included(file: &str, root: &Path) -> Result<Included, String> {
+    let mut included = Included::default();
+    let mut waiting = vec![PathBuf::from(file)];
+    while let Some(path) = waiting.pop() {
+        let Err(place) = included.files.binary_search_by(|(known, _)| known.cmp(&path)) else { continue };
+        let text = std::fs::read_to_string(root.join(&path)).map_err(|error| match path == Path::new(file) {
+            true => {
+                watch::missing(&path);
+                error.to_string()
+            }
+            false => format!("it includes `{}`, of which this is said: {error}", path.display()),
+        })?;
+        watch::input(&path);
+        let folder = path.parent().unwrap_or(Path::new(""));
+        for named in text.lines().filter_map(named) {
+            for place in named.places(folder) {
+                if root.join(&place).is_file() {
+                    waiting.push(place);
+                    break;
+                }
+                // A header of hpmoe or of the system can arrive only in a folder that the package has.
+                if place.iter().next().is_some_and(|first| root.join(first).is_dir()) {
+                    watch::input(&place);
+                }
+                included.missing.push(place);
+            }
+        }
+        included.files.insert(place, (path, text));
+    }
+    Ok(included)
+}
+
+/// A file that a line includes.
+#[derive(PartialEq, Eq, Debug)]
+struct Named<'a> {
+    path: &'a str,
+    /// Whether it is searched for next to the file of the line first: in quotes.
+    nearby: bool,
+}
+
+impl Named<'_> {
+    /// Where a compiler looks for it in the package, in order. The package's folder is one of its folders of headers.
+    fn places(&self, folder: &Path) -> Vec<PathBuf> {
+        let near = self.nearby.then(|| folder.join(self.path));
+        let mut places: Vec<PathBuf> = near.into_iter().chain([PathBuf::from(self.path)]).collect();
+        places.dedup();
+        places
+    }
+}
+
+/// The file that a line includes, in quotes or in angle brackets.
+fn named(line: &str) -> Option<Named<'_>> {
+    let directive = line.trim_start().strip_prefix('#')?.trim_start().strip_prefix("include")?.trim_start();
+    let (nearby, end) = match directive.chars().next()? {
+        '"' => (true, '"'),
+        '<' => (false, '>'),
+        _ => return None,
+    };
+    directive[1..].split_once(end).map(|(path, _)| Named { path, nearby })
 }
 
 #[cfg(test)]
@@ -114,13 +162,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quotes_and_nothing_else_include_a_file_of_the_package() {
-        assert_eq!(included("#include \"a.h\" // b"), Some("a.h"));
-        assert_eq!(included("  #  include\t\"b/a.h\""), Some("b/a.h"));
-        assert_eq!(
-            [included("#include <a.h>"), included("// include \"a.h\""), included("#define A \"a.h\"")],
-            [None; 3]
-        );
+    fn quotes_and_angle_brackets_include_a_file() {
+        let read = |line| named(line).map(|named| (named.path, named.nearby));
+        assert_eq!(read("#include \"a.h\" // b"), Some(("a.h", true)));
+        assert_eq!(read("  #  include\t\"b/a.h\""), Some(("b/a.h", true)));
+        assert_eq!(read("#include <b/a.h>"), Some(("b/a.h", false)));
+        assert_eq!([read("// include \"a.h\""), read("#define A \"a.h\""), read("#include A")], [None; 3]);
     }
 
     #[test]
@@ -128,12 +175,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
         std::fs::create_dir(folder.path().join("ops")).unwrap();
-        write("ops/a.h", "#include \"b.h\"\n#include \"ops/c.h\"\n#include \"hpmoe/kernel.h\"\n");
-        write("ops/b.h", "#include \"c.h\"\n#include \"a.h\"\n");
+        write("ops/a.h", "#include \"b.h\"\n#include <ops/c.h>\n#include \"hpmoe/kernel.h\"\n#include <cstdint>\n");
+        write("ops/b.h", "#include \"c.h\"\n#include \"a.h\"\n#include <d.h>\n");
         write("ops/c.h", "int c;\n");
-        let files = with_included("ops/a.h", folder.path()).unwrap();
+        // Angle brackets don't name a file next to the one that includes it.
+        write("ops/d.h", "int d;\n");
+        let Included { files, missing } = with_included("ops/a.h", folder.path()).unwrap();
         let names: Vec<_> = files.iter().map(|(path, _)| path.to_str().unwrap()).collect();
         assert_eq!(names, ["ops/a.h", "ops/b.h", "ops/c.h"]);
-        assert!(with_included("ops/d.h", folder.path()).unwrap_err().contains("No such file"));
+        let missing: Vec<_> = missing.iter().map(|path| path.to_str().unwrap()).collect();
+        assert_eq!(missing, ["ops/hpmoe/kernel.h", "hpmoe/kernel.h", "cstdint", "d.h"]);
+        assert!(with_included("ops/e.h", folder.path()).unwrap_err().contains("No such file"));
     }
 }

@@ -3,6 +3,7 @@
 use crate::compiler_output::{first_error, generated_line};
 use crate::operators::Operator;
 use crate::units::Unit;
+use crate::watch;
 use hpmoe_core::artifacts::Fault;
 use std::path::Path;
 
@@ -29,6 +30,8 @@ pub(crate) fn refused(unit: &Unit, source: &Path, compiler: &str, said: &str) ->
         (None, Some(operator)) => (operator, "has a function that doesn't take what the task gives"),
         (None, None) => (of_lines(false)?, "is refused"),
     };
+    // One of them may be what the compiler didn't find.
+    unit.operators.iter().flat_map(|operator| &operator.missing).for_each(|place| watch::missing(place));
     let Operator { task, function, file, signature, .. } = operator;
     Some(Fault {
         task: Some(task.clone()),

@@ -2,12 +2,13 @@
 
 use crate::device::Device;
 use crate::tuned::{read_tuned, tuned_file};
+use crate::watch;
 use hpmoe_core::front::modules;
 use hpmoe_core::sizes::Expected;
 use hpmoe_core::syntax::{Overrides, declared_constants, refuse_unknown_overrides};
 use hpmoe_core::target::Target;
 use hpmoe_core::tuned::Tuned;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Kernels that are built with the same settings, with their sources.
 pub(crate) struct KernelGroup {
@@ -55,7 +56,7 @@ pub(crate) struct KernelModule {
 pub(crate) fn read_sources(files: &[PathBuf]) -> Result<Option<Vec<KernelModule>>, String> {
     let mut sources = Vec::new();
     for file in files {
-        watch(file);
+        watch::input(file);
         let text = std::fs::read_to_string(file).map_err(|error| {
             format!("can't read `{}`: {error}; name files relative to the package's Cargo.toml", file.display())
         })?;
@@ -64,9 +65,15 @@ pub(crate) fn read_sources(files: &[PathBuf]) -> Result<Option<Vec<KernelModule>
             println!("cargo::warning=`{}` holds no `#[megakernel]` module", file.display());
         }
         let tuned_file = tuned_file(file);
+        let noticed = watch::input(&tuned_file);
         let tuned = read_tuned(&tuned_file)?;
-        if tuned.is_some() {
-            println!("cargo::rerun-if-changed={}", tuned_file.display());
+        if tuned.is_none() && !noticed {
+            println!(
+                "cargo::warning=`{}` lies in a folder that the build writes to, so cargo can't notice when `{}` arrives: move the \
+                 kernel into a folder of its own, such as `src`",
+                file.display(),
+                tuned_file.display()
+            );
         }
         let file = file.to_string_lossy().replace('\\', "/");
         sources.extend(modules.into_iter().map(|module| KernelModule {
@@ -76,32 +83,4 @@ pub(crate) fn read_sources(files: &[PathBuf]) -> Result<Option<Vec<KernelModule>
         }));
     }
     Ok(Some(sources))
-}
-
-/// Tells cargo to run the build script again when a source file changes.
-fn watch(file: &Path) {
-    let out_dir = std::env::var_os("OUT_DIR").map(PathBuf::from);
-    if is_watched(file, out_dir.as_deref()) {
-        println!("cargo::rerun-if-changed={}", file.display());
-    }
-}
-
-/// A file below `OUT_DIR` is written by the build script itself: it is newer than the script's last start, for ever.
-fn is_watched(file: &Path, out_dir: Option<&Path>) -> bool {
-    !out_dir.is_some_and(|out_dir| file.starts_with(out_dir))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_the_build_script_writes_is_not_watched() {
-        let out_dir = Some(Path::new("/target/out"));
-        assert!(!is_watched(Path::new("/target/out/layer.rs"), out_dir));
-        assert!(
-            is_watched(Path::new("src/layer.rs"), out_dir) && is_watched(Path::new("/target/other/layer.rs"), out_dir)
-        );
-        assert!(is_watched(Path::new("/target/out/layer.rs"), None));
-    }
 }

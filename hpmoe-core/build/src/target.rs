@@ -1,5 +1,6 @@
 //! The machine that a build is for.
 
+use crate::watch;
 use hpmoe_core::schedule::Cores;
 use hpmoe_core::target::{FileFault, Target};
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ impl Machine {
     /// Reads the target that kernels are scheduled for.
     pub(crate) fn target(&self) -> Result<Target, String> {
         let Some(file) = &self.file else { return fit_for_kernels(Target::ascend_a3(), None, self.matrix_cores) };
-        println!("cargo::rerun-if-changed={}", file.display());
+        watch::input(file);
         let target = fit_for_kernels(read_target(file)?, Some(file), self.matrix_cores)?;
         let built_in = Target::ascend_a3();
         if target.name == built_in.name && target.fingerprint().hex() != built_in.fingerprint().hex() {

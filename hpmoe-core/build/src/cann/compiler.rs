@@ -58,7 +58,10 @@ impl DeviceCompiler {
         let mut store = Store::new(folder, asker)?;
         store.depends_on_headers(Path::new(hpmoe_kernels::INCLUDE_DIR))?;
         for program in [&compiler, &linker] {
-            asker.depends_on(format_args!("rerun-if-changed={}", program.display()));
+            // Another program may have an old time stamp, and the folder then has a new one.
+            for path in [Some(program.as_path()), program.parent()].into_iter().flatten() {
+                asker.depends_on(format_args!("rerun-if-changed={}", path.display()));
+            }
             store.depends_on(version(program)?);
         }
         store.depends_on((&toolkit.version, OPTIONS, DEFINITION, LINK_OPTIONS));

@@ -76,6 +76,7 @@ fn home(asker: Asker) -> Result<PathBuf, String> {
             )),
         };
     }
+    asker.depends_on("rerun-if-env-changed=HOME");
     let mut folders = FOLDERS.map(PathBuf::from).to_vec();
     if let Some(user) = env::var_os("HOME").filter(|user| !user.is_empty()) {
         folders.extend(FOLDERS_OF_HOME.map(|folder| Path::new(&user).join(folder)));
