@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::launcher::{LAUNCHERS, Launcher};
 use super::place::OWN_PORT;
 use super::secret::SECRET_FILE;
+use super::starter::{STARTED_BY, Starter};
 use super::tcp::lengthen;
 use super::{BootstrapError, Cancel, Place, Secret};
 
@@ -43,6 +44,8 @@ pub struct Joining {
     pub(super) limit: Duration,
     pub(super) anyone: bool,
     pub(super) cancel: Cancel,
+    /// The process that started this one as a rank.
+    pub(super) starter: Option<Starter>,
     pub(super) knobs: Knobs,
 }
 
@@ -73,6 +76,7 @@ impl Joining {
             limit: USUAL_LIMIT,
             anyone: false,
             cancel: Cancel::new(),
+            starter: None,
             knobs: Knobs { secret_variable: false, job_variable: false, limit_variable: false },
         }
     }
@@ -111,8 +115,9 @@ impl Joining {
             Some(text) if text == "1" => true,
             Some(text) => return Err(meaningless(LET_ANYONE_JOIN, text, "1, or not set")),
         };
+        let starter = value(STARTED_BY).map(|text| Starter::read(&text)).transpose()?;
         let knobs = Knobs { secret_variable: true, job_variable: true, limit_variable: true };
-        Ok(Self { job, secret, limit, anyone, cancel: Cancel::new(), knobs })
+        Ok(Self { job, secret, limit, anyone, cancel: Cancel::new(), starter, knobs })
     }
 
     /// Settings for ranks that this process starts itself, all on this machine: a secret that nobody else has, and a name of the job that no
@@ -220,6 +225,11 @@ impl Joining {
         Err(BootstrapError::Exposed { address: address.to_owned(), way_out })
     }
 
+    /// Ends this process together with the one that started it as a rank, if one did.
+    pub(super) fn end_with_starter(&self, rank: usize) -> Result<(), BootstrapError> {
+        self.starter.map_or(Ok(()), |starter| starter.end_with(rank))
+    }
+
     /// Whether there is a secret.
     pub(crate) const fn has_secret(&self) -> bool {
         self.secret.is_some()
@@ -240,7 +250,7 @@ impl Joining {
 
     /// Makes a command start a rank of a group whose rank 0 listens on a port of this machine's loopback: by the variables that
     /// [`Place::from_launcher`] and [`from_environment`](Self::from_environment) read. The secret comes by a file without a name, which is
-    /// the process's standard input.
+    /// the process's standard input. The process ends when this one does, even if a signal ends this one alone.
     ///
     /// # Errors
     ///
@@ -249,6 +259,7 @@ impl Joining {
         let own = &LAUNCHERS[0];
         command.env(own.rank, rank.to_string()).env(own.ranks, ranks.to_string());
         command.env(OWN_PORT, port.to_string()).env_remove("MASTER_ADDR").env(JOB, &self.job);
+        command.env(STARTED_BY, Starter::of_this_process().number());
         match &self.secret {
             Some(secret) => secret.pass_to(command),
             None => {

@@ -12,6 +12,7 @@ mod launcher;
 mod place;
 mod random;
 mod secret;
+mod starter;
 mod strangers;
 mod tcp;
 pub(crate) mod wire;

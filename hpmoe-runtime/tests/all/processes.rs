@@ -180,6 +180,52 @@ fn a_process_that_a_signal_ends_is_noticed_within_a_second() {
     }
 }
 
+/// The process that starts a rank is ended by a signal, which the rank does not get.
+#[test]
+fn a_rank_ends_with_the_process_that_started_it() {
+    const TEST: &str = "processes::a_rank_ends_with_the_process_that_started_it";
+    const STARTER: &str = "HPMOE_TEST_STARTER";
+    let this_test = || {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args([TEST, "--exact", "--nocapture", "--test-threads=1"]).stdout(Stdio::piped());
+        command
+    };
+    if let Some(place) = place() {
+        let joined = TcpBootstrap::join(&place, &Joining::from_environment().unwrap()).unwrap();
+        println!("\nrank {}", std::process::id());
+        // It asks nothing of rank 0 while it sleeps.
+        std::mem::forget(joined);
+        return sleep(Duration::from_secs(60));
+    }
+    if std::env::var_os(STARTER).is_some() {
+        let joining = Joining::of_own_processes().unwrap();
+        let listener = joining.listen("127.0.0.1:0").unwrap();
+        let mut command = this_test();
+        joining.pass_to(&mut command, 1, 2, listener.local_addr().unwrap().port()).unwrap();
+        command.env_remove(STARTER).stdout(Stdio::inherit()).spawn().unwrap();
+        std::mem::forget(TcpBootstrap::host(listener, 2, &joining).unwrap());
+        return sleep(Duration::from_secs(60));
+    }
+    for signal in [libc::SIGHUP, libc::SIGTERM, libc::SIGKILL] {
+        let mut command = this_test();
+        let starter = command.env(STARTER, "1").stderr(Stdio::piped()).spawn().unwrap();
+        let mut processes = Processes(vec![starter], tempfile::tempdir().unwrap());
+        let mut lines = BufReader::new(processes.0[0].stdout.take().unwrap()).lines();
+        let rank = lines.find_map(|line| line.unwrap().strip_prefix("rank ").map(str::to_owned)).unwrap();
+        processes.signal(0, signal);
+        let sent = Instant::now();
+        let alive = || {
+            let state = std::fs::read_to_string(format!("/proc/{rank}/stat")).unwrap_or_default();
+            // Nobody may wait for a process whose parent is gone.
+            !(state.is_empty() || state.contains(") Z "))
+        };
+        while alive() {
+            assert!(sent.elapsed() < Duration::from_secs(5), "signal {signal} leaves process {rank}");
+            sleep(Duration::from_millis(10));
+        }
+    }
+}
+
 /// Rank 1's process stands still in the middle of a launch; rank 0's kernel finishes.
 unsafe extern "C" fn stalled(launch: *mut u8) {
     static STALLS: Once = Once::new();

@@ -16,13 +16,25 @@ pub(crate) fn measure(arguments: &[OsString]) -> Result<ExitCode, String> {
 pub(crate) fn doctor(arguments: &[OsString]) -> Result<ExitCode, String> {
     let beside = std::env::current_exe().ok().map(|own| own.with_file_name(PROGRAM));
     let program = beside.filter(|path| path.is_file()).unwrap_or_else(|| PathBuf::from(PROGRAM));
-    let status = Command::new(&program).args(arguments).status().map_err(|error| {
+    let mut command = Command::new(&program);
+    command.args(arguments);
+    run(command).map_err(|error| {
         format!(
             "can't start `{}`: {error}; it is a package of its own, so that this command builds without it: \
              cargo build --release -p {PROGRAM}",
             printable_path(&program)
         )
-    })?;
-    // A signal has ended it otherwise.
-    Ok(status.code().map_or(ExitCode::FAILURE, |code| ExitCode::from(u8::try_from(code).unwrap_or(1))))
+    })
+}
+
+/// Runs the program in place of this one, so that signals to this process reach it.
+#[cfg(unix)]
+fn run(mut command: Command) -> std::io::Result<ExitCode> {
+    Err(std::os::unix::process::CommandExt::exec(&mut command))
+}
+
+#[cfg(not(unix))]
+fn run(mut command: Command) -> std::io::Result<ExitCode> {
+    let code = command.status()?.code().and_then(|code| u8::try_from(code).ok());
+    Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
 }

@@ -58,6 +58,7 @@ impl TcpBootstrap {
         if rank >= ranks {
             return Err(BootstrapError::Rank { rank, ranks });
         }
+        joining.end_with_starter(rank)?;
         match rank {
             0 => Self::host_at(joining.listen_at(place)?, place, joining),
             _ => Self::reach(place, joining),
