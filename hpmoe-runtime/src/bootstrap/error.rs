@@ -58,6 +58,16 @@ pub enum BootstrapError {
         /// The system's answer.
         cause: String,
     },
+    /// This process or the system has no file descriptor left.
+    #[error("{action} takes a file descriptor, and there is none left ({cause}): {way_out}")]
+    Descriptors {
+        /// What could not be done.
+        action: String,
+        /// The system's answer.
+        cause: String,
+        /// What to do.
+        way_out: &'static str,
+    },
     /// Rank 0 would listen to other machines, and let anyone in.
     #[error("rank 0 would listen on {}, which other machines reach, without a secret: {way_out}", printable(.address))]
     Exposed {
@@ -207,6 +217,17 @@ pub enum BootstrapError {
 }
 
 impl BootstrapError {
+    /// The error of a system that refuses a file descriptor for an action; `None` if the system's answer is another one.
+    pub(crate) fn no_descriptor(action: &str, error: &std::io::Error) -> Option<Self> {
+        // EMFILE and ENFILE have these numbers on all systems of the Unix family.
+        let way_out = match error.raw_os_error()? {
+            24 => "raise the limit of the process (`ulimit -n`), or close files",
+            23 => "raise the limit of the system (`sysctl fs.file-max`)",
+            _ => return None,
+        };
+        Some(Self::Descriptors { action: action.to_owned(), cause: error.to_string(), way_out })
+    }
+
     /// A system that refuses a thread for the connections of a rank.
     pub(crate) fn no_thread(rank: usize, error: &std::io::Error) -> Self {
         Self::Failed(format!(

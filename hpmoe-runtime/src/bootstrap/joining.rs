@@ -188,11 +188,7 @@ impl Joining {
     /// Begins to listen on the address of a place.
     pub(super) fn listen_at(&self, place: &Place) -> Result<TcpListener, BootstrapError> {
         let address = &place.address;
-        let no_listener = |error: std::io::Error| BootstrapError::Listen {
-            address: address.clone(),
-            cause: error.to_string(),
-            way_out: place.other_port(),
-        };
+        let no_listener = |error: std::io::Error| place.no_listener(&error);
         let found: Vec<_> = address.to_socket_addrs().map_err(no_listener)?.collect();
         // Before the first one listens: a name can have several.
         if let Some(exposed) = found.iter().find(|found| !found.ip().is_loopback()) {

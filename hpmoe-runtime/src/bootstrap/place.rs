@@ -1,5 +1,6 @@
 //! The place of a process in its group.
 
+use std::io;
 use std::net::TcpListener;
 use std::num::NonZero;
 
@@ -96,9 +97,21 @@ impl Place {
         let Some(file) = &self.file else { return Ok(None) };
         let told = listener.local_addr().and_then(|address| file.tell(&address.to_string()));
         told.map(Some).map_err(|error| {
+            if let Some(none) = BootstrapError::no_descriptor("writing the address of rank 0", &error) {
+                return none;
+            }
             let problem =
                 format!("rank 0 can't write {} ({error}): name another file by HPMOE_ADDRESS_FILE", file.named());
             BootstrapError::Failed(problem)
+        })
+    }
+
+    /// The error of rank 0 that can't listen here.
+    pub(super) fn no_listener(&self, error: &io::Error) -> BootstrapError {
+        BootstrapError::no_descriptor("listening as rank 0", error).unwrap_or_else(|| BootstrapError::Listen {
+            address: self.address.clone(),
+            cause: error.to_string(),
+            way_out: self.other_port(),
         })
     }
 

@@ -66,7 +66,10 @@ impl Secret {
     /// If it can't be read within 5 seconds, other users can read it, or it has too few or too many bytes.
     pub fn from_file(path: &Path) -> Result<Self, BootstrapError> {
         let unusable = |why: String| BootstrapError::SecretFile { file: printable_path(path), why };
-        let mut file = open(path).map_err(|error| unusable(error.to_string()))?;
+        let mut file = open(path).map_err(|error| {
+            let none = BootstrapError::no_descriptor("reading the secret", &error);
+            none.unwrap_or_else(|| unusable(error.to_string()))
+        })?;
         let mode = exposed_mode(&file).map_err(|error| unusable(error.to_string()))?;
         if let Some(mode) = mode {
             return Err(unusable(format!(

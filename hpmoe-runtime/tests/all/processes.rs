@@ -202,9 +202,9 @@ fn a_rank_ends_with_the_process_that_started_it() {
         let listener = joining.listen("127.0.0.1:0").unwrap();
         let mut command = this_test();
         joining.pass_to(&mut command, 1, 2, listener.local_addr().unwrap().port()).unwrap();
-        command.env_remove(STARTER).stdout(Stdio::inherit()).spawn().unwrap();
+        let mut rank = command.env_remove(STARTER).stdout(Stdio::inherit()).spawn().unwrap();
         std::mem::forget(TcpBootstrap::host(listener, 2, &joining).unwrap());
-        return sleep(Duration::from_secs(60));
+        return drop(rank.wait());
     }
     for signal in [libc::SIGHUP, libc::SIGTERM, libc::SIGKILL] {
         let mut command = this_test();

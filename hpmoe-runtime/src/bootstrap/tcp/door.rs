@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io::{ErrorKind, Result};
 use std::net::TcpListener;
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::guest::{Arrival, Guest, Step, Stranger, Terms};
 use super::nonce::Nonces;
@@ -25,6 +25,9 @@ const LEAST: Duration = Duration::from_millis(100);
 /// The most connections that are taken before guests are heard.
 const ROUND: usize = 64;
 
+/// The time for which rank 0 waits for a file descriptor that other threads of its process may close.
+const STARVING: Duration = Duration::from_secs(1);
+
 /// The time between two rounds, with guests and without.
 const PAUSES: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(5)];
 
@@ -37,6 +40,8 @@ pub(super) struct Door<'a> {
     pub(super) strangers: Strangers,
     /// Why no connection could be taken the last time.
     pub(super) refused: Option<String>,
+    /// Since when this process has had no file descriptor for a connection although no guest holds one, and the error for it.
+    starving: Option<(Instant, BootstrapError)>,
 }
 
 impl<'a> Door<'a> {
@@ -48,7 +53,8 @@ impl<'a> Door<'a> {
             key: Key::new(joining.secret.as_ref()),
             nonces: Nonces::new(random()?),
         };
-        Ok(Self { listener, terms, guests: VecDeque::new(), strangers: Strangers::default(), refused: None })
+        let (guests, strangers) = (VecDeque::new(), Strangers::default());
+        Ok(Self { listener, terms, guests, strangers, refused: None, starving: None })
     }
 
     /// Takes connections, hears all guests, and returns those that have proven to be ranks of the job.
@@ -65,6 +71,11 @@ impl<'a> Door<'a> {
             }
         }
         arrived
+    }
+
+    /// The error of a process that has too few file descriptors for its ranks: nothing else than this process can change that.
+    pub(super) fn starved(&self) -> Option<BootstrapError> {
+        self.starving.as_ref().filter(|(since, _)| since.elapsed() >= STARVING).map(|(_, error)| error.clone())
     }
 
     /// Waits until a round may be worth while.
@@ -86,16 +97,17 @@ impl<'a> Door<'a> {
             }
             match self.next() {
                 Ok(guest) => {
-                    self.refused = None;
+                    (self.refused, self.starving) = (None, None);
                     self.guests.push_back(guest);
                 }
                 Err(error) => match error.kind() {
-                    ErrorKind::WouldBlock => return self.refused = None,
+                    ErrorKind::WouldBlock => return (self.refused, self.starving) = (None, None),
                     // The other side has gone before it was taken.
                     ErrorKind::Interrupted | ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset => {}
                     _ => {
                         // Mostly too many open files, of which a guest less may be enough.
                         self.refused = Some(error.to_string());
+                        self.starve(&error);
                         if !self.make_room() {
                             return;
                         }
@@ -103,6 +115,13 @@ impl<'a> Door<'a> {
                 },
             }
         }
+    }
+
+    /// Keeps the time from which on there has been no file descriptor.
+    fn starve(&mut self, error: &std::io::Error) {
+        let none = BootstrapError::no_descriptor("taking the connection of a rank as rank 0", error);
+        let none = none.filter(|_| self.guests.is_empty());
+        self.starving = none.map(|error| self.starving.take().unwrap_or_else(|| (Instant::now(), error)));
     }
 
     fn next(&self) -> Result<Guest> {

@@ -77,11 +77,7 @@ impl TcpBootstrap {
 
     fn host_at(listener: TcpListener, place: &Place, joining: &Joining) -> Result<Self, BootstrapError> {
         joining.may_listen_by(&listener)?;
-        let no_listener = |error: io::Error| BootstrapError::Listen {
-            address: place.address.clone(),
-            cause: error.to_string(),
-            way_out: place.other_port(),
-        };
+        let no_listener = |error: io::Error| place.no_listener(&error);
         listener.set_nonblocking(true).map_err(no_listener)?;
         lengthen(&listener);
         let _told = place.tell(&listener)?;
@@ -103,6 +99,9 @@ impl TcpBootstrap {
             }
             if joining.cancel.is_cancelled() {
                 return Err(BootstrapError::Cancelled { rank: 0 });
+            }
+            if let Some(starved) = door.starved() {
+                return Err(starved);
             }
             if rest(deadline).is_none() {
                 let Door { strangers, refused, .. } = door;

@@ -75,7 +75,10 @@ pub(super) fn reach(
 impl Traveller<'_> {
     /// One try.
     fn arrive(&mut self) -> Result<TcpStream, Failure> {
-        let again = |error: io::Error| Failure::Again(error.to_string());
+        let again = |error: io::Error| {
+            let none = BootstrapError::no_descriptor(&format!("joining rank 0 as rank {}", self.place.rank), &error);
+            none.map_or_else(|| Failure::Again(error.to_string()), Failure::Ended)
+        };
         if let Some(file) = &self.place.file {
             // It can change: an old one may have been left.
             self.address = file.read().map_err(again)?;
