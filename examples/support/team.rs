@@ -29,6 +29,9 @@ enum Device {
 /// The longest that processes wait for each other to end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// The longest that processes have to say what an error of this one means for them, before they are killed.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
 /// A group, and the processes that were started for it.
 pub struct Team {
     pub group: Group,
@@ -155,7 +158,7 @@ impl Team {
     pub fn finish(self) -> Result<(), String> {
         let Self { group, mut started } = self;
         drop(group);
-        started.wait()
+        started.wait(PATIENCE)
     }
 }
 
@@ -183,14 +186,14 @@ struct Started(Vec<Child>);
 
 impl Started {
     /// Waits until all have ended. One that takes too long is killed.
-    fn wait(&mut self) -> Result<(), String> {
-        let deadline = Instant::now() + PATIENCE;
+    fn wait(&mut self, patience: Duration) -> Result<(), String> {
+        let deadline = Instant::now() + patience;
         let mut problems = Vec::new();
         for (rank, mut child) in (1..).zip(self.0.drain(..)) {
             match end(&mut child, deadline) {
                 Ok(Some(status)) if status.success() => {}
                 Ok(Some(status)) => problems.push(format!("rank {rank} ended with {status}")),
-                Ok(None) => problems.push(format!("rank {rank} did not end within {PATIENCE:?} and was killed")),
+                Ok(None) => problems.push(format!("rank {rank} did not end within {patience:?} and was killed")),
                 Err(error) => problems.push(format!("rank {rank}: {error}")),
             }
         }
@@ -200,7 +203,7 @@ impl Started {
 
 impl Drop for Started {
     fn drop(&mut self) {
-        // After an error: the others end because this process has left the group.
-        let _ = self.wait();
+        // After an error. A process that has joined ends because this one has left the group; others would look for rank 0.
+        let _ = self.wait(LAST_WORDS);
     }
 }

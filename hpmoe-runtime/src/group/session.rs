@@ -8,6 +8,7 @@ use super::member::Member;
 use super::remote::RemoteHeaps;
 use crate::backend::host::SharedMapping;
 use crate::backend::npu::{DeviceMemory, Npu, NpuError, symmetric_memory};
+use crate::bootstrap::BootstrapError;
 use crate::engine::OpenShmem;
 use crate::layout::{MemoryPlan, RankSizes};
 use crate::poisoned::Poisoned;
@@ -144,8 +145,12 @@ impl Session {
             return Self::of_engine(tables, sizes, member, engine, limit, no_room);
         }
         let rank = member.rank().id();
-        let unshared =
-            |peer: usize, error: std::io::Error| LaunchError::SharedMemory { rank, peer, cause: error.to_string() };
+        let unshared = |peer: usize, error: std::io::Error| {
+            let none =
+                BootstrapError::no_descriptor(&format!("mapping the heap of rank {peer} in rank {rank}"), &error);
+            let unshared = || LaunchError::SharedMemory { rank, peer, cause: error.to_string() };
+            none.map_or_else(unshared, LaunchError::from)
+        };
         let own = || -> Result<_, LaunchError> {
             let plan = plan(tables, sizes).map_err(&no_room)?;
             let workspace = workspace(&plan).ok_or_else(|| no_room(needed(&plan)))?;
@@ -154,15 +159,15 @@ impl Session {
             Ok(((plan, workspace, heap), ticket))
         };
         let ((plan, workspace, heap), tickets) = member.exchange_results("memory", own(), limit)?;
-        let (mut heap, mut workspace) = (Some(heap), Some(workspace));
+        // Kept until all ranks have opened it, even if this rank can't open the others.
+        let (heap, mut workspace) = (Arc::new(heap), Some(workspace));
         let of_rank = |(peer, ticket): (usize, &Vec<u8>)| {
-            let own = heap.take_if(|_| peer == rank);
-            let heap = own.map_or_else(|| SharedMapping::open(ticket), Ok).map_err(|error| unshared(peer, error))?;
+            let heap = match peer == rank {
+                true => Arc::clone(&heap),
+                false => Arc::new(SharedMapping::open(ticket).map_err(|error| unshared(peer, error))?),
+            };
             let workspace = workspace.take_if(|_| peer == rank).or_else(|| Poisoned::new(0, 0));
-            Ok(RankMemory {
-                heap: Poisoned::Shared(Arc::new(heap)),
-                workspace: workspace.ok_or_else(|| no_room(needed(&plan)))?,
-            })
+            Ok(RankMemory { heap: Poisoned::Shared(heap), workspace: workspace.ok_or_else(|| no_room(needed(&plan)))? })
         };
         let ranks = tickets.iter().enumerate().map(of_rank).collect::<Result<Vec<_>, _>>();
         // No heap may go before all ranks have opened it, nor may one be written that is not complete.

@@ -501,6 +501,28 @@ fn a_death_in_a_launch_ends_it_with_a_report() {
 }
 
 #[test]
+fn a_rank_without_a_descriptor_for_the_heap_of_another_is_told_by_all() {
+    let Some(Place { rank, .. }) = place() else {
+        return all_end_well("a_rank_without_a_descriptor_for_the_heap_of_another_is_told_by_all", 2);
+    };
+    let kernel = kernel(trading, trading_tables("trading"));
+    let group = group();
+    let mut files = Vec::new();
+    if rank == 1 {
+        let few = libc::rlimit { rlim_cur: 64, rlim_max: 64 };
+        // SAFETY: a limit of this process, by a value that outlives the call.
+        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &few) }, 0);
+        files.extend(std::iter::from_fn(|| std::fs::File::open("/dev/null").ok()));
+        // For the own heap.
+        files.pop();
+    }
+    let error = launch_trading(&group, &kernel).unwrap_err().to_string();
+    let own = "mapping the heap of rank 0 in rank 1 takes a file descriptor, and there is none left (Too many open files (os error 24)): ";
+    let told = format!("rank 1 could not go on, and its error is: {own}");
+    assert!(error.starts_with(if rank == 1 { own } else { &told }), "{error}");
+}
+
+#[test]
 fn parts_of_other_ranks_are_refused() {
     let Some(Place { rank, .. }) = place() else { return all_end_well("parts_of_other_ranks_are_refused", 2) };
     let group = group();

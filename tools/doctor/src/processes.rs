@@ -11,6 +11,9 @@ use std::time::{Duration, Instant};
 /// The longest that processes wait for each other to end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// The longest that processes have to say what an error of this one means for them, before they are killed.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
 /// Joins the processes that a launcher or `--processes` starts, or takes all ranks here.
 pub(crate) fn start(options: &Options) -> Result<(Team, Started), String> {
     let asked = options.ranks.or(options.processes);
@@ -79,9 +82,10 @@ impl Started {
 
 impl Drop for Started {
     fn drop(&mut self) {
-        // After an error: the others end because this process has left.
+        // After an error. A process that has joined ends because this one has left; others would look for rank 0.
+        let deadline = Instant::now() + LAST_WORDS;
         for child in &mut self.0 {
-            let _ = end(child, Instant::now() + Duration::from_secs(10));
+            let _ = end(child, deadline);
         }
     }
 }
