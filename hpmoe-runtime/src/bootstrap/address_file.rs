@@ -1,6 +1,7 @@
 //! A file by which ranks learn where rank 0 listens.
 
 use std::fs::{self, OpenOptions};
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -24,7 +25,9 @@ impl AddressFile {
     /// Writes the address. Whoever reads finds all of it, or none.
     pub(super) fn tell(&self, address: &str) -> io::Result<Told<'_>> {
         let mut draft = self.0.clone().into_os_string();
-        draft.push(format!(".{}.draft", std::process::id()));
+        // Processes of two containers that share the folder can have one number.
+        let random = RandomState::new().build_hasher().finish();
+        draft.push(format!(".{random:016x}.draft"));
         let draft = PathBuf::from(draft);
         let written = create(&draft).and_then(|mut file| file.write_all(address.as_bytes()));
         written.and_then(|()| fs::rename(&draft, &self.0)).inspect_err(|_| drop(fs::remove_file(&draft)))?;

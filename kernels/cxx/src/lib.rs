@@ -12,6 +12,7 @@
 
 mod arithmetic;
 mod objects;
+mod room;
 mod runtime;
 mod settings;
 mod store;

@@ -88,7 +88,7 @@ impl Compiler {
         })
     }
 
-    /// Why a file was not compiled: the compiler itself, its flags or its temporary folder where a file of a few lines is refused
+    /// Why a file was not compiled: a folder without room, or the compiler itself and its flags if a file of a few lines is refused
     /// too, else the file.
     fn refusal(&self, source: &Path, draft: &Path, said: &str) -> Refusal {
         let tool = self.tool.path().display();
@@ -103,6 +103,13 @@ impl Compiler {
         for file in [&probe, &object, &draft.to_path_buf()] {
             // What was never written can't be removed either.
             let _ = std::fs::remove_file(file);
+        }
+        if let Some(problem) = self.store.lacking_room() {
+            return Refusal::Compiler(format!(
+                "the C++ compiler `{tool}` can't compile `{}`: {problem}\nIt says:\n{}",
+                source.display(),
+                said.trim_end()
+            ));
         }
         match compiled {
             Ok(()) => {

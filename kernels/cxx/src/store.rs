@@ -1,7 +1,8 @@
 //! A folder of objects, each named by what decides its content.
 
+use crate::room;
 use std::fmt;
-use std::hash::{DefaultHasher, Hash, Hasher as _};
+use std::hash::{BuildHasher as _, DefaultHasher, Hash, Hasher as _, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -87,11 +88,32 @@ impl Store {
             return Ok(object);
         }
         // Written under another name first: an object that exists is whole, whoever else is compiling it.
-        let draft = object.with_extension(format!("{ending}.{}.draft", std::process::id()));
+        let draft = object.with_extension(format!("{ending}.{}.draft", unique()));
         make(&draft)?;
         std::fs::rename(&draft, &object).map_err(|error| format!("can't write `{}`: {error}", object.display()))?;
         Ok(object)
     }
+
+    /// A folder that compilers write to and that has no room left, with a way out, for a compiler that has failed.
+    #[must_use]
+    pub fn lacking_room(&self) -> Option<String> {
+        let temporary = std::env::temp_dir();
+        let folders = [(self.folder.as_path(), "HPMOE_OBJECTS"), (temporary.as_path(), "TMPDIR")];
+        folders.into_iter().find_map(|(folder, variable)| {
+            let why = room::lacking(folder, &format!("hpmoe-{}.room", unique()))?;
+            let folder = folder.display();
+            Some(format!(
+                "there is no room for 32 MiB in `{folder}` ({why}); free some, or name another folder by {variable}"
+            ))
+        })
+    }
+}
+
+/// A word that no other draft has, in any process: those of two containers that share the folder can have one number.
+fn unique() -> String {
+    // The standard library gives each map keys of its own, from random bytes of the system.
+    let random = RandomState::new().build_hasher().finish();
+    format!("{random:016x}")
 }
 
 /// The results for these items, in the same order, as many at a time as there are processors.

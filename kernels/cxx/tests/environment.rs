@@ -37,7 +37,18 @@ impl Package {
 
     /// Runs [`a_build_script`] in a process of its own; what it prints for cargo, or says when it fails.
     fn build(&self, variables: &[(&str, &str)]) -> Result<String, String> {
-        let mut command = Command::new(std::env::current_exe().unwrap());
+        self.build_by(Command::new(std::env::current_exe().unwrap()), variables)
+    }
+
+    /// The same in namespaces of its own (flags of `unshare`), after a command of the shell.
+    fn build_apart(&self, namespaces: &str, first: &str, variables: &[(&str, &str)]) -> Result<String, String> {
+        let mut command = Command::new("unshare");
+        command.args([namespaces, "sh", "-c", &format!("{first} && exec \"$0\" \"$@\"")]);
+        command.arg(std::env::current_exe().unwrap());
+        self.build_by(command, variables)
+    }
+
+    fn build_by(&self, mut command: Command, variables: &[(&str, &str)]) -> Result<String, String> {
         command.args(["--exact", "a_build_script", "--nocapture"]).current_dir(self.0.path());
         for inherited in ["CXX", "CXXFLAGS", "HOST_CXXFLAGS", "HPMOE_OBJECTS", "HPMOE_CXX_RUNTIME"] {
             command.env_remove(inherited);
@@ -150,6 +161,59 @@ fn faults_name_the_file_and_the_way_out() {
     assert!(said.contains("no-such-compiler"), "{said}");
     let said = package.build(&[("HPMOE_OBJECTS", "objects")]).unwrap_err();
     assert!(said.contains("HPMOE_OBJECTS is `objects`: name the folder of objects by an absolute path"), "{said}");
+}
+
+/// Whether this machine lets its users make namespaces, as most do: containers may not.
+fn has_namespaces() -> bool {
+    Command::new("unshare").args(["-rmpf", "true"]).status().is_ok_and(|status| status.success())
+}
+
+#[test]
+fn a_folder_without_room_is_named_instead_of_hpmoe() {
+    if !has_namespaces() {
+        return;
+    }
+    let package = Package::new();
+    let large = format!("extern const char large[];\nconst char large[] = \"{}\";\n", "x".repeat(1 << 20));
+    package.write("source.cpp", &large);
+    for (folder, variable) in [("shared", "HPMOE_OBJECTS"), ("temporary", "TMPDIR")] {
+        std::fs::create_dir(package.path(folder)).unwrap();
+        let path = package.path(folder).into_os_string().into_string().unwrap();
+        let mount = format!("mount -t tmpfs -o size=512k none '{path}'");
+        let said = package.build_apart("-rm", &mount, &[(variable, &path)]).unwrap_err();
+        let named =
+            format!("there is no room for 32 MiB in `{path}` (No space left on device (os error 28)); free some");
+        assert!(said.contains(&named) && said.contains(&format!("by {variable}")), "{said}");
+        assert!(!said.contains("fault of hpmoe"), "{said}");
+        package.build(&[(variable, &path)]).unwrap();
+        std::fs::remove_dir_all(package.path("out")).unwrap();
+    }
+}
+
+#[test]
+fn drafts_of_processes_with_one_number_have_two_names() {
+    if !has_namespaces() {
+        return;
+    }
+    let package = Package::new();
+    package.write(
+        "logging",
+        &format!("#!/bin/sh\necho \"$PPID $*\" >> '{}'\nexec c++ \"$@\"\n", package.path("log").display()),
+    );
+    let variables = [("CXX", &*package.executable("logging")), ("CXXFLAGS", "-DNUMBER=1")];
+    let drafts: Vec<String> = (0..2)
+        .map(|_| {
+            package.build_apart("-rpf", "true", &variables).unwrap();
+            let log = std::fs::read_to_string(package.path("log")).unwrap();
+            let line = log.lines().find(|line| line.contains(" -c ") && line.contains(".draft")).unwrap();
+            let (process, rest) = line.split_once(' ').unwrap();
+            assert_eq!(process, "1", "the build script is the first process of its container");
+            std::fs::remove_dir_all(package.path("out")).unwrap();
+            std::fs::remove_file(package.path("log")).unwrap();
+            rest.split(' ').find(|word| word.ends_with(".draft")).unwrap().to_owned()
+        })
+        .collect();
+    assert_ne!(drafts[0], drafts[1]);
 }
 
 #[test]

@@ -6,6 +6,7 @@ import fcntl
 import hashlib
 import json
 import os
+import secrets
 import shutil
 import subprocess
 import sys
@@ -77,7 +78,8 @@ def _built(manifest: Path, environment: dict[str, str], progress: bool | None) -
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not kept.exists():
             made = _cargo_build(manifest, target, environment, progress)
-            part = kept.with_suffix(f".{os.getpid()}")
+            # Processes of two containers that share the cache can have one number.
+            part = kept.with_suffix(f".{secrets.token_hex(8)}")
             shutil.copyfile(made, part)
             os.replace(part, kept)
     return kept

@@ -2,6 +2,7 @@
 
 use hpmoe_build::DeviceObject;
 use hpmoe_runtime::printable::printable_path;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::Path;
 
 /// The name that the loader finds it by.
@@ -33,8 +34,9 @@ pub(crate) fn compiled(folder: &Path) -> Result<DeviceObject, String> {
     std::fs::create_dir_all(folder).map_err(cannot)?;
     let text: String =
         FILES.iter().map(|(name, text)| format!("#line 1 \"tools/doctor/probes/{name}\"\n{text}\n")).collect();
-    // Another process may be doing the same.
-    let source = folder.join(format!("{SYMBOL}.{}.cpp", std::process::id()));
+    // Another process may be doing the same, with the same number if it runs in another container.
+    let random = RandomState::new().build_hasher().finish();
+    let source = folder.join(format!("{SYMBOL}.{random:016x}.cpp"));
     std::fs::write(&source, text).map_err(cannot)?;
     let object = hpmoe_build::device_object(&source, SYMBOL, folder);
     // A refusal names the file: then it stays.

@@ -97,12 +97,18 @@ impl DeviceCompiler {
 
     /// Compiles and links a file, if that has not been done.
     fn linked(&self, source: &Path, headers: Option<&Path>) -> Result<PathBuf, Refusal> {
-        self.store.object(source, "aicore.o", |draft| {
+        let linked = self.store.object(source, "aicore.o", |draft| {
             let part = draft.with_extension("part.o");
             let made = self.compile(source, headers, &part).and_then(|()| self.link(&part, draft));
             // A part that was never written can't be removed either.
             let _ = std::fs::remove_file(&part);
             made
+        });
+        linked.map_err(|refusal| match (&refusal, self.store.lacking_room()) {
+            (Refusal::Compiler(said) | Refusal::Linker(said), Some(problem)) => {
+                Refusal::Store(format!("can't compile `{}`: {problem}\nCANN says:\n{said}", source.display()))
+            }
+            _ => refusal,
         })
     }
 

@@ -1,0 +1,18 @@
+//! The room that is left in a folder, found by writing to it.
+
+use std::io::Write as _;
+use std::path::Path;
+
+/// Bytes that are written: more than the largest object of a kernel, and than what compilers write next to it.
+const BYTES: usize = 32 << 20;
+
+/// Why a folder does not take another file of 32 MiB; `None` if it does. Nothing is left of the file.
+pub(crate) fn lacking(folder: &Path, name: &str) -> Option<String> {
+    let path = folder.join(name);
+    let block = vec![0_u8; 1 << 20];
+    let written = std::fs::File::create(&path)
+        .and_then(|mut file| (0..BYTES / block.len()).try_for_each(|_| file.write_all(&block)));
+    // A file that was never made can't be removed either.
+    let _ = std::fs::remove_file(&path);
+    written.err().map(|error| error.to_string())
+}
