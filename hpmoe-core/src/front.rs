@@ -6,6 +6,8 @@ use crate::finding::{Diagnostic, Errors};
 use crate::fingerprint::{Fingerprint, of_module};
 use crate::lower::lower;
 use crate::syntax::{Constants, Kernel, parse, with_library};
+use hpmoe_expansion::nesting;
+use proc_macro2::TokenStream;
 use std::fmt;
 use syn::{Item, ItemConst, ItemMod};
 
@@ -101,11 +103,22 @@ pub fn front(module: &ItemMod, overrides: &Overrides) -> Result<Front, Vec<Diagn
 ///
 /// # Errors
 ///
-/// If the file doesn't parse as Rust.
+/// If the file doesn't parse as Rust, or is [nested too deep](too_deep).
 pub fn modules(source: &str) -> syn::Result<Vec<ItemMod>> {
+    if let Some(error) = too_deep(source) {
+        return Err(error);
+    }
     let mut kernels = Vec::new();
     collect(syn::parse_file(source)?.items, &mut kernels);
     Ok(kernels)
+}
+
+/// The error of a source that is nested deeper than can be read, at its place.
+#[must_use]
+pub fn too_deep(source: &str) -> Option<syn::Error> {
+    // Text that has no tokens is not nested; the parser reports it.
+    let tokens: TokenStream = source.parse().ok()?;
+    nesting::too_deep(&tokens).map(|place| syn::Error::new(place, nesting::TOO_DEEP))
 }
 
 fn collect(items: Vec<Item>, kernels: &mut Vec<ItemMod>) {

@@ -3,7 +3,7 @@
 use crate::device::Device;
 use crate::tuned::{read_tuned, tuned_file};
 use crate::watch;
-use hpmoe_core::front::modules;
+use hpmoe_core::front::{modules, too_deep};
 use hpmoe_core::sizes::Expected;
 use hpmoe_core::syntax::{Overrides, declared_constants, refuse_unknown_overrides};
 use hpmoe_core::target::Target;
@@ -60,7 +60,13 @@ pub(crate) fn read_sources(files: &[PathBuf]) -> Result<Option<Vec<KernelModule>
         let text = std::fs::read_to_string(file).map_err(|error| {
             format!("can't read `{}`: {error}; name files relative to the package's Cargo.toml", file.display())
         })?;
-        let Ok(modules) = modules(&text) else { return Ok(None) };
+        let modules = match (modules(&text), too_deep(&text)) {
+            (Ok(modules), _) => modules,
+            (Err(_), Some(error)) => {
+                return Err(format!("`{}`, line {}: {error}", file.display(), error.span().start().line));
+            }
+            (Err(_), None) => return Ok(None),
+        };
         if modules.is_empty() {
             println!("cargo::warning=`{}` holds no `#[megakernel]` module", file.display());
         }

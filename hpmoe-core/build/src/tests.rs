@@ -280,3 +280,16 @@ fn numbers_of_cores_that_contradict_are_refused() {
         assert_eq!(package.refused(&built_in), format!("{count} matrix cores: a rank has from 1 to 512"));
     }
 }
+
+#[test]
+fn a_source_that_is_nested_too_deep_is_told_with_its_place() {
+    let package = Package::new();
+    let source = std::fs::read_to_string(KERNEL).unwrap();
+    package.write("mixed.rs", &format!("{source}\nconst A: u8 = {}1;\n", "-".repeat(3000)));
+    let line = source.lines().count() + 2;
+    let said = read_sources(&[package.path("mixed.rs")]).err().unwrap();
+    assert!(said.contains(&format!("mixed.rs`, line {line}: this is nested deeper than hpmoe reads")), "{said}");
+    // rustc reports what is no Rust.
+    package.write("mixed.rs", "mod {");
+    assert!(read_sources(&[package.path("mixed.rs")]).unwrap().is_none());
+}

@@ -10,6 +10,7 @@ mod goldens;
 mod layers;
 mod loops;
 mod mistakes;
+mod nested;
 mod parts;
 mod sources;
 mod support;

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`expansion`] | what the build script writes for the macro |
 //! | [`fingerprint`] | by which the macro finds it |
+//! | [`nesting`] | a bound on the depth of a source |
 //! | [`tokens`] | places in the source that both know: numbers of tokens |
 //! | `module`, `launch`, `reference` | the edited module, and what is added for each taskflow |
 //! | [`markers`], [`library`] | the attributes of functions, and `use` of the task library, as both read them |
@@ -19,6 +20,7 @@ mod launch;
 pub mod library;
 pub mod markers;
 mod module;
+pub mod nesting;
 mod reference;
 mod signature;
 pub mod tokens;
@@ -59,6 +61,12 @@ impl BuildScript {
 /// Expands `#[megakernel(arguments)]` on a module.
 #[must_use]
 pub fn megakernel(arguments: TokenStream, item: TokenStream, script: &BuildScript, read: Read<'_>) -> TokenStream {
+    if let Some(place) = nesting::too_deep(&item) {
+        // The item itself stays with rustc, which may read it.
+        let mut tokens = item;
+        tokens.extend(fault(place, nesting::TOO_DEEP));
+        return tokens;
+    }
     let mut tokens = match syn::parse2(item) {
         Ok(module) => expanded(&module, script, read),
         Err(_) => fault(
