@@ -7,6 +7,7 @@ mod example;
 mod expansion;
 mod front;
 mod goldens;
+mod knobs;
 mod layers;
 mod loops;
 mod mistakes;

@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use hpmoe_runtime::printable::printable_lines;
 
+use crate::advice::in_c;
 use crate::header::{HPMOE_FAILED, HPMOE_INVALID, HPMOE_OK, HPMOE_PANICKED, HpmoeStatus};
 use hpmoe_runtime::StandardArithmetic;
 
@@ -51,7 +52,7 @@ pub(crate) fn guarded(body: impl FnOnce() -> Result<(), Failure>) -> HpmoeStatus
         Ok(()) => (HPMOE_OK, String::new()),
         Err(Failure { status, message }) => (status, message),
     };
-    LAST_ERROR.set(text(&printable_lines(&message)));
+    LAST_ERROR.set(text(&printable_lines(&in_c(&message))));
     status
 }
 

@@ -38,6 +38,7 @@
 //! `hpmoe_describe` says, as JSON, which taskflows there are, with constants and arguments, in the order in which `tensors` has them. The
 //! Python package of the repository is such a program.
 
+mod advice;
 mod describe;
 mod error;
 mod fixed;

@@ -43,7 +43,9 @@ pub enum BootstrapError {
         most: usize,
     },
     /// The file that should hold the secret does not.
-    #[error("there is no secret in {file} ({why}): write one there, or unset HPMOE_SECRET_FILE")]
+    #[error(
+        "there is no secret in {file} ({why}): write one there, or name another file (by HPMOE_SECRET_FILE if that names it)"
+    )]
     SecretFile {
         /// Name of the file.
         file: String,
@@ -185,7 +187,7 @@ pub enum BootstrapError {
     /// A rank did not come to an exchange.
     #[error(
         "rank {rank} waited {limit:?} for {} to come to an exchange: all ranks must make the same calls in the same order; \
-         if they do and are slow, raise the time_limit of the group", awaited(.missing)
+         if they do and are slow, raise Group::time_limit", awaited(.missing)
     )]
     Late {
         /// The rank of this process.

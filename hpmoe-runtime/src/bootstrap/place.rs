@@ -100,8 +100,8 @@ impl Place {
             if let Some(none) = BootstrapError::no_descriptor("writing the address of rank 0", &error) {
                 return none;
             }
-            let problem =
-                format!("rank 0 can't write {} ({error}): name another file by HPMOE_ADDRESS_FILE", file.named());
+            let by = if self.origin == Origin::Variables { "by HPMOE_ADDRESS_FILE" } else { "as the address" };
+            let problem = format!("rank 0 can't write {} ({error}): name another file {by}", file.named());
             BootstrapError::Failed(problem)
         })
     }

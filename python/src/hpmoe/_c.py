@@ -7,6 +7,7 @@ import os
 from ctypes import POINTER, Structure, byref, c_char_p, c_int32, c_uint, c_uint16, c_uint32, c_uint64, c_void_p
 from typing import Any, NamedTuple
 
+from ._advice import in_python
 from ._errors import HpmoeError, LaunchError
 
 ABI = 5
@@ -152,7 +153,7 @@ class Interface:
     def check(self, status: int) -> None:
         """Raises what the last call of this thread said, unless it was successful."""
         if status != OK:
-            message = self._library.hpmoe_last_error().decode(errors="replace")
+            message = in_python(self._library.hpmoe_last_error().decode(errors="replace"))
             raise (HpmoeError if status == INVALID else LaunchError)(message)
 
     def describe(self) -> str:

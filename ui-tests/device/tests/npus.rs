@@ -825,7 +825,7 @@ fn processes_whose_npus_cannot_share_memory_are_told_what_to_do() {
     let refused = |variables: &[(&str, &str)], said: &str| {
         run_processes("refused process", 2, &[variables, &[(SAID, said)]].concat());
     };
-    let a2 = "the NPU is `Ascend910B2`, whose memory processes can't share: fabric handles are those of Ascend910_93 (A3), so run all ranks in one process (--ranks)";
+    let a2 = "the NPU is `Ascend910B2`, whose memory processes can't share: fabric handles are those of Ascend910_93 (A3), so run all ranks in one process";
     refused(&[("HPMOE_STANDIN_SOC", "Ascend910B2")], a2);
     let part = "NPU 0 is a part of one (a virtual instance), whose memory processes can't share: give each rank a whole NPU, or run all";
     refused(&[("HPMOE_STANDIN_VIRTUAL", "1"), ("ASCEND_RT_VISIBLE_DEVICES", "4")], part);

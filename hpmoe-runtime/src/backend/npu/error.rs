@@ -78,7 +78,7 @@ pub enum NpuError {
     },
     /// Processes can't share the memory of this chip.
     #[error(
-        "the NPU is `{soc}`, whose memory processes can't share: fabric handles are those of Ascend910_93 (A3), so run all ranks in one process (--ranks), or with HPMOE_SYMMETRIC_MEMORY=shmem"
+        "the NPU is `{soc}`, whose memory processes can't share: fabric handles are those of Ascend910_93 (A3), so run all ranks in one process, or with HPMOE_SYMMETRIC_MEMORY=shmem"
     )]
     NoFabric {
         /// The name of the chip.
@@ -86,7 +86,7 @@ pub enum NpuError {
     },
     /// Processes can't share the memory of a part of an NPU.
     #[error(
-        "NPU {device} is a part of one (a virtual instance), whose memory processes can't share: give each rank a whole NPU, or run all ranks in one process (--ranks)"
+        "NPU {device} is a part of one (a virtual instance), whose memory processes can't share: give each rank a whole NPU, or run all ranks in one process"
     )]
     Virtual {
         /// The NPU's number in this process.
@@ -108,7 +108,7 @@ pub enum NpuError {
     },
     /// Memory got no name for other processes.
     #[error(
-        "the memory of NPU {device} got no fabric handle ({cause}): in a container, the driver must be that of the host, and the container must have rights to the NPU's devices (--privileged); without, run all ranks in one process (--ranks)"
+        "the memory of NPU {device} got no fabric handle ({cause}): in a container, the driver must be that of the host, and the container must have rights to the NPU's devices (--privileged); without, run all ranks in one process"
     )]
     Export {
         /// The NPU's number in this process.

@@ -1,0 +1,26 @@
+"""Ways out of errors, as callers in Python find them: errors of libraries name what C has."""
+
+from __future__ import annotations
+
+import re
+
+#: What errors of libraries name, and what Python has in its place; a value stands where ``..`` is.
+IN_PYTHON = {
+    "HpmoeOptions.npu": 'hpmoe.Group(device="npu:..")',
+    "HpmoeOptions.device": 'hpmoe.Group(device="npu")',
+    "HpmoeOptions.capacity_rows": "hpmoe.Group(capacity_rows=..)",
+    "HpmoeOptions.time_limit_ms": "hpmoe.Group(time_limit=..)",
+    "HpmoeOptions.threads": "hpmoe.Group(threads=..)",
+    "HpmoeJoining.secret": "hpmoe.Group.join(secret=..)",
+    "HpmoeJoining.let_anyone_join": "hpmoe.Group.join(let_anyone_join=True)",
+    "hpmoe_launch": "a call of the taskflow",
+    "hpmoe_fix": "Taskflow.fix",
+    "hpmoe_wait": "hpmoe.last_report",
+}
+
+_NAMES = re.compile(r"\b(" + "|".join(map(re.escape, IN_PYTHON)) + r")\b(?: = (\d+))?")
+
+
+def in_python(message: str) -> str:
+    """The message with the names of Python."""
+    return _NAMES.sub(lambda found: IN_PYTHON[found[1]].replace("..", found[2] or ".."), message)
