@@ -200,7 +200,8 @@ mod tests {
         let said = |path: &Path| Secret::from_file(path).unwrap_err().to_string();
         let absent = said(&folder.path().join("a\u{1b}[2Jb"));
         assert!(
-            absent.contains(r"a\u{1b}[2Jb (No such file") && absent.ends_with("or unset HPMOE_SECRET_FILE"),
+            absent.contains(r"a\u{1b}[2Jb (No such file")
+                && absent.ends_with("or name another file (by HPMOE_SECRET_FILE if that names it)"),
             "{absent}"
         );
         assert!(said(folder.path()).contains("Is a directory"));

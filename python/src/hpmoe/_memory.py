@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from ._errors import HpmoeError
 from ._npu import device_of
+from ._operands import address, kind_fault
 
 #: Element types by numpy's names. Numpy has no bf16: two bytes without a meaning, or whole numbers of two bytes, stand for it.
 NUMPY = {"f2": "f16", "f4": "f32", "i4": "i32", "i1": "i8", "i8": "i64", "u1": "i4x2", "u2": "bf16", "V2": "bf16"}
@@ -67,6 +68,8 @@ def view(value: Any, name: str, kinds: str = "bfloat16, float16, float32, int32,
 
 
 def _of_torch(value: Any, name: str, kinds: str) -> View:
+    if fault := kind_fault(name, value):
+        raise HpmoeError(fault)
     element = torch_elements().get(value.dtype)
     if element is None:
         raise HpmoeError(f"`{name}` has elements of {value.dtype}: pass {kinds}")
@@ -75,7 +78,10 @@ def _of_torch(value: Any, name: str, kinds: str) -> View:
         raise HpmoeError(f"`{name}` is on {value.device}: kernels run on the CPU and on NPUs, so move it to the CPU with .cpu()")
     if not value.is_contiguous():
         raise HpmoeError(f"`{name}` has gaps between its elements (strides {tuple(value.stride())}): pass .contiguous()")
-    return View(value.data_ptr(), tuple(value.shape), element, True, npu)
+    start, fault = address(name, value)
+    if fault is not None:
+        raise HpmoeError(fault)
+    return View(start, tuple(value.shape), element, True, npu)
 
 
 def _of_numpy(interface: dict[str, Any], value: Any, name: str) -> View:
@@ -85,6 +91,8 @@ def _of_numpy(interface: dict[str, Any], value: Any, name: str) -> View:
         raise HpmoeError(f"`{name}` has elements of {value.dtype}: pass float32, float16, int32, int8, uint8 for i4x2, or uint16 for bf16")
     if interface.get("strides") is not None:
         raise HpmoeError(f"`{name}` has gaps between its elements: pass numpy.ascontiguousarray of it")
+    if hasattr(value, "mask"):
+        raise HpmoeError(f"`{name}` is a masked array, whose mask a kernel does not read: pass .filled(0)")
     address, read_only = interface["data"]
     return View(address, tuple(interface["shape"]), element, not read_only)
 

@@ -14,6 +14,7 @@ from ._errors import HpmoeError, MissingToolError
 from ._group import Group
 from ._library import Library, load
 from ._npu import device_of, number_of
+from ._operands import device_fault, kind_fault
 from ._placement import Placement
 
 if TYPE_CHECKING:
@@ -262,14 +263,14 @@ class MoE:
             wrong = self._too_many(math.prod(x.shape[:-1]), group)
         if wrong is not None:
             self._refuse(group, wrong)
-        tokens = x.reshape(-1, x.shape[-1]).to(torch.bfloat16).contiguous()
-        routed = weights.reshape(-1, self._top_k).to(torch.float32).contiguous()
+        tokens = x.reshape(-1, x.shape[-1]).to(torch.bfloat16).resolve_neg().contiguous()
+        routed = weights.reshape(-1, self._top_k).to(torch.float32).resolve_neg().contiguous()
         converted = []
         for matrix, (dtype, is_bias) in zip(matrices, self._kinds[len(matrices)]):
-            matrix = matrix.to(dtype).contiguous()
+            matrix = matrix.to(dtype).resolve_neg().contiguous()
             # A bias is a matrix with one row.
             converted.append(matrix.unsqueeze(1) if is_bias and matrix.dim() == 2 else matrix)
-        return ids.reshape(-1, self._top_k).contiguous(), [tokens, routed, *converted]
+        return ids.reshape(-1, self._top_k).resolve_neg().contiguous(), [tokens, routed, *converted]
 
     def _fault(self, x: object, ids: object, weights: object, matrices: tuple[object, ...]) -> str | None:
         """What is wrong with the arguments, as far as they are not looked at by the launch."""
@@ -287,11 +288,14 @@ class MoE:
                     return f"ids has elements of {value.dtype}: pass int32 or int64"
             elif not value.dtype.is_floating_point:
                 return f"{name} has elements of {value.dtype}: pass a floating-point type"
+            if fault := kind_fault(name, value):
+                return fault
         assert isinstance(x, torch.Tensor) and isinstance(ids, torch.Tensor) and isinstance(weights, torch.Tensor)
-        for name, value in [("weights", weights), *(("a matrix", matrix) for matrix in matrices)]:
-            assert isinstance(value, torch.Tensor)
-            if value.device != x.device:
-                return f"{name} is on {value.device}, but x on {x.device}: move it there with .to({str(x.device)!r})"
+        others = [("ids", ids), ("weights", weights), *(("a matrix", matrix) for matrix in matrices)]
+        if fault := device_fault(("x", x), others, on_host=("ids",)):
+            return fault
+        if x.dim() == 0:
+            return "x is one number: pass tokens, [.., hidden]"
         for name, value in [("ids", ids), ("weights", weights)]:
             if value.dim() == 0 or value.shape[-1] != self._top_k:
                 wanted = f"a token of this layer has {self._top_k} experts: pass [.., {self._top_k}]"

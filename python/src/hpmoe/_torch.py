@@ -12,6 +12,7 @@ from ._errors import HpmoeError
 from ._group import Group
 from ._library import load
 from ._memory import torch_elements
+from ._operands import device_fault, kind_fault
 from ._signature import Argument
 from ._taskflow import Taskflow
 
@@ -72,6 +73,13 @@ def _(ids: Tensor, inputs: list[Tensor], key: str, group: str) -> list[Tensor]:
         ids.dim() == 2 and ids.shape[1] == flow.top_k,
         lambda: f"`ids` has the shape {list(ids.shape)}, but {flow.name} takes [tokens, {flow.top_k}]",
     )
+    # Also called with tensors that have data, if one of them is on the meta device.
+    named = [("ids", ids), *((argument.name, tensor) for argument, tensor in zip(read, inputs))]
+    faults = [fault for name, tensor in named if (fault := kind_fault(name, tensor))]
+    if len(named) > 1 and (fault := device_fault(named[1], [*named[2:], named[0]], on_host=("ids",))):
+        faults.append(fault)
+    if faults:
+        raise HpmoeError(faults[0])
     shapes = flow.shapes(of_name, ids.shape[0])
     for argument, tensor in zip(read, inputs):
         shape = shapes[argument.name]
