@@ -8,9 +8,6 @@ use crate::schedule::Schedule;
 use edges::{CounterUses, OrderGraph};
 use hpmoe_kernels::route::ExpertOrders;
 
-/// Most entries, over all ranks, for which each rank is looked at by itself.
-const EACH_RANK: usize = 1 << 14;
-
 /// For each number of ranks, no entry comes before itself: not by its queue, not by a dependency, not by a wait.
 ///
 /// Depending on run-time extents, any tile of one entry may have to wait for any tile of another; so entries are ordered as
@@ -30,12 +27,10 @@ pub(super) fn total_order(checked: &CheckedGraph, schedule: &Schedule, violation
         violations.push(Violation::OnceByLoad);
     }
     for order in &schedule.orders {
-        let entries: usize = order.queues.iter().map(|(_, queue)| queue.len()).sum();
         // All ranks have the same queues with peers counted from the rank itself, so the graph over all ranks is a cover of
         // the graph in which every rank is the same one. A cycle over all ranks maps to a cycle there; and a cycle there,
         // gone round as often as there are ranks, comes back to the rank where it began. So either both have one or none.
-        let copies = if entries * order.ranks as usize <= EACH_RANK { order.ranks } else { 1 };
-        if let Some(entries) = OrderGraph::new(checked, schedule, order, copies).cycle(&uses) {
+        if let Some(entries) = OrderGraph::new(checked, schedule, order).cycle(&uses) {
             violations.push(Violation::Cycle { ranks: order.ranks, entries });
         }
     }

@@ -101,9 +101,8 @@ pub enum Violation {
     Cycle {
         /// Ranks of the order.
         ranks: u32,
-        /// Rank and entry, each before the next and the last before the first. Where the group is large, rank 0 stands
-        /// for all.
-        entries: Vec<(u32, Entry)>,
+        /// Entries, each before the next and the last before the first, on ranks that the peers of puts lead to.
+        entries: Vec<Entry>,
     },
     /// A wait that is not for exactly what is added.
     Threshold {

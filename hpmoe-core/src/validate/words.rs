@@ -89,8 +89,8 @@ impl Violation {
             }
             Self::Cycle { ranks, entries } => {
                 let mut text = format!("{ranks} ranks: these wait for one another:");
-                for (rank, entry) in entries {
-                    let _ = write!(text, " rank {rank} {},", entry_name(entry));
+                for entry in entries {
+                    let _ = write!(text, " {},", entry_name(entry));
                 }
                 text.pop();
                 text

@@ -1,6 +1,6 @@
-//! What must come before what among the entries of all ranks, as a graph.
+//! What must come before what among the entries of a rank that stands for all, as a graph.
 
-use crate::analyze::{CheckedGraph, Index, Whose};
+use crate::analyze::{CheckedGraph, Index};
 use crate::collections::Digraph;
 use crate::collections::SortedSet;
 use crate::graph::CHUNK_BUFFERS;
@@ -9,7 +9,7 @@ use crate::schedule::{CoreKind, Entry, Order, Schedule, chunk};
 
 /// Which phases signal and await which array of counters: by dependencies and by the schedule.
 pub(super) struct CounterUses {
-    signals: SortedSet<(PhaseId, CounterId, Index, bool)>,
+    signals: SortedSet<(PhaseId, CounterId, Index)>,
     pub(super) waits: SortedSet<(PhaseId, CounterId, Index)>,
     /// What the route waits for.
     ids: Option<CounterId>,
@@ -21,11 +21,11 @@ impl CounterUses {
         let mut uses = Self { signals: SortedSet::default(), waits: SortedSet::default(), ids };
         for dependency in checked.dependencies() {
             let (signal, wait) = (&dependency.signal, &dependency.wait);
-            uses.signals.insert((dependency.before, signal.counter, signal.index, signal.remote));
+            uses.signals.insert((dependency.before, signal.counter, signal.index));
             uses.waits.insert((dependency.after, wait.counter, wait.index));
         }
         for (id, phase) in schedule.phases.iter() {
-            uses.signals.extend(phase.signals.iter().map(|s| (id, s.counter, s.index, s.remote)));
+            uses.signals.extend(phase.signals.iter().map(|s| (id, s.counter, s.index)));
             uses.waits.extend(phase.waits.iter().map(|wait| (id, wait.counter, wait.index)));
         }
         uses
@@ -34,13 +34,11 @@ impl CounterUses {
 
 /// The edges of the graph, each from a node to one that comes after it.
 ///
-/// Nodes are the entries of each rank; then, for each rank, one for each array of counters and expert chunk; then one for
-/// each chunk of each rank, whose rows are no longer read there; then, where the kernel makes its route, one for the tables of all ranks.
+/// Nodes are the entries; then one for each array of counters and expert chunk; then one for each chunk, whose rows are no longer read;
+/// then, if the kernel makes its route, one for the tables.
 pub(super) struct OrderGraph<'a> {
     checked: &'a CheckedGraph,
     order: &'a Order,
-    /// Ranks that have nodes of their own.
-    copies: u32,
     entries: Vec<Entry>,
     /// By entry, the first of those that it is walked together with or takes turns with, which stands for all of them.
     heads: Vec<usize>,
@@ -49,7 +47,7 @@ pub(super) struct OrderGraph<'a> {
 }
 
 impl<'a> OrderGraph<'a> {
-    pub(super) fn new(checked: &'a CheckedGraph, schedule: &Schedule, order: &'a Order, copies: u32) -> Self {
+    pub(super) fn new(checked: &'a CheckedGraph, schedule: &Schedule, order: &'a Order) -> Self {
         let entries: Vec<Entry> = order.queues.iter().flat_map(|(_, queue)| queue.iter().copied()).collect();
         let mut heads = Vec::with_capacity(entries.len());
         let mut by_phase: Arena<PhaseId, Vec<usize>> = schedule.phases.ids().map(|_| Vec::new()).collect();
@@ -62,33 +60,29 @@ impl<'a> OrderGraph<'a> {
                 heads.extend(std::iter::repeat_n(head, run.iter().map(|walk| walk.len()).sum()));
             }
         }
-        Self { checked, order, copies, entries, heads, by_phase, list: Vec::new() }
+        Self { checked, order, entries, heads, by_phase, list: Vec::new() }
     }
 
-    /// Rank and entry along a cycle, each before the next and the last before the first, if there is one.
-    pub(super) fn cycle(mut self, uses: &CounterUses) -> Option<Vec<(u32, Entry)>> {
-        for rank in 0..self.copies {
-            self.queues(rank);
-            self.signals(rank, uses);
-            self.waits(rank, uses);
-            self.once_tiles(rank, uses);
-            self.reuse(rank);
-            self.route(rank, uses);
-        }
+    /// Entries along a cycle, each before the next and the last before the first, if there is one.
+    pub(super) fn cycle(mut self, uses: &CounterUses) -> Option<Vec<Entry>> {
+        self.queues();
+        self.signals(uses);
+        self.waits(uses);
+        self.once_tiles(uses);
+        self.reuse();
+        self.route(uses);
         let nodes = self.list.iter().map(|&(from, to)| from.max(to) as usize + 1).max().unwrap_or(0);
         let nodes = Digraph::new(nodes, &self.list).cycle()?;
-        let entries = self.entries.len();
-        let nodes = nodes.into_iter().filter(|&node| node < self.copies as usize * entries);
-        Some(nodes.map(|node| ((node / entries) as u32, self.entries[node % entries])).collect())
+        Some(nodes.into_iter().filter_map(|node| self.entries.get(node).copied()).collect())
     }
 
     /// An entry comes after the one before it in its queue.
-    fn queues(&mut self, rank: u32) {
+    fn queues(&mut self) {
         let mut first = 0;
         for (_, queue) in self.order.queues.iter() {
             for number in first + 1..first + queue.len() {
                 if self.heads[number] == number {
-                    self.add(self.entry(rank, number - 1), self.entry(rank, number));
+                    self.add(self.entry(number - 1), self.entry(number));
                 }
             }
             first += queue.len();
@@ -96,68 +90,66 @@ impl<'a> OrderGraph<'a> {
     }
 
     /// A counter is full after all entries that signal it.
-    fn signals(&mut self, rank: u32, uses: &CounterUses) {
-        for &(phase, counter, index, remote) in &uses.signals {
+    fn signals(&mut self, uses: &CounterUses) {
+        for &(phase, counter, index) in &uses.signals {
             for number in self.by_phase[phase].clone() {
                 let entry = self.entries[number];
-                let at = if remote { self.peer(rank, entry) } else { rank };
-                self.add(self.entry(rank, number), self.counter(at, counter, self.group(index, entry)));
+                self.add(self.entry(number), self.counter(counter, self.group(index, entry)));
             }
         }
     }
 
     /// An entry comes after the counters that it waits for.
-    fn waits(&mut self, rank: u32, uses: &CounterUses) {
+    fn waits(&mut self, uses: &CounterUses) {
         for &(phase, counter, index) in &uses.waits {
             for number in self.by_phase[phase].clone() {
                 let group = self.group(index, self.entries[number]);
-                self.add(self.counter(rank, counter, group), self.entry(rank, number));
+                self.add(self.counter(counter, group), self.entry(number));
             }
         }
     }
 
     /// A tile of once-sent tokens may belong to any expert up to that of the entry which waits for it: an expert's counters
     /// come after those of the expert before it.
-    fn once_tiles(&mut self, rank: u32, uses: &CounterUses) {
+    fn once_tiles(&mut self, uses: &CounterUses) {
         for &(_, counter, _) in uses.waits.iter().filter(|(_, _, index)| *index == Index::OnceTiles) {
             for expert in 1..self.expert_chunks() {
-                self.add(self.counter(rank, counter, expert - 1), self.counter(rank, counter, expert));
+                self.add(self.counter(counter, expert - 1), self.counter(counter, expert));
             }
         }
     }
 
     /// An entry that writes where an earlier chunk lay comes after the word that the chunk is free.
-    fn reuse(&mut self, rank: u32) {
+    fn reuse(&mut self) {
         let Some(reuse) = self.checked.reuse() else { return };
         for (number, entry) in self.entries.clone().into_iter().enumerate() {
             let chunk = chunk(self.checked.graph(), self.order.ranks, entry) as usize;
             if entry.phase == reuse.frees {
-                self.add(self.entry(rank, number), self.freed(rank, chunk));
+                self.add(self.entry(number), self.freed(chunk));
             }
-            if let (Some(whose), Some(before)) = (reuse.waits[entry.phase], chunk.checked_sub(CHUNK_BUFFERS)) {
-                let at = if whose == Whose::Peer { self.peer(rank, entry) } else { rank };
-                self.add(self.freed(at, before), self.entry(rank, number));
+            if let (Some(_), Some(before)) = (reuse.waits[entry.phase], chunk.checked_sub(CHUNK_BUFFERS)) {
+                self.add(self.freed(before), self.entry(number));
             }
         }
     }
 
     /// The tables are there when the vector cores of all ranks have come to make them, of complete ids. What follows in any queue comes
     /// after them; what a queue of matrix cores has before its wait for them does not.
-    fn route(&mut self, rank: u32, uses: &CounterUses) {
+    fn route(&mut self, uses: &CounterUses) {
         let queues = self.order.queues.len();
         let Some(routed_at) = self.order.routed_at.as_ref().filter(|at| at.len() == queues) else { return };
-        let tables = self.freed(self.copies, 0);
+        let tables = self.freed(self.checked.graph().sizes.chunks);
         if let Some(ids) = uses.ids {
-            self.add(self.counter(rank, ids, 0), tables);
+            self.add(self.counter(ids, 0), tables);
         }
         let mut first = 0;
         for (part, queue) in self.order.queues.iter() {
             let at = queue.len().min(routed_at[part] as usize);
             if at > 0 && self.order.parts[part].kind == CoreKind::Aiv {
-                self.add(self.entry(rank, first + at - 1), tables);
+                self.add(self.entry(first + at - 1), tables);
             }
             if at < queue.len() {
-                self.add(tables, self.entry(rank, first + at));
+                self.add(tables, self.entry(first + at));
             }
             first += queue.len();
         }
@@ -167,18 +159,16 @@ impl<'a> OrderGraph<'a> {
         self.list.push((from as u32, to as u32));
     }
 
-    fn entry(&self, rank: u32, number: usize) -> usize {
-        rank as usize * self.entries.len() + self.heads[number]
+    fn entry(&self, number: usize) -> usize {
+        self.heads[number]
     }
 
-    fn counter(&self, rank: u32, counter: CounterId, group: usize) -> usize {
-        let first = self.copies as usize * self.entries.len();
-        first + (rank as usize * self.checked.counters().len() + counter.0 as usize) * self.expert_chunks() + group
+    fn counter(&self, counter: CounterId, group: usize) -> usize {
+        self.entries.len() + counter.0 as usize * self.expert_chunks() + group
     }
 
-    fn freed(&self, rank: u32, chunk: usize) -> usize {
-        let first = self.counter(self.copies, CounterId(0), 0);
-        first + rank as usize * self.checked.graph().sizes.chunks + chunk
+    fn freed(&self, chunk: usize) -> usize {
+        self.entries.len() + self.checked.counters().len() * self.expert_chunks() + chunk
     }
 
     /// The group of counters that an entry touches in an array: those of its expert, or of its chunk.
@@ -189,10 +179,6 @@ impl<'a> OrderGraph<'a> {
                 chunk(self.checked.graph(), self.order.ranks, entry) as usize
             }
         }
-    }
-
-    fn peer(&self, rank: u32, entry: Entry) -> u32 {
-        (rank + entry.peer_offset) % self.copies
     }
 
     fn expert_chunks(&self) -> usize {

@@ -7,7 +7,6 @@ use crate::ids::{Id, PartId, PhaseId};
 use crate::schedule::{Choices, CoreKind, Cores, Entry, schedule, schedule_with};
 use crate::target::Target;
 use crate::validate::broken::broken_of;
-use proptest::prelude::*;
 use std::collections::BTreeSet;
 
 #[test]
@@ -29,8 +28,8 @@ fn a_consumer_before_its_producer_is_a_cycle() {
     let mut found = Vec::new();
     total_order(&checked, &schedule, &mut found);
     let [Violation::Cycle { ranks: 4, entries }] = &found[..] else { panic!("{found:?}") };
-    assert!(entries.iter().any(|(_, other)| *other == entry));
-    let phases: BTreeSet<PhaseId> = entries.iter().map(|(_, entry)| entry.phase).collect();
+    assert!(entries.contains(&entry));
+    let phases: BTreeSet<PhaseId> = entries.iter().map(|entry| entry.phase).collect();
     assert!(phases.contains(&PhaseId(3)), "the way back leads over the activation: {entries:?}");
 }
 
@@ -39,7 +38,6 @@ fn a_cycle_among_many_ranks_is_found() {
     let checked = moe_ffn(&Layer { experts: 256, ..Layer::TINY });
     let mut schedule = schedule(&checked, Cores::ASCEND_A3);
     let order = schedule.orders.last_mut().unwrap();
-    assert!(order.queues.iter().map(|(_, queue)| queue.len()).sum::<usize>() * 256 > EACH_RANK);
     order.queues[PartId(0)].reverse();
     let mut found = Vec::new();
     total_order(&checked, &schedule, &mut found);
@@ -73,29 +71,7 @@ fn peers_that_wait_for_one_another_are_a_cycle() {
     let mut found = Vec::new();
     total_order(&checked, &schedule, &mut found);
     let [Violation::Cycle { ranks: 2, entries }] = &found[..] else { panic!("{found:?}") };
-    let ranks: BTreeSet<u32> = entries.iter().map(|(rank, _)| *rank).collect();
-    assert_eq!(ranks, BTreeSet::from([0, 1]), "{entries:?}");
-}
-
-proptest! {
-    /// What the comment in `total_order` argues.
-    #[test]
-    fn one_rank_stands_for_all(swaps in prop::collection::vec((0usize..3, 0usize..64, 0usize..64), 0..4)) {
-        let checked = moe_ffn(&Layer::TINY);
-        let mut schedule = schedule(&checked, Cores::ASCEND_A3);
-        for order in &mut schedule.orders {
-            for &(role, a, b) in &swaps {
-                let queue = &mut order.queues[PartId::new(role)];
-                let (a, b) = (a % queue.len(), b % queue.len());
-                queue.swap(a, b);
-            }
-        }
-        let uses = CounterUses::new(&checked, &schedule);
-        for order in &schedule.orders {
-            let cycle = |copies| OrderGraph::new(&checked, &schedule, order, copies).cycle(&uses);
-            prop_assert_eq!(cycle(1).is_some(), cycle(order.ranks).is_some());
-        }
-    }
+    assert!(entries.contains(&returned) && entries.iter().any(|entry| entry.phase == PhaseId(0)), "{entries:?}");
 }
 
 fn cycles(checked: &CheckedGraph, schedule: &Schedule) -> bool {
@@ -138,9 +114,8 @@ fn signals_and_waits_count_though_no_dependency_has_them() {
     let mut found = Vec::new();
     total_order(&checked, &sends, &mut found);
     for violation in found {
-        let Violation::Cycle { ranks, entries } = violation else { panic!("{violation:?}") };
-        let phases: Vec<u32> = entries.iter().map(|(_, entry)| entry.phase.0).collect();
-        assert!(entries.iter().all(|(rank, _)| *rank < ranks) && phases.contains(&0), "{entries:?}");
+        let Violation::Cycle { entries, .. } = violation else { panic!("{violation:?}") };
+        assert!(entries.iter().any(|entry| entry.phase == PhaseId(0)), "{entries:?}");
     }
 }
 
