@@ -15,4 +15,4 @@ pub use cost::{Cost, CostModel, SharedWork};
 pub use gradients::gradient_bytes;
 pub use reuse::{Neighbours, PanelReuse, ProductExtents, TileWalk, reuse};
 pub use work::{Efficiency, Products, Work, Written};
-pub use works::{EntryTile, Works};
+pub use works::{EntryTile, TileProduct, Works};

@@ -36,12 +36,30 @@ pub struct Works {
 /// The work of a full tile in one column of a phase.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Column {
-    /// Products of one size. Of `m` and `k`, one may be `None`: it is the number of the item's rows.
-    Product { m: Option<u32>, n: u32, k: Option<u32>, operands: ElementType, products: u32, out: Written },
+    /// Products of one size.
+    Product(TileProduct),
     /// Bytes moved by elementwise work: those proportional to the rows, and those of experts' and ranks' matrices, whatever the rows.
     Vector { read: u64, written: u64, fixed: Fixed },
     /// Bytes put for each row.
     Put { row: u64 },
+}
+
+/// The products `m`×`k` by `k`×`n` of a tile of a matrix task, added up in one result. Of `m` and `k`, one may be `None`: it is the
+/// number of the item's rows.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct TileProduct {
+    /// Rows of the result.
+    pub m: Option<u32>,
+    /// Columns of the result.
+    pub n: u32,
+    /// Terms of each sum of one product.
+    pub k: Option<u32>,
+    /// Element type of both operands.
+    pub operands: ElementType,
+    /// Number of products.
+    pub products: u32,
+    /// How the result is written.
+    pub out: Written,
 }
 
 /// Bytes of matrices that elementwise work moves.
@@ -137,6 +155,21 @@ impl Works {
         self.kind_of[column as usize] as usize
     }
 
+    /// The products of a tile in a column of the phase; `None` if its task is no matrix task.
+    #[must_use]
+    pub fn product(&self, column: u32) -> Option<TileProduct> {
+        match self.columns[column as usize] {
+            Column::Product(product) => Some(product),
+            Column::Vector { .. } | Column::Put { .. } => None,
+        }
+    }
+
+    /// The time of a full tile that the operator of the call declares.
+    #[must_use]
+    pub const fn declared(&self) -> Option<Time> {
+        self.declared
+    }
+
     /// Columns of the tensor that the tile in a column of the phase writes.
     #[must_use]
     pub fn width(&self, column: u32) -> u32 {
@@ -162,7 +195,7 @@ impl Works {
         let EntryTile { peer, rows: item_rows, column, items, band, .. } = tile;
         let scaled = |bytes: u64| bytes * u64::from(item_rows) / u64::from(self.full_rows);
         match self.columns[column as usize] {
-            Column::Product { m, n, k, operands, products, out } => {
+            Column::Product(TileProduct { m, n, k, operands, products, out }) => {
                 let height = m.unwrap_or(self.full_rows);
                 let (m, k) = (m.unwrap_or(item_rows), k.unwrap_or(item_rows));
                 let (items, columns) = (items * self.column_rows, self.columns.len() as u32 / self.column_rows);
@@ -217,7 +250,8 @@ impl Column {
                 let terms: Vec<_> = terms.collect();
                 let Some(&(step, x, w, first)) = terms.first() else {
                     let operands = ElementType::bf16;
-                    return Self::Product { m: Some(0), n: 0, k: Some(0), operands, products: 0, out: Written::BF16 };
+                    let (m, k, out) = (Some(0), Some(0), Written::BF16);
+                    return Self::Product(TileProduct { m, n: 0, k, operands, products: 0, out });
                 };
                 let (left, right) = (step.operands[first].index(), step.operands[first + 1].index());
                 let by_item = |param: usize| !matches!(phase.accesses[param].region.rows, Rows::Expert { .. });
@@ -232,7 +266,7 @@ impl Column {
                     adds: adds_to(graph, phase, param),
                 });
                 let operands = task.params[left].shape.element;
-                Self::Product { m, n: n.unwrap_or(0), k, operands, products: terms.len() as u32, out }
+                Self::Product(TileProduct { m, n: n.unwrap_or(0), k, operands, products: terms.len() as u32, out })
             }
             TaskKind::Vector => {
                 let (mut read, mut written, mut fixed) = (0, 0, Fixed::default());
@@ -276,7 +310,7 @@ fn bytes_per_flop(graph: &TaskGraph, works: &Arena<PhaseId, Works>) -> f64 {
         let full = f64::from(works[id].full_rows);
         for column in &works[id].columns {
             match *column {
-                Column::Product { m, n, k, products, .. } => {
+                Column::Product(TileProduct { m, n, k, products, .. }) => {
                     let of_row = f64::from(m.unwrap_or(1)) * f64::from(k.unwrap_or(1));
                     flops += 2.0 * f64::from(n) * f64::from(products) * of_row;
                 }

@@ -72,11 +72,7 @@ fn picture(options: &ScheduleArgs, target: &Target, plan: &FlowPlan, valid: &Val
     let routing = routed(&options.routing, &checked.graph().sizes, options.ranks, options.placement.as_ref())?;
     let ours = Ours::new(target, checked, schedule, &routing).map_err(|unfit| unfit.to_string())?;
     let run = simulate(target, &ours, true).map_err(|stuck| stuck.to_string())?;
-    let core = simulate(target, &ours.clone().without_extras(), false).map_err(|stuck| stuck.to_string())?;
-    let about = format!(
-        "Routing {}: simulated latency {}, without the sum over k {}. Rank 0.",
-        options.routing, run.time, core.time
-    );
+    let about = format!("Routing {}: simulated latency {}. Rank 0.", options.routing, run.time);
     let svg = simulated_svg(checked, schedule, options.ranks, &ours.timeline(&run, 0), &about)
         .ok_or_else(|| format!("there is no schedule for {} ranks", options.ranks))?;
     std::fs::write(path, svg).map_err(|error| format!("can't write {}: {error}", printable_path(path)))?;

@@ -16,7 +16,7 @@ use crate::progress::{Progress, Reader};
 use hpmoe_kernels::printable::printable_path;
 use hpmoe_simulator::gantt;
 use hpmoe_simulator::simulate::Policy;
-use runs::{Extras, PolicyRun};
+use runs::PolicyRun;
 use scenario::Scenario;
 use std::path::Path;
 use std::process::ExitCode;
@@ -27,20 +27,24 @@ pub(crate) fn simulate(options: &SimulateArgs) -> Result<ExitCode, String> {
         return ablate(options);
     }
     let scenario = Scenario::read(&options.layer, &policies)?;
-    // A script that asks for one policy does not wait for a second simulation.
-    let extras = Extras { count: options.count_extras, report: !options.json || options.policy.is_none() };
+    let foreign = scenario.foreign().filter(|_| policies.contains(&Policy::Hyperparallel));
+    if let Some(foreign) = foreign.as_ref().filter(|_| options.policy.is_some()) {
+        return Err(foreign.clone());
+    }
+    let policies = scenario.applying(&policies);
     let is_drawn = options.gantt.is_some() || options.trace.is_some();
     let drawn = if is_drawn { &policies[..1] } else { &[] };
-    let runs = runs::runs(&scenario, &policies, drawn, extras, Reader::of(options.json))?;
+    let runs = runs::runs(&scenario, &policies, drawn, Reader::of(options.json))?;
     if is_drawn {
         pictures(options, &scenario, &runs[0])?;
     }
     if options.json {
         let mut objects: Vec<_> = runs.iter().map(|run| json::json(&scenario, run, options.traffic)).collect();
+        objects.extend(foreign.map(|why| json::foreign(Policy::Hyperparallel, &why)));
         let value = if options.policy.is_some() { objects.remove(0) } else { objects.into() };
         output::line(value)?;
     } else {
-        output::text(&text::text(options, &scenario, &runs))?;
+        output::text(&text::text(options, &scenario, &runs, foreign.as_deref()))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -48,7 +52,7 @@ pub(crate) fn simulate(options: &SimulateArgs) -> Result<ExitCode, String> {
 /// Prints what each choice of the schedule of `ours` brings.
 fn ablate(options: &SimulateArgs) -> Result<ExitCode, String> {
     let scenario = Scenario::read(&options.layer, &[Policy::Ours])?;
-    let ablations = ablate::ablations(&scenario, options.count_extras, Reader::of(options.json))?;
+    let ablations = ablate::ablations(&scenario, Reader::of(options.json))?;
     if options.json {
         output::line(ablations.json())?;
     } else {
@@ -62,7 +66,7 @@ fn pictures(options: &SimulateArgs, scenario: &Scenario, run: &PolicyRun) -> Res
     let policy = run.policy;
     let progress = Progress::new(1, Reader::of(options.json));
     progress.begins(format!("drawing {}", policy.name()));
-    let workload = scenario.workload(policy, options.count_extras)?;
+    let workload = scenario.workload(policy)?;
     let title = format!("{}, {}", policy.name(), text::about(&options.layer.routing, scenario));
     let refused = |path: &Path, error: std::io::Error| format!("can't write {}: {error}", printable_path(path));
     if let Some(path) = &options.gantt {

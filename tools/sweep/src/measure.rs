@@ -12,8 +12,8 @@ use hpmoe_core::sizes::{Expected, open_sizes};
 use hpmoe_core::target::Target;
 use hpmoe_core::tuned::overrides;
 use hpmoe_core::validate::{ValidSchedule, validate};
-use hpmoe_simulator::baseline::{Direction, Original, Replay, Serial};
-use hpmoe_simulator::simulate::{Ours, Simulated, Workload, Written, bound, simulate};
+use hpmoe_simulator::baseline::{Direction, Original, Replay, Serial, extras};
+use hpmoe_simulator::simulate::{Ours, Simulated, Time, Workload, Written, bound, simulate};
 use std::collections::BTreeMap;
 
 /// The kernels of the bundled layers.
@@ -29,7 +29,7 @@ pub(crate) struct LayerPlan {
     target: Target,
     checked: CheckedGraph,
     schedule: ValidSchedule,
-    /// The type of the others' weight gradients: that of ours.
+    /// The type of the original's weight gradients: that of ours.
     gradients: Written,
 }
 
@@ -43,20 +43,22 @@ impl LayerPlan {
         Ok(Self { layer, target, checked, schedule, gradients: Written { element, adds: false } })
     }
 
-    /// Simulates a case of the layer. No policy sums up over k or makes routing tables, as in the original.
+    /// Simulates a case of the layer. The original's time has the kernels before and after its own: permutation and sum over k. The host makes
+    /// the routing tables of all.
     pub(crate) fn figures(&self, case: &Case, serial_times: &mut SerialTimes) -> Result<Figures, String> {
         let (routing, shape, direction) = (case.routing(), case.shape(), self.layer.direction);
         let run = |workload: &dyn Workload| -> Result<Simulated, String> {
             simulate(&self.target, workload, false).map_err(|stuck| format!("{case}: {stuck}"))
         };
         let ours = Ours::new(&self.target, &self.checked, self.schedule.schedule(), &routing);
-        let ours = ours.map_err(|unfit| format!("{case}: {unfit}"))?.without_extras();
+        let ours = ours.map_err(|unfit| format!("{case}: {unfit}"))?;
         let run_of_ours = run(&ours)?;
         let original = Replay::new(Original::new(shape, direction), routing.clone(), &self.target);
+        let separate: Time = extras(&shape, &self.target).iter().map(|extra| extra.time).sum();
         let serial = match serial_times.get(&case.routing) {
             Some(&time) => time,
             None => {
-                let serial = Serial::new(shape, direction, routing, &self.target).with_gradients(self.gradients);
+                let serial = Serial::of_graph(&self.checked, routing, &self.target);
                 let time = run(&serial)?.time.us();
                 serial_times.insert(case.routing, time);
                 time
@@ -66,7 +68,7 @@ impl LayerPlan {
         let idle = [spent.dependency, spent.communication, spent.contention, spent.tail, spent.overhead];
         Ok(Figures {
             ours: run_of_ours.time.us(),
-            original: run(&original.with_gradients(self.gradients))?.time.us(),
+            original: (run(&original.with_gradients(self.gradients))?.time + separate).us(),
             serial,
             bound: bound(&self.target, &ours).time().us(),
             idle: idle.map(|time| time.us() / spent.total().us().max(f64::MIN_POSITIVE)),

@@ -23,7 +23,7 @@ pub(crate) fn page(rows: &Rows) -> String {
          [table.csv](table.csv) has {} of {} cases: {}; {} tokens for each rank; {} ranks where they share the experts; both passes; \
          balanced routing, Zipf 1.2, and a drift (Zipf 1.2 whose order of experts changes along the tokens); {} ns of overhead for \
          each tile. Schedules are the default ones, with tile sizes left open: a build chooses them for the tokens and ranks of the case. The original does not poll, weight \
-         gradients of all policies are f32, and no policy makes routing tables or sums up over k. `dependency`, `communication`, \
+         gradients of all policies are f32, the original's times have the kernels for permutation and sum over k, and the host makes the routing tables of all policies. `dependency`, `communication`, \
          `contention`, `tail` and `overhead` are shares of the time of the matrix cores of `ours`.\n\n{}{}{}",
         known.len(),
         cases::all().count(),

@@ -12,9 +12,9 @@ use std::path::PathBuf;
 pub(crate) enum PolicyName {
     /// The kernel of the file, as hpmoe schedules it.
     Ours,
-    /// HyperParallel-MoE: its tasks, queues, counters and polling.
+    /// HyperParallel-MoE: its tasks, queues, counters and polling, if the kernel is the layer that it implements.
     Hyperparallel,
-    /// One operator after another, each over the whole device.
+    /// The operators of the file's kernel one after another, each over the whole device.
     Serial,
 }
 
@@ -73,7 +73,7 @@ pub(crate) struct LayerArgs {
     /// The pass of the layer.
     #[arg(long, value_enum, default_value = "forward")]
     pub(crate) direction: DirectionName,
-    /// The taskflow of `ours`, as NAME or KERNEL::NAME; by default the one with the name of the direction.
+    /// The taskflow, as NAME or KERNEL::NAME; by default the one with the name of the direction, or the only one.
     #[arg(long, value_name = "NAME")]
     pub(crate) taskflow: Option<String>,
     /// Ignores what `tune` has kept, and simulates the default schedule.
@@ -109,15 +109,12 @@ pub(crate) struct LayerArgs {
 pub(crate) struct SimulateArgs {
     #[command(flatten)]
     pub(crate) layer: LayerArgs,
-    /// Simulates one policy; by default all three.
+    /// Simulates one policy; by default all that apply to the kernel.
     #[arg(long, value_enum)]
     pub(crate) policy: Option<PolicyName>,
     /// Simulates `ours` with each of the scheduler's ideas turned off in turn, and prints what each of them brings.
     #[arg(long, conflicts_with_all = ["policy", "gantt", "trace", "traffic"])]
     pub(crate) ablate: bool,
-    /// Counts the permutation and the top-k sum in the latency: overlapped in `ours`, as separate kernels in the others.
-    #[arg(long)]
-    pub(crate) count_extras: bool,
     /// Draws the simulated run of --policy, by default of `ours`: cores, links and waits.
     #[arg(long, value_name = "FILE.svg")]
     pub(crate) gantt: Option<PathBuf>,
@@ -127,7 +124,7 @@ pub(crate) struct SimulateArgs {
     /// Prints the simulated bytes that each rank puts to each other.
     #[arg(long)]
     pub(crate) traffic: bool,
-    /// Prints JSON: one object with --policy, otherwise a list of three.
+    /// Prints JSON: one object with --policy, otherwise a list with an object for each policy.
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -8,7 +8,7 @@ use hpmoe_simulator::simulate::Policy;
 use std::fmt::Write as _;
 
 /// Latency, bound and ratios of each policy, and the estimates that they depend on (HTML).
-pub(super) fn figures(scenario: &Scenario, runs: &[PolicyRun], original: bool) -> String {
+pub(super) fn figures(scenario: &Scenario, runs: &[PolicyRun]) -> String {
     let mut html = String::from(
         "<table><tr><th>policy<th>simulated, µs<th>bound, µs<th>simulated / bound<th>/ ours<th>matrix cores' useful time",
     );
@@ -26,13 +26,21 @@ pub(super) fn figures(scenario: &Scenario, runs: &[PolicyRun], original: bool) -
         );
     }
     html.push_str("</table>");
-    if !original {
-        html.push_str(
-            "<p>The original and serial execution are not compared: they run a layer of <code>HIDDEN</code> and \
-             <code>INTER</code>, and this kernel has no such constants.</p>",
+    if let Some(foreign) = scenario.foreign() {
+        let _ = write!(html, "<p>{}.</p>", escaped(&foreign));
+    }
+    html.push_str(
+        "<p>All of these are simulated; nothing here is a measurement. Each policy does all that the kernel does",
+    );
+    if let Some(run) = runs.iter().find(|run| run.separate.0 > 0) {
+        let _ = write!(
+            html,
+            ": {} with {:.1} µs of kernels before and after its own",
+            run.policy.name(),
+            run.separate.us()
         );
     }
-    html.push_str("<p>All of these are simulated; nothing here is a measurement. They count routing tables, permutation and the sum over k.</p>");
+    html.push_str(".</p>");
     if let Some(schedule) = scenario.about_ours() {
         let _ = write!(html, "<p>Ours: {}.</p>", escaped(&schedule));
     }

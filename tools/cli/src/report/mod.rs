@@ -11,7 +11,7 @@ mod traffic;
 use crate::options::{LayerArgs, ReportArgs};
 use crate::output;
 use crate::progress::{Progress, Reader};
-use crate::simulate::runs::{Extras, runs};
+use crate::simulate::runs::runs;
 use crate::simulate::scenario::Scenario;
 use crate::simulate::text::about;
 use hpmoe_kernels::printable::printable_path;
@@ -24,14 +24,11 @@ pub(crate) fn report(options: &ReportArgs) -> Result<ExitCode, String> {
     let layer = &options.layer;
     let scenario = Scenario::read(layer, &[Policy::Ours])?;
     let second = options.beside.as_ref().map(|file| second(layer, file.clone())).transpose()?;
-    let original = scenario.shape().is_ok();
-    let policies = if original { &Policy::ALL[..] } else { &[Policy::Ours] };
-    // The page has every task of the kernel, so that its figures count what the original leaves to other kernels.
-    let extras = Extras { count: true, report: false };
+    let policies = scenario.applying(&Policy::ALL);
     let drawn_policies = [Policy::Ours, Policy::Hyperparallel];
-    let compared = runs(&scenario, policies, &drawn_policies, extras, Reader::Person)?;
+    let compared = runs(&scenario, &policies, &drawn_policies, Reader::Person)?;
     let beside = match &second {
-        Some((_, other)) => runs(other, &[Policy::Ours], &[Policy::Ours], extras, Reader::Person)?,
+        Some((_, other)) => runs(other, &[Policy::Ours], &[Policy::Ours], Reader::Person)?,
         None => Vec::new(),
     };
 
@@ -46,15 +43,13 @@ pub(crate) fn report(options: &ReportArgs) -> Result<ExitCode, String> {
     if let (Some((layer, scenario)), [run]) = (&second, &beside[..]) {
         drawn.push(Run::new(scenario, run, &layer.file, Some(rank))?);
     }
-    let (Some(checked), Some(schedule)) = (scenario.checked(), scenario.schedule()) else {
-        return Err("the kernel was not scheduled".to_owned());
-    };
+    let schedule = scenario.schedule().ok_or("the kernel was not scheduled")?;
     let page = Page {
         title: about(&layer.routing, &scenario),
-        figures: figures::figures(&scenario, &compared, original),
-        graph: graph::graph(checked, schedule),
+        figures: figures::figures(&scenario, &compared),
+        graph: graph::graph(scenario.checked(), schedule),
         traffic: traffic::traffic(&drawn[0].traffic),
-        memory: memory::memory(checked, &scenario.routing, rank),
+        memory: memory::memory(scenario.checked(), &scenario.routing, rank),
         runs: &drawn,
     };
     std::fs::write(&options.out, page.html())

@@ -28,7 +28,7 @@ impl Run {
         rank: Option<u32>,
     ) -> Result<Self, String> {
         let policy = *policy;
-        let workload = scenario.workload(policy, true)?;
+        let workload = scenario.workload(policy)?;
         let records = traced_tasks(&*workload, run);
         let causes = causes(&scenario.target, &*workload, &records);
         let path = critical_path(&records, &causes);
@@ -53,7 +53,7 @@ impl Run {
             "rank": rank,
             "ranks": scenario.ranks,
             "experts": scenario.routing.local_experts(),
-            "chunks": scenario.checked().map_or(1, |checked| checked.graph().sizes.chunks),
+            "chunks": scenario.checked().graph().sizes.chunks,
             "cores": [workload.cores(CoreKind::Aic), workload.cores(CoreKind::Aiv)],
             "waits": WAIT_COLOURS,
             "ops": ops.collect::<Vec<_>>(),
@@ -126,8 +126,10 @@ impl Kept {
 
 /// What the groups of each operation stand for.
 fn spaces(scenario: &Scenario, policy: Policy) -> Vec<&'static str> {
-    let Some(checked) = scenario.checked().filter(|_| policy == Policy::Ours) else { return Vec::new() };
-    let graph = checked.graph();
+    if policy != Policy::Ours {
+        return Vec::new();
+    }
+    let graph = scenario.checked().graph();
     let kind = |kind: SpaceKind| match kind {
         SpaceKind::RowTiles | SpaceKind::OnceTiles | SpaceKind::Experts => "expert",
         SpaceKind::Sends | SpaceKind::SendsOnce => "send",

@@ -37,11 +37,11 @@ pub(super) struct Ablations {
 }
 
 /// Simulates `ours` with each idea turned off in turn. The other choices stay.
-pub(super) fn ablations(scenario: &Scenario, count_extras: bool, reader: Reader) -> Result<Ablations, String> {
+pub(super) fn ablations(scenario: &Scenario, reader: Reader) -> Result<Ablations, String> {
     let progress = Progress::new(IDEAS.len() + 1, reader);
     let run = |about: String, off: &str| {
         progress.begins(about);
-        let time = scenario.ours_with(off, count_extras);
+        let time = scenario.ours_with(off);
         progress.ended();
         time
     };

@@ -42,16 +42,18 @@ pub(crate) fn json(scenario: &Scenario, run: &PolicyRun, traffic: bool) -> Value
         "assumed": assumed(scenario, &[run.policy]),
     });
     if run.policy == Policy::Ours {
-        value["schedule"] = json!(scenario.origin.name());
+        value["schedule"] = json!(scenario.origin().name());
         value["tile_sizes"] = scenario.tile_sizes().into();
-    }
-    if let Some(extras) = run.extras {
-        value["extras_us"] = json!(extras.us());
     }
     if traffic {
         value["traffic_bytes"] = json!(simulated.traffic);
     }
     value
+}
+
+/// The JSON object of a policy that does not apply to the kernel, and why.
+pub(crate) fn foreign(policy: Policy, why: &str) -> Value {
+    json!({"policy": policy.name(), "does_not_apply": why})
 }
 
 /// The mean over the cores of a kind of a time that counts all of them, in µs.

@@ -5,15 +5,16 @@ use crate::plan::{FlowPlan, Origin, Tuning, chosen, plans, scheduled_with, warn_
 use crate::routing::routed;
 use hpmoe_core::analyze::CheckedGraph;
 use hpmoe_core::cost::gradient_bytes;
-use hpmoe_core::graph::TaskGraph;
 use hpmoe_core::schedule::{Choices, Schedule};
 use hpmoe_core::sizes::Expected;
 use hpmoe_core::target::Target;
 use hpmoe_core::validate::ValidSchedule;
-use hpmoe_simulator::baseline::{Direction, LayerShape, Original, Replay, Serial};
+use hpmoe_simulator::baseline::{
+    Direction, ForeignLayer, LayerShape, Original, Replay, SameLayer, Serial, extras, routing_tables, same_layer,
+};
 use hpmoe_simulator::simulate::{Ours, Policy, Routing, Time, Workload, Written, simulate};
 
-/// One layer on one target, for all policies.
+/// One kernel on one target, for all policies.
 pub(crate) struct Scenario {
     pub(crate) target: Target,
     pub(crate) direction: Direction,
@@ -23,12 +24,13 @@ pub(crate) struct Scenario {
     pub(crate) tokens: u32,
     /// Kernel and taskflow, for headings.
     pub(crate) name: String,
-    /// Where the choices of `ours` come from.
-    pub(crate) origin: Origin,
-    /// The type of the baselines' weight gradients.
-    gradients: Written,
-    kernel: TaskGraph,
-    ours: Option<(FlowPlan, ValidSchedule)>,
+    /// The type of the others' weight gradients; `None` if it is that of the kernel.
+    gradients: Option<Written>,
+    plan: FlowPlan,
+    /// The layer of the original that the kernel is, or the reason why it is another one.
+    layer: Result<SameLayer, ForeignLayer>,
+    /// The schedule of `ours`; `None` if other policies alone are simulated.
+    schedule: Option<ValidSchedule>,
 }
 
 impl Scenario {
@@ -39,80 +41,87 @@ impl Scenario {
                 target.set(&format!("original.{key}=0")).map_err(|fault| fault.to_string())?;
             }
         }
-        let direction = Direction::from(options.direction);
         let given = options.choices.as_deref().map(Choices::read).transpose();
         let given = given.map_err(|problem| format!("--choices: {problem}"))?;
         let tuning = Tuning::unless(options.untuned || given.is_some());
         let expected = Expected { ranks: Some(options.ranks), tokens: None };
         let plans = plans(&options.file, &options.settings, (&target, expected), tuning)?;
-        let first = plans.first().ok_or("the file has no taskflow")?.checked.graph().clone();
-        let element = plans.iter().find_map(|plan| gradient_bytes(plan.checked.graph()));
-        let element = element.filter(|_| options.gradients == GradientType::Same).unwrap_or(Written::BF16.element);
-        let gradients = Written { element, adds: false };
-        let ours = if policies.contains(&Policy::Ours) {
-            let name = options.taskflow.as_deref().unwrap_or(direction.name());
-            let others = "or --policy hyperparallel or serial";
-            let mut plan = chosen(plans, Some(name)).map_err(|problem| format!("{problem}, {others}"))?;
-            if let Some(choices) = given {
-                (plan.choices, plan.origin) = (choices, Origin::Given);
-            }
-            let valid = plan.schedule(&target)?;
+        let direction = Direction::from(options.direction);
+        let is_named = plans.iter().any(|plan| plan.graph().taskflow == direction.name());
+        let by_direction = (is_named || plans.len() > 1).then(|| direction.name());
+        let mut plan = chosen(plans, options.taskflow.as_deref().or(by_direction))?;
+        if let Some(choices) = given {
+            (plan.choices, plan.origin) = (choices, Origin::Given);
+        }
+        let schedule = if policies.contains(&Policy::Ours) {
             warn_of_costly_sizes([&plan], options.allow_slow_tile_sizes, (&target, expected));
-            Some((plan, valid))
+            Some(plan.schedule(&target)?)
         } else {
             None
         };
-        let kernel = ours.as_ref().map_or(first, |(plan, _)| plan.checked.graph().clone());
-        let origin = ours.as_ref().map_or(Origin::Default, |(plan, _)| plan.origin);
-        let routing = routed(&options.routing, &kernel.sizes, options.ranks, options.placement.as_ref())?;
-        let tokens = (0..options.ranks).map(|rank| routing.tokens(rank)).max().unwrap_or_default();
-        let name = match &ours {
-            Some(_) => format!("{}::{}", kernel.kernel, kernel.taskflow),
-            None => kernel.kernel.clone(),
-        };
-        Ok(Self { target, direction, routing, ranks: options.ranks, tokens, name, origin, gradients, kernel, ours })
+        let graph = plan.graph();
+        let routing = routed(&options.routing, &graph.sizes, options.ranks, options.placement.as_ref())?;
+        let layer = same_layer(&plan.checked);
+        Ok(Self {
+            tokens: (0..options.ranks).map(|rank| routing.tokens(rank)).max().unwrap_or_default(),
+            name: format!("{}::{}", graph.kernel, graph.taskflow),
+            direction: layer.as_ref().map_or(direction, |layer| layer.direction),
+            ranks: options.ranks,
+            gradients: (options.gradients == GradientType::Bf16).then_some(Written::BF16),
+            target,
+            routing,
+            layer,
+            schedule,
+            plan,
+        })
     }
 
-    /// The checked graph of `ours`, where it is simulated.
-    pub(crate) fn checked(&self) -> Option<&CheckedGraph> {
-        self.ours.as_ref().map(|(plan, _)| &plan.checked)
+    /// The checked graph of the kernel.
+    pub(crate) const fn checked(&self) -> &CheckedGraph {
+        &self.plan.checked
     }
 
-    /// The schedule of `ours`, where it is simulated.
+    /// The schedule of `ours`, if it is simulated.
     pub(crate) fn schedule(&self) -> Option<&Schedule> {
-        self.ours.as_ref().map(|(_, valid)| valid.schedule())
+        self.schedule.as_ref().map(ValidSchedule::schedule)
     }
 
-    /// What the schedule of `ours` is made with, where it is simulated.
+    /// The origin of the choices of `ours`.
+    pub(crate) const fn origin(&self) -> Origin {
+        self.plan.origin
+    }
+
+    /// What the schedule of `ours` is made with, if it is simulated.
     pub(crate) fn about_ours(&self) -> Option<String> {
-        self.ours.as_ref().map(|(plan, _)| plan.about())
+        self.schedule.as_ref().map(|_| self.plan.about())
     }
 
-    /// The tile sizes of `ours`, where it is simulated (JSON).
-    pub(crate) fn tile_sizes(&self) -> Option<serde_json::Map<String, serde_json::Value>> {
-        self.ours.as_ref().map(|(plan, _)| plan.tile_sizes())
+    /// The tile sizes of the kernel (JSON).
+    pub(crate) fn tile_sizes(&self) -> serde_json::Map<String, serde_json::Value> {
+        self.plan.tile_sizes()
     }
 
-    /// The layer that the baselines run, with the kernel's constants `HIDDEN` and `INTER`.
-    pub(crate) fn shape(&self) -> Result<LayerShape, String> {
-        let constant = |name: &str| {
-            let declared = self.kernel.constants.iter().find(|(constant, _)| constant == name);
-            let value = declared.and_then(|(_, value)| u32::try_from(value.size()?).ok());
-            value.ok_or_else(|| {
-                format!(
-                    "kernel `{}` has no constant {name}: hyperparallel and serial run the layer of HIDDEN and INTER; \
-                     --policy ours runs without",
-                    self.kernel.kernel
-                )
-            })
-        };
+    /// Those of the policies that apply to the kernel.
+    pub(crate) fn applying(&self, policies: &[Policy]) -> Vec<Policy> {
+        let applies = |policy: &Policy| *policy != Policy::Hyperparallel || self.layer.is_ok();
+        policies.iter().copied().filter(applies).collect()
+    }
+
+    /// The reason why the original can't be compared with the kernel; `None` if it can.
+    pub(crate) fn foreign(&self) -> Option<String> {
+        self.layer.as_ref().err().map(|foreign| format!("{} does not apply: {foreign}", Policy::Hyperparallel.name()))
+    }
+
+    /// The layer that the original runs: that of the kernel.
+    fn shape(&self) -> Result<LayerShape, String> {
+        let layer = self.layer.as_ref().map_err(|_| self.foreign().unwrap_or_default())?;
         Ok(LayerShape {
             ranks: self.ranks,
             tokens: self.tokens,
             experts: self.routing.experts(),
             top_k: self.routing.top_k(),
-            hidden: constant("HIDDEN")?,
-            intermediate: constant("INTER")?,
+            hidden: layer.hidden,
+            intermediate: layer.intermediate,
         })
     }
 
@@ -122,44 +131,61 @@ impl Scenario {
         Ok(limits.iter().map(ToString::to_string).collect())
     }
 
-    /// The simulated latency of `ours` with some choices changed, written `key=value`, with or without the work that the original
-    /// leaves to other kernels.
-    pub(crate) fn ours_with(&self, changes: &str, with_extras: bool) -> Result<Time, String> {
-        let (plan, _) = self.ours.as_ref().ok_or("--ablate is about ours: leave out --policy, or choose ours")?;
-        let mut choices = plan.choices.clone();
+    /// The simulated latency of `ours` with some choices changed, written `key=value`.
+    pub(crate) fn ours_with(&self, changes: &str) -> Result<Time, String> {
+        let mut choices = self.plan.choices.clone();
         for (key, value) in changes.split_whitespace().filter_map(|change| change.split_once('=')) {
             choices.set(key, value)?;
         }
-        let valid = scheduled_with(&plan.checked, &self.target, &choices)?;
-        let ours = Ours::new(&self.target, &plan.checked, valid.schedule(), &self.routing);
+        let valid = scheduled_with(&self.plan.checked, &self.target, &choices)?;
+        let ours = Ours::new(&self.target, &self.plan.checked, valid.schedule(), &self.routing);
         let ours = ours.map_err(|unfit| unfit.to_string())?;
-        let ours = if with_extras { ours } else { ours.without_extras() };
         simulate(&self.target, &ours, false).map(|run| run.time).map_err(|stuck| stuck.to_string())
     }
 
-    /// Whether the kernel of `ours` makes its route itself.
+    /// Whether the kernel makes its route itself.
     pub(crate) fn makes_route(&self) -> bool {
-        self.ours.as_ref().is_some_and(|(plan, _)| plan.checked.graph().route.is_some())
+        self.plan.graph().route.is_some()
     }
 
-    /// The workload of a policy; `ours` with or without the work that the original leaves to other kernels.
-    pub(crate) fn workload(&self, policy: Policy, with_extras: bool) -> Result<Box<dyn Workload + '_>, String> {
+    /// The time of the kernels that a policy needs in addition to its own, to do all that the user's kernel does: permutation and sum over k
+    /// of the original, and routing tables if the user's kernel makes its route. `ours` and `serial` have all of it in their workloads.
+    pub(crate) fn separate(&self, policy: Policy) -> Result<Time, String> {
+        if policy != Policy::Hyperparallel {
+            return Ok(Time::ZERO);
+        }
+        let shape = self.shape()?;
+        let tables = self.makes_route().then(|| {
+            let rows = u64::from(shape.tokens) * u64::from(shape.top_k);
+            routing_tables(rows, &self.target)
+        });
+        Ok(extras(&shape, &self.target).into_iter().chain(tables).map(|extra| extra.time).sum())
+    }
+
+    /// The workload of a policy: all that the kernel does, but for what [`Self::separate`] counts.
+    pub(crate) fn workload(&self, policy: Policy) -> Result<Box<dyn Workload + '_>, String> {
         let routing = || self.routing.clone();
-        Ok(match (policy, &self.ours) {
-            (Policy::Ours, Some((plan, valid))) => {
-                let ours = Ours::new(&self.target, &plan.checked, valid.schedule(), &self.routing);
-                let ours = ours.map_err(|unfit| unfit.to_string())?;
-                Box::new(if with_extras { ours } else { ours.without_extras() })
-            }
-            (Policy::Ours, None) => return Err("the kernel was not scheduled".to_owned()),
-            (Policy::Hyperparallel, _) => {
+        Ok(match policy {
+            Policy::Ours => Box::new(self.ours()?),
+            Policy::Hyperparallel => {
                 let replay = Replay::new(Original::new(self.shape()?, self.direction), routing(), &self.target);
-                Box::new(replay.with_gradients(self.gradients))
+                let element = gradient_bytes(self.plan.graph()).unwrap_or(Written::BF16.element);
+                Box::new(replay.with_gradients(self.gradients.unwrap_or(Written { element, adds: false })))
             }
-            (Policy::Serial, _) => {
-                let serial = Serial::new(self.shape()?, self.direction, routing(), &self.target);
-                Box::new(serial.with_gradients(self.gradients))
+            Policy::Serial => {
+                let serial = Serial::of_graph(&self.plan.checked, routing(), &self.target);
+                Box::new(match self.gradients {
+                    Some(gradients) => serial.with_gradients(gradients),
+                    None => serial,
+                })
             }
         })
+    }
+
+    /// The workload of `ours`.
+    fn ours(&self) -> Result<Ours<'_>, String> {
+        let schedule = self.schedule().ok_or("the kernel was not scheduled")?;
+        let ours = Ours::new(&self.target, &self.plan.checked, schedule, &self.routing);
+        ours.map_err(|unfit| unfit.to_string())
     }
 }

@@ -10,13 +10,14 @@ use hpmoe_simulator::simulate::{CoreKind, Policy, Spent, Time, depends_on};
 use std::fmt::Write as _;
 
 /// Everything about the runs, and the constants that it depends on.
-pub(crate) fn text(options: &SimulateArgs, scenario: &Scenario, runs: &[PolicyRun]) -> String {
+pub(crate) fn text(options: &SimulateArgs, scenario: &Scenario, runs: &[PolicyRun], foreign: Option<&str>) -> String {
     let schedule = scenario.about_ours().map_or_else(String::new, |about| format!("ours: {about}\n"));
     let mut text = format!("{}\n{schedule}\n", about(&options.layer.routing, scenario));
     text.push_str(&latencies(scenario, runs));
     text.push_str(&ratios(runs));
+    text.extend(foreign.map(|why| format!("\n{why}\n")));
     text.push_str(&spent(scenario, runs));
-    text.push_str(&extras(options, runs));
+    text.push_str(&compared(scenario, runs));
     if options.traffic {
         runs.iter().for_each(|run| text.push_str(&traffic(run)));
     }
@@ -63,8 +64,7 @@ fn ratios(runs: &[PolicyRun]) -> String {
     let others = runs.iter().filter(|run| run.policy != Policy::Ours);
     let ratio = |run: &PolicyRun| format!("{}/ours {:.3}", run.policy.name(), run.time.seconds() / ours.time.seconds());
     let ratios: Vec<String> = others.map(ratio).collect();
-    let note = if int8(runs) { "the others have no products of int8, and are simulated in bf16\n" } else { "" };
-    if ratios.is_empty() { String::new() } else { format!("\nsimulated latencies: {}\n{note}", ratios.join(", ")) }
+    if ratios.is_empty() { String::new() } else { format!("\nsimulated latencies: {}\n", ratios.join(", ")) }
 }
 
 /// Whether our schedule has products of int8.
@@ -103,20 +103,32 @@ fn spent(scenario: &Scenario, runs: &[PolicyRun]) -> String {
     text
 }
 
-fn extras(options: &SimulateArgs, runs: &[PolicyRun]) -> String {
-    let counted = if options.count_extras { "counted above" } else { "not counted above" };
-    let mut text = format!("\nwhat the original leaves to other kernels ({counted}), simulated\n");
-    for (run, extras) in runs.iter().filter_map(|run| Some((run, run.extras?))) {
-        let what = match run.policy {
-            Policy::Ours => "routing tables, permutation within the puts, top-k sum overlapped",
-            _ => "routing tables, permutation, top-k sum as separate kernels",
+/// How all policies come to do the same.
+fn compared(scenario: &Scenario, runs: &[PolicyRun]) -> String {
+    let mut text = String::new();
+    for run in runs {
+        let (name, separate) = (run.policy.name(), run.separate.us());
+        let _ = match run.policy {
+            Policy::Ours => writeln!(text, "{name:<14} the kernel, whole"),
+            Policy::Hyperparallel => {
+                let tables = if scenario.makes_route() { "routing tables, " } else { "" };
+                writeln!(
+                    text,
+                    "{name:<14} the original's kernel, and {separate:.1} µs of other kernels: {tables}permutation, sum over k"
+                )
+            }
+            Policy::Serial => {
+                writeln!(text, "{name:<14} the operators of this kernel one after another, collectives for its puts")
+            }
         };
-        let _ = writeln!(text, "{:<14} {:>+14.1} µs  {what}", run.policy.name(), extras.us());
+    }
+    if !scenario.makes_route() {
+        text.push_str("the host makes the route: its tables are not counted for any policy\n");
     }
     for limit in runs.iter().flat_map(|run| &run.limits) {
         let _ = writeln!(text, "the original itself refuses this layer: {limit}");
     }
-    text
+    format!("\nwhat is simulated\n{text}")
 }
 
 fn traffic(run: &PolicyRun) -> String {

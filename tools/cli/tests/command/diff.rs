@@ -7,20 +7,7 @@ use std::path::Path;
 /// Writes the trace of a simulated run.
 fn simulate(path: &Path, ranks: &str) -> Value {
     let path = path.to_str().unwrap();
-    let base = [
-        "simulate",
-        LAYER,
-        "--set",
-        SIZE,
-        "--ranks",
-        ranks,
-        "--policy",
-        "ours",
-        "--count-extras",
-        "--json",
-        "--trace",
-        path,
-    ];
+    let base = ["simulate", LAYER, "--set", SIZE, "--ranks", ranks, "--policy", "ours", "--json", "--trace", path];
     let output = super::hpmoe(&base);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
@@ -91,8 +78,7 @@ fn a_launch_runs_what_is_simulated_where_and_in_the_order_that_it_is() {
     std::fs::write(&routing, json!({"topk_ids": [of_rank(0, 13), of_rank(1, 20)]}).to_string()).unwrap();
     let simulated = simulated.to_str().unwrap();
     let cores = ["--constant", "cores.aic=2", "--constant", "cores.aiv=4", "--ranks", "2"];
-    let how =
-        ["--policy", "ours", "--count-extras", "--json", "--trace", simulated, "--routing", routing.to_str().unwrap()];
+    let how = ["--policy", "ours", "--json", "--trace", simulated, "--routing", routing.to_str().unwrap()];
     let output = super::hpmoe(&[&["simulate", KERNEL][..], &cores, &how].concat());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = prints(&["diff", simulated, LAUNCHED]);

@@ -23,6 +23,8 @@ use std::process::{Command, Output};
 
 /// The forward layer.
 const LAYER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/moe_ffn.rs");
+/// The forward and the backward pass.
+const BACKWARD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/moe_backward.rs");
 /// A size that is simulated in no time and has tiles as on a device.
 const SIZE: &str =
     "HIDDEN=1024,INTER=256,EXPERTS=16,TOP_K=4,TOKENS=256,TILE_M=128,TILE_N=256,PUT=16,BLOCK=16,COLUMNS=1024";

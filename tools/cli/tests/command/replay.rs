@@ -379,7 +379,7 @@ fn compare((direction, sizes, ranks, routing): Case<'_>) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let exported: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     let replayed = Replay::new(&exported).run();
-    let simulate = ["simulate", file, "--policy", "ours", "--direction", direction, "--count-extras", "--json"];
+    let simulate = ["simulate", file, "--policy", "ours", "--direction", direction, "--json"];
     let run = json(&[&simulate, &common[..]].concat());
     let simulated = number(&run, "simulated_us") - number(&run, "separate_kernels_us");
     let error = replayed / simulated - 1.0;

@@ -44,18 +44,7 @@ fn the_page_holds_the_runs_and_needs_nothing_else() {
     assert_eq!(runs[0]["tasks"], runs[2]["tasks"], "the same file beside");
     for (run, policy) in runs.iter().zip(["ours", "hyperparallel"]) {
         if policy == "ours" {
-            let simulated = json(&[
-                "simulate",
-                LAYER,
-                "--set",
-                SIZE,
-                "--ranks",
-                "2",
-                "--policy",
-                "ours",
-                "--count-extras",
-                "--json",
-            ]);
+            let simulated = json(&["simulate", LAYER, "--set", SIZE, "--ranks", "2", "--policy", "ours", "--json"]);
             let latency =
                 simulated["simulated_us"].as_f64().unwrap() - simulated["separate_kernels_us"].as_f64().unwrap();
             assert!((run["end"].as_f64().unwrap() / 1e3 - latency).abs() < 0.1, "{latency} {}", run["end"]);

@@ -1,7 +1,8 @@
 //! The subcommand `hpmoe simulate`.
 
-use crate::{LAYER, SIZE, hpmoe, json, prints, refuses};
+use crate::{BACKWARD, LAYER, SIZE, hpmoe, json, prints, refuses};
 use serde_json::Value;
+use std::path::Path;
 
 fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&["simulate", LAYER, "--set", SIZE, "--ranks", "4"], more].concat()
@@ -37,7 +38,8 @@ fn a_policy_is_one_object() {
         for kind in ["aic", "aiv"] {
             let parts = ["idle", "busy"].into_iter().flat_map(|half| found[half].as_object().unwrap().values());
             let sum: f64 = parts.map(|part| number(part, kind)).sum();
-            assert!((sum / time - 1.0).abs() < 1e-3, "{sum} of {time}");
+            let in_kernel = time - number(&found, "separate_kernels_us");
+            assert!((sum / in_kernel - 1.0).abs() < 1e-3, "{sum} of {in_kernel}");
         }
         let empty = number(&found, "empty_tasks") / number(&found, "tasks");
         assert!(policy != "ours" || empty == 0.0, "{empty}");
@@ -47,10 +49,15 @@ fn a_policy_is_one_object() {
 }
 
 #[test]
-fn the_baselines_have_a_backward_pass() {
-    let simulated = |direction| json(&with(&["--policy", "hyperparallel", "--direction", direction, "--json"]));
-    let (forward, backward) = (simulated("forward"), simulated("backward"));
-    assert!(number(&backward, "simulated_us") > number(&forward, "simulated_us"));
+fn the_others_have_the_backward_pass_of_the_kernel() {
+    let sizes = "HIDDEN=1024,INTER=256,EXPERTS=16,TOP_K=4,TOKENS=256";
+    let simulated = |policy: &str, direction: &str| {
+        let kernel = ["simulate", BACKWARD, "--set", sizes, "--ranks", "4", "--json"];
+        number(&json(&[&kernel[..], &["--policy", policy, "--direction", direction]].concat()), "simulated_us")
+    };
+    for policy in ["hyperparallel", "serial"] {
+        assert!(simulated(policy, "backward") > simulated(policy, "forward"), "{policy}");
+    }
     let refused = refuses(&with(&["--taskflow", "sideways"]));
     assert!(refused.contains("no taskflow `sideways`") && refused.contains("moe_ffn::forward"), "{refused}");
 }
@@ -68,16 +75,82 @@ fn constants_and_polling_change_what_is_simulated() {
 }
 
 #[test]
-fn extras_are_counted_on_request() {
-    for policy in ["ours", "serial"] {
-        let run = |more: &[&str]| json(&with(&[&["--policy", policy, "--json"], more].concat()));
-        let (without, with) = (run(&[]), run(&["--count-extras"]));
-        assert!(number(&with, "simulated_us") > number(&without, "simulated_us"), "{policy}");
-    }
+fn the_kernel_is_simulated_whole_and_others_do_all_that_it_does() {
+    let run = |policy: &str| json(&with(&["--policy", policy, "--json"]));
+    let separate = |policy: &str| number(&run(policy), "separate_kernels_us");
+    assert_eq!((separate("ours"), separate("serial")), (0.0, 0.0));
+    // Permutation and sum over k: two launches of 6.5 µs, and their bytes.
+    let (rows, row) = (256.0 * 4.0, 2.0 * 1024.0);
+    let moved = (2.0 * rows * row + rows * row + 256.0 * row) / 1450.0 / 1e3;
+    assert!((separate("hyperparallel") - (13.0 + moved)).abs() < 0.1, "{}", separate("hyperparallel"));
+    // The sum over k is the last that the kernel does: the simulated run ends with it.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.json");
+    let path = path.to_str().unwrap();
+    assert!(hpmoe(&with(&["--policy", "ours", "--json", "--trace", path])).status.success());
+    let trace: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let slices = trace["traceEvents"].as_array().unwrap().iter().filter(|event| event["cat"] == "task");
+    let end = |event: &&Value| (event["ts"].as_f64().unwrap() + event["dur"].as_f64().unwrap()).to_bits();
+    assert_eq!(slices.max_by_key(end).unwrap()["name"], "combine");
+}
+
+/// A kernel of this file's own, whose layer has no constant INTER.
+fn without_names(folder: &Path) -> String {
+    let path = folder.join("other.rs");
+    let text = std::fs::read_to_string(LAYER).unwrap().replace("HIDDEN", "WIDE").replace("INTER", "DEEP");
+    std::fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
 }
 
 #[test]
-fn a_layer_in_int8_is_compared_with_others_in_bf16_and_says_so() {
+fn the_original_is_compared_with_kernels_whose_graph_is_its_layer() {
+    let folder = tempfile::tempdir().unwrap();
+    // Names of constants play no part.
+    let renamed = without_names(folder.path());
+    let size = SIZE.replace("HIDDEN", "WIDE").replace("INTER", "DEEP");
+    let found = json(&["simulate", &renamed, "--set", &size, "--ranks", "4", "--json"]);
+    assert_eq!(found, json(&with(&["--json"])));
+    for (example, said) in [
+        ("moe_clipped", "`swiglu` computes `at_most`"),
+        ("moe_shared", "is a product without experts"),
+        ("moe_w8a8", "is one more operator"),
+        ("moe_relay", "sends each token once to a rank"),
+        ("moe_prescaled", "`dispatch + send_weights` sends 260 bytes"),
+        ("moe_biased", "there are 2 elementwise operators on received rows"),
+    ] {
+        let file = format!("{}/../../examples/{example}.rs", env!("CARGO_MANIFEST_DIR"));
+        let line = ["simulate", &file, "--ranks", "4"];
+        let table = prints(&line);
+        let why: Vec<&str> = table.lines().filter(|line| line.starts_with("hyperparallel does not apply: ")).collect();
+        assert!(why.len() == 1 && why[0].contains(said), "{example}: {table}");
+        assert!(table.contains("serial/ours") && !table.contains("hyperparallel/ours"), "{table}");
+        let refused = refuses(&[&line[..], &["--policy", "hyperparallel"]].concat());
+        assert!(refused.contains(why[0]), "{refused}");
+        let list = json(&[&line[..], &["--json"]].concat());
+        let policies: Vec<_> = list.as_array().unwrap().iter().map(|run| run["policy"].as_str().unwrap()).collect();
+        assert_eq!(policies, ["ours", "serial", "hyperparallel"]);
+        assert_eq!(list[2]["does_not_apply"].as_str(), Some(why[0]));
+    }
+    let chunked = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/moe_chunked.rs");
+    assert!(prints(&["simulate", chunked, "--ranks", "4"]).contains("hyperparallel/ours"));
+}
+
+#[test]
+fn serial_follows_the_kernel() {
+    let serial = |file: &str, more: &[&str]| {
+        let line = ["simulate", file, "--ranks", "4", "--policy", "serial", "--json"];
+        number(&json(&[&line[..], more].concat()), "simulated_us")
+    };
+    let example = |name: &str| format!("{}/../../examples/{name}.rs", env!("CARGO_MANIFEST_DIR"));
+    // A shared expert is more work, and the router before it is still more.
+    let [plain, shared, router] = ["moe_ffn", "moe_shared", "moe_router"].map(|name| serial(&example(name), &[]));
+    assert!(plain < shared && shared < router, "{plain} {shared} {router}");
+    let size = "HIDDEN=2048,INTER=1024,TILE_M=128,TILE_N=256,COLUMNS=1024";
+    assert!(serial(LAYER, &["--set", size]) > plain);
+}
+
+#[test]
+fn a_layer_in_int8_is_compared_with_its_own_operators_in_int8() {
     let kernel = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/moe_w8a8.rs");
     let sizes = "HIDDEN=2048,INTER=1024,TILE_M=128,TILE_N=256,COLUMNS=1024";
     let table = |file: &str, more: &[&str]| {
@@ -86,11 +159,9 @@ fn a_layer_in_int8_is_compared_with_others_in_bf16_and_says_so() {
                 .concat(),
         )
     };
-    let note = "the others have no products of int8, and are simulated in bf16";
-    let (narrow, wide) = (table(kernel, &[]), table(LAYER, &[]));
-    assert!(narrow.contains(note) && !wide.contains(note), "{narrow}");
+    let (narrow, wide) = (table(kernel, &["--policy", "serial"]), table(LAYER, &["--policy", "serial"]));
     // Nothing but the products of one layer depends on the constant.
-    assert!(narrow.contains("cube.int8_efficiency = 0.8"), "{narrow}");
+    assert!(narrow.contains("cube.int8_efficiency = 0.8") && !wide.contains("cube.int8_efficiency"), "{narrow}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The time of an all-to-all that is a kernel of its own.
 
-use super::{LayerShape, Operator};
+use super::serial::Way;
 use crate::simulate::{Routing, Time};
 use hpmoe_core::target::Target;
 
@@ -12,16 +12,48 @@ struct Traffic {
     other_package: [u64; 2],
 }
 
+/// The rows between ranks.
+#[derive(Clone, Debug)]
+pub(super) struct Exchanged {
+    ranks: u32,
+    /// Rows by source and then owner of the experts: a row for each expert of a token.
+    rows: Vec<u32>,
+    /// Rows if each token is sent once to a rank; empty if no operator does so.
+    once: Vec<u32>,
+}
+
+impl Exchanged {
+    /// The rows of a routing. `once`: whether some operator sends each token once to a rank.
+    pub(super) fn new(routing: &Routing, once: bool) -> Self {
+        let (ranks, local) = (routing.ranks(), routing.local_experts() as usize);
+        let pairs = (0..ranks).flat_map(|source| (0..ranks).map(move |owner| (source, owner)));
+        let of_source = |source: u32| {
+            let rows = routing.once_sent_rows(source);
+            rows.chunks(local).map(|own| own.iter().sum()).collect::<Vec<u32>>()
+        };
+        Self {
+            ranks,
+            rows: pairs.map(|(source, owner)| between(routing, source, owner)).collect(),
+            once: if once { (0..ranks).flat_map(of_source).collect() } else { Vec::new() },
+        }
+    }
+
+    /// Rows of a token's rank that go to the owner of experts, or come back from there.
+    fn between(&self, way: Way, source: u32, owner: u32) -> u32 {
+        let rows = if way == Way::OutOnce { &self.once } else { &self.rows };
+        rows[(source * self.ranks + owner) as usize]
+    }
+
+    /// Rows that a rank sends if each token is sent once to a rank.
+    pub(super) fn sent_once(&self, rank: u32) -> u32 {
+        (0..self.ranks).map(|owner| self.between(Way::OutOnce, rank, owner)).sum()
+    }
+}
+
 /// The time until all rows of a rank have left and all rows for it have arrived: that of its busiest link, at the share of the
 /// bandwidth that a collective reaches. Rows that stay on the rank are copied meanwhile.
-pub(super) fn collective(
-    operator: Operator,
-    rank: u32,
-    shape: &LayerShape,
-    routing: &Routing,
-    target: &Target,
-) -> Time {
-    let traffic = traffic(operator, rank, shape, routing, target);
+pub(super) fn collective(way: Way, row: u64, rank: u32, exchanged: &Exchanged, target: &Target) -> Time {
+    let traffic = traffic(way, row, rank, exchanged, target);
     let seconds = |bytes: u64, gb_per_s: f64| {
         let bytes = bytes as f64;
         bytes / (gb_per_s * 1e9)
@@ -41,13 +73,12 @@ pub(super) fn between(routing: &Routing, source: u32, owner: u32) -> u32 {
     (owner * local..(owner + 1) * local).map(|expert| routing.rows(source, expert)).sum()
 }
 
-fn traffic(operator: Operator, rank: u32, shape: &LayerShape, routing: &Routing, target: &Target) -> Traffic {
-    let row = u64::from(operator.row_bytes(shape));
+fn traffic(way: Way, row: u64, rank: u32, exchanged: &Exchanged, target: &Target) -> Traffic {
     let mut traffic = Traffic::default();
-    for peer in 0..shape.ranks {
-        let there = row * u64::from(between(routing, rank, peer));
-        let back = row * u64::from(between(routing, peer, rank));
-        let [out, into] = if operator == Operator::Dispatch { [there, back] } else { [back, there] };
+    for peer in 0..exchanged.ranks {
+        let there = row * u64::from(exchanged.between(way, rank, peer));
+        let back = row * u64::from(exchanged.between(way, peer, rank));
+        let [out, into] = if way == Way::Back { [back, there] } else { [there, back] };
         if peer == rank {
             traffic.local = out;
             continue;
@@ -61,8 +92,8 @@ fn traffic(operator: Operator, rank: u32, shape: &LayerShape, routing: &Routing,
 
 #[cfg(test)]
 mod tests {
-    use super::collective;
-    use crate::baseline::{LayerShape, Operator};
+    use super::{Exchanged, Way, collective};
+    use crate::baseline::LayerShape;
     use crate::simulate::Routing;
     use hpmoe_core::target::Target;
 
@@ -70,22 +101,33 @@ mod tests {
     fn the_busiest_link_decides() {
         let (target, shape) = (Target::ascend_a3(), LayerShape::deepseek_v3(8));
         // Six of eight ranks lie in other packages: 24,576 rows of 14,336 bytes at 0.7649 of 196 GB/s.
-        let time = collective(Operator::Dispatch, 3, &shape, &shape.balanced(), &target);
+        let time = collective(Way::Out, 14_336, 3, &Exchanged::new(&shape.balanced(), false), &target);
         let seconds = 24_576.0 * 14_336.0 / (0.7649 * 196e9);
         assert!((time.us() - (seconds * 1e6 + 0.929)).abs() < 0.01, "{time}");
     }
 
     #[test]
     fn results_go_the_way_back() {
-        let (target, shape) = (Target::ascend_a3(), LayerShape::deepseek_v3(4));
+        let target = Target::ascend_a3();
         // Only rank 0 has rows, all for rank 2.
         let mut rows = vec![vec![0; 32]; 4];
         rows[0][17] = 1000;
-        let rows = Routing::new(&rows, 1).unwrap();
-        let time = |operator, rank| collective(operator, rank, &shape, &rows, &target);
-        for operator in [Operator::Dispatch, Operator::Combine] {
-            assert_eq!(time(operator, 0), time(operator, 2));
-            assert!(time(operator, 0).us() > 90.0 && time(operator, 1).us() < 1.0);
+        let rows = Exchanged::new(&Routing::new(&rows, 1).unwrap(), false);
+        let time = |way, rank| collective(way, 14_336, rank, &rows, &target);
+        for way in [Way::Out, Way::Back] {
+            assert_eq!(time(way, 0), time(way, 2));
+            assert!(time(way, 0).us() > 90.0 && time(way, 1).us() < 1.0);
         }
+    }
+
+    #[test]
+    fn a_token_that_is_sent_once_travels_once() {
+        let target = Target::ascend_a3();
+        // 4,000 tokens of rank 0, each for both experts of rank 2.
+        let ids = [vec![vec![4, 5]; 4000], Vec::new(), Vec::new(), Vec::new()];
+        let rows = Exchanged::new(&Routing::from_top_k(&ids, 8).unwrap(), true);
+        assert_eq!((rows.sent_once(0), rows.sent_once(2)), (4000, 0));
+        let [once, twice] = [Way::OutOnce, Way::Out].map(|way| collective(way, 14_336, 0, &rows, &target).us());
+        assert!((twice / once - 2.0).abs() < 0.01, "{twice} {once}");
     }
 }

@@ -1,6 +1,6 @@
 //! The work that the original leaves to other kernels and a kernel that gathers and scatters does itself.
 
-use super::{Direction, LayerShape};
+use super::LayerShape;
 use crate::simulate::Time;
 use hpmoe_core::target::Target;
 
@@ -17,56 +17,67 @@ pub struct Extra {
     pub time: Time,
 }
 
-/// The kernels for routing tables and permutation before the original, and for unpermutation with the top-k sum after it. None
-/// overlaps with anything.
+/// The kernels for permutation before the original, and for unpermutation with the top-k sum after it. None overlaps with anything.
 ///
 /// In the backward direction the first permutes gradients of outputs, and the last sums gradients of rows: the same bytes.
 #[must_use]
-pub fn extras(shape: &LayerShape, direction: Direction, target: &Target) -> Vec<Extra> {
+pub fn extras(shape: &LayerShape, target: &Target) -> Vec<Extra> {
     let [tokens, rows] = [u64::from(shape.tokens), u64::from(shape.tokens) * u64::from(shape.top_k)];
     let row = 2 * u64::from(shape.hidden);
     let permute = ("permute", rows * row, rows * row);
     let sum = ("unpermute and top-k sum", rows * row, tokens * row);
     let extra = |(name, read, written)| Extra { name, read, written, time: time(read + written, target) };
-    let tables = (direction == Direction::Forward).then(|| routing_tables(rows, target));
-    tables.into_iter().chain([permute, sum].map(extra)).collect()
+    [permute, sum].map(extra).to_vec()
 }
 
-/// The kernel that makes the routing tables of a launch for the rows that a rank sends, whatever the policy: it reads the experts
-/// of each token and writes the order of rows and their origins, and ranks exchange their counts. An estimate, for `ours` unless
-/// its kernel makes the tables itself.
+/// The kernel that makes the routing tables of a launch for the rows that a rank sends: it reads the experts of each token and writes
+/// the order of rows and their origins, and ranks exchange their counts. An estimate, for all policies but one that makes the tables
+/// in its own kernel.
 #[must_use]
 pub fn routing_tables(rows: u64, target: &Target) -> Extra {
-    let (read, written) = (rows * 4, 2 * rows * 4);
+    let [read, written] = tables_moved(rows);
     let time = time(read + written, target) + Time::from_us(target.launch.rank_sync_us);
     Extra { name: "routing tables", read, written, time }
 }
 
+/// Bytes that routing tables read and write.
+const fn tables_moved(rows: u64) -> [u64; 2] {
+    [rows * 4, 2 * rows * 4]
+}
+
+/// The time of routing tables without their launch and the exchange of counts.
+pub(super) fn tables_after_launch(rows: u64, target: &Target) -> Time {
+    moving(tables_moved(rows).iter().sum(), target)
+}
+
 /// The time of a launch, and of the bytes through all vector cores or HBM, whichever is slower.
 fn time(bytes: u64, target: &Target) -> Time {
+    Time::from_us(target.launch.kernel_us) + moving(bytes, target)
+}
+
+fn moving(bytes: u64, target: &Target) -> Time {
     let cores = f64::from(target.cores.aiv) * target.vector.elementwise_gb_per_s;
-    let ns = bytes as f64 / cores.min(target.memory.hbm_gb_per_s);
-    Time::from_us(target.launch.kernel_us) + Time::from_ns(ns)
+    Time::from_ns(bytes as f64 / cores.min(target.memory.hbm_gb_per_s))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Direction, LayerShape, extras};
+    use super::{LayerShape, extras, routing_tables};
     use hpmoe_core::target::Target;
 
     #[test]
     fn rows_are_moved_once_before_and_once_after() {
         let shape = LayerShape::deepseek_v3(8);
         let target = Target::ascend_a3();
-        let all = extras(&shape, Direction::Forward, &target);
-        assert_eq!(all.len(), 3);
+        let all = extras(&shape, &target);
+        assert_eq!(all.len(), 2);
         let rows = 4096 * 8 * 14336;
-        assert_eq!((all[1].read, all[1].written), (rows, rows));
-        assert_eq!((all[2].read, all[2].written), (rows, rows / 8));
+        assert_eq!((all[0].read, all[0].written), (rows, rows));
+        assert_eq!((all[1].read, all[1].written), (rows, rows / 8));
         // 940 MB at 1,450 GB/s and a launch of 6.5 µs.
-        assert!((all[1].time.us() - (6.5 + 939_524.096 / 1450.0)).abs() < 0.01, "{}", all[1].time);
+        assert!((all[0].time.us() - (6.5 + 939_524.096 / 1450.0)).abs() < 0.01, "{}", all[0].time);
         // 32,768 rows, 12 bytes each, a launch and a barrier.
-        assert!((all[0].time.us() - (6.5 + 6.7 + 393.216 / 1450.0)).abs() < 0.01, "{}", all[0].time);
-        assert_eq!(extras(&shape, Direction::Backward, &target).len(), 2);
+        let tables = routing_tables(32_768, &target).time;
+        assert!((tables.us() - (6.5 + 6.7 + 393.216 / 1450.0)).abs() < 0.01, "{tables}");
     }
 }

@@ -13,6 +13,7 @@ mod original;
 mod product;
 mod queues;
 mod replay;
+mod same_layer;
 mod serial;
 mod shape;
 mod sizes;
@@ -28,6 +29,7 @@ pub use operator::{BASE_TILE, Operator, OperatorKind, OperatorProduct, ProductEx
 pub use original::{Listed, Original};
 pub use queues::Queues;
 pub use replay::Replay;
-pub use serial::Serial;
+pub use same_layer::{ForeignLayer, SameLayer, same_layer};
+pub use serial::{MovedBytes, RowClass, Serial, SerialOperator, SerialProduct, SerialWork, Way};
 pub use shape::{Direction, LayerShape};
 pub use task::{OriginalTask, OriginalWork};

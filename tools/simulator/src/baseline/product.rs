@@ -1,7 +1,7 @@
 //! The share of a core in one expert's product, as work of the simulator.
 
-use super::{BASE_TILE, OperatorProduct, ProductExtent};
-use crate::simulate::{self, Efficiency, Neighbours, ProductExtents, Products, TileWalk, Work, Written};
+use super::{BASE_TILE, OperatorProduct};
+use crate::simulate::{self, Efficiency, Neighbours, ProductExtents, TileWalk, Work, Written};
 use hpmoe_core::target::Target;
 use hpmoe_kernels::op::ElementType;
 
@@ -25,38 +25,47 @@ impl Tiles {
     }
 }
 
+/// What products of an operator have in common.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Products {
+    pub(super) operands: ElementType,
+    /// Products that are added up in one result.
+    pub(super) terms: u32,
+    /// How the result is written.
+    pub(super) out: Written,
+    /// The share of the peak that products of bf16 and f16 reach.
+    pub(super) efficiency: Efficiency,
+    /// Bytes that vector cores and puts move for each operation of a product.
+    pub(super) bytes_per_flop: f64,
+}
+
 /// The work of a core in base tiles: those of an expert in rows, each from left to right. A tile at the edge costs what it really
 /// has, padded like any other. Where there is nothing to sum up, tiles of a gradient become zero all the same.
-pub(super) fn product(
-    product: &OperatorProduct,
-    rows: u32,
-    tiles: Tiles,
-    target: &Target,
-    (efficiency, bytes_per_flop): (Efficiency, f64),
-    gradients: Written,
-) -> Work {
+pub(super) fn product(product: &OperatorProduct, rows: u32, tiles: Tiles, target: &Target, products: Products) -> Work {
     let [m, n, k] = [product.m, product.n, product.k].map(|extent| extent.at(rows));
     let total = product.base_tiles(rows);
     if tiles.among(total) == 0 {
         return Work::Empty;
     }
-    let walk = walk(product, rows, target, bytes_per_flop);
+    let walk = walk(product, rows, target, &products);
     let columns = n.div_ceil(BASE_TILE[1]);
     let side = |extent: u32, base: u32, at: u32| (extent - at * base).min(base);
-    let mut sum = Products { efficiency, ..Products::NONE };
+    let mut sum = simulate::Products::NONE;
     for tile in (tiles.first()..total).step_by(tiles.cores as usize) {
         let (row, column) = (tile / columns, tile % columns);
         let work = Work::Gemm {
             m: side(m, BASE_TILE[0], row),
             n: side(n, BASE_TILE[1], column),
             k,
-            operands: ElementType::bf16,
-            products: 1,
+            operands: products.operands,
+            products: products.terms,
             left_reuse: walk.left,
             right_reuse: walk.right,
-            out: if is_gradient(product) { gradients } else { Written::BF16 },
+            out: products.out,
         };
         let one = work.products().expect("a tile is a product");
+        // Products of f32 and of int8 have a rate of their own wherever they are.
+        sum.efficiency = if one.efficiency == Efficiency::Fused { products.efficiency } else { one.efficiency };
         sum.flops += one.flops;
         sum.padded += one.padded;
         sum.l2 += one.l2;
@@ -70,22 +79,17 @@ pub(super) fn product(
 ///
 /// The order in which the cores of the original, or of a separate product, walk tiles is not known: they get the band height
 /// that reads least.
-fn walk(product: &OperatorProduct, rows: u32, target: &Target, bytes_per_flop: f64) -> simulate::PanelReuse {
+fn walk(product: &OperatorProduct, rows: u32, target: &Target, products: &Products) -> simulate::PanelReuse {
     let [m, n, _] = BASE_TILE;
     let k = product.k.at(rows);
     let (items, columns) = (product.m.at(rows).div_ceil(m), product.n.at(rows).div_ceil(n));
     let bytes = |reuse: &simulate::PanelReuse| m as f32 / reuse.left + n as f32 / reuse.right;
     let walks = (1..=items.max(1)).map(|band| TileWalk { items, columns, band });
-    let neighbours = Neighbours { bytes_per_flop, ..Neighbours::NONE };
-    let reuses = walks.map(|walk| {
-        simulate::reuse(target, walk, ProductExtents { m, n, k, operands: ElementType::bf16, written: 2 }, neighbours)
-    });
+    let neighbours = Neighbours { bytes_per_flop: products.bytes_per_flop, ..Neighbours::NONE };
+    let operands = products.operands;
+    let reuses =
+        walks.map(|walk| simulate::reuse(target, walk, ProductExtents { m, n, k, operands, written: 2 }, neighbours));
     reuses.min_by(|a, b| bytes(a).total_cmp(&bytes(b))).expect("one band at least")
-}
-
-/// Whether a product sums over rows: the gradient of a weight.
-const fn is_gradient(product: &OperatorProduct) -> bool {
-    matches!(product.k, ProductExtent::Rows)
 }
 
 #[cfg(test)]
@@ -94,12 +98,20 @@ mod tests {
     use crate::baseline::{LayerShape, Operator, OperatorKind};
     use crate::simulate::{CostModel, Efficiency, Products, Work, Written};
     use hpmoe_core::target::Target;
+    use hpmoe_kernels::op::ElementType;
 
     fn share(operator: Operator, rows: u32, core: u32) -> Work {
         let shape = LayerShape::deepseek_v3(8);
         let OperatorKind::Product(extents) = operator.kind(&shape) else { unreachable!() };
         let tiles = Tiles { before: 0, cores: 24, core };
-        product(&extents, rows, tiles, &Target::ascend_a3(), (Efficiency::Fused, 0.0), Written::BF16)
+        let products = super::Products {
+            operands: ElementType::bf16,
+            terms: 1,
+            out: Written::BF16,
+            efficiency: Efficiency::Fused,
+            bytes_per_flop: 0.0,
+        };
+        product(&extents, rows, tiles, &Target::ascend_a3(), products)
     }
 
     fn sums(operator: Operator, rows: u32, core: u32) -> Products {

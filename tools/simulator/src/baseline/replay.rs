@@ -1,14 +1,15 @@
 //! The original's program as the simulator runs it.
 
 use super::operator::bytes_per_flop;
-use super::product::{Tiles, product};
+use super::product::{Products, Tiles, product};
 use super::task::TaskBuilder;
-use super::{Listed, Operator, OperatorKind, Original, OriginalTask, OriginalWork, Queues, rows_of};
+use super::{Listed, Operator, OperatorKind, Original, OriginalTask, OriginalWork, ProductExtent, Queues, rows_of};
 use crate::simulate::{
     self, CoreCosts, CoreKind, CounterSignal, CounterWait, Cursor, Efficiency, Op, Policy, PolicyCosts, Routing, Time,
     Workload, Written,
 };
 use hpmoe_core::target::Target;
+use hpmoe_kernels::op::ElementType;
 
 /// The original's tasks with the rows of a routing. A task beyond these rows is empty and signals all the same.
 #[derive(Clone, Debug)]
@@ -33,7 +34,7 @@ impl Replay {
         let mut listed = original.operators();
         let last = Listed { operator: Operator::Terminate, first: original.tasks_per_rank() - 1, tasks: 1 };
         listed.push(last);
-        let op = |l: &Listed| Op { name: l.operator.name().to_owned(), line: 0, extra: false };
+        let op = |l: &Listed| Op { name: l.operator.name().to_owned(), line: 0, tiles: true };
         Self {
             original,
             routing,
@@ -90,14 +91,14 @@ impl Replay {
                 let OperatorKind::Product(extents) = task.operator.kind(shape) else { unreachable!("a product") };
                 let received = self.routing.expert_rows(rank * shape.experts_per_rank() + expert);
                 let tiles = Tiles { before: 0, cores: self.original.workers(CoreKind::Aic), core };
-                product(
-                    &extents,
-                    received,
-                    tiles,
-                    &self.target,
-                    (Efficiency::Fused, self.bytes_per_flop),
-                    self.gradients,
-                )
+                let products = Products {
+                    operands: ElementType::bf16,
+                    terms: 1,
+                    out: if extents.k == ProductExtent::Rows { self.gradients } else { Written::BF16 },
+                    efficiency: Efficiency::Fused,
+                    bytes_per_flop: self.bytes_per_flop,
+                };
+                product(&extents, received, tiles, &self.target, products)
             }
         }
     }

@@ -15,7 +15,7 @@ impl Published {
         let shape = LayerShape::deepseek_v3(self.ranks);
         let routing = shape.balanced();
         match self.policy {
-            PublishedPolicy::Serial => Box::new(Serial::new(shape, self.direction, routing, target)),
+            PublishedPolicy::Serial => Box::new(Serial::published(shape, self.direction, routing, target)),
             PublishedPolicy::Original => Box::new(Replay::new(Original::new(shape, self.direction), routing, target)),
         }
     }

@@ -48,11 +48,11 @@ mod tests {
         let plan = schedule(&checked, Cores { aic: target.cores.aic, aiv: target.cores.aiv });
         let workload: Box<dyn Workload> = match policy {
             Policy::Ours => Box::new(Ours::new(target, &checked, &plan, &routing).unwrap()),
-            Policy::Serial => Box::new(Serial::new(shape, Direction::Forward, routing, target)),
+            Policy::Serial => Box::new(Serial::of_graph(&checked, routing, target)),
             Policy::Hyperparallel => Box::new(Replay::new(Original::new(shape, Direction::Forward), routing, target)),
         };
         let run = simulate(target, &*workload, false).unwrap();
-        let rest = format!("{} {:?}", run.aic_useful(target), extras(&shape, Direction::Forward, target));
+        let rest = format!("{} {:?}", run.aic_useful(target), extras(&shape, target));
         (run, bound(target, &*workload).time().0, rest)
     }
 

@@ -15,7 +15,7 @@ pub struct Simulated {
     pub aic: Spent,
     /// How the vector cores of all ranks spend their time.
     pub aiv: Spent,
-    /// The number of tasks, empty ones included.
+    /// The number of tasks, empty ones included; steps of making a route are none.
     pub tasks: u64,
     /// The number of tasks without work.
     pub empty_tasks: u64,

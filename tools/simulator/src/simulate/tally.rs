@@ -15,6 +15,8 @@ pub(super) struct Tally {
     int8_flops: f64,
     traffic: Vec<Vec<u64>>,
     ops: Vec<OpTotal>,
+    /// By operation: whether its tasks are tiles.
+    tiles: Vec<bool>,
 }
 
 impl Tally {
@@ -32,6 +34,7 @@ impl Tally {
             int8_flops: 0.0,
             traffic: vec![vec![0; ranks]; ranks],
             ops: vec![OpTotal::default(); workload.ops().len()],
+            tiles: workload.ops().iter().map(|op| op.tiles).collect(),
         }
     }
 
@@ -44,8 +47,9 @@ impl Tally {
 
     /// Counts a task that ran.
     pub(super) fn add_task(&mut self, rank: u32, task: &QueuedTask, (begun, end): (Time, Time)) {
-        self.tasks += 1;
-        self.empty_tasks += u64::from(task.work == Work::Empty);
+        let is_tile = self.tiles[task.op as usize];
+        self.tasks += u64::from(is_tile);
+        self.empty_tasks += u64::from(is_tile && task.work == Work::Empty);
         self.flops += task.work.flops();
         if task.work.products().is_some_and(|products| products.efficiency == Efficiency::Int8) {
             self.int8_flops += task.work.flops();

@@ -34,7 +34,7 @@ impl Listed {
                 signal: Time::ZERO,
                 put_start: Time::ZERO,
             },
-            ops: vec![Op { name: "op".to_owned(), line: 0, extra: false }],
+            ops: vec![Op { name: "op".to_owned(), line: 0, tiles: true }],
             queues: vec![vec![Vec::new(); (aic + aiv) as usize]; ranks],
         }
     }

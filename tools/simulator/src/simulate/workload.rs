@@ -57,8 +57,9 @@ pub struct Op {
     pub name: String,
     /// The line of the call in the user's source; 0 where there is none.
     pub line: usize,
-    /// Whether the original leaves this work to other kernels (permutation, sum over k), so that it is reported separately.
-    pub extra: bool,
+    /// Whether its tasks are tiles of the kernel, which tables count, rather than steps of its cores between tiles: the making of the
+    /// route.
+    pub tiles: bool,
 }
 
 /// Who plans and runs a layer.

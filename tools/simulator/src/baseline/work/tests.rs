@@ -42,7 +42,7 @@ fn both_policies_cover_the_same_work() {
     let target = Target::ascend_a3();
     for direction in [Direction::Forward, Direction::Backward] {
         let replay = Replay::new(Original::new(SHAPE, direction), skewed(), &target);
-        let serial = Serial::new(SHAPE, direction, skewed(), &target);
+        let serial = Serial::published(SHAPE, direction, skewed(), &target);
         for rank in 0..SHAPE.ranks {
             let due = Covered::of(&SHAPE, direction, &skewed(), rank);
             let (flops, vector, sent, kept) = sum(&replay, rank);
@@ -61,7 +61,7 @@ fn every_wait_is_met_by_its_signals() {
     let target = Target::ascend_a3();
     for direction in [Direction::Forward, Direction::Backward] {
         let replay = Replay::new(Original::new(SHAPE, direction), skewed(), &target);
-        let serial = Serial::new(SHAPE, direction, skewed(), &target);
+        let serial = Serial::published(SHAPE, direction, skewed(), &target);
         for program in [&replay as &dyn Workload, &serial] {
             let (needs, given) = counters(program);
             for (counter, need) in needs {

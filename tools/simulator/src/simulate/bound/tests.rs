@@ -100,7 +100,7 @@ fn nothing_else_beats_its_bound() {
         let target = target(&mut random);
         for direction in [Direction::Forward, Direction::Backward] {
             let original = Replay::new(Original::new(shape, direction), routing.clone(), &target);
-            let serial = Serial::new(shape, direction, routing.clone(), &target);
+            let serial = Serial::published(shape, direction, routing.clone(), &target);
             for workload in [&original as &dyn Workload, &serial] {
                 assert_no_faster(
                     &target,

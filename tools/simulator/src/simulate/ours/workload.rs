@@ -11,12 +11,11 @@ use crate::simulate::{
 };
 use hpmoe_core::analyze::{CheckedGraph, Reuse, Whose};
 use hpmoe_core::emit::awaits_ready;
-use hpmoe_core::graph::{CHUNK_BUFFERS, Rows};
-use hpmoe_core::ids::{Arena, CounterId, Id, PartId, PhaseId};
+use hpmoe_core::graph::CHUNK_BUFFERS;
+use hpmoe_core::ids::{Arena, Id, PartId, PhaseId};
 use hpmoe_core::schedule::{Comes, CoreKind, Deal, Entry, Order, Role, Schedule, Swizzle, ahead_of};
 use hpmoe_core::target::Target;
 use hpmoe_kernels::route::PieceTurns;
-use std::collections::BTreeSet;
 
 /// A schedule of ours with the extents of a routing.
 #[derive(Clone, Debug)]
@@ -38,10 +37,6 @@ pub struct Ours<'a> {
     starts: Vec<Arena<PhaseId, u64>>,
     ops: Vec<Op>,
     costs: PolicyCosts,
-    /// Whether the work that the original leaves to other kernels is left out.
-    core_only: bool,
-    /// The counters that then receive no signal.
-    left_out: BTreeSet<CounterId>,
     /// The route, where tasks come before it: its steps belong to an operation after those of all phases.
     route: Option<RouteSteps>,
 }
@@ -82,18 +77,15 @@ impl<'a> Ours<'a> {
         };
         let starts =
             (0..layout.ranks).map(|rank| graph.phases.ids().map(|phase| start(rank, phase)).collect()).collect();
-        let ops = graph.phases.iter().map(|(id, phase)| Op {
-            name: graph.phase_name(id),
-            line: phase.line,
-            extra: phase.accesses.iter().any(|access| access.region.rows == Rows::BlockSlots),
-        });
+        let ops =
+            graph.phases.iter().map(|(id, phase)| Op { name: graph.phase_name(id), line: phase.line, tiles: true });
         let comes = |part| {
             let walks = schedule.walks_of_ranges(graph, order, part);
             walks.flat_map(|(walk, comes)| std::iter::repeat_n(comes, walk.len())).collect()
         };
         let route = RouteSteps::new(target, checked, schedule, routing);
         let of_route =
-            route.iter().map(|route| Op { name: "tables of the route".into(), line: route.line, extra: false });
+            route.iter().map(|route| Op { name: "tables of the route".into(), line: route.line, tiles: false });
         Ok(Self {
             ops: ops.chain(of_route).collect(),
             route,
@@ -109,21 +101,7 @@ impl<'a> Ours<'a> {
             counters,
             starts,
             costs: costs(target, checked, schedule, routing),
-            core_only: false,
-            left_out: BTreeSet::new(),
         })
-    }
-
-    /// The workload without the work that the original leaves to other kernels: the sum over k.
-    #[must_use]
-    pub fn without_extras(mut self) -> Self {
-        self.core_only = true;
-        let stays = |(phase, _): &(PhaseId, _)| !self.ops[phase.index()].extra;
-        let phases = self.schedule.phases.iter().filter(stays);
-        let added: BTreeSet<CounterId> =
-            phases.flat_map(|(_, phase)| &phase.signals).map(|signal| signal.counter).collect();
-        self.left_out = self.checked.counters().ids().filter(|counter| !added.contains(counter)).collect();
-        self
     }
 
     /// The extents of a task of a rank.
@@ -189,8 +167,7 @@ impl<'a> Ours<'a> {
         task.ahead = ahead_of(self.checked, self.schedule, entry.phase, &task.work);
         task.awaits_ready = (self.awaits_ready[entry.phase] && item.peer != rank).then_some(item.peer);
         task.waits.clear();
-        for wait in self.schedule.phases[entry.phase].waits.iter().filter(|wait| !self.left_out.contains(&wait.counter))
-        {
+        for wait in &self.schedule.phases[entry.phase].waits {
             self.counters.wait(&self.layout, rank, (&item, column), wait, &mut task.waits);
         }
         task.signals.clear();
@@ -265,10 +242,6 @@ impl Workload for Ours<'_> {
                 return true;
             }
             let Some(&entry) = self.order.queues[part].get(cursor.entry as usize) else { return false };
-            if self.core_only && self.ops[entry.phase.index()].extra {
-                (cursor.entry, cursor.tile) = (cursor.entry + 1, 0);
-                continue;
-            }
             let queue = &self.order.queues[part];
             let joined = 1 + queue[cursor.entry as usize + 1..]
                 .iter()
@@ -324,6 +297,7 @@ mod tests {
     use crate::simulate::RoutingSizes;
     use hpmoe_core::fixture::{Layer, moe_ffn};
     use hpmoe_core::schedule::schedule_for;
+    use std::collections::BTreeSet;
 
     /// Eight ranks with eight experts each and few tokens: most pairs of a peer and an expert have no piece for a core that puts.
     #[test]

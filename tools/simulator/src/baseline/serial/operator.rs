@@ -1,0 +1,123 @@
+//! Operators of a serial execution.
+
+use crate::baseline::OperatorProduct;
+use crate::simulate::Written;
+use hpmoe_core::time::Time;
+use hpmoe_kernels::op::ElementType;
+
+/// An operator of a serial execution: a kernel, or a collective.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SerialOperator {
+    /// The name in tables and pictures; of several phases that are one operator, all their names.
+    pub name: String,
+    /// The line of its first call in the user's source; 0 if it has none.
+    pub line: usize,
+    /// The work of the operator.
+    pub work: SerialWork,
+    /// The core time that an external operator declares for each row, over all columns, in picoseconds; `None` if it declares none.
+    pub declared: Option<f64>,
+}
+
+/// The work of an operator.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum SerialWork {
+    /// Products on the matrix cores.
+    Product(SerialProduct),
+    /// Elementwise work on the vector cores.
+    Vector {
+        /// The rows that it works on.
+        rows: RowClass,
+        /// Bytes that it reads.
+        read: MovedBytes,
+        /// Bytes that it writes.
+        written: MovedBytes,
+    },
+    /// A collective all-to-all of rows.
+    Collective {
+        /// The way of the rows.
+        way: Way,
+        /// Bytes of a row.
+        row: u64,
+    },
+    /// Routing tables: a kernel and an exchange of counts.
+    Tables,
+}
+
+/// A product `[m, k] x [k, n]` for each group of rows.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct SerialProduct {
+    /// The rows of all groups.
+    pub rows: RowClass,
+    /// Whether the rows of each local expert are a group, rather than all rows.
+    pub by_expert: bool,
+    /// The extents of a group's product.
+    pub extents: OperatorProduct,
+    /// Products that are added up if the contraction runs over rows; otherwise 1.
+    pub terms: u32,
+    /// Element type of both operands.
+    pub operands: ElementType,
+    /// How the result is written.
+    pub out: Written,
+}
+
+/// The rows of a rank that an operator works on.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum RowClass {
+    /// Rows that the rank received.
+    Received,
+    /// Tokens of the rank.
+    Tokens,
+    /// Rows that the rank sends, one for each token and expert.
+    Sent,
+    /// Rows that the rank sends once to each rank.
+    SentOnce,
+    /// No rows: matrices of experts or ranks alone.
+    Matrices,
+}
+
+/// The way of the rows of a collective.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Way {
+    /// To the owners of the experts, a row for each expert of a token.
+    Out,
+    /// To the owners of the experts, a row for each rank of a token.
+    OutOnce,
+    /// Back to the ranks of the tokens.
+    Back,
+}
+
+/// Bytes that elementwise work moves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct MovedBytes {
+    /// Bytes for each row.
+    pub row: u64,
+    /// Bytes for each local expert, whatever its rows.
+    pub expert: u64,
+    /// Bytes of the rank, whatever its rows.
+    pub rank: u64,
+}
+
+impl MovedBytes {
+    /// Bytes for each row alone.
+    #[must_use]
+    pub const fn of_row(row: u64) -> Self {
+        Self { row, expert: 0, rank: 0 }
+    }
+
+    /// The bytes that one of `cores` cores moves: for its own rows, and a share of the rest.
+    pub(super) fn share(self, rows: u64, experts: u64, cores: u64) -> u64 {
+        self.row * rows + (self.expert * experts + self.rank).div_ceil(cores)
+    }
+}
+
+impl SerialOperator {
+    /// An operator that declares no time.
+    pub(super) fn new(name: impl Into<String>, line: usize, work: SerialWork) -> Self {
+        Self { name: name.into(), line, work, declared: None }
+    }
+
+    /// The time that the operator declares for a share of its rows.
+    pub(super) fn declared_for(&self, rows: f64) -> Option<Time> {
+        self.declared.map(|of_row| Time((of_row * rows).ceil() as u64))
+    }
+}
