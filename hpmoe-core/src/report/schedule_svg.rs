@@ -7,7 +7,7 @@ use crate::analyze::CheckedGraph;
 use crate::collections::SortedSet;
 use crate::graph::TaskGraph;
 use crate::ids::{PhaseId, RoleId};
-use crate::schedule::{Bar, Role, Schedule, Timeline, timeline};
+use crate::schedule::{Bar, Entry, Role, Schedule, StepBar, StepKind, Timeline, timeline};
 use crate::target::Target;
 use crate::units::Nanos;
 use palette::Palette;
@@ -23,6 +23,8 @@ const BAR: f64 = 44.0;
 const LEGEND: f64 = 64.0;
 /// Narrower bars have no label.
 const LABEL: f64 = 22.0;
+/// Narrower bars are drawn as wide as this; those next to each other are one box.
+const NARROW: f64 = 1.0;
 
 const STYLE: &str = "text{font-family:system-ui,'DejaVu Sans',sans-serif;fill:#22272e;font-size:12px}\
     .title{font-size:18px;font-weight:600}.note{fill:#59636e}.role{font-size:14px;font-weight:600}\
@@ -75,15 +77,22 @@ fn drawn(
     }
     for (at, (part, bars)) in timeline.lanes.iter().enumerate() {
         let top = TOP + at as f64 * LANE;
-        picture = picture.add(caption(&order.parts[part], timed.then_some((bars, timeline.end)), top)).add(lane(
+        let steps = &timeline.steps[part];
+        let shares = timed.then(|| (in_use(bars, steps), timeline.end));
+        let without = order.queues[part].len() - bars.len();
+        picture = picture.add(caption(&order.parts[part], shares, without, top)).add(lane(
             graph,
             (&axis, timed),
             &palette,
-            bars,
+            (bars, steps),
             top,
         ));
     }
-    let picture = picture.add(legend(graph, schedule, &palette, TOP + lanes * LANE + 56.0));
+    let is_drawn =
+        |kind: &StepKind| timeline.steps.iter().any(|(_, steps)| steps.iter().any(|step| step.kind == *kind));
+    let kinds: Vec<StepKind> =
+        [StepKind::Launch, StepKind::Tables, StepKind::AwaitsTables].into_iter().filter(is_drawn).collect();
+    let picture = picture.add(legend(graph, schedule, (&palette, &kinds), TOP + lanes * LANE + 56.0));
     Some(picture.to_string() + "\n")
 }
 
@@ -100,20 +109,57 @@ fn heading(graph: &TaskGraph, simulated: Option<&str>, ranks: u32) -> Group {
     Group::new().add(text(title, 20.0, 32.0, "title")).add(text(note, 20.0, 54.0, "note"))
 }
 
-fn caption(role: &Role, timed: Option<(&[Bar], Nanos)>, top: f64) -> Group {
-    let share = |(bars, end): (&[Bar], Nanos)| {
-        let busy: u64 = bars.iter().map(|bar| (bar.end - bar.start).0).sum();
-        format!(", in use {} %", busy * 100 / end.0.max(1))
-    };
-    Group::new().add(text(role.name.to_owned(), 20.0, top + 20.0, "role")).add(text(
-        format!("{} {}{}", role.count, role.kind, timed.map_or_else(String::new, share)),
-        20.0,
-        top + 38.0,
-        "note",
-    ))
+/// The time that the cores of a part are in use: in entries, and while they make tables.
+fn in_use(bars: &[Bar], steps: &[StepBar]) -> Nanos {
+    let entries: u64 = bars.iter().map(|bar| (bar.end - bar.start).0).sum();
+    let tables = steps.iter().filter(|step| step.kind == StepKind::Tables);
+    Nanos(entries + tables.map(|step| (step.end - step.start).0).sum::<u64>())
 }
 
-fn lane(graph: &TaskGraph, (axis, timed): (&Axis, bool), palette: &Palette, bars: &[Bar], top: f64) -> Group {
+/// The name of a part, its cores, the share of the time in which they are in use, and the number of entries that have nothing to draw.
+fn caption(role: &Role, shares: Option<(Nanos, Nanos)>, without: usize, top: f64) -> Group {
+    let share = |(used, end): (Nanos, Nanos)| format!(", in use {} %", used.0 * 100 / end.0.max(1));
+    let note = format!("{} {}{}", role.count, role.kind, shares.map_or_else(String::new, share));
+    let caption = Group::new().add(text(role.name.to_owned(), 20.0, top + 18.0, "role")).add(text(
+        note,
+        20.0,
+        top + 35.0,
+        "note",
+    ));
+    match without {
+        0 => caption,
+        1 => caption.add(text("1 entry without tiles".to_owned(), 20.0, top + 51.0, "note")),
+        _ => caption.add(text(format!("{without} entries without tiles"), 20.0, top + 51.0, "note")),
+    }
+}
+
+/// The colour of a step, and its name.
+const fn of_step(kind: StepKind) -> (&'static str, &'static str) {
+    match kind {
+        StepKind::Launch => ("#d5dae0", "launch"),
+        StepKind::Tables => ("#8d5fb2", "tables of the route"),
+        StepKind::AwaitsTables => ("#dccfe9", "waits for the tables of the route"),
+    }
+}
+
+/// A box of the height of a lane, at least as wide as [`NARROW`].
+fn boxed((from, to): (f64, f64), top: f64, fill: &str, title: String) -> Rectangle {
+    Rectangle::new()
+        .set("x", number(from))
+        .set("y", top)
+        .set("width", number((to - from).max(NARROW)))
+        .set("height", BAR)
+        .set("fill", fill)
+        .add(Title::new(title))
+}
+
+fn lane(
+    graph: &TaskGraph,
+    (axis, timed): (&Axis, bool),
+    palette: &Palette,
+    (bars, steps): (&[Bar], &[StepBar]),
+    top: f64,
+) -> Group {
     let floor = Rectangle::new()
         .set("x", LEFT)
         .set("y", top)
@@ -121,18 +167,31 @@ fn lane(graph: &TaskGraph, (axis, timed): (&Axis, bool), palette: &Palette, bars
         .set("height", BAR)
         .set("fill", "#f2f4f6");
     let mut lane = Group::new().add(floor);
-    for bar in bars {
-        let (from, to) = (axis.x(bar.start), axis.x(bar.end));
-        let name = entry(graph, bar);
-        let times = format!(": {} to {}", axis.time(bar.start), axis.time(bar.end));
-        let title = format!("{name}{}", if timed { &times } else { "" });
-        let shape = Rectangle::new()
-            .set("x", number(from))
-            .set("y", top)
-            .set("width", number((to - from).max(0.1)))
-            .set("height", BAR)
-            .set("fill", palette.of(bar.entry.phase))
-            .add(Title::new(title));
+    let place = |start: Nanos, end: Nanos| (axis.x(start), axis.x(end));
+    let times = |start: Nanos, end: Nanos| format!("{} to {}", axis.time(start), axis.time(end));
+    for step in steps {
+        let (fill, name) = of_step(step.kind);
+        let (from, to) = place(step.start, step.end);
+        lane = lane.add(boxed((from, to), top, fill, format!("{name}: {}", times(step.start, step.end))));
+    }
+    let narrow = |bar: &Bar| axis.x(bar.end) - axis.x(bar.start) < NARROW;
+    let (thin, wide): (Vec<&[Bar]>, Vec<&[Bar]>) = bars
+        .chunk_by(|a, b| narrow(a) && narrow(b) && axis.x(b.start) - axis.x(a.end) < NARROW)
+        .partition(|bars| bars.iter().all(narrow));
+    // Thin boxes come last, so that none is hidden below a wide one.
+    for same in wide.into_iter().chain(thin) {
+        let (first, last) = (same[0], same[same.len() - 1]);
+        let entries: Vec<Entry> = same.iter().map(|bar| bar.entry).collect();
+        let mut title = super::runs::runs(graph, &entries).join("; ");
+        if same.len() > 1 {
+            title = format!("{} entries: {title}", same.len());
+        }
+        if timed {
+            title.push_str(&format!(": {}", times(first.start, last.end)));
+        }
+        let longest = same.iter().max_by_key(|bar| bar.end - bar.start).unwrap_or(&first);
+        let (from, to) = place(first.start, last.end);
+        let shape = boxed((from, to), top, palette.of(longest.entry.phase), title);
         lane = lane.add(if to - from > 2.0 { shape.set("stroke", "#ffffff").set("stroke-width", 0.4) } else { shape });
     }
     for same in bars.chunk_by(|a, b| (a.entry.phase, a.entry.expert) == (b.entry.phase, b.entry.expert)) {
@@ -146,18 +205,14 @@ fn lane(graph: &TaskGraph, (axis, timed): (&Axis, bool), palette: &Palette, bars
     lane
 }
 
-/// As in `dispatch e3 +1`.
-fn entry(graph: &TaskGraph, bar: &Bar) -> String {
-    super::runs::runs(graph, &[bar.entry]).concat()
-}
-
-fn legend(graph: &TaskGraph, schedule: &Schedule, palette: &Palette, top: f64) -> Group {
+fn legend(graph: &TaskGraph, schedule: &Schedule, (palette, steps): (&Palette, &[StepKind]), top: f64) -> Group {
     let mut legend = Group::new();
     let mut left = LEFT;
     let ordered: SortedSet<(RoleId, PhaseId)> = schedule.phases.iter().map(|(id, phase)| (phase.role, id)).collect();
     let mut top = top;
-    for (_, phase) in ordered {
-        let name = graph.phase_name(phase);
+    let phases = ordered.into_iter().map(|(_, phase)| (graph.phase_name(phase), palette.of(phase)));
+    let steps = steps.iter().map(|&kind| of_step(kind)).map(|(fill, name)| (name.to_owned(), fill));
+    for (name, fill) in phases.chain(steps) {
         let width = 34.0 + 7.2 * name.chars().count() as f64;
         if left + width > WIDTH - RIGHT {
             (left, top) = (LEFT, top + 22.0);
@@ -168,7 +223,7 @@ fn legend(graph: &TaskGraph, schedule: &Schedule, palette: &Palette, top: f64) -
             .set("width", 14)
             .set("height", 14)
             .set("rx", 2)
-            .set("fill", palette.of(phase));
+            .set("fill", fill);
         legend = legend.add(swatch).add(text(name, left + 20.0, top + 11.5, "name"));
         left += width;
     }

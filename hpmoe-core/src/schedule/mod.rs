@@ -47,5 +47,5 @@ pub(crate) use read_ahead::product_ahead;
 pub use read_ahead::{ahead_of, most_ahead_of, right_operand};
 pub use schedule::{MAX_RANKS, rank_counts, schedule, schedule_for, schedule_with};
 pub use swizzle::Swizzle;
-pub use timeline::{Bar, Timeline, timeline};
+pub use timeline::{Bar, StepBar, StepKind, Timeline, timeline};
 pub(crate) use turns::MOST_TURN_ROWS;

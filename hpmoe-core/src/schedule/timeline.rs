@@ -20,11 +20,35 @@ pub struct Bar {
     pub end: Nanos,
 }
 
-/// A modelled run of one rank with evenly spread tokens. Never a measurement.
+/// A step of the cores of a part that is no entry of their queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StepBar {
+    /// The kind of step.
+    pub kind: StepKind,
+    /// When the first core begins it.
+    pub start: Nanos,
+    /// When the last core ends it.
+    pub end: Nanos,
+}
+
+/// The kind of a step outside of entries.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum StepKind {
+    /// From the launch until cores come to their first step.
+    Launch,
+    /// The tables of a route that the kernel makes.
+    Tables,
+    /// Matrix cores wait for these tables.
+    AwaitsTables,
+}
+
+/// A modelled run of one rank with evenly spread tokens, or a simulated one. Never a measurement.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Timeline {
     /// The runs of each part, in the order of its queue.
     pub lanes: Arena<PartId, Vec<Bar>>,
+    /// The steps of each part outside of its queue; none in a modelled run.
+    pub steps: Arena<PartId, Vec<StepBar>>,
     /// When the last entry ends.
     pub end: Nanos,
 }
@@ -63,7 +87,7 @@ pub fn timeline(checked: &CheckedGraph, schedule: &Schedule, target: &Target, ra
     }
     let ends = lanes.iter().filter_map(|(_, lane)| lane.last().map(|bar| bar.end));
     let end = ends.max().unwrap_or_default();
-    Some(Timeline { lanes, end })
+    Some(Timeline { steps: order.queues.iter().map(|_| Vec::new()).collect(), lanes, end })
 }
 
 /// When something releases what waits for it.

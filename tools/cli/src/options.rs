@@ -114,9 +114,10 @@ pub(crate) struct ScheduleArgs {
     pub(crate) settings: Vec<String>,
     #[command(flatten)]
     pub(crate) die: DieArgs,
-    /// Ranks of the group, for numbers, picture and export. The latter two have the open tile sizes that suit these ranks.
-    #[arg(long, default_value_t = 8)]
-    pub(crate) ranks: u32,
+    /// Ranks of the group, by default 8. Open tile sizes are then those that suit these ranks, otherwise those of a build; picture and
+    /// export always have the former.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(crate) ranks: Option<u32>,
     /// Draws the schedule along its simulated times.
     #[arg(long, value_name = "FILE.svg")]
     pub(crate) svg: Option<PathBuf>,
@@ -127,7 +128,7 @@ pub(crate) struct ScheduleArgs {
     /// Writes the queues of all ranks, task by task (see docs/export.md).
     #[arg(long, value_name = "FILE.json")]
     pub(crate) export: Option<PathBuf>,
-    /// The routing of picture and export: `balanced`, `zipf:EXPONENT[:SEED]`, `drifting:EXPONENT[:SEED]`, or a JSON file (see docs/time.md).
+    /// The routing of numbers, picture and export: `balanced`, `zipf:EXPONENT[:SEED]`, `drifting:EXPONENT[:SEED]`, or a JSON file (see docs/time.md).
     #[arg(long, value_name = "ROUTING", default_value = "balanced")]
     pub(crate) routing: String,
     /// Where experts lie in picture and export: a file that `place` has written, or FILE:LAYER for another layer than the first.
@@ -145,6 +146,13 @@ pub(crate) struct ScheduleArgs {
     /// Prints one JSON object for each taskflow.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+impl ScheduleArgs {
+    /// Ranks of the group.
+    pub(crate) fn group(&self) -> u32 {
+        self.ranks.unwrap_or(8)
+    }
 }
 
 #[derive(Args, Debug)]

@@ -12,7 +12,7 @@ use hpmoe_core::sizes::Expected;
 use hpmoe_core::target::Target;
 use hpmoe_core::validate::ValidSchedule;
 use hpmoe_kernels::printable::printable_path;
-use hpmoe_simulator::simulate::{Ours, simulate};
+use hpmoe_simulator::simulate::{Ours, simulate, tile_tasks};
 use std::process::ExitCode;
 
 pub(crate) fn schedule(options: &ScheduleArgs) -> Result<ExitCode, String> {
@@ -32,7 +32,7 @@ pub(crate) fn schedule(options: &ScheduleArgs) -> Result<ExitCode, String> {
     for plan in &plans {
         let valid = plan.schedule(&target)?;
         if options.json {
-            output::line(numbers(options, plan, &valid))?;
+            output::line(numbers(options, &target, plan, &valid)?)?;
         } else {
             let (graph, about) = (plan.checked.graph(), plan.about());
             output::line(format!("{}::{}, {about}\n", graph.kernel, graph.taskflow))?;
@@ -44,18 +44,35 @@ pub(crate) fn schedule(options: &ScheduleArgs) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The launches that open tile sizes are chosen for: those of a build; for a picture or an export, which are of a launch, that one, as
-/// `hpmoe simulate` has it.
+/// The launches that open tile sizes are chosen for: those of the ranks that are given; for a picture or an export, which are of a launch,
+/// that one, as `hpmoe simulate` has it; otherwise those of a build.
 fn expected(options: &ScheduleArgs) -> Expected {
     let of_launch = options.svg.is_some() || options.export.is_some();
-    Expected { ranks: of_launch.then_some(options.ranks), tokens: None }
+    Expected { ranks: options.ranks.or(of_launch.then_some(options.group())), tokens: None }
 }
 
-fn numbers(options: &ScheduleArgs, plan: &FlowPlan, valid: &ValidSchedule) -> serde_json::Value {
-    let totals = totals(&plan.checked, valid.schedule(), options.ranks);
-    serde_json::json!({
+/// The workload of a taskflow's schedule with the routing of the command line.
+fn workload<'a>(
+    options: &ScheduleArgs,
+    target: &'a Target,
+    plan: &'a FlowPlan,
+    valid: &'a ValidSchedule,
+) -> Result<Ours<'a>, String> {
+    let routing = routed(&options.routing, &plan.graph().sizes, options.group(), options.placement.as_ref())?;
+    Ours::new(target, &plan.checked, valid.schedule(), &routing).map_err(|unfit| unfit.to_string())
+}
+
+fn numbers(
+    options: &ScheduleArgs,
+    target: &Target,
+    plan: &FlowPlan,
+    valid: &ValidSchedule,
+) -> Result<serde_json::Value, String> {
+    let totals = totals(&plan.checked, valid.schedule(), options.group());
+    let tasks = tile_tasks(&workload(options, target, plan, valid)?);
+    Ok(serde_json::json!({
         "ranks": totals.ranks,
-        "tasks": totals.tiles,
+        "tasks": tasks,
         "entries": totals.entries,
         "dependencies": totals.dependencies,
         "counter_arrays": totals.counter_arrays_kept,
@@ -63,18 +80,17 @@ fn numbers(options: &ScheduleArgs, plan: &FlowPlan, valid: &ValidSchedule) -> se
         "aiv": totals.aiv,
         "schedule": plan.origin.name(),
         "tile_sizes": plan.tile_sizes(),
-    })
+    }))
 }
 
 fn picture(options: &ScheduleArgs, target: &Target, plan: &FlowPlan, valid: &ValidSchedule) -> Result<(), String> {
     let Some(path) = &options.svg else { return Ok(()) };
-    let (checked, schedule) = (&plan.checked, valid.schedule());
-    let routing = routed(&options.routing, &checked.graph().sizes, options.ranks, options.placement.as_ref())?;
-    let ours = Ours::new(target, checked, schedule, &routing).map_err(|unfit| unfit.to_string())?;
+    let ours = workload(options, target, plan, valid)?;
     let run = simulate(target, &ours, true).map_err(|stuck| stuck.to_string())?;
     let about = format!("Routing {}: simulated latency {}. Rank 0.", options.routing, run.time);
-    let svg = simulated_svg(checked, schedule, options.ranks, &ours.timeline(&run, 0), &about)
-        .ok_or_else(|| format!("there is no schedule for {} ranks", options.ranks))?;
+    let ranks = options.group();
+    let svg = simulated_svg(&plan.checked, valid.schedule(), ranks, &ours.timeline(&run, 0), &about)
+        .ok_or_else(|| format!("there is no schedule for {ranks} ranks"))?;
     std::fs::write(path, svg).map_err(|error| format!("can't write {}: {error}", printable_path(path)))?;
     output::note(format!("simulated schedule (SVG, {}): {}", plan.about(), printable_path(path)));
     Ok(())

@@ -25,8 +25,8 @@ pub(super) fn export(
     let plan = chosen(plans, options.taskflow.as_deref())?;
     let valid = plan.schedule(target)?;
     let graph = plan.checked.graph();
-    let sizes = sizes_of(&graph.sizes, options.ranks)?;
-    let routing = routed(&options.routing, &graph.sizes, options.ranks, options.placement.as_ref())?;
+    let sizes = sizes_of(&graph.sizes, options.group())?;
+    let routing = routed(&options.routing, &graph.sizes, options.group(), options.placement.as_ref())?;
     let ours = Ours::new(target, &plan.checked, valid.schedule(), &routing).map_err(|unfit| unfit.to_string())?;
     let head = json!({
         "format": "hpmoe-schedule",

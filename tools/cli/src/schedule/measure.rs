@@ -40,7 +40,7 @@ pub(super) fn measure(options: &ScheduleArgs, wanted: u64) -> Result<ExitCode, S
     let start = Instant::now();
     let valid = scheduled(&checked, &target)?;
     let seconds = start.elapsed().as_secs_f64();
-    let tasks = totals(&checked, valid.schedule(), options.ranks).tiles;
+    let tasks = totals(&checked, valid.schedule(), options.group()).tiles;
     let orders = || valid.schedule().orders.iter();
     let queues = orders().flat_map(|order| order.queues.iter());
     let entries: usize = queues.map(|(_, queue)| queue.len()).sum();
@@ -59,7 +59,7 @@ pub(super) fn measure(options: &ScheduleArgs, wanted: u64) -> Result<ExitCode, S
 /// The synthetic layer. More tiles come from more experts, so that entries grow with tiles; a power of two, so that about as
 /// many numbers of ranks divide them.
 fn synthetic(options: &ScheduleArgs, target: &Target, wanted: u64) -> Result<CheckedGraph, String> {
-    let ranks = u64::from(options.ranks.max(1));
+    let ranks = u64::from(options.group());
     let experts = wanted.div_ceil(TILES).max(8).div_ceil(ranks).next_power_of_two() * ranks;
     let experts = experts.min(EXPERTS / ranks * ranks);
     let (height, tokens) =
@@ -82,7 +82,7 @@ fn with_tokens(options: &ScheduleArgs, target: &Target, wanted: u64) -> Result<C
     };
     let base = 1 << 10;
     let checked = sized(base)?;
-    let tiles = totals(&checked, scheduled(&checked, target)?.schedule(), options.ranks).tiles;
+    let tiles = totals(&checked, scheduled(&checked, target)?.schedule(), options.group()).tiles;
     sized((wanted * base / tiles.max(1)).max(1))
 }
 

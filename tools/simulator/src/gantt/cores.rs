@@ -70,13 +70,16 @@ fn lanes(picture: &Picture<'_>, rank: u32, kind: CoreKind, first: Lane) -> Group
     paths.fold(Group::new(), Group::add)
 }
 
+/// The least width of a box: any task is visible.
+const THINNEST: f64 = 0.5;
+
 /// Rectangles of one colour, drawn as one element.
 #[derive(Default)]
 struct Boxes(String);
 
 impl Boxes {
     fn add(&mut self, x: Range<f64>, lane: Lane) {
-        let (from, width) = (x.start, (x.end - x.start).max(0.15));
+        let (from, width) = (x.start, (x.end - x.start).max(THINNEST));
         let Lane { top, height } = lane;
         self.0.push_str(&format!("M{from:.2} {top:.2}h{width:.2}v{height:.2}h-{width:.2}z"));
     }

@@ -37,6 +37,7 @@ pub use depends::depends_on;
 pub use engine::{EVENTS_BETWEEN, ready_seen, simulate, simulate_while};
 pub use idle::Spent;
 pub use result::{Halted, OpTotal, Simulated, Stuck, TaskTimes};
+pub use tally::tile_tasks;
 pub use traced::{TracedTask, traced_tasks};
 
 pub use ours::{Ours, TileExtents, Unfit};

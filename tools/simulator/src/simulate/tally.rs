@@ -1,7 +1,24 @@
 //! Sums over the tasks of a run.
 
 use super::result::{OpTotal, Simulated, TaskTimes};
-use super::{CoreKind, Efficiency, QueuedTask, Spent, Time, Work, Workload};
+use super::{CoreKind, Cursor, Efficiency, QueuedTask, Spent, Time, Work, Workload};
+
+/// The number of tasks of a workload, on all ranks: as many as a simulation of it counts ([`Simulated::tasks`]).
+#[must_use]
+pub fn tile_tasks(workload: &dyn Workload) -> u64 {
+    let mut tasks = 0;
+    for rank in 0..workload.ranks() {
+        for kind in [CoreKind::Aic, CoreKind::Aiv] {
+            for core in 0..workload.cores(kind) {
+                let (mut cursor, mut task) = (Cursor::default(), QueuedTask::default());
+                while workload.next(rank, kind, core, &mut cursor, &mut task) {
+                    tasks += u64::from(workload.ops()[task.op as usize].tiles);
+                }
+            }
+        }
+    }
+    tasks
+}
 
 pub(super) struct Tally {
     aic: Spent,

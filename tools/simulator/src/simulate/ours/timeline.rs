@@ -1,9 +1,10 @@
-//! A simulated run of a schedule, entry by entry.
+//! A simulated run of a schedule, entry by entry, with the steps between entries.
 
 use super::Ours;
 use crate::simulate::{Cursor, QueuedTask, Simulated, TaskTimes, Workload as _};
-use hpmoe_core::ids::{Id as _, PartId};
-use hpmoe_core::schedule::{Bar, Timeline};
+use hpmoe_core::ids::{Arena, Id as _, PartId};
+use hpmoe_core::schedule::{Bar, CoreKind, StepBar, StepKind, Timeline};
+use hpmoe_core::time::Time;
 use hpmoe_core::units::Nanos;
 use std::collections::BTreeMap;
 
@@ -16,6 +17,8 @@ impl Ours<'_> {
         for slice in run.slices.iter().filter(|slice| slice.rank == rank) {
             cores.entry((slice.kind, slice.core)).or_default().push(slice);
         }
+        let nanos = |time: Time| Nanos(time.0 / 1_000);
+        let mut steps = self.launch_steps();
         // By part and place in its queue.
         let mut spans: BTreeMap<(PartId, usize), (Nanos, Nanos)> = BTreeMap::new();
         for ((kind, core), mut slices) in cores {
@@ -28,12 +31,17 @@ impl Ours<'_> {
                 }
                 // The route is no entry of a queue.
                 if task.op as usize == self.phases() {
+                    let (kind, start) = match kind {
+                        CoreKind::Aic => (StepKind::AwaitsTables, slice.looked),
+                        CoreKind::Aiv => (StepKind::Tables, slice.begun),
+                    };
+                    add(&mut steps[part], StepBar { kind, start: nanos(start), end: nanos(slice.end) });
                     continue;
                 }
                 let queue = &self.order.queues[part][cursor.entry as usize..];
                 let joined = queue.iter().position(|entry| entry.phase.index() == task.op as usize);
                 let place = cursor.entry as usize + joined.expect("the task's entry is one of those that are joined");
-                let [begun, end] = [slice.begun, slice.end].map(|time| Nanos(time.0 / 1_000));
+                let [begun, end] = [slice.begun, slice.end].map(nanos);
                 let span = spans.entry((part, place)).or_insert((begun, end));
                 *span = (span.0.min(begun), span.1.max(end));
             }
@@ -48,6 +56,101 @@ impl Ours<'_> {
             }
             bars
         };
-        Timeline { lanes: self.order.parts.ids().map(bars).collect(), end: Nanos(run.time.0 / 1_000) }
+        Timeline { lanes: self.order.parts.ids().map(bars).collect(), steps, end: nanos(run.time) }
+    }
+
+    /// The time before the first entries and steps: the launch, and the tables of a route that the kernel makes before anything else.
+    fn launch_steps(&self) -> Arena<PartId, Vec<StepBar>> {
+        let launch = Time::from_us(self.target.launch.kernel_us);
+        let tables = self.costs().launch;
+        let bar =
+            |kind, start: Time, end: Time| StepBar { kind, start: Nanos(start.0 / 1_000), end: Nanos(end.0 / 1_000) };
+        let steps = || {
+            let mut steps = vec![bar(StepKind::Launch, Time::ZERO, launch)];
+            if tables > launch {
+                steps.push(bar(StepKind::Tables, launch, tables));
+            }
+            steps
+        };
+        self.order.parts.iter().map(|_| steps()).collect()
+    }
+}
+
+/// Adds the step of a core to those of its part: it is one with a step of its kind.
+fn add(steps: &mut Vec<StepBar>, step: StepBar) {
+    match steps.iter_mut().find(|known| known.kind == step.kind) {
+        Some(known) => (known.start, known.end) = (known.start.min(step.start), known.end.max(step.end)),
+        None => steps.push(step),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulate::{Routing, RoutingSizes, simulate};
+    use hpmoe_core::analyze::CheckedGraph;
+    use hpmoe_core::fixture::{Layer, moe_ffn, routed, router};
+    use hpmoe_core::report::simulated_svg;
+    use hpmoe_core::schedule::schedule_for;
+    use hpmoe_core::target::Target;
+
+    const LAYER: Layer = Layer { tokens: 96, ..Layer::SMALL };
+
+    /// The timeline of rank 0 of four, the entries in its queues, and the picture.
+    fn drawn(checked: &CheckedGraph) -> (Timeline, usize, String) {
+        let target = Target::ascend_a3();
+        let schedule = schedule_for(checked, &target);
+        let routing = Routing::zipf(RoutingSizes { ranks: 4, experts: 16, top_k: 4, tokens: 96 }, 1.2, 5);
+        let ours = Ours::new(&target, checked, &schedule, &routing).unwrap();
+        let timeline = ours.timeline(&simulate(&target, &ours, true).unwrap(), 0);
+        let entries = schedule.order(4).unwrap().queues.iter().map(|(_, queue)| queue.len()).sum();
+        let picture = simulated_svg(checked, &schedule, 4, &timeline, "Simulated.").unwrap();
+        (timeline, entries, picture)
+    }
+
+    #[test]
+    fn all_of_a_schedule_is_drawn() {
+        for checked in [moe_ffn(&LAYER), routed(&LAYER), router(&LAYER)] {
+            let (timeline, entries, picture) = drawn(&checked);
+            // A box says how many entries it stands for unless it is one; captions say how many have no tile.
+            let number = |text: &str, words: &str| {
+                let (before, _) = text.split_once(words)?;
+                before.rsplit(|one: char| !one.is_ascii_digit()).next()?.parse::<usize>().ok()
+            };
+            let titles: Vec<&str> =
+                picture.split("<title>").skip(1).map(|rest| rest.split_once('<').unwrap().0).collect();
+            let steps = ["launch: ", "tables of the route: ", "waits for the tables of the route: "];
+            let (others, boxes): (Vec<&str>, Vec<&str>) =
+                titles.iter().partition(|title| steps.iter().any(|step| title.starts_with(step)));
+            let in_boxes: usize = boxes.iter().map(|title| number(title, " entries: ").unwrap_or(1)).sum();
+            let without: usize = picture.split("<text").filter_map(|text| number(text, " without tiles")).sum();
+            let name = &checked.graph().kernel;
+            assert_eq!(in_boxes, timeline.lanes.iter().map(|(_, lane)| lane.len()).sum::<usize>(), "{name}");
+            assert_eq!(in_boxes + without, entries, "{name}");
+            assert_eq!(others.len(), timeline.steps.iter().map(|(_, steps)| steps.len()).sum::<usize>(), "{name}");
+            // No box is thinner than a pixel.
+            let width = |rest: &str| rest.split_once('"').unwrap().0.parse::<f64>().unwrap();
+            assert!(picture.split("<rect").skip(1).all(|rect| width(rect.split_once(" width=\"").unwrap().1) >= 1.0));
+        }
+    }
+
+    #[test]
+    fn the_tables_of_a_route_are_steps_of_all_cores() {
+        let kinds = |checked: &CheckedGraph| -> Vec<Vec<StepKind>> {
+            let (timeline, ..) = drawn(checked);
+            timeline.steps.iter().map(|(_, steps)| steps.iter().map(|step| step.kind).collect()).collect()
+        };
+        use StepKind::{AwaitsTables, Launch, Tables};
+        // Made on the host, before anything else, and after tasks that choose experts.
+        assert_eq!(kinds(&moe_ffn(&LAYER)), [[Launch], [Launch], [Launch]]);
+        assert_eq!(kinds(&routed(&LAYER)), [[Launch, Tables], [Launch, Tables], [Launch, Tables]]);
+        assert_eq!(kinds(&router(&LAYER)), [[Launch, AwaitsTables], [Launch, Tables], [Launch, Tables]]);
+        let (timeline, ..) = drawn(&router(&LAYER));
+        for (part, steps) in timeline.steps.iter() {
+            for step in steps.iter().filter(|step| step.kind == Tables) {
+                let meets = |bar: &&Bar| bar.start < step.end && step.start < bar.end;
+                assert_eq!(timeline.lanes[part].iter().find(meets), None, "cores do one thing at a time: {step:?}");
+            }
+        }
     }
 }
