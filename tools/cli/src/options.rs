@@ -134,7 +134,7 @@ pub(crate) struct ScheduleArgs {
     /// Where experts lie in picture and export: a file that `place` has written, or FILE:LAYER for another layer than the first.
     #[arg(long, value_name = "FILE.json[:LAYER]")]
     pub(crate) placement: Option<PlacementChoice>,
-    /// The taskflow to export, as NAME or KERNEL::NAME; needed where there are several.
+    /// The taskflow, as NAME or KERNEL::NAME; by default all of the file. Picture and export are of one.
     #[arg(long, value_name = "NAME")]
     pub(crate) taskflow: Option<String>,
     /// Ignores what `tune` has kept, and shows the default schedule.

@@ -5,7 +5,7 @@ mod measure;
 
 use crate::options::ScheduleArgs;
 use crate::output;
-use crate::plan::{FlowPlan, Tuning, plans, warn_of_costly_sizes};
+use crate::plan::{FlowPlan, Tuning, chosen, plans, warn_of_costly_sizes};
 use crate::routing::routed;
 use hpmoe_core::report::{schedule_text, simulated_svg, totals};
 use hpmoe_core::sizes::Expected;
@@ -22,7 +22,10 @@ pub(crate) fn schedule(options: &ScheduleArgs) -> Result<ExitCode, String> {
     let target = options.die.read()?;
     let file = options.file.as_deref().ok_or("which FILE.rs?")?;
     let launches = (&target, expected(options));
-    let plans = plans(file, &options.settings, launches, Tuning::unless(options.untuned))?;
+    let mut plans = plans(file, &options.settings, launches, Tuning::unless(options.untuned))?;
+    if options.taskflow.is_some() || options.svg.is_some() {
+        plans = vec![chosen(plans, options.taskflow.as_deref())?];
+    }
     if let Some(path) = &options.export {
         warn_of_costly_sizes(&plans, options.allow_slow_tile_sizes, launches);
         let about = export::export(options, &target, plans, path)?;
@@ -71,6 +74,8 @@ fn numbers(
     let totals = totals(&plan.checked, valid.schedule(), options.group());
     let tasks = tile_tasks(&workload(options, target, plan, valid)?);
     Ok(serde_json::json!({
+        "kernel": plan.graph().kernel,
+        "taskflow": plan.graph().taskflow,
         "ranks": totals.ranks,
         "tasks": tasks,
         "entries": totals.entries,

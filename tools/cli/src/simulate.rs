@@ -67,7 +67,11 @@ fn pictures(options: &SimulateArgs, scenario: &Scenario, run: &PolicyRun) -> Res
     let progress = Progress::new(1, Reader::of(options.json));
     progress.begins(format!("drawing {}", policy.name()));
     let workload = scenario.workload(policy)?;
-    let title = format!("{}, {}", policy.name(), text::about(&options.layer.routing, scenario));
+    let separate = match run.separate.us() {
+        0.0 => String::new(),
+        separate => format!(" without {separate:.1} µs of other kernels"),
+    };
+    let title = format!("{}{separate}, {}", policy.name(), text::about(&options.layer.routing, scenario));
     let refused = |path: &Path, error: std::io::Error| format!("can't write {}: {error}", printable_path(path));
     if let Some(path) = &options.gantt {
         let picture = gantt(&scenario.target, &*workload, &run.simulated, &title);

@@ -51,7 +51,7 @@ pub(super) fn compared(old: &Path, new: &Path) -> Result<String, String> {
     }
     let mut text = String::new();
     for ((name, run), letter) in names.iter().zip(&runs).zip(["A", "B"]) {
-        let _ = writeln!(text, "{letter}  {name}: {}, {:.2} µs", run.about, run.time());
+        let _ = writeln!(text, "{letter}  {name}: {}, {:.2} µs from its first task to its last", run.about, run.time());
         if run.missing > 0 {
             let _ = writeln!(text, "   {} of its tasks have no time stamp: raise Group::stamp_room", run.missing);
         }

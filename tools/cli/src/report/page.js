@@ -3,7 +3,9 @@
 const runs = JSON.parse(document.getElementById("data").textContent);
 const LANES = [8, 5], GAP = 12, AXIS = 22, WIDTH = 1400, LEFT = 60, CAUSES = { launch: 0, core: 1, signal: 2, ready: 3 };
 const whole = Math.max(...runs.map((run) => run.end), 1);
-let shown = { from: 0, to: whole };
+// The runs of kernels: the original may take many times as long, and would leave a few pixels to them.
+const own = Math.max(...runs.filter((run) => run.file).map((run) => run.end), 1);
+let shown = { from: 0, to: own };
 
 const us = (ns) => (ns / 1000).toLocaleString("en", { minimumFractionDigits: 1, maximumFractionDigits: 1 }) + " µs";
 const element = (name, text) => Object.assign(document.createElement(name), text === undefined ? {} : { textContent: text });
@@ -100,7 +102,9 @@ function build(run, number) {
     const below = element("div");
     below.className = "below";
     below.append(pathTable(run), run.chain);
-    section.append(element("h3", `${run.name}: ${us(run.end)} simulated, rank ${run.rank} of ${run.ranks}`), legend, run.picture, below);
+    const separate = run.separate > 0 ? ` and ${us(run.separate)} of other kernels` : "";
+    const later = run.end > own ? `; it goes on after ${us(own)}: press a` : "";
+    section.append(element("h3", `${run.name}: ${us(run.end)} simulated${separate}, rank ${run.rank} of ${run.ranks}${later}`), legend, run.picture, below);
     document.getElementById("runs").append(section);
     listen(run, number);
 }
@@ -131,7 +135,7 @@ function draw(run) {
         const [a, b] = [Math.max(x(from), LEFT), Math.min(x(to), WIDTH)];
         if (b < a) return;
         if (!paths.has(colour)) paths.set(colour, []);
-        paths.get(colour).push(`M${a.toFixed(2)} ${y}h${Math.max(b - a, 0.3).toFixed(2)}v${tall}H${a.toFixed(2)}z`);
+        paths.get(colour).push(`M${a.toFixed(2)} ${y}h${Math.max(b - a, 0.5).toFixed(2)}v${tall}H${a.toFixed(2)}z`);
     };
     run.lanes.forEach((lane, number) => {
         const [y, tall] = [top(number, run), height(number, run) - 1];
@@ -254,11 +258,11 @@ function listen(run) {
         hint.style.top = `${event.clientY + 16}px`;
     });
     picture.addEventListener("pointerleave", () => { hint.hidden = true; held = undefined; });
-    picture.addEventListener("dblclick", () => show(0, whole));
+    picture.addEventListener("dblclick", () => show(0, own));
 }
 const middle = () => (shown.from + shown.to) / 2;
-const actions = { in: () => zoom(0.5, middle()), out: () => zoom(2, middle()), left: () => move(-0.3), right: () => move(0.3), all: () => show(0, whole) };
-const keys = { "+": "in", "-": "out", ArrowLeft: "left", ArrowRight: "right", 0: "all" };
+const actions = { in: () => zoom(0.5, middle()), out: () => zoom(2, middle()), left: () => move(-0.3), right: () => move(0.3), all: () => show(0, own), longest: () => show(0, whole) };
+const keys = { "+": "in", "-": "out", ArrowLeft: "left", ArrowRight: "right", 0: "all", a: "longest" };
 for (const name in actions) document.getElementById(name).addEventListener("click", actions[name]);
 document.addEventListener("keydown", (event) => event.target.closest("svg.timeline") && keys[event.key] && (event.preventDefault(), actions[keys[event.key]]()));
 document.getElementById("critical").addEventListener("change", drawAll);
@@ -266,7 +270,7 @@ document.getElementById("critical").addEventListener("change", drawAll);
 // #run=0&task=12&from=100&to=900 opens the page at a task, and at a time in ns.
 function open() {
     const asked = new URLSearchParams(location.hash.slice(1)), number = (name) => (asked.has(name) ? Number(asked.get(name)) : undefined);
-    show(number("from") ?? 0, number("to") ?? whole);
+    show(number("from") ?? 0, number("to") ?? own);
     const run = runs[number("run") ?? 0], task = number("task");
     if (run && task in run.tasks.op) select(run, task);
 }

@@ -23,7 +23,7 @@ impl Run {
     /// A simulated run with a timeline; draws the given rank, or the last one to end.
     pub(super) fn new(
         scenario: &Scenario,
-        PolicyRun { policy, simulated: run, .. }: &PolicyRun,
+        PolicyRun { policy, simulated: run, separate, .. }: &PolicyRun,
         file: &Path,
         rank: Option<u32>,
     ) -> Result<Self, String> {
@@ -50,6 +50,7 @@ impl Run {
             "name": name,
             "file": if policy == Policy::Ours { printable_path(file) } else { String::new() },
             "end": ns(run.time),
+            "separate": ns(*separate),
             "rank": rank,
             "ranks": scenario.ranks,
             "experts": scenario.routing.local_experts(),

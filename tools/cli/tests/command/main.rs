@@ -6,6 +6,7 @@ mod damaged;
 mod diff;
 mod emit;
 mod export;
+mod figures;
 mod output;
 mod pictures;
 mod place;

@@ -67,7 +67,7 @@ enum Step {
 /// Bytes leave and arrive by four ends of a die.
 const ENDS: usize = 4;
 
-struct Replay<'a> {
+pub(crate) struct Replay<'a> {
     rates: BTreeMap<&'a str, f64>,
     queues: &'a [Value],
     next: Vec<usize>,
@@ -82,7 +82,7 @@ struct Replay<'a> {
 }
 
 impl<'a> Replay<'a> {
-    fn new(file: &'a Value) -> Self {
+    pub(crate) fn new(file: &'a Value) -> Self {
         let rates = file["rates"].as_object().expect("rates");
         let rates = rates.iter().map(|(key, value)| (key.as_str(), value.as_f64().expect("a number"))).collect();
         let (queues, ranks) = (list(file, "queues"), index(file, "ranks"));
@@ -122,7 +122,7 @@ impl<'a> Replay<'a> {
     }
 
     /// The latency in µs.
-    fn run(&mut self) -> f64 {
+    pub(crate) fn run(&mut self) -> f64 {
         let launch = self.rate("launch_ns");
         (0..self.queues.len()).for_each(|core| self.come(core, launch));
         while let Some(at) = self.next_event() {
@@ -265,7 +265,8 @@ impl<'a> Replay<'a> {
             "product" => {
                 let read = self.was_read(core);
                 let (hbm_read, l2_read) = (number(work, "hbm_read") - read[0], number(work, "l2_read") - read[1]);
-                let time = (number(work, "padded_flops") / self.rate("cube_gflops_core"))
+                let cube = if work["int8"] == true { "cube_int8_gops_core" } else { "cube_gflops_core" };
+                let time = (number(work, "padded_flops") / self.rate(cube))
                     .max(l2_read / self.rate("l2_read_core"))
                     .max(hbm_read / self.rate("hbm_read_core"))
                     .max(number(work, "written") / self.rate("l2_write_core"));
@@ -275,6 +276,12 @@ impl<'a> Replay<'a> {
                 let hbm = number(work, "hbm_read") + number(work, "written");
                 let time = hbm / self.rate("vector_core");
                 self.dies[rank].push(job(core, time, hbm, number(work, "hbm_read")));
+            }
+            // A step of making a route.
+            kind @ ("fixed" | "none") => {
+                let time = if kind == "fixed" { number(work, "ns") } else { 0.0 };
+                self.timer(self.now + time, Step::Finish, core);
+                return false;
             }
             other => panic!("no such work: {other}"),
         }

@@ -102,7 +102,7 @@ const VISIT: &str = r#"<script type="module">
 const run = JSON.parse(document.getElementById("data").textContent)[0], { rank, lane, begun, end } = run.tasks;
 const task = rank.findIndex((one, at) => one === run.rank && lane[at] === 0 && end[at] > begun[at]);
 const picture = document.querySelector("svg.timeline"), frame = picture.getBoundingClientRect(), scale = frame.width / 1400;
-const whole = Math.max(...JSON.parse(document.getElementById("data").textContent).map((one) => one.end));
+const whole = run.end;
 const at = { bubbles: true, cancelable: true, clientX: frame.left + scale * (60 + (1340 * (begun[task] + end[task])) / 2 / whole), clientY: frame.top + scale * 26 };
 picture.dispatchEvent(new PointerEvent("pointermove", at));
 const seen = { hint: document.getElementById("hint").textContent, before: document.getElementById("window").textContent };
@@ -141,6 +141,11 @@ fn a_browser_shows_tasks_and_follows_what_they_waited_for() {
         chain[chain.len() - 1].contains("project") && chain[1..].iter().any(|row| row.contains("waited")),
         "{chain:?}"
     );
+    // The page begins with all of the kernel, however long the original takes.
+    let data = runs(&page);
+    let end = data[0]["end"].as_f64().unwrap() / 1e3;
+    assert_eq!(seen["before"].as_str(), Some(format!("0.0 µs to {end:.1} µs").as_str()));
+    assert!(data[1]["end"].as_f64() > data[0]["end"].as_f64() && shown.contains("it goes on after"), "{seen}");
     assert_ne!(seen["before"], seen["after"], "the wheel zooms");
     assert!(seen["boxes"].as_u64() > Some(3) && seen["path"].as_u64() > Some(3), "{seen}");
     assert_eq!(seen["requests"], 0, "{seen}");
