@@ -17,6 +17,8 @@ pub(crate) enum SyntaxFault {
     Static { name: String },
     /// A kernel module without a taskflow.
     NoTaskflow { module: String },
+    /// A kernel module without a taskflow, and with an unmarked function that takes the ranks, as taskflows do.
+    UnmarkedTaskflow { module: String, name: String },
     /// A macro call among the items of the module.
     MacroCall,
     /// `#[cfg]` or `#[cfg_attr]` inside the module.

@@ -62,6 +62,46 @@ fn a_module_that_uses_nothing_is_told_to_use_the_prelude() {
 }
 
 #[test]
+fn a_taskflow_without_its_marker_is_named() {
+    let words =
+        ["has no taskflow, and `forward`, which takes the ranks, has no marker", "mark `forward` with `#[taskflow]`"];
+    check(&[("    #[taskflow]\n", "")], "forward", &words);
+    // Taskflows of the library are parts of others, and not what is missing.
+    let library = (
+        "use hpmoe_runtime::prelude::*;",
+        "use hpmoe_runtime::prelude::*;\n    use hpmoe_runtime::taskflows::project_rows;",
+    );
+    let begin = KERNEL.find("pub mod ffn {").unwrap();
+    let told = told(&KERNEL[begin - "#[megakernel]\n".len()..], &[library, ("    #[taskflow]\n", "")]);
+    let [(at, text)] = &told[..] else { panic!("{told:#?}") };
+    assert!(at == "forward" && text.contains(words[1]), "{at}: {text}");
+}
+
+#[test]
+fn a_marker_under_a_condition_is_refused_where_it_stands() {
+    let conditional = "#[cfg_attr(all(), inline, aiv_task)]";
+    for marker in ["#[aiv_task]", "#[taskflow]"] {
+        let edited = conditional.replace("aiv_task", &marker[2..marker.len() - 1]);
+        let told = told(KERNEL, &[(marker, &edited)]);
+        assert!(
+            told[0].0 == edited && told[0].1.contains("the build script can't tell what rustc will keep"),
+            "{told:?}"
+        );
+    }
+}
+
+#[test]
+fn a_missing_send_is_a_tensor_that_nothing_writes() {
+    let begin = ROUTED.find("        for src in ep {").unwrap();
+    let send = &ROUTED[begin..begin + ROUTED[begin..].find("        for r in ep {").unwrap()];
+    let layer = told(ROUTED, &[(send, "")]);
+    assert!(
+        !layer.is_empty() && layer.iter().all(|(_, text)| text.contains("`recv` is read, but no call writes it")),
+        "{layer:?}"
+    );
+}
+
+#[test]
 fn a_static_is_told_once_to_be_a_constant() {
     let size = ("pub const HIDDEN: usize = 128;", "pub static HIDDEN: usize = 128;");
     check(&[size], size.1, &["`HIDDEN` is a `static`, which is no constant", "write `const HIDDEN`"]);

@@ -73,6 +73,10 @@ impl SyntaxFault {
             Self::NoTaskflow { module } => {
                 (format!("kernel `{module}` has no taskflow"), "mark a function with `#[taskflow]`".into())
             }
+            Self::UnmarkedTaskflow { module, name } => (
+                format!("kernel `{module}` has no taskflow, and `{name}`, which takes the ranks, has no marker"),
+                format!("mark `{name}` with `#[taskflow]`"),
+            ),
             Self::AttributeArgument { attribute, argument, known } => {
                 attribute_argument(attribute, argument.as_deref(), known)
             }

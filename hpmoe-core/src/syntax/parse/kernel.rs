@@ -9,7 +9,7 @@ use hpmoe_expansion::library::{runtime, used};
 use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
 use quote::ToTokens as _;
 use syn::spanned::Spanned as _;
-use syn::{Item, ItemConst, ItemMod, ItemStatic, parse_quote};
+use syn::{FnArg, Item, ItemConst, ItemMod, ItemStatic, Type, parse_quote};
 
 /// Reads a kernel module, but for the values of its constants: returns it with their declarations.
 pub(crate) fn parse(module: &ItemMod, errors: &mut Errors) -> (Kernel, Vec<ItemConst>) {
@@ -58,7 +58,10 @@ fn kernel(module: &ItemMod, constants: &mut Vec<ItemConst>, errors: &mut Errors)
                     refuse_cfg(function.to_token_stream(), errors);
                     flows.push(function);
                 }
-                None => unmarked.push(function),
+                None => match Marker::conditional(&function.attrs) {
+                    Some(attribute) => errors.push(attribute.span(), Finding::Syntax(SyntaxFault::Cfg)),
+                    None => unmarked.push(function),
+                },
             },
             item if used(item, &runtime).is_some() => library::refuse(item, items, errors),
             Item::Macro(call) => errors.push(call.span(), Finding::Syntax(SyntaxFault::MacroCall)),
@@ -73,16 +76,30 @@ fn kernel(module: &ItemMod, constants: &mut Vec<ItemConst>, errors: &mut Errors)
     kernel.flows = parts::flows(&flows, errors);
     if kernel.flows.is_empty() && errors.is_empty() {
         let module = module.ident.to_string();
-        let (span, fault) = match flows.first() {
-            Some(part) => {
+        // Parts may be those of the library alone.
+        let looks_like_one = unmarked.iter().find(|function| {
+            let takes_ranks = |input: &FnArg| matches!(input, FnArg::Typed(input) if named(&input.ty, "Ranks"));
+            function.sig.inputs.iter().any(takes_ranks)
+        });
+        let (span, fault) = match (looks_like_one, flows.first()) {
+            (Some(function), _) => {
+                let name = function.sig.ident.to_string();
+                (function.sig.ident.span(), SyntaxFault::UnmarkedTaskflow { module, name })
+            }
+            (None, Some(part)) => {
                 let name = part.sig.ident.to_string();
                 (part.sig.ident.span(), SyntaxFault::Part(PartFault::NonePublic { name }))
             }
-            None => (kernel.span, SyntaxFault::NoTaskflow { module }),
+            (None, None) => (kernel.span, SyntaxFault::NoTaskflow { module }),
         };
         errors.push(span, Finding::Syntax(fault));
     }
     kernel
+}
+
+/// Whether a type is called by this name, without arguments.
+fn named(ty: &Type, name: &str) -> bool {
+    matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|segment| segment.ident == name))
 }
 
 /// Refuses a module in which no name of the language can be known: without a `use`, and without the runtime's name.

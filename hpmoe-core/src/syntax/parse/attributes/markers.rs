@@ -4,8 +4,9 @@ use super::arguments::read;
 use crate::finding::{Errors, Finding, SyntaxFault};
 use hpmoe_expansion::markers::{TASKFLOW, marker};
 use hpmoe_kernels::op::TaskKind;
-use syn::Attribute;
+use syn::punctuated::Punctuated;
 use syn::spanned::Spanned as _;
+use syn::{Attribute, Meta, Token, parse_quote};
 
 /// The role that an attribute gives a function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,6 +25,15 @@ impl Marker {
             TASKFLOW => Some(Self::Flow),
             other => unreachable!("`{other}` is a marker without a meaning"),
         }
+    }
+
+    /// The `#[cfg_attr(..)]` of a function that names a marker: whether the function has it is known to rustc alone.
+    pub(crate) fn conditional(attributes: &[Attribute]) -> Option<&Attribute> {
+        attributes.iter().find(|attribute| {
+            let of_marker = |meta: Meta| marker(&parse_quote!(#[#meta])).is_some();
+            let read = || attribute.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated).ok();
+            attribute.path().is_ident("cfg_attr") && read().is_some_and(|all| all.into_iter().skip(1).any(of_marker))
+        })
     }
 
     /// The marker among a function's attributes; refuses second markers, and arguments where a marker takes none.
