@@ -43,6 +43,7 @@ pub mod target;
 pub mod time;
 pub mod tuned;
 pub mod units;
+pub mod unused;
 pub mod validate;
 
 pub use hpmoe_expansion::fingerprint;

@@ -12,6 +12,7 @@ use codespan_reporting::term::{
 };
 use hpmoe_core::analyze::CheckedGraph;
 use hpmoe_core::sizes::Expected;
+use hpmoe_core::unused::unused;
 use hpmoe_kernels::printable::{printable_lines, printable_source};
 use std::io::IsTerminal as _;
 use std::ops::Range;
@@ -30,6 +31,13 @@ pub(crate) fn check(source: &SourceArgs) -> Result<ExitCode, String> {
                     scheduled(flow, &target)?;
                     let (kernel, taskflow) = (&flow.graph().kernel, &flow.graph().taskflow);
                     output::line(format!("{kernel}::{taskflow} is right: {}", numbers(flow)))?;
+                }
+                for unused in unused(&front) {
+                    let warning = Diagnostic::warning()
+                        .with_message(printable_lines(&unused.message))
+                        .with_labels(vec![Label::primary((), bytes(&text, unused.at))])
+                        .with_notes(vec![format!("help: {}", unused.help)]);
+                    print(&file, &warning)?;
                 }
             }
             Err(faults) => {
@@ -73,9 +81,14 @@ fn show(
         .with_message(printable_lines(&words.message))
         .with_labels(labels)
         .with_notes(vec![format!("help: {}", printable_lines(&words.help))]);
+    print(file, &diagnostic)
+}
+
+/// Writes a diagnostic to stderr.
+fn print(file: &SimpleFile<&String, &String>, diagnostic: &Diagnostic<()>) -> Result<(), String> {
     let colour = if std::io::stderr().is_terminal() { ColorChoice::Auto } else { ColorChoice::Never };
     let mut stream = StandardStream::stderr(colour);
-    term::emit_to_write_style(&mut stream, &term::Config::default(), file, &diagnostic)
+    term::emit_to_write_style(&mut stream, &term::Config::default(), file, diagnostic)
         .map_err(|error| error.to_string())
 }
 

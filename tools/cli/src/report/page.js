@@ -135,7 +135,7 @@ function draw(run) {
         const [a, b] = [Math.max(x(from), LEFT), Math.min(x(to), WIDTH)];
         if (b < a) return;
         if (!paths.has(colour)) paths.set(colour, []);
-        paths.get(colour).push(`M${a.toFixed(2)} ${y}h${Math.max(b - a, 0.5).toFixed(2)}v${tall}H${a.toFixed(2)}z`);
+        paths.get(colour).push(`M${a.toFixed(2)} ${y}h${Math.max(b - a, 1).toFixed(2)}v${tall}H${a.toFixed(2)}z`);
     };
     run.lanes.forEach((lane, number) => {
         const [y, tall] = [top(number, run), height(number, run) - 1];

@@ -2,6 +2,7 @@
 
 mod book;
 mod calibrate;
+mod check;
 mod damaged;
 mod diff;
 mod emit;

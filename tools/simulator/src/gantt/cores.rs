@@ -71,7 +71,7 @@ fn lanes(picture: &Picture<'_>, rank: u32, kind: CoreKind, first: Lane) -> Group
 }
 
 /// The least width of a box: any task is visible.
-const THINNEST: f64 = 0.5;
+const THINNEST: f64 = 1.0;
 
 /// Rectangles of one colour, drawn as one element.
 #[derive(Default)]
