@@ -26,6 +26,12 @@ const STYLE: &str = "text{font-family:system-ui,'DejaVu Sans',sans-serif;fill:#2
 /// The colours of waits: for rows on their way, and for another core's work.
 pub const WAIT_COLOURS: [&str; 2] = [colours::ROWS, colours::WORK];
 
+/// The name and the colour of the time until cores come to their first tasks; `None` if there is no such time.
+#[must_use]
+pub fn launch_colour(target: &Target, workload: &dyn Workload) -> Option<(&'static str, &'static str)> {
+    colours::launch_name(target, workload.costs()).map(|name| (name, colours::LAUNCH))
+}
+
 /// The colour of each operation of a workload, in the order of [`Workload::ops`].
 #[must_use]
 pub fn op_colours(workload: &dyn Workload, records: &[TracedTask]) -> Vec<String> {
@@ -85,10 +91,13 @@ fn heading(picture: &Picture<'_>, rank: u32, title: &str) -> Group {
         busy(CoreKind::Aic),
         busy(CoreKind::Aiv),
     );
-    Group::new()
-        .add(text(title.to_owned(), 20.0, 32.0, "title"))
-        .add(text(note, 20.0, 54.0, "note"))
-        .add(picture.colours.legend(20.0, 70.0, WIDTH - 40.0))
+    Group::new().add(text(title.to_owned(), 20.0, 32.0, "title")).add(text(note, 20.0, 54.0, "note")).add(
+        picture.colours.legend(
+            colours::launch_name(picture.target, picture.workload.costs()),
+            (20.0, 70.0),
+            WIDTH - 40.0,
+        ),
+    )
 }
 
 #[cfg(test)]

@@ -12,4 +12,4 @@ mod gantt;
 pub mod simulate;
 pub mod tune;
 
-pub use gantt::{WAIT_COLOURS, gantt, op_colours};
+pub use gantt::{WAIT_COLOURS, gantt, launch_colour, op_colours};

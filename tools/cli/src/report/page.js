@@ -91,6 +91,7 @@ function build(run, number) {
         item.append(box, text);
         legend.append(item);
     };
+    if (run.launch) swatch(run.launch.colour, run.launch.name);
     const used = new Set(run.tasks.op);
     run.ops.forEach((op, at) => used.has(at) && swatch(op.colour, op.name));
     swatch(run.waits[0], "waits for rows on their way");
@@ -139,6 +140,7 @@ function draw(run) {
     };
     run.lanes.forEach((lane, number) => {
         const [y, tall] = [top(number, run), height(number, run) - 1];
+        if (run.launch) box(run.launch.colour, 0, run.launch.end, y, height(number, run));
         for (let at = firstAfter(run, number, shown.from); at < lane.length && looked[lane[at]] <= shown.to;) {
             const first = lane[at];
             let last = first;

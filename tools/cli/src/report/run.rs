@@ -5,7 +5,7 @@ use crate::simulate::scenario::Scenario;
 use hpmoe_core::graph::SpaceKind;
 use hpmoe_kernels::printable::printable_path;
 use hpmoe_simulator::simulate::{Cause, CoreKind, Policy, Time, TracedTask, causes, critical_path, traced_tasks};
-use hpmoe_simulator::{WAIT_COLOURS, op_colours};
+use hpmoe_simulator::{WAIT_COLOURS, launch_colour, op_colours};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -57,6 +57,9 @@ impl Run {
             "chunks": scenario.checked().graph().sizes.chunks,
             "cores": [workload.cores(CoreKind::Aic), workload.cores(CoreKind::Aiv)],
             "waits": WAIT_COLOURS,
+            "launch": launch_colour(&scenario.target, &*workload).map(|(name, colour)| {
+                json!({"name": name, "colour": colour, "end": ns(workload.costs().launch)})
+            }),
             "ops": ops.collect::<Vec<_>>(),
             "tasks": kept.tasks(&records, &causes, workload.cores(CoreKind::Aic)),
             "path": path.iter().map(|&task| kept.number[task]).collect::<Vec<_>>(),

@@ -1,7 +1,8 @@
 //! One colour for each operation; operations with the same kind of work share a hue.
 
-use crate::simulate::{TracedTask, Work, Workload};
+use crate::simulate::{Policy, PolicyCosts, Time, TracedTask, Work, Workload};
 use hpmoe_core::report::drawing::{Shades, number, text};
+use hpmoe_core::target::Target;
 use hpmoe_kernels::op::TaskKind;
 use svg::node::element::{Group, Rectangle};
 
@@ -10,6 +11,20 @@ const OTHER: &str = "#8d96a0";
 pub(super) const ROWS: &str = "#eec3a8";
 /// Waits for another core's work.
 pub(super) const WORK: &str = "#cfd7df";
+
+/// The time until cores come to their first tasks.
+pub(super) const LAUNCH: &str = "#e6dfc8";
+
+/// The name of the time until cores come to their first tasks; `None` if there is no such time.
+pub(super) fn launch_name(target: &Target, costs: &PolicyCosts) -> Option<&'static str> {
+    let kernel = Time::from_us(target.launch.kernel_us);
+    match costs.policy {
+        _ if costs.launch == Time::ZERO => None,
+        Policy::Ours if costs.launch > kernel => Some("launch and tables of the route"),
+        Policy::Hyperparallel if costs.launch > kernel => Some("launch and handshake of ranks"),
+        _ => Some("launch"),
+    }
+}
 
 pub(super) struct Colours {
     /// The name and colour of each operation that occurs.
@@ -51,12 +66,12 @@ impl Colours {
     }
 
     /// The legend, in lines of a given width.
-    pub(super) fn legend(&self, left: f64, top: f64, width: f64) -> Group {
+    pub(super) fn legend(&self, launch: Option<&str>, (left, top): (f64, f64), width: f64) -> Group {
         let waits = [("waits for rows on their way", ROWS), ("waits for another core's work", WORK)];
         let ops = self.ops.iter().flatten().map(|(name, colour)| (name.as_str(), colour.as_str()));
         let (mut x, mut y) = (left, top);
         let mut legend = Group::new();
-        for (name, colour) in ops.chain(waits) {
+        for (name, colour) in launch.map(|name| (name, LAUNCH)).into_iter().chain(ops).chain(waits) {
             let wide = 34.0 + 7.0 * name.chars().count() as f64;
             if x + wide > left + width {
                 (x, y) = (left, y + 20.0);

@@ -1,6 +1,6 @@
 //! The work and the waits of every core of one rank.
 
-use super::colours::{ROWS, WORK};
+use super::colours::{LAUNCH, ROWS, WORK};
 use super::picture::{Lane, Picture, PicturePart, caption, ground};
 use super::stack::Stack;
 use crate::simulate::{CoreKind, Time, TracedTask};
@@ -47,6 +47,11 @@ fn waits(picture: &Picture<'_>, rank: u32, kind: CoreKind, lane: Lane) -> Group 
 fn lanes(picture: &Picture<'_>, rank: u32, kind: CoreKind, first: Lane) -> Group {
     let x = |time: Time| picture.axis.x(Nanos(time.0 / 1_000));
     let mut boxes: BTreeMap<&str, Boxes> = BTreeMap::new();
+    let launch = picture.workload.costs().launch;
+    if launch > Time::ZERO {
+        let height = f64::from(picture.workload.cores(kind)) * first.height;
+        boxes.entry(LAUNCH).or_default().add(x(Time::ZERO)..x(launch), Lane { height, ..first });
+    }
     let own: Vec<&TracedTask> =
         picture.records.iter().filter(|record| (record.slice.rank, record.slice.kind) == (rank, kind)).collect();
     for core in own.chunk_by(|a, b| a.slice.core == b.slice.core) {

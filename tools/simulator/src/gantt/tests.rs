@@ -19,7 +19,7 @@ fn every_core_and_link_has_a_lane_and_all_is_called_simulated() {
     let run = simulate(&target, &workload, true).unwrap();
     let picture = gantt(&target, &workload, &run, "a layer, simulated");
     assert!(picture.contains("Simulated latency") && picture.contains("24 lanes") && picture.contains("48 lanes"));
-    for name in ["link out", "link in", "rank 3", "dispatch", "waits for rows on their way"] {
+    for name in ["launch", "link out", "link in", "rank 3", "dispatch", "waits for rows on their way"] {
         assert!(picture.contains(name), "{name} is missing");
     }
     assert_eq!(gantt(&target, &workload, &run, "a layer, simulated"), picture);
