@@ -115,7 +115,7 @@ function pathTable(run) {
     const add = (what, ns) => spent.set(what, (spent.get(what) || 0) + ns);
     let before = 0;
     for (const task of run.path) {
-        const gap = { 0: "launch", 1: "between tasks of a core", 2: "signals on their way, and until a core looks", 3: "a peer not ready" };
+        const gap = { 0: "launch, and until a first task begins", 1: "between tasks of a core", 2: "signals on their way, and until a core looks", 3: "a peer not ready" };
         add(gap[cause[task]], begun[task] - before);
         add(named(run, task), end[task] - begun[task]);
         before = end[task];

@@ -3,7 +3,7 @@
 use super::serial::{RowClass, SerialProduct, operators};
 use super::{Direction, OperatorProduct, ProductExtent, SerialOperator, SerialWork, Way};
 use hpmoe_core::analyze::CheckedGraph;
-use hpmoe_core::graph::TaskGraph;
+use hpmoe_core::graph::{Phase, SpaceKind, Task, TaskGraph};
 use hpmoe_kernels::op::{ElementType, TaskKind};
 use std::fmt;
 
@@ -85,6 +85,9 @@ impl<'a> Sorted<'a> {
                 SerialWork::Vector { .. } => return foreign(format!("`{}` is one more operator", operator.name)),
             }
         }
+        if sorted.products.is_empty() {
+            return foreign("there is no product");
+        }
         if let Some((operator, ..)) = sorted.out.iter().find(|(_, way, _)| *way == Way::OutOnce) {
             return foreign(format!("`{}` sends each token once to a rank", operator.name));
         }
@@ -147,17 +150,28 @@ fn forward(graph: &TaskGraph, operators: &[SerialOperator]) -> Result<SameLayer,
     if (read.row, written.row, read.expert + read.rank) != (4 * inter, 2 * inter, 0) {
         return foreign(format!("`{}` reads or writes more than gate, up and the activation", activation.name));
     }
-    // What the activation computes: the sum over k and puts have no choice.
-    let of_activation = graph.phases.iter().filter(|(id, _)| graph.phase_name(*id) == activation.name);
-    for (_, phase) in of_activation {
-        let task = &graph.tasks[phase.task];
-        let other =
-            task.body.steps.iter().map(|step| step.operation.name()).find(|name| !SWIGLU.contains(&name.as_str()));
-        if let (TaskKind::Vector, Some(other)) = (task.kind, other) {
-            return foreign(format!("`{}` computes `{other}`, which is no part of SwiGLU", activation.name));
-        }
+    let operations: Vec<String> =
+        on_received(graph).flat_map(|task| &task.body.steps).map(|step| step.operation.name()).collect();
+    if let Some(other) = operations.iter().find(|name| !SWIGLU.contains(&name.as_str())) {
+        return foreign(format!("`{}` computes `{other}`, which is no part of SwiGLU", activation.name));
+    }
+    let sigmoids = operations.iter().filter(|name| ["silu", "sigmoid"].contains(&name.as_str())).count();
+    if sigmoids != 1 {
+        return foreign(format!("`{}` computes {sigmoids} sigmoids, and SwiGLU has one", activation.name));
     }
     Ok(SameLayer { direction: Direction::Forward, hidden, intermediate })
+}
+
+/// The vector tasks on received rows, which are the activation: the sum over k and puts have no choice.
+fn on_received(graph: &TaskGraph) -> impl Iterator<Item = &Task> {
+    let received = |phase: &&Phase| {
+        matches!(
+            graph.spaces[phase.space].kind,
+            SpaceKind::RowTiles | SpaceKind::OnceTiles | SpaceKind::Experts | SpaceKind::Arrivals
+        )
+    };
+    let tasks = graph.phases.iter().map(|(_, phase)| phase).filter(received).map(|phase| &graph.tasks[phase.task]);
+    tasks.filter(|task| task.kind == TaskKind::Vector)
 }
 
 /// The operations of `silu(gate) * up`.
@@ -223,7 +237,9 @@ mod tests {
         assert!(router.contains("`square` is one more operator"), "{router}");
         let once = said(&fixture::once(&LAYER));
         assert!(once.contains("sends each token once"), "{once}");
-        let gated = said(&fixture::widened(&LAYER));
-        assert!(gated.contains("is one more operator"), "{gated}");
+        let widened = said(&fixture::widened(&LAYER));
+        assert!(widened.contains("is one more operator"), "{widened}");
+        let again = said(&fixture::activated_again(&LAYER, true));
+        assert!(again.contains("`swiglu + again` computes 2 sigmoids"), "{again}");
     }
 }

@@ -40,7 +40,7 @@ pub(in crate::baseline) fn operators(checked: &CheckedGraph) -> Vec<SerialOperat
     let mut operators = Vec::new();
     for draft in &drafts {
         let phases: Vec<&Phase> = draft.phases.iter().map(|&phase| &graph.phases[phase]).collect();
-        let name = draft.phases.iter().map(|&phase| graph.phase_name(phase)).collect::<Vec<_>>().join(" + ");
+        let name = name(graph, &draft.phases);
         let line = phases.first().map_or(0, |phase| phase.line);
         let work = match &draft.kind {
             DraftKind::Nothing => continue,
@@ -69,6 +69,14 @@ pub(in crate::baseline) fn operators(checked: &CheckedGraph) -> Vec<SerialOperat
         operators.push(SerialOperator { declared, ..SerialOperator::new(name, line, work) });
     }
     operators
+}
+
+/// The names of the phases of an operator, at most three.
+fn name(graph: &TaskGraph, phases: &[PhaseId]) -> String {
+    let shown = if phases.len() > 3 { 2 } else { phases.len() };
+    let names: Vec<String> = phases[..shown].iter().map(|&phase| graph.phase_name(phase)).collect();
+    let more = phases.len() - shown;
+    if more > 0 { format!("{} + {more} more", names.join(" + ")) } else { names.join(" + ") }
 }
 
 fn drafts(checked: &CheckedGraph, works: &Arena<PhaseId, Works>) -> Vec<Draft> {

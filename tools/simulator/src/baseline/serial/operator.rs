@@ -8,7 +8,7 @@ use hpmoe_kernels::op::ElementType;
 /// An operator of a serial execution: a kernel, or a collective.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SerialOperator {
-    /// The name in tables and pictures; of several phases that are one operator, all their names.
+    /// The name in tables and pictures; of several phases that are one operator, up to three of their names.
     pub name: String,
     /// The line of its first call in the user's source; 0 if it has none.
     pub line: usize,
