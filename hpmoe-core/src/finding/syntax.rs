@@ -134,6 +134,10 @@ pub(crate) enum PartFault {
     Argument { takes: String, what: &'static str },
     /// A part of a tensor.
     WholeTensor { name: String },
+    /// A tensor by value, or by a reference of another kind than the call takes.
+    TensorForm { given: String, wanted: String },
+    /// `&mut` of a tensor whose `let` is not `mut`.
+    NotMut { name: String },
     /// It makes its own route.
     MakesRoute { name: String },
     /// Another number of const arguments.

@@ -69,6 +69,35 @@ fn said(checked: &CheckedGraph) -> Vec<String> {
 }
 
 #[test]
+fn a_call_passes_tensors_as_rust_takes_them() {
+    let call = with_part();
+    let begin = call.find("experts(&recv, ").expect("the call");
+    let refused = |from: &str, to: &str| {
+        let edited = format!("{}{}", &call[..begin], call[begin..].replacen(from, to, 1));
+        read(&edited).err().unwrap_or_default()
+    };
+    for (from, to, help) in [
+        ("&recv", "recv", "write `&recv`"),
+        ("&mut out", "&out", "write `&mut out`"),
+        ("&mut out", "out", "write `&mut out`"),
+        (" gate", " &mut gate", "write `gate`"),
+        ("&recv", "&mut recv", "write `let mut recv = …`"),
+    ] {
+        let faults = refused(from, to);
+        let [fault] = &faults[..] else { panic!("{to}: {faults:?}") };
+        assert!(fault.contains(help), "{to}: {fault}");
+    }
+    // Rust takes a reference to a reference for one, and a `&mut` for a `&`.
+    assert_eq!(refused(" gate", " &gate"), [""; 0]);
+    let fault = &read(&call.replace("let mut out =", "let out =")).unwrap_err()[0];
+    assert!(fault.contains("`out` is passed as `&mut out`, but its `let` is not `mut`"), "{fault}");
+    assert_eq!(
+        read(&call.replace("let recv =", "let mut recv =").replace("experts(&recv,", "experts(&mut recv,")).err(),
+        None
+    );
+}
+
+#[test]
 fn a_taskflow_that_calls_another_is_the_one_with_its_statements() {
     let [whole, parted] = [&EXAMPLE, &with_part()].map(|source| read(source).unwrap());
     // The part is not `pub`: no kernel is made of it.

@@ -232,6 +232,13 @@ impl PartFault {
                 format!("no tensor that `{name}` takes has the size `{parameter}`, so it can't be inferred"),
                 format!("write its value: `{name}::<…>(…)`"),
             ),
+            Self::TensorForm { given, wanted } => {
+                (format!("this call can't take the tensor as `{given}`"), format!("write `{wanted}`"))
+            }
+            Self::NotMut { name } => (
+                format!("`{name}` is passed as `&mut {name}`, but its `let` is not `mut`"),
+                format!("write `let mut {name} = …`"),
+            ),
             Self::WholeTensor { name } => (
                 format!("a taskflow takes whole tensors, but this argument for `{name}` is something else"),
                 "pass the tensor's name: `x` for a parameter, `&t` or `&mut t` for a `let`".into(),

@@ -2,7 +2,7 @@
 
 use super::forms::{const_parameters, element_fault, plain_function, tensor_type};
 use super::known_flows::{KnownFlows, is_public};
-use super::reader::Reader;
+use super::reader::{Held, Reader};
 use super::route::{kept_in, made_route, makes_route};
 use crate::finding::{Errors, Finding, FindingAt, SyntaxFault};
 use crate::syntax::ast::{Flow, FlowParam, Role, TensorKind};
@@ -68,9 +68,14 @@ pub(super) fn flow(function: &ItemFn, known: &KnownFlows<'_>, errors: &mut Error
     if let (Some(made), Some(at)) = (&mut made, keep) {
         made.keeps = kept_in(&statements[earlier.len() + 1 + at], &route);
     }
-    let names =
-        params.iter().map(|param| param.name.clone()).chain(lets(earlier)).chain(lets(rest)).chain(lets(after_keep));
+    let names = params
+        .iter()
+        .map(|param| param.name.clone())
+        .chain([earlier, rest, after_keep].into_iter().flat_map(names_of_lets));
     let tensors = RefCell::new(names.collect());
+    let of_param = |param: &FlowParam| (param.name.clone(), if param.write { Held::Unique } else { Held::Shared });
+    let of_lets = lets(&statements).into_iter().map(|(name, mutable)| (name, Held::Value { mutable }));
+    let held: Vec<(String, Held)> = params.iter().map(of_param).chain(of_lets).collect();
     let sizes =
         RefCell::new(params.iter().map(|param| (param.name.clone(), param.kind.sizes(&param.columns))).collect());
     let reader = Reader {
@@ -82,6 +87,7 @@ pub(super) fn flow(function: &ItemFn, known: &KnownFlows<'_>, errors: &mut Error
         chunk: false,
         known,
         tensors: &tensors,
+        held: &held,
         sizes: &sizes,
     };
     let mut body = Reader { made: false, ..reader }.statements(earlier, errors);
@@ -102,13 +108,18 @@ pub(super) fn flow(function: &ItemFn, known: &KnownFlows<'_>, errors: &mut Error
 }
 
 /// The names of the tensors that statements make, also inside of loops.
-fn lets(statements: &[syn::Stmt]) -> Vec<String> {
+fn names_of_lets(statements: &[syn::Stmt]) -> impl Iterator<Item = String> {
+    lets(statements).into_iter().map(|(name, _)| name)
+}
+
+/// The tensors that statements make, also inside of loops: each with its name and whether its `let` is `mut`.
+fn lets(statements: &[syn::Stmt]) -> Vec<(String, bool)> {
     let mut names = Vec::new();
     for statement in statements {
         match statement {
             syn::Stmt::Local(local) => {
                 if let Pat::Ident(name) = &local.pat {
-                    names.push(name.ident.to_string());
+                    names.push((name.ident.to_string(), name.mutability.is_some()));
                 }
             }
             syn::Stmt::Expr(Expr::ForLoop(each), _) => names.extend(lets(&each.body.stmts)),

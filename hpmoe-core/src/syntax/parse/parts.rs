@@ -4,7 +4,7 @@ use super::const_arguments::{const_arguments, with_values};
 use super::flow::flow;
 use super::forms::{fault, ident};
 use super::known_flows::{KnownFlows, is_public};
-use super::reader::Reader;
+use super::reader::{Held, Reader};
 use crate::finding::{Errors, Finding, FindingAt, NameKind, PartFault, Site, SyntaxFault};
 use crate::names::nearest;
 use crate::syntax::ast::{Flow, Over, Role, Stmt};
@@ -61,6 +61,9 @@ pub(super) fn statements(call: &syn::ExprCall, part: &Flow, caller: &Reader<'_>)
                 return Err(part_fault(argument, PartFault::Argument { takes, what: "the route" }));
             }
             (Role::Tensor(tensor), (_, Some(name))) if caller.tensors.borrow().contains(&name) => {
+                if let Some(fault) = misheld(argument, &name, part.params[*tensor].write, caller) {
+                    return Err(part_fault(argument, fault));
+                }
                 names.push((part.params[*tensor].name.clone(), name));
             }
             (Role::Tensor(_), (_, Some(name))) => {
@@ -82,6 +85,26 @@ pub(super) fn statements(call: &syn::ExprCall, part: &Flow, caller: &Reader<'_>)
     // All of a taskflow of the library is at its name in the `use`; its faults are those of this call.
     shown_at(&mut body, Site(part.span), call.func.span());
     Ok(body)
+}
+
+/// The fault of an argument that Rust refuses: a tensor by value, a reference that can't be written through, or one to a reference.
+fn misheld(argument: &Expr, name: &str, writes: bool, caller: &Reader<'_>) -> Option<PartFault> {
+    let (_, held) = caller.held.iter().find(|(tensor, _)| tensor == name)?;
+    let (given, mutable) = match argument {
+        Expr::Reference(reference) if reference.mutability.is_some() => (format!("&mut {name}"), true),
+        Expr::Reference(_) => (format!("&{name}"), false),
+        _ => (name.to_owned(), false),
+    };
+    let wanted = match held {
+        Held::Value { mutable: false } if mutable => return Some(PartFault::NotMut { name: name.to_owned() }),
+        Held::Value { .. } if writes => format!("&mut {name}"),
+        Held::Value { .. } if mutable => return None,
+        Held::Value { .. } => format!("&{name}"),
+        Held::Shared if mutable => name.to_owned(),
+        Held::Unique if mutable || writes => name.to_owned(),
+        Held::Shared | Held::Unique => return None,
+    };
+    (given != wanted).then_some(PartFault::TensorForm { given, wanted })
 }
 
 /// Moves what is at one place of the source to another one.

@@ -4,6 +4,20 @@ use super::known_flows::KnownFlows;
 use std::cell::RefCell;
 use syn::Expr;
 
+/// How a taskflow holds a tensor, which decides what it can pass to another one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Held {
+    /// By value, from a `let`.
+    Value {
+        /// Whether it is a `let mut`.
+        mutable: bool,
+    },
+    /// As a parameter `&PerRank<..>`.
+    Shared,
+    /// As a parameter `&mut PerRank<..>`.
+    Unique,
+}
+
 /// A reader of statements that knows the names of the ranks and of the route.
 #[derive(Clone, Copy)]
 pub(super) struct Reader<'a> {
@@ -21,6 +35,8 @@ pub(super) struct Reader<'a> {
     pub(super) known: &'a KnownFlows<'a>,
     /// The names of tensors, those of the statements that stand for calls of taskflows included.
     pub(super) tensors: &'a RefCell<Vec<String>>,
+    /// How the taskflow's own text holds each tensor.
+    pub(super) held: &'a [(String, Held)],
     /// The sizes that the types of the tensors made so far state.
     pub(super) sizes: &'a RefCell<Vec<(String, Vec<Expr>)>>,
 }
