@@ -3,7 +3,7 @@
 use crate::sources::{Package, root};
 
 /// All modules, each above those that it may import.
-const LAYERS: [&str; 31] = [
+const LAYERS: [&str; 32] = [
     "names",
     "units",
     "ids",
@@ -22,6 +22,7 @@ const LAYERS: [&str; 31] = [
     "plan",
     "analyze",
     "front",
+    "unused",
     "expansion",
     "target",
     "cost",
