@@ -74,7 +74,7 @@ pub(super) fn flow(function: &ItemFn, known: &KnownFlows<'_>, errors: &mut Error
         .chain([earlier, rest, after_keep].into_iter().flat_map(names_of_lets));
     let tensors = RefCell::new(names.collect());
     let of_param = |param: &FlowParam| (param.name.clone(), if param.write { Held::Unique } else { Held::Shared });
-    let of_lets = lets(&statements).into_iter().map(|(name, mutable)| (name, Held::Value { mutable }));
+    let of_lets = lets(statements).into_iter().map(|(name, mutable)| (name, Held::Value { mutable }));
     let held: Vec<(String, Held)> = params.iter().map(of_param).chain(of_lets).collect();
     let sizes =
         RefCell::new(params.iter().map(|param| (param.name.clone(), param.kind.sizes(&param.columns))).collect());
