@@ -169,11 +169,16 @@ fn write_trace(report: &Report, file: &Path) -> Result<(), String> {
 }
 
 fn print_run(report: &Report, comparison: &Comparison, equal: bool, reference_time: Duration) -> Result<(), String> {
+    print(format_args!("\n{report}\n\n{}", comparisons(comparison, equal, reference_time)))
+}
+
+/// The last lines of a run: how far its result is from the oracle's and from the reference's.
+fn comparisons(comparison: &Comparison, equal: bool, reference_time: Duration) -> String {
     let same = if equal { "equal bit for bit" } else { "DIFFERENT" };
-    print(format_args!(
-        "\n{report}\n\ncomparison\n  with the oracle     {comparison}\n  with the reference  {same} (the same function, run \
-         sequentially in {reference_time:.1?})"
-    ))
+    format!(
+        "comparison\n  with the oracle     {comparison}\n  with the reference  {same} (the same function, run sequentially in \
+         {reference_time:.1?})"
+    )
 }
 
 fn json(report: &Report, comparison: &Comparison, equal: bool, fingerprint: &str, processes: usize) -> JsonValue {
@@ -190,5 +195,28 @@ fn json(report: &Report, comparison: &Comparison, equal: bool, fingerprint: &str
         counters: report.counters,
         descriptor_bytes: report.descriptor_bytes,
         fingerprint: fingerprint,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Comparison, comparisons};
+    use std::path::Path;
+    use std::time::Duration;
+
+    #[test]
+    fn the_readme_shows_the_end_of_a_run() {
+        let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+        let readme = std::fs::read_to_string(readme).expect("the README can be read");
+        let (_, shown) = readme.split_once("```text\n").expect("the README shows the end of a run");
+        let (shown, _) = shown.split_once("```").expect("its block ends");
+        let good = Comparison { relative_l2: 0.004, max_error: 0.005 };
+        let printed = comparisons(&good, true, Duration::from_millis(30));
+        let (_, printed) = printed.split_once('\n').expect("a heading comes first");
+        assert_eq!(shown.lines().count(), printed.lines().count(), "{printed}");
+        for (shown, printed) in shown.lines().zip(printed.lines()) {
+            let (before, after) = shown.split_once('…').expect("figures are left out");
+            assert!(printed.starts_with(before) && printed.ends_with(after), "`{shown}` is printed as `{printed}`");
+        }
     }
 }

@@ -21,13 +21,13 @@ use proc_macro::TokenStream;
 /// pub mod rms {
 ///     use hpmoe_runtime::prelude::*;
 ///     // …
-///     /// Divides each token by its root mean square, and weighs its columns.
+///     /// Divides each token by its root mean square, and multiplies its columns by the gain.
 ///     #[aiv_task]
 ///     pub fn norm(x: &Tile<bf16, BLOCK, HIDDEN>, gain: &Tile<bf16, 1, HIDDEN>, y: &mut Tile<bf16, BLOCK, HIDDEN>) {
 ///         y.store(x.load().rms_norm(1e-6) * gain.load());
 ///     }
 ///
-///     /// All tokens of all ranks.
+///     /// Normalizes all tokens of all ranks.
 ///     #[taskflow]
 ///     pub fn forward(
 ///         ep: Ranks,

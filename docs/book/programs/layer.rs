@@ -53,7 +53,7 @@ pub mod layer {
         slots.put(results);
     }
 
-    /// The sum over k with the router's weights.
+    /// Sums the results of each token over k, weighted by its top-k weights.
     #[aiv_task]
     pub fn combine(
         slots: &Tile<bf16, SLOTS, HIDDEN>,
@@ -147,6 +147,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         layer::forward::launch(&Group::new(2).seed(seed), &route, &x, &weights, &up, &down, &mut y)?;
         assert!(y == expected, "seed {seed} gives other bits than the reference");
     }
-    println!("three seeds have the bits of the reference");
+    println!("with three seeds, the results are bit-identical to the reference");
     Ok(())
 }

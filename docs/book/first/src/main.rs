@@ -1,4 +1,4 @@
-//! A first kernel: each token is divided by its root mean square, and its columns are weighed.
+//! A first kernel, RMSNorm: divides each token by its root mean square, and multiplies its columns by a gain.
 
 use hpmoe_runtime::prelude::*;
 use std::error::Error;
@@ -20,13 +20,13 @@ pub mod rms {
     /// Tokens of a tile.
     pub const BLOCK: usize = _;
 
-    /// Divides each token by its root mean square, and weighs its columns.
+    /// Divides each token by its root mean square, and multiplies its columns by the gain.
     #[aiv_task]
     pub fn norm(x: &Tile<bf16, BLOCK, HIDDEN>, gain: &Tile<bf16, 1, HIDDEN>, y: &mut Tile<bf16, BLOCK, HIDDEN>) {
         y.store(x.load().rms_norm(1e-6) * gain.load());
     }
 
-    /// All tokens of all ranks.
+    /// Normalizes all tokens of all ranks.
     #[taskflow]
     pub fn forward(
         ep: Ranks,
@@ -44,14 +44,14 @@ pub mod rms {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // Two ranks, as threads of this process. The first one brings 11 tokens, the second one 3.
+    // Two ranks, as threads of this process. The first rank has 11 tokens, the second one 3.
     let group = Group::new(2);
     let ep = group.ranks();
     let tokens = [11, 3];
     let x = PerRank::from_fn(ep, |r| Tensor::from_f32(&numbers(tokens[r.id()] * HIDDEN)));
     let gain = PerRank::from_fn(ep, |_| Matrix::from_slice(&[bf16::from_f32(0.5); HIDDEN]));
 
-    // The route: expert 0 and expert 1 for every token. This kernel reads nothing of it but how many tokens there are.
+    // The route: expert 0 and expert 1 for every token. This kernel uses only its token counts.
     let ids = PerRank::from_fn(ep, |r| Tensor::<i32, TOP_K>::from_vec([0, 1].repeat(tokens[r.id()])));
     let route = Route::new(ep, EXPERTS, &ids)?;
 
@@ -60,11 +60,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let report = rms::forward::launch(&group, &route, &x, &gain, &mut y)?;
     println!("{report}");
 
-    // The same function, called as one: the reference.
+    // The same function, called directly: the reference.
     let mut expected = PerRank::from_fn(ep, |r| Tensor::zeros(tokens[r.id()]));
     rms::forward(ep, &route, &x, &gain, &mut expected);
-    assert!(y == expected, "the kernel gives other bits than the reference");
-    println!("the kernel has the bits of its reference");
+    assert!(y == expected, "the kernel's bits differ from the reference's");
+    println!("the kernel is bit-identical to its reference");
     Ok(())
 }
 

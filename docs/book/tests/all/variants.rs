@@ -34,6 +34,31 @@ fn the_table_of_variants_is_current() {
 }
 
 #[test]
+fn the_first_screen_states_lines_of_the_table() {
+    let text = read(&root().join("README.md"));
+    let readme = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let lines = |name| {
+        let Lines { changed, added, .. } = against_the_plain_one(name);
+        changed + added
+    };
+    let expected = format!(
+        "a shared expert changes or adds {} lines, int8 weights {}, a router inside the kernel {}.",
+        lines("moe_shared"),
+        lines("moe_int8"),
+        lines("moe_router")
+    );
+    assert!(readme.contains(&expected), "write: {expected}");
+    let clipped = against_the_plain_one("moe_clipped");
+    assert_eq!(
+        (clipped.changed, clipped.added),
+        (1, 1),
+        "the README says that moe_clipped changes one line and adds one"
+    );
+    let rows = text.lines().filter(|line| line.starts_with("| [moe_")).count();
+    assert_eq!(rows, 10, "the README says that its table has ten variants");
+}
+
+#[test]
 fn the_compiler_and_the_device_library_know_no_variant() {
     let variants: Vec<String> = variants().collect();
     assert!(!variants.is_empty());

@@ -64,16 +64,28 @@ fn published_packages_have_their_licenses() {
 #[test]
 fn texts_state_the_lowest_rust_version() {
     let (packages, sizes) = (value("Cargo.toml", "rust-version"), value("python/stock/Cargo.toml", "rust-version"));
+    let examples = value("examples/packages/moe_ffn/Cargo.toml", "rust-version");
     for (file, version) in [
         ("docs/versions.md", &packages),
         ("docs/versions.md", &sizes),
         ("docs/guide/first-kernel.md", &packages),
         ("CONTRIBUTING.md", &packages),
+        ("README.md", &examples),
         ("python/README.md", &sizes),
         ("python/src/hpmoe/_build.py", &sizes),
     ] {
         assert!(read(file).contains(&format!("Rust {version}")), "{file} does not state Rust {version}");
     }
+}
+
+#[test]
+fn texts_state_the_compilers_of_the_policy() {
+    let policy = read("docs/versions.md");
+    let (_, compilers) = policy.split_once("a compiler of C++17, ").expect("the policy names compilers");
+    let (compilers, _) = compilers.split_once(" or later").expect("the oldest versions of compilers");
+    assert!(read("README.md").contains(compilers), "README.md does not state {compilers}");
+    let (gcc, _) = compilers.split_once(" or ").expect("two compilers");
+    assert!(read("docs/guide/first-kernel.md").contains(gcc), "docs/guide/first-kernel.md does not state {gcc}");
 }
 
 #[test]
