@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 /// Pages next to the book, whose links lead anywhere in the repository.
-const OTHERS: [&str; 7] = [
+pub(crate) const OTHERS: [&str; 7] = [
     "README.md",
     "CHANGELOG.md",
     "DESIGN.md",
