@@ -145,13 +145,12 @@ impl<'a> Draft<'a> {
         experts.sort_by_key(|&expert| (std::cmp::Reverse(part(expert)), expert));
         let mut held: Vec<Vec<usize>> = vec![Vec::new(); ranks];
         let mut of_rank = vec![0_u128; ranks];
-        // Every expert has one place before any has a second one that is not larger than all that follow.
-        let mut left = loads.len();
-        let mut free = ranks * local;
+        // Experts that have no place yet, and places that hold none.
+        let (mut left, mut free) = (loads.len(), ranks * local);
         for expert in experts {
             for copy in 0..copies[expert] {
                 // A place is kept for each expert that has none yet.
-                if copy > 0 && free <= left - 1 {
+                if copy > 0 && free < left {
                     break;
                 }
                 let room = (0..ranks).filter(|&rank| held[rank].len() < local && !held[rank].contains(&expert));
