@@ -164,15 +164,6 @@ const _: () = {
         "Offset of field: HpmoePlacement::shares",
     ][::core::mem::offset_of!(HpmoePlacement, shares) - 24usize];
 };
-impl Default for HpmoePlacement {
-    fn default() -> Self {
-        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
-        unsafe {
-            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
-            s.assume_init()
-        }
-    }
-}
 unsafe extern "C" {
     pub fn hpmoe_c_abi() -> u32;
 }
