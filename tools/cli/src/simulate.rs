@@ -2,6 +2,7 @@
 
 mod ablate;
 mod assumed;
+mod copies;
 mod json;
 pub(crate) mod runs;
 pub(crate) mod scenario;

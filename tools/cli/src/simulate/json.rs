@@ -45,6 +45,10 @@ pub(crate) fn json(scenario: &Scenario, run: &PolicyRun, traffic: bool) -> Value
         value["schedule"] = json!(scenario.origin().name());
         value["tile_sizes"] = scenario.tile_sizes().into();
     }
+    if let Some(copies) = &scenario.copies {
+        value["placement"] =
+            json!({ "places_written": copies.places, "bytes_each": copies.bytes, "copies_us": copies.time.us() });
+    }
     if traffic {
         value["traffic_bytes"] = json!(simulated.traffic);
     }

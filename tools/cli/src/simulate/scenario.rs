@@ -1,5 +1,6 @@
 //! A layer, a routing and a target to simulate.
 
+use super::copies::Copies;
 use crate::options::{GradientType, LayerArgs, Switch};
 use crate::plan::{FlowPlan, Origin, Tuning, chosen, plans, scheduled_with, warn_of_costly_sizes};
 use crate::routing::routed;
@@ -24,6 +25,8 @@ pub(crate) struct Scenario {
     pub(crate) tokens: u32,
     /// Kernel and taskflow, for headings.
     pub(crate) name: String,
+    /// What the placement of the command line costs once, if it has one.
+    pub(crate) copies: Option<Copies>,
     /// The type of the others' weight gradients; `None` if it is that of the kernel.
     gradients: Option<Written>,
     plan: FlowPlan,
@@ -61,6 +64,9 @@ impl Scenario {
         };
         let graph = plan.graph();
         let routing = routed(&options.routing, &graph.sizes, options.ranks, options.placement.as_ref())?;
+        let placement =
+            options.placement.as_ref().map(|choice| choice.read(options.ranks, &graph.sizes)).transpose()?;
+        let copies = placement.map(|placement| Copies::new(graph, &placement, &target)).transpose()?;
         let layer = same_layer(&plan.checked);
         Ok(Self {
             tokens: (0..options.ranks).map(|rank| routing.tokens(rank)).max().unwrap_or_default(),
@@ -70,6 +76,7 @@ impl Scenario {
             gradients: (options.gradients == GradientType::Bf16).then_some(Written::BF16),
             target,
             routing,
+            copies,
             layer,
             schedule,
             plan,

@@ -15,6 +15,10 @@ pub(crate) fn text(options: &SimulateArgs, scenario: &Scenario, runs: &[PolicyRu
     let mut text = format!("{}\n{schedule}\n", about(&options.layer.routing, scenario));
     text.push_str(&latencies(scenario, runs));
     text.push_str(&ratios(runs));
+    if let Some(copies) = &scenario.copies {
+        let ours = runs.iter().find(|run| run.policy == Policy::Ours).map(|run| run.time);
+        text.push_str(&format!("\n{}", copies.text(ours)));
+    }
     text.extend(foreign.map(|why| format!("\n{why}\n")));
     text.push_str(&spent(scenario, runs));
     text.push_str(&compared(scenario, runs));
@@ -28,13 +32,14 @@ pub(crate) fn text(options: &SimulateArgs, scenario: &Scenario, runs: &[PolicyRu
 /// A heading that says what is simulated.
 pub(crate) fn about(routed: &str, scenario: &Scenario) -> String {
     let Scenario { name, ranks, tokens, routing, target, direction, .. } = scenario;
+    let (experts, places) = (scenario.checked().graph().sizes.experts, routing.experts() as usize);
+    let in_places = if places == experts { String::new() } else { format!(" in {places} places") };
     let plural = if *ranks == 1 { "" } else { "s" };
     format!(
-        "{name}, {}, simulated on {}: {ranks} rank{plural} of {tokens} tokens, top {} of {} experts, {routed} routing",
+        "{name}, {}, simulated on {}: {ranks} rank{plural} of {tokens} tokens, top {} of {experts} experts{in_places}, {routed} routing",
         direction.name(),
         target.name,
         routing.top_k(),
-        routing.experts(),
     )
 }
 

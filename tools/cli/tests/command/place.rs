@@ -38,6 +38,15 @@ fn loads_become_placements_and_placements_are_simulated() {
         let common = ["simulate", LAYER, "--ranks", "4", "--policy", "ours", "--routing", &counts, "--set", size];
         json(&[&common, more, &["--json"]].concat())["simulated_us"].as_f64().unwrap()
     };
+    let placed_run = ["simulate", LAYER, "--ranks", "4", "--policy", "ours", "--routing", &counts, "--set", size];
+    let placed_run = [&placed_run[..], &["--set", "SPARE=1", "--placement", placed]].concat();
+    let text = prints(&placed_run);
+    assert!(text.contains("top 2 of 16 experts in 20 places"), "{text}");
+    assert!(text.contains("of its places once, 1.6 MB each: "), "{text}");
+    let copies = &json(&[&placed_run[..], &["--json"]].concat())["placement"];
+    // Three matrices of bf16.
+    assert_eq!(copies["bytes_each"], 3 * 1024 * 256 * 2);
+    assert!(copies["places_written"].as_u64().unwrap() >= 3 && copies["copies_us"].as_f64().unwrap() > 0.0, "{copies}");
     let (plain, copied) = (simulate(&[]), simulate(&["--set", "SPARE=1", "--placement", placed]));
     assert!(copied < 0.8 * plain, "{copied} against {plain}");
     let few = refuses(&["simulate", LAYER, "--ranks", "4", "--set", size, "--placement", placed]);
