@@ -18,7 +18,7 @@
 //!
 //! | variable | meaning |
 //! |---|---|
-//! | `HPMOE_SET` | constants of this build, `HPMOE_SET="HIDDEN=96,EXPERTS=12"`; wins over [`Kernels::set`] |
+//! | `HPMOE_SET` | constants of this build, `HPMOE_SET="HIDDEN=96,EXPERTS=12"`, or of one kernel, `rms::HIDDEN=32`; wins over [`Kernels::set`] |
 //! | `HPMOE_DEVICE` | `cann` compiles kernels for Ascend NPUs as well, `off` does not; wins over [`Kernels::device`] |
 //! | `HPMOE_TIME_STAMPS` | `on` makes kernels keep time stamps of their tiles, `off` does not; wins over [`Kernels::time_stamps`] |
 //! | `ASCEND_HOME_PATH` | the CANN toolkit, unless [`Kernels::toolkit`] names one |
@@ -106,7 +106,8 @@ pub struct Kernels {
 }
 
 impl Kernels {
-    /// Sets a constant, a `usize` or an `f32`, for this build, in every kernel that declares it.
+    /// Sets a constant, a `usize` or an `f32`, for this build, in every kernel that declares it; with the name of a kernel before it (`rms::HIDDEN`), in
+    /// that kernel alone.
     pub fn set(mut self, name: &str, value: impl Into<Constant>) -> Self {
         self.settings.insert(name.to_owned(), value.into());
         self

@@ -17,16 +17,26 @@ use hpmoe_core::sizes::{Expected, open_sizes};
 use hpmoe_core::syntax::{Constant, Overrides, declared_constants};
 use hpmoe_core::target::Target;
 use hpmoe_core::tuned::{self, Candidate, NamedSizes};
+use hpmoe_core::unused::{Unused, unused};
 use hpmoe_expansion::expansion;
 use hpmoe_expansion::tokens::SourceTokens;
 use std::path::{Path, PathBuf};
 use syn::ItemMod;
 
-/// Of the constants that are set, those that a kernel declares.
+/// Of the constants that are set, those that a kernel declares. One that is set for a kernel by name (`rms::HIDDEN`) wins over the same for all
+/// kernels (`HIDDEN`).
 #[must_use]
 pub fn settings_of(module: &ItemMod, settings: &Overrides) -> Overrides {
-    let declared = declared_constants(module);
-    settings.clone().into_iter().filter(|(name, _)| declared.contains(name)).collect()
+    let (declared, kernel) = (declared_constants(module), module.ident.to_string());
+    let of_kernel = |name: &str| name.split_once("::").filter(|(of, _)| *of == kernel).map(|(_, name)| name.to_owned());
+    let of_all = settings.clone().into_iter().filter(|(name, _)| declared.contains(name));
+    let mut own: Overrides = of_all.collect();
+    for (name, value) in settings.clone() {
+        if let Some(name) = of_kernel(&name).filter(|name| declared.contains(name)) {
+            own.insert(name, value);
+        }
+    }
+    own
 }
 
 /// One build, as all of its modules see it.
@@ -125,6 +135,10 @@ impl Build {
         if built.faulty.is_empty() {
             let kernel = BuiltKernel { module: &source.module, set: &set, open: &open, front: &front };
             built.warnings.extend(self.costly_sizes(kernel, &candidate));
+            built.warnings.extend(unused(&front).into_iter().map(|unused| {
+                let (line, Unused { message, help, .. }) = (unused.at.start().line, &unused);
+                format!("{}:{line}: kernel `{name}`: {message}: {help}", source.file)
+            }));
         }
         Ok(built)
     }

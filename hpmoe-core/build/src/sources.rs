@@ -5,7 +5,7 @@ use crate::tuned::{read_tuned, tuned_file};
 use crate::watch;
 use hpmoe_core::front::{modules, too_deep};
 use hpmoe_core::sizes::Expected;
-use hpmoe_core::syntax::{Overrides, declared_constants, refuse_unknown_overrides};
+use hpmoe_core::syntax::{Overrides, refuse_unknown_overrides, settable};
 use hpmoe_core::target::Target;
 use hpmoe_core::tuned::Tuned;
 use std::path::PathBuf;
@@ -29,8 +29,7 @@ pub(crate) struct KernelGroup {
 
 /// Refuses a constant set for some kernels that none of them declares, or set by `HPMOE_SET` and declared by none at all.
 pub(crate) fn refuse_undeclared(parts: &[KernelGroup], environment: &Overrides) -> Result<(), String> {
-    let declared =
-        |part: &KernelGroup| part.sources.iter().flat_map(|source| declared_constants(&source.module)).collect();
+    let declared = |part: &KernelGroup| part.sources.iter().flat_map(|source| settable(&source.module)).collect();
     let declared: Vec<Vec<String>> = parts.iter().map(declared).collect();
     for (part, declared) in parts.iter().zip(&declared) {
         refuse_unknown_overrides(&part.settings, declared.iter().map(String::as_str))?;

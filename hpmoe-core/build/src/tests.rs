@@ -1,7 +1,8 @@
 //! Builds for several targets side by side, without a C++ compiler.
 
 use crate::expansions;
-use crate::module::Build;
+
+use crate::module::{Build, settings_of};
 use crate::sources::{KernelModule, read_sources};
 use crate::target::Machine;
 use crate::units::Unit;
@@ -292,4 +293,26 @@ fn a_source_that_is_nested_too_deep_is_told_with_its_place() {
     // rustc reports what is no Rust.
     package.write("mixed.rs", "mod {");
     assert!(read_sources(&[package.path("mixed.rs")]).unwrap().is_none());
+}
+
+#[test]
+fn a_constant_is_set_in_all_kernels_or_in_one() {
+    let kernel = |name: &str, constants: &str| -> syn::ItemMod {
+        syn::parse_str(&format!("pub mod {name} {{ {constants} }}")).expect("a module")
+    };
+    let both = "pub const HIDDEN: usize = 8; pub const INTER: usize = 4;";
+    let (rms, moe) = (kernel("rms", both), kernel("moe", both));
+    let set = hpmoe_core::artifacts::parse_settings("rms::HIDDEN=32,HIDDEN=16,moe::INTER=2").unwrap();
+    let of = |module: &syn::ItemMod| {
+        let settings = settings_of(module, &set);
+        ["HIDDEN", "INTER"].map(|name| settings.get(name).and_then(|value| value.size()))
+    };
+    assert_eq!((of(&rms), of(&moe)), ([Some(32), None], [Some(16), Some(2)]));
+    let known = hpmoe_core::syntax::settable(&rms);
+    let refused = |name: &str| {
+        let set = hpmoe_core::artifacts::parse_settings(&format!("{name}=1")).unwrap();
+        hpmoe_core::syntax::refuse_unknown_overrides(&set, known.iter().map(String::as_str)).unwrap_err()
+    };
+    assert!(refused("rms::HIDEN").contains("did you mean `rms::HIDDEN`?"));
+    assert!(refused("rsm::HIDDEN").contains("no kernel declares a constant `rsm::HIDDEN`"));
 }

@@ -11,5 +11,5 @@ pub(crate) use ast::{
     TaskFn, TensorKind, TileParam, visit,
 };
 pub(crate) use constants::arithmetic;
-pub use constants::{Constants, declared_constants, leaving_open, open_constants, refuse_unknown_overrides};
+pub use constants::{Constants, declared_constants, leaving_open, open_constants, refuse_unknown_overrides, settable};
 pub(crate) use parse::{library_functions, parse, with_library};

@@ -73,7 +73,7 @@ pub(crate) struct SourceArgs {
     /// The Rust file with the `#[megakernel]` modules.
     #[arg(value_name = "FILE.rs")]
     pub(crate) file: PathBuf,
-    /// Sets a constant in every kernel that declares it; can be repeated.
+    /// Sets a constant in every kernel that declares it, or in one (`rms::HIDDEN=32`); can be repeated.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub(crate) settings: Vec<String>,
     #[command(flatten)]
@@ -109,7 +109,7 @@ pub(crate) struct ScheduleArgs {
     /// The Rust file with the `#[megakernel]` modules; not needed for --tile-tasks.
     #[arg(value_name = "FILE.rs", required_unless_present = "tile_tasks")]
     pub(crate) file: Option<PathBuf>,
-    /// Sets a constant in every kernel that declares it; can be repeated.
+    /// Sets a constant in every kernel that declares it, or in one (`rms::HIDDEN=32`); can be repeated.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub(crate) settings: Vec<String>,
     #[command(flatten)]
@@ -209,7 +209,7 @@ pub(crate) struct TuneArgs {
     /// The Rust file with the `#[megakernel]` modules.
     #[arg(value_name = "FILE.rs")]
     pub(crate) file: PathBuf,
-    /// Sets a constant in every kernel that declares it; can be repeated.
+    /// Sets a constant in every kernel that declares it, or in one (`rms::HIDDEN=32`); can be repeated.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub(crate) settings: Vec<String>,
     /// Ranks of the group.

@@ -86,7 +86,7 @@ fn rows(value: &Value) -> Result<Vec<Vec<u64>>, String> {
     };
     match depth(value) {
         1 => Ok(vec![list.iter().map(load).collect::<Result<_, _>>()?]),
-        2 => list.iter().map(|layer| layer_loads(layer)).collect(),
+        2 => list.iter().map(layer_loads).collect(),
         3 => {
             let mut sum: Vec<Vec<u64>> = Vec::new();
             for step in list {

@@ -134,6 +134,14 @@ pub fn declared_constants(module: &ItemMod) -> Vec<String> {
     names
 }
 
+/// The names by which a build may set a module's constants: for all kernels (`HIDDEN`), and for this one (`rms::HIDDEN`).
+#[must_use]
+pub fn settable(module: &ItemMod) -> Vec<String> {
+    let names = declared_constants(module);
+    let own: Vec<String> = names.iter().map(|name| format!("{}::{name}", module.ident)).collect();
+    names.into_iter().chain(own).collect()
+}
+
 /// Refuses overrides of constants that no kernel declares.
 ///
 /// # Errors

@@ -67,7 +67,7 @@ pub(crate) struct LayerArgs {
     /// The Rust file with the `#[megakernel]` modules.
     #[arg(value_name = "FILE.rs")]
     pub(crate) file: PathBuf,
-    /// Sets a constant in every kernel that declares it; can be repeated.
+    /// Sets a constant in every kernel that declares it, or in one (`rms::HIDDEN=32`); can be repeated.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub(crate) settings: Vec<String>,
     /// The pass of the layer.
