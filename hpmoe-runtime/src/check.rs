@@ -46,7 +46,7 @@ pub(crate) fn places(
     for (number, argument) in arguments.iter().enumerate().filter(|(_, argument)| argument.on_npus) {
         let (reason, way_out) = match (on_npus, peers_write(number)) {
             (false, _) => {
-                ("but the group runs on the host", "call Group::on_npus, or pass a tensor of this machine's memory")
+                ("but the group runs on the host", "use Group::on_npus, or pass a tensor of this machine's memory")
             }
             (true, true) => ("but other processes write it", "pass a tensor of this machine's memory, which is copied"),
             (true, false) => continue,

@@ -13,6 +13,7 @@ pub(crate) const IN_C: &[(&str, &str)] = &[
     ("Group::launch", "hpmoe_launch"),
     ("Group::fix", "hpmoe_fix"),
     ("Pending::wait", "hpmoe_wait"),
+    ("Route::placed", "hpmoe_group_placed"),
     ("Joining::secret", "HpmoeJoining.secret"),
     ("Joining::let_anyone_join", "HpmoeJoining.let_anyone_join"),
 ];

@@ -101,8 +101,8 @@ fn places_of_a_rank() {
     };
     refused(
         Case { route: placed(&[Some(0), Some(1), None, Some(2), Some(3), Some(0)]), ..case() },
-        "the route has 3 physical experts on each rank, but layer::forward was built with 2: make the route by Route::placed, with a \
-         placement of 2 places on each rank (`Placement::even` takes the spare ones)",
+        "the route has 3 physical experts on each rank, but layer::forward was built with 2: make the route by \
+         Route::placed, with a placement that has 2",
     );
     let spare = KernelTables { spare: 1, ..TABLES };
     fits_kernel(&spare, 2, &placed(&[Some(0), Some(1), None, Some(2), Some(3), Some(0)])).unwrap();

@@ -66,8 +66,8 @@ pub enum LaunchError {
     },
     /// The route and the kernel have other numbers of places for experts.
     #[error(
-        "the route has {placed} physical experts on each rank, but {kernel} was built with {built}: make the route by Route::placed, with a \
-placement of {built} places on each rank (`Placement::even` takes the spare ones)"
+        "the route has {placed} physical experts on each rank, but {kernel} was built with {built}: make the route by \
+Route::placed, with a placement that has {built}"
     )]
     Places {
         /// Name of the kernel, `module::taskflow`.
@@ -144,7 +144,7 @@ send tokens for every expert (`route.sends`)"
         launches: u32,
     },
     /// Streams of NPUs were passed to a group that has none.
-    #[error("streams are those of NPUs, but the group runs on the host: pass none, or call Group::on_npus")]
+    #[error("streams are those of NPUs, but the group runs on the host: pass none, or use Group::on_npus")]
     Streams,
     /// A pending launch has the memory.
     #[error(

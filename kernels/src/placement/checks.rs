@@ -1,6 +1,6 @@
 //! What every placement promises.
 
-use super::shares::Cut;
+use super::shares::{Cut, WHOLE};
 use super::{LogicalExpert, Place, PlacementError, Places};
 
 impl Places {
@@ -38,5 +38,27 @@ impl Places {
             |expert: &Option<usize>| Place { expert: expert.map(LogicalExpert), cut: Cut::of(expert.is_some()) };
         let places = Self { experts, local, of: physical_to_logical.iter().map(place).collect() };
         places.with_shares(&vec![1; count])
+    }
+
+    pub(super) fn with_shares(&self, shares: &[u32]) -> Result<Self, PlacementError> {
+        if shares.len() != self.of.len() {
+            return Err(PlacementError::Shares { shares: shares.len(), places: self.of.len() });
+        }
+        let held = || self.of.iter().zip(shares).filter_map(|(place, share)| Some((place.expert?.id(), *share)));
+        let mut sums = vec![0_u64; self.experts];
+        held().for_each(|(expert, share)| sums[expert] += u64::from(share));
+        if let Some(expert) = sums.iter().position(|sum| *sum == 0) {
+            return Err(PlacementError::NoShare { expert });
+        }
+        let mut before = vec![0_u64; self.experts];
+        let with_cut = |(place, share): (&Place, &u32)| {
+            let Some(expert) = place.expert else { return *place };
+            let from = before[expert.id()];
+            before[expert.id()] += u64::from(*share);
+            // A sum of shares may have any of 64 bits.
+            let part = |share: u64| (u128::from(share) * u128::from(WHOLE) / u128::from(sums[expert.id()])) as u32;
+            Place { cut: Cut { from: part(from), to: part(before[expert.id()]) }, ..*place }
+        };
+        Ok(Self { of: self.of.iter().zip(shares).map(with_cut).collect(), ..self.clone() })
     }
 }

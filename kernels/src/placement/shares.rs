@@ -5,7 +5,6 @@
 //! physical expert on one source it gives to another one on the next, and all rows go somewhere, as the first cut begins at 0 and the last one
 //! ends at 4096. A multiplication, an addition and a shift for each count; no source needs to know another one's counts.
 
-use super::{Place, PlacementError, Places};
 use std::ops::Range;
 
 /// Parts of the whole.
@@ -14,8 +13,8 @@ pub(super) const WHOLE: u32 = 1 << 12;
 /// A physical expert's part of the rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Cut {
-    from: u32,
-    to: u32,
+    pub(super) from: u32,
+    pub(super) to: u32,
 }
 
 impl Cut {
@@ -46,28 +45,4 @@ pub(super) const fn turn(source: usize, ranks: usize) -> u32 {
     }
     let reversed = (source as u32).reverse_bits() >> (32 - bits);
     ((reversed as u64 * WHOLE as u64) >> bits) as u32
-}
-
-impl Places {
-    pub(super) fn with_shares(&self, shares: &[u32]) -> Result<Self, PlacementError> {
-        if shares.len() != self.of.len() {
-            return Err(PlacementError::Shares { shares: shares.len(), places: self.of.len() });
-        }
-        let held = || self.of.iter().zip(shares).filter_map(|(place, share)| Some((place.expert?.id(), *share)));
-        let mut sums = vec![0_u64; self.experts];
-        held().for_each(|(expert, share)| sums[expert] += u64::from(share));
-        if let Some(expert) = sums.iter().position(|sum| *sum == 0) {
-            return Err(PlacementError::NoShare { expert });
-        }
-        let mut before = vec![0_u64; self.experts];
-        let with_cut = |(place, share): (&Place, &u32)| {
-            let Some(expert) = place.expert else { return *place };
-            let from = before[expert.id()];
-            before[expert.id()] += u64::from(*share);
-            // A sum of shares may have any of 64 bits.
-            let part = |share: u64| (u128::from(share) * u128::from(WHOLE) / u128::from(sums[expert.id()])) as u32;
-            Place { cut: Cut { from: part(from), to: part(before[expert.id()]) }, ..*place }
-        };
-        Ok(Self { of: self.of.iter().zip(shares).map(with_cut).collect(), ..self.clone() })
-    }
 }

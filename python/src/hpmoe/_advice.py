@@ -16,6 +16,7 @@ IN_PYTHON = {
     "hpmoe_launch": "a call of the taskflow",
     "hpmoe_fix": "Taskflow.fix",
     "hpmoe_wait": "hpmoe.last_report",
+    "hpmoe_group_placed": "hpmoe.Group.placed",
 }
 
 _NAMES = re.compile(r"\b(" + "|".join(map(re.escape, IN_PYTHON)) + r")\b(?: = (\d+))?")

@@ -265,7 +265,7 @@ fn pending() {
     // SAFETY: the group has no NPUs, and looks at no handle.
     let streams = unsafe { Streams::from_raw(&PerRank::from_fn(layer.ep, |_| std::ptr::null_mut())) };
     let error = layer.enqueue(&host, Some(&streams), &mut result).unwrap_err().to_string();
-    assert_eq!(error, "streams are those of NPUs, but the group runs on the host: pass none, or call Group::on_npus");
+    assert_eq!(error, "streams are those of NPUs, but the group runs on the host: pass none, or use Group::on_npus");
     // SAFETY: streams for other ranks are refused.
     let streams = unsafe { Streams::from_raw(&PerRank::from_fn(Ranks::new(1), |_| std::ptr::null_mut())) };
     let group = Group::new(2).on_npus().unwrap();
@@ -340,7 +340,7 @@ fn tensors_of_others() {
     let kernel = &ffn::forward::KERNEL;
     let host = Group::new(2);
     let error = host.enqueue(kernel, None, &layer.route, arguments()).unwrap_err().to_string();
-    assert!(error.starts_with("`x` lies in the memory of NPUs, but the group runs on the host: call Group::on_npus"));
+    assert!(error.starts_with("`x` lies in the memory of NPUs, but the group runs on the host: use Group::on_npus"));
     let group = Group::new(2).on_npus().unwrap();
     // SAFETY: streams of these NPUs, which live longer than the group.
     let streams = unsafe { Streams::from_raw(&PerRank::from_fn(layer.ep, |rank| npus[rank.id()].stream())) };

@@ -113,7 +113,10 @@ fn a_refusal_has_the_words_of_the_caller() {
 #[test]
 fn what_a_launch_consists_of() {
     let said = refused(|echo| echo.streams = Some(vec![64]));
-    assert_eq!(said, "streams are those of NPUs, but the group runs on the host: pass none, or call Group::on_npus");
+    assert_eq!(
+        said,
+        "streams are those of NPUs, but the group runs on the host: pass none, or use HpmoeOptions.device"
+    );
     let said = refused(|echo| echo.ranks = 2);
     assert_eq!(said, "the group runs 1 ranks, but the call has 2: pass parts for 1");
     let said = refused(|echo| echo.arguments = 4);
@@ -185,7 +188,7 @@ fn tensors() {
     let said = refused(|echo| echo.parts[1].data = null_mut());
     assert_eq!(said, "`weights` of rank 0 is null, but has 5 rows: pass its address");
     let said = refused(|echo| echo.parts[0].device = HPMOE_NPU);
-    let text = "`x` lies in the memory of NPUs, but the group runs on the host: call Group::on_npus, or pass a tensor of this machine's memory";
+    let text = "`x` lies in the memory of NPUs, but the group runs on the host: use HpmoeOptions.device, or pass a tensor of this machine's memory";
     assert_eq!(said, text);
     let said = refused(|echo| echo.parts[0].device = 9);
     assert_eq!(said, "there is no device 9 for `x` of rank 0 to lie in: use HPMOE_CPU (0) or HPMOE_NPU (1)");

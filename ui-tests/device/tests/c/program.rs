@@ -105,7 +105,7 @@ fn a_c_program_gets_the_bits_of_a_launch_from_rust() {
     let text = printed("program.c", &["-std=c99"]);
     let lines: Vec<&str> = text.lines().collect();
     let description: serde_json::Value = serde_json::from_str(lines[0]).unwrap();
-    assert_eq!(description["abi"], 4);
+    assert_eq!(description["abi"], hpmoe_c::header::HPMOE_C_ABI);
     assert_eq!(lines[1..5], ["memory: 0 ", "3072 768 1 1", "group: 0 ", "launch: 0 "]);
     let report: serde_json::Value = serde_json::from_str(lines[5]).unwrap();
     let copied: Vec<_> =
