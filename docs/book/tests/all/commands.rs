@@ -2,11 +2,13 @@
 
 use crate::pages::pages;
 use crate::pattern::difference;
-use std::process::Command;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 /// The programs, as cargo has built them for these tests.
-const PROGRAMS: [(&str, &str); 6] = [
+const PROGRAMS: [(&str, &str); 7] = [
     ("first", env!("CARGO_BIN_EXE_first")),
+    ("host", env!("CARGO_BIN_EXE_host")),
     ("layer", env!("CARGO_BIN_EXE_layer")),
     ("open", env!("CARGO_BIN_EXE_open")),
     ("ported", env!("CARGO_BIN_EXE_ported")),
@@ -37,6 +39,23 @@ fn programs_print_what_is_shown() {
         }
     }
     assert!(run >= PROGRAMS.len(), "{run} runs: are the pages still there?");
+}
+
+#[test]
+fn ranks_of_a_job_run_the_host_program() {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("host-{}", std::process::id()));
+    let (_, path) = PROGRAMS.iter().find(|(name, _)| *name == "host").expect("the book has a host program");
+    let rank = |rank: &str| {
+        let mut command = Command::new(path);
+        command.arg("processes").env("RANK", rank).env("LOCAL_RANK", rank).env("WORLD_SIZE", "2");
+        command.env("MASTER_ADDR", "127.0.0.1").env("HPMOE_ADDRESS_FILE", &file);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts")
+    };
+    for (number, process) in ["0", "1"].map(rank).into_iter().enumerate() {
+        let output = process.wait_with_output().expect("the program ends");
+        let printed = String::from_utf8(output.stdout).expect("text");
+        assert_eq!(printed, format!("rank {number} of 2 received 14 rows\n"), "{:?}", String::from_utf8(output.stderr));
+    }
 }
 
 /// What a program prints, which may say that something is wrong.
