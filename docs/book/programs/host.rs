@@ -245,7 +245,7 @@ fn threads() -> Result<(), Box<dyn Error>> {
     assert!(y == expected);
 
     // A fixed launch is prepared once. Between its launches, the host can change the values.
-    let mut out = PerRank::with_room(ep, rows_of_any_route(ep));
+    let mut out = PerRank::with_room::<bf16, HIDDEN>(ep, rows_of_any_route(ep));
     let mut routed = PerRank::routed(ep, EXPERTS, TOP_K, &ids.map(Tensor::row_count));
     let kernel = &host::products::KERNEL;
     let mut fixed = group.fix(
