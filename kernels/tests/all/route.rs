@@ -182,7 +182,7 @@ fn routes_do_not_differ_by_what_they_were_asked() {
 
 #[test]
 fn ranks_need_not_divide_the_experts() {
-    let route = route(3, 4, &[vec![0, 1], vec![2], vec![3]]).unwrap();
+    let route = route(3, 4, &[vec![0, 1, -1], vec![2, -1, -1], vec![3, -1, -1]]).unwrap();
     assert_eq!((route.local_experts(), route.experts().count(), route.expert_count()), (2, 6, 4));
     let held = |expert| route.logical(expert).map(hpmoe_kernels::LogicalExpert::id);
     assert_eq!(route.experts().map(held).collect::<Vec<_>>(), [Some(0), Some(1), Some(2), None, Some(3), None]);
