@@ -58,7 +58,10 @@ fn loads(value: &Value) -> Result<Vec<Vec<u64>>, String> {
         )?;
         return of_logical(of_physical, map);
     }
-    let named = ["loads", "logical_count", "global_expert_load", "counts"].iter().find_map(|key| value.get(key));
+    if let Some(counts) = value.get("counts") {
+        return Ok(vec![of_ranks(&rows(counts)?)?]);
+    }
+    let named = ["loads", "logical_count", "global_expert_load"].iter().find_map(|key| value.get(key));
     let layers = rows(named.unwrap_or(value))?;
     let experts = layers.first().map_or(0, Vec::len);
     if experts == 0 {
@@ -68,6 +71,17 @@ fn loads(value: &Value) -> Result<Vec<Vec<u64>>, String> {
         Some(layer) => Err(format!("layer {layer} has {} loads, layer 0 has {experts}", layers[layer].len())),
         None => Ok(layers),
     }
+}
+
+/// The loads of one layer, of the rows that each rank sends to each expert: a routing as `--routing` takes it.
+fn of_ranks(counts: &[Vec<u64>]) -> Result<Vec<u64>, String> {
+    let experts = counts.first().map_or(0, Vec::len);
+    if experts == 0 || counts.iter().any(|of_rank| of_rank.len() != experts) {
+        return Err(
+            "`counts` are rows of each rank to each expert: all ranks have as many, and one at least".to_owned()
+        );
+    }
+    Ok((0..experts).map(|expert| counts.iter().map(|of_rank| of_rank[expert]).fold(0, u64::saturating_add)).collect())
 }
 
 /// A list of lists of whole numbers; one list is a single layer, and of lists of these, as of several steps, all are added up.
@@ -192,6 +206,8 @@ mod tests {
         let physical = r#"{"expert_load_pass": [[1, 2, 3, 9]], "physical_to_logical_map": [[0, 1, 2, 0]]}"#;
         assert_eq!(read(physical), Ok(vec![vec![10, 2, 3]]));
         assert_eq!(read("[1, 2.4, 3]"), Ok(vec![vec![1, 2, 3]]));
+        // A routing of two ranks is one layer.
+        assert_eq!(read(r#"{"counts": [[1, 2, 3], [4, 0, 1]]}"#), Ok(vec![vec![5, 2, 4]]));
     }
 
     #[test]
@@ -201,6 +217,7 @@ mod tests {
         assert!(problem("[]").contains("no loads"));
         assert!(problem("[[1, 2], [3]]").contains("layer 1 has 1 loads, layer 0 has 2"));
         assert!(problem("[[1, -2]]").contains("-2 is no load"));
+        assert!(problem(r#"{"counts": [[1], [1, 2]]}"#).contains("all ranks have as many"));
         assert!(problem("[[[[1]]]]").contains("4 levels"));
         assert!(problem("[[[1], [2]], [[1]]]").contains("steps have different numbers"));
         assert!(problem(r#"{"expert_load_pass": [[1]]}"#).contains("physical_to_logical_map"));
