@@ -136,6 +136,9 @@ fn ids(ranks: usize, experts: usize, seed: u64) -> PerRank<Tensor<i32, 3>> {
 }
 
 proptest! {
+    // They take no time.
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
     #[test]
     fn every_row_goes_to_one_copy_of_its_expert(placement in any_placement(), seed in any::<u64>()) {
         let (ep, experts) = (placement.ranks(), placement.experts());
