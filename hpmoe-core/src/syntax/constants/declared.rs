@@ -118,7 +118,7 @@ fn one_line(ty: &Type) -> String {
     ty.to_token_stream().to_string().replace("& ", "&")
 }
 
-/// The names of the constants that a build may set: those of type `usize` or `f32` that a module declares, and [`SPARE`], which is 0 where a
+/// The names of the constants that a build may set: those of type `usize` or `f32` that a module declares, and `SPARE`, which is 0 where a
 /// module does not declare it.
 #[must_use]
 pub fn declared_constants(module: &ItemMod) -> Vec<String> {
