@@ -184,6 +184,7 @@ fn every_input_that_arrives_changes_or_goes_is_noticed_whatever_its_time_stamp()
 }
 
 #[test]
+#[ignore = "cargo builds a package for each variable: .ci/sweep watched"]
 fn every_variable_that_decides_a_result_is_noticed() {
     let package = Package::new();
     let path = |name: &str| package.path(name).to_str().unwrap().to_owned();
