@@ -20,7 +20,8 @@ from ._fixed import FixedLaunch
 from ._group import Group
 from ._library import Library, load
 from ._moe import MoE, moe
-from ._placement import Placement, placement
+from ._placement import Placement
+from ._planner import placement
 from ._reports import last_report
 from ._signature import Argument
 from ._taskflow import Taskflow

@@ -77,7 +77,7 @@ def moe(
     build = [os.environ.get(name) for name in ("HPMOE_SET", "HPMOE_DEVICE", "HPMOE_TIME_STAMPS")]
     made = json.dumps([gate, sizes, constants, named, *build], sort_keys=True)
     if made not in _made:
-        _made[made] = _library(gate, sizes, constants, named, progress)
+        _made[made] = _library(gate, sizes, constants, progress, named)
     return MoE(_made[made], gate)
 
 
@@ -86,7 +86,7 @@ _made: dict[str, Library] = {}
 
 
 def _library(
-    gate: str, sizes: dict[str, int], constants: dict[str, int | float], ranks: int | None, progress: bool | None
+    gate: str, sizes: dict[str, int], constants: dict[str, int | float], progress: bool | None, ranks: int | None = None
 ) -> Library:
     """The library of a layer: one of this package, or one that is built."""
     hidden, inter, experts, top_k, max_tokens = sizes.values()
