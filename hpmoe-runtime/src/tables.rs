@@ -56,7 +56,7 @@ impl KernelTables {
     /// Physical experts of each of `ranks` ranks, places that no logical expert needs among them.
     #[must_use]
     pub const fn local_experts(&self, ranks: usize) -> usize {
-        self.experts.div_ceil(ranks) + self.spare
+        hpmoe_kernels::local_experts(self.experts, self.spare, ranks)
     }
 }
 

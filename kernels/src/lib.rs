@@ -60,6 +60,8 @@ pub mod taskflows;
 pub mod tasks;
 mod tensor;
 
+#[doc(hidden)]
+pub use placement::local_experts;
 pub use placement::{LogicalExpert, Move, Placement, PlacementError};
 pub use route::{Expert, Piece, Rank, Ranks, Route, RouteError, Routed, RowTile, TokenBlock};
 pub use tensor::{

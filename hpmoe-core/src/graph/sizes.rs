@@ -22,7 +22,7 @@ impl Sizes {
     /// The physical experts of each of `ranks` ranks, places that no logical expert needs among them.
     #[must_use]
     pub const fn local_experts(&self, ranks: usize) -> usize {
-        self.experts.div_ceil(ranks) + self.spare
+        hpmoe_kernels::local_experts(self.experts, self.spare, ranks)
     }
 
     /// The physical experts of all of `ranks` ranks.

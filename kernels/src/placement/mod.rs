@@ -196,12 +196,19 @@ struct Place {
     cut: Cut,
 }
 
+/// The physical experts of each of `ranks` ranks: its share of the logical ones, rounded up, and so many spare places.
+#[doc(hidden)]
+#[must_use]
+pub const fn local_experts(experts: usize, spare: usize, ranks: usize) -> usize {
+    experts.div_ceil(ranks) + spare
+}
+
 impl Places {
     pub(crate) fn even(ranks: usize, experts: usize, spare: usize) -> Result<Self, PlacementError> {
         if ranks == 0 || experts == 0 {
             return Err(PlacementError::Nothing { ranks, experts });
         }
-        let (local, more) = (experts.div_ceil(ranks) + spare, experts % ranks);
+        let (local, more) = (local_experts(experts, spare, ranks), experts % ranks);
         let first = |rank: usize| rank * (experts / ranks) + rank.min(more);
         let of_rank = |rank: usize| {
             let held = first(rank)..first(rank + 1);

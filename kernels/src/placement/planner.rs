@@ -3,7 +3,7 @@
 //! The load of a rank is that of its physical experts, and a physical expert has an equal part of its logical one's. Fewer rows on the fullest
 //! rank are better, then more equal ranks. All numbers are whole, and ties go to lower numbers, so that every process finds the same placement.
 
-use super::{Placement, PlacementError};
+use super::{Placement, PlacementError, local_experts};
 use crate::Ranks;
 
 /// Parts of a row that loads are counted in: a row may be shared by as many ranks as there are.
@@ -31,7 +31,7 @@ impl Placement {
         if ranks == 0 || experts == 0 {
             return Err(PlacementError::Nothing { ranks, experts });
         }
-        let mut draft = Draft::packed(ranks, loads, experts.div_ceil(ranks) + spare);
+        let mut draft = Draft::packed(ranks, loads, local_experts(experts, spare, ranks));
         draft.improve(usize::MAX);
         Self::new(ep, experts, &draft.of)
     }
@@ -385,7 +385,7 @@ mod tests {
             (ranks, spare) in (2..=5usize, 0..=2usize),
             loads in prop::collection::vec(0..1000u64, 2..=12),
         ) {
-            let mut draft = Draft::packed(ranks, &loads, loads.len().div_ceil(ranks) + spare);
+            let mut draft = Draft::packed(ranks, &loads, local_experts(loads.len(), spare, ranks));
             for rank in 0..ranks {
                 let steps: Vec<Step> = draft.steps(rank).collect();
                 for step in steps.into_iter().step_by(7) {

@@ -2,6 +2,7 @@
 
 use super::Route;
 use crate::RouteError;
+use crate::placement::local_experts;
 
 impl Route {
     /// The route of a router that chooses the same number of experts in each of `GROUPS` groups, by the statement
@@ -71,7 +72,7 @@ impl Route {
 #[must_use]
 pub fn most_of_a_token((experts, spare): (usize, usize), top_k: usize, groups: usize, ranks: usize) -> usize {
     if groups == 1 || spare > 0 || experts % ranks != 0 {
-        return top_k.min(experts).min(experts.div_ceil(ranks) + spare);
+        return top_k.min(experts).min(local_experts(experts, spare, ranks));
     }
     let (local, group, ids) = (experts / ranks, experts / groups, top_k / groups);
     // Experts that a rank has of a group.
