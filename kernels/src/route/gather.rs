@@ -1,6 +1,6 @@
 //! Routes of groups whose ranks are processes: each brings its own ids.
 
-use super::{Route, RouteError};
+use super::{Route, RouteError, consecutive};
 use crate::placement::Places;
 use crate::{PerRank, Placement, Rank, Ranks, Tensor};
 
@@ -49,9 +49,7 @@ impl Route {
         top_k: usize,
         ids: &PerRank<Vec<i32>>,
     ) -> Result<Self, G::Error> {
-        let ranks = group.ranks().count();
-        let places = Places::even(ranks, experts, 0).map_err(|_| RouteError::Experts { experts, ranks })?;
-        gather(group, places, top_k, ids)
+        gather(group, consecutive(group.ranks(), experts)?, top_k, ids)
     }
 
     /// Makes a route as [`gather`](Self::gather) does for experts that lie where a placement says, the same one on all ranks.

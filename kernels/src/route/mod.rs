@@ -92,9 +92,7 @@ impl Route {
     ///
     /// As for [`new`](Self::new), or if the ids of a rank are not whole tokens.
     pub fn from_ids(ep: Ranks, experts: usize, top_k: usize, ids: &PerRank<Vec<i32>>) -> Result<Self, RouteError> {
-        let places =
-            Places::even(ep.count(), experts, 0).map_err(|_| RouteError::Experts { experts, ranks: ep.count() })?;
-        Self::with_places(ep, places, top_k, ids)
+        Self::with_places(ep, consecutive(ep, experts)?, top_k, ids)
     }
 
     /// Makes a route as [`new`](Self::new) does for experts that lie where a placement says. Ids name logical experts; the route's loops run
@@ -329,6 +327,11 @@ impl Route {
     pub fn token_blocks<const B: usize>(&self, rank: Rank) -> impl Iterator<Item = TokenBlock<B>> + use<B> {
         pieces::token_blocks(self.first_token(rank), self.tokens(rank))
     }
+}
+
+/// The places of experts without a placement.
+fn consecutive(ep: Ranks, experts: usize) -> Result<Places, RouteError> {
+    Places::even(ep.count(), experts, 0).map_err(|_| RouteError::Experts { experts, ranks: ep.count() })
 }
 
 impl RankTokens for Route {
