@@ -48,6 +48,8 @@
 mod library;
 
 pub mod abi;
+#[doc(hidden)]
+pub mod digest;
 pub mod formats;
 pub mod helpers;
 pub mod math;

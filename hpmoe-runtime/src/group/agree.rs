@@ -7,6 +7,7 @@ use crate::LaunchError;
 use crate::abi::HPMOE_ABI;
 use crate::bootstrap::wire::{Message, Reader};
 use crate::tables::{KernelTables, Storage};
+use hpmoe_kernels::digest;
 
 /// The names of what is compared, in the order in which a difference is told.
 const TERMS: [&str; 9] =
@@ -35,7 +36,7 @@ pub(super) fn agree<'a>(
 }
 
 fn terms(tables: &KernelTables, options: &LaunchOptions, row: &PreparedRow<'_>) -> [String; TERMS.len()] {
-    let routes = row.steps.iter().fold(DIGEST, |digest, step| route_digest(digest, step));
+    let routes = row.steps.iter().fold(digest::START, |digest, step| route_digest(digest, step));
     [
         tables.name.to_owned(),
         tables.experts.to_string(),
@@ -57,22 +58,13 @@ fn in_order<'a>(tables: &KernelTables, row: PreparedRow<'a>) -> Result<PreparedR
     }
 }
 
-/// The offset basis of FNV-1a.
-const DIGEST: u64 = 0xcbf2_9ce4_8422_2325;
-
 /// A digest of which rows go where.
 fn route_digest(digest: u64, step: &LaunchStep<'_>) -> u64 {
     // What ids of other ranks say is known to the kernel alone.
     let Some(chunks) = step.route.host() else { return digest };
     let route = chunks.whole();
-    let number = |digest: u64, number: u64| {
-        number
-            .to_le_bytes()
-            .iter()
-            .fold(digest, |digest, byte| (digest ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
-    };
-    route.ranks().into_iter().fold(number(digest, route.placement_digest()), |digest, rank| {
-        let rows = route.experts().fold(digest, |digest, e| number(digest, route.pair(rank, e).rows as u64));
-        route.order(rank).iter().fold(rows, |digest, slot| number(digest, u64::from(*slot as u32)))
+    route.ranks().into_iter().fold(digest::with(digest, route.placement_digest()), |digest, rank| {
+        let rows = route.experts().fold(digest, |digest, e| digest::with(digest, route.pair(rank, e).rows as u64));
+        route.order(rank).iter().fold(rows, |digest, slot| digest::with(digest, u64::from(*slot as u32)))
     })
 }

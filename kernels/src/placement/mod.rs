@@ -17,7 +17,7 @@ mod weights;
 pub use error::PlacementError;
 pub use moves::Move;
 
-use crate::{Rank, Ranks};
+use crate::{Rank, Ranks, digest};
 use shares::Cut;
 use std::fmt;
 use std::ops::Range;
@@ -255,7 +255,7 @@ impl Places {
         self.of[physical].cut.rows(shares::turn(source.id(), self.ranks()), rows)
     }
 
-    /// FNV-1a over experts, places of a rank, and each place with its share.
+    /// Of experts, places of a rank, and each place with its share.
     pub(crate) fn digest(&self) -> u64 {
         let head = [self.experts as u64, self.local as u64];
         let of_place = |place: &Place| {
@@ -263,9 +263,7 @@ impl Places {
             [place.expert.map_or(u64::MAX, |expert| expert.id() as u64), u64::from(start) << 32 | u64::from(end)]
         };
         let numbers = head.into_iter().chain(self.of.iter().flat_map(of_place));
-        numbers
-            .flat_map(u64::to_le_bytes)
-            .fold(0xcbf2_9ce4_8422_2325, |digest, byte| (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+        numbers.fold(digest::START, digest::with)
     }
 }
 
