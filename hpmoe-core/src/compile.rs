@@ -7,7 +7,7 @@ use crate::graph::Sizes;
 use crate::program::{Kernels, Program, program};
 use crate::schedule::{Choices, schedule_with};
 use crate::target::Target;
-use crate::validate::{Violation, validate};
+use crate::validate::{ValidSchedule, Violation, validate};
 
 /// The back end: schedules a checked graph for a target, with choices, and makes all files that a build writes, of a kernel with or without
 /// time stamps.
@@ -24,9 +24,7 @@ pub fn back(
     fingerprint: &str,
     time_stamps: bool,
 ) -> Result<Program, String> {
-    unplaced(checked)?;
-    let proposed = schedule_with(checked, target, choices);
-    let valid = validate(checked, proposed).map_err(|violations| refused(checked, &violations))?;
+    let valid = scheduled(checked, target, choices)?;
     let names = Names { file, symbol: &artifact.symbol, time_stamps };
     let kernel = ascendc(checked, &valid, &names, Machine::Host);
     let for_devices = differs(checked).then(|| ascendc(checked, &valid, &names, Machine::Device));
@@ -36,12 +34,18 @@ pub fn back(
     Ok(program(checked, &valid, target, artifact, kernels, tables, fingerprint))
 }
 
-/// Refuses places that hold no expert of their own in a kernel that makes its route, which knows of none.
+/// Schedules a checked graph for a target, with choices, and validates the schedule.
 ///
 /// # Errors
 ///
-/// A text for the user, if the kernel makes its route and would have such places.
-pub fn unplaced(checked: &CheckedGraph) -> Result<(), String> {
+/// As for [`back`].
+pub fn scheduled(checked: &CheckedGraph, target: &Target, choices: &Choices) -> Result<ValidSchedule, String> {
+    unplaced(checked)?;
+    validate(checked, schedule_with(checked, target, choices)).map_err(|violations| refused(checked, &violations))
+}
+
+/// Refuses a kernel that makes its route and would have places without an expert of their own: such a route knows none.
+fn unplaced(checked: &CheckedGraph) -> Result<(), String> {
     let graph = checked.graph();
     if graph.route.is_none() {
         return Ok(());
@@ -66,8 +70,7 @@ fn differs(checked: &CheckedGraph) -> bool {
 }
 
 /// The text for a user whose taskflow has no valid schedule.
-#[must_use]
-pub fn refused(checked: &CheckedGraph, violations: &[Violation]) -> String {
+fn refused(checked: &CheckedGraph, violations: &[Violation]) -> String {
     let large = |violation: &&Violation| matches!(violation, Violation::TooLarge { .. });
     let lines = |violations: &mut dyn Iterator<Item = &Violation>| -> String {
         violations.map(|violation| format!("\n  {}", violation.text(checked))).collect()

@@ -4,14 +4,14 @@ use crate::input::{KernelSource, SourceFile};
 use crate::output;
 use hpmoe_build::{Kept, kept_for, read_tuned, tuned_file, with_tuned};
 use hpmoe_core::analyze::CheckedGraph;
-use hpmoe_core::compile::{refused, unplaced};
+use hpmoe_core::compile;
 use hpmoe_core::front::front;
 use hpmoe_core::graph::TaskGraph;
-use hpmoe_core::schedule::{Choices, schedule_with};
+use hpmoe_core::schedule::Choices;
 use hpmoe_core::sizes::Expected;
 use hpmoe_core::target::Target;
 use hpmoe_core::tuned::{NamedSizes, TILE_SIZES, Tuned, overrides};
-use hpmoe_core::validate::{ValidSchedule, validate};
+use hpmoe_core::validate::ValidSchedule;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -80,7 +80,7 @@ impl FlowPlan {
 
     /// The validated schedule.
     pub(crate) fn schedule(&self, target: &Target) -> Result<ValidSchedule, String> {
-        scheduled_with(&self.checked, target, &self.choices)
+        compile::scheduled(&self.checked, target, &self.choices)
     }
 
     /// What the schedule is made with, for people.
@@ -196,15 +196,5 @@ pub(crate) fn chosen(plans: Vec<FlowPlan>, name: Option<&str>) -> Result<FlowPla
 
 /// A validated schedule with the default choices.
 pub(crate) fn scheduled(checked: &CheckedGraph, target: &Target) -> Result<ValidSchedule, String> {
-    scheduled_with(checked, target, &Choices::default())
-}
-
-/// A validated schedule with these choices.
-pub(crate) fn scheduled_with(
-    checked: &CheckedGraph,
-    target: &Target,
-    choices: &Choices,
-) -> Result<ValidSchedule, String> {
-    unplaced(checked)?;
-    validate(checked, schedule_with(checked, target, choices)).map_err(|violations| refused(checked, &violations))
+    compile::scheduled(checked, target, &Choices::default())
 }

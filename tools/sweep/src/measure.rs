@@ -4,14 +4,14 @@ use crate::cases::{Build, Case, Layer, RoutingKind};
 use crate::figures::Figures;
 use hpmoe_core::analyze::CheckedGraph;
 use hpmoe_core::artifacts::parse_settings;
-use hpmoe_core::compile::refused;
+use hpmoe_core::compile::scheduled;
 use hpmoe_core::cost::gradient_bytes;
 use hpmoe_core::front::{front, modules};
-use hpmoe_core::schedule::schedule_for;
+use hpmoe_core::schedule::Choices;
 use hpmoe_core::sizes::{Expected, open_sizes};
 use hpmoe_core::target::Target;
 use hpmoe_core::tuned::overrides;
-use hpmoe_core::validate::{ValidSchedule, validate};
+use hpmoe_core::validate::ValidSchedule;
 use hpmoe_simulator::baseline::{Direction, Original, Replay, Serial, extras};
 use hpmoe_simulator::simulate::{Ours, Simulated, Time, Workload, Written, bound, simulate};
 use std::collections::BTreeMap;
@@ -37,8 +37,7 @@ impl LayerPlan {
     pub(crate) fn new(Build { layer, ranks }: Build) -> Result<Self, String> {
         let target = target(layer.overhead)?;
         let checked = checked(layer, ranks, &target)?;
-        let schedule = validate(&checked, schedule_for(&checked, &target));
-        let schedule = schedule.map_err(|violations| refused(&checked, &violations))?;
+        let schedule = scheduled(&checked, &target, &Choices::default())?;
         let element = gradient_bytes(checked.graph()).unwrap_or(Written::BF16.element);
         Ok(Self { layer, target, checked, schedule, gradients: Written { element, adds: false } })
     }

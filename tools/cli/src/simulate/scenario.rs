@@ -2,9 +2,10 @@
 
 use super::copies::Copies;
 use crate::options::{GradientType, LayerArgs, Switch};
-use crate::plan::{FlowPlan, Origin, Tuning, chosen, plans, scheduled_with, warn_of_costly_sizes};
+use crate::plan::{FlowPlan, Origin, Tuning, chosen, plans, warn_of_costly_sizes};
 use crate::routing::routed;
 use hpmoe_core::analyze::CheckedGraph;
+use hpmoe_core::compile::scheduled;
 use hpmoe_core::cost::gradient_bytes;
 use hpmoe_core::schedule::{Choices, Schedule};
 use hpmoe_core::sizes::Expected;
@@ -144,7 +145,7 @@ impl Scenario {
         for (key, value) in changes.split_whitespace().filter_map(|change| change.split_once('=')) {
             choices.set(key, value)?;
         }
-        let valid = scheduled_with(&self.plan.checked, &self.target, &choices)?;
+        let valid = scheduled(&self.plan.checked, &self.target, &choices)?;
         let ours = Ours::new(&self.target, &self.plan.checked, valid.schedule(), &self.routing);
         let ours = ours.map_err(|unfit| unfit.to_string())?;
         simulate(&self.target, &ours, false).map(|run| run.time).map_err(|stuck| stuck.to_string())
