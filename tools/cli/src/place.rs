@@ -99,7 +99,7 @@ fn rows(value: &Value) -> Result<Vec<Vec<u64>>, String> {
         depth
     };
     match depth(value) {
-        1 => Ok(vec![list.iter().map(load).collect::<Result<_, _>>()?]),
+        1 => Ok(vec![layer_loads(value)?]),
         2 => list.iter().map(layer_loads).collect(),
         3 => {
             let mut sum: Vec<Vec<u64>> = Vec::new();

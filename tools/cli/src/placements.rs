@@ -26,7 +26,7 @@ impl FromStr for PlacementChoice {
 
 impl PlacementChoice {
     /// The placement, for a kernel on a number of ranks.
-    pub(crate) fn read(&self, ranks: u32, kernel: &Sizes) -> Result<Placement, String> {
+    fn read(&self, ranks: u32, kernel: &Sizes) -> Result<Placement, String> {
         let name = printable_path(&self.file);
         let layers = read(&self.file)?;
         let placement = layers.get(self.layer).ok_or_else(|| {
@@ -51,6 +51,15 @@ impl PlacementChoice {
         }
         Ok(placement.clone())
     }
+}
+
+/// The placement of a command line, if it has one.
+pub(crate) fn chosen(
+    choice: Option<&PlacementChoice>,
+    ranks: u32,
+    kernel: &Sizes,
+) -> Result<Option<Placement>, String> {
+    choice.map(|choice| choice.read(ranks, kernel)).transpose()
 }
 
 /// The placements of all layers.

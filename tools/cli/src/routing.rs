@@ -1,6 +1,7 @@
 //! `--routing`: `balanced`, `zipf:EXPONENT[:SEED]`, `drifting:EXPONENT[:SEED]`, or a file.
 
-use crate::placements::PlacementChoice;
+use crate::options::ScheduleArgs;
+use crate::placements;
 use hpmoe_core::graph::Sizes;
 use hpmoe_kernels::{Placement, Ranks};
 use hpmoe_simulator::simulate::{Routing, RoutingError, RoutingSizes};
@@ -22,23 +23,27 @@ pub(crate) fn sizes_of(kernel: &Sizes, ranks: u32) -> Result<RoutingSizes, Strin
     })
 }
 
-/// The routing that a command line names, of the physical experts of a kernel's ranks: where a placement file puts them, or consecutive ones
-/// on each rank.
-pub(crate) fn routed(
-    text: &str,
-    kernel: &Sizes,
-    ranks: u32,
-    placement: Option<&PlacementChoice>,
-) -> Result<Routing, String> {
+/// The routing that a command line names, of the physical experts of a kernel's ranks: where a placement puts them, or consecutive ones on each
+/// rank.
+pub(crate) fn routed(text: &str, kernel: &Sizes, ranks: u32, placement: Option<&Placement>) -> Result<Routing, String> {
     let logical = routing(text, sizes_of(kernel, ranks)?)?;
     let local = kernel.local_experts(ranks as usize);
-    let placement = match placement {
-        Some(choice) => choice.read(ranks, kernel)?,
+    let placed = match placement {
+        Some(placement) => logical.placed(placement),
         None if local * ranks as usize == kernel.experts => return Ok(logical),
-        None => Placement::even(Ranks::new(ranks as usize), kernel.experts, kernel.spare)
-            .map_err(|error| error.to_string())?,
+        None => {
+            let even = Placement::even(Ranks::new(ranks as usize), kernel.experts, kernel.spare);
+            logical.placed(&even.map_err(|error| error.to_string())?)
+        }
     };
-    logical.placed(&placement).map_err(|error| error.to_string())
+    placed.map_err(|error| error.to_string())
+}
+
+/// The routing of `hpmoe schedule`, of a kernel's physical experts.
+pub(crate) fn of_schedule(options: &ScheduleArgs, kernel: &Sizes) -> Result<Routing, String> {
+    let ranks = options.group();
+    let placement = placements::chosen(options.placement.as_ref(), ranks, kernel)?;
+    routed(&options.routing, kernel, ranks, placement.as_ref())
 }
 
 /// The routing of logical experts that a command line names.

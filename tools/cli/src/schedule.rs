@@ -4,9 +4,8 @@ mod export;
 mod measure;
 
 use crate::options::ScheduleArgs;
-use crate::output;
 use crate::plan::{FlowPlan, Tuning, chosen, plans, warn_of_costly_sizes};
-use crate::routing::routed;
+use crate::{output, routing};
 use hpmoe_core::report::{schedule_text, simulated_svg, totals};
 use hpmoe_core::sizes::Expected;
 use hpmoe_core::target::Target;
@@ -61,7 +60,7 @@ fn workload<'a>(
     plan: &'a FlowPlan,
     valid: &'a ValidSchedule,
 ) -> Result<Ours<'a>, String> {
-    let routing = routed(&options.routing, &plan.graph().sizes, options.group(), options.placement.as_ref())?;
+    let routing = routing::of_schedule(options, &plan.graph().sizes)?;
     Ours::new(target, &plan.checked, valid.schedule(), &routing).map_err(|unfit| unfit.to_string())
 }
 

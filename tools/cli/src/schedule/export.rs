@@ -5,7 +5,7 @@ mod work;
 
 use crate::options::ScheduleArgs;
 use crate::plan::{FlowPlan, chosen};
-use crate::routing::{routed, sizes_of};
+use crate::routing::{of_schedule, sizes_of};
 use hpmoe_core::target::Target;
 use hpmoe_kernels::printable::printable_path;
 use hpmoe_simulator::simulate::{CoreKind, EntriesRead, Ours, QueuedTask, Upcoming, Workload as _, ready_seen};
@@ -26,7 +26,7 @@ pub(super) fn export(
     let valid = plan.schedule(target)?;
     let graph = plan.checked.graph();
     let sizes = sizes_of(&graph.sizes, options.group())?;
-    let routing = routed(&options.routing, &graph.sizes, options.group(), options.placement.as_ref())?;
+    let routing = of_schedule(options, &graph.sizes)?;
     let ours = Ours::new(target, &plan.checked, valid.schedule(), &routing).map_err(|unfit| unfit.to_string())?;
     let head = json!({
         "format": "hpmoe-schedule",

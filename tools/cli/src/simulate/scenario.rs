@@ -2,6 +2,7 @@
 
 use super::copies::Copies;
 use crate::options::{GradientType, LayerArgs, Switch};
+use crate::placements;
 use crate::plan::{FlowPlan, Origin, Tuning, chosen, plans, warn_of_costly_sizes};
 use crate::routing::routed;
 use hpmoe_core::analyze::CheckedGraph;
@@ -64,9 +65,8 @@ impl Scenario {
             None
         };
         let graph = plan.graph();
-        let routing = routed(&options.routing, &graph.sizes, options.ranks, options.placement.as_ref())?;
-        let placement =
-            options.placement.as_ref().map(|choice| choice.read(options.ranks, &graph.sizes)).transpose()?;
+        let placement = placements::chosen(options.placement.as_ref(), options.ranks, &graph.sizes)?;
+        let routing = routed(&options.routing, &graph.sizes, options.ranks, placement.as_ref())?;
         let copies = placement.map(|placement| Copies::new(graph, &placement, &target)).transpose()?;
         let layer = same_layer(&plan.checked);
         Ok(Self {
