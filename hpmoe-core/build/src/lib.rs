@@ -151,12 +151,11 @@ impl Kernels {
     /// hpmoe_build::kernels(["src/moe.rs"]).ranks(20).build();
     /// ```
     pub fn ranks(mut self, count: u32) -> Self {
-        self.expected.ranks = self.expected.ranks.or(Some(count));
         self.ranks.push(count);
         self
     }
 
-    /// Gives each rank places for so many experts more than its share, which copies of experts can take, as a
+    /// Gives each rank spare places for experts, in addition to its share. Copies of experts take them, as a
     /// [`Placement`](hpmoe_kernels::Placement) says. It sets the constant `SPARE`, which `HPMOE_SET` sets as well.
     ///
     /// ```no_run
@@ -295,6 +294,7 @@ impl Kernels {
             others,
         } = self;
         let (target, tune) = (machine.target()?, machine.options());
+        let expected = Expected { ranks: ranks.first().copied(), ..expected };
         let Some(sources) = read_sources(&files)? else { return Ok(None) };
         let part = KernelGroup {
             settings,
