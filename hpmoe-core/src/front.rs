@@ -23,7 +23,7 @@ pub struct Front {
 }
 
 impl Front {
-    /// The same module, whose schedules are also made for these numbers of ranks.
+    /// The same module, with schedules for these numbers of ranks as well.
     #[must_use]
     pub fn for_ranks(mut self, ranks: &[u32]) -> Self {
         self.flows.iter_mut().for_each(|flow| flow.name_ranks(ranks));

@@ -137,7 +137,7 @@ struct Named<'a> {
 }
 
 impl Named<'_> {
-    /// Where a compiler looks for it in the package, in order. The package's folder is one of its folders of headers.
+    /// The paths in the package at which a compiler looks for it, in order. The package's folder is one of its folders of headers.
     fn places(&self, folder: &Path) -> Vec<PathBuf> {
         let near = self.nearby.then(|| folder.join(self.path));
         let mut places: Vec<PathBuf> = near.into_iter().chain([PathBuf::from(self.path)]).collect();

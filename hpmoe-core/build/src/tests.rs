@@ -290,7 +290,7 @@ fn a_source_that_is_nested_too_deep_is_told_with_its_place() {
     let line = source.lines().count() + 2;
     let said = read_sources(&[package.path("mixed.rs")]).err().unwrap();
     assert!(said.contains(&format!("mixed.rs`, line {line}: this is nested deeper than hpmoe reads")), "{said}");
-    // rustc reports what is no Rust.
+    // rustc reports files that aren't Rust.
     package.write("mixed.rs", "mod {");
     assert!(read_sources(&[package.path("mixed.rs")]).unwrap().is_none());
 }

@@ -155,7 +155,7 @@ impl Works {
         self.kind_of[column as usize] as usize
     }
 
-    /// The products of a tile in a column of the phase; `None` if its task is no matrix task.
+    /// The products of a tile in a column of the phase; `None` for other tasks than matrix tasks.
     #[must_use]
     pub fn product(&self, column: u32) -> Option<TileProduct> {
         match self.columns[column as usize] {

@@ -20,7 +20,7 @@ pub struct Bar {
     pub end: Nanos,
 }
 
-/// A step of the cores of a part that is no entry of their queue.
+/// A step that the cores of a part take apart from the entries of their queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StepBar {
     /// The kind of step.

@@ -36,8 +36,8 @@ impl Placement {
         Self::new(ep, experts, &draft.of)
     }
 
-    /// The placement that this one becomes for other loads by writing at most so many places. The fullest rank never gets more rows than it has
-    /// by this placement; shares become equal.
+    /// A placement for other loads that writes at most `most_moves` places of this one. Its fullest rank has at most as many rows as that of this
+    /// placement. Copies get equal shares.
     ///
     /// # Errors
     ///
