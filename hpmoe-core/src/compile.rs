@@ -44,10 +44,10 @@ pub fn scheduled(checked: &CheckedGraph, target: &Target, choices: &Choices) -> 
     validate(checked, schedule_with(checked, target, choices)).map_err(|violations| refused(checked, &violations))
 }
 
-/// Refuses a kernel that makes its route and would have places without an expert of their own: such a route knows none.
+/// Refuses a kernel whose route promises each rank's rows by groups of experts, if ranks have places that no expert needs.
 fn unplaced(checked: &CheckedGraph) -> Result<(), String> {
     let graph = checked.graph();
-    if graph.route.is_none() {
+    if graph.route.as_ref().is_none_or(|route| route.groups.is_none()) {
         return Ok(());
     }
     let Sizes { experts, spare, .. } = graph.sizes;
@@ -58,8 +58,7 @@ fn unplaced(checked: &CheckedGraph) -> Result<(), String> {
         _ => format!("each rank has {spare} places more than its share (`SPARE`)"),
     };
     Err(format!(
-        "{what}, and this taskflow makes its route, for which every place holds an expert [HP01]\nhelp: let the host make the route, \
-         and pass it as a parameter `route: &Route`, or build without it"
+        "{what}, and a route in groups promises each rank's number of rows [HP01]\nhelp: leave out `.in_groups::<..>()`, or build without it"
     ))
 }
 

@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use argument::fits_tensor;
 use here::here;
-use hpmoe_kernels::{PerRank, Rank, Ranks, Route};
+use hpmoe_kernels::{PerRank, Placement, Rank, Ranks, Route, RouteError};
 
 use crate::backend::npu::Npu;
 use crate::layout::route::sends_once;
 use crate::layout::tables::coming_spaces;
-use crate::layout::{KernelRoute, LaunchRoute, RankSizes, RouteChunks};
+use crate::layout::{LaunchRoute, RankSizes, RouteChunks};
 use crate::tables::{RouteTable, ScheduleTable, Storage, TensorTable};
 use crate::{Argument, ArgumentError, KernelTables, LaunchError, Streams};
 
@@ -137,6 +137,45 @@ pub(crate) fn fits_kernel(tables: &KernelTables, ranks: usize, route: &Route) ->
     Ok(())
 }
 
+/// Whether a route has the placement of the group that it is launched on, if the group has one.
+pub(crate) fn same_placement(group: Option<&Placement>, route: &Route) -> Result<(), LaunchError> {
+    match group.is_none_or(|placement| placement.digest() == route.placement_digest()) {
+        true => Ok(()),
+        false => Err(LaunchError::OtherPlacement),
+    }
+}
+
+/// Where experts lie in a launch whose kernel makes its route: by the group's placement, or evenly if ranks have places that no expert needs. `None` if
+/// each place holds the expert with its number.
+pub(crate) fn placement(
+    tables: &KernelTables,
+    ranks: usize,
+    group: Option<&Arc<Placement>>,
+) -> Result<Option<Arc<Placement>>, LaunchError> {
+    let Some(route) = tables.route else { return Ok(None) };
+    let Some(placement) = group else {
+        let plain = tables.local_experts(ranks) * ranks == tables.experts;
+        let even =
+            || Placement::even(Ranks::new(ranks), tables.experts, tables.spare).expect("there are experts and ranks");
+        return Ok(if plain { None } else { Some(Arc::new(even())) });
+    };
+    let (placed, wanted) = (placement.experts(), tables.experts);
+    if placed != wanted {
+        return Err(RouteError::Placement { what: "experts", placed, wanted }.into());
+    }
+    let (kernel, placed, built) = (tables.name, placement.local_experts(), tables.local_experts(ranks));
+    if placed != built {
+        return Err(LaunchError::Places { kernel, placed, built });
+    }
+    if route.groups.is_some() {
+        return Err(RouteError::PlacedGroups.into());
+    }
+    if sends_once(tables) {
+        return Err(LaunchError::Copies { kernel });
+    }
+    Ok(Some(Arc::clone(placement)))
+}
+
 fn few_enough(tables: &KernelTables, rank: Rank, tokens: usize) -> Result<(), LaunchError> {
     let (kernel, limit) = (tables.name, tables.tokens);
     if tokens > limit { Err(LaunchError::Tokens { kernel, rank: rank.id(), tokens, limit }) } else { Ok(()) }
@@ -147,15 +186,14 @@ pub(crate) fn tokens(
     tables: &KernelTables,
     route: RouteTable,
     ranks: Ranks,
-    sizes: RankSizes,
     arguments: &[Argument<'_>],
-) -> Result<KernelRoute, LaunchError> {
+) -> Result<PerRank<usize>, LaunchError> {
     let number = argument_number(&tables.tensors[route.tokens]);
     let rows = number.and_then(|number| arguments.get(number)).filter(|rows| rows.ranks == ranks);
     // One that is missing, or that is for another group, is found where all arguments are looked at.
     let tokens = PerRank::from_fn(ranks, |rank| rows.map_or(0, |rows| rows.part(rank).count));
     ranks.here().try_for_each(|rank| few_enough(tables, rank, tokens[rank]))?;
-    Ok(KernelRoute::new(tokens, sizes))
+    Ok(tokens)
 }
 
 /// Most rows of an expert that the tables of a route have room for, in a chunk (what `Quotients` of the device library divides), less the
@@ -168,8 +206,37 @@ const MOST_KEYS: usize = 1 << 30;
 /// Most slots of all ranks together, so that their faults can be summed in 32 bits.
 const MOST_SLOTS: usize = 1 << 28;
 
-/// Whether the tables of a route that the kernel makes have room for this group.
-pub(crate) fn routing(tables: &KernelTables, schedule: &ScheduleTable, sizes: &RankSizes) -> Result<(), LaunchError> {
+/// Most places of all ranks and chunks (`MOST_PAIRS`).
+const MOST_PLACES: usize = 2048;
+/// Places of all ranks and chunks that fit on the chip however ranks and chunks share them.
+const PLACES_OF_ANY: usize = 1024;
+/// Most tokens of a chunk of a rank that a placement cuts: its numbers are multiplied by 4096 in 32 bits.
+const MOST_CUT: usize = (1 << 19) - 1;
+
+/// Whether the lists by which a rank finds what it receives by a placement (`OwnCounts` of the device library) fit on the chip.
+pub(crate) fn placed_arrivals_fit(sizes: &RankSizes) -> bool {
+    const BLOCK: usize = 8;
+    const LANES: usize = 64;
+    // Words below what is kept (`UB_KEPT`), and lists of a word for each place (`ROUTE_LISTS`), each with a block of zeros before it.
+    const WORDS: usize = 152 * 1024 / 4;
+    const LISTS: usize = 15;
+    let RankSizes { ranks, local_experts, chunks, .. } = *sizes;
+    let of_rank = local_experts * chunks;
+    let lists = LISTS * ((ranks * of_rank + 1).next_multiple_of(LANES) + BLOCK);
+    let pitch = chunks * local_experts.next_multiple_of(BLOCK);
+    // Of its places, where their counts are; the sums of all sources before; all counts of one source.
+    let needed = lists + 2 * pitch + (ranks * of_rank).next_multiple_of(BLOCK);
+    let sources = WORDS.saturating_sub(needed) / pitch;
+    sources >= ranks.min(BLOCK / (1 << of_rank.trailing_zeros().min(BLOCK.trailing_zeros())))
+}
+
+/// Whether the tables of a route that the kernel makes have room for this group, whose experts lie by a placement or one after the other.
+pub(crate) fn routing(
+    tables: &KernelTables,
+    schedule: &ScheduleTable,
+    sizes: &RankSizes,
+    is_placed: bool,
+) -> Result<(), LaunchError> {
     let within = |what, value, limit, way_out| match value <= limit {
         true => Ok(()),
         false => {
@@ -188,6 +255,12 @@ pub(crate) fn routing(tables: &KernelTables, schedule: &ScheduleTable, sizes: &R
     )?;
     let slots = sizes.ranks.saturating_mul(tables.tokens).saturating_mul(tables.top_k);
     within("slots of all ranks", slots, MOST_SLOTS, "lower TOKENS or use fewer ranks")?;
+    if is_placed {
+        let places = sizes.ranks * sizes.local_experts * sizes.chunks;
+        let most = if placed_arrivals_fit(sizes) { MOST_PLACES } else { PLACES_OF_ANY };
+        within("places of all ranks and chunks", places, most, "use fewer chunks or a smaller SPARE")?;
+        within("tokens of a chunk of a rank", sizes.chunk_tokens, MOST_CUT, "lower TOKENS or use more chunks")?;
+    }
     let coming = tables.spaces.iter().zip(coming_spaces(tables, schedule)).filter(|(_, coming)| coming.is_some());
     for (space, _) in coming {
         let tiles = sizes.expert_rows().div_ceil(space.height as usize);

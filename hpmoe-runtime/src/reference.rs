@@ -86,7 +86,12 @@ impl Group {
         }
         self.check_one(kernel.tables(), route, &arguments)?;
         check::places(kernel.tables(), &arguments, false, false)?;
-        function(&ReferenceCall { ranks: self.ranks(), route, arguments });
+        let placement = check::placement(kernel.tables(), self.ranks().count(), self.shared_placement())?;
+        let call = || function(&ReferenceCall { ranks: self.ranks(), route, arguments });
+        match placement {
+            None => call(),
+            Some(placement) => placement.scope(call),
+        }
         Ok(())
     }
 }

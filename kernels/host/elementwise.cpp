@@ -45,6 +45,12 @@ template <typename T> bool numbers(VOp op, void *dst, const void *a, const void 
     case VOp::Muls: map<T>(dst, a, b, n, [=](W x, W) { return wrapped(x, s, mul); }); return true;
     case VOp::Maxs: map<T>(dst, a, b, n, [=](W x, W) { return x > s ? x : s; }); return true;
     case VOp::Mins: map<T>(dst, a, b, n, [=](W x, W) { return x < s ? x : s; }); return true;
+    case VOp::ShiftRight:
+        if constexpr (std::is_integral_v<W>) {
+            map<T>(dst, a, b, n, [=](W x, W) { return static_cast<W>(x >> s); });
+            return true;
+        }
+        return false;
     case VOp::Relu:
         if constexpr (!std::is_same_v<T, int16_t>) {
             map<T>(dst, a, b, n, [](W x, W) { return x > W(0) ? x : x == x ? W(0) : x; });

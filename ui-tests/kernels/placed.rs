@@ -31,9 +31,9 @@ pub mod placed {
     pub const SLOTS: usize = BLOCK * TOP_K;
     pub const PARTS: usize = INTER.div_ceil(TILE_N);
 
-    /// The forward pass; keeps the rows received and both projections.
+    /// The layer.
     #[taskflow]
-    pub fn forward(
+    fn layer(
         ep: Ranks,
         route: &Route,
         x: &PerRank<Tensor<bf16, HIDDEN>>,
@@ -58,9 +58,9 @@ pub mod placed {
         combine_slots::<BLOCK, SLOTS, COLUMNS, _, _>(ep, route, &back, weights, y);
     }
 
-    /// The backward pass with the rows received and the projections saved.
+    /// Its gradients.
     #[taskflow]
-    pub fn backward(
+    fn gradients(
         ep: Ranks,
         route: &Route,
         dy: &PerRank<Tensor<bf16, HIDDEN>>,
@@ -110,6 +110,90 @@ pub mod placed {
         sum_slots::<BLOCK, SLOTS, COLUMNS, _>(ep, route, &back, dx);
     }
 
+    /// The forward pass; keeps the rows received and both projections.
+    #[taskflow]
+    pub fn forward(
+        ep: Ranks,
+        route: &Route,
+        x: &PerRank<Tensor<bf16, HIDDEN>>,
+        weights: &PerRank<Tensor<f32, TOP_K>>,
+        gate: &PerRank<Experts<bf16, INTER, HIDDEN>>,
+        up: &PerRank<Experts<bf16, INTER, HIDDEN>>,
+        down: &PerRank<Experts<bf16, HIDDEN, INTER>>,
+        recv: &mut PerRank<Received<bf16, HIDDEN>>,
+        g: &mut PerRank<Received<bf16, INTER>>,
+        u: &mut PerRank<Received<bf16, INTER>>,
+        y: &mut PerRank<Tensor<bf16, HIDDEN>>,
+    ) {
+        layer(ep, route, x, weights, gate, up, down, recv, g, u, y);
+    }
+
+    /// The backward pass with the rows received and the projections saved.
+    #[taskflow]
+    pub fn backward(
+        ep: Ranks,
+        route: &Route,
+        dy: &PerRank<Tensor<bf16, HIDDEN>>,
+        weights: &PerRank<Slots<f32, 1>>,
+        gate: &PerRank<Experts<bf16, INTER, HIDDEN>>,
+        up: &PerRank<Experts<bf16, INTER, HIDDEN>>,
+        down: &PerRank<Experts<bf16, HIDDEN, INTER>>,
+        recv: &PerRank<Received<bf16, HIDDEN>>,
+        g: &PerRank<Received<bf16, INTER>>,
+        u: &PerRank<Received<bf16, INTER>>,
+        dx: &mut PerRank<Tensor<bf16, HIDDEN>>,
+        dweights: &mut PerRank<Slots<f32, 1>>,
+        dgate: &mut PerRank<Experts<f32, INTER, HIDDEN>>,
+        dup: &mut PerRank<Experts<f32, INTER, HIDDEN>>,
+        ddown: &mut PerRank<Experts<f32, HIDDEN, INTER>>,
+    ) {
+        gradients(ep, route, dy, weights, gate, up, down, recv, g, u, dx, dweights, dgate, dup, ddown);
+    }
+
+    /// The forward pass, whose kernel makes the route of ids and keeps it.
+    #[taskflow]
+    pub fn routed(
+        ep: Ranks,
+        ids: &PerRank<Tensor<i32, TOP_K>>,
+        x: &PerRank<Tensor<bf16, HIDDEN>>,
+        weights: &PerRank<Tensor<f32, TOP_K>>,
+        gate: &PerRank<Experts<bf16, INTER, HIDDEN>>,
+        up: &PerRank<Experts<bf16, INTER, HIDDEN>>,
+        down: &PerRank<Experts<bf16, HIDDEN, INTER>>,
+        recv: &mut PerRank<Received<bf16, HIDDEN>>,
+        g: &mut PerRank<Received<bf16, INTER>>,
+        u: &mut PerRank<Received<bf16, INTER>>,
+        y: &mut PerRank<Tensor<bf16, HIDDEN>>,
+        kept: &mut PerRank<Routed>,
+    ) {
+        let route = Route::of::<EXPERTS>(ep, ids);
+        route.keep(kept);
+        layer(ep, &route, x, weights, gate, up, down, recv, g, u, y);
+    }
+
+    /// The backward pass by the route that the forward pass has kept.
+    #[taskflow]
+    pub fn routed_backward(
+        ep: Ranks,
+        kept: &PerRank<Routed>,
+        dy: &PerRank<Tensor<bf16, HIDDEN>>,
+        weights: &PerRank<Slots<f32, 1>>,
+        gate: &PerRank<Experts<bf16, INTER, HIDDEN>>,
+        up: &PerRank<Experts<bf16, INTER, HIDDEN>>,
+        down: &PerRank<Experts<bf16, HIDDEN, INTER>>,
+        recv: &PerRank<Received<bf16, HIDDEN>>,
+        g: &PerRank<Received<bf16, INTER>>,
+        u: &PerRank<Received<bf16, INTER>>,
+        dx: &mut PerRank<Tensor<bf16, HIDDEN>>,
+        dweights: &mut PerRank<Slots<f32, 1>>,
+        dgate: &mut PerRank<Experts<f32, INTER, HIDDEN>>,
+        dup: &mut PerRank<Experts<f32, INTER, HIDDEN>>,
+        ddown: &mut PerRank<Experts<f32, HIDDEN, INTER>>,
+    ) {
+        let route = Route::of::<EXPERTS>(ep, kept);
+        gradients(ep, &route, dy, weights, gate, up, down, recv, g, u, dx, dweights, dgate, dup, ddown);
+    }
+
     /// The forward pass, chunk by chunk.
     #[taskflow]
     pub fn in_chunks(
@@ -122,6 +206,36 @@ pub mod placed {
         down: &PerRank<Experts<bf16, HIDDEN, INTER>>,
         y: &mut PerRank<Tensor<bf16, HIDDEN>>,
     ) {
+        for route in route.chunks::<CHUNKS>() {
+            let mut recv = PerRank::symmetric::<bf16, HIDDEN>(ep, &route);
+            let mut g = PerRank::ragged::<bf16, INTER>(ep, &route);
+            let mut u = PerRank::ragged::<bf16, INTER>(ep, &route);
+            let mut h = PerRank::ragged::<bf16, INTER>(ep, &route);
+            let mut out = PerRank::ragged::<bf16, HIDDEN>(ep, &route);
+            let mut back = PerRank::slots::<bf16, HIDDEN>(ep, &route);
+            dispatch_tokens::<PUT, _>(ep, &route, x, &mut recv);
+            project_rows::<TILE_M, TILE_N, _, _>(ep, &route, &recv, gate, &mut g);
+            project_rows::<TILE_M, TILE_N, _, _>(ep, &route, &recv, up, &mut u);
+            swiglu_rows::<TILE_M, TILE_N, _>(ep, &route, &g, &u, &mut h);
+            project_rows::<TILE_M, TILE_N, _, _>(ep, &route, &h, down, &mut out);
+            give_back_rows::<PUT, _>(ep, &route, &out, &mut back);
+            combine_slots::<BLOCK, SLOTS, COLUMNS, _, _>(ep, &route, &back, weights, y);
+        }
+    }
+
+    /// The forward pass, chunk by chunk, whose kernel makes the route of ids.
+    #[taskflow]
+    pub fn routed_in_chunks(
+        ep: Ranks,
+        ids: &PerRank<Tensor<i32, TOP_K>>,
+        x: &PerRank<Tensor<bf16, HIDDEN>>,
+        weights: &PerRank<Tensor<f32, TOP_K>>,
+        gate: &PerRank<Experts<bf16, INTER, HIDDEN>>,
+        up: &PerRank<Experts<bf16, INTER, HIDDEN>>,
+        down: &PerRank<Experts<bf16, HIDDEN, INTER>>,
+        y: &mut PerRank<Tensor<bf16, HIDDEN>>,
+    ) {
+        let route = Route::of::<EXPERTS>(ep, ids);
         for route in route.chunks::<CHUNKS>() {
             let mut recv = PerRank::symmetric::<bf16, HIDDEN>(ep, &route);
             let mut g = PerRank::ragged::<bf16, INTER>(ep, &route);

@@ -12,7 +12,7 @@ extern "C" {
 #endif
 
 /* The version of this interface. A caller compares it with `hpmoe_c_abi()` before anything else. */
-#define HPMOE_C_ABI 5
+#define HPMOE_C_ABI 6
 
 /* What a function returns: `HPMOE_OK`, or why not. */
 typedef enum HpmoeStatus {
@@ -155,7 +155,7 @@ HpmoeStatus hpmoe_group_host(HpmoeListener listener, uint64_t ranks, const Hpmoe
 HpmoeStatus hpmoe_listener_free(HpmoeListener listener);
 
 /* Makes another number of a group, whose launches have experts where `placement` says; the placement is copied. Launches by either number follow each
- * other. It is for taskflows whose route the host makes, built with as many places (`SPARE`). If ranks are processes, all have the same placement.
+ * other. It is for taskflows that are built with as many places (`SPARE`). If ranks are processes, all have the same placement.
  * `hpmoe_group_free` frees this number alone. */
 HpmoeStatus hpmoe_group_placed(HpmoeGroup group, const HpmoePlacement *placement, HpmoeGroup *placed);
 
@@ -216,6 +216,11 @@ HpmoeStatus hpmoe_capture(HpmoeFixed fixed, uint64_t ranks, const HpmoeTensor *t
 /* Tells that graphs have launched it so often, which the library can't know. Their streams have been waited for; `hpmoe_wait` then
  * says what became of these launches. */
 HpmoeStatus hpmoe_replayed(HpmoeFixed fixed, uint32_t launches);
+
+/* Puts experts elsewhere in the launches to come: of a taskflow that makes its route itself, fixed on a group with a placement. Only the placement is copied, so that
+ * captured graphs find it, too. All launches before have been waited for, those by graphs as well. If ranks are processes, each of them
+ * calls it with the same placement. */
+HpmoeStatus hpmoe_fixed_place(HpmoeFixed fixed, const HpmoePlacement *placement);
 
 /* Waits for what runs of it, and frees it. Freeing its group does so, too. */
 HpmoeStatus hpmoe_fixed_free(HpmoeFixed fixed);

@@ -14,6 +14,7 @@ pub(crate) const IN_C: &[(&str, &str)] = &[
     ("Group::fix", "hpmoe_fix"),
     ("Pending::wait", "hpmoe_wait"),
     ("Route::placed", "hpmoe_group_placed"),
+    ("Group::placed", "hpmoe_group_placed"),
     ("Joining::secret", "HpmoeJoining.secret"),
     ("Joining::let_anyone_join", "HpmoeJoining.let_anyone_join"),
 ];

@@ -2,7 +2,8 @@
 
 use std::ffi::c_void;
 
-use hpmoe_runtime::{Argument, FixedLaunch, LaunchError, Report, Streams};
+use hpmoe_runtime::prelude::Ranks;
+use hpmoe_runtime::{Argument, FixedLaunch, LaunchError, Placement, Report, Streams};
 
 use crate::error::Failure;
 use crate::header::HpmoeTensor;
@@ -68,6 +69,16 @@ impl Fixed {
         };
         // SAFETY: as this function asks for.
         unsafe { self.again(replay, capture) }
+    }
+
+    /// The ranks of its group.
+    pub(crate) fn ranks(&self) -> Ranks {
+        self.launch.group().ranks()
+    }
+
+    /// Puts experts elsewhere for the launches to come.
+    pub(crate) fn place(&mut self, placement: &Placement) -> Result<(), Failure> {
+        self.launch.place(placement).map_err(|error| refused(self.launch.group(), &error))
     }
 
     /// Counts launches by graphs.

@@ -366,6 +366,21 @@ pub fn replayed(fixed: HpmoeFixed, launches: u32) -> HpmoeStatus {
     guarded(|| launches::fixed(fixed)?.lock().unwrap_or_else(PoisonError::into_inner).replayed(launches))
 }
 
+/// `hpmoe_fixed_place`.
+///
+/// # Safety
+///
+/// As the header says.
+pub unsafe fn fixed_place(fixed: HpmoeFixed, placement: *const HpmoePlacement) -> HpmoeStatus {
+    guarded(|| {
+        // SAFETY: null, or the caller's structure.
+        let placement = unsafe { placement.as_ref() }
+            .ok_or_else(|| Failure::invalid("`placement` is null: pass where the experts lie"))?;
+        // SAFETY: as this function asks for.
+        unsafe { placement::fixed_place(fixed, placement) }
+    })
+}
+
 /// `hpmoe_fixed_free`.
 pub fn fixed_free(fixed: HpmoeFixed) -> HpmoeStatus {
     guarded(|| launches::free(fixed))

@@ -14,15 +14,7 @@ use crate::listeners;
 #[derive(Default)]
 struct Groups {
     made: u64,
-    living: BTreeMap<HpmoeGroup, Living>,
-}
-
-/// A group by one of its numbers.
-#[derive(Clone)]
-struct Living {
-    group: Arc<Group>,
-    /// Where experts lie in launches by this number.
-    placement: Option<Arc<Placement>>,
+    living: BTreeMap<HpmoeGroup, Arc<Group>>,
 }
 
 static GROUPS: Mutex<Groups> = Mutex::new(Groups { made: 0, living: BTreeMap::new() });
@@ -104,20 +96,20 @@ fn keep(group: Group, options: &HpmoeOptions) -> Result<HpmoeGroup, Failure> {
         }
         _ => return Err(Failure::invalid(format!("there is no device {device}: use HPMOE_CPU (0) or HPMOE_NPU (1)"))),
     };
-    Ok(number(Living { group: Arc::new(group), placement: None }))
+    Ok(number(group))
 }
 
 /// Gives a group with a placement a number of its own.
-pub(crate) fn placed(handle: HpmoeGroup, placement: Placement) -> Result<HpmoeGroup, Failure> {
-    let group = find(handle)?;
-    Ok(number(Living { group, placement: Some(Arc::new(placement)) }))
+pub(crate) fn placed(handle: HpmoeGroup, placement: &Placement) -> Result<HpmoeGroup, Failure> {
+    let group = find(handle)?.placed(placement).map_err(|error| Failure::invalid(error.to_string()))?;
+    Ok(number(group))
 }
 
-fn number(living: Living) -> HpmoeGroup {
+fn number(group: Group) -> HpmoeGroup {
     let mut groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner);
     groups.made += 1;
     let handle = first() + groups.made;
-    groups.living.insert(handle, living);
+    groups.living.insert(handle, Arc::new(group));
     handle
 }
 
@@ -131,20 +123,14 @@ fn first() -> HpmoeGroup {
 
 /// The group of that number.
 pub(crate) fn find(handle: HpmoeGroup) -> Result<Arc<Group>, Failure> {
-    find_placed(handle).map(|(group, _)| group)
-}
-
-/// The group of that number, and where experts lie in launches by it.
-pub(crate) fn find_placed(handle: HpmoeGroup) -> Result<(Arc<Group>, Option<Arc<Placement>>), Failure> {
     let groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner);
-    let living = groups.living.get(&handle).cloned().ok_or_else(|| missing(&groups, handle))?;
-    Ok((living.group, living.placement))
+    groups.living.get(&handle).cloned().ok_or_else(|| missing(&groups, handle))
 }
 
 /// Takes a group from those that are found. Its memory goes with the last launch that uses it.
 pub(crate) fn take(handle: HpmoeGroup) -> Result<Arc<Group>, Failure> {
     let mut groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner);
-    groups.living.remove(&handle).map(|living| living.group).ok_or_else(|| missing(&groups, handle))
+    groups.living.remove(&handle).ok_or_else(|| missing(&groups, handle))
 }
 
 fn missing(groups: &Groups, handle: HpmoeGroup) -> Failure {

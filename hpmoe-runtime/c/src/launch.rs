@@ -149,18 +149,11 @@ pub(crate) fn agreed<T>(group: &Group, found: Result<T, Failure>) -> Result<T, F
 pub(crate) unsafe fn prepare(library: &'static Library, request: &Request) -> Result<Prepared, Failure> {
     // SAFETY: the caller's string.
     let kernel = unsafe { library.kernel(request.taskflow) }?;
-    let (group, placement) = groups::find_placed(request.group)?;
+    let group = groups::find(request.group)?;
     let tables = kernel.compiled.tables();
     // SAFETY: the caller's arrays.
     let (ids, tensors) = agreed(&group, unsafe { arrays(kernel, &group, request) })?;
-    if placement.is_some() && ids.is_none() {
-        let problem = format!(
-            "{} makes its route itself, and takes no placement: launch it by the group's own number",
-            tables.name
-        );
-        return agreed(&group, Err(Failure::invalid(problem)));
-    }
-    let gathered = |ids| match &placement {
+    let gathered = |ids| match group.placement() {
         Some(placement) => Route::gather_placed_ids(&*group, placement, tables.top_k, &ids),
         None => Route::gather_ids(&*group, tables.experts, tables.top_k, &ids),
     };

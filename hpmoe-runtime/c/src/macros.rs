@@ -310,6 +310,20 @@ macro_rules! functions {
             $crate::functions::replayed(fixed, launches)
         }
 
+        /// Overwrites the placement of an argument block.
+        ///
+        /// # Safety
+        ///
+        /// As the header says.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn hpmoe_fixed_place(
+            fixed: $crate::HpmoeFixed,
+            placement: *const $crate::HpmoePlacement,
+        ) -> $crate::HpmoeStatus {
+            // SAFETY: as this function asks for.
+            unsafe { $crate::functions::fixed_place(fixed, placement) }
+        }
+
         /// Frees an argument block.
         #[unsafe(no_mangle)]
         pub extern "C" fn hpmoe_fixed_free(fixed: $crate::HpmoeFixed) -> $crate::HpmoeStatus {

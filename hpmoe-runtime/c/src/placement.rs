@@ -1,13 +1,14 @@
 //! Placements of experts.
 
 use std::slice;
+use std::sync::PoisonError;
 
 use hpmoe_runtime::prelude::Ranks;
 use hpmoe_runtime::{Placement, PlacementError};
 
 use crate::error::Failure;
-use crate::groups;
-use crate::header::{HpmoeGroup, HpmoePlacement};
+use crate::header::{HpmoeFixed, HpmoeGroup, HpmoePlacement};
+use crate::{groups, launches};
 
 /// Makes another number of a group, with a placement.
 ///
@@ -15,19 +16,40 @@ use crate::header::{HpmoeGroup, HpmoePlacement};
 ///
 /// As the header says of `hpmoe_group_placed`.
 pub(crate) unsafe fn group_placed(group: HpmoeGroup, placement: &HpmoePlacement) -> Result<HpmoeGroup, Failure> {
-    let ep = groups::find(group)?.ranks();
-    let HpmoePlacement { experts, places, physical_to_logical, shares } = *placement;
     // SAFETY: the caller's arrays.
-    let placed = unsafe {
-        let places = numbers(physical_to_logical, ep, places, "physical_to_logical")?;
-        let placed = Placement::new(ep, count(experts), &experts_of(places)?).map_err(invalid)?;
+    let placed = unsafe { read(groups::find(group)?.ranks(), placement) }?;
+    groups::placed(group, &placed)
+}
+
+/// Overwrites the placement of a fixed launch.
+///
+/// # Safety
+///
+/// As the header says of `hpmoe_fixed_place`.
+pub(crate) unsafe fn fixed_place(fixed: HpmoeFixed, placement: &HpmoePlacement) -> Result<(), Failure> {
+    let fixed = launches::fixed(fixed)?;
+    let mut fixed = fixed.lock().unwrap_or_else(PoisonError::into_inner);
+    // SAFETY: the caller's arrays.
+    let placed = unsafe { read(fixed.ranks(), placement) }?;
+    fixed.place(&placed)
+}
+
+/// The placement that a caller passes, for these ranks.
+///
+/// # Safety
+///
+/// As the header says of `HpmoePlacement`.
+unsafe fn read(ep: Ranks, placement: &HpmoePlacement) -> Result<Placement, Failure> {
+    let HpmoePlacement { experts, places: places_of_rank, physical_to_logical, shares } = *placement;
+    // SAFETY: the caller's arrays.
+    unsafe {
+        let held = numbers(physical_to_logical, ep, places_of_rank, "physical_to_logical")?;
+        let placed = Placement::new(ep, count(experts), &experts_of(held)?).map_err(invalid)?;
         if shares.is_null() {
-            placed
-        } else {
-            placed.with_shares(numbers(shares, ep, placement.places, "shares")?).map_err(invalid)?
+            return Ok(placed);
         }
-    };
-    groups::placed(group, placed)
+        placed.with_shares(numbers(shares, ep, places_of_rank, "shares")?).map_err(invalid)
+    }
 }
 
 /// Places experts by their loads.

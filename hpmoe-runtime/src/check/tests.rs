@@ -101,8 +101,7 @@ fn places_of_a_rank() {
     };
     refused(
         Case { route: placed(&[Some(0), Some(1), None, Some(2), Some(3), Some(0)]), ..case() },
-        "the route has 3 physical experts on each rank, but layer::forward was built with 2: make the route by \
-         Route::placed, with a placement that has 2",
+        "there are 3 places for experts on each rank, but layer::forward was built with 2: use a placement with 2 places on each",
     );
     let spare = KernelTables { spare: 1, ..TABLES };
     fits_kernel(&spare, 2, &placed(&[Some(0), Some(1), None, Some(2), Some(3), Some(0)])).unwrap();
@@ -247,7 +246,7 @@ fn routes_that_kernels_make() {
     let coming = HpmoeDescriptor { kind: HPMOE_ROW_TILES as _, coming: 1, ..bytemuck::Zeroable::zeroed() };
     let by_coming = ScheduleTable { descriptors: bytemuck::bytes_of(&coming).to_vec().leak(), ..TABLES.schedules[0] };
     let check = |tokens, schedule: &ScheduleTable, sizes: RankSizes| {
-        super::routing(&KernelTables { tokens, ..TABLES }, schedule, &sizes).map_err(|error| error.to_string())
+        super::routing(&KernelTables { tokens, ..TABLES }, schedule, &sizes, false).map_err(|error| error.to_string())
     };
     let by_number = &TABLES.schedules[0];
     let refused = |found: Result<(), String>, most: usize, what: &str, ranks: usize, value: usize, way_out: &str| {

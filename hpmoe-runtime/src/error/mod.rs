@@ -66,8 +66,7 @@ pub enum LaunchError {
     },
     /// The route and the kernel have other numbers of places for experts.
     #[error(
-        "the route has {placed} physical experts on each rank, but {kernel} was built with {built}: make the route by \
-Route::placed, with a placement that has {built}"
+        "there are {placed} places for experts on each rank, but {kernel} was built with {built}: use a placement with {built} places on each"
     )]
     Places {
         /// Name of the kernel, `module::taskflow`.
@@ -76,6 +75,18 @@ Route::placed, with a placement that has {built}"
         placed: usize,
         /// In the kernel.
         built: usize,
+    },
+    /// A route with another placement than the group.
+    #[error(
+        "the route has another placement than the group: make it by Route::placed with the placement that Group::placed was given, or launch it \
+on the group without one"
+    )]
+    OtherPlacement,
+    /// A fixed launch without a placement is given one.
+    #[error("the launch of {kernel} was fixed without a placement: fix it on a group that has one (`Group::placed`)")]
+    Unplaced {
+        /// Name of the kernel, `module::taskflow`.
+        kernel: &'static str,
     },
     /// An expert has several places, and tokens are sent once to each rank.
     #[error(

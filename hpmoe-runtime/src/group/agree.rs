@@ -60,7 +60,7 @@ fn in_order<'a>(tables: &KernelTables, row: PreparedRow<'a>) -> Result<PreparedR
 
 /// A digest of which rows go where.
 fn route_digest(digest: u64, step: &LaunchStep<'_>) -> u64 {
-    // What ids of other ranks say is known to the kernel alone.
+    // What ids of other ranks say is known to the kernel alone, and it compares placements.
     let Some(chunks) = step.route.host() else { return digest };
     let route = chunks.whole();
     route.ranks().into_iter().fold(digest::with(digest, route.placement_digest()), |digest, rank| {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use hpmoe_kernels::Route;
+use hpmoe_kernels::{Placement, Route};
 
 use super::Group;
 use super::npus::{self, LocalNpus};
@@ -99,16 +99,17 @@ impl Group {
         route: Option<&Route>,
         arguments: &[Argument<'_>],
     ) -> Result<Block, LaunchError> {
-        if let (true, Some(argument)) = (self.npus.is_some(), arguments.iter().find(|argument| !argument.on_npus)) {
+        if let (true, Some(argument)) = (self.joint.npus.is_some(), arguments.iter().find(|argument| !argument.on_npus))
+        {
             return Err(ArgumentError::OnHost { tensor: argument.name }.into());
         }
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.joint.state.lock().unwrap_or_else(PoisonError::into_inner);
         let row = [UncheckedStep { route, arguments }];
         let (row, mut session, mut kept) = self.make_ready(kernel, &row, None, &mut state)?;
-        let block = match &self.npus {
+        let block = match &self.joint.npus {
             None => Ok(Block::OnHost(prepare(kernel, &self.options, &row, &mut session))),
             Some(npus) => {
-                let local = LocalNpus { npus, member: self.member.as_ref() };
+                let local = LocalNpus { npus, member: self.joint.member.as_ref() };
                 npus::fix(kernel, &row, &self.options, &mut session, local)
                     .map(|flight| Block::OnNpus(kept.add(flight)))
             }
@@ -123,7 +124,7 @@ impl Group {
 
     /// Puts what is kept under a number on the streams once more.
     fn enqueue_again(&self, number: u64, streams: Option<&Streams>) -> Result<(), LaunchError> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.joint.state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut kept = state.take().ok_or(LaunchError::Broken)?;
         // If a call fails, kernels of some ranks may wait for those of others: the group stays broken, and they are waited for here.
         let flight = kept.flights.get_mut(&number).expect("it is kept until it is dropped");
@@ -134,22 +135,28 @@ impl Group {
 
     /// Puts what is kept under a number on streams that are being captured.
     fn capture(&self, number: u64, streams: &Streams) -> Result<(), LaunchError> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.joint.state.lock().unwrap_or_else(PoisonError::into_inner);
         // Nothing runs, whatever comes of it.
         let flight = state.kept()?.flights.get(&number).expect("it is kept until it is dropped");
         flight.capture(streams).map_err(|(_, cause)| cause.into())
     }
 
+    /// Overwrites the placement of what is kept under a number.
+    fn place(&self, number: u64, placement: &Placement) -> Result<(), LaunchError> {
+        let mut state = self.joint.state.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(state.kept()?.flights.get(&number).expect("it is kept until it is dropped").place(placement)?)
+    }
+
     /// Counts launches by graphs of what is kept under a number.
     fn replayed(&self, number: u64, launches: u32) -> Result<(), LaunchError> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.joint.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.kept()?.flights.get_mut(&number).expect("it is kept until it is dropped").replayed(launches);
         Ok(())
     }
 
     /// Gives back what is kept under a number, once nothing of it runs.
     fn release(&self, number: u64) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.joint.state.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(mut kept) = state.take() else { return };
         let limit: Duration = kept.flights.values().map(npus::Flight::limit).sum();
         let flight = kept.flights.remove(&number).expect("it is kept until it is dropped");
@@ -178,6 +185,34 @@ impl<'a> FixedLaunch<'a> {
     #[must_use]
     pub fn group(&self) -> &Group {
         &self.group
+    }
+
+    /// Puts experts elsewhere for the launches to come: of a kernel that makes its route, fixed on a group with a placement
+    /// ([`Group::placed`]). Only this placement is copied, so that captured graphs find it, too. All launches before have been waited for, those by graphs
+    /// as well. If ranks are processes, each of them does this.
+    ///
+    /// # Errors
+    ///
+    /// If the launch has no placement, one of its launches is pending, or the placement does not fit the kernel.
+    pub fn place(&mut self, placement: &Placement) -> Result<(), LaunchError> {
+        let tables = self.kernel.tables();
+        let ranks = self.group.ranks().count();
+        let placement =
+            self.group.placed(placement).and_then(|group| check::placement(tables, ranks, group.shared_placement()))?;
+        let before = check::placement(tables, ranks, self.group.shared_placement())?;
+        let (Some(placement), Some(_)) = (placement, before) else {
+            return Err(LaunchError::Unplaced { kernel: tables.name });
+        };
+        if self.pending > 0 {
+            return Err(LaunchError::Pending { kernel: tables.name });
+        }
+        match &mut self.block {
+            Block::OnHost(ranks) => {
+                ranks.iter_mut().flat_map(|rank| &mut rank.steps).for_each(|tables| tables.place(&placement));
+                Ok(())
+            }
+            Block::OnNpus(number) => self.group.place(*number, &placement),
+        }
     }
 
     /// The route of all its launches, if the host has made it.
@@ -212,7 +247,7 @@ impl<'a> FixedLaunch<'a> {
     /// As [`launch`](Self::launch), for what is found before the kernel runs; on the host, all of it.
     pub fn enqueue(&mut self, streams: Option<&Streams>, arguments: &[Argument<'_>]) -> Result<(), LaunchError> {
         self.check(arguments)?;
-        check::streams(streams, self.group.ranks(), self.group.npus.is_some())?;
+        check::streams(streams, self.group.ranks(), self.group.joint.npus.is_some())?;
         match &mut self.block {
             Block::OnHost(ranks) => {
                 let row = [UncheckedStep { route: self.route.as_deref(), arguments }];
@@ -233,7 +268,7 @@ impl<'a> FixedLaunch<'a> {
     /// As [`enqueue`](Self::enqueue). A group that runs on the host has no streams.
     pub fn capture(&mut self, streams: &Streams, arguments: &[Argument<'_>]) -> Result<(), LaunchError> {
         self.check(arguments)?;
-        check::streams(Some(streams), self.group.ranks(), self.group.npus.is_some())?;
+        check::streams(Some(streams), self.group.ranks(), self.group.joint.npus.is_some())?;
         match self.block {
             Block::OnHost(_) => Err(LaunchError::Streams),
             Block::OnNpus(number) => self.group.capture(number, streams),

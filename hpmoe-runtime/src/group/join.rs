@@ -1,6 +1,6 @@
 //! Groups whose ranks are processes.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use hpmoe_kernels::Ranks;
@@ -39,7 +39,7 @@ impl Group {
         same("their version", &versions)?;
         let ranks = member.ranks().count();
         let options = LaunchOptions { cancel: member.cancel(), ..LaunchOptions::default() };
-        Ok(Self { ranks, member: Some(member), npus: None, options, state: Mutex::default(), shared: None })
+        Ok(Self::of_ranks(ranks, Some(member), options))
     }
 
     /// The group that a launcher (torchrun, MPI, srun) started this process for, as [`Place::from_launcher`] finds it; `None`
@@ -82,8 +82,8 @@ impl Group {
     /// If a rank is gone or does not come within [`time_limit`](Self::time_limit), after which the group can no longer be
     /// used.
     pub fn all_gather(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, LaunchError> {
-        let Some(member) = &self.member else { return Ok(vec![bytes.to_vec()]) };
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(member) = &self.joint.member else { return Ok(vec![bytes.to_vec()]) };
+        let mut state = self.joint.state.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(*state, GroupState::Broken) {
             return Err(LaunchError::Broken);
         }

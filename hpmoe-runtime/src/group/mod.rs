@@ -27,7 +27,7 @@ mod watch;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hpmoe_kernels::Ranks;
+use hpmoe_kernels::{Placement, Ranks, RouteError};
 
 use crate::LaunchError;
 use crate::backend::npu::{self, Npu, SharedByGroup};
@@ -51,12 +51,19 @@ use state::GroupState;
 /// assert_eq!(group.ranks().count(), 4);
 /// ```
 pub struct Group {
+    joint: Arc<Joint>,
+    options: LaunchOptions,
+    /// Where experts lie in launches of kernels that make their route.
+    placement: Option<Arc<Placement>>,
+}
+
+/// What groups that differ only in their placements share.
+struct Joint {
     ranks: usize,
     /// This process as one rank of many; `None` where all ranks are threads of it.
     member: Option<Member>,
     /// The NPU of each rank, if kernels run on NPUs.
     npus: Option<Vec<Arc<Npu>>>,
-    options: LaunchOptions,
     state: Mutex<GroupState>,
     /// Of ranks that are processes on NPUs: what gives the memory that peers write. Dropped after that memory.
     shared: Option<SharedByGroup>,
@@ -66,14 +73,7 @@ impl Group {
     /// A group of `ranks` ranks, all of them in this process.
     #[must_use]
     pub fn new(ranks: usize) -> Self {
-        Self {
-            ranks,
-            member: None,
-            npus: None,
-            options: LaunchOptions::default(),
-            state: Mutex::default(),
-            shared: None,
-        }
+        Self::of_ranks(ranks, None, LaunchOptions::default())
     }
 
     /// Runs kernels on NPUs from now on, rank r on the r-th one that this process sees (`ASCEND_RT_VISIBLE_DEVICES`); a rank that is a
@@ -85,9 +85,13 @@ impl Group {
     /// # Errors
     ///
     /// If there is no runtime library of CANN, there are fewer NPUs than ranks, or they can't be used.
+    ///
+    /// # Panics
+    ///
+    /// If there are groups with placements ([`placed`](Self::placed)) of the same ranks: make them afterwards.
     pub fn on_npus(self) -> Result<Self, LaunchError> {
-        let npus = match &self.member {
-            None => npu::open(0, self.ranks)?,
+        let npus = match &self.joint.member {
+            None => npu::open(0, self.joint.ranks)?,
             Some(member) => vec![npu::open_one(local_rank(member.rank().id())?)?],
         };
         self.with_npus(npus)
@@ -98,9 +102,13 @@ impl Group {
     /// # Errors
     ///
     /// As [`on_npus`](Self::on_npus).
+    ///
+    /// # Panics
+    ///
+    /// As [`on_npus`](Self::on_npus).
     pub fn on_npus_from(self, first: usize) -> Result<Self, LaunchError> {
-        let npus = match &self.member {
-            None => npu::open(first, self.ranks)?,
+        let npus = match &self.joint.member {
+            None => npu::open(first, self.joint.ranks)?,
             Some(_) => vec![npu::open_with_peers(first)?],
         };
         self.with_npus(npus)
@@ -108,27 +116,68 @@ impl Group {
 
     fn with_npus(mut self, npus: Vec<Npu>) -> Result<Self, LaunchError> {
         let npus: Vec<_> = npus.into_iter().map(Arc::new).collect();
-        self.shared = self.member.as_ref().map(|_| SharedByGroup::chosen(&npus[0])).transpose()?;
-        self.npus = Some(npus);
+        let joint = Arc::get_mut(&mut self.joint).expect("a group is put on NPUs before it is given placements");
+        joint.shared = joint.member.as_ref().map(|_| SharedByGroup::chosen(&npus[0])).transpose()?;
+        joint.npus = Some(npus);
         Ok(self)
+    }
+
+    fn of_ranks(ranks: usize, member: Option<Member>, options: LaunchOptions) -> Self {
+        let joint = Joint { ranks, member, npus: None, state: Mutex::default(), shared: None };
+        Self { joint: Arc::new(joint), options, placement: None }
+    }
+
+    /// The same ranks and memory, with experts where a placement says: kernels that make their route (`Route::of`) find them there. Kernels that
+    /// take a route take one of the same placement ([`Route::placed`](hpmoe_kernels::Route::placed)).
+    ///
+    /// ```
+    /// use hpmoe_runtime::prelude::*;
+    ///
+    /// let group = Group::new(2);
+    /// let placement = Placement::balanced(group.ranks(), &[90, 10, 10, 10], 1)?;
+    /// let placed = group.placed(&placement)?;
+    /// assert_eq!(placed.placement(), Some(&placement));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the placement is for another number of ranks.
+    pub fn placed(&self, placement: &Placement) -> Result<Self, LaunchError> {
+        let (placed, wanted) = (placement.ranks().count(), self.joint.ranks);
+        if placed != wanted {
+            return Err(RouteError::Placement { what: "ranks", placed, wanted }.into());
+        }
+        let placement = Some(Arc::new(placement.clone()));
+        Ok(Self { joint: Arc::clone(&self.joint), options: self.options.clone(), placement })
+    }
+
+    /// Where experts lie, if the group was given a placement ([`placed`](Self::placed)).
+    #[must_use]
+    pub fn placement(&self) -> Option<&Placement> {
+        self.placement.as_deref()
+    }
+
+    pub(crate) const fn shared_placement(&self) -> Option<&Arc<Placement>> {
+        self.placement.as_ref()
     }
 
     /// Connections of strangers to rank 0 while the ranks joined; none if all ranks are threads of this process.
     #[must_use]
     pub fn strangers(&self) -> Strangers {
-        self.member.as_ref().map(Member::strangers).unwrap_or_default()
+        self.joint.member.as_ref().map(Member::strangers).unwrap_or_default()
     }
 
     /// The ranks of the group, from 0 on, with those that run in this process.
     #[must_use]
     pub fn ranks(&self) -> Ranks {
-        self.member.as_ref().map_or(Ranks::new(self.ranks), Member::ranks)
+        self.joint.member.as_ref().map_or(Ranks::new(self.joint.ranks), Member::ranks)
     }
 
     /// Whether an earlier launch or exchange went wrong, so that the group can no longer be used.
     #[must_use]
     pub fn is_broken(&self) -> bool {
-        matches!(*self.state.lock().unwrap_or_else(PoisonError::into_inner), GroupState::Broken)
+        matches!(*self.joint.state.lock().unwrap_or_else(PoisonError::into_inner), GroupState::Broken)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytemuck::Zeroable as _;
+use hpmoe_kernels::route::KEPT_PLACEMENT;
 use hpmoe_kernels::{Rank, RouteError};
 
 use super::rank_end::{RankEnd, is_done};
@@ -10,8 +11,8 @@ use super::row::LaunchStep;
 use super::session::Session;
 use super::shared::LaunchShared;
 use crate::abi::{
-    HPMOE_ROUTE_APART, HPMOE_ROUTE_CAPACITY, HPMOE_ROUTE_ID, HPMOE_ROUTE_KEPT, HPMOE_ROUTE_TWICE, HPMOE_UNROUTED,
-    HpmoeRecord,
+    HPMOE_ROUTE_APART, HPMOE_ROUTE_CAPACITY, HPMOE_ROUTE_ID, HPMOE_ROUTE_KEPT, HPMOE_ROUTE_PLACED, HPMOE_ROUTE_TWICE,
+    HPMOE_UNROUTED, HpmoeRecord,
 };
 use crate::backend::host::{HostStatistics, Outcome};
 use crate::layout::plan::row_bytes;
@@ -90,6 +91,7 @@ fn no_route(shared: &LaunchShared<'_>, ends: &[RankEnd]) -> Option<LaunchError> 
             Some(RouteError::Twice { rank, token, id, first, second: k }.into())
         }
         (HPMOE_ROUTE_KEPT, _) => Some(not_kept(rank, &record).into()),
+        (HPMOE_ROUTE_PLACED, _) => Some(RouteError::PlacedApart { rank: Rank::new(0), other: rank }.into()),
         (HPMOE_ROUTE_APART, _) => Some(RouteError::KeptApart { rank }.into()),
         (HPMOE_ROUTE_CAPACITY, _) => {
             let sizes = RankSizes::new(tables, shared.ranks, shared.options.capacity, false);
@@ -109,6 +111,9 @@ fn of_another_group(tables: &KernelTables, id: i32) -> Option<(usize, (usize, us
 /// The error of a kept route that is none, or not that of this launch.
 fn not_kept(rank: Rank, record: &HpmoeRecord) -> RouteError {
     const WORDS: [&str; 8] = ["", "", "ranks", "rank", "experts", "TOP_K", "tokens", "ids of a group"];
+    if record.column as usize == KEPT_PLACEMENT {
+        return RouteError::KeptPlaced { rank };
+    }
     match WORDS.get(record.column as usize).filter(|what| !what.is_empty()) {
         Some(what) => {
             let [found, wanted] = [record.need, record.have].map(|word| word.unsigned_abs() as usize);

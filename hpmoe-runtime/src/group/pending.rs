@@ -157,7 +157,7 @@ impl Group {
         arguments: Vec<Argument<'a>>,
     ) -> Result<Pending<'a>, LaunchError> {
         let row = [UncheckedStep { route, arguments: &arguments }];
-        let launch = match self.npus {
+        let launch = match self.joint.npus {
             None => {
                 check::streams(streams, self.ranks(), false)?;
                 PendingLaunch::Over(Box::new(self.launch_steps(kernel, &row)?))
@@ -174,20 +174,20 @@ impl Group {
 
     /// The same; with `again`, what they use is kept for more launches.
     pub(super) fn land(&self, number: u64, row: &[&[Argument<'_>]], again: bool) -> Result<Report, LaunchError> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.joint.state.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(mut kept) = state.take() else { return Err(LaunchError::Broken) };
         // Those that are on the streams before and after it are waited for with it.
         let limit: Duration = kept.flights.values().map(Flight::limit).sum();
         let mut flight = kept.flights.remove(&number).expect("a launch is waited for once");
         let session = kept.sessions.get(&flight.kernel()).expect("the memory of a pending launch is kept");
-        let landing = npus::finish(&mut flight, row, session, self.member.as_ref(), limit);
+        let landing = npus::finish(&mut flight, row, session, self.joint.member.as_ref(), limit);
         if landing.result.as_ref().err().is_none_or(LaunchError::is_of_ids) {
             if again {
                 kept.flights.insert(number, flight);
             }
             *state = GroupState::Sound(kept);
         } else {
-            if self.member.is_some() {
+            if self.joint.member.is_some() {
                 npu::ends_alone();
             }
             if !landing.over {

@@ -102,7 +102,7 @@ fn launch_words(tables: &KernelTables, session: &mut Session, rank: Rank) -> Mem
 }
 
 /// The counters, the ready and freed words of the peers, their counts, the words of clocks, and the abort word.
-fn words(tables: &KernelTables, session: &mut Session, rank: Rank) -> [MemoryRegion; 6] {
+fn words(tables: &KernelTables, session: &mut Session, rank: Rank) -> [MemoryRegion; 7] {
     let plan = &session.plan;
     let heap = session.ranks[rank.id()].heap.address();
     let words = |name, at: usize, bytes, self_validating| MemoryRegion {
@@ -120,6 +120,7 @@ fn words(tables: &KernelTables, session: &mut Session, rank: Rank) -> [MemoryReg
         words("freed words", plan.freed_at, session.sizes.freed_words() * LINE, false),
         // A count is never zero, and its sign is that of the launch.
         words("counts of a route", plan.counts_at, plan.count_bytes, true),
+        words("digests of placements", plan.digests_at, plan.digest_bytes, true),
         words("clock words", plan.clocks_at, clock_word_bytes(tables, session.ranks.len()), false),
         words("abort word", plan.abort_at, LINE, false),
     ]

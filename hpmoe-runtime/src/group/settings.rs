@@ -87,7 +87,7 @@ impl Group {
     #[must_use]
     pub fn cancelled_by(mut self, cancel: &Cancel) -> Self {
         assert!(
-            self.member.is_none(),
+            self.joint.member.is_none(),
             "ranks that are processes have the handle that they joined with: Joining::cancelled_by"
         );
         self.options.cancel = Some(cancel.clone());

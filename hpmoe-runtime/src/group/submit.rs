@@ -14,7 +14,7 @@ use super::row::{LaunchStep, PreparedRow, UncheckedStep};
 use super::session::Session;
 use super::state::{GroupState, Kept};
 use crate::backend::npu::NpuError;
-use crate::layout::{LaunchRoute, RankSizes, RouteChunks};
+use crate::layout::{KernelRoute, LaunchRoute, RankSizes, RouteChunks};
 use crate::tables::{Storage, TensorTable};
 use crate::{Argument, CompiledKernel, KernelTables, LaunchError, Report, Streams, check};
 
@@ -84,7 +84,7 @@ impl Group {
         kernel: &CompiledKernel,
         row: &[UncheckedStep<'_>],
     ) -> Result<Report, LaunchError> {
-        if self.npus.is_some() {
+        if self.joint.npus.is_some() {
             let number = self.start(kernel, None, row)?;
             return self.finish(number, &row.iter().map(|step| step.arguments).collect::<Vec<_>>());
         }
@@ -98,7 +98,7 @@ impl Group {
         row: &[UncheckedStep<'_>],
         fixed: Option<&mut [RankLaunch]>,
     ) -> Result<Report, LaunchError> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.joint.state.lock().unwrap_or_else(PoisonError::into_inner);
         let (row, mut session, mut kept) = self.make_ready(kernel, row, None, &mut state)?;
         // Whatever happens now, an error or a panic, leaves the group broken unless the launches end well.
         let mut made = match fixed {
@@ -106,7 +106,7 @@ impl Group {
             None => prepare(kernel, &self.options, &row, &mut session),
         };
         let ranks = fixed.unwrap_or(&mut made);
-        let result = launch::launch(kernel, &row.steps, &self.options, &mut session, self.member.as_ref(), ranks);
+        let result = launch::launch(kernel, &row.steps, &self.options, &mut session, self.joint.member.as_ref(), ranks);
         if result.as_ref().err().is_none_or(LaunchError::is_of_ids) {
             kept.sessions.insert((kernel.tables().name, kernel.tables().fingerprint), session);
             *state = GroupState::Sound(kept);
@@ -121,10 +121,10 @@ impl Group {
         streams: Option<&Streams>,
         row: &[UncheckedStep<'_>],
     ) -> Result<u64, LaunchError> {
-        let npus = self.npus.as_deref().unwrap_or_default();
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let npus = self.joint.npus.as_deref().unwrap_or_default();
+        let mut state = self.joint.state.lock().unwrap_or_else(PoisonError::into_inner);
         let (row, mut session, mut kept) = self.make_ready(kernel, row, streams, &mut state)?;
-        let local = LocalNpus { npus, member: self.member.as_ref() };
+        let local = LocalNpus { npus, member: self.joint.member.as_ref() };
         let flight = npus::enqueue(kernel, &row, &self.options, &mut session, local, streams);
         // The memory of a pending launch is kept, whatever happens to this one.
         kept.sessions.insert((kernel.tables().name, kernel.tables().fingerprint), session);
@@ -136,7 +136,7 @@ impl Group {
     /// Whether the kernel can run on each rank's NPU.
     fn check_npus(&self, kernel: &CompiledKernel) -> Result<(), LaunchError> {
         let KernelTables { name, aic, aiv, .. } = *kernel.tables();
-        let Some(npus) = &self.npus else { return Ok(()) };
+        let Some(npus) = &self.joint.npus else { return Ok(()) };
         if kernel.device().is_none() {
             return Err(NpuError::NotBuilt { kernel: name }.into());
         }
@@ -172,10 +172,10 @@ impl Group {
         kept: &mut Kept,
     ) -> Result<(PreparedRow<'a>, Session), LaunchError> {
         let tables = kernel.tables();
-        let streams = check::streams(streams, self.ranks(), self.npus.is_some());
+        let streams = check::streams(streams, self.ranks(), self.joint.npus.is_some());
         let row = self.check_npus(kernel).and(streams).and_then(|()| self.prepare(tables, row));
         let row = row.and_then(|row| self.check_pending(tables, row, kept));
-        let row = match &self.member {
+        let row = match &self.joint.member {
             None => row?,
             Some(member) => agree(member, tables, &self.options, row)?,
         };
@@ -198,7 +198,7 @@ impl Group {
         let fits = kept.sessions.get(&key).is_some_and(|session| session.sizes == row.sizes);
         // Between processes, what peers write of the caller's tensors lies in the heap until it is waited for.
         let is_shared = |tensor: &TensorTable| matches!(tensor.storage, Storage::Shared(_));
-        let in_heap = self.member.is_some() && tables.tensors.iter().any(is_shared);
+        let in_heap = self.joint.member.is_some() && tables.tensors.iter().any(is_shared);
         match is_pending && (!fits || in_heap) {
             true => Err(LaunchError::Pending { kernel: tables.name }),
             false => Ok(row),
@@ -207,26 +207,29 @@ impl Group {
 
     /// Checks what is launched.
     fn prepare<'a>(&self, tables: &'a KernelTables, row: &[UncheckedStep<'a>]) -> Result<PreparedRow<'a>, LaunchError> {
-        self.options.check_delays(self.ranks)?;
-        let schedule = check::schedule(tables, self.ranks)?;
-        let sizes = RankSizes::new(tables, self.ranks, self.options.capacity, self.member.is_some());
+        self.options.check_delays(self.joint.ranks)?;
+        let schedule = check::schedule(tables, self.joint.ranks)?;
+        let placement = check::placement(tables, self.joint.ranks, self.shared_placement())?;
+        let sizes = RankSizes::new(tables, self.joint.ranks, self.options.capacity, self.joint.member.is_some());
         let mut steps = Vec::with_capacity(row.len());
         for &UncheckedStep { route, arguments } in row {
             let route = match (route, tables.route) {
                 (Some(route), None) => {
-                    check::fits_kernel(tables, self.ranks, route)?;
+                    check::fits_kernel(tables, self.joint.ranks, route)?;
+                    check::same_placement(self.placement(), route)?;
                     LaunchRoute::Host(RouteChunks::new(tables, route, sizes.capacity))
                 }
                 (None, Some(table)) => {
-                    check::routing(tables, schedule, &sizes)?;
-                    LaunchRoute::Kernel(check::tokens(tables, table, self.ranks(), sizes, arguments)?)
+                    check::routing(tables, schedule, &sizes, placement.is_some())?;
+                    let tokens = check::tokens(tables, table, self.ranks(), arguments)?;
+                    LaunchRoute::Kernel(KernelRoute::new(tokens, sizes, placement.clone()))
                 }
                 (Some(_), Some(_)) => return Err(LaunchError::SecondRoute { kernel: tables.name }),
                 (None, None) => return Err(LaunchError::NoRoute { kernel: tables.name }),
             };
             check::arguments(tables, self.ranks(), &route, arguments)?;
-            check::places(tables, arguments, self.npus.is_some(), self.member.is_some())?;
-            check::owners(arguments, self.ranks(), self.npus.as_deref().unwrap_or_default())?;
+            check::places(tables, arguments, self.joint.npus.is_some(), self.joint.member.is_some())?;
+            check::owners(arguments, self.ranks(), self.joint.npus.as_deref().unwrap_or_default())?;
             if let Some(chunks) = route.host() {
                 check::capacity(chunks)?;
             }
@@ -249,7 +252,7 @@ impl Group {
     fn allocate(&self, tables: &KernelTables, row: &PreparedRow<'_>) -> Result<Session, LaunchError> {
         let no_room = |bytes| no_room(tables, &row.sizes, bytes, &row.steps);
         let limit = self.options.patience(1);
-        match (&self.npus, &self.member) {
+        match (&self.joint.npus, &self.joint.member) {
             (Some(npus), None) => Session::on_npus(tables, &row.sizes, npus, no_room),
             (Some(npus), Some(member)) => Session::of_npus(tables, &row.sizes, &npus[0], member, limit, no_room),
             (None, None) => Session::new(tables, &row.sizes).map_err(no_room),

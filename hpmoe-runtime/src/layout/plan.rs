@@ -3,7 +3,7 @@
 use super::route::count_pitch;
 use super::{CounterNumbers, RankSizes};
 use crate::KernelTables;
-use crate::abi::LINE;
+use crate::abi::{HPMOE_DIGEST_WORDS, LINE};
 use crate::memory::OffsetAllocator;
 use crate::tables::{Storage, TensorTable};
 
@@ -26,6 +26,10 @@ pub(crate) struct MemoryPlan {
     pub(crate) counts_at: usize,
     /// Bytes of these counts: two halves, with those of each rank.
     pub(crate) count_bytes: usize,
+    /// Offset in the heap of the digests of placements that ranks exchange where the kernel makes its route.
+    pub(crate) digests_at: usize,
+    /// Bytes of these digests: two halves, with a block of each rank.
+    pub(crate) digest_bytes: usize,
     /// Offset in the heap of the words by which ranks compare their clocks, one for each peer if cores keep time stamps.
     pub(crate) clocks_at: usize,
     /// Offset of the abort word in the heap.
@@ -59,11 +63,14 @@ impl MemoryPlan {
         let launches_at = heap.take(launch_word_bytes(tables));
         let ready_at = heap.take(sizes.ranks * LINE);
         let freed_at = heap.take(sizes.freed_words() * LINE);
-        let count_bytes = tables.route.map_or(0, |_| 2 * sizes.ranks * count_pitch(tables) * size_of::<i32>());
+        let count_bytes =
+            tables.route.map_or(0, |_| 2 * sizes.ranks * count_pitch(tables, sizes.ranks) * size_of::<i32>());
         let counts_at = heap.take(count_bytes);
         let clocks_at = heap.take(clock_word_bytes(tables, sizes.ranks));
         let abort_at = heap.take(LINE);
         let stop_at = heap.take(if sizes.processes { LINE } else { 0 });
+        let digest_bytes = tables.route.map_or(0, |_| 2 * sizes.ranks * DIGEST_BYTES);
+        let digests_at = heap.take(digest_bytes);
         Self {
             tensors,
             counters,
@@ -73,6 +80,8 @@ impl MemoryPlan {
             freed_at,
             counts_at,
             count_bytes,
+            digests_at,
+            digest_bytes,
             clocks_at,
             abort_at,
             stop_at,
@@ -86,6 +95,9 @@ impl MemoryPlan {
         2 * self.counters.count as usize * LINE
     }
 }
+
+/// Bytes of a rank's digest, a block.
+const DIGEST_BYTES: usize = HPMOE_DIGEST_WORDS as usize * size_of::<i32>();
 
 /// Bytes of the launch words of a rank.
 pub(crate) const fn launch_word_bytes(tables: &KernelTables) -> usize {

@@ -1,7 +1,8 @@
 //! Where the rows of a launch go: by a route of the host, or by one that the kernel makes.
 
 use hpmoe_kernels::route::COUNT_LINE;
-use hpmoe_kernels::{PerRank, Rank, Ranks};
+use hpmoe_kernels::{PerRank, Placement, Rank, Ranks};
+use std::sync::Arc;
 
 use super::{RankSizes, RouteChunks, rows_of};
 use crate::KernelTables;
@@ -21,12 +22,19 @@ pub(crate) struct KernelRoute {
     /// Tokens of each rank that is here.
     tokens: PerRank<usize>,
     sizes: RankSizes,
+    /// Where experts lie, if not one after the other.
+    placement: Option<Arc<Placement>>,
 }
 
 impl KernelRoute {
     /// For these numbers of tokens.
-    pub(crate) const fn new(tokens: PerRank<usize>, sizes: RankSizes) -> Self {
-        Self { tokens, sizes }
+    pub(crate) const fn new(tokens: PerRank<usize>, sizes: RankSizes, placement: Option<Arc<Placement>>) -> Self {
+        Self { tokens, sizes, placement }
+    }
+
+    /// Where experts lie, if not one after the other.
+    pub(crate) fn placement(&self) -> Option<&Placement> {
+        self.placement.as_deref()
     }
 
     /// Tokens of a rank that is here.
@@ -92,11 +100,11 @@ impl LaunchRoute<'_> {
     }
 }
 
-/// Words from one rank's counts to the next one's: a count for each expert of the group and chunk, and once more where tokens are sent
+/// Words from one rank's counts to the next one's: a count for each place of the group and chunk, and once more where tokens are sent
 /// once.
-pub(crate) fn count_pitch(tables: &KernelTables) -> usize {
+pub(crate) fn count_pitch(tables: &KernelTables, ranks: usize) -> usize {
     let parts = if sends_once(tables) { 2 } else { 1 };
-    (tables.experts * tables.chunks * parts).next_multiple_of(COUNT_LINE)
+    (ranks * tables.local_experts(ranks) * tables.chunks * parts).next_multiple_of(COUNT_LINE)
 }
 
 /// Whether a kernel sends tokens once to each rank.

@@ -136,6 +136,7 @@ pub(super) fn routing(tables: &KernelTables, route: &RouteTable, pitch: usize, c
         is_kept: u32::from(route.kept),
         group_slots: route.groups.map_or(0, |groups| word(tables.top_k / groups)),
         group_experts: route.groups.map_or(0, |groups| word(tables.experts / groups)),
+        experts: word(tables.experts),
         gaps: u32::from(tables.whole_slots.is_none()),
         before: route.before,
         ids_ready: route.ready.map_or(0, |ready| ready.counter),

@@ -1,11 +1,11 @@
 //! The tables that one rank's kernel reads, in memory.
 
 use bytemuck::{Pod, Zeroable};
-use hpmoe_kernels::Rank;
 use hpmoe_kernels::route::{KEPT, KEPT_HEAD, KeptWords};
+use hpmoe_kernels::{Placement, Rank};
 
 use super::route::count_pitch;
-use super::routed::{RouteTables, SpaceItems, order_word, routing, start_pairs};
+use super::routed::{RouteTables, SpaceItems, UNMADE, order_word, routing, start_pairs};
 use super::spaces::Extents;
 use super::{LaunchRoute, MemoryPlan};
 use crate::KernelTables;
@@ -18,6 +18,7 @@ use crate::tables::{ScheduleTable, SpaceTable};
 
 /// What a kernel reads besides tensors and counters, and what it is launched with.
 pub(crate) struct RankTables {
+    chunks: usize,
     memory: TableMemory,
     launch_arena: LineMemory,
 }
@@ -168,7 +169,7 @@ impl RankTables {
         };
         let mut launch_arena = LineMemory::zeroed(size_of::<HpmoeLaunch>());
         launch_arena.write(0, &[launch]);
-        Self { memory: arenas, launch_arena }
+        Self { chunks: tables.chunks, memory: arenas, launch_arena }
     }
 
     /// Address of the launch structure.
@@ -188,6 +189,17 @@ impl RankTables {
     pub(crate) fn image(&self) -> Vec<u8> {
         let arenas = self.memory.arenas.iter().map(|table| table.memory.bytes());
         arenas.chain([self.launch_arena.bytes()]).collect::<Vec<_>>().concat()
+    }
+
+    /// Overwrites the placement by another one, of as many places.
+    pub(crate) fn place(&mut self, placement: &Placement) {
+        let (table, _) = self.memory.placement.expect("the launch has a placement");
+        self.memory.arenas[table].memory.write(0, &placement.device_words(self.chunks));
+    }
+
+    /// Bytes of the image before the placement, if there is one.
+    pub(crate) fn placement_at(&self) -> Option<usize> {
+        self.memory.placement.map(|(_, at)| at)
     }
 
     /// Name and memory of each table, and whether the kernel makes it.
@@ -212,11 +224,13 @@ struct TableMemory {
     end: usize,
     /// Whether the kernel makes the next ones.
     by_kernel: bool,
+    /// The number of the placement's table and the bytes before it, if there is one.
+    placement: Option<(usize, usize)>,
 }
 
 impl TableMemory {
     const fn new(place: TablePlace) -> Self {
-        Self { arenas: Vec::new(), place, end: 0, by_kernel: false }
+        Self { arenas: Vec::new(), place, end: 0, by_kernel: false, placement: None }
     }
 
     fn add<T: Pod>(&mut self, name: &'static str, values: &[T]) -> u64 {
@@ -246,12 +260,28 @@ impl TableMemory {
             ids: tensors[table.ids] + ids_in_kept,
             kept: kept.map_or(0, |(at, _)| at),
             counts: common.plan.counts_at as u64,
+            digests: common.plan.digests_at as u64,
             first_pairs: self.add("first pairs", &first_pairs),
             start_pairs: self.add("start pairs", &start_pairs),
+            placement: route.placement().map_or(0, |placement| self.add_placement(placement, common.tables.chunks)),
+            sent: route.placement().map_or(0, |_| self.add_made("slots sent", &[UNMADE])),
             expert_order: order_word(common.tables.expert_orders.on(common.schedule.ranks)),
-            ..routing(common.tables, &table, count_pitch(common.tables), route.sizes().capacity)
+            ..routing(common.tables, &table, count_pitch(common.tables, route.sizes().ranks), route.sizes().capacity)
         };
         self.add("what the route is made from", &[made_from])
+    }
+
+    /// Room for a table that the kernel makes.
+    fn add_made(&mut self, name: &'static str, room: &[i32]) -> u64 {
+        let by_kernel = std::mem::replace(&mut self.by_kernel, true);
+        let address = self.add(name, room);
+        self.by_kernel = by_kernel;
+        address
+    }
+
+    fn add_placement(&mut self, placement: &Placement, chunks: usize) -> u64 {
+        self.placement = Some((self.arenas.len(), self.end));
+        self.add("placement", &placement.device_words(chunks))
     }
 
     fn space(&mut self, space: &SpaceTable, extents: &Extents, (coming, turn): (&[i32], u32)) -> HpmoeSpace {

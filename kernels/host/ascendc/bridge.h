@@ -28,7 +28,7 @@ struct Global {
 // clang-format off
 enum class VOp : uint8_t {
     Add, Sub, Mul, Div, Max, Min,             // two sources
-    Adds, Muls, Maxs, Mins, Axpy,             // a source and a scalar
+    Adds, Muls, Maxs, Mins, ShiftRight, Axpy, // a source and a scalar
     Exp, Ln, Sqrt, Rsqrt, Reciprocal, Abs, Relu, Copy, // one source
     Duplicate,                                // none
     Cast, Compare, CompareScalar, Select, SelectScalar, Gather, GatherMask, GatherBits, Brcb,

@@ -130,6 +130,15 @@ HPMOE_SCALAR(Maxs)
 HPMOE_SCALAR(Mins)
 #undef HPMOE_SCALAR
 
+/// Numbers with a sign keep it: bits of a negative one come in as ones.
+template <typename T>
+inline void ShiftRight(const LocalTensor<T> &dst, const LocalTensor<T> &src, const T &bits, const int32_t &count,
+                       host::Where where = host::Where::here()) {
+    host::VectorCall call = host::vectorCall("ShiftRight", host::VOp::ShiftRight, dst);
+    call.a = host::place(src), call.scalar = host::rawBits(bits), call.count = count;
+    host::vector(call, where);
+}
+
 #define HPMOE_UNARY(NAME)                                                                                              \
     template <typename T>                                                                                              \
     inline void NAME(const LocalTensor<T> &dst, const LocalTensor<T> &src, const int32_t &count,                       \

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 /* Raised whenever the meaning of a field changes; part of every kernel's symbol. */
-#define HPMOE_ABI 3
+#define HPMOE_ABI 4
 
 /* Counters, ready words and rows of symmetric and workspace buffers lie this far apart: requests inside one
  * aligned range of this size are served one after another. */
@@ -158,7 +158,8 @@ struct HpmoeRouting {
     uint64_t ids;    /* GM int32[tokens * top_k]: the expert of each (token, k); -1 for an empty slot. Where the */
                      /* route is a kept one, its ids */
     uint64_t counts; /* byte offset in the heap: two halves, of the launch's number modulo 2, of a row of count_pitch */
-                     /* words for each rank: what it sends to each expert, chunk by chunk, then what it sends once */
+    /* words for each rank: what it sends to each expert, chunk by chunk, then what it sends once; by a */
+    /* placement, to each column */
     uint64_t first_pairs; /* GM uint32[phases + 1]: pairs before those of each phase */
     uint64_t start_pairs; /* GM uint32[pairs][2]: space and columns; `starts` of a phase sums items times columns */
     uint32_t top_k;
@@ -176,12 +177,34 @@ struct HpmoeRouting {
     uint32_t ids_per_token; /* what phases add to it for each token; zero where ids were there before the launch */
     uint64_t kept;          /* GM HpmoeKeptHead and what follows it: where the route is kept for later launches, or */
                             /* where an earlier one has kept it; zero for neither */
+    uint64_t placement;     /* GM HpmoePlacementHead and what follows it; zero where expert e of the group is place e */
     uint32_t is_kept;       /* whether an earlier launch has kept it */
     uint32_t group_slots;   /* slots of a token that each group of experts has: slot k is for group k / group_slots; */
                             /* zero where any slot may name any expert */
     uint32_t group_experts; /* experts of a group, which are numbered one group after the other */
-    uint32_t reserved[7];
+    uint32_t experts;       /* that ids may name: logical ones */
+    uint64_t digests;       /* byte offset in the heap: two halves, of the launch's number modulo 2, of a block of */
+                            /* HPMOE_DIGEST_WORDS words for each rank: the digest of its placement, or which */
+                            /* launch has kept its route */
+    uint64_t
+        sent; /* GM int32, made by the kernel: slots of this rank that are not empty. Zero without a placement, where */
+              /* the last pair tells it */
 };
+
+#define HPMOE_DIGEST_WORDS 8
+
+/* The head of where experts lie, in a line of memory. Ranks exchange a count for each column: the places that hold an expert, by expert and then by
+ * place; before them one without rows, if there are empty places. After the head lie five lists, each of a word for each chunk and place of the group and one
+ * more, filled up to a line of 64 bytes: by chunk and place, rank by rank, how many bytes its count is from the first one in a row of counts; by column,
+ * its expert, times 4, the part of the expert's rows before this place's share, and the part up to its end, both of 4096; by expert, its first column, and
+ * after the last expert how many columns there are. Other launches may have other numbers here, all ranks the same. */
+struct HpmoePlacementHead {
+    uint32_t digest; /* below HPMOE_DIGESTS: the same on all ranks, or there is no route */
+    uint32_t columns;
+    uint32_t reserved[14];
+};
+
+#define HPMOE_DIGESTS 0x3fffffff /* HpmoePlacementHead.digest */
 
 /* The head of a route that a launch keeps for later ones, in a line of memory. After it lie the counts of all ranks, each plus one, in
  * rows of count_pitch words; the ids of this rank's slots, filled up to a block; its slots by expert, as HpmoeLaunch.order has them. */
@@ -194,7 +217,8 @@ struct HpmoeKeptHead {
     uint32_t top_k;
     uint32_t tokens;      /* of the rank */
     uint32_t group_slots; /* as HpmoeRouting has it */
-    uint32_t reserved[8];
+    uint32_t placement;   /* HpmoePlacementHead.digest; zero without one */
+    uint32_t reserved[7];
 };
 
 #define HPMOE_KEPT 0x726f7574u /* HpmoeKeptHead.kept */
@@ -210,7 +234,8 @@ enum HpmoeRouteFaultKind {
     HPMOE_ROUTE_TWICE = 2,    /* `column` is the slot of an id that slot `index` of the token has, too */
     HPMOE_ROUTE_CAPACITY = 3, /* the rank would receive `column` rows of a chunk */
     HPMOE_ROUTE_KEPT = 4,     /* word `column` of HpmoeKeptHead is `need`, but not in what the rank was given */
-    HPMOE_ROUTE_APART = 5     /* the rank was given what another launch has kept than rank 0 */
+    HPMOE_ROUTE_APART = 5,    /* the rank was given what another launch has kept than rank 0 */
+    HPMOE_ROUTE_PLACED = 6    /* the rank was given another placement than rank 0 */
 };
 
 /* What a core is doing; written by the core itself, cleaned to GM when it leaves. */

@@ -1,6 +1,8 @@
-pub const HPMOE_ABI: u32 = 3;
+pub const HPMOE_ABI: u32 = 4;
 pub const HPMOE_LINE: u32 = 512;
 pub const HPMOE_CHUNK_BUFFERS: u32 = 2;
+pub const HPMOE_DIGEST_WORDS: u32 = 8;
+pub const HPMOE_DIGESTS: u32 = 1073741823;
 pub const HPMOE_KEPT: u32 = 1919907188;
 pub const HPMOE_READY_WORD: u32 = 65535;
 pub const HPMOE_FREED_WORD: u32 = 65534;
@@ -375,10 +377,13 @@ pub struct HpmoeRouting {
     pub ids_ready: u32,
     pub ids_per_token: u32,
     pub kept: u64,
+    pub placement: u64,
     pub is_kept: u32,
     pub group_slots: u32,
     pub group_experts: u32,
-    pub reserved: [u32; 7usize],
+    pub experts: u32,
+    pub digests: u64,
+    pub sent: u64,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
@@ -436,17 +441,51 @@ const _: () = {
         "Offset of field: HpmoeRouting::kept",
     ][::core::mem::offset_of!(HpmoeRouting, kept) - 80usize];
     [
+        "Offset of field: HpmoeRouting::placement",
+    ][::core::mem::offset_of!(HpmoeRouting, placement) - 88usize];
+    [
         "Offset of field: HpmoeRouting::is_kept",
-    ][::core::mem::offset_of!(HpmoeRouting, is_kept) - 88usize];
+    ][::core::mem::offset_of!(HpmoeRouting, is_kept) - 96usize];
     [
         "Offset of field: HpmoeRouting::group_slots",
-    ][::core::mem::offset_of!(HpmoeRouting, group_slots) - 92usize];
+    ][::core::mem::offset_of!(HpmoeRouting, group_slots) - 100usize];
     [
         "Offset of field: HpmoeRouting::group_experts",
-    ][::core::mem::offset_of!(HpmoeRouting, group_experts) - 96usize];
+    ][::core::mem::offset_of!(HpmoeRouting, group_experts) - 104usize];
     [
-        "Offset of field: HpmoeRouting::reserved",
-    ][::core::mem::offset_of!(HpmoeRouting, reserved) - 100usize];
+        "Offset of field: HpmoeRouting::experts",
+    ][::core::mem::offset_of!(HpmoeRouting, experts) - 108usize];
+    [
+        "Offset of field: HpmoeRouting::digests",
+    ][::core::mem::offset_of!(HpmoeRouting, digests) - 112usize];
+    [
+        "Offset of field: HpmoeRouting::sent",
+    ][::core::mem::offset_of!(HpmoeRouting, sent) - 120usize];
+};
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone, bytemuck::Pod, bytemuck::Zeroable)]
+pub struct HpmoePlacementHead {
+    pub digest: u32,
+    pub columns: u32,
+    pub reserved: [u32; 14usize],
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    [
+        "Size of HpmoePlacementHead",
+    ][::core::mem::size_of::<HpmoePlacementHead>() - 64usize];
+    [
+        "Alignment of HpmoePlacementHead",
+    ][::core::mem::align_of::<HpmoePlacementHead>() - 4usize];
+    [
+        "Offset of field: HpmoePlacementHead::digest",
+    ][::core::mem::offset_of!(HpmoePlacementHead, digest) - 0usize];
+    [
+        "Offset of field: HpmoePlacementHead::columns",
+    ][::core::mem::offset_of!(HpmoePlacementHead, columns) - 4usize];
+    [
+        "Offset of field: HpmoePlacementHead::reserved",
+    ][::core::mem::offset_of!(HpmoePlacementHead, reserved) - 8usize];
 };
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, bytemuck::Pod, bytemuck::Zeroable)]
@@ -459,7 +498,8 @@ pub struct HpmoeKeptHead {
     pub top_k: u32,
     pub tokens: u32,
     pub group_slots: u32,
-    pub reserved: [u32; 8usize],
+    pub placement: u32,
+    pub reserved: [u32; 7usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
@@ -490,8 +530,11 @@ const _: () = {
         "Offset of field: HpmoeKeptHead::group_slots",
     ][::core::mem::offset_of!(HpmoeKeptHead, group_slots) - 28usize];
     [
+        "Offset of field: HpmoeKeptHead::placement",
+    ][::core::mem::offset_of!(HpmoeKeptHead, placement) - 32usize];
+    [
         "Offset of field: HpmoeKeptHead::reserved",
-    ][::core::mem::offset_of!(HpmoeKeptHead, reserved) - 32usize];
+    ][::core::mem::offset_of!(HpmoeKeptHead, reserved) - 36usize];
 };
 pub const HPMOE_BY_NUMBER: HpmoeExpertOrder = 0;
 pub const HPMOE_BY_LOAD: HpmoeExpertOrder = 1;
@@ -504,6 +547,7 @@ pub const HPMOE_ROUTE_TWICE: HpmoeRouteFaultKind = 2;
 pub const HPMOE_ROUTE_CAPACITY: HpmoeRouteFaultKind = 3;
 pub const HPMOE_ROUTE_KEPT: HpmoeRouteFaultKind = 4;
 pub const HPMOE_ROUTE_APART: HpmoeRouteFaultKind = 5;
+pub const HPMOE_ROUTE_PLACED: HpmoeRouteFaultKind = 6;
 pub type HpmoeRouteFaultKind = ::core::ffi::c_uint;
 pub const HPMOE_IDLE: HpmoeState = 0;
 pub const HPMOE_RUNNING: HpmoeState = 1;

@@ -8,9 +8,11 @@
 //! home. A gradient of weights depends on the physical experts of its own logical expert alone.
 
 mod checks;
+mod device;
 mod error;
 mod moves;
 mod planner;
+pub(crate) mod scope;
 mod shares;
 mod weights;
 
@@ -252,7 +254,7 @@ impl Places {
     }
 
     pub(crate) fn rows(&self, source: Rank, physical: usize, rows: usize) -> Range<usize> {
-        self.of[physical].cut.rows(shares::turn(source.id(), self.ranks()), rows)
+        self.of[physical].cut.rows(shares::turn(source.id()), rows)
     }
 
     /// Of experts, places of a rank, and each place with its share.

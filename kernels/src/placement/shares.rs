@@ -38,11 +38,6 @@ const fn cut(at: u32, turn: u32, rows: usize) -> usize {
 }
 
 /// The turn of a source: its bits reversed, so that the turns of any first sources are spread over the whole.
-pub(super) const fn turn(source: usize, ranks: usize) -> u32 {
-    let bits = ranks.next_power_of_two().trailing_zeros();
-    if bits == 0 {
-        return 0;
-    }
-    let reversed = (source as u32).reverse_bits() >> (32 - bits);
-    ((reversed as u64 * WHOLE as u64) >> bits) as u32
+pub(super) const fn turn(source: usize) -> u32 {
+    (source as u32 % WHOLE).reverse_bits() >> (u32::BITS - WHOLE.trailing_zeros())
 }

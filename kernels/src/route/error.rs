@@ -40,19 +40,21 @@ pub enum RouteError {
         /// The number that it sent.
         there: usize,
     },
-    /// Two processes of a group have different placements.
+    /// Two ranks of a group have different placements.
     PlacedApart {
-        /// The rank that this process is.
+        /// The rank that this process is; rank 0 if the kernel makes its route.
         rank: Rank,
         /// The other rank.
         other: Rank,
     },
-    /// A placement for another number of ranks.
+    /// A placement for another number of ranks or experts.
     Placement {
-        /// Ranks of the placement.
+        /// The number that differs: `ranks` or `experts`.
+        what: &'static str,
+        /// The number that the placement is for.
         placed: usize,
-        /// Ranks of the group.
-        ranks: usize,
+        /// The number that the route is for.
+        wanted: usize,
     },
     /// The ids of a rank are not whole tokens.
     Rest {
@@ -131,6 +133,11 @@ pub enum RouteError {
         /// In this launch.
         wanted: usize,
     },
+    /// A kept route for experts that lie elsewhere.
+    KeptPlaced {
+        /// The rank that it belongs to.
+        rank: Rank,
+    },
     /// Kept routes of different launches.
     KeptApart {
         /// The first rank whose route is not of the launch that rank 0's is of.
@@ -169,11 +176,12 @@ impl fmt::Display for RouteError {
                  with the same arguments"
             ),
             Self::PlacedApart { rank, other } => {
-                write!(f, "{rank} has another placement than {other}: give all processes of the group the same one")
+                write!(f, "{rank} has another placement than {other}: give all ranks of the group the same one")
             }
-            Self::Placement { placed, ranks } => {
-                write!(f, "the placement is for {placed} ranks, but the group has {ranks}: make one for {ranks} ranks")
-            }
+            Self::Placement { what, placed, wanted } => write!(
+                f,
+                "the placement is for {placed} {what}, but the route is for {wanted}: make one for {wanted} {what}"
+            ),
             Self::Rest { rank, ids, top_k } => write!(
                 f,
                 "topk_ids of {rank} has {ids} ids, which are not whole tokens of {top_k} each: pass {top_k} ids for each token"
@@ -212,6 +220,10 @@ impl fmt::Display for RouteError {
                      experts and tokens has kept"
                 )
             }
+            Self::KeptPlaced { rank } => write!(
+                f,
+                "the route kept in routed of {rank} was made with another placement than this launch has: launch both with the same one"
+            ),
             Self::KeptApart { rank } => write!(
                 f,
                 "routed of {rank} was kept by another launch than that of rank 0: pass what one launch has kept on all ranks"

@@ -78,7 +78,7 @@ impl Route {
     ) -> Result<Self, G::Error> {
         let (placed, ranks) = (placement.ranks().count(), group.ranks().count());
         if placed != ranks {
-            return Err(RouteError::Placement { placed, ranks }.into());
+            return Err(RouteError::Placement { what: "ranks", placed, wanted: ranks }.into());
         }
         gather(group, placement.places().clone(), top_k, ids)
     }
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(gather(shared.digest()), placed, "shares of one physical expert are all of its rows");
         let of_three = Placement::even(Ranks::new(3), 4, 0).unwrap();
         let refused = Route::gather_placed(&Member(ep, Vec::new()), &of_three, &own);
-        assert_eq!(refused, Err(RouteError::Placement { placed: 3, ranks: 2 }));
+        assert_eq!(refused, Err(RouteError::Placement { what: "ranks", placed: 3, wanted: 2 }));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::Route;
 use crate::tensor::buffer::CellBuffer;
-use crate::{PerRank, Rank, Ranks, RouteError};
+use crate::{PerRank, Placement, Rank, Ranks, RouteError};
 use std::cell::Cell;
 
 /// Says that there is a route: no number of zeros or of set bits.
@@ -14,6 +14,9 @@ pub const KEPT_HEAD: usize = 16;
 /// Words that a rank's counts take up are a multiple of this number.
 #[doc(hidden)]
 pub const COUNT_LINE: usize = 128;
+/// The word of the head with the digest of the placement.
+#[doc(hidden)]
+pub const KEPT_PLACEMENT: usize = 8;
 /// Words of a block of memory.
 const BLOCK: usize = 8;
 
@@ -117,14 +120,14 @@ impl Routed {
     }
 
     /// What the head says: all but the number of the launch.
-    fn head(&self) -> [i32; 7] {
+    fn head(&self) -> [i32; 8] {
         let word = |at: usize| self.cells.get(at).map_or(0, Cell::get);
-        [word(0), word(2), word(3), word(4), word(5), word(6), word(7)]
+        [word(0), word(2), word(3), word(4), word(5), word(6), word(7), word(KEPT_PLACEMENT)]
     }
 
     /// What the head says of a route, where one is kept.
     fn sizes(&self) -> Option<KeptSizes> {
-        let [kept, ranks, _, experts, top_k, tokens, _] = self.head();
+        let [kept, ranks, _, experts, top_k, tokens, ..] = self.head();
         let [ranks, experts, top_k, tokens] =
             [ranks, experts, top_k, tokens].map(|word| usize::try_from(word).unwrap_or(0));
         let words = KeptWords::new(ranks, experts, top_k, tokens);
@@ -144,9 +147,9 @@ impl Routed {
         self.cells.get(1).map_or(0, Cell::get)
     }
 
-    /// The ids of its rank, if it is that of `rank` in a route of so many ranks and experts.
-    fn ids(&self, rank: Rank, ranks: usize, experts: usize) -> Result<(usize, Vec<i32>), RouteError> {
-        let [kept, of_ranks, of_rank, of_experts, top_k, tokens, _] = self.head();
+    /// The ids of its rank, if it is that of `rank` in a route of so many ranks and experts, which lie by the placement with that digest.
+    fn ids(&self, rank: Rank, ranks: usize, experts: usize, placement: u32) -> Result<(usize, Vec<i32>), RouteError> {
+        let [kept, of_ranks, of_rank, of_experts, top_k, tokens, _, placed] = self.head();
         let whole = |word: i32| usize::try_from(word).unwrap_or(0);
         if kept != KEPT {
             return Err(RouteError::NotKept { rank });
@@ -157,6 +160,9 @@ impl Routed {
             if whole(found) != wanted {
                 return Err(RouteError::KeptFor { rank, what, found: whole(found), wanted });
             }
+        }
+        if placed as u32 != placement {
+            return Err(RouteError::KeptPlaced { rank });
         }
         let (top_k, tokens) = (whole(top_k), whole(tokens));
         let words = KeptWords::new(ranks, experts, top_k, tokens);
@@ -176,7 +182,7 @@ impl PartialEq for Routed {
 
 impl std::fmt::Debug for Routed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let [kept, ranks, rank, experts, top_k, tokens, _] = self.head();
+        let [kept, ranks, rank, experts, top_k, tokens, ..] = self.head();
         match kept {
             KEPT => write!(f, "route of rank {rank} of {ranks}: {tokens} tokens, {top_k} of {experts} experts each"),
             _ => write!(f, "no route"),
@@ -235,6 +241,7 @@ impl Route {
         words_of[0] = KEPT;
         words_of[2..7].copy_from_slice(&[ranks, rank.id(), experts, top_k, tokens].map(number));
         words_of[7] = number(self.group_slots);
+        words_of[KEPT_PLACEMENT] = self.places.word() as i32;
         for source in self.ranks() {
             let counts = &mut words_of[words.counts + source.id() * words.pitch..][..experts];
             for (count, (_, slots)) in counts.iter_mut().zip(self.slots_of_logical(source)) {
@@ -254,17 +261,23 @@ impl Route {
     }
 
     /// The route that launches have kept.
-    pub(super) fn kept(ep: Ranks, experts: usize, routed: &PerRank<Routed>) -> Result<Self, RouteError> {
+    pub(super) fn kept(
+        ep: Ranks,
+        experts: usize,
+        placement: Option<&Placement>,
+        routed: &PerRank<Routed>,
+    ) -> Result<Self, RouteError> {
         if routed.ranks() != ep {
             return Err(RouteError::Ranks { tensors: routed.ranks().count(), ranks: ep.count() });
         }
         if let Some(rank) = ep.only() {
             return Err(RouteError::Elsewhere { rank, ranks: ep.count() });
         }
+        let digest = placement.map_or(0, |placement| placement.places().word());
         let mut top_k = 0;
         let mut ids = Vec::new();
         for rank in ep {
-            let (of_rank, found) = routed[rank].ids(rank, ep.count(), experts)?;
+            let (of_rank, found) = routed[rank].ids(rank, ep.count(), experts, digest)?;
             top_k = of_rank;
             ids.push(found);
         }
@@ -274,7 +287,11 @@ impl Route {
                 return Err(RouteError::KeptApart { rank });
             }
         }
-        Self::from_ids(ep, experts, top_k, &PerRank::from_vec(ids))
+        let ids = PerRank::from_vec(ids);
+        match placement {
+            None => Self::from_ids(ep, experts, top_k, &ids),
+            Some(placement) => Self::from_placed_ids(placement, top_k, &ids),
+        }
     }
 }
 

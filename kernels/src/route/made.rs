@@ -1,7 +1,8 @@
 //! Routes that a taskflow makes of ids.
 
 use super::{Route, Routed};
-use crate::{PerRank, Ranks, RouteError, Tensor};
+use crate::placement::scope;
+use crate::{PerRank, Placement, Ranks, RouteError, Tensor};
 
 /// What a taskflow makes its route of: ids of experts, `PerRank<Tensor<i32, K>>`, or a route that a launch has kept, `PerRank<Routed>`.
 pub trait RouteSource {
@@ -15,14 +16,34 @@ pub trait RouteSource {
 
 impl<const K: usize> RouteSource for PerRank<Tensor<i32, K>> {
     fn route(&self, ep: Ranks, experts: usize) -> Result<Route, RouteError> {
-        Route::new(ep, experts, self)
+        match scope::in_force() {
+            None => Route::new(ep, experts, self),
+            Some(placement) => {
+                fits(ep, experts, &placement)?;
+                Route::placed(&placement, self)
+            }
+        }
     }
 }
 
 impl RouteSource for PerRank<Routed> {
     fn route(&self, ep: Ranks, experts: usize) -> Result<Route, RouteError> {
-        Route::kept(ep, experts, self)
+        let placement = scope::in_force();
+        placement.iter().try_for_each(|placement| fits(ep, experts, placement))?;
+        Route::kept(ep, experts, placement.as_ref(), self)
     }
+}
+
+/// Whether a placement is for the route of a taskflow.
+fn fits(ep: Ranks, experts: usize, placement: &Placement) -> Result<(), RouteError> {
+    for (what, placed, wanted) in
+        [("ranks", placement.ranks().count(), ep.count()), ("experts", placement.experts(), experts)]
+    {
+        if placed != wanted {
+            return Err(RouteError::Placement { what, placed, wanted });
+        }
+    }
+    Ok(())
 }
 
 impl Route {

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ._advice import in_python
 from ._errors import HpmoeError, LaunchError
 
-ABI = 5
+ABI = 6
 OK, INVALID = 0, 1
 
 #: The number of each element type.
@@ -98,6 +98,7 @@ FUNCTIONS = {
     "hpmoe_replay": (c_uint, REPLAY),
     "hpmoe_capture": (c_uint, REPLAY),
     "hpmoe_replayed": (c_uint, [c_uint64, c_uint32]),
+    "hpmoe_fixed_place": (c_uint, [c_uint64, POINTER(Placement)]),
     "hpmoe_fixed_free": (c_uint, [c_uint64]),
     "hpmoe_wait": (c_uint, [c_uint64]),
     "hpmoe_reference": (c_uint, LAUNCH),
@@ -241,6 +242,10 @@ class Interface:
     def replayed(self, fixed: int, launches: int) -> None:
         """Tells that graphs have launched a fixed launch so often."""
         self.check(self._library.hpmoe_replayed(fixed, launches))
+
+    def fixed_place(self, fixed: int, placement: Placement) -> None:
+        """Puts experts elsewhere in the launches to come of a fixed one."""
+        self.check(self._library.hpmoe_fixed_place(fixed, byref(placement)))
 
     def fixed_free(self, fixed: int) -> None:
         """Frees a fixed launch, unless that has happened with its group."""

@@ -10,6 +10,7 @@ from ._errors import HpmoeError
 from ._group import Group
 from ._memory import view
 from ._npu import current_stream, is_captured, stream_of, synchronize
+from ._placement import Placement
 from ._prepare import prepared, written
 from ._reports import reports
 from ._signature import Signature
@@ -81,6 +82,19 @@ class FixedLaunch:
             self._group._launches.add(self)
             reports.last = self.wait if self._group.rank is None else self.report
         return written(self._flow, self.tensors)
+
+    def place(self, placement: Placement) -> None:
+        """Puts experts elsewhere in the launches to come, of a kernel that makes its route itself and was fixed on a group with a placement.
+
+        Only the placement is copied, so that captured graphs find it, too. All launches before have been waited for (:meth:`wait`), those by graphs as well. If
+        ranks are processes, all of them pass the same placement.
+
+        Raises:
+            HpmoeError: If the launch has no placement, one of its launches is pending, or the placement does not fit the kernel.
+        """
+        if not isinstance(placement, Placement):
+            raise HpmoeError(f"the placement is a {type(placement).__name__}: pass a hpmoe.Placement")
+        self._interface.fixed_place(self._number, placement._structure())
 
     def wait(self, replays: int = 0) -> dict[str, Any] | None:
         """Waits for all launches since the last wait.

@@ -131,7 +131,7 @@ class Group:
         return group
 
     def placed(self, placement: Placement) -> "Group":
-        """The same group, whose launches have experts where `placement` says: those of kernels with as many places, whose route the host makes.
+        """The same group, whose launches have experts where `placement` says: those of kernels with as many places.
 
         Matrices of experts then have a part for each physical expert (:meth:`Placement.place`). Launches of both follow each other. If ranks are
         processes, all pass the same placement.

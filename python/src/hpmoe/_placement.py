@@ -122,6 +122,10 @@ class Placement:
 
     def _handle(self, interface: _c.Interface, group: int) -> int:
         """The number by which a library launches a group with it."""
+        return interface.group_placed(group, self._structure())
+
+    def _structure(self) -> _c.Placement:
+        """The placement as a library reads it."""
         places = (ctypes.c_int32 * len(self.physical_to_logical))(*self.physical_to_logical)
         shares = None if self.shares is None else (ctypes.c_uint32 * len(self.shares))(*self.shares)
-        return interface.group_placed(group, _c.Placement(self.experts, self.places, places, shares))
+        return _c.Placement(self.experts, self.places, places, shares)

@@ -85,6 +85,7 @@ fn one_case() {
         "kept process" => kept::kept_process(),
         "fixed" => fixed(),
         "fixed process" => fixed_process(),
+        "fixed placed" => fixed_placed(),
         "fixed unrouted" => fixed_unrouted(),
         "fixed given up" => fixed_given_up(),
         "pending process" => pending_process(),
@@ -515,6 +516,56 @@ fn fixed() {
     }
 }
 
+/// Groups whose blocks get another placement before each launch, and launches of each.
+const PLACED: [(usize, usize); 2] = [(2, 50), (4, 20)];
+
+/// Experts move before each launch: their matrices by the caller, and the placement in both argument blocks.
+fn fixed_placed() {
+    for (ranks, launches) in PLACED {
+        let evolving = Evolving::new(ranks);
+        let kernel = &evolving::forward::KERNEL;
+        let matrices: Vec<Vec<bf16>> = (0..ranks)
+            .flat_map(|rank| {
+                Evolving::w(Rank::new(rank), ranks).chunks(MATRIX).map(<[bf16]>::to_vec).collect::<Vec<_>>()
+            })
+            .collect();
+        // Experts in another order each time.
+        let placement = |number: usize| {
+            let place = |place: usize| Some((place * [1, 3, 5, 7][number % 4] + number) % evolving::EXPERTS);
+            Placement::new(evolving.ep, evolving::EXPERTS, &(0..evolving::EXPERTS).map(place).collect::<Vec<_>>())
+                .unwrap()
+        };
+        let group = Group::new(ranks).on_npus().unwrap();
+        let placed = group.placed(&placement(0)).unwrap();
+        let mut blocks = [0, 1].map(|read| placed.fix(kernel, None, &evolving.arguments(read)).unwrap());
+        for launch in 0..launches {
+            let placement = placement(launch);
+            for rank in evolving.ep {
+                let local = evolving::EXPERTS / ranks;
+                let held = (0..local).map(|place| placement.expert(rank.id() * local + place).unwrap().id());
+                let of_rank: Vec<bf16> = held.flat_map(|expert| matrices[expert].clone()).collect();
+                evolving.w[rank].write(0, &Evolving::bits(&of_rank)).unwrap();
+            }
+            let block = &mut blocks[launch % 2];
+            block.place(&placement).unwrap();
+            block.enqueue(None, &evolving.arguments(launch % 2)).unwrap();
+            assert!(matches!(block.place(&placement), Err(LaunchError::Pending { .. })));
+            block.wait().unwrap().unwrap();
+        }
+        assert!(evolving.found(launches % 2) == evolving.reference(launches).0, "{ranks} ranks");
+        let more = Placement::even(evolving.ep, evolving::EXPERTS, 1).unwrap();
+        let error = blocks[0].place(&more).unwrap_err();
+        assert!(matches!(error, LaunchError::Places { placed, built, .. } if placed == built + 1), "{error}");
+        drop(blocks);
+        // A block without a placement has no room for one.
+        let mut plain = group.fix(kernel, None, &evolving.arguments(0)).unwrap();
+        assert!(matches!(plain.place(&placement(1)), Err(LaunchError::Unplaced { .. })));
+    }
+}
+
+/// Numbers of an expert's matrix.
+const MATRIX: usize = evolving::HIDDEN * evolving::HIDDEN;
+
 /// Ranks that are processes replay their blocks, each by itself.
 fn fixed_process() {
     let group = joined();
@@ -892,6 +943,17 @@ fn a_fixed_launch_can_be_replayed() {
     assert_eq!(first, launches.len());
     run("fixed unrouted", &[]);
     run_processes("fixed process", 2, &[]);
+    let Run { log } = run("fixed placed", &[]);
+    // Of each launch and rank: what the caller copies, the placement, and what tells how the launch ended.
+    let (lines, mut first) = (log.lines().collect::<Vec<_>>(), 0);
+    let kernels: Vec<usize> =
+        (0..lines.len()).filter(|at| lines[*at].starts_with("aclrtLaunchKernelWithHostArgs ")).collect();
+    for (ranks, launches) in PLACED {
+        let row = &lines[kernels[first]..kernels[first + launches * ranks - 1]];
+        let copies = row.iter().filter(|line| line.starts_with("aclrtMemcpy")).count();
+        assert_eq!(copies, 3 * ranks * (launches - 1), "{ranks} ranks");
+        first += launches * ranks;
+    }
     run("fixed given up", &[]);
 }
 

@@ -1,7 +1,8 @@
 //! Placements: results have the bits of the layer without one, wherever its experts lie and however many copies of them there are.
 
-use crate::random::{Case, cases_on, config, ids, numbers, placement, tokens, weights};
-use crate::small_kernels::placed::{self, EXPERTS, HIDDEN, INTER, TOP_K};
+use crate::random::{Case, Routing, cases_on, config, ids, numbers, placement, tokens, weights};
+use crate::small_kernels::placed::{self, EXPERTS, HIDDEN, INTER, TOKENS, TOP_K};
+use hpmoe_runtime::Argument;
 use hpmoe_runtime::prelude::*;
 use proptest::prelude::*;
 use support::tensors::by_slot;
@@ -77,6 +78,54 @@ fn run(case: &Case, placement: &Placement, group: Option<&Group>) -> Result<Resu
     Ok(results)
 }
 
+/// Runs both passes of kernels that make their route, by launches in a group or one task after another; the digests of what they kept.
+fn run_routed(
+    case: &Case,
+    placement: &Placement,
+    group: Option<&Group>,
+) -> Result<(Results, PerRank<Routed>), LaunchError> {
+    let ep = case.ep();
+    let ids = &ids::<TOP_K>(case, EXPERTS);
+    let route = &Route::placed(placement, ids)?;
+    let all = Weights::new(case);
+    let (gate, up, down) = (
+        &placement.place(&all.gate).unwrap(),
+        &placement.place(&all.up).unwrap(),
+        &placement.place(&all.down).unwrap(),
+    );
+    let (x, weights, dy) = (&numbers(case), &weights(case), &tokens(case, 9));
+    let slots = &by_slot(ep, route, weights);
+    let room = ep.count() * TOKENS * TOP_K.min(placement.local_experts());
+    let recv = &mut PerRank::with_room(ep, room);
+    let (g, u) = (&mut PerRank::with_room(ep, room), &mut PerRank::with_room(ep, room));
+    let mut kept = PerRank::routed(ep, EXPERTS, TOP_K, &x.map(Tensor::row_count));
+    let mut results = Results {
+        y: case.zeros(),
+        dx: case.zeros(),
+        dweights: PerRank::slots(ep, route),
+        dgate: PerRank::experts(ep, route),
+        dup: PerRank::experts(ep, route),
+        ddown: PerRank::experts(ep, route),
+    };
+    let Results { y, dx, dweights, dgate, dup, ddown } = &mut results;
+    let Some(group) = group else {
+        placement.scope(|| {
+            placed::routed(ep, ids, x, weights, gate, up, down, recv, g, u, y, &mut kept);
+            placed::routed_backward(ep, &kept, dy, slots, gate, up, down, recv, g, u, dx, dweights, dgate, dup, ddown);
+        });
+        return Ok((results, kept));
+    };
+    let group = &group.placed(placement)?;
+    placed::routed::launch(group, ids, x, weights, gate, up, down, recv, g, u, y, &mut kept)?;
+    let chunked = &mut case.zeros();
+    placed::routed_in_chunks::launch(group, ids, x, weights, gate, up, down, chunked)?;
+    assert!(chunked == y, "chunks change bits");
+    placed::routed_backward::launch(
+        group, &kept, dy, slots, gate, up, down, recv, g, u, dx, dweights, dgate, dup, ddown,
+    )?;
+    Ok((results, kept))
+}
+
 /// The gradients of experts with one physical expert, by logical expert.
 fn of_lone<const N: usize, const K: usize>(
     placement: &Placement,
@@ -95,6 +144,14 @@ fn check(case: &Case) -> Result<(), String> {
     let placed = run(case, &placement, None).unwrap();
     if launched != placed {
         return Err("a launch has other bits than its reference".to_owned());
+    }
+    let (routed, kept) = run_routed(case, &placement, Some(&case.group())).map_err(|error| error.to_string())?;
+    if routed != launched {
+        return Err("a kernel that makes its route has other bits than one with a route of the host".to_owned());
+    }
+    let (reference, kept_by_reference) = run_routed(case, &placement, None).unwrap();
+    if reference != routed || kept != kept_by_reference {
+        return Err("the reference of a kernel that makes its route has other bits, or keeps another route".to_owned());
     }
     let expected = run(case, &plain, None).unwrap();
     if launched.y != expected.y
@@ -128,4 +185,123 @@ proptest! {
     fn no_result_depends_on_a_placement(case in cases_on(RANKS.to_vec(), EXPERTS, 30)) {
         check(&case).map_err(|problem| TestCaseError::fail(format!("{case:?}: {problem}")))?;
     }
+}
+
+/// Shares of copies, which change where rows go but not their experts' places.
+fn with_shares(placement: &Placement, seed: usize) -> Placement {
+    let places = placement.physical_to_logical().len();
+    let shares: Vec<u32> = (0..places).map(|place| 1 + ((place * 7 + seed * 13) % 5) as u32).collect();
+    placement.with_shares(&shares).unwrap()
+}
+
+/// A launch whose argument block is made once takes the placement of each launch, and keeps it with the route.
+#[test]
+fn a_fixed_launch_takes_another_placement_each_time() {
+    let ep = Ranks::new(4);
+    let case = Case { tokens: vec![17, 30, 0, 9], routing: Routing::Uniform, seed: 3, late: None };
+    let first = placement(&case, EXPERTS, SPARE);
+    let (ids, x, weights) = (&ids::<TOP_K>(&case, EXPERTS), &numbers::<HIDDEN>(&case), &weights::<TOP_K>(&case));
+    let all = Weights::new(&case);
+    let (gate, up, down) =
+        (&first.place(&all.gate).unwrap(), &first.place(&all.up).unwrap(), &first.place(&all.down).unwrap());
+    let room = ep.count() * TOKENS * TOP_K;
+    let recv: &mut Rows<HIDDEN> = &mut PerRank::with_room(ep, room);
+    let g: &mut Rows<INTER> = &mut PerRank::with_room(ep, room);
+    let u: &mut Rows<INTER> = &mut PerRank::with_room(ep, room);
+    let mut kept = PerRank::routed(ep, EXPERTS, TOP_K, &x.map(Tensor::row_count));
+    let (y, expected) = (&mut case.zeros(), run_routed(&case, &first, None).unwrap().0.y);
+    macro_rules! arguments {
+        () => {
+            [
+                Argument::read("ids", ids),
+                Argument::read("x", x),
+                Argument::read("weights", weights),
+                Argument::read("gate", gate),
+                Argument::read("up", up),
+                Argument::read("down", down),
+                Argument::write("recv", recv),
+                Argument::write("g", g),
+                Argument::write("u", u),
+                Argument::write("y", y),
+                Argument::write("kept", &mut kept),
+            ]
+        };
+    }
+    let group = case.group();
+    let placed = group.placed(&first).unwrap();
+    let mut fixed = placed.fix(&placed::routed::KERNEL, None, &arguments!()).unwrap();
+    for seed in 0..20 {
+        let next = with_shares(&first, seed);
+        fixed.place(&next).unwrap();
+        case.ep().into_iter().for_each(|rank| y[rank].fill(bf16::from_f32(0.0)));
+        fixed.launch(&arguments!()).unwrap();
+        assert!(*y == expected, "launch {seed}");
+        assert_eq!(next.scope(|| Route::of::<EXPERTS>(ep, &kept)), Route::placed(&next, ids).unwrap(), "launch {seed}");
+        // The route is for experts that lie there, and for no others.
+        let elsewhere = group.placed(&with_shares(&first, seed + 1)).unwrap();
+        let refused = backward(&elsewhere, &case, &first, &all, &kept, (recv, g, u)).unwrap_err();
+        assert!(matches!(refused, LaunchError::Route(RouteError::KeptPlaced { .. })), "{refused}");
+        backward(&group.placed(&next).unwrap(), &case, &first, &all, &kept, (recv, g, u)).unwrap();
+    }
+}
+
+type Rows<const C: usize> = PerRank<Received<bf16, C>>;
+
+/// A backward pass by a kept route.
+fn backward(
+    group: &Group,
+    case: &Case,
+    placement: &Placement,
+    all: &Weights,
+    kept: &PerRank<Routed>,
+    (recv, g, u): (&Rows<HIDDEN>, &Rows<INTER>, &Rows<INTER>),
+) -> Result<(), LaunchError> {
+    let ep = case.ep();
+    let route = &Route::placed(placement, &ids::<TOP_K>(case, EXPERTS)).unwrap();
+    let slots = &by_slot::<TOP_K>(ep, route, &weights(case));
+    let (gate, up, down) = (
+        &placement.place(&all.gate).unwrap(),
+        &placement.place(&all.up).unwrap(),
+        &placement.place(&all.down).unwrap(),
+    );
+    let (mut dx, mut dweights) = (case.zeros(), PerRank::slots(ep, route));
+    let (mut dgate, mut dup, mut ddown) =
+        (PerRank::experts(ep, route), PerRank::experts(ep, route), PerRank::experts(ep, route));
+    let (dx, dweights, dgate, dup, ddown) = (&mut dx, &mut dweights, &mut dgate, &mut dup, &mut ddown);
+    let dy = &tokens(case, 9);
+    placed::routed_backward::launch(
+        group, kept, dy, slots, gate, up, down, recv, g, u, dx, dweights, dgate, dup, ddown,
+    )?;
+    Ok(())
+}
+
+/// What a kernel that makes its route says of placements that don't fit.
+#[test]
+fn placements_that_do_not_fit_are_refused() {
+    let case = Case { tokens: vec![3; 4], routing: Routing::Uniform, seed: 3, late: None };
+    let refused = |placement: Placement, group: Group| {
+        let placed = group.placed(&placement)?;
+        let (ids, x, weights) = (&ids::<TOP_K>(&case, EXPERTS), &numbers(&case), &weights(&case));
+        let fit = Placement::even(case.ep(), EXPERTS, SPARE).unwrap();
+        let all = Weights::new(&case);
+        let (gate, up, down) =
+            (&fit.place(&all.gate).unwrap(), &fit.place(&all.up).unwrap(), &fit.place(&all.down).unwrap());
+        placed::routed_in_chunks::launch(&placed, ids, x, weights, gate, up, down, &mut case.zeros()).map(|_| ())
+    };
+    let even = |ranks, experts, spare| Placement::even(Ranks::new(ranks), experts, spare).unwrap();
+    let said = |placement| refused(placement, case.group()).unwrap_err().to_string();
+    assert_eq!(
+        said(even(2, EXPERTS, SPARE)),
+        "the placement is for 2 ranks, but the route is for 4: make one for 4 ranks"
+    );
+    assert_eq!(
+        said(even(4, 11, SPARE)),
+        "the placement is for 11 experts, but the route is for 10: make one for 10 experts"
+    );
+    assert_eq!(
+        said(even(4, EXPERTS, 1)),
+        "there are 4 places for experts on each rank, but placed::routed_in_chunks was built with 5: use a placement with 5 places on each"
+    );
+    // Without a placement, experts lie evenly, and spare places are empty.
+    assert_eq!(refused(even(4, EXPERTS, SPARE), case.group()).map_err(|error| error.to_string()), Ok(()));
 }

@@ -1,4 +1,4 @@
-pub const HPMOE_C_ABI: u32 = 5;
+pub const HPMOE_C_ABI: u32 = 6;
 pub const HPMOE_OK: HpmoeStatus = 0;
 pub const HPMOE_INVALID: HpmoeStatus = 1;
 pub const HPMOE_FAILED: HpmoeStatus = 2;
@@ -290,6 +290,12 @@ unsafe extern "C" {
 }
 unsafe extern "C" {
     pub fn hpmoe_replayed(fixed: HpmoeFixed, launches: u32) -> HpmoeStatus;
+}
+unsafe extern "C" {
+    pub fn hpmoe_fixed_place(
+        fixed: HpmoeFixed,
+        placement: *const HpmoePlacement,
+    ) -> HpmoeStatus;
 }
 unsafe extern "C" {
     pub fn hpmoe_fixed_free(fixed: HpmoeFixed) -> HpmoeStatus;

@@ -3,6 +3,8 @@
 use std::sync::atomic::AtomicI32;
 use std::time::Instant;
 
+use hpmoe_kernels::Placement;
+
 use super::super::LaunchOptions;
 use super::super::row::PreparedRow;
 use super::super::session::Session;
@@ -64,6 +66,12 @@ impl Flight {
             }
         }
         Ok(())
+    }
+
+    /// Overwrites the placement in the argument block, and returns when it is there. No launch of it runs.
+    pub(in super::super) fn place(&self, placement: &Placement) -> Result<(), NpuError> {
+        let words = placement.device_words(self.kernel.tables().chunks);
+        self.ranks.iter().try_for_each(|rank| rank.place(&words))
     }
 
     /// Counts launches by graphs.

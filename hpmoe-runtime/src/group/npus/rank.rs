@@ -27,10 +27,18 @@ pub(super) struct OnNpu {
     pub(super) npu: Arc<Npu>,
     pub(super) rank: Rank,
     pub(super) program: Arc<Program>,
-    /// The argument block and the records of each launch, and where the launch structure lies.
-    pub(super) launches: Vec<(LentMemory, u64)>,
+    pub(super) launches: Vec<Block>,
     /// The caller's tensors, for each step.
     pub(super) arguments: Vec<Arguments>,
+}
+
+/// The argument block and the records of a launch.
+pub(super) struct Block {
+    memory: LentMemory,
+    /// Address of the launch structure.
+    launch: u64,
+    /// Bytes before the placement, if the kernel makes its route by one.
+    placement_at: Option<usize>,
 }
 
 /// The caller's tensors of one rank and step.
@@ -60,13 +68,22 @@ impl OnNpu {
         let room = room_before_tables(shared);
         let memory = self.npu.lend(room + tables(0).image_bytes())?;
         let mut tables = tables(memory.address());
-        self.launches.push((memory, tables.launch_address()));
+        let placement_at = tables.placement_at().map(|at| room + at);
+        self.launches.push(Block { memory, launch: tables.launch_address(), placement_at });
         Ok([vec![0; room], tables.image()].concat())
     }
 
     /// Copies the argument block of a launch to the NPU, and returns when it is there.
     pub(super) fn write(&self, launch: usize, block: &[u8]) -> Result<(), NpuError> {
-        self.launches[launch].0.write(0, block)
+        self.launches[launch].memory.write(0, block)
+    }
+
+    /// Overwrites the placement of all launches, which have one, and returns when it is there.
+    pub(super) fn place(&self, placement: &[u32]) -> Result<(), NpuError> {
+        self.launches.iter().try_for_each(|block| {
+            let at = block.placement_at.expect("the launch has a placement");
+            block.memory.write(at, bytemuck::cast_slice(placement))
+        })
     }
 
     /// Puts the copy of the argument block of a launch on the stream.
@@ -79,7 +96,7 @@ impl OnNpu {
     ) -> Result<SentBlock<'_>, NpuError> {
         // Other groups may have launches there, too.
         let limit = Duration::from_secs(seconds(shared).into()).saturating_mul(u32::from(u8::MAX));
-        self.npu.send(block, &self.launches[launch].0, limit, with_patience)
+        self.npu.send(block, &self.launches[launch].memory, limit, with_patience)
     }
 
     /// Puts a launch on the stream whose argument block was made.
@@ -97,7 +114,7 @@ impl OnNpu {
 
     fn put(&self, shared: &LaunchShared<'_>, launch: usize, captured: Option<usize>) -> Result<(), NpuError> {
         // Kernels use no flags between cores. An object that wants the address for these would take it first: `[0, ..]`.
-        let arguments = [self.launches[launch].1];
+        let arguments = [self.launches[launch].launch];
         let start = Start { groups: shared.kernel.tables().aic, arguments: &arguments, seconds: seconds(shared) };
         // SAFETY: made from this kernel's tables, which `launches` and `arguments` hold until the stream has been waited for; the
         // session's memory outlives the launch.
@@ -113,8 +130,8 @@ impl OnNpu {
     pub(super) fn end(&self, shared: &LaunchShared<'_>) -> Result<RankEnd, NpuError> {
         let cores = (shared.kernel.tables().aic + shared.kernel.tables().aiv) as usize;
         let mut last = (shared.first, vec![HpmoeRecord::zeroed(); cores]);
-        for (number, (memory, _)) in (shared.first..).zip(&self.launches) {
-            memory.read(0, bytemuck::cast_slice_mut(&mut last.1))?;
+        for (number, block) in (shared.first..).zip(&self.launches) {
+            block.memory.read(0, bytemuck::cast_slice_mut(&mut last.1))?;
             last.0 = number;
             if !is_done(&last.1) {
                 break;
@@ -129,8 +146,8 @@ impl OnNpu {
         let (tables, room) = (shared.kernel.tables(), shared.options.stamp_room);
         let mut bytes = vec![0; stamp_bytes(tables, shared.ranks, room)];
         let launch = self.launches.get(number.wrapping_sub(shared.first) as usize);
-        if let Some((memory, _)) = launch.filter(|_| !bytes.is_empty()) {
-            memory.read(record_room(tables), &mut bytes)?;
+        if let Some(block) = launch.filter(|_| !bytes.is_empty()) {
+            block.memory.read(record_room(tables), &mut bytes)?;
         }
         Ok(RankStamps::read(tables, shared.ranks, room, &bytes))
     }

@@ -1,12 +1,14 @@
 //! Random launches for the comparison of device and host.
 
 use hpmoe_kernels::route::ExpertOrder;
-use hpmoe_kernels::{PerRank, RAGGED, Rank, Ranks, Route, RouteError};
+use hpmoe_kernels::{PerRank, Placement, RAGGED, Rank, Ranks, Route, RouteError};
 
 use crate::abi::{
     HPMOE_ARRIVALS, HPMOE_BLOCKS, HPMOE_CHUNKS, HPMOE_EXPERTS, HPMOE_ONCE_TILES, HPMOE_ROW_TILES, HPMOE_SENDS,
     HPMOE_SENDS_ONCE,
 };
+use crate::check;
+use crate::layout::RankSizes;
 use crate::tables::SpaceTable;
 
 /// Row tiles of an expert, at most (`routing/share.h`).
@@ -51,6 +53,12 @@ impl Draw {
 pub(super) struct Case {
     pub(super) ranks: usize,
     pub(super) experts: usize,
+    /// Places of each rank beyond its share.
+    pub(super) spare: usize,
+    /// Where experts lie, if not one after the other.
+    pub(super) placement: Option<Placement>,
+    /// Another one, that one rank has.
+    pub(super) other_placement: Option<(usize, Placement)>,
     pub(super) top_k: usize,
     pub(super) chunks: usize,
     /// Most tokens of a rank.
@@ -117,7 +125,68 @@ impl Case {
         // Numbers go on after the greatest.
         let launch = if draw.once_in(8) { i32::MAX } else { 0 }.wrapping_add(draw.within(0, 8) as i32);
         let before = draw.below(3) as u32;
-        Self { ranks, experts, top_k, chunks, tokens, order, once, groups, cores, ids, spaces, before, launch }
+        let (spare, placement, other_placement) = (0, None, None);
+        Self {
+            ranks,
+            experts,
+            spare,
+            placement,
+            other_placement,
+            top_k,
+            chunks,
+            tokens,
+            order,
+            once,
+            groups,
+            cores,
+            ids,
+            spaces,
+            before,
+            launch,
+        }
+    }
+
+    /// One whose experts lie anywhere, some of them in several places.
+    pub(super) fn placed(seed: u64) -> Self {
+        let mut draw = Draw(seed.wrapping_mul(0xd1b5_4a32_d192_ed03));
+        let ranks = if draw.once_in(3) { draw.within(9, 64) } else { draw.within(1, 8) };
+        let most = 2048 / ranks;
+        let usual = if draw.once_in(20) { most } else { most.min(64) };
+        let (spare, share) = (draw.below(4), draw.spread(usual));
+        let local = (share + spare).min(most);
+        let share = local - spare;
+        // As often as not the ranks don't divide the experts.
+        let experts = ranks * share - if draw.once_in(2) { 0 } else { draw.below(ranks) };
+        let chunks = [1, 1, 1, draw.within(2, 6), 64][draw.below(5)].min(most / local);
+        let sizes = |chunks| RankSizes {
+            ranks,
+            experts,
+            local_experts: local,
+            top_k: 1,
+            chunks,
+            chunk_tokens: 1,
+            capacity: 1,
+            processes: false,
+        };
+        let fits = |chunks: &usize| check::placed_arrivals_fit(&sizes(*chunks)) || ranks * local * chunks <= 1024;
+        let chunks = (1..=chunks).rev().find(fits);
+        let Some(chunks) = chunks else { return Self::placed(seed.wrapping_add(1 << 40)) };
+        let top_k = draw.within(1, 12.min(experts));
+        let tokens = if draw.once_in(10) { draw.within(200, 1500) } else { draw.within(1, 48) };
+        let (gaps, skew) = ([0, 0, 4][draw.below(3)], draw.once_in(3));
+        let ids: Vec<Vec<i32>> = (0..ranks)
+            .map(|_| {
+                let tokens = if draw.once_in(5) { 0 } else { draw.within(0, tokens) };
+                (0..tokens).flat_map(|_| token(&mut draw, experts, top_k, None, gaps, skew)).collect()
+            })
+            .collect();
+        let mut case = Self::new(seed);
+        let least = most_rows(&ids, experts).div_ceil(MOST_TILES) as u32;
+        case.spaces = spaces(&mut draw, chunks > 1, false);
+        let tiles = case.spaces.iter_mut().filter(|space| space.kind == HPMOE_ROW_TILES);
+        tiles.for_each(|space| space.height = space.height.max(least));
+        let placement = Some(placement(&mut draw, ranks, experts, spare));
+        Self { ranks, experts, spare, placement, top_k, chunks, tokens, once: false, groups: None, ids, ..case }
     }
 
     /// Counts of a part: one for each chunk and expert.
@@ -143,12 +212,33 @@ impl Case {
             || (0..draw.within(0, 20)).flat_map(|_| token(&mut draw, experts, top_k, None, 4, false)).collect();
         let ids = (0..ranks).map(|_| tokens()).collect();
         let (tokens, groups, before) = (20, None, 0);
-        Self { ranks, experts, top_k, chunks, tokens, order, once, groups, cores, ids, spaces, before, launch }
+        let (spare, placement, other_placement) = (0, None, None);
+        Self {
+            ranks,
+            experts,
+            spare,
+            placement,
+            other_placement,
+            top_k,
+            chunks,
+            tokens,
+            order,
+            once,
+            groups,
+            cores,
+            ids,
+            spaces,
+            before,
+            launch,
+        }
     }
 
     pub(super) fn route(&self) -> Result<Route, RouteError> {
         let ids: PerRank<Vec<i32>> = self.ids.iter().cloned().collect();
-        let route = Route::from_ids(Ranks::new(self.ranks), self.experts, self.top_k, &ids)?;
+        let route = match &self.placement {
+            None => Route::from_ids(Ranks::new(self.ranks), self.experts, self.top_k, &ids)?,
+            Some(placement) => Route::from_placed_ids(placement, self.top_k, &ids)?,
+        };
         match self.groups {
             Some(groups) => route.grouped(groups),
             None => Ok(route),
@@ -184,6 +274,34 @@ impl Case {
         };
         Some(Rank::new(rank))
     }
+}
+
+/// A placement with experts anywhere, copies of some of them and empty places.
+pub(super) fn placement(draw: &mut Draw, ranks: usize, experts: usize, spare: usize) -> Placement {
+    let ep = Ranks::new(ranks);
+    let mut places = Placement::even(ep, experts, spare).expect("there are experts and ranks").physical_to_logical();
+    let local = places.len() / ranks;
+    let held =
+        |places: &[Option<usize>], rank: usize, expert: usize| places[rank * local..][..local].contains(&Some(expert));
+    // Exchanges that leave no expert twice on a rank, copies into empty places.
+    for _ in 0..2 * places.len() {
+        let [one, other] = [0; 2].map(|_| draw.below(places.len()));
+        let fits =
+            |expert: Option<usize>, place: usize| expert.is_none_or(|expert| !held(&places, place / local, expert));
+        if one / local == other / local || (fits(places[one], other) && fits(places[other], one)) {
+            places.swap(one, other);
+        }
+        let (place, expert) = (draw.below(places.len()), draw.below(experts));
+        if places[place].is_none() && !held(&places, place / local, expert) && draw.once_in(2) {
+            places[place] = Some(expert);
+        }
+    }
+    let placed = Placement::new(ep, experts, &places).expect("a placement");
+    if draw.once_in(2) {
+        return placed;
+    }
+    let shares: Vec<u32> = places.iter().map(|_| [1, 1, 2, 7, 0, 100_000][draw.below(6)]).collect();
+    placed.with_shares(&shares).unwrap_or(placed)
 }
 
 /// Rows of the expert that most slots of all ranks name.

@@ -2,12 +2,12 @@
 
 use hpmoe_kernels::{Rank, Route, RouteError};
 
-use super::case::{Case, Draw};
+use super::case::{Case, Draw, placement};
 use super::launch::{CaseKernel, Ended, FAULT_COUNT, KEPT_HEAD, Kept, UNROUTED_BEFORE, run};
 use super::{cases, counts_of, done, left};
 use crate::abi::{
     HPMOE_COUNTS, HPMOE_GAVE_UP, HPMOE_KEPT, HPMOE_ROUTE_APART, HPMOE_ROUTE_CAPACITY, HPMOE_ROUTE_ID, HPMOE_ROUTE_KEPT,
-    HPMOE_ROUTE_TWICE, HPMOE_STOPPED, HPMOE_UNROUTED,
+    HPMOE_ROUTE_PLACED, HPMOE_ROUTE_TWICE, HPMOE_STOPPED, HPMOE_UNROUTED,
 };
 use crate::layout::RouteChunks;
 
@@ -221,6 +221,33 @@ fn all_ranks_find_the_same_other_head() {
             assert_eq!((fault.group, fault.item as usize), (HPMOE_ROUTE_APART, apart), "case {seed}");
         }
     }
+}
+
+/// A rank with another placement is found by all, before a row is sent.
+#[test]
+fn all_ranks_find_the_same_other_placement() {
+    let mut found = 0;
+    for seed in 0..cases().end / 10 {
+        let mut case = Case::placed(seed);
+        let mut draw = Draw(seed);
+        let other = placement(&mut draw, case.ranks, case.experts, case.spare);
+        if case.ranks < 3 || Some(&other) == case.placement.as_ref() {
+            continue;
+        }
+        let rank = Rank::new(draw.below(case.ranks));
+        let with_other = (rank.id() + 1 + draw.below(case.ranks - 1)) % case.ranks;
+        case.other_placement = Some((with_other, other));
+        let (route, counts, _) = received(&case);
+        let kernel = CaseKernel::new(&case, None);
+        let ended = run(&case, &kernel, &route, rank, &counts, seed);
+        left(&ended.outcome, seed);
+        let first = if with_other == 0 { 1 } else { with_other };
+        let fault = (ended.fault().group, ended.fault().item as usize);
+        assert_eq!(fault, (HPMOE_ROUTE_PLACED, first), "case {seed}, {rank}, rank {with_other} has another placement");
+        refused(&kernel, &ended, seed);
+        found += 1;
+    }
+    assert!(found > 0);
 }
 
 /// What is no route is not kept, whatever lay there before.

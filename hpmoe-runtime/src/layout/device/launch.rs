@@ -1,16 +1,18 @@
 //! One rank's launch of the kernel that makes a route, in memory of its own.
 
 use std::collections::HashMap;
-use std::sync::OnceLock;
 use std::sync::atomic::AtomicI32;
+use std::sync::{Arc, OnceLock};
 
 use hpmoe_kernels::op::ElementType;
 use hpmoe_kernels::route::{ExpertOrder, ExpertOrders};
-use hpmoe_kernels::{PerRank, Rank, Route};
+use hpmoe_kernels::{PerRank, Placement, Rank, Route};
 
 use super::case::Case;
 use crate::KernelTables;
-use crate::abi::{HPMOE_ROW_TILES, HPMOE_UNROUTED, HpmoeDescriptor, HpmoeKeptHead, HpmoeRecord, LINE};
+use crate::abi::{
+    HPMOE_DIGEST_WORDS, HPMOE_ROW_TILES, HPMOE_UNROUTED, HpmoeDescriptor, HpmoeKeptHead, HpmoeRecord, LINE,
+};
 use crate::backend::host::library::KernelLibrary;
 use crate::backend::host::{MemoryRegion, Outcome, RankRun};
 use crate::layout::route::count_pitch;
@@ -92,6 +94,7 @@ impl CaseKernel {
         let tensors: Vec<TensorTable> = std::iter::once(ids).chain(once).chain(routed).collect();
         let tables = KernelTables {
             experts: case.experts,
+            spare: case.spare,
             top_k: case.top_k,
             tokens: case.tokens,
             chunks: case.chunks,
@@ -130,15 +133,16 @@ impl CaseKernel {
         let sizes = RankSizes::new(&tables, case.ranks, capacity, false);
         let mut plan = MemoryPlan::new(&tables, &sizes);
         // A peer's heap begins so far after another's that what this rank writes to one of them hides nothing in the other.
-        let row = count_pitch(&tables) * size_of::<i32>();
+        let row = count_pitch(&tables, case.ranks) * size_of::<i32>();
         plan.counts_at = plan.heap + case.ranks * row;
-        plan.heap = plan.counts_at + plan.count_bytes;
+        plan.digests_at = plan.counts_at + plan.count_bytes + case.ranks * row;
+        plan.heap = plan.digests_at + plan.digest_bytes;
         Self { tables, sizes, plan, time_limit: 60 * 50_000_000, kept, other_word: None }
     }
 
     /// Bytes of a rank's counts.
     fn row(&self) -> usize {
-        count_pitch(&self.tables) * size_of::<i32>()
+        count_pitch(&self.tables, self.sizes.ranks) * size_of::<i32>()
     }
 
     fn common(&self) -> Common<'_> {
@@ -170,7 +174,14 @@ impl Ended {
 
 /// Counts of a rank as they are sent, before they get their sign.
 pub(super) fn counts(case: &Case, chunks: &RouteChunks<'_>, rank: Rank) -> Vec<i32> {
-    let each = chunks.routes().iter().flat_map(|route| route.experts().map(move |e| route.pair(rank, e).rows));
+    let of_places = |route: &Route| route.experts().map(|e| route.pair(rank, e).rows).collect::<Vec<_>>();
+    let each = chunks.routes().iter().flat_map(|route| match &case.placement {
+        None => of_places(route),
+        Some(placement) => {
+            let rows = of_places(route);
+            placement.columns().into_iter().map(|(_, place)| place.map_or(0, |place| rows[place])).collect()
+        }
+    });
     let whole = chunks.whole();
     let once = whole.experts().filter(|_| case.once).map(|e| whole.pair_once(rank, e).rows);
     each.chain(once).map(|rows| rows as i32).collect()
@@ -197,6 +208,19 @@ pub(super) fn run(
         let signed = |count: &i32| if source == me { -sign * (count / 2 + 1) } else { sign * (count + 1) };
         heap.write(row_at(source), &counts.iter().map(signed).collect::<Vec<_>>());
     }
+    // Who takes a route that the host has kept tells that no launch has.
+    let digest = |placement: &Placement| {
+        if kernel_of.kept == Kept::Takes { 1 } else { placement.device_words(1)[0] as i32 + 1 }
+    };
+    let digest_at = |rank: usize| {
+        kernel_of.plan.digests_at + (case.launch as usize % 2 * ranks + rank) * HPMOE_DIGEST_WORDS as usize * 4
+    };
+    for source in (0..ranks).filter(|source| *source != me) {
+        let placement = case.other_placement.as_ref().filter(|(rank, _)| *rank == source).map(|(_, other)| other);
+        if let Some(placement) = placement.or(case.placement.as_ref()) {
+            heap.write(digest_at(source), &[sign * digest(placement)]);
+        }
+    }
     let peer_at = |peer: usize| (peer * row) as u64;
     let heaps = (heap.address(), peer_heaps.address());
     let peers: Vec<u64> = (0..ranks).map(|peer| if peer == me { heaps.0 } else { heaps.1 + peer_at(peer) }).collect();
@@ -208,6 +232,9 @@ pub(super) fn run(
     let sent = |peer| {
         let (memory, at) = if peer == me { (&heap, 0) } else { (&peer_heaps, peer * row) };
         let words: &[i32] = bytemuck::cast_slice(&memory.bytes()[at + row_at(me)..][..row]);
+        let told: i32 = bytemuck::pod_read_unaligned(&memory.bytes()[at + digest_at(me)..][..4]);
+        let wanted = sign * case.placement.as_ref().map_or(0, digest);
+        assert_eq!(told, wanted, "case {seed}: digest of {rank} for rank {peer}, {:?}", ended.outcome);
         let (sent, others) = words.split_at(counts[me].len());
         assert!(others.iter().all(|word| *word == 0), "no word is sent that is not a count");
         sent.iter().map(|word| word * sign - 1).collect()
@@ -273,9 +300,10 @@ pub(super) fn launch(
         };
         RankTables::new(&common, route, rank, &addresses)
     };
+    let placement = case.placement.clone().map(Arc::new);
     let tokens = PerRank::from_fn(route.ranks(), |rank| case.ids[rank.id()].len() / case.top_k);
     let mut expected = made(&LaunchRoute::Host(RouteChunks::new(tables, route, sizes.capacity)), records.address());
-    let mut device = made(&LaunchRoute::Kernel(KernelRoute::new(tokens, *sizes)), records.address());
+    let mut device = made(&LaunchRoute::Kernel(KernelRoute::new(tokens, *sizes, placement)), records.address());
     let launch = device.launch_address();
     let region = |name, memory: &mut LineMemory, writable| MemoryRegion {
         name,
@@ -304,7 +332,7 @@ pub(super) fn launch(
         fault: None,
     };
     let outcome = kernel().run(&run, stop);
-    let mut tables = compared(&mut device, &mut expected);
+    let mut tables = compared(&mut device, &mut expected, route.order(rank).len() as i32);
     let records: &[HpmoeRecord] =
         bytemuck::cast_slice(&records.bytes()[..(case.cores * 3 / 2) * size_of::<HpmoeRecord>()]);
     if kernel_of.kept == Kept::Keeps {
@@ -328,8 +356,15 @@ fn filled<T: bytemuck::Pod>(values: &[T]) -> LineMemory {
     memory
 }
 
+/// The table that no host makes: how many slots of the rank are not empty.
+const SENT: &str = "slots sent";
+
 /// Each table that the device has made, next to what the host makes: name, expected and made bytes. There is room for more than was made.
-fn compared(device: &mut RankTables, expected: &mut RankTables) -> Vec<(&'static str, Vec<u8>, Vec<u8>)> {
+fn compared(
+    device: &mut RankTables,
+    expected: &mut RankTables,
+    expected_sent: i32,
+) -> Vec<(&'static str, Vec<u8>, Vec<u8>)> {
     let mut of_host: HashMap<&'static str, Vec<Vec<u8>>> = HashMap::new();
     for (name, arena, _) in expected.arenas() {
         of_host.entry(name).or_default().push(trimmed(arena.bytes(), &[0]));
@@ -338,7 +373,10 @@ fn compared(device: &mut RankTables, expected: &mut RankTables) -> Vec<(&'static
     let mut tables = Vec::new();
     for (name, arena, by_kernel) in device.arenas() {
         let number = seen.entry(name).or_default();
-        if by_kernel {
+        if name == SENT {
+            let sent = expected_sent.to_ne_bytes().to_vec();
+            tables.push((name, sent, arena.bytes()[..4].to_vec()));
+        } else if by_kernel {
             // What the host makes empty it leaves out.
             let host = of_host.get(name).and_then(|all| all.get(*number)).cloned().unwrap_or_default();
             tables.push((name, host, trimmed(arena.bytes(), &[0, UNMADE])));

@@ -95,19 +95,31 @@ fn device_tables_are_those_of_the_host() {
     std::thread::scope(|scope| (0..THREADS).for_each(|_| drop(scope.spawn(some))));
 }
 
+/// The same where experts lie anywhere.
+#[test]
+fn device_tables_of_a_placement_are_those_of_the_host() {
+    const THREADS: usize = 4;
+    let next = AtomicU64::new(cases().start);
+    let some = || {
+        let taken = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|seed| cases().contains(seed));
+        std::iter::from_fn(taken).for_each(|seed| compare(&Case::placed(seed), seed));
+    };
+    std::thread::scope(|scope| (0..THREADS).for_each(|_| drop(scope.spawn(some))));
+}
+
 /// Kept routes are those of the host, word by word, and what is made of the host's is what is made of ids.
 #[test]
 fn kept_routes_are_those_of_the_host() {
-    let kept =
-        |seed: &u64| Some(Case::new(*seed)).filter(|case| case.chunks == 1 && !case.once).map(|case| (*seed, case));
-    for (seed, case) in (0..cases().end / 5).filter_map(|seed| kept(&seed)) {
+    let both = |seed: u64| [Case::new(seed), Case::placed(seed)].map(|case| (seed, case));
+    let kept = |(_, case): &(u64, Case)| case.chunks == 1 && !case.once;
+    for (seed, case) in (0..cases().end / 5).flat_map(both).filter(kept) {
         let route = case.route().expect("the ids make a route");
         let rank = Rank::new(Draw(seed).below(case.ranks));
         for kept in [Kept::Keeps, Kept::Takes] {
             let kernel = CaseKernel::with_kept(&case, None, kept);
-            // Ranks that take what the host has kept tell each other that no launch has.
+            // Ranks that take what the host has kept tell each other that no launch has; by a placement, they exchange counts again.
             let counts = match kept {
-                Kept::Takes => vec![vec![0]; case.ranks],
+                Kept::Takes if case.placement.is_none() => vec![vec![0]; case.ranks],
                 _ => counts_of(&case, &kernel, &route),
             };
             let ended = run(&case, &kernel, &route, rank, &counts, seed);

@@ -17,8 +17,8 @@ template <class AnyCore> HPMOE_INLINE bool AwaitRoute(AnyCore &core) {
     // Ids are looked at where some slot is empty: then fewer slots are sent.
     const uint32_t pairs = core.launch.ranks * core.launch.local_experts;
     const HpmoePair last = Load<HpmoePair>(core.launch.sends + (pairs - 1) * sizeof(HpmoePair));
-    const bool all = static_cast<uint32_t>(last.order + last.rows) == core.launch.tokens * from.top_k;
-    core.ids = all ? 0 : from.ids;
+    const int32_t sent = from.sent != 0 ? Word<int32_t>(from.sent, 0) : last.order + last.rows;
+    core.ids = static_cast<uint32_t>(sent) == core.launch.tokens * from.top_k ? 0 : from.ids;
     return true;
 }
 

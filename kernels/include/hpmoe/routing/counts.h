@@ -19,25 +19,66 @@ HPMOE_INLINE void PutToRanks(const VectorCore &core, uint64_t to, uint32_t from,
     }
 }
 
-HPMOE_ROUTINE void PutCounts(VectorCore &core, const RouteShare &route) {
+// The exchange of one word instead of counts: the digest of each rank's placement, or which launch has kept its route.
+HPMOE_INLINE RouteShare Digests(const VectorCore &core, const RouteShare &route) {
+    RouteShare digests = route;
+    digests.from.counts = route.from.digests;
+    digests.from.count_pitch = HPMOE_DIGEST_WORDS;
+    digests.told = digests.Counts(core, core.launch.rank, 0);
+    return digests;
+}
+
+// A number to all ranks, as the first count of this one would be.
+HPMOE_ROUTINE void PutNumber(const VectorCore &core, const RouteShare &route, uint32_t number) {
+    Ints(UB_TOTALS).SetValue(0, (static_cast<int32_t>(number) + 1) * route.sign);
+    SetFlag<HardEvent::S_MTE3>(4);
+    WaitFlag<HardEvent::S_MTE3>(4);
+    PutToRanks(core, route.CountsInHeap(core, core.launch.rank), UB_TOTALS, OneRow(1));
+    SetFlag<HardEvent::MTE3_S>(4);
+    WaitFlag<HardEvent::MTE3_S>(4);
+}
+
+// Counts that a core tells all ranks, one after the other in each chunk.
+struct OwnColumns {
+    uint32_t first;
+    uint32_t count;
+};
+
+// Puts counts from UB_COUNTED: each plus one, so that no count is zero, with the sign of the launch.
+HPMOE_ROUTINE void PutCounts(VectorCore &core, const RouteShare &route, const OwnColumns &own) {
+    const uint32_t pitch = AlignUp(own.count, BLOCK_WORDS);
+    const Lists counted{route.parts * core.launch.chunks * pitch};
+    counted.Shifted(UB_COUNTED, UB_COUNTED, 1);
+    counted.Scaled(UB_COUNTED, UB_COUNTED, route.sign);
     SetFlag<HardEvent::V_MTE3>(3);
     WaitFlag<HardEvent::V_MTE3>(3);
-    const uint64_t first = route.CountsInHeap(core, core.launch.rank) + route.first * 4;
-    const DataCopyExtParams chunks(static_cast<uint16_t>(core.launch.chunks), route.own * 4, 0,
-                                   (route.experts - route.own) * 4, 0);
+    const uint64_t first = route.CountsInHeap(core, core.launch.rank) + own.first * 4;
+    const DataCopyExtParams chunks(static_cast<uint16_t>(core.launch.chunks), own.count * 4, 0,
+                                   (route.counted - own.count) * 4, 0);
     for (uint32_t part = 0; part < route.parts; ++part) {
-        PutToRanks(core, first + part * route.pairs * 4, route.Counted(core, part), chunks);
+        PutToRanks(core, first + part * route.columns * 4, UB_COUNTED + part * core.launch.chunks * pitch * 4, chunks);
+    }
+}
+
+// Sums rows `from` to `end` of `pitch` words into the first of them.
+HPMOE_INLINE void SumRows(uint32_t rows, uint32_t pitch, uint32_t from, uint32_t end) {
+    const uint32_t sum = rows + from * pitch * 4;
+    for (uint32_t left = end - from; left > 1;) {
+        const uint32_t half = left / 2;
+        Lists{half * pitch}.Plus(sum, sum, sum + (left - half) * pitch * 4);
+        left -= half;
     }
 }
 
 // The counts of some ranks in UB, in rows of `pitch` words.
 struct CountRows {
     uint32_t at;
+    uint32_t words; // of a row
     uint32_t pitch;
     uint32_t most; // ranks at a time
 
-    HPMOE_INLINE CountRows(uint32_t begin, uint32_t pairs)
-        : at(begin), pitch(AlignUp(pairs, BLOCK_WORDS)), most((UB_KEPT - begin) / (pitch * 4)) {}
+    HPMOE_INLINE CountRows(uint32_t begin, uint32_t columns)
+        : at(begin), words(columns), pitch(AlignUp(columns, BLOCK_WORDS)), most((UB_KEPT - begin) / (pitch * 4)) {}
 
     // The same with room to fold half of them.
     HPMOE_INLINE CountRows ToFold() const {
@@ -55,25 +96,19 @@ struct CountRows {
     }
     // The same, with the sign of the launch.
     HPMOE_INLINE void LoadSigned(const RouteShare &route, uint32_t part, uint32_t rank, uint32_t rows) const {
-        const uint32_t rest = pitch - route.pairs;
+        const uint32_t rest = pitch - words;
         SetFlag<HardEvent::V_MTE2>(2);
         WaitFlag<HardEvent::V_MTE2>(2);
-        DataCopyPad(Ints(at), Global<int32_t>(route.Told(rank) + part * route.pairs * 4),
-                    DataCopyExtParams(static_cast<uint16_t>(rows), route.pairs * 4,
-                                      (route.from.count_pitch - route.pairs) * 4, 0, 0),
-                    DataCopyPadExtParams<int32_t>(rest > 0, 0, static_cast<uint8_t>(rest), route.sign));
+        DataCopyPad(
+            Ints(at), Global<int32_t>(route.Told(rank) + part * route.columns * 4),
+            DataCopyExtParams(static_cast<uint16_t>(rows), words * 4, (route.from.count_pitch - words) * 4, 0, 0),
+            DataCopyPadExtParams<int32_t>(rest > 0, 0, static_cast<uint8_t>(rest), route.sign));
         SetFlag<HardEvent::MTE2_V>(2);
         WaitFlag<HardEvent::MTE2_V>(2);
     }
 
     // Sums rows `from` to `end` into the first of them.
-    HPMOE_INLINE void Sum(uint32_t from, uint32_t end) const {
-        for (uint32_t left = end - from; left > 1;) {
-            const uint32_t half = left / 2;
-            Lists{half * pitch}.Plus(Row(from), Row(from), Row(from + left - half));
-            left -= half;
-        }
-    }
+    HPMOE_INLINE void Sum(uint32_t from, uint32_t end) const { SumRows(at, pitch, from, end); }
 
     // The least number of `rows` rows from `first` on, times a sign, about.
     HPMOE_INLINE float Least(uint32_t first, uint32_t rows, int32_t sign) const {
@@ -183,15 +218,15 @@ HPMOE_INLINE bool LoadAll(VectorCore &core, const RouteShare &route, const Count
     return true;
 }
 
-// Sums the counts of a part over ranks, to OWN, BEFORE and TOTAL, chunk by chunk. `faulty` tells whether one of them is a fault.
+// Sums the counts of a part over ranks, to OWN, BEFORE and TOTAL, chunk by chunk, by column. `faulty` tells whether one of them is a fault.
 // False: leave at once.
 HPMOE_ROUTINE bool SumCounts(VectorCore &core, const RouteShare &route, const RouteLists &lists, uint32_t part,
                              bool &faulty) {
-    const CountRows rows = CountRows(lists.End(), route.pairs).ToFold();
+    const CountRows rows = CountRows(lists.End(), route.columns).ToFold();
     const uint32_t rank = core.launch.rank, ranks = core.launch.ranks;
     lists.Filled(lists[BEFORE], 0);
     lists.Filled(lists[TOTAL], 0);
-    if (part == 0 && route.from.is_kept == 0 && !AwaitLast(core, route, rows)) {
+    if (part == 0 && route.Exchanges() && !AwaitLast(core, route, rows)) {
         return false;
     }
     for (uint32_t from = 0; from < ranks; from += rows.most) {
@@ -226,13 +261,13 @@ HPMOE_ROUTINE bool SumCounts(VectorCore &core, const RouteShare &route, const Ro
 
 // The fault of the first rank that has one, by the scalar unit: its cores have each sent their first.
 HPMOE_ROUTINE RouteFault FaultOfCounts(VectorCore &core, const RouteShare &route, const RouteLists &lists) {
-    const CountRows rows(lists.End(), route.pairs);
+    const CountRows rows(lists.End(), route.columns);
     RouteFault fault = {};
     for (uint32_t rank = 0; rank < core.launch.ranks; ++rank) {
         int32_t first = 0;
         rows.LoadRanks(route, 0, rank, 1);
         AfterVector();
-        for (uint32_t i = 0; i < route.pairs; ++i) {
+        for (uint32_t i = 0; i < route.columns; ++i) {
             const int32_t count = Ints(rows.at).GetValue(i) - 1;
             if (count >= FAULT_COUNT && (first == 0 || count < first)) {
                 first = count;

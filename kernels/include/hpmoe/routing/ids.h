@@ -257,8 +257,8 @@ HPMOE_ROUTINE void CountPart(VectorCore &core, RouteShare &route, uint32_t part)
     }
 }
 
-// Counts the slots of this core's experts, to UB_COUNTED: each plus one, so that no count is zero, with the sign of the launch.
-HPMOE_INLINE void CountSlots(VectorCore &core, RouteShare &route) {
+// Counts the slots of this core's experts, to UB_COUNTED; a fault is every count. Returns whether there is none.
+HPMOE_INLINE bool CountSlots(VectorCore &core, RouteShare &route) {
     Lists{Min(IDS_BLOCK, core.launch.tokens * route.from.top_k)}.Ramp(UB_SLOTS, 1);
     const Lists counted{route.parts * core.launch.chunks * AlignUp(route.own, BLOCK_WORDS)};
     counted.Filled(UB_COUNTED, 0);
@@ -269,8 +269,7 @@ HPMOE_INLINE void CountSlots(VectorCore &core, RouteShare &route) {
     for (uint32_t part = 0; fault == NO_FAULT && part < route.parts; ++part) {
         CountPart(core, route, part);
     }
-    counted.Shifted(UB_COUNTED, UB_COUNTED, 1);
-    counted.Scaled(UB_COUNTED, UB_COUNTED, route.sign);
+    return fault == NO_FAULT;
 }
 
 } // namespace hpmoe

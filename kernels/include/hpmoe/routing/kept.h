@@ -4,14 +4,18 @@
 // kept, so that all ranks go on, or all find the same fault before anything is sent.
 #pragma once
 
-#include "hpmoe/routing/counts.h"
+#include "hpmoe/routing/placement.h"
 
 namespace hpmoe {
 
 constexpr uint32_t KEPT_WORDS = sizeof(HpmoeKeptHead) / 4;
 constexpr uint32_t KEPT_LAUNCH = 1; // the word that any launch may have
 constexpr uint32_t KEPT_GROUPS = 7; // the word that any route may have where this launch needs no groups
+constexpr uint32_t KEPT_PLACEMENT = 8;
 constexpr uint32_t COPIED_WORDS = 4096;
+
+// Words from one rank's kept counts to the next one's.
+HPMOE_INLINE uint32_t KeptPitch(const RouteShare &route) { return AlignUp(route.experts, HPMOE_LINE / 4); }
 
 // A word of the head that this rank's route has.
 HPMOE_INLINE uint32_t HeadWord(const VectorCore &core, const RouteShare &route, uint32_t word) {
@@ -24,6 +28,7 @@ HPMOE_INLINE uint32_t HeadWord(const VectorCore &core, const RouteShare &route, 
     case 5: return route.from.top_k;
     case 6: return core.launch.tokens;
     case KEPT_GROUPS: return route.from.group_slots;
+    case KEPT_PLACEMENT: return route.from.placement != 0 ? Word<uint32_t>(route.from.placement, 0) : 0;
     default: return 0;
     }
 }
@@ -39,12 +44,20 @@ HPMOE_INLINE uint32_t KeptBy(const VectorCore &core, const RouteShare &route) {
     return Word<uint32_t>(route.from.kept, KEPT_LAUNCH) % FAULT_COUNT;
 }
 
-// To all ranks, as the first count of this one would be.
-HPMOE_ROUTINE void PutKept(VectorCore &core, const RouteShare &route) {
-    Ints(UB_COUNTED).SetValue(0, (static_cast<int32_t>(KeptBy(core, route)) + 1) * route.sign);
-    SetFlag<HardEvent::S_MTE3>(4);
-    WaitFlag<HardEvent::S_MTE3>(4);
-    PutToRanks(core, route.CountsInHeap(core, core.launch.rank), UB_COUNTED, OneRow(1));
+// The exchange that tells which launch has kept each rank's route: in place of counts, or where those follow, of digests.
+HPMOE_INLINE RouteShare KeptWords(const VectorCore &core, const RouteShare &route) {
+    return route.IsPlaced() ? Digests(core, route) : route;
+}
+
+HPMOE_INLINE uint64_t KeptCounts(const RouteShare &route, uint32_t rank) {
+    return route.from.kept + sizeof(HpmoeKeptHead) + static_cast<uint64_t>(rank) * KeptPitch(route) * 4;
+}
+
+// The counts of this core's experts, as an earlier launch has kept them, to UB_COUNTED.
+HPMOE_INLINE void LoadKept(const VectorCore &core, const RouteShare &route) {
+    HPMOE_EXPECTS(core.launch.chunks == 1);
+    LoadWords(UB_COUNTED, KeptCounts(route, core.launch.rank) + route.first * 4, route.own);
+    Lists{route.own}.Shifted(UB_COUNTED, UB_COUNTED, -1);
 }
 
 // The fault of what ranks were given, by the scalar unit: of the first rank with one.
@@ -67,10 +80,10 @@ HPMOE_INLINE RouteFault FaultOfKept(const VectorCore &core, const CountRows &row
     return fault;
 }
 
-// Takes the counts of a kept route, once all ranks have said that theirs is of the same launch. False: leave at once.
+// Takes the counts of a kept route, unless ranks exchange them again, once all ranks have said that theirs is of the same launch. False:
+// leave at once.
 HPMOE_ROUTINE bool TakeKept(VectorCore &core, RouteShare &route, const RouteLists &lists, RouteFault &fault) {
-    RouteShare words = route;
-    words.pairs = 1;
+    const RouteShare words = KeptWords(core, route);
     const CountRows rows = CountRows(lists.End(), 1).ToFold();
     if (!AwaitLast(core, words, rows) || !LoadAll(core, words, rows, 0, 0, core.launch.ranks)) {
         return false;
@@ -79,8 +92,10 @@ HPMOE_ROUTINE bool TakeKept(VectorCore &core, RouteShare &route, const RouteList
     AfterVector();
     fault = FaultOfKept(core, rows);
     BeforeVector();
-    route.told = route.from.kept + sizeof(HpmoeKeptHead);
-    route.sign = 1;
+    if (!route.Exchanges()) {
+        route.told = KeptCounts(route, 0);
+        route.sign = 1;
+    }
     return true;
 }
 
@@ -94,16 +109,40 @@ HPMOE_ROUTINE void StoreHead(VectorCore &core, const RouteShare &route, uint32_t
     BeforeVector();
 }
 
+// From counts of columns, each plus one, to those of experts.
+HPMOE_ROUTINE void SumColumns(const RouteShare &route, const RouteLists &lists, uint32_t counts) {
+    const uint32_t rows = lists[SCRATCH], sums = lists[SCRATCH + 1], scratch = lists[SCRATCH + 2],
+                   firsts = lists[SCRATCH + 3], ends = lists[SCRATCH + 4];
+    const RouteLists columns = lists.Of(route.columns), experts = lists.Of(route.experts);
+    columns.Shifted(rows, counts, -1);
+    SumsBefore(sums, rows, lists[WORDS], scratch, route.columns);
+    LoadWords(firsts, PlacementAt(route, FIRST_COLUMNS), route.experts);
+    LoadWords(ends, PlacementAt(route, FIRST_COLUMNS) + 4, route.experts);
+    // Up to the last column of each expert, with its own rows.
+    experts.Shifted(ends, ends, -1);
+    experts.Scaled(ends, ends, 4);
+    experts.Scaled(firsts, firsts, 4);
+    columns.Plus(rows, rows, sums);
+    experts.Picked(counts, rows, ends, 0);
+    experts.Picked(scratch, sums, firsts, 0);
+    experts.Minus(counts, counts, scratch);
+    experts.Shifted(counts, counts, 1);
+}
+
 // Keeps the route for later launches, each core its share. Slots by expert are kept where they were placed.
 HPMOE_ROUTINE void KeepRoute(VectorCore &core, const RouteShare &route, const RouteLists &lists) {
-    const uint64_t counts = route.from.kept + sizeof(HpmoeKeptHead);
-    const uint64_t pitch = static_cast<uint64_t>(route.from.count_pitch) * 4;
-    const CountRows rows(lists.End(), route.pairs);
+    const CountRows rows(lists.End(), route.columns);
+    if (route.IsPlaced()) {
+        lists.Of(route.columns).Ramp(lists[WORDS], 4); // slots may have been there since
+    }
     for (uint32_t rank = core.number; rank < core.launch.ranks; rank += core.launch.aiv) {
         rows.LoadRanks(route, 0, rank, 1);
-        StoreWords(counts + rank * pitch, rows.at, route.pairs);
+        if (route.IsPlaced()) {
+            SumColumns(route, lists, rows.at);
+        }
+        StoreWords(KeptCounts(route, rank), rows.at, route.experts);
     }
-    const uint64_t ids = counts + core.launch.ranks * pitch;
+    const uint64_t ids = KeptCounts(route, core.launch.ranks);
     const uint32_t slots = core.launch.tokens * route.from.top_k;
     const uint32_t apart = core.launch.aiv * COPIED_WORDS;
     for (uint32_t at = core.number * COPIED_WORDS; at < slots; at += apart) {

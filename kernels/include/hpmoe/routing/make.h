@@ -21,19 +21,22 @@ struct Turns {
     HPMOE_INLINE bool Mine() { return next++ % cores == number; }
 };
 
+// The list of the first place of each column among this rank's slots.
+HPMOE_INLINE uint32_t FirstList(const RouteShare &route) { return route.IsPlaced() ? ORDER : FIRST; }
+
 // The places of the slots that were kept, which begin `sent` places later. Fragments lie as they were counted, and stay there until the
 // core is used for something else.
 HPMOE_ROUTINE void PlaceKept(VectorCore &core, RouteShare &route, const RouteLists &lists, uint32_t part,
                              uint32_t sent) {
     const LocalTensor<int32_t> next = Ints(lists[SCRATCH]);
-    lists.Shifted(lists[SCRATCH], lists[FIRST], static_cast<int32_t>(sent));
+    lists.Of(route.columns).Shifted(lists[SCRATCH], lists[FirstList(route)], static_cast<int32_t>(sent));
     AfterVector(); // which has also made what is stored
     for (uint32_t chunk = 0; chunk < core.launch.chunks; ++chunk) {
         const uint32_t slots = core.ChunkTokens(chunk) * route.from.top_k;
         for (uint32_t at = 0; at < slots;) {
             const SlotBlock block(core, route, part, chunk, at);
             for (uint32_t i = 0; i < route.own; ++i) {
-                const uint32_t pair = chunk * route.experts + route.first + i;
+                const uint32_t pair = chunk * route.counted + FirstColumn(route, route.first + i);
                 const uint32_t count = static_cast<uint32_t>(Ints(UB_FRAGMENTS).GetValue(route.fragments + i));
                 const int32_t place = next.GetValue(pair);
                 DataCopyPad(Global<int32_t>(core.launch.order + static_cast<uint64_t>(place) * 4),
@@ -61,7 +64,8 @@ HPMOE_INLINE void KeepPlaces(VectorCore &core, const RouteShare &route, const Ro
     AfterVector();
     for (uint32_t chunk = 0; chunk < core.launch.chunks; ++chunk) {
         for (uint32_t i = 0; i < route.own; ++i) {
-            const int32_t first = Ints(lists[FIRST]).GetValue(chunk * route.experts + route.first + i);
+            const uint32_t column = chunk * route.counted + FirstColumn(route, route.first + i);
+            const int32_t first = Ints(lists[FirstList(route)]).GetValue(column);
             next.SetValue(chunk * route.own + i, first + static_cast<int32_t>(sent));
         }
     }
@@ -153,6 +157,9 @@ HPMOE_INLINE void StoreTables(VectorCore &core, RouteShare &route, const RouteLi
     if (part == 0 && turns.Mine()) {
         StoreArrivals(core, route, lists);
     }
+    if (route.from.sent != 0 && turns.Mine()) {
+        StoreSent(route, lists);
+    }
     if (part == 0 && turns.Mine()) {
         OrderExperts(core, route, lists);
         StoreWords(core.launch.expert_order, lists[ORDER], lists.count);
@@ -219,19 +226,26 @@ HPMOE_INLINE bool MakeRoute(VectorCore &core) {
     core.Use(ROUTE_LAYOUT);
     const RouteLists lists(route.pairs);
     RouteFault fault = {};
-    if (route.from.is_kept != 0) {
-        if (core.number == 0) {
-            PutKept(core, route);
-        }
-    } else if (route.own > 0) {
-        CountSlots(core, route);
-        PutCounts(core, route);
+    if (core.number == 0 && route.IsKept()) {
+        PutNumber(core, KeptWords(core, route), KeptBy(core, route));
+    } else if (core.number == 0 && route.IsPlaced()) {
+        PutNumber(core, Digests(core, route), Word<uint32_t>(route.from.placement, 0));
+    }
+    if (route.own > 0 && route.IsKept() && route.Exchanges()) {
+        LoadKept(core, route);
+        TellCounts(core, route, true);
+    } else if (route.own > 0 && !route.IsKept()) {
+        const bool is_good = CountSlots(core, route);
+        TellCounts(core, route, is_good);
     }
     route.kept = 0;
     route.fragments = 0;
     lists.Of(route.pairs + 1).Ramp(lists[WORDS], 4); // while counts are on their way
     Segments(lists, lists[SEGMENT], core.launch.chunk_experts);
-    if (route.from.is_kept != 0 && !TakeKept(core, route, lists, fault)) {
+    if (route.IsKept() && !TakeKept(core, route, lists, fault)) {
+        return false;
+    }
+    if (!route.IsKept() && route.IsPlaced() && !ComparePlacements(core, route, lists, fault)) {
         return false;
     }
     if (fault.kind != HPMOE_ROUTE_MADE) {
@@ -242,23 +256,18 @@ HPMOE_INLINE bool MakeRoute(VectorCore &core) {
     uint32_t sent = 0; // slots of the parts before
     for (uint32_t part = 0; part < route.parts; ++part) {
         bool faulty = false;
-        if (!SumCounts(core, route, lists, part, faulty)) {
+        if (!SumCounts(core, route, lists.Of(route.columns), part, faulty)) {
             return false;
         }
-        if (faulty) {
-            fault = FaultOfCounts(core, route, lists);
-        } else {
-            PlaceRows(lists);
-            fault = FaultOfCapacity(core, route, lists);
-        }
+        fault = faulty ? FaultOfCounts(core, route, lists) : PlaceRows(core, route, lists);
         if (fault.kind != HPMOE_ROUTE_MADE) {
             RefuseRoute(core, route, fault);
             return false;
         }
         // A kept route has its slots by expert already.
-        if (route.from.is_kept == 0 && route.keeps) {
+        if (!route.IsKept() && route.keeps) {
             PlaceKept(core, route, lists, part, sent);
-        } else if (route.from.is_kept == 0) {
+        } else if (!route.IsKept()) {
             KeepPlaces(core, route, lists, part, sent);
         }
         if (part + 1 < route.parts) {
@@ -280,7 +289,7 @@ HPMOE_INLINE bool MakeRoute(VectorCore &core) {
             PlaceAgain(core, route, part);
         }
     }
-    if (route.from.kept != 0 && route.from.is_kept == 0) {
+    if (route.from.kept != 0 && !route.IsKept()) {
         KeepRoute(core, route, lists);
     }
     core.Fence();

@@ -1,7 +1,7 @@
 // The third step of a route: where rows lie, from the counts of all ranks.
 #pragma once
 
-#include "hpmoe/routing/counts.h"
+#include "hpmoe/routing/placement.h"
 
 namespace hpmoe {
 
@@ -34,7 +34,7 @@ HPMOE_ROUTINE RouteFault FaultOfCapacity(VectorCore &core, const RouteShare &rou
         uint32_t most = 0;
         for (uint32_t chunk = 0; chunk < core.launch.chunks; ++chunk) {
             const uint32_t rows =
-                static_cast<uint32_t>(Ints(ends).GetValue(chunk * route.experts + (rank + 1) * local - 1));
+                static_cast<uint32_t>(Ints(ends).GetValue(chunk * route.places + (rank + 1) * local - 1));
             most = rows > most ? rows : most;
         }
         if (most > route.from.capacity) {
@@ -47,10 +47,14 @@ HPMOE_ROUTINE RouteFault FaultOfCapacity(VectorCore &core, const RouteShare &rou
     return fault;
 }
 
-// BASE and FIRST, chunk by chunk, as if memory had room for all chunks' first halves.
-HPMOE_ROUTINE void PlaceRows(const RouteLists &lists) {
-    SumsBefore(lists[FIRST], lists[OWN], lists[WORDS], lists[SCRATCH], lists.count);
+// BASE and FIRST, chunk by chunk, as if memory had room for all chunks' first halves; or why there is no route.
+HPMOE_ROUTINE RouteFault PlaceRows(VectorCore &core, const RouteShare &route, const RouteLists &lists) {
+    SumsBefore(lists[FIRST], lists[OWN], lists[WORDS], lists[SCRATCH], route.columns);
+    if (route.IsPlaced()) {
+        OrderByPlace(route, lists);
+    }
     SumsInSegments(lists, lists[BASE], lists[TOTAL], lists[SEGMENT], lists[SCRATCH]);
+    return FaultOfCapacity(core, route, lists);
 }
 
 // Odd chunks lie in the second half of memory. Then from the order of counts, chunk by chunk, to that of tables, rank by rank.
@@ -58,16 +62,16 @@ HPMOE_ROUTINE void OrderByRank(VectorCore &core, const RouteShare &route, const 
     const uint32_t chunk = lists[SCRATCH], half = lists[SCRATCH + 1], rank = lists[SCRATCH + 2],
                    from = lists[SCRATCH + 3];
     const uint32_t local = core.launch.chunk_experts;
-    lists.Quotient(chunk, route.experts);
+    lists.Quotient(chunk, route.places);
     lists.Quotients(half, chunk, HPMOE_CHUNK_BUFFERS);
     lists.Scaled(half, half, -static_cast<int32_t>(HPMOE_CHUNK_BUFFERS));
     lists.Plus(half, half, chunk);
     lists.Scaled(half, half, static_cast<int32_t>(route.from.capacity));
     lists.Plus(lists[BASE], lists[BASE], half);
-    // Word rank * chunks * local + chunk * local + e is word chunk * experts + rank * local + e.
+    // Word rank * chunks * local + chunk * local + e is word chunk * places + rank * local + e.
     lists.Remainders(from, rank, core.launch.local_experts);
     lists.Quotients(chunk, from, local);
-    lists.Scaled(chunk, chunk, static_cast<int32_t>(route.experts - local));
+    lists.Scaled(chunk, chunk, static_cast<int32_t>(route.places - local));
     lists.Scaled(rank, rank, static_cast<int32_t>(local));
     lists.Plus(from, from, chunk);
     lists.Plus(from, from, rank);

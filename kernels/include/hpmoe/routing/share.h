@@ -35,8 +35,11 @@ struct RouteFault {
 // A route in the making, as one vector core sees it. `part` 0 are the rows of every (token, k), part 1 those that are sent once.
 struct RouteShare {
     HpmoeRouting from;
-    uint32_t experts;       // of the group
-    uint32_t pairs;         // of a part: a count for each chunk and expert
+    uint32_t experts;       // that ids may name
+    uint32_t places;        // of the group: as many, unless there is a placement
+    uint32_t counted;       // counts of a chunk: of all experts, or by a placement of all columns
+    uint32_t columns;       // counts of a part: of all chunks
+    uint32_t pairs;         // of a part: a number for each chunk and place
     uint32_t parts;         // 1 or 2
     uint32_t counting;      // vector cores that count
     uint32_t first;         // expert that this core counts first
@@ -50,9 +53,13 @@ struct RouteShare {
 
     HPMOE_INLINE void Begin(const VectorCore &core) {
         from = Load<HpmoeRouting>(core.launch.routing);
-        experts = core.launch.ranks * core.launch.chunk_experts;
+        experts = from.experts;
+        places = core.launch.ranks * core.launch.chunk_experts;
+        counted = IsPlaced() ? Word<uint32_t>(from.placement, 1) : experts;
+        columns = core.launch.chunks * counted;
         pairs = core.launch.ranks * core.launch.local_experts;
         parts = from.once != 0 ? 2 : 1;
+        HPMOE_EXPECTS(IsPlaced() ? experts <= counted && counted <= places && parts == 1 : experts == places);
         HPMOE_EXPECTS(pairs <= MOST_PAIRS && core.launch.chunks <= MOST_ROUTE_CHUNKS &&
                       from.spaces <= MOST_ROUTE_SPACES);
         const uint32_t share = CeilDiv(experts, core.launch.aiv);
@@ -62,6 +69,13 @@ struct RouteShare {
         sign = static_cast<uint32_t>(core.launch_number) / 2 % 2 == 0 ? 1 : -1;
         told = Counts(core, core.launch.rank, 0);
     }
+
+    // Whether experts lie where a placement says.
+    HPMOE_INLINE bool IsPlaced() const { return from.placement != 0; }
+    // Whether the route is one that an earlier launch has kept.
+    HPMOE_INLINE bool IsKept() const { return from.is_kept != 0; }
+    // Whether ranks exchange counts.
+    HPMOE_INLINE bool Exchanges() const { return !IsKept() || IsPlaced(); }
 
     // The counts that a rank sent, in this rank's heap or in a peer's.
     HPMOE_INLINE uint64_t Counts(const VectorCore &core, uint32_t heap, uint32_t rank) const {

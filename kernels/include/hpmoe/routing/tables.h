@@ -33,21 +33,48 @@ HPMOE_ROUTINE void StoreInterleaved(uint64_t to, uint32_t list, uint32_t begin, 
 
 // This rank's counts of some sources in UB: each chunk of a source begins a block.
 struct OwnCounts {
-    uint32_t at;    // a row with the sums of all sources before
-    uint32_t room;  // words of a chunk
-    uint32_t pitch; // of a source
-    uint32_t most;  // sources at a time: all, or whole blocks of any list of them
+    uint32_t at;     // a row with the sums of all sources before
+    uint32_t room;   // words of a chunk
+    uint32_t pitch;  // of a source
+    uint32_t most;   // sources at a time: all, or so many that lists of them are whole blocks
+    uint32_t places; // by a placement, the offset of each place's count in a row of counts
 
-    HPMOE_INLINE OwnCounts(const VectorCore &core, uint32_t begin)
+    HPMOE_INLINE OwnCounts(const VectorCore &core, const RouteShare &route, uint32_t begin)
         : at(begin), room(AlignUp(core.launch.chunk_experts, BLOCK_WORDS)), pitch(core.launch.chunks * room),
-          most((UB_KEPT - begin) / (pitch * 4) - 1) {
-        most = most < core.launch.ranks ? most / BLOCK_WORDS * BLOCK_WORDS : core.launch.ranks;
+          places(begin) {
+        uint32_t words = (UB_KEPT - begin) / 4;
+        if (route.IsPlaced()) {
+            LoadPlaces(core, route);
+            at += pitch * 4;
+            words -= pitch + AlignUp(route.columns, BLOCK_WORDS); // the list, and a row of counts
+        }
+        most = words / pitch - 1;
+        const uint32_t low = core.launch.local_experts & (0u - core.launch.local_experts); // its greatest power of two
+        const uint32_t apart = low < BLOCK_WORDS ? BLOCK_WORDS / low : 1;
+        most = most < core.launch.ranks ? most / apart * apart : core.launch.ranks;
+        HPMOE_EXPECTS(most > 0);
+    }
+
+    HPMOE_INLINE void LoadPlaces(const VectorCore &core, const RouteShare &route) const {
+        const uint32_t local = core.launch.chunk_experts;
+        const uint64_t from = PlacementAt(route, PLACE_COUNTS) + static_cast<uint64_t>(core.launch.rank) * local * 4;
+        SetFlag<HardEvent::V_MTE2>(2);
+        WaitFlag<HardEvent::V_MTE2>(2);
+        DataCopyPad(
+            Ints(places), Global<int32_t>(from),
+            DataCopyExtParams(static_cast<uint16_t>(core.launch.chunks), local * 4, (route.places - local) * 4, 0, 0),
+            DataCopyPadExtParams<int32_t>(true, 0, static_cast<uint8_t>(room - local), 0));
+        SetFlag<HardEvent::MTE2_V>(2);
+        WaitFlag<HardEvent::MTE2_V>(2);
     }
 
     HPMOE_INLINE uint32_t Row(uint32_t source) const { return at + (source + 1) * pitch * 4; }
 
     HPMOE_INLINE void LoadSources(const VectorCore &core, const RouteShare &route, uint32_t source,
                                   uint32_t count) const {
+        if (route.IsPlaced()) {
+            return PickSources(route, source, count);
+        }
         const uint32_t local = core.launch.chunk_experts;
         const uint64_t from = route.Told(source) + core.launch.rank * local * 4;
         SetFlag<HardEvent::V_MTE2>(2);
@@ -63,6 +90,20 @@ struct OwnCounts {
         const Lists all{count * pitch};
         all.Scaled(Row(0), Row(0), route.sign);
         all.Shifted(Row(0), Row(0), -1);
+    }
+
+    // The same by a placement: from as many whole rows of counts at a time as there is room for behind.
+    HPMOE_INLINE void PickSources(const RouteShare &route, uint32_t source, uint32_t count) const {
+        const CountRows counts(Row(count), route.columns);
+        for (uint32_t from = 0; from < count; from += counts.most) {
+            const uint32_t loaded = Min(counts.most, count - from);
+            counts.LoadRanks(route, 0, source + from, loaded);
+            for (uint32_t i = 0; i < loaded; ++i) {
+                Gather(Ints(Row(from + i)), Ints(counts.Row(i)), UbFrom<uint32_t>(places), 0, pitch);
+            }
+            PipeBarrier<PIPE_V>();
+        }
+        Lists{count * pitch}.Shifted(Row(0), Row(0), -1);
     }
 
     // Adds to each source those before it: twice as many at a time, where there is room for a copy.
@@ -87,7 +128,7 @@ struct OwnCounts {
 HPMOE_ROUTINE void Arrivals(VectorCore &core, const RouteShare &route, const RouteLists &lists, uint32_t rows_to,
                             uint32_t at_to) {
     const uint32_t local = core.launch.chunk_experts;
-    const OwnCounts counts(core, lists.End());
+    const OwnCounts counts(core, route, lists.End());
     // Where their words lie without those between.
     const uint32_t dense = lists[SCRATCH + 2], scratch = lists[SCRATCH + 3];
     lists.Quotient(scratch, local);

@@ -49,7 +49,7 @@ fn what_is_not_the_route_of_the_group_is_refused() {
     let refused = |change: &dyn Fn(&PerRank<Routed>)| {
         let changed = routed.clone();
         change(&changed);
-        Route::kept(ep, 4, &changed).expect_err("it is not the route").to_string()
+        Route::kept(ep, 4, None, &changed).expect_err("it is not the route").to_string()
     };
     let second = Rank::new(1);
     let set = |word: usize, value: i32| refused(&|routed| routed[second].cells[word].set(value));
@@ -60,7 +60,7 @@ fn what_is_not_the_route_of_the_group_is_refused() {
     assert!(set(6, 5).contains("words"), "{}", set(6, 5));
     assert!(set(1, 7).contains("another launch"), "{}", set(1, 7));
     let small = PerRank::from_fn(Ranks::new(1), |_| Routed::with_words(16));
-    assert!(matches!(Route::kept(ep, 4, &small), Err(RouteError::Ranks { tensors: 1, ranks: 2 })));
+    assert!(matches!(Route::kept(ep, 4, None, &small), Err(RouteError::Ranks { tensors: 1, ranks: 2 })));
     assert_eq!(route.tokens(second), 0);
 }
 

@@ -44,7 +44,8 @@ impl RoutingShape {
         for _ in 0..turns(self.ranks) {
             steps.load(self.experts());
             steps.vector(1, self.experts());
-            steps.store(self.experts());
+            self.sum_columns(&mut steps);
+            steps.store(self.counted_experts());
         }
         for turn in 0..turns(self.slots().div_ceil(COPIED_WORDS)) {
             let begin = (core + turn * self.cores) * COPIED_WORDS;

@@ -4,6 +4,7 @@
 
 mod kept;
 mod order;
+mod placement;
 mod steps;
 mod tables;
 
@@ -34,8 +35,10 @@ const LISTS: u64 = 15;
 pub struct RoutingShape {
     /// Ranks of the group.
     pub ranks: u64,
-    /// Experts of each rank.
+    /// Experts of each rank, or places for them.
     pub local_experts: u64,
+    /// Experts that ids name, if a placement says where they lie.
+    pub placed: Option<u64>,
     /// Tokens of each rank.
     pub tokens: u64,
     /// Experts of each token.
@@ -69,6 +72,7 @@ impl RoutingShape {
         Self {
             ranks: ranks.into(),
             local_experts: graph.sizes.expert_chunks(ranks as usize) as u64,
+            placed: routing.logical_experts().map(|experts| u64::from(experts) * graph.sizes.chunks as u64),
             tokens: (0..ranks).map(|rank| routing.tokens(rank)).max().unwrap_or(0).into(),
             top_k: graph.sizes.top_k as u64,
             cores: schedule.aiv.into(),
@@ -112,11 +116,17 @@ impl RoutingShape {
 
     /// Everything from the arrival of all counts on.
     fn make(&self, core: u64) -> RoutingSteps {
-        self.agree() + self.sum(core) + self.place(core) + self.tables(core) + self.keep(core)
+        let agree = self.agree() + self.compare_placements();
+        agree + self.sum(core) + self.order_by_place() + self.place(core) + self.tables(core) + self.keep(core)
     }
 
     const fn experts(&self) -> u64 {
         self.ranks * self.local_experts
+    }
+
+    /// Experts that are counted.
+    fn counted_experts(&self) -> u64 {
+        self.placed.unwrap_or_else(|| self.experts())
     }
 
     const fn slots(&self) -> u64 {
@@ -125,8 +135,8 @@ impl RoutingShape {
 
     /// Experts that a core counts.
     fn own(&self, core: u64) -> u64 {
-        let share = self.experts().div_ceil(self.cores);
-        share.min(self.experts().saturating_sub(core * share))
+        let share = self.counted_experts().div_ceil(self.cores);
+        share.min(self.counted_experts().saturating_sub(core * share))
     }
 
     /// Blocks of ids, each with its slots.
@@ -153,9 +163,9 @@ impl RoutingShape {
             steps.vector(5, slots);
             steps.waits += 2;
             // Of that, for each expert, a comparison, a GatherMask, a wait; the count, and the slots that are kept.
-            steps.vector(2 * own, (own * slots).div_ceil(self.experts()));
+            steps.vector(2 * own, (own * slots).div_ceil(self.counted_experts()));
             steps.waits += own;
-            steps.vector(own, slots / self.experts());
+            steps.vector(own, slots / self.counted_experts());
             steps.scalars += 2 * own;
             // The block's counts are added, and kept.
             steps.waits += 1;
@@ -167,7 +177,7 @@ impl RoutingShape {
 
     /// The search for faults.
     fn check(&self, core: u64, steps: &mut RoutingSteps) {
-        let counting = self.experts().div_ceil(self.experts().div_ceil(self.cores));
+        let counting = self.counted_experts().div_ceil(self.counted_experts().div_ceil(self.cores));
         let share = self.tokens.div_ceil(counting) * self.top_k;
         let mut left = share.min(self.slots().saturating_sub(core * share));
         if left == 0 {
@@ -190,13 +200,15 @@ impl RoutingShape {
 
     /// Steps of `PutCounts`, by which a core sends its counts to every rank.
     fn put(&self, core: u64) -> RoutingSteps {
-        if self.is_kept {
+        if self.is_kept && self.placed.is_none() {
             return self.put_kept(core);
         }
         let own = self.own(core);
         let copies = if own > 0 { self.ranks } else { 0 };
+        let first = if self.is_kept { self.put_kept(core) } else { self.put_digest(core) };
         // A peer's heap each; copies follow each other without a wait.
-        RoutingSteps { scalars: copies, copies, bytes: copies * own * 4, ..RoutingSteps::default() }
+        let counts = RoutingSteps { scalars: copies, copies, bytes: copies * own * 4, ..RoutingSteps::default() };
+        first + self.cut(core) + counts
     }
 
     fn list_bytes(&self) -> u64 {
@@ -217,7 +229,7 @@ impl RoutingShape {
         let mut steps = RoutingSteps::default();
         let pairs = self.experts();
         let pitch = pairs.next_multiple_of(BLOCK_WORDS);
-        if !self.is_kept {
+        if !self.is_kept || self.placed.is_some() {
             steps.load(pairs);
             steps.least(1, pitch);
         }

@@ -9,6 +9,7 @@ enum Table {
     Interleaved(u64),
     Experts,
     ArrivalPairs,
+    Sent,
     Order,
     Items(Space),
     Counted(Space),
@@ -28,8 +29,9 @@ impl RoutingShape {
     pub(super) fn tables(&self, core: u64) -> RoutingSteps {
         let mut steps = RoutingSteps::default();
         let spaces = self.spaces().flat_map(|space| [Table::Items(space), Table::Counted(space)]);
-        let first = [Table::Interleaved(4), Table::Experts, Table::ArrivalPairs, Table::Order];
-        let all = first.into_iter().chain(spaces).chain([Table::Starts]);
+        let sent = self.placed.map(|_| Table::Sent);
+        let first = [Table::Interleaved(4), Table::Experts, Table::ArrivalPairs].into_iter().chain(sent);
+        let all = first.chain([Table::Order]).chain(spaces).chain([Table::Starts]);
         let mut ordered = false;
         for (_, table) in all.enumerate().filter(|(turn, _)| *turn as u64 % self.cores == core) {
             if !ordered && matches!(table, Table::Order | Table::Counted(_)) {
@@ -59,6 +61,7 @@ impl RoutingShape {
                 steps.gather(pairs);
                 steps.interleaved(4, pairs);
             }
+            Table::Sent => self.store_sent(steps),
             Table::Order => steps.store(pairs),
             Table::Items(space) => {
                 steps.vector(1, pairs + 1);
@@ -120,8 +123,13 @@ impl RoutingShape {
         let pitch = local.next_multiple_of(BLOCK_WORDS);
         steps.vector(QUOTIENTS + 2, pairs);
         steps.vector(1, pitch);
-        steps.load(pairs);
-        steps.vector(2, self.ranks * pitch);
+        match self.placed {
+            Some(_) => self.pick_arrivals(steps),
+            None => {
+                steps.load(pairs);
+                steps.vector(2, self.ranks * pitch);
+            }
+        }
         steps.gather(pairs);
         self.sum_up(pitch, steps);
         steps.gather(pairs);

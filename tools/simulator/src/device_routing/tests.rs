@@ -11,6 +11,7 @@ pub(super) fn shape(ranks: u64, experts: u64, tokens: u64) -> RoutingShape {
     RoutingShape {
         ranks,
         local_experts: experts / ranks,
+        placed: None,
         tokens,
         top_k: 8,
         cores: 48,

@@ -38,7 +38,7 @@ fn a_launch_by_a_number_with_a_placement_has_the_same_results() {
     // One more place than the kernel has.
     let roomy = placed(&group, &[2, 0, 3, 1, -1], None).unwrap();
     assert_eq!(Echo::new(5).launch(roomy), HPMOE_INVALID);
-    assert!(error().contains("5 physical experts on each rank, but echo::forward was built with 4"), "{}", error());
+    assert!(error().contains("5 places for experts on each rank, but echo::forward was built with 4"), "{}", error());
     assert_eq!([hpmoe_group_free(by_placement), hpmoe_group_free(roomy)], [HPMOE_OK; 2]);
     assert_eq!(Echo::new(5).launch(by_placement), HPMOE_INVALID);
     assert_eq!(Echo::new(5).launch(group.0), HPMOE_OK, "the group itself is there");

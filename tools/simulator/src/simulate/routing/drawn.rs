@@ -21,7 +21,7 @@ impl Routing {
                 rows[(source * experts + expert) as usize] = each + u32::from(place < remainder);
             }
         }
-        Self { experts, top_k, rows, tokens: Vec::new() }
+        Self { experts, top_k, rows, tokens: Vec::new(), logical: None }
     }
 
     /// A routing in which each token draws `top_k` different experts. The seed orders the experts; the one in place p has the
@@ -30,7 +30,7 @@ impl Routing {
     pub fn zipf(sizes: RoutingSizes, exponent: f64, seed: u64) -> Self {
         let mut rows = vec![0; (sizes.ranks * sizes.experts) as usize];
         draw(sizes, (exponent, seed), |_| 0, |source, _, expert| rows[(source * sizes.experts + expert) as usize] += 1);
-        Self { experts: sizes.experts, top_k: sizes.top_k.min(sizes.experts), rows, tokens: Vec::new() }
+        Self { experts: sizes.experts, top_k: sizes.top_k.min(sizes.experts), rows, tokens: Vec::new(), logical: None }
     }
 
     /// A routing whose favourite experts change along the tokens: from the first token of the first rank to the last token of the last
@@ -47,7 +47,7 @@ impl Routing {
             rows[(source * experts + expert) as usize] += 1;
             of_experts[source as usize][expert as usize].push(token);
         });
-        Self { experts, top_k: sizes.top_k.min(experts), rows, tokens: of_experts }
+        Self { experts, top_k: sizes.top_k.min(experts), rows, tokens: of_experts, logical: None }
     }
 }
 

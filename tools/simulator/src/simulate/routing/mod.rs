@@ -19,6 +19,8 @@ pub struct Routing {
     rows: Vec<u32>,
     /// The token of each row, by source and expert; empty where only counts are known.
     tokens: Vec<Vec<Vec<u32>>>,
+    /// Experts that ids name, if these are places for them.
+    logical: Option<u32>,
 }
 
 /// The sizes that a routing is drawn for.
@@ -59,13 +61,19 @@ impl Routing {
                 return Err(RoutingError::RowsOfExpert { rank, expert, rows: counts[expert], tokens });
             }
         }
-        Ok(Self { experts: experts as u32, top_k, rows: rows.concat(), tokens: Vec::new() })
+        Ok(Self { experts: experts as u32, top_k, rows: rows.concat(), tokens: Vec::new(), logical: None })
     }
 
     /// Ranks of the group.
     #[must_use]
     pub fn ranks(&self) -> u32 {
         self.rows.len() as u32 / self.experts
+    }
+
+    /// Logical experts, if experts of this routing are places for them.
+    #[must_use]
+    pub const fn logical_experts(&self) -> Option<u32> {
+        self.logical
     }
 
     /// Experts of the group.

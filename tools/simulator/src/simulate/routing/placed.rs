@@ -33,7 +33,8 @@ impl Routing {
             (0..held.len()).map(of_part).collect()
         };
         let tokens = (0..).zip(&self.tokens).map(tokens_of).collect();
-        Ok(Self { experts: held.len() as u32, top_k: self.top_k, rows: rows.collect(), tokens })
+        let logical = Some(self.experts);
+        Ok(Self { experts: held.len() as u32, top_k: self.top_k, rows: rows.collect(), tokens, logical })
     }
 }
 

@@ -1,0 +1,127 @@
+// Where experts lie, if not one after the other (HpmoePlacementHead).
+//
+// Of the n rows that a source has for an expert, a place takes those from ⌊(n · from + t) / 4096⌋ to ⌊(n · to + t) / 4096⌋: see
+// placement/shares.rs of the host. Nothing of other sources is needed, so that each rank cuts its own counts before it tells them. A
+// column is a place with an expert; columns of an expert follow each other, in the order of the slots that go there.
+#pragma once
+
+#include "hpmoe/routing/counts.h"
+
+namespace hpmoe {
+
+constexpr uint32_t SHARE_BITS = 12; // of a source's turn, and of a place's share of its expert's rows
+constexpr uint32_t PLACEMENT_WORDS = sizeof(HpmoePlacementHead) / 4; // of its head, and of a line of its lists
+
+// The lists after the head.
+enum PlacementList : uint32_t { PLACE_COUNTS, COLUMN_EXPERTS, COLUMN_BEGINS, COLUMN_ENDS, FIRST_COLUMNS };
+
+// Bytes from list to list.
+HPMOE_INLINE uint32_t PlacementPitch(const RouteShare &route) { return AlignUp(route.pairs + 1, PLACEMENT_WORDS) * 4; }
+
+HPMOE_INLINE uint64_t PlacementAt(const RouteShare &route, PlacementList list) {
+    return route.from.placement + sizeof(HpmoePlacementHead) + list * PlacementPitch(route);
+}
+
+// The first column of an expert.
+HPMOE_INLINE uint32_t FirstColumn(const RouteShare &route, uint32_t expert) {
+    return route.IsPlaced() ? Word<uint32_t>(PlacementAt(route, FIRST_COLUMNS), expert) : expert;
+}
+
+// The turn of a source among all of them: the bits of its number, the lowest first.
+HPMOE_INLINE int32_t TurnOf(uint32_t source) {
+    int32_t turn = 0;
+    for (int32_t bit = 1 << (SHARE_BITS - 1); source != 0; source /= 2, bit /= 2) {
+        turn += source % 2 != 0 ? bit : 0;
+    }
+    return turn;
+}
+
+// Cuts the counts of this core's experts, in UB_COUNTED, into those of their columns. A fault is every count.
+HPMOE_ROUTINE OwnColumns CutCounts(VectorCore &core, const RouteShare &route, bool is_good) {
+    const uint32_t first = FirstColumn(route, route.first);
+    const OwnColumns own{first, FirstColumn(route, route.first + route.own) - first};
+    const uint32_t pitch = AlignUp(own.count, BLOCK_WORDS), chunks = core.launch.chunks;
+    const uint32_t experts = 0, begins = pitch * 4, ends = 2 * begins, rows = 3 * begins,
+                   before = rows + chunks * begins;
+    HPMOE_EXPECTS(before + chunks * begins <= UB_KEPT && chunks * pitch <= MOST_COUNTED);
+    const Lists all{chunks * pitch};
+    if (!is_good) {
+        AfterVector();
+        const int32_t fault = Ints(UB_COUNTED).GetValue(0);
+        all.Filled(UB_COUNTED, fault);
+        return own;
+    }
+    SetFlag<HardEvent::V_MTE2>(2);
+    WaitFlag<HardEvent::V_MTE2>(2);
+    DataCopyPad(Ints(experts), Global<int32_t>(PlacementAt(route, COLUMN_EXPERTS) + own.first * 4),
+                DataCopyExtParams(3, own.count * 4, PlacementPitch(route) - own.count * 4, 0, 0),
+                DataCopyPadExtParams<int32_t>());
+    SetFlag<HardEvent::MTE2_V>(2);
+    WaitFlag<HardEvent::MTE2_V>(2);
+    const Lists columns{own.count};
+    columns.Shifted(experts, experts, -4 * static_cast<int32_t>(route.first));
+    all.Filled(rows, 0);
+    all.Filled(before, 0);
+    const uint32_t counted = AlignUp(route.own, BLOCK_WORDS) * 4;
+    for (uint32_t chunk = 0; chunk < chunks; ++chunk) {
+        const uint32_t of_chunk = chunk * begins;
+        columns.Picked(rows + of_chunk, UB_COUNTED + chunk * counted, experts, 0);
+        columns.Times(before + of_chunk, rows + of_chunk, begins);
+        columns.Times(rows + of_chunk, rows + of_chunk, ends);
+    }
+    const int32_t turn = TurnOf(core.launch.rank);
+    all.Shifted(before, before, turn);
+    all.Shifted(rows, rows, turn);
+    ShiftRight(Ints(before), Ints(before), static_cast<int32_t>(SHARE_BITS), all.All());
+    ShiftRight(Ints(rows), Ints(rows), static_cast<int32_t>(SHARE_BITS), all.All());
+    PipeBarrier<PIPE_V>();
+    all.Minus(UB_COUNTED, rows, before);
+    return own;
+}
+
+// Tells all ranks what this core has counted.
+HPMOE_INLINE void TellCounts(VectorCore &core, const RouteShare &route, bool is_good) {
+    PutCounts(core, route, route.IsPlaced() ? CutCounts(core, route, is_good) : OwnColumns{route.first, route.own});
+}
+
+// Whether all ranks have the same placement, once all have said which; `fault` is that of the first one with another than rank 0. False: leave at once.
+HPMOE_ROUTINE bool ComparePlacements(VectorCore &core, const RouteShare &route, const RouteLists &lists,
+                                     RouteFault &fault) {
+    const RouteShare digests = Digests(core, route);
+    const CountRows rows = CountRows(lists.End(), 1).ToFold();
+    if (!LoadAll(core, digests, rows, 0, 0, core.launch.ranks)) {
+        return false;
+    }
+    AfterVector();
+    const int32_t first = Ints(rows.Row(0)).GetValue(0);
+    for (uint32_t rank = 1; rank < core.launch.ranks && fault.kind == HPMOE_ROUTE_MADE; ++rank) {
+        if (Ints(rows.Row(rank)).GetValue(0) != first) {
+            fault.kind = HPMOE_ROUTE_PLACED;
+            fault.rank = rank;
+        }
+    }
+    BeforeVector();
+    return true;
+}
+
+// From columns to places, chunk by chunk: OWN, BEFORE, FIRST and TOTAL. FIRST by column stays in ORDER.
+HPMOE_ROUTINE void OrderByPlace(const RouteShare &route, const RouteLists &lists) {
+    const uint32_t counts = lists[PLACE], picked = lists[SCRATCH];
+    LoadWords(counts, PlacementAt(route, PLACE_COUNTS), lists.count);
+    lists.Of(route.columns).Shifted(lists[ORDER], lists[FIRST], 0);
+    const uint32_t by_column[] = {OWN, BEFORE, FIRST, TOTAL};
+    for (uint32_t i = 0; i < 4; ++i) {
+        lists.Picked(picked, lists[by_column[i]], counts, 0);
+        lists.Shifted(lists[by_column[i]], picked, 0);
+    }
+}
+
+// How many slots of this rank go anywhere: the rows of OWN.
+HPMOE_INLINE void StoreSent(const RouteShare &route, const RouteLists &lists) {
+    lists.Shifted(lists[SCRATCH], lists[OWN], 0);
+    Ints(lists.End()).SetValue(0, TotalOf(lists[SCRATCH], lists.count));
+    StoreScalars(route.from.sent, lists.End(), 1);
+    BeforeVector();
+}
+
+} // namespace hpmoe
