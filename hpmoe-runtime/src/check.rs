@@ -86,15 +86,13 @@ pub(crate) fn streams(streams: Option<&Streams>, ranks: Ranks, on_npus: bool) ->
 }
 
 /// Whether each rank has room for the rows that it receives.
-pub(crate) fn capacity(chunks: &RouteChunks<'_>) -> Result<(), LaunchError> {
-    let capacity = chunks.capacity();
-    for rank in chunks.whole().ranks() {
-        let rows = chunks.received(rank);
-        if rows > capacity {
-            return Err(LaunchError::Capacity { rank: rank.id(), rows, capacity });
-        }
+pub(crate) fn capacity(tables: &KernelTables, sizes: &RankSizes, chunks: &RouteChunks<'_>) -> Result<(), LaunchError> {
+    let received = chunks.whole().ranks().into_iter().map(|rank| (rank, chunks.received(rank)));
+    // Of equally full ranks the first, as kernels find it.
+    match received.rev().max_by_key(|(_, rows)| *rows) {
+        Some((rank, rows)) if rows > sizes.capacity => Err(LaunchError::capacity(tables, sizes, rank, rows)),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// The schedule for a number of ranks.
@@ -176,7 +174,7 @@ pub(crate) fn placement(
     Ok(Some(Arc::clone(placement)))
 }
 
-fn few_enough(tables: &KernelTables, rank: Rank, tokens: usize) -> Result<(), LaunchError> {
+pub(crate) fn few_enough(tables: &KernelTables, rank: Rank, tokens: usize) -> Result<(), LaunchError> {
     let (kernel, limit) = (tables.name, tables.tokens);
     if tokens > limit { Err(LaunchError::Tokens { kernel, rank: rank.id(), tokens, limit }) } else { Ok(()) }
 }

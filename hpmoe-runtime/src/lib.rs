@@ -83,6 +83,7 @@ pub use backend::npu::{NpuError, ShmemError};
 pub use bootstrap::{Besides, Bootstrap, BootstrapError, Cancel, Joining, Place, Secret, Strangers, TcpBootstrap};
 pub use error::{ArgumentError, LaunchError};
 pub use group::{FixedLaunch, Group, Pending};
+pub use hpmoe_kernels::memory::{MemoryLine, MemoryPlace, MemoryTable};
 #[doc(hidden)]
 pub use hpmoe_kernels::printable;
 pub use hpmoe_kernels::{LogicalExpert, Move, Placement, PlacementError, formats, op, route};

@@ -60,25 +60,6 @@ impl LineMemory {
     }
 }
 
-/// Hands out offsets one after another. Sizes beyond any memory end at the largest address.
-#[derive(Default)]
-pub(crate) struct OffsetAllocator(usize);
-
-impl OffsetAllocator {
-    /// The offset of the next `bytes` bytes, on a line of their own.
-    pub(crate) fn take(&mut self, bytes: usize) -> usize {
-        const LAST: usize = usize::MAX / LINE * LINE;
-        let at = self.0;
-        self.0 = bytes.checked_next_multiple_of(LINE).and_then(|bytes| at.checked_add(bytes)).unwrap_or(LAST);
-        at
-    }
-
-    /// Bytes handed out.
-    pub(crate) const fn end(&self) -> usize {
-        self.0
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,14 +72,5 @@ mod tests {
         assert!(arena.bytes()[..1025].iter().all(|byte| *byte == 0xff));
         arena.write(512, &[1_u32, 2]);
         assert_eq!(arena.bytes()[511..521], [0xff, 1, 0, 0, 0, 2, 0, 0, 0, 0xff]);
-    }
-
-    #[test]
-    fn places_are_lines_apart() {
-        let mut cursor = OffsetAllocator::default();
-        assert_eq!((cursor.take(1), cursor.take(0), cursor.take(513)), (0, 512, 512));
-        assert_eq!(cursor.end(), 1536);
-        cursor.take(usize::MAX);
-        assert_eq!(cursor.end(), usize::MAX - 511);
     }
 }

@@ -1,5 +1,7 @@
 //! The tables that describe a compiled kernel to the runtime. Generated code fills them in.
 
+use hpmoe_kernels::memory::{self, KernelShape, KernelSizes, TensorShape};
+pub use hpmoe_kernels::memory::{Grid, RowKind, SpaceTable};
 use hpmoe_kernels::op::ElementType;
 pub use hpmoe_kernels::route::ExpertOrders;
 
@@ -58,6 +60,27 @@ impl KernelTables {
     pub const fn local_experts(&self, ranks: usize) -> usize {
         hpmoe_kernels::local_experts(self.experts, self.spare, ranks)
     }
+
+    /// Sizes of the layer.
+    pub(crate) fn sizes(&self) -> KernelSizes {
+        let Self { experts, spare, top_k, tokens, chunks, .. } = *self;
+        let groups = self.route.and_then(|route| route.groups).unwrap_or(1);
+        KernelSizes { experts, spare, top_k, tokens, chunks, groups }
+    }
+
+    /// What the memory of the kernel depends on.
+    #[must_use]
+    pub fn shape(&self) -> KernelShape<'static> {
+        KernelShape {
+            sizes: self.sizes(),
+            cores: (self.aic + self.aiv) as usize,
+            time_stamps: self.time_stamps,
+            makes_route: self.route.is_some(),
+            tensors: self.tensors.iter().map(TensorTable::shape).collect(),
+            spaces: self.spaces.to_vec(),
+            counters: self.counters.iter().map(|counter| counter.grid).collect(),
+        }
+    }
 }
 
 /// A route that the kernel makes, of ids in device memory.
@@ -94,25 +117,6 @@ pub struct ReadyTable {
     pub per_token: u32,
 }
 
-/// The row kind of a tensor: what its rows stand for, and so how many there are.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum RowKind {
-    /// A row per token of the rank.
-    Token,
-    /// A row per (token, k) of the rank.
-    Slot,
-    /// A row per (token, k) received.
-    Received,
-    /// A row per token received, however many experts of the rank the token goes to.
-    Once,
-    /// That many rows for each expert of the rank.
-    Expert(u32),
-    /// That many rows of the rank.
-    Matrix(u32),
-    /// Words of a route that a launch has kept, as many as ranks, experts and slots ask for.
-    Routed,
-}
-
 /// The storage of a tensor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Storage {
@@ -145,6 +149,24 @@ pub struct TensorTable {
     pub writable: bool,
 }
 
+impl TensorTable {
+    fn shape(&self) -> TensorShape<'static> {
+        let Self { name, element, columns, pitch, row_kind, writable, .. } = *self;
+        let storage = match self.storage {
+            Storage::Argument(_) => memory::Storage::Argument,
+            Storage::Shared(_) => memory::Storage::Shared,
+            Storage::Workspace => memory::Storage::Workspace,
+            Storage::Symmetric => memory::Storage::Symmetric,
+        };
+        TensorShape { name, element, columns, pitch, row_kind, storage, writable }
+    }
+
+    /// Bytes from one row to the next.
+    pub(crate) const fn row_bytes(&self) -> usize {
+        self.pitch as usize * self.element.bytes()
+    }
+}
+
 /// A task whose place a hand-written function of C++ takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ExternalTable {
@@ -165,36 +187,6 @@ pub struct ToleranceTable {
     pub host: f32,
     /// The tolerance of runs on devices, next to that of the cube's order of sums.
     pub device: f32,
-}
-
-/// An iteration space.
-#[derive(Clone, Copy, Debug)]
-pub struct SpaceTable {
-    /// Its kind, an `HpmoeSpaceKind` of the ABI.
-    pub kind: u32,
-    /// Most rows of an item; for whole experts, `RAGGED`.
-    pub height: u32,
-}
-
-/// How many counters an array has.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Grid {
-    /// `columns` for each row tile of the space with that number.
-    RowTiles {
-        /// Number of the space.
-        space: u32,
-        /// Counters per row tile.
-        columns: u32,
-    },
-    /// One per expert chunk of the rank.
-    Experts,
-    /// One per block of `height` tokens.
-    Blocks {
-        /// Tokens of a block.
-        height: u32,
-    },
-    /// One counter for each chunk of the rank.
-    Rank,
 }
 
 /// An array of readiness counters.

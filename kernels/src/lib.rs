@@ -53,6 +53,7 @@ pub mod digest;
 pub mod formats;
 pub mod helpers;
 pub mod math;
+pub mod memory;
 pub mod op;
 pub mod ops;
 mod placement;

@@ -77,7 +77,7 @@ fn grid(graph: &mut TaskGraph, tensor: TensorId, writers: &[Use], reader: Use) -
     let mut nested = writers.iter().filter(|writer| writer.rows != Rows::Scatter).map(height);
     let common = nested.try_fold(own, Height::common);
     Some(match graph.tensors[tensor].rows {
-        RowKind::Expert { .. } | RowKind::Matrix { .. } => Grid::Experts,
+        RowKind::Expert(_) | RowKind::Matrix(_) => Grid::Experts,
         RowKind::Routed => Grid::Rank,
         RowKind::Received => {
             let by_expert = writers.iter().chain([&reader]).any(|used| used.rows == Rows::Group);

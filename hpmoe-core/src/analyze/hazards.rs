@@ -109,7 +109,7 @@ fn repeated(graph: &TaskGraph, phase: &Phase, access: &Access) -> Option<Finding
             variable: phase.range_names[range].clone(),
         });
     }
-    let by_expert = matches!(tensor.rows, RowKind::Expert { .. });
+    let by_expert = matches!(tensor.rows, RowKind::Expert(_));
     let one_item = graph.spaces[phase.space].height == Height::WholeExpert;
     (by_expert && !one_item).then(|| Finding::WrittenByItems { tensor: tensor.name.clone() })
 }

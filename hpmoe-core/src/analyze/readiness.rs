@@ -1,6 +1,6 @@
 //! Readiness: what each counter stands for, what a producer adds to it and what a consumer waits for.
 
-use crate::graph::{Height, Sizes, Space, SpaceKind};
+use crate::graph::Height;
 use crate::ids::{CounterId, PhaseId, SpaceId, TensorId};
 use std::fmt;
 
@@ -184,26 +184,6 @@ pub struct Dependency {
     pub signal: Signal,
     /// What `after` waits for if a counter enforces it. `need` counts all phases that produce what the counter stands for.
     pub wait: Wait,
-}
-
-impl Grid {
-    /// The most counters of such an array on each of `ranks` ranks with a capacity of `capacity` rows per chunk.
-    #[must_use]
-    pub fn len(self, space_of: impl Fn(SpaceId) -> Space, sizes: &Sizes, ranks: usize, capacity: u64) -> u64 {
-        let expert_chunks = sizes.expert_chunks(ranks) as u64;
-        match self {
-            Self::RowTiles { space, columns } => {
-                let Space { kind, height } = space_of(space);
-                let once = kind == SpaceKind::OnceTiles;
-                let rows = if once { capacity.min(ranks as u64 * sizes.tokens as u64) } else { capacity };
-                let full = rows / u64::from(height.number()) * sizes.chunks as u64;
-                (full + expert_chunks) * u64::from(columns)
-            }
-            Self::Experts => expert_chunks,
-            Self::Blocks { height } => sizes.blocks(height) * sizes.chunks as u64,
-            Self::Rank => sizes.chunks as u64,
-        }
-    }
 }
 
 #[cfg(test)]

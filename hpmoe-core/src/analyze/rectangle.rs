@@ -37,7 +37,7 @@ impl Rectangle {
     /// All of a tensor.
     pub(super) fn whole(tensor: &Tensor) -> Self {
         let rows = match tensor.rows {
-            RowKind::Expert { rows } | RowKind::Matrix { rows } => 0..rows,
+            RowKind::Expert(rows) | RowKind::Matrix(rows) => 0..rows,
             _ => 0..1,
         };
         Self { rows, columns: 0..tensor.columns }
@@ -137,8 +137,8 @@ mod tests {
         let other = Access { region: Region { rows: Rows::Tile, columns: Columns::All }, ..access };
         assert_eq!(Rectangle::of(&other, &phase, &tensor), at(0..1, 0..50));
         let whole = |rows: RowKind| Rectangle::whole(&Tensor { rows, ..tensor.clone() });
-        assert_eq!(whole(RowKind::Expert { rows: 7 }), at(0..7, 0..50));
-        assert_eq!(whole(RowKind::Matrix { rows: 9 }), at(0..9, 0..50));
+        assert_eq!(whole(RowKind::Expert(7)), at(0..7, 0..50));
+        assert_eq!(whole(RowKind::Matrix(9)), at(0..9, 0..50));
         assert_eq!(whole(RowKind::Token), at(0..1, 0..50));
     }
 

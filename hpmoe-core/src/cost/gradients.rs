@@ -7,7 +7,7 @@ use crate::graph::{Access, RowKind, Storage, TaskGraph};
 pub fn gradient_bytes(graph: &TaskGraph) -> Option<u32> {
     let is_gradient = |access: &Access| {
         let tensor = &graph.tensors[access.tensor];
-        access.write && matches!(tensor.rows, RowKind::Expert { .. }) && tensor.storage == Storage::Argument
+        access.write && matches!(tensor.rows, RowKind::Expert(_)) && tensor.storage == Storage::Argument
     };
     let mut accesses =
         graph.phases.iter().flat_map(|(_, phase)| phase.accesses.iter().map(move |access| (phase, access)));

@@ -8,6 +8,7 @@ use crate::graph::{Height, Phase, RowKind, Space, SpaceKind, TaskGraph};
 use crate::ids::{Arena, CounterId, Id, PhaseId, SpaceId, TaskId, TensorId};
 use crate::plan::{ExternalPlan, Plan};
 use crate::schedule::{CoreKind, Schedule};
+use crate::validate::used_counters;
 
 /// A checked graph and its schedule, with a name for everything in generated text.
 pub(super) struct Context<'a> {
@@ -112,9 +113,7 @@ pub(super) struct UsedCounters {
 
 impl UsedCounters {
     pub(super) fn new(graph: &TaskGraph, counters: &Arena<CounterId, Counter>, schedule: &Schedule) -> Self {
-        let signals = schedule.signals().map(|signal| signal.counter);
-        let waits = schedule.waits().map(|wait| wait.counter);
-        let used: IdSet<CounterId> = signals.chain(waits).collect();
+        let used = used_counters(schedule);
         let mut names = cpp::Scope::default();
         let named = |id: CounterId| {
             let counter = &counters[id];

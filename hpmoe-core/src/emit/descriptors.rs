@@ -1,12 +1,9 @@
 //! Queues and descriptors as the device reads them.
 
-use crate::graph::{SpaceKind, TaskGraph};
+use crate::graph::TaskGraph;
 use crate::ids::Id as _;
 use crate::schedule::{CoreKind, Order, Range, Role, Schedule, chunk, peer_step};
-use hpmoe_kernels::abi::{
-    HPMOE_ARRIVALS, HPMOE_BLOCKS, HPMOE_CHUNKS, HPMOE_EXPERTS, HPMOE_ONCE_TILES, HPMOE_ROUTE, HPMOE_ROW_TILES,
-    HPMOE_SENDS, HPMOE_SENDS_ONCE, HpmoeDescriptor, HpmoeSpaceKind,
-};
+use hpmoe_kernels::abi::{HPMOE_ROUTE, HpmoeDescriptor};
 
 /// Bytes of a descriptor.
 pub(super) const DESCRIPTOR_BYTES: usize = HpmoeDescriptor::BYTES;
@@ -46,20 +43,6 @@ pub(super) fn encode(graph: &TaskGraph, schedule: &Schedule, order: &Order) -> E
     Encoded { queues, bytes }
 }
 
-/// The number of a kind of space in the ABI.
-pub(super) const fn space_kind(kind: SpaceKind) -> HpmoeSpaceKind {
-    match kind {
-        SpaceKind::RowTiles => HPMOE_ROW_TILES,
-        SpaceKind::Sends => HPMOE_SENDS,
-        SpaceKind::Arrivals => HPMOE_ARRIVALS,
-        SpaceKind::Blocks => HPMOE_BLOCKS,
-        SpaceKind::Experts => HPMOE_EXPERTS,
-        SpaceKind::Chunks => HPMOE_CHUNKS,
-        SpaceKind::SendsOnce => HPMOE_SENDS_ONCE,
-        SpaceKind::OnceTiles => HPMOE_ONCE_TILES,
-    }
-}
-
 /// The descriptor at which the cores of a queue make the tables of a route, or wait for them.
 fn route_descriptor() -> HpmoeDescriptor {
     HpmoeDescriptor { kind: HPMOE_ROUTE as u16, ..HpmoeDescriptor::default() }
@@ -82,7 +65,7 @@ fn descriptor(graph: &TaskGraph, schedule: &Schedule, queue: Shared<'_>, range: 
     HpmoeDescriptor {
         phase: entry.phase.index() as u16,
         space: phase.space.index() as u16,
-        kind: space_kind(space.kind) as u16,
+        kind: space.kind.number() as u16,
         band: scheduled.band.max(1) as u16,
         columns: phase.columns(),
         expert: if space.by_chunk() { 0 } else { entry.expert },

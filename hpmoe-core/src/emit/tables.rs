@@ -2,13 +2,14 @@
 
 use super::Names;
 use super::context::UsedCounters;
-use super::descriptors::{DESCRIPTOR_BYTES, encode, space_kind};
+use super::descriptors::{DESCRIPTOR_BYTES, encode};
 use super::tolerance::{Tolerance, tolerances};
-use crate::analyze::{CheckedGraph, Grid};
-use crate::graph::{RowKind, Sizes, SpaceKind, Storage, Task, TaskGraph, Tensor};
+use crate::analyze::CheckedGraph;
+use crate::graph::{RowKind, SpaceKind, Storage, Task, TaskGraph};
 use crate::ids::Id as _;
 use crate::schedule::Schedule;
-use crate::validate::ValidSchedule;
+use crate::validate::{ValidSchedule, kernel_shape};
+use hpmoe_kernels::memory::{Grid, KernelSizes, SpaceTable, TensorShape};
 use hpmoe_kernels::op::TaskKind;
 use hpmoe_kernels::route::ExpertOrders;
 use proc_macro2::TokenStream;
@@ -73,7 +74,8 @@ fn kernel(
     let graph = checked.graph();
     let name = format!("{}::{}", graph.kernel, graph.taskflow);
     let (fingerprint, file) = (paths.fingerprint, names.file);
-    let Sizes { experts, spare, top_k, tokens, chunks } = graph.sizes;
+    let shape = kernel_shape(checked, schedule, names.time_stamps);
+    let KernelSizes { experts, spare, top_k, tokens, chunks, .. } = shape.sizes;
     let (aic, aiv, time_stamps) = (schedule.aic, schedule.aiv, names.time_stamps);
     let expert_orders = match schedule.expert_orders {
         ExpertOrders::Number => quote!(Number),
@@ -85,22 +87,17 @@ fn kernel(
         arrives && graph.tasks[phase.task].kind == TaskKind::Put && phase.origins.is_none()
     });
     let mut arguments = 0;
-    let tensors: Vec<_> = graph.tensors.iter().map(|(_, each)| tensor(each, &mut arguments)).collect();
-    let spaces = graph.spaces.iter().map(|(_, space)| {
-        let (kind, height) = (space_kind(space.kind), space.height.number());
-        quote!(SpaceTable { kind: #kind, height: #height })
-    });
+    let tensors: Vec<_> = shape.tensors.iter().map(|each| tensor(each, &mut arguments)).collect();
+    let spaces =
+        shape.spaces.iter().map(|SpaceTable { kind, height }| quote!(SpaceTable { kind: #kind, height: #height }));
     let used = UsedCounters::new(graph, checked.counters(), schedule);
-    let counters = used.iter().map(|(id, _)| {
-        let counter = &checked.counters()[id];
-        let (name, grid) = (UsedCounters::meaning(graph, counter), grid(counter.grid));
+    let meanings = used.iter().map(|(id, _)| UsedCounters::meaning(graph, &checked.counters()[id]));
+    // The route's own counter follows those of the schedule.
+    let counters = meanings.chain(["tables of the route".to_owned()]).zip(&shape.counters).map(|(name, counter)| {
+        let grid = grid(*counter);
         quote!(CounterTable { name: #name, grid: #grid })
     });
-    // The route's own counter follows those of the schedule.
-    let route_counter =
-        graph.route.as_ref().map(|_| quote!(CounterTable { name: "tables of the route", grid: Grid::Rank }));
     let made = used.iter().count() as u32;
-    let counters = counters.chain(route_counter);
     let route = route(graph, schedule, &used, made);
     let phases = graph.phases.iter().map(|(id, phase)| {
         let starts = schedule.phases[id].preceding.iter().map(|(space, columns)| {
@@ -190,16 +187,16 @@ fn route(graph: &TaskGraph, schedule: &Schedule, used: &UsedCounters, made: u32)
     }
 }
 
-fn tensor(tensor: &Tensor, arguments: &mut usize) -> TokenStream {
-    let Tensor { name, columns, pitch, writable, .. } = tensor;
+fn tensor(tensor: &TensorShape<'_>, arguments: &mut usize) -> TokenStream {
+    let TensorShape { name, columns, pitch, writable, .. } = tensor;
     let element = format_ident!("{}", tensor.element.name());
-    let row_kind = match tensor.rows {
+    let row_kind = match tensor.row_kind {
         RowKind::Token => quote!(RowKind::Token),
         RowKind::Slot => quote!(RowKind::Slot),
         RowKind::Received => quote!(RowKind::Received),
         RowKind::Once => quote!(RowKind::Once),
-        RowKind::Expert { rows } => quote!(RowKind::Expert(#rows)),
-        RowKind::Matrix { rows } => quote!(RowKind::Matrix(#rows)),
+        RowKind::Expert(rows) => quote!(RowKind::Expert(#rows)),
+        RowKind::Matrix(rows) => quote!(RowKind::Matrix(#rows)),
         RowKind::Routed => quote!(RowKind::Routed),
     };
     let storage = match tensor.storage {
@@ -222,10 +219,7 @@ fn tensor(tensor: &Tensor, arguments: &mut usize) -> TokenStream {
 
 fn grid(grid: Grid) -> TokenStream {
     match grid {
-        Grid::RowTiles { space, columns } => {
-            let space = space.index() as u32;
-            quote!(Grid::RowTiles { space: #space, columns: #columns })
-        }
+        Grid::RowTiles { space, columns } => quote!(Grid::RowTiles { space: #space, columns: #columns }),
         Grid::Experts => quote!(Grid::Experts),
         Grid::Blocks { height } => quote!(Grid::Blocks { height: #height }),
         Grid::Rank => quote!(Grid::Rank),

@@ -25,9 +25,9 @@ pub(super) fn view(context: &Context<'_>, phase: &Phase, access: &Access) -> Exp
         },
         Rows::Expert { range, index, height, outer } => {
             let first = match context.graph.tensors[access.tensor].rows {
-                RowKind::Expert { rows } if outer.first == 0 => own_expert(context) * int(rows),
-                RowKind::Expert { rows } => own_expert(context) * int(rows) + int(outer.first),
-                RowKind::Matrix { .. } => int(outer.first),
+                RowKind::Expert(rows) if outer.first == 0 => own_expert(context) * int(rows),
+                RowKind::Expert(rows) => own_expert(context) * int(rows) + int(outer.first),
+                RowKind::Matrix(_) => int(outer.first),
                 _ => unreachable!("the front end takes rows of a matrix only of such a tensor"),
             };
             let tile = || iteration(phase, range, index) * int(height);

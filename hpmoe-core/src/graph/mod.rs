@@ -87,7 +87,7 @@ impl TaskGraph {
     /// Whether a phase adds to experts' matrices in every chunk: sums over the tokens of all chunks, in the caller's memory.
     #[must_use]
     pub fn adds_up(&self, phase: PhaseId) -> bool {
-        let is_matrix = |access: &Access| matches!(self.tensors[access.tensor].rows, RowKind::Expert { .. });
+        let is_matrix = |access: &Access| matches!(self.tensors[access.tensor].rows, RowKind::Expert(_));
         self.sizes.chunks > 1 && self.phases[phase].accesses.iter().any(|access| access.write && is_matrix(access))
     }
 }

@@ -15,8 +15,7 @@ pub struct Sizes {
     pub chunks: usize,
 }
 
-/// The number of chunks whose rows have memory at the same time (`HPMOE_CHUNK_BUFFERS` in `abi.h`).
-pub const CHUNK_BUFFERS: usize = hpmoe_kernels::abi::HPMOE_CHUNK_BUFFERS as usize;
+pub use hpmoe_kernels::memory::CHUNK_BUFFERS;
 
 impl Sizes {
     /// The physical experts of each of `ranks` ranks, places that no logical expert needs among them.

@@ -1,6 +1,7 @@
 //! Iteration spaces: what the loops around a call run over, seen from the rank that executes the call.
 
 use super::{Height, Sizes};
+use hpmoe_kernels::abi;
 
 /// The kind of the items of a space, and how they form groups.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -34,6 +35,21 @@ pub struct Space {
 }
 
 impl SpaceKind {
+    /// Its number in the ABI.
+    #[must_use]
+    pub const fn number(self) -> abi::HpmoeSpaceKind {
+        match self {
+            Self::RowTiles => abi::HPMOE_ROW_TILES,
+            Self::Sends => abi::HPMOE_SENDS,
+            Self::Arrivals => abi::HPMOE_ARRIVALS,
+            Self::Blocks => abi::HPMOE_BLOCKS,
+            Self::Experts => abi::HPMOE_EXPERTS,
+            Self::Chunks => abi::HPMOE_CHUNKS,
+            Self::SendsOnce => abi::HPMOE_SENDS_ONCE,
+            Self::OnceTiles => abi::HPMOE_ONCE_TILES,
+        }
+    }
+
     /// Whether its items are pieces of what this rank sends.
     #[must_use]
     pub const fn sends(self) -> bool {

@@ -3,44 +3,7 @@
 use hpmoe_kernels::op::ElementType;
 use proc_macro2::Span;
 
-/// What the rows of a tensor stand for, on each rank.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum RowKind {
-    /// One row per token of the rank.
-    Token,
-    /// `TOP_K` rows per token of the rank: the slot of (token, k) is row `token * TOP_K + k`.
-    Slot,
-    /// One row per token routed to an expert of the rank, ordered by expert, then source rank, then (token, k).
-    Received,
-    /// One row per token routed to the rank, however many of its experts the token goes to: ordered by the lowest-numbered
-    /// of these experts, then source rank, then token.
-    Once,
-    /// Words of a route that a launch keeps for another one: as many as ranks, experts and slots ask for.
-    Routed,
-    /// A matrix for each expert of the rank.
-    Expert {
-        /// The rows of one expert's matrix.
-        rows: u32,
-    },
-    /// One matrix on the rank.
-    Matrix {
-        /// The rows of the matrix.
-        rows: u32,
-    },
-}
-
-/// The memory that holds a tensor.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Storage {
-    /// The caller's memory, with dense rows.
-    Argument,
-    /// The caller's memory, with dense rows, into which peers put.
-    Shared,
-    /// The rank's workspace, which no peer accesses.
-    Workspace,
-    /// The symmetric heap, into which peers put.
-    Symmetric,
-}
+pub use hpmoe_kernels::memory::{RowKind, Storage};
 
 /// One tensor on every rank of the group.
 #[derive(Clone, Debug)]
@@ -61,14 +24,6 @@ pub struct Tensor {
     pub writable: bool,
     /// The tensor's name where it is declared.
     pub span: Span,
-}
-
-impl Storage {
-    /// Whether the caller passes the tensor to the launch.
-    #[must_use]
-    pub const fn is_argument(self) -> bool {
-        matches!(self, Self::Argument | Self::Shared)
-    }
 }
 
 /// The pitch of a tensor in elements: rows of arguments are dense, those of workspace and symmetric heap start at multiples of

@@ -49,7 +49,7 @@ pub(super) fn place(
     let mut written = (None, None);
     for (number, (accessor, span)) in argument.accessors.iter().enumerate() {
         let cuts = matches!(accessor, Accessor::Tile { .. } | Accessor::Cols { .. });
-        if rows.is_none() && cuts && matches!(row_kind, RowKind::Matrix { .. }) {
+        if rows.is_none() && cuts && matches!(row_kind, RowKind::Matrix(_)) {
             rows = Some(matrix(row_kind));
         }
         match accessor {
@@ -67,7 +67,7 @@ pub(super) fn place(
             other if rows.is_none() => match named_rows(nest, other, row_kind) {
                 Some(named) => rows = Some(named),
                 // These name rows of one kind of tensor alone, or none.
-                None if !matches!((other, row_kind), (Accessor::Expert(_), RowKind::Expert { .. }))
+                None if !matches!((other, row_kind), (Accessor::Expert(_), RowKind::Expert(_)))
                     && (cuts || matches!(other, Accessor::Expert(_))) =>
                 {
                     return refuse_rows(argument, rows_fault(row_kind), errors);
@@ -91,7 +91,7 @@ pub(super) fn place(
                 | (RowKind::Received, Rows::Tile | Rows::Group)
                 | (RowKind::Once, Rows::Once)
                 | (RowKind::Slot, Rows::BlockSlots)
-                | (RowKind::Expert { .. } | RowKind::Matrix { .. }, Rows::Expert { .. })
+                | (RowKind::Expert(_) | RowKind::Matrix(_), Rows::Expert { .. })
         ) || matches!(
             (row_kind, rows, nest.space.kind),
             (RowKind::Received, Rows::Piece, SpaceKind::Sends)
@@ -131,8 +131,8 @@ fn rows_fault(kind: RowKind) -> RowsFault {
         RowKind::Slot => RowsFault::Slots,
         RowKind::Received => RowsFault::Received,
         RowKind::Once => RowsFault::Once,
-        RowKind::Expert { .. } => RowsFault::Experts,
-        RowKind::Matrix { .. } => RowsFault::Matrix,
+        RowKind::Expert(_) => RowsFault::Experts,
+        RowKind::Matrix(_) => RowsFault::Matrix,
         RowKind::Routed => RowsFault::Routed,
     }
 }
@@ -179,7 +179,7 @@ const fn of_matrix(rows: Option<Rows>) -> bool {
 /// All rows of a matrix.
 fn matrix(kind: RowKind) -> Rows {
     match kind {
-        RowKind::Expert { rows } | RowKind::Matrix { rows } => {
+        RowKind::Expert(rows) | RowKind::Matrix(rows) => {
             Rows::Expert { range: None, index: 0, height: rows, outer: Outer::whole(rows) }
         }
         _ => unreachable!("only matrices have rows of their own"),
@@ -204,7 +204,7 @@ fn named_rows(nest: &Nest, accessor: &Accessor, row_kind: RowKind) -> Option<Row
         (SpaceKind::Experts, Accessor::Expert(expert)) if nest.is_expert(expert) && row_kind == RowKind::Received => {
             Some(Rows::Group)
         }
-        (_, Accessor::Expert(expert)) if nest.is_expert(expert) && matches!(row_kind, RowKind::Expert { .. }) => {
+        (_, Accessor::Expert(expert)) if nest.is_expert(expert) && matches!(row_kind, RowKind::Expert(_)) => {
             Some(matrix(row_kind))
         }
         (SpaceKind::Blocks, Accessor::Rows(block)) if nest.is_item(block) => Some(Rows::Block),

@@ -85,7 +85,7 @@ pub(super) fn local(chunks: &Chunks, tensor: &Tensor, errors: &mut Errors) {
         let (tensor_name, chunk) = (tensor.name.clone(), chunks.variable.clone());
         errors.push(tensor.span, Finding::Chunk(ChunkFault::Once { tensor: tensor_name, chunk }));
     }
-    if let RowKind::Expert { .. } = tensor.rows {
+    if let RowKind::Expert(_) = tensor.rows {
         let (tensor_name, chunk) = (tensor.name.clone(), chunks.variable.clone());
         errors.push(tensor.span, Finding::Chunk(ChunkFault::Experts { tensor: tensor_name, chunk }));
     }
@@ -123,9 +123,9 @@ pub(super) fn argument(chunks: &Chunks, graph: &TaskGraph, used: &Use<'_>, error
     let fault = match tensor.rows {
         RowKind::Received => ChunkFault::ReceivedOfAll { tensor: name, chunk },
         RowKind::Slot if remote => ChunkFault::SlotsOfAll { tensor: name, chunk },
-        RowKind::Expert { .. } if argument.write && adds => return Some(()),
-        RowKind::Expert { .. } if argument.write => ChunkFault::Overwritten { tensor: name, chunk },
-        RowKind::Expert { .. } if tensor.writable => ChunkFault::SumRead { tensor: name, chunk },
+        RowKind::Expert(_) if argument.write && adds => return Some(()),
+        RowKind::Expert(_) if argument.write => ChunkFault::Overwritten { tensor: name, chunk },
+        RowKind::Expert(_) if tensor.writable => ChunkFault::SumRead { tensor: name, chunk },
         _ => return Some(()),
     };
     errors.push(argument.span, Finding::Chunk(fault));

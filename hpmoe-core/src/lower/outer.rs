@@ -16,9 +16,7 @@ pub(super) fn is_outer(argument: &Argument, number: usize) -> bool {
 /// Whether rows are cut of a tile, rather than of a whole matrix.
 pub(super) fn is_inside(kind: RowKind, rows: Rows) -> bool {
     match (kind, rows) {
-        (RowKind::Expert { rows } | RowKind::Matrix { rows }, Rows::Expert { outer, .. }) => {
-            outer != Outer::whole(rows)
-        }
+        (RowKind::Expert(rows) | RowKind::Matrix(rows), Rows::Expert { outer, .. }) => outer != Outer::whole(rows),
         _ => false,
     }
 }

@@ -83,10 +83,10 @@ fn add(
         TensorKind::Routed => RowKind::Routed,
         TensorKind::Symmetric | TensorKind::Ragged => RowKind::Received,
         TensorKind::Once => RowKind::Once,
-        TensorKind::Experts { rows } => RowKind::Expert { rows: count(rows, bad_rows)? },
-        TensorKind::Matrix { rows } => RowKind::Matrix { rows: count(rows, bad_rows)? },
+        TensorKind::Experts { rows } => RowKind::Expert(count(rows, bad_rows)?),
+        TensorKind::Matrix { rows } => RowKind::Matrix(count(rows, bad_rows)?),
     };
-    if let (RowKind::Matrix { .. }, true) = (row_kind, writable) {
+    if let (RowKind::Matrix(_), true) = (row_kind, writable) {
         let finding = Finding::Call(CallFault::WrittenMatrix { tensor: draft.name.to_owned() });
         errors.push(draft.span, finding);
     }

@@ -54,8 +54,8 @@ fn tensors(graph: &TaskGraph) -> Vec<Vec<String>> {
             RowKind::Slot => format!("tokens * {}", graph.sizes.top_k),
             RowKind::Received => "received".to_owned(),
             RowKind::Once => "received once".to_owned(),
-            RowKind::Expert { rows } => format!("experts * {rows}"),
-            RowKind::Matrix { rows } => rows.to_string(),
+            RowKind::Expert(rows) => format!("experts * {rows}"),
+            RowKind::Matrix(rows) => rows.to_string(),
             RowKind::Routed => "words of a route".to_owned(),
         };
         let memory = match tensor.storage {
@@ -118,10 +118,10 @@ fn touched(graph: &TaskGraph, phase: &Phase, access: &Access) -> String {
         Rows::Block => "block".to_owned(),
         Rows::BlockSlots => "slots of the block".to_owned(),
         Rows::Expert { range, index, outer, .. } => {
-            let (RowKind::Expert { rows } | RowKind::Matrix { rows }) = graph.tensors[access.tensor].rows else {
+            let (RowKind::Expert(rows) | RowKind::Matrix(rows)) = graph.tensors[access.tensor].rows else {
                 unreachable!("only matrices have rows of their own")
             };
-            let matrix = matches!(graph.tensors[access.tensor].rows, RowKind::Matrix { .. });
+            let matrix = matches!(graph.tensors[access.tensor].rows, RowKind::Matrix(_));
             let (expert, end) = (if matrix { "" } else { "expert, " }, outer.first + outer.rows);
             let of = if outer == Outer::whole(rows) { String::new() } else { format!(" of {}..{end}", outer.first) };
             format!("{expert}{}{of}", of_range(range, index))

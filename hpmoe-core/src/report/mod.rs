@@ -2,6 +2,7 @@
 
 pub mod drawing;
 mod graph_text;
+mod memory;
 mod mermaid;
 pub(crate) mod names;
 mod runs;
@@ -11,6 +12,7 @@ mod summary;
 mod totals;
 
 pub use graph_text::graph_text;
+pub use memory::{high_water, memory_table, tensor_uses};
 pub use mermaid::mermaid;
 pub use schedule_svg::{schedule_svg, simulated_svg};
 pub use schedule_text::schedule_text;

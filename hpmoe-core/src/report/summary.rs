@@ -1,13 +1,13 @@
 //! A summary of a graph and its schedule for people, for one number of ranks.
 
-use super::totals;
+use super::{high_water, totals};
 use crate::analyze::CheckedGraph;
 use crate::emit::Ascendc;
 use crate::graph::{RowKind, Tensor};
-use crate::plan::OnChipMemory;
 use crate::schedule::Schedule;
 use crate::units::Bytes;
-use crate::validate::{footprint, lossless_rows};
+use crate::validate::{default_rows, footprint};
+use hpmoe_kernels::memory::CAPACITY_RULE;
 use hpmoe_kernels::op::TaskKind;
 use std::fmt::Write as _;
 
@@ -44,13 +44,13 @@ pub fn summary(checked: &CheckedGraph, schedule: &Schedule, kernel: &Ascendc, ra
         totals.counter_arrays - totals.counter_arrays_kept
     );
     let sizes = &graph.sizes;
-    let memory = footprint(checked, schedule, ranks, lossless_rows(graph, ranks));
+    let memory = footprint(checked, schedule, ranks, default_rows(graph, ranks));
     let _ = writeln!(text, "\nschedule");
     let _ = writeln!(text, "  cores         {} AIC and {} AIV", totals.aic, totals.aiv);
     let _ = writeln!(text, "  entries       {} in {} descriptors of 64 B", totals.entries, memory.descriptors);
     let _ = writeln!(
         text,
-        "  workspace     {} + {} in the symmetric heap, for the most rows a rank can receive ({}{})",
+        "  workspace     {} + {} in the symmetric heap, for {} received rows{} ({CAPACITY_RULE})",
         memory.workspace,
         memory.symmetric,
         memory.rows,
@@ -84,20 +84,4 @@ fn kept(checked: &CheckedGraph) -> Vec<(String, Bytes)> {
     let rows = (graph.sizes.tokens * graph.sizes.top_k) as u64;
     let bytes = |tensor: &Tensor| Bytes(u64::from(tensor.pitch) * tensor.element.bytes() as u64) * rows;
     tensors.map(|tensor| (tensor.name.clone(), bytes(tensor))).collect()
-}
-
-/// The high-water mark of each on-chip memory, its capacity, and the task that reaches the mark.
-fn high_water(checked: &CheckedGraph) -> Vec<(OnChipMemory, Bytes, Bytes, &str)> {
-    let mut marks: Vec<(OnChipMemory, Bytes, Bytes, &str)> = Vec::new();
-    for (id, plan) in checked.plans().iter() {
-        for (memory, used, capacity) in plan.used() {
-            let here = (memory, used, capacity, checked.graph().tasks[id].label.as_str());
-            match marks.binary_search_by_key(&memory, |mark| mark.0) {
-                Ok(place) if used > marks[place].1 => marks[place] = here,
-                Ok(_) => {}
-                Err(place) => marks.insert(place, here),
-            }
-        }
-    }
-    marks
 }

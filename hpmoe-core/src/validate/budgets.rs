@@ -1,6 +1,6 @@
 //! Numbers fit the fields that carry them, and buffers the memory.
 
-use super::{Violation, footprint, lossless_rows};
+use super::{Violation, default_rows, footprint};
 use crate::analyze::{CheckedGraph, Grid, Wait};
 use crate::schedule::{MOST_TURN_ROWS, Order, Schedule};
 
@@ -16,7 +16,7 @@ const HBM_BYTES: u64 = 64 << 30;
 pub(super) fn budgets(checked: &CheckedGraph, schedule: &Schedule, violations: &mut Vec<Violation>) {
     for order in &schedule.orders {
         let ranks = order.ranks;
-        let rows = lossless_rows(checked.graph(), ranks);
+        let rows = default_rows(checked.graph(), ranks);
         let fields = fields(checked, schedule);
         let counts = counts(checked, schedule, order, rows);
         let memory = memory(checked, schedule, ranks);
@@ -67,7 +67,8 @@ fn counts(checked: &CheckedGraph, schedule: &Schedule, order: &Order, rows: u64)
         ("rows of a turn", order.sends.turn().unwrap_or(0).into(), MOST_TURN_ROWS.into()),
         ("tiles of a phase", tiles.max().unwrap_or_default(), INT),
         ("a threshold", needs.max().unwrap_or_default(), INT),
-        ("counters", footprint.counters, u32::MAX.into()),
+        // A set that can't be numbered counts `u32::MAX`.
+        ("counters", footprint.counters, u64::from(u32::MAX) - 1),
     ]
 }
 
@@ -197,7 +198,7 @@ mod tests {
         let found = too_large(&Layer::SMALL, |schedule| schedule.phases[PhaseId(1)].waits[0].need.per_row = u32::MAX);
         assert_eq!(found[0], (1, "a threshold"));
         // What the route waits for, too, of all tokens of a rank.
-        let most = i32::MAX as u32 / lossless_rows(router(&Layer::TINY).graph(), 1) as u32;
+        let most = i32::MAX as u32 / default_rows(router(&Layer::TINY).graph(), 1) as u32;
         for (per_row, wanted) in [(most, false), (most + 1, true)] {
             let found = broken_of(&router(&Layer::TINY), budgets, |schedule| {
                 schedule.routed_after.as_mut().unwrap().need.per_row = per_row;

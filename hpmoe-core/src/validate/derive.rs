@@ -88,10 +88,8 @@ fn across_chunks(graph: &TaskGraph, violations: &mut Vec<Violation>) {
     if graph.sizes.chunks == 1 {
         return;
     }
-    let matrices = graph
-        .tensors
-        .iter()
-        .filter(|(_, tensor)| matches!(tensor.rows, RowKind::Expert { .. } | RowKind::Matrix { .. }));
+    let matrices =
+        graph.tensors.iter().filter(|(_, tensor)| matches!(tensor.rows, RowKind::Expert(_) | RowKind::Matrix(_)));
     for (tensor, _) in matrices {
         for before in touching(graph, tensor, true) {
             for after in touching(graph, tensor, false) {

@@ -1,17 +1,12 @@
 //! The memory that a rank needs, as a function of the rows that it may receive.
 
+use super::shape::{kernel_shape, kernel_sizes};
 use crate::analyze::CheckedGraph;
-use crate::collections::IdSet;
-use crate::graph::{RowKind, Storage, TaskGraph, Tensor};
-use crate::ids::CounterId;
+use crate::graph::TaskGraph;
 use crate::schedule::{Order, Schedule};
 use crate::units::Bytes;
-use hpmoe_kernels::route::most_of_a_token;
+use hpmoe_kernels::memory::{MemoryPlan, RankSizes, Word, default_capacity};
 
-/// Bytes from one counter to the next.
-const LINE: u64 = 512;
-/// Sets of counters: one for this launch, one for the next.
-const COUNTER_SETS: u64 = 2;
 /// Bytes of a descriptor, as `abi.h` lays it out.
 const DESCRIPTOR: u64 = 64;
 
@@ -34,17 +29,12 @@ pub struct Footprint {
     pub descriptor_bytes: Bytes,
 }
 
-/// The memory that each of `ranks` ranks needs when it may receive `rows` rows. Arrays of counters that the schedule does not
-/// use take no memory.
+/// The memory that each of `ranks` ranks needs when it may receive `rows` rows of each chunk.
 #[must_use]
 pub fn footprint(checked: &CheckedGraph, schedule: &Schedule, ranks: u32, rows: u64) -> Footprint {
     let graph = checked.graph();
-    let used = used(schedule);
-    let arrays = used.iter().map(|id| {
-        let grid = checked.counters()[id].grid;
-        grid.len(|space| graph.spaces[space], &graph.sizes, ranks as usize, rows)
-    });
-    let counters = arrays.sum();
+    let shape = kernel_shape(checked, schedule, false);
+    let plan = MemoryPlan::new(&shape, &RankSizes::new(&shape.sizes, ranks as usize, Some(rows as usize), false));
     let of_order = |order: &Order| {
         let of_queue = |part| {
             let [unrouted, routed] = schedule.ranges_of(graph, order, part).map(|ranges| ranges.len() as u64);
@@ -55,56 +45,28 @@ pub fn footprint(checked: &CheckedGraph, schedule: &Schedule, ranks: u32, rows: 
     let descriptors = schedule.order(ranks).map_or(0, of_order);
     Footprint {
         rows,
-        counters,
-        counter_bytes: Bytes(LINE) * COUNTER_SETS * counters,
-        workspace: tensors(graph, Storage::Workspace, ranks, rows),
-        symmetric: tensors(graph, Storage::Symmetric, ranks, rows),
+        counters: plan.counters.count.into(),
+        counter_bytes: Bytes(plan.bytes(Word::Counters) as u64),
+        workspace: Bytes(plan.workspace as u64),
+        symmetric: Bytes(plan.heap_tensors() as u64),
         descriptors,
         descriptor_bytes: Bytes(DESCRIPTOR) * descriptors,
     }
 }
 
-/// The most rows of a chunk that a rank can receive: those when every token of the group goes to as many experts of this rank as
-/// one token can. Where each group of experts has the same number of a token's, a rank has no more than its groups have.
+/// Rows of each chunk that a rank has room for unless a group says otherwise: the most that any routing brings.
 #[must_use]
-pub fn lossless_rows(graph: &TaskGraph, ranks: u32) -> u64 {
-    let sizes = &graph.sizes;
-    let groups = graph.route.as_ref().and_then(|route| route.groups);
-    let rows = most_of_a_token((sizes.experts, sizes.spare), sizes.top_k, groups.unwrap_or(1), ranks as usize);
-    u64::from(ranks) * sizes.chunk_tokens() as u64 * rows as u64
-}
-
-fn used(schedule: &Schedule) -> IdSet<CounterId> {
-    schedule.waits().map(|wait| wait.counter).collect()
-}
-
-fn tensors(graph: &TaskGraph, memory: Storage, ranks: u32, rows: u64) -> Bytes {
-    let here = graph.tensors.iter().filter(|(_, tensor)| tensor.storage == memory);
-    here.map(|(_, tensor)| bytes(graph, tensor, ranks, rows)).sum()
-}
-
-fn bytes(graph: &TaskGraph, tensor: &Tensor, ranks: u32, received: u64) -> Bytes {
-    let (tokens, buffers) = (graph.sizes.chunk_tokens() as u64, graph.sizes.buffers() as u64);
-    let rows = match tensor.rows {
-        RowKind::Token => tokens * buffers,
-        RowKind::Slot => tokens * graph.sizes.top_k as u64 * buffers,
-        RowKind::Received => received * buffers,
-        // A rank receives a token at most once, and only for an expert that receives it.
-        RowKind::Once => received.min(u64::from(ranks) * tokens) * buffers,
-        // All chunks share the matrices of experts.
-        RowKind::Expert { rows } => graph.sizes.local_experts(ranks as usize) as u64 * u64::from(rows),
-        RowKind::Matrix { rows } => u64::from(rows),
-        // Counts of all ranks, ids and slots by expert.
-        RowKind::Routed => u64::from(ranks) * graph.sizes.experts as u64 + 2 * tokens * graph.sizes.top_k as u64,
-    };
-    (Bytes(u64::from(tensor.pitch) * tensor.element.bytes() as u64) * rows).align_up(LINE)
+pub fn default_rows(graph: &TaskGraph, ranks: u32) -> u64 {
+    default_capacity(&kernel_sizes(graph), ranks as usize) as u64
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fixture::{Layer, chunked, moe_ffn, once};
+    use crate::graph::{RowKind, Storage};
     use crate::schedule::{Cores, schedule};
+    use hpmoe_kernels::route::KeptWords;
 
     #[test]
     fn deepseek_on_eight_ranks() {
@@ -119,8 +81,8 @@ mod tests {
         assert_eq!(balanced.counters, 264 * (3 + 8) + 256);
         assert_eq!(balanced.counter_bytes, Bytes(balanced.counters * 1024));
         assert_eq!((balanced.descriptors, balanced.descriptor_bytes), (42, Bytes(42 * 64)));
-        assert_eq!(lossless_rows(checked.graph(), 8), 8 * 4096 * 8);
-        assert_eq!(lossless_rows(checked.graph(), 64), 64 * 4096);
+        assert_eq!(default_rows(checked.graph(), 8), 8 * 4096 * 8);
+        assert_eq!(default_rows(checked.graph(), 64), 64 * 4096);
     }
 
     #[test]
@@ -136,7 +98,8 @@ mod tests {
         // Two of four chunks have memory.
         let mut graph = checked.graph().clone();
         graph.sizes.chunks = 4;
-        let of_chunks = |rows| tensors(&graph, Storage::Symmetric, 8, rows);
+        let chunked = CheckedGraph::for_tests(graph, checked.counters().clone(), Vec::new());
+        let of_chunks = |rows| footprint(&chunked, &schedule, 8, rows).symmetric;
         assert_eq!(of_chunks(1000), of_chunks(0) + row * 2000);
         assert_eq!(of_chunks(4096 * 8 * 8), of_chunks(0) + row * (2 * 1024 * 8));
     }
@@ -145,7 +108,7 @@ mod tests {
     fn a_rank_has_its_own_experts_matrices_and_no_descriptors_without_an_order() {
         let checked = moe_ffn(&Layer::SMALL);
         let made = schedule(&checked, Cores::ASCEND_A3);
-        let weights = checked.graph().tensors.position(|tensor| matches!(tensor.rows, RowKind::Expert { .. })).unwrap();
+        let weights = checked.graph().tensors.position(|tensor| matches!(tensor.rows, RowKind::Expert(_))).unwrap();
         let workspace = |rows: Option<RowKind>| {
             let mut graph = checked.graph().clone();
             if let Some(rows) = rows {
@@ -156,11 +119,10 @@ mod tests {
             footprint(&checked, &made, 4, 100).workspace
         };
         let row = Bytes(u64::from(checked.graph().tensors[weights].pitch) * 2);
-        assert_eq!(workspace(Some(RowKind::Expert { rows: 32 })), workspace(None) + row * (16 / 4 * 32));
-        assert_eq!(workspace(Some(RowKind::Matrix { rows: 32 })), workspace(None) + row * 32);
-        // A count of each rank and expert, and two numbers for each token and expert that it names.
-        let (tokens, top_k) = (Layer::SMALL.tokens as u64, Layer::SMALL.top_k as u64);
-        assert_eq!(workspace(Some(RowKind::Routed)), workspace(None) + row * (4 * 16 + 2 * tokens * top_k));
+        assert_eq!(workspace(Some(RowKind::Expert(32))), workspace(None) + row * (16 / 4 * 32));
+        assert_eq!(workspace(Some(RowKind::Matrix(32))), workspace(None) + row * 32);
+        let kept = KeptWords::new(4, 16, Layer::SMALL.top_k, Layer::SMALL.tokens).end as u64;
+        assert_eq!(workspace(Some(RowKind::Routed)), workspace(None) + row * kept);
         assert_eq!(footprint(&checked, &made, 3, 100).descriptors, 0);
     }
 
@@ -168,7 +130,7 @@ mod tests {
     fn chunks_have_memory_for_two_of_them() {
         let footprint_of = |chunks: usize| {
             let checked = chunked(&Layer::DEEPSEEK, chunks);
-            let rows = lossless_rows(checked.graph(), 8);
+            let rows = default_rows(checked.graph(), 8);
             (rows, footprint(&checked, &schedule(&checked, Cores::ASCEND_A3), 8, rows))
         };
         let (rows, four) = footprint_of(4);

@@ -45,7 +45,7 @@ fn signal_fits(checked: &CheckedGraph, phase: PhaseId, signal: &Signal) -> bool 
     let Some(counter) = known(checked, signal.counter) else { return false };
     let tensor = checked.counters()[signal.counter].tensor;
     let amount = match graph.tasks[graph.phases[phase].task].kind {
-        _ if matches!(graph.tensors[tensor].rows, RowKind::Expert { .. }) => Amount::One,
+        _ if matches!(graph.tensors[tensor].rows, RowKind::Expert(_)) => Amount::One,
         TaskKind::Matrix => Amount::One,
         TaskKind::Vector | TaskKind::Put => Amount::Rows,
     };

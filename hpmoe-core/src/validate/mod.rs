@@ -41,6 +41,7 @@ mod read_ahead;
 mod reuse;
 mod route;
 mod same_core;
+mod shape;
 mod structure;
 mod sums;
 mod thresholds;
@@ -51,6 +52,8 @@ mod violation;
 mod words;
 
 pub use derive::{OrderStep, ways};
-pub use footprint::{Footprint, footprint, lossless_rows};
+pub use footprint::{Footprint, default_rows, footprint};
+pub(crate) use shape::used_counters;
+pub use shape::{kernel_shape, kernel_sizes};
 pub use validate::{ValidSchedule, validate};
 pub use violation::Violation;

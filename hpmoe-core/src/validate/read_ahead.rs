@@ -17,7 +17,7 @@ pub(super) fn read_ahead(checked: &CheckedGraph, schedule: &Schedule, violations
         let read = &phase.accesses[plan.products[0].terms[0].w.0];
         let tensor = &graph.tensors[read.tensor];
         let given = tensor.storage == Storage::Argument && !read.remote;
-        let matrix = matches!(tensor.rows, RowKind::Expert { .. } | RowKind::Matrix { .. })
+        let matrix = matches!(tensor.rows, RowKind::Expert(_) | RowKind::Matrix(_))
             && matches!(read.region.rows, Rows::Expert { .. });
         let writer = graph.phases.iter().find(|(_, other)| {
             let origins = other.origins.is_some_and(|origins| origins.write && origins.tensor == read.tensor);

@@ -179,8 +179,8 @@ enum RankRows {
 /// The rows that a rank's only counter stands for.
 fn rows_of_rank(checked: &CheckedGraph, counter: CounterId) -> RankRows {
     match checked.graph().tensors[checked.counters()[counter].tensor].rows {
-        RowKind::Received | RowKind::Expert { .. } => RankRows::Received,
-        RowKind::Token | RowKind::Slot | RowKind::Matrix { .. } | RowKind::Routed => RankRows::Tokens,
+        RowKind::Received | RowKind::Expert(_) => RankRows::Received,
+        RowKind::Token | RowKind::Slot | RowKind::Matrix(_) | RowKind::Routed => RankRows::Tokens,
         RowKind::Once => RankRows::Once,
     }
 }

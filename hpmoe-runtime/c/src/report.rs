@@ -34,6 +34,7 @@ pub(crate) fn keep(report: &Report, received: &[usize], copied: &[Copied]) {
         "aiv_cores_used": report.aiv_cores_used,
         "counters": report.counters,
         "workspace_bytes": report.workspace_bytes,
+        "capacity_rows": report.capacity_rows,
         "wall_us": report.wall.as_secs_f64() * 1e6,
         "on_npus": report.on_npus,
         "externals": externals(report),

@@ -2,8 +2,4 @@
 
 pub use hpmoe_kernels::abi::*;
 
-/// Counters, ready words and rows of symmetric and workspace buffers lie this many bytes apart.
-pub(crate) const LINE: usize = HPMOE_LINE as usize;
-
-/// Number of chunks that have memory at a time.
-pub(crate) const CHUNK_BUFFERS: usize = HPMOE_CHUNK_BUFFERS as usize;
+pub(crate) use hpmoe_kernels::memory::{CHUNK_BUFFERS, LINE};

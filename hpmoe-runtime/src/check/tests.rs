@@ -49,7 +49,10 @@ fn check(ranks: usize, capacity: usize, route: &Route, arguments: &[Argument<'_>
     let found = schedule(&TABLES, ranks)
         .and_then(|_| fits_kernel(&TABLES, group.count(), route))
         .and_then(|()| super::arguments(&TABLES, group, &made(), arguments))
-        .and_then(|()| super::capacity(&RouteChunks::new(&TABLES, route, capacity)));
+        .and_then(|()| {
+            let sizes = RankSizes::new(&TABLES.sizes(), ranks, Some(capacity), false);
+            super::capacity(&TABLES, &sizes, &RouteChunks::new(&TABLES, route, capacity))
+        });
     found.map_err(|error| error.to_string())
 }
 
@@ -149,16 +152,29 @@ fn rows() {
 fn capacity() {
     refused(
         Case { capacity: 4, ..case() },
-        "rank 0 would receive 5 rows, but there is room for 4: raise it with Group::capacity_rows(5) or send fewer \
-         tokens",
+        "rank 0 would receive 5 rows, but there is room for 4: raise it with Group::capacity_rows(5), which takes 1024 \
+         more bytes on each rank, or send fewer tokens",
     );
-    // Each rank is looked at, the last one too.
+    // The fullest rank is named, here the last one, so that the capacity will do for all.
     let more = route(&[&[2, 3, 3, 2, 2, 3], &[0, 3]], 4);
     refused(
         Case { capacity: 6, route: more, ..case() },
-        "rank 1 would receive 7 rows, but there is room for 6: raise it with Group::capacity_rows(7) or send fewer \
-         tokens",
+        "rank 1 would receive 7 rows, but there is room for 6: raise it with Group::capacity_rows(7), which takes 1024 \
+         more bytes on each rank, or send fewer tokens",
     );
+}
+
+#[test]
+fn the_capacity_that_an_error_names_will_do() {
+    // Both ranks have more rows than fit, the second one most.
+    let route = route(&[&[0, 3, 2, 1], &[3, 2]], 4);
+    let said = Case { capacity: 1, route, x: tokens(&[2, 1]), y: tokens(&[2, 1]), ..case() }.check().unwrap_err();
+    assert!(
+        said.starts_with(
+            "rank 1 would receive 4 rows, but there is room for 1: raise it with Group::capacity_rows(4), "
+        )
+    );
+    assert!(said.contains("which takes 3072 more bytes on each rank"), "{said}");
 }
 
 #[test]

@@ -8,6 +8,7 @@ pub use argument::ArgumentError;
 
 use std::fmt;
 
+use hpmoe_kernels::memory::{MemoryPlan, RankSizes};
 use hpmoe_kernels::{Rank, RouteError};
 use thiserror::Error;
 
@@ -131,9 +132,10 @@ send tokens for every expert (`route.sends`)"
     /// A tensor is not what the kernel was built for, or not what the route asks for.
     #[error(transparent)]
     Argument(#[from] ArgumentError),
-    /// A rank would receive more rows than there is room for.
+    /// A rank would receive more rows (of a chunk) than there is room for. It is the rank that would receive most.
     #[error(
-        "rank {rank} would receive {rows} rows, but there is room for {capacity}: raise it with Group::capacity_rows({rows}) or send fewer tokens"
+        "rank {rank} would receive {rows} rows, but there is room for {capacity}: raise it with Group::capacity_rows({rows}), which takes \
+         {missing} more bytes on each rank, or send fewer tokens"
     )]
     Capacity {
         /// The rank that would receive them.
@@ -142,6 +144,8 @@ send tokens for every expert (`route.sends`)"
         rows: usize,
         /// Rows that there is room for.
         capacity: usize,
+        /// Bytes of workspace and symmetric heap that each rank lacks for these rows.
+        missing: usize,
     },
     /// Launches before the last one had ids that make no route, and nobody waited for them.
     #[error(
@@ -326,6 +330,14 @@ impl LaunchError {
     pub(crate) const fn empty_slot(tables: &KernelTables, task: &'static str, rank: Rank, slot: usize) -> Self {
         let (token, k) = (slot / tables.top_k, slot % tables.top_k);
         Self::EmptySlot { kernel: tables.name, task, rank: rank.id(), token, k }
+    }
+
+    /// The rank that would receive most rows, more than there is room for.
+    pub(crate) fn capacity(tables: &KernelTables, sizes: &RankSizes, rank: Rank, rows: usize) -> Self {
+        let shape = tables.shape();
+        let needed = |sizes: &RankSizes| MemoryPlan::new(&shape, sizes).needed();
+        let missing = needed(&RankSizes { capacity: rows, ..*sizes }).saturating_sub(needed(sizes));
+        Self::Capacity { rank: rank.id(), rows, capacity: sizes.capacity, missing }
     }
 
     /// A rank that could not get a resource.

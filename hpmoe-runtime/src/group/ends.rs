@@ -73,7 +73,7 @@ fn are_stopped(ends: &[RankEnd]) -> bool {
 }
 
 fn one_rank(tables: &KernelTables, shared: &LaunchShared<'_>, rank: Rank, own: &RankEnd) -> StuckReport {
-    StuckReport::of_rank(tables, shared.options.time_limit, shared.ranks, rank.id(), &own.records)
+    StuckReport::of_rank(tables, shared.options.time_limit, shared.sizes.ranks, rank.id(), &own.records)
 }
 
 fn encode(end: &RankEnd) -> Vec<u8> {

@@ -24,6 +24,7 @@ use crate::abi::HpmoeRecord;
 use crate::backend::host::{
     HostStatistics, InjectedFault, MemoryRegion, Outcome, Races, Resource, SharedMapping, Writer,
 };
+use crate::layout::Word;
 use crate::layout::stamps::RankStamps;
 use crate::{Argument, CompiledKernel, KernelTables, LaunchError, Report};
 
@@ -40,11 +41,11 @@ pub(super) fn launch(
     let remote = session.remote.clone();
     let first_heap = if remote.is_some() { None } else { session.shared_heap(0) };
     let here = AtomicI32::new(0);
-    let stop = first_heap.as_ref().map_or(&here, |heap| heap.word(session.plan.stop_at));
+    let stop = first_heap.as_ref().map_or(&here, |heap| heap.word(session.plan.at(Word::Stop)));
     let shared = LaunchShared {
         kernel,
         options,
-        ranks: session.ranks.len(),
+        sizes: session.sizes,
         steps: row.len(),
         first: session.launches + 1,
         stop,
@@ -69,7 +70,7 @@ pub(super) fn launch(
     let wall = start.elapsed();
     if let Some(remote) = remote.as_ref().filter(|_| shared.failed.load(Ordering::Acquire)) {
         // No word that stops all of them is in reach.
-        remote.abort(session.plan.abort_at);
+        remote.abort(session.plan.at(Word::Abort));
     }
     let ends = match member {
         None => ends?,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytemuck::Zeroable as _;
+use hpmoe_kernels::memory::{CAPACITY_RULE, default_capacity};
 use hpmoe_kernels::route::KEPT_PLACEMENT;
 use hpmoe_kernels::{Rank, RouteError};
 
@@ -15,9 +16,7 @@ use crate::abi::{
     HPMOE_UNROUTED, HpmoeRecord,
 };
 use crate::backend::host::{HostStatistics, Outcome};
-use crate::layout::plan::row_bytes;
 use crate::layout::stamps::RankStamps;
-use crate::layout::{MemoryPlan, RankSizes};
 use crate::report::{MemoryUse, StuckReport, TaskSite, Trace};
 use crate::tables::{KernelTables, RowKind, Storage, TensorTable};
 use crate::{LaunchError, Report};
@@ -27,7 +26,7 @@ pub(super) fn memory(tables: &KernelTables, row: &[LaunchStep<'_>], session: &Se
     let Some(step) = row.last() else { return MemoryUse::default() };
     let route = &step.route;
     let most_bytes = |tensor: &TensorTable| {
-        let bytes = |rank| route.rows(tensor.row_kind, rank) * row_bytes(tensor);
+        let bytes = |rank| route.rows(tensor.row_kind, rank) * tensor.row_bytes();
         route.ranks().into_iter().map(bytes).max().unwrap_or(0)
     };
     let is_kept = |tensor: &&TensorTable| {
@@ -35,8 +34,14 @@ pub(super) fn memory(tables: &KernelTables, row: &[LaunchStep<'_>], session: &Se
         argument && matches!(tensor.row_kind, RowKind::Received | RowKind::Once)
     };
     let kept = tables.tensors.iter().filter(is_kept).map(|tensor| (tensor.name, most_bytes(tensor)));
-    let MemoryPlan { counters, counters_at, workspace, .. } = &session.plan;
-    MemoryUse { counters: counters.count, workspace: workspace + counters_at, kept: kept.collect() }
+    let (plan, capacity) = (&session.plan, session.sizes.capacity);
+    let is_default = capacity == default_capacity(&tables.sizes(), session.sizes.ranks);
+    MemoryUse {
+        counters: plan.counters.count,
+        workspace: plan.workspace + plan.heap_tensors(),
+        capacity: (capacity, if is_default { CAPACITY_RULE } else { "as the group says" }),
+        kept: kept.collect(),
+    }
 }
 
 /// The report, or the cause of a failure: a broken rule or a missing resource on one rank stops the others, so it is
@@ -93,10 +98,7 @@ fn no_route(shared: &LaunchShared<'_>, ends: &[RankEnd]) -> Option<LaunchError> 
         (HPMOE_ROUTE_KEPT, _) => Some(not_kept(rank, &record).into()),
         (HPMOE_ROUTE_PLACED, _) => Some(RouteError::PlacedApart { rank: Rank::new(0), other: rank }.into()),
         (HPMOE_ROUTE_APART, _) => Some(RouteError::KeptApart { rank }.into()),
-        (HPMOE_ROUTE_CAPACITY, _) => {
-            let sizes = RankSizes::new(tables, shared.ranks, shared.options.capacity, false);
-            Some(LaunchError::Capacity { rank: rank.id(), rows: at, capacity: sizes.capacity })
-        }
+        (HPMOE_ROUTE_CAPACITY, _) => Some(LaunchError::capacity(tables, &shared.sizes, rank, at)),
         _ => None,
     }
 }

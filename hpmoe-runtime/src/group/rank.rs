@@ -62,7 +62,7 @@ impl RankLaunch {
             rank: u32::try_from(self.rank.id()).expect("ranks are numbered by u32"),
             aic: tables.aic,
             aiv: tables.aiv,
-            threads: options.threads(shared.ranks),
+            threads: options.threads(shared.sizes.ranks),
             // A different order in each launch.
             seed: options.seed.wrapping_add(u64::from(number as u32) << 32),
             regions: &regions[shared.step(number)],
@@ -74,7 +74,7 @@ impl RankLaunch {
     }
 
     fn time_stamps(&self, shared: &LaunchShared<'_>) -> RankStamps {
-        RankStamps::read(shared.kernel.tables(), shared.ranks, shared.options.stamp_room, self.stamps.bytes())
+        RankStamps::read(shared.kernel.tables(), shared.sizes.ranks, shared.options.stamp_room, self.stamps.bytes())
     }
 
     fn records(&self, shared: &LaunchShared<'_>) -> Vec<HpmoeRecord> {

@@ -9,9 +9,8 @@ use super::rank::RankLaunch;
 use super::row::LaunchStep;
 use super::session::Session;
 use crate::KernelTables;
-use crate::abi::LINE;
 use crate::backend::host::MemoryRegion;
-use crate::layout::plan::{clock_word_bytes, launch_word_bytes, row_bytes};
+use crate::layout::Word;
 use crate::tables::{Storage, TensorTable};
 
 /// Lists the regions of a rank in one step of the row.
@@ -24,8 +23,8 @@ pub(super) fn regions(
 ) -> Vec<MemoryRegion> {
     let rank = launch.rank;
     let mut regions = tensors(tables, &row[step], session, rank);
-    regions.extend(words(tables, session, rank));
-    regions.push(launch_words(tables, session, rank));
+    regions.extend(words(session, rank));
+    regions.push(launch_words(session, rank));
     regions.extend(launch_tables(launch, step));
     regions.retain(|region| region.bytes > 0);
     regions
@@ -43,7 +42,7 @@ pub(super) fn peer_regions(tables: &KernelTables, step: &LaunchStep<'_>, session
             tensor_region(tables, tensor, step, session, rank, heap + *at as u64)
         };
         regions.extend(symmetric.map(region));
-        regions.extend(words(tables, session, rank));
+        regions.extend(words(session, rank));
     }
     regions.retain(|region| region.bytes > 0);
     regions
@@ -80,7 +79,7 @@ fn tensor_region(
     MemoryRegion {
         name: tensor.name,
         address,
-        bytes: row_bytes(tensor) * rows,
+        bytes: tensor.row_bytes() * rows,
         rank: number(rank),
         symmetric: matches!(tensor.storage, Storage::Symmetric | Storage::Shared(_)),
         writable: tensor.writable || !matches!(tensor.storage, Storage::Argument(_)),
@@ -89,41 +88,28 @@ fn tensor_region(
 }
 
 /// The words in which each core keeps the number of the launch, which no other rank touches.
-fn launch_words(tables: &KernelTables, session: &mut Session, rank: Rank) -> MemoryRegion {
-    MemoryRegion {
-        name: "launch words",
-        address: session.ranks[rank.id()].heap.address() + session.plan.launches_at as u64,
-        bytes: launch_word_bytes(tables),
-        rank: number(rank),
-        symmetric: false,
-        writable: true,
-        self_validating: false,
-    }
+fn launch_words(session: &mut Session, rank: Rank) -> MemoryRegion {
+    MemoryRegion { symmetric: false, ..word(session, rank, Word::Launches) }
 }
 
 /// The counters, the ready and freed words of the peers, their counts, the words of clocks, and the abort word.
-fn words(tables: &KernelTables, session: &mut Session, rank: Rank) -> [MemoryRegion; 7] {
-    let plan = &session.plan;
+fn words(session: &mut Session, rank: Rank) -> [MemoryRegion; 7] {
+    [Word::Counters, Word::Ready, Word::Freed, Word::Counts, Word::Digests, Word::Clocks, Word::Abort]
+        .map(|number| word(session, rank, number))
+}
+
+fn word(session: &mut Session, rank: Rank, word: Word) -> MemoryRegion {
     let heap = session.ranks[rank.id()].heap.address();
-    let words = |name, at: usize, bytes, self_validating| MemoryRegion {
-        name,
-        address: heap + at as u64,
-        bytes,
+    MemoryRegion {
+        name: word.name(),
+        address: heap + session.plan.at(word) as u64,
+        bytes: session.plan.bytes(word),
         rank: number(rank),
         symmetric: true,
         writable: true,
-        self_validating,
-    };
-    [
-        words("counters", plan.counters_at, plan.counter_bytes(), false),
-        words("ready words", plan.ready_at, session.ranks.len() * LINE, false),
-        words("freed words", plan.freed_at, session.sizes.freed_words() * LINE, false),
         // A count is never zero, and its sign is that of the launch.
-        words("counts of a route", plan.counts_at, plan.count_bytes, true),
-        words("digests of placements", plan.digests_at, plan.digest_bytes, true),
-        words("clock words", plan.clocks_at, clock_word_bytes(tables, session.ranks.len()), false),
-        words("abort word", plan.abort_at, LINE, false),
-    ]
+        self_validating: matches!(word, Word::Counts | Word::Digests),
+    }
 }
 
 /// The tables that the kernel reads, its records and its time stamps.

@@ -44,10 +44,10 @@ impl Session {
     pub(super) fn new(tables: &KernelTables, sizes: &RankSizes) -> Result<Self, usize> {
         let plan = plan(tables, sizes)?;
         let memory = |_| {
-            let heap = Poisoned::new(plan.heap, plan.counters_at)?;
+            let heap = Poisoned::new(plan.heap, plan.heap_tensors())?;
             Some(RankMemory { heap, workspace: workspace(&plan)? })
         };
-        let ranks = (0..sizes.ranks).map(memory).collect::<Option<_>>().ok_or_else(|| needed(&plan))?;
+        let ranks = (0..sizes.ranks).map(memory).collect::<Option<_>>().ok_or_else(|| plan.needed())?;
         Ok(Self { plan, sizes: *sizes, ranks, here: 0..sizes.ranks, launches: 0, remote: None })
     }
 
@@ -65,7 +65,7 @@ impl Session {
         let plan = plan(tables, sizes).map_err(no_room)?;
         let memory = |npu: &Arc<Npu>| {
             Ok(RankMemory {
-                heap: Poisoned::Device(DeviceMemory::poisoned(npu, plan.heap, plan.counters_at)?),
+                heap: Poisoned::Device(DeviceMemory::poisoned(npu, plan.heap, plan.heap_tensors())?),
                 workspace: Poisoned::Device(DeviceMemory::poisoned(npu, plan.workspace, plan.workspace)?),
             })
         };
@@ -98,7 +98,7 @@ impl Session {
             shared.begin(npu, rank, &offers)?;
             let plan = plan(tables, sizes).map_err(no_room)?;
             let workspace = DeviceMemory::poisoned(npu, plan.workspace, plan.workspace)?;
-            let heap = shared.allocate(npu, plan.heap, plan.counters_at)?;
+            let heap = shared.allocate(npu, plan.heap, plan.heap_tensors())?;
             let ticket = shared.ticket(npu, &heap)?;
             Ok(((plan, workspace, heap), [&superpod_bytes(npu.superpod())[..], &ticket].concat()))
         };
@@ -153,8 +153,8 @@ impl Session {
         };
         let own = || -> Result<_, LaunchError> {
             let plan = plan(tables, sizes).map_err(&no_room)?;
-            let workspace = workspace(&plan).ok_or_else(|| no_room(needed(&plan)))?;
-            let heap = SharedMapping::create(plan.heap, plan.counters_at).map_err(|error| unshared(rank, error))?;
+            let workspace = workspace(&plan).ok_or_else(|| no_room(plan.needed()))?;
+            let heap = SharedMapping::create(plan.heap, plan.heap_tensors()).map_err(|error| unshared(rank, error))?;
             let ticket = heap.ticket().map_err(|error| unshared(rank, error))?;
             Ok(((plan, workspace, heap), ticket))
         };
@@ -167,7 +167,7 @@ impl Session {
                 false => Arc::new(SharedMapping::open(ticket).map_err(|error| unshared(peer, error))?),
             };
             let workspace = workspace.take_if(|_| peer == rank).or_else(|| Poisoned::new(0, 0));
-            Ok(RankMemory { heap: Poisoned::Shared(heap), workspace: workspace.ok_or_else(|| no_room(needed(&plan)))? })
+            Ok(RankMemory { heap: Poisoned::Shared(heap), workspace: workspace.ok_or_else(|| no_room(plan.needed()))? })
         };
         let ranks = tickets.iter().enumerate().map(of_rank).collect::<Result<Vec<_>, _>>();
         // No heap may go before all ranks have opened it, nor may one be written that is not complete.
@@ -188,12 +188,12 @@ impl Session {
         let rank = member.rank().id();
         let own = || -> Result<_, LaunchError> {
             let plan = plan(tables, sizes).map_err(&no_room)?;
-            let workspace = workspace(&plan).ok_or_else(|| no_room(needed(&plan)))?;
+            let workspace = workspace(&plan).ok_or_else(|| no_room(plan.needed()))?;
             Ok(((plan, workspace), Vec::new()))
         };
         // All of them come to the allocation, or none.
         let ((plan, workspace), _) = member.exchange_results("memory", own(), limit)?;
-        let heaps = RemoteHeaps::new(engine, rank, sizes.ranks, plan.heap, plan.counters_at);
+        let heaps = RemoteHeaps::new(engine, rank, sizes.ranks, plan.heap, plan.heap_tensors());
         // No heap may be written that is not complete.
         let ((remote, heaps), _) =
             member.exchange_results("memory of all ranks", heaps.map(|heaps| (heaps, Vec::new())), limit)?;
@@ -234,12 +234,8 @@ fn check_superpods(rank: usize, own: Option<i64>, peer: usize, bytes: &[u8]) -> 
 }
 
 fn plan(tables: &KernelTables, sizes: &RankSizes) -> Result<MemoryPlan, usize> {
-    let plan = MemoryPlan::new(tables, sizes);
-    if plan.counters.can_be_numbered() { Ok(plan) } else { Err(needed(&plan)) }
-}
-
-const fn needed(plan: &MemoryPlan) -> usize {
-    plan.heap.saturating_add(plan.workspace)
+    let plan = MemoryPlan::new(&tables.shape(), sizes);
+    if plan.counters.can_be_numbered() { Ok(plan) } else { Err(plan.needed()) }
 }
 
 fn workspace(plan: &MemoryPlan) -> Option<Poisoned> {

@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use super::options::LaunchOptions;
 use crate::CompiledKernel;
 use crate::backend::host::{Races, Writer};
+use crate::layout::RankSizes;
 
 /// What the threads of all ranks share.
 pub(super) struct LaunchShared<'a> {
     pub(super) kernel: &'a CompiledKernel,
     pub(super) options: &'a LaunchOptions,
-    /// Number of ranks of the group.
-    pub(super) ranks: usize,
+    /// Sizes of the memory that the launches have.
+    pub(super) sizes: RankSizes,
     /// Number of steps of the row.
     pub(super) steps: usize,
     /// Number of the first launch.

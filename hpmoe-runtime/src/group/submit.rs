@@ -210,7 +210,8 @@ impl Group {
         self.options.check_delays(self.joint.ranks)?;
         let schedule = check::schedule(tables, self.joint.ranks)?;
         let placement = check::placement(tables, self.joint.ranks, self.shared_placement())?;
-        let sizes = RankSizes::new(tables, self.joint.ranks, self.options.capacity, self.joint.member.is_some());
+        let sizes =
+            RankSizes::new(&tables.sizes(), self.joint.ranks, self.options.capacity, self.joint.member.is_some());
         let mut steps = Vec::with_capacity(row.len());
         for &UncheckedStep { route, arguments } in row {
             let route = match (route, tables.route) {
@@ -231,7 +232,7 @@ impl Group {
             check::places(tables, arguments, self.joint.npus.is_some(), self.joint.member.is_some())?;
             check::owners(arguments, self.ranks(), self.joint.npus.as_deref().unwrap_or_default())?;
             if let Some(chunks) = route.host() {
-                check::capacity(chunks)?;
+                check::capacity(tables, &sizes, chunks)?;
             }
             steps.push(LaunchStep { route, arguments });
         }

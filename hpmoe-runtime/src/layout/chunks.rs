@@ -45,11 +45,6 @@ impl<'a> RouteChunks<'a> {
         &self.orders
     }
 
-    /// Rows of a chunk that a rank has room for.
-    pub(crate) const fn capacity(&self) -> usize {
-        self.capacity
-    }
-
     /// Most rows of a chunk that a rank receives.
     pub(crate) fn received(&self, rank: Rank) -> usize {
         self.routes.iter().map(|route| route.received(rank)).max().unwrap_or(0)

@@ -1,5 +1,8 @@
 //! The memory that a kernel needs, for callers that make room themselves.
 
+use hpmoe_kernels::Rank;
+use hpmoe_kernels::memory::{LaunchRows, MemoryTable};
+
 use super::{MemoryPlan, RankSizes};
 use crate::tables::RowKind;
 use crate::{CompiledKernel, LaunchError, check};
@@ -28,9 +31,28 @@ impl CompiledKernel {
     pub fn memory(&self, ranks: usize, capacity: Option<usize>) -> Result<KernelMemory, LaunchError> {
         let tables = self.tables();
         check::schedule(tables, ranks)?;
-        let sizes = RankSizes::new(tables, ranks, capacity, false);
-        let MemoryPlan { workspace, heap, .. } = MemoryPlan::new(tables, &sizes);
+        let sizes = RankSizes::new(&tables.sizes(), ranks, capacity, false);
+        let MemoryPlan { workspace, heap, .. } = MemoryPlan::new(&tables.shape(), &sizes);
         let received_rows = sizes.caller_rows(RowKind::Received);
         Ok(KernelMemory { workspace, heap, received_rows, once_rows: sizes.caller_rows(RowKind::Once) })
+    }
+
+    /// The memory of a launch on each of `ranks` ranks, tensor by tensor, with room for `capacity` received rows (of each chunk); `None` for
+    /// the default. The caller's tensors are those of a rank with `tokens` tokens that receives as many rows as there is room for.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel has no schedule for that number of ranks, or takes fewer tokens.
+    pub fn memory_table(
+        &self,
+        ranks: usize,
+        capacity: Option<usize>,
+        tokens: usize,
+    ) -> Result<MemoryTable, LaunchError> {
+        let tables = self.tables();
+        check::schedule(tables, ranks)?;
+        check::few_enough(tables, Rank::new(0), tokens)?;
+        let sizes = RankSizes::new(&tables.sizes(), ranks, capacity, false);
+        Ok(MemoryTable::new(&tables.shape(), &sizes, &LaunchRows { tokens, ..LaunchRows::most(&sizes) }))
     }
 }

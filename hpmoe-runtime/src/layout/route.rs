@@ -1,6 +1,5 @@
 //! Where the rows of a launch go: by a route of the host, or by one that the kernel makes.
 
-use hpmoe_kernels::route::COUNT_LINE;
 use hpmoe_kernels::{PerRank, Placement, Rank, Ranks};
 use std::sync::Arc;
 
@@ -98,13 +97,6 @@ impl LaunchRoute<'_> {
             Self::Kernel(route) => route.rows(row_kind, rank),
         }
     }
-}
-
-/// Words from one rank's counts to the next one's: a count for each place of the group and chunk, and once more where tokens are sent
-/// once.
-pub(crate) fn count_pitch(tables: &KernelTables, ranks: usize) -> usize {
-    let parts = if sends_once(tables) { 2 } else { 1 };
-    (ranks * tables.local_experts(ranks) * tables.chunks * parts).next_multiple_of(COUNT_LINE)
 }
 
 /// Whether a kernel sends tokens once to each rank.

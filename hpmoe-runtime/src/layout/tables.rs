@@ -4,10 +4,9 @@ use bytemuck::{Pod, Zeroable};
 use hpmoe_kernels::route::{KEPT, KEPT_HEAD, KeptWords};
 use hpmoe_kernels::{Placement, Rank};
 
-use super::route::count_pitch;
 use super::routed::{RouteTables, SpaceItems, UNMADE, order_word, routing, start_pairs};
 use super::spaces::Extents;
-use super::{LaunchRoute, MemoryPlan};
+use super::{LaunchRoute, MemoryPlan, Word};
 use crate::KernelTables;
 use crate::abi::{
     HPMOE_KEPT, HPMOE_ROW_TILES, HpmoeDescriptor, HpmoeKeptHead, HpmoeLaunch, HpmoeQueue, HpmoeRecord, HpmoeRouting,
@@ -141,11 +140,11 @@ impl RankTables {
             order,
             expert_order,
             counter_bases: arenas.add("counter bases", &plan.counters.bases),
-            launches: plan.launches_at as u64,
-            counters: plan.counters_at as u64,
-            ready: plan.ready_at as u64,
-            freed: plan.freed_at as u64,
-            abort: plan.abort_at as u64,
+            launches: plan.at(Word::Launches) as u64,
+            counters: plan.at(Word::Counters) as u64,
+            ready: plan.at(Word::Ready) as u64,
+            freed: plan.at(Word::Freed) as u64,
+            abort: plan.at(Word::Abort) as u64,
             records: addresses.records,
             time_limit,
             counter_count: plan.counters.count,
@@ -163,7 +162,7 @@ impl RankTables {
             routing,
             ids,
             stamps: addresses.stamps,
-            clocks: plan.clocks_at as u64,
+            clocks: plan.at(Word::Clocks) as u64,
             stamp_room,
             ..Zeroable::zeroed()
         };
@@ -259,14 +258,19 @@ impl TableMemory {
         let made_from = HpmoeRouting {
             ids: tensors[table.ids] + ids_in_kept,
             kept: kept.map_or(0, |(at, _)| at),
-            counts: common.plan.counts_at as u64,
-            digests: common.plan.digests_at as u64,
+            counts: common.plan.at(Word::Counts) as u64,
+            digests: common.plan.at(Word::Digests) as u64,
             first_pairs: self.add("first pairs", &first_pairs),
             start_pairs: self.add("start pairs", &start_pairs),
             placement: route.placement().map_or(0, |placement| self.add_placement(placement, common.tables.chunks)),
             sent: route.placement().map_or(0, |_| self.add_made("slots sent", &[UNMADE])),
             expert_order: order_word(common.tables.expert_orders.on(common.schedule.ranks)),
-            ..routing(common.tables, &table, count_pitch(common.tables, route.sizes().ranks), route.sizes().capacity)
+            ..routing(
+                common.tables,
+                &table,
+                common.tables.shape().count_pitch(route.sizes().ranks),
+                route.sizes().capacity,
+            )
         };
         self.add("what the route is made from", &[made_from])
     }

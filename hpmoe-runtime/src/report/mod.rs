@@ -52,6 +52,10 @@ pub struct Report {
     /// Bytes that a rank reserves for the taskflow's own tensors, in its workspace and in the symmetric heap, for as many
     /// rows as it may receive.
     pub workspace_bytes: usize,
+    /// Rows of each chunk that a rank has room to receive, for which that is reserved.
+    pub capacity_rows: usize,
+    /// Why it has room for so many: the rule of groups that don't say how many.
+    pub capacity_rule: &'static str,
     /// The caller's tensors of received rows, which one launch keeps for another: name, and bytes on the rank with the
     /// most.
     pub kept: Vec<(&'static str, usize)>,
@@ -79,6 +83,8 @@ pub(crate) struct MemoryUse {
     pub(crate) counters: u32,
     /// Bytes reserved for the taskflow's tensors, as in [`Report::workspace_bytes`].
     pub(crate) workspace: usize,
+    /// As in [`Report::capacity_rows`] and [`Report::capacity_rule`].
+    pub(crate) capacity: (usize, &'static str),
     /// Tensors that one launch keeps for another, as in [`Report::kept`].
     pub(crate) kept: Vec<(&'static str, usize)>,
 }
@@ -113,6 +119,8 @@ impl Report {
             counters: memory.counters,
             descriptor_bytes: size_of::<HpmoeDescriptor>(),
             workspace_bytes: memory.workspace,
+            capacity_rows: memory.capacity.0,
+            capacity_rule: memory.capacity.1,
             kept: memory.kept,
             externals: tables.externals,
             tolerances: tables.tolerances,
@@ -163,7 +171,11 @@ impl fmt::Display for Report {
         let counters = counted(self.counters.into(), "counter", "counters");
         let looks = counted(self.waits, "time", "times");
         writeln!(f, "  {counters} on each rank, looked at {looks} in all")?;
-        writeln!(f, "  {} of workspace and symmetric tensors reserved on each rank", size_text(self.workspace_bytes))?;
+        write!(f, "  {} of workspace and symmetric tensors reserved on each rank", size_text(self.workspace_bytes))?;
+        match self.workspace_bytes {
+            0 => writeln!(f)?,
+            _ => writeln!(f, ", for {} received rows ({})", self.capacity_rows, self.capacity_rule)?,
+        }
         if !self.kept.is_empty() {
             let all = size_text(self.kept.iter().map(|(_, bytes)| bytes).sum());
             let each: Vec<String> =
@@ -202,6 +214,7 @@ mod tests {
     use crate::abi::HPMOE_DONE;
     use crate::testing::TABLES;
     use bytemuck::Zeroable;
+    use hpmoe_kernels::memory::CAPACITY_RULE;
 
     #[test]
     fn a_report_tells_what_operators_ran_and_promise() {
@@ -237,7 +250,12 @@ mod tests {
             &TABLES,
             &records,
             2,
-            MemoryUse { counters: 7, workspace: 3 << 20, kept: vec![("recv", 1 << 20), ("g", 512)] },
+            MemoryUse {
+                counters: 7,
+                workspace: 3 << 20,
+                capacity: (64, CAPACITY_RULE),
+                kept: vec![("recv", 1 << 20), ("g", 512)],
+            },
             wall,
             HostStatistics::default(),
         );
@@ -248,7 +266,7 @@ mod tests {
              30 tasks in the last launch, none empty\n  \
              2 matrix and 2–4 vector cores of each rank had tasks\n  \
              7 counters on each rank, looked at 24 times in all\n  \
-             3.0 MiB of workspace and symmetric tensors reserved on each rank\n  \
+             3.0 MiB of workspace and symmetric tensors reserved on each rank, for 64 received rows (the most that any routing brings)\n  \
              1.0 MiB kept by the caller on the rank with the most: recv 1.0 MiB, g 512 B\n  \
              run on this machine's CPU: the results are the kernel's, the time is not the device's"
         );

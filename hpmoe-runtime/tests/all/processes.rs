@@ -475,7 +475,7 @@ fn an_error_of_one_rank_is_an_error_of_all() {
     let kernel = kernel(trading, trading_tables("trading"));
     let group = group().capacity_rows([32, 1][rank]);
     let error = launch_trading(&group, &kernel).unwrap_err().to_string();
-    let own = "rank 0 would receive 2 rows, but there is room for 1: ";
+    let own = "rank 1 would receive 4 rows, but there is room for 1: ";
     let told = format!("rank 1 could not go on, and its error is: {own}");
     assert!(error.starts_with([told.as_str(), own][rank]), "{error}");
     // Nothing has been launched, so that the group can go on.

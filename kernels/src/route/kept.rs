@@ -17,8 +17,9 @@ pub const COUNT_LINE: usize = 128;
 /// The word of the head with the digest of the placement.
 #[doc(hidden)]
 pub const KEPT_PLACEMENT: usize = 8;
-/// Words of a block of memory.
-const BLOCK: usize = 8;
+/// Slots that a rank's ids, and its slots by expert, have room for are a multiple of this number: a block of memory.
+#[doc(hidden)]
+pub const KEPT_SLOTS: usize = 8;
 
 /// Where the words of a kept route lie: a head, what each rank sends to each expert, the ids of this rank's slots, and its slots by
 /// expert.
@@ -42,7 +43,7 @@ impl KeptWords {
     #[must_use]
     pub const fn new(ranks: usize, experts: usize, top_k: usize, tokens: usize) -> Self {
         let pitch = experts.next_multiple_of(COUNT_LINE);
-        let slots = (tokens * top_k).next_multiple_of(BLOCK);
+        let slots = (tokens * top_k).next_multiple_of(KEPT_SLOTS);
         let ids = KEPT_HEAD + ranks * pitch;
         Self { pitch, counts: KEPT_HEAD, ids, order: ids + slots, end: ids + 2 * slots }
     }

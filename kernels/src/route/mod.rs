@@ -32,7 +32,7 @@ pub use coming::as_rows_come;
 pub use error::RouteError;
 pub use gather::Exchange;
 pub use groups::most_of_a_token;
-pub use kept::{COUNT_LINE, KEPT, KEPT_HEAD, KEPT_PLACEMENT, KeptWords, Routed};
+pub use kept::{COUNT_LINE, KEPT, KEPT_HEAD, KEPT_PLACEMENT, KEPT_SLOTS, KeptWords, Routed};
 pub use load::{ExpertOrder, ExpertOrders, by_load, lightest_first, mixed};
 pub use made::RouteSource;
 pub use pair::Pair;

@@ -7,6 +7,7 @@ mod doctor;
 mod emit;
 mod graph;
 mod input;
+mod memory;
 mod options;
 mod output;
 mod place;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         Command::Emit(emit) => emit::emit(&emit),
         Command::Simulate(simulate) => simulate::simulate(&simulate),
         Command::Report(report) => report::report(&report),
+        Command::Memory(memory) => memory::memory(&memory),
         Command::Calibrate(calibrate) => calibrate::calibrate(&calibrate),
         Command::Tune(tune) => tune::tune(&tune),
         Command::Place(place) => place::place(&place),

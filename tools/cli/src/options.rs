@@ -1,6 +1,8 @@
 //! The command line.
 
+mod memory;
 mod simulate;
+mod source;
 mod target;
 
 use crate::placements::PlacementChoice;
@@ -8,7 +10,9 @@ use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+pub(crate) use memory::MemoryArgs;
 pub(crate) use simulate::{GradientType, LayerArgs, ReportArgs, SimulateArgs, Switch};
+pub(crate) use source::{DieArgs, SourceArgs};
 pub(crate) use target::TargetChoice;
 
 /// Checks, draws and schedules the kernels of a Rust source file.
@@ -33,6 +37,8 @@ pub(crate) enum Command {
     Simulate(SimulateArgs),
     /// Writes one page with the graph, the simulated run task by task, traffic and memory.
     Report(ReportArgs),
+    /// Lists the memory of a launch: every tensor with its place, rows and bytes.
+    Memory(MemoryArgs),
     /// Fits three constants to published latencies and compares all twelve with the simulated ones.
     Calibrate(CalibrateArgs),
     /// Searches for schedules that are faster in the simulator, and keeps them in a file next to the source.
@@ -54,30 +60,6 @@ pub(crate) struct DoctorArgs {
     /// What hpmoe-doctor takes; --help lists it.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) arguments: Vec<OsString>,
-}
-
-/// The die that kernels are scheduled for, as a build script names it.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct DieArgs {
-    /// The name of a built-in target, or a file with the same keys.
-    #[arg(long, value_name = "FILE.toml|NAME", default_value = "ascend-a3")]
-    pub(crate) target: String,
-    /// Matrix cores of a rank, instead of the 24 of the built-in target; vector cores are twice as many.
-    #[arg(long)]
-    pub(crate) matrix_cores: Option<u32>,
-}
-
-/// A source file, the constants that are set, and the die.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct SourceArgs {
-    /// The Rust file with the `#[megakernel]` modules.
-    #[arg(value_name = "FILE.rs")]
-    pub(crate) file: PathBuf,
-    /// Sets a constant in every kernel that declares it, or in one (`rms::HIDDEN=32`); can be repeated.
-    #[arg(long = "set", value_name = "NAME=VALUE")]
-    pub(crate) settings: Vec<String>,
-    #[command(flatten)]
-    pub(crate) die: DieArgs,
 }
 
 #[derive(Args, Debug)]

@@ -150,11 +150,14 @@ fn too_little_room_is_found_before_a_row_is_sent() {
     let tight = group(2).capacity_rows(most - 1);
     let error = faulty.launch(&tight, &faulty.ids, most - 1).unwrap_err();
     let rank = usize::from(rows < most);
+    let bytes = |rows| forward::KERNEL.memory(2, Some(rows)).map(|needed| needed.heap + needed.workspace).unwrap();
     assert_eq!(
         error.to_string(),
         format!(
-            "rank {rank} would receive {most} rows, but there is room for {}: raise it with Group::capacity_rows({most}) or send fewer tokens",
-            most - 1
+            "rank {rank} would receive {most} rows, but there is room for {}: raise it with Group::capacity_rows({most}), which takes \
+             {} more bytes on each rank, or send fewer tokens",
+            most - 1,
+            bytes(most) - bytes(most - 1)
         )
     );
     let enough = tight.capacity_rows(most);

@@ -3,7 +3,6 @@
 use super::super::{Amount, CheckedGraph, Cover, Dependency, Grid};
 use super::{dispatch, flow, module, project, read, sending, source, squares, swiglu, tiles};
 use crate::fixture::{Layer, moe_backward, moe_ffn, once, router};
-use crate::graph::{Height, Sizes, Space, SpaceKind};
 use crate::ids::{PhaseId, SpaceId};
 use std::collections::BTreeSet;
 
@@ -260,23 +259,6 @@ fn rows_sent_once_are_counted_in_tiles_of_their_sender() {
         let each = "1 wide: dispatch adds rows to RowTile there, dispatch waits at OnceTiles for 1 per row";
         assert_eq!(found, [format!("OnceTiles of {height}, {each}")]);
     }
-}
-
-#[test]
-fn arrays_have_a_counter_for_each_part_that_there_can_be() {
-    // Four ranks with three experts each, in three chunks of at most four tokens.
-    let sizes = Sizes { experts: 12, spare: 0, top_k: 2, tokens: 10, chunks: 3 };
-    let space = |kind| Space { kind, height: Height::Rows(8) };
-    let len = |grid: Grid, kind, capacity| grid.len(|_| space(kind), &sizes, 4, capacity);
-    let tiles = Grid::RowTiles { space: SpaceId(0), columns: 2 };
-    // 12 full tiles of 8 rows in each chunk, and a last one of each expert; twice.
-    assert_eq!(len(tiles, SpaceKind::RowTiles, 100), 2 * (3 * 12 + 9));
-    // No rank gets a token twice: 40 rows at most.
-    assert_eq!(len(tiles, SpaceKind::OnceTiles, 100), 2 * (3 * 5 + 9));
-    assert_eq!(len(tiles, SpaceKind::OnceTiles, 20), 2 * (3 * 2 + 9));
-    assert_eq!(len(Grid::Experts, SpaceKind::RowTiles, 100), 9);
-    assert_eq!(len(Grid::Blocks { height: 3 }, SpaceKind::RowTiles, 100), 3 * 2);
-    assert_eq!(len(Grid::Rank, SpaceKind::RowTiles, 100), 3);
 }
 
 /// Whether the last call that reads a tensor waits for it by a path.

@@ -64,7 +64,7 @@ fn what_other_phases_await_of_an_expert_is_awaited_again() {
 fn what_has_a_counter_of_its_own_is_covered_without_a_path() {
     // Rows of an expert's matrix are read by another phase, which waits for the expert's counter.
     let whole = added_up(&Layer::TINY, 1);
-    let is_matrix = |access: &Access| matches!(whole.graph().tensors[access.tensor].rows, RowKind::Expert { .. });
+    let is_matrix = |access: &Access| matches!(whole.graph().tensors[access.tensor].rows, RowKind::Expert(_));
     let adds = |id: &PhaseId| whole.graph().phases[*id].accesses.iter().any(|access| access.write && is_matrix(access));
     let [first, second] = whole.graph().phases.ids().filter(adds).collect::<Vec<_>>()[..] else {
         panic!("two gradients")

@@ -202,12 +202,12 @@ fn matrices_that_chunks_share_are_only_added_to() {
     for (of_first, of_second) in [([0, 8], [8, 16]), ([8, 0], [16, 8]), ([0, 8], [16, 0]), ([0, 8], [15, 40])] {
         assert_eq!(meet(of_first, of_second), [true; 2], "{of_first:?} {of_second:?}");
     }
-    let of_rank = missed(&|graph| graph.tensors[sum.tensor].rows = RowKind::Matrix { rows: 16 });
+    let of_rank = missed(&|graph| graph.tensors[sum.tensor].rows = RowKind::Matrix(16));
     let overwritten = Violation::Unordered { before: first, after: first, tensor: sum.tensor };
     assert_eq!(of_rank, std::slice::from_ref(&overwritten));
     // Though tiles of one chunk were in order.
     let mut graph = whole.graph().clone();
-    graph.tensors[sum.tensor].rows = RowKind::Matrix { rows: 16 };
+    graph.tensors[sum.tensor].rows = RowKind::Matrix(16);
     let mut violations = Vec::new();
     across_chunks(&graph, &mut violations);
     assert_eq!(violations, [overwritten]);

@@ -77,7 +77,7 @@ fn places(graph: &TaskGraph, instance: &Instance, tile: &Tile, access: &Access) 
             slots.map(|slot| (tile.rank, 0, slot)).collect()
         }
         Rows::Expert { .. } => {
-            let by_expert = matches!(graph.tensors[access.tensor].rows, RowKind::Expert { .. });
+            let by_expert = matches!(graph.tensors[access.tensor].rows, RowKind::Expert(_));
             vec![(tile.rank, if by_expert { tile.expert } else { 0 }, 0)]
         }
     }

@@ -135,7 +135,7 @@ impl<'a> CounterValues<'a> {
     fn need(&self, place: CounterKey, wait: &Wait) -> u64 {
         let (rank, counter, _, chunk, _) = place;
         let row_kind = self.checked.graph().tensors[self.checked.counters()[counter].tensor].rows;
-        let received = matches!(row_kind, RowKind::Received | RowKind::Expert { .. });
+        let received = matches!(row_kind, RowKind::Received | RowKind::Expert(_));
         if self.checked.counters()[counter].grid == Grid::Rank && received {
             return wait.need.over(self.routing.experts_of(rank, chunk).map(|rows| rows as u64));
         }
@@ -171,9 +171,9 @@ impl<'a> CounterValues<'a> {
             Grid::Experts => of_expert(group),
             Grid::Blocks { .. } => height.min(self.routing.tokens(rank, tile) - group * height),
             Grid::Rank => match row_kind {
-                RowKind::Received | RowKind::Expert { .. } => self.routing.experts_of(rank, tile).sum(),
+                RowKind::Received | RowKind::Expert(_) => self.routing.experts_of(rank, tile).sum(),
                 RowKind::Once => self.routing.tokens_once(rank).len(),
-                RowKind::Token | RowKind::Slot | RowKind::Matrix { .. } | RowKind::Routed => {
+                RowKind::Token | RowKind::Slot | RowKind::Matrix(_) | RowKind::Routed => {
                     self.routing.tokens(rank, tile)
                 }
             },

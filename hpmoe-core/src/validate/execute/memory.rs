@@ -136,7 +136,7 @@ impl Cuts {
             }
             cuts.columns.push(columns.into_iter().collect());
             let rows = accesses().filter_map(|access| match (access.region.rows, tensor.rows) {
-                (Rows::Expert { height, outer, .. }, RowKind::Expert { rows }) => {
+                (Rows::Expert { height, outer, .. }, RowKind::Expert(rows)) => {
                     Some([rows, outer.first, outer.rows].into_iter().fold(height, gcd))
                 }
                 _ => None,
@@ -171,7 +171,7 @@ fn touched_cells(
     let mut touched = Vec::new();
     for access in phase.accesses.iter().filter(|access| written.contains(&access.tensor)) {
         let (rank, rows): (usize, Vec<usize>) = match (access.region.rows, graph.tensors[access.tensor].rows) {
-            (Rows::Expert { range, index, height, outer }, RowKind::Expert { rows }) => {
+            (Rows::Expert { range, index, height, outer }, RowKind::Expert(rows)) => {
                 let index = index as usize + range.map_or(0, |range| coordinate(phase, tile.column, range as usize));
                 let (height, most) = (height as usize, outer.rows as usize);
                 let own = routing.local / routing.chunks;

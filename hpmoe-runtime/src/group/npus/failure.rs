@@ -32,8 +32,9 @@ pub(super) fn failed(
     }
     let records = ranks.iter().map(|rank| rank.end(shared).map(|end| end.records)).collect::<Result<Vec<_>, _>>();
     let limit = shared.options.time_limit;
-    let of_rank =
-        |rank, records: &[HpmoeRecord]| Box::new(StuckReport::of_rank(tables, limit, shared.ranks, rank, records));
+    let of_rank = |rank, records: &[HpmoeRecord]| {
+        Box::new(StuckReport::of_rank(tables, limit, shared.sizes.ranks, rank, records))
+    };
     match (exchange, result, records) {
         (
             Some(Err(LaunchError::Lost { cause: cause @ BootstrapError::Gone { .. }, .. })),
@@ -43,7 +44,7 @@ pub(super) fn failed(
             let report = records.ok().map(|records| of_rank(rank, &records[0]));
             LaunchError::Lost { cause, npu: Some(Box::new(npu)), report }
         }
-        (_, Err((rank, cause)), Ok(records)) if records.len() < shared.ranks => {
+        (_, Err((rank, cause)), Ok(records)) if records.len() < shared.sizes.ranks => {
             LaunchError::NpuLaunch { rank, cause, report: of_rank(rank, &records[0]) }
         }
         (_, Err((rank, cause)), Ok(records)) => {

@@ -21,6 +21,7 @@ use super::session::Session;
 use super::shared::LaunchShared;
 use super::watch::Watch;
 use crate::backend::npu::{Device, Npu, NpuError, take_turn};
+use crate::layout::RankSizes;
 use crate::layout::tables::{Addresses, Common, RankTables, TablePlace, TensorAddress};
 use crate::report::MemoryUse;
 use crate::tables::Storage;
@@ -41,8 +42,8 @@ pub(super) struct LocalNpus<'a> {
 pub(super) struct Flight {
     kernel: CompiledKernel,
     options: LaunchOptions,
-    /// Ranks of the group, steps of the row, number of the first launch.
-    group_ranks: usize,
+    /// Sizes of the memory, steps of the row, number of the first launch.
+    sizes: RankSizes,
     steps: usize,
     first: i32,
     ranks: Vec<OnNpu>,
@@ -98,7 +99,7 @@ fn copied(
     let mut flight = Flight {
         kernel: *kernel,
         options: options.clone(),
-        group_ranks: session.ranks.len(),
+        sizes: session.sizes,
         steps: row.len(),
         first: session.launches + 1,
         ranks: Vec::new(),
@@ -140,7 +141,7 @@ impl Flight {
         LaunchShared {
             kernel: &self.kernel,
             options: &self.options,
-            ranks: self.group_ranks,
+            sizes: self.sizes,
             steps: self.steps,
             first: self.first,
             stop,

@@ -11,6 +11,7 @@ use super::super::shared_arguments::shared_arguments;
 use super::super::watch::Watch;
 use crate::Argument;
 use crate::backend::npu::{DeviceMemory, NpuError};
+use crate::layout::Word;
 
 /// Copies between the caller's tensors that peers write and the heap that they write to.
 pub(super) fn each_shared(
@@ -37,7 +38,7 @@ pub(super) fn watched<T>(watch: Watch<'_>, session: &Session, wait: impl FnOnce(
     let stop = || {
         for rank in session.here.clone() {
             // If the NPU takes no copies any more, its own limits end the launch.
-            let _ = session.npu_heap(rank).write(session.plan.abort_at, &1_i32.to_le_bytes());
+            let _ = session.npu_heap(rank).write(session.plan.at(Word::Abort), &1_i32.to_le_bytes());
         }
         // Later launches clear the word.
         false

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bytemuck::Zeroable as _;
 use hpmoe_kernels::Rank;
+use hpmoe_kernels::memory::OffsetAllocator;
 
 use super::super::rank_end::{RankEnd, is_done};
 use super::super::shared::LaunchShared;
@@ -15,7 +16,6 @@ use crate::backend::host::{HostStatistics, Outcome};
 use crate::backend::npu::{LentMemory, Npu, NpuError, Program, SentBlock, Start, WaitForOldest};
 use crate::layout::stamps::{RankStamps, stamp_bytes};
 use crate::layout::tables::{RankTables, record_bytes};
-use crate::memory::OffsetAllocator;
 use crate::tables::Storage;
 use crate::{Argument, KernelTables};
 
@@ -144,12 +144,12 @@ impl OnNpu {
     /// The time stamps of the launch with that number.
     fn time_stamps(&self, shared: &LaunchShared<'_>, number: i32) -> Result<RankStamps, NpuError> {
         let (tables, room) = (shared.kernel.tables(), shared.options.stamp_room);
-        let mut bytes = vec![0; stamp_bytes(tables, shared.ranks, room)];
+        let mut bytes = vec![0; stamp_bytes(tables, shared.sizes.ranks, room)];
         let launch = self.launches.get(number.wrapping_sub(shared.first) as usize);
         if let Some(block) = launch.filter(|_| !bytes.is_empty()) {
             block.memory.read(record_room(tables), &mut bytes)?;
         }
-        Ok(RankStamps::read(tables, shared.ranks, room, &bytes))
+        Ok(RankStamps::read(tables, shared.sizes.ranks, room, &bytes))
     }
 
     /// Brings what the launches wrote to the caller's tensors.
@@ -216,7 +216,7 @@ pub(super) const fn record_room(tables: &KernelTables) -> usize {
 /// Room for records and time stamps, in front of the tables.
 pub(super) fn room_before_tables(shared: &LaunchShared<'_>) -> usize {
     let tables = shared.kernel.tables();
-    record_room(tables) + stamp_bytes(tables, shared.ranks, shared.options.stamp_room).next_multiple_of(LINE)
+    record_room(tables) + stamp_bytes(tables, shared.sizes.ranks, shared.options.stamp_room).next_multiple_of(LINE)
 }
 
 /// The longest that one launch may run: a wait of a core ends first.

@@ -15,10 +15,9 @@ use crate::abi::{
 };
 use crate::backend::host::library::KernelLibrary;
 use crate::backend::host::{MemoryRegion, Outcome, RankRun};
-use crate::layout::route::count_pitch;
 use crate::layout::routed::UNMADE;
 use crate::layout::tables::{Addresses, Common, RankTables, TablePlace, TensorAddress};
-use crate::layout::{KernelRoute, LaunchRoute, MemoryPlan, RankSizes, RouteChunks};
+use crate::layout::{KernelRoute, LaunchRoute, MemoryPlan, RankSizes, RouteChunks, Word};
 use crate::memory::LineMemory;
 use crate::tables::{CounterTable, Grid, PhaseTable, RouteTable, RowKind, ScheduleTable, Storage, TensorTable};
 use crate::testing::{TABLES, tensor};
@@ -130,19 +129,20 @@ impl CaseKernel {
             .leak(),
             ..TABLES
         };
-        let sizes = RankSizes::new(&tables, case.ranks, capacity, false);
-        let mut plan = MemoryPlan::new(&tables, &sizes);
+        let sizes = RankSizes::new(&tables.sizes(), case.ranks, capacity, false);
+        let mut plan = MemoryPlan::new(&tables.shape(), &sizes);
         // A peer's heap begins so far after another's that what this rank writes to one of them hides nothing in the other.
-        let row = count_pitch(&tables, case.ranks) * size_of::<i32>();
-        plan.counts_at = plan.heap + case.ranks * row;
-        plan.digests_at = plan.counts_at + plan.count_bytes + case.ranks * row;
-        plan.heap = plan.digests_at + plan.digest_bytes;
+        let row = tables.shape().count_pitch(case.ranks) * size_of::<i32>();
+        plan.words[Word::Counts as usize].0 = plan.heap + case.ranks * row;
+        let counted = plan.at(Word::Counts) + plan.bytes(Word::Counts);
+        plan.words[Word::Digests as usize].0 = counted + case.ranks * row;
+        plan.heap = plan.at(Word::Digests) + plan.bytes(Word::Digests);
         Self { tables, sizes, plan, time_limit: 60 * 50_000_000, kept, other_word: None }
     }
 
     /// Bytes of a rank's counts.
     fn row(&self) -> usize {
-        count_pitch(&self.tables, self.sizes.ranks) * size_of::<i32>()
+        self.tables.shape().count_pitch(self.sizes.ranks) * size_of::<i32>()
     }
 
     fn common(&self) -> Common<'_> {
@@ -197,10 +197,10 @@ pub(super) fn run(
     seed: u64,
 ) -> Ended {
     let (me, ranks, row) = (rank.id(), case.ranks, kernel_of.row());
-    let row_at = |rank: usize| kernel_of.plan.counts_at + (case.launch as usize % 2 * ranks + rank) * row;
+    let row_at = |rank: usize| kernel_of.plan.at(Word::Counts) + (case.launch as usize % 2 * ranks + rank) * row;
     let sign = case.sign();
     let mut heap = LineMemory::zeroed(kernel_of.plan.heap);
-    let launch_words = || (0..case.cores * 3 / 2).map(|core| kernel_of.plan.launches_at + core * LINE);
+    let launch_words = || (0..case.cores * 3 / 2).map(|core| kernel_of.plan.at(Word::Launches) + core * LINE);
     launch_words().for_each(|at| heap.write(at, &[case.launch.wrapping_sub(1)]));
     let mut peer_heaps = LineMemory::zeroed(kernel_of.plan.heap + ranks * row);
     for (source, counts) in counts.iter().enumerate() {
@@ -213,7 +213,7 @@ pub(super) fn run(
         if kernel_of.kept == Kept::Takes { 1 } else { placement.device_words(1)[0] as i32 + 1 }
     };
     let digest_at = |rank: usize| {
-        kernel_of.plan.digests_at + (case.launch as usize % 2 * ranks + rank) * HPMOE_DIGEST_WORDS as usize * 4
+        kernel_of.plan.at(Word::Digests) + (case.launch as usize % 2 * ranks + rank) * HPMOE_DIGEST_WORDS as usize * 4
     };
     for source in (0..ranks).filter(|source| *source != me) {
         let placement = case.other_placement.as_ref().filter(|(rank, _)| *rank == source).map(|(_, other)| other);

@@ -19,7 +19,8 @@ HPMOE_INLINE void Segments(const RouteLists &lists, uint32_t out, uint32_t lengt
     lists.Scaled(out, out, static_cast<int32_t>(length) * 4);
 }
 
-// The first rank that would receive more rows of a chunk than there is room for, or none. Lists are chunk by chunk.
+// The rank that would receive most rows of a chunk, if that is more than there is room for; of several, the first. Lists are chunk by
+// chunk.
 HPMOE_ROUTINE RouteFault FaultOfCapacity(VectorCore &core, const RouteShare &route, const RouteLists &lists) {
     const uint32_t ends = lists[SCRATCH], over = lists[SCRATCH + 1];
     RouteFault fault = {};
@@ -30,18 +31,15 @@ HPMOE_ROUTINE RouteFault FaultOfCapacity(VectorCore &core, const RouteShare &rou
         return fault;
     }
     const uint32_t local = core.launch.chunk_experts;
+    fault.kind = HPMOE_ROUTE_CAPACITY;
     for (uint32_t rank = 0; rank < core.launch.ranks; ++rank) {
-        uint32_t most = 0;
         for (uint32_t chunk = 0; chunk < core.launch.chunks; ++chunk) {
             const uint32_t rows =
                 static_cast<uint32_t>(Ints(ends).GetValue(chunk * route.places + (rank + 1) * local - 1));
-            most = rows > most ? rows : most;
-        }
-        if (most > route.from.capacity) {
-            fault.kind = HPMOE_ROUTE_CAPACITY;
-            fault.rank = rank;
-            fault.at = most;
-            return fault;
+            if (rows > fault.at) {
+                fault.rank = rank;
+                fault.at = rows;
+            }
         }
     }
     return fault;

@@ -3,9 +3,13 @@
 
 use super::drawing::{picture, rectangle};
 use hpmoe_core::analyze::CheckedGraph;
-use hpmoe_core::graph::{RowKind, Storage, Tensor};
+use hpmoe_core::graph::TaskGraph;
+use hpmoe_core::ids::{Id as _, TensorId};
 use hpmoe_core::report::drawing::text;
-use hpmoe_kernels::route::KeptWords;
+use hpmoe_core::report::memory_table;
+use hpmoe_core::schedule::Schedule;
+use hpmoe_core::validate::default_rows;
+use hpmoe_kernels::memory::{CAPACITY_RULE, LaunchRows, MemoryLine, MemoryPlace};
 use hpmoe_simulator::simulate::Routing;
 
 const LEFT: f64 = 210.0;
@@ -21,13 +25,24 @@ struct Line {
 }
 
 /// Both pictures (SVG), each with a heading.
-pub(super) fn memory(checked: &CheckedGraph, routing: &Routing, rank: u32) -> String {
+pub(super) fn memory(checked: &CheckedGraph, schedule: &Schedule, routing: &Routing, rank: u32) -> String {
+    let ranks = routing.ranks();
+    let most = (0..ranks).map(|rank| routing.received_rows(rank)).max().unwrap_or_default();
+    let rows = u64::from(most.div_ceil(checked.graph().sizes.chunks as u32));
+    let launch = LaunchRows {
+        tokens: routing.tokens(rank) as usize,
+        received: routing.received_rows(rank) as usize,
+        once: routing.received_once(rank) as usize,
+    };
+    let table = memory_table(checked, schedule, ranks, Some(rows), Some(launch), false);
     format!(
-        "<h3>On-chip memory of each task, at most</h3>{}<h3>Memory of rank {rank}: workspace, symmetric heap, and what the caller keeps for another launch</h3>\
-         <p>Rows that this routing brings; a group keeps room for the most that can come unless \
-         <code>Group::capacity_rows</code> says less.</p>{}",
+        "<h3>On-chip memory of each task, at most</h3>{}<h3>Memory of rank {rank}: symmetric heap, workspace, and what the caller keeps for another launch</h3>\
+         <p>With room for {rows} received rows{}, as many as the fullest rank has with this routing. A group has room for {} ({CAPACITY_RULE}) \
+         unless <code>Group::capacity_rows</code> says less.</p>{}",
         bars(&on_chip(checked), "#2f6db3"),
-        bars(&tensors(checked, routing, rank), "#3f8f5f")
+        if checked.graph().sizes.chunks > 1 { " of each chunk" } else { "" },
+        default_rows(checked.graph(), ranks),
+        bars(&tensors(checked.graph(), &table.lines), "#3f8f5f")
     )
 }
 
@@ -47,57 +62,30 @@ fn on_chip(checked: &CheckedGraph) -> Vec<Line> {
     lines
 }
 
-fn tensors(checked: &CheckedGraph, routing: &Routing, rank: u32) -> Vec<Line> {
-    let own = checked.graph().tensors.iter().map(|(_, tensor)| tensor);
-    let mut lines: Vec<Line> = own
-        .filter_map(|tensor| {
-            let place = place(tensor)?;
-            let rows = rows(tensor, routing, rank);
-            let bytes = rows as f64 * f64::from(tensor.pitch) * tensor.element.bytes() as f64;
-            Some(Line {
-                name: format!("{}, {place}", tensor.name),
-                bytes,
+/// Lines of heap and workspace, and those of the caller's tensors that are kept.
+fn tensors(graph: &TaskGraph, lines: &[MemoryLine]) -> Vec<Line> {
+    let drawn = lines.iter().filter(|line| line.place != MemoryPlace::Caller || line.is_kept());
+    let mut lines: Vec<Line> = drawn
+        .map(|line| {
+            let mib = format!("{:.2} MiB", line.bytes as f64 / 1_048_576.0);
+            let tensor = line.tensor.map(|number| &graph.tensors[TensorId::new(number)]);
+            let rows = tensor.map(|tensor| format!(": {} rows of {} × {}", line.rows, tensor.columns, tensor.element));
+            let place = if line.place == MemoryPlace::Caller {
+                "kept by the caller".to_owned()
+            } else {
+                line.place.to_string()
+            };
+            Line {
+                name: format!("{}, {place}", line.name),
+                bytes: line.bytes as f64,
                 whole: 0.0,
-                words: format!(
-                    "{:.2} MiB: {rows} rows of {} × {}",
-                    bytes / 1_048_576.0,
-                    tensor.columns,
-                    tensor.element
-                ),
-            })
+                words: mib + &rows.unwrap_or_default(),
+            }
         })
         .collect();
     let most = lines.iter().map(|line| line.bytes).fold(0.0, f64::max);
     lines.iter_mut().for_each(|line| line.whole = most);
     lines
-}
-
-/// Where a tensor lies; `None` for the caller's inputs, weights and results.
-fn place(tensor: &Tensor) -> Option<&'static str> {
-    match (tensor.storage, tensor.rows) {
-        (Storage::Symmetric, _) => Some("symmetric heap"),
-        (Storage::Workspace, _) => Some("workspace"),
-        (_, RowKind::Received | RowKind::Once | RowKind::Routed) => Some("kept by the caller"),
-        _ => None,
-    }
-}
-
-/// Rows of a tensor on a rank.
-fn rows(tensor: &Tensor, routing: &Routing, rank: u32) -> u64 {
-    let tokens = u64::from(routing.tokens(rank));
-    match tensor.rows {
-        RowKind::Token => tokens,
-        RowKind::Slot => tokens * u64::from(routing.top_k()),
-        RowKind::Received => routing.received_rows(rank).into(),
-        RowKind::Once => routing.received_once(rank).into(),
-        RowKind::Routed => {
-            let [ranks, experts, top_k] =
-                [routing.ranks(), routing.experts(), routing.top_k()].map(|number| number as usize);
-            KeptWords::new(ranks, experts, top_k, tokens as usize).end as u64
-        }
-        RowKind::Expert { rows } => u64::from(rows) * u64::from(routing.local_experts()),
-        RowKind::Matrix { rows } => rows.into(),
-    }
 }
 
 fn bars(lines: &[Line], colour: &str) -> String {

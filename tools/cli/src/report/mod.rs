@@ -49,7 +49,7 @@ pub(crate) fn report(options: &ReportArgs) -> Result<ExitCode, String> {
         figures: figures::figures(&scenario, &compared),
         graph: graph::graph(scenario.checked(), schedule),
         traffic: traffic::traffic(&drawn[0].traffic),
-        memory: memory::memory(scenario.checked(), &scenario.routing, rank),
+        memory: memory::memory(scenario.checked(), schedule, &scenario.routing, rank),
         runs: &drawn,
     };
     std::fs::write(&options.out, page.html())

@@ -27,7 +27,7 @@ impl Copies {
         let foreign = moves.iter().filter(|one| one.from / local != one.to / local);
         foreign.for_each(|one| of_rank[one.to / local] += 1);
         let weights = graph.tensors.iter().filter_map(|(_, tensor)| match tensor.rows {
-            RowKind::Expert { rows } if !tensor.writable => {
+            RowKind::Expert(rows) if !tensor.writable => {
                 Some(u64::from(rows) * u64::from(tensor.pitch) * tensor.element.bytes() as u64)
             }
             _ => None,

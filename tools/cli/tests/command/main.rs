@@ -8,6 +8,7 @@ mod diff;
 mod emit;
 mod export;
 mod figures;
+mod memory;
 mod output;
 mod pictures;
 mod place;

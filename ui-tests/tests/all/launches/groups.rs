@@ -62,8 +62,8 @@ fn what_does_not_fit_is_refused_before_anything_runs() {
     let tight = Group::new(2).capacity_rows(71);
     assert_eq!(
         refused(&layer, &tight),
-        "rank 0 would receive 72 rows, but there is room for 71: raise it with Group::capacity_rows(72) or send fewer \
-         tokens"
+        "rank 0 would receive 72 rows, but there is room for 71: raise it with Group::capacity_rows(72), which takes 2560 \
+         more bytes on each rank, or send fewer tokens"
     );
     assert_eq!(
         refused(&layer, &Group::new(3)),

@@ -1,27 +1,27 @@
 //! The numbers of readiness counters on a rank.
 
-use super::RankSizes;
+use super::{Grid, RankSizes, SpaceTable};
 use crate::abi::HPMOE_ONCE_TILES;
-use crate::tables::{CounterTable, Grid, SpaceTable};
 
 /// The numbers of the counters in one of the two sets.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct CounterNumbers {
+pub struct CounterNumbers {
     /// Number of the first counter of each array.
-    pub(crate) bases: Vec<u32>,
+    pub bases: Vec<u32>,
     /// Number of counters in the set.
-    pub(crate) count: u32,
+    pub count: u32,
 }
 
 impl CounterNumbers {
     /// Numbers the counters of one array after those of another.
-    pub(crate) fn new(arrays: &[CounterTable], spaces: &[SpaceTable], sizes: &RankSizes) -> Self {
+    #[must_use]
+    pub fn new(arrays: &[Grid], spaces: &[SpaceTable], sizes: &RankSizes) -> Self {
         let mut count = 0_u32;
         let bases = arrays
             .iter()
-            .map(|array| {
+            .map(|&grid| {
                 let base = count;
-                count = count.saturating_add(length(array.grid, spaces, sizes));
+                count = count.saturating_add(length(grid, spaces, sizes));
                 base
             })
             .collect();
@@ -29,7 +29,8 @@ impl CounterNumbers {
     }
 
     /// Whether 32 bits are enough for the number of every counter.
-    pub(crate) const fn can_be_numbered(&self) -> bool {
+    #[must_use]
+    pub const fn can_be_numbered(&self) -> bool {
         self.count < u32::MAX
     }
 }
@@ -59,8 +60,7 @@ mod tests {
     #[test]
     fn arrays_follow_each_other() {
         let spaces = [SpaceTable { kind: HPMOE_ROW_TILES, height: 32 }];
-        let arrays = [Grid::RowTiles { space: 0, columns: 2 }, Grid::Experts, Grid::Blocks { height: 16 }, Grid::Rank]
-            .map(|grid| CounterTable { name: "", grid });
+        let arrays = [Grid::RowTiles { space: 0, columns: 2 }, Grid::Experts, Grid::Blocks { height: 16 }, Grid::Rank];
         let sizes = RankSizes {
             ranks: 2,
             experts: 8,
@@ -77,6 +77,13 @@ mod tests {
         assert!(counters.can_be_numbered());
         let chunked = CounterNumbers::new(&arrays, &spaces, &RankSizes { chunks: 3, ..sizes });
         assert_eq!((&chunked.bases[..], chunked.count), (&[0, 96, 108, 129][..], 132));
+        // Rows that are sent once are no more than there are tokens.
+        let once = |capacity| {
+            let spaces = [SpaceTable { kind: HPMOE_ONCE_TILES, height: 8 }];
+            let sizes = RankSizes { chunks: 3, chunk_tokens: 4, capacity, ..sizes };
+            CounterNumbers::new(&[Grid::RowTiles { space: 0, columns: 2 }], &spaces, &sizes).count
+        };
+        assert_eq!((once(100), once(5)), (3 * 2 * (1 + 4), 3 * 2 * 4));
         let endless = CounterNumbers::new(&arrays, &spaces, &RankSizes { capacity: usize::MAX, ..sizes });
         assert!(!endless.can_be_numbered());
     }

@@ -1,0 +1,24 @@
+//! The memory of a launch: rows, layout and table, computed in one place for the compiler's reports and for the runtime's allocation.
+//!
+//! A [`KernelShape`] says what the memory of a kernel depends on, and [`RankSizes`] what it depends on in one group. [`MemoryPlan`] places
+//! everything in the workspace and the symmetric heap; [`MemoryTable`] lists the same for people.
+
+mod capacity;
+mod constants;
+mod counters;
+mod kind;
+mod plan;
+mod shape;
+mod sizes;
+mod table;
+mod tables;
+
+pub use capacity::{CAPACITY_RULE, balanced_rows, default_capacity};
+pub use constants::{CHUNK_BUFFERS, LINE};
+pub use counters::CounterNumbers;
+pub use kind::{RowKind, Storage};
+pub use plan::{MemoryPlan, OffsetAllocator, Word};
+pub use shape::{KernelShape, KernelSizes, TensorShape};
+pub use sizes::RankSizes;
+pub use table::{LaunchRows, MemoryLine, MemoryPlace, MemoryTable};
+pub use tables::{Grid, SpaceTable};

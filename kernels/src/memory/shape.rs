@@ -1,0 +1,98 @@
+//! What the memory of a kernel depends on.
+
+use super::{Grid, RowKind, SpaceTable, Storage};
+use crate::op::ElementType;
+use crate::route::COUNT_LINE;
+
+/// Sizes of the layer that a kernel is built for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KernelSizes {
+    /// `EXPERTS`: logical experts, which ids name.
+    pub experts: usize,
+    /// `SPARE`: places for experts that each rank has beyond its share.
+    pub spare: usize,
+    /// `TOP_K`: experts of each token.
+    pub top_k: usize,
+    /// `TOKENS`: most tokens of one rank.
+    pub tokens: usize,
+    /// Chunks that the tokens of each rank are cut into; at least 1.
+    pub chunks: usize,
+    /// Groups of experts, each with the same number of a token's experts; 1 if any slot may name any expert.
+    pub groups: usize,
+}
+
+impl KernelSizes {
+    /// Physical experts of each of `ranks` ranks, places that no logical expert needs among them.
+    #[must_use]
+    pub const fn local_experts(&self, ranks: usize) -> usize {
+        crate::local_experts(self.experts, self.spare, ranks)
+    }
+
+    /// Most tokens of a chunk of one rank.
+    #[must_use]
+    pub const fn chunk_tokens(&self) -> usize {
+        self.tokens.div_ceil(self.chunks)
+    }
+}
+
+/// What the memory of a kernel depends on, besides the group and the launch.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KernelShape<'a> {
+    /// Sizes of the layer.
+    pub sizes: KernelSizes,
+    /// Matrix and vector cores of a rank.
+    pub cores: usize,
+    /// Whether cores keep time stamps of their tiles.
+    pub time_stamps: bool,
+    /// Whether the kernel makes its route, for which ranks exchange counts.
+    pub makes_route: bool,
+    /// Tensors by number.
+    pub tensors: Vec<TensorShape<'a>>,
+    /// Iteration spaces by number.
+    pub spaces: Vec<SpaceTable>,
+    /// Arrays of readiness counters by number.
+    pub counters: Vec<Grid>,
+}
+
+/// A tensor, on every rank alike.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TensorShape<'a> {
+    /// Name in the taskflow.
+    pub name: &'a str,
+    /// Type of its elements.
+    pub element: ElementType,
+    /// Elements of a row.
+    pub columns: u32,
+    /// Elements from the start of one row to the start of the next; at least `columns`.
+    pub pitch: u32,
+    /// What its rows stand for.
+    pub row_kind: RowKind,
+    /// The memory that holds it.
+    pub storage: Storage,
+    /// Whether the taskflow writes it.
+    pub writable: bool,
+}
+
+impl TensorShape<'_> {
+    /// Bytes from one row to the next.
+    #[must_use]
+    pub const fn row_bytes(&self) -> usize {
+        self.pitch as usize * self.element.bytes()
+    }
+}
+
+impl KernelShape<'_> {
+    /// Whether the kernel sends tokens once to each rank.
+    #[must_use]
+    pub fn sends_once(&self) -> bool {
+        self.tensors.iter().any(|tensor| tensor.row_kind == RowKind::Once)
+    }
+
+    /// Words from one rank's counts to the next one's: a count for each place of the group and chunk, and once more if tokens are sent
+    /// once.
+    #[must_use]
+    pub fn count_pitch(&self, ranks: usize) -> usize {
+        let parts = if self.sends_once() { 2 } else { 1 };
+        (ranks * self.sizes.local_experts(ranks) * self.sizes.chunks * parts).next_multiple_of(COUNT_LINE)
+    }
+}

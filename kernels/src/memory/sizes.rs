@@ -1,0 +1,103 @@
+//! Rows of each kind of tensor.
+
+use super::{CHUNK_BUFFERS, KernelSizes, RowKind, default_capacity};
+use crate::route::KeptWords;
+
+/// The sizes that decide how many rows each kind of tensor has at most, the same on every rank of a group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RankSizes {
+    /// Ranks of the group.
+    pub ranks: usize,
+    /// Logical experts.
+    pub experts: usize,
+    /// Physical experts of each rank.
+    pub local_experts: usize,
+    /// Experts of each token.
+    pub top_k: usize,
+    /// Chunks that the tokens of each rank are cut into.
+    pub chunks: usize,
+    /// Most tokens of a chunk of a rank.
+    pub chunk_tokens: usize,
+    /// Rows of a chunk that a rank has room to receive.
+    pub capacity: usize,
+    /// Whether ranks are processes: the heap then also holds what peers write of the caller's tensors.
+    pub processes: bool,
+}
+
+impl RankSizes {
+    /// For a kernel on a number of ranks; without a given capacity, with the [default](default_capacity).
+    #[must_use]
+    pub fn new(sizes: &KernelSizes, ranks: usize, capacity: Option<usize>, processes: bool) -> Self {
+        Self {
+            ranks,
+            experts: sizes.experts,
+            local_experts: sizes.local_experts(ranks),
+            top_k: sizes.top_k,
+            chunks: sizes.chunks,
+            chunk_tokens: sizes.chunk_tokens(),
+            capacity: capacity.unwrap_or_else(|| default_capacity(sizes, ranks)),
+            processes,
+        }
+    }
+
+    /// Number of freed words of peers, which say which chunks they no longer read.
+    #[must_use]
+    pub const fn freed_words(&self) -> usize {
+        if self.chunks > CHUNK_BUFFERS { self.ranks } else { 0 }
+    }
+
+    /// Most rows of a chunk that a rank receives if each token is sent to it once. Each such row is one that it receives anyway.
+    #[must_use]
+    pub fn capacity_once(&self) -> usize {
+        self.capacity.min(self.ranks.saturating_mul(self.chunk_tokens))
+    }
+
+    /// Most rows of one expert and chunk: every token of every rank, as far as there is room.
+    #[must_use]
+    pub fn expert_rows(&self) -> usize {
+        self.capacity_once()
+    }
+
+    /// Most row tiles of a height on a rank: those of all chunks, with a short one for each expert.
+    #[must_use]
+    pub fn row_tiles(&self, height: u32) -> usize {
+        (self.capacity / height as usize).saturating_add(self.local_experts).saturating_mul(self.chunks)
+    }
+
+    /// The number of chunks whose rows have memory at the same time.
+    #[must_use]
+    pub fn buffers(&self) -> usize {
+        self.chunks.min(CHUNK_BUFFERS)
+    }
+
+    /// Rows that a tensor of the kernel has memory for.
+    #[must_use]
+    pub fn rows(&self, row_kind: RowKind) -> usize {
+        self.rows_of_chunks(row_kind, self.buffers())
+    }
+
+    /// Most rows of a caller's tensor, which holds all chunks.
+    #[must_use]
+    pub fn caller_rows(&self, row_kind: RowKind) -> usize {
+        self.rows_of_chunks(row_kind, self.chunks)
+    }
+
+    fn rows_of_chunks(&self, row_kind: RowKind, chunks: usize) -> usize {
+        match row_kind {
+            RowKind::Token => self.chunk_tokens.saturating_mul(chunks),
+            RowKind::Slot => self.chunk_tokens.saturating_mul(self.top_k).saturating_mul(chunks),
+            RowKind::Received => self.capacity.saturating_mul(chunks),
+            RowKind::Once => self.capacity_once().saturating_mul(chunks),
+            // All chunks share the matrices of experts.
+            RowKind::Expert(height) => self.local_experts * height as usize,
+            RowKind::Matrix(height) => height as usize,
+            RowKind::Routed => self.kept(self.chunk_tokens * chunks).end,
+        }
+    }
+
+    /// Where the words of a kept route lie, on a rank with so many tokens.
+    #[must_use]
+    pub const fn kept(&self, tokens: usize) -> KeptWords {
+        KeptWords::new(self.ranks, self.experts, self.top_k, tokens)
+    }
+}

@@ -1,0 +1,301 @@
+//! The memory of a launch, line by line.
+
+use super::plan::in_lines;
+use super::{KernelShape, MemoryPlan, RankSizes, RowKind, Storage, TensorShape, Word};
+use crate::route::{COUNT_LINE, KEPT_HEAD, KEPT_SLOTS};
+use std::fmt;
+
+/// The memory that a line of the table is part of.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum MemoryPlace {
+    /// The symmetric heap, into which peers put.
+    Heap,
+    /// The rank's workspace.
+    Workspace,
+    /// The caller's memory.
+    Caller,
+}
+
+impl fmt::Display for MemoryPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Heap => "symmetric heap",
+            Self::Workspace => "workspace",
+            Self::Caller => "caller",
+        })
+    }
+}
+
+/// Rows that a launch has on one rank, of all chunks: as many as the caller's tensors have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LaunchRows {
+    /// Tokens of the rank.
+    pub tokens: usize,
+    /// Rows that the rank receives.
+    pub received: usize,
+    /// Rows that it receives if each token is sent to it once.
+    pub once: usize,
+}
+
+/// A tensor of the launch, or words of it, on each rank.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MemoryLine {
+    /// Name in the taskflow, or that of the words.
+    pub name: String,
+    /// Number of the tensor in the taskflow; `None` for words.
+    pub tensor: Option<usize>,
+    /// The memory that it is part of.
+    pub place: MemoryPlace,
+    /// What it is for.
+    pub purpose: &'static str,
+    /// Number of rows as a formula; empty for words.
+    pub formula: String,
+    /// Number of rows; 0 for words.
+    pub rows: usize,
+    /// Bytes from one row to the next; 0 for words.
+    pub row_bytes: usize,
+    /// Bytes of all of it. In the heap and the workspace, with what fills its last line.
+    pub bytes: usize,
+}
+
+/// The memory of a launch on each rank. The letters of its formulae: `T` tokens of the rank (in the heap and the workspace, `TOKENS`),
+/// `k` experts of each token, `R` ranks, `E` experts, `S` physical experts of a rank, `rows` rows that a rank has room to receive (of each
+/// chunk).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MemoryTable {
+    /// All lines: heap, workspace, and then the caller's tensors.
+    pub lines: Vec<MemoryLine>,
+    /// Rows of each chunk that a rank has room to receive.
+    pub capacity: usize,
+    /// Bytes of the symmetric heap.
+    pub heap: usize,
+    /// Bytes of the workspace.
+    pub workspace: usize,
+}
+
+impl MemoryLine {
+    /// Whether it is a tensor that one launch keeps for another.
+    #[must_use]
+    pub fn is_kept(&self) -> bool {
+        self.purpose == KEPT || self.purpose == TAKEN
+    }
+}
+
+impl LaunchRows {
+    /// The most that a rank can have.
+    #[must_use]
+    pub fn most(sizes: &RankSizes) -> Self {
+        Self {
+            tokens: sizes.chunk_tokens.saturating_mul(sizes.chunks),
+            received: sizes.caller_rows(RowKind::Received),
+            once: sizes.caller_rows(RowKind::Once),
+        }
+    }
+
+    fn of(&self, row_kind: RowKind, sizes: &RankSizes) -> usize {
+        match row_kind {
+            RowKind::Token => self.tokens,
+            RowKind::Slot => self.tokens.saturating_mul(sizes.top_k),
+            RowKind::Received => self.received,
+            RowKind::Once => self.once,
+            RowKind::Routed => sizes.kept(self.tokens).end,
+            RowKind::Expert(_) | RowKind::Matrix(_) => sizes.caller_rows(row_kind),
+        }
+    }
+}
+
+impl MemoryTable {
+    /// The memory of a kernel in a group, with the caller's tensors of a launch of so many rows.
+    #[must_use]
+    pub fn new(shape: &KernelShape<'_>, sizes: &RankSizes, launch: &LaunchRows) -> Self {
+        let plan = MemoryPlan::new(shape, sizes);
+        let mut lines = Vec::new();
+        for (number, (tensor, bytes)) in shape.tensors.iter().zip(&plan.tensor_bytes).enumerate() {
+            let line = |place, purpose, rows, of_caller: bool, bytes| MemoryLine {
+                name: tensor.name.to_owned(),
+                tensor: Some(number),
+                place,
+                purpose,
+                formula: formula(tensor.row_kind, sizes, of_caller),
+                rows,
+                row_bytes: tensor.row_bytes(),
+                bytes,
+            };
+            let (own, all) = (sizes.rows(tensor.row_kind), sizes.caller_rows(tensor.row_kind));
+            match tensor.storage {
+                Storage::Symmetric => {
+                    lines.push(line(MemoryPlace::Heap, "rows from peers", own, false, in_lines(*bytes)))
+                }
+                Storage::Workspace => {
+                    lines.push(line(MemoryPlace::Workspace, "between tasks", own, false, in_lines(*bytes)));
+                }
+                Storage::Shared if sizes.processes => {
+                    lines.push(line(
+                        MemoryPlace::Heap,
+                        "what peers write of the caller's",
+                        all,
+                        true,
+                        in_lines(*bytes),
+                    ));
+                }
+                Storage::Argument | Storage::Shared => {}
+            }
+            if tensor.storage.is_argument() {
+                let rows = launch.of(tensor.row_kind, sizes);
+                let bytes = rows.saturating_mul(tensor.row_bytes());
+                lines.push(line(MemoryPlace::Caller, purpose(tensor), rows, true, bytes));
+            }
+        }
+        let words = Word::ALL.into_iter().filter(|word| plan.bytes(*word) > 0);
+        lines.extend(words.map(|word| MemoryLine {
+            name: word.name().to_owned(),
+            tensor: None,
+            place: MemoryPlace::Heap,
+            purpose: "synchronisation",
+            formula: String::new(),
+            rows: 0,
+            row_bytes: 0,
+            bytes: in_lines(plan.bytes(word)),
+        }));
+        lines.sort_by_key(|line| line.place);
+        Self { lines, capacity: sizes.capacity, heap: plan.heap, workspace: plan.workspace }
+    }
+
+    /// Bytes of all lines of a memory.
+    #[must_use]
+    pub fn bytes(&self, place: MemoryPlace) -> usize {
+        self.sum(|line| line.place == place)
+    }
+
+    /// Bytes of the caller's tensors that one launch keeps for another.
+    #[must_use]
+    pub fn kept(&self) -> usize {
+        self.sum(|line| line.is_kept())
+    }
+
+    fn sum(&self, of: impl Fn(&&MemoryLine) -> bool) -> usize {
+        self.lines.iter().filter(of).fold(0, |sum, line| sum.saturating_add(line.bytes))
+    }
+}
+
+const KEPT: &str = "kept for another launch";
+const TAKEN: &str = "kept by another launch";
+
+/// What a tensor of the caller's is for.
+const fn purpose(tensor: &TensorShape<'_>) -> &'static str {
+    match (tensor.row_kind.is_kept(), tensor.writable) {
+        (true, true) => KEPT,
+        (true, false) => TAKEN,
+        (false, true) => "result",
+        (false, false) => "input",
+    }
+}
+
+/// The number of rows as a formula.
+fn formula(row_kind: RowKind, sizes: &RankSizes, of_caller: bool) -> String {
+    let chunks = sizes.chunks;
+    // The caller's tensors hold the rows of all chunks, and have no row for tokens that do not come.
+    let tokens =
+        if of_caller || chunks == 1 { "T".to_owned() } else { format!("{}·⌈T/{chunks}⌉", sizes.buffers()) };
+    let times = match if of_caller { chunks } else { sizes.buffers() } {
+        1 => String::new(),
+        chunks => format!("{chunks}·"),
+    };
+    match row_kind {
+        RowKind::Token => tokens,
+        RowKind::Slot => format!("{tokens}·k"),
+        RowKind::Received => format!("{times}rows"),
+        RowKind::Once if chunks == 1 => "min(rows, R·T)".to_owned(),
+        RowKind::Once => format!("{times}min(rows, R·⌈T/{chunks}⌉)"),
+        RowKind::Expert(height) => format!("S·{height}"),
+        RowKind::Matrix(height) => height.to_string(),
+        RowKind::Routed => format!("{KEPT_HEAD} + R·{COUNT_LINE}·⌈E/{COUNT_LINE}⌉ + 2·{KEPT_SLOTS}·⌈T·k/{KEPT_SLOTS}⌉"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::{Grid, KernelSizes};
+    use crate::op::ElementType;
+
+    fn shape() -> KernelShape<'static> {
+        let tensor = |name, row_kind, storage, writable| TensorShape {
+            name,
+            element: ElementType::bf16,
+            columns: 100,
+            pitch: if matches!(storage, Storage::Argument | Storage::Shared) { 100 } else { 256 },
+            row_kind,
+            storage,
+            writable,
+        };
+        KernelShape {
+            sizes: KernelSizes { experts: 8, spare: 0, top_k: 2, tokens: 30, chunks: 1, groups: 1 },
+            cores: 9,
+            time_stamps: false,
+            makes_route: false,
+            tensors: vec![
+                tensor("x", RowKind::Token, Storage::Argument, false),
+                tensor("w", RowKind::Expert(16), Storage::Argument, false),
+                tensor("recv", RowKind::Received, Storage::Symmetric, true),
+                tensor("h", RowKind::Received, Storage::Workspace, true),
+                tensor("keep", RowKind::Received, Storage::Shared, true),
+                tensor("y", RowKind::Token, Storage::Argument, true),
+            ],
+            spaces: Vec::new(),
+            counters: vec![Grid::Rank],
+        }
+    }
+
+    #[test]
+    fn all_lines_together_are_what_is_allocated() {
+        for (chunks, processes) in [(1, false), (1, true), (2, false), (4, true)] {
+            let shape = KernelShape { sizes: KernelSizes { chunks, ..shape().sizes }, ..shape() };
+            let sizes = RankSizes::new(&shape.sizes, 4, None, processes);
+            let table = MemoryTable::new(&shape, &sizes, &LaunchRows::most(&sizes));
+            let plan = MemoryPlan::new(&shape, &sizes);
+            let of_table = (table.bytes(MemoryPlace::Heap), table.bytes(MemoryPlace::Workspace));
+            assert_eq!(of_table, (plan.heap, plan.workspace), "{chunks} chunks");
+            assert_eq!(of_table, (table.heap, table.workspace));
+        }
+    }
+
+    #[test]
+    fn lines_say_place_purpose_and_rows() {
+        let sizes = RankSizes::new(&shape().sizes, 4, Some(50), false);
+        let launch = LaunchRows { tokens: 20, received: 45, once: 20 };
+        let table = MemoryTable::new(&shape(), &sizes, &launch);
+        let lines: Vec<_> = table
+            .lines
+            .iter()
+            .map(|line| {
+                format!("{} {} {} {}={} {}", line.name, line.place, line.purpose, line.formula, line.rows, line.bytes)
+            })
+            .collect();
+        let expected = [
+            "recv symmetric heap rows from peers rows=50 25600",
+            "counters symmetric heap synchronisation =0 1024",
+            "launch words symmetric heap synchronisation =0 4608",
+            "ready words symmetric heap synchronisation =0 2048",
+            "abort word symmetric heap synchronisation =0 512",
+            "h workspace between tasks rows=50 25600",
+            "x caller input T=20 4000",
+            "w caller input S·16=32 6400",
+            "keep caller kept for another launch rows=45 9000",
+            "y caller result T=20 4000",
+        ];
+        assert_eq!(lines, expected);
+        assert_eq!(table.kept(), 9000);
+    }
+
+    #[test]
+    fn chunks_multiply_rows_of_the_caller_and_of_two_buffers() {
+        let sizes = RankSizes::new(&KernelSizes { chunks: 4, ..shape().sizes }, 4, Some(50), false);
+        let of = |kind| [false, true].map(|of_caller| formula(kind, &sizes, of_caller));
+        assert_eq!(of(RowKind::Token), ["2·⌈T/4⌉", "T"]);
+        assert_eq!(of(RowKind::Slot), ["2·⌈T/4⌉·k", "T·k"]);
+        assert_eq!(of(RowKind::Received), ["2·rows", "4·rows"]);
+        assert_eq!(of(RowKind::Once)[1], "4·min(rows, R·⌈T/4⌉)");
+        assert_eq!((sizes.rows(RowKind::Received), sizes.caller_rows(RowKind::Received)), (100, 200));
+    }
+}

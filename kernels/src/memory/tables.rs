@@ -1,0 +1,31 @@
+//! Parts of a kernel's tables that its memory depends on.
+
+/// An iteration space.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SpaceTable {
+    /// Its kind, an `HpmoeSpaceKind` of the ABI.
+    pub kind: u32,
+    /// Most rows of an item; for whole experts, `RAGGED`.
+    pub height: u32,
+}
+
+/// How many counters an array has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Grid {
+    /// `columns` for each row tile of the space with that number.
+    RowTiles {
+        /// Number of the space.
+        space: u32,
+        /// Counters per row tile.
+        columns: u32,
+    },
+    /// One per expert chunk of the rank.
+    Experts,
+    /// One per block of `height` tokens.
+    Blocks {
+        /// Tokens of a block.
+        height: u32,
+    },
+    /// One counter for each chunk of the rank.
+    Rank,
+}
