@@ -34,10 +34,11 @@ pub fn write_variants<const N: usize>(variants: [&str; N]) -> [PathBuf; N] {
 }
 
 /// The layer in chunks, for other numbers of them.
-pub fn write_chunks() -> [PathBuf; 4] {
-    [("in_1_chunk", 1), ("in_2_chunks", 2), ("in_3_chunks", 3), ("in_7_chunks", 7)].map(|(name, chunks)| {
+pub fn write_chunks() -> [PathBuf; 6] {
+    [1, 2, 3, 4, 7, 8].map(|chunks| {
+        let name = format!("in_{chunks}_chunk{}", if chunks == 1 { "" } else { "s" });
         let text = set(&with_sizes(&whole("moe_chunked"), &LAYERS[2].1), "CHUNKS", chunks);
-        write_file(name, &text.replace("moe_chunked", &format!("moe_{name}")))
+        write_file(&name, &text.replace("moe_chunked", &format!("moe_{name}")))
     })
 }
 

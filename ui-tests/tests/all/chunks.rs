@@ -8,14 +8,14 @@ use proptest::prelude::*;
 macro_rules! counts {
     ($($name:ident),*) => {$(
         #[allow(dead_code, reason = "its main function")]
-        mod $name {
+        pub mod $name {
             include!(concat!(env!("OUT_DIR"), "/", stringify!($name), ".rs"));
         }
     )*};
 }
 
 // Each checks a bundled layer against its oracle, on all numbers of ranks.
-counts!(in_1_chunk, in_2_chunks, in_3_chunks, in_7_chunks);
+counts!(in_1_chunk, in_2_chunks, in_3_chunks, in_4_chunks, in_7_chunks, in_8_chunks);
 
 proptest! {
     #![proptest_config(config(48))]

@@ -24,7 +24,7 @@ mod whole {
 macro_rules! passes {
     ($($test:ident: $name:ident, $chunks:literal;)*) => {$(
         #[allow(dead_code, reason = "the example also prints")]
-        mod $test {
+        pub mod $test {
             use std::time::Duration;
 
             include!(concat!(env!("OUT_DIR"), "/", stringify!($name), ".rs"));

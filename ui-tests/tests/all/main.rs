@@ -17,6 +17,7 @@ mod kept;
 mod kernels;
 mod launches;
 mod layers;
+mod memory;
 mod oracles;
 mod placed;
 #[cfg(target_os = "linux")]
