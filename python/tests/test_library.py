@@ -250,6 +250,27 @@ def test_more_is_refused(library: hpmoe.Library, group: hpmoe.Group) -> None:
         forward(hpmoe.Group(ranks=2, capacity_rows=5), ids, **tensors)
 
 
+def test_memory_is_what_a_group_allocates(library: hpmoe.Library) -> None:
+    flow = library["swiglu::forward"]
+    table = hpmoe.memory(flow, ranks=2, tokens=40)
+    group = flow.memory(hpmoe.Group(ranks=2))
+    assert (table.heap_bytes, table.workspace_bytes) == (group.heap_bytes, group.workspace_bytes)
+    for place, total in [("symmetric heap", table.heap_bytes), ("workspace", table.workspace_bytes)]:
+        assert sum(line.bytes for line in table.lines if line.place == place) == total
+    lines = {line.name: line for line in table.lines}
+    assert (lines["x"].purpose, lines["x"].formula, lines["x"].rows) == ("input", "T", 40)
+    assert table.capacity_rows == group.received_rows and "kept for another launch" in str(table)
+    few = hpmoe.memory(flow, ranks=2, rows=10)
+    assert few.capacity_rows == 10 and few.workspace_bytes < table.workspace_bytes
+    for arguments, said in [
+        ({"ranks": 3}, "has no schedule for 3 ranks"),
+        ({"ranks": 2, "rows": 0}, "rows is 0, but has to be a whole number of at least 1"),
+        ({"ranks": 2, "tokens": 65}, "was built with TOKENS = 64"),
+    ]:
+        with pytest.raises(hpmoe.HpmoeError, match=said):
+            hpmoe.memory(flow, **arguments)
+
+
 def test_groups(library: hpmoe.Library) -> None:
     for arguments, said in [
         ({"ranks": 0}, "ranks is 0, but has to be a whole number of at least 1"),

@@ -112,7 +112,7 @@ uint32_t hpmoe_c_abi(void);
 
 /* What is in the library, as JSON, which lives as long as the library:
  *
- * {"abi": 5, "version": "0.1.0", "kernels": [{"name": "moe_ffn", "constants": {"HIDDEN": 128, ...}, "taskflows": [
+ * {"abi": 6, "version": "0.1.0", "kernels": [{"name": "moe_ffn", "constants": {"HIDDEN": 128, ...}, "taskflows": [
  *     {"name": "moe_ffn::forward", "fingerprint": "0123456789abcdef", "ranks": [1, 2, 4], "experts": 16, "spare": 0,
  *      "top_k": 4, "tokens": 384, "chunks": 1, "npu": false, "route": "host", "capturable": false, "fixed": ["addresses", "tokens", "route"],
  *      "arguments": [
@@ -131,6 +131,19 @@ const char *hpmoe_describe(void);
 /* The memory that a launch of a taskflow ("kernel::taskflow") on `ranks` ranks needs. `capacity_rows` is that of the
  * group's options. */
 HpmoeStatus hpmoe_memory(const char *taskflow, uint64_t ranks, uint64_t capacity_rows, HpmoeMemory *memory);
+
+/* The same, tensor by tensor, as JSON: `table` points to it until the next call of this thread that asks for one. `tokens` are those of the
+ * rank, at most those that the taskflow was built for.
+ *
+ * {"capacity_rows": 64, "heap_bytes": 16384, "workspace_bytes": 8192, "kept_bytes": 0, "lines": [
+ *     {"name": "recv", "place": "symmetric heap", "purpose": "rows from peers", "formula": "rows", "rows": 64,
+ *      "row_bytes": 256, "bytes": 16384}, ...]}
+ *
+ * "place" is "symmetric heap", "workspace" or "caller". Letters of "formula": T tokens, k experts of a token, R ranks, E experts, S physical
+ * experts of a rank, rows those that a rank has room to receive (of each chunk). "kept_bytes" are those of the caller's tensors that one launch keeps
+ * for another. */
+HpmoeStatus hpmoe_memory_table(const char *taskflow, uint64_t ranks, uint64_t capacity_rows, uint64_t tokens,
+                               const char **table);
 
 /* Makes a group of `ranks` ranks, which are threads of this process. `options` may be null. */
 HpmoeStatus hpmoe_group_new(uint64_t ranks, const HpmoeOptions *options, HpmoeGroup *group);
@@ -244,7 +257,7 @@ const char *hpmoe_last_error(void);
 
 /* The report of the last launch that this thread has waited for, as JSON; empty if it failed. Valid until the next launch of this thread. Its
  * keys: "kernel", "ranks", "launches", "tasks", "empty_tasks", "waits", "aic_cores_used", "aiv_cores_used", "counters",
- * "workspace_bytes", "wall_us", "on_npus", "received_rows" (of each rank), "copied" (a list of {"tensor", "rank", "bytes",
+ * "workspace_bytes", "capacity_rows", "wall_us", "on_npus", "received_rows" (of each rank), "copied" (a list of {"tensor", "rank", "bytes",
  * "reason"}), "strangers" (connections of others to rank 0 while the ranks joined), and "text", the same in words. */
 const char *hpmoe_last_report(void);
 

@@ -11,7 +11,7 @@ use crate::header::{
 };
 use crate::launch::Request;
 use crate::library::Library;
-use crate::{groups, joining, launches, listeners, placement, report};
+use crate::{groups, joining, launches, listeners, memory_table, placement, report};
 
 /// `hpmoe_c_abi`.
 #[must_use]
@@ -55,6 +55,32 @@ pub unsafe fn memory(
         };
         // SAFETY: the caller's structure.
         unsafe { memory.write(found) };
+        Ok(())
+    })
+}
+
+/// `hpmoe_memory_table`.
+///
+/// # Safety
+///
+/// As the header says.
+pub unsafe fn memory_table(
+    library: &'static Library,
+    taskflow: *const c_char,
+    ranks: u64,
+    capacity_rows: u64,
+    tokens: u64,
+    table: *mut *const c_char,
+) -> HpmoeStatus {
+    guarded(|| {
+        if table.is_null() {
+            return Err(Failure::invalid("`table` is null: pass where the address of the table goes"));
+        }
+        // SAFETY: the caller's string.
+        let kernel = unsafe { library.kernel(taskflow) }?;
+        let made = memory_table::make(kernel, ranks, capacity_rows, tokens)?;
+        // SAFETY: the caller's variable.
+        unsafe { table.write(made) };
         Ok(())
     })
 }

@@ -54,6 +54,7 @@ mod library;
 mod listeners;
 mod macros;
 mod memory;
+mod memory_table;
 mod parts;
 mod placement;
 mod reference;

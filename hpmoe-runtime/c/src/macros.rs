@@ -97,6 +97,23 @@ macro_rules! functions {
             unsafe { $crate::functions::memory(&$library, taskflow, ranks, capacity_rows, memory) }
         }
 
+        /// The memory that a launch needs, tensor by tensor.
+        ///
+        /// # Safety
+        ///
+        /// As the header says.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn hpmoe_memory_table(
+            taskflow: *const ::core::ffi::c_char,
+            ranks: u64,
+            capacity_rows: u64,
+            tokens: u64,
+            table: *mut *const ::core::ffi::c_char,
+        ) -> $crate::HpmoeStatus {
+            // SAFETY: as this function asks for.
+            unsafe { $crate::functions::memory_table(&$library, taskflow, ranks, capacity_rows, tokens, table) }
+        }
+
         /// Makes a group.
         ///
         /// # Safety

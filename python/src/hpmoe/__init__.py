@@ -19,6 +19,7 @@ from ._errors import BuildError, HpmoeError, LaunchError
 from ._fixed import FixedLaunch
 from ._group import Group
 from ._library import Library, load
+from ._memory_table import MemoryLine, MemoryTable, memory
 from ._moe import MoE, moe
 from ._placement import Placement
 from ._planner import placement
@@ -34,12 +35,15 @@ __all__ = [
     "HpmoeError",
     "LaunchError",
     "Library",
+    "MemoryLine",
+    "MemoryTable",
     "MoE",
     "Placement",
     "Taskflow",
     "build",
     "last_report",
     "load",
+    "memory",
     "moe",
     "placement",
 ]

@@ -84,6 +84,7 @@ FUNCTIONS = {
     "hpmoe_c_abi": (c_uint32, []),
     "hpmoe_describe": (c_char_p, []),
     "hpmoe_memory": (c_uint, [c_char_p, c_uint64, c_uint64, POINTER(Memory)]),
+    "hpmoe_memory_table": (c_uint, [c_char_p, c_uint64, c_uint64, c_uint64, POINTER(c_char_p)]),
     "hpmoe_group_new": (c_uint, [c_uint64, POINTER(Options), POINTER(c_uint64)]),
     "hpmoe_group_join": (c_uint, [c_uint64, c_uint64, c_char_p, POINTER(Joining), POINTER(Options), POINTER(c_uint64)]),
     "hpmoe_listen": (c_uint, [c_char_p, POINTER(Joining), POINTER(c_uint64), POINTER(c_uint16)]),
@@ -166,6 +167,13 @@ class Interface:
         memory = Memory()
         self.check(self._library.hpmoe_memory(taskflow.encode(), ranks, capacity_rows, byref(memory)))
         return memory
+
+    def memory_table(self, taskflow: str, ranks: int, capacity_rows: int, tokens: int) -> str:
+        """The same, tensor by tensor, as JSON."""
+        table = c_char_p()
+        self.check(self._library.hpmoe_memory_table(taskflow.encode(), ranks, capacity_rows, tokens, byref(table)))
+        assert table.value is not None
+        return table.value.decode()
 
     def group_new(self, ranks: int, options: Options) -> int:
         """Makes a group."""

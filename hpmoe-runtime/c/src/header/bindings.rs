@@ -179,6 +179,15 @@ unsafe extern "C" {
     ) -> HpmoeStatus;
 }
 unsafe extern "C" {
+    pub fn hpmoe_memory_table(
+        taskflow: *const ::core::ffi::c_char,
+        ranks: u64,
+        capacity_rows: u64,
+        tokens: u64,
+        table: *mut *const ::core::ffi::c_char,
+    ) -> HpmoeStatus;
+}
+unsafe extern "C" {
     pub fn hpmoe_group_new(
         ranks: u64,
         options: *const HpmoeOptions,

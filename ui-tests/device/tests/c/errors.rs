@@ -9,7 +9,8 @@ use hpmoe_c::header::{
 };
 use hpmoe_device_tests::hpmoe_library::{
     hpmoe_describe, hpmoe_enqueue, hpmoe_fix, hpmoe_fixed_free, hpmoe_group_free, hpmoe_group_join, hpmoe_group_new,
-    hpmoe_launch, hpmoe_memory, hpmoe_reference, hpmoe_refuse, hpmoe_replay, hpmoe_replayed, hpmoe_wait,
+    hpmoe_launch, hpmoe_memory, hpmoe_memory_table, hpmoe_reference, hpmoe_refuse, hpmoe_replay, hpmoe_replayed,
+    hpmoe_wait,
 };
 
 use super::support::{Echo, Group, HIDDEN, Memory, NO_OPTIONS, error, report};
@@ -60,6 +61,48 @@ fn memory_of_a_taskflow() {
     // SAFETY: a name, and no structure.
     assert_eq!(unsafe { hpmoe_memory(name.as_ptr(), 1, 0, null_mut()) }, HPMOE_INVALID);
     assert_eq!(error(), "`memory` is null: pass where the sizes go");
+}
+
+#[test]
+fn memory_of_a_taskflow_by_tensor() {
+    let (mut table, mut memory) = (null(), HpmoeMemory::default());
+    let mut ask = |ranks, capacity, tokens| {
+        // SAFETY: a name, and a variable of this function.
+        let status = unsafe { hpmoe_memory_table(c"echo::forward".as_ptr(), ranks, capacity, tokens, &raw mut table) };
+        assert_eq!(status, HPMOE_OK, "{}", error());
+        // SAFETY: a string that lives until the next call.
+        let text = unsafe { CStr::from_ptr(table) }.to_str().unwrap();
+        serde_json::from_str::<serde_json::Value>(text).unwrap()
+    };
+    let found = ask(2, 0, 60);
+    // SAFETY: a name, and a structure of this function.
+    assert_eq!(unsafe { hpmoe_memory(c"echo::forward".as_ptr(), 2, 0, &raw mut memory) }, HPMOE_OK);
+    assert_eq!(
+        (&found["heap_bytes"], &found["workspace_bytes"]),
+        (&memory.heap_bytes.into(), &memory.workspace_bytes.into())
+    );
+    let bytes = |table: &serde_json::Value, place: &str| -> u64 {
+        let lines = table["lines"].as_array().unwrap().iter().filter(|line| line["place"] == place);
+        lines.map(|line| line["bytes"].as_u64().unwrap()).sum()
+    };
+    assert_eq!(
+        (bytes(&found, "symmetric heap"), bytes(&found, "workspace")),
+        (memory.heap_bytes, memory.workspace_bytes)
+    );
+    assert!(
+        found["lines"].as_array().unwrap().iter().any(|line| line["formula"] == "T" && line["rows"] == 60),
+        "{found}"
+    );
+    assert_eq!(ask(2, 100, 0)["capacity_rows"], 100);
+    // SAFETY: a name, and a variable of this function, or none.
+    let refused = |table| unsafe { hpmoe_memory_table(c"echo::forward".as_ptr(), 2, 0, 65, table) };
+    assert_eq!(refused(&raw mut table), HPMOE_INVALID);
+    assert_eq!(
+        error(),
+        "rank 0 brings 65 tokens, but echo::forward was built with TOKENS = 64: raise TOKENS or bring fewer"
+    );
+    assert_eq!(refused(null_mut()), HPMOE_INVALID);
+    assert_eq!(error(), "`table` is null: pass where the address of the table goes");
 }
 
 #[test]

@@ -17,6 +17,7 @@ fn functions_are_those_of_the_header() {
         hpmoe_c_abi(),
         hpmoe_describe(),
         hpmoe_memory(1, 2, 3, 4),
+        hpmoe_memory_table(1, 2, 3, 4, 5),
         hpmoe_group_new(1, 2, 3),
         hpmoe_group_join(1, 2, 3, 4, 5, 6),
         hpmoe_listen(1, 2, 3, 4),
@@ -39,6 +40,6 @@ fn functions_are_those_of_the_header() {
         hpmoe_last_report(),
     );
     let bindings = include_str!("../../../../hpmoe-runtime/c/src/header/bindings.rs");
-    assert_eq!(bindings.matches("pub fn hpmoe_").count(), 23, "a new function of the header belongs into this test");
+    assert_eq!(bindings.matches("pub fn hpmoe_").count(), 24, "a new function of the header belongs into this test");
     assert_eq!(library::hpmoe_c_abi(), header::HPMOE_C_ABI);
 }
