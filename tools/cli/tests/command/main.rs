@@ -8,6 +8,7 @@ mod diff;
 mod emit;
 mod export;
 mod figures;
+mod memfine;
 mod memory;
 mod output;
 mod pictures;

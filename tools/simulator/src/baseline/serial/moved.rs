@@ -65,7 +65,7 @@ impl Regions {
                 Touched::Slots => sum.row += row * graph.sizes.top_k as u64,
                 Touched::Matrix { first, end } => {
                     let bytes = row * u64::from(end - first);
-                    let of_expert = matches!(tensor.rows, RowKind::Expert { .. });
+                    let of_expert = matches!(tensor.rows, RowKind::Expert(_));
                     *if of_expert { &mut sum.expert } else { &mut sum.rank } += bytes;
                 }
             }

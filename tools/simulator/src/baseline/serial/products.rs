@@ -114,7 +114,7 @@ fn operands(graph: &TaskGraph, phase: &Phase) -> (Vec<Operand>, Vec<Operand>) {
 /// Whether a phase on received rows has a product for each expert: it reads or writes experts' matrices, or all rows of an expert.
 fn of_experts(graph: &TaskGraph, phase: &Phase) -> bool {
     let by_expert = |access: &Access| {
-        matches!(graph.tensors[access.tensor].rows, RowKind::Expert { .. }) || access.region.rows == Rows::Group
+        matches!(graph.tensors[access.tensor].rows, RowKind::Expert(_)) || access.region.rows == Rows::Group
     };
     phase.accesses.iter().any(by_expert)
 }

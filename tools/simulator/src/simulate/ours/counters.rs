@@ -42,7 +42,7 @@ impl CounterLayout {
         let first = first.collect();
         let received = |counter: &Counter| {
             let row_kind = checked.graph().tensors[counter.tensor].rows;
-            matches!(row_kind, RowKind::Received | RowKind::Expert { .. })
+            matches!(row_kind, RowKind::Received | RowKind::Expert(_))
         };
         let whole = counters.iter().map(|(_, counter)| received(counter)).collect();
         let by_token = |phase: PhaseId| schedule.phases[phase].signals.iter().any(|s| s.index == Index::PieceBlocks);
