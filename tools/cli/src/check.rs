@@ -1,7 +1,9 @@
 //! `hpmoe check`: every fault of every kernel, at its place.
 
+mod json;
+
 use crate::input::SourceFile;
-use crate::options::SourceArgs;
+use crate::options::CheckArgs;
 use crate::output;
 use crate::plan::scheduled;
 use codespan_reporting::diagnostic::{Diagnostic, Label};
@@ -12,43 +14,52 @@ use codespan_reporting::term::{
 };
 use hpmoe_core::analyze::CheckedGraph;
 use hpmoe_core::sizes::Expected;
-use hpmoe_core::unused::unused;
+use hpmoe_core::unused::{Unused, unused};
 use hpmoe_kernels::printable::{printable_lines, printable_source};
 use std::io::IsTerminal as _;
 use std::ops::Range;
 use std::process::ExitCode;
 
-pub(crate) fn check(source: &SourceArgs) -> Result<ExitCode, String> {
+pub(crate) fn check(options: &CheckArgs) -> Result<ExitCode, String> {
+    let source = &options.source;
     let target = source.die.read()?;
     let input = SourceFile::read(&source.file, &source.settings, (&target, Expected::default()))?;
     let text = printable_source(&input.text).into_owned();
     let file = SimpleFile::new(&input.name, &text);
-    let mut code = ExitCode::SUCCESS;
+    let (mut flows, mut faults, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
     for kernel in &input.kernels {
         match kernel.front() {
             Ok(front) => {
                 for flow in &front.flows {
                     scheduled(flow, &target)?;
-                    let (kernel, taskflow) = (&flow.graph().kernel, &flow.graph().taskflow);
-                    output::line(format!("{kernel}::{taskflow} is right: {}", numbers(flow)))?;
+                    match options.json {
+                        true => flows.push(json::taskflow(flow)),
+                        false => {
+                            let (kernel, taskflow) = (&flow.graph().kernel, &flow.graph().taskflow);
+                            output::line(format!("{kernel}::{taskflow} is right: {}", numbers(flow)))?;
+                        }
+                    }
                 }
-                for unused in unused(&front) {
-                    let warning = Diagnostic::warning()
-                        .with_message(printable_lines(&unused.message))
-                        .with_labels(vec![Label::primary((), bytes(&text, unused.at))])
-                        .with_notes(vec![format!("help: {}", unused.help)]);
-                    print(&file, &warning)?;
-                }
+                warnings.extend(unused(&front));
             }
-            Err(faults) => {
-                code = ExitCode::FAILURE;
-                for fault in &faults {
-                    show(&file, &text, fault)?;
-                }
-            }
+            Err(found) => faults.extend(found),
         }
     }
-    Ok(code)
+    if options.json {
+        output::line(json::object(&input.name, flows, &faults, &warnings))?;
+    } else {
+        warnings.iter().try_for_each(|unused| warn(&file, &text, unused))?;
+        faults.iter().try_for_each(|fault| show(&file, &text, fault))?;
+    }
+    Ok(if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn warn(file: &SimpleFile<&String, &String>, text: &str, unused: &Unused) -> Result<(), String> {
+    let warning = Diagnostic::warning()
+        .with_message(printable_lines(&unused.message))
+        .with_labels(vec![Label::primary((), bytes(text, unused.at))])
+        .with_notes(vec![format!("help: {}", unused.help)]);
+    print(file, &warning)
 }
 
 fn numbers(flow: &CheckedGraph) -> String {

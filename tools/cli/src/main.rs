@@ -27,7 +27,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let result = match Options::parse().command {
-        Command::Check(source) => check::check(&source),
+        Command::Check(check) => check::check(&check),
         Command::Graph(graph) => graph::graph(&graph),
         Command::Schedule(schedule) => schedule::schedule(&schedule),
         Command::Emit(emit) => emit::emit(&emit),

@@ -26,7 +26,7 @@ pub(crate) struct Options {
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
     /// Checks every kernel and reports all its faults.
-    Check(SourceArgs),
+    Check(CheckArgs),
     /// Prints the task graph.
     Graph(GraphArgs),
     /// Prints the schedule.
@@ -60,6 +60,15 @@ pub(crate) struct DoctorArgs {
     /// What hpmoe-doctor takes; --help lists it.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) arguments: Vec<OsString>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CheckArgs {
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+    /// Prints one JSON object: taskflows, faults and warnings.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args, Debug)]

@@ -3,7 +3,7 @@
 mod ablate;
 mod assumed;
 mod copies;
-mod json;
+pub(crate) mod json;
 pub(crate) mod runs;
 pub(crate) mod scenario;
 pub(crate) mod text;
@@ -40,10 +40,10 @@ pub(crate) fn simulate(options: &SimulateArgs) -> Result<ExitCode, String> {
         pictures(options, &scenario, &runs[0])?;
     }
     if options.json {
-        let mut objects: Vec<_> = runs.iter().map(|run| json::json(&scenario, run, options.traffic)).collect();
-        objects.extend(foreign.map(|why| json::foreign(Policy::Hyperparallel, &why)));
-        let value = if options.policy.is_some() { objects.remove(0) } else { objects.into() };
-        output::line(value)?;
+        output::line(match options.policy {
+            Some(_) => json::json(&scenario, &runs[0], options.traffic),
+            None => json::list(&scenario, &runs, options.traffic),
+        })?;
     } else {
         output::text(&text::text(options, &scenario, &runs, foreign.as_deref()))?;
     }

@@ -142,4 +142,7 @@ pub(crate) struct ReportArgs {
     /// The rank whose cores are drawn; by default the last one to end.
     #[arg(long)]
     pub(crate) rank: Option<u32>,
+    /// Prints a JSON list with an object for each policy, as `simulate` does.
+    #[arg(long)]
+    pub(crate) json: bool,
 }

@@ -11,6 +11,7 @@ mod traffic;
 use crate::options::{LayerArgs, ReportArgs};
 use crate::output;
 use crate::progress::{Progress, Reader};
+use crate::simulate::json;
 use crate::simulate::runs::runs;
 use crate::simulate::scenario::Scenario;
 use crate::simulate::text::about;
@@ -21,18 +22,18 @@ use run::Run;
 use std::process::ExitCode;
 
 pub(crate) fn report(options: &ReportArgs) -> Result<ExitCode, String> {
-    let layer = &options.layer;
+    let (layer, reader) = (&options.layer, Reader::of(options.json));
     let scenario = Scenario::read(layer, &[Policy::Ours])?;
     let second = options.beside.as_ref().map(|file| second(layer, file.clone())).transpose()?;
     let policies = scenario.applying(&Policy::ALL);
     let drawn_policies = [Policy::Ours, Policy::Hyperparallel];
-    let compared = runs(&scenario, &policies, &drawn_policies, Reader::Person)?;
+    let compared = runs(&scenario, &policies, &drawn_policies, reader)?;
     let beside = match &second {
-        Some((_, other)) => runs(other, &[Policy::Ours], &[Policy::Ours], Reader::Person)?,
+        Some((_, other)) => runs(other, &[Policy::Ours], &[Policy::Ours], reader)?,
         None => Vec::new(),
     };
 
-    let progress = Progress::new(1, Reader::Person);
+    let progress = Progress::new(1, reader);
     progress.begins("drawing".to_owned());
     let ours = Run::new(&scenario, &compared[0], &layer.file, options.rank)?;
     let rank = ours.rank;
@@ -56,6 +57,9 @@ pub(crate) fn report(options: &ReportArgs) -> Result<ExitCode, String> {
         .map_err(|error| format!("can't write {}: {error}", printable_path(&options.out)))?;
     progress.ended();
     drop(progress);
+    if options.json {
+        output::line(json::list(&scenario, &compared, false))?;
+    }
     output::note(format!("simulated run as a page (HTML): {}", printable_path(&options.out)));
     Ok(ExitCode::SUCCESS)
 }

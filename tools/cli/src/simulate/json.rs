@@ -55,8 +55,13 @@ pub(crate) fn json(scenario: &Scenario, run: &PolicyRun, traffic: bool) -> Value
     value
 }
 
-/// The JSON object of a policy that does not apply to the kernel, and why.
-pub(crate) fn foreign(policy: Policy, why: &str) -> Value {
+/// A list with an object for each policy; of one that does not apply to the kernel, it says why.
+pub(crate) fn list(scenario: &Scenario, runs: &[PolicyRun], traffic: bool) -> Value {
+    let applying = runs.iter().map(|run| json(scenario, run, traffic));
+    applying.chain(scenario.foreign().map(|why| foreign(Policy::Hyperparallel, &why))).collect()
+}
+
+fn foreign(policy: Policy, why: &str) -> Value {
     json!({"policy": policy.name(), "does_not_apply": why})
 }
 

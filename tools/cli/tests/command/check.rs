@@ -1,6 +1,7 @@
 //! The subcommand `hpmoe check`.
 
-use crate::{LAYER, hpmoe};
+use crate::{LAYER, hpmoe, json};
+use serde_json::Value;
 
 #[test]
 fn what_is_never_used_is_a_warning_at_its_place() {
@@ -19,4 +20,35 @@ fn what_is_never_used_is_a_warning_at_its_place() {
     assert!(said.contains("warning: no call of `forward` reads or writes `spare`"), "{said}");
     assert!(said.contains("layer.rs:") && said.contains("help: use it in a call or delete it"), "{said}");
     assert_eq!(checked(LAYER), "");
+}
+
+#[test]
+fn json_has_what_the_text_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("layer.rs");
+    let text = std::fs::read_to_string(LAYER).unwrap();
+    let right = json(&["check", LAYER, "--json"]);
+    assert_eq!(right["file"], LAYER);
+    let flow = &right["taskflows"][0];
+    assert_eq!((&flow["kernel"], &flow["taskflow"]), (&"moe_ffn".into(), &"forward".into()));
+    let counts = ["tasks", "calls", "tensors", "dependencies"].map(|key| flow[key].as_u64().unwrap());
+    let said = String::from_utf8(hpmoe(&["check", LAYER]).stdout).unwrap();
+    assert!(
+        said.ends_with(&format!(
+            "{} tasks, {} calls, {} tensors, {} dependencies\n",
+            counts[0], counts[1], counts[2], counts[3]
+        )),
+        "{said}"
+    );
+    assert_eq!((&right["faults"], &right["warnings"]), (&Value::Array(vec![]), &Value::Array(vec![])));
+
+    std::fs::write(&path, text.replacen("h.store(gate.silu()", "h.store(gates.silu()", 1)).unwrap();
+    let output = hpmoe(&["check", path.to_str().unwrap(), "--json"]);
+    assert!(!output.status.success() && output.stderr.is_empty());
+    let wrong: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let fault = &wrong["faults"][0];
+    let line = 1 + text.lines().position(|line| line.contains("h.store(gate.silu()")).unwrap();
+    assert_eq!(fault["line"], line);
+    assert!(fault["column"].as_u64().unwrap() > 1 && fault["code"].as_str().unwrap().starts_with("HP"), "{fault}");
+    assert!(fault["message"].as_str().unwrap().contains("gates"), "{fault}");
 }

@@ -31,6 +31,17 @@ fn column(run: &Value, name: &str) -> Vec<u64> {
 }
 
 #[test]
+fn json_has_the_figures_of_simulate() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = folder.path().join("report.html");
+    let layer = [LAYER, "--set", SIZE, "--ranks", "2", "--json"];
+    let output = hpmoe(&[&["report", "--out", name.to_str().unwrap()], &layer[..]].concat());
+    let figures: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(figures, json(&[&["simulate"], &layer[..]].concat()));
+    assert!(std::fs::read_to_string(name).unwrap().starts_with("<!"));
+}
+
+#[test]
 fn the_page_holds_the_runs_and_needs_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
     let (_, page) = page(folder.path(), &["--beside", LAYER]);
