@@ -112,14 +112,15 @@ uint32_t hpmoe_c_abi(void);
 
 /* What is in the library, as JSON, which lives as long as the library:
  *
- * {"abi": 6, "version": "0.1.0", "kernels": [{"name": "moe_ffn", "constants": {"HIDDEN": 128, ...}, "taskflows": [
+ * {"abi": 6, "version": "0.1.0", "kernels": [{"name": "moe_ffn", "file": "src/layer.rs", "constants": {"HIDDEN": 128, ...},
+ *     "taskflows": [
  *     {"name": "moe_ffn::forward", "fingerprint": "0123456789abcdef", "ranks": [1, 2, 4], "experts": 16, "spare": 0,
  *      "top_k": 4, "tokens": 384, "chunks": 1, "npu": false, "route": "host", "capturable": false, "fixed": ["addresses", "tokens", "route"],
  *      "arguments": [
  *         {"name": "x", "element": "bf16", "columns": 128, "rows": "token", "height": null, "writable": false,
  *          "peers_write": false}, ...]}]}]}
  *
- * "rows" says what the rows of an argument stand for: "token" (one for each token of the rank), "slot" (one for each
+ * "file" is the kernel's source as the build script names it. "rows" says what the rows of an argument stand for: "token" (one for each token of the rank), "slot" (one for each
  * token and k, `top_k` times as many), "received" (one for each token and k received), "once" (one for each token
  * received once), "expert" ("height" for each expert of the rank), "rank" ("height" of each rank), or "routed" (words of a kept route: a line
  * of 16; for each rank `experts` rounded up to 128; and twice the slots of the rank, rounded up to 8). "npu" says whether it was built for
@@ -257,8 +258,10 @@ const char *hpmoe_last_error(void);
 
 /* The report of the last launch that this thread has waited for, as JSON; empty if it failed. Valid until the next launch of this thread. Its
  * keys: "kernel", "ranks", "launches", "tasks", "empty_tasks", "waits", "aic_cores_used", "aiv_cores_used", "counters",
- * "workspace_bytes", "capacity_rows", "wall_us", "on_npus", "received_rows" (of each rank), "copied" (a list of {"tensor", "rank", "bytes",
- * "reason"}), "strangers" (connections of others to rank 0 while the ranks joined), and "text", the same in words. */
+ * "workspace_bytes", "capacity_rows", "began_unix_ns" (when it began, in ns since 1970; on NPUs, when it was put on the stream), "wall_us", "on_npus", "received_rows" (of each rank), "copied" (a list of {"tensor", "rank", "bytes",
+ * "reason"}), "strangers" (connections of others to rank 0 while the ranks joined), "trace" (when each core ran its tiles, as an
+ * object of the Trace Event Format with times in µs from the first core's start; null if the kernel keeps no time stamps), and "text", the
+ * same in words. */
 const char *hpmoe_last_report(void);
 
 #ifdef __cplusplus

@@ -8,15 +8,18 @@ use crate::kernel::{Constant, Kernel};
 
 /// The description of these kernels; the header says what is in it.
 pub(crate) fn describe(kernels: &[Kernel]) -> Value {
-    let mut modules: Vec<(&str, Value, Vec<Value>)> = Vec::new();
+    let mut modules: Vec<(&Kernel, Vec<Value>)> = Vec::new();
     for kernel in kernels {
         let taskflow = taskflow(kernel);
-        match modules.iter_mut().find(|(name, ..)| *name == kernel.module) {
-            Some((.., taskflows)) => taskflows.push(taskflow),
-            None => modules.push((kernel.module, constants(kernel), vec![taskflow])),
+        match modules.iter_mut().find(|(first, _)| first.module == kernel.module) {
+            Some((_, taskflows)) => taskflows.push(taskflow),
+            None => modules.push((kernel, vec![taskflow])),
         }
     }
-    let module = |(name, constants, taskflows)| json!({"name": name, "constants": constants, "taskflows": taskflows});
+    let module = |(kernel, taskflows): (&Kernel, Vec<Value>)| {
+        let file = kernel.compiled.tables().file;
+        json!({"name": kernel.module, "file": file, "constants": constants(kernel), "taskflows": taskflows})
+    };
     let modules: Vec<Value> = modules.into_iter().map(module).collect();
     json!({"abi": HPMOE_C_ABI, "version": env!("CARGO_PKG_VERSION"), "kernels": modules})
 }

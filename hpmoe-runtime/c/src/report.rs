@@ -2,9 +2,10 @@
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char};
+use std::time::SystemTime;
 
-use hpmoe_runtime::Report;
 use hpmoe_runtime::tables::ExternalTable;
+use hpmoe_runtime::{Report, Trace};
 use serde_json::{Value, json};
 
 use crate::error::text;
@@ -35,15 +36,23 @@ pub(crate) fn keep(report: &Report, received: &[usize], copied: &[Copied]) {
         "counters": report.counters,
         "workspace_bytes": report.workspace_bytes,
         "capacity_rows": report.capacity_rows,
+        "began_unix_ns": began(report),
         "wall_us": report.wall.as_secs_f64() * 1e6,
         "on_npus": report.on_npus,
         "externals": externals(report),
         "received_rows": received,
         "copied": copies,
         "strangers": report.strangers.count(),
+        "trace": report.trace.as_ref().map(events),
         "text": format!("{report}{words}"),
     });
     LAST_REPORT.set(text(&json.to_string()));
+}
+
+/// When the launch began, in ns since 1970.
+fn began(report: &Report) -> u64 {
+    let since = report.begun.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// External operators, whether each ran, and how far results may be from the reference.
@@ -58,6 +67,13 @@ fn externals(report: &Report) -> Value {
         "operators": report.externals.iter().map(operator).collect::<Vec<_>>(),
         "tolerances": tolerances.collect::<serde_json::Map<_, _>>(),
     })
+}
+
+/// The events of a trace, as [`Trace::write`] writes them.
+fn events(trace: &Trace) -> Value {
+    let mut text = Vec::new();
+    let written = trace.write(&mut text).map_err(serde_json::Error::io);
+    written.and_then(|()| serde_json::from_slice(&text)).expect("a trace in memory is JSON")
 }
 
 fn copy(copied: &Copied) -> Value {

@@ -78,7 +78,7 @@ pub(super) fn launch(
     };
     copy_out(kernel.tables(), row, session);
     session.launches = ends.iter().map(|end| end.number).max().unwrap_or(session.launches);
-    report(&shared, memory(kernel.tables(), row, session), wall, ends)
+    report(&shared, memory(kernel.tables(), row, session), (start, wall), ends)
 }
 
 /// The search for races among ranks that are threads, if there is to be one.

@@ -1,6 +1,6 @@
 //! One result from the ends of all ranks.
 
-use std::time::Duration;
+use std::time::{Duration, Instant, SystemTime};
 
 use bytemuck::Zeroable as _;
 use hpmoe_kernels::memory::{CAPACITY_RULE, default_capacity};
@@ -49,7 +49,7 @@ pub(super) fn memory(tables: &KernelTables, row: &[LaunchStep<'_>], session: &Se
 pub(super) fn report(
     shared: &LaunchShared<'_>,
     memory: MemoryUse,
-    wall: Duration,
+    (start, wall): (Instant, Duration),
     mut ends: Vec<RankEnd>,
 ) -> Result<Report, LaunchError> {
     let tables = shared.kernel.tables();
@@ -73,7 +73,8 @@ pub(super) fn report(
         return Err(LaunchError::Stuck(StuckReport::new(tables, shared.options.time_limit, &records)));
     }
     let trace = tables.time_stamps.then(|| Trace::new(tables, &stamps));
-    Ok(Report { trace, ..Report::new(tables, &records, shared.launches(), memory, wall, host) })
+    let begun = SystemTime::now() - start.elapsed();
+    Ok(Report { begun, trace, ..Report::new(tables, &records, shared.launches(), memory, wall, host) })
 }
 
 /// The error of ids that make no route, which all ranks have found.

@@ -12,7 +12,7 @@ pub use stuck::StuckReport;
 pub use trace::{ClockOffset, CoreTrace, RankTrace, TileTrace, Trace};
 
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use crate::KernelTables;
 use crate::abi::{HpmoeDescriptor, HpmoeRecord};
@@ -63,6 +63,8 @@ pub struct Report {
     pub externals: &'static [ExternalTable],
     /// Results whose bits may differ from the reference's; [`tolerance`](Self::tolerance) tells by how much.
     pub tolerances: &'static [ToleranceTable],
+    /// When the first launch began on this machine; of a launch on NPUs, when it was put on their streams.
+    pub begun: SystemTime,
     /// Time of all launches on this machine, from the first rank's start to the last one's end; of a launch that was pending, until it was
     /// waited for.
     pub wall: Duration,
@@ -124,6 +126,7 @@ impl Report {
             kept: memory.kept,
             externals: tables.externals,
             tolerances: tables.tolerances,
+            begun: SystemTime::UNIX_EPOCH,
             wall,
             host,
             on_npus: false,

@@ -211,7 +211,7 @@ pub(super) fn finish(
             rank.copy_out(shared.kernel.tables(), row, session.sizes.processes)?;
         }
         unrouted = ends.iter().flat_map(|end| &end.records).map(|record| record.unrouted).max().unwrap_or(0);
-        let report = report(&shared, flight.memory.clone(), wall, ends)?;
+        let report = report(&shared, flight.memory.clone(), (flight.start, wall), ends)?;
         match unrouted - told {
             0 => Ok(report),
             launches => Err(LaunchError::Unrouted { kernel: shared.kernel.tables().name, launches }),
