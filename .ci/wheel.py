@@ -32,7 +32,7 @@ def check_files(wheel: zipfile.ZipFile) -> None:
     assert {"python/stock", "kernels", "hpmoe-runtime/c"} <= set(crates), crates
     of_crates = {f"hpmoe/crates/{name}" for crate in crates for name in tracked(crate)}
     info = f"{PurePosixPath(wheel.filename).name.split('-py3')[0]}.dist-info"
-    needed = of_python | of_crates | {"hpmoe/crates/Cargo.lock", f"{info}/entry_points.txt"}
+    needed = of_python | of_crates | {"hpmoe/crates/Cargo.lock", command_of(wheel)}
     needed |= {f"{info}/licenses/{license}" for license in ("LICENSE-MIT", "LICENSE-APACHE")}
     assert needed <= names, f"{wheel.filename} lacks {sorted(needed - names)}"
     left_out = re.compile(rf"hpmoe/crates/({'|'.join(crates)})/(tests|target)/|\.pyc$")
@@ -43,8 +43,13 @@ def check_files(wheel: zipfile.ZipFile) -> None:
     assert description == (ROOT / "python" / "README.md").read_text(), f"the description of {wheel.filename} is not python/README.md"
 
 
-def check_library(name: str, content: bytes, glibc: tuple[int, int]) -> None:
-    """Fails unless a library is stripped and needs no more of its machine than glibc of that version."""
+def command_of(wheel: zipfile.ZipFile) -> str:
+    """The name of the command in a wheel."""
+    return f"{PurePosixPath(wheel.filename).name.split('-py3')[0]}.data/scripts/hpmoe"
+
+
+def check_program(name: str, content: bytes, glibc: tuple[int, int]) -> ELFFile:
+    """Fails unless a library or program is stripped and needs no more of its machine than glibc of that version."""
     elf = ELFFile(io.BytesIO(content))
     kept = [section.name for section in elf.iter_sections() if section.name == ".symtab" or section.name.startswith(".debug")]
     assert not kept, f"{name} is not stripped: it has {kept}"
@@ -53,6 +58,12 @@ def check_library(name: str, content: bytes, glibc: tuple[int, int]) -> None:
     versions = [version.name for _, of_file in elf.get_section_by_name(".gnu.version_r").iter_versions() for version in of_file]
     asked = [tuple(map(int, version.split("_")[1].split(".")[:2])) for version in versions if version.startswith("GLIBC_")]
     assert max(asked) <= glibc, f"{name} needs glibc {max(asked)}, and the wheel says {glibc}"
+    return elf
+
+
+def check_library(name: str, content: bytes, glibc: tuple[int, int]) -> None:
+    """Fails unless a library is such a program, and exports the C interface alone."""
+    elf = check_program(name, content, glibc)
     exported = {symbol.name for symbol in elf.get_section_by_name(".dynsym").iter_symbols() if symbol.entry.st_shndx != "SHN_UNDEF"}
     foreign = {symbol for symbol in exported if symbol and not symbol.startswith("hpmoe_")}
     assert "hpmoe_launch" in exported and not foreign, f"{name} exports {sorted(foreign)[:9]}"
@@ -70,6 +81,10 @@ def check_wheel(path: Path) -> list[str]:
         assert libraries, f"{path.name} has no library"
         for name in libraries:
             check_library(name, wheel.read(name), (int(tag[2]), int(tag[3])))
+        command = wheel.getinfo(command_of(wheel))
+        check_program(command.filename, wheel.read(command), (int(tag[2]), int(tag[3])))
+        assert command.external_attr >> 16 & 0o111, f"{command.filename} can't be executed"
+        print(f"{path}: the command has {command.file_size:,} bytes, {command.compress_size:,} compressed")
         return sorted(wheel.namelist())
 
 

@@ -1,4 +1,4 @@
-"""Puts the sources of the layers' crate into wheel and source distribution, and into the wheel its libraries for some sizes, which run without Rust."""
+"""Puts the sources of the layers' crate into wheel and source distribution, and into the wheel what runs without Rust: its libraries for some sizes, and the command hpmoe."""
 
 import json
 import os
@@ -12,6 +12,7 @@ from setuptools import Distribution, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 from setuptools.command.sdist import sdist
+from distutils.command.build_scripts import build_scripts  # as setuptools, imported above, has it
 
 HERE = Path(__file__).resolve().parent
 
@@ -24,6 +25,9 @@ WORKSPACE = PACKED if PACKED.is_dir() else HERE.parent
 #: Parts of packages that builds don't need, below their own folders.
 LEFT_OUT = ["target", "tests"]
 
+#: The program of the command.
+COMMAND = "hpmoe"
+
 #: Sizes of the layers whose libraries are part of the wheel: hidden, inter, experts, top_k, tokens of a rank.
 BUNDLED = [("swiglu", 64, 32, 8, 2, 64)]
 
@@ -35,9 +39,23 @@ class BuildWithCrates(build_py):
         """Builds the package."""
         super().run()
         package = Path(self.build_lib) / "hpmoe"
-        copy_crates(package / "crates")
+        copy_crates(package / "crates", {"hpmoe-stock"})
         for layer in BUNDLED:
-            build_layer(package / "kernels", Path(self.build_lib).resolve().parent / "target", *layer)
+            build_layer(package / "kernels", target_folder(Path(self.build_lib).resolve().parent / "target"), *layer)
+
+
+class BuildCommand(build_scripts):
+    """Builds the command ``hpmoe``, which the wheel installs as it is."""
+
+    def run(self) -> None:
+        """Builds it."""
+        folder = Path(self.build_dir)
+        folder.mkdir(parents=True, exist_ok=True)
+        build_command(folder, target_folder(folder.resolve().parent / "target"))
+
+    def get_source_files(self) -> list[str]:
+        """None of its own: its crates are those of the workspace."""
+        return []
 
 
 class SdistWithCrates(sdist):
@@ -46,7 +64,7 @@ class SdistWithCrates(sdist):
     def make_release_tree(self, base_dir: str, files: list[str]) -> None:
         """Collects its files."""
         super().make_release_tree(base_dir, files)
-        copy_crates(Path(base_dir) / "crates")
+        copy_crates(Path(base_dir) / "crates", {"hpmoe-stock", "hpmoe-cli"})
 
 
 class WithLibraries(Distribution):
@@ -90,12 +108,12 @@ def tag_for_oldest(wheel: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def packages() -> list[str]:
-    """The folders of the packages that a build of the layers needs."""
+def packages(roots: set[str]) -> list[str]:
+    """The folders of the packages that builds of these need."""
     command = ["cargo", "metadata", "--no-deps", "--format-version=1"]
     found = subprocess.run(command, cwd=WORKSPACE, check=True, stdout=subprocess.PIPE).stdout
     of_name = {package["name"]: package for package in json.loads(found)["packages"]}
-    needed, next_ones = {"hpmoe-stock"}, ["hpmoe-stock"]
+    needed, next_ones = set(roots), sorted(roots)
     while next_ones:
         for dependency in of_name[next_ones.pop()]["dependencies"]:
             if dependency["kind"] != "dev" and "path" in dependency and dependency["name"] not in needed:
@@ -104,11 +122,11 @@ def packages() -> list[str]:
     return sorted(str(Path(of_name[name]["manifest_path"]).parent.relative_to(WORKSPACE)) for name in needed)
 
 
-def copy_crates(to: Path) -> None:
-    """Copies the workspace as far as a build of the layers needs it."""
+def copy_crates(to: Path, roots: set[str]) -> None:
+    """Copies the workspace as far as builds of these packages need it."""
     shutil.rmtree(to, ignore_errors=True)
 
-    members = packages()
+    members = packages(roots)
     folders = {WORKSPACE / package for package in members}
 
     def ignored(folder: str, names: list[str]) -> list[str]:
@@ -120,8 +138,7 @@ def copy_crates(to: Path) -> None:
         shutil.copytree(WORKSPACE / package, to / package, ignore=ignored)
     for file in ["Cargo.toml", "Cargo.lock", "README.md", "LICENSE-MIT", "LICENSE-APACHE"]:
         shutil.copy(WORKSPACE / file, to)
-    if WORKSPACE != PACKED:
-        leave_out(to, members)
+    leave_out(to, members)
     # Whether cargo can read what is there.
     subprocess.run(["cargo", "metadata", "--format-version=1"], cwd=to, check=True, stdout=subprocess.DEVNULL)
 
@@ -139,19 +156,37 @@ def leave_out(workspace: Path, members: list[str]) -> None:
 
 def build_layer(to: Path, target: Path, gate: str, hidden: int, inter: int, experts: int, top_k: int, tokens: int) -> None:
     """Builds the library of a layer, which needs nothing but glibc of the machine that it runs on."""
-    sizes = f"HIDDEN={hidden},INTER={inter},EXPERTS={experts},TOP_K={top_k},TOKENS={tokens}"
-    # A checkout has built most of it already.
-    target = Path(os.environ.get("CARGO_TARGET_DIR") or (target if WORKSPACE == PACKED else WORKSPACE / "target")).absolute()
+    constants = {"HIDDEN": hidden, "INTER": inter, "EXPERTS": experts, "TOP_K": top_k, "TOKENS": tokens}
+    sizes = ",".join(f"{name}={value}" for name, value in constants.items())
     environment = {**os.environ, "HPMOE_SET": sizes, "HPMOE_STOCK_CORES": "4", "HPMOE_STOCK_GATE": gate}
     environment.update(CARGO_TARGET_DIR=str(target), HPMOE_CXX_RUNTIME="static")
     command = ["cargo", "rustc", "--release", "--locked", "--package", "hpmoe-stock", "--", "-C", "strip=symbols"]
     print("+", *command, f"({sizes})", file=sys.stderr)
     subprocess.run(command, cwd=WORKSPACE, env=environment, check=True)
     to.mkdir(parents=True, exist_ok=True)
-    shutil.copy(target / "release" / "libhpmoe_stock.so", to / f"{gate}-{hidden}-{inter}-{experts}-{top_k}-{tokens}.so")
+    library = to / f"{gate}-{hidden}-{inter}-{experts}-{top_k}-{tokens}.so"
+    shutil.copy(target / "release" / "libhpmoe_stock.so", library)
+    # The sources are those of the wheel.
+    library.with_suffix(".json").write_text(json.dumps({"crate": None, "constants": constants, "sources": {}}))
+
+
+def build_command(to: Path, target: Path) -> None:
+    """Builds the command ``hpmoe``, which needs nothing but glibc of the machine that it runs on."""
+    environment = {**os.environ, "CARGO_TARGET_DIR": str(target)}
+    command = ["cargo", "rustc", "--release", "--locked", "--package", "hpmoe-cli", "--bin", COMMAND, "--", "-C", "strip=symbols"]
+    print("+", *command, file=sys.stderr)
+    subprocess.run(command, cwd=WORKSPACE, env=environment, check=True)
+    shutil.copy(target / "release" / COMMAND, to)
+
+
+def target_folder(own: Path) -> Path:
+    """Where cargo builds: a checkout has built most of it already."""
+    return Path(os.environ.get("CARGO_TARGET_DIR") or (own if WORKSPACE == PACKED else WORKSPACE / "target")).absolute()
 
 
 setup(
     distclass=WithLibraries,
-    cmdclass={"build_py": BuildWithCrates, "sdist": SdistWithCrates, "bdist_wheel": PlatformWheel},
+    # Setuptools installs scripts only if it knows of one; BuildCommand makes it.
+    scripts=[COMMAND],
+    cmdclass={"build_py": BuildWithCrates, "build_scripts": BuildCommand, "sdist": SdistWithCrates, "bdist_wheel": PlatformWheel},
 )

@@ -1,5 +1,6 @@
 """Crates are built once for each set of sources and constants."""
 
+import json
 import os
 import re
 import shutil
@@ -11,8 +12,9 @@ import numpy
 import pytest
 
 import hpmoe
-from hpmoe import _build, _moe
+from hpmoe import _build, _moe, _source
 from hpmoe.__main__ import main
+from hpmoe._stages import Stages
 from ranks import run_ranks
 from test_library import bf16
 
@@ -57,13 +59,16 @@ def test_what_has_been_built_is_kept(
     monkeypatch.setenv("HPMOE_CACHE", str(tmp_path / "cache"))
     builds, runtimes = [], []
 
-    def cargo_build(manifest: Path, target: Path, environment: dict[str, str], progress: bool | None) -> Path:
+    def cargo_build(manifest: Path, target: Path, environment: dict[str, str], stages: Stages) -> Path:
         builds.append((manifest, environment["HPMOE_SET"]))
         runtimes.append(environment["HPMOE_CXX_RUNTIME"])
         return Path(library.path)
 
     monkeypatch.setattr(_build, "_cargo_build", cargo_build)
     first = hpmoe.build(crate, HIDDEN=16, TOKENS=8)
+    origin = json.loads(Path(first.path).with_suffix(".json").read_text())
+    assert origin["crate"] == str(crate) and origin["constants"] == {"HIDDEN": 16, "TOKENS": 8}
+    assert set(origin["sources"]) == {"build.rs", "src/echo.rs", "src/lib.rs"}
     assert builds == [(crate / "Cargo.toml", "HIDDEN=16,TOKENS=8")]
     assert Path(first.path).parent == tmp_path / "cache" / "libraries"
     assert hpmoe.build(crate, TOKENS=8, HIDDEN=16) is first and len(builds) == 1
@@ -241,9 +246,55 @@ def test_sizes_of_layers() -> None:
         ({"top_k": 9}, "top_k is 9, but there are 8 experts"),
         ({"hidden": 0}, "hidden is 0, but has to be a whole number of at least 1"),
         ({"gate": "relu"}, "there is no gate 'relu': use one of 'swiglu', 'gpt_oss'"),
+        ({"tile_m": 16}, "a layer with swiglu experts has no argument tile_m: did you mean TILE_M?"),
+        ({"tokens": 16}, "a layer with swiglu experts has no argument tokens: did you mean max_tokens?"),
+        ({"TOKENS": 16}, "a layer has no argument TOKENS: pass max_tokens=.."),
+        ({"LIMIT": 7.0}, "a layer with swiglu experts has no argument LIMIT: it has hidden, inter, experts, top_k, max_tokens, spare, gate, ranks, progress, and"),
+        ({"limits": 7.0, "gate": "gpt_oss"}, "a layer with gpt_oss experts has no argument limits: did you mean LIMIT?"),
     ]:
         with pytest.raises(hpmoe.HpmoeError, match=said):
             hpmoe.moe(**{**sizes, **change})
+
+
+def test_a_build_tells_its_stages_where_nobody_sees_a_bar(
+    crate: Path, library: hpmoe.Library, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HPMOE_CACHE", str(tmp_path / "cache"))
+    manifest = crate / "Cargo.toml"
+    told = {"manifest_path": str(manifest), "package_id": "mine", "fresh": False, "reason": "compiler-artifact"}
+    of = lambda **what: json.dumps({**told, **what})  # noqa: E731
+    lines = [
+        of(manifest_path="/other/Cargo.toml", package_id="other", target={"kind": ["lib"], "crate_types": ["lib"]}),
+        of(target={"kind": ["custom-build"], "crate_types": ["bin"]}),
+        json.dumps({"reason": "build-script-executed", "package_id": "other"}),
+        json.dumps({"reason": "build-script-executed", "package_id": "mine"}),
+        of(target={"kind": ["cdylib"], "crate_types": ["cdylib"]}, filenames=[library.path]),
+    ]
+    cargo = tmp_path / "bin" / "cargo"
+    cargo.parent.mkdir()
+    real = shutil.which("cargo")
+    (tmp_path / "said").write_text("\n".join(lines))
+    cargo.write_text(f'#!/bin/sh\n[ "$1" = build ] || exec "{real}" "$@"\necho "  Compiling other" >&2\ncat "{tmp_path}/said"\n')
+    cargo.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{cargo.parent}:{os.environ['PATH']}")
+    hpmoe.build(crate, HIDDEN=16)
+    stages = ["the build begins", "dependencies are compiled, which takes a minute or two the first time", "kernels are scheduled and compiled as C++"]
+    stages += ["the library is compiled", "built"]
+    assert [re.sub(r" \(\d+ s\)$", "", line) for line in capfd.readouterr().err.splitlines()] == [f"hpmoe: {crate}: {stage}" for stage in stages]
+    # What is kept needs no words; nobody asked for some; and True is for cargo's own.
+    hpmoe.build(crate, HIDDEN=16)
+    hpmoe.build(crate, HIDDEN=17, progress=False)
+    assert capfd.readouterr().err == ""
+    hpmoe.build(crate, HIDDEN=18, progress=True)
+    assert capfd.readouterr().err == "  Compiling other\n"
+    # A library knows its kernel file.
+    assert _source.source_of(library["swiglu::forward"]).constants["HIDDEN"] == 64
+
+
+def test_numbers_of_ranks_are_libraries_of_their_own(crate: Path) -> None:
+    manifest = crate / "Cargo.toml"
+    keys = {_build._key(manifest, [crate / "src"], {**os.environ, "HPMOE_STOCK_RANKS": ranks}) for ranks in ("3", "5")}
+    assert len(keys) == 2
 
 
 def test_the_command(library: hpmoe.Library, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,9 +1,11 @@
 """Libraries, groups and launches, without PyTorch."""
 
 import _ctypes
+import copy
 import ctypes
 import json
 import os
+import pickle
 import re
 import shutil
 import signal
@@ -173,6 +175,40 @@ def test_a_library_describes_itself(library: hpmoe.Library) -> None:
     assert (memory.received_rows, memory.once_rows) == (2 * 64 * K, 2 * 64) and memory.heap_bytes > 0
     assert hpmoe.load(library.path) is library
     json.dumps(library.describe())
+
+
+def test_reports_of_other_threads_are_those_of_the_group(library: hpmoe.Library, group: hpmoe.Group) -> None:
+    ids, tensors = layer()
+    library["swiglu::forward"](group, ids, **tensors)
+    found: list[object] = []
+
+    def other() -> None:
+        try:
+            found.append(hpmoe.last_report())
+        except hpmoe.HpmoeError as error:
+            found.append(str(error))
+        found.append(group.last_report())
+        library["swiglu::forward"](group, ids[:3], **{name: tensor[:3] if len(tensor) == T else tensor for name, tensor in tensors.items()})
+        found.append(hpmoe.last_report())
+
+    thread = threading.Thread(target=other, name="other")
+    thread.start()
+    thread.join()
+    said, of_group, own = found
+    assert re.search("thread 'other' has launched nothing, and last_report.. is about the thread that calls it: call last_report.. of the group", str(said))
+    # This thread's last launch stays; the group's is that of the other thread.
+    assert of_group == hpmoe.last_report() and own == group.last_report() and own["received_rows"] == [3 * K]
+    assert isinstance(own, hpmoe.LaunchReport) and 0 < time.time_ns() - own["began_unix_ns"] < 60e9
+    assert hpmoe.Group().last_report() is None
+
+
+def test_what_is_copied_and_pickled(library: hpmoe.Library, group: hpmoe.Group) -> None:
+    assert pickle.loads(pickle.dumps(library)) is library and copy.deepcopy(library) is library
+    flow = library["swiglu::forward"]
+    assert pickle.loads(pickle.dumps(flow)) is flow
+    assert copy.copy(group) is group and copy.deepcopy(group) is group
+    with pytest.raises(hpmoe.HpmoeError, match=r"a group can't be pickled, because its ranks live in this process: make it where it is needed, Group\(ranks=1,"):
+        pickle.dumps(group)
 
 
 def test_a_file_that_has_changed_is_refused(library: hpmoe.Library, tmp_path) -> None:

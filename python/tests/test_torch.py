@@ -1,6 +1,7 @@
 """The operators of PyTorch."""
 
 import copy
+import json
 import os
 import pickle
 import subprocess
@@ -251,6 +252,61 @@ def test_forward_mode_derivatives_are_refused(layer: MoE) -> None:
         torch.func.jvp(lambda x: call(layer, ids, [x, *others]), (x,), (x,))
     with torch.autograd.forward_ad.dual_level(), pytest.raises(hpmoe.HpmoeError, match=said):
         call(layer, ids, [torch.autograd.forward_ad.make_dual(x, x), *others])
+
+
+def test_transforms_of_functions_are_refused(layer: MoE) -> None:
+    ids, (x, *others) = inputs()
+    of_x = lambda x: call(layer, ids, [x, *others])  # noqa: E731
+    said = r"have no gradients in torch.func \(grad, vjp, jacrev\): call .backward\(\) or torch.autograd.grad outside of it"
+    for transformed in (torch.func.grad(lambda x: of_x(x).sum()), torch.func.jacrev(of_x), lambda x: torch.func.vjp(of_x, x)[1](x)):
+        with pytest.raises(hpmoe.HpmoeError, match=said):
+            transformed(x)
+    said = "can't be batched by torch.vmap: call the layer once with the tokens of the whole batch"
+    with pytest.raises(hpmoe.HpmoeError, match=said):
+        torch.vmap(of_x)(torch.stack([x, x]))
+    with pytest.raises(hpmoe.HpmoeError, match=said):
+        torch.vmap(lambda ids: call(layer, ids, [x, *others]))(torch.stack([ids, ids]))
+    from hpmoe import _torch
+
+    run = lambda x: torch.ops.hpmoe.run(ids, [x, *others], _torch.key(layer.taskflow), layer.group.name)[0]  # noqa: E731
+    with pytest.raises(hpmoe.HpmoeError, match=said):
+        torch.vmap(run)(torch.stack([x, x]))
+    # Outside of torch.func, they are there.
+    (mine,) = torch.autograd.grad(of_x(x.requires_grad_()).sum(), x)
+    assert mine.shape == x.shape
+
+
+def test_a_launch_is_part_of_a_profile(layer: MoE, tmp_path: Path) -> None:
+    from test_traces import report
+
+    ids, tensors = inputs()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        call(layer, ids, tensors)
+        launch = hpmoe.last_report()
+    path = tmp_path / "profile.json"
+    profile.export_chrome_trace(str(path))
+    # The clocks of both are one: a tile at the launch's begin lies within the operator.
+    made = report(launch["began_unix_ns"])
+    for event in made["trace"]["traceEvents"]:
+        event.update({name: 0.0 for name in ("ts", "dur") if name in event})
+    hpmoe.merge_trace(path, made, path)
+    events = json.loads(path.read_text())["traceEvents"]
+    (operator,) = [event for event in events if event["name"] == "hpmoe::run" and event.get("cat") == "cpu_op"]
+    tiles = [event for event in events if event.get("cat") == "task"]
+    assert len(tiles) == 2 and all(operator["ts"] <= tile["ts"] <= operator["ts"] + operator["dur"] for tile in tiles)
+
+
+def test_layers_are_simulated_and_shown(layer: MoE, monkeypatch: pytest.MonkeyPatch) -> None:
+    from hpmoe import _command
+    from test_tools import program
+
+    monkeypatch.setattr(_command, "_places", lambda: [program()])
+    ours = hpmoe.simulate(layer, ranks=2).ours
+    assert (ours.tokens, ours.ranks) == (64, 2)
+    assert hpmoe.simulate(layer, ranks=2, max_tokens=128).ours.tokens == 128
+    assert hpmoe.check(layer) and hpmoe.simulate(pickle.loads(pickle.dumps(layer)), ranks=2).ours == ours
+    shown = layer._repr_html_()
+    assert "gate=&#x27;swiglu&#x27;" in shown and "swiglu::backward on 1, 2, 4, 8 ranks" in shown
 
 
 @pytest.mark.parametrize("ranks", [1, 4])

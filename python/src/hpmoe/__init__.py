@@ -23,32 +23,46 @@ from ._memory_table import MemoryLine, MemoryTable, memory
 from ._moe import MoE, moe
 from ._placement import Placement
 from ._planner import placement
-from ._reports import last_report
+from ._reports import LaunchReport, last_report
 from ._signature import Argument
+from ._figures import Check, Fault, Report, Run, Simulation, Timeline
 from ._taskflow import Taskflow
+from ._tools import check, report, simulate, timeline
+from ._trace import merge_trace
+from ._version import __version__ as __version__
 
 __all__ = [
     "Argument",
     "BuildError",
+    "Check",
+    "Fault",
     "FixedLaunch",
     "Group",
     "HpmoeError",
     "LaunchError",
+    "LaunchReport",
     "Library",
     "MemoryLine",
     "MemoryTable",
     "MoE",
     "Placement",
+    "Report",
+    "Run",
+    "Simulation",
     "Taskflow",
+    "Timeline",
     "build",
+    "check",
     "last_report",
     "load",
     "memory",
+    "merge_trace",
     "moe",
     "placement",
+    "report",
+    "simulate",
+    "timeline",
 ]
-__version__ = "0.1.0"
-
 if _sys.modules.get("torch") is not None:
     # Programs that were exported look for the operators.
     from . import _torch as _torch

@@ -1,4 +1,4 @@
-"""The command ``hpmoe`` of the Python package: looks into libraries of kernels, and builds them."""
+"""Looks into libraries of kernels, and builds them: ``python -m hpmoe``. The command ``hpmoe`` is another program, which works on sources."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Any
 
-from . import __version__
+from ._version import __version__
 from ._build import build
 from ._errors import HpmoeError
 from ._library import Library, load
@@ -15,7 +15,7 @@ from ._printable import printable_lines
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command, and returns its exit status."""
-    parser = argparse.ArgumentParser(prog="hpmoe", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m hpmoe", description="Looks into libraries of kernels, and builds them.")
     parser.add_argument("--version", action="version", version=f"hpmoe {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     describe = commands.add_parser("describe", help="what is in a library of kernels")
@@ -53,9 +53,8 @@ def _text(library: Library) -> str:
         lines.append(f"{flow.name}  {flow.fingerprint}  ranks {', '.join(map(str, flow.ranks))}")
         lines.append("    " + ", ".join(f"{name} = {value}" for name, value in flow.constants.items()))
         for argument in flow.arguments:
-            height = "" if argument.height is None else f"{argument.height} x "
             kind = "writes" if argument.writable else "reads "
-            lines.append(f"    {kind} {argument.name}: {argument.element} {height}{argument.columns} per {argument.rows}")
+            lines.append(f"    {kind} {argument.name}: {argument.element} {argument.shape_text} per {argument.rows}")
     return "\n".join(lines)
 
 

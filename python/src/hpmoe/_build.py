@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
 import secrets
-import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any, Iterable
 
 from ._errors import BuildError, HpmoeError, MissingToolError
 from ._library import Library, load
+from ._stages import Stages, of_crate
 
 
 def cache() -> Path:
@@ -32,26 +32,27 @@ def build(crate: str | os.PathLike[str], *, progress: bool | None = None, **cons
 
     Args:
         crate: The folder of the crate, of type ``cdylib`` with ``hpmoe_c::export!();``.
-        progress: Whether to show cargo's progress; by default where the error output is a terminal.
+        progress: True shows cargo's progress, False nothing. By default, cargo's progress is shown if the error output is a terminal, and
+            otherwise, as in a notebook, a line for each stage.
         **constants: Constants of the kernels, such as ``HIDDEN=64``.
 
     Raises:
         BuildError: If there is no cargo, or the crate does not compile; the error has the compiler's words.
     """
-    return load(built(crate, constants, {}, progress))
+    return load(built(crate, constants, {}, progress, str(crate)))
 
 
 def built(
-    crate: str | os.PathLike[str], constants: dict[str, int | float], more: dict[str, str], progress: bool | None
+    crate: str | os.PathLike[str], constants: dict[str, int | float], more: dict[str, str], progress: bool | None, name: str
 ) -> Path:
-    """The library of a crate; `more` are variables of its build in addition to those of this process."""
+    """The library of a crate; `more` are variables of its build in addition to those of this process, `name` is what its progress calls it."""
     manifest = Path(crate).resolve() / "Cargo.toml"
     if not manifest.exists():
         raise BuildError(f"{Path(crate)} is no crate: there is no Cargo.toml in it")
     environment = {**os.environ, **more, "HPMOE_SET": settings(constants, os.environ.get("HPMOE_SET", ""))}
     # Python, or a package that it has imported, may have loaded an older libstdc++ than the C++ compiler's.
     environment.setdefault("HPMOE_CXX_RUNTIME", "prefer-static")
-    return _built(manifest, environment, progress)
+    return _built(manifest, environment, progress, name)
 
 
 def settings(constants: dict[str, int | float], inherited: str = "") -> str:
@@ -59,12 +60,17 @@ def settings(constants: dict[str, int | float], inherited: str = "") -> str:
     for name, value in constants.items():
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise HpmoeError(f"{name} is {value!r}: constants of kernels are whole numbers or floats")
-    pairs = dict(part.strip().split("=", 1) for part in inherited.split(",") if "=" in part)
+    pairs = _pairs(inherited)
     pairs.update({name: repr(value) for name, value in constants.items()})
     return ",".join(f"{name}={value}" for name, value in sorted(pairs.items()))
 
 
-def _built(manifest: Path, environment: dict[str, str], progress: bool | None) -> Path:
+def _pairs(settings: str) -> dict[str, str]:
+    """Constants of `HPMOE_SET`, by name."""
+    return dict(part.strip().split("=", 1) for part in settings.split(",") if "=" in part)
+
+
+def _built(manifest: Path, environment: dict[str, str], progress: bool | None, described: str) -> Path:
     name, folders = _packages(manifest, environment)
     key = _key(manifest, folders, environment)
     kept = cache() / "libraries" / f"{name}-{key}{_suffix()}"
@@ -73,16 +79,35 @@ def _built(manifest: Path, environment: dict[str, str], progress: bool | None) -
     target = Path(environment.get("CARGO_TARGET_DIR") or cache() / "target")
     target.mkdir(parents=True, exist_ok=True)
     kept.parent.mkdir(parents=True, exist_ok=True)
+    stages = Stages(described, progress)
     with open(cache() / "lock", "w") as lock:
         # Another process may be building the same, with other constants at the same place.
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        stages.lock(lock)
         if not kept.exists():
-            made = _cargo_build(manifest, target, environment, progress)
-            # Processes of two containers that share the cache can have one number.
-            part = kept.with_suffix(f".{secrets.token_hex(8)}")
-            shutil.copyfile(made, part)
-            os.replace(part, kept)
+            made = _cargo_build(manifest, target, environment, stages)
+            _replace(kept.with_suffix(".json"), json.dumps(_origin(manifest, environment)).encode())
+            _replace(kept, made.read_bytes())
     return kept
+
+
+def _replace(kept: Path, content: bytes) -> None:
+    """Writes a file that is whole from the start."""
+    # Processes of two containers that share the cache can have one number.
+    part = kept.with_suffix(f".{secrets.token_hex(8)}")
+    part.write_bytes(content)
+    os.replace(part, kept)
+
+
+def _origin(manifest: Path, environment: dict[str, str]) -> dict[str, Any]:
+    """Where a library comes from: its crate, the constants that were set, and what its source files hold."""
+    crate = manifest.parent
+    sources = {str(file.relative_to(crate)): hashlib.sha256(file.read_bytes()).hexdigest() for file in _sources(crate) if file.suffix == ".rs"}
+    return {"crate": str(crate), "constants": {name: _number(value) for name, value in _pairs(environment["HPMOE_SET"]).items()}, "sources": sources}
+
+
+def _number(text: str) -> int | float:
+    plain = text.strip().replace("_", "")
+    return int(plain) if plain.isdigit() else float(plain)
 
 
 def _suffix() -> str:
@@ -93,9 +118,13 @@ def _run(command: list[str], environment: dict[str, str], **options: Any) -> sub
     try:
         return subprocess.run(command, env=environment, text=True, stdout=subprocess.PIPE, **options)
     except FileNotFoundError as error:
-        raise MissingToolError(
-            f"there is no program {command[0]}: kernels are built with Rust 1.89 or later (https://rustup.rs) and a C++ compiler"
-        ) from error
+        raise _without(command[0]) from error
+
+
+def _without(program: str) -> MissingToolError:
+    return MissingToolError(
+        f"there is no program {program}: kernels are built with Rust 1.89 or later (https://rustup.rs) and a C++ compiler"
+    )
 
 
 def _packages(manifest: Path, environment: dict[str, str]) -> tuple[str, list[Path]]:
@@ -124,7 +153,7 @@ def _key(manifest: Path, folders: Iterable[Path], environment: dict[str, str]) -
     """A hash of everything that decides what is built."""
     digest = hashlib.sha256()
     rustc = _run(["rustc", "-vV"], environment, stderr=subprocess.PIPE).stdout
-    said = ["HPMOE_SET", "HPMOE_DEVICE", "HPMOE_TIME_STAMPS", "ASCEND_HOME_PATH", "HPMOE_STOCK_CORES", "HPMOE_STOCK_GATE", "RUSTFLAGS", "CXX", "CXXFLAGS", "HPMOE_CXX_RUNTIME"]
+    said = ["HPMOE_SET", "HPMOE_DEVICE", "HPMOE_TIME_STAMPS", "ASCEND_HOME_PATH", "HPMOE_STOCK_CORES", "HPMOE_STOCK_GATE", "HPMOE_STOCK_RANKS", "RUSTFLAGS", "CXX", "CXXFLAGS", "HPMOE_CXX_RUNTIME"]
     for text in [str(manifest), rustc, *(f"{name}={environment.get(name, '')}" for name in said)]:
         digest.update(text.encode() + b"\0")
     for folder in folders:
@@ -147,24 +176,38 @@ def _sources(folder: Path) -> list[Path]:
     return sorted(path for path in found if path.is_file())
 
 
-def _cargo_build(manifest: Path, target: Path, environment: dict[str, str], progress: bool | None) -> Path:
+def _cargo_build(manifest: Path, target: Path, environment: dict[str, str], stages: Stages) -> Path:
     """Runs cargo, and returns the library that it has made."""
-    shown = sys.stderr.isatty() if progress is None else progress
     environment = dict(environment)
-    if shown:
+    if stages.by_cargo:
         environment.update(CARGO_TERM_PROGRESS_WHEN="always", CARGO_TERM_PROGRESS_WIDTH="80")
     command = ["cargo", "build", "--release", "--manifest-path", str(manifest), "--target-dir", str(target)]
     command += ["--message-format=json-render-diagnostics"]
-    done = _run(command, environment, stderr=None if shown else subprocess.PIPE)
-    if done.returncode:
-        words = done.stderr.strip() if done.stderr else "see the compiler's words above"
-        raise BuildError(f"{manifest.parent} does not compile:\n{words}")
-    made = []
-    for line in done.stdout.splitlines():
-        message = json.loads(line) if line.startswith("{") else {}
-        if message.get("reason") == "compiler-artifact" and Path(message["manifest_path"]).resolve() == manifest:
-            if "cdylib" in message["target"]["crate_types"]:
-                made += [Path(file) for file in message["filenames"] if file.endswith(_suffix())]
+    made: list[Path] = []
+    stages.begun()
+    with tempfile.TemporaryFile("w+") as said:
+        try:
+            cargo = subprocess.Popen(command, env=environment, text=True, stdout=subprocess.PIPE, stderr=None if stages.by_cargo else said)
+        except FileNotFoundError as error:
+            raise _without(command[0]) from error
+        with cargo:
+            assert cargo.stdout is not None
+            for line in cargo.stdout:
+                message = json.loads(line) if line.startswith("{") else {}
+                stages.heard(message, manifest)
+                made += _libraries(message, manifest)
+        if cargo.returncode:
+            said.seek(0)
+            words = "see the compiler's words above" if stages.by_cargo else said.read().strip()
+            raise BuildError(f"{manifest.parent} does not compile:\n{words}")
     if not made:
         raise BuildError(f"{manifest.parent} is no library: write `crate-type = [\"cdylib\"]` below `[lib]` in its Cargo.toml")
+    stages.over()
     return made[0]
+
+
+def _libraries(message: dict[str, Any], manifest: Path) -> list[Path]:
+    """The libraries of a crate that a message of cargo tells of."""
+    if message.get("reason") != "compiler-artifact" or not of_crate(message, manifest) or "cdylib" not in message["target"]["crate_types"]:
+        return []
+    return [Path(file) for file in message["filenames"] if file.endswith(_suffix())]

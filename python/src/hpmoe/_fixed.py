@@ -12,7 +12,7 @@ from ._memory import view
 from ._npu import current_stream, is_captured, stream_of, synchronize
 from ._placement import Placement
 from ._prepare import prepared, written
-from ._reports import reports
+from ._reports import LaunchReport, keep
 from ._signature import Signature
 
 
@@ -64,7 +64,7 @@ class FixedLaunch:
             HpmoeError: If a tensor lies elsewhere than when it was fixed.
             LaunchError: If the launch went wrong on the CPU, or one before it did.
         """
-        reports.last = None
+        keep(None, self._group._last)
         moved = [name for name, place in self._found().items() if place != self._places[name]]
         if moved:
             said = f"`{moved[0]}` lies elsewhere or has another shape than when the launch was fixed: write new data into the same tensor, or call Taskflow.fix again"
@@ -74,13 +74,13 @@ class FixedLaunch:
             raise HpmoeError(said)
         if self._npu is None:
             self._group._waiting(lambda: self._interface.replay(self._number, self._parts, None, captured=False))
-            reports.last = self.wait()
+            keep(self.wait(), self._group._last)
         elif is_captured(self._npu):
             self._interface.replay(self._number, self._parts, stream_of(self._npu), captured=True)
         else:
             self._interface.replay(self._number, self._parts, stream_of(self._npu), captured=False)
             self._group._launches.add(self)
-            reports.last = self.wait if self._group.rank is None else self.report
+            keep(self.wait if self._group.rank is None else self.report, self._group._last)
         return written(self._flow, self.tensors)
 
     def place(self, placement: Placement) -> None:
@@ -115,7 +115,7 @@ class FixedLaunch:
             self._interface.replayed(self._number, replays)
         last, self._report = self._report, None
         said = self._group._waiting(lambda: self._interface.wait(self._number))
-        self._report = json.loads(said) if said else last
+        self._report = LaunchReport(json.loads(said)) if said else last
         return self._report
 
     def report(self) -> dict[str, Any] | None:

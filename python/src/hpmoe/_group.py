@@ -13,6 +13,7 @@ from . import _c
 from ._errors import HpmoeError
 from ._pending import Launches
 from ._placement import Placement
+from ._reports import LaunchReport, LastReport
 from ._processes import Join, join_at, join_by, joining
 from ._waits import interruptible, new_cancel
 
@@ -82,6 +83,7 @@ class Group:
         self._settings = (seed, milliseconds, capacity_rows or 0, threads or 0, _c.DEVICES[kind], number)
         self._cancel = new_cancel()
         self._launches = Launches()
+        self._last = LastReport()
         self._handles: dict[str, int] = {}
         self._placed: dict[Placement, PlacedGroup] = {}
         self._making = threading.Lock()
@@ -163,6 +165,10 @@ class Group:
         """
         self._launches.wait()
 
+    def last_report(self) -> LaunchReport | None:
+        """The report of the last launch of this group, of whichever thread: as :func:`hpmoe.last_report`."""
+        return self._last.get()
+
     def close(self) -> None:
         """Waits for launches, and frees the memory of the group. Launches after this are errors."""
         self._closed = True
@@ -181,6 +187,18 @@ class Group:
     def __exit__(self, *_: object) -> None:
         """Closes the group."""
         self.close()
+
+    def __copy__(self) -> "Group":
+        """The group itself: its ranks and their memory are there once."""
+        return self
+
+    def __deepcopy__(self, memo: object) -> "Group":
+        """The group itself."""
+        return self
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Refuses to be pickled."""
+        raise HpmoeError(f"a group can't be pickled, because its ranks live in this process: make it where it is needed, {self!r}")
 
     def __repr__(self) -> str:
         """The call that makes the same group."""

@@ -7,7 +7,7 @@ import os
 import threading
 from typing import Any, Iterator
 
-from . import _c
+from . import _c, _html
 from ._errors import HpmoeError
 from ._taskflow import Taskflow
 
@@ -68,6 +68,20 @@ class Library:
     def __iter__(self) -> Iterator["Taskflow"]:
         """All taskflows."""
         return iter(self._taskflows.values())
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Its file, which is opened again."""
+        return load, (self.path,)
+
+    def _repr_html_(self) -> str:
+        """A table of the taskflows' arguments, and the constants of each kernel."""
+        parts = []
+        for flow in self:
+            constants = ", ".join(f"{name} = {value}" for name, value in flow.constants.items())
+            rows = [[a.name, "writes" if a.writable else "reads", a.element, a.shape_text, a.rows] for a in flow.arguments]
+            parts.append(_html.page(f"{flow.name} on {', '.join(map(str, flow.ranks))} ranks", _html.table(["argument", "", "element", "shape", "per"], rows)))
+            parts.append(_html.preformatted(constants))
+        return _html.page(self.path, *parts)
 
     def __repr__(self) -> str:
         """The file, and the names of the taskflows."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import json
 import math
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from . import _html
 from ._build import built
 from ._errors import HpmoeError, MissingToolError
 from ._group import Group
@@ -20,6 +23,9 @@ from ._placement import Placement
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
+
+#: The arguments of a layer, and the constants of its kernels that they set.
+SIZES = {"hidden": "HIDDEN", "inter": "INTER", "experts": "EXPERTS", "top_k": "TOP_K", "max_tokens": "TOKENS", "spare": "SPARE"}
 
 #: The kernels of each kind of expert; they differ in how matrices are laid out.
 GATES = {"swiglu": ["swiglu", "swiglu_joined"], "gpt_oss": ["gpt_oss"]}
@@ -71,6 +77,7 @@ def moe(
         raise HpmoeError(f"spare is {spare!r}, but has to be a whole number of at least 0")
     if ranks is not None and (not isinstance(ranks, int) or isinstance(ranks, bool) or not 1 <= ranks <= 256):
         raise HpmoeError(f"ranks is {ranks!r}, but has to be a whole number from 1 to 256")
+    _refuse_unknown(gate, constants)
     named = ranks if ranks is not None and experts % ranks else None
     if spare:
         constants = {"SPARE": spare, **constants}
@@ -79,6 +86,34 @@ def moe(
     if made not in _made:
         _made[made] = _library(gate, sizes, constants, progress, named)
     return MoE(_made[made], gate)
+
+
+#: Files of the kernels of each kind of expert, in the crate of the layers.
+FILES = {"swiglu": ["separate.rs", "joined.rs"], "gpt_oss": ["biased.rs"]}
+
+
+def _refuse_unknown(gate: str, constants: dict[str, int | float]) -> None:
+    """Refuses arguments that a layer doesn't have, before anything is built."""
+    if not constants:
+        return
+    arguments = [*SIZES, "gate", "ranks", "progress"]
+    of_sizes = {constant: name for name, constant in SIZES.items()}
+    known = _constants(gate)
+    for name in constants:
+        if name in of_sizes:
+            raise HpmoeError(f"a layer has no argument {name}: pass {of_sizes[name]}=..")
+        if name not in known:
+            others = {other.lower(): other for other in [*(known - of_sizes.keys()), *arguments]}
+            others["tokens"] = "max_tokens"
+            near = difflib.get_close_matches(name.lower(), others, n=1)
+            help = f"did you mean {others[near[0]]}?" if near else f"it has {', '.join(arguments)}, and the constants {', '.join(sorted(known - of_sizes.keys()))}"
+            raise HpmoeError(f"a layer with {gate} experts has no argument {name}: {help}")
+
+
+def _constants(gate: str) -> set[str]:
+    """The constants of the kernels of a layer that a build can set."""
+    files = [crate() / "src" / name for name in FILES[gate]]
+    return {name for file in files for name in re.findall(r"(?m)^ *pub const ([A-Z0-9_]+): (?:usize|f32) =", file.read_text())} | {"SPARE"}
 
 
 #: The libraries that this process has asked for: a model has many layers of the same sizes.
@@ -101,9 +136,14 @@ def _library(
             return load(bundled)
         more["HPMOE_STOCK_CORES"] = "4"
     try:
-        return load(built(crate(), wanted, more, progress))
+        return load(built(crate(), wanted, more, progress, _described(gate, sizes)))
     except MissingToolError as error:
         raise MissingToolError(f"{error}. {_without_rust(bundled.parent)}") from error
+
+
+def _described(gate: str, sizes: dict[str, int]) -> str:
+    """A layer, in the words of a build's progress."""
+    return f"the layer {', '.join(f'{name}={value}' for name, value in sizes.items())}, gate={gate!r}"
 
 
 def _without_rust(folder: Path) -> str:
@@ -179,7 +219,11 @@ class MoE:
         """The sizes."""
         constants = self.taskflow.constants
         sizes = ", ".join(f"{name.lower()}={constants[name]}" for name in ["HIDDEN", "INTER", "EXPERTS", "TOP_K"])
-        return f"MoE({sizes}, max_tokens={self.taskflow.tokens}, gate={self._gate!r})"
+        return f"MoE({sizes}, max_tokens={self.taskflow.max_tokens}, gate={self._gate!r})"
+
+    def _repr_html_(self) -> str:
+        """The sizes, the kernels and their constants."""
+        return _html.page(repr(self), self.library._repr_html_())
 
     def __call__(
         self,
@@ -233,6 +277,8 @@ class MoE:
         of_ids, tensors = self._converted(group, x, ids, weights, matrices)
         if any(map(_torch.has_tangent, tensors)):
             self._refuse(group, "a layer has no forward-mode derivatives (torch.func.jvp): use those of its backward pass, torch.autograd.grad")
+        if fault := _torch.transform_fault([of_ids, *tensors]):
+            self._refuse(group, fault)
         (y,) = torch.ops.hpmoe.run(of_ids, tensors, self._keys[len(tensors) - 2], name)
         y = y.to(x.dtype)
         # A view of the same shape would hide from FSDP what is changed in place.
@@ -305,7 +351,7 @@ class MoE:
         return None
 
     def _too_many(self, tokens: int, group: Group | None) -> str | None:
-        ranks, most = (1 if group is None else group.here), self.taskflow.tokens
+        ranks, most = (1 if group is None else group.here), self.taskflow.max_tokens
         if tokens <= most * ranks:
             return None
         here = f"{tokens} tokens" if ranks == 1 else f"{tokens} tokens for {ranks} ranks"

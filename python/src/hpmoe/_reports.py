@@ -1,14 +1,60 @@
-"""The report of the last launch of each thread."""
+"""The report of the last launch of each thread, and of each group."""
 
 from __future__ import annotations
 
 import threading
 from typing import Any
 
-reports = threading.local()
+from . import _html
+from ._errors import HpmoeError
+from ._trace import svg
 
 
-def last_report() -> dict[str, Any] | None:
+class LaunchReport(dict[str, Any]):
+    """The report of a launch: tasks, counters, copies, ``"trace"``, and ``"text"``, the same in words. A notebook shows its text and its trace."""
+
+    def _repr_html_(self) -> str:
+        """The text; and when each core ran its tiles, if the kernel keeps time stamps."""
+        picture = [] if self["trace"] is None else [svg(self["trace"])]
+        return _html.page(self["kernel"], _html.preformatted(self["text"]), *picture)
+
+
+class LastReport:
+    """A place for the report of the last launch."""
+
+    def __init__(self) -> None:
+        """Nothing was launched."""
+        #: The report, None for a launch without one, or a call that waits for the launch and returns one of these.
+        self.kept: Any = None
+        self.launched = False
+
+    def keep(self, report: Any) -> None:
+        """The report of another launch."""
+        self.kept, self.launched = report, True
+
+    def get(self) -> LaunchReport | None:
+        """The report; this waits for a launch that is pending."""
+        found = self.kept() if callable(self.kept) else self.kept
+        return None if found is None else LaunchReport(found)
+
+
+class _OfThread(threading.local):
+    def __init__(self) -> None:
+        self.last = LastReport()
+
+
+_of_thread = _OfThread()
+#: The last launch of any thread.
+_of_process = LastReport()
+
+
+def keep(report: Any, of_group: LastReport) -> None:
+    """Keeps the report of a launch: of this thread, of its group and of the process."""
+    for place in (_of_thread.last, of_group, _of_process):
+        place.keep(report)
+
+
+def last_report() -> LaunchReport | None:
     """The report of the last launch of this thread: tasks, counters, copies, and ``"text"``, the same in words.
 
     None if there was none, or it failed. If it runs on an NPU, this waits for it; if ranks are processes, it is None until all of them have
@@ -16,6 +62,11 @@ def last_report() -> dict[str, Any] | None:
 
     Raises:
         LaunchError: If it went wrong on an NPU.
+        HpmoeError: If this thread has launched nothing, but another one has: :meth:`hpmoe.Group.last_report` has the report of any thread.
     """
-    last = getattr(reports, "last", None)
-    return last() if callable(last) else last
+    if _of_process.launched and not _of_thread.last.launched:
+        raise HpmoeError(
+            f"thread {threading.current_thread().name!r} has launched nothing, and last_report() is about the thread that calls it: call "
+            "last_report() of the group, such as layer.group.last_report(), for launches of any thread"
+        )
+    return _of_thread.last.get()

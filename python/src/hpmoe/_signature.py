@@ -34,6 +34,11 @@ class Argument:
     writable: bool
     peers_write: bool
 
+    @property
+    def shape_text(self) -> str:
+        """Rows and columns, as far as the kernel fixes them."""
+        return f"{self.columns}" if self.height is None else f"{self.height} x {self.columns}"
+
     def shape(self, flow: "Signature", group: Group, tokens: int, received: int, once: int) -> tuple[int, ...]:
         """Its shape in this process for a number of tokens here; `received` and `once` are those rows of each rank."""
         here = group.here
@@ -65,7 +70,7 @@ class Signature:
         self.experts: int = flow["experts"]
         self.spare: int = flow["spare"]
         self.top_k: int = flow["top_k"]
-        self.tokens: int = flow["tokens"]
+        self.max_tokens: int = flow["tokens"]
         self.chunks: int = flow["chunks"]
         self.makes_route: bool = flow["route"] == "kernel"
         self.for_npus: bool = flow["npu"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 from typing import TYPE_CHECKING, Any
 
 from ._errors import HpmoeError
@@ -11,7 +12,7 @@ from ._group import Group
 from ._npu import current_stream, device_of
 from ._pending import MOST_PENDING, PendingLaunch
 from ._prepare import prepared, written
-from ._reports import reports
+from ._reports import keep
 from ._signature import Signature
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class Taskflow(Signature):
         experts: Experts of the whole group.
         spare: Places of each rank beyond its share of the experts.
         top_k: Experts of each token.
-        tokens: Most tokens of a rank.
+        max_tokens: Most tokens of a rank.
         chunks: Chunks that the tokens of a rank are cut into.
         makes_route: Whether the kernel makes its route itself; its launches have no ids.
         for_npus: Whether it was built for NPUs, too.
@@ -42,6 +43,10 @@ class Taskflow(Signature):
         """From the description of the library."""
         super().__init__(library._interface, kernel, flow)
         self.library = library
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Its library and its name."""
+        return operator.getitem, (self.library, self.name)
 
     def __repr__(self) -> str:
         """Name and arguments."""
@@ -73,7 +78,7 @@ class Taskflow(Signature):
             HpmoeError: If something does not fit; nothing was started.
             LaunchError: If the launch went wrong, or on an NPU one before it; the group can no longer be used.
         """
-        reports.last = None
+        keep(None, group._last)
         handle = group._handle(self._interface)
         interface = self._interface
         try:
@@ -84,7 +89,7 @@ class Taskflow(Signature):
                 interface.refuse(handle, str(error))
             raise
         if stream is None:
-            reports.last = json.loads(group._waiting(lambda: interface.launch(handle, made.launch)))
+            keep(json.loads(group._waiting(lambda: interface.launch(handle, made.launch))), group._last)
             return written(self, made.given)
         # What was launched before is over if the host has waited for the stream. Processes wait together.
         waited = (device_of(ids) is not None and not self.makes_route) or group.rank is not None
@@ -92,7 +97,7 @@ class Taskflow(Signature):
         number = group._waiting(lambda: interface.enqueue(handle, made.launch, stream))
         pending = PendingLaunch(lambda: group._waiting(lambda: interface.wait(number)), made.copied)
         group._launches.add(pending)
-        reports.last = pending.wait if group.rank is None else pending.report
+        keep(pending.wait if group.rank is None else pending.report, group._last)
         for name, aligned in made.aligned.items():
             if name in {argument.name for argument in self.arguments if argument.writable}:
                 made.given[name].copy_(aligned)

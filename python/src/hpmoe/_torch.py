@@ -46,6 +46,21 @@ def has_tangent(tensor: Tensor) -> bool:
     return forward_ad._current_level >= 0 and forward_ad.unpack_dual(tensor).tangent is not None
 
 
+def transform_fault(tensors: list[Tensor]) -> str | None:
+    """Why tensors can't be operands inside of a transform of torch.func; None if they can."""
+    if torch.compiler.is_compiling():
+        return None
+    if any(map(torch._C._functorch.is_batchedtensor, tensors)):
+        return f"kernels of hpmoe can't be batched by torch.vmap: {_UNBATCHED}"
+    if any(map(torch._C._functorch.is_gradtrackingtensor, tensors)):
+        return "kernels of hpmoe have no gradients in torch.func (grad, vjp, jacrev): call .backward() or torch.autograd.grad outside of it"
+    return None
+
+
+#: The way out of torch.vmap.
+_UNBATCHED = "call the layer once with the tokens of the whole batch, since tokens don't influence each other, or in a loop"
+
+
 @torch.library.custom_op("hpmoe::run", mutates_args=())
 def run(ids: Tensor, inputs: list[Tensor], key: str, group: str) -> list[Tensor]:
     """Runs a taskflow on all ranks of a group.
@@ -107,7 +122,7 @@ def backward_of(flow: Taskflow) -> Taskflow:
     found = {other.name: other for other in flow.library}
     if wanted == flow.name or wanted not in found:
         raise HpmoeError(
-            f"{flow.name} has no gradients: they come from a taskflow {module}::backward of the same library"
+            f"{flow.name} has no gradients: only {module}::forward has some, and there are no second derivatives"
             if wanted == flow.name
             else f"{flow.name} has no gradients: its library has no taskflow {wanted}"
         )
@@ -151,6 +166,11 @@ def _backward(ctx: Any, gradients: list[Tensor | None]) -> tuple[Any, ...]:
 def _gradient(found: dict[str, Tensor], name: str, value: Tensor) -> Tensor | None:
     """The gradient of that name with the type and the shape of `value`, if there is one."""
     return found[name].reshape(value.shape).to(value.dtype) if name in found else None
+
+
+@run.register_vmap
+def _(info: Any, in_dims: Any, *_: Any) -> Any:
+    raise HpmoeError(f"kernels of hpmoe can't be batched by torch.vmap: {_UNBATCHED}")
 
 
 run.register_autograd(_backward, setup_context=_setup)

@@ -160,7 +160,7 @@ def refuse_while_compiling() -> None:
 
 def _fits(layer: MoE, hidden_states: Tensor, top_k_index: Tensor) -> bool:
     flow = layer.taskflow
-    return hidden_states.shape[0] <= flow.tokens * layer.group.ranks and top_k_index.shape[1] == flow.top_k
+    return hidden_states.shape[0] <= flow.max_tokens * layer.group.ranks and top_k_index.shape[1] == flow.top_k
 
 
 def room(tokens: int) -> int:

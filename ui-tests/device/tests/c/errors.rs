@@ -413,6 +413,7 @@ fn a_library_describes_itself() {
     assert_eq!(names, ["echo", "evolving", "ffn", "kept", "moe_ffn", "once", "stamped"]);
     let layer = &kernels[4];
     assert_eq!(layer["constants"]["HIDDEN"], 128);
+    assert!(layer["file"].as_str().unwrap().ends_with("moe_ffn.rs"), "{}", layer["file"]);
     let flow = &layer["taskflows"][0];
     assert_eq!((&flow["name"], &flow["ranks"]), (&"moe_ffn::forward".into(), &serde_json::json!([1, 2, 4, 8, 16])));
     let gate = serde_json::json!({
