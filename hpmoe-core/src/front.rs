@@ -5,7 +5,7 @@ use crate::constant::Overrides;
 use crate::finding::{Diagnostic, Errors};
 use crate::fingerprint::{Fingerprint, of_module};
 use crate::lower::lower;
-use crate::syntax::{Constants, Kernel, parse, with_library};
+use crate::syntax::{Constants, Kernel, moves, parse, with_library};
 use hpmoe_expansion::nesting;
 use proc_macro2::TokenStream;
 use std::fmt;
@@ -43,6 +43,8 @@ pub struct ReadModule {
     kernel: Kernel,
     constants: Vec<ItemConst>,
     faults: Errors,
+    /// Faults that count if there are no others.
+    moves: Errors,
     fingerprint: Fingerprint,
 }
 
@@ -59,7 +61,9 @@ impl ReadModule {
         let mut faults = Errors::default();
         let module = with_library(module);
         let (kernel, constants) = parse(&module, &mut faults);
-        Self { kernel, constants, faults, fingerprint: of_module(&module) }
+        let mut moved = Errors::default();
+        moves(&module, &kernel, &mut moved);
+        Self { kernel, constants, faults, moves: moved, fingerprint: of_module(&module) }
     }
 
     /// The value of a `usize` constant, with the constants that a build sets; `None` if it can't be computed.
@@ -84,6 +88,7 @@ impl ReadModule {
         errors.checkpoint()?;
         let flows: Vec<_> = graphs.into_iter().filter_map(|graph| analyze(graph, errors)).collect();
         errors.checkpoint()?;
+        self.moves.clone().checkpoint()?;
         Ok(flows)
     }
 }

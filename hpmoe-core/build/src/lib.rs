@@ -218,8 +218,7 @@ impl Kernels {
     /// is missing, or where a constant is set that no kernel declares.
     pub fn build(self) {
         if let Err(problem) = self.try_build() {
-            eprintln!("error: {}", printable_lines(&problem));
-            std::process::exit(1);
+            fail(&printable_lines(&problem));
         }
     }
 
@@ -315,6 +314,18 @@ impl Kernels {
         }
         Ok(Some(parts))
     }
+}
+
+/// Most lines of a problem that cargo shows as its own errors, each behind the package's name.
+const SHORT: usize = 3;
+
+/// Ends the build. Cargo shows a problem of a few lines as errors; for a longer one, such as a compiler's, it shows all output of the script.
+fn fail(problem: &str) {
+    if problem.lines().count() > SHORT {
+        eprintln!("error: {problem}");
+        std::process::exit(1);
+    }
+    problem.lines().for_each(|line| println!("cargo::error={line}"));
 }
 
 /// One module in two files is one kernel; for the device where one of them is.

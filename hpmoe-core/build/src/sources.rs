@@ -54,7 +54,11 @@ pub(crate) struct KernelModule {
 /// The kernel modules of all files; `None` where one of them is not Rust.
 pub(crate) fn read_sources(files: &[PathBuf]) -> Result<Option<Vec<KernelModule>>, String> {
     let mut sources = Vec::new();
-    for file in files {
+    for (at, file) in files.iter().enumerate() {
+        if files[..at].contains(file) {
+            println!("cargo::warning=the build script names `{}` twice: name it once", file.display());
+            continue;
+        }
         watch::input(file);
         let text = std::fs::read_to_string(file).map_err(|error| {
             format!("can't read `{}`: {error}; name files relative to the package's Cargo.toml", file.display())

@@ -15,6 +15,14 @@ pub(crate) enum BodyFault {
         /// The type that is written in its place.
         given: Option<String>,
     },
+    /// A value that was moved before.
+    Moved { name: String },
+    /// `&name` of a name that is a reference already.
+    ReferenceToReference { name: String },
+    /// A value of `operation` whose columns `user` doesn't determine.
+    ColumnsNotInferred { operation: String, user: String },
+    /// Const arguments of an operation whose result has as many columns as its operands say; `stated` is what is written.
+    Columns { operation: String, stated: Vec<usize>, made: usize },
     /// A size as an argument, where an operation takes it as a const argument.
     SizeInParentheses { operation: String, size: String },
     /// More iterations of loops than a body may have.

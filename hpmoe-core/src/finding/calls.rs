@@ -86,6 +86,8 @@ pub(crate) enum CallFault {
     Index { index: String, variable: String, range: bool },
     /// A function of the module without a marker.
     Unmarked { name: String },
+    /// Another number of const arguments.
+    ConstArity { task: String, expected: usize, given: usize },
     /// A const parameter that no argument determines.
     NotInferred { task: String, name: String, generics: Vec<String> },
     /// A matrix task on a send.

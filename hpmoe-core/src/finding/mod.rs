@@ -117,7 +117,12 @@ pub(crate) enum Finding {
     /// A task whose smallest legal piece does not fit a memory of its core.
     Overflow { task: String, overflow: Overflow },
     /// A `&mut` parameter that its task never writes.
-    NoEffect { task: String, param: String },
+    NoEffect {
+        task: String,
+        param: String,
+        /// The form of what stands in place of a store, if there is one.
+        instead: Option<NotAStore>,
+    },
     /// A call or a declaration that the compiler can't carry out.
     Call(CallFault),
     /// A statement of a task that the compiler can't carry out.
@@ -130,6 +135,15 @@ pub(crate) enum Finding {
     Chunk(ChunkFault),
     /// A route that a kernel can't make.
     Route(RouteFault),
+}
+
+/// What stands in a task in place of a store.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum NotAStore {
+    /// `let h = value;`
+    Let,
+    /// `value;`
+    Statement,
 }
 
 /// What a name stands for.

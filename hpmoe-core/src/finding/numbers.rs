@@ -17,6 +17,10 @@ pub(crate) enum ConstantFault {
     Overflow { operator: &'static str },
     /// A literal that doesn't fit `usize`, with the parser's reason.
     Literal { reason: String },
+    /// A size of a type that is computed from a const parameter.
+    OfParameter { parameter: String },
+    /// A literal of another type than `usize`.
+    Suffix { suffix: String },
     /// A literal of another type.
     NotWhole,
     /// A block of several statements.

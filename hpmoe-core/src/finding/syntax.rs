@@ -39,6 +39,8 @@ pub(crate) enum SyntaxFault {
     SecondFunction { name: String },
     /// A function that is `async`, `unsafe`, `extern` or has a result.
     NotPlain(NotPlain),
+    /// A type of the language that the module has not imported.
+    NotImported { name: String, runtime: String },
     /// A type parameter or a lifetime of a task.
     TaskGeneric,
     /// A parameter of a task that is not a tile.
@@ -136,6 +138,8 @@ pub(crate) enum PartFault {
     WholeTensor { name: String },
     /// A tensor by value, or by a reference of another kind than the call takes.
     TensorForm { given: String, wanted: String },
+    /// A tensor of another type than the parameter.
+    TensorType { name: String, takes: String, given: String },
     /// `&mut` of a tensor whose `let` is not `mut`.
     NotMut { name: String },
     /// It makes its own route.
@@ -164,6 +168,7 @@ pub(crate) enum ArgumentForm {
 /// Why a function is not a plain one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NotPlain {
+    Const,
     Async,
     Unsafe,
     Abi,

@@ -229,7 +229,11 @@ impl Builder<'_> {
                     };
                 }
                 let given = (*element, written);
-                self.step(name, &operands, given, *span)
+                let result = self.step(name, &operands, given, *span)?;
+                if !takes_size && element.is_none() {
+                    self.check_columns(name, sizes, &result, *span)?;
+                }
+                Some(result)
             }
         }
     }

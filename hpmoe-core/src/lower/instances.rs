@@ -22,6 +22,12 @@ impl Lowering<'_> {
         places: &[LoweredArgument],
     ) -> Option<ByName<usize>> {
         let mut values = ByName::new();
+        let (expected, given) = (function.generics.len(), call.generics.len());
+        if given != 0 && given != expected {
+            let fault = CallFault::ConstArity { task: function.name.clone(), expected, given };
+            self.errors.push(call.span, Finding::Call(fault));
+            return None;
+        }
         let given = function.generics.iter().zip(call.generics).filter(|(_, expr)| !matches!(expr, Expr::Infer(_)));
         for (name, expr) in given {
             values.insert(name.clone(), self.kernel.constants.evaluate(expr, &ByName::new(), self.errors)?);

@@ -19,6 +19,7 @@ mod source_line;
 mod tails;
 mod tasks;
 mod tensors;
+mod unwritten;
 mod writes;
 
 use crate::constant::SPARE;

@@ -3,6 +3,7 @@
 use super::arguments::LoweredArgument;
 use super::calls::{Call, Lowering};
 use super::loops::{Nest, Side};
+use super::unwritten::reads_unwritten;
 use super::{chunks, source_line, tensors, writes};
 use crate::graph::{Access, Origins, Phase, SpaceKind, Storage};
 use crate::ids::TaskId;
@@ -47,10 +48,13 @@ impl Lowering<'_> {
         let returns = put && kind == SpaceKind::Arrivals && written;
         if let (Some(chunks), true) = (self.chunks, put && kind == SpaceKind::Arrivals && !written) {
             // The send may be one of the calls with faults.
-            if !self.incomplete {
-                chunks::unsent(chunks, call.span, self.errors);
+            if self.incomplete {
+                return None;
             }
-            return None;
+            if !reads_unwritten(self.graph) {
+                chunks::unsent(chunks, call.span, self.errors);
+                return None;
+            }
         }
         let origins =
             (sends || returns).then(|| Origins { tensor: tensors::origins(self.graph, self.flow.span), write: sends });

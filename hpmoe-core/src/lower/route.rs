@@ -2,10 +2,10 @@
 
 use super::lowered::Lowered;
 use super::source_line;
+use super::unwritten::reads_unwritten;
 use crate::finding::{Errors, Finding, NameKind, RouteFault};
 use crate::graph::{
-    MOST_PAIRS, MOST_ROUTE_CHUNKS, MOST_ROUTE_SPACES, MadeRoute, Phase, RowKind, Rows, Sizes, SpaceKind, TaskGraph,
-    Tensor,
+    MOST_PAIRS, MOST_ROUTE_CHUNKS, MOST_ROUTE_SPACES, MadeRoute, RowKind, Rows, Sizes, SpaceKind, TaskGraph, Tensor,
 };
 use crate::ids::TensorId;
 use crate::names::{ByName, nearest};
@@ -51,12 +51,7 @@ pub(super) fn route(
             errors.push(phase.span, Finding::Route(RouteFault::Slots { tensor }));
         }
     }
-    // A tensor that is read and never written is a fault of its own, which later stages report: its put may be missing.
-    let is_written = |tensor: TensorId| graph.phases.iter().any(|(_, phase)| touches(phase, tensor, true));
-    let is_read = |tensor: TensorId| graph.phases.iter().any(|(_, phase)| touches(phase, tensor, false));
-    let unwritten = graph.tensors.iter().any(|(id, tensor)| {
-        tensor.rows == RowKind::Received && !tensor.storage.is_argument() && is_read(id) && !is_written(id)
-    });
+    let unwritten = reads_unwritten(graph);
     for (_, phase) in graph.phases.iter() {
         let gives_back =
             graph.tasks[phase.task].kind == TaskKind::Put && graph.spaces[phase.space].kind == SpaceKind::Arrivals;
@@ -76,11 +71,6 @@ pub(super) fn route(
         line: source_line::line(made.span),
         span: made.span,
     })
-}
-
-/// Whether a call writes a tensor, or reads it.
-fn touches(phase: &Phase, tensor: TensorId, write: bool) -> bool {
-    phase.accesses.iter().any(|access| access.tensor == tensor && access.write == write)
 }
 
 /// The number of groups; `None` if there are none, or there is a fault.

@@ -4,13 +4,14 @@ use super::source_line::line;
 use super::tensors::MOST_COLUMNS;
 use super::writes::writes;
 use super::{body, external};
-use crate::finding::{BodyFault, Errors, Finding, RangeFault};
+use crate::finding::{BodyFault, Errors, Finding, NotAStore, RangeFault};
 use crate::graph::{Body, Param, Task};
 use crate::ids::{Id as _, ValueId};
 use crate::names::ByName;
-use crate::syntax::{Kernel, TaskFn};
+use crate::syntax::{BodyExpr, BodyStmt, Kernel, TaskFn};
 use hpmoe_kernels::RAGGED;
 use hpmoe_kernels::op::{OperandKind, Shape};
+use hpmoe_kernels::ops;
 use syn::Expr;
 
 /// Creates the instance of a function with these const arguments; `None` if it has faults.
@@ -30,7 +31,8 @@ pub(super) fn instance(
     for (index, param) in params.iter().enumerate() {
         let written = steps.iter().any(|step| writes(step.operation) && step.operands[0] == ValueId::new(index));
         if param.write && !written {
-            let finding = Finding::NoEffect { task: function.name.clone(), param: param.name.clone() };
+            let instead = not_a_store(&function.body, &param.name);
+            let finding = Finding::NoEffect { task: function.name.clone(), param: param.name.clone(), instead };
             errors.push(param.span, finding);
         }
     }
@@ -51,6 +53,20 @@ pub(super) fn instance(
         line: line(function.span),
         span: function.span,
     })
+}
+
+/// What stands in place of a store to a parameter: a `let` of its name, or a value that nothing takes.
+fn not_a_store(body: &[BodyStmt], param: &str) -> Option<NotAStore> {
+    let is_let = |statement: &BodyStmt| matches!(statement, BodyStmt::Let { name, .. } if name == param);
+    let is_value = |statement: &BodyStmt| match statement {
+        BodyStmt::Do(BodyExpr::Operation { name, .. }) => !ops::named(name).any(writes),
+        BodyStmt::Do(_) => true,
+        _ => false,
+    };
+    if body.iter().any(is_let) {
+        return Some(NotAStore::Let);
+    }
+    body.iter().any(is_value).then_some(NotAStore::Statement)
 }
 
 fn parameter(

@@ -1,6 +1,7 @@
 //! All tests of this package that are outside of its sources, in one program. A module is a group that can be run alone:
 //! `cargo test -p hpmoe-core --test all expansion`.
 
+mod agreement;
 mod boundaries;
 mod edited;
 mod example;

@@ -565,9 +565,9 @@ fn sizes_are_const_arguments() {
 fn faults_of_library_taskflows_are_those_of_their_calls() {
     let training = &with_small_tiles(include_str!("../../../examples/train_moe.rs"));
     let call = "project_rows::<TILE_M, TILE_N, _, _>(ep, route, recv, gate, g);";
-    let wrong = told(training, &[(call, "project_rows::<TILE_M, TILE_N, _, _>(ep, route, x, gate, g);")]);
+    let wrong = told(training, &[(call, "project_rows::<TILE_M, 100000, _, _>(ep, route, recv, gate, g);")]);
     assert!(!wrong.is_empty());
-    assert!(wrong.iter().all(|(at, _)| at == "project_rows::<TILE_M, TILE_N, _, _>"), "{wrong:#?}");
+    assert!(wrong.iter().all(|(at, _)| at == "project_rows::<TILE_M, 100000, _, _>"), "{wrong:#?}");
     // A name that the library has not hides none of the others.
     let misspelt = told(training, &[("dispatch_tokens,", "dispatch_token,")]);
     let texts: Vec<&str> = misspelt.iter().map(|(_, text)| text.as_str()).collect();
@@ -681,4 +681,107 @@ fn a_product_with_its_operands_swapped_is_told_by_its_rows() {
             assert!(text.contains(words), "{text}");
         }
     }
+}
+
+#[test]
+fn what_rustc_alone_would_refuse_is_told_first() {
+    // Moved values.
+    check_body("let again = gate; h.store(gate.silu());", "gate", &["`gate` is used after it was moved", "`&gate`"]);
+    check_body("let a = gate + up.load(); h.store(a * gate);", "gate", &["used after it was moved"]);
+    check_body(
+        "let mut s = up.load(); for i in 0..2 { s += gate * 2.0; } h.store(s);",
+        "gate",
+        &["used after it was moved"],
+    );
+    for body in [
+        "let a = &gate + up.load(); h.store(a * gate);",
+        "let again = &gate; h.store(again * &gate);",
+        "let mut s = gate; s = s * 2.0; h.store(s);",
+        "let half = 0.5; let s = gate * half; h.store(s + half);",
+        "let a = &gate; h.store(a * a + &gate);",
+        "let mut s = up.load(); for i in 0..2 { s += &gate; } h.store(s * gate);",
+        "let tile = up; h.store(tile.load() * tile.load() + gate);",
+    ] {
+        assert_eq!(told(KERNEL, &[("h.store(gate.silu() * up.load());", body)]), [], "{body}");
+    }
+    // References to references.
+    check_body("let a = &gate; h.store(&a * 2.0);", "a", &["`a` is a reference already", "write `a`"]);
+    // Sizes.
+    check_body(
+        "h.store(&gate * gate.concat(up.load()).row_sum());",
+        "row_sum",
+        &["how many columns `concat` makes", "`concat::<COLUMNS>(..)`"],
+    );
+    check_body(
+        "h.store(&gate * gate.concat::<7>(up.load()).row_sum());",
+        "concat",
+        &["`concat::<7>` is written, but it makes"],
+    );
+    check(
+        &[("x: &Tile<bf16, TILE_M, K>", "x: &Tile<bf16, TILE_M, { 2 * K }>")],
+        "{ 2 * K }",
+        &["computed from a const parameter", "`const WIDTH: usize`"],
+    );
+    check(
+        &[("pub const HIDDEN: usize = 128;", "pub const HIDDEN: usize = 128u32;")],
+        "128u32",
+        &["this number ends in `u32`", "leave the type out"],
+    );
+    check(
+        &[("#[aiv_task]\n    pub fn swiglu", "#[aiv_task]\n    pub const fn swiglu")],
+        "const",
+        &["is `const`", "remove `const`"],
+    );
+    check(
+        &[(
+            "pub mod ffn {\n    use hpmoe_runtime::prelude::*;",
+            "pub mod ffn {\n    use hpmoe_runtime::prelude::{PerRank, Ranks, Route, Tensor, Tile, bf16};",
+        )],
+        "Experts",
+        &["the module doesn't import `Experts`", "`use hpmoe_runtime::prelude::*;`"],
+    );
+}
+
+/// References of the taskflow's arguments, each told with the form to write.
+#[test]
+fn arguments_have_the_references_that_rust_wants() {
+    for (from, to, words) in [
+        ("(ep, route)", "(&ep, route)", "PerRank::"),
+        ("(ep, route)", "(ep, &mut route)", "PerRank::"),
+        (".gather(&s)", ".gather(s)", ".gather(&s)"),
+        (".gather(&s)", ".gather(&mut s)", ".gather(&s)"),
+        (".group(e, m)", ".group(&e, m)", ".group(e, m)"),
+        (".group(e, m)", ".group(e, &m)", ".group(e, m)"),
+        ("recv[r]", "recv[&r]", "rank"),
+        ("0..", "0u32..", "0.."),
+    ] {
+        let told = told(KERNEL, &[(from, to)]);
+        assert!(!told.is_empty() && told[0].1.contains(words), "{from} {to}: {told:?}");
+    }
+}
+
+#[test]
+fn a_store_that_is_forgotten_is_told_by_what_stands_in_its_place() {
+    let said = ["`swiglu` never writes `h`: `let h = …` names a value", "write `h.store(…);` instead of the `let`"];
+    check_body("let h = gate.silu() * up.load();", "h", &said);
+    let said = ["never writes `h`, and a statement computes a value that nothing stores", "write `h.store(…);` around"];
+    check_body("gate.silu() * up.load();", "h", &said);
+    check_body("gate.silu();", "h", &said);
+    check_body(
+        "let other = gate.silu();",
+        "h",
+        &["`swiglu` never writes `h` [", "store a value to it, or take it by `&`"],
+    );
+}
+
+#[test]
+fn a_missing_send_of_a_chunk_is_a_tensor_that_nothing_writes() {
+    let chunked = &with_small_tiles(include_str!("../../../examples/moe_chunked.rs"));
+    let begin = chunked.find("            for src in ep {").unwrap();
+    let send = &chunked[begin..begin + chunked[begin..].find("            for r in ep {").unwrap()];
+    let layer = told(chunked, &[(send, "")]);
+    assert!(
+        !layer.is_empty() && layer.iter().all(|(_, text)| text.contains("`recv` is read, but no call writes it")),
+        "{layer:?}"
+    );
 }

@@ -19,6 +19,28 @@ impl BodyFault {
             Self::NoResult { operation, user } => {
                 (format!("`{operation}` has no result, but `{user}` takes one here"), "make it a statement of its own")
             }
+            Self::Moved { name } => {
+                let help = format!("borrow it before: `&{name}` in the place that took it");
+                return (format!("`{name}` is used after it was moved: a value is not copied"), help);
+            }
+            Self::ReferenceToReference { name } => {
+                return (
+                    format!("`{name}` is a reference already, and `&{name}` one to it"),
+                    format!("write `{name}`"),
+                );
+            }
+            Self::ColumnsNotInferred { operation, user } => {
+                let problem = format!(
+                    "nothing says how many columns `{operation}` makes for `{user}`, so that rustc can't infer them"
+                );
+                return (problem, format!("write them: `{operation}::<COLUMNS>(..)`"));
+            }
+            Self::Columns { operation, stated, made } => {
+                let stated: Vec<String> = stated.iter().map(ToString::to_string).collect();
+                let problem =
+                    format!("`{operation}::<{}>` is written, but it makes {made} columns here", stated.join(", "));
+                return (problem, format!("write `{operation}::<{made}>(..)`, or leave the size out"));
+            }
             Self::SizeInParentheses { operation, size } => {
                 let problem =
                     format!("`{operation}` takes its sizes as const arguments, but `{size}` is passed as a value");

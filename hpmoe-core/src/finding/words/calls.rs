@@ -1,6 +1,6 @@
 //! The words of [`LoopFault`], [`RemoteFault`], [`ArgumentFault`] and [`CallFault`].
 
-use super::sentence::Sentence;
+use super::sentence::{Sentence, counted};
 use crate::finding::{ArgumentFault, CallFault, LoopFault, RemoteFault, RowsFault, SendOfRows};
 
 impl LoopFault {
@@ -142,6 +142,12 @@ impl CallFault {
     pub(super) fn words(&self) -> Sentence {
         let (problem, help) = match self {
             Self::Accessors { tensor, rows } => return rows.words(tensor),
+            Self::ConstArity { task, expected, given } => {
+                let [expected, given] = [expected, given].map(|&count| counted(count, "const argument"));
+                let help =
+                    format!("write a value for each, or `_` where a tile has it as its size, or just `{task}(..)`");
+                return (format!("`{task}` takes {expected}, but the call writes {given}"), help);
+            }
             Self::NotInferred { task, name, generics } => {
                 let sizes = generics.iter().map(|generic| if generic == name { name } else { "_" }).collect::<Vec<_>>();
                 let help = format!("write it: `{task}::<{}>(..)`, with a size for `{name}`", sizes.join(", "));

@@ -16,7 +16,7 @@ mod sentence;
 mod sizes;
 mod syntax;
 
-use super::{ArgumentFault, Diagnostic, Finding, Words};
+use super::{ArgumentFault, Diagnostic, Finding, NotAStore, Words};
 use sentence::{Sentence, counted};
 
 impl Diagnostic {
@@ -91,9 +91,17 @@ fn sentence(finding: &Finding) -> Sentence {
         Finding::Remote { tensor, fault } => fault.words(tensor),
         Finding::Uneven { task, operation, left, right, .. } => sizes::uneven(task, operation, left, right),
         Finding::Overflow { task, overflow } => overflow.words(task),
-        Finding::NoEffect { task, param } => {
-            (format!("`{task}` never writes `{param}`"), "store a value to it, or take it by `&`".into())
-        }
+        Finding::NoEffect { task, param, instead } => match instead {
+            Some(NotAStore::Let) => (
+                format!("`{task}` never writes `{param}`: `let {param} = …` names a value, and stores nothing"),
+                format!("write `{param}.store(…);` instead of the `let`"),
+            ),
+            Some(NotAStore::Statement) => (
+                format!("`{task}` never writes `{param}`, and a statement computes a value that nothing stores"),
+                format!("write `{param}.store(…);` around that value"),
+            ),
+            None => (format!("`{task}` never writes `{param}`"), "store a value to it, or take it by `&`".into()),
+        },
         Finding::Call(fault) => fault.words(),
         Finding::Body(fault) => fault.words(),
         Finding::Helper(fault) => fault.words(),

@@ -13,6 +13,10 @@ impl ConstantFault {
                 let help = "build it by `hpmoe_build::kernels(..)`, which chooses open tile sizes, or set it";
                 (self.problem(), format!("{help}: `const {name}: usize = 128;`"))
             }
+            Self::Suffix { .. } => (self.problem(), "leave the type out, or write `usize`".into()),
+            Self::OfParameter { .. } => {
+                (self.problem(), "make it a const parameter of its own: `const WIDTH: usize`".into())
+            }
             Self::SetToNumber { name, .. } => (self.problem(), format!("set `{name}` to a whole number")),
             Self::SetNotFinite { name, .. } => (self.problem(), format!("set `{name}` to a finite number")),
             Self::OpenButNoTileSize { name } => {
@@ -36,6 +40,10 @@ impl ConstantFault {
                 format!("numbers of a kernel are finite, but this build sets `{name}` to {value:?}")
             }
             Self::Overflow { operator } => format!("`{operator}` in a constant leaves the range of usize"),
+            Self::OfParameter { parameter } => {
+                format!("Rust allows no size that is computed from a const parameter, as this is from `{parameter}`")
+            }
+            Self::Suffix { suffix } => format!("sizes are of type usize, but this number ends in `{suffix}`"),
             Self::Literal { reason } => format!("not a usize: {reason}"),
             Self::NotWhole => "a constant of type usize is a whole number".into(),
             Self::NotOneExpression => "a constant is one expression".into(),

@@ -66,6 +66,10 @@ impl SyntaxFault {
                 format!("kernel `{module}` uses nothing of `{runtime}`, so that no tile and no tensor has a meaning in it"),
                 format!("begin the module with `use {runtime}::prelude::*;`"),
             ),
+            Self::NotImported { name, runtime } => (
+                format!("the module doesn't import `{name}`"),
+                format!("begin the module with `use {runtime}::prelude::*;`, or import `{name}`, too"),
+            ),
             Self::Static { name } => (
                 format!("`{name}` is a `static`, which is no constant"),
                 format!("write `const {name}`: a kernel is built for its constants"),
@@ -235,6 +239,10 @@ impl PartFault {
             Self::TensorForm { given, wanted } => {
                 (format!("this call can't take the tensor as `{given}`"), format!("write `{wanted}`"))
             }
+            Self::TensorType { name, takes, given } => (
+                format!("`{name}` is a `{takes}`, but this is a `{given}`"),
+                format!("pass a tensor of that type, or declare `{name}` as a `{given}`"),
+            ),
             Self::NotMut { name } => (
                 format!("`{name}` is passed as `&mut {name}`, but its `let` is not `mut`"),
                 format!("write `let mut {name} = …`"),
@@ -298,6 +306,7 @@ fn attribute_argument(attribute: &str, argument: Option<&str>, known: &[&str]) -
 impl NotPlain {
     fn words(self) -> (&'static str, &'static str) {
         match self {
+            Self::Const => ("is `const`", "remove `const`: operations on tiles are no constants"),
             Self::Async => ("is `async`", "remove `async`: a call runs the function"),
             Self::Unsafe => ("is `unsafe`", "remove `unsafe`: tiles are checked"),
             Self::Abi => ("has an ABI", "remove `extern`"),

@@ -3,13 +3,37 @@
 use super::{Builder, Operand};
 use crate::constant::Constant;
 use crate::finding::{BodyFault, Finding};
+use crate::ids::Id as _;
 use crate::syntax::BodyExpr;
 use hpmoe_kernels::op::OperandKind;
 use hpmoe_kernels::ops;
 use proc_macro2::Span;
 use syn::{Expr, Lit};
 
+/// Operations with one const argument, which is the number of their result's columns and follows from their operands.
+const COLUMNS: [&str; 8] =
+    ["concat", "interleave", "even_columns", "odd_columns", "unpack", "matmul", "matmul_t", "t_matmul"];
+
 impl Builder<'_> {
+    /// Refuses const arguments of an operation that are not the columns of its result.
+    pub(super) fn check_columns(&mut self, name: &str, sizes: &[Expr], result: &Operand, span: Span) -> Option<()> {
+        if sizes.is_empty() || !COLUMNS.contains(&name) {
+            return Some(());
+        }
+        let made = match result {
+            Operand::Value(id) => self.shapes[id.index()].cols,
+            Operand::Wide(_, shape) => shape.cols,
+            Operand::Number(_) | Operand::Size(_) | Operand::Index(_) => return Some(()),
+        };
+        let value = |size: &Expr| self.kernel.constants.evaluate(size, &self.locals, self.errors);
+        let stated: Vec<usize> = sizes.iter().map(value).collect::<Option<_>>()?;
+        if stated == [made] {
+            return Some(());
+        }
+        self.errors.push(span, Finding::Body(BodyFault::Columns { operation: name.to_owned(), stated, made }));
+        None
+    }
+
     /// The operand at a place, counted from the receiver. A whole number where the operation takes no number is told as what it is, not as a number
     /// of another type.
     pub(super) fn operand(&mut self, name: &str, place: usize, operand: &BodyExpr, span: Span) -> Option<Operand> {

@@ -34,6 +34,20 @@ impl TensorKind {
             _ => vec![columns.clone()],
         }
     }
+
+    /// The type of a tensor without its sizes, such as `Received<bf16, ..>`.
+    pub(crate) fn type_text(&self, element: ElementType) -> String {
+        let name = match self {
+            Self::Tokens => "Tensor",
+            Self::Experts { .. } => "Experts",
+            Self::Matrix { .. } => "Matrix",
+            Self::Symmetric | Self::Ragged => "Received",
+            Self::Once => "Once",
+            Self::Slots => "Slots",
+            Self::Routed => return "Routed".to_owned(),
+        };
+        format!("{name}<{}, ..>", element.name())
+    }
 }
 
 /// A tensor parameter of a taskflow.

@@ -38,6 +38,9 @@ impl Constants {
             Expr::Lit(lit) => match &lit.lit {
                 // A const argument has its sign in the literal.
                 Lit::Int(int) if int.base10_digits().starts_with('-') => Err(fault(ConstantFault::Negative)),
+                Lit::Int(int) if !matches!(int.suffix(), "" | "usize") => {
+                    Err(fault(ConstantFault::Suffix { suffix: int.suffix().to_owned() }))
+                }
                 Lit::Int(int) => {
                     int.base10_parse().map_err(|e| fault(ConstantFault::Literal { reason: e.to_string() }))
                 }

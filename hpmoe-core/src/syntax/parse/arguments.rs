@@ -1,6 +1,6 @@
 //! Reads arguments of a task call: a tile of a tensor.
 
-use super::forms::{constant_argument, fault, ident};
+use super::forms::{borrowed, constant_argument, fault, ident, name_of};
 use crate::finding::{ArgumentForm, Finding, FindingAt, NameKind, SyntaxFault};
 use crate::names::nearest;
 use crate::syntax::ast::{Accessor, Argument, Rank};
@@ -29,7 +29,7 @@ pub(super) fn argument(expr: &Expr) -> Result<Argument, FindingAt> {
         Expr::MethodCall(call) if call.method == "owner" && call.args.is_empty() => {
             Rank::Owner(ident(&call.receiver).ok_or_else(bad_rank)?)
         }
-        other => Rank::Variable(ident(other).ok_or_else(bad_rank)?),
+        other => Rank::Variable(name_of(other).ok_or_else(bad_rank)?),
     };
     Ok(Argument {
         write: reference.mutability.is_some(),
@@ -70,14 +70,14 @@ fn accessor(call: &syn::ExprMethodCall) -> Result<Accessor, FindingAt> {
 /// The accessor of that name, if it takes these arguments; `size` is its const argument.
 fn known(name: &str, size: Option<Expr>, arguments: &[&Expr]) -> Option<Accessor> {
     Some(match (name, arguments) {
-        ("gather", [send]) => Accessor::Gather(ident(send)?),
-        ("gather", [expert, tile]) => Accessor::GatherTile(ident(expert)?, ident(tile)?),
-        ("rows_of", [send]) => Accessor::RowsOf(ident(send)?),
-        ("scatter", [send]) => Accessor::Scatter(ident(send)?),
-        ("group", [expert, tile]) => Accessor::Group(ident(expert)?, ident(tile)?),
-        ("slots", [block]) => Accessor::Slots(ident(block)?),
-        ("rows", [block]) => Accessor::Rows(ident(block)?),
-        ("expert", [expert]) => Accessor::Expert(ident(expert)?),
+        ("gather", [send]) => Accessor::Gather(borrowed(send)?),
+        ("gather", [expert, tile]) => Accessor::GatherTile(name_of(expert)?, name_of(tile)?),
+        ("rows_of", [send]) => Accessor::RowsOf(borrowed(send)?),
+        ("scatter", [send]) => Accessor::Scatter(borrowed(send)?),
+        ("group", [expert, tile]) => Accessor::Group(name_of(expert)?, name_of(tile)?),
+        ("slots", [block]) => Accessor::Slots(name_of(block)?),
+        ("rows", [block]) => Accessor::Rows(name_of(block)?),
+        ("expert", [expert]) => Accessor::Expert(name_of(expert)?),
         ("tile", [index]) => Accessor::Tile { rows: size, index: (*index).clone() },
         ("cols", [index]) => Accessor::Cols { columns: size, index: (*index).clone() },
         _ => return None,

@@ -78,6 +78,8 @@ pub(super) fn flow(function: &ItemFn, known: &KnownFlows<'_>, errors: &mut Error
     let held: Vec<(String, Held)> = params.iter().map(of_param).chain(of_lets).collect();
     let sizes =
         RefCell::new(params.iter().map(|param| (param.name.clone(), param.kind.sizes(&param.columns))).collect());
+    let types =
+        RefCell::new(params.iter().map(|param| (param.name.clone(), param.kind.type_text(param.element))).collect());
     let reader = Reader {
         ranks: &ranks,
         route: &route,
@@ -89,6 +91,7 @@ pub(super) fn flow(function: &ItemFn, known: &KnownFlows<'_>, errors: &mut Error
         tensors: &tensors,
         held: &held,
         sizes: &sizes,
+        types: &types,
     };
     let mut body = Reader { made: false, ..reader }.statements(earlier, errors);
     if let Some(made) = &mut made {
@@ -156,7 +159,7 @@ fn flow_param(input: &FnArg) -> Option<Input> {
         return Some(Input::Ranks(name.ident.to_string()));
     }
     let Type::Reference(reference) = &*typed.ty else { return None };
-    if last_is(&reference.elem, "Route") {
+    if last_is(&reference.elem, "Route") && reference.mutability.is_none() {
         return Some(Input::Route(name.ident.to_string()));
     }
     let Type::Path(path) = &*reference.elem else { return None };

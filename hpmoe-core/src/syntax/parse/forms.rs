@@ -2,7 +2,7 @@
 
 use crate::finding::{ConstantFault, Errors, Finding, FindingAt, NotPlain, SyntaxFault};
 use hpmoe_kernels::op::ElementType;
-use proc_macro2::Span;
+use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::spanned::Spanned as _;
 use syn::{Expr, GenericArgument, GenericParam, PathArguments, ReturnType, Safety, Signature, Type};
@@ -28,6 +28,27 @@ pub(super) fn ident(expr: &Expr) -> Option<String> {
         Expr::Group(group) => ident(&group.expr),
         _ => None,
     }
+}
+
+/// The name of an expression that is one, and no reference to it.
+pub(super) fn name_of(expr: &Expr) -> Option<String> {
+    match unparenthesized(expr) {
+        Expr::Reference(_) => None,
+        name => ident(name),
+    }
+}
+
+/// The name in `&name`.
+pub(super) fn borrowed(expr: &Expr) -> Option<String> {
+    match unparenthesized(expr) {
+        Expr::Reference(reference) if reference.mutability.is_none() => name_of(&reference.expr),
+        _ => None,
+    }
+}
+
+/// Whether an expression is `&mut …`.
+pub(super) fn is_unique(expr: &Expr) -> bool {
+    matches!(unparenthesized(expr), Expr::Reference(reference) if reference.mutability.is_some())
 }
 
 /// The names of a function's const parameters; others are this fault.
@@ -63,6 +84,9 @@ pub(super) fn plain_function(signature: &Signature, errors: &mut Errors) {
 /// Refuses functions whose call does more than run the body: `async`, `unsafe`, an ABI.
 pub(super) fn plain(signature: &Signature, errors: &mut Errors) {
     let mut refuse = |span: Span, reason: NotPlain| errors.push(span, Finding::Syntax(SyntaxFault::NotPlain(reason)));
+    if let Some(word) = &signature.constness {
+        refuse(word.span(), NotPlain::Const);
+    }
     if let Some(word) = &signature.asyncness {
         refuse(word.span(), NotPlain::Async);
     }
@@ -96,6 +120,34 @@ pub(super) fn generic_tensor(
     let element = ElementType::ALL.into_iter().find(|candidate| candidate.name() == element)?;
     let dimensions: Option<Vec<Expr>> = arguments.map(constant_argument).collect();
     dimensions.filter(|dimensions| dimensions.len() == count).map(|dimensions| (element, dimensions))
+}
+
+/// Refuses a size of a type that is computed from a const parameter, which Rust doesn't allow.
+pub(super) fn refuse_computed(sizes: &[Expr], parameters: &[String], errors: &mut Errors) {
+    for size in sizes.iter().filter(|size| name_in_braces(size).is_none()) {
+        if let Some(parameter) = parameter_in(size.to_token_stream(), parameters) {
+            errors.push(size.span(), Finding::Constant(ConstantFault::OfParameter { parameter }));
+        }
+    }
+}
+
+/// The name in `NAME` or `{ NAME }`.
+fn name_in_braces(size: &Expr) -> Option<String> {
+    match unparenthesized(size) {
+        Expr::Block(block) => match &block.block.stmts[..] {
+            [syn::Stmt::Expr(inner @ Expr::Path(_), None)] => ident(inner),
+            _ => None,
+        },
+        other => ident(other),
+    }
+}
+
+fn parameter_in(tokens: TokenStream, parameters: &[String]) -> Option<String> {
+    tokens.into_iter().find_map(|token| match token {
+        TokenTree::Ident(name) => parameters.iter().find(|parameter| name == **parameter).cloned(),
+        TokenTree::Group(group) => parameter_in(group.stream(), parameters),
+        _ => None,
+    })
 }
 
 /// The type in `<element, A, B…>` that is not an element type, if the first argument is one; lifetimes are ignored.

@@ -35,6 +35,7 @@ fn kernel(module: &ItemMod, constants: &mut Vec<ItemConst>, errors: &mut Errors)
     };
     let runtime = runtime(items);
     refuse_without_prelude(module, items, &runtime, errors);
+    refuse_unimported(items, &runtime, errors);
     let statics = statics(items, errors);
     let declared = items.iter().filter_map(|item| match item {
         Item::Const(constant) => Some(constant),
@@ -105,18 +106,96 @@ fn named(ty: &Type, name: &str) -> bool {
 /// Refuses a module in which no name of the language can be known: without a `use`, and without the runtime's name.
 fn refuse_without_prelude(module: &ItemMod, items: &[Item], runtime: &Ident, errors: &mut Errors) {
     let (uses, others): (Vec<&Item>, Vec<&Item>) = items.iter().partition(|item| matches!(item, Item::Use(_)));
-    let named = |item: &Item| item.to_token_stream().into_iter().any(|token| names(token, runtime));
+    let named = |item: &Item| names_in(item.to_token_stream(), &runtime.to_string());
     if uses.iter().all(|item| used(item, runtime).is_some()) && !others.into_iter().any(named) {
         let (span, module, runtime) = (module.ident.span(), module.ident.to_string(), runtime.to_string());
         errors.push(span, Finding::Syntax(SyntaxFault::NoPrelude { module, runtime }));
     }
 }
 
+/// The types of the language that a module must know to name them.
+const TYPES: [&str; 16] = [
+    "Ranks", "Route", "PerRank", "Tensor", "Experts", "Matrix", "Received", "Once", "Slots", "Routed", "Tile", "Value",
+    "RAGGED", "bf16", "f16", "i4x2",
+];
+
+/// Refuses types of the language that a module names without a `use` of them, if it uses the names of no whole module.
+fn refuse_unimported(items: &[Item], runtime: &Ident, errors: &mut Errors) {
+    let uses = || items.iter().filter(|item| matches!(item, Item::Use(_)) && used(item, runtime).is_none());
+    let is_glob = |item: &Item| item.to_token_stream().to_string().contains('*');
+    let names_prelude = |item: &Item| names_in(item.to_token_stream(), "prelude");
+    if !uses().any(names_prelude) || uses().any(is_glob) {
+        return;
+    }
+    let mut known: Vec<String> = Vec::new();
+    items
+        .iter()
+        .filter(|item| matches!(item, Item::Use(_)))
+        .for_each(|item| all_names(item.to_token_stream(), &mut known));
+    let declared = items.iter().filter_map(|item| match item {
+        Item::Const(item) => Some(&item.ident),
+        Item::Struct(item) => Some(&item.ident),
+        Item::Type(item) => Some(&item.ident),
+        _ => None,
+    });
+    known.extend(declared.map(ToString::to_string));
+    let functions = items.iter().filter(|item| matches!(item, Item::Fn(_)));
+    for item in functions {
+        if let Some(name) = unknown_type(item.to_token_stream(), &known) {
+            let (span, name) = (name.span(), name.to_string());
+            known.push(name.clone());
+            errors.push(span, Finding::Syntax(SyntaxFault::NotImported { name, runtime: runtime.to_string() }));
+        }
+    }
+}
+
+fn all_names(tokens: TokenStream, names: &mut Vec<String>) {
+    for token in tokens {
+        match token {
+            TokenTree::Ident(name) => names.push(name.to_string()),
+            TokenTree::Group(group) => all_names(group.stream(), names),
+            _ => {}
+        }
+    }
+}
+
+/// The first name of a type that is not known, unless it is the end of a path.
+fn unknown_type(tokens: TokenStream, known: &[String]) -> Option<Ident> {
+    let mut in_path = false;
+    for token in tokens {
+        match token {
+            TokenTree::Ident(name) if !in_path => {
+                let text = name.to_string();
+                if TYPES.contains(&text.as_str()) && !known.contains(&text) {
+                    return Some(name);
+                }
+            }
+            TokenTree::Group(group) => {
+                if let Some(name) = unknown_type(group.stream(), known) {
+                    return Some(name);
+                }
+            }
+            TokenTree::Punct(punct) => {
+                in_path = punct.as_char() == ':' && (in_path || punct.spacing() == proc_macro2::Spacing::Joint);
+                continue;
+            }
+            _ => {}
+        }
+        in_path = false;
+    }
+    None
+}
+
 /// Whether a name is among tokens.
-fn names(token: TokenTree, name: &Ident) -> bool {
+fn names_in(tokens: TokenStream, name: &str) -> bool {
+    tokens.into_iter().any(|token| names(token, name))
+}
+
+/// Whether a token is a name, or has it inside.
+fn names(token: TokenTree, name: &str) -> bool {
     match token {
         TokenTree::Ident(ident) => ident == *name,
-        TokenTree::Group(group) => group.stream().into_iter().any(|token| names(token, name)),
+        TokenTree::Group(group) => names_in(group.stream(), name),
         _ => false,
     }
 }

@@ -10,6 +10,7 @@ mod helpers;
 mod kernel;
 mod known_flows;
 mod library;
+mod moves;
 mod parts;
 mod reader;
 mod refused;
@@ -19,6 +20,7 @@ mod task;
 
 pub(crate) use kernel::parse;
 pub(crate) use library::{library_functions, with_library};
+pub(crate) use moves::moves;
 
 #[cfg(test)]
 mod tests {

@@ -2,7 +2,7 @@
 
 use super::const_arguments::{const_arguments, with_values};
 use super::flow::flow;
-use super::forms::{fault, ident};
+use super::forms::{fault, ident, is_unique};
 use super::known_flows::{KnownFlows, is_public};
 use super::reader::{Held, Reader};
 use crate::finding::{Errors, Finding, FindingAt, NameKind, PartFault, Site, SyntaxFault};
@@ -55,12 +55,19 @@ pub(super) fn statements(call: &syn::ExprCall, part: &Flow, caller: &Reader<'_>)
             (Role::Route, (_, Some(name))) if name == caller.route && !caller.made => {
                 return Err(fault(argument, caller.too_early()));
             }
-            (Role::Route, (borrowed, Some(name))) if name == caller.route && borrowed == caller.owned => {}
+            (Role::Route, (borrowed, Some(name)))
+                if name == caller.route && borrowed == caller.owned && !is_unique(argument) => {}
             (Role::Route, _) => {
                 let takes = caller.route_argument();
                 return Err(part_fault(argument, PartFault::Argument { takes, what: "the route" }));
             }
             (Role::Tensor(tensor), (_, Some(name))) if caller.tensors.borrow().contains(&name) => {
+                let (param, types) = (&part.params[*tensor], caller.types.borrow());
+                let (takes, own) = (param.kind.type_text(param.element), types.iter().find(|(own, _)| *own == name));
+                if let Some((_, given)) = own.filter(|(_, given)| *given != takes) {
+                    let (name, given) = (param.name.clone(), given.clone());
+                    return Err(part_fault(argument, PartFault::TensorType { name, takes, given }));
+                }
                 if let Some(fault) = misheld(argument, &name, part.params[*tensor].write, caller) {
                     return Err(part_fault(argument, fault));
                 }
@@ -145,6 +152,7 @@ fn declare(statements: &mut [Stmt], part: &str, caller: &Reader<'_>, names: &mut
                 };
                 let name = (0..).map(numbered).find(|name| !taken.contains(name)).expect("numbers do not end");
                 taken.push(name.clone());
+                caller.types.borrow_mut().push((name.clone(), declared.kind.type_text(declared.element)));
                 caller.sizes.borrow_mut().push((name.clone(), declared.kind.sizes(&declared.columns)));
                 names.push((std::mem::replace(&mut declared.name, name.clone()), name));
             }

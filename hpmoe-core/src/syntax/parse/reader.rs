@@ -39,4 +39,6 @@ pub(super) struct Reader<'a> {
     pub(super) held: &'a [(String, Held)],
     /// The sizes that the types of the tensors made so far state.
     pub(super) sizes: &'a RefCell<Vec<(String, Vec<Expr>)>>,
+    /// The types of the tensors made so far, without their sizes.
+    pub(super) types: &'a RefCell<Vec<(String, String)>>,
 }

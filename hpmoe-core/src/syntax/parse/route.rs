@@ -1,6 +1,6 @@
 //! Reads the statement that makes a route: `let route = Route::of::<EXPERTS>(ep, &ids);`.
 
-use super::forms::{constant_argument, fault, ident, one_line};
+use super::forms::{constant_argument, fault, ident, name_of, one_line};
 use crate::finding::{FindingAt, SyntaxFault};
 use crate::syntax::ast::MadeRoute;
 use proc_macro2::Span;
@@ -45,7 +45,7 @@ fn read(statement: &Stmt, ranks: &str) -> Option<(String, MadeRoute)> {
     let PathArguments::AngleBracketed(arguments) = &route_of(call)?.arguments else { return None };
     let experts = (arguments.args.len() == 1).then(|| constant_argument(&arguments.args[0]))??;
     let [group, ids] = call.args.iter().collect::<Vec<_>>()[..] else { return None };
-    (ident(group)? == ranks).then_some(())?;
+    (name_of(group)? == ranks).then_some(())?;
     let (ids, source) = (whole(ids)?, one_line(made));
     let made = MadeRoute { after: 0, ids, keeps: None, experts, groups, source, span: name.ident.span() };
     Some((name.ident.to_string(), made))

@@ -2,7 +2,8 @@
 
 use super::arguments::argument;
 use super::forms::{
-    constant_argument, fault, generic_tensor, ident, is_empty, one_line, unknown_element, written_or_inferred,
+    constant_argument, fault, generic_tensor, ident, is_empty, is_unique, name_of, one_line, unknown_element,
+    written_or_inferred,
 };
 use super::known_flows::function;
 use super::parts;
@@ -32,6 +33,7 @@ impl Reader<'_> {
             syn::Stmt::Local(_) if makes_route(statement) => Err(fault(statement, SyntaxFault::FlowRouteElsewhere)),
             syn::Stmt::Local(local) => {
                 let declared = self.tensor(local)?;
+                self.types.borrow_mut().push((declared.name.clone(), declared.kind.type_text(declared.element)));
                 self.sizes.borrow_mut().push((declared.name.clone(), declared.kind.sizes(&declared.columns)));
                 Ok(vec![Stmt::Let(declared)])
             }
@@ -137,8 +139,9 @@ impl Reader<'_> {
             _ if self.owned => None,
             route => ident(route),
         };
+        let by_route = by_route.filter(|_| !is_unique(of));
         let known = like.is_some() || self.made && by_route.as_deref() == Some(self.route);
-        (known && ident(ranks)? == self.ranks).then_some(())?;
+        (known && name_of(ranks)? == self.ranks).then_some(())?;
         Some(Let { name: name.to_string(), kind, element, columns, like, span: name.span() })
     }
 
@@ -246,7 +249,7 @@ fn constructor_call(local: &syn::Local) -> Option<(&syn::Ident, &syn::ExprCall, 
 /// `N` of `0..N`.
 fn range_from_zero(range: &syn::ExprRange) -> Option<Expr> {
     let zero = matches!(range.start.as_deref(), Some(Expr::Lit(lit))
-        if matches!(&lit.lit, syn::Lit::Int(int) if int.base10_digits() == "0"));
+        if matches!(&lit.lit, syn::Lit::Int(int) if int.base10_digits() == "0" && matches!(int.suffix(), "" | "usize")));
     let open = matches!(range.limits, syn::RangeLimits::HalfOpen(_));
     (zero && open).then_some((**range.end.as_ref()?).clone())
 }
@@ -257,7 +260,7 @@ fn over_route(call: &syn::ExprMethodCall) -> Option<Over> {
         let arguments = &call.turbofish.as_ref()?.args;
         (arguments.len() == 1).then(|| constant_argument(&arguments[0]))?
     };
-    let names: Vec<String> = call.args.iter().map(ident).collect::<Option<_>>()?;
+    let names: Vec<String> = call.args.iter().map(name_of).collect::<Option<_>>()?;
     match (call.method.to_string().as_str(), names.as_slice()) {
         ("chunks", []) => Some(Over::Chunks { count: height()? }),
         ("experts", []) => Some(Over::Experts),

@@ -1,6 +1,6 @@
 //! Reads task functions.
 
-use super::forms::{const_parameters, element_fault, plain_function, tensor_type};
+use super::forms::{const_parameters, element_fault, plain_function, refuse_computed, tensor_type};
 use super::{attributes, body, library};
 use crate::finding::{Errors, Finding, FindingAt, SyntaxFault};
 use crate::syntax::ast::{TaskFn, TileParam};
@@ -14,6 +14,9 @@ pub(super) fn task(function: &ItemFn, kind: TaskKind, errors: &mut Errors) -> Op
     plain_function(&function.sig, errors);
     let generics = const_parameters(&function.sig, &SyntaxFault::TaskGeneric, errors);
     let params: Vec<_> = function.sig.inputs.iter().filter_map(|input| tile_param(input, errors)).collect();
+    for param in &params {
+        refuse_computed(&[param.rows.clone(), param.cols.clone()], &generics, errors);
+    }
     let external = attributes::external(&function.attrs, kind, errors);
     let body = body::statements(&function.block, errors);
     (errors.len() == before).then(|| TaskFn {

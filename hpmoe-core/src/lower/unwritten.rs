@@ -1,0 +1,18 @@
+//! Tensors that are read and never written, which later stages report: a put that is missing has its cause told there.
+
+use crate::graph::{Phase, RowKind, TaskGraph};
+use crate::ids::TensorId;
+
+/// Whether a call reads received rows of the taskflow's own that no call writes.
+pub(super) fn reads_unwritten(graph: &TaskGraph) -> bool {
+    let is_written = |tensor: TensorId| graph.phases.iter().any(|(_, phase)| touches(phase, tensor, true));
+    let is_read = |tensor: TensorId| graph.phases.iter().any(|(_, phase)| touches(phase, tensor, false));
+    graph.tensors.iter().any(|(id, tensor)| {
+        tensor.rows == RowKind::Received && !tensor.storage.is_argument() && is_read(id) && !is_written(id)
+    })
+}
+
+/// Whether a call writes a tensor, or reads it.
+fn touches(phase: &Phase, tensor: TensorId, write: bool) -> bool {
+    phase.accesses.iter().any(|access| access.tensor == tensor && access.write == write)
+}

@@ -1,0 +1,270 @@
+//! What rustc alone would find in task bodies: values that are used after they were moved, references to references, and sizes that nothing
+//! determines. A value (`Value<R, C>`) is not copied: `a + b`, `f(a)` and `let c = a;` take it, `&a + &b` and `a.exp()` borrow it.
+
+use super::forms::unparenthesized;
+use crate::finding::{BodyFault, Errors, Finding};
+use crate::syntax::ast::Kernel;
+use hpmoe_kernels::op::OperandKind;
+use hpmoe_kernels::ops;
+use proc_macro2::Span;
+use syn::{BinOp, Block, Expr, ExprMethodCall, FnArg, Item, ItemMod, Local, Pat, Stmt, Type};
+
+/// Operations whose result has columns that rustc infers from what the result is used for, unless the call states them.
+const INFERRED: [&str; 5] = ["concat", "interleave", "even_columns", "odd_columns", "unpack"];
+
+/// What a name stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    /// A tile, a number or a size, which is copied.
+    Copied,
+    /// A reference to a value.
+    Borrowed,
+    /// A value, which is moved.
+    Value,
+}
+
+/// A name in scope.
+#[derive(Clone)]
+struct Bound {
+    name: String,
+    kind: Kind,
+    moved: bool,
+}
+
+/// The names in scope, the innermost last.
+struct Moves<'a> {
+    bound: Vec<Bound>,
+    errors: &'a mut Errors,
+}
+
+/// Checks the bodies of a kernel's tasks and of the functions that these call. A fault of any other kind goes before.
+pub(crate) fn moves(module: &ItemMod, kernel: &Kernel, errors: &mut Errors) {
+    let of_tasks = kernel.tasks.iter().map(|task| &task.name);
+    let names: Vec<&String> = of_tasks.chain(kernel.helpers.iter().map(|helper| &helper.name)).collect();
+    for item in module.content.iter().flat_map(|(_, items)| items) {
+        let Item::Fn(function) = item else { continue };
+        let name = function.sig.ident.to_string();
+        if names.contains(&&name) {
+            errors.within(Some(&name));
+            let bound = function.sig.inputs.iter().filter_map(parameter).collect();
+            Moves { bound, errors }.block(&function.block);
+        }
+    }
+    errors.within(None);
+}
+
+fn parameter(input: &FnArg) -> Option<Bound> {
+    let FnArg::Typed(typed) = input else { return None };
+    let Pat::Ident(name) = &*typed.pat else { return None };
+    let is_value = |ty: &Type| matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Value"));
+    let kind = match &*typed.ty {
+        Type::Reference(reference) if is_value(&reference.elem) => Kind::Borrowed,
+        ty if is_value(ty) => Kind::Value,
+        _ => Kind::Copied,
+    };
+    Some(Bound { name: name.ident.to_string(), kind, moved: false })
+}
+
+impl Moves<'_> {
+    fn block(&mut self, block: &Block) {
+        let outside = self.bound.len();
+        block.stmts.iter().for_each(|statement| self.statement(statement));
+        self.bound.truncate(outside);
+    }
+
+    fn statement(&mut self, statement: &Stmt) {
+        match statement {
+            Stmt::Local(local) => self.declaration(local),
+            Stmt::Expr(Expr::ForLoop(each), _) => {
+                let outside = self.bound.len();
+                if let Pat::Ident(variable) = &*each.pat {
+                    self.bind(variable.ident.to_string(), Kind::Copied);
+                }
+                let faults = self.errors.len();
+                self.block(&each.body);
+                // What one iteration moves is gone in the next one.
+                if self.errors.len() == faults {
+                    self.block(&each.body);
+                }
+                self.bound.truncate(outside);
+            }
+            Stmt::Expr(Expr::Assign(assign), _) if self.is_value(&assign.left) => {
+                self.taken(&assign.right);
+                if let Some(bound) = name_in(&assign.left).and_then(|(name, _)| self.find(&name)) {
+                    bound.moved = false;
+                }
+            }
+            // What can't be assigned is a fault of its own.
+            Stmt::Expr(Expr::Assign(assign), _) => self.borrowed(&assign.right),
+            Stmt::Expr(expr, _) => self.taken(expr),
+            Stmt::Item(_) | Stmt::Macro(_) => {}
+        }
+    }
+
+    fn declaration(&mut self, local: &Local) {
+        let Some(init) = &local.init else { return };
+        self.taken(&init.expr);
+        match &local.pat {
+            Pat::Ident(name) => {
+                let kind = if name.by_ref.is_some() { Kind::Borrowed } else { self.kind(&init.expr) };
+                self.bind(name.ident.to_string(), kind);
+            }
+            Pat::Tuple(tuple) => {
+                for element in &tuple.elems {
+                    if let Pat::Ident(name) = element {
+                        self.bind(name.ident.to_string(), Kind::Value);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn bind(&mut self, name: String, kind: Kind) {
+        self.bound.push(Bound { name, kind, moved: false });
+    }
+
+    fn find(&mut self, name: &str) -> Option<&mut Bound> {
+        self.bound.iter_mut().rev().find(|bound| bound.name == name)
+    }
+
+    /// An expression whose result is taken.
+    fn taken(&mut self, expr: &Expr) {
+        if let Some((name, span)) = name_in(expr) {
+            self.used(&name, span);
+            if let Some(bound) = self.find(&name).filter(|bound| bound.kind == Kind::Value) {
+                bound.moved = true;
+            }
+            return;
+        }
+        match unparenthesized(expr) {
+            Expr::Reference(reference) => self.borrowed(&reference.expr),
+            Expr::Unary(unary) => self.taken(&unary.expr),
+            Expr::Binary(binary) => {
+                let assigns = matches!(
+                    binary.op,
+                    BinOp::AddAssign(_) | BinOp::SubAssign(_) | BinOp::MulAssign(_) | BinOp::DivAssign(_)
+                );
+                match assigns {
+                    true => self.borrowed(&binary.left),
+                    false => self.operand(&binary.left),
+                }
+                match assigns && !self.is_value(&binary.left) {
+                    true => self.borrowed(&binary.right),
+                    false => self.operand(&binary.right),
+                }
+            }
+            Expr::MethodCall(call) => self.method(call),
+            Expr::Call(call) => call.args.iter().for_each(|argument| self.taken(argument)),
+            Expr::Block(block) => self.block(&block.block),
+            Expr::Tuple(tuple) => tuple.elems.iter().for_each(|element| self.taken(element)),
+            _ => {}
+        }
+    }
+
+    /// An operand of an operator.
+    fn operand(&mut self, expr: &Expr) {
+        if let Expr::Reference(reference) = unparenthesized(expr) {
+            if let Some((name, span)) = name_in(&reference.expr) {
+                if self.find(&name).is_some_and(|bound| bound.kind == Kind::Borrowed) {
+                    self.errors.push(span, Finding::Body(BodyFault::ReferenceToReference { name }));
+                    return;
+                }
+            }
+        }
+        self.taken(expr);
+    }
+
+    fn borrowed(&mut self, expr: &Expr) {
+        match name_in(expr) {
+            Some((name, span)) => self.used(&name, span),
+            None => self.taken(expr),
+        }
+    }
+
+    fn method(&mut self, call: &ExprMethodCall) {
+        let name = call.method.to_string();
+        match name.as_str() {
+            // The one operation that takes its value.
+            "fold_rows" => self.taken(&call.receiver),
+            _ => self.borrowed(&call.receiver),
+        }
+        call.args.iter().for_each(|argument| self.taken(argument));
+        if forgets_columns(&name) {
+            if let Some(operation) = without_columns(&call.receiver) {
+                self.errors
+                    .push(call.method.span(), Finding::Body(BodyFault::ColumnsNotInferred { operation, user: name }));
+            }
+        }
+    }
+
+    fn is_value(&mut self, expr: &Expr) -> bool {
+        name_in(expr).and_then(|(name, _)| self.find(&name)).is_some_and(|bound| bound.kind == Kind::Value)
+    }
+
+    fn used(&mut self, name: &str, span: Span) {
+        let moved = self.find(name).is_some_and(|bound| std::mem::take(&mut bound.moved));
+        if moved {
+            self.errors.push(span, Finding::Body(BodyFault::Moved { name: name.to_owned() }));
+        }
+    }
+
+    /// What a `let` of this expression names.
+    fn kind(&self, expr: &Expr) -> Kind {
+        let of_name = |name: &str| self.bound.iter().rev().find(|bound| bound.name == name).map(|bound| bound.kind);
+        match unparenthesized(expr) {
+            Expr::Reference(_) => Kind::Borrowed,
+            path @ Expr::Path(_) => name_in(path).and_then(|(name, _)| of_name(&name)).unwrap_or(Kind::Copied),
+            Expr::Unary(unary) => self.result(&[&unary.expr]),
+            Expr::Binary(binary) => self.result(&[&binary.left, &binary.right]),
+            // Methods of sizes and numbers alone are not read as values.
+            Expr::MethodCall(call) if ops::named(&call.method.to_string()).next().is_some() => Kind::Value,
+            Expr::Call(_) => Kind::Value,
+            Expr::Block(block) => match block.block.stmts.last() {
+                Some(Stmt::Expr(last, None)) => self.kind(last),
+                _ => Kind::Copied,
+            },
+            _ => Kind::Copied,
+        }
+    }
+
+    /// What an operator makes of its operands: a value of values, and a number of numbers.
+    fn result(&self, operands: &[&Expr]) -> Kind {
+        let is_value = |operand: &&Expr| match unparenthesized(operand) {
+            Expr::Reference(reference) => self.kind(&reference.expr) != Kind::Copied,
+            operand => self.kind(operand) != Kind::Copied,
+        };
+        if operands.iter().any(is_value) { Kind::Value } else { Kind::Copied }
+    }
+}
+
+/// The name that an expression is.
+fn name_in(expr: &Expr) -> Option<(String, Span)> {
+    match unparenthesized(expr) {
+        Expr::Path(path) => path.path.get_ident().map(|name| (name.to_string(), name.span())),
+        _ => None,
+    }
+}
+
+/// Whether the result of an operation doesn't tell rustc the columns of its first operand.
+fn forgets_columns(operation: &str) -> bool {
+    let reduces = operation.starts_with("row_") || operation == "arg_max" || INFERRED.contains(&operation);
+    reduces || ops::named(operation).any(|operation| operation.operands.contains(&OperandKind::Size))
+}
+
+/// The operation that makes this value with columns that nothing states.
+fn without_columns(expr: &Expr) -> Option<String> {
+    match unparenthesized(expr) {
+        Expr::Reference(reference) => without_columns(&reference.expr),
+        Expr::MethodCall(call) => {
+            let name = call.method.to_string();
+            match INFERRED.contains(&name.as_str()) {
+                true if call.turbofish.is_none() => Some(name),
+                true => None,
+                false if forgets_columns(&name) => None,
+                false => without_columns(&call.receiver),
+            }
+        }
+        _ => None,
+    }
+}
