@@ -6,7 +6,7 @@ use crate::tokens::SourceTokens;
 use crate::{launch, library};
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens as _, quote, quote_spanned};
-use syn::{Item, ItemFn, ItemMod, parse_quote};
+use syn::{Item, ItemFn, ItemMod, UseTree, parse_quote};
 
 /// The module of a program without faults.
 pub(crate) fn with_launch(module: &ItemMod, expansion: &Expansion, source: &SourceTokens) -> TokenStream {
@@ -84,8 +84,14 @@ pub(crate) fn stand_in(module: &ItemMod, faulty: &[String]) -> ItemMod {
             }
         }
     }
+    let runtime = runtime(module);
     let mut module = stripped(module);
     let Some((_, items)) = &mut module.content else { return module };
+    if !items.iter().any(uses_all) {
+        // The missing `use` would be an error at each name.
+        let reason = "a fault of the module may be that it lacks this";
+        items.insert(0, parse_quote!(#[allow(unused_imports, reason = #reason)] use #runtime::prelude::*;));
+    }
     for item in items.iter_mut() {
         let has_faults = |name: &syn::Ident| taskflows.contains(name) || faulty.iter().any(|faulty| name == faulty);
         match item {
@@ -104,6 +110,19 @@ pub(crate) fn stand_in(module: &ItemMod, faulty: &[String]) -> ItemMod {
     }
     items.extend(marked.into_iter().map(Item::Verbatim));
     module
+}
+
+/// Whether an item is a `use` of all names of some module.
+fn uses_all(item: &Item) -> bool {
+    fn has_glob(tree: &UseTree) -> bool {
+        match tree {
+            UseTree::Path(path) => has_glob(&path.tree),
+            UseTree::Group(group) => group.items.iter().any(has_glob),
+            UseTree::Glob(_) => true,
+            UseTree::Name(_) | UseTree::Rename(_) => false,
+        }
+    }
+    matches!(item, Item::Use(item) if has_glob(&item.tree))
 }
 
 fn runtime(module: &ItemMod) -> Ident {

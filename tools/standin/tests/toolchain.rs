@@ -58,9 +58,16 @@ impl Package {
         let output = command.envs(variables.iter().copied()).output().unwrap();
         let text =
             |bytes: Vec<u8>| String::from_utf8(bytes).unwrap().replace(&self.0.path().display().to_string(), "…");
-        match output.status.success() {
-            true => Ok(text(output.stdout)),
-            false => Err(text(output.stderr)),
+        if !output.status.success() {
+            return Err(text(output.stderr));
+        }
+        let printed = text(output.stdout);
+        // What cargo shows as its own errors.
+        let errors: Vec<&str> =
+            printed.lines().filter_map(|line| line.split_once("cargo::error=")).map(|(_, error)| error).collect();
+        match errors.is_empty() {
+            true => Ok(printed),
+            false => Err(format!("error: {}", errors.join("\n"))),
         }
     }
 
