@@ -53,8 +53,9 @@ Cache::Line &Cache::find(uint64_t address, uint64_t end, const Heard *heard) {
     uint32_t slot = slotOf(tag);
     Line &line = lines_[slot];
     if (tags_[slot] == tag) return line;
-    evict(slot);
+    if (tags_[slot]) evict(slot);
     tags_[slot] = tag;
+    full_[slot / 64] |= uint64_t(1) << slot % 64;
     if (heard) line.heard = *heard;
     line.bytes = end - tag < kLine ? static_cast<uint32_t>(end - tag) : kLine;
     readLine(line.data, tag, line.bytes);
@@ -84,7 +85,8 @@ void Cache::drop(uint32_t slot) {
     if (isDirty(slot)) storeWords(tags_[slot], lines_[slot].data, lines_[slot].bytes);
     tags_[slot] = 0;
     lines_[slot].heard.reset();
-    dirty_[slot / 64] &= ~(uint64_t(1) << slot % 64);
+    const uint64_t others = ~(uint64_t(1) << slot % 64);
+    full_[slot / 64] &= others, dirty_[slot / 64] &= others;
 }
 
 void Cache::clean(uint64_t address, bool onlyStored) {
@@ -104,21 +106,19 @@ void Cache::cleanAll() {
 void Cache::salvage() { cleanLines(); }
 
 void Cache::cleanLines() {
-    for (uint32_t slot = 0; slot < kLines; ++slot)
-        if (isDirty(slot)) drop(slot);
+    each(dirty_, [this](uint32_t slot) { drop(slot); });
     dropAll();
 }
 
 void Cache::dropAll() {
-    for (uint32_t slot = 0; slot < kLines; ++slot)
-        if (tags_[slot]) lines_[slot].heard.reset();
-    std::fill_n(tags_, kLines, 0);
+    each(full_, [this](uint32_t slot) { tags_[slot] = 0, lines_[slot].heard.reset(); });
+    std::fill_n(full_, kLines / 64, 0);
     std::fill_n(dirty_, kLines / 64, 0);
 }
 
 const Where *Cache::dirty() const {
-    for (uint32_t slot = 0; slot < kLines; ++slot)
-        if (isDirty(slot)) return &lines_[slot].where;
+    for (uint32_t i = 0; i < kLines / 64; ++i)
+        if (dirty_[i]) return &lines_[i * 64 + static_cast<uint32_t>(__builtin_ctzll(dirty_[i]))].where;
     return owed_.empty() ? nullptr : &owed_.front().where;
 }
 

@@ -49,11 +49,18 @@ class Cache {
     };
     static uint32_t slotOf(uint64_t tag) { return static_cast<uint32_t>(tag / kLine % kLines); }
     bool isDirty(uint32_t slot) const { return dirty_[slot / 64] >> slot % 64 & 1; }
+    /// Calls `visit` with each slot of a set.
+    template <typename F> static void each(const uint64_t (&set)[kLines / 64], F visit) {
+        for (uint32_t i = 0; i < kLines / 64; ++i)
+            for (uint64_t left = set[i]; left; left &= left - 1)
+                visit(i * 64 + static_cast<uint32_t>(__builtin_ctzll(left)));
+    }
     void drop(uint32_t slot);
     void dropAll();
     void cleanLines();
-    uint64_t tags_[kLines];       ///< addresses of the lines; 0: empty
-    uint64_t dirty_[kLines / 64]; ///< bit per line
+    uint64_t tags_[kLines] = {};       ///< addresses of the lines; 0: empty
+    uint64_t full_[kLines / 64] = {};  ///< bit per line: it is not empty
+    uint64_t dirty_[kLines / 64] = {}; ///< bit per line
     Line lines_[kLines];
     std::vector<Owed> owed_;        ///< lines that were written back by chance alone
     bool forgot_;                   ///< all of it

@@ -18,6 +18,7 @@ void Core::numberCalls() {
     if (std::any_of(seq, seq + kPipes, [](uint32_t last) { return last >= most; })) {
         memories.forgetHistory();
         std::fill(seq, seq + kPipes, 0);
+        tidy = false;
     }
     std::copy(seq, seq + kPipes, firstSeq);
     for (Clock &clock : known) std::copy(seq, seq + kPipes, clock.at);
@@ -30,15 +31,19 @@ void Core::take(Rank &owner, bool matrix, uint32_t number) {
 
 void Core::prepare(void (*run)(void *core)) {
     const HpmoeHostOptions &options = rank->options;
-    finished = false, busy = true;
+    finished = false, busy = true, checks = rank->checks();
     const uint64_t who = (uint64_t(options.rank) << 32) | (uint64_t(aic) << 31) | index;
     random = Random(options.seed ^ Random(who).next());
-    memories.forget();
+    if (checks) memories.forget();
     for (Queue &queue : queues) queue.head = queue.tail = 0;
     nonEmpty = 0;
     numberCalls();
-    std::memset(static_cast<void *>(flags), 0, sizeof flags);
-    std::memset(marks, 0, sizeof marks);
+    if (!tidy) {
+        std::memset(static_cast<void *>(flags), 0, sizeof flags);
+        std::memset(raised, 0, sizeof raised);
+        std::memset(marks, 0, sizeof marks);
+    }
+    tidy = false;
     drained = filled = Clock{};
     counters = Counters{};
     gatherMask = 0, gathered = 0;
@@ -51,6 +56,7 @@ void Core::prepare(void (*run)(void *core)) {
     waits = options.fault == HPMOE_HOST_FAULT_WAIT ? 1 + Random(~options.seed ^ who).below(options.fault_at) : 0;
     slice = static_cast<int32_t>(random.below(64));
     heard = rank->heard, sent = landed = scalar = 0, polled = 0;
+    looks.forget();
     cache.clear();
     remote.clear();
     drawHabits();

@@ -10,6 +10,7 @@
 #include "call.h"
 #include "fiber.h"
 #include "launch.h"
+#include "looks.h"
 #include "races.h"
 #include "random.h"
 #include "registers.h"
@@ -27,7 +28,6 @@ struct Queue {
 };
 
 struct Flag {
-    bool set;
     uint32_t owed;     ///< waits that went on without it: HPMOE_HOST_BREAK_FLAGS
     uint32_t lastWait; ///< number of the last wait on the destination pipe
     Clock clock;
@@ -49,6 +49,8 @@ struct Rank {
     volatile int32_t *stop = nullptr;
     HpmoeHostResult *result = nullptr;
 
+    /// Whether races are searched for on chip, and everything that flags leave open is drawn.
+    bool checks() const { return !options.unchecked; }
     /// Whether a test wants hardware to be otherwise than assumed: HPMOE_HOST_BREAK_...
     bool breaks(uint32_t assumption) const { return options.fault == assumption; }
 };
@@ -73,10 +75,12 @@ struct Core {
     uint32_t firstSeq[kPipes]; ///< the same when this launch began
     Clock known[kPipes];       ///< what is complete for calls that a pipe starts from now on
     Flag flags[kPipes][kPipes][8];
-    uint32_t scalarBarrier; ///< scalar accesses up to this one precede a PIPE_ALL
-    uint32_t gatherMask;    ///< number of the last GatherMask
-    int64_t gathered;       ///< elements that it kept
-    bool unfinished;        ///< something was issued since the last PIPE_ALL
+    uint8_t raised[kPipes][kPipes]; ///< bit per flag: it is set
+    bool tidy = false;              ///< the last kernel came to its end, and left no flag and no mark behind
+    uint32_t scalarBarrier;         ///< scalar accesses up to this one precede a PIPE_ALL
+    uint32_t gatherMask;            ///< number of the last GatherMask
+    int64_t gathered;               ///< elements that it kept
+    bool unfinished;                ///< something was issued since the last PIPE_ALL
     Where lastIssue;
     Registers registers;
     Operator lent;         ///< the operator that has the core, if one has
@@ -95,10 +99,12 @@ struct Core {
     uint32_t landed;         ///< those before the last PIPE_ALL
     uint32_t scalar;         ///< scalar accesses of global memory
     uint64_t polled;         ///< address of the last dcci of a line
+    Looks looks;             ///< at words that others write
     uint32_t lastRegions[2]; ///< where the last global addresses were found, the last one first
     uint32_t lingers;        ///< times it waited for others to see a signal that came too early
     int32_t slice;           ///< calls left until the fiber lets others run
     bool starves;            ///< a test wants its calls to find no memory
+    bool checks;             ///< see `Rank::checks`
     uint32_t waits;          ///< those until one that a test wants to be given up; 0: none
 
     /// A launch takes it, as the core of that kind and number. Throws NoStack.
@@ -135,6 +141,8 @@ Call &issue(Core &core, Pipe pipe, Op op, const char *name, Where where);
 bool step(Core &core);
 /// Entry of every call: stops, lets other fibers run, works off some of the queues.
 Core &enterCall();
+/// The same for a load, which may be a look at a word that is polled.
+Core &enterLoad();
 /// Entry of a call that a kernel polls with.
 Core &enterPoll();
 void drainAll(Core &core, Where where, const char *name);
@@ -146,6 +154,8 @@ void finishCore(Core &core);
 
 // run_flags.cpp
 Flag &flagOf(Core &core, const FlagArgs &args);
+bool isSet(const Core &core, const FlagArgs &args);
+void clearFlag(Core &core, const FlagArgs &args);
 /// Sets a flag, which is clear.
 void raiseFlag(Core &core, const FlagArgs &args, const Clock &clock, const char *name, Where where);
 bool canRunWait(Core &core, const Call &call);

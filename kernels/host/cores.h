@@ -65,10 +65,11 @@ class Cores {
     ~Cores() {
         for (auto &core : cores_) pool().give(std::move(core));
     }
-    /// Core i, i + threads, i + 2 * threads and so on for thread i.
-    std::vector<std::vector<Core *>> shares(uint32_t threads) {
+    size_t count() const { return cores_.size(); }
+    /// Core i, i + threads, i + 2 * threads and so on for thread i; or all for the first.
+    std::vector<std::vector<Core *>> shares(uint32_t threads, bool allForFirst) {
         std::vector<std::vector<Core *>> shares(threads);
-        for (size_t i = 0; i < cores_.size(); ++i) shares[i % threads].push_back(cores_[i].get());
+        for (size_t i = 0; i < cores_.size(); ++i) shares[allForFirst ? 0 : i % threads].push_back(cores_[i].get());
         return shares;
     }
     /// Adds up what the cores counted; false when one of them did not come to the end of its kernel.

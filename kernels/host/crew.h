@@ -12,7 +12,11 @@ struct Core;
 /// one: how long a core takes, and which ones have work, changes from moment to moment.
 class Crew {
   public:
-    Crew(uint32_t threads, size_t cores) : places_(threads), left_(cores) {}
+    Crew(uint32_t threads, size_t cores) : places_(threads), share_(cores / threads), left_(cores) {}
+
+    uint32_t threads() const { return static_cast<uint32_t>(places_.size()); }
+    /// Cores of a thread, if all have equally many.
+    size_t share() const { return share_; }
 
     /// Whether a core of the launch has not finished yet.
     bool hasWork() const { return left_.load(std::memory_order_relaxed) != 0; }
@@ -62,6 +66,7 @@ class Crew {
         bool comes = false; ///< the thread's own: a core may be on its way
     };
     std::vector<Place> places_;
+    const size_t share_;
     std::atomic<uint32_t> asking_{0};
     std::atomic<size_t> left_;
 };

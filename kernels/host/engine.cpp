@@ -4,6 +4,8 @@
 // its core. Copies and Fixpipes of a pipe may finish in any order between two barriers; V and M work in
 // order. How far the scalar program runs ahead, which pipe goes first and which of several copies is
 // taken is drawn anew at random moments, and kept for a while: a steady bias finds more than a fair coin.
+//
+// Without checks nothing is drawn: calls run in the order in which they were issued, as soon as flags let them.
 #include <ctime>
 #include <new>
 
@@ -12,6 +14,8 @@
 namespace AscendC::host {
 
 namespace {
+
+constexpr int32_t kTurn = 1024; // calls until the next core's turn, without checks
 
 bool inOrder(const Call &call) { return call.pipe == PIPE_V || call.pipe == PIPE_M || call.op == Op::Fixpipe; }
 
@@ -89,6 +93,32 @@ bool overtook(Queue &queue, uint32_t position) {
     return false;
 }
 
+/// Runs the first call of a queue, if it can run. What a call knows of others is for the checks alone.
+bool runFront(Core &core, Pipe pipe) {
+    Queue &queue = core.queues[pipe];
+    Call &call = queue.at(queue.head);
+    switch (call.op) {
+    case Op::SetFlag: runSetFlag(core, call); break;
+    case Op::WaitFlag:
+        if (!canRunWait(core, call)) return false;
+        clearFlag(core, call.flag);
+        break;
+    case Op::Barrier: break;
+    default:
+        if (!mayStart(core, call)) return false;
+        runCall(core, call);
+    }
+    if (++queue.head == queue.tail) core.nonEmpty &= static_cast<uint8_t>(~(1u << pipe));
+    return true;
+}
+
+/// Runs one call of the queues in order; false when none can run.
+bool stepInOrder(Core &core) {
+    for (uint32_t pipes = core.nonEmpty; pipes; pipes &= pipes - 1)
+        if (runFront(core, static_cast<Pipe>(__builtin_ctz(pipes)))) return true;
+    return false;
+}
+
 void runAt(Core &core, Pipe pipe, uint32_t position) {
     Queue &queue = core.queues[pipe];
     Call &call = queue.at(position);
@@ -116,6 +146,10 @@ void runAt(Core &core, Pipe pipe, uint32_t position) {
 }
 
 void runSome(Core &core) {
+    if (!core.checks) {
+        while (core.nonEmpty && stepInOrder(core)) {}
+        return;
+    }
     const uint64_t draw = core.random.next(); // each choice takes bits of its own
     switch (core.pace) {
     case Core::Pace::Eager:
@@ -131,15 +165,17 @@ void runSome(Core &core) {
     if (!(draw >> 13 & 127)) core.drawHabits();
 }
 
-int32_t drawSlice(Random &random) {
+int32_t drawSlice(Core &core) {
     static constexpr uint32_t longest[] = {4, 64, 64, 1024};
-    return 1 + static_cast<int32_t>(random.below(longest[random.below(4)]));
+    if (!core.checks) return kTurn;
+    return 1 + static_cast<int32_t>(core.random.below(longest[core.random.below(4)]));
 }
 
 } // namespace
 
 bool step(Core &core) {
     if (!core.nonEmpty) return false;
+    if (!core.checks) return stepInOrder(core);
     uint32_t found[kQueue];
     for (uint8_t pipe : core.pipeOrder) {
         if (!(core.nonEmpty >> pipe & 1)) continue;
@@ -155,12 +191,18 @@ bool step(Core &core) {
 }
 
 Core &enterCall() {
+    Core &core = enterLoad();
+    core.looks.forget();
+    return core;
+}
+
+Core &enterLoad() {
     Core &core = current();
     stopIfAsked(core);
     ++core.counters.calls;
     if (--core.slice < 0) {
         if (core.starves) throw std::bad_alloc();
-        core.slice = drawSlice(core.random);
+        core.slice = drawSlice(core);
         core.busy = true;
         core.fiber.leave();
         stopIfAsked(core);
@@ -174,11 +216,16 @@ Core &enterPoll() {
     stopIfAsked(core);
     ++core.counters.calls;
     core.busy = !core.remote.empty() || core.nonEmpty;
-    if (core.random.oneIn(4)) {
+    if (!core.checks) {
+        runSome(core);
+        // A first look may find what the core waits for.
+        if (!core.looks.again() && --core.slice > 0) return core;
+        core.slice = kTurn;
+    } else if (core.random.oneIn(4)) {
         step(core);
         core.remote.landSome(core, 1 + core.random.below(4));
     }
-    runSome(core);
+    if (core.checks) runSome(core);
     core.fiber.leave();
     stopIfAsked(core);
     return core;
@@ -196,12 +243,13 @@ Call &issue(Core &core, Pipe pipe, Op op, const char *name, Where where) {
     call.atomic = core.registers.atomic;
     call.seq = ++core.seq[pipe];
     call.name = name, call.where = where;
+    core.unfinished = true;
+    core.lastIssue = where;
+    if (!core.checks) return call;
     call.clock = core.known[PIPE_S];
     call.clock.at[PIPE_S] = core.scalarBarrier;
     call.heard = core.heard;
     call.landed = core.landed, call.scalar = core.scalar;
-    core.unfinished = true;
-    core.lastIssue = where;
     return call;
 }
 

@@ -11,8 +11,8 @@ void finishCore(Core &core) {
             "work was still queued when the kernel ended (this is the last call issued): finish with PipeBarrier<PIPE_ALL>()");
     for (uint32_t from = 0; from < kPipes; ++from)
         for (uint32_t to = 0; to < kPipes; ++to)
-            for (int id = 0; id < 8; ++id)
-                if (core.flags[from][to][id].set)
+            for (int id = 0; core.raised[from][to] && id < 8; ++id)
+                if (core.raised[from][to] >> id & 1)
                     fail(core, core.flags[from][to][id].setAt, "SetFlag",
                          "flag %s_%s %d was still set when the kernel ended: every SetFlag needs its WaitFlag",
                          kPipeNames[from], kPipeNames[to], id);
@@ -27,6 +27,7 @@ void finishCore(Core &core) {
     if (const Where *store = core.cache.dirty())
         fail(core, *store, "SetValue",
              "the cache line of this store was never written back: DataCacheCleanAndInvalid it before the kernel ends");
+    core.tidy = !core.rank->breaks(HPMOE_HOST_BREAK_FLAGS);
 }
 
 } // namespace AscendC::host

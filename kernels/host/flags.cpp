@@ -53,16 +53,17 @@ void waitFlag(HardEvent event, int32_t id, Where where) {
         return;
     }
     Flag &flag = flagOf(core, args);
-    if (!flag.set && core.aic && event == HardEvent::MTE3_S && id != 0 && core.rank->breaks(HPMOE_HOST_BREAK_FLAGS)) {
+    if (!isSet(core, args) && core.aic && event == HardEvent::MTE3_S && id != 0 &&
+        core.rank->breaks(HPMOE_HOST_BREAK_FLAGS)) {
         ++flag.owed;
         return;
     }
-    while (!flag.set)
+    while (!isSet(core, args))
         if (!step(core)) {
             std::string what = std::string("flag ") + kPipeNames[sourceOf(event)] + "_S " + std::to_string(id);
             deadlock(core, where, "WaitFlag", what.c_str());
         }
-    flag.set = false;
+    clearFlag(core, args);
     core.known[PIPE_S].join(flag.clock);
 }
 

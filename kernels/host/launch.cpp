@@ -9,13 +9,13 @@
 #include <new>
 #include <sched.h>
 #include <system_error>
-#include <thread>
 #include <time.h>
 
 #include "arithmetic.h"
 #include "core.h"
 #include "cores.h"
 #include "crew.h"
+#include "helpers.h"
 
 namespace AscendC::host {
 
@@ -41,9 +41,12 @@ void runCore(void *argument) {
     leaveForEver(core);
 }
 
+/// Passes without work that cost nothing but time.
+constexpr uint32_t SPINS = 4;
+
 /// Threads whose cores all poll give the machine to those that have work.
 void rest(uint32_t idlePasses) {
-    if (idlePasses < 4) return;
+    if (idlePasses < SPINS) return;
     if (idlePasses < 32) {
         sched_yield();
         return;
@@ -55,7 +58,8 @@ void rest(uint32_t idlePasses) {
 /// Nothing says how fast a core is: now and then one stands still for so long that others may have nothing left to do.
 class Nap {
   public:
-    Nap(Random &random, uint32_t patience) : left_(random.below(MOST + 1)), patience_(patience) {}
+    Nap(Random &random, const Rank &rank, uint32_t patience)
+        : left_(rank.checks() ? random.below(MOST + 1) : 0), patience_(patience) {}
     void begin(Random &random, const std::vector<Core *> &cores) {
         if (asleep_ || !left_ || cores.empty() || random.below(APART)) return;
         uint32_t count = static_cast<uint32_t>(cores.size());
@@ -78,63 +82,130 @@ class Nap {
 };
 
 /// Passes without work after which a core stands still no longer. Other ranks have a millisecond to go on too; without them, the
-/// rank's other threads have the time to look once.
-uint32_t patience(const Rank &rank) {
+/// rank's other threads have the time to look once, if there are some.
+uint32_t patience(const Rank &rank, uint32_t threads) {
     const bool alone = std::all_of(rank.regions.begin(), rank.regions.end(),
                                    [&](const HpmoeHostRegion &region) { return region.rank == rank.options.rank; });
-    return alone ? 34 : 40;
+    return !alone ? 40 : threads > 1 ? 34 : SPINS;
 }
 
 /// Of so many turns of a core that polls one is taken, while other cores of its thread have work.
 constexpr uint32_t POLLS = 4;
 
-/// Thread `own` of the crew runs its cores in turn, those that it begins with and those that it is given.
-void work(Rank &rank, Crew &crew, uint32_t own, std::vector<Core *> cores, uint64_t seed) {
-    StandardArithmetic arithmetic;
-    for (Core *core : cores) core->prepare(runCore);
-    Random random(seed);
-    Nap nap(random, patience(rank));
-    uint32_t idle = 0;
-    size_t busy = 0; // cores that had work in the last pass
-    while (crew.hasWork() && !__atomic_load_n(rank.stop, __ATOMIC_RELAXED)) {
-        if (Core *core = crew.take(own)) cores.push_back(core);
-        size_t before = busy;
-        busy = 0;
-        nap.begin(random, cores);
-        for (size_t i = cores.size(); i > 1; --i)
-            std::swap(cores[i - 1], cores[random.below(static_cast<uint32_t>(i))]);
-        for (size_t i = 0; i < cores.size();) {
-            if (__atomic_load_n(rank.stop, __ATOMIC_RELAXED)) return;
-            if (nap.holds(cores[i])) {
-                ++i;
-                continue;
-            }
-            if (crew.isAsked() && cores[i]->busy && before > 1 && crew.give(cores[i])) {
-                cores[i] = cores.back(), cores.pop_back(), --before;
-                continue;
-            }
-            // While others have work, a core that polls does so now and then.
-            if (before && !cores[i]->busy && random.below(POLLS)) {
-                ++i;
-                continue;
-            }
-            cores[i]->enter();
-            busy += cores[i]->busy;
-            if (!cores[i]->finished) ++i;
-            else ++busy, crew.hasFinished(), cores[i] = cores.back(), cores.pop_back();
-        }
-        idle = busy ? 0 : idle + 1;
-        if (busy) crew.askNoMore(own);
-        else crew.ask(own);
-        nap.end(idle);
-        rest(idle);
-    }
+/// Microseconds from one question to the caller to the next.
+constexpr int64_t ASKED = 50000;
+
+int64_t microseconds() {
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return int64_t(now.tv_sec) * 1000000 + now.tv_nsec / 1000;
 }
+
+/// What the calling thread does besides: other threads come late, so that a small launch needs none, and the caller is asked now and then.
+class Attendance {
+  public:
+    Attendance(Rank &rank, std::function<void()> call) : rank_(rank), call_(std::move(call)) {}
+    void look() {
+        if (!call_ && !rank_.options.attend) return;
+        const int64_t now = microseconds() - begin_;
+        if (call_ && now >= rank_.options.alone_us) call_(), call_ = nullptr;
+        if (!rank_.options.attend || now < next_) return;
+        next_ = now + ASKED;
+        if (rank_.options.attend(rank_.options.attended)) __atomic_store_n(rank_.stop, 1, __ATOMIC_SEQ_CST);
+    }
+
+  private:
+    Rank &rank_;
+    std::function<void()> call_; ///< calls the other threads, once
+    const int64_t begin_ = microseconds();
+    int64_t next_ = ASKED;
+};
+
+/// One thread of a crew: it runs its cores in turn, those that it begins with and those that it is given.
+class Worker {
+  public:
+    Worker(Rank &rank, Crew &crew, uint32_t own, std::vector<Core *> cores)
+        : rank_(rank), crew_(crew), own_(own), cores_(std::move(cores)), random_(rank.options.seed + own),
+          nap_(random_, rank, patience(rank, crew.threads())), owes_(cores_.empty()) {}
+
+    /// Runs until all cores of the launch have finished or are to stop; `attend` is called before each pass.
+    template <typename F> void run(F attend) {
+        StandardArithmetic arithmetic;
+        for (Core *core : cores_) core->prepare(runCore);
+        while (crew_.hasWork() && !isStopped()) {
+            attend();
+            if (Core *core = crew_.take(own_)) cores_.push_back(core);
+            owes_ = owes_ && cores_.size() < crew_.share();
+            pass();
+            idle_ = busy_ ? 0 : idle_ + 1;
+            if (busy_ && !owes_) crew_.askNoMore(own_);
+            else crew_.ask(own_);
+            nap_.end(idle_);
+            rest(idle_);
+        }
+        __atomic_fetch_add(&rank_.result->switches, turns_, __ATOMIC_RELAXED);
+    }
+
+  private:
+    bool isStopped() const { return __atomic_load_n(rank_.stop, __ATOMIC_RELAXED) != 0; }
+
+    /// A turn of each core that may have something to do.
+    void pass() {
+        size_t before = busy_;
+        busy_ = 0;
+        nap_.begin(random_, cores_);
+        if (rank_.checks())
+            for (size_t i = cores_.size(); i > 1; --i)
+                std::swap(cores_[i - 1], cores_[random_.below(static_cast<uint32_t>(i))]);
+        for (size_t i = 0; i < cores_.size();) {
+            if (isStopped()) return;
+            Core &core = *cores_[i];
+            if (nap_.holds(&core)) {
+                ++i;
+                continue;
+            }
+            if (crew_.isAsked() && core.busy && before > 1 && crew_.give(&core)) {
+                remove(i), --before;
+                continue;
+            }
+            if (!core.busy && polls(core, before)) {
+                ++i;
+                continue;
+            }
+            core.enter();
+            ++turns_;
+            busy_ += core.busy;
+            if (!core.finished) ++i;
+            else ++busy_, crew_.hasFinished(), remove(i);
+        }
+    }
+
+    /// Whether a core that has nothing to do but to poll leaves this turn out: what it polls has not changed, or others have work, and it
+    /// looks now and then. In the long run each core looks, since time goes on.
+    bool polls(const Core &core, size_t before) {
+        if (idle_ < SPINS && core.looks.isInVain()) return true;
+        return rank_.checks() && before && random_.below(POLLS);
+    }
+
+    void remove(size_t i) { cores_[i] = cores_.back(), cores_.pop_back(); }
+
+    Rank &rank_;
+    Crew &crew_;
+    const uint32_t own_;
+    std::vector<Core *> cores_;
+    Random random_;
+    Nap nap_;
+    bool owes_; ///< it has come late, and not got its share yet
+    uint32_t idle_ = 0;
+    size_t busy_ = 0; ///< cores that had work in the last pass
+    uint64_t turns_ = 0;
+};
 
 const char *refuse(const HpmoeHostOptions &o) {
     if (o.aic + o.aiv == 0) return "a launch needs cores";
     if (o.aic && o.aiv % o.aic) return "aiv must be a multiple of aic";
     if (o.aic && o.aiv > 2 * o.aic) return "aiv must be at most twice aic";
+    if (o.races && o.unchecked) return "races are searched for, but nothing is to be checked";
     if (o.races && !reinterpret_cast<Races *>(o.races)->isFor(o.rank, o.aic + o.aiv))
         return "races are searched for among other ranks and cores";
     for (uint64_t i = 0; i < o.region_count; ++i)
@@ -142,28 +213,28 @@ const char *refuse(const HpmoeHostOptions &o) {
     return nullptr;
 }
 
-/// Runs each share on a thread of its own, the first one on the calling thread. When a thread can't be started, those that
-/// run already are stopped.
-void runShares(Rank &rank, const std::vector<std::vector<Core *>> &shares) {
-    std::vector<std::thread> workers;
-    size_t cores = 0;
-    for (const std::vector<Core *> &share : shares) cores += share.size();
-    Crew crew(static_cast<uint32_t>(shares.size()), cores);
-    uint64_t seed = rank.options.seed;
-    try {
-        workers.reserve(shares.size());
-        for (uint32_t t = 1; t < shares.size(); ++t) {
+/// Runs all cores on so many threads, the calling one among them. When a thread can't be started, those that run already are stopped.
+void runCores(Rank &rank, Cores &cores, uint32_t threads) {
+    const bool late = rank.options.alone_us != 0;
+    const std::vector<std::vector<Core *>> shares = cores.shares(threads, late);
+    Crew crew(threads, cores.count());
+    Helpers helpers; // waited for before what they use goes
+    const auto call = [&] {
+        for (uint32_t t = 1; t < threads; ++t) {
             if (isMissing(rank, HPMOE_HOST_FAULT_THREAD, t))
                 throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again));
-            workers.emplace_back(work, std::ref(rank), std::ref(crew), t, shares[t], seed + t);
+            helpers.add([&rank, &crew, &shares, t] { Worker(rank, crew, t, shares[t]).run([] {}); });
         }
-        work(rank, crew, 0, shares[0], seed);
+        rank.result->threads = helpers.started();
+    };
+    try {
+        if (!late) call();
+        Attendance attendance(rank, late && threads > 1 ? std::function<void()>(call) : nullptr);
+        Worker(rank, crew, 0, shares[0]).run([&] { attendance.look(); });
     } catch (...) {
         __atomic_store_n(rank.stop, 1, __ATOMIC_SEQ_CST);
-        for (std::thread &worker : workers) worker.join();
         throw;
     }
-    for (std::thread &worker : workers) worker.join();
 }
 
 void runRank(HpmoeHostKernel entry, void *launch, const HpmoeHostOptions &options, HpmoeHostResult &result) {
@@ -180,7 +251,7 @@ void runRank(HpmoeHostKernel entry, void *launch, const HpmoeHostOptions &option
         for (const HpmoeHostRegion &region : rank.regions) rank.shadows.push_back(races->shadowOf(region));
     }
     Cores cores(rank);
-    runShares(rank, cores.shares(std::max(1u, std::min(options.threads, options.aic + options.aiv))));
+    runCores(rank, cores, std::max(1u, std::min(options.threads, options.aic + options.aiv)));
     if (!cores.finish(result) && result.code == HPMOE_HOST_OK) {
         result.code = HPMOE_HOST_STOPPED;
         std::snprintf(result.message, sizeof result.message, "rank %u: stopped because another rank was", options.rank);

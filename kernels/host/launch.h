@@ -74,6 +74,7 @@ typedef struct HpmoeHostOptions {
     uint32_t aic;                   /* matrix cores; 24 on the device */
     uint32_t aiv;                   /* vector cores; a multiple of aic, at most twice, or any number if aic is 0 */
     uint32_t threads;               /* worker threads of this launch, the calling one included; 0 means 1 */
+    uint32_t alone_us;              /* the others come when the launch has lasted that long; 0: they begin it, too */
     uint64_t seed;                  /* chooses the order of everything that flags leave open */
     const HpmoeHostRegion *regions; /* regions of all ranks that this rank may meet */
     uint64_t region_count;
@@ -82,6 +83,11 @@ typedef struct HpmoeHostOptions {
     const HpmoeHostPeers *peers; /* may be null: the memory of all ranks is mapped here */
     uint32_t fault;              /* HPMOE_HOST_FAULT_NONE, or what a test lets fail or be otherwise */
     uint32_t fault_at;
+    uint32_t unchecked; /* 1: no search for races, and calls run in the order in which they are issued; else 0 */
+    uint32_t reserved;
+    int32_t (*attend)(
+        void *context); /* may be null: asked by the calling thread now and then; not 0 ends all launches */
+    void *attended;     /* its context */
 } HpmoeHostOptions;
 
 typedef struct HpmoeHostResult {
@@ -97,6 +103,8 @@ typedef struct HpmoeHostResult {
     uint64_t mmad_flops; /* 2*m*n*k each */
     uint64_t vector_calls;
     uint64_t flag_waits;
+    uint64_t switches; /* turns of cores */
+    uint64_t threads;  /* that were started for this launch, and are kept for those after it */
 } HpmoeHostResult;
 
 /* A search for that many ranks of that many cores each, matrix and vector cores; null where there is no memory. */

@@ -7,6 +7,14 @@ Flag &flagOf(Core &core, const FlagArgs &args) {
     return core.flags[sourceOf(args.event)][targetOf(args.event)][args.id];
 }
 
+bool isSet(const Core &core, const FlagArgs &args) {
+    return core.raised[sourceOf(args.event)][targetOf(args.event)] >> args.id & 1;
+}
+
+void clearFlag(Core &core, const FlagArgs &args) {
+    core.raised[sourceOf(args.event)][targetOf(args.event)] &= static_cast<uint8_t>(~(1u << args.id));
+}
+
 void raiseFlag(Core &core, const FlagArgs &args, const Clock &clock, const char *name, Where where) {
     Flag &flag = flagOf(core, args);
     Pipe from = sourceOf(args.event), to = targetOf(args.event);
@@ -14,20 +22,20 @@ void raiseFlag(Core &core, const FlagArgs &args, const Clock &clock, const char 
         --flag.owed;
         return;
     }
-    if (flag.set)
+    if (isSet(core, args))
         fail(core, where, name, "flag %s_%s %u is set twice without a wait between (first at %s:%d)", kPipeNames[from],
              kPipeNames[to], args.id, flag.setAt.file, flag.setAt.line);
-    if (to != PIPE_S && to != from && clock.at[to] < flag.lastWait)
+    if (core.checks && to != PIPE_S && to != from && clock.at[to] < flag.lastWait)
         fail(
             core, where, name,
             "flag %s_%s %u may be set twice: nothing tells PIPE_%s that the wait for the last one has happened on PIPE_%s",
             kPipeNames[from], kPipeNames[to], args.id, kPipeNames[from], kPipeNames[to]);
-    flag.set = true;
+    core.raised[from][to] |= static_cast<uint8_t>(1u << args.id);
     flag.clock = clock;
     flag.setAt = where;
 }
 
-bool canRunWait(Core &core, const Call &call) { return flagOf(core, call.flag).set; }
+bool canRunWait(Core &core, const Call &call) { return isSet(core, call.flag); }
 
 void runSetFlag(Core &core, Call &call) {
     Clock clock = call.clock;
@@ -37,7 +45,7 @@ void runSetFlag(Core &core, Call &call) {
 
 void runWaitFlag(Core &core, Call &call) {
     Flag &flag = flagOf(core, call.flag);
-    flag.set = false;
+    clearFlag(core, call.flag);
     flag.lastWait = call.seq;
     core.known[call.pipe].join(flag.clock);
     core.known[call.pipe].join(call.clock);

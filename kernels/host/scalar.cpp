@@ -43,18 +43,50 @@ uint8_t *touchLocal(const Local &at, Where where, const char *name, bool write) 
     return core.memories.data(mem) + at.address;
 }
 
+/// Calls `access` with a number of so many bytes.
+template <typename F> auto withWidth(uint32_t bytes, F access) {
+    switch (bytes) {
+    case 1: return access(uint8_t());
+    case 2: return access(uint16_t());
+    case 4: return access(uint32_t());
+    default: return access(uint64_t());
+    }
+}
+
+/// A word of global memory itself, around the cache.
+uint64_t loadMemory(uint64_t address, uint32_t bytes) {
+    return withWidth(bytes, [address](auto word) -> uint64_t {
+        return __atomic_load_n(reinterpret_cast<decltype(word) *>(address), __ATOMIC_ACQUIRE);
+    });
+}
+
+void storeMemory(uint64_t address, uint32_t bytes, uint64_t value) {
+    withWidth(bytes, [address, value](auto word) {
+        __atomic_store_n(reinterpret_cast<decltype(word) *>(address), static_cast<decltype(word)>(value),
+                         __ATOMIC_RELEASE);
+        return 0;
+    });
+}
+
 } // namespace
 
 uint64_t loadGlobal(uint64_t address, uint32_t bytes, Where where) {
-    Core &core = enterCall();
+    Core &core = enterLoad();
     const HpmoeHostRegion &region = checkGlobal(core, where, "GetValue", address, bytes, AccessKind::ScalarRead);
     aligned(core, where, "GetValue", address, bytes);
+    const bool polls = bytes == 4 && core.polled == address;
+    core.polled = 0;
+    if (!polls) core.looks.forget();
+    if (!core.checks) {
+        const uint64_t value = loadMemory(address, bytes);
+        if (polls) core.looks.end(address, static_cast<uint32_t>(value));
+        return value;
+    }
     currentLine(core, where, "GetValue", address);
     uint64_t value = core.cache.load(address, bytes, endOf(region), learnt(core, address));
-    bool polls = bytes == 4 && core.polled == address;
-    core.polled = 0;
-    if (polls && pollGlobal(core, where, "GetValue", address, &value)) return value;
-    scalarReads(core, where, "GetValue", address, bytes, core.cache.heard(address));
+    if (!polls || !pollGlobal(core, where, "GetValue", address, &value))
+        scalarReads(core, where, "GetValue", address, bytes, core.cache.heard(address));
+    if (polls) core.looks.end(address, static_cast<uint32_t>(value));
     return value;
 }
 
@@ -62,6 +94,7 @@ void storeGlobal(uint64_t address, uint32_t bytes, uint64_t value, Where where) 
     Core &core = enterCall();
     const HpmoeHostRegion &region = checkGlobal(core, where, "SetValue", address, bytes, AccessKind::ScalarWrite);
     aligned(core, where, "SetValue", address, bytes);
+    if (!core.checks) return storeMemory(address, bytes, value);
     currentLine(core, where, "SetValue", address);
     scalarWrites(core, where, "SetValue", address, bytes);
     core.cache.store(address, bytes, value, endOf(region), learnt(core, address), where);
@@ -78,36 +111,26 @@ void storeLocal(const Local &to, uint64_t value, Where where) {
 }
 
 void cleanAndInvalidate(uint64_t address, CacheLine line, DcciDst, Where where) {
+    Looks &looks = current().looks;
+    if (line == CacheLine::ENTIRE_DATA_CACHE) looks.forget();
+    else looks.begin(address);
     Core &core = enterPoll();
     if (line == CacheLine::ENTIRE_DATA_CACHE) {
         core.cache.cleanAll();
         return;
     }
     checkGlobal(core, where, "DataCacheCleanAndInvalid", address, 1, AccessKind::ScalarRead);
-    core.cache.clean(address, core.rank->breaks(HPMOE_HOST_BREAK_POLL));
+    if (core.checks) core.cache.clean(address, core.rank->breaks(HPMOE_HOST_BREAK_POLL));
     core.polled = address;
 }
 
 void preload(uint64_t address, Where where) {
     Core &core = enterCall();
     const HpmoeHostRegion &region = checkGlobal(core, where, "DataCachePreload", address, 1, AccessKind::ScalarRead);
+    if (!core.checks) return;
     currentLine(core, where, "DataCachePreload", address);
     core.cache.fetch(address, endOf(region), learnt(core, address));
 }
-
-namespace {
-
-/// Calls `access` with a number of so many bytes.
-template <typename F> auto withWidth(uint32_t bytes, F access) {
-    switch (bytes) {
-    case 1: return access(uint8_t());
-    case 2: return access(uint16_t());
-    case 4: return access(uint32_t());
-    default: return access(uint64_t());
-    }
-}
-
-} // namespace
 
 void syncMemory(MemDsbT, Where) {
     enterCall();
@@ -115,15 +138,18 @@ void syncMemory(MemDsbT, Where) {
 }
 
 uint64_t loadAround(uint64_t address, uint32_t bytes, Where where) {
+    current().looks.begin(address);
     Core &core = enterPoll();
     checkGlobal(core, where, "ReadGmByPassDCache", address, bytes, AccessKind::ScalarRead);
     aligned(core, where, "ReadGmByPassDCache", address, bytes);
     uint64_t value = 0;
-    if (bytes == 4 && pollGlobal(core, where, "ReadGmByPassDCache", address, &value)) return value;
-    scalarReads(core, where, "ReadGmByPassDCache", address, bytes, core.heard);
-    return withWidth(bytes, [&](auto word) -> uint64_t {
-        return __atomic_load_n(reinterpret_cast<decltype(word) *>(address), __ATOMIC_ACQUIRE);
-    });
+    if (bytes != 4 || !pollGlobal(core, where, "ReadGmByPassDCache", address, &value)) {
+        scalarReads(core, where, "ReadGmByPassDCache", address, bytes, core.heard);
+        value = loadMemory(address, bytes);
+    }
+    if (bytes == 4) core.looks.end(address, static_cast<uint32_t>(value));
+    else core.looks.forget();
+    return value;
 }
 
 void storeAround(uint64_t address, uint32_t bytes, uint64_t value, Where where) {
@@ -131,11 +157,7 @@ void storeAround(uint64_t address, uint32_t bytes, uint64_t value, Where where) 
     checkGlobal(core, where, "WriteGmByPassDCache", address, bytes, AccessKind::ScalarWrite);
     aligned(core, where, "WriteGmByPassDCache", address, bytes);
     scalarWrites(core, where, "WriteGmByPassDCache", address, bytes);
-    withWidth(bytes, [&](auto word) {
-        __atomic_store_n(reinterpret_cast<decltype(word) *>(address), static_cast<decltype(word)>(value),
-                         __ATOMIC_RELEASE);
-        return 0;
-    });
+    storeMemory(address, bytes, value);
 }
 
 int64_t blockIdx() { return current().index; }
@@ -153,6 +175,7 @@ int64_t subBlockNum() {
 int64_t subBlockIdx() { return current().aic ? 0 : current().index % subBlockNum(); }
 
 int64_t systemCycle(Where) {
+    current().looks.pause();
     if (enterPoll().rank->breaks(HPMOE_HOST_BREAK_STUCK)) return 0;
     timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);

@@ -37,10 +37,15 @@ void Touches::join(uint32_t group) {
 Contents &Memories::make(Mem mem) {
     uint32_t i = index(mem), bytes = roundUp(kMemBytes[i], 1024);
     if (!contents_[i]) contents_[i] = std::make_unique<Contents>(bytes);
-    if (!touches_[i]) touches_[i] = std::make_unique<Touches>(bytes / granule(mem));
     contents_[i]->poison();
     ready_[i] = true;
     return *contents_[i];
+}
+
+Touches &Memories::makeTouches(Mem mem) {
+    const uint32_t i = index(mem);
+    touches_[i] = std::make_unique<Touches>(roundUp(kMemBytes[i], 1024) / granule(mem));
+    return *touches_[i];
 }
 
 void Memories::forget() {
@@ -163,6 +168,7 @@ void touch(Core &core, Call &call, Mem mem, uint32_t offset, uint32_t bytes, boo
     if (bytes == 0) return;
     const uint32_t size = Memories::granule(mem), end = offset + bytes;
     core.memories.contents(mem).settle(offset, end, write);
+    if (!core.checks) return;
     Touches &touches = core.memories.touches(mem);
     uint32_t block = offset / size, blocks = (end - 1) / size + 1;
     if (size == 32 && offset % 32) {

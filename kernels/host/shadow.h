@@ -83,7 +83,7 @@ class Memories {
     uint8_t *data(Mem mem) { return contents(mem).bytes(); }
     Contents &contents(Mem mem) { return ready_[index(mem)] ? *contents_[index(mem)] : make(mem); }
     /// History. It outlives launches: what an earlier one did is long over.
-    Touches &touches(Mem mem) { return *touches_[index(mem)]; }
+    Touches &touches(Mem mem) { return touches_[index(mem)] ? *touches_[index(mem)] : makeTouches(mem); }
     /// A launch begins: contents are poisoned on first use.
     void forget();
     /// Forgets the history too, so that calls can be numbered from 1 again.
@@ -98,6 +98,7 @@ class Memories {
   private:
     static uint32_t index(Mem mem) { return static_cast<uint32_t>(mem); }
     Contents &make(Mem mem);
+    Touches &makeTouches(Mem mem);
     bool ready_[kMems] = {};
     std::unique_ptr<Contents> contents_[kMems];
     std::unique_ptr<Touches> touches_[kMems];

@@ -22,7 +22,7 @@ void writeGlobal(Core &core, const Access *by, Atomic atomic, bool remote, uint6
                  uint32_t bytes) {
     core.counters.dmaBytes += bytes;
     if (isLost(core, atomic, remote, bytes)) return;
-    if (remote || isLate(core, atomic, bytes))
+    if ((remote && core.checks) || isLate(core, atomic, bytes))
         core.remote.send(core, by, atomic, to, static_cast<const uint8_t *>(from), bytes);
     else landGlobal(core, by, atomic, to, static_cast<const uint8_t *>(from), bytes);
 }

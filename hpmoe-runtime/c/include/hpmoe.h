@@ -39,6 +39,15 @@ typedef enum HpmoeDevice {
     HPMOE_NPU = 1  /* on Ascend NPUs; needs a build with HPMOE_DEVICE=cann; the memory of the rank's NPU */
 } HpmoeDevice;
 
+/* Whether launches on the CPU are checked: on-chip memory for races, the scalar cache for lines that are out of date, and everything that a kernel
+ * leaves open for what depends on it. Without checks, the same code computes the same bits in less time; accesses beyond a buffer are errors in
+ * both. */
+typedef enum HpmoeChecks {
+    HPMOE_CHECKS_BY_ENVIRONMENT = 0, /* as HPMOE_CHECKS says, `on` or `off`; on if it is not set */
+    HPMOE_CHECKS_ON = 1,
+    HPMOE_CHECKS_OFF = 2
+} HpmoeChecks;
+
 /* The ranks that run kernels together, with their memory. No group is 0. */
 typedef uint64_t HpmoeGroup;
 
@@ -64,6 +73,10 @@ typedef struct HpmoeOptions {
     /* Null, or a number that lives as long as the process: once it is not 0, waits of the group end within a second, and its launches fail.
      * A handler of signals may set it. */
     const uint32_t *cancel;
+    HpmoeChecks checks;
+    /* Null, or called about 20 times a second while a launch on the CPU by ranks that are threads keeps the main thread of the process waiting, by
+     * that thread, in which interpreters run handlers of signals. It may set `*cancel`, and calls no function of this header. */
+    void (*attend)(void);
 } HpmoeOptions;
 
 /* Who may join a group of processes, and how long that may take. With all fields zero, the environment decides. */

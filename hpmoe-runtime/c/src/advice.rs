@@ -10,6 +10,7 @@ pub(crate) const IN_C: &[(&str, &str)] = &[
     ("Group::capacity_rows", "HpmoeOptions.capacity_rows"),
     ("Group::time_limit", "HpmoeOptions.time_limit_ms"),
     ("Group::threads", "HpmoeOptions.threads"),
+    ("Group::checks", "HpmoeOptions.checks"),
     ("Group::launch", "hpmoe_launch"),
     ("Group::fix", "hpmoe_fix"),
     ("Pending::wait", "hpmoe_wait"),
@@ -31,6 +32,7 @@ const NOT_IN_C: &[(&str, &str)] = &[
     ("Route::gather", "this interface makes the route, and asks for ids itself"),
     ("Route::of", "a place of the kernel's source"),
     ("Group::stamp_room", "a trace is none of the interface's reports"),
+    ("Group::find_races", "this interface never asks for that search"),
 ];
 
 /// The message with the names of C.

@@ -7,7 +7,10 @@ use std::time::Duration;
 use hpmoe_runtime::{Group, Joining, Place, Placement, TcpBootstrap};
 
 use crate::error::Failure;
-use crate::header::{HPMOE_CPU, HPMOE_NPU, HpmoeGroup, HpmoeListener, HpmoeOptions};
+use crate::header::{
+    HPMOE_CHECKS_BY_ENVIRONMENT, HPMOE_CHECKS_OFF, HPMOE_CHECKS_ON, HPMOE_CPU, HPMOE_NPU, HpmoeGroup, HpmoeListener,
+    HpmoeOptions,
+};
 use crate::joining::{cancel, invalid};
 use crate::listeners;
 
@@ -77,7 +80,7 @@ pub(crate) fn rank_count(ranks: u64) -> Result<usize, Failure> {
 
 /// Keeps a group with these options, and returns its number.
 fn keep(group: Group, options: &HpmoeOptions) -> Result<HpmoeGroup, Failure> {
-    let HpmoeOptions { seed, time_limit_ms, capacity_rows, threads, device, npu, cancel: _ } = *options;
+    let HpmoeOptions { seed, time_limit_ms, capacity_rows, threads, device, npu, cancel: _, checks, attend } = *options;
     let mut group = group.seed(seed);
     if time_limit_ms > 0 {
         group = group.time_limit(Duration::from_millis(time_limit_ms));
@@ -88,6 +91,24 @@ fn keep(group: Group, options: &HpmoeOptions) -> Result<HpmoeGroup, Failure> {
     if threads > 0 {
         group = group.threads(threads);
     }
+    group = match checks {
+        HPMOE_CHECKS_BY_ENVIRONMENT => group,
+        HPMOE_CHECKS_ON => group.checks(true),
+        HPMOE_CHECKS_OFF => group.checks(false),
+        _ => {
+            return Err(Failure::invalid(format!(
+                "`checks` is {checks}, but should be HPMOE_CHECKS_BY_ENVIRONMENT (0), HPMOE_CHECKS_ON (1) or HPMOE_CHECKS_OFF (2)"
+            )));
+        }
+    };
+    if let Some(attend) = attend {
+        group = group.attended_by(move || {
+            if is_main_thread() {
+                // SAFETY: the caller's function, which may be called as long as the group lives.
+                unsafe { attend() }
+            }
+        });
+    }
     group = match device {
         HPMOE_CPU => group,
         HPMOE_NPU => {
@@ -97,6 +118,15 @@ fn keep(group: Group, options: &HpmoeOptions) -> Result<HpmoeGroup, Failure> {
         _ => return Err(Failure::invalid(format!("there is no device {device}: use HPMOE_CPU (0) or HPMOE_NPU (1)"))),
     };
     Ok(number(group))
+}
+
+/// Whether this is the thread that the process began with; true on systems that don't tell.
+fn is_main_thread() -> bool {
+    #[cfg(target_os = "linux")]
+    // SAFETY: both take nothing.
+    return unsafe { libc::gettid() == libc::getpid() };
+    #[cfg(not(target_os = "linux"))]
+    true
 }
 
 /// Gives a group with a placement a number of its own.

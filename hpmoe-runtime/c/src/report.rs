@@ -39,6 +39,7 @@ pub(crate) fn keep(report: &Report, received: &[usize], copied: &[Copied]) {
         "began_unix_ns": began(report),
         "wall_us": report.wall.as_secs_f64() * 1e6,
         "on_npus": report.on_npus,
+        "checks": report.checks,
         "externals": externals(report),
         "received_rows": received,
         "copied": copies,

@@ -9,6 +9,7 @@ pub use argument::ArgumentError;
 use std::fmt;
 
 use hpmoe_kernels::memory::{MemoryPlan, RankSizes};
+use hpmoe_kernels::printable::printable;
 use hpmoe_kernels::{Rank, RouteError};
 use thiserror::Error;
 
@@ -40,6 +41,17 @@ pub enum LaunchError {
         /// Ranks of the group.
         ranks: usize,
     },
+    /// The variable that switches checks of host runs on or off has no such value.
+    #[error("HPMOE_CHECKS is `{value}`, but should be `on` or `off`: set it so, or unset it for `on`", value = printable(.value))]
+    Checks {
+        /// Its value.
+        value: String,
+    },
+    /// Checks of host runs are off, but a search for races was asked for.
+    #[error(
+        "the group is to search for races (Group::find_races), but checks are off (Group::checks or HPMOE_CHECKS): switch them on"
+    )]
+    UncheckedRaces,
     /// The kernel has no schedule for this number of ranks.
     #[error(
         "{kernel} has no schedule for {ranks} ranks: use one of {}, or name {ranks} in the build script, by `.ranks({ranks})`",

@@ -114,7 +114,7 @@ fn add(message: Message, statistics: &HostStatistics) -> Message {
 }
 
 fn statistics(reader: &mut Reader<'_>) -> Option<HostStatistics> {
-    let mut figures = [0; 7];
+    let mut figures = HostStatistics::default().figures();
     for figure in &mut figures {
         *figure = reader.number()?;
     }

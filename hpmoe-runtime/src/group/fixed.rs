@@ -103,7 +103,7 @@ impl Group {
         {
             return Err(ArgumentError::OnHost { tensor: argument.name }.into());
         }
-        let mut state = self.joint.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.options.lock(&self.joint.state);
         let row = [UncheckedStep { route, arguments }];
         let (row, mut session, mut kept) = self.make_ready(kernel, &row, None, &mut state)?;
         let block = match &self.joint.npus {

@@ -1,14 +1,15 @@
-//! Launches in a row: a thread for each rank of this process, which ends when its last launch has ended.
+//! Launches in a row: one rank of this process on the thread that launches, and each other one on a thread of its own.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use std::thread::{self, Scope, ScopedJoinHandle};
+use std::thread::{self, Scope, ScopedJoinHandle, Thread};
 use std::time::Instant;
 
 use bytemuck::Zeroable as _;
 use hpmoe_kernels::Rank;
 
 use super::LaunchOptions;
+use super::attend::PAUSE;
 use super::ends::exchange;
 use super::member::Member;
 use super::outcome::{memory, report};
@@ -42,14 +43,17 @@ pub(super) fn launch(
     let first_heap = if remote.is_some() { None } else { session.shared_heap(0) };
     let here = AtomicI32::new(0);
     let stop = first_heap.as_ref().map_or(&here, |heap| heap.word(session.plan.at(Word::Stop)));
+    let checks = options.checks()?;
     let shared = LaunchShared {
         kernel,
         options,
+        checks,
+        caller: ranks[0].rank,
         sizes: session.sizes,
         steps: row.len(),
         first: session.launches + 1,
         stop,
-        races: if member.is_none() { races(kernel.tables(), session.ranks.len(), options)? } else { None },
+        races: if member.is_none() && checks { races(kernel.tables(), session.ranks.len(), options)? } else { None },
         writer: remote.as_deref().map(|remote| remote as &dyn Writer),
         failed: AtomicBool::new(false),
     };
@@ -66,7 +70,7 @@ pub(super) fn launch(
         member.exchange("the start of a launch", &[], options.patience(1))?;
     }
     let start = Instant::now();
-    let ends = run(&shared, ranks, &regions, Watch { member, cancel: options.cancel.as_ref() });
+    let ends = run(&shared, ranks, &regions, member);
     let wall = start.elapsed();
     if let Some(remote) = remote.as_ref().filter(|_| shared.failed.load(Ordering::Acquire)) {
         // No word that stops all of them is in reach.
@@ -133,21 +137,25 @@ fn each_shared(
     }
 }
 
-/// Runs each rank on a thread of its own and waits for all of them. When a thread can't be started, the ranks that run
-/// already would wait for its rank: they are stopped.
+/// Runs all ranks and waits for them. When a thread can't be started, the ranks that run already would wait for its rank: they are stopped.
 fn run(
     shared: &LaunchShared<'_>,
     ranks: &mut [RankLaunch],
     regions: &[Vec<MemoryRegion>],
-    watch: Watch<'_>,
+    member: Option<&Member>,
 ) -> Result<Vec<RankEnd>, LaunchError> {
     let over = AtomicBool::new(false);
+    // Threads of this process ask by themselves, but nobody else looks at other processes.
+    let watch = Watch { member, cancel: None };
+    if shared.options.is_cancelled() {
+        shared.end_all();
+    }
     thread::scope(|scope| {
         let lacks_thread = |rank: Rank, error: io::Error| {
             shared.end_all();
             LaunchError::lacking(rank.id(), Resource::RankThread, error.to_string())
         };
-        let mut threads = Vec::with_capacity(ranks.len());
+        let mut threads = Vec::new();
         let mut refused = None;
         let watcher = (!watch.is_idle()).then(|| {
             let over = &over;
@@ -161,9 +169,11 @@ fn run(
             Ok(watcher) => watcher,
             Err(error) => return Err(lacks_thread(ranks[0].rank, error)),
         };
-        for launch in ranks {
+        let (own, others) = ranks.split_first_mut().expect("a process runs at least one rank");
+        let caller = thread::current();
+        for launch in others {
             let rank = launch.rank;
-            match start(scope, shared, launch, regions) {
+            match start(scope, shared, launch, regions, caller.clone()) {
                 Ok(thread) => threads.push(thread),
                 Err(error) => {
                     refused = Some(lacks_thread(rank, error));
@@ -171,7 +181,11 @@ fn run(
                 }
             }
         }
-        let ends = threads.into_iter().map(|thread| thread.join().expect("a rank's thread does not panic")).collect();
+        if shared.options.fault(own.rank) == Some(InjectedFault::RankThread) {
+            refused = Some(lacks_thread(own.rank, io::ErrorKind::WouldBlock.into()));
+        }
+        let mut ends = vec![own.run(shared, regions)];
+        ends.extend(threads.into_iter().map(|thread| join(shared, thread)));
         over.store(true, Ordering::Release);
         if let Some(watcher) = watcher {
             watcher.thread().unpark();
@@ -180,15 +194,30 @@ fn run(
     })
 }
 
+/// Waits for the thread of a rank.
+fn join(shared: &LaunchShared<'_>, thread: ScopedJoinHandle<'_, RankEnd>) -> RankEnd {
+    while !thread.is_finished() {
+        thread::park_timeout(PAUSE);
+        shared.attend(shared.caller);
+    }
+    thread.join().expect("a rank's thread does not panic")
+}
+
 fn start<'scope>(
     scope: &'scope Scope<'scope, '_>,
     shared: &'scope LaunchShared<'_>,
     launch: &'scope mut RankLaunch,
     regions: &'scope [Vec<MemoryRegion>],
+    caller: Thread,
 ) -> io::Result<ScopedJoinHandle<'scope, RankEnd>> {
     let rank = launch.rank;
     if shared.options.fault(rank) == Some(InjectedFault::RankThread) {
         return Err(io::ErrorKind::WouldBlock.into());
     }
-    thread::Builder::new().name(rank.to_string()).spawn_scoped(scope, move || launch.run(shared, regions))
+    let run = move || {
+        let end = launch.run(shared, regions);
+        caller.unpark();
+        end
+    };
+    thread::Builder::new().name(rank.to_string()).spawn_scoped(scope, run)
 }

@@ -1,6 +1,8 @@
 //! Groups of ranks, and launches.
 
 mod agree;
+mod attend;
+mod checks;
 mod ends;
 mod fixed;
 mod join;

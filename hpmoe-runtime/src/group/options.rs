@@ -1,6 +1,8 @@
 //! The options of a launch.
 
 use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
@@ -18,12 +20,25 @@ pub(super) struct LaunchOptions {
     pub(super) capacity: Option<usize>,
     pub(super) delays: HashMap<usize, Duration>,
     pub(super) threads: Option<u32>,
+    pub(super) checks: Option<bool>,
     pub(super) find_races: Option<bool>,
     pub(super) repeat: u32,
     pub(super) stamp_room: u32,
     pub(super) fault: Option<(Rank, InjectedFault)>,
     /// Ends launches early.
     pub(super) cancel: Option<Cancel>,
+    /// Called now and then by a thread that launches and waits.
+    pub(super) attend: Option<Attend>,
+}
+
+/// A function of the program that a thread calls while it waits.
+#[derive(Clone)]
+pub(super) struct Attend(pub(super) Arc<dyn Fn() + Send + Sync>);
+
+impl fmt::Debug for Attend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Attend(..)")
+    }
 }
 
 impl Default for LaunchOptions {
@@ -34,11 +49,13 @@ impl Default for LaunchOptions {
             capacity: None,
             delays: HashMap::new(),
             threads: None,
+            checks: None,
             find_races: None,
             repeat: 1,
             stamp_room: 4096,
             fault: None,
             cancel: None,
+            attend: None,
         }
     }
 }
@@ -59,10 +76,26 @@ impl LaunchOptions {
         })
     }
 
+    /// How long the calling thread of a rank runs its cores alone, so that small launches need no other thread.
+    pub(super) const fn alone(&self) -> Duration {
+        const SMALL: Duration = Duration::from_micros(300);
+        if self.threads.is_some() { Duration::ZERO } else { SMALL }
+    }
+
+    /// Calls the program's function, if there is one.
+    pub(super) fn attend(&self) {
+        if let Some(Attend(attend)) = &self.attend {
+            attend();
+        }
+    }
+
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.cancel.as_ref().is_some_and(Cancel::is_cancelled)
+    }
+
     /// An error of a launch, unless it came of being cancelled.
     pub(super) fn cancelled_or(&self, error: LaunchError) -> LaunchError {
-        let is_cancelled = self.cancel.as_ref().is_some_and(Cancel::is_cancelled);
-        if is_cancelled && error.may_be_cancelled() { LaunchError::Cancelled } else { error }
+        if self.is_cancelled() && error.may_be_cancelled() { LaunchError::Cancelled } else { error }
     }
 
     /// The fault that a test wants on this rank.
@@ -70,7 +103,7 @@ impl LaunchOptions {
         self.fault.filter(|(faulty, _)| *faulty == rank).map(|(_, fault)| fault)
     }
 
-    /// Whether to search for races among this many cores.
+    /// Whether a checked run searches for races among this many cores.
     pub(super) fn finds_races(&self, cores: usize) -> bool {
         const MOST: usize = 1024;
         self.find_races.unwrap_or(cfg!(debug_assertions) && cores <= MOST)

@@ -74,7 +74,8 @@ pub(super) fn report(
     }
     let trace = tables.time_stamps.then(|| Trace::new(tables, &stamps));
     let begun = SystemTime::now() - start.elapsed();
-    Ok(Report { begun, trace, ..Report::new(tables, &records, shared.launches(), memory, wall, host) })
+    let report = Report::new(tables, &records, shared.launches(), memory, wall, host).with_checks(shared.checks);
+    Ok(Report { begun, trace, ..report })
 }
 
 /// The error of ids that make no route, which all ranks have found.

@@ -50,8 +50,9 @@ impl RankLaunch {
 
     fn run_one(&mut self, shared: &LaunchShared<'_>, regions: &[Vec<MemoryRegion>], number: i32) -> Outcome {
         let (tables, options) = (shared.kernel.tables(), shared.options);
+        let is_over = || shared.attend(self.rank);
         if let Some(delay) = options.delays.get(&self.rank.id()) {
-            wait(*delay, shared.stop);
+            wait(*delay, shared.stop, is_over);
         }
         let step = &mut self.steps[shared.step(number)];
         self.records.bytes_mut().fill(0);
@@ -63,6 +64,9 @@ impl RankLaunch {
             aic: tables.aic,
             aiv: tables.aiv,
             threads: options.threads(shared.sizes.ranks),
+            alone: options.alone(),
+            checks: shared.checks,
+            is_over: Some(&is_over),
             // A different order in each launch.
             seed: options.seed.wrapping_add(u64::from(number as u32) << 32),
             regions: &regions[shared.step(number)],
@@ -83,9 +87,9 @@ impl RankLaunch {
 }
 
 /// Sleeps, unless launches are ended meanwhile.
-fn wait(delay: Duration, stop: &AtomicI32) {
+fn wait(delay: Duration, stop: &AtomicI32, is_over: impl Fn() -> bool) {
     let deadline = Instant::now() + delay;
-    while stop.load(Ordering::SeqCst) == 0 {
+    while stop.load(Ordering::SeqCst) == 0 && !is_over() {
         let rest = deadline.saturating_duration_since(Instant::now());
         if rest.is_zero() {
             return;

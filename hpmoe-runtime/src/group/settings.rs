@@ -1,10 +1,12 @@
 //! The settings of a group's launches.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use hpmoe_kernels::Rank;
 
 use super::Group;
+use super::options::Attend;
 use crate::backend::host::InjectedFault;
 use crate::bootstrap::Cancel;
 
@@ -42,10 +44,21 @@ impl Group {
         self
     }
 
-    /// Sets the number of threads of each rank. Default: the ranks share the machine's threads.
+    /// Sets the number of threads of each rank, all of which begin each launch. Default: the ranks share the machine's threads, and a rank
+    /// begins on one thread: the others join when the launch lasts longer than 300 µs.
     #[must_use]
     pub const fn threads(mut self, threads: u32) -> Self {
         self.options.threads = Some(threads);
+        self
+    }
+
+    /// Sets whether host runs are checked: each looks for accesses of on-chip memory that nothing orders, for lines of a cache that are out of
+    /// date, and draws the order of all that the kernel leaves open. Without checks, the same code computes the same bits in less time, a
+    /// mistake in it can show as wrong results or not at all, and accesses beyond a buffer are still errors. Default: `HPMOE_CHECKS`, `on` or
+    /// `off`; on if it is not set.
+    #[must_use]
+    pub const fn checks(mut self, on: bool) -> Self {
+        self.options.checks = Some(on);
         self
     }
 
@@ -91,6 +104,15 @@ impl Group {
             "ranks that are processes have the handle that they joined with: Joining::cancelled_by"
         );
         self.options.cancel = Some(cancel.clone());
+        self
+    }
+
+    /// Has the thread that launches call a function about 20 times a second while it waits for a launch on the host by ranks that are threads.
+    /// A program that may not be kept from its own work, such as the handlers of signals of an interpreter, does it there. The function must not
+    /// use the group, and can [cancel](Self::cancelled_by) the launch.
+    #[must_use]
+    pub fn attended_by(mut self, call: impl Fn() + Send + Sync + 'static) -> Self {
+        self.options.attend = Some(Attend(Arc::new(call)));
         self
     }
 

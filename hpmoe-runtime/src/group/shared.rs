@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
+use hpmoe_kernels::Rank;
+
 use super::options::LaunchOptions;
 use crate::CompiledKernel;
 use crate::backend::host::{Races, Writer};
@@ -19,6 +21,10 @@ pub(super) struct LaunchShared<'a> {
     pub(super) first: i32,
     /// Set when a rank can't go on: ends all running launches.
     pub(super) stop: &'a AtomicI32,
+    /// Whether host runs are checked.
+    pub(super) checks: bool,
+    /// The rank that runs on the thread of the program.
+    pub(super) caller: Rank,
     /// The search for races, if it is asked for, among ranks that are threads of this process.
     pub(super) races: Option<Races>,
     /// Who writes the heaps of other ranks; without one, they are mapped here.
@@ -36,6 +42,14 @@ impl LaunchShared<'_> {
     /// The step that the launch with that number runs.
     pub(super) fn step(&self, number: i32) -> usize {
         (number - self.first).unsigned_abs() as usize % self.steps
+    }
+
+    /// What the thread of a rank does while it waits. Whether launches are cancelled.
+    pub(super) fn attend(&self, rank: Rank) -> bool {
+        if rank == self.caller {
+            self.options.attend();
+        }
+        self.options.is_cancelled()
     }
 
     /// Ends all running launches, and starts no other.

@@ -98,7 +98,7 @@ impl Group {
         row: &[UncheckedStep<'_>],
         fixed: Option<&mut [RankLaunch]>,
     ) -> Result<Report, LaunchError> {
-        let mut state = self.joint.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.options.lock(&self.joint.state);
         let (row, mut session, mut kept) = self.make_ready(kernel, row, None, &mut state)?;
         // Whatever happens now, an error or a panic, leaves the group broken unless the launches end well.
         let mut made = match fixed {
@@ -208,6 +208,9 @@ impl Group {
     /// Checks what is launched.
     fn prepare<'a>(&self, tables: &'a KernelTables, row: &[UncheckedStep<'a>]) -> Result<PreparedRow<'a>, LaunchError> {
         self.options.check_delays(self.joint.ranks)?;
+        if self.joint.npus.is_none() {
+            self.options.checks()?;
+        }
         let schedule = check::schedule(tables, self.joint.ranks)?;
         let placement = check::placement(tables, self.joint.ranks, self.shared_placement())?;
         let sizes =

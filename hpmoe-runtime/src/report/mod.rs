@@ -16,7 +16,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::KernelTables;
 use crate::abi::{HpmoeDescriptor, HpmoeRecord};
-use crate::backend::host::{HostStatistics, LIMITS};
+use crate::backend::host::{HostStatistics, LIMITS, UNCHECKED};
 use crate::bootstrap::Strangers;
 use crate::tables::{ExternalTable, ToleranceTable};
 pub(crate) use words::size_text;
@@ -72,6 +72,8 @@ pub struct Report {
     pub host: HostStatistics,
     /// Whether NPUs ran it.
     pub on_npus: bool,
+    /// Whether the host run was checked (`Group::checks`).
+    pub checks: bool,
     /// Connections of strangers to rank 0 while the ranks of the group joined, if these are processes.
     pub strangers: Strangers,
     /// When each core ran its tiles, if the kernel keeps time stamps (`HPMOE_TIME_STAMPS=on` when it is built).
@@ -130,6 +132,7 @@ impl Report {
             wall,
             host,
             on_npus: false,
+            checks: true,
             strangers: Strangers::default(),
             trace: None,
         }
@@ -138,6 +141,11 @@ impl Report {
     /// The same of a group that strangers knocked at.
     pub(crate) fn after(self, strangers: Strangers) -> Self {
         Self { strangers, ..self }
+    }
+
+    /// The same of a host run that was checked or not.
+    pub(crate) fn with_checks(self, checks: bool) -> Self {
+        Self { checks, ..self }
     }
 
     /// The same of NPUs of that kind.
@@ -206,6 +214,7 @@ impl fmt::Display for Report {
         }
         match self.on_npus {
             true => write!(f, "  run on NPUs"),
+            false if !self.checks => write!(f, "  {LIMITS}\n  {UNCHECKED}"),
             false => write!(f, "  {LIMITS}"),
         }
     }
@@ -276,6 +285,12 @@ mod tests {
         let single = Report::new(&TABLES, &records[..1], 1, MemoryUse::default(), wall, HostStatistics::default());
         assert!(single.to_string().starts_with("layer::forward: 1 launch on 1 rank in 1.8s\n  18 tasks, none"));
         assert!(!single.to_string().contains("strangers"));
+        let unchecked = single.clone().with_checks(false).to_string();
+        assert!(
+            unchecked.ends_with(
+                "the time is not the device's\n  checks off: races and stale cache lines were not looked for"
+            )
+        );
         let visited = single.after(Strangers { foreign: 2, ..Strangers::default() }).to_string();
         let line = "\n  2 connections of strangers to rank 0: 2 with another protocol, when the ranks joined\n";
         assert!(visited.contains(line), "{visited}");

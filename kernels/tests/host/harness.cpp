@@ -76,6 +76,8 @@ HpmoeHostResult launch(const Setup &setup, std::function<void()> body) {
     HpmoeHostOptions options = {};
     options.rank = setup.rank, options.aic = setup.aic, options.aiv = setup.aiv, options.threads = setup.threads;
     options.seed = setup.seed, options.stop = setup.stop, options.races = setup.races;
+    options.alone_us = setup.alone_us, options.unchecked = setup.unchecked;
+    options.attend = setup.attend, options.attended = setup.attended;
     options.regions = setup.regions.data(), options.region_count = setup.regions.size();
     HpmoeHostResult result;
     hpmoe_host_run(hostTestKernel, nullptr, &options, &result);

@@ -51,6 +51,10 @@ struct Setup {
     uint64_t seed = 1;
     volatile int32_t *stop = nullptr;
     HpmoeHostRaces *races = nullptr;
+    uint32_t alone_us = 0;
+    bool unchecked = false;
+    int32_t (*attend)(void *) = nullptr;
+    void *attended = nullptr;
     bool bare = false; ///< the body itself does what a kernel does first and last
     std::vector<HpmoeHostRegion> regions;
 };

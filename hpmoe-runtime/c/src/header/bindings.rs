@@ -15,6 +15,10 @@ pub type HpmoeElement = ::core::ffi::c_uint;
 pub const HPMOE_CPU: HpmoeDevice = 0;
 pub const HPMOE_NPU: HpmoeDevice = 1;
 pub type HpmoeDevice = ::core::ffi::c_uint;
+pub const HPMOE_CHECKS_BY_ENVIRONMENT: HpmoeChecks = 0;
+pub const HPMOE_CHECKS_ON: HpmoeChecks = 1;
+pub const HPMOE_CHECKS_OFF: HpmoeChecks = 2;
+pub type HpmoeChecks = ::core::ffi::c_uint;
 pub type HpmoeGroup = u64;
 pub type HpmoePending = u64;
 pub type HpmoeFixed = u64;
@@ -29,10 +33,12 @@ pub struct HpmoeOptions {
     pub device: HpmoeDevice,
     pub npu: u32,
     pub cancel: *const u32,
+    pub checks: HpmoeChecks,
+    pub attend: ::core::option::Option<unsafe extern "C" fn()>,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of HpmoeOptions"][::core::mem::size_of::<HpmoeOptions>() - 48usize];
+    ["Size of HpmoeOptions"][::core::mem::size_of::<HpmoeOptions>() - 64usize];
     ["Alignment of HpmoeOptions"][::core::mem::align_of::<HpmoeOptions>() - 8usize];
     [
         "Offset of field: HpmoeOptions::seed",
@@ -55,6 +61,12 @@ const _: () = {
     [
         "Offset of field: HpmoeOptions::cancel",
     ][::core::mem::offset_of!(HpmoeOptions, cancel) - 40usize];
+    [
+        "Offset of field: HpmoeOptions::checks",
+    ][::core::mem::offset_of!(HpmoeOptions, checks) - 48usize];
+    [
+        "Offset of field: HpmoeOptions::attend",
+    ][::core::mem::offset_of!(HpmoeOptions, attend) - 56usize];
 };
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]

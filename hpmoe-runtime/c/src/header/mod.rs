@@ -10,7 +10,8 @@ pub use bindings::*;
 impl Default for HpmoeOptions {
     fn default() -> Self {
         let cancel = std::ptr::null();
-        Self { seed: 0, time_limit_ms: 0, capacity_rows: 0, threads: 0, device: HPMOE_CPU, npu: 0, cancel }
+        let (device, checks) = (HPMOE_CPU, HPMOE_CHECKS_BY_ENVIRONMENT);
+        Self { seed: 0, time_limit_ms: 0, capacity_rows: 0, threads: 0, device, npu: 0, cancel, checks, attend: None }
     }
 }
 

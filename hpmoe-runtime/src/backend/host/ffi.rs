@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use std::ptr::{NonNull, null, null_mut, with_exposed_provenance_mut};
 use std::slice;
 use std::sync::atomic::AtomicI32;
+use std::time::Duration;
 
 use super::{HostStatistics, InjectedFault, MemoryRegion, Outcome, Resource, Write, Writer};
 use crate::EntryPoint;
@@ -46,6 +47,7 @@ pub(super) struct HostOptions {
     aic: u32,
     aiv: u32,
     threads: u32,
+    alone_us: u32,
     seed: u64,
     regions: *const HostRegion,
     region_count: u64,
@@ -54,6 +56,10 @@ pub(super) struct HostOptions {
     peers: *const HostPeers,
     fault: u32,
     fault_at: u32,
+    unchecked: u32,
+    reserved: u32,
+    attend: Option<extern "C" fn(*const c_void) -> i32>,
+    attended: *const c_void,
 }
 
 #[repr(C)]
@@ -147,6 +153,8 @@ pub(crate) struct RankRun<'a> {
     pub(crate) aiv: u32,
     /// Threads that share the cores.
     pub(crate) threads: u32,
+    /// How long the calling thread runs them alone.
+    pub(crate) alone: Duration,
     /// Seed for the order of everything that flags leave open.
     pub(crate) seed: u64,
     pub(crate) regions: &'a [MemoryRegion],
@@ -154,6 +162,10 @@ pub(crate) struct RankRun<'a> {
     pub(crate) races: Option<&'a Races>,
     /// Who writes the memory of other ranks; without one, it is mapped here.
     pub(crate) writer: Option<&'a dyn Writer>,
+    /// Whether accesses that nothing orders are searched for, and everything that is left open is drawn.
+    pub(crate) checks: bool,
+    /// Asked now and then by the calling thread; once it says so, the run ends.
+    pub(crate) is_over: Option<&'a (dyn Fn() -> bool + 'a)>,
     /// The resource that a test lets be missing.
     pub(crate) fault: Option<InjectedFault>,
 }
@@ -176,6 +188,7 @@ impl RankRun<'_> {
             aic: self.aic,
             aiv: self.aiv,
             threads: self.threads,
+            alone_us: u32::try_from(self.alone.as_micros()).unwrap_or(u32::MAX),
             seed: self.seed,
             regions: regions.as_ptr(),
             region_count: regions.len() as u64,
@@ -184,6 +197,10 @@ impl RankRun<'_> {
             peers: peers.as_ref().map_or(null(), |peers| peers),
             fault,
             fault_at,
+            unchecked: u32::from(!self.checks),
+            reserved: 0,
+            attend: self.is_over.map(|_| attend as extern "C" fn(*const c_void) -> i32),
+            attended: self.is_over.as_ref().map_or(null(), |is_over| (&raw const *is_over).cast()),
         };
         let mut result = HostResult {
             code: OK,
@@ -210,6 +227,13 @@ impl RankRun<'_> {
             _ => Outcome::Stopped,
         }
     }
+}
+
+/// Asks whether a run is to end.
+extern "C" fn attend(is_over: *const c_void) -> i32 {
+    // SAFETY: the context is that of `RankRun::run_by`, which lives until the run has ended.
+    let is_over = unsafe { *is_over.cast::<&dyn Fn() -> bool>() };
+    i32::from(is_over())
 }
 
 /// Hands a write to the writer of a run.

@@ -18,18 +18,23 @@ pub struct HostStatistics {
     pub vector_calls: u64,
     /// Waits for flags.
     pub flag_waits: u64,
+    /// Turns of cores: each goes on until it waits, or others take their turns.
+    pub turns: u64,
+    /// Threads that were started. They are kept, so that launches after the first ones start none.
+    pub threads: u64,
 }
 
 impl HostStatistics {
     /// All figures, in the order of the fields.
-    pub(crate) const fn figures(&self) -> [u64; 7] {
-        [self.calls, self.dma_bytes, self.dmas, self.mmads, self.mmad_flops, self.vector_calls, self.flag_waits]
+    pub(crate) const fn figures(&self) -> [u64; 9] {
+        let Self { calls, dma_bytes, dmas, mmads, mmad_flops, vector_calls, flag_waits, turns, threads } = *self;
+        [calls, dma_bytes, dmas, mmads, mmad_flops, vector_calls, flag_waits, turns, threads]
     }
 
     /// From all figures, in the order of the fields.
-    pub(crate) const fn from_figures(figures: [u64; 7]) -> Self {
-        let [calls, dma_bytes, dmas, mmads, mmad_flops, vector_calls, flag_waits] = figures;
-        Self { calls, dma_bytes, dmas, mmads, mmad_flops, vector_calls, flag_waits }
+    pub(crate) const fn from_figures(figures: [u64; 9]) -> Self {
+        let [calls, dma_bytes, dmas, mmads, mmad_flops, vector_calls, flag_waits, turns, threads] = figures;
+        Self { calls, dma_bytes, dmas, mmads, mmad_flops, vector_calls, flag_waits, turns, threads }
     }
 
     /// Adds another rank's.
@@ -41,5 +46,7 @@ impl HostStatistics {
         self.mmad_flops += other.mmad_flops;
         self.vector_calls += other.vector_calls;
         self.flag_waits += other.flag_waits;
+        self.turns += other.turns;
+        self.threads += other.threads;
     }
 }

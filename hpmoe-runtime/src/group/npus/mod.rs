@@ -139,6 +139,8 @@ impl Flight {
 
     const fn shared<'a>(&'a self, stop: &'a AtomicI32) -> LaunchShared<'a> {
         LaunchShared {
+            checks: true,
+            caller: Rank::new(0),
             kernel: &self.kernel,
             options: &self.options,
             sizes: self.sizes,

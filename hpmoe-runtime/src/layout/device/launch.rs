@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::AtomicI32;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use hpmoe_kernels::op::ElementType;
 use hpmoe_kernels::route::{ExpertOrder, ExpertOrders};
@@ -327,6 +328,9 @@ pub(super) fn launch(
         aic: tables.aic,
         aiv: tables.aiv,
         threads: 1,
+        alone: Duration::ZERO,
+        checks: true,
+        is_over: None,
         seed,
         regions: &regions,
         fault: None,

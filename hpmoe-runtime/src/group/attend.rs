@@ -1,0 +1,34 @@
+//! What a thread that launches does while it waits.
+
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use super::options::LaunchOptions;
+
+/// The time between two calls of the program's function.
+pub(super) const PAUSE: Duration = Duration::from_millis(50);
+
+/// The time between two looks at a lock that another thread has.
+const LOOK: Duration = Duration::from_millis(1);
+
+impl LaunchOptions {
+    /// Locks what a group keeps. A thread that has a launch to attend to does so while another one launches.
+    pub(super) fn lock<'a, T>(&self, state: &'a Mutex<T>) -> MutexGuard<'a, T> {
+        if self.attend.is_none() {
+            return state.lock().unwrap_or_else(PoisonError::into_inner);
+        }
+        let mut next = Instant::now() + PAUSE;
+        loop {
+            match state.try_lock() {
+                Ok(state) => return state,
+                Err(TryLockError::Poisoned(state)) => return state.into_inner(),
+                Err(TryLockError::WouldBlock) => sleep(LOOK),
+            }
+            if Instant::now() >= next {
+                self.attend();
+                next = Instant::now() + PAUSE;
+            }
+        }
+    }
+}

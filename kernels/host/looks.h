@@ -1,0 +1,46 @@
+// Words that a core polls while it does nothing else: until one of them changes, another look finds nothing new.
+#pragma once
+
+#include <cstdint>
+
+namespace AscendC::host {
+
+class Looks {
+  public:
+    /// The core does something else.
+    void forget() { count_ = 0, again_ = false; }
+    /// The core is about to look at a word. It has come round if it has seen the word before.
+    void begin(uint64_t address) { again_ = find(address) < count_; }
+    /// The core is about to ask for something else that changes.
+    void pause() { again_ = false; }
+    /// What it found.
+    void end(uint64_t address, uint32_t value) {
+        uint32_t at = find(address);
+        if (at == kMost) return forget();
+        if (at == count_) ++count_;
+        addresses_[at] = address, values_[at] = value;
+    }
+    /// Whether it has come round.
+    bool again() const { return again_; }
+    /// Whether it has come round, and each word still has the value that it found.
+    bool isInVain() const {
+        for (uint32_t i = 0; again_ && i < count_; ++i)
+            if (__atomic_load_n(reinterpret_cast<uint32_t *>(addresses_[i]), __ATOMIC_ACQUIRE) != values_[i])
+                return false;
+        return again_;
+    }
+
+  private:
+    static constexpr uint32_t kMost = 4;
+    uint32_t find(uint64_t address) const {
+        uint32_t i = 0;
+        while (i < count_ && addresses_[i] != address) ++i;
+        return i;
+    }
+    uint64_t addresses_[kMost];
+    uint32_t values_[kMost];
+    uint32_t count_ = 0;
+    bool again_ = false;
+};
+
+} // namespace AscendC::host
