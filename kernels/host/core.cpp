@@ -47,7 +47,7 @@ void Core::prepare(void (*run)(void *core)) {
     drained = filled = Clock{};
     counters = Counters{};
     gatherMask = 0, gathered = 0;
-    scalarBarrier = seq[PIPE_S], unfinished = false, lingers = 0, lastRegions[0] = lastRegions[1] = 0,
+    scalarBarrier = seq[PIPE_S], unfinished = false, lingers = 0, std::fill_n(lastRegions, 4, 0u),
     registers = Registers{}, lent = {};
     // As the last kernel or the runtime left it.
     Random earlier(options.seed ^ who);

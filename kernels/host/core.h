@@ -100,7 +100,7 @@ struct Core {
     uint32_t scalar;         ///< scalar accesses of global memory
     uint64_t polled;         ///< address of the last dcci of a line
     Looks looks;             ///< at words that others write
-    uint32_t lastRegions[2]; ///< where the last global addresses were found, the last one first
+    uint32_t lastRegions[4]; ///< where the last global addresses were found, the last one first
     uint32_t lingers;        ///< times it waited for others to see a signal that came too early
     int32_t slice;           ///< calls left until the fiber lets others run
     bool starves;            ///< a test wants its calls to find no memory

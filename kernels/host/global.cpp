@@ -1,6 +1,6 @@
 // Global memory: which bytes a core may touch, and how copies reach them.
+#include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include "core.h"
 
@@ -41,14 +41,15 @@ static bool isIn(const HpmoeHostRegion &region, uint64_t address) { return addre
 
 static const HpmoeHostRegion *regionAt(Core &core, uint64_t address) {
     const auto &regions = core.rank->regions;
-    uint32_t(&last)[2] = core.lastRegions;
+    uint32_t(&last)[4] = core.lastRegions;
     if (regions.empty()) return nullptr;
-    // Most calls go where one of the last ones went: descriptors and counters take turns.
+    // Most calls go where one of the last ones went: descriptors, tables and counters take turns.
     if (isIn(regions[last[0]], address)) return &regions[last[0]];
-    if (isIn(regions[last[1]], address)) {
-        std::swap(last[0], last[1]);
-        return &regions[last[0]];
-    }
+    for (uint32_t i = 1; i < 4; ++i)
+        if (isIn(regions[last[i]], address)) {
+            std::rotate(last, last + i, last + i + 1);
+            return &regions[last[0]];
+        }
     size_t low = 0, high = regions.size();
     while (low < high) { // the last region that starts at or before the address
         size_t middle = (low + high) / 2;
@@ -56,7 +57,8 @@ static const HpmoeHostRegion *regionAt(Core &core, uint64_t address) {
         else high = middle;
     }
     if (!low) return nullptr;
-    last[1] = last[0], last[0] = static_cast<uint32_t>(low - 1);
+    std::rotate(last, last + 3, last + 4);
+    last[0] = static_cast<uint32_t>(low - 1);
     return &regions[low - 1];
 }
 
@@ -87,8 +89,8 @@ bool isRemote(Core &core, uint64_t address) {
 }
 
 static GlobalShadow *shadowAt(Core &core, uint64_t address) {
-    const HpmoeHostRegion *region = regionAt(core, address);
-    return core.rank->races && region ? core.rank->shadows[core.lastRegions[0]] : nullptr;
+    if (!core.rank->races || !regionAt(core, address)) return nullptr;
+    return core.rank->shadows[core.lastRegions[0]];
 }
 
 /// An access as messages name it: the call, its core and pipe, and its place in the source.

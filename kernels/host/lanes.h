@@ -16,6 +16,9 @@ typedef uint32_t Word8 __attribute__((vector_size(32), aligned(32)));
 /// As many halves: one line of a fractal.
 typedef uint16_t Half16 __attribute__((vector_size(32), aligned(32)));
 
+/// Half a line.
+typedef uint16_t Half8 __attribute__((vector_size(16), aligned(16)));
+
 /// Four lanes: what every machine has.
 typedef float Float4 __attribute__((vector_size(16), aligned(16)));
 typedef int32_t Int4 __attribute__((vector_size(16), aligned(16)));

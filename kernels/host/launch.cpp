@@ -41,17 +41,16 @@ void runCore(void *argument) {
     leaveForEver(core);
 }
 
-/// Passes without work that cost nothing but time.
-constexpr uint32_t SPINS = 4;
+/// Passes without work before a thread waits for others: other threads and ranks. The only one has nobody to wait for, but time to go on.
+constexpr uint32_t SPINS = 4, SPINS_ALONE = 256;
 
 /// Threads whose cores all poll give the machine to those that have work.
 void rest(uint32_t idlePasses) {
-    if (idlePasses < SPINS) return;
-    if (idlePasses < 32) {
+    if (idlePasses < 28) {
         sched_yield();
         return;
     }
-    timespec pause = {0, 20000L * static_cast<long>(std::min(idlePasses - 31, 10u))};
+    timespec pause = {0, 20000L * static_cast<long>(std::min(idlePasses - 27, 10u))};
     nanosleep(&pause, nullptr);
 }
 
@@ -81,13 +80,15 @@ class Nap {
     uint32_t patience_;
 };
 
+/// Whether no other rank takes part.
+bool isAlone(const Rank &rank) {
+    return std::all_of(rank.regions.begin(), rank.regions.end(),
+                       [&](const HpmoeHostRegion &region) { return region.rank == rank.options.rank; });
+}
+
 /// Passes without work after which a core stands still no longer. Other ranks have a millisecond to go on too; without them, the
 /// rank's other threads have the time to look once, if there are some.
-uint32_t patience(const Rank &rank, uint32_t threads) {
-    const bool alone = std::all_of(rank.regions.begin(), rank.regions.end(),
-                                   [&](const HpmoeHostRegion &region) { return region.rank == rank.options.rank; });
-    return !alone ? 40 : threads > 1 ? 34 : SPINS;
-}
+uint32_t patience(const Rank &rank, uint32_t threads) { return !isAlone(rank) ? 40 : threads > 1 ? 34 : SPINS; }
 
 /// Of so many turns of a core that polls one is taken, while other cores of its thread have work.
 constexpr uint32_t POLLS = 4;
@@ -126,7 +127,8 @@ class Worker {
   public:
     Worker(Rank &rank, Crew &crew, uint32_t own, std::vector<Core *> cores)
         : rank_(rank), crew_(crew), own_(own), cores_(std::move(cores)), random_(rank.options.seed + own),
-          nap_(random_, rank, patience(rank, crew.threads())), owes_(cores_.empty()) {}
+          nap_(random_, rank, patience(rank, crew.threads())),
+          spins_(crew.threads() == 1 && isAlone(rank) ? SPINS_ALONE : SPINS), owes_(cores_.empty()) {}
 
     /// Runs until all cores of the launch have finished or are to stop; `attend` is called before each pass.
     template <typename F> void run(F attend) {
@@ -141,7 +143,7 @@ class Worker {
             if (busy_ && !owes_) crew_.askNoMore(own_);
             else crew_.ask(own_);
             nap_.end(idle_);
-            rest(idle_);
+            if (idle_ >= spins_) rest(idle_ - spins_);
         }
         __atomic_fetch_add(&rank_.result->switches, turns_, __ATOMIC_RELAXED);
     }
@@ -183,7 +185,7 @@ class Worker {
     /// Whether a core that has nothing to do but to poll leaves this turn out: what it polls has not changed, or others have work, and it
     /// looks now and then. In the long run each core looks, since time goes on.
     bool polls(const Core &core, size_t before) {
-        if (idle_ < SPINS && core.looks.isInVain()) return true;
+        if (idle_ < spins_ && core.looks.isInVain()) return true;
         return rank_.checks() && before && random_.below(POLLS);
     }
 
@@ -195,7 +197,8 @@ class Worker {
     std::vector<Core *> cores_;
     Random random_;
     Nap nap_;
-    bool owes_; ///< it has come late, and not got its share yet
+    const uint32_t spins_; ///< passes without work before others are waited for
+    bool owes_;            ///< it has come late, and not got its share yet
     uint32_t idle_ = 0;
     size_t busy_ = 0; ///< cores that had work in the last pass
     uint64_t turns_ = 0;

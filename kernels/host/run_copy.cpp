@@ -141,6 +141,33 @@ void runFill(Core &core, Call &call) {
     }
 }
 
+/// A square of eight rows and columns of 16-bit numbers, the one's columns being the other's rows; rows are 32 bytes apart.
+static void turnSquare(uint8_t *to, const uint8_t *from) {
+    Half8 rows[8], mixed[8];
+#pragma GCC unroll 8
+    for (uint32_t i = 0; i < 8; ++i) std::memcpy(&rows[i], from + i * 32, sizeof rows[i]);
+        // Each round of interleaving moves a bit of the row's number into that of the column.
+#pragma GCC unroll 3
+    for (uint32_t round = 0; round < 3; ++round) {
+#pragma GCC unroll 4
+        for (uint32_t i = 0; i < 4; ++i) {
+            mixed[2 * i] = HPMOE_SHUFFLE(rows[i], rows[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
+            mixed[2 * i + 1] = HPMOE_SHUFFLE(rows[i], rows[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
+        }
+#pragma GCC unroll 8
+        for (uint32_t i = 0; i < 8; ++i) rows[i] = mixed[i];
+    }
+#pragma GCC unroll 8
+    for (uint32_t i = 0; i < 8; ++i) std::memcpy(to + i * 32, &rows[i], sizeof rows[i]);
+}
+
+/// A fractal of 16-bit numbers, transposed.
+static void turnFractal(uint8_t *to, const uint8_t *from) {
+    for (uint32_t row = 0; row < 2; ++row)
+        for (uint32_t column = 0; column < 2; ++column)
+            turnSquare(to + column * 256 + row * 16, from + row * 256 + column * 16);
+}
+
 void runLoadData(Core &core, Call &call) {
     const LoadDataArgs &a = call.load;
     uint8_t *dst = core.memories.data(a.mem), *src = core.memories.data(Mem::L1);
@@ -161,11 +188,7 @@ void runLoadData(Core &core, Call &call) {
             std::memcpy(dst + to, src + from, 512);
             continue;
         }
-        uint16_t in[256], out[256];
-        std::memcpy(in, src + from, 512);
-        for (uint32_t r = 0; r < 16; ++r)
-            for (uint32_t c = 0; c < 16; ++c) out[r * 16 + c] = in[c * 16 + r];
-        std::memcpy(dst + to, out, 512);
+        turnFractal(dst + to, src + from);
     }
 }
 

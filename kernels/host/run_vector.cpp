@@ -19,16 +19,24 @@ struct Run {
     }
     uint8_t *write(uint32_t at, uint32_t bytes) const { return touch(core, call, Mem::UB, at, bytes, true), ub + at; }
     bool active(uint32_t lane) const { return v.mask[lane / 64] >> (lane % 64) & 1; }
+    /// The active lanes of a block, a bit each.
+    uint64_t activeOf(uint32_t block, uint32_t perBlk) const {
+        const uint32_t lane = block * perBlk;
+        return v.mask[lane / 64] >> (lane % 64) & ((uint64_t(1) << perBlk) - 1);
+    }
+    /// Whether all lanes of a repeat are active.
+    bool allActive(uint32_t lanes) const { return !~v.mask[0] && (lanes <= 64 || !~v.mask[1]); }
 };
 
 /// The blocks of one repeat that hold an active lane, packed: `packed[b*32..]` belongs to block b.
 void gatherRepeat(const Run &r, const Local &from, uint32_t blk, uint32_t rep, uint32_t repeat, uint8_t *packed) {
-    uint32_t perBlk = 32 / sizeOf(from.type);
-    for (uint32_t b = 0; b < 8; ++b) {
-        uint32_t mask = 0;
-        for (uint32_t e = 0; e < perBlk; ++e) mask |= static_cast<uint32_t>(r.active(b * perBlk + e)) << e;
-        if (mask) std::memcpy(packed + b * 32, r.read(from.address + (repeat * rep + b * blk) * 32, 32), 32);
+    const uint32_t perBlk = 32 / sizeOf(from.type), first = from.address + repeat * rep * 32;
+    if (blk == 1 && r.allActive(8 * perBlk)) {
+        std::memcpy(packed, r.read(first, 256), 256);
+        return;
     }
+    for (uint32_t b = 0; b < 8; ++b)
+        if (r.activeOf(b, perBlk)) std::memcpy(packed + b * 32, r.read(first + b * blk * 32, 32), 32);
 }
 
 void runMasked(const Run &r) {
@@ -36,10 +44,15 @@ void runMasked(const Run &r) {
     uint32_t size = sizeOf(v.dst.type), lanes = 256 / size, perBlk = 32 / size;
     alignas(64) uint8_t a[256] = {}, b[256] = {}, d[256];
     bool two = v.op <= VOp::Min;
+    const bool dense = v.dstBlk == 1 && r.allActive(lanes);
     for (uint32_t repeat = 0; repeat < v.repeat; ++repeat) {
         if (v.op != VOp::Duplicate) gatherRepeat(r, v.a, v.aBlk, v.aRep, repeat, a);
         if (two) gatherRepeat(r, v.b, v.bBlk, v.bRep, repeat, b);
         elementwise(v.op, v.dst.type, d, a, two ? b : nullptr, v.scalar, lanes);
+        if (dense) {
+            std::memcpy(r.write(v.dst.address + repeat * v.dstRep * 32, 256), d, 256);
+            continue;
+        }
         for (uint32_t lane = 0; lane < lanes; ++lane) {
             if (!r.active(lane)) continue;
             uint32_t run = 1; // lanes of one block that are written together
@@ -208,7 +221,9 @@ float sumOf(const Run &r, const uint8_t *packed) {
     Dt type = r.v.a.type;
     float x[128];
     uint32_t n = 256 / sizeOf(type);
-    for (uint32_t i = 0; i < n; ++i) x[i] = r.active(i) ? lane(packed, type, i) : 0.0f;
+    if (type == Dt::F32 && r.allActive(n)) std::memcpy(x, packed, n * 4);
+    else
+        for (uint32_t i = 0; i < n; ++i) x[i] = r.active(i) ? lane(packed, type, i) : 0.0f;
     for (; n > 1; n /= 2)
         for (uint32_t i = 0; i < n / 2; ++i) {
             float sum = x[2 * i] + x[2 * i + 1];

@@ -1,6 +1,7 @@
 // What a launch costs besides its kernel, who attends to it, and what it does without checks.
 #include <mutex>
 #include <set>
+#include <sys/resource.h>
 #include <thread>
 
 #include "harness.h"
@@ -137,6 +138,33 @@ CASE(cores_that_wait_take_no_turns) {
         // Slices of the core that works are about 140 calls long, and each of the others looks a few times when it begins.
         EXPECT(result.switches < 30000 * 2 / 140 * 2 + kCores * 16, std::to_string(result.switches));
     }
+}
+
+CASE(a_lone_thread_waits_for_nobody) {
+    // Signals that overtake data let a core linger for many passes, in which no core of the launch has anything to do.
+    Buffer<float> box(kCount, 0.0f);
+    Buffer<int32_t> word(64, 0);
+    Setup setup;
+    setup.aic = 0, setup.aiv = 2;
+    setup.regions = {box.region("box"), word.region("word")};
+    rusage before, after;
+    getrusage(RUSAGE_THREAD, &before);
+    for (setup.seed = 0; setup.seed < 200; ++setup.seed) {
+        HpmoeHostResult result = launch(setup, [&] {
+            if (GetBlockIdx()) {
+                EXPECT(await(global(word.data), 1));
+                return;
+            }
+            for (int i = 0; i < 16; ++i) DataCopy(global(box.data), rows(), kCount), addFromVector(word.data + 16, 1);
+            PipeBarrier<PIPE_ALL>();
+            addFromVector(word.data, 1);
+            PipeBarrier<PIPE_ALL>();
+        });
+        EXPECT(result.code == HPMOE_HOST_OK, result.message);
+    }
+    getrusage(RUSAGE_THREAD, &after);
+    // A thread that sleeps gives the machine away.
+    EXPECT(after.ru_nvcsw - before.ru_nvcsw < 20, std::to_string(after.ru_nvcsw - before.ru_nvcsw));
 }
 
 CASE(the_caller_is_asked_and_can_end_a_launch) {
