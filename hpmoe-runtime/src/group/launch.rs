@@ -147,9 +147,6 @@ fn run(
     let over = AtomicBool::new(false);
     // Threads of this process ask by themselves, but nobody else looks at other processes.
     let watch = Watch { member, cancel: None };
-    if shared.options.is_cancelled() {
-        shared.end_all();
-    }
     thread::scope(|scope| {
         let lacks_thread = |rank: Rank, error: io::Error| {
             shared.end_all();

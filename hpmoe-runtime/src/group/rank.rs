@@ -54,6 +54,9 @@ impl RankLaunch {
         if let Some(delay) = options.delays.get(&self.rank.id()) {
             wait(*delay, shared.stop, is_over);
         }
+        if options.is_cancelled() {
+            shared.end_all();
+        }
         let step = &mut self.steps[shared.step(number)];
         self.records.bytes_mut().fill(0);
         self.stamps.bytes_mut().fill(0);

@@ -1,7 +1,9 @@
 //! Launches of a kernel that is no AscendC: it checks what it is given and writes its records.
 
 use std::slice::from_raw_parts;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::thread::current;
 use std::time::Duration;
 
 use hpmoe_runtime::abi::{
@@ -14,7 +16,7 @@ use hpmoe_runtime::tables::{
     CounterTable, ExpertOrders, Grid, KernelTables, PhaseTable, RowKind, ScheduleTable, SpaceTable, Storage,
     TensorTable,
 };
-use hpmoe_runtime::{Argument, CompiledKernel, EntryPoint};
+use hpmoe_runtime::{Argument, Cancel, CompiledKernel, EntryPoint};
 
 const AIC: usize = 2;
 const CORES: usize = 6;
@@ -200,6 +202,16 @@ unsafe extern "C" fn stuck(launch: *mut u8) {
     }
 }
 
+/// All cores are done, on whichever threads they run.
+unsafe extern "C" fn leaving(launch: *mut u8) {
+    // SAFETY: the runtime called it.
+    let (_, records) = unsafe { read(launch) };
+    for record in records {
+        // SAFETY: a word that is only written as a whole while the kernel runs.
+        unsafe { AtomicU32::from_ptr(&raw mut record.state) }.store(HPMOE_DONE, Ordering::Relaxed);
+    }
+}
+
 fn launch(group: &Group, kernel: &CompiledKernel, y: &mut PerRank<Tensor<bf16, 16>>) -> Result<Report, LaunchError> {
     let ids: PerRank<Tensor<i32, 2>> =
         PerRank::from_vec(vec![Tensor::from_slice(&[0, 1, 1, 2, 3, 0]), Tensor::from_slice(&[0, 3])]);
@@ -237,6 +249,47 @@ fn a_launch_begins_without_the_records_of_the_one_before() {
     let report = launch(&group, &kernel, &mut outputs()).unwrap();
     // Each core of both ranks has said in its record which launch it is in: the third.
     assert_eq!((report.launches, report.tasks), (3, 2 * CORES as u64 * 3));
+}
+
+#[test]
+fn launches_after_the_first_start_no_helpers() {
+    let kernel = kernel(leaving, tables("leaving"));
+    let group = Group::new(2).threads(3);
+    let threads: Vec<u64> = (0..4).map(|_| launch(&group, &kernel, &mut outputs()).unwrap().host.threads).collect();
+    // Other tests may have left some.
+    assert!(threads[0] <= 4 && threads[1..] == [0, 0, 0], "{threads:?}");
+}
+
+#[test]
+fn a_report_says_whether_checks_were_off() {
+    let kernel = kernel(leaving, tables("leaving"));
+    for checks in [true, false] {
+        let report = launch(&Group::new(2).checks(checks), &kernel, &mut outputs()).unwrap();
+        let said = report.to_string().contains("checks off: races and stale cache lines were not looked for");
+        assert_eq!((report.checks, said), (checks, !checks), "{report}");
+    }
+    let error = launch(&Group::new(2).checks(false).find_races(true), &kernel, &mut outputs()).unwrap_err();
+    assert!(matches!(error, LaunchError::UncheckedRaces), "{error}");
+}
+
+#[test]
+fn the_thread_that_launches_attends_and_can_cancel() {
+    let (cancel, asked) = (Cancel::new(), Arc::new(AtomicU32::new(0)));
+    let attend = {
+        let (cancel, asked, caller) = (cancel.clone(), Arc::clone(&asked), current().id());
+        move || {
+            assert_eq!(current().id(), caller);
+            if asked.fetch_add(1, Ordering::Relaxed) == 2 {
+                cancel.cancel();
+            }
+        }
+    };
+    let group = Group::new(2).threads(1).delay(1, Duration::from_secs(600)).cancelled_by(&cancel).attended_by(attend);
+    let error = launch(&group, &kernel(leaving, tables("leaving")), &mut outputs()).unwrap_err();
+    assert!(matches!(error, LaunchError::Cancelled), "{error}");
+    assert!(asked.load(Ordering::Relaxed) >= 3 && group.is_broken());
+    let error = launch(&Group::new(2).cancelled_by(&cancel), &kernel(leaving, tables("leaving")), &mut outputs());
+    assert!(matches!(error, Err(LaunchError::Cancelled)), "a launch that was cancelled before it began");
 }
 
 #[test]
