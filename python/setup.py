@@ -158,7 +158,7 @@ def build_layer(to: Path, target: Path, gate: str, hidden: int, inter: int, expe
     """Builds the library of a layer, which needs nothing but glibc of the machine that it runs on."""
     constants = {"HIDDEN": hidden, "INTER": inter, "EXPERTS": experts, "TOP_K": top_k, "TOKENS": tokens}
     sizes = ",".join(f"{name}={value}" for name, value in constants.items())
-    environment = {**os.environ, "HPMOE_SET": sizes, "HPMOE_STOCK_CORES": "4", "HPMOE_STOCK_GATE": gate}
+    environment = {**os.environ, "HPMOE_SET": sizes, "HPMOE_STOCK_CORES": "1", "HPMOE_STOCK_GATE": gate}
     environment.update(CARGO_TARGET_DIR=str(target), HPMOE_CXX_RUNTIME="static")
     command = ["cargo", "rustc", "--release", "--locked", "--package", "hpmoe-stock", "--", "-C", "strip=symbols"]
     print("+", *command, f"({sizes})", file=sys.stderr)

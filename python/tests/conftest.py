@@ -11,6 +11,9 @@ os.environ.setdefault("HPMOE_CACHE", str(ROOT / "target" / "hpmoe-python"))
 os.environ.setdefault("CARGO_TARGET_DIR", str(ROOT / "target"))
 os.environ.setdefault("HPMOE_OBJECTS", str(ROOT / "target" / "hpmoe-objects"))
 
+# Users' groups have checks off by default.
+os.environ.setdefault("HPMOE_CHECKS", "on")
+
 import hpmoe  # noqa: E402
 
 SIZES = {"hidden": 64, "inter": 32, "experts": 8, "top_k": 2}

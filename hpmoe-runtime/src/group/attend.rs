@@ -10,7 +10,7 @@ use super::options::LaunchOptions;
 pub(super) const PAUSE: Duration = Duration::from_millis(50);
 
 /// The time between two looks at a lock that another thread has.
-const LOOK: Duration = Duration::from_millis(1);
+const LOOK: Duration = Duration::from_micros(100);
 
 impl LaunchOptions {
     /// Locks what a group keeps. A thread that has a launch to attend to does so while another one launches.

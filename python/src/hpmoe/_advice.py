@@ -11,6 +11,7 @@ IN_PYTHON = {
     "HpmoeOptions.capacity_rows": "hpmoe.Group(capacity_rows=..)",
     "HpmoeOptions.time_limit_ms": "hpmoe.Group(time_limit=..)",
     "HpmoeOptions.threads": "hpmoe.Group(threads=..)",
+    "HpmoeOptions.checks": "hpmoe.Group(checks=..)",
     "HpmoeJoining.secret": "hpmoe.Group.join(secret=..)",
     "HpmoeJoining.let_anyone_join": "hpmoe.Group.join(let_anyone_join=True)",
     "hpmoe_launch": "a call of the taskflow",

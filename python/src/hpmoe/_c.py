@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from ctypes import POINTER, Structure, byref, c_char_p, c_int32, c_uint, c_uint16, c_uint32, c_uint64, c_void_p
+from ctypes import CFUNCTYPE, POINTER, Structure, byref, c_char_p, c_int32, c_uint, c_uint16, c_uint32, c_uint64, c_void_p
 from typing import Any, NamedTuple
 
 from ._advice import in_python
@@ -19,6 +19,12 @@ ELEMENTS = {"bf16": 1, "f32": 2, "i32": 3, "i8": 4, "i64": 5, "i4x2": 6, "f16": 
 BYTES = {"bf16": 2, "f32": 4, "i32": 4, "i8": 1, "i64": 8, "i4x2": 1, "f16": 2}
 #: The number of each device.
 DEVICES = {"cpu": 0, "npu": 1}
+#: Whether launches are checked.
+CHECKS_ON, CHECKS_OFF = 1, 2
+
+
+#: What a thread calls while it waits for a launch.
+ATTEND = CFUNCTYPE(None)
 
 
 class Options(Structure):
@@ -32,6 +38,8 @@ class Options(Structure):
         ("device", c_uint),
         ("npu", c_uint32),
         ("cancel", POINTER(c_uint32)),
+        ("checks", c_uint),
+        ("attend", ATTEND),
     ]
 
 

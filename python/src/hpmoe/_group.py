@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import json
+import os
 import threading
 import weakref
 from typing import Any, Callable, TypeVar
@@ -15,7 +16,8 @@ from ._pending import Launches
 from ._placement import Placement
 from ._reports import LaunchReport, LastReport
 from ._processes import Join, join_at, join_by, joining
-from ._waits import interruptible, new_cancel
+from ._printable import printable
+from ._waits import Attendant, interruptible, new_cancel
 
 T = TypeVar("T")
 
@@ -42,6 +44,9 @@ class Group:
             process's first rank. Without a number, rank r runs on the r-th NPU that this process sees, and a rank that is a process on the
             one of its number on the machine.
         join_time_limit: The longest that ranks which are processes may take to join, in seconds; by default HPMOE_JOIN_TIME_LIMIT, or 60.
+        checks: Whether launches on the CPU look for races on chip and for stale lines of a cache, and draw the order of what a kernel leaves open;
+            by default HPMOE_CHECKS (``on`` or ``off``), or False. Bits are the same. Without checks, a mistake in a kernel of your own can show as
+            wrong results or not at all; accesses beyond a tensor are errors in both.
     """
 
     _named: weakref.WeakValueDictionary[str, "Group"] = weakref.WeakValueDictionary()
@@ -59,6 +64,7 @@ class Group:
         threads: int | None = None,
         device: str = "cpu",
         join_time_limit: float | None = None,
+        checks: bool | None = None,
     ) -> None:
         """Makes a group. The ranks start with its first launch."""
         #: The rank of this process; None if all ranks are threads of it.
@@ -79,9 +85,11 @@ class Group:
         self.ranks = ranks
         #: Where kernels run: ``"cpu"`` or ``"npu"``.
         self.device = kind
+        self._checks = _checks(checks)
         milliseconds = max(1, round(time_limit * 1000))
         self._settings = (seed, milliseconds, capacity_rows or 0, threads or 0, _c.DEVICES[kind], number)
         self._cancel = new_cancel()
+        self._attendant = Attendant(self._cancel)
         self._launches = Launches()
         self._last = LastReport()
         self._handles: dict[str, int] = {}
@@ -89,7 +97,7 @@ class Group:
         self._making = threading.Lock()
         self._closed = False
         settings: dict[str, Any] = {"ranks": ranks, "seed": seed, "time_limit": time_limit, "capacity_rows": capacity_rows}
-        settings.update(threads=threads, device=device, join_time_limit=join_time_limit)
+        settings.update(threads=threads, device=device, join_time_limit=join_time_limit, checks=checks)
         #: The name by which operators of PyTorch find the group.
         of_processes = "" if self.rank is None else f" rank {self.rank} of processes"
         self.name = f"{json.dumps(settings)}{of_processes}#{next(Group._numbers)}"
@@ -211,7 +219,8 @@ class Group:
             if self._closed:
                 raise HpmoeError("this group has been closed: make a new hpmoe.Group")
             if interface.path not in self._handles:
-                options = _c.Options(*self._settings, ctypes.pointer(self._cancel))
+                checks = _c.CHECKS_ON if self._checks else _c.CHECKS_OFF
+                options = _c.Options(*self._settings, ctypes.pointer(self._cancel), checks, self._attendant.function)
                 join = self._join
 
                 def make() -> None:
@@ -226,6 +235,9 @@ class Group:
 
     def _waiting(self, call: Callable[[], T]) -> T:
         """What a call of C returns that may wait for other ranks, and that Ctrl-C ends."""
+        # The library calls back the thread that the process began with.
+        if self.rank is None and self.device == "cpu" and (_main_is_first() or threading.current_thread() is not threading.main_thread()):
+            return self._attendant.call(call)
         return interruptible(call, self._cancel)
 
     @staticmethod
@@ -274,6 +286,23 @@ class PlacedGroup(Group):
                 self._handles[interface.path] = self.placement._handle(interface, handle)
                 weakref.finalize(self, interface.group_free, self._handles[interface.path])
             return self._handles[interface.path]
+
+
+def _main_is_first() -> bool:
+    """Whether Python's main thread is the thread that the process began with."""
+    return threading.main_thread().native_id == os.getpid()
+
+
+def _checks(chosen: bool | None) -> bool:
+    """Whether launches are checked: as the group says, or else the environment."""
+    if chosen is None:
+        named = os.environ.get("HPMOE_CHECKS") or "off"
+        if named not in ("on", "off"):
+            raise HpmoeError(f"HPMOE_CHECKS is `{printable(named)}`, but should be `on` or `off`: set it so, or unset it for `off`")
+        return named == "on"
+    if not isinstance(chosen, bool):
+        raise HpmoeError(f"checks is {chosen!r}, but has to be True or False")
+    return chosen
 
 
 def _device(name: str) -> tuple[str, int]:

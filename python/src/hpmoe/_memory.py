@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import math
 import sys
 from typing import Any, NamedTuple
@@ -34,9 +35,12 @@ class View(NamedTuple):
 
 def torch_elements() -> dict[Any, str]:
     """Element types by torch's, if torch has been imported."""
-    torch = sys.modules.get("torch")
-    if torch is None:
-        return {}
+    return _torch_elements() if "torch" in sys.modules else {}
+
+
+@functools.cache
+def _torch_elements() -> dict[Any, str]:
+    torch = sys.modules["torch"]
     wide = {torch.bfloat16: "bf16", torch.float16: "f16", torch.float32: "f32", torch.int32: "i32", torch.int64: "i64"}
     return wide | {torch.int8: "i8", torch.uint8: "i4x2"}
 
@@ -67,7 +71,29 @@ def view(value: Any, name: str, kinds: str = "bfloat16, float16, float32, int32,
     return View(address, buffer.shape, element, True)
 
 
+@functools.cache
+def _torch_types() -> dict[str, Any]:
+    return {name: kind for kind, name in torch_elements().items()}
+
+
+def _of_plain(value: Any) -> View | None:
+    """What most tensors are: of the CPU, with elements of a kernel that lie one after another. None for all others, which are looked at closely."""
+    torch = sys.modules["torch"]
+    element = torch_elements().get(value.dtype)
+    if element is None or type(value) not in (torch.Tensor, torch.nn.Parameter) or not value.is_cpu or value.layout is not torch.strided:
+        return None
+    if value.is_nested or value.is_neg() or not value.is_contiguous():
+        return None
+    try:
+        start = value.data_ptr()
+    except RuntimeError:
+        return None
+    return View(start, tuple(value.shape), element, True) if start else None
+
+
 def _of_torch(value: Any, name: str, kinds: str) -> View:
+    if (plain := _of_plain(value)) is not None:
+        return plain
     if fault := kind_fault(name, value):
         raise HpmoeError(fault)
     element = torch_elements().get(value.dtype)
@@ -100,10 +126,7 @@ def _of_numpy(interface: dict[str, Any], value: Any, name: str) -> View:
 def empty_like(value: Any, shape: tuple[int, ...], element: str) -> Any:
     """New memory of the library that `value` is of: a tensor of torch, on the same device, or an array of numpy."""
     if hasattr(value, "data_ptr"):
-        import torch
-
-        kinds = {name: kind for kind, name in torch_elements().items()}
-        return torch.empty(shape, dtype=kinds[element], device=value.device)
+        return sys.modules["torch"].empty(shape, dtype=_torch_types()[element], device=value.device)
     if hasattr(value, "__array_interface__"):
         import numpy
 

@@ -31,6 +31,12 @@ SIZES = {"hidden": "HIDDEN", "inter": "INTER", "experts": "EXPERTS", "top_k": "T
 GATES = {"swiglu": ["swiglu", "swiglu_joined"], "gpt_oss": ["gpt_oss"]}
 
 
+#: Matrix cores of a die.
+MOST_CORES = 24
+#: Products of a projection that keep a core of the model busy for about a millisecond.
+PRODUCTS_OF_CORE = 1 << 23
+
+
 def moe(
     *,
     hidden: int,
@@ -134,7 +140,7 @@ def _library(
     if os.environ.get("HPMOE_DEVICE") != "cann":
         if not constants and ranks is None and bundled.exists():
             return load(bundled)
-        more["HPMOE_STOCK_CORES"] = "4"
+        more["HPMOE_STOCK_CORES"] = str(_matrix_cores(hidden * inter * top_k * max_tokens))
     try:
         return load(built(crate(), wanted, more, progress, _described(gate, sizes)))
     except MissingToolError as error:
@@ -144,6 +150,12 @@ def _library(
 def _described(gate: str, sizes: dict[str, int]) -> str:
     """A layer, in the words of a build's progress."""
     return f"the layer {', '.join(f'{name}={value}' for name, value in sizes.items())}, gate={gate!r}"
+
+
+def _matrix_cores(products: int) -> int:
+    """Matrix cores of a layer on the CPU, for so many products of a projection: each thread of the machine has one, if all have enough to do.
+    What a core costs besides its tiles is lost where it has few."""
+    return max(1, min(os.cpu_count() or 1, MOST_CORES, products // PRODUCTS_OF_CORE))
 
 
 def _without_rust(folder: Path) -> str:
@@ -279,7 +291,7 @@ class MoE:
             self._refuse(group, "a layer has no forward-mode derivatives (torch.func.jvp): use those of its backward pass, torch.autograd.grad")
         if fault := _torch.transform_fault([of_ids, *tensors]):
             self._refuse(group, fault)
-        (y,) = torch.ops.hpmoe.run(of_ids, tensors, self._keys[len(tensors) - 2], name)
+        (y,) = _torch.run_plainly(of_ids, tensors, self._keys[len(tensors) - 2], name)
         y = y.to(x.dtype)
         # A view of the same shape would hide from FSDP what is changed in place.
         return y if x.dim() == 2 else y.reshape(x.shape)

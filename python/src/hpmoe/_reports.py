@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from typing import Any
 
@@ -24,7 +25,7 @@ class LastReport:
 
     def __init__(self) -> None:
         """Nothing was launched."""
-        #: The report, None for a launch without one, or a call that waits for the launch and returns one of these.
+        #: The report, also as JSON, None for a launch without one, or a call that waits for the launch and returns a report or None.
         self.kept: Any = None
         self.launched = False
 
@@ -34,6 +35,9 @@ class LastReport:
 
     def get(self) -> LaunchReport | None:
         """The report; this waits for a launch that is pending."""
+        if isinstance(self.kept, str):
+            # Most launches are not asked for theirs.
+            self.kept = json.loads(self.kept)
         found = self.kept() if callable(self.kept) else self.kept
         return None if found is None else LaunchReport(found)
 

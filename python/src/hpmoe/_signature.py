@@ -10,6 +10,10 @@ from ._errors import HpmoeError
 from ._group import Group
 
 
+#: Numbers of tokens that shapes are kept for.
+MOST_SHAPES = 64
+
+
 @dataclass(frozen=True)
 class Argument:
     """An argument of a taskflow.
@@ -76,6 +80,8 @@ class Signature:
         self.for_npus: bool = flow["npu"]
         self.capturable: bool = flow["capturable"]
         self._memory: dict[tuple[int, int], _c.Memory] = {}
+        # Of the last numbers of tokens: a model's layers, and its steps, mostly have the same.
+        self._shapes: dict[tuple[int, ...], dict[str, tuple[int, ...]]] = {}
 
     def memory(self, group: Group) -> _c.Memory:
         """The memory that a launch on a group needs on each rank: ``workspace_bytes``, ``heap_bytes``, ``received_rows``,
@@ -87,6 +93,15 @@ class Signature:
 
     def shapes(self, group: Group, tokens: int) -> dict[str, tuple[int, ...]]:
         """The shape of each argument for `tokens` tokens of the ranks of this process together."""
+        # A number that stands for any, as that of a graph, is no key.
+        key = (group.ranks, group.here, group.capacity_rows or 0, tokens) if type(tokens) is int else None
+        if key is not None and key in self._shapes:
+            return self._shapes[key]
         memory = self.memory(group)
         sizes = (group, tokens, memory.received_rows, memory.once_rows)
-        return {argument.name: argument.shape(self, *sizes) for argument in self.arguments}
+        shapes = {argument.name: argument.shape(self, *sizes) for argument in self.arguments}
+        if key is not None:
+            if len(self._shapes) >= MOST_SHAPES:
+                self._shapes.clear()
+            self._shapes[key] = shapes
+        return shapes

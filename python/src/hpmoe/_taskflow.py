@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import operator
 from typing import TYPE_CHECKING, Any
 
@@ -89,7 +88,7 @@ class Taskflow(Signature):
                 interface.refuse(handle, str(error))
             raise
         if stream is None:
-            keep(json.loads(group._waiting(lambda: interface.launch(handle, made.launch))), group._last)
+            keep(group._waiting(lambda: interface.launch(handle, made.launch)), group._last)
             return written(self, made.given)
         # What was launched before is over if the host has waited for the stream. Processes wait together.
         waited = (device_of(ids) is not None and not self.makes_route) or group.rank is not None

@@ -27,10 +27,16 @@ def dtype(element: str) -> torch.dtype:
     return {name: kind for kind, name in torch_elements().items()}[element]
 
 
+#: Taskflows by their texts. Their libraries stay open, so that a file is looked for once.
+_flows: dict[str, Taskflow] = {}
+
+
 def flow_of(key: str) -> Taskflow:
     """The taskflow of such a text."""
-    path, _, name = key.rpartition("#")
-    return load(path)[name]
+    if key not in _flows:
+        path, _, name = key.rpartition("#")
+        _flows[key] = load(path)[name]
+    return _flows[key]
 
 
 def _read(flow: Taskflow) -> list[Argument]:
@@ -61,6 +67,31 @@ def transform_fault(tensors: list[Tensor]) -> str | None:
 _UNBATCHED = "call the layer once with the tokens of the whole batch, since tokens don't influence each other, or in a loop"
 
 
+def run_plainly(ids: Tensor, inputs: list[Tensor], key: str, group: str) -> list[Tensor]:
+    """The operator's results. Where nobody looks at operators, its taskflow is called without torch's dispatch: neither a graph nor gradients are made,
+    and all tensors are plain ones of the CPU."""
+    if torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None or torch._C._len_torch_dispatch_stack():
+        return torch.ops.hpmoe.run(ids, inputs, key, group)
+    if torch._C._functorch.peek_interpreter_stack() is not None or torch._C._len_torch_function_stack() or torch.autograd._profiler_enabled():
+        return torch.ops.hpmoe.run(ids, inputs, key, group)
+    follows = torch.is_grad_enabled()
+    for tensor in (ids, *inputs):
+        if type(tensor) not in PLAIN or not tensor.is_cpu or (follows and tensor.requires_grad):
+            return torch.ops.hpmoe.run(ids, inputs, key, group)
+    return launched(ids, inputs, key, group)
+
+
+#: Types of tensors that hold their elements and nothing else.
+PLAIN = (torch.Tensor, torch.nn.Parameter)
+
+
+def launched(ids: Tensor, inputs: list[Tensor], key: str, group: str) -> list[Tensor]:
+    """What a taskflow writes."""
+    flow = flow_of(key)
+    names = [argument.name for argument in _read(flow)]
+    return list(flow(Group._of_name(group), ids, **dict(zip(names, inputs, strict=True))))
+
+
 @torch.library.custom_op("hpmoe::run", mutates_args=())
 def run(ids: Tensor, inputs: list[Tensor], key: str, group: str) -> list[Tensor]:
     """Runs a taskflow on all ranks of a group.
@@ -74,9 +105,7 @@ def run(ids: Tensor, inputs: list[Tensor], key: str, group: str) -> list[Tensor]
     Returns:
         What it writes, in the order of its arguments.
     """
-    flow = flow_of(key)
-    names = [argument.name for argument in _read(flow)]
-    return list(flow(Group._of_name(group), ids, **dict(zip(names, inputs, strict=True))))
+    return launched(ids, inputs, key, group)
 
 
 @run.register_fake
@@ -158,7 +187,7 @@ def _backward(ctx: Any, gradients: list[Tensor | None]) -> tuple[Any, ...]:
         if value is None:
             value = saved[0].new_zeros(shapes[argument.name[1:]], dtype=dtype(argument.element))
         inputs.append(value.to(dtype(argument.element)).contiguous())
-    outputs = torch.ops.hpmoe.run(ids, inputs, key(backward), ctx.group)
+    outputs = run_plainly(ids, inputs, key(backward), ctx.group)
     found = {argument.name: output for argument, output in zip(_written(backward), outputs)}
     return None, [_gradient(found, f"d{argument.name}", known[argument.name]) for argument in _read(flow)], None, None
 

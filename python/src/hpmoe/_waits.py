@@ -1,7 +1,7 @@
 """Waits that Ctrl-C ends.
 
-Python runs handlers of signals between its own instructions, so that a call of C that waits would keep them waiting. In the main thread, such a
-call runs in a thread of its own, and the main thread waits for that.
+Python runs handlers of signals between its own instructions, so that a call of C that waits would keep them waiting. A launch on the CPU calls
+back now and then, so that they run. In the main thread, any other call that waits runs in a thread of its own, and the main thread waits for that.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from __future__ import annotations
 import ctypes
 import threading
 import time
-from typing import Any, Callable, TypeVar
+from typing import Any, Callable, Generator, TypeVar
+
+from . import _c
 
 T = TypeVar("T")
 
@@ -21,6 +23,38 @@ def new_cancel() -> ctypes.c_uint32:
     """A number that ends the waits of a group as soon as it is not 0."""
     _NUMBERS.append(ctypes.c_uint32(0))
     return _NUMBERS[-1]
+
+
+class Attendant:
+    """What the main thread is called back with while it waits for a launch of a group: handlers of signals run then."""
+
+    def __init__(self, cancel: ctypes.c_uint32) -> None:
+        """Cancels by that number when a handler raises."""
+        self._cancel = cancel
+        self._raised: BaseException | None = None
+        self._looks = self._look()
+        next(self._looks)
+        # The call enters the block below, in which a handler's exception is caught: a function would raise it before its first line.
+        self.function = _c.ATTEND(self._looks.__next__)
+
+    def _look(self) -> Generator[None, None, None]:
+        while True:
+            try:
+                while True:
+                    yield
+            except GeneratorExit:
+                return
+            except BaseException as error:  # noqa: BLE001: it is raised when the call has ended
+                self._raised, self._cancel.value = error, 1
+
+    def call(self, call: Callable[[], T]) -> T:
+        """What a call returns or raises, unless a handler raised meanwhile."""
+        try:
+            return call()
+        finally:
+            if self._raised is not None:
+                raised, self._raised = self._raised, None
+                raise raised from None
 
 
 #: The longest that a call which has been cancelled is waited for, if it uses no memory of the caller, in seconds.
