@@ -22,7 +22,8 @@ const RESOURCES: [Resource; 4] = [Resource::RankThread, Resource::WorkerThread, 
 /// this one were doing.
 pub(super) fn exchange(shared: &LaunchShared<'_>, member: &Member, own: RankEnd) -> Result<Vec<RankEnd>, LaunchError> {
     let tables = shared.kernel.tables();
-    let limit: Duration = shared.options.patience(shared.launches());
+    // Cores of others may wait for a rank that has failed until their own limit.
+    let limit: Duration = shared.options.patience(shared.launches()).saturating_add(shared.options.time_limit);
     // Launches that are pending can be waited for in another order on another rank.
     let which = format!("{}, launch {}", tables.name, shared.first);
     let message = Message::default().bytes(which.as_bytes()).bytes(&encode(&own)).finish();
