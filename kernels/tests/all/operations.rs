@@ -24,6 +24,8 @@ const CASES: u64 = 40;
 /// One run of a row's code.
 struct Run<'a> {
     row: usize,
+    /// Whether no call is left out, so that nothing is read that was not written.
+    is_whole: bool,
     drawn: &'a Drawn,
 }
 
@@ -57,9 +59,9 @@ fn computing() -> impl Iterator<Item = (&'static Operation, fn(Given<'_>) -> Any
 fn words_of(runs: &[Run<'_>]) -> Vec<u8> {
     let mut words = vec![runs.len() as u32];
     let shape_of = |shape: &Shape| [shape.rows as u32, shape.cols as u32];
-    for (seed, Run { row, drawn }) in runs.iter().enumerate() {
+    for (seed, Run { row, is_whole, drawn }) in runs.iter().enumerate() {
         let size = drawn.sizes.first().copied().unwrap_or_default();
-        words.extend([*row as u32, seed as u32, drawn.terms() as u32, size as u32]);
+        words.extend([*row as u32, seed as u32, drawn.terms() as u32, size as u32, u32::from(*is_whole)]);
         words.extend(shape_of(&drawn.result));
         words.push(drawn.numbers.len() as u32);
         words.extend(drawn.numbers.iter().map(|number| number.to_bits()));
@@ -116,13 +118,17 @@ fn every_row_means_on_the_host_what_it_does_on_the_device() {
             Form::Whole | Form::Without(_) | Form::To(_) => true,
             Form::InOneCall(spread) => drawn.spread() == Some(*spread),
         };
-        runs.extend(drawn[*row].iter().filter(fits).map(|drawn| Run { row: number, drawn }));
+        runs.extend(drawn[*row].iter().filter(fits).map(|drawn| Run {
+            row: number,
+            is_whole: !matches!(form, Form::Without(_)),
+            drawn,
+        }));
     }
     let results = on_the_model(&program, &runs, scratch.path());
 
     // The first fault of each form.
     let mut faults: Vec<Option<String>> = vec![None; forms.len()];
-    for (Run { row, drawn }, got) in runs.iter().zip(&results) {
+    for (Run { row, drawn, .. }, got) in runs.iter().zip(&results) {
         let (at, form) = forms[*row];
         let (operation, meaning) = rows[at];
         let element = if let Form::To(element) = form { Some(element) } else { None };

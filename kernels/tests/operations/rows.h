@@ -45,6 +45,7 @@ struct Matrix {
 
 struct Case {
     uint32_t row, seed, terms, size;
+    uint32_t whole; ///< whether no call is left out, so that nothing is read that was not written
     Matrix out;
     std::vector<float> numbers;
     std::vector<Matrix> scratch, in;
@@ -132,7 +133,7 @@ struct Words {
 };
 
 static Case readCase(Words &words) {
-    Case c = {words.next(), words.next(), words.next(), words.next(), words.matrix(false), {}, {}, {}};
+    Case c = {words.next(), words.next(), words.next(), words.next(), words.next(), words.matrix(false), {}, {}, {}};
     for (uint32_t n = words.next(); n > 0; --n) c.numbers.push_back(words.number());
     for (uint32_t n = words.next(); n > 0; --n) c.scratch.push_back(words.matrix(false));
     for (uint32_t n = words.next(); n > 0; --n) c.in.push_back(words.matrix(true));
@@ -143,7 +144,7 @@ static float *allocated(size_t count) {
     return static_cast<float *>(std::aligned_alloc(512, (count * sizeof(float) + 511) / 512 * 512));
 }
 
-/// The result of a case on the model of a vector core, the same with checks and without; what is not written stays a NaN.
+/// The result of a case on the model of a vector core, the same with checks and without, NaNs alike; what is not written stays a NaN.
 static void run(Case &c) {
     std::vector<HpmoeHostRegion> regions;
     auto region = [&](float *base, size_t count, bool writable) {
@@ -167,9 +168,13 @@ static void run(Case &c) {
             std::fprintf(stderr, "row %u of %ux%u: %s\n", c.row, c.out.rows, c.out.cols, result.message);
             std::exit(1);
         }
-        if (options.unchecked && std::memcmp(c.out.data.data(), g_out, c.out.data.size() * sizeof(float))) {
-            std::fprintf(stderr, "row %u of %ux%u: other bits without checks\n", c.row, c.out.rows, c.out.cols);
-            std::exit(1);
+        for (size_t i = 0; options.unchecked && c.whole && i < c.out.data.size(); ++i) {
+            const float with = c.out.data[i], without = g_out[i];
+            if ((with == with || without == without) && std::memcmp(&with, &without, sizeof with) != 0) {
+                std::fprintf(stderr, "row %u of %ux%u: without checks, number %zu is %a instead of %a\n", c.row,
+                             c.out.rows, c.out.cols, i, without, with);
+                std::exit(1);
+            }
         }
         std::memcpy(c.out.data.data(), g_out, c.out.data.size() * sizeof(float));
     }

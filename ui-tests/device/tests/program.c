@@ -43,7 +43,7 @@ static void check(const char *what, HpmoeStatus status) {
 int main(void) {
     HpmoeTensor ids[RANKS], tensors[ARGUMENTS * RANKS];
     HpmoeMemory needed;
-    HpmoeOptions options = {7, 60000, 0, 1, HPMOE_CPU, 0, NULL};
+    HpmoeOptions options = {7, 60000, 0, 1, HPMOE_CPU, 0, NULL, HPMOE_CHECKS_ON, NULL};
     HpmoeGroup group = 0;
     const char *const forward = "moe_ffn::forward";
 

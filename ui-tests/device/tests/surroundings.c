@@ -45,7 +45,7 @@ static HpmoeStatus run(HpmoeGroup group, int reference, float *result) {
 
 int main(void) {
     static float plain[TOKENS * HIDDEN], launched[TOKENS * HIDDEN], referenced[TOKENS * HIDDEN];
-    HpmoeOptions options = {7, 60000, 0, 2, HPMOE_CPU, 0, NULL};
+    HpmoeOptions options = {7, 60000, 0, 2, HPMOE_CPU, 0, NULL, HPMOE_CHECKS_ON, NULL};
     HpmoeGroup group = 0;
     /* Products that must be rounded, and products that are subnormal. */
     for (int i = 0; i < TOKENS * HIDDEN; ++i) x[i] = (uint16_t)(i % 2 ? 0x3f81 + i % 64 : 0x0081 + i % 64);

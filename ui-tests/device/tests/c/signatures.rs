@@ -32,6 +32,7 @@ fn functions_are_those_of_the_header() {
         hpmoe_replay(1, 2, 3, 4, 5),
         hpmoe_capture(1, 2, 3, 4, 5),
         hpmoe_replayed(1, 2),
+        hpmoe_fixed_place(1, 2),
         hpmoe_fixed_free(1),
         hpmoe_wait(1),
         hpmoe_reference(1, 2, 3, 4, 5, 6),
@@ -40,6 +41,6 @@ fn functions_are_those_of_the_header() {
         hpmoe_last_report(),
     );
     let bindings = include_str!("../../../../hpmoe-runtime/c/src/header/bindings.rs");
-    assert_eq!(bindings.matches("pub fn hpmoe_").count(), 24, "a new function of the header belongs into this test");
+    assert_eq!(bindings.matches("pub fn hpmoe_").count(), 25, "a new function of the header belongs into this test");
     assert_eq!(library::hpmoe_c_abi(), header::HPMOE_C_ABI);
 }
