@@ -1,0 +1,220 @@
+//! Placements in the making, and the steps that improve them.
+
+/// Parts of a row that loads are counted in: a row may be shared by as many ranks as there are.
+pub(super) const PARTS: u128 = 1 << 16;
+
+/// A placement in the making.
+pub(super) struct Draft<'a> {
+    pub(super) loads: &'a [u64],
+    /// Places of each rank.
+    pub(super) local: usize,
+    /// By place: the expert that it holds.
+    pub(super) of: Vec<Option<usize>>,
+    /// By expert: the ranks that hold it.
+    ranks_of: Vec<Vec<usize>>,
+    /// By rank: its load, in parts of a row.
+    pub(super) of_rank: Vec<u128>,
+}
+
+/// A change of a draft.
+#[derive(Clone, Copy)]
+pub(super) enum Step {
+    /// Two places exchange what they hold.
+    Swap(usize, usize),
+    /// A place that is empty or holds one of several copies gets an expert.
+    Put(usize, usize),
+    /// An expert goes from one place to an empty one.
+    Shift(usize, usize),
+    /// A place with one of several copies becomes empty.
+    Drop(usize),
+}
+
+impl Step {
+    /// Places that are written.
+    const fn writes(self) -> usize {
+        match self {
+            Self::Swap(..) => 2,
+            Self::Put(..) | Self::Shift(..) => 1,
+            Self::Drop(_) => 0,
+        }
+    }
+}
+
+impl<'a> Draft<'a> {
+    pub(super) fn new(ranks: usize, loads: &'a [u64], of: Vec<Option<usize>>) -> Self {
+        let local = of.len() / ranks;
+        let mut draft = Self { loads, local, ranks_of: vec![Vec::new(); loads.len()], of_rank: vec![0; ranks], of };
+        for place in 0..draft.of.len() {
+            if let Some(expert) = draft.of[place] {
+                draft.ranks_of[expert].push(place / local);
+            }
+        }
+        draft.of_rank = draft.sums();
+        draft
+    }
+
+    /// Copies go to the expert with the largest part for each, until places are full or nothing is left to share; then parts are packed, the
+    /// largest first, each to the rank with the least load that has room and does not hold the expert.
+    pub(super) fn packed(ranks: usize, loads: &'a [u64], local: usize) -> Self {
+        let mut copies = vec![1_usize; loads.len()];
+        for _ in loads.len()..ranks * local {
+            let more = (0..loads.len()).filter(|&e| copies[e] < ranks && loads[e] > 0);
+            // The first of those with the largest part.
+            let largest = more.min_by(|&a, &b| {
+                let (a_parts, b_parts) =
+                    (u128::from(loads[a]) * copies[b] as u128, u128::from(loads[b]) * copies[a] as u128);
+                b_parts.cmp(&a_parts).then(a.cmp(&b))
+            });
+            let Some(expert) = largest else { break };
+            copies[expert] += 1;
+        }
+        let part = |expert: usize| u128::from(loads[expert]) * PARTS / copies[expert] as u128;
+        let mut experts: Vec<usize> = (0..loads.len()).collect();
+        experts.sort_by_key(|&expert| (std::cmp::Reverse(part(expert)), expert));
+        let mut held: Vec<Vec<usize>> = vec![Vec::new(); ranks];
+        let mut of_rank = vec![0_u128; ranks];
+        // Experts that have no place yet, and places that hold none.
+        let (mut left, mut free) = (loads.len(), ranks * local);
+        for expert in experts {
+            for copy in 0..copies[expert] {
+                // A place is kept for each expert that has none yet.
+                if copy > 0 && free < left {
+                    break;
+                }
+                let room = (0..ranks).filter(|&rank| held[rank].len() < local && !held[rank].contains(&expert));
+                let Some(rank) = room.min_by_key(|&rank| (of_rank[rank], rank)) else { break };
+                held[rank].push(expert);
+                of_rank[rank] += part(expert);
+                free -= 1;
+            }
+            left -= 1;
+        }
+        let places = held.iter().flat_map(|held| (0..local).map(|place| held.get(place).copied()));
+        Self::new(ranks, loads, places.collect())
+    }
+
+    /// Takes the best steps until none is left that helps, or so many places are written.
+    pub(super) fn improve(&mut self, most_writes: usize) {
+        let mut left = most_writes;
+        while let Some(step) = self.best(left) {
+            left -= step.writes();
+            self.take(step);
+        }
+    }
+
+    /// The step that makes the fullest rank's load least, then that of the sum of squares; none if no step makes them less.
+    fn best(&self, most_writes: usize) -> Option<Step> {
+        let fullest = (0..self.of_rank.len()).max_by_key(|&rank| (self.of_rank[rank], std::cmp::Reverse(rank)))?;
+        let mut best = (score(&self.of_rank), None);
+        let mut after = self.of_rank.clone();
+        for step in self.steps(fullest).filter(|step| step.writes() <= most_writes) {
+            after.copy_from_slice(&self.of_rank);
+            self.add(step, &mut after);
+            // Few steps make the fullest rank's load less: squares of the others are not needed.
+            if fullest_load(&after) > best.0.0 {
+                continue;
+            }
+            let score = score(&after);
+            if score < best.0 {
+                best = (score, Some(step));
+            }
+        }
+        best.1
+    }
+
+    /// The steps that take load from a rank.
+    pub(super) fn steps(&self, rank: usize) -> impl Iterator<Item = Step> + '_ {
+        let own = rank * self.local..(rank + 1) * self.local;
+        let experts = own.clone().filter_map(|place| Some((place, self.of[place]?)));
+        experts.flat_map(move |(place, expert)| {
+            let drop = self.is_copied(expert).then_some(Step::Drop(place));
+            let others = (0..self.of.len()).filter(move |other| {
+                let there = other / self.local;
+                there != rank && !self.ranks_of[expert].contains(&there)
+            });
+            let with = move |other: usize| match self.of[other] {
+                None => [Some(Step::Shift(place, other)), Some(Step::Put(other, expert))],
+                Some(held) => [
+                    (!self.ranks_of[held].contains(&rank)).then_some(Step::Swap(place, other)),
+                    self.is_copied(held).then_some(Step::Put(other, expert)),
+                ],
+            };
+            drop.into_iter().chain(others.flat_map(with).flatten())
+        })
+    }
+
+    fn is_copied(&self, expert: usize) -> bool {
+        self.ranks_of[expert].len() > 1
+    }
+
+    fn part(&self, expert: usize, copies: usize) -> u128 {
+        u128::from(self.loads[expert]) * PARTS / copies as u128
+    }
+
+    /// Changes the loads of all ranks as a step does.
+    pub(super) fn add(&self, step: Step, of_rank: &mut [u128]) {
+        match step {
+            Step::Swap(a, b) => {
+                let (rank_a, rank_b) = (a / self.local, b / self.local);
+                let part =
+                    |place: usize| self.of[place].map_or(0, |expert| self.part(expert, self.ranks_of[expert].len()));
+                let (part_a, part_b) = (part(a), part(b));
+                of_rank[rank_a] = of_rank[rank_a] - part_a + part_b;
+                of_rank[rank_b] = of_rank[rank_b] - part_b + part_a;
+            }
+            Step::Shift(from, to) => {
+                let part = self.of[from].map_or(0, |expert| self.part(expert, self.ranks_of[expert].len()));
+                of_rank[from / self.local] -= part;
+                of_rank[to / self.local] += part;
+            }
+            Step::Put(place, expert) => {
+                let copies = self.ranks_of[expert].len();
+                for &rank in &self.ranks_of[expert] {
+                    of_rank[rank] -= self.part(expert, copies) - self.part(expert, copies + 1);
+                }
+                of_rank[place / self.local] += self.part(expert, copies + 1);
+                self.without(place, of_rank);
+            }
+            Step::Drop(place) => self.without(place, of_rank),
+        }
+    }
+
+    /// Takes the copy in a place from the loads of all ranks, if there is one.
+    fn without(&self, place: usize, of_rank: &mut [u128]) {
+        let Some(held) = self.of[place] else { return };
+        let copies = self.ranks_of[held].len();
+        of_rank[place / self.local] -= self.part(held, copies);
+        for &rank in self.ranks_of[held].iter().filter(|rank| **rank != place / self.local) {
+            of_rank[rank] += self.part(held, copies - 1) - self.part(held, copies);
+        }
+    }
+
+    pub(super) fn take(&mut self, step: Step) {
+        match step {
+            Step::Swap(a, b) | Step::Shift(a, b) => self.of.swap(a, b),
+            Step::Put(place, expert) => self.of[place] = Some(expert),
+            Step::Drop(place) => self.of[place] = None,
+        }
+        *self = Self::new(self.of_rank.len(), self.loads, std::mem::take(&mut self.of));
+    }
+
+    fn sums(&self) -> Vec<u128> {
+        let mut sums = vec![0; self.of_rank.len()];
+        for (place, expert) in self.of.iter().enumerate() {
+            if let Some(expert) = *expert {
+                sums[place / self.local] += self.part(expert, self.ranks_of[expert].len());
+            }
+        }
+        sums
+    }
+}
+
+/// Less is better: the load of the fullest rank, then the sum of the squares of all, in whole rows.
+pub(super) fn score(of_rank: &[u128]) -> (u128, u128) {
+    let square = |parts: &u128| (parts / PARTS).saturating_mul(parts / PARTS);
+    (fullest_load(of_rank), of_rank.iter().map(square).fold(0, u128::saturating_add))
+}
+
+pub(super) fn fullest_load(of_rank: &[u128]) -> u128 {
+    of_rank.iter().copied().max().unwrap_or(0)
+}

@@ -1,0 +1,230 @@
+//! The best placement of a few experts, by branch and bound.
+//!
+//! Experts are taken in order of falling load. The search tries every set of ranks for an expert, with equal parts of the expert's rows on the
+//! ranks of the set. A branch ends if a rank has as many rows as the best placement so far, or if the rows that are left don't fit below that.
+
+use super::draft::PARTS;
+
+/// Most logical experts of a search.
+pub(super) const EXPERTS: usize = 8;
+/// Most ranks of a search.
+pub(super) const RANKS: usize = 8;
+/// Sets of ranks that a search tries before it ends with the best placement so far. Four ranks with 16 places need fewer; more ranks may need
+/// far more, of which the first take some milliseconds.
+const fn most_sets(ranks: usize) -> u32 {
+    if ranks <= 4 { 1 << 22 } else { 1 << 17 }
+}
+
+/// A placement in force, and how many of its places may be written.
+#[derive(Clone, Copy)]
+pub(super) struct Change<'a> {
+    pub(super) of: &'a [Option<usize>],
+    pub(super) most_writes: usize,
+}
+
+/// The placement with the least load of the fullest rank if that is less than `below` parts of a row, by place; `None` if there is no such
+/// placement.
+pub(super) fn best(
+    ranks: usize,
+    loads: &[u64],
+    local: usize,
+    change: Option<Change<'_>>,
+    below: u128,
+) -> Option<Vec<Option<usize>>> {
+    let mut search = Search::new(ranks, loads, local, change, below);
+    search.place(0, 0);
+    let (found, order) = (search.found.take()?, &search.order);
+    let mut sets = vec![0_u32; loads.len()];
+    order.iter().zip(found).for_each(|(expert, set)| sets[*expert] = set);
+    Some(places(ranks, local, &sets, change))
+}
+
+/// By place: the expert, for sets of ranks by expert. Experts that stay on a rank stay in their places.
+fn places(ranks: usize, local: usize, sets: &[u32], change: Option<Change<'_>>) -> Vec<Option<usize>> {
+    let mut of = change.map_or(vec![None; ranks * local], |change| change.of.to_vec());
+    for (place, held) in of.iter_mut().enumerate() {
+        *held = held.filter(|expert| sets[*expert] >> (place / local) & 1 == 1);
+    }
+    for rank in 0..ranks {
+        let own = &mut of[rank * local..(rank + 1) * local];
+        for expert in (0..sets.len()).filter(|expert| sets[*expert] >> rank & 1 == 1) {
+            if own.contains(&Some(expert)) {
+                continue;
+            }
+            if let Some(free) = own.iter_mut().find(|held| held.is_none()) {
+                *free = Some(expert);
+            }
+        }
+    }
+    of
+}
+
+struct Search<'a> {
+    loads: &'a [u64],
+    ranks: usize,
+    /// Experts by falling load.
+    order: Vec<usize>,
+    /// By expert: the set of ranks that hold it now.
+    held: Vec<u32>,
+    /// Whether ranks are alike: no place is in force.
+    alike: bool,
+    most_writes: usize,
+    /// Sets that may still be tried.
+    left: u32,
+    /// By rank: empty places.
+    room: Vec<usize>,
+    /// By rank: parts of rows.
+    of_rank: Vec<u128>,
+    /// By rank: the set of experts that it has, by their order.
+    has: Vec<u32>,
+    /// Sets of ranks of the experts so far.
+    chosen: Vec<u32>,
+    /// By order: at least the parts of this expert and all later ones.
+    rest: Vec<u128>,
+    best: u128,
+    found: Option<Vec<u32>>,
+}
+
+impl<'a> Search<'a> {
+    fn new(ranks: usize, loads: &'a [u64], local: usize, change: Option<Change<'_>>, below: u128) -> Self {
+        let mut order: Vec<usize> = (0..loads.len()).collect();
+        order.sort_by_key(|&expert| (std::cmp::Reverse(loads[expert]), expert));
+        let mut held = vec![0_u32; loads.len()];
+        for (place, expert) in change.iter().flat_map(|change| change.of.iter().enumerate()) {
+            expert.iter().for_each(|expert| held[*expert] |= 1 << (place / local));
+        }
+        // Equal parts are rounded down, each by less than one.
+        let parts = |expert: &usize| (u128::from(loads[*expert]) * PARTS).saturating_sub(ranks as u128);
+        let mut rest: Vec<u128> = order.iter().map(parts).collect();
+        for n in (1..rest.len()).rev() {
+            rest[n - 1] += rest[n];
+        }
+        Self {
+            loads,
+            ranks,
+            order,
+            held,
+            alike: change.is_none(),
+            most_writes: change.map_or(usize::MAX, |change| change.most_writes),
+            left: most_sets(ranks),
+            room: vec![local; ranks],
+            of_rank: vec![0; ranks],
+            has: vec![0; ranks],
+            chosen: Vec::new(),
+            rest,
+            best: below,
+            found: None,
+        }
+    }
+
+    /// Tries all sets of ranks for the n-th expert and the later ones, after so many written places.
+    fn place(&mut self, n: usize, writes: usize) {
+        let Some(&expert) = self.order.get(n) else {
+            self.best = self.of_rank.iter().copied().max().unwrap_or(0);
+            self.found = Some(self.chosen.clone());
+            return;
+        };
+        if !self.fits(n) {
+            return;
+        }
+        let others = self.order.len() - n - 1;
+        let free: usize = self.room.iter().sum();
+        for set in 1..1_u32 << self.ranks {
+            if self.left == 0 {
+                return;
+            }
+            self.left -= 1;
+            let copies = set.count_ones() as usize;
+            let written = writes.saturating_add((set & !self.held[expert]).count_ones() as usize);
+            // A second place for an expert without rows changes nothing.
+            let useful = self.loads[expert] > 0 || copies == 1;
+            if !useful || free < copies + others || written > self.most_writes || (self.alike && !self.is_first(set)) {
+                continue;
+            }
+            let part = u128::from(self.loads[expert]) * PARTS / copies as u128;
+            let ranks = (0..self.ranks).filter(|rank| set >> rank & 1 == 1);
+            if ranks.clone().any(|rank| self.room[rank] == 0 || self.of_rank[rank] + part >= self.best) {
+                continue;
+            }
+            for rank in ranks.clone() {
+                self.room[rank] -= 1;
+                self.of_rank[rank] += part;
+                self.has[rank] |= 1 << n;
+            }
+            self.chosen.push(set);
+            self.place(n + 1, written);
+            self.chosen.pop();
+            for rank in ranks {
+                self.room[rank] += 1;
+                self.of_rank[rank] -= part;
+                self.has[rank] &= !(1 << n);
+            }
+        }
+    }
+
+    /// Whether the loads of the n-th expert and the later ones can lie on ranks with room, each below the best so far.
+    fn fits(&self, n: usize) -> bool {
+        let with_room = (0..self.ranks).filter(|rank| self.room[*rank] > 0);
+        let below = with_room.map(|rank| self.best.saturating_sub(self.of_rank[rank] + 1));
+        below.fold(0, u128::saturating_add) >= self.rest[n]
+    }
+
+    /// Whether a set has the first of ranks that are alike so far.
+    fn is_first(&self, set: u32) -> bool {
+        (1..self.ranks).filter(|rank| set >> rank & 1 == 1).all(|rank| {
+            let alike = (0..rank).rev().find(|other| self.has[*other] == self.has[rank]);
+            alike.is_none_or(|other| set >> other & 1 == 1)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::placement::planner::draft::{Draft, fullest_load};
+
+    /// The number of sets that a search tries after the steps of a draft.
+    fn sets(ranks: usize, loads: &[u64], local: usize, change: Option<Change<'_>>) -> u32 {
+        let mut draft = match change {
+            Some(change) => Draft::new(ranks, loads, change.of.to_vec()),
+            None => Draft::packed(ranks, loads, local),
+        };
+        draft.improve(change.map_or(usize::MAX, |change| change.most_writes));
+        let mut search = Search::new(ranks, loads, local, change, fullest_load(&draft.of_rank));
+        search.place(0, 0);
+        most_sets(ranks) - search.left
+    }
+
+    #[test]
+    fn eight_experts_on_four_ranks_are_searched_to_the_end() {
+        let mut state = 3_u64;
+        let mut next = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        let mut most = 0;
+        for _ in 0..30 {
+            let skew = 1 + next(50);
+            let mut loads = || (0..8).map(|_| 1 + next(100) * (1 + next(skew))).collect::<Vec<u64>>();
+            let (before, loads) = (loads(), loads());
+            for (ranks, local) in [(2, 5), (2, 8), (3, 4), (3, 5), (4, 3), (4, 4)] {
+                let of = Draft::packed(ranks, &before, local).of;
+                let changes = [2, 4, usize::MAX].map(|most_writes| Some(Change { of: &of, most_writes }));
+                for change in changes.into_iter().chain([None]) {
+                    most = most.max(sets(ranks, &loads, local, change));
+                }
+            }
+        }
+        assert!(most < most_sets(4), "{most} sets");
+    }
+
+    #[test]
+    fn a_search_over_more_ranks_ends() {
+        let loads = [910, 803, 707, 613, 509, 401, 307, 211];
+        let of: Vec<Option<usize>> = (0..24).map(|place| Some(place % 8)).collect();
+        let change = Change { of: &of, most_writes: 9 };
+        assert_eq!(sets(8, &loads, 3, Some(change)), most_sets(8));
+        // With one spare place on each rank it ends with the best placement.
+        assert!(sets(8, &loads, 2, None) < most_sets(8));
+    }
+}

@@ -1,0 +1,104 @@
+//! Which placement shares the load well.
+//!
+//! The load of a rank is that of its physical experts, and a physical expert has an equal part of its logical one's. Fewer rows on the fullest
+//! rank are better, then more equal ranks. All numbers are whole, and ties go to lower numbers, so that every process finds the same placement.
+
+mod draft;
+mod exact;
+
+use super::{Placement, PlacementError, local_experts, shares};
+use crate::Ranks;
+use draft::{Draft, fullest_load};
+use exact::Change;
+
+impl Placement {
+    /// A placement for a group whose experts had these loads, for instance the numbers of their rows in the last launches, in which each rank
+    /// has so many places beyond its share. Copies of the experts with most rows take them.
+    ///
+    /// With up to 8 experts on up to 4 ranks with up to 16 places, no other placement whose copies have equal shares gives the fullest rank fewer rows.
+    ///
+    /// ```
+    /// use hpmoe_kernels::{Placement, Ranks};
+    ///
+    /// // Half of all rows go to expert 0.
+    /// let placement = Placement::balanced(Ranks::new(2), &[60, 20, 20, 20], 1)?;
+    /// assert_eq!(placement.copies(hpmoe_kernels::LogicalExpert::new(0)).count(), 2);
+    /// assert_eq!(placement.loads(&[60, 20, 20, 20])?, [60, 60]);
+    /// # Ok::<(), hpmoe_kernels::PlacementError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If there are no experts or no ranks.
+    pub fn balanced(ep: Ranks, loads: &[u64], spare: usize) -> Result<Self, PlacementError> {
+        let (ranks, experts) = (ep.count(), loads.len());
+        if ranks == 0 || experts == 0 {
+            return Err(PlacementError::Nothing { ranks, experts });
+        }
+        let mut draft = Draft::packed(ranks, loads, local_experts(experts, spare, ranks));
+        draft.improve(usize::MAX);
+        Self::new(ep, experts, &draft.finished(None))
+    }
+
+    /// A placement for other loads that writes at most `most_moves` places of this one. Its fullest rank has at most as many rows as that of this
+    /// placement. Copies get equal shares; if that and all moves leave the fullest rank with more rows, this placement is returned.
+    ///
+    /// With up to 8 experts on up to 4 ranks with up to 16 places, no other placement with so few moves and equal shares gives the fullest rank fewer rows.
+    ///
+    /// # Errors
+    ///
+    /// If there is not one load for each expert.
+    pub fn rebalanced(&self, loads: &[u64], most_moves: usize) -> Result<Self, PlacementError> {
+        self.check_loads(loads)?;
+        let mut draft = Draft::new(self.ranks.count(), loads, self.physical_to_logical());
+        let in_force = draft.of.clone();
+        draft.improve(most_moves);
+        let change = Change { of: &in_force, most_writes: most_moves };
+        let new = Self::new(self.ranks, self.experts(), &draft.finished(Some(change)))?;
+        Ok(if fullest_load(&new.parts(loads)) <= fullest_load(&self.parts(loads)) { new } else { self.clone() })
+    }
+
+    /// The rows of each rank, where experts have these loads: without what rounding adds.
+    ///
+    /// # Errors
+    ///
+    /// If there is not one load for each expert.
+    pub fn loads(&self, loads: &[u64]) -> Result<Vec<u64>, PlacementError> {
+        self.check_loads(loads)?;
+        let whole = u128::from(shares::WHOLE);
+        Ok(self.parts(loads).into_iter().map(|parts| u64::try_from(parts / whole).unwrap_or(u64::MAX)).collect())
+    }
+
+    /// The rows of each rank, in parts of [`shares::WHOLE`].
+    fn parts(&self, loads: &[u64]) -> Vec<u128> {
+        let mut of_ranks = vec![0_u128; self.ranks.count()];
+        for (physical, cut) in self.cuts().into_iter().enumerate() {
+            if let Some(expert) = self.expert(physical) {
+                let parts = u128::from(cut.end - cut.start) * u128::from(loads[expert.id()]);
+                of_ranks[physical / self.local_experts()] += parts;
+            }
+        }
+        of_ranks
+    }
+
+    fn check_loads(&self, loads: &[u64]) -> Result<(), PlacementError> {
+        match loads.len() == self.experts() {
+            true => Ok(()),
+            false => Err(PlacementError::Loads { loads: loads.len(), experts: self.experts() }),
+        }
+    }
+}
+
+impl Draft<'_> {
+    /// By place: the experts of this draft, or of a better one if the experts are few enough to try all placements.
+    fn finished(self, change: Option<Change<'_>>) -> Vec<Option<usize>> {
+        let ranks = self.of_rank.len();
+        if self.loads.len() > exact::EXPERTS || ranks > exact::RANKS {
+            return self.of;
+        }
+        exact::best(ranks, self.loads, self.local, change, fullest_load(&self.of_rank)).unwrap_or(self.of)
+    }
+}
+
+#[cfg(test)]
+mod tests;
