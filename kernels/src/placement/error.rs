@@ -63,6 +63,11 @@ pub enum PlacementError {
         /// Logical experts.
         experts: usize,
     },
+    /// A moving average that no launch would change.
+    Factor {
+        /// Thousandths of the average that a launch leaves.
+        thousandths: u32,
+    },
     /// Two placements are for different groups or layers.
     Apart {
         /// What differs: `ranks`, `experts` or `places of a rank`.
@@ -116,6 +121,10 @@ impl fmt::Display for PlacementError {
             Self::Loads { loads, experts } => {
                 write!(f, "{loads} loads were given for {experts} experts: give one for each expert")
             }
+            Self::Factor { thousandths } => write!(
+                f,
+                "a factor of {thousandths} thousandths leaves no part of the average to new launches: give 999 at most, such as 900"
+            ),
             Self::Apart { what, one, other } => write!(
                 f,
                 "one placement is for {one} {what} and the other one for {other}: only placements of one layer and group can be compared"

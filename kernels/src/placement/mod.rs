@@ -18,6 +18,7 @@ mod weights;
 
 pub use error::PlacementError;
 pub use moves::Move;
+pub use planner::LoadAverage;
 
 use crate::{Rank, Ranks, digest};
 use shares::Cut;

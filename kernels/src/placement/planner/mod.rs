@@ -3,8 +3,11 @@
 //! The load of a rank is that of its physical experts, and a physical expert has an equal part of its logical one's. Fewer rows on the fullest
 //! rank are better, then more equal ranks. All numbers are whole, and ties go to lower numbers, so that every process finds the same placement.
 
+mod average;
 mod draft;
 mod exact;
+
+pub use average::LoadAverage;
 
 use super::{Placement, PlacementError, local_experts, shares};
 use crate::Ranks;
@@ -100,5 +103,7 @@ impl Draft<'_> {
     }
 }
 
+#[cfg(test)]
+mod replay;
 #[cfg(test)]
 mod tests;

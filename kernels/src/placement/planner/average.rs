@@ -1,0 +1,112 @@
+//! Loads over time.
+
+use crate::placement::PlacementError;
+
+/// Parts of a row that averages are kept in.
+const PARTS_LOG2: u32 = 16;
+const THOUSAND: u128 = 1000;
+
+/// A moving average of the rows of a layer's logical experts. Each launch replaces a tenth of the average by the launch's counts.
+///
+/// Averages are whole numbers of 65536ths of a row: ranks that add the same counts have the same average, and so find the same placement.
+///
+/// ```
+/// use hpmoe_kernels::{LoadAverage, Placement, Ranks};
+///
+/// let placement = Placement::even(Ranks::new(2), 4, 1)?;
+/// let mut average = LoadAverage::new(4);
+/// average.add(&[100, 100, 100, 100])?;
+/// average.add(&[400, 0, 100, 100])?;
+/// assert_eq!(average.loads(1), [130, 90, 100, 100]);
+/// // The next 50 launches are expected to have 50 times that.
+/// let next = placement.rebalanced(&average.loads(50), 2)?;
+/// # assert!(next.moves(&placement)?.len() <= 2);
+/// # Ok::<(), hpmoe_kernels::PlacementError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LoadAverage {
+    /// By expert, in parts of a row.
+    parts: Vec<u128>,
+    /// Thousandths of the average that a launch leaves.
+    factor: u32,
+    is_empty: bool,
+}
+
+impl LoadAverage {
+    /// An average without launches, with the factor 0.9.
+    #[must_use]
+    pub fn new(experts: usize) -> Self {
+        Self { parts: vec![0; experts], factor: 900, is_empty: true }
+    }
+
+    /// An average without launches. A launch leaves `thousandths` / 1000 of the average: 0 keeps the last launch alone.
+    ///
+    /// # Errors
+    ///
+    /// If `thousandths` is more than 999: no launch would change the average.
+    pub fn with_factor(experts: usize, thousandths: u32) -> Result<Self, PlacementError> {
+        match thousandths {
+            0..=999 => Ok(Self { factor: thousandths, ..Self::new(experts) }),
+            _ => Err(PlacementError::Factor { thousandths }),
+        }
+    }
+
+    /// Adds a launch: the rows of each logical expert, over all ranks. The first launch is the average.
+    ///
+    /// # Errors
+    ///
+    /// If there is not one count for each expert.
+    pub fn add(&mut self, rows: &[u64]) -> Result<(), PlacementError> {
+        if rows.len() != self.parts.len() {
+            return Err(PlacementError::Loads { loads: rows.len(), experts: self.parts.len() });
+        }
+        let factor = if self.is_empty { 0 } else { u128::from(self.factor) };
+        for (parts, rows) in self.parts.iter_mut().zip(rows) {
+            let new = u128::from(*rows) << PARTS_LOG2;
+            *parts = (*parts * factor + new * (THOUSAND - factor) + THOUSAND / 2) / THOUSAND;
+        }
+        self.is_empty = false;
+        Ok(())
+    }
+
+    /// The rows of each expert that so many launches have together, if all are like the average, rounded. More launches lose less by rounding:
+    /// take as many as are to run before the next placement.
+    #[must_use]
+    pub fn loads(&self, launches: u64) -> Vec<u64> {
+        let half = 1 << (PARTS_LOG2 - 1);
+        let rows = |parts: &u128| (parts.saturating_mul(launches.into()).saturating_add(half)) >> PARTS_LOG2;
+        self.parts.iter().map(|parts| u64::try_from(rows(parts)).unwrap_or(u64::MAX)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_launch_replaces_a_tenth() {
+        let mut average = LoadAverage::new(2);
+        assert_eq!(average.loads(9), [0, 0]);
+        average.add(&[1000, 0]).unwrap();
+        assert_eq!(average.loads(1), [1000, 0]);
+        average.add(&[0, 1]).unwrap();
+        // A tenth of a row is no row in one launch, and one in ten.
+        assert_eq!((average.loads(1), average.loads(10)), (vec![900, 0], vec![9000, 1]));
+        (0..200).for_each(|_| average.add(&[7, 3]).unwrap());
+        assert_eq!(average.loads(1), [7, 3]);
+    }
+
+    #[test]
+    fn any_factor_below_one_and_any_rows_will_do() {
+        let mut last = LoadAverage::with_factor(1, 0).unwrap();
+        last.add(&[u64::MAX]).unwrap();
+        assert_eq!((last.loads(1), last.loads(2)), (vec![u64::MAX], vec![u64::MAX]));
+        last.add(&[5]).unwrap();
+        assert_eq!(last.loads(1), [5]);
+        let mut slow = LoadAverage::with_factor(1, 999).unwrap();
+        [u64::MAX, u64::MAX].iter().for_each(|rows| slow.add(&[*rows]).unwrap());
+        assert_eq!(slow.loads(1), [u64::MAX]);
+        assert!(LoadAverage::with_factor(1, 1000).unwrap_err().to_string().contains("1000"));
+        assert_eq!(slow.add(&[1, 2]), Err(PlacementError::Loads { loads: 2, experts: 1 }));
+    }
+}
