@@ -86,7 +86,9 @@ pub use group::{FixedLaunch, Group, Pending};
 pub use hpmoe_kernels::memory::{MemoryLine, MemoryPlace, MemoryTable};
 #[doc(hidden)]
 pub use hpmoe_kernels::printable;
-pub use hpmoe_kernels::{LoadAverage, LogicalExpert, Move, Placement, PlacementError, formats, op, route};
+pub use hpmoe_kernels::{
+    LoadAverage, LogicalExpert, Move, Payoff, Placement, PlacementCosts, PlacementError, formats, op, route,
+};
 pub use hpmoe_macros::*;
 pub use kernel::{CompiledKernel, DeviceCode, EntryPoint};
 pub use layout::KernelMemory;

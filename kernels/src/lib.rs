@@ -65,7 +65,7 @@ mod tensor;
 
 #[doc(hidden)]
 pub use placement::local_experts;
-pub use placement::{LoadAverage, LogicalExpert, Move, Placement, PlacementError};
+pub use placement::{LoadAverage, LogicalExpert, Move, Payoff, Placement, PlacementCosts, PlacementError};
 pub use route::{Expert, Piece, Rank, Ranks, Route, RouteError, Routed, RowTile, TokenBlock};
 pub use tensor::{
     Accumulator, Codes, CubeElement, Element, Experts, Float, Integers, Matrix, Number, Once, Operand, PerRank, RAGGED,

@@ -18,7 +18,7 @@ mod weights;
 
 pub use error::PlacementError;
 pub use moves::Move;
-pub use planner::LoadAverage;
+pub use planner::{LoadAverage, Payoff, PlacementCosts};
 
 use crate::{Rank, Ranks, digest};
 use shares::Cut;

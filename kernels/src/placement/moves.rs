@@ -54,7 +54,7 @@ impl Placement {
 
 impl Places {
     /// By logical expert: the physical ones that hold it, ascending.
-    fn copies(&self) -> Vec<Vec<usize>> {
+    pub(super) fn copies(&self) -> Vec<Vec<usize>> {
         let mut copies = vec![Vec::new(); self.experts];
         for (physical, place) in self.of.iter().enumerate() {
             if let Some(expert) = place.expert {

@@ -4,10 +4,15 @@
 //! rank are better, then more equal ranks. All numbers are whole, and ties go to lower numbers, so that every process finds the same placement.
 
 mod average;
+mod concentrated;
 mod draft;
 mod exact;
+mod payoff;
+mod time;
 
 pub use average::LoadAverage;
+pub use payoff::Payoff;
+pub use time::PlacementCosts;
 
 use super::{Placement, PlacementError, local_experts, shares};
 use crate::Ranks;

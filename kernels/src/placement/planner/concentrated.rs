@@ -1,0 +1,268 @@
+//! Which copies of experts take rows, if weights have to be read for few rows.
+
+use super::time::{PlacementCosts, Work};
+use crate::placement::shares::WHOLE;
+use crate::placement::{Placement, PlacementError};
+
+impl Placement {
+    /// This placement with shares for launches with these loads: a copy of an expert that costs more time than it saves gets no rows. Nothing is
+    /// moved. The copies that take rows have equal shares.
+    ///
+    /// With few tokens, a launch takes as long as reading the weights of the experts that have rows. A copy then adds a read, and saves nothing.
+    /// `loads` are the rows of each logical expert in all of `launches` launches. All choices of copies are tried if there are at most 8,192,
+    /// as with eight experts of two copies each; otherwise steps from two of them end at one that no step betters. The slowest rank is at most as slow as with equal shares for all
+    /// copies; [`payoff`](Self::payoff) says what is the time of a rank.
+    ///
+    /// ```
+    /// use hpmoe_kernels::{Placement, PlacementCosts, Ranks};
+    ///
+    /// let placement = Placement::new(Ranks::new(2), 2, &[Some(0), None, Some(1), Some(0)])?;
+    /// let costs = PlacementCosts { row_ns: 300, read_ns: 61_000, copy_ns: 450_000 };
+    /// // Expert 0 has 20 rows in a launch, and then 2,000.
+    /// let few = placement.concentrated(&[20, 10], 1, &costs)?;
+    /// assert_eq!(few.loads(&[20, 10])?, [20, 10]);
+    /// let many = placement.concentrated(&[2000, 10], 1, &costs)?;
+    /// assert_eq!(many.loads(&[2000, 10])?, [1000, 1010]);
+    /// # Ok::<(), hpmoe_kernels::PlacementError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If there is not one load for each expert.
+    pub fn concentrated(&self, loads: &[u64], launches: u64, costs: &PlacementCosts) -> Result<Self, PlacementError> {
+        self.check_loads(loads)?;
+        let draft = Draft { placement: self, loads, launches, costs, copies: self.places().copies() };
+        let takes = draft.searched().unwrap_or_else(|| draft.stepped());
+        let mut shares = vec![0; self.places().count()];
+        takes.into_iter().flatten().for_each(|physical| shares[physical] = 1);
+        self.with_shares(&shares)
+    }
+}
+
+/// By expert: the physical experts that take rows, ascending.
+type Takes = Vec<Vec<usize>>;
+
+struct Draft<'a> {
+    placement: &'a Placement,
+    loads: &'a [u64],
+    launches: u64,
+    costs: &'a PlacementCosts,
+    /// By expert: its physical experts.
+    copies: Takes,
+}
+
+/// Less is better: the time of the slowest rank, the sum over all ranks, and the sum of squares, in whole nanoseconds.
+type Score = (u128, u128, u128);
+
+/// Choices of copies up to which all are tried: eight experts with two copies each have 6561.
+const MOST_CHOICES: usize = 1 << 13;
+
+impl Draft<'_> {
+    /// The best of all choices; `None` if there are too many.
+    fn searched(&self) -> Option<Takes> {
+        let copied: Vec<usize> = (0..self.copies.len()).filter(|expert| self.copies[*expert].len() > 1).collect();
+        let sets = |expert: &usize| 1_usize.checked_shl(self.copies[*expert].len() as u32).map(|sets| sets - 1);
+        let choices = copied.iter().try_fold(1_usize, |choices, expert| choices.checked_mul(sets(expert)?));
+        if choices.is_none_or(|choices| choices > MOST_CHOICES) {
+            return None;
+        }
+        let mut best = (self.score(&self.work(&self.copies)), self.copies.clone());
+        let mut takes = self.copies.clone();
+        copied.iter().for_each(|expert| takes[*expert].clear());
+        let mut of_rank = self.work(&takes);
+        self.choose(&copied, &mut of_rank, &mut takes, &mut best);
+        Some(best.1)
+    }
+
+    /// Tries all choices for these experts, unless a rank is already slower than the slowest one of the best choice.
+    fn choose(&self, copied: &[usize], of_rank: &mut [Work], takes: &mut Takes, best: &mut (Score, Takes)) {
+        let score = self.score(of_rank);
+        let Some((&expert, others)) = copied.split_first() else {
+            if score < best.0 {
+                *best = (score, takes.clone());
+            }
+            return;
+        };
+        if score.0 > best.0.0 {
+            return;
+        }
+        let copies = &self.copies[expert];
+        for set in 1..1_usize << copies.len() {
+            let chosen: Vec<usize> = (0..copies.len()).filter(|n| set >> n & 1 == 1).map(|n| copies[n]).collect();
+            self.change(of_rank, expert, &chosen, Work::add);
+            takes[expert].clone_from(&chosen);
+            self.choose(others, of_rank, takes, best);
+            self.change(of_rank, expert, &chosen, Work::take);
+        }
+    }
+
+    /// A choice that no step betters: from all copies, or from one of each expert.
+    fn stepped(&self) -> Takes {
+        let (all, single) = (self.improved(self.copies.clone()), self.improved(self.single()));
+        if self.score(&self.work(&single)) < self.score(&self.work(&all)) { single } else { all }
+    }
+
+    /// One physical expert for each: experts with most rows first, each on the rank with the least time.
+    fn single(&self) -> Takes {
+        let mut order: Vec<usize> = (0..self.copies.len()).collect();
+        order.sort_by_key(|&expert| (self.copies[expert].len() > 1, std::cmp::Reverse(self.loads[expert]), expert));
+        let mut takes = vec![Vec::new(); self.copies.len()];
+        let mut of_rank = vec![Work::default(); self.placement.ranks().count()];
+        for expert in order {
+            let with = |physical: usize| {
+                let mut work = of_rank[self.rank(physical)];
+                work.add(self.loads[expert], WHOLE, self.launches);
+                work.time(self.costs)
+            };
+            if let Some(least) = self.copies[expert].iter().copied().min_by_key(|&physical| (with(physical), physical))
+            {
+                of_rank[self.rank(least)].add(self.loads[expert], WHOLE, self.launches);
+                takes[expert] = vec![least];
+            }
+        }
+        takes
+    }
+
+    /// Takes the best steps until none is left that helps.
+    fn improved(&self, mut takes: Takes) -> Takes {
+        let mut of_rank = self.work(&takes);
+        let mut score = self.score(&of_rank);
+        loop {
+            let mut best = None;
+            for expert in (0..takes.len()).filter(|expert| self.copies[*expert].len() > 1) {
+                for next in steps(&self.copies[expert], &takes[expert]) {
+                    let mut after = of_rank.clone();
+                    self.change(&mut after, expert, &takes[expert], Work::take);
+                    self.change(&mut after, expert, &next, Work::add);
+                    let reached = self.score(&after);
+                    if reached < score {
+                        score = reached;
+                        best = Some((expert, next, after));
+                    }
+                }
+            }
+            let Some((expert, next, after)) = best else { return takes };
+            takes[expert] = next;
+            of_rank = after;
+        }
+    }
+
+    fn work(&self, takes: &Takes) -> Vec<Work> {
+        let mut of_rank = vec![Work::default(); self.placement.ranks().count()];
+        for (expert, takes) in takes.iter().enumerate() {
+            self.change(&mut of_rank, expert, takes, Work::add);
+        }
+        of_rank
+    }
+
+    /// Adds an expert's work to the ranks that take its rows, or takes it away.
+    fn change(&self, of_rank: &mut [Work], expert: usize, takes: &[usize], change: fn(&mut Work, u64, u32, u64)) {
+        // As shares of 1 are cut.
+        let cut = |n: usize| n as u32 * WHOLE / takes.len() as u32;
+        for (n, &physical) in takes.iter().enumerate() {
+            change(&mut of_rank[self.rank(physical)], self.loads[expert], cut(n + 1) - cut(n), self.launches);
+        }
+    }
+
+    fn score(&self, of_rank: &[Work]) -> Score {
+        let whole = u128::from(WHOLE);
+        of_rank.iter().map(|work| work.time(self.costs)).fold((0, 0, 0), |(most, sum, squares), time| {
+            let square = (time / whole).saturating_mul(time / whole);
+            (time.max(most), time.saturating_add(sum), square.saturating_add(squares))
+        })
+    }
+
+    fn rank(&self, physical: usize) -> usize {
+        physical / self.placement.local_experts()
+    }
+}
+
+/// The next choices of an expert's copies: one more, one fewer, or another one instead of one.
+fn steps(copies: &[usize], takes: &[usize]) -> Vec<Vec<usize>> {
+    let others = || copies.iter().copied().filter(|physical| !takes.contains(physical));
+    let without = |left_out: usize| takes.iter().copied().filter(move |physical| *physical != left_out);
+    let sorted = |mut takes: Vec<usize>| {
+        takes.sort_unstable();
+        takes
+    };
+    let mut steps: Vec<Vec<usize>> =
+        others().map(|more| sorted(takes.iter().copied().chain([more]).collect())).collect();
+    if takes.len() > 1 {
+        steps.extend(takes.iter().map(|&fewer| without(fewer).collect()));
+    }
+    for &gone in takes {
+        steps.extend(others().map(|instead| sorted(without(gone).chain([instead]).collect())));
+    }
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Ranks;
+    use crate::placement::planner::time::slowest;
+    use proptest::prelude::*;
+
+    const DEEPSEEK_V3: PlacementCosts = PlacementCosts { row_ns: 300, read_ns: 61_000, copy_ns: 450_000 };
+
+    /// The time of the slowest rank, in nanoseconds.
+    fn time(placement: &Placement, loads: &[u64], costs: &PlacementCosts) -> u64 {
+        placement.payoff(placement, loads, 1, costs).unwrap().before_ns
+    }
+
+    /// The least time over all choices of copies.
+    fn least(placement: &Placement, loads: &[u64], costs: &PlacementCosts) -> u64 {
+        let copies = placement.places().copies();
+        let draft = Draft { placement, loads, launches: 1, costs, copies: copies.clone() };
+        let choices: usize = copies.iter().map(|copies| (1 << copies.len()) - 1).product();
+        let choice = |mut number: usize| {
+            let takes = copies.iter().map(|copies| {
+                let set = number % ((1 << copies.len()) - 1) + 1;
+                number /= (1 << copies.len()) - 1;
+                (0..copies.len()).filter(|n| set >> n & 1 == 1).map(|n| copies[n]).collect()
+            });
+            takes.collect::<Takes>()
+        };
+        (0..choices).map(|number| slowest(&draft.work(&choice(number)), costs)).min().unwrap()
+    }
+
+    #[test]
+    fn copies_are_off_with_few_tokens_and_on_with_many() {
+        // 64 experts, a launch of `rows` rows for the hottest. With two spare places, there are too many choices to try all.
+        let loads = |rows: u64| -> Vec<u64> { (1..=64).map(|place| rows / place + 1).collect() };
+        for spare in [1, 2] {
+            let placement = Placement::balanced(Ranks::new(8), &loads(100_000), spare).unwrap();
+            let with_rows = |placement: &Placement| placement.cuts().iter().filter(|cut| !cut.is_empty()).count();
+            assert_eq!(with_rows(&placement), 64 + 8 * spare);
+            let few = placement.concentrated(&loads(100), 1, &DEEPSEEK_V3).unwrap();
+            assert_eq!(few.physical_to_logical(), placement.physical_to_logical());
+            assert_eq!(with_rows(&few), 64, "{few:?}");
+            assert!(time(&few, &loads(100), &DEEPSEEK_V3) < time(&placement, &loads(100), &DEEPSEEK_V3));
+            // They are on again for many.
+            let many = few.concentrated(&loads(100_000), 1, &DEEPSEEK_V3).unwrap();
+            let times = [&many, &placement].map(|placement| time(placement, &loads(100_000), &DEEPSEEK_V3));
+            assert!(times[0] <= times[1] && with_rows(&many) > 64, "{times:?}");
+            assert!(placement.concentrated(&[1; 3], 1, &DEEPSEEK_V3).is_err());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_rank_becomes_slower_and_nothing_moves(
+            (ranks, spare) in (1..=4usize, 0..=2usize),
+            loads in prop::collection::vec(0..400u64, 1..=16),
+            (row_ns, read_ns) in (0..100u64, 0..10_000u64),
+        ) {
+            let costs = PlacementCosts { row_ns, read_ns, copy_ns: 0 };
+            let placement = Placement::balanced(Ranks::new(ranks), &loads, spare).unwrap();
+            let concentrated = placement.concentrated(&loads, 1, &costs).unwrap();
+            prop_assert_eq!(concentrated.moves(&placement).unwrap(), []);
+            prop_assert_eq!(&placement.concentrated(&loads, 1, &costs).unwrap(), &concentrated);
+            let (before, after) = (time(&placement, &loads, &costs), time(&concentrated, &loads, &costs));
+            prop_assert!(after <= before, "{} {}", before, after);
+            if placement.physical_to_logical().iter().flatten().count() <= loads.len() + 6 {
+                prop_assert_eq!(after, least(&placement, &loads, &costs));
+            }
+        }
+    }
+}

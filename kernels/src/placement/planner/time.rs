@@ -1,0 +1,57 @@
+//! The time of a rank: that of its rows, or that of reading weights if it is longer.
+
+use crate::placement::shares::WHOLE;
+
+/// Times of a layer on one rank, in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PlacementCosts {
+    /// Nanoseconds that a received row takes, with many rows: the time of a layer by its rows on a rank.
+    pub row_ns: u64,
+    /// Nanoseconds that reading the weights of one expert from memory takes, which a launch does for each physical expert with rows. 0 counts
+    /// rows alone.
+    pub read_ns: u64,
+    /// Nanoseconds that copying the weights of one expert from another rank takes.
+    pub copy_ns: u64,
+}
+
+/// The work of a rank.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Work {
+    /// Rows, in parts of [`WHOLE`].
+    rows: u128,
+    /// Matrices that are read, in parts of [`WHOLE`].
+    reads: u128,
+}
+
+impl Work {
+    /// Adds a physical expert that takes a share of these rows, in parts of [`WHOLE`], in a number of launches.
+    pub(super) fn add(&mut self, rows: u64, share: u32, launches: u64) {
+        let (rows, reads) = expert(rows, share, launches);
+        self.rows += rows;
+        self.reads += reads;
+    }
+
+    /// Takes away what [`add`](Self::add) has added.
+    pub(super) fn take(&mut self, rows: u64, share: u32, launches: u64) {
+        let (rows, reads) = expert(rows, share, launches);
+        self.rows -= rows;
+        self.reads -= reads;
+    }
+
+    /// Its time in nanoseconds, in parts of [`WHOLE`].
+    pub(super) fn time(&self, costs: &PlacementCosts) -> u128 {
+        self.rows.saturating_mul(costs.row_ns.into()).max(self.reads.saturating_mul(costs.read_ns.into()))
+    }
+}
+
+/// Rows and reads of a physical expert: its weights are read at most once for each launch, and for each row.
+fn expert(rows: u64, share: u32, launches: u64) -> (u128, u128) {
+    let rows = u128::from(rows) * u128::from(share);
+    (rows, rows.min(u128::from(launches) * u128::from(WHOLE)))
+}
+
+/// The time of the slowest rank in nanoseconds.
+pub(super) fn slowest(of_rank: &[Work], costs: &PlacementCosts) -> u64 {
+    let most = of_rank.iter().map(|work| work.time(costs)).max().unwrap_or(0);
+    u64::try_from(most / u128::from(WHOLE)).unwrap_or(u64::MAX)
+}
