@@ -163,12 +163,40 @@ pub(crate) struct PlaceArgs {
     /// The most places of a layer that may be written, with --current.
     #[arg(long, value_name = "N", default_value_t = 4, requires = "current")]
     pub(crate) moves: usize,
+    #[command(flatten)]
+    pub(crate) payoff: PayoffArgs,
     /// Writes the placement.
     #[arg(long, short, value_name = "FILE.json")]
     pub(crate) output: Option<PathBuf>,
     /// Prints the placement as JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PayoffArgs {
+    /// Launches until the next placement: a layer's new placement is accepted only if these save more time than its copies take.
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "current",
+        requires = "row_ns",
+        requires = "copy_us",
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
+    pub(crate) launches: Option<u64>,
+    /// Launches that the loads were counted in, with --launches. By default as many as --launches.
+    #[arg(long, value_name = "N", requires = "launches", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) counted: Option<u64>,
+    /// Nanoseconds of a layer for each row on a rank, with --launches.
+    #[arg(long, value_name = "NS", requires = "launches")]
+    pub(crate) row_ns: Option<u64>,
+    /// Microseconds that copying an expert's weights from another rank takes, with --launches.
+    #[arg(long, value_name = "US", requires = "launches")]
+    pub(crate) copy_us: Option<u64>,
+    /// Microseconds that reading an expert's weights from memory takes, with --launches. 0 counts rows alone.
+    #[arg(long, value_name = "US", requires = "launches", default_value_t = 0)]
+    pub(crate) read_us: u64,
 }
 
 #[derive(Args, Debug)]

@@ -1,10 +1,10 @@
 //! `hpmoe place`: placements for the loads of experts, layer by layer.
 
-use crate::options::PlaceArgs;
+use crate::options::{PayoffArgs, PlaceArgs};
 use crate::{output, placements};
 use hpmoe_kernels::printable::printable_path;
-use hpmoe_kernels::{Placement, Ranks};
-use serde_json::Value;
+use hpmoe_kernels::{Payoff, Placement, PlacementCosts, Ranks};
+use serde_json::{Value, json};
 use std::process::ExitCode;
 
 pub(crate) fn place(options: &PlaceArgs) -> Result<ExitCode, String> {
@@ -25,7 +25,12 @@ pub(crate) fn place(options: &PlaceArgs) -> Result<ExitCode, String> {
         placed.map_err(|error| format!("layer {layer}: {error}"))
     };
     let placed: Vec<Placement> = layers.iter().enumerate().map(place).collect::<Result<_, _>>()?;
-    let json = placements::json(&placed);
+    let payoffs = current.as_deref().map_or(Ok(None), |current| payoffs(&options.payoff, &layers, &placed, current))?;
+    let kept = in_force(&placed, current.as_deref(), payoffs.as_deref());
+    let mut json = placements::json(&kept);
+    if let Some(payoffs) = &payoffs {
+        json["payoffs"] = payoffs.iter().map(payoff_json).collect();
+    }
     if let Some(path) = &options.output {
         let written = std::fs::write(path, format!("{json}\n"));
         written.map_err(|error| format!("can't write {}: {error}", printable_path(path)))?;
@@ -34,8 +39,67 @@ pub(crate) fn place(options: &PlaceArgs) -> Result<ExitCode, String> {
         output::line(&json)?;
     } else {
         output::text(&table(&layers, &placed, current.as_deref(), ep)?)?;
+        payoffs.map_or(Ok(()), |payoffs| output::text(&payoff_table(&payoffs)))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What each layer's new placement saves and costs, if the command line asks for it.
+fn payoffs(
+    options: &PayoffArgs,
+    layers: &[Vec<u64>],
+    placed: &[Placement],
+    current: &[Placement],
+) -> Result<Option<Vec<Payoff>>, String> {
+    let Some(launches) = options.launches else { return Ok(None) };
+    let counted = options.counted.unwrap_or(launches);
+    let ns = |us: u64| us.saturating_mul(1000);
+    let costs = PlacementCosts {
+        row_ns: options.row_ns.unwrap_or(0),
+        read_ns: ns(options.read_us),
+        copy_ns: ns(options.copy_us.unwrap_or(0)),
+    };
+    let payoff = |((loads, new), old): ((&Vec<u64>, &Placement), &Placement)| {
+        let expected: Vec<u64> = loads.iter().map(|load| scaled(*load, launches, counted)).collect();
+        new.payoff(old, &expected, launches, &costs).map_err(|error| error.to_string())
+    };
+    layers.iter().zip(placed).zip(current).map(payoff).collect::<Result<_, _>>().map(Some)
+}
+
+/// Rows in `launches` launches, of those in `counted`.
+fn scaled(rows: u64, launches: u64, counted: u64) -> u64 {
+    let (rows, launches, counted) = (u128::from(rows), u128::from(launches), u128::from(counted));
+    u64::try_from((rows * launches + counted / 2) / counted).unwrap_or(u64::MAX)
+}
+
+/// The placements to use: those in force for layers whose new one does not pay.
+fn in_force(placed: &[Placement], current: Option<&[Placement]>, payoffs: Option<&[Payoff]>) -> Vec<Placement> {
+    let Some((current, payoffs)) = current.zip(payoffs) else { return placed.to_vec() };
+    let chosen = placed.iter().zip(current).zip(payoffs);
+    chosen.map(|((new, old), payoff)| if payoff.pays() { new.clone() } else { old.clone() }).collect()
+}
+
+const fn saved_ns(payoff: &Payoff) -> u64 {
+    payoff.before_ns.saturating_sub(payoff.after_ns)
+}
+
+fn payoff_json(payoff: &Payoff) -> Value {
+    json!({ "accepted": payoff.pays(), "saved_ns": saved_ns(payoff), "copies_ns": payoff.copies_ns })
+}
+
+/// Which placements are accepted and why, for people.
+fn payoff_table(payoffs: &[Payoff]) -> String {
+    let mut text = "\nlayer  saved us  copies us  accepted\n".to_owned();
+    for (layer, payoff) in payoffs.iter().enumerate() {
+        let reason = match (payoff.pays(), saved_ns(payoff)) {
+            (true, _) => "yes",
+            (false, 0) => "no: nothing is saved",
+            (false, _) => "no: the copies take longer than the launches save",
+        };
+        let (saved, copies) = (saved_ns(payoff) as f64 / 1e3, payoff.copies_ns as f64 / 1e3);
+        text.push_str(&format!("{layer:>5}  {saved:>8.0}  {copies:>9.0}  {reason}\n"));
+    }
+    text
 }
 
 /// Whether the placement in force is for these ranks, layers and experts.
@@ -208,6 +272,13 @@ mod tests {
         assert_eq!(read("[1, 2.4, 3]"), Ok(vec![vec![1, 2, 3]]));
         // A routing of two ranks is one layer.
         assert_eq!(read(r#"{"counts": [[1, 2, 3], [4, 0, 1]]}"#), Ok(vec![vec![5, 2, 4]]));
+    }
+
+    #[test]
+    fn rows_are_scaled_to_the_launches_to_come() {
+        assert_eq!(scaled(100, 50, 20), 250);
+        assert_eq!(scaled(3, 1, 2), 2);
+        assert_eq!(scaled(u64::MAX, 2, 1), u64::MAX);
     }
 
     #[test]
