@@ -84,7 +84,8 @@ void checkElementwise(const Checker &c) {
                  "there is no vector arithmetic on bfloat16_t: Cast to float, compute, Cast back");
         fail(c.core, c.where, v.name, "does not exist for this element type");
     }
-    if (v.op == VOp::ShiftRight) checkRange(c.core, c.where, v.name, "scalarValue", v.scalar, 0, 8 * sizeOf(v.dst.type) - 1);
+    if (v.op == VOp::ShiftRight)
+        checkRange(c.core, c.where, v.name, "scalarValue", v.scalar, 0, 8 * sizeOf(v.dst.type) - 1);
     if (v.op != VOp::Copy && v.op != VOp::Duplicate) needInfinities(c.core, c.where, v.name, v.dst.type);
     if (!v.masked) {
         uint64_t bytes = static_cast<uint64_t>(v.count) * sizeOf(v.dst.type);
