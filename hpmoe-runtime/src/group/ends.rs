@@ -23,7 +23,8 @@ const RESOURCES: [Resource; 4] = [Resource::RankThread, Resource::WorkerThread, 
 pub(super) fn exchange(shared: &LaunchShared<'_>, member: &Member, own: RankEnd) -> Result<Vec<RankEnd>, LaunchError> {
     let tables = shared.kernel.tables();
     // Cores of others may wait for a rank that has failed until their own limit.
-    let limit: Duration = shared.options.patience(shared.launches()).saturating_add(shared.options.time_limit);
+    let others = if matches!(own.outcome, Outcome::Left(_)) { Duration::ZERO } else { shared.options.time_limit };
+    let limit: Duration = shared.options.patience(shared.launches()).saturating_add(others);
     // Launches that are pending can be waited for in another order on another rank.
     let which = format!("{}, launch {}", tables.name, shared.first);
     let message = Message::default().bytes(which.as_bytes()).bytes(&encode(&own)).finish();
