@@ -83,28 +83,27 @@ fn alike(ended: &Ended, what: &str) {
     }
 }
 
-#[test]
-fn device_tables_are_those_of_the_host() {
+/// Compares tables of all cases that `of_seed` draws.
+fn compare_all(of_seed: impl Fn(u64) -> Case + Sync) {
     // More than there are cores: a launch now and then sleeps.
     const THREADS: usize = 4;
     let next = AtomicU64::new(cases().start);
     let some = || {
         let taken = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|seed| cases().contains(seed));
-        std::iter::from_fn(taken).for_each(|seed| compare(&Case::new(seed), seed));
+        std::iter::from_fn(taken).for_each(|seed| compare(&of_seed(seed), seed));
     };
     std::thread::scope(|scope| (0..THREADS).for_each(|_| drop(scope.spawn(some))));
 }
 
-/// The same where experts lie anywhere.
+#[test]
+fn device_tables_are_those_of_the_host() {
+    compare_all(Case::new);
+}
+
+/// Experts lie anywhere, some of them in several places.
 #[test]
 fn device_tables_of_a_placement_are_those_of_the_host() {
-    const THREADS: usize = 4;
-    let next = AtomicU64::new(cases().start);
-    let some = || {
-        let taken = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|seed| cases().contains(seed));
-        std::iter::from_fn(taken).for_each(|seed| compare(&Case::placed(seed), seed));
-    };
-    std::thread::scope(|scope| (0..THREADS).for_each(|_| drop(scope.spawn(some))));
+    compare_all(Case::placed);
 }
 
 /// Kept routes are those of the host, word by word, and what is made of the host's is what is made of ids.
