@@ -60,16 +60,6 @@ HPMOE_ROUTINE void PutCounts(VectorCore &core, const RouteShare &route, const Ow
     }
 }
 
-// Sums rows `from` to `end` of `pitch` words into the first of them.
-HPMOE_INLINE void SumRows(uint32_t rows, uint32_t pitch, uint32_t from, uint32_t end) {
-    const uint32_t sum = rows + from * pitch * 4;
-    for (uint32_t left = end - from; left > 1;) {
-        const uint32_t half = left / 2;
-        Lists{half * pitch}.Plus(sum, sum, sum + (left - half) * pitch * 4);
-        left -= half;
-    }
-}
-
 // The counts of some ranks in UB, in rows of `pitch` words.
 struct CountRows {
     uint32_t at;
@@ -108,7 +98,13 @@ struct CountRows {
     }
 
     // Sums rows `from` to `end` into the first of them.
-    HPMOE_INLINE void Sum(uint32_t from, uint32_t end) const { SumRows(at, pitch, from, end); }
+    HPMOE_INLINE void Sum(uint32_t from, uint32_t end) const {
+        for (uint32_t left = end - from; left > 1;) {
+            const uint32_t half = left / 2;
+            Lists{half * pitch}.Plus(Row(from), Row(from), Row(from + left - half));
+            left -= half;
+        }
+    }
 
     // The least number of `rows` rows from `first` on, times a sign, about.
     HPMOE_INLINE float Least(uint32_t first, uint32_t rows, int32_t sign) const {
