@@ -117,10 +117,7 @@ pub(crate) fn fits_kernel(tables: &KernelTables, ranks: usize, route: &Route) ->
             return Err(LaunchError::RouteConstant { kernel, name, route, built });
         }
     }
-    let (placed, built) = (route.local_experts(), tables.local_experts(ranks));
-    if placed != built {
-        return Err(LaunchError::Places { kernel, placed, built });
-    }
+    fits_places(tables, ranks, route.local_experts())?;
     if route.has_copies() && sends_once(tables) {
         return Err(LaunchError::Copies { kernel });
     }
@@ -133,6 +130,12 @@ pub(crate) fn fits_kernel(tables: &KernelTables, ranks: usize, route: &Route) ->
         }
     }
     Ok(())
+}
+
+/// Whether a rank has as many places for experts as the kernel was built with.
+fn fits_places(tables: &KernelTables, ranks: usize, placed: usize) -> Result<(), LaunchError> {
+    let (kernel, built) = (tables.name, tables.local_experts(ranks));
+    if placed != built { Err(LaunchError::Places { kernel, placed, built }) } else { Ok(()) }
 }
 
 /// Whether a route has the placement of the group that it is launched on, if the group has one.
@@ -161,15 +164,12 @@ pub(crate) fn placement(
     if placed != wanted {
         return Err(RouteError::Placement { what: "experts", placed, wanted }.into());
     }
-    let (kernel, placed, built) = (tables.name, placement.local_experts(), tables.local_experts(ranks));
-    if placed != built {
-        return Err(LaunchError::Places { kernel, placed, built });
-    }
+    fits_places(tables, ranks, placement.local_experts())?;
     if route.groups.is_some() {
         return Err(RouteError::PlacedGroups.into());
     }
     if sends_once(tables) {
-        return Err(LaunchError::Copies { kernel });
+        return Err(LaunchError::Copies { kernel: tables.name });
     }
     Ok(Some(Arc::clone(placement)))
 }
