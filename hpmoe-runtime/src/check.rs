@@ -132,6 +132,12 @@ pub(crate) fn fits_kernel(tables: &KernelTables, ranks: usize, route: &Route) ->
     Ok(())
 }
 
+/// Whether a placement is for so many ranks.
+pub(crate) fn placement_ranks(placement: &Placement, ranks: usize) -> Result<(), LaunchError> {
+    let (placed, wanted) = (placement.ranks().count(), ranks);
+    if placed != wanted { Err(RouteError::Placement { what: "ranks", placed, wanted }.into()) } else { Ok(()) }
+}
+
 /// Whether a rank has as many places for experts as the kernel was built with.
 fn fits_places(tables: &KernelTables, ranks: usize, placed: usize) -> Result<(), LaunchError> {
     let (kernel, built) = (tables.name, tables.local_experts(ranks));

@@ -197,8 +197,8 @@ impl<'a> FixedLaunch<'a> {
     pub fn place(&mut self, placement: &Placement) -> Result<(), LaunchError> {
         let tables = self.kernel.tables();
         let ranks = self.group.ranks().count();
-        let placement =
-            self.group.placed(placement).and_then(|group| check::placement(tables, ranks, group.shared_placement()))?;
+        check::placement_ranks(placement, ranks)?;
+        let placement = check::placement(tables, ranks, Some(&Arc::new(placement.clone())))?;
         let before = check::placement(tables, ranks, self.group.shared_placement())?;
         let (Some(placement), Some(_)) = (placement, before) else {
             return Err(LaunchError::Unplaced { kernel: tables.name });

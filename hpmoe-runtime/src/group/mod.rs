@@ -29,11 +29,11 @@ mod watch;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hpmoe_kernels::{Placement, Ranks, RouteError};
+use hpmoe_kernels::{Placement, Ranks};
 
-use crate::LaunchError;
 use crate::backend::npu::{self, Npu, SharedByGroup};
 use crate::bootstrap::{Strangers, local_rank};
+use crate::{LaunchError, check};
 pub use fixed::FixedLaunch;
 use member::Member;
 use options::LaunchOptions;
@@ -146,10 +146,7 @@ impl Group {
     ///
     /// If the placement is for another number of ranks.
     pub fn placed(&self, placement: &Placement) -> Result<Self, LaunchError> {
-        let (placed, wanted) = (placement.ranks().count(), self.joint.ranks);
-        if placed != wanted {
-            return Err(RouteError::Placement { what: "ranks", placed, wanted }.into());
-        }
+        check::placement_ranks(placement, self.joint.ranks)?;
         let placement = Some(Arc::new(placement.clone()));
         Ok(Self { joint: Arc::clone(&self.joint), options: self.options.clone(), placement })
     }
