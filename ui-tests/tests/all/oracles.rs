@@ -2,6 +2,7 @@
 //! to 8; the same bits for every number of ranks, for 50 orders of the host's pipes, and for two launches in a row with one
 //! rank late; on dies with other numbers of cores, all of which are used.
 
+use crate::random::seeds;
 use std::time::Duration;
 use support::compare::Comparison;
 use support::layer::Layer;
@@ -9,7 +10,7 @@ use support::layer::Layer;
 macro_rules! layers {
     ($($test:ident: $name:ident of $data:literal, $seeds:literal orders, $aic:literal AIC;)*) => {$(
         mod $test {
-            use super::{Comparison, Duration, Layer};
+            use super::{Comparison, Duration, Layer, seeds};
             use crate::layers::$name as kernel;
             use hpmoe_runtime::prelude::*;
 
@@ -91,7 +92,7 @@ macro_rules! layers {
                 let layer = layer();
                 let tensors = Tensors::of(&layer, 4);
                 let expected = tensors.reference();
-                for seed in 0..$seeds {
+                for seed in seeds($seeds) {
                     let late = (seed % 4) as usize;
                     let group = Group::new(4).seed(seed).repeat(2).delay(late, Duration::from_millis(2));
                     assert!(tensors.launch(&group).0 == expected, "seed {seed}");

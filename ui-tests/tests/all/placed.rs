@@ -1,6 +1,6 @@
 //! Placements: results have the bits of the layer without one, wherever its experts lie and however many copies of them there are.
 
-use crate::random::{Case, Routing, cases_on, config, ids, numbers, placement, tokens, weights};
+use crate::random::{Case, Routing, cases_on, config, ids, numbers, placement, seeds, tokens, weights};
 use crate::small_kernels::placed::{self, EXPERTS, HIDDEN, INTER, TOKENS, TOP_K};
 use hpmoe_runtime::Argument;
 use hpmoe_runtime::prelude::*;
@@ -188,8 +188,8 @@ proptest! {
 }
 
 /// Shares of copies, which change where rows go but not their experts' places.
-fn with_shares(placement: &Placement, seed: usize) -> Placement {
-    let places = placement.physical_to_logical().len();
+fn with_shares(placement: &Placement, seed: u64) -> Placement {
+    let places = placement.physical_to_logical().len() as u64;
     let shares: Vec<u32> = (0..places).map(|place| 1 + ((place * 7 + seed * 13) % 5) as u32).collect();
     placement.with_shares(&shares).unwrap()
 }
@@ -230,7 +230,7 @@ fn a_fixed_launch_takes_another_placement_each_time() {
     let group = case.group();
     let placed = group.placed(&first).unwrap();
     let mut fixed = placed.fix(&placed::routed::KERNEL, None, &arguments!()).unwrap();
-    for seed in 0..20 {
+    for seed in seeds(20) {
         let next = with_shares(&first, seed);
         fixed.place(&next).unwrap();
         case.ep().into_iter().for_each(|rank| y[rank].fill(bf16::from_f32(0.0)));

@@ -1,8 +1,8 @@
-//! Fixed launches: one argument block, launched a hundred times with other data in the same tensors.
+//! Fixed launches: one argument block, launched up to a hundred times with other data in the same tensors.
 
 #[cfg(target_os = "linux")]
 use crate::processes;
-use crate::random::{Case, Routing, experts, ids, numbers, weights};
+use crate::random::{Case, Routing, experts, ids, numbers, seeds, weights};
 use crate::small_kernels::routed::{EXPERTS, HIDDEN, INTER, TOKENS, TOP_K, chunked, forward, hosted};
 use hpmoe_runtime::Argument;
 use hpmoe_runtime::prelude::*;
@@ -88,14 +88,14 @@ impl Layer {
 }
 
 #[test]
-fn a_hundred_launches_of_one_argument_block_have_a_route_each() {
+fn all_launches_of_one_argument_block_have_a_route_each() {
     for tokens in TOKENS_OF {
         let first = case(tokens, 0);
         let (ep, group, mut layer) = (first.ep(), group(tokens), Layer::new(&first));
         let room = || PerRank::with_room(ep, tokens.len() * TOKENS * TOP_K.min(EXPERTS / tokens.len()));
         let (mut g, mut expected_g) = (room(), room());
         let mut fixed = group.fix(&forward::KERNEL, None, &layer.arguments(Some(&mut g), false)).unwrap();
-        for number in 0..100 {
+        for number in seeds(100) {
             layer.refill(&case(tokens, number));
             let report = fixed.launch(&layer.arguments(Some(&mut g), false));
             let report = report.unwrap_or_else(|error| panic!("launch {number} of {tokens:?}: {error}"));
@@ -114,7 +114,7 @@ fn chunks_are_routed_by_each_launch_of_one_argument_block() {
     let first = case(tokens, 0);
     let (ep, group, mut layer) = (first.ep(), group(tokens), Layer::new(&first));
     let mut fixed = group.fix(&chunked::KERNEL, None, &layer.arguments(None, false)).unwrap();
-    for number in 0..100 {
+    for number in seeds(100) {
         layer.refill(&case(tokens, number));
         fixed.launch(&layer.arguments(None, false)).unwrap();
         let Layer { ids, x, weights, gate, down, y } = &layer;
@@ -220,7 +220,7 @@ fn one_rank_of_two() {
     let mut all = Layer::new(&first);
     let mut own = all.of(group.ranks());
     let mut fixed = group.fix(&chunked::KERNEL, None, &own.arguments(None, false)).unwrap();
-    for number in 0..20 {
+    for number in seeds(20) {
         all.refill(&case(tokens, number));
         own.ids[me].copy_from(&all.ids[me].to_vec());
         own.x[me].copy_from(&all.x[me].to_vec());

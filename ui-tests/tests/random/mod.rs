@@ -3,6 +3,7 @@
 use hpmoe_runtime::prelude::*;
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
+use std::ops::Range;
 use std::time::Duration;
 
 /// The number of cases of each property: this one, unless `PROPTEST_CASES` sets another.
@@ -15,6 +16,12 @@ pub fn config(cases: u32) -> ProptestConfig {
         Some(_) => default,
         None => ProptestConfig { cases, ..default },
     }
+}
+
+/// The seeds of a test: as many as this, or as `PROPTEST_CASES` says if that is fewer.
+pub fn seeds(count: u64) -> Range<u64> {
+    let given = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
+    0..given.map_or(count, |cases: u64| cases.min(count))
 }
 
 /// One run of a kernel.

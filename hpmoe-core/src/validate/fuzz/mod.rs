@@ -110,13 +110,13 @@ fn changed_schedules_that_are_accepted_run_right() {
 }
 
 /// Kernels that share the values of all choices, each of which one of them tries, unless `HPMOE_CHOICES` asks for more.
-const SHARING: usize = 4;
+const SHARING: usize = 6;
 
 /// Values of single choices, and values of all choices by chance: `HPMOE_CHOICES` is the number of the latter for each kernel, and makes each
 /// kernel try all of the former.
 #[test]
 fn schedules_of_all_choices_are_accepted() {
-    let usual = 4;
+    let usual = 2;
     let by_chance = Numbers::new("HPMOE_CHOICES", usual);
     let sharing = if by_chance.count() > usual { 1 } else { SHARING };
     let mut random = Random(12 + by_chance.from());
@@ -145,7 +145,7 @@ fn schedules_of_all_choices_are_accepted() {
             assert_eq!(failure, None, "{}: {choices}", subject.name);
             judged.push(schedule);
         }
-        assert!(judged.len() > 3, "{}: {} schedules", subject.name, judged.len());
+        assert!(judged.len() > 2, "{}: {} schedules", subject.name, judged.len());
     }
 }
 
