@@ -1,5 +1,5 @@
 //! An exported schedule timed by an interpreter that knows nothing but the file and its formulae (`docs/export.md`): the latency is
-//! that of `hpmoe simulate` within 3 %.
+//! that of `hpmoe simulate` within 3 %. With a placement, ranks send the bytes that the formula of docs/placement.md gives.
 
 use crate::{hpmoe, json};
 use serde_json::Value;
@@ -375,12 +375,18 @@ fn level(capacity: f64, mut wants: Vec<f64>) -> f64 {
 /// A case: the pass, sizes, ranks and routing.
 type Case<'a> = (&'a str, &'a str, &'a str, &'a str);
 
-fn compare((direction, sizes, ranks, routing): Case<'_>) {
+fn compare(case: Case<'_>) {
+    compare_placed(case, None);
+}
+
+/// Replays a case and returns its exported schedule. The placement is a file.
+fn compare_placed((direction, sizes, ranks, routing): Case<'_>, placement: Option<&str>) -> Value {
     let file = if direction == "forward" { FORWARD } else { BACKWARD };
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("schedule.json");
     let path = path.to_str().unwrap();
-    let common = ["--set", sizes, "--ranks", ranks, "--routing", routing, "--untuned"];
+    let mut common = vec!["--set", sizes, "--ranks", ranks, "--routing", routing, "--untuned"];
+    common.extend(placement.iter().flat_map(|file| ["--placement", file]));
     let export = ["schedule", file, "--taskflow", direction, "--export", path];
     let output = hpmoe(&[&export, &common[..]].concat());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -398,6 +404,7 @@ fn compare((direction, sizes, ranks, routing): Case<'_>) {
         error.abs() < 0.03,
         "replayed {replayed} µs, simulated {simulated} µs: {direction} {sizes} {ranks} {routing}"
     );
+    exported
 }
 
 const TILES: &str = "TILE_M=128,TILE_N=256,PUT=16,BLOCK=16,COLUMNS=1024";
@@ -412,7 +419,83 @@ fn a_replay_takes_as_long_as_the_simulation() {
     compare(("backward", &backward, "4", "zipf:0.8:5"));
 }
 
-/// The same for the cases of `HPMOE_REPLAY`, one a line: pass, sizes, ranks, routing.
+/// Rows that each rank has for each expert, of so many tokens for so many experts each. One expert in three has most.
+fn skewed_rows(ranks: usize, experts: usize, tokens: usize, top_k: usize) -> Vec<Vec<usize>> {
+    let of_rank = |rank: usize| {
+        let mut counts: Vec<usize> = (0..experts).map(|expert| (expert + rank) % 3).collect();
+        let mut left = tokens * top_k - counts.iter().sum::<usize>();
+        for expert in (0..3).flat_map(|first| (first..experts).step_by(3)) {
+            let more = left.min((tokens - counts[expert]) * 2 / 3);
+            counts[expert] += more;
+            left -= more;
+        }
+        assert_eq!(left, 0);
+        counts
+    };
+    (0..ranks).map(of_rank).collect()
+}
+
+/// Rows that each rank sends to each rank: those of an expert, cut where the shares of its copies in 4096ths end, after a number less than 1 that is the
+/// rank's own has been added.
+fn rows_between(rows: &[Vec<usize>], placed: &Value) -> Vec<Vec<usize>> {
+    let ranks = rows.len();
+    let expert_of: Vec<i64> = list(placed, "physical_to_logical").iter().map(|e| e.as_i64().unwrap()).collect();
+    let shares: Vec<usize> = list(placed, "shares").iter().map(|share| share.as_u64().unwrap() as usize).collect();
+    let mut sent = vec![vec![0; ranks]; ranks];
+    for (from, rows) in rows.iter().enumerate() {
+        let turn: usize = (0..12).filter(|bit| from >> bit & 1 == 1).map(|bit| 1 << (11 - bit)).sum();
+        for (expert, &count) in rows.iter().enumerate() {
+            let mut begin = 0;
+            for place in (0..expert_of.len()).filter(|&place| expert_of[place] == expert as i64) {
+                let cut = |at: usize| (count * at + turn) / 4096;
+                sent[from][place * ranks / expert_of.len()] += cut(begin + shares[place]) - cut(begin);
+                begin += shares[place];
+            }
+            assert_eq!(begin, 4096, "all rows of expert {expert} go somewhere");
+        }
+    }
+    sent
+}
+
+#[test]
+fn placed_layers_put_the_bytes_of_the_formula_and_a_replay_takes_as_long() {
+    const HIDDEN: usize = 1024;
+    const TOP_K: usize = 4;
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, value: &Value| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, value.to_string()).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    for (ranks, experts, spare, tokens) in [(4, 16, 1, 256), (3, 10, 2, 120), (8, 32, 1, 64)] {
+        let rows = skewed_rows(ranks, experts, tokens, TOP_K);
+        let loads: Vec<usize> = (0..experts).map(|expert| rows.iter().map(|rows| rows[expert]).sum()).collect();
+        let loads = file("loads.json", &serde_json::json!([loads]));
+        let counts = file("counts.json", &serde_json::json!({ "counts": rows }));
+        let (ranks_text, spare_text) = (ranks.to_string(), spare.to_string());
+        let placed = json(&["place", &loads, "--ranks", &ranks_text, "--spare", &spare_text, "--json"]);
+        let placement = file("placement.json", &placed);
+        let sizes =
+            format!("HIDDEN={HIDDEN},INTER=256,EXPERTS={experts},TOP_K={TOP_K},TOKENS={tokens},SPARE={spare},{TILES}");
+        let exported = compare_placed(("forward", &sizes, &ranks_text, &counts), Some(&placement));
+        let sent = rows_between(&rows, &placed["layers"][0]);
+        let mut put = vec![vec![0; ranks]; ranks];
+        for queue in list(&exported, "queues") {
+            for work in list(queue, "tasks").iter().map(|task| &task["work"]).filter(|work| work["kind"] == "put") {
+                put[index(queue, "rank")][index(work, "to")] += index(work, "bytes");
+            }
+        }
+        for (from, to) in (0..ranks).flat_map(|from| (0..ranks).map(move |to| (from, to))) {
+            // Each row of bf16 goes there with its origin of four bytes, and a row comes back.
+            let (there, back) = ((2 * HIDDEN + 4) * sent[from][to], 2 * HIDDEN * sent[to][from]);
+            let expected = if from == to { 0 } else { there + back };
+            assert_eq!(put[from][to], expected, "{from} to {to} of {ranks} ranks");
+        }
+        assert!(put.iter().flatten().any(|&bytes| bytes > 0));
+    }
+}
+
+/// A replay of the cases of `HPMOE_REPLAY`, one a line: pass, sizes, ranks, routing.
 #[test]
 #[ignore = "runs the cases that HPMOE_REPLAY gives"]
 fn replays_of_given_cases_take_as_long() {
