@@ -34,7 +34,7 @@ use hpmoe_runtime::npus::{self, DeviceMemory, Npu};
 use hpmoe_runtime::op::ElementType;
 use hpmoe_runtime::prelude::*;
 use hpmoe_runtime::tables::RowKind;
-use hpmoe_runtime::{Argument, LaunchError, Pending, RawPart, RawTensor, Report, Streams};
+use hpmoe_runtime::{Argument, FixedLaunch, LaunchError, Pending, RawPart, RawTensor, Report, Streams};
 use processes::run_processes;
 use std::path::Path;
 use std::process::Command;
@@ -86,6 +86,7 @@ fn one_case() {
         "fixed" => fixed(),
         "fixed process" => fixed_process(),
         "fixed placed" => fixed_placed(),
+        "fixed placed process" => fixed_placed_process(),
         "fixed unrouted" => fixed_unrouted(),
         "fixed given up" => fixed_given_up(),
         "pending process" => pending_process(),
@@ -519,52 +520,74 @@ fn fixed() {
 /// Groups whose blocks get another placement before each launch, and launches of each.
 const PLACED: [(usize, usize); 2] = [(2, 50), (4, 20)];
 
-/// Experts move before each launch: their matrices by the caller, and the placement in both argument blocks.
 fn fixed_placed() {
     for (ranks, launches) in PLACED {
-        let evolving = Evolving::new(ranks);
-        let kernel = &evolving::forward::KERNEL;
-        let matrices: Vec<Vec<bf16>> = (0..ranks)
-            .flat_map(|rank| {
-                Evolving::w(Rank::new(rank), ranks).chunks(MATRIX).map(<[bf16]>::to_vec).collect::<Vec<_>>()
-            })
-            .collect();
-        // Experts in another order each time.
-        let placement = |number: usize| {
-            let place = |place: usize| Some((place * [1, 3, 5, 7][number % 4] + number) % evolving::EXPERTS);
-            Placement::new(evolving.ep, evolving::EXPERTS, &(0..evolving::EXPERTS).map(place).collect::<Vec<_>>())
-                .unwrap()
-        };
         let group = Group::new(ranks).on_npus().unwrap();
-        let placed = group.placed(&placement(0)).unwrap();
-        let mut blocks = [0, 1].map(|read| placed.fix(kernel, None, &evolving.arguments(read)).unwrap());
-        for launch in 0..launches {
-            let placement = placement(launch);
-            for rank in evolving.ep {
-                let local = evolving::EXPERTS / ranks;
-                let held = (0..local).map(|place| placement.expert(rank.id() * local + place).unwrap().id());
-                let of_rank: Vec<bf16> = held.flat_map(|expert| matrices[expert].clone()).collect();
-                evolving.w[rank].write(0, &Evolving::bits(&of_rank)).unwrap();
-            }
-            let block = &mut blocks[launch % 2];
-            block.place(&placement).unwrap();
-            block.enqueue(None, &evolving.arguments(launch % 2)).unwrap();
-            assert!(matches!(block.place(&placement), Err(LaunchError::Pending { .. })));
-            block.wait().unwrap().unwrap();
-        }
-        assert!(evolving.found(launches % 2) == evolving.reference(launches).0, "{ranks} ranks");
-        let more = Placement::even(evolving.ep, evolving::EXPERTS, 1).unwrap();
-        let error = blocks[0].place(&more).unwrap_err();
-        assert!(matches!(error, LaunchError::Places { placed, built, .. } if placed == built + 1), "{error}");
-        drop(blocks);
+        let evolving = Evolving::of(&group);
+        drop(placed_launches(&group.placed(&rotated(ranks, 0)).unwrap(), &evolving, launches));
         // A block without a placement has no room for one.
-        let mut plain = group.fix(kernel, None, &evolving.arguments(0)).unwrap();
-        assert!(matches!(plain.place(&placement(1)), Err(LaunchError::Unplaced { .. })));
+        let mut plain = group.fix(&evolving::forward::KERNEL, None, &evolving.arguments(0)).unwrap();
+        assert!(matches!(plain.place(&rotated(ranks, 1)), Err(LaunchError::Unplaced { .. })));
     }
+}
+
+/// The same by ranks that are processes. In the end their placements differ, and all of them are told.
+fn fixed_placed_process() {
+    let group = joined();
+    let evolving = Evolving::of(&group);
+    let ranks = group.ranks().count();
+    let placed = group.placed(&rotated(ranks, 0)).unwrap();
+    let mut blocks = placed_launches(&placed, &evolving, 21);
+    let Some(me) = group.ranks().only() else { panic!("one rank of several") };
+    let before = evolving.found(0);
+    blocks[1].place(&rotated(ranks, me.id())).unwrap();
+    let error = blocks[1].launch(&evolving.arguments(1)).unwrap_err();
+    assert!(matches!(error, LaunchError::Route(RouteError::PlacedApart { .. })), "{error}");
+    assert!(evolving.found(0) == before && !group.is_broken());
+    let error = group
+        .placed(&rotated(ranks, me.id()))
+        .and_then(|placed| placed.enqueue_routed(&evolving::forward::KERNEL, None, evolving.arguments(1))?.wait());
+    let error = error.unwrap_err();
+    assert!(matches!(error, LaunchError::Route(RouteError::PlacedApart { .. })), "{error}");
+}
+
+/// Experts in another order for each number.
+fn rotated(ranks: usize, number: usize) -> Placement {
+    let place = |place: usize| Some((place * [1, 3, 5, 7][number % 4] + number) % evolving::EXPERTS);
+    let places: Vec<_> = (0..evolving::EXPERTS).map(place).collect();
+    Placement::new(Ranks::new(ranks), evolving::EXPERTS, &places).unwrap()
 }
 
 /// Numbers of an expert's matrix.
 const MATRIX: usize = evolving::HIDDEN * evolving::HIDDEN;
+
+/// Experts move before each launch: their matrices by the caller, and the placement in both argument blocks, which are returned.
+fn placed_launches<'a>(placed: &'a Group, evolving: &'a Evolving, launches: usize) -> [FixedLaunch<'a>; 2] {
+    let (kernel, ranks) = (&evolving::forward::KERNEL, placed.ranks().count());
+    let matrices: Vec<Vec<bf16>> = (0..ranks)
+        .flat_map(|rank| Evolving::w(Rank::new(rank), ranks).chunks(MATRIX).map(<[bf16]>::to_vec).collect::<Vec<_>>())
+        .collect();
+    let mut blocks = [0, 1].map(|read| placed.fix(kernel, None, &evolving.arguments(read)).unwrap());
+    for launch in 0..launches {
+        let placement = rotated(ranks, launch);
+        for rank in placed.ranks().here() {
+            let local = evolving::EXPERTS / ranks;
+            let held = (0..local).map(|place| placement.expert(rank.id() * local + place).unwrap().id());
+            let of_rank: Vec<bf16> = held.flat_map(|expert| matrices[expert].clone()).collect();
+            evolving.w[rank].write(0, &Evolving::bits(&of_rank)).unwrap();
+        }
+        let block = &mut blocks[launch % 2];
+        block.place(&placement).unwrap();
+        block.enqueue(None, &evolving.arguments(launch % 2)).unwrap();
+        assert!(matches!(block.place(&placement), Err(LaunchError::Pending { .. })));
+        block.wait().unwrap().unwrap();
+    }
+    assert!(evolving.found(launches % 2) == evolving.reference(launches).0, "{ranks} ranks");
+    let more = Placement::even(evolving.ep, evolving::EXPERTS, 1).unwrap();
+    let error = blocks[0].place(&more).unwrap_err();
+    assert!(matches!(error, LaunchError::Places { placed, built, .. } if placed == built + 1), "{error}");
+    blocks
+}
 
 /// Ranks that are processes replay their blocks, each by itself.
 fn fixed_process() {
@@ -954,6 +977,8 @@ fn a_fixed_launch_can_be_replayed() {
         assert_eq!(copies, 3 * ranks * (launches - 1), "{ranks} ranks");
         first += launches * ranks;
     }
+    run_processes("fixed placed process", 2, &[]);
+    run_processes("fixed placed process", 4, &[]);
     run("fixed given up", &[]);
 }
 
