@@ -32,7 +32,7 @@ fn main() {
     .map(|name| format!("kernels/{name}.rs"));
     kernels(few.into_iter().map(Into::into).chain(programs::write())).matrix_cores(3).build();
     // Places for two more experts on each rank, and numbers of ranks that don't divide the experts.
-    kernels(["kernels/placed.rs"]).matrix_cores(3).spare(2).ranks(4).ranks(7).build();
+    kernels(["kernels/placed.rs".into(), layers::write_placed()]).matrix_cores(3).spare(2).ranks(4).ranks(7).build();
     kernels(["device/kernels/stamped.rs"]).matrix_cores(3).time_stamps().build();
     // What the macro shows of their faults, each in a program of its own (`tests/all/compile.rs`).
     kernels(faulty()).build();

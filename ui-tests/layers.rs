@@ -33,6 +33,12 @@ pub fn write_variants<const N: usize>(variants: [&str; N]) -> [PathBuf; N] {
     variants.map(|name| write_file(name, &with_sizes(&whole(name), &ragged.1)))
 }
 
+/// The int8 layer, for a build whose ranks have places to spare.
+pub fn write_placed() -> PathBuf {
+    let text = with_sizes(&kernel("moe_w8a8"), &LAYERS[2].1);
+    write_file("placed_w8a8", &text.replacen("mod moe_w8a8", "mod placed_w8a8", 1))
+}
+
 /// The layer in chunks, for other numbers of them.
 pub fn write_chunks() -> [PathBuf; 6] {
     [1, 2, 3, 4, 7, 8].map(|chunks| {

@@ -305,3 +305,56 @@ fn placements_that_do_not_fit_are_refused() {
     // Without a placement, experts lie evenly, and spare places are empty.
     assert_eq!(refused(even(4, EXPERTS, SPARE), case.group()).map_err(|error| error.to_string()), Ok(()));
 }
+
+/// The layer in int8, on numbers of ranks that divide its experts and on one that does not.
+mod w8a8 {
+    use super::{Case, SPARE, cases_on, config, ids, numbers, placement, weights};
+    use hpmoe_runtime::prelude::*;
+    use placed_w8a8::{EXPERTS, HIDDEN, INTER, TOP_K};
+    use proptest::prelude::*;
+
+    include!(concat!(env!("OUT_DIR"), "/placed_w8a8.rs"));
+
+    const RANKS: [usize; 5] = [1, 2, 3, 4, 7];
+
+    /// A matrix of each logical expert.
+    fn matrices<T: Element, const N: usize, const K: usize>(element: impl Fn(usize) -> T) -> Experts<T, N, K> {
+        Experts::from_vec((0..EXPERTS * N * K).map(element).collect())
+    }
+
+    fn run(case: &Case, placement: &Placement, group: Option<&Group>) -> PerRank<Tensor<bf16, HIDDEN>> {
+        let (ep, seed) = (case.ep(), case.seed as usize % 1000);
+        let route = &Route::placed(placement, &ids::<TOP_K>(case, EXPERTS)).unwrap();
+        let code = |at: usize| ((at * 7919 + seed) % 255) as u8 as i8;
+        let scale = |at: usize| 0.001 * ((at * 31 + seed) % 17 + 1) as f32;
+        let gate = &placement.place(&matrices::<_, INTER, HIDDEN>(code)).unwrap();
+        let up = &placement.place(&matrices::<_, INTER, HIDDEN>(|at| code(at + 5))).unwrap();
+        let down = &placement.place(&matrices::<_, HIDDEN, INTER>(|at| code(at + 9))).unwrap();
+        let gate_scale = &placement.place(&matrices::<_, 1, INTER>(scale)).unwrap();
+        let up_scale = &placement.place(&matrices::<_, 1, INTER>(|at| scale(at + 3))).unwrap();
+        let down_scale = &placement.place(&matrices::<_, 1, HIDDEN>(|at| scale(at + 6))).unwrap();
+        let (x, weights, y) = (&numbers(case), &weights(case), &mut case.zeros());
+        if let Some(group) = group {
+            let report = placed_w8a8::forward::launch(
+                group, route, x, weights, gate, up, down, gate_scale, up_scale, down_scale, y,
+            );
+            report.unwrap_or_else(|error| panic!("{case:?}: {error}"));
+        } else {
+            placed_w8a8::forward(ep, route, x, weights, gate, up, down, gate_scale, up_scale, down_scale, y);
+        }
+        y.clone()
+    }
+
+    proptest! {
+        #![proptest_config(config(20))]
+
+        #[test]
+        fn no_result_depends_on_a_placement(case in cases_on(RANKS.to_vec(), EXPERTS, 30)) {
+            let placement = placement(&case, EXPERTS, SPARE);
+            let expected = run(&case, &Placement::even(case.ep(), EXPERTS, 0).unwrap(), None);
+            prop_assert!(run(&case, &placement, None) == expected, "the reference: {:?}", case);
+            prop_assert!(run(&case, &placement, Some(&case.group())) == expected, "a launch: {:?}", case);
+            prop_assert!(expected.iter().all(|y| y.to_vec().iter().all(|y| y.to_f32().is_finite())));
+        }
+    }
+}
