@@ -25,6 +25,8 @@ fn a_placement_is_whole() {
     assert!(refused(0, 3, &[]).contains("0 ranks"));
     assert!(refused(2, 0, &[None, None]).contains("0 experts"));
     assert!(matches!(Placement::even(Ranks::new(0), 1, 0), Err(PlacementError::Nothing { .. })));
+    assert!(matches!(Placement::even(Ranks::new(1), 0, 0), Err(PlacementError::Nothing { .. })));
+    assert!(matches!(Placement::new(Ranks::new(0), 1, &[Some(0)]), Err(PlacementError::Nothing { .. })));
     assert!(matches!(Placement::new(Ranks::new(2), 3, &[]), Err(PlacementError::Uneven { places: 0, .. })));
 }
 
@@ -68,6 +70,9 @@ fn digests_tell_placements_apart() {
         of(&[Some(0), Some(1), None, Some(0), Some(1), None], &[1; 6]),
     ];
     assert_eq!(digests.iter().collect::<BTreeSet<_>>().len(), digests.len());
+    // Users compare digests in files of placements, of whichever version.
+    let placed = Placement::new(Ranks::new(2), 3, &[Some(2), Some(0), Some(1), Some(2)]).unwrap();
+    assert_eq!(placed.with_shares(&[1, 7, 7, 3]).unwrap().digest(), 13_587_902_171_492_475_853);
 }
 
 #[test]

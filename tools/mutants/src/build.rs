@@ -1,6 +1,7 @@
 //! Builds the instrumented copy, and finds the mutants that don't compile.
 
-use crate::tree::{PACKAGE, Tree, Written};
+use crate::part::Part;
+use crate::tree::{Tree, Written};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -29,7 +30,7 @@ pub(crate) fn build(
     for round in 1..=MOST_ROUNDS {
         tell(format!("building, round {round}: {} mutants do not compile", refused.len()));
         let written = tree.write(&refused)?;
-        let messages = cargo(copy, target)?;
+        let messages = cargo(tree.part, copy, target)?;
         let errors: Vec<&Value> = messages.iter().filter(|message| is_error(message)).collect();
         if errors.is_empty() {
             return Ok((programs(&messages), refused));
@@ -46,10 +47,10 @@ pub(crate) fn build(
     Err(format!("the instrumented copy does not compile after {MOST_ROUNDS} rounds"))
 }
 
-fn cargo(copy: &Path, target: &Path) -> Result<Vec<Value>, String> {
+fn cargo(part: Part, copy: &Path, target: &Path) -> Result<Vec<Value>, String> {
     let mut command = Command::new("cargo");
     command.args(["build", "--locked", "--keep-going", "--message-format=json", "--lib", "--tests"]);
-    command.args(["-p", PACKAGE]);
+    command.args(part.packages().iter().flat_map(|package| ["-p", package]));
     command.current_dir(copy).env("CARGO_TARGET_DIR", target).env("RUSTFLAGS", "--cap-lints=allow");
     command.env("CARGO_PROFILE_DEV_OPT_LEVEL", "1").env("CARGO_PROFILE_DEV_DEBUG", "none");
     let output = command.stderr(Stdio::piped()).output().map_err(|error| format!("cargo can't be run: {error}"))?;

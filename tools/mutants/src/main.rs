@@ -1,4 +1,4 @@
-//! Changes the compiler one expression at a time, and looks for a test that notices.
+//! Changes a part of the project one expression at a time, and looks for a test that notices.
 //!
 //! All mutants are compiled into one copy of the repository, where a variable of the environment chooses one. Each runs the
 //! tests that reach it, the quickest first, until one fails or takes too long. Golden texts don't count: they can't fail.
@@ -8,6 +8,7 @@ mod build;
 mod find;
 mod known;
 mod mutant;
+mod part;
 mod results;
 mod rules;
 mod tests;
@@ -16,6 +17,7 @@ mod tree;
 use build::Program;
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
+use part::Part;
 use results::{Found, Results, lines, write};
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,11 +28,14 @@ use std::time::Duration;
 use tests::Judges;
 use tree::Tree;
 
-/// Changes analysis, schedule and validation one expression at a time, and looks for a test that notices. What it has found
+/// Changes one expression at a time, of analysis, schedule and validation or of another part, and looks for a test that notices. What it has found
 /// is kept in target/mutants: when it is stopped, the next run goes on. When the sources have changed since, it asks the tests first that
 /// noticed a mutant before.
 #[derive(Parser, Debug)]
 struct Options {
+    /// The part of the project that is changed.
+    #[arg(long, value_enum, default_value = "compiler")]
+    part: Part,
     /// Mutants whose names contain this, such as a file or a function.
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
@@ -79,11 +84,11 @@ struct Folders {
 }
 
 impl Folders {
-    fn new(root: &Path) -> Self {
-        let all = root.join("target/mutants");
+    fn new(root: &Path, part: Part) -> Self {
+        let all = root.join("target/mutants").join(part.name());
         Self {
             copy: all.join("tree"),
-            target: all.join("build"),
+            target: root.join("target/mutants/build"),
             refused: all.join("refused.txt"),
             reached: all.join("reached.txt"),
             all,
@@ -93,13 +98,14 @@ impl Folders {
 
 fn run(options: &Options) -> Result<bool, String> {
     let root = std::env::current_dir().map_err(|error| error.to_string())?;
-    let folders = Folders::new(&root);
-    let tree = Tree::read(&root, folders.copy.clone())?;
+    let folders = Folders::new(&root, options.part);
+    let tree = Tree::read(&root, folders.copy.clone(), options.part)?;
     if options.list {
         tree.mutants.values().flatten().for_each(|mutant| println!("{mutant}"));
         return Ok(true);
     }
     let reasons = known::reasons(include_str!("../survivors.txt"))?;
+    let reasons = reasons.into_iter().filter(|(name, _)| options.part.changes(file_of(name))).collect();
     fs::create_dir_all(&folders.all).map_err(|error| format!("{}: {error}", folders.all.display()))?;
     let bar = ProgressBar::new_spinner();
     bar.enable_steady_tick(Duration::from_millis(200));
@@ -112,7 +118,7 @@ fn run(options: &Options) -> Result<bool, String> {
     println!("{} mutants, {} more that do not compile", names.len(), refused.len());
 
     let digest = tree.digest();
-    let judges = judges(&programs, &folders, &digest, |name| bar.set_message(name.to_owned()))?;
+    let judges = judges(options.part, &programs, &folders, &digest, |name| bar.set_message(name.to_owned()))?;
     bar.finish_and_clear();
     let total: Duration = judges.tests.iter().map(|test| test.time).sum();
     println!("{} tests, {total:.0?} without a mutant", judges.tests.len());
@@ -126,11 +132,22 @@ fn run(options: &Options) -> Result<bool, String> {
     Ok(report(&chosen, &results.found(), &reasons, &numbers))
 }
 
+/// The file of a mutant, of its name.
+fn file_of(name: &str) -> &str {
+    name.split_once(',').map_or(name, |(file, _)| file)
+}
+
 /// The tests and what they reach: as an earlier run has written it of the same sources, or found by running each.
-fn judges(programs: &[Program], folders: &Folders, digest: &str, tell: impl Fn(&str)) -> Result<Judges, String> {
+fn judges(
+    part: Part,
+    programs: &[Program],
+    folders: &Folders,
+    digest: &str,
+    tell: impl Fn(&str),
+) -> Result<Judges, String> {
     let known = fs::read_to_string(&folders.reached).unwrap_or_default();
     let known = known.split_once('\n').filter(|(of, _)| *of == digest).map(|(_, text)| text);
-    let judges = Judges::new(programs, &folders.all, known, tell)?;
+    let judges = Judges::new(part, programs, &folders.all, known, tell)?;
     fs::write(&folders.reached, format!("{digest}\n{}", judges.text()))
         .map_err(|error| format!("{}: {error}", folders.reached.display()))?;
     Ok(judges)

@@ -1,6 +1,7 @@
 //! The tests that judge mutants: what each reaches, and how long it takes.
 
 use crate::build::Program;
+use crate::part::Part;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
@@ -17,9 +18,6 @@ pub(crate) struct Test {
     /// How long it takes by itself.
     pub(crate) time: Duration,
 }
-
-/// Tests that read the sources, which are others here, or that judge the judge and cost much.
-const SKIPPED: [&str; 4] = ["boundaries::", "layers::", "loops::", "validate::fuzz::"];
 
 /// What came of some tests of one program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -82,6 +80,7 @@ impl Judges {
     ///
     /// When a test fails.
     pub(crate) fn new(
+        part: Part,
         programs: &[Program],
         folder: &Path,
         known: Option<&str>,
@@ -99,7 +98,7 @@ impl Judges {
         let variable = ("HPMOE_MUTANTS_REACHED", file.to_str().ok_or("the folder's name is not UTF-8")?);
         for program in programs {
             for name in names(program)? {
-                if SKIPPED.iter().any(|module| name.starts_with(module)) {
+                if part.skips(&name) {
                     continue;
                 }
                 tell(&name);

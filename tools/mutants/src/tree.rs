@@ -2,6 +2,7 @@
 
 use crate::find;
 use crate::mutant::Mutant;
+use crate::part::Part;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::Range;
@@ -9,34 +10,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{fs, io};
 
-/// Folders whose code is changed, with what is left out: texts, and what tests alone use to judge.
-const MUTATED: [&str; 3] = ["hpmoe-core/src/analyze/", "hpmoe-core/src/schedule/", "hpmoe-core/src/validate/"];
-const LEFT_OUT: [&str; 10] = [
-    "/broken.rs",
-    "/execute/",
-    "/fuzz/",
-    "/kernels.rs",
-    "/optimum.rs",
-    "/programs.rs",
-    "/tests.rs",
-    "/tests/",
-    "/violation.rs",
-    "/words.rs",
-];
-
 /// Folders that no test of a mutant looks at.
 const UNSEEN: [&str; 2] = ["docs/", "tools/mutants/"];
 
-/// The package whose code is changed. Its tests judge it.
-pub(crate) const PACKAGE: &str = "hpmoe-core";
-
-/// The file in that package that says which mutant is on.
-const SWITCH: &str = "hpmoe-core/src/mutant_switch.rs";
+/// The file in the sources of a package that says which mutant is on.
+const SWITCH: &str = "mutant_switch.rs";
 
 /// The sources of a working tree, and where its copy goes.
 pub(crate) struct Tree {
     root: PathBuf,
     copy: PathBuf,
+    pub(crate) part: Part,
     files: Vec<String>,
     /// All mutants of each file that is changed.
     pub(crate) mutants: BTreeMap<String, Vec<Mutant>>,
@@ -50,23 +34,22 @@ pub(crate) struct Written {
 
 impl Tree {
     /// Reads the files that git tracks, and those that it does not ignore.
-    pub(crate) fn read(root: &Path, copy: PathBuf) -> Result<Self, String> {
+    pub(crate) fn read(root: &Path, copy: PathBuf, part: Part) -> Result<Self, String> {
         let list = Command::new("git").args(["ls-files", "-co", "--exclude-standard"]).current_dir(root).output();
         let list = list.map_err(|error| format!("git can't list the files of {}: {error}", root.display()))?;
         let files: Vec<String> = String::from_utf8_lossy(&list.stdout).lines().map(str::to_owned).collect();
         let mut mutants = BTreeMap::new();
         for path in &files {
-            if MUTATED.iter().any(|folder| path.starts_with(folder)) && !LEFT_OUT.iter().any(|part| path.contains(part))
-            {
+            if part.changes(path) {
                 let source = read(&root.join(path))?;
                 let found = find::mutants(path, &source).map_err(|error| format!("{path}: {error}"))?;
                 mutants.insert(path.clone(), found);
             }
         }
         if mutants.is_empty() {
-            return Err(format!("{} has none of {MUTATED:?}: run this from the repository", root.display()));
+            return Err(format!("{} has no code of the {}: run this from the repository", root.display(), part.name()));
         }
-        Ok(Self { root: root.to_owned(), copy, files, mutants })
+        Ok(Self { root: root.to_owned(), copy, part, files, mutants })
     }
 
     /// Differs where the copy does, but for what no test looks at.
@@ -85,7 +68,8 @@ impl Tree {
 
     /// Writes the copy, with all mutants but those that don't compile; what changed since the last one alone.
     pub(crate) fn write(&self, refused: &BTreeSet<String>) -> Result<BTreeMap<String, Written>, String> {
-        remove_others(&self.copy, &self.files).map_err(|error| format!("{}: {error}", self.copy.display()))?;
+        remove_others(&self.copy, &self.files, &self.switch())
+            .map_err(|error| format!("{}: {error}", self.copy.display()))?;
         let numbers = self.numbers();
         let mut written = BTreeMap::new();
         for path in &self.files {
@@ -105,14 +89,18 @@ impl Tree {
                 written.insert(path.clone(), Written { places });
                 bytes = text.into_bytes();
             }
-            if path == "hpmoe-core/src/lib.rs" {
+            if *path == format!("{}/src/lib.rs", self.part.folder()) {
                 bytes.extend(b"\n#[doc(hidden)]\npub mod mutant_switch;\n");
             }
             put(&to, &bytes).map_err(problem)?;
         }
-        let to = self.copy.join(SWITCH);
+        let to = self.switch();
         put(&to, include_bytes!("../switch.rs")).map_err(|error| format!("{}: {error}", to.display()))?;
         Ok(written)
+    }
+
+    fn switch(&self) -> PathBuf {
+        self.copy.join(self.part.folder()).join("src").join(SWITCH)
     }
 }
 
@@ -121,9 +109,9 @@ fn read(path: &Path) -> Result<String, String> {
 }
 
 /// Removes the files of a copy that have gone from what it is a copy of.
-fn remove_others(copy: &Path, files: &[String]) -> io::Result<()> {
+fn remove_others(copy: &Path, files: &[String], switch: &Path) -> io::Result<()> {
     let mut kept: BTreeSet<PathBuf> = files.iter().map(|path| copy.join(path)).collect();
-    kept.insert(copy.join(SWITCH));
+    kept.insert(switch.to_owned());
     let mut folders = vec![copy.to_owned()];
     while let Some(folder) = folders.pop().filter(|folder| folder.is_dir()) {
         for entry in fs::read_dir(folder)? {

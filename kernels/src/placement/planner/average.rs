@@ -97,6 +97,20 @@ mod tests {
     }
 
     #[test]
+    fn averages_and_loads_are_rounded_to_the_nearest() {
+        let parts = |factor: u32, rows: [u64; 2]| {
+            let mut average = LoadAverage::with_factor(1, factor).unwrap();
+            rows.iter().for_each(|rows| average.add(&[*rows]).unwrap());
+            average.parts[0]
+        };
+        // 65,536 parts, of which 0.999 are left: 65,470.464; and a thousandth of it: 65.536.
+        assert_eq!((parts(999, [1, 0]), parts(999, [0, 1])), (65_470, 66));
+        // Half a row is rounded up, and a little less than half down.
+        let half = |parts: u128| LoadAverage { parts: vec![parts], ..LoadAverage::new(1) }.loads(1);
+        assert_eq!((half(32_767), half(32_768)), (vec![0], vec![1]));
+    }
+
+    #[test]
     fn any_factor_below_one_and_any_rows_will_do() {
         let mut last = LoadAverage::with_factor(1, 0).unwrap();
         last.add(&[u64::MAX]).unwrap();

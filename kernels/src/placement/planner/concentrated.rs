@@ -246,7 +246,104 @@ mod tests {
         }
     }
 
+    #[test]
+    fn steps_are_one_more_one_fewer_or_another_one() {
+        assert_eq!(steps(&[1, 4, 7], &[4]), [vec![1, 4], vec![4, 7], vec![1], vec![7]]);
+        let two = [vec![1, 4, 7], vec![7], vec![1], vec![4, 7], vec![1, 4]];
+        assert_eq!(steps(&[1, 4, 7], &[1, 7]), two);
+        assert_eq!(steps(&[3], &[3]), [[0; 0]; 0]);
+    }
+
+    /// A draft of a placement whose experts have so many copies, on ranks of one place each.
+    fn with_copies<R>(
+        copies: &[usize],
+        loads: &[u64],
+        costs: &PlacementCosts,
+        look: impl FnOnce(&Draft<'_>) -> R,
+    ) -> R {
+        let of: Vec<_> = (0..copies.len()).flat_map(|expert| vec![Some(expert); copies[expert]]).collect();
+        let placement = Placement::new(Ranks::new(of.len()), copies.len(), &of).unwrap();
+        let copies = placement.places().copies();
+        look(&Draft { placement: &placement, loads, launches: 1, costs, copies })
+    }
+
+    #[test]
+    fn few_choices_are_all_tried() {
+        let is_searched = |copies: &[usize]| {
+            with_copies(copies, &vec![1; copies.len()], &DEEPSEEK_V3, |draft| draft.searched().is_some())
+        };
+        // 3⁸ = 6561, times 1; 3⁹ is more than 8192. 13 copies have 8191 sets, and 14 have 16,383.
+        assert!(is_searched(&[2, 2, 1, 2, 2, 2, 2, 1, 1, 2, 2]));
+        assert!(!is_searched(&[2; 9]));
+        assert!(is_searched(&[13]) && !is_searched(&[14]));
+        // A product of more than 64 bits.
+        assert!(!is_searched(&[60, 60]) && !is_searched(&[64]) && !is_searched(&[65]));
+    }
+
+    #[test]
+    fn ranks_are_judged_by_the_slowest_then_all_then_how_unequal_they_are() {
+        let costs = PlacementCosts { row_ns: 10, read_ns: 0, copy_ns: 0 };
+        with_copies(&[1, 1], &[3, 5], &costs, |draft| {
+            let whole = u128::from(WHOLE);
+            let wanted = (50 * whole, 80 * whole, 30 * 30 + 50 * 50);
+            assert_eq!(draft.score(&draft.work(&draft.copies)), wanted);
+            assert_eq!(draft.score(&[]), (0, 0, 0));
+        });
+    }
+
+    #[test]
+    fn single_copies_are_packed_by_their_rows() {
+        // Experts 0 and 1 have a copy on each of ranks 0 and 1. Expert 2 lies on rank 0 alone, with the fewest rows.
+        let of = [Some(0), Some(1), Some(2), Some(1), Some(0), None];
+        let placement = Placement::new(Ranks::new(2), 3, &of).unwrap();
+        let costs = PlacementCosts { row_ns: 1, read_ns: 0, copy_ns: 0 };
+        let single = |loads: &[u64]| {
+            let copies = placement.places().copies();
+            Draft { placement: &placement, loads, launches: 1, costs: &costs, copies }.single()
+        };
+        assert_eq!(single(&[7, 9, 1]), [[0], [3], [2]]);
+        assert_eq!(single(&[9, 7, 1]), [[4], [1], [2]]);
+        // The larger one is where the lone expert isn't, and the other one where that leaves least.
+        assert_eq!(single(&[9, 7, 3]), [[4], [1], [2]]);
+        assert_eq!(single(&[4, 3, 8]), [[4], [3], [2]]);
+        assert_eq!(single(&[5, 5, 0]), [[0], [3], [2]]);
+    }
+
     proptest! {
+        #[test]
+        fn no_single_step_betters_what_steps_have_found(
+            (ranks, spare) in (2..=4usize, 1..=2usize),
+            loads in prop::collection::vec(0..400u64, 1..=16),
+            (row_ns, read_ns) in (0..100u64, 0..10_000u64),
+        ) {
+            let costs = PlacementCosts { row_ns, read_ns, copy_ns: 0 };
+            let placement = Placement::balanced(Ranks::new(ranks), &loads, spare).unwrap();
+            let copies = placement.places().copies();
+            let draft = Draft { placement: &placement, loads: &loads, launches: 1, costs: &costs, copies: copies.clone() };
+            let score = |takes: &Takes| draft.score(&draft.work(takes));
+            let ends = [draft.improved(copies.clone()), draft.improved(draft.single())];
+            for (end, start) in ends.iter().zip([&copies, &draft.single()]) {
+                prop_assert!(score(end) <= score(start));
+                for expert in 0..copies.len() {
+                    let of = &copies[expert];
+                    for set in 1..1_usize << of.len() {
+                        let other: Vec<usize> = (0..of.len()).filter(|n| set >> n & 1 == 1).map(|n| of[n]).collect();
+                        let apart = |a: &[usize], b: &[usize]| a.iter().filter(|one| !b.contains(one)).count();
+                        if apart(&other, &end[expert]) <= 1 && apart(&end[expert], &other) <= 1 {
+                            let mut after = end.clone();
+                            after[expert] = other;
+                            prop_assert!(score(&after) >= score(end), "{:?} of {:?}", after, end);
+                        }
+                    }
+                }
+            }
+            let least = ends.iter().map(score).min().unwrap();
+            prop_assert_eq!(score(&draft.stepped()), least);
+            if let Some(searched) = draft.searched() {
+                prop_assert!(score(&searched) <= least);
+            }
+        }
+
         #[test]
         fn no_rank_becomes_slower_and_nothing_moves(
             (ranks, spare) in (1..=4usize, 0..=2usize),

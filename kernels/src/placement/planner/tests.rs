@@ -172,11 +172,19 @@ proptest! {
     fn a_step_changes_loads_as_it_says(
         (ranks, spare) in (2..=5usize, 0..=2usize),
         loads in prop::collection::vec(0..1000u64, 2..=12),
+        drops in 0..=4usize,
     ) {
         let mut draft = Draft::packed(ranks, &loads, local_experts(loads.len(), spare, ranks));
+        // Places that copies leave empty.
+        for _ in 0..drops {
+            let mut dropped = (0..ranks).flat_map(|rank| draft.steps(rank).collect::<Vec<_>>());
+            if let Some(step) = dropped.find(|step| matches!(step, Step::Drop(_))) {
+                draft.take(step);
+            }
+        }
         for rank in 0..ranks {
             let steps: Vec<Step> = draft.steps(rank).collect();
-            for step in steps.into_iter().step_by(7) {
+            for step in steps {
                 let (before, mut wanted) = (draft.of.clone(), draft.of_rank.clone());
                 draft.add(step, &mut wanted);
                 draft.take(step);

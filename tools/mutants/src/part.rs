@@ -1,0 +1,82 @@
+//! The parts of the project whose code is changed.
+
+use clap::ValueEnum;
+
+/// A part of the project.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Part {
+    /// Analysis, schedule and validation.
+    Compiler,
+    /// Placements of experts and their planner.
+    Placement,
+}
+
+impl Part {
+    /// The package whose code is changed, and others whose tests judge it as well.
+    pub(crate) fn packages(self) -> &'static [&'static str] {
+        match self {
+            Self::Compiler => &["hpmoe-core"],
+            // Its tables for the device are compared with those that the device makes.
+            Self::Placement => &["hpmoe-kernels", "hpmoe-runtime"],
+        }
+    }
+
+    /// The folder of the package whose code is changed.
+    pub(crate) fn folder(self) -> &'static str {
+        match self {
+            Self::Compiler => "hpmoe-core",
+            Self::Placement => "kernels",
+        }
+    }
+
+    /// The name of the folder of its results.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Compiler => "compiler",
+            Self::Placement => "placement",
+        }
+    }
+
+    /// Folders whose code is changed.
+    fn mutated(self) -> &'static [&'static str] {
+        match self {
+            Self::Compiler => &["hpmoe-core/src/analyze/", "hpmoe-core/src/schedule/", "hpmoe-core/src/validate/"],
+            Self::Placement => &["kernels/src/placement/"],
+        }
+    }
+
+    /// What is left out of these folders: texts, and what tests alone use to judge.
+    fn left_out(self) -> &'static [&'static str] {
+        match self {
+            Self::Compiler => &[
+                "/broken.rs",
+                "/execute/",
+                "/fuzz/",
+                "/kernels.rs",
+                "/optimum.rs",
+                "/programs.rs",
+                "/tests.rs",
+                "/tests/",
+                "/violation.rs",
+                "/words.rs",
+            ],
+            Self::Placement => &["/error.rs", "/replay.rs", "/tests.rs", "/time.rs"],
+        }
+    }
+
+    /// Whether the code of a file is changed.
+    pub(crate) fn changes(self, path: &str) -> bool {
+        self.mutated().iter().any(|folder| path.starts_with(folder))
+            && !self.left_out().iter().any(|part| path.contains(part))
+    }
+
+    /// Whether a test judges no mutant: it reads the sources, which are others here, judges the judge and costs much, or is of something else.
+    pub(crate) fn skips(self, test: &str) -> bool {
+        match self {
+            Self::Compiler => ["boundaries::", "layers::", "loops::", "validate::fuzz::"]
+                .iter()
+                .any(|module| test.starts_with(module)),
+            Self::Placement => !["placement::", "layout::device::"].iter().any(|module| test.starts_with(module)),
+        }
+    }
+}
