@@ -10,6 +10,7 @@ const HEADERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../hpmoe-runtime/
 /// Their stand-ins.
 const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/acl");
 const SHMEM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/shmem");
+const ASCENDCL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/ascendcl");
 
 fn main() {
     if let Err(error) = build() {
@@ -32,7 +33,12 @@ fn build() -> Result<(), String> {
     archive("hpmoe_host", &compiler.objects(&[&whole])?, &out_dir)?;
     let (acl, shmem, header) = (Path::new(SOURCES), Path::new(SHMEM), Path::new(HEADERS));
     library("acl_rt", acl, &[acl, header, host], &[], &out_dir)?;
-    library("shmem", shmem, &[shmem, acl, header, host], &["acl_rt"], &out_dir)
+    library("shmem", shmem, &[shmem, acl, header, host], &["acl_rt"], &out_dir)?;
+    // Programs that link this name alone find the runtime library's calls by it.
+    let ascendcl = Path::new(ASCENDCL);
+    library("ascendcl", ascendcl, &[ascendcl, acl, header, host], &["acl_rt"], &out_dir)?;
+    // Names of libraries that programs link or open; what they look for there is in the one before.
+    linked(&compiler, &[], &out_dir.join("libother.so"), &["ascendcl"])
 }
 
 /// Links a library of C++ sources, with some other ones that lie next to it.
@@ -43,10 +49,15 @@ fn library(name: &str, sources: &Path, includes: &[&Path], others: &[&str], out_
     let text = joined(sources).map_err(|error| format!("can't read `{}`: {error}", sources.display()))?;
     std::fs::write(&whole, text).map_err(|error| format!("can't write `{}`: {error}", whole.display()))?;
     let objects = compiler.objects(&[&whole])?;
-    let library = out_dir.join(format!("lib{name}.so"));
+    linked(&compiler, &objects, &out_dir.join(format!("lib{name}.so")), others)
+}
+
+/// Links a library of objects, with some other libraries that lie next to it.
+fn linked(compiler: &Compiler, objects: &[PathBuf], library: &Path, others: &[&str]) -> Result<(), String> {
     let mut link = Command::new(compiler.program());
-    link.args(["-shared", "-pthread", "-Wl,-rpath,$ORIGIN", "-o"]).arg(&library).args(&objects);
-    link.arg("-L").arg(out_dir).args(others.iter().map(|other| format!("-l{other}"))).arg("-ldl");
+    link.args(["-shared", "-pthread", "-Wl,-rpath,$ORIGIN", "-Wl,--no-as-needed", "-o"]).arg(library).args(objects);
+    link.arg("-L").arg(library.parent().unwrap_or(Path::new(".")));
+    link.args(others.iter().map(|other| format!("-l{other}"))).arg("-ldl");
     let output = link.output().map_err(|error| format!("can't start `{}`: {error}", compiler.program().display()))?;
     let said = || format!("`{}` was not linked: {}", library.display(), String::from_utf8_lossy(&output.stderr));
     output.status.success().then_some(()).ok_or_else(said)

@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Folders of C++, each with the folders in which its builds look for headers that are not next to the file.
-const FOLDERS: [(&str, &[&str]); 7] = [
+const FOLDERS: [(&str, &[&str]); 8] = [
     ("include", &["host", "include"]),
     ("host", &["host"]),
     ("tests", &["host", "include"]),
     ("../hpmoe-runtime/acl", &[]),
     ("../tools/standin/acl", &["../hpmoe-runtime/acl", "host"]),
     ("../tools/standin/shmem", &["../tools/standin/acl", "../hpmoe-runtime/acl", "host"]),
+    ("../tools/standin/ascendcl", &["../tools/standin/acl", "../hpmoe-runtime/acl", "host"]),
     ("../tools/doctor/probes", &["host", "include"]),
 ];
 

@@ -61,7 +61,7 @@ uint32_t broken() {
 
 const char *chip() {
     const char *named = std::getenv("HPMOE_STANDIN_SOC");
-    return named != nullptr ? named : "Ascend910_9391 (a stand-in, whose times mean nothing)";
+    return named != nullptr ? named : "Ascend910_9391";
 }
 
 bool refused(const char *what) {
@@ -94,6 +94,9 @@ int ended(const char *call, int error, const std::string &why) {
 } // namespace standin
 
 using namespace standin;
+
+// Tells hpmoe's runtime that this is the stand-in.
+extern "C" const char hpmoe_standin[] = "stand-in";
 
 aclError aclInit(const char *) {
     std::lock_guard<std::mutex> lock(state().mutex);
@@ -129,9 +132,6 @@ static uint32_t visible() {
 }
 
 aclError aclrtGetDeviceCount(uint32_t *count) {
-    if (!state().initialized) {
-        return ended("aclrtGetDeviceCount", NOT_INITIALIZED, "aclInit was not called");
-    }
     *count = visible();
     return ended("aclrtGetDeviceCount", ACL_SUCCESS);
 }
@@ -153,6 +153,34 @@ aclError aclrtGetDevice(int32_t *device) {
     }
     *device = current_device();
     return ended("aclrtGetDevice", ACL_SUCCESS);
+}
+
+// The state is left as it is: other parts of the process may go on.
+aclError aclFinalize() { return ended("aclFinalize", state().initialized ? ACL_SUCCESS : NOT_INITIALIZED); }
+
+aclError aclrtResetDevice(int32_t device) {
+    if (device < 0 || static_cast<uint32_t>(device) >= visible()) {
+        return ended("aclrtResetDevice", PARAMETER, "there is no device " + std::to_string(device));
+    }
+    return ended("aclrtResetDevice", ACL_SUCCESS);
+}
+
+// Each device has one context.
+aclError aclrtGetCurrentContext(aclrtContext *context) {
+    if (current_device() < 0) {
+        return ended("aclrtGetCurrentContext", NO_DEVICE_SET, "this thread has set none");
+    }
+    *context = &state().devices[current_device()];
+    return ended("aclrtGetCurrentContext", ACL_SUCCESS);
+}
+
+aclError aclrtSetCurrentContext(aclrtContext context) {
+    for (int device = 0; device < DEVICES; ++device) {
+        if (context == &state().devices[device]) {
+            return aclrtSetDevice(device);
+        }
+    }
+    return ended("aclrtSetCurrentContext", BAD_HANDLE, "no such context");
 }
 
 const char *aclrtGetSocName() { return chip(); }

@@ -177,6 +177,30 @@ static int run(const Function &function, uint32_t blocks, const Start &start, in
     return ended("kernel", result.code == HPMOE_HOST_OK ? ACL_SUCCESS : CORE_EXCEPTION, result.message);
 }
 
+// What is wrong with the options of a load: each may be given once, and the magic number has to be.
+static const char *wrong_options(const aclrtBinaryLoadOptions *options) {
+    constexpr int LAZY = 1; // whether the object goes to the device when it is first used
+    bool seen[3] = {};
+    for (size_t i = 0; options != nullptr && i < options->numOpt; ++i) {
+        const aclrtBinaryLoadOption &option = options->options[i];
+        const int type = option.type;
+        if (type != LAZY && type != ACL_RT_BINARY_LOAD_OPT_MAGIC) {
+            return "an unknown option";
+        }
+        if (seen[type]) {
+            return "an option twice";
+        }
+        seen[type] = true;
+        if (type == LAZY && option.value.magic > 1) {
+            return "a lazy load that is neither 0 nor 1";
+        }
+        if (type == ACL_RT_BINARY_LOAD_OPT_MAGIC && option.value.magic != MIX_MAGIC) {
+            return "another magic number than that of kernels for both kinds of core";
+        }
+    }
+    return seen[ACL_RT_BINARY_LOAD_OPT_MAGIC] ? nullptr : "no magic number";
+}
+
 // Gives the object of an NPU the head of a library for this machine, which the stand-in's linker has made it of. What is wrong with an
 // object that is no such one.
 static const char *made_loadable(std::vector<unsigned char> &image) {
@@ -212,9 +236,8 @@ aclError aclrtBinaryLoadFromData(const void *data, size_t bytes, const aclrtBina
                     6) != 0) {
         return ended("aclrtBinaryLoadFromData", PARAMETER, "a 64-bit ELF file of low byte first");
     }
-    if (options == nullptr || options->numOpt != 1 || options->options[0].type != ACL_RT_BINARY_LOAD_OPT_MAGIC ||
-        options->options[0].value.magic != MIX_MAGIC) {
-        return ended("aclrtBinaryLoadFromData", PARAMETER, "the magic number of a kernel for both kinds of core");
+    if (const char *wrong = wrong_options(options)) {
+        return ended("aclrtBinaryLoadFromData", PARAMETER, wrong);
     }
     std::vector<unsigned char> image(static_cast<const unsigned char *>(data),
                                      static_cast<const unsigned char *>(data) + bytes);

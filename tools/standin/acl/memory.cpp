@@ -118,6 +118,9 @@ aclError aclrtFree(void *address) {
 
 aclError aclrtMemset(void *address, size_t room, int32_t value, size_t bytes) {
     std::unique_lock<std::mutex> lock(state().mutex);
+    if (forbidden()) {
+        return ended("aclrtMemset", CAPTURE_MODE, "a stream is captured, in a mode that forbids it");
+    }
     Memory *memory = memory_of(address, bytes);
     if (memory == nullptr || bytes > room) {
         return ended("aclrtMemset", PARAMETER, "no memory of a device holds all of these bytes");
@@ -132,9 +135,21 @@ aclError aclrtMemset(void *address, size_t room, int32_t value, size_t bytes) {
 
 aclError aclrtMemcpy(void *to, size_t room, const void *from, size_t bytes, aclrtMemcpyKind kind) {
     Side target, source;
+    {
+        std::lock_guard<std::mutex> lock(state().mutex);
+        if (forbidden()) {
+            return ended("aclrtMemcpy", CAPTURE_MODE, "a stream is captured, in a mode that forbids it");
+        }
+    }
     const int wrong = checked("aclrtMemcpy", to, room, from, bytes, kind, target, source);
     const int error = wrong != ACL_SUCCESS ? wrong : copy("aclrtMemcpy", target, source, bytes);
     return error != ACL_SUCCESS ? error : ended("aclrtMemcpy", ACL_SUCCESS, std::to_string(bytes) + " bytes");
+}
+
+// Whether a stream's copies reach memory: of its own device, or of a peer whose memory the device may access.
+static bool reaches(const Stream &stream, const Memory *memory) {
+    return memory != nullptr &&
+           (memory->device == stream.device || state().devices[stream.device].peers.count(memory->device) != 0);
 }
 
 aclError aclrtMemcpyAsync(void *to, size_t room, const void *from, size_t bytes, aclrtMemcpyKind kind,
@@ -144,21 +159,49 @@ aclError aclrtMemcpyAsync(void *to, size_t room, const void *from, size_t bytes,
     if (const int wrong = checked(call, to, room, from, bytes, kind, target, source); wrong != ACL_SUCCESS) {
         return wrong;
     }
-    std::lock_guard<std::mutex> lock(state().mutex);
+    if (kind == ACL_MEMCPY_HOST_TO_HOST) {
+        return ended(call, UNSUPPORTED, "a stream copies nothing from the host to the host");
+    }
+    std::unique_lock<std::mutex> lock(state().mutex);
     Stream *stream = static_cast<Stream *>(handle);
     if (state().streams.count(stream) == 0) {
         return ended(call, BAD_HANDLE, "no such stream");
     }
-    Pinned *pinned = pinned_of(from, bytes);
-    const Memory *memory = memory_of(to, bytes);
-    if (kind != ACL_MEMCPY_HOST_TO_DEVICE || pinned == nullptr || memory == nullptr ||
-        memory->device != stream->device) {
-        return ended(call, PARAMETER, "from pinned memory of the host to memory of the stream's device");
+    for (const Side &side : {target, source}) {
+        if (side.on_device && !reaches(*stream, memory_of(side.address, bytes))) {
+            return ended(call, PARAMETER, "memory of the stream's device, or of a peer that it may access");
+        }
     }
-    mprotect(pinned->base, pages(pinned->bytes), PROT_READ);
+    const bool on_host = !target.on_device || !source.on_device;
+    const void *host = target.on_device ? from : to;
+    Pinned *pinned = on_host ? pinned_of(host, bytes) : nullptr;
+    const bool pageable = on_host && pinned == nullptr;
+    if (pageable && stream->graph != nullptr) {
+        return ended(call, CAPTURE_MODE, "a copy of memory that is not pinned can't be captured");
+    }
+    if (pinned != nullptr && !source.on_device && stream->graph == nullptr) {
+        mprotect(pinned->base, pages(pinned->bytes), PROT_READ);
+        pinned->copies[stream] = stream->places + 1;
+    }
     enqueue(handle, [=] { return copy("aclrtMemcpyAsync", target, source, bytes); });
-    pinned->copies[stream] = stream->places;
-    return ended(call, ACL_SUCCESS, std::to_string(bytes) + " bytes, " + named(handle));
+    lock.unlock();
+    ended(call, ACL_SUCCESS, std::to_string(bytes) + (pageable ? " bytes, not pinned, " : " bytes, ") + named(handle));
+    // Of memory that is not pinned, the call returns when the copy is done.
+    return pageable ? aclrtSynchronizeStream(handle) : ACL_SUCCESS;
+}
+
+aclError aclrtGetMemInfo(int, size_t *free, size_t *total) {
+    if (current_device() < 0) {
+        return ended("aclrtGetMemInfo", NO_DEVICE_SET, "this thread has set none");
+    }
+    std::lock_guard<std::mutex> lock(state().mutex);
+    size_t used = 0;
+    for (const auto &[base, memory] : state().memory) {
+        used += memory.device == current_device() ? memory.bytes : 0;
+    }
+    *total = size_t{64} << 30;
+    *free = used < *total ? *total - used : 0;
+    return ended("aclrtGetMemInfo", ACL_SUCCESS);
 }
 
 aclError aclrtPointerGetAttributes(const void *address, aclrtPtrAttributes *attributes) {

@@ -3,7 +3,9 @@
 
 #include "acl.h"
 #include "launch.h"
+#include "other.h"
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -31,6 +33,12 @@ enum Error : int {
     PARAMETER = 107000,
     NO_DEVICE_SET = 107002,
     BAD_HANDLE = 107017,
+    CAPTURE_DEPENDENCY = 107024,
+    STREAM_UNJOINED = 107025,
+    STREAM_CAPTURED = 107027,
+    EVENT_CAPTURED = 107028,
+    STREAM_NOT_CAPTURED = 107029,
+    CAPTURE_MODE = 107030,
     OUT_OF_MEMORY = 207018,
     CORE_TIMEOUT = 507014,
     CORE_EXCEPTION = 507015,
@@ -84,12 +92,25 @@ struct Function {
     Binary *binary;
 };
 
+// Work that streams were given while they were captured, in the order in which it was given.
+struct Graph {
+    std::vector<std::function<int()>> work;
+    // Streams that are captured, each with the number of its tasks that the first stream has not been told to wait for. Empty once the capture has
+    // ended.
+    std::map<Stream *, uint64_t> streams;
+    Stream *first = nullptr; // where the capture began
+    uint64_t number = 0;     // of the capture, from 1
+    aclmdlRICaptureMode mode = ACL_MODEL_RI_CAPTURE_MODE_GLOBAL;
+};
+
 // Records that something has been done on a stream.
 struct Event {
     uint64_t recorded = 0;    // calls of RecordEvent
     uint64_t reached = 0;     // of them, those that a stream has come to
     Stream *stream = nullptr; // of the last one,
     uint64_t place = 0;       // and its place there
+    uint64_t captured = 0;    // the number of the capture that it was part of, or 0
+    std::chrono::steady_clock::time_point time;
 };
 
 // What is to be done, in order, by a thread of its own.
@@ -98,8 +119,9 @@ struct Stream {
     std::deque<std::function<int()>> work;
     bool busy = false;
     bool ends = false;
-    uint64_t places = 0; // what was ever put on it
-    int error = 0;       // the first one; nothing runs after it
+    uint64_t places = 0;          // what was ever put on it
+    std::shared_ptr<Graph> graph; // takes what is put on it, while it is captured
+    int error = 0;                // the first one; nothing runs after it
     std::thread thread;
 };
 
@@ -119,6 +141,8 @@ struct State {
     std::set<Physical *> physical;
     std::set<Stream *> streams;
     std::set<Event *> events;
+    std::map<void *, std::shared_ptr<Graph>> graphs; // whose capture has ended
+    uint64_t captures = 0;
     std::set<Binary *> binaries;
     std::set<Function *> functions;
     volatile int32_t stop = 0; // ends all running kernels
@@ -176,7 +200,13 @@ void learned(Stream *stream, uint64_t place);
 // A stream, for the log.
 std::string named(aclrtStream stream);
 
-// Adds work to a stream; with the lock held. False where there is no such stream.
+// Adds work to a stream, or to the graph that captures it; with the lock held. False where there is no such stream.
 bool enqueue(aclrtStream stream, std::function<int()> work);
+
+// A stream that is captured waits for an event that was recorded there, or a stream is captured from now on because it does. With the lock held.
+int wait_captured(Stream &stream, const Event &event);
+
+// Whether a capture forbids this thread a call that is not asynchronous. With the lock held.
+bool forbidden();
 
 } // namespace standin

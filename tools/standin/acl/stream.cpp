@@ -39,19 +39,64 @@ bool enqueue(aclrtStream handle, std::function<int()> next) {
     if (state().streams.count(stream) == 0) {
         return false;
     }
+    if (stream->graph != nullptr) {
+        stream->graph->work.push_back(std::move(next));
+        stream->graph->streams[stream] += 1;
+        return true;
+    }
     stream->work.push_back(std::move(next));
     stream->places += 1;
     state().changed.notify_all();
     return true;
 }
 
-} // namespace standin
+// Waits until a stream has no work left, for at most that many milliseconds, or without a limit if that is -1.
+static int synchronize(const char *call, aclrtStream handle, int32_t milliseconds) {
+    Stream *stream = static_cast<Stream *>(handle);
+    std::unique_lock<std::mutex> lock(state().mutex);
+    if (state().streams.count(stream) == 0 || milliseconds < -1 || milliseconds == 0) {
+        return ended(call, BAD_HANDLE, "a stream, and a time or -1");
+    }
+    if (stream->graph != nullptr) {
+        return ended(call, STREAM_CAPTURED, "the stream is captured");
+    }
+    const auto idle = [&] { return stream->work.empty() && !stream->busy; };
+    if (milliseconds == -1) {
+        state().changed.wait(lock, idle);
+    } else if (!state().changed.wait_for(lock, std::chrono::milliseconds(milliseconds), idle)) {
+        return ended(call, STREAM_TIMEOUT, "the stream has work that has not ended");
+    }
+    learned(stream, stream->places);
+    const int error = stream->error;
+    return ended(call, error, error == ACL_SUCCESS ? "" : "work on the stream failed: " + state().failure);
+}
 
-using namespace standin;
+// Waits until a stream has come to an event.
+static int synchronize_event(const char *call, aclrtEvent handle, int32_t milliseconds) {
+    std::unique_lock<std::mutex> lock(state().mutex);
+    Event *event = static_cast<Event *>(handle);
+    if (state().events.count(event) == 0 || milliseconds < -1 || milliseconds == 0) {
+        return ended(call, BAD_HANDLE, "an event, and a time or -1");
+    }
+    if (event->captured != 0) {
+        return ended(call, EVENT_CAPTURED, "the event was recorded on a stream that was captured");
+    }
+    if (event->recorded == 0) {
+        return ended(call, BAD_HANDLE, "an event that was recorded");
+    }
+    const auto reached = [&] { return event->reached >= event->recorded; };
+    if (milliseconds == -1) {
+        state().changed.wait(lock, reached);
+    } else if (!state().changed.wait_for(lock, std::chrono::milliseconds(milliseconds), reached)) {
+        return ended(call, EVENT_TIMEOUT, "the stream has not come to the event");
+    }
+    learned(event->stream, event->place);
+    return ended(call, ACL_SUCCESS);
+}
 
-aclError aclrtCreateStream(aclrtStream *handle) {
+static int create_stream(const char *call, aclrtStream *handle) {
     if (current_device() < 0) {
-        return ended("aclrtCreateStream", NO_DEVICE_SET, "this thread has set no device");
+        return ended(call, NO_DEVICE_SET, "this thread has set no device");
     }
     std::lock_guard<std::mutex> lock(state().mutex);
     Stream *stream = new Stream;
@@ -59,16 +104,33 @@ aclError aclrtCreateStream(aclrtStream *handle) {
     stream->thread = std::thread([stream] { work(*stream); });
     state().streams.insert(stream);
     *handle = stream;
-    return ended("aclrtCreateStream", ACL_SUCCESS);
+    return ended(call, ACL_SUCCESS);
+}
+
+// Flags of events: what is recorded serves streams that wait, a progress that the host reads, times.
+constexpr uint32_t EVENT_FLAGS = ACL_EVENT_SYNC | 2 | 8;
+
+} // namespace standin
+
+using namespace standin;
+
+aclError aclrtCreateStream(aclrtStream *handle) { return create_stream("aclrtCreateStream", handle); }
+
+aclError aclrtCreateStreamWithConfig(aclrtStream *handle, uint32_t, uint32_t) {
+    return create_stream("aclrtCreateStreamWithConfig", handle);
 }
 
 aclError aclrtDestroyStream(aclrtStream handle) {
     Stream *stream = static_cast<Stream *>(handle);
     {
         std::lock_guard<std::mutex> lock(state().mutex);
-        if (state().streams.erase(stream) == 0) {
+        if (state().streams.count(stream) == 0) {
             return ended("aclrtDestroyStream", BAD_HANDLE, "no such stream");
         }
+        if (stream->graph != nullptr) {
+            return ended("aclrtDestroyStream", STREAM_CAPTURED, "the stream is captured");
+        }
+        state().streams.erase(stream);
         stream->ends = true;
         state().changed.notify_all();
     }
@@ -80,26 +142,34 @@ aclError aclrtDestroyStream(aclrtStream handle) {
 }
 
 aclError aclrtSynchronizeStreamWithTimeout(aclrtStream handle, int32_t milliseconds) {
-    Stream *stream = static_cast<Stream *>(handle);
-    std::unique_lock<std::mutex> lock(state().mutex);
-    if (state().streams.count(stream) == 0 || milliseconds < -1 || milliseconds == 0) {
-        return ended("aclrtSynchronizeStreamWithTimeout", BAD_HANDLE, "a stream, and a time or -1");
-    }
-    const auto idle = [&] { return stream->work.empty() && !stream->busy; };
-    if (milliseconds == -1) {
-        state().changed.wait(lock, idle);
-    } else if (!state().changed.wait_for(lock, std::chrono::milliseconds(milliseconds), idle)) {
-        return ended("aclrtSynchronizeStreamWithTimeout", STREAM_TIMEOUT, "the stream has work that has not ended");
-    }
-    learned(stream, stream->places);
-    const int error = stream->error;
-    return ended("aclrtSynchronizeStreamWithTimeout", error,
-                 error == ACL_SUCCESS ? "" : "work on the stream failed: " + state().failure);
+    return synchronize("aclrtSynchronizeStreamWithTimeout", handle, milliseconds);
 }
 
+aclError aclrtSynchronizeStream(aclrtStream handle) { return synchronize("aclrtSynchronizeStream", handle, -1); }
+
+aclError aclrtSynchronizeDeviceWithTimeout(int32_t milliseconds) {
+    std::vector<Stream *> streams;
+    {
+        std::lock_guard<std::mutex> lock(state().mutex);
+        for (Stream *stream : state().streams) {
+            if (stream->device == current_device() && stream->graph == nullptr) {
+                streams.push_back(stream);
+            }
+        }
+    }
+    for (Stream *stream : streams) {
+        if (const int error = synchronize("aclrtSynchronizeDevice", stream, milliseconds); error != ACL_SUCCESS) {
+            return error;
+        }
+    }
+    return ended("aclrtSynchronizeDevice", current_device() < 0 ? NO_DEVICE_SET : ACL_SUCCESS);
+}
+
+aclError aclrtSynchronizeDevice() { return aclrtSynchronizeDeviceWithTimeout(-1); }
+
 aclError aclrtCreateEventExWithFlag(aclrtEvent *handle, uint32_t flag) {
-    if (flag != ACL_EVENT_SYNC) {
-        return ended("aclrtCreateEventExWithFlag", PARAMETER, "an event that streams wait for");
+    if (flag == 0 || (flag & ~EVENT_FLAGS) != 0) {
+        return ended("aclrtCreateEventExWithFlag", PARAMETER, "flags of an event");
     }
     std::lock_guard<std::mutex> lock(state().mutex);
     Event *event = new Event;
@@ -125,6 +195,9 @@ aclError aclrtQueryEventStatus(aclrtEvent handle, aclrtEventRecordedStatus *stat
     if (state().events.count(event) == 0 || status == nullptr) {
         return ended("aclrtQueryEventStatus", BAD_HANDLE, "an event and a place");
     }
+    if (event->captured != 0) {
+        return ended("aclrtQueryEventStatus", EVENT_CAPTURED, "the event was recorded on a stream that was captured");
+    }
     const bool reached = event->recorded > 0 && event->reached >= event->recorded;
     *status = reached ? ACL_EVENT_RECORDED_STATUS_COMPLETE : ACL_EVENT_RECORDED_STATUS_NOT_READY;
     if (reached) {
@@ -134,19 +207,32 @@ aclError aclrtQueryEventStatus(aclrtEvent handle, aclrtEventRecordedStatus *stat
 }
 
 aclError aclrtSynchronizeEventWithTimeout(aclrtEvent handle, int32_t milliseconds) {
-    std::unique_lock<std::mutex> lock(state().mutex);
-    Event *event = static_cast<Event *>(handle);
-    if (state().events.count(event) == 0 || event->recorded == 0 || milliseconds < -1 || milliseconds == 0) {
-        return ended("aclrtSynchronizeEventWithTimeout", BAD_HANDLE, "an event that was recorded, and a time or -1");
+    return synchronize_event("aclrtSynchronizeEventWithTimeout", handle, milliseconds);
+}
+
+aclError aclrtSynchronizeEvent(aclrtEvent handle) { return synchronize_event("aclrtSynchronizeEvent", handle, -1); }
+
+aclError aclrtResetEvent(aclrtEvent handle, aclrtStream stream) {
+    std::lock_guard<std::mutex> lock(state().mutex);
+    if (state().events.count(static_cast<Event *>(handle)) == 0 ||
+        state().streams.count(static_cast<Stream *>(stream)) == 0) {
+        return ended("aclrtResetEvent", BAD_HANDLE, "an event and a stream");
     }
-    const auto reached = [&] { return event->reached >= event->recorded; };
-    if (milliseconds == -1) {
-        state().changed.wait(lock, reached);
-    } else if (!state().changed.wait_for(lock, std::chrono::milliseconds(milliseconds), reached)) {
-        return ended("aclrtSynchronizeEventWithTimeout", EVENT_TIMEOUT, "the stream has not come to the event");
+    return ended("aclrtResetEvent", ACL_SUCCESS);
+}
+
+aclError aclrtEventElapsedTime(float *milliseconds, aclrtEvent start, aclrtEvent end) {
+    std::lock_guard<std::mutex> lock(state().mutex);
+    const Event *from = static_cast<Event *>(start), *to = static_cast<Event *>(end);
+    const auto reached = [](const Event *event) {
+        return state().events.count(const_cast<Event *>(event)) != 0 && event->recorded > 0 &&
+               event->reached >= event->recorded;
+    };
+    if (!reached(from) || !reached(to)) {
+        return ended("aclrtEventElapsedTime", BAD_HANDLE, "two events that streams have come to");
     }
-    learned(event->stream, event->place);
-    return ended("aclrtSynchronizeEventWithTimeout", ACL_SUCCESS);
+    *milliseconds = std::chrono::duration<float, std::milli>(to->time - from->time).count();
+    return ended("aclrtEventElapsedTime", ACL_SUCCESS);
 }
 
 aclError aclrtRecordEvent(aclrtEvent handle, aclrtStream stream) {
@@ -155,15 +241,23 @@ aclError aclrtRecordEvent(aclrtEvent handle, aclrtStream stream) {
     if (state().events.count(event) == 0 || state().streams.count(static_cast<Stream *>(stream)) == 0) {
         return ended("aclrtRecordEvent", BAD_HANDLE, "an event and a stream");
     }
+    Stream *recording = static_cast<Stream *>(stream);
+    event->stream = recording;
+    event->captured = recording->graph != nullptr ? recording->graph->number : 0;
+    if (recording->graph != nullptr) {
+        // Captured work runs in the order in which it was given, so that no stream has to wait.
+        event->place = recording->graph->streams[recording];
+        return ended("aclrtRecordEvent", ACL_SUCCESS, named(stream) + ", captured");
+    }
     const uint64_t number = ++event->recorded;
     enqueue(stream, [=] {
         std::lock_guard<std::mutex> inner(state().mutex);
         event->reached = number;
+        event->time = std::chrono::steady_clock::now();
         state().changed.notify_all();
         return ACL_SUCCESS;
     });
-    event->stream = static_cast<Stream *>(stream);
-    event->place = event->stream->places;
+    event->place = recording->places;
     return ended("aclrtRecordEvent", ACL_SUCCESS, named(stream));
 }
 
@@ -172,6 +266,11 @@ aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent handle) {
     Event *event = static_cast<Event *>(handle);
     if (state().events.count(event) == 0 || state().streams.count(static_cast<Stream *>(stream)) == 0) {
         return ended("aclrtStreamWaitEvent", BAD_HANDLE, "a stream and an event");
+    }
+    Stream *waiting = static_cast<Stream *>(stream);
+    if (waiting->graph != nullptr || event->captured != 0) {
+        const int error = wait_captured(*waiting, *event);
+        return error != ACL_SUCCESS ? error : ended("aclrtStreamWaitEvent", ACL_SUCCESS, named(stream) + ", captured");
     }
     const uint64_t number = event->recorded;
     enqueue(stream, [=] {

@@ -21,6 +21,14 @@ use std::path::{Path, PathBuf};
 const PROGRAMS: [(&str, &str); 2] =
     [("bisheng", include_str!("../toolkit/bisheng")), ("ld.lld", include_str!("../toolkit/ld.lld"))];
 
+/// The libraries that are implemented.
+const LIBRARIES: [&str; 3] = ["libacl_rt.so", "libascendcl.so", "libshmem.so"];
+/// Libraries of CANN that have nothing of their own here: collective communication, the compiler of operators, graphs, channels.
+const OTHER_LIBRARIES: [&str; 5] =
+    ["libhccl.so", "libacl_op_compiler.so", "libge_runner.so", "libgraph.so", "libacl_tdt_channel.so"];
+/// Folders that programs look for, and find nothing in.
+const FOLDERS: [&str; 3] = ["opp", "runtime", "compiler"];
+
 /// `e_machine` of objects for NPUs, their `e_flags` for Ascend A2 and A3, and `e_type` of objects that are linked or not.
 const NPU: u16 = 0x1029;
 const A2_AND_A3: u32 = 0x94_0000;
@@ -103,8 +111,13 @@ impl Toolkit {
         self.write("standin.conf", &self.settings(hash_of(Path::new(hpmoe_kernels::HOST_DIR))?), 0o644)?;
         let libraries = self.folder.join("lib64");
         fs::create_dir_all(&libraries)?;
-        fs::copy(concat!(env!("OUT_DIR"), "/libacl_rt.so"), libraries.join("libacl_rt.so"))?;
-        fs::copy(concat!(env!("OUT_DIR"), "/libshmem.so"), libraries.join("libshmem.so")).map(|_| ())
+        for library in LIBRARIES {
+            fs::copy(format!("{}/{library}", env!("OUT_DIR")), libraries.join(library))?;
+        }
+        for other in OTHER_LIBRARIES {
+            fs::copy(concat!(env!("OUT_DIR"), "/libother.so"), libraries.join(other))?;
+        }
+        FOLDERS.iter().try_for_each(|folder| fs::create_dir_all(self.folder.join(folder)))
     }
 
     /// What the programs read: shell variables. `contents` tells one implementation of AscendC from another.

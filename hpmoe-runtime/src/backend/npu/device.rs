@@ -54,10 +54,10 @@ impl Device {
         self.stream.pointer()
     }
 
-    /// The name of the chip.
+    /// The name of the chip. It says so if this is the stand-in for CANN.
     #[must_use]
     pub fn chip(&self) -> String {
-        self.acl.soc_name()
+        self.acl.chip()
     }
 
     /// Its matrix and its vector cores.

@@ -14,6 +14,9 @@ use super::{Acl, NpuError};
 /// The library's name, and the one that it had before.
 const NAMES: [&str; 2] = ["libacl_rt.so", "libascendcl.so"];
 
+/// What the library of `hpmoe-standin` has, and CANN's does not.
+const STAND_IN: &[u8] = b"hpmoe_standin";
+
 impl Acl {
     /// The library, opened and initialised once in a process, and never closed: others may use it too.
     pub(in super::super) fn get() -> Result<&'static Self, NpuError> {
@@ -40,13 +43,15 @@ fn open() -> Result<Acl, NpuError> {
         // SAFETY: the library of the installed toolkit, whose initialisers may run in any program.
         match unsafe { Library::new(path) } {
             Ok(library) => {
+                // SAFETY: nothing is read.
+                let stand_in = unsafe { library.get::<*const u8>(STAND_IN) }.is_ok();
                 // SAFETY: the calls are declared as the library's documentation has them.
                 let calls = unsafe { AclCalls::from_library(library) };
                 let missing = |error: libloading::Error| NpuError::OldLibrary {
                     library: printable_path(path),
                     cause: reason(&error),
                 };
-                return calls.map(|calls| Acl { calls }).map_err(missing);
+                return calls.map(|calls| Acl { calls, stand_in }).map_err(missing);
             }
             Err(error) if cause.is_empty() || path.is_file() => cause = reason(&error),
             Err(_) => {}

@@ -42,6 +42,8 @@ const MAGIC_OF_BOTH: u32 = 0x4355_4245;
 /// The opened library.
 pub(super) struct Acl {
     calls: AclCalls,
+    /// Whether it is the stand-in of `hpmoe-standin`.
+    stand_in: bool,
 }
 
 /// A stream, an event, a loaded object or a function of it: an address that only the library knows the meaning of.
@@ -114,6 +116,12 @@ impl Acl {
             let name = self.calls.aclrtGetSocName();
             if name.is_null() { String::new() } else { printable(&CStr::from_ptr(name).to_string_lossy()).into() }
         }
+    }
+
+    /// The name of the chip, for people: times of the stand-in mean nothing.
+    pub(super) fn chip(&self) -> String {
+        let name = self.soc_name();
+        if self.stand_in { name + " (a stand-in, whose times mean nothing)" } else { name }
     }
 
     pub(super) fn device_info(&self, device: i32, attribute: u32) -> Result<i64, NpuError> {

@@ -1,0 +1,53 @@
+// Settings, logs and profiles, and what PyTorch's backend looks for when it is loaded: calls that do nothing, and succeed.
+
+#define NOTHING(name)                                                                                                  \
+    extern "C" int name() { return 0; }
+
+// Properties of tensors and operations that the stand-in has no use for.
+NOTHING(aclSetTensorDescName)
+NOTHING(aclSetTensorFormat)
+NOTHING(aclSetTensorPlaceMent)
+NOTHING(aclSetTensorShape)
+NOTHING(aclopSetAttrBool)
+NOTHING(aclopSetAttrDataType)
+NOTHING(aclopSetAttrFloat)
+NOTHING(aclopSetAttrInt)
+NOTHING(aclopSetAttrListBool)
+NOTHING(aclopSetAttrListFloat)
+NOTHING(aclopSetAttrListInt)
+NOTHING(aclopSetAttrListListInt)
+NOTHING(aclopSetAttrString)
+
+// Settings.
+NOTHING(aclSetCompileopt)
+NOTHING(aclGetDeviceCapability)
+NOTHING(aclrtCtxSetSysParamOpt)
+NOTHING(aclrtGetSysParamOpt)
+NOTHING(aclrtSetSysParamOpt)
+NOTHING(aclrtSetDeviceSatMode)
+NOTHING(aclrtSetOpExecuteTimeOut)
+NOTHING(aclrtSetOpWaitTimeout)
+
+// Logs, dumps and profiles.
+NOTHING(aclAppLog)
+NOTHING(aclmdlInitDump)
+NOTHING(aclmdlSetDump)
+NOTHING(aclmdlFinalizeDump)
+NOTHING(MsprofGetHashId)
+NOTHING(MsprofRegisterCallback)
+NOTHING(MsprofReportAdditionalInfo)
+NOTHING(MsprofReportApi)
+NOTHING(MsprofReportCompactInfo)
+NOTHING(MsprofSysCycleTime)
+
+// Needed when the backend is loaded, and not called by the tests.
+NOTHING(aclrtDeviceGetBareTgid)
+NOTHING(aclrtGetFunctionAddr)
+NOTHING(aclrtMemExportToShareableHandle)
+NOTHING(aclrtMemImportFromShareableHandle)
+NOTHING(aclrtMemSetPidToShareableHandle)
+NOTHING(aclrtProcessReport)
+NOTHING(rtDevBinaryRegister)
+NOTHING(rtFunctionRegister)
+NOTHING(rtGetC2cCtrlAddr)
+NOTHING(rtKernelLaunch)
