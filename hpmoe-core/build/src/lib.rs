@@ -20,6 +20,7 @@
 //! |---|---|
 //! | `HPMOE_SET` | constants of this build, `HPMOE_SET="HIDDEN=96,EXPERTS=12"`, or of one kernel, `rms::HIDDEN=32`; wins over [`Kernels::set`] |
 //! | `HPMOE_DEVICE` | `cann` compiles kernels for Ascend NPUs as well, `off` does not; wins over [`Kernels::device`] |
+//! | `HPMOE_MATRIX_CORES` | matrix cores of the dies that kernels are scheduled for; wins over [`Kernels::matrix_cores`] |
 //! | `HPMOE_TIME_STAMPS` | `on` makes kernels keep time stamps of their tiles, `off` does not; wins over [`Kernels::time_stamps`] |
 //! | `ASCEND_HOME_PATH` | the CANN toolkit, unless [`Kernels::toolkit`] names one |
 //! | `CXX` | the C++ compiler of the host run |
@@ -125,7 +126,8 @@ impl Kernels {
         self
     }
 
-    /// Makes the schedules for dies with that many matrix cores and twice that number of vector cores, instead of 24 and 48.
+    /// Makes the schedules for dies with that many matrix cores and twice that number of vector cores, instead of 24 and 48. The environment
+    /// variable `HPMOE_MATRIX_CORES` does the same for all kernels, and wins.
     pub fn matrix_cores(mut self, count: u32) -> Self {
         self.machine.matrix_cores = Some(count);
         self
@@ -228,9 +230,11 @@ impl Kernels {
         let package = variable("CARGO_PKG_NAME")?;
         println!("cargo::rerun-if-env-changed=HPMOE_SET");
         println!("cargo::rerun-if-env-changed=HPMOE_DEVICE");
+        println!("cargo::rerun-if-env-changed=HPMOE_MATRIX_CORES");
         println!("cargo::rerun-if-env-changed=HPMOE_TIME_STAMPS");
         let environment = artifacts::parse_settings(&std::env::var("HPMOE_SET").unwrap_or_default())?;
-        let Some(parts) = self.into_parts()? else {
+        let cores = target::named_cores(std::env::var("HPMOE_MATRIX_CORES").ok().as_deref())?;
+        let Some(parts) = self.into_parts(cores)? else {
             // rustc reports files that are not Rust as soon as this script ends.
             return Ok(());
         };
@@ -279,7 +283,7 @@ impl Kernels {
     }
 
     /// These kernels and the others, read; `None` where a file is not Rust.
-    fn into_parts(self) -> Result<Option<Vec<KernelGroup>>, String> {
+    fn into_parts(self, cores: Option<u32>) -> Result<Option<Vec<KernelGroup>>, String> {
         let Self {
             files,
             settings,
@@ -292,6 +296,7 @@ impl Kernels {
             allow_slow_tile_sizes,
             others,
         } = self;
+        let machine = Machine { matrix_cores: cores.or(machine.matrix_cores), ..machine };
         let (target, tune) = (machine.target()?, machine.options());
         let expected = Expected { ranks: ranks.first().copied(), ..expected };
         let Some(sources) = read_sources(&files)? else { return Ok(None) };
@@ -309,7 +314,7 @@ impl Kernels {
         };
         let mut parts = vec![part];
         for other in others {
-            let Some(other) = other.into_parts()? else { return Ok(None) };
+            let Some(other) = other.into_parts(cores)? else { return Ok(None) };
             parts.extend(other);
         }
         Ok(Some(parts))

@@ -42,6 +42,21 @@ impl Machine {
     }
 }
 
+/// Matrix cores, as `HPMOE_MATRIX_CORES` names them.
+pub(crate) fn named_cores(environment: Option<&str>) -> Result<Option<u32>, String> {
+    match environment {
+        None | Some("") => Ok(None),
+        Some(text) => match text.parse() {
+            Ok(count) => Ok(Some(count)),
+            Err(_) => Err(format!(
+                "HPMOE_MATRIX_CORES is `{text}`: it is the number of matrix cores that kernels are scheduled for, from 1 to {}, or not \
+                 set, to follow the build script",
+                Cores::MOST_MATRIX
+            )),
+        },
+    }
+}
+
 /// The target that kernels are built for: the built-in one, with other cores where a number is named, or that of a file, which
 /// says itself how many there are.
 ///
@@ -87,4 +102,18 @@ pub fn read_target(file: &Path) -> Result<Target, String> {
 fn told(file: &Path, faults: &[FileFault], help: &str) -> String {
     let lines: Vec<String> = faults.iter().map(|fault| format!("`{}`, {fault}", file.display())).collect();
     format!("{}\nhelp: {help}", lines.join("\n       "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::named_cores;
+
+    #[test]
+    fn numbers_of_cores_are_read_and_other_words_refused() {
+        assert_eq!(
+            [named_cores(None), named_cores(Some("")), named_cores(Some("2"))],
+            [Ok(None), Ok(None), Ok(Some(2))]
+        );
+        assert!(named_cores(Some("two")).unwrap_err().starts_with("HPMOE_MATRIX_CORES is `two`: it is the number"));
+    }
 }

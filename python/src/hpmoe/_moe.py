@@ -87,7 +87,7 @@ def moe(
     named = ranks if ranks is not None and experts % ranks else None
     if spare:
         constants = {"SPARE": spare, **constants}
-    build = [os.environ.get(name) for name in ("HPMOE_SET", "HPMOE_DEVICE", "HPMOE_TIME_STAMPS")]
+    build = [os.environ.get(name) for name in ("HPMOE_SET", "HPMOE_DEVICE", "HPMOE_MATRIX_CORES", "HPMOE_TIME_STAMPS")]
     made = json.dumps([gate, sizes, constants, named, *build], sort_keys=True)
     if made not in _made:
         _made[made] = _library(gate, sizes, constants, progress, named)

@@ -112,9 +112,15 @@ impl Package {
         let before = runs();
         let mut command = Command::new(env!("CARGO"));
         command.args(["build", "--offline", "--quiet"]).current_dir(self.0.path());
-        for inherited in
-            ["HPMOE_SET", "HPMOE_TIME_STAMPS", "CXX", "CXXFLAGS", "CARGO_TARGET_DIR", "CARGO_BUILD_TARGET_DIR"]
-        {
+        for inherited in [
+            "HPMOE_SET",
+            "HPMOE_MATRIX_CORES",
+            "HPMOE_TIME_STAMPS",
+            "CXX",
+            "CXXFLAGS",
+            "CARGO_TARGET_DIR",
+            "CARGO_BUILD_TARGET_DIR",
+        ] {
             command.env_remove(inherited);
         }
         command.env(SCRIPT, "yes").env("PROGRAM", std::env::current_exe().unwrap());
@@ -192,6 +198,7 @@ fn every_variable_that_decides_a_result_is_noticed() {
     let cases = [
         ("HPMOE_SET", ["TOP_K=1".to_owned(), "TOP_K=2".to_owned()]),
         ("HPMOE_DEVICE", ["off".to_owned(), "cann".to_owned()]),
+        ("HPMOE_MATRIX_CORES", ["1".to_owned(), "2".to_owned()]),
         ("HPMOE_TIME_STAMPS", ["off".to_owned(), "on".to_owned()]),
         ("HPMOE_OBJECTS", [path("more objects"), path("objects")]),
         ("ASCEND_HOME_PATH", [path("other cann"), path("cann")]),
