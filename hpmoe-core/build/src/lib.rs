@@ -66,7 +66,7 @@ use std::path::{Path, PathBuf};
 use target::Machine;
 use units::{Built, DeviceBuild, Unit};
 
-pub use cann::{DeviceObject, device_object};
+pub use cann::{DeviceKernel, DeviceObject, InstalledToolkit, device_kernels, device_object, installed_toolkit};
 pub use device::Device;
 pub use module::settings_of;
 pub use target::{fit_for_kernels, read_target};

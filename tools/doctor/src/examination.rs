@@ -16,6 +16,12 @@ pub(crate) struct Examination {
     pub(crate) team: Team,
     pub(crate) tries: u32,
     pub(crate) limit: Duration,
+    /// Matrix cores that launches take at most.
+    pub(crate) most_cores: u32,
+    /// Probes that are left out.
+    pub(crate) skip: Vec<String>,
+    /// The file that gets each answer.
+    pub(crate) answers: Option<PathBuf>,
     pub(crate) folder: PathBuf,
     /// The compiled kernel.
     pub(crate) object: Option<DeviceObject>,
@@ -57,6 +63,9 @@ impl Examination {
             team,
             tries: options.tries,
             limit: options.limit(),
+            most_cores: options.matrix_cores.unwrap_or(u32::MAX),
+            skip: options.skip.clone(),
+            answers: options.answers.clone(),
             folder: options.objects.clone().unwrap_or_else(|| std::env::temp_dir().join("hpmoe-doctor")),
             object: None,
             npus: Vec::new(),

@@ -13,6 +13,7 @@ mod heap;
 mod kernel;
 mod launch;
 mod measure;
+mod no_npu;
 mod options;
 mod peers;
 mod probes;
@@ -38,8 +39,15 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs all probes. Whether no assumption failed.
+/// Runs all probes, or what needs no NPU. Whether nothing failed.
 fn examine(options: &Options) -> Result<bool, String> {
+    if let Some(file) = &options.compile {
+        return no_npu::compile(file, options);
+    }
+    if options.no_npu {
+        return no_npu::examine(options);
+    }
+    probes::refuse_unknown(&options.skip)?;
     let (team, started) = processes::start(options)?;
     let mut examination = Examination::new(team, options);
     let answers = probes::answers(&mut examination);

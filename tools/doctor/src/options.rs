@@ -22,6 +22,15 @@ pub(crate) struct Options {
     /// The longest that a core waits for a word, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 5.0, value_parser = seconds)]
     limit: f64,
+    /// Matrix cores that launches take at most, with twice as many vector cores [default: all of the NPU].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) matrix_cores: Option<u32>,
+    /// Probes that are left out, with commas between them.
+    #[arg(long, value_name = "PROBE", value_delimiter = ',')]
+    pub(crate) skip: Vec<String>,
+    /// A file that gets a line of JSON for each probe as soon as it has an answer.
+    #[arg(long, value_name = "FILE.jsonl")]
+    pub(crate) answers: Option<PathBuf>,
     /// The folder for the probes' compiled kernel [default: a folder of the system's for temporary files].
     #[arg(long, value_name = "FOLDER")]
     pub(crate) objects: Option<PathBuf>,
@@ -41,6 +50,28 @@ pub(crate) struct Options {
     /// Prints one JSON object as the last line.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Without an NPU: compiles all kernels and probes by the installed CANN, and runs probes and a small layer on its simulator of operators.
+    /// Everything is written to one file. A step that fails or takes too long does not keep others from being run.
+    #[arg(long, conflicts_with_all = ["ranks", "processes", "measure"])]
+    pub(crate) no_npu: bool,
+    /// The file that says everything.
+    #[arg(long, value_name = "FILE.json", default_value = "no-npu.json", requires = "no_npu")]
+    pub(crate) report: PathBuf,
+    /// The longest that a step may take, in minutes.
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=2880), requires = "no_npu")]
+    pub(crate) minutes: u32,
+    /// The folder of a checkout of hpmoe, whose examples are compiled and run.
+    #[arg(long, value_name = "FOLDER", default_value = ".", requires = "no_npu")]
+    pub(crate) checkout: PathBuf,
+    /// The simulator's chip, a folder of `tools/simulator` in the toolkit [default: one that kernels are generated for].
+    #[arg(long, value_name = "CHIP", requires = "no_npu")]
+    pub(crate) chip: Option<String>,
+    /// A `moe_ffn` that was built for the simulator before, instead of building one.
+    #[arg(long, value_name = "PROGRAM", requires = "no_npu")]
+    pub(crate) layer: Option<PathBuf>,
+    /// Compiles a file of kernels, and prints what came of each: a step of `--no-npu`.
+    #[arg(long, value_name = "FILE.rs", hide = true, conflicts_with = "no_npu")]
+    pub(crate) compile: Option<PathBuf>,
 }
 
 impl Options {

@@ -3,9 +3,11 @@
 use crate::answer::Answer;
 use crate::examination::Examination;
 use crate::probes::Probe;
-use hpmoe_runtime::printable::printable_lines;
+use hpmoe_runtime::printable::{printable_lines, printable_path};
 use serde_json::json;
+use std::fs::OpenOptions;
 use std::io::{self, ErrorKind, Write as _};
+use std::path::Path;
 
 /// Prints what came of a probe.
 pub(crate) fn answer(probe: &Probe, answer: &Answer) {
@@ -18,6 +20,15 @@ pub(crate) fn answer(probe: &Probe, answer: &Answer) {
     if answer.is_failure() {
         let Probe { means, falls, change, .. } = probe;
         print(format!("{0:19} means: {means}\n{0:19} falls: {falls}\n{0:19} change: {change}", ""));
+    }
+}
+
+/// Adds what came of a probe to a file, as a line of JSON.
+pub(crate) fn note(file: &Path, probe: &Probe, answer: &Answer) {
+    let line = of_probe(probe, answer).to_string() + "\n";
+    let opened = OpenOptions::new().create(true).append(true).open(file);
+    if let Err(error) = opened.and_then(|mut file| file.write_all(line.as_bytes())) {
+        eprintln!("error: can't write to `{}`: {error}", printable_path(file));
     }
 }
 
@@ -44,7 +55,7 @@ pub(crate) fn summary(answers: &[(&Probe, Answer)], examination: &Examination, a
 }
 
 /// Prints lines. A reader that stops is no fault, and the probes go on.
-fn print(mut lines: String) {
+pub(crate) fn print(mut lines: String) {
     lines.push('\n');
     match io::stdout().write_all(printable_lines(&lines).as_bytes()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {

@@ -18,8 +18,13 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 /// Programs of the toolkit, with their text.
-const PROGRAMS: [(&str, &str); 2] =
-    [("bisheng", include_str!("../toolkit/bisheng")), ("ld.lld", include_str!("../toolkit/ld.lld"))];
+const PROGRAMS: [(&str, &str); 3] = [
+    ("bisheng", include_str!("../toolkit/bisheng")),
+    ("ld.lld", include_str!("../toolkit/ld.lld")),
+    ("msprof", include_str!("../toolkit/msprof")),
+];
+/// Chips of the simulator of operators.
+const SIMULATORS: [&str; 2] = ["Ascend310P3", "Ascend910B1"];
 
 /// The libraries that are implemented.
 const LIBRARIES: [&str; 3] = ["libacl_rt.so", "libascendcl.so", "libshmem.so"];
@@ -58,6 +63,8 @@ pub enum Fault {
     Unlinked,
     /// It has no linker.
     NoLinker,
+    /// It has no simulator of operators.
+    NoSimulator,
 }
 
 /// A toolkit in a folder of its own.
@@ -102,7 +109,12 @@ impl Toolkit {
     /// A file that can't be written.
     pub fn install(&self) -> io::Result<()> {
         for (name, text) in PROGRAMS {
-            if !(self.fault == Some(Fault::NoLinker) && name == "ld.lld") {
+            let lacking = match self.fault {
+                Some(Fault::NoLinker) => "ld.lld",
+                Some(Fault::NoSimulator) => "msprof",
+                _ => "",
+            };
+            if name != lacking {
                 self.write(&format!("bin/{name}"), text, 0o755)?;
             }
         }
@@ -113,6 +125,11 @@ impl Toolkit {
         fs::create_dir_all(&libraries)?;
         for library in LIBRARIES {
             fs::copy(format!("{}/{library}", env!("OUT_DIR")), libraries.join(library))?;
+        }
+        for chip in SIMULATORS {
+            let folder = self.folder.join(format!("tools/simulator/{chip}/lib"));
+            fs::create_dir_all(&folder)?;
+            fs::copy(concat!(env!("OUT_DIR"), "/libother.so"), folder.join("libruntime_camodel.so"))?;
         }
         for other in OTHER_LIBRARIES {
             fs::copy(concat!(env!("OUT_DIR"), "/libother.so"), libraries.join(other))?;
@@ -135,7 +152,7 @@ impl Toolkit {
             Some(Fault::Lacks(half)) => lacks = half,
             Some(Fault::KernelType(wrong)) => kind = wrong,
             Some(Fault::Ratio(aic, aiv)) => ratio = format!("{aic} {aiv}"),
-            Some(Fault::NoLinker) | None => {}
+            Some(Fault::NoLinker | Fault::NoSimulator) | None => {}
         }
         let settings = [
             ("version", self.version.as_str()),

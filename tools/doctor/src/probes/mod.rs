@@ -52,16 +52,29 @@ pub(crate) fn answers(examination: &mut Examination) -> Vec<(&'static Probe, Ans
         };
         if examination.team.tells() {
             words::answer(probe, &answer);
+            examination.answers.iter().for_each(|file| words::note(file, probe, &answer));
         }
         answers.push((probe, answer));
     }
     answers
 }
 
+/// Refuses a name that no probe has.
+pub(crate) fn refuse_unknown(names: &[String]) -> Result<(), String> {
+    let Some(unknown) = names.iter().find(|name| !PROBES.iter().any(|probe| probe.name == **name)) else {
+        return Ok(());
+    };
+    let known: Vec<&str> = PROBES.iter().map(|probe| probe.name).collect();
+    Err(format!("--skip {unknown}: there is no such probe, but {}", known.join(", ")))
+}
+
 /// Why a probe can't be run.
 fn hindrance(probe: &Probe, examination: &Examination, answers: &[(&Probe, Answer)]) -> Option<String> {
     if let Some(gone) = &examination.gone {
         return Some(gone.clone());
+    }
+    if examination.skip.iter().any(|name| name == probe.name) {
+        return Some("left out (--skip)".to_owned());
     }
     let ends = |answer: &Answer| matches!(answer, Answer::Fails(failure) if failure.then == Then::Nothing);
     if let Some((last, _)) = answers.iter().find(|(_, answer)| ends(answer)) {

@@ -32,7 +32,8 @@ fn run(examination: &mut Examination) -> Result<String, Failure> {
     let places: Option<Vec<(NpuPlace, u32)>> = all.iter().flat_map(|text| text.lines()).map(read).collect();
     let places = places.ok_or_else(|| Failure::new("another process says it otherwise: start all from one build"))?;
     examination.npus = opened?;
-    examination.cores = Cores { matrix: places.iter().map(|(_, matrix)| *matrix).min().unwrap_or(0) };
+    let fewest = places.iter().map(|(_, matrix)| *matrix).min().unwrap_or(0);
+    examination.cores = Cores { matrix: fewest.min(examination.most_cores) };
     examination.places = places.into_iter().map(|(place, _)| place).collect();
     let (place, matrix) = (&examination.places[0], examination.cores.matrix);
     let hosts = |place: &NpuPlace| place.host == examination.places[0].host;

@@ -6,6 +6,7 @@ mod kind;
 use elf::ElfBytes;
 use elf::endian::LittleEndian;
 use elf::file::Class;
+use std::path::Path;
 
 /// The two halves of a kernel: the ending of its symbol, and the cores that run it.
 const HALVES: [(&str, &str); 2] = [("_mix_aic", "matrix"), ("_mix_aiv", "vector")];
@@ -17,6 +18,11 @@ const RATIO: [u16; 2] = [1, 2];
 const KERNEL_TYPE: u16 = 1;
 const TASK_RATIO: u16 = 3;
 
+/// The bytes of an object.
+pub(super) fn read(path: &Path) -> Result<Vec<u8>, String> {
+    std::fs::read(path).map_err(|error| format!("can't read `{}`: {error}", path.display()))
+}
+
 /// Checks that an object can be launched on an A2 or A3: linked, with both halves of a kernel, of the type and ratio that launches rely on.
 pub(super) fn check(bytes: &[u8], symbol: &str) -> Result<(), String> {
     let file = ElfBytes::<LittleEndian>::minimal_parse(bytes).ok().filter(|file| file.ehdr.class == Class::ELF64);
@@ -27,6 +33,20 @@ pub(super) fn check(bytes: &[u8], symbol: &str) -> Result<(), String> {
     chip::check(&file.ehdr)?;
     check_mixed(&file, symbol)?;
     HALVES.iter().try_for_each(|half| check_half(&file, symbol, *half))
+}
+
+/// Bytes of the functions of both halves of a kernel, and of all code, in an object that [`check`] has passed.
+pub(super) fn sizes(bytes: &[u8], symbol: &str) -> ([u64; 2], u64) {
+    let Ok(file) = ElfBytes::<LittleEndian>::minimal_parse(bytes) else { return ([0; 2], 0) };
+    let entries = HALVES.map(|(ending, _)| size_of_symbol(&file, &format!("{symbol}{ending}")).unwrap_or(0));
+    let text = file.section_header_by_name(".text").ok().flatten();
+    (entries, text.map_or(0, |text| text.sh_size))
+}
+
+fn size_of_symbol(file: &ElfBytes<'_, LittleEndian>, name: &str) -> Option<u64> {
+    let (symbols, names) = file.symbol_table().ok()??;
+    let found = symbols.iter().find(|symbol| names.get(symbol.st_name as usize).is_ok_and(|found| found == name));
+    found.map(|symbol| symbol.st_size)
 }
 
 /// Checks that a half, if it is there, doesn't say that the other one is empty.

@@ -1,0 +1,129 @@
+//! What CANN makes when a program asks for it: of a file of AscendC, or of all kernels of a file.
+
+use super::compiler::DeviceCompiler;
+use super::object;
+use super::toolkit::Toolkit;
+use crate::module::settings_of;
+use crate::target::fit_for_kernels;
+use hpmoe_core::analyze::CheckedGraph;
+use hpmoe_core::artifacts::plain;
+use hpmoe_core::compile::scheduled;
+use hpmoe_core::emit::{Machine, Names, ascendc};
+use hpmoe_core::front::{front, modules};
+use hpmoe_core::schedule::Choices;
+use hpmoe_core::sizes::{Expected, open_sizes};
+use hpmoe_core::syntax::Overrides;
+use hpmoe_core::target::Target;
+use hpmoe_core::tuned::overrides;
+use hpmoe_cxx::Asker;
+use std::path::{Path, PathBuf};
+
+/// The CANN toolkit that builds find on this machine.
+#[derive(Clone, Debug)]
+pub struct InstalledToolkit {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Its version.
+    pub version: String,
+    /// Its compiler.
+    pub compiler: PathBuf,
+}
+
+/// Finds the CANN toolkit that builds would take.
+///
+/// # Errors
+///
+/// There is none, it is too old, or it has no compiler or linker.
+pub fn installed_toolkit() -> Result<InstalledToolkit, String> {
+    let toolkit = Toolkit::find(None, Asker::Program)?;
+    let (compiler, _) = (toolkit.program("bisheng")?, toolkit.program("ld.lld")?);
+    Ok(InstalledToolkit { folder: toolkit.home, version: toolkit.version, compiler })
+}
+
+/// A file of AscendC as CANN compiled it when a program asked for that.
+#[derive(Clone, Debug)]
+pub struct DeviceObject {
+    /// The version of CANN.
+    pub version: String,
+    /// The toolkit's folder.
+    pub toolkit: PathBuf,
+    /// The linked object, with the code for matrix and for vector cores.
+    pub object: Vec<u8>,
+    /// Bytes of the kernel's function for matrix cores and of that for vector cores. Routines that are called are not counted.
+    pub entries: [u64; 2],
+    /// Bytes of all code.
+    pub code: u64,
+}
+
+/// Compiles a file of AscendC for NPUs, by the command lines that kernels are compiled with, for a program that does so while it runs. The
+/// toolkit is the installed one. The object is kept in `folder`, or in the one that `HPMOE_OBJECTS` names, and checked as those of kernels
+/// are.
+///
+/// # Errors
+///
+/// There is no toolkit that will do, it refuses the file, or its object has not both halves of the kernel `symbol`.
+pub fn device_object(source: &Path, symbol: &str, folder: &Path) -> Result<DeviceObject, String> {
+    let toolkit = Toolkit::find(None, Asker::Program)?;
+    let compiler = DeviceCompiler::new(&toolkit, folder, Asker::Program)?;
+    let object = object::read(&compiler.object_of_file(source)?)?;
+    object::check(&object, symbol).map_err(|fault| {
+        format!("CANN {} compiled `{}` to an object that can't be launched: {fault}", toolkit.version, source.display())
+    })?;
+    let (entries, code) = object::sizes(&object, symbol);
+    Ok(DeviceObject { version: toolkit.version, toolkit: toolkit.home, object, entries, code })
+}
+
+/// A taskflow of a file, as CANN compiled it when a program asked for that.
+#[derive(Clone, Debug)]
+pub struct DeviceKernel {
+    /// The kernel module.
+    pub kernel: String,
+    /// The taskflow.
+    pub taskflow: String,
+    /// Estimated bytes of code of a matrix core and of a vector core, device library included.
+    pub estimated: [u64; 2],
+    /// The object, or why there is none.
+    pub object: Result<DeviceObject, String>,
+}
+
+/// Compiles all kernels of a file for NPUs, as a build with these constants for dies of that many matrix cores would, without time stamps and
+/// tuned schedules. Sources and objects are kept in `folder`.
+///
+/// # Errors
+///
+/// The file can't be read, or has no kernel without faults.
+pub fn device_kernels(
+    file: &Path,
+    settings: &Overrides,
+    matrix_cores: Option<u32>,
+    folder: &Path,
+) -> Result<Vec<DeviceKernel>, String> {
+    let text = std::fs::read_to_string(file).map_err(|error| format!("can't read `{}`: {error}", file.display()))?;
+    let modules = modules(&text).map_err(|error| format!("`{}` is not Rust: {error}", file.display()))?;
+    let target = fit_for_kernels(Target::ascend_a3(), None, matrix_cores)?;
+    let mut kernels = Vec::new();
+    for module in &modules {
+        let set = settings_of(module, settings);
+        let open = open_sizes(module, &set, &target, Expected::default())?;
+        let front = front(module, &overrides(&set, &open)).map_err(|faults| {
+            let faults: Vec<String> = faults.iter().map(hpmoe_core::finding::Diagnostic::text).collect();
+            format!("`{}`: {}", file.display(), faults.join("\n"))
+        })?;
+        for checked in &front.flows {
+            kernels.push(device_kernel(checked, &target, file, folder)?);
+        }
+    }
+    Ok(kernels)
+}
+
+fn device_kernel(checked: &CheckedGraph, target: &Target, file: &Path, folder: &Path) -> Result<DeviceKernel, String> {
+    let (kernel, taskflow) = (checked.graph().kernel.clone(), checked.graph().taskflow.clone());
+    let symbol = format!("{}_{}", plain(&kernel), plain(&taskflow));
+    let names = Names { file: &file.to_string_lossy(), symbol: &symbol, time_stamps: false };
+    let code = ascendc(checked, &scheduled(checked, target, &Choices::default())?, &names, Machine::Device);
+    let source = folder.join(format!("{symbol}.cpp"));
+    let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&source, &code.text));
+    written.map_err(|error| format!("can't write `{}`: {error}", source.display()))?;
+    let object = device_object(&source, &symbol, folder);
+    Ok(DeviceKernel { kernel, taskflow, estimated: [code.aic_bytes.0, code.aiv_bytes.0], object })
+}

@@ -1,0 +1,190 @@
+//! What a machine with CANN and without an NPU can show: CANN's compiler takes all kernels, and its simulator of operators runs some.
+//!
+//! Each step is a program with a time limit, and has a status of its own. One file says everything.
+
+mod kernels;
+mod layer;
+mod machine;
+mod simulator;
+mod step;
+
+pub(crate) use kernels::compile;
+
+use crate::options::Options;
+use crate::words::print;
+use hpmoe_build::InstalledToolkit;
+use hpmoe_runtime::printable::{printable_lines, printable_path};
+use machine::{Machine, folder, objects};
+use serde_json::{Value, json};
+use simulator::{Simulated, Simulator};
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::Path;
+use std::process::Command;
+use std::thread::available_parallelism;
+use std::time::Duration;
+use step::{Status, Step, run};
+
+/// Version of the file: another one where a field means something else.
+const VERSION: u32 = 1;
+
+/// Cores of the launches that are simulated: few, because each is simulated instruction by instruction.
+const CORES: u32 = 2;
+
+/// Probes that are not simulated: a core that waits for seconds, which are billions of cycles.
+const TOO_LONG: &str = "stuck";
+
+const TOOLKIT: &str = "toolkit";
+const PROBES: &str = "simulate probes";
+
+/// How to get CANN without an NPU.
+const WAY_OUT: &str = "install Ascend-cann-toolkit and run its set_env.sh, or run this in one of CANN's public containers, such as \
+                       quay.io/ascend/cann:8.5.0-910b-ubuntu22.04-py3.11: neither needs an NPU or a driver (docs/npu.md)";
+
+/// Takes all steps, and writes the file. Whether none failed.
+pub(crate) fn examine(options: &Options) -> Result<bool, String> {
+    let folder = folder(options);
+    let cannot = |error: std::io::Error| format!("can't write to `{}`: {error}", printable_path(&folder));
+    DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(cannot)?;
+    let program = std::env::current_exe().map_err(|error| format!("can't find this program: {error}"))?;
+    let cores = options.matrix_cores.unwrap_or(CORES);
+    let machine = Machine { options, program, objects: objects(options), folder, cores };
+    let mut taken = Taken { options, toolkit: None, compiler: String::new(), steps: Vec::new() };
+    let toolkit = hpmoe_build::installed_toolkit();
+    let (step, compiler) = toolkit_step(&machine, &toolkit);
+    taken.toolkit = toolkit.clone().ok();
+    taken.compiler = compiler;
+    taken.add(step)?;
+    let Ok(toolkit) = toolkit else { return taken.end() };
+    kernels::steps(&machine, &mut |step| taken.add(step))?;
+    match Simulator::find(&toolkit.folder, options.chip.as_deref()) {
+        Err(why) => taken.add(Step::skipped(PROBES, why))?,
+        Ok(simulator) => {
+            taken.add(probes(&machine, &simulator))?;
+            layer::steps(&machine, &simulator, &mut |step| taken.add(step))?;
+        }
+    }
+    taken.end()
+}
+
+/// The steps that were taken, and what the file says of all.
+struct Taken<'a> {
+    options: &'a Options,
+    toolkit: Option<InstalledToolkit>,
+    compiler: String,
+    steps: Vec<Step>,
+}
+
+impl Taken<'_> {
+    /// Prints a step, and writes the file anew: whoever ends this has all steps until then.
+    fn add(&mut self, step: Step) -> Result<(), String> {
+        print(format!(
+            "{:<28} {:<9} {:>7.1} s  {}",
+            step.name,
+            step.status.name(),
+            step.seconds,
+            first_line(&step.said)
+        ));
+        self.steps.push(step);
+        let file = &self.options.report;
+        let text = serde_json::to_string_pretty(&self.json()).unwrap_or_default() + "\n";
+        fs::write(file, text).map_err(|error| format!("can't write `{}`: {error}", printable_path(file)))
+    }
+
+    fn json(&self) -> Value {
+        let toolkit = self.toolkit.as_ref().map(|toolkit| {
+            json!({ "version": toolkit.version, "folder": printable_path(&toolkit.folder), "compiler": self.compiler })
+        });
+        let stand_in = self.toolkit.as_ref().is_some_and(|toolkit| toolkit.folder.join("standin.conf").is_file());
+        json!({
+            "version": VERSION,
+            "hpmoe": env!("CARGO_PKG_VERSION"),
+            "stand_in": stand_in,
+            "cann": toolkit,
+            "machine": {
+                "architecture": std::env::consts::ARCH,
+                "processors": available_parallelism().map_or(0, |count| count.get()),
+            },
+            "steps": self.steps.iter().map(Step::json).collect::<Vec<_>>(),
+        })
+    }
+
+    fn end(&self) -> Result<bool, String> {
+        let count = |status| self.steps.iter().filter(|step| step.status == status).count();
+        print(format!(
+            "\n{} ok, {} failed, {} timed out, {} skipped; `{}` says everything: please send it, whatever came of it (docs/npu.md)",
+            count(Status::Ok),
+            count(Status::Failed),
+            count(Status::TimedOut),
+            count(Status::Skipped),
+            printable_path(&self.options.report)
+        ));
+        Ok(count(Status::Failed) + count(Status::TimedOut) == 0)
+    }
+}
+
+fn first_line(text: &str) -> String {
+    printable_lines(text.lines().next().unwrap_or_default()).into_owned()
+}
+
+/// Which toolkit there is, and what its compiler says of itself.
+fn toolkit_step(machine: &Machine<'_>, toolkit: &Result<InstalledToolkit, String>) -> (Step, String) {
+    let step = |status, seconds, said, detail| Step { name: TOOLKIT.to_owned(), status, seconds, said, detail };
+    match toolkit {
+        Err(why) => {
+            let said = format!("{}; {WAY_OUT}", first_line(why));
+            (step(Status::Failed, 0.0, said, json!({ "why": why })), String::new())
+        }
+        Ok(InstalledToolkit { folder, version, compiler }) => {
+            let mut command = Command::new(compiler);
+            command.arg("--version");
+            let ran = run(command, Duration::from_secs(60), &machine.folder.join("compiler.log"));
+            let said = match ran.status {
+                Status::Ok => format!("CANN {version}, `{}`", printable_path(folder)),
+                _ => format!("{}: {}", ran.end, ran.last().trim()),
+            };
+            (step(ran.status, ran.seconds, said, Value::Null), ran.text.trim().to_owned())
+        }
+    }
+}
+
+/// The probes that one NPU can show, on the simulator.
+fn probes(machine: &Machine<'_>, simulator: &Simulator) -> Step {
+    let answers = machine.folder.join("answers.jsonl");
+    let _ = fs::remove_file(&answers);
+    let mut arguments: Vec<OsString> =
+        ["--skip", TOO_LONG, "--tries", "2", "--matrix-cores"].map(OsString::from).into();
+    arguments.extend([machine.cores.to_string().into(), "--objects".into(), machine.objects.clone().into()]);
+    arguments.extend(["--answers".into(), answers.clone().into()]);
+    let (program, folder) = (machine.program.as_path(), machine.folder.join("probes"));
+    let simulated = Simulated { program, arguments, folder, minutes: machine.options.minutes };
+    let ran = match simulator.run(&simulated) {
+        Ok(ran) => ran,
+        Err(problem) => return Step::skipped(PROBES, problem),
+    };
+    let found = answers_of(&answers);
+    let with = |word: &str| -> Vec<&str> {
+        found.iter().filter(|answer| answer["answer"] == word).filter_map(|answer| answer["probe"].as_str()).collect()
+    };
+    let (holds, fails) = (with("holds"), with("fails"));
+    // The last two of one NPU come after those that need a peer.
+    let complete = found.iter().any(|answer| answer["probe"] == TOO_LONG);
+    let status = match (ran.status, complete) {
+        (Status::TimedOut, _) => Status::TimedOut,
+        (_, true) if fails.is_empty() && !holds.is_empty() => Status::Ok,
+        _ => Status::Failed,
+    };
+    let end =
+        if complete { String::new() } else { format!("; not all have an answer: {}: {}", ran.end, ran.last().trim()) };
+    let failing =
+        if fails.is_empty() { String::new() } else { format!(", {} fail: {}", fails.len(), fails.join(", ")) };
+    let said = format!("{}: {} hold{failing}{end}", simulator.chip, holds.len());
+    let detail = json!({ "chip": simulator.chip, "matrix_cores": machine.cores, "probes": found });
+    Step { name: PROBES.to_owned(), status, seconds: ran.seconds, said, detail }
+}
+
+fn answers_of(file: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}

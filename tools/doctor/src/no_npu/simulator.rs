@@ -1,0 +1,192 @@
+//! CANN's simulator of operators, `msprof op simulator`: its command line, and what it writes. Guides name each part of it; `docs/npu.md` has
+//! the pages.
+
+use super::step::{Ran, run};
+use hpmoe_runtime::printable::printable_path;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// Chips that kernels are generated for, as names of the simulator's folders begin; the first that is there is taken.
+const CHIPS: [&str; 2] = ["Ascend910_93", "Ascend910B"];
+
+/// How much longer the step may take than the simulated program: the simulator then reads what it has written.
+const AFTER: Duration = Duration::from_secs(300);
+
+/// An installed simulator.
+pub(super) struct Simulator {
+    msprof: PathBuf,
+    pub(super) chip: String,
+    /// The folder of the chip's libraries.
+    libraries: PathBuf,
+}
+
+/// A program to simulate.
+pub(super) struct Simulated<'a> {
+    pub(super) program: &'a Path,
+    pub(super) arguments: Vec<OsString>,
+    /// The folder of the simulator's files, which is made.
+    pub(super) folder: PathBuf,
+    pub(super) minutes: u32,
+}
+
+impl Simulator {
+    /// The simulator of a toolkit, for a chip by its name or for one that kernels are generated for.
+    pub(super) fn find(toolkit: &Path, chip: Option<&str>) -> Result<Self, String> {
+        let msprof = [toolkit.join("bin/msprof")].into_iter().chain(in_path("msprof")).find(|path| path.is_file());
+        let all = toolkit.join("tools/simulator");
+        let names =
+            fs::read_dir(&all).into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let mut names: Vec<String> = names.filter(|name| all.join(name).join("lib").is_dir()).collect();
+        names.sort();
+        let way_out = "install the whole toolkit, Ascend-cann-toolkit, or run this in one of CANN's containers";
+        let Some(msprof) = msprof else {
+            return Err(format!("`{}` has no bin/msprof: {way_out}", printable_path(toolkit)));
+        };
+        let first = |prefix: &&str| names.iter().find(|name| name.starts_with(prefix)).cloned();
+        let found = match chip {
+            Some(chip) => names.iter().find(|name| *name == chip).cloned(),
+            None => CHIPS.iter().find_map(first),
+        };
+        let Some(chip) = found else {
+            let wanted = chip.unwrap_or("Ascend910_93… or Ascend910B…");
+            return Err(format!(
+                "`{}` has no simulator of {wanted}, but {}: {way_out}, or name another chip (--chip)",
+                printable_path(&all),
+                if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+            ));
+        };
+        let libraries = all.join(&chip).join("lib");
+        Ok(Self { msprof, chip, libraries })
+    }
+
+    /// Simulates a program. What comes of it is in its own files: the simulator's exit status says nothing about the program.
+    pub(super) fn run(&self, simulated: &Simulated<'_>) -> Result<Ran, String> {
+        let command = self.command(simulated);
+        let command =
+            command.map_err(|error| format!("can't write to `{}`: {error}", printable_path(&simulated.folder)))?;
+        let limit = Duration::from_secs(u64::from(simulated.minutes) * 60) + AFTER;
+        Ok(run(command, limit, &simulated.folder.join("log")))
+    }
+
+    fn command(&self, simulated: &Simulated<'_>) -> io::Result<Command> {
+        // No other user may write to it, or to the folder that it is in.
+        let _ = fs::remove_dir_all(&simulated.folder);
+        let folder = |name: &str| -> io::Result<PathBuf> {
+            let path = simulated.folder.join(name);
+            DirBuilder::new().recursive(true).mode(0o700).create(&path)?;
+            fs::canonicalize(path)
+        };
+        let (output, links) = (folder("output")?, folder("links")?);
+        // For a program that was not linked with the simulator.
+        symlink(self.libraries.join("libruntime_camodel.so"), links.join("libruntime.so"))?;
+        let before = env::var_os("LD_LIBRARY_PATH").filter(|before| !before.is_empty());
+        let folders = [links, self.libraries.clone()].into_iter().chain(before.iter().flat_map(env::split_paths));
+        let mut command = Command::new(&self.msprof);
+        command.args(["op", "simulator"]).arg(format!("--soc-version={}", self.chip));
+        command.arg(format!("--timeout={}", simulated.minutes));
+        command.arg(prefixed("--output=", &output)).arg(simulated.program).args(&simulated.arguments);
+        command.env("LD_LIBRARY_PATH", env::join_paths(folders).map_err(io::Error::other)?);
+        // It knows device 0, and fails if other devices are made visible.
+        command.env_remove("ASCEND_RT_VISIBLE_DEVICES");
+        Ok(command)
+    }
+}
+
+fn prefixed(option: &str, path: &Path) -> OsString {
+    let mut text = OsString::from(option);
+    text.push(path);
+    text
+}
+
+/// Places of a program in the folders of PATH.
+fn in_path(name: &str) -> Vec<PathBuf> {
+    let folders = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&folders).map(|folder| folder.join(name)).collect()
+}
+
+/// What the simulator has written of the first kernel, core by core: how many instructions ran on each pipe, and their cycles.
+pub(super) fn collected(simulated: &Simulated<'_>) -> Result<Value, String> {
+    let output = simulated.folder.join("output");
+    let lacking = || format!("no OPPROF_*/simulator/core*/core*_instr_exe.csv in `{}`", printable_path(&output));
+    let run = folders(&output).into_iter().find(|path| begins(path, "OPPROF_")).ok_or_else(lacking)?;
+    let mut cores = Map::new();
+    for core in folders(&run.join("simulator")).iter().filter(|path| begins(path, "core")) {
+        let name = core.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let file = files(core).into_iter().find(|path| path.to_string_lossy().contains("_instr_exe"));
+        let Some(text) = file.and_then(|path| fs::read_to_string(path).ok()) else { continue };
+        cores.insert(name, pipes(&text)?);
+    }
+    if cores.is_empty() { Err(lacking()) } else { Ok(Value::Object(cores)) }
+}
+
+/// Instructions and cycles by pipe, of a table of instructions.
+fn pipes(table: &str) -> Result<Value, String> {
+    let mut lines = table.lines();
+    let head = cells(lines.next().unwrap_or_default());
+    let column = |name: &str| {
+        let found = head.iter().position(|cell| cell == name);
+        found.ok_or_else(|| format!("the table of instructions has no column `{name}`, but {}", head.join(", ")))
+    };
+    let (pipe, count, cycles) = (column("pipe")?, column("call_count")?, column("cycles")?);
+    let mut pipes: BTreeMap<String, (f64, f64)> = BTreeMap::new();
+    for line in lines {
+        let cells = cells(line);
+        let number = |at: usize| cells.get(at).and_then(|cell| cell.parse::<f64>().ok()).unwrap_or(0.0);
+        let sums = pipes.entry(cells.get(pipe).cloned().unwrap_or_default()).or_default();
+        *sums = (sums.0 + number(count), sums.1 + number(cycles));
+    }
+    let pipes =
+        pipes.into_iter().map(|(name, (count, cycles))| (name, json!({ "instructions": count, "cycles": cycles })));
+    Ok(Value::Object(pipes.collect()))
+}
+
+/// The cells of a line of a table, of which some may be in quotes.
+fn cells(line: &str) -> Vec<String> {
+    let (mut cells, mut quoted) = (vec![String::new()], false);
+    for c in line.trim_end().chars() {
+        match c {
+            '"' => quoted = !quoted,
+            ',' if !quoted => cells.push(String::new()),
+            other => cells.last_mut().into_iter().for_each(|cell| cell.push(other)),
+        }
+    }
+    cells
+}
+
+fn begins(path: &Path, with: &str) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(with))
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> =
+        fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
+
+fn folders(folder: &Path) -> Vec<PathBuf> {
+    files(folder).into_iter().filter(|path| path.is_dir()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_of_instructions_are_summed_by_pipe() {
+        let table = "instr,addr,pipe,call_count,cycles,running_time(us),detail\n\
+                     MOV,0x10,SCALAR,2,8,0.1,\"a, b\"\nADD,0x14,SCALAR,1,4,0.1,\nMMAD,0x18,CUBE,3,90,0.2,x\n";
+        let pipes = pipes(table).unwrap();
+        assert_eq!(pipes["SCALAR"], json!({ "instructions": 3.0, "cycles": 12.0 }));
+        assert_eq!(pipes["CUBE"]["cycles"], 90.0);
+        assert!(super::pipes("instr,pipe\n").unwrap_err().contains("no column `call_count`"));
+    }
+}
