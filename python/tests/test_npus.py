@@ -1,4 +1,5 @@
-"""Tensors of NPUs, with the stand-in for CANN and a device "npu" of PyTorch on it, each case in a process of its own."""
+"""Tensors of NPUs, with the stand-in for CANN and a device "npu" of PyTorch on it, each case in a process of its own. This device has all operators of PyTorch and makes no calls of
+CANN but those that a case asks for: `test_torch_npu.py` has what torch_npu itself can do here."""
 
 import os
 import shutil
@@ -11,7 +12,6 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import hpmoe  # noqa: E402
-from ranks import run_ranks  # noqa: E402
 from test_build import crate  # noqa: E402, F401
 
 ROOT = Path(__file__).parents[2]
@@ -87,31 +87,27 @@ def environment() -> dict[str, str]:
     return {**os.environ, **made, "PYTHONPATH": os.pathsep.join(map(str, folders))}
 
 
-def run(environment: dict[str, str], folder: Path, script: str, **variables: str) -> str:
-    """What a process says that runs a script."""
+def run(environment: dict[str, str], folder: Path, script: str, start: str = START, **variables: str) -> str:
+    """What a process says that runs a script, after how cases start."""
     log = folder / "log"
     log.touch()
     everything = {**environment, "HPMOE_STANDIN_LOG": str(log), **variables}
-    command = [sys.executable, "-c", START.format(folder=str(FOLDER)) + script + END]
+    command = [sys.executable, "-c", start.format(folder=str(FOLDER)) + script + END]
     done = subprocess.run(command, env=everything, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return done.stdout
 
 
-def test_a_layer_on_an_npu_has_the_bits_of_the_cpu(environment: dict[str, str], tmp_path: Path) -> None:
+def test_a_layer_takes_other_types_and_shapes_and_is_compiled(environment: dict[str, str], tmp_path: Path) -> None:
     script = """
 assert forward.for_npus and not forward.capturable
-for tokens in (23, 1, 0):
+# No tokens, and a loss that other operators make.
+for tokens in (23, 0):
     ids, tensors = inputs(tokens) if tokens else [torch.zeros(0, 2, dtype=torch.int64), [t[:0] if n < 2 else t for n, t in enumerate(inputs(1)[1])]]
-    want = step(layer, ids, tensors)
-    for device, chosen in [("npu:0", ids), ("npu:1", ids.to("npu:1")), ("npu:1", ids.int().to("npu:1"))][: 3 if tokens == 23 else 1]:
-        on_npu = [tensor.to(device) for tensor in tensors]
-        for _ in range(2):
-            y = call(layer, chosen, on_npu)
-            assert y.device == torch.device(device) and y.dtype == torch.bfloat16, y.device
-            assert all(torch.equal(mine, other) for mine, other in zip(step(layer, chosen, on_npu), want))
-report = hpmoe.last_report()
-assert report["on_npus"] and report["copied"] == [], report
+    want, on_npu = step(layer, ids, tensors), [tensor.to("npu:0") for tensor in tensors]
+    y = call(layer, ids, on_npu)
+    assert y.device == torch.device("npu:0") and y.dtype == torch.bfloat16, y.device
+    assert all(torch.equal(mine, other) for mine, other in zip(step(layer, ids, on_npu), want))
 # Other types, shapes, one tensor of gate and up.
 x, weights, gate, up, down = on_npu = [tensor.to("npu:0") for tensor in inputs(24)[1]]
 ids = inputs(24)[0].to("npu:0")
@@ -153,7 +149,7 @@ with hpmoe.Group(device="npu:0") as group:
              if line.endswith(stream) or line.startswith("aclrtLaunch")]
     assert order == ["aclrtRecordEvent", "aclrtLaunchKernelWithHostArgs", "aclrtStreamWaitEvent"], log.calls("aclrtRecordEvent")
     sizes = {f"{tensor.nbytes} bytes" for tensor in [y, *tensors.values()]}
-    copies = [line.partition(": 0 ")[2] for line in log.calls("aclrtMemcpy")]
+    copies = [line.partition(": 0 ")[2].partition(",")[0] for line in log.calls("aclrtMemcpy", "aclrtMemcpyAsync")]
     assert copies and not sizes & set(copies), copies
     # Work that comes later on the stream comes after the launch.
     assert torch.equal(y.cpu(), want)
@@ -197,9 +193,6 @@ print(refused(lambda: layer(on_npu["x"], ids, *[tensor.cpu() for tensor in list(
 print(refused(lambda: forward.reference(group, ids, **on_npu)))
 print(refused(lambda: hpmoe.Group(device="npu:9") and forward(hpmoe.Group(device="npu:9"), ids, **on_npu)))
 print(refused(lambda: hpmoe.Group(device="npu:x")))
-npu.capturing = True
-print(launch())
-npu.capturing = False
 # What does not start at a multiple of 64 bytes is copied on the NPU.
 shifted = torch.empty(gate.numel() + 1, dtype=torch.bfloat16).to("npu:0")[1:].view_as(gate).copy_(gate)
 y = torch.zeros(24 * H + 1, dtype=torch.bfloat16).to("npu:0")[1:].view(24, H)
@@ -223,7 +216,6 @@ assert "`gate` of rank 0 was copied (" in hpmoe.last_report()["text"]
         "there are tensors on npu:0, but a reference runs on the CPU: move them there with .cpu()",
         "the group needs the NPUs 9 to 9, but this process sees 8, numbered from 0",
         "there is no device 'npu:x': use one of 'cpu', 'npu', or an NPU by its number, such as 'npu:0'",
-        "the current stream of npu:0 is being captured in a graph, but a launch takes its tables from the host: fix it before (Taskflow.fix) and launch that in the graph, or leave layers",
     ]
     assert len(said) == len(expected)
     for line, part in zip(said, expected):
@@ -254,18 +246,13 @@ for number in range(50):
     want = forward(cpu, chosen, **given)[1]
     ids.copy_(chosen)
     on_npu["x"].copy_(given["x"])
-    npu.capturing = number % 10 == 9
     log = LogWindow()
     y = fixed.launch()[1]
     names = log.names()
-    if npu.capturing:
-        assert names == ["aclrtLaunchKernelWithHostArgs"], names
-    else:
-        assert names.count("aclrtLaunchKernelWithHostArgs") == 1, names
-        assert set(names) == {"aclrtLaunchKernelWithHostArgs", "aclrtRecordEvent", "aclrtStreamWaitEvent"}, names
-    npu.capturing = False
+    assert names.count("aclrtLaunchKernelWithHostArgs") == 1, names
+    assert set(names) == {"aclrtLaunchKernelWithHostArgs", "aclrtRecordEvent", "aclrtStreamWaitEvent"}, names
     assert torch.equal(y.cpu(), want), number
-report = fixed.wait(replays=5)
+report = fixed.wait()
 assert report["on_npus"] and fixed.wait() == report
 fixed.launch()
 assert hpmoe.last_report()["kernel"] == "routed::forward" and list(group._launches._pending) == [fixed]
@@ -278,9 +265,6 @@ print(refused(fixed.wait))
 ids.copy_(chosen)
 assert torch.equal(fixed.launch()[1].cpu(), want) and fixed.wait()["on_npus"]
 print(refused(lambda: forward.fix(group, chosen, **given)))
-npu.capturing = True
-print(refused(lambda: forward.fix(group, ids, **on_npu)))
-npu.capturing = False
 shifted = torch.empty(37 * 48 + 1, dtype=torch.bfloat16).to("npu:0")[1:].view(37, 48)
 print(refused(lambda: forward.fix(group, ids, **{**on_npu, "x": shifted})))
 on_npu["x"].data = on_npu["x"].clone()
@@ -293,7 +277,6 @@ fixed.close()
     expected = [
         "topk_ids of rank 0, row 0, column 0 is 8, but experts are numbered from 0 to 7",
         "lies in this machine's memory, but a fixed launch on NPUs copies nothing",
-        "fix it before (Taskflow.fix)",
         "`x` can't be used where it lies (it starts at 0x",
         "`x` lies elsewhere or has another shape than when the launch was fixed: write new data into the same tensor, or call Taskflow.fix again",
     ]
@@ -341,42 +324,3 @@ for name, parameter in model.named_parameters():
 print("done")
 """
     assert run(environment, tmp_path, script) == "done\n"
-
-
-#: One rank of two processes, each with an NPU.
-RANK = """
-import torch.distributed as distributed
-distributed.init_process_group("gloo")
-rank = distributed.get_rank()
-npu.set_device(rank)
-tokens, first = [9, 5][rank], [0, 9][rank]
-ids, tensors = inputs(14)
-tensors = [tensor[first : first + tokens] for tensor in tensors[:2]] + [tensor[4 * rank : 4 * rank + 4] for tensor in tensors[2:]]
-group = hpmoe.Group(process_group=distributed.group.WORLD, device=f"npu:{rank}", time_limit=30)
-own = ids[first : first + tokens].to(f"npu:{rank}")
-tensors = [tensor.to(f"npu:{rank}") for tensor in tensors]
-torch.save(step(layer, own, tensors, group=group), sys.argv[1] + f"/{rank}.pt")
-group.synchronize()
-assert hpmoe.last_report()["on_npus"]
-wrong = [tensor.cpu() if rank == 1 and number == 2 else tensor for number, tensor in enumerate(tensors)]
-print(refused(lambda: call(layer, own, wrong, group=group)), flush=True)
-torch.save(step(layer, own, tensors, group=group), sys.argv[1] + f"/{rank}-again.pt")
-group.close()
-distributed.barrier()
-"""
-
-
-def test_processes_with_an_npu_each_have_the_bits_of_one(environment: dict[str, str], tmp_path: Path, library: hpmoe.Library) -> None:
-    from hpmoe._moe import MoE
-    from test_torch import inputs
-
-    run(environment, tmp_path, "")
-    script = START.format(folder=str(FOLDER)).replace("import os, sys", f"import os, sys; sys.argv = ['', {str(tmp_path)!r}]") + RANK + END
-    said = run_ranks(script, ranks=2, environment=environment)
-    ids, tensors = inputs(14)
-    whole = step(MoE(library, "swiglu"), ids, tensors)
-    for again in ("", "-again"):
-        parts = [torch.load(tmp_path / f"{rank}{again}.pt") for rank in range(2)]
-        for number, want in enumerate(whole):
-            assert torch.equal(torch.cat([part[number] for part in parts]), want), (number, again)
-    assert all("is on cpu, but x on npu:1" in line for line in said) and "rank 1 could not go on" in said[0], said

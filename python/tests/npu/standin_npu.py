@@ -49,7 +49,6 @@ class Device(types.ModuleType):
         self._calls = ctypes.CDLL(str(library))
         self._calls.npu_stream.restype = self._calls.npu_new_stream.restype = ctypes.c_void_p
         self._calls.npu_set_stream.argtypes = [ctypes.c_int, ctypes.c_void_p]
-        self.capturing = False
         for device in range(2):
             self._calls.npu_set_stream(device, self._calls.npu_new_stream(device))
 
@@ -86,10 +85,6 @@ class Device(types.ModuleType):
     def synchronize(self, device: int = 0) -> None:
         """Waits for the device's current stream."""
         self._calls.npu_synchronize(device)
-
-    def is_current_stream_capturing(self) -> bool:
-        """As a test says."""
-        return self.capturing
 
     def _is_in_bad_fork(self) -> bool:
         return False
