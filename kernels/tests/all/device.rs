@@ -18,7 +18,8 @@ const MOST_LEVELS: usize = 4;
 fn functions() -> Vec<Function> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("include/hpmoe");
     let files = files_below(&folder);
-    let named = files.into_iter().map(|path| (path.file_name().expect("a name").to_string_lossy().into_owned(), path));
+    let name = |path: &Path| path.strip_prefix(&folder).expect("a header").to_string_lossy().into_owned();
+    let named = files.into_iter().map(|path| (name(&path), path));
     named.flat_map(|(file, path)| of_file(&file, &std::fs::read_to_string(path).expect("a header"))).collect()
 }
 

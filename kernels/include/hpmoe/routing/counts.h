@@ -11,7 +11,7 @@ namespace hpmoe {
 
 // Words of UB, so many bytes from the beginning of every rank's heap, this rank's first. What is not the peer's is the same for all: a
 // copy takes one load, of the peer's heap.
-HPMOE_INLINE void PutToRanks(const VectorCore &core, uint64_t to, uint32_t from, const DataCopyExtParams &copy) {
+HPMOE_ROUTINE void PutToRanks(const VectorCore &core, uint64_t to, uint32_t from, const DataCopyExtParams &copy) {
     uint32_t peer = core.launch.rank;
     for (uint32_t i = 0; i < core.launch.ranks; ++i) {
         DataCopyPad(Global<int32_t>(core.Heap(peer) + to), Ints(from), copy);
@@ -60,6 +60,48 @@ HPMOE_ROUTINE void PutCounts(VectorCore &core, const RouteShare &route, const Ow
     }
 }
 
+// The least number of `rows` rows of `pitch` words, times a sign, about: rows are folded to `to`, then 64 lanes at a time, then their
+// results. Ends with the vector unit having come here.
+HPMOE_ROUTINE float LeastOf(uint32_t from, uint32_t rows, uint32_t pitch, uint32_t to, int32_t sign) {
+    const LocalTensor<int32_t> out = Ints(to);
+    const LocalTensor<float> numbers = UbFrom<float>(to);
+    uint32_t left = rows - rows / 2;
+    Adds(out, Ints(from), 0, static_cast<int32_t>(left * pitch));
+    PipeBarrier<PIPE_V>();
+    from += left * pitch * 4;
+    for (uint32_t count = rows / 2; count > 0;) {
+        const int32_t words = static_cast<int32_t>(count * pitch);
+        if (sign > 0) {
+            Min(out, out, Ints(from), words);
+        } else {
+            Max(out, out, Ints(from), words);
+        }
+        PipeBarrier<PIPE_V>();
+        count = left / 2;
+        left -= count;
+        from = to + left * pitch * 4;
+    }
+    Cast(numbers, out, RoundMode::CAST_NONE, pitch);
+    PipeBarrier<PIPE_V>();
+    Muls(numbers, numbers, static_cast<float>(sign), static_cast<int32_t>(pitch));
+    PipeBarrier<PIPE_V>();
+    for (left = pitch; left > 1;) {
+        const int32_t whole = static_cast<int32_t>(left / LANES), rest = static_cast<int32_t>(left % LANES);
+        if (whole > 0) {
+            WholeReduceMin(numbers, numbers, static_cast<int32_t>(LANES), whole, 1, 1, LANE_BLOCKS,
+                           ReduceOrder::ORDER_ONLY_VALUE);
+        }
+        if (rest > 0) {
+            WholeReduceMin(numbers[whole], numbers[left - rest], rest, 1, 1, 1, LANE_BLOCKS,
+                           ReduceOrder::ORDER_ONLY_VALUE);
+        }
+        PipeBarrier<PIPE_V>();
+        left = static_cast<uint32_t>(whole) + (rest > 0 ? 1 : 0);
+    }
+    AfterVector();
+    return numbers.GetValue(0);
+}
+
 // The counts of some ranks in UB, in rows of `pitch` words.
 struct CountRows {
     uint32_t at;
@@ -85,7 +127,7 @@ struct CountRows {
         Lists{rows * pitch}.Scaled(at, at, route.sign);
     }
     // The same, with the sign of the launch.
-    HPMOE_INLINE void LoadSigned(const RouteShare &route, uint32_t part, uint32_t rank, uint32_t rows) const {
+    HPMOE_ROUTINE void LoadSigned(const RouteShare &route, uint32_t part, uint32_t rank, uint32_t rows) const {
         const uint32_t rest = pitch - words;
         SetFlag<HardEvent::V_MTE2>(2);
         WaitFlag<HardEvent::V_MTE2>(2);
@@ -108,7 +150,7 @@ struct CountRows {
 
     // The least number of `rows` rows from `first` on, times a sign, about.
     HPMOE_INLINE float Least(uint32_t first, uint32_t rows, int32_t sign) const {
-        return sign > 0 ? Extreme<false>(first, rows) : -Extreme<true>(first, rows);
+        return LeastOf(Row(first), rows, pitch, Folded(), sign);
     }
 
     // The first of the rows in which not all counts have come, if there is one: by halves.
@@ -122,59 +164,6 @@ struct CountRows {
         }
         return first;
     }
-
-    // The least or the greatest of the first `count` words of a list, about: 64 lanes at a time, then their results, in place of the
-    // list. Ends with the vector unit having come here.
-    template <bool GREATEST> static HPMOE_INLINE float ExtremeOf(uint32_t list, uint32_t count) {
-        const LocalTensor<float> numbers = UbFrom<float>(list);
-        Cast(numbers, Ints(list), RoundMode::CAST_NONE, count);
-        PipeBarrier<PIPE_V>();
-        for (uint32_t left = count; left > 1;) {
-            const uint32_t whole = left / LANES, rest = left % LANES;
-            if (whole > 0) {
-                Reduce<GREATEST>(numbers, numbers, LANES, whole);
-            }
-            if (rest > 0) {
-                Reduce<GREATEST>(numbers[whole], numbers[whole * LANES], rest, 1);
-            }
-            PipeBarrier<PIPE_V>();
-            left = whole + (rest > 0 ? 1 : 0);
-        }
-        AfterVector();
-        return numbers.GetValue(0);
-    }
-
-  private:
-    template <bool GREATEST> HPMOE_INLINE float Extreme(uint32_t first, uint32_t rows) const {
-        const LocalTensor<int32_t> out = Ints(Folded());
-        uint32_t left = rows - rows / 2;
-        Adds(out, Ints(Row(first)), 0, static_cast<int32_t>(left * pitch));
-        PipeBarrier<PIPE_V>();
-        for (uint32_t from = Row(first + left), count = rows / 2; count > 0;) {
-            const LocalTensor<int32_t> more = Ints(from);
-            if constexpr (GREATEST) {
-                Max(out, out, more, static_cast<int32_t>(count * pitch));
-            } else {
-                Min(out, out, more, static_cast<int32_t>(count * pitch));
-            }
-            PipeBarrier<PIPE_V>();
-            count = left / 2;
-            left -= count;
-            from = Folded() + left * pitch * 4;
-        }
-        return ExtremeOf<GREATEST>(Folded(), pitch);
-    }
-
-    template <bool GREATEST>
-    static HPMOE_INLINE void Reduce(const LocalTensor<float> &out, const LocalTensor<float> &in, uint32_t lanes,
-                                    uint32_t repeats) {
-        const int32_t mask = static_cast<int32_t>(lanes), times = static_cast<int32_t>(repeats);
-        if constexpr (GREATEST) {
-            WholeReduceMax(out, in, mask, times, 1, 1, LANE_BLOCKS, ReduceOrder::ORDER_ONLY_VALUE);
-        } else {
-            WholeReduceMin(out, in, mask, times, 1, 1, LANE_BLOCKS, ReduceOrder::ORDER_ONLY_VALUE);
-        }
-    }
 };
 
 // Waits until the counts of one rank have come. False: the launch is given up, leave at once.
@@ -186,14 +175,15 @@ HPMOE_ROUTINE bool AwaitCounts(VectorCore &core, const RouteShare &route, const 
     core.record.index = rank;
     core.record.need = 1;
     core.record.have = 0;
-    rows.LoadSigned(route, part, rank, 1);
-    while (rows.Least(0, 1, route.sign) < 1.0f) {
+    for (;;) {
+        rows.LoadSigned(route, part, rank, 1);
+        if (rows.Least(0, 1, route.sign) >= 1.0f) {
+            return core.IsInTime();
+        }
         if (!core.MayLook(begin)) {
             return false;
         }
-        rows.LoadSigned(route, part, rank, 1);
     }
-    return core.IsInTime();
 }
 
 // Waits for the counts of the rank that puts to this one after all others: then most likely all have come. False: leave at once.
@@ -202,22 +192,23 @@ HPMOE_INLINE bool AwaitLast(VectorCore &core, const RouteShare &route, const Cou
 }
 
 // The counts of `count` ranks from `rank` on, in UB, with the sign of the launch, as soon as all have come. False: leave at once.
-HPMOE_INLINE bool LoadAll(VectorCore &core, const RouteShare &route, const CountRows &rows, uint32_t part,
-                          uint32_t rank, uint32_t count) {
-    rows.LoadSigned(route, part, rank, count);
-    while (rows.Least(0, count, route.sign) < 1.0f) {
+HPMOE_ROUTINE bool LoadAll(VectorCore &core, const RouteShare &route, const CountRows &rows, uint32_t part,
+                           uint32_t rank, uint32_t count) {
+    for (;;) {
+        rows.LoadSigned(route, part, rank, count);
+        if (rows.Least(0, count, route.sign) >= 1.0f) {
+            return true;
+        }
         if (!AwaitCounts(core, route, rows, part, rank + rows.Missing(count, route.sign))) {
             return false;
         }
-        rows.LoadSigned(route, part, rank, count);
     }
-    return true;
 }
 
 // Sums the counts of a part over ranks, to OWN, BEFORE and TOTAL, chunk by chunk, by column. `faulty` tells whether one of them is a fault.
 // False: leave at once.
-HPMOE_ROUTINE bool SumCounts(VectorCore &core, const RouteShare &route, const RouteLists &lists, uint32_t part,
-                             bool &faulty) {
+HPMOE_INLINE bool SumCounts(VectorCore &core, const RouteShare &route, const RouteLists &lists, uint32_t part,
+                            bool &faulty) {
     const CountRows rows = CountRows(lists.End(), route.columns).ToFold();
     const uint32_t rank = core.launch.rank, ranks = core.launch.ranks;
     lists.Filled(lists[BEFORE], 0);
@@ -237,7 +228,7 @@ HPMOE_ROUTINE bool SumCounts(VectorCore &core, const RouteShare &route, const Ro
             lists.Plus(lists[TOTAL], lists[TOTAL], rows.Row(0));
         }
         if (rank >= from && rank < from + count) {
-            lists.Shifted(lists[OWN], rows.Row(below), 0);
+            lists.Copied(lists[OWN], rows.Row(below));
         }
         if (below < count) {
             rows.Sum(below, count);
@@ -250,8 +241,7 @@ HPMOE_ROUTINE bool SumCounts(VectorCore &core, const RouteShare &route, const Ro
     lists.Shifted(lists[OWN], lists[OWN], -1);
     lists.Shifted(lists[BEFORE], lists[BEFORE], -static_cast<int32_t>(rank));
     lists.Shifted(lists[TOTAL], lists[TOTAL], -static_cast<int32_t>(ranks));
-    lists.Shifted(rows.at, lists[TOTAL], 0);
-    faulty = CountRows::ExtremeOf<true>(rows.at, lists.count) >= static_cast<float>(FAULT_COUNT);
+    faulty = -LeastOf(lists[TOTAL], 1, lists.count, rows.at, -1) >= static_cast<float>(FAULT_COUNT);
     return true;
 }
 

@@ -25,7 +25,7 @@ static_assert(UB_WORK + 5 * WORK_BYTES <= UB_KEPT && UB_WORK + 8 * ONCE_BYTES <=
               "below what is kept");
 
 // How many of the first `count` bits of the last comparison are set. Packs those words of `from`.
-HPMOE_INLINE uint32_t PickSet(uint32_t out, uint32_t from, uint32_t count) {
+HPMOE_ROUTINE uint32_t PickSet(uint32_t out, uint32_t from, uint32_t count) {
     uint64_t early{}; // read before the vector unit has come so far
     PipeBarrier<PIPE_V>();
     GatherMask(Ints(out), Ints(from), UbFrom<uint32_t>(UB_BITS), true, count, GatherMaskParams(1, 1, LANE_BLOCKS, 1),
@@ -34,10 +34,21 @@ HPMOE_INLINE uint32_t PickSet(uint32_t out, uint32_t from, uint32_t count) {
     return static_cast<uint32_t>(GetGatherMaskRemainCount());
 }
 
+// Compares numbers of two lists.
+HPMOE_ROUTINE void CompareLists(uint32_t a, uint32_t b, uint32_t count) {
+    Compare(UbFrom<uint8_t>(UB_BITS), Ints(a), Ints(b), CMPMODE::EQ, AlignUp(count, LANES));
+}
+
 // How many numbers of two lists are equal.
 HPMOE_INLINE uint32_t CountEqual(uint32_t a, uint32_t b, uint32_t scratch, uint32_t count) {
-    Compare(UbFrom<uint8_t>(UB_BITS), Ints(a), Ints(b), CMPMODE::EQ, AlignUp(count, LANES));
+    CompareLists(a, b, count);
     return PickSet(scratch, a, count);
+}
+
+// How many numbers of a list are equal to one. Packs those words of `from`.
+HPMOE_ROUTINE uint32_t PickEqual(uint32_t out, uint32_t from, uint32_t list, int32_t number, uint32_t count) {
+    CompareScalar(UbFrom<uint8_t>(UB_BITS), Ints(list), number, CMPMODE::EQ, AlignUp(count, LANES));
+    return PickSet(out, from, count);
 }
 
 // The first fault among slots in UB, by the scalar unit: twice the slot, plus 1 if it repeats an id.
@@ -63,7 +74,7 @@ HPMOE_ROUTINE uint32_t FirstFault(const RouteShare &route, uint32_t first, uint3
 }
 
 // Offsets of the next slot of each slot's token; after the last one comes the first.
-HPMOE_INLINE void NextOfToken(const Lists &lists, uint32_t out, uint32_t token, uint32_t following, uint32_t top_k) {
+HPMOE_ROUTINE void NextOfToken(const Lists &lists, uint32_t out, uint32_t token, uint32_t following, uint32_t top_k) {
     lists.Quotients(token, UB_SLOTS, top_k);
     lists.Shifted(out, UB_SLOTS, 1);
     lists.Quotients(following, out, top_k);
@@ -86,14 +97,11 @@ HPMOE_INLINE void GroupsOfSlots(const Lists &lists, const RouteShare &route, uin
 HPMOE_INLINE bool InGroups(const Lists &lists, const RouteShare &route, uint32_t groups, uint32_t near, uint32_t last,
                            uint32_t scratch) {
     lists.Shifted(last, groups, static_cast<int32_t>(route.from.group_experts) - 1);
-    Max(Ints(near), Ints(UB_IDS), Ints(groups), lists.All());
-    PipeBarrier<PIPE_V>();
-    Min(Ints(near), Ints(near), Ints(last), lists.All());
-    PipeBarrier<PIPE_V>();
+    lists.Greater(near, UB_IDS, groups);
+    lists.Lesser(near, near, last);
     uint32_t good = CountEqual(UB_IDS, near, scratch, lists.count);
     if (route.from.gaps != 0) {
-        CompareScalar(UbFrom<uint8_t>(UB_BITS), Ints(UB_IDS), -1, CMPMODE::EQ, AlignUp(lists.count, LANES));
-        good += PickSet(scratch, UB_IDS, lists.count);
+        good += PickEqual(scratch, UB_IDS, UB_IDS, -1, lists.count);
     }
     return good == lists.count;
 }
@@ -120,8 +128,7 @@ HPMOE_ROUTINE uint32_t CheckIds(VectorCore &core, const RouteShare &route) {
     for (uint32_t at = begin; at < end; at += block) {
         const Lists lists{Min(block, end - at)};
         LoadWords(UB_IDS, route.from.ids + static_cast<uint64_t>(at) * 4, lists.count);
-        lists.AtLeast(turned, UB_IDS, least);
-        lists.AtMost(turned, turned, static_cast<int32_t>(route.experts) - 1);
+        lists.Limited(turned, UB_IDS, least, static_cast<int32_t>(route.experts) - 1);
         bool good = CountEqual(UB_IDS, turned, scratch, lists.count) == lists.count;
         if (good && route.from.group_slots != 0) {
             good = InGroups(lists, route, groups, turned, other, scratch);
@@ -148,7 +155,7 @@ HPMOE_ROUTINE void SentOnce(const Lists &lists, uint32_t top_k, uint32_t local) 
     const uint32_t next = UB_WORK, turned = next + ONCE_BYTES, other = turned + ONCE_BYTES, least = other + ONCE_BYTES;
     const uint32_t sent = least + ONCE_BYTES, lower = sent + ONCE_BYTES, same = lower + ONCE_BYTES;
     NextOfToken(lists, next, turned, other, top_k);
-    lists.Shifted(turned, UB_IDS, 0);
+    lists.Copied(turned, UB_IDS);
     // The first expert of each id's rank.
     lists.AtLeast(least, UB_IDS, 0);
     lists.Quotients(least, least, local);
@@ -194,22 +201,14 @@ struct SlotBlock {
     // are left to look at for each expert.
     HPMOE_INLINE uint32_t PickOwn(const RouteShare &route) const {
         const int32_t first = static_cast<int32_t>(route.first), last = first + static_cast<int32_t>(route.own) - 1;
-        Maxs(Ints(UB_OWN), Ints(UB_IDS), first, static_cast<int32_t>(count));
-        PipeBarrier<PIPE_V>();
-        Mins(Ints(UB_OWN), Ints(UB_OWN), last, static_cast<int32_t>(count));
-        PipeBarrier<PIPE_V>();
-        Compare(UbFrom<uint8_t>(UB_BITS), Ints(UB_OWN), Ints(UB_IDS), CMPMODE::EQ, AlignUp(count, LANES));
+        Lists{count}.Limited(UB_OWN, UB_IDS, first, last);
+        CompareLists(UB_OWN, UB_IDS, count);
         PickSet(UB_OWN_SLOTS, UB_SLOTS, count);
         return PickSet(UB_OWN, UB_IDS, count);
     }
     // Of `own` packed slots those that go to an expert, to UB_PICKED: how many they are.
     static HPMOE_INLINE uint32_t SlotsOf(uint32_t expert, uint32_t own) {
-        if (own == 0) {
-            return 0;
-        }
-        CompareScalar(UbFrom<uint8_t>(UB_BITS), Ints(UB_OWN), static_cast<int32_t>(expert), CMPMODE::EQ,
-                      AlignUp(own, LANES));
-        return PickSet(UB_PICKED, UB_OWN_SLOTS, own);
+        return own == 0 ? 0 : PickEqual(UB_PICKED, UB_OWN_SLOTS, UB_OWN, static_cast<int32_t>(expert), own);
     }
 };
 
@@ -232,12 +231,12 @@ HPMOE_INLINE void AddCounts(RouteShare &route, uint32_t counted) {
     own.Plus(counted, counted, UB_BLOCK_COUNTS);
     route.keeps = route.keeps && route.fragments + room <= MOST_FRAGMENTS;
     if (route.keeps) {
-        own.Shifted(UB_FRAGMENTS + route.fragments * 4, UB_BLOCK_COUNTS, 0);
+        own.Copied(UB_FRAGMENTS + route.fragments * 4, UB_BLOCK_COUNTS);
         route.fragments += room;
     }
 }
 
-HPMOE_ROUTINE void CountPart(VectorCore &core, RouteShare &route, uint32_t part) {
+HPMOE_INLINE void CountPart(VectorCore &core, RouteShare &route, uint32_t part) {
     const uint32_t counted = route.Counted(core, part);
     const uint32_t pitch = AlignUp(route.own, BLOCK_WORDS);
     for (uint32_t chunk = 0; chunk < core.launch.chunks; ++chunk) {

@@ -82,7 +82,7 @@ HPMOE_INLINE RouteFault FaultOfKept(const VectorCore &core, const CountRows &row
 
 // Takes the counts of a kept route, unless ranks exchange them again, once all ranks have said that theirs is of the same launch. False:
 // leave at once.
-HPMOE_ROUTINE bool TakeKept(VectorCore &core, RouteShare &route, const RouteLists &lists, RouteFault &fault) {
+HPMOE_INLINE bool TakeKept(VectorCore &core, RouteShare &route, const RouteLists &lists, RouteFault &fault) {
     const RouteShare words = KeptWords(core, route);
     const CountRows rows = CountRows(lists.End(), 1).ToFold();
     if (!AwaitLast(core, words, rows) || !LoadAll(core, words, rows, 0, 0, core.launch.ranks)) {
@@ -110,7 +110,7 @@ HPMOE_ROUTINE void StoreHead(VectorCore &core, const RouteShare &route, uint32_t
 }
 
 // From counts of columns, each plus one, to those of experts.
-HPMOE_ROUTINE void SumColumns(const RouteShare &route, const RouteLists &lists, uint32_t counts) {
+HPMOE_INLINE void SumColumns(const RouteShare &route, const RouteLists &lists, uint32_t counts) {
     const uint32_t rows = lists[SCRATCH], sums = lists[SCRATCH + 1], scratch = lists[SCRATCH + 2],
                    firsts = lists[SCRATCH + 3], ends = lists[SCRATCH + 4];
     const RouteLists columns = lists.Of(route.columns), experts = lists.Of(route.experts);

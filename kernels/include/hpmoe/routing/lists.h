@@ -27,91 +27,135 @@ HPMOE_INLINE void BeforeVector() {
 }
 
 // Calls on lists of `count` numbers, told where these begin. What one wrote the next may read.
+//
+// Each is a routine: a route is made once per launch by code that runs once, and fetching a copy of the call at each of some 200 places
+// takes longer than jumping to one.
+HPMOE_ROUTINE void AddLists(uint32_t out, uint32_t a, uint32_t b, uint32_t count) {
+    Add(Ints(out), Ints(a), Ints(b), static_cast<int32_t>(count));
+    PipeBarrier<PIPE_V>();
+}
+
+HPMOE_ROUTINE void SubtractLists(uint32_t out, uint32_t a, uint32_t b, uint32_t count) {
+    Sub(Ints(out), Ints(a), Ints(b), static_cast<int32_t>(count));
+    PipeBarrier<PIPE_V>();
+}
+
+HPMOE_ROUTINE void MultiplyLists(uint32_t out, uint32_t a, uint32_t b, uint32_t count) {
+    Mul(Ints(out), Ints(a), Ints(b), static_cast<int32_t>(count));
+    PipeBarrier<PIPE_V>();
+}
+
+HPMOE_ROUTINE void GreaterOfLists(uint32_t out, uint32_t a, uint32_t b, uint32_t count) {
+    Max(Ints(out), Ints(a), Ints(b), static_cast<int32_t>(count));
+    PipeBarrier<PIPE_V>();
+}
+
+HPMOE_ROUTINE void LesserOfLists(uint32_t out, uint32_t a, uint32_t b, uint32_t count) {
+    Min(Ints(out), Ints(a), Ints(b), static_cast<int32_t>(count));
+    PipeBarrier<PIPE_V>();
+}
+
+HPMOE_ROUTINE void AddToList(uint32_t out, uint32_t a, int32_t number, uint32_t count) {
+    Adds(Ints(out), Ints(a), number, static_cast<int32_t>(count));
+    PipeBarrier<PIPE_V>();
+}
+
+HPMOE_ROUTINE void MultiplyList(uint32_t out, uint32_t a, int32_t number, uint32_t count) {
+    Muls(Ints(out), Ints(a), number, static_cast<int32_t>(count));
+    PipeBarrier<PIPE_V>();
+}
+
+HPMOE_ROUTINE void RaiseList(uint32_t out, uint32_t a, int32_t least, uint32_t count) {
+    Maxs(Ints(out), Ints(a), least, static_cast<int32_t>(count));
+    PipeBarrier<PIPE_V>();
+}
+
+HPMOE_ROUTINE void LowerList(uint32_t out, uint32_t a, int32_t most, uint32_t count) {
+    Mins(Ints(out), Ints(a), most, static_cast<int32_t>(count));
+    PipeBarrier<PIPE_V>();
+}
+
+HPMOE_ROUTINE void LimitList(uint32_t out, uint32_t a, int32_t least, int32_t most, uint32_t count) {
+    Maxs(Ints(out), Ints(a), least, static_cast<int32_t>(count));
+    PipeBarrier<PIPE_V>();
+    Mins(Ints(out), Ints(out), most, static_cast<int32_t>(count));
+    PipeBarrier<PIPE_V>();
+}
+
+HPMOE_ROUTINE void FillList(uint32_t out, int32_t number, uint32_t count) {
+    Duplicate(Ints(out), number, static_cast<int32_t>(count));
+    PipeBarrier<PIPE_V>();
+}
+
+HPMOE_ROUTINE void PickFromList(uint32_t out, uint32_t from, uint32_t offsets, uint32_t base, uint32_t count) {
+    Gather(Ints(out), Ints(from), UbFrom<uint32_t>(offsets), base, count);
+    PipeBarrier<PIPE_V>();
+}
+
+HPMOE_ROUTINE void DivideList(uint32_t out, uint32_t a, uint32_t by, uint32_t count) {
+    const LocalTensor<float> numbers = UbFrom<float>(out);
+    const int32_t all = static_cast<int32_t>(count);
+    Cast(numbers, Ints(a), RoundMode::CAST_NONE, count);
+    PipeBarrier<PIPE_V>();
+    Adds(numbers, numbers, 0.5f, all);
+    PipeBarrier<PIPE_V>();
+    Muls(numbers, numbers, 1.0f / static_cast<float>(by), all);
+    PipeBarrier<PIPE_V>();
+    Cast(Ints(out), numbers, RoundMode::CAST_FLOOR, count);
+    PipeBarrier<PIPE_V>();
+}
+
+HPMOE_ROUTINE void RampList(uint32_t out, int32_t step, uint32_t count) {
+    const LocalTensor<int32_t> numbers = Ints(out);
+    AfterVector();
+    for (uint32_t i = 0; i < BLOCK_WORDS; ++i) {
+        numbers.SetValue(i, static_cast<int32_t>(i) * step);
+    }
+    BeforeVector();
+    for (uint32_t made = BLOCK_WORDS; made < count; made *= 2) {
+        Adds(numbers[made], numbers, static_cast<int32_t>(made) * step,
+             static_cast<int32_t>(hpmoe::Min(made, count - made)));
+        PipeBarrier<PIPE_V>();
+    }
+}
+
+// The same calls, of the lists of one length.
 struct Lists {
     uint32_t count;
 
     HPMOE_INLINE int32_t All() const { return static_cast<int32_t>(count); }
 
-    HPMOE_INLINE void Plus(uint32_t out, uint32_t a, uint32_t b) const {
-        Add(Ints(out), Ints(a), Ints(b), All());
-        PipeBarrier<PIPE_V>();
+    HPMOE_INLINE void Plus(uint32_t out, uint32_t a, uint32_t b) const { AddLists(out, a, b, count); }
+    HPMOE_INLINE void Minus(uint32_t out, uint32_t a, uint32_t b) const { SubtractLists(out, a, b, count); }
+    HPMOE_INLINE void Times(uint32_t out, uint32_t a, uint32_t b) const { MultiplyLists(out, a, b, count); }
+    HPMOE_INLINE void Greater(uint32_t out, uint32_t a, uint32_t b) const { GreaterOfLists(out, a, b, count); }
+    HPMOE_INLINE void Lesser(uint32_t out, uint32_t a, uint32_t b) const { LesserOfLists(out, a, b, count); }
+    HPMOE_INLINE void Shifted(uint32_t out, uint32_t a, int32_t number) const { AddToList(out, a, number, count); }
+    HPMOE_INLINE void Copied(uint32_t out, uint32_t a) const { AddToList(out, a, 0, count); }
+    HPMOE_INLINE void Scaled(uint32_t out, uint32_t a, int32_t number) const { MultiplyList(out, a, number, count); }
+    HPMOE_INLINE void Limited(uint32_t out, uint32_t a, int32_t least, int32_t most) const {
+        LimitList(out, a, least, most, count);
     }
-    HPMOE_INLINE void Minus(uint32_t out, uint32_t a, uint32_t b) const {
-        Sub(Ints(out), Ints(a), Ints(b), All());
-        PipeBarrier<PIPE_V>();
-    }
-    HPMOE_INLINE void Times(uint32_t out, uint32_t a, uint32_t b) const {
-        Mul(Ints(out), Ints(a), Ints(b), All());
-        PipeBarrier<PIPE_V>();
-    }
-    HPMOE_INLINE void Shifted(uint32_t out, uint32_t a, int32_t number) const {
-        Adds(Ints(out), Ints(a), number, All());
-        PipeBarrier<PIPE_V>();
-    }
-    HPMOE_INLINE void Scaled(uint32_t out, uint32_t a, int32_t number) const {
-        Muls(Ints(out), Ints(a), number, All());
-        PipeBarrier<PIPE_V>();
-    }
-    HPMOE_INLINE void AtLeast(uint32_t out, uint32_t a, int32_t number) const {
-        Maxs(Ints(out), Ints(a), number, All());
-        PipeBarrier<PIPE_V>();
-    }
-    HPMOE_INLINE void AtMost(uint32_t out, uint32_t a, int32_t number) const {
-        Mins(Ints(out), Ints(a), number, All());
-        PipeBarrier<PIPE_V>();
-    }
-    HPMOE_INLINE void Filled(uint32_t out, int32_t number) const {
-        Duplicate(Ints(out), number, All());
-        PipeBarrier<PIPE_V>();
-    }
+    HPMOE_INLINE void AtLeast(uint32_t out, uint32_t a, int32_t number) const { RaiseList(out, a, number, count); }
+    HPMOE_INLINE void AtMost(uint32_t out, uint32_t a, int32_t number) const { LowerList(out, a, number, count); }
+    HPMOE_INLINE void Filled(uint32_t out, int32_t number) const { FillList(out, number, count); }
     // 0 for numbers below 1, 1 for all others.
-    HPMOE_INLINE void Positive(uint32_t out, uint32_t a) const {
-        AtMost(out, a, 1);
-        AtLeast(out, out, 0);
-    }
+    HPMOE_INLINE void Positive(uint32_t out, uint32_t a) const { Limited(out, a, 0, 1); }
     // out[i] = the number that lies offsets[i] bytes after from + base.
     HPMOE_INLINE void Picked(uint32_t out, uint32_t from, uint32_t offsets, uint32_t base) const {
-        Gather(Ints(out), Ints(from), UbFrom<uint32_t>(offsets), base, count);
-        PipeBarrier<PIPE_V>();
+        PickFromList(out, from, offsets, base, count);
     }
-
     // out[i] = ⌊a[i] / by⌋ for 0 <= a[i] < 2^22: f32 is off by less than the half that is added.
-    HPMOE_INLINE void Quotients(uint32_t out, uint32_t a, uint32_t by) const {
-        const LocalTensor<float> numbers = UbFrom<float>(out);
-        Cast(numbers, Ints(a), RoundMode::CAST_NONE, count);
-        PipeBarrier<PIPE_V>();
-        Adds(numbers, numbers, 0.5f, All());
-        PipeBarrier<PIPE_V>();
-        Muls(numbers, numbers, 1.0f / static_cast<float>(by), All());
-        PipeBarrier<PIPE_V>();
-        Cast(Ints(out), numbers, RoundMode::CAST_FLOOR, count);
-        PipeBarrier<PIPE_V>();
-    }
-
+    HPMOE_INLINE void Quotients(uint32_t out, uint32_t a, uint32_t by) const { DivideList(out, a, by, count); }
     // out[i] = i · step.
-    HPMOE_INLINE void Ramp(uint32_t out, int32_t step) const {
-        const LocalTensor<int32_t> numbers = Ints(out);
-        AfterVector();
-        for (uint32_t i = 0; i < BLOCK_WORDS; ++i) {
-            numbers.SetValue(i, static_cast<int32_t>(i) * step);
-        }
-        BeforeVector();
-        for (uint32_t made = BLOCK_WORDS; made < count; made *= 2) {
-            Adds(numbers[made], numbers, static_cast<int32_t>(made) * step,
-                 static_cast<int32_t>(hpmoe::Min(made, count - made)));
-            PipeBarrier<PIPE_V>();
-        }
-    }
+    HPMOE_INLINE void Ramp(uint32_t out, int32_t step) const { RampList(out, step, count); }
 };
 
 // out[i] = Σ a[j] for j < i: of sums that end with a[i], less that. `words` counts by four: a word's offset. `scratch` is another list.
 HPMOE_ROUTINE void SumsBefore(uint32_t out, uint32_t a, uint32_t words, uint32_t scratch, uint32_t count) {
     const Lists lists{count};
-    const LocalTensor<int32_t> sums = Ints(out);
-    const LocalTensor<int32_t> moved = Ints(scratch);
-    Duplicate(Ints(a - LIST_FRONT), 0, static_cast<int32_t>(BLOCK_WORDS));
-    Duplicate(Ints(out - LIST_FRONT), 0, static_cast<int32_t>(BLOCK_WORDS));
-    PipeBarrier<PIPE_V>();
+    Lists{BLOCK_WORDS}.Filled(a - LIST_FRONT, 0);
+    Lists{BLOCK_WORDS}.Filled(out - LIST_FRONT, 0);
     lists.Picked(scratch, a - LIST_FRONT, words, LIST_FRONT - 4);
     lists.Plus(out, a, scratch);
     for (uint32_t step = 2; step < BLOCK_WORDS; step *= 2) {
@@ -119,11 +163,9 @@ HPMOE_ROUTINE void SumsBefore(uint32_t out, uint32_t a, uint32_t words, uint32_t
         lists.Plus(out, out, scratch);
     }
     for (uint32_t step = BLOCK_WORDS; step < count; step *= 2) {
-        const int32_t rest = static_cast<int32_t>(count - step);
-        Adds(moved, sums, 0, rest);
-        PipeBarrier<PIPE_V>();
-        Add(sums[step], sums[step], moved, rest);
-        PipeBarrier<PIPE_V>();
+        const Lists rest{count - step};
+        rest.Copied(scratch, out);
+        rest.Plus(out + step * 4, out + step * 4, scratch);
     }
     lists.Minus(out, out, a);
 }

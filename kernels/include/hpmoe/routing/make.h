@@ -26,8 +26,8 @@ HPMOE_INLINE uint32_t FirstList(const RouteShare &route) { return route.IsPlaced
 
 // The places of the slots that were kept, which begin `sent` places later. Fragments lie as they were counted, and stay there until the
 // core is used for something else.
-HPMOE_ROUTINE void PlaceKept(VectorCore &core, RouteShare &route, const RouteLists &lists, uint32_t part,
-                             uint32_t sent) {
+HPMOE_INLINE void PlaceKept(VectorCore &core, RouteShare &route, const RouteLists &lists, uint32_t part,
+                            uint32_t sent) {
     const LocalTensor<int32_t> next = Ints(lists[SCRATCH]);
     lists.Of(route.columns).Shifted(lists[SCRATCH], lists[FirstList(route)], static_cast<int32_t>(sent));
     AfterVector(); // which has also made what is stored
@@ -72,7 +72,7 @@ HPMOE_INLINE void KeepPlaces(VectorCore &core, const RouteShare &route, const Ro
 }
 
 // Picks the slots again, and puts them where they belong.
-HPMOE_ROUTINE void PlaceAgain(VectorCore &core, const RouteShare &route, uint32_t part) {
+HPMOE_INLINE void PlaceAgain(VectorCore &core, const RouteShare &route, uint32_t part) {
     const LocalTensor<int32_t> next = Ints(NextPlaces(core, route, part));
     for (uint32_t chunk = 0; chunk < core.launch.chunks; ++chunk) {
         const uint32_t slots = core.ChunkTokens(chunk) * route.from.top_k;
@@ -93,7 +93,7 @@ HPMOE_ROUTINE void PlaceAgain(VectorCore &core, const RouteShare &route, uint32_
 }
 
 // The sum of items of all spaces that come before a phase's tiles, by the scalar unit.
-HPMOE_ROUTINE void StoreStarts(VectorCore &core, const RouteShare &route, const RouteLists &lists) {
+HPMOE_INLINE void StoreStarts(VectorCore &core, const RouteShare &route, const RouteLists &lists) {
     const LocalTensor<int32_t> totals = Ints(UB_TOTALS);
     const uint32_t local = core.launch.local_experts;
     for (uint32_t i = 0; i < route.from.spaces; ++i) {

@@ -85,8 +85,8 @@ HPMOE_INLINE void TellCounts(VectorCore &core, const RouteShare &route, bool is_
 }
 
 // Whether all ranks have the same placement, once all have said which; `fault` is that of the first one with another than rank 0. False: leave at once.
-HPMOE_ROUTINE bool ComparePlacements(VectorCore &core, const RouteShare &route, const RouteLists &lists,
-                                     RouteFault &fault) {
+HPMOE_INLINE bool ComparePlacements(VectorCore &core, const RouteShare &route, const RouteLists &lists,
+                                    RouteFault &fault) {
     const RouteShare digests = Digests(core, route);
     const CountRows rows = CountRows(lists.End(), 1).ToFold();
     if (!LoadAll(core, digests, rows, 0, 0, core.launch.ranks)) {
@@ -108,17 +108,17 @@ HPMOE_ROUTINE bool ComparePlacements(VectorCore &core, const RouteShare &route, 
 HPMOE_ROUTINE void OrderByPlace(const RouteShare &route, const RouteLists &lists) {
     const uint32_t counts = lists[PLACE], picked = lists[SCRATCH];
     LoadWords(counts, PlacementAt(route, PLACE_COUNTS), lists.count);
-    lists.Of(route.columns).Shifted(lists[ORDER], lists[FIRST], 0);
+    lists.Of(route.columns).Copied(lists[ORDER], lists[FIRST]);
     const uint32_t by_column[] = {OWN, BEFORE, FIRST, TOTAL};
     for (uint32_t i = 0; i < 4; ++i) {
         lists.Picked(picked, lists[by_column[i]], counts, 0);
-        lists.Shifted(lists[by_column[i]], picked, 0);
+        lists.Copied(lists[by_column[i]], picked);
     }
 }
 
 // How many slots of this rank go anywhere: the rows of OWN.
 HPMOE_INLINE void StoreSent(const RouteShare &route, const RouteLists &lists) {
-    lists.Shifted(lists[SCRATCH], lists[OWN], 0);
+    lists.Copied(lists[SCRATCH], lists[OWN]);
     Ints(lists.End()).SetValue(0, TotalOf(lists[SCRATCH], lists.count));
     StoreScalars(route.from.sent, lists.End(), 1);
     BeforeVector();

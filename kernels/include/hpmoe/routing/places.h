@@ -21,13 +21,13 @@ HPMOE_INLINE void Segments(const RouteLists &lists, uint32_t out, uint32_t lengt
 
 // The rank that would receive most rows of a chunk, if that is more than there is room for; of several, the first. Lists are chunk by
 // chunk.
-HPMOE_ROUTINE RouteFault FaultOfCapacity(VectorCore &core, const RouteShare &route, const RouteLists &lists) {
+HPMOE_INLINE RouteFault FaultOfCapacity(VectorCore &core, const RouteShare &route, const RouteLists &lists) {
     const uint32_t ends = lists[SCRATCH], over = lists[SCRATCH + 1];
     RouteFault fault = {};
     lists.Plus(ends, lists[BASE], lists[TOTAL]);
     lists.Shifted(over, ends, -static_cast<int32_t>(route.from.capacity));
     lists.Positive(over, over);
-    if (CountRows::ExtremeOf<true>(over, lists.count) < 1.0f) {
+    if (-LeastOf(over, 1, lists.count, over, -1) < 1.0f) {
         return fault;
     }
     const uint32_t local = core.launch.chunk_experts;
@@ -46,7 +46,7 @@ HPMOE_ROUTINE RouteFault FaultOfCapacity(VectorCore &core, const RouteShare &rou
 }
 
 // BASE and FIRST, chunk by chunk, as if memory had room for all chunks' first halves; or why there is no route.
-HPMOE_ROUTINE RouteFault PlaceRows(VectorCore &core, const RouteShare &route, const RouteLists &lists) {
+HPMOE_INLINE RouteFault PlaceRows(VectorCore &core, const RouteShare &route, const RouteLists &lists) {
     SumsBefore(lists[FIRST], lists[OWN], lists[WORDS], lists[SCRATCH], route.columns);
     if (route.IsPlaced()) {
         OrderByPlace(route, lists);
@@ -56,7 +56,7 @@ HPMOE_ROUTINE RouteFault PlaceRows(VectorCore &core, const RouteShare &route, co
 }
 
 // Odd chunks lie in the second half of memory. Then from the order of counts, chunk by chunk, to that of tables, rank by rank.
-HPMOE_ROUTINE void OrderByRank(VectorCore &core, const RouteShare &route, const RouteLists &lists) {
+HPMOE_INLINE void OrderByRank(VectorCore &core, const RouteShare &route, const RouteLists &lists) {
     const uint32_t chunk = lists[SCRATCH], half = lists[SCRATCH + 1], rank = lists[SCRATCH + 2],
                    from = lists[SCRATCH + 3];
     const uint32_t local = core.launch.chunk_experts;
@@ -76,14 +76,14 @@ HPMOE_ROUTINE void OrderByRank(VectorCore &core, const RouteShare &route, const 
     lists.Scaled(from, from, 4);
     for (uint32_t list = OWN; list <= TOTAL; ++list) {
         lists.Picked(chunk, lists[list], from, 0);
-        lists.Shifted(lists[list], chunk, 0);
+        lists.Copied(lists[list], chunk);
     }
 }
 
 // ORDER and PLACE where queues name experts by their number.
 HPMOE_INLINE void OrderByNumber(const RouteLists &lists, uint32_t local) {
     lists.Remainders(lists[ORDER], lists[PLACE], local);
-    lists.Shifted(lists[PLACE], lists[ORDER], 0);
+    lists.Copied(lists[PLACE], lists[ORDER]);
 }
 
 constexpr int32_t LARGEST = 0x7fffffff;
@@ -110,9 +110,9 @@ struct Turned {
     }
 
     HPMOE_INLINE void Begin(uint32_t list) const {
-        lists.Shifted(at, list, 0);
+        lists.Copied(at, list);
         if (next == 0) {
-            lists.Shifted(at + 4 * lists.count, list, 0);
+            lists.Copied(at + 4 * lists.count, list);
         }
     }
     // Numbers `turn` experts later: after those of the turn before.
@@ -130,18 +130,17 @@ struct Turned {
 HPMOE_INLINE void RowsToMost(const Turned &turned, uint32_t experts, uint32_t rows, uint32_t out) {
     const Lists &lists = turned.lists;
     turned.Begin(rows);
-    lists.Shifted(out, rows, 0);
+    lists.Copied(out, rows);
     for (uint32_t turn = 1; turn < experts; ++turn) {
-        Max(Ints(out), Ints(out), Ints(turned.Later(turn)), lists.All());
-        PipeBarrier<PIPE_V>();
+        lists.Greater(out, out, turned.Later(turn));
     }
     lists.Minus(out, out, rows);
 }
 
 // By which experts are ordered, the greatest first, and no two of a group alike: by rows, then by number; but the last expert with rows
 // comes first, unless all have equally many.
-HPMOE_ROUTINE void KeysByLoad(const Turned &turned, uint32_t experts, uint32_t number, uint32_t rows, uint32_t key,
-                              uint32_t least, uint32_t fewer, uint32_t work) {
+HPMOE_INLINE void KeysByLoad(const Turned &turned, uint32_t experts, uint32_t number, uint32_t rows, uint32_t key,
+                             uint32_t least, uint32_t fewer, uint32_t work) {
     const Lists &lists = turned.lists;
     lists.Scaled(key, rows, static_cast<int32_t>(experts));
     lists.Minus(key, key, number);
@@ -152,21 +151,18 @@ HPMOE_ROUTINE void KeysByLoad(const Turned &turned, uint32_t experts, uint32_t n
     lists.Positive(work, rows);
     lists.Shifted(work, work, -1);
     lists.Scaled(work, work, -LARGEST);
-    Max(Ints(work), Ints(work), Ints(key), lists.All());
-    PipeBarrier<PIPE_V>();
+    lists.Greater(work, work, key);
     turned.Begin(work);
-    lists.Shifted(least, work, 0);
+    lists.Copied(least, work);
     for (uint32_t turn = 1; turn < experts; ++turn) {
-        Min(Ints(least), Ints(least), Ints(turned.Later(turn)), lists.All());
-        PipeBarrier<PIPE_V>();
+        lists.Lesser(least, least, turned.Later(turn));
     }
     lists.Minus(work, work, least);
     lists.Positive(work, work);
     lists.Shifted(work, work, -1);
     lists.Times(work, work, fewer);
     lists.Scaled(work, work, -LARGEST);
-    Max(Ints(key), Ints(key), Ints(work), lists.All());
-    PipeBarrier<PIPE_V>();
+    lists.Greater(key, key, work);
 }
 
 // By which experts are ordered, the greatest first, and no two of a group alike: by rows, the fewest first, then by number; but those
@@ -195,8 +191,8 @@ HPMOE_INLINE void PlacesOf(const Turned &turned, uint32_t experts, uint32_t key,
 }
 
 // From places by load to those where each expert of the third with most rows is followed by two others: see route/load.rs.
-HPMOE_ROUTINE void MixedPlaces(const Lists &lists, uint32_t experts, uint32_t place, uint32_t heavy_place,
-                               uint32_t light_place) {
+HPMOE_INLINE void MixedPlaces(const Lists &lists, uint32_t experts, uint32_t place, uint32_t heavy_place,
+                              uint32_t light_place) {
     const int32_t heavy = static_cast<int32_t>((experts - 1) / 3);
     lists.Shifted(heavy_place, place, -1 - heavy);
     lists.AtLeast(heavy_place, heavy_place, 0);
@@ -237,7 +233,7 @@ HPMOE_INLINE void ExpertsOf(const Turned &turned, uint32_t experts, uint32_t num
 }
 
 // ORDER and PLACE by load: see route/load.rs. Lists are in the order of tables.
-HPMOE_ROUTINE void OrderByLoad(const RouteLists &lists, uint32_t experts, uint32_t local, uint32_t expert_order) {
+HPMOE_INLINE void OrderByLoad(const RouteLists &lists, uint32_t experts, uint32_t local, uint32_t expert_order) {
     const uint32_t number = lists[SCRATCH], rows = lists[SCRATCH + 3], key = lists[SCRATCH + 4],
                    work = lists[SCRATCH + 5], place = lists[PLACE], order = lists[ORDER];
     const uint32_t groups = lists.count / experts;
@@ -265,8 +261,8 @@ HPMOE_ROUTINE void OrderByLoad(const RouteLists &lists, uint32_t experts, uint32
     lists.Plus(work, work, key);
     lists.Picked(rows, order, work, 0);
     lists.Picked(key, place, work, 0);
-    lists.Shifted(order, rows, 0);
-    lists.Shifted(place, key, 0);
+    lists.Copied(order, rows);
+    lists.Copied(place, key);
     if (experts == local) {
         return;
     }

@@ -141,7 +141,7 @@ struct RouteLists : Lists {
 HPMOE_INLINE DataCopyExtParams OneRow(uint32_t words) { return DataCopyExtParams(1, words * 4, 0, 0, 0); }
 
 // `count` words from global memory to UB, for the vector unit.
-HPMOE_INLINE void LoadWords(uint32_t to, uint64_t from, uint32_t count) {
+HPMOE_ROUTINE void LoadWords(uint32_t to, uint64_t from, uint32_t count) {
     SetFlag<HardEvent::V_MTE2>(2);
     WaitFlag<HardEvent::V_MTE2>(2);
     DataCopyPad(Ints(to), Global<int32_t>(from), OneRow(count), DataCopyPadExtParams<int32_t>());
@@ -150,7 +150,7 @@ HPMOE_INLINE void LoadWords(uint32_t to, uint64_t from, uint32_t count) {
 }
 
 // `count` words from UB, made by the vector unit, to global memory. The vector unit may overwrite them after the call.
-HPMOE_INLINE void StoreWords(uint64_t to, uint32_t from, uint32_t count) {
+HPMOE_ROUTINE void StoreWords(uint64_t to, uint32_t from, uint32_t count) {
     SetFlag<HardEvent::V_MTE3>(2);
     WaitFlag<HardEvent::V_MTE3>(2);
     DataCopyPad(Global<int32_t>(to), Ints(from), OneRow(count));
@@ -159,7 +159,7 @@ HPMOE_INLINE void StoreWords(uint64_t to, uint32_t from, uint32_t count) {
 }
 
 // The same of words that the scalar unit made, and may overwrite after the call.
-HPMOE_INLINE void StoreScalars(uint64_t to, uint32_t from, uint32_t count) {
+HPMOE_ROUTINE void StoreScalars(uint64_t to, uint32_t from, uint32_t count) {
     SetFlag<HardEvent::S_MTE3>(4);
     WaitFlag<HardEvent::S_MTE3>(4);
     DataCopyPad(Global<int32_t>(to), Ints(from), OneRow(count));

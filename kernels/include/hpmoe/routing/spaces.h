@@ -21,7 +21,7 @@ HPMOE_INLINE void Pieces(const RouteLists &lists, uint32_t out, uint32_t at, uin
                          uint32_t scratch) {
     lists.Positive(scratch, rows);
     if (height >= RAGGED_HEIGHT) {
-        lists.Shifted(out, scratch, 0);
+        lists.Copied(out, scratch);
         return;
     }
     lists.Plus(out, at, rows);
@@ -48,7 +48,7 @@ HPMOE_ROUTINE void ItemsOf(VectorCore &core, const RouteShare &route, const Rout
     }
     const bool sends = kind == HPMOE_SENDS || kind == HPMOE_SENDS_ONCE;
     if (sends) {
-        lists.Shifted(at, lists[BEFORE], 0);
+        lists.Copied(at, lists[BEFORE]);
     } else {
         lists.Filled(at, 0);
     }
@@ -84,13 +84,13 @@ HPMOE_ROUTINE void CountedBefore(VectorCore &core, const RouteLists &lists, uint
         groups.Scaled(place, place, 4);
         groups.Picked(out, lists[PLACE], place, 0);
     } else {
-        groups.Shifted(out, lists[PLACE], 0);
+        groups.Copied(out, lists[PLACE]);
     }
     groups.Scaled(out, out, static_cast<int32_t>(peers));
     groups.Plus(out, out, expert);
     groups.Scaled(out, out, 4);
     groups.Picked(place, peer, out, 0);
-    groups.Shifted(out, place, 0);
+    groups.Copied(out, place);
 }
 
 HPMOE_INLINE bool InPieces(uint32_t kind) {
@@ -98,8 +98,8 @@ HPMOE_INLINE bool InPieces(uint32_t kind) {
 }
 
 // Items before each group of a space; where its groups are the local experts, also for each rank, as peers need to know.
-HPMOE_ROUTINE void StoreItems(VectorCore &core, const RouteShare &route, const RouteLists &lists,
-                              const HpmoeSpace &space) {
+HPMOE_INLINE void StoreItems(VectorCore &core, const RouteShare &route, const RouteLists &lists,
+                             const HpmoeSpace &space) {
     const uint32_t items = lists[SCRATCH], sums = lists[SCRATCH + 1], mine = lists[SCRATCH + 5];
     const uint32_t segments = lists[SCRATCH + 2], scratch = lists[SCRATCH + 3];
     const uint32_t local = core.launch.local_experts;
@@ -121,8 +121,8 @@ HPMOE_ROUTINE void StoreItems(VectorCore &core, const RouteShare &route, const R
 }
 
 // Items before each group in the order of queues.
-HPMOE_ROUTINE void StoreCounted(VectorCore &core, const RouteShare &route, const RouteLists &lists,
-                                const HpmoeSpace &space) {
+HPMOE_INLINE void StoreCounted(VectorCore &core, const RouteShare &route, const RouteLists &lists,
+                               const HpmoeSpace &space) {
     const uint32_t items = lists[SCRATCH], sums = lists[SCRATCH + 1], mine = lists[SCRATCH + 5];
     const uint32_t local = core.launch.local_experts;
     ItemsOf(core, route, lists, space.kind, space.height);

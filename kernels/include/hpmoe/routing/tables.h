@@ -112,7 +112,7 @@ struct OwnCounts {
             Lists{pitch}.Plus(Row(0), Row(0), at);
             for (uint32_t step = 1; step < count; step *= 2) {
                 const Lists later{(count - step) * pitch};
-                later.Shifted(Row(count), Row(0), 0);
+                later.Copied(Row(count), Row(0));
                 later.Plus(Row(step), Row(step), Row(count));
             }
         } else {
@@ -120,7 +120,7 @@ struct OwnCounts {
                 Lists{pitch}.Plus(Row(source), Row(source), Row(source) - pitch * 4);
             }
         }
-        Lists{pitch}.Shifted(at, Row(count - 1), 0);
+        Lists{pitch}.Copied(at, Row(count - 1));
     }
 };
 
@@ -154,7 +154,7 @@ HPMOE_INLINE void OwnWords(const VectorCore &core, const RouteLists &lists, uint
     lists.Scaled(out, out, 4);
 }
 
-HPMOE_ROUTINE void StoreArrivals(VectorCore &core, const RouteShare &route, const RouteLists &lists) {
+HPMOE_INLINE void StoreArrivals(VectorCore &core, const RouteShare &route, const RouteLists &lists) {
     const uint32_t rows = lists[SCRATCH], at = lists[SCRATCH + 1], base = lists[SCRATCH + 2], none = lists[SCRATCH + 3];
     Arrivals(core, route, lists, rows, at);
     OwnWords(core, lists, none, base);

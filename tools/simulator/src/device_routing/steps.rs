@@ -35,7 +35,7 @@ pub struct RoutingSteps {
 /// Prices of steps, ns: no measurement of them is known.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RoutingPrices {
-    /// A call with its barrier: assumed, 30 cycles.
+    /// A call with its barrier, in a routine of its own: assumed, 30 cycles.
     pub call: f64,
     /// A repeat: assumed, two cycles.
     pub repeat: f64,
@@ -156,9 +156,9 @@ impl RoutingSteps {
         self.reduce(pitch);
     }
 
-    /// Steps of `ExtremeOf`: the smallest or largest of all numbers.
+    /// Steps of `LeastOf` after the sum of rows: the smallest or largest of all numbers.
     pub(super) fn reduce(&mut self, count: u64) {
-        self.vector(1, count);
+        self.vector(2, count);
         let mut left = count;
         while left > 1 {
             self.calls += u64::from(left >= LANES) + u64::from(left % LANES != 0);
