@@ -16,6 +16,8 @@ pub struct Program {
     pub files: Vec<File>,
     /// Sentences about a kernel that works, but not as well as it might.
     pub warnings: Vec<String>,
+    /// What the code that makes the kernel's route is compiled for; `None` for a kernel that makes none.
+    pub route_needs: Option<String>,
 }
 
 impl Program {
@@ -116,7 +118,7 @@ pub(crate) fn program(
     files.extend(for_devices.map(|bytes| File { name: artifact.file(DEVICE_SOURCE), bytes }));
     files.extend(by_ranks.into_iter().flat_map(|text| text.files(artifact)));
     let warnings = unread(checked).chain(device.unwrap_or(kernel).beyond_the_caches()).collect();
-    Program { files, warnings }
+    Program { files, warnings, route_needs: kernel.route_needs.clone() }
 }
 
 /// A warning for each tensor that is written, with all its traffic, and never read.

@@ -1,8 +1,9 @@
-//! Compiles generated C++ for the host: a library for each kernel, which has a copy of what makes routes if the kernel makes its own.
+//! Compiles generated C++ for the host: a library for each kernel, which has a copy of what makes its routes if the kernel makes its own.
 
 use crate::units::Unit;
 use crate::{files, refused_operator};
 use hpmoe_cxx::{Compiler, Effort, Refusal, Settings, Source};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Compiles and archives all units into `folder`.
@@ -14,20 +15,25 @@ pub(crate) fn compile(units: &[Unit], folder: &Path) -> Result<(), String> {
     compile_with(&[APART], &own, folder)
 }
 
-/// What makes routes is compiled once for all kernels, and not again when a kernel changes.
+/// What makes routes is compiled once for all kernels whose routes need the same, and not again when a kernel changes.
 const APART: (&str, &str) = ("HPMOE_ROUTING_APART", "1");
 
-/// The file of what makes routes. The linker takes any one of those that several kernels bring along.
-const ROUTING: &str = "\
-// What makes the routes of kernels that make their own, made by hpmoe. Do not edit.
-#include \"hpmoe/routing/make.h\"
+/// The file of what makes routes with these needs. The linker takes any one of those that several kernels bring along.
+fn routing(needs: &str) -> String {
+    format!(
+        "// What makes the routes of kernels that make their own, made by hpmoe. Do not edit.\n\
+         #include \"hpmoe/routing/make.h\"\n\n\
+         namespace hpmoe {{\n\n\
+         template <uint32_t NEEDS> bool MakeRouteApart(VectorCore &core) {{ return MakeRoute<NEEDS>(core); }}\n\
+         template bool MakeRouteApart<{needs}>(VectorCore &core);\n\n\
+         }} // namespace hpmoe\n"
+    )
+}
 
-namespace hpmoe {
-
-__attribute__((weak)) bool MakeRouteApart(VectorCore &core) { return MakeRoute(core); }
-
-} // namespace hpmoe
-";
+/// The name of that file.
+fn routing_file(needs: &str) -> String {
+    format!("routing_{}.cpp", needs.to_lowercase().replace("needs_", "").replace(" | ", "_"))
+}
 
 fn compile_with(macros: &[(&str, &str)], units: &[&Unit], folder: &Path) -> Result<(), String> {
     if units.is_empty() {
@@ -38,17 +44,20 @@ fn compile_with(macros: &[(&str, &str)], units: &[&Unit], folder: &Path) -> Resu
     let compiler = Compiler::new(&settings, folder)?;
     let mut sources: Vec<Source<'_>> =
         units.iter().map(|unit| Source { file: &unit.source, headers: unit.headers() }).collect();
-    let routing = folder.join("routing.cpp");
-    if units.iter().any(|unit| unit.makes_route) {
-        files::write(&routing, ROUTING)?;
-        sources.push(Source { file: &routing, headers: None });
+    let needs: BTreeSet<&str> = units.iter().filter_map(|unit| unit.route_needs.as_deref()).collect();
+    let routing_files: Vec<PathBuf> = needs.iter().map(|needs| folder.join(routing_file(needs))).collect();
+    for (needs, file) in needs.iter().zip(&routing_files) {
+        files::write(file, &routing(needs))?;
+        sources.push(Source { file, headers: None });
     }
     let mut objects = compiler.each(&sources);
-    let routing = objects.split_off(units.len()).pop().transpose().map_err(|refusal| refusal.to_string())?;
+    let routing = objects.split_off(units.len()).into_iter().collect::<Result<Vec<PathBuf>, Refusal>>();
+    let routing: BTreeMap<&str, PathBuf> =
+        needs.into_iter().zip(routing.map_err(|refusal| refusal.to_string())?).collect();
     for (unit, object) in units.iter().zip(objects) {
         match object {
             Ok(object) => {
-                let routing = routing.clone().filter(|_| unit.makes_route);
+                let routing = unit.route_needs.as_deref().and_then(|needs| routing.get(needs).cloned());
                 let objects: Vec<PathBuf> = [object].into_iter().chain(routing).collect();
                 hpmoe_cxx::archive(&unit.artifact.symbol, &objects, folder)?;
             }

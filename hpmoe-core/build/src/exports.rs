@@ -72,7 +72,7 @@ mod tests {
             constants: constants.map(|(name, value)| (name.to_owned(), value)).to_vec(),
             source: "layer.cpp".into(),
             device_source: "".into(),
-            makes_route: false,
+            route_needs: None,
             operators: Vec::new(),
             package: "".into(),
             file: "layer.rs".to_owned(),

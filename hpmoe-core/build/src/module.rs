@@ -115,7 +115,7 @@ impl Build {
                     built.units.push(Unit {
                         source: self.folder.join(artifact.file("cpp")),
                         device_source: self.device_source(&program, &artifact),
-                        makes_route: graph.route.is_some(),
+                        route_needs: program.route_needs.clone(),
                         operators,
                         package: self.root.clone(),
                         artifact,

@@ -28,8 +28,8 @@ pub(crate) struct Unit {
     pub(crate) source: PathBuf,
     /// What compilers for devices get: the same file, or another one if an operator is for devices only.
     pub(crate) device_source: PathBuf,
-    /// Whether the kernel makes its route.
-    pub(crate) makes_route: bool,
+    /// What the code that makes the kernel's route is compiled for; `None` for a kernel that makes none.
+    pub(crate) route_needs: Option<String>,
     /// The external operators of its tasks.
     pub(crate) operators: Vec<Operator>,
     /// The folder that their files are named from.

@@ -7,7 +7,7 @@ use super::size::{
     AWAIT_TOKENS, CALLED, CUBE_LIBRARY, FULL_SLOTS, LENT, PRODUCT, PUTS, READ_AHEAD, SLOTS_SENT, STAMPS, TERM,
     VECTOR_LIBRARY, of_function, out_of_line, size,
 };
-use super::{Machine, Names, cube, external, put, readiness, vector, views};
+use super::{Machine, Names, cube, external, put, readiness, route, vector, views};
 use crate::analyze::{CheckedGraph, Grid, Index};
 use crate::graph::SpaceKind;
 use crate::ids::TaskId;
@@ -34,6 +34,8 @@ pub struct Ascendc {
     pub aic_bytes: Bytes,
     /// Estimated bytes of code that a vector core runs, device library included.
     pub aiv_bytes: Bytes,
+    /// What the code that makes the kernel's route is compiled for, as the device library names it; `None` for a kernel that makes none.
+    pub route_needs: Option<String>,
 }
 
 impl Ascendc {
@@ -73,9 +75,10 @@ pub fn ascendc(checked: &CheckedGraph, valid: &ValidSchedule, names: &Names<'_>,
     inside.extend(constants(&context));
     inside.push(Item::Namespace("task".to_owned(), functions(&context, tasks)));
     inside.extend([Item::Blank, program(&context), Item::Blank]);
-    let routed = context.graph.route.is_some();
-    items.extend([Item::Namespace(String::new(), inside), Item::Blank, entry(names.symbol, routed, names.time_stamps)]);
-    Ascendc { text: print(&items), aic_bytes, aiv_bytes }
+    let route_needs = route::needs(context.graph, context.schedule);
+    let entry = entry(names.symbol, route_needs.as_deref(), names.time_stamps);
+    items.extend([Item::Namespace(String::new(), inside), Item::Blank, entry]);
+    Ascendc { text: print(&items), aic_bytes, aiv_bytes, route_needs }
 }
 
 fn header(context: &Context<'_>, aic: Bytes, aiv: Bytes) -> Vec<Item> {
@@ -227,13 +230,16 @@ fn library(context: &Context<'_>, kind: CoreKind) -> Bytes {
     }
 }
 
-fn entry(symbol: &str, routed: bool, time_stamps: bool) -> Item {
+fn entry(symbol: &str, route_needs: Option<&str>, time_stamps: bool) -> Item {
     let work = |core: &str| {
-        let work = match (time_stamps, routed) {
-            (false, false) => format!("Work<Program, {core}>"),
-            (false, true) => format!("Work<Program, {core}, KernelRoute>"),
-            (true, false) => format!("Work<StampedProgram<Program>, Stamped<{core}>>"),
-            (true, true) => format!("Work<StampedProgram<Program>, Stamped<{core}>, StampedRoute<KernelRoute>>"),
+        let route = route_needs.map(|needs| format!("KernelRoute<{needs}>"));
+        let work = match (time_stamps, route) {
+            (false, None) => format!("Work<Program, {core}>"),
+            (false, Some(route)) => format!("Work<Program, {core}, {route}>"),
+            (true, None) => format!("Work<StampedProgram<Program>, Stamped<{core}>>"),
+            (true, Some(route)) => {
+                format!("Work<StampedProgram<Program>, Stamped<{core}>, StampedRoute<{route}>>")
+            }
         };
         vec![Stmt::call(work, vec![name("launch")])]
     };

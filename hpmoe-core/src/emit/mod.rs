@@ -11,6 +11,7 @@ mod expects;
 mod external;
 mod put;
 mod readiness;
+mod route;
 mod size;
 mod tables;
 mod tolerance;

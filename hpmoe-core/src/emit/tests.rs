@@ -142,7 +142,8 @@ fn code_of_the_large_layer_fits_the_instruction_caches() {
 
 #[test]
 fn code_beyond_a_cache_is_told_with_its_figure() {
-    let code = |aic, aiv| Ascendc { text: String::new(), aic_bytes: Bytes(aic), aiv_bytes: Bytes(aiv) };
+    let code =
+        |aic, aiv| Ascendc { text: String::new(), aic_bytes: Bytes(aic), aiv_bytes: Bytes(aiv), route_needs: None };
     assert!(code(32 * 1024, 16 * 1024).beyond_the_caches().is_empty());
     let told = code(40_000, 16 * 1024 + 8).beyond_the_caches();
     assert!(

@@ -32,9 +32,9 @@ pub(super) const KEPT_HEAD: usize = size_of::<HpmoeKeptHead>() / 4;
 /// Launches without a route before the one that is looked at.
 pub(super) const UNROUTED_BEFORE: u32 = 7;
 
-fn kernel() -> &'static KernelLibrary {
-    static KERNEL: OnceLock<KernelLibrary> = OnceLock::new();
-    KERNEL.get_or_init(|| KernelLibrary::compile("routing"))
+fn kernel(bare: bool) -> &'static KernelLibrary {
+    static KERNELS: [OnceLock<KernelLibrary>; 2] = [OnceLock::new(), OnceLock::new()];
+    KERNELS[usize::from(bare)].get_or_init(|| KernelLibrary::compile(if bare { "bare_routing" } else { "routing" }))
 }
 
 /// What a kernel does with kept routes.
@@ -57,6 +57,8 @@ pub(super) struct CaseKernel {
     kept: Kept,
     /// A word of the head of the kept route that this rank is given, and what it is instead.
     pub(super) other_word: Option<(usize, i32)>,
+    /// Whether the kernel has no code for what only some launches need.
+    pub(super) bare: bool,
 }
 
 impl CaseKernel {
@@ -138,7 +140,7 @@ impl CaseKernel {
         let counted = plan.at(Word::Counts) + plan.bytes(Word::Counts);
         plan.words[Word::Digests as usize].0 = counted + case.ranks * row;
         plan.heap = plan.at(Word::Digests) + plan.bytes(Word::Digests);
-        Self { tables, sizes, plan, time_limit: 60 * 50_000_000, kept, other_word: None }
+        Self { tables, sizes, plan, time_limit: 60 * 50_000_000, kept, other_word: None, bare: false }
     }
 
     /// Bytes of a rank's counts.
@@ -322,7 +324,7 @@ pub(super) fn launch(
     let run = RankRun {
         races: None,
         writer: None,
-        entry: kernel().entry(),
+        entry: kernel(kernel_of.bare).entry(),
         launch,
         rank: me as u32,
         aic: tables.aic,
@@ -335,7 +337,7 @@ pub(super) fn launch(
         regions: &regions,
         fault: None,
     };
-    let outcome = kernel().run(&run, stop);
+    let outcome = kernel(kernel_of.bare).run(&run, stop);
     let mut tables = compared(&mut device, &mut expected, route.order(rank).len() as i32);
     let records: &[HpmoeRecord] =
         bytemuck::cast_slice(&records.bytes()[..(case.cores * 3 / 2) * size_of::<HpmoeRecord>()]);

@@ -1,13 +1,13 @@
 //! The largest routes that a kernel makes: as large as the device library says, and no larger.
 
 use super::case::{Case, Draw};
-use super::launch::{CaseKernel, run};
+use super::launch::{CaseKernel, Kept, run};
 use super::{alike, counts_of, done};
 use crate::abi::{HPMOE_BLOCKS, HPMOE_ONCE_TILES, HPMOE_ROW_TILES, HPMOE_SENDS, HPMOE_SENDS_ONCE};
 use crate::backend::host::Outcome;
 use crate::tables::SpaceTable;
 use hpmoe_kernels::route::ExpertOrder;
-use hpmoe_kernels::{RAGGED, Rank};
+use hpmoe_kernels::{RAGGED, Rank, Route};
 
 /// A case of these sizes, with a few tokens on each rank.
 fn case(ranks: usize, experts: usize, chunks: usize, tokens: usize, spaces: usize) -> Case {
@@ -34,6 +34,11 @@ fn case(ranks: usize, experts: usize, chunks: usize, tokens: usize, spaces: usiz
         groups: None,
         ..Case::in_a_row(1, 3)
     }
+}
+
+fn launched(case: &Case, kernel: &CaseKernel, route: &Route, counts: &[Vec<i32>]) -> Outcome {
+    let rank = Rank::new(Draw(case.ranks as u64).below(case.ranks));
+    run(case, kernel, route, rank, counts, 5).outcome
 }
 
 /// A case as large as can be, and one that is larger by one, with the rule that it breaks.
@@ -69,6 +74,32 @@ fn routes_have_so_many_chunks() {
     // So many that the counts of eight ranks alone have room at a time.
     at_most(&case(32, 32, 64, 70, 7), &case(3, 30, 65, 70, 7), "chunks <= MOST_ROUTE_CHUNKS");
     at_most(&case(4, 32, 64, 70, 7), &case(3, 30, 65, 70, 7), "chunks <= MOST_ROUTE_CHUNKS");
+}
+
+#[test]
+fn launches_need_nothing_that_their_kernel_has_no_code_for() {
+    let plain = || case(3, 9, 1, 20, 7);
+    let fits = |case: &Case, kept: Kept, rule: Option<&str>| {
+        let route = case.route().expect("the ids make a route");
+        let mut kernel = CaseKernel::with_kept(case, None, kept);
+        kernel.bare = true;
+        let counts = counts_of(case, &kernel, &route);
+        match (launched(case, &kernel, &route, &counts), rule) {
+            (Outcome::Left(_), None) => {}
+            (Outcome::BrokenRule { message, .. }, Some(rule)) if message.contains(rule) => {}
+            (outcome, _) => panic!("{rule:?}: {outcome:?}"),
+        }
+    };
+    fits(&plain(), Kept::No, None);
+    let needs = "Fits(core)";
+    fits(&case(3, 9, 2, 20, 7), Kept::No, Some(needs));
+    fits(&Case { once: true, ..plain() }, Kept::No, Some(needs));
+    fits(&Case { groups: Some(1), ..plain() }, Kept::No, Some(needs));
+    fits(&plain(), Kept::Keeps, Some(needs));
+    fits(&plain(), Kept::Takes, Some(needs));
+    for order in [ExpertOrder::Load, ExpertOrder::Mixed, ExpertOrder::LightestFirst] {
+        fits(&Case { order, ..plain() }, Kept::No, Some("NeedsOf(order)"));
+    }
 }
 
 #[test]

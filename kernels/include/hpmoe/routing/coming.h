@@ -103,8 +103,8 @@ struct ComingTiles {
 };
 
 // Sorts the tiles of this core's share of the local experts, by the scalar unit.
-HPMOE_INLINE void StoreComing(VectorCore &core, const RouteShare &route, const RouteLists &lists,
-                              const HpmoeSpace &space) {
+template <class Share>
+HPMOE_INLINE void StoreComing(VectorCore &core, const Share &route, const RouteLists &lists, const HpmoeSpace &space) {
     const uint32_t local = core.launch.local_experts;
     const uint32_t mine = lists[SCRATCH + 5], firsts = lists[SCRATCH], rows = lists[SCRATCH + 4];
     if (core.number >= local) {

@@ -20,8 +20,8 @@ HPMOE_ROUTINE void PutToRanks(const VectorCore &core, uint64_t to, uint32_t from
 }
 
 // The exchange of one word instead of counts: the digest of each rank's placement, or which launch has kept its route.
-HPMOE_INLINE RouteShare Digests(const VectorCore &core, const RouteShare &route) {
-    RouteShare digests = route;
+template <class Share> HPMOE_INLINE Share Digests(const VectorCore &core, const Share &route) {
+    Share digests = route;
     digests.from.counts = route.from.digests;
     digests.from.count_pitch = HPMOE_DIGEST_WORDS;
     digests.told = digests.Counts(core, core.launch.rank, 0);
@@ -29,7 +29,7 @@ HPMOE_INLINE RouteShare Digests(const VectorCore &core, const RouteShare &route)
 }
 
 // A number to all ranks, as the first count of this one would be.
-HPMOE_ROUTINE void PutNumber(const VectorCore &core, const RouteShare &route, uint32_t number) {
+template <class Share> HPMOE_ROUTINE void PutNumber(const VectorCore &core, const Share &route, uint32_t number) {
     Ints(UB_TOTALS).SetValue(0, (static_cast<int32_t>(number) + 1) * route.sign);
     SetFlag<HardEvent::S_MTE3>(4);
     WaitFlag<HardEvent::S_MTE3>(4);
@@ -45,18 +45,18 @@ struct OwnColumns {
 };
 
 // Puts counts from UB_COUNTED: each plus one, so that no count is zero, with the sign of the launch.
-HPMOE_ROUTINE void PutCounts(VectorCore &core, const RouteShare &route, const OwnColumns &own) {
+template <class Share> HPMOE_ROUTINE void PutCounts(VectorCore &core, const Share &route, const OwnColumns &own) {
     const uint32_t pitch = AlignUp(own.count, BLOCK_WORDS);
-    const Lists counted{route.parts * core.launch.chunks * pitch};
+    const Lists counted{route.Parts() * route.Chunks(core) * pitch};
     counted.Shifted(UB_COUNTED, UB_COUNTED, 1);
     counted.Scaled(UB_COUNTED, UB_COUNTED, route.sign);
     SetFlag<HardEvent::V_MTE3>(3);
     WaitFlag<HardEvent::V_MTE3>(3);
     const uint64_t first = route.CountsInHeap(core, core.launch.rank) + own.first * 4;
-    const DataCopyExtParams chunks(static_cast<uint16_t>(core.launch.chunks), own.count * 4, 0,
+    const DataCopyExtParams chunks(static_cast<uint16_t>(route.Chunks(core)), own.count * 4, 0,
                                    (route.counted - own.count) * 4, 0);
-    for (uint32_t part = 0; part < route.parts; ++part) {
-        PutToRanks(core, first + part * route.columns * 4, UB_COUNTED + part * core.launch.chunks * pitch * 4, chunks);
+    for (uint32_t part = 0; part < route.Parts(); ++part) {
+        PutToRanks(core, first + part * route.columns * 4, UB_COUNTED + part * route.Chunks(core) * pitch * 4, chunks);
     }
 }
 
@@ -122,12 +122,14 @@ struct CountRows {
     HPMOE_INLINE uint32_t Folded() const { return Row(most); }
 
     // The counts of `rows` ranks from `rank` on, all of them positive where they have come.
-    HPMOE_INLINE void LoadRanks(const RouteShare &route, uint32_t part, uint32_t rank, uint32_t rows) const {
+    template <class Share>
+    HPMOE_INLINE void LoadRanks(const Share &route, uint32_t part, uint32_t rank, uint32_t rows) const {
         LoadSigned(route, part, rank, rows);
         Lists{rows * pitch}.Scaled(at, at, route.sign);
     }
     // The same, with the sign of the launch.
-    HPMOE_ROUTINE void LoadSigned(const RouteShare &route, uint32_t part, uint32_t rank, uint32_t rows) const {
+    template <class Share>
+    HPMOE_ROUTINE void LoadSigned(const Share &route, uint32_t part, uint32_t rank, uint32_t rows) const {
         const uint32_t rest = pitch - words;
         SetFlag<HardEvent::V_MTE2>(2);
         WaitFlag<HardEvent::V_MTE2>(2);
@@ -167,7 +169,8 @@ struct CountRows {
 };
 
 // Waits until the counts of one rank have come. False: the launch is given up, leave at once.
-HPMOE_ROUTINE bool AwaitCounts(VectorCore &core, const RouteShare &route, const CountRows &rows, uint32_t part,
+template <class Share>
+HPMOE_ROUTINE bool AwaitCounts(VectorCore &core, const Share &route, const CountRows &rows, uint32_t part,
                                uint32_t rank) {
     const int64_t begin = GetSystemCycle();
     core.BeginWait();
@@ -187,13 +190,14 @@ HPMOE_ROUTINE bool AwaitCounts(VectorCore &core, const RouteShare &route, const 
 }
 
 // Waits for the counts of the rank that puts to this one after all others: then most likely all have come. False: leave at once.
-HPMOE_INLINE bool AwaitLast(VectorCore &core, const RouteShare &route, const CountRows &rows) {
+template <class Share> HPMOE_INLINE bool AwaitLast(VectorCore &core, const Share &route, const CountRows &rows) {
     return AwaitCounts(core, route, rows, 0, (core.launch.rank + 1) % core.launch.ranks);
 }
 
 // The counts of `count` ranks from `rank` on, in UB, with the sign of the launch, as soon as all have come. False: leave at once.
-HPMOE_ROUTINE bool LoadAll(VectorCore &core, const RouteShare &route, const CountRows &rows, uint32_t part,
-                           uint32_t rank, uint32_t count) {
+template <class Share>
+HPMOE_ROUTINE bool LoadAll(VectorCore &core, const Share &route, const CountRows &rows, uint32_t part, uint32_t rank,
+                           uint32_t count) {
     for (;;) {
         rows.LoadSigned(route, part, rank, count);
         if (rows.Least(0, count, route.sign) >= 1.0f) {
@@ -207,7 +211,8 @@ HPMOE_ROUTINE bool LoadAll(VectorCore &core, const RouteShare &route, const Coun
 
 // Sums the counts of a part over ranks, to OWN, BEFORE and TOTAL, chunk by chunk, by column. `faulty` tells whether one of them is a fault.
 // False: leave at once.
-HPMOE_INLINE bool SumCounts(VectorCore &core, const RouteShare &route, const RouteLists &lists, uint32_t part,
+template <class Share>
+HPMOE_INLINE bool SumCounts(VectorCore &core, const Share &route, const RouteLists &lists, uint32_t part,
                             bool &faulty) {
     const CountRows rows = CountRows(lists.End(), route.columns).ToFold();
     const uint32_t rank = core.launch.rank, ranks = core.launch.ranks;
@@ -246,7 +251,8 @@ HPMOE_INLINE bool SumCounts(VectorCore &core, const RouteShare &route, const Rou
 }
 
 // The fault of the first rank that has one, by the scalar unit: its cores have each sent their first.
-HPMOE_ROUTINE RouteFault FaultOfCounts(VectorCore &core, const RouteShare &route, const RouteLists &lists) {
+template <class Share>
+HPMOE_ROUTINE RouteFault FaultOfCounts(VectorCore &core, const Share &route, const RouteLists &lists) {
     const CountRows rows(lists.End(), route.columns);
     RouteFault fault = {};
     for (uint32_t rank = 0; rank < core.launch.ranks; ++rank) {

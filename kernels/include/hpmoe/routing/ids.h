@@ -52,7 +52,8 @@ HPMOE_ROUTINE uint32_t PickEqual(uint32_t out, uint32_t from, uint32_t list, int
 }
 
 // The first fault among slots in UB, by the scalar unit: twice the slot, plus 1 if it repeats an id.
-HPMOE_ROUTINE uint32_t FirstFault(const RouteShare &route, uint32_t first, uint32_t count, int32_t least) {
+template <class Share>
+HPMOE_ROUTINE uint32_t FirstFault(const Share &route, uint32_t first, uint32_t count, int32_t least) {
     const LocalTensor<int32_t> ids = Ints(UB_IDS);
     const uint32_t top_k = route.from.top_k;
     for (uint32_t i = 0; i < count; ++i) {
@@ -60,7 +61,7 @@ HPMOE_ROUTINE uint32_t FirstFault(const RouteShare &route, uint32_t first, uint3
         if (id < least || id >= static_cast<int32_t>(route.experts)) {
             return 2 * (first + i);
         }
-        if (route.from.group_slots != 0 && id >= 0 &&
+        if (route.HasGroups() && id >= 0 &&
             static_cast<uint32_t>(id) / route.from.group_experts != i % top_k / route.from.group_slots) {
             return 2 * (first + i);
         }
@@ -85,7 +86,8 @@ HPMOE_ROUTINE void NextOfToken(const Lists &lists, uint32_t out, uint32_t token,
 }
 
 // The first expert of each slot's group, where each group has its own slots of a token.
-HPMOE_INLINE void GroupsOfSlots(const Lists &lists, const RouteShare &route, uint32_t out, uint32_t scratch) {
+template <class Share>
+HPMOE_INLINE void GroupsOfSlots(const Lists &lists, const Share &route, uint32_t out, uint32_t scratch) {
     lists.Quotients(scratch, UB_SLOTS, route.from.top_k);
     lists.Scaled(scratch, scratch, -static_cast<int32_t>(route.from.top_k));
     lists.Plus(scratch, scratch, UB_SLOTS);
@@ -94,7 +96,8 @@ HPMOE_INLINE void GroupsOfSlots(const Lists &lists, const RouteShare &route, uin
 }
 
 // Whether the ids in UB are those of their slots' groups, or of empty slots.
-HPMOE_INLINE bool InGroups(const Lists &lists, const RouteShare &route, uint32_t groups, uint32_t near, uint32_t last,
+template <class Share>
+HPMOE_INLINE bool InGroups(const Lists &lists, const Share &route, uint32_t groups, uint32_t near, uint32_t last,
                            uint32_t scratch) {
     lists.Shifted(last, groups, static_cast<int32_t>(route.from.group_experts) - 1);
     lists.Greater(near, UB_IDS, groups);
@@ -108,7 +111,7 @@ HPMOE_INLINE bool InGroups(const Lists &lists, const RouteShare &route, uint32_t
 
 // Looks for ids that no expert has, and for ids that a token has twice: rotated among the slots of its token, half of a turn, an
 // id must meet no equal one. -1 is no id, and not equal to itself.
-HPMOE_ROUTINE uint32_t CheckIds(VectorCore &core, const RouteShare &route) {
+template <class Share> HPMOE_ROUTINE uint32_t CheckIds(VectorCore &core, const Share &route) {
     const uint32_t top_k = route.from.top_k;
     const int32_t least = route.from.gaps != 0 ? -1 : 0;
     const uint32_t block = CHECKED_BLOCK / top_k * top_k;
@@ -121,7 +124,7 @@ HPMOE_ROUTINE uint32_t CheckIds(VectorCore &core, const RouteShare &route) {
         return NO_FAULT;
     }
     const Lists longest{Min(block, end - begin)};
-    if (route.from.group_slots != 0) {
+    if (route.HasGroups()) {
         GroupsOfSlots(longest, route, groups, turned);
     }
     NextOfToken(longest, next, turned, other, top_k);
@@ -130,7 +133,7 @@ HPMOE_ROUTINE uint32_t CheckIds(VectorCore &core, const RouteShare &route) {
         LoadWords(UB_IDS, route.from.ids + static_cast<uint64_t>(at) * 4, lists.count);
         lists.Limited(turned, UB_IDS, least, static_cast<int32_t>(route.experts) - 1);
         bool good = CountEqual(UB_IDS, turned, scratch, lists.count) == lists.count;
-        if (good && route.from.group_slots != 0) {
+        if (good && route.HasGroups()) {
             good = InGroups(lists, route, groups, turned, other, scratch);
         }
         lists.AtMost(turned, UB_IDS, 0);
@@ -185,21 +188,21 @@ struct SlotBlock {
     uint32_t at;
     uint32_t count;
 
-    HPMOE_INLINE SlotBlock(const VectorCore &core, const RouteShare &route, uint32_t part, uint32_t chunk,
-                           uint32_t first)
+    template <class Share>
+    HPMOE_INLINE SlotBlock(const VectorCore &core, const Share &route, uint32_t part, uint32_t chunk, uint32_t first)
         : begin(core.FirstToken(chunk) * route.from.top_k + first), at(first),
           count(Min((part == 0 ? IDS_BLOCK : ONCE_BLOCK) / route.from.top_k * route.from.top_k,
                     core.ChunkTokens(chunk) * route.from.top_k - first)) {}
 
-    HPMOE_INLINE void LoadIds(const VectorCore &core, const RouteShare &route, uint32_t part) const {
+    template <class Share> HPMOE_INLINE void LoadIds(const VectorCore &core, const Share &route, uint32_t part) const {
         LoadWords(UB_IDS, route.from.ids + static_cast<uint64_t>(begin) * 4, count);
-        if (part != 0) {
+        if (Share::Needs(NEEDS_ONCE) && part != 0) {
             SentOnce(Lists{count}, route.from.top_k, core.launch.chunk_experts);
         }
     }
     // Packs the ids in UB that name this core's experts, and their slots, counted from the first of the block: how many they are. Few
     // are left to look at for each expert.
-    HPMOE_INLINE uint32_t PickOwn(const RouteShare &route) const {
+    template <class Share> HPMOE_INLINE uint32_t PickOwn(const Share &route) const {
         const int32_t first = static_cast<int32_t>(route.first), last = first + static_cast<int32_t>(route.own) - 1;
         Lists{count}.Limited(UB_OWN, UB_IDS, first, last);
         CompareLists(UB_OWN, UB_IDS, count);
@@ -213,7 +216,7 @@ struct SlotBlock {
 };
 
 // Keeps picked slots, as long as there is room for all of this core's.
-HPMOE_INLINE void KeepPicked(RouteShare &route, const SlotBlock &block, uint32_t count) {
+template <class Share> HPMOE_INLINE void KeepPicked(Share &route, const SlotBlock &block, uint32_t count) {
     const uint32_t room = AlignUp(count, BLOCK_WORDS);
     route.keeps = route.keeps && route.kept + room <= KEPT_SLOTS;
     if (!route.keeps) {
@@ -224,7 +227,7 @@ HPMOE_INLINE void KeepPicked(RouteShare &route, const SlotBlock &block, uint32_t
 }
 
 // Adds how many slots of a block each expert has to what the core has counted, and keeps them with the slots. They begin blocks of UB.
-HPMOE_INLINE void AddCounts(RouteShare &route, uint32_t counted) {
+template <class Share> HPMOE_INLINE void AddCounts(Share &route, uint32_t counted) {
     const Lists own{route.own};
     const uint32_t room = AlignUp(route.own, BLOCK_WORDS);
     BeforeVector();
@@ -236,10 +239,10 @@ HPMOE_INLINE void AddCounts(RouteShare &route, uint32_t counted) {
     }
 }
 
-HPMOE_INLINE void CountPart(VectorCore &core, RouteShare &route, uint32_t part) {
+template <class Share> HPMOE_INLINE void CountPart(VectorCore &core, Share &route, uint32_t part) {
     const uint32_t counted = route.Counted(core, part);
     const uint32_t pitch = AlignUp(route.own, BLOCK_WORDS);
-    for (uint32_t chunk = 0; chunk < core.launch.chunks; ++chunk) {
+    for (uint32_t chunk = 0; chunk < route.Chunks(core); ++chunk) {
         const uint32_t slots = core.ChunkTokens(chunk) * route.from.top_k;
         for (uint32_t at = 0; at < slots;) {
             const SlotBlock block(core, route, part, chunk, at);
@@ -257,15 +260,15 @@ HPMOE_INLINE void CountPart(VectorCore &core, RouteShare &route, uint32_t part) 
 }
 
 // Counts the slots of this core's experts, to UB_COUNTED; a fault is every count. Returns whether there is none.
-HPMOE_INLINE bool CountSlots(VectorCore &core, RouteShare &route) {
+template <class Share> HPMOE_INLINE bool CountSlots(VectorCore &core, Share &route) {
     Lists{Min(IDS_BLOCK, core.launch.tokens * route.from.top_k)}.Ramp(UB_SLOTS, 1);
-    const Lists counted{route.parts * core.launch.chunks * AlignUp(route.own, BLOCK_WORDS)};
+    const Lists counted{route.Parts() * route.Chunks(core) * AlignUp(route.own, BLOCK_WORDS)};
     counted.Filled(UB_COUNTED, 0);
     const uint32_t fault = CheckIds(core, route);
     if (fault != NO_FAULT) {
         counted.Filled(UB_COUNTED, FAULT_COUNT + static_cast<int32_t>(fault));
     }
-    for (uint32_t part = 0; fault == NO_FAULT && part < route.parts; ++part) {
+    for (uint32_t part = 0; fault == NO_FAULT && part < route.Parts(); ++part) {
         CountPart(core, route, part);
     }
     return fault == NO_FAULT;

@@ -15,10 +15,12 @@ constexpr uint32_t KEPT_PLACEMENT = 8;
 constexpr uint32_t COPIED_WORDS = 4096;
 
 // Words from one rank's kept counts to the next one's.
-HPMOE_INLINE uint32_t KeptPitch(const RouteShare &route) { return AlignUp(route.experts, HPMOE_LINE / 4); }
+template <class Share> HPMOE_INLINE uint32_t KeptPitch(const Share &route) {
+    return AlignUp(route.experts, HPMOE_LINE / 4);
+}
 
 // A word of the head that this rank's route has.
-HPMOE_INLINE uint32_t HeadWord(const VectorCore &core, const RouteShare &route, uint32_t word) {
+template <class Share> HPMOE_INLINE uint32_t HeadWord(const VectorCore &core, const Share &route, uint32_t word) {
     switch (word) {
     case 0: return HPMOE_KEPT;
     case KEPT_LAUNCH: return static_cast<uint32_t>(core.launch_number);
@@ -34,7 +36,7 @@ HPMOE_INLINE uint32_t HeadWord(const VectorCore &core, const RouteShare &route, 
 }
 
 // What a rank tells the others of the route that it was given: which launch has kept it, or a fault with the word that differs.
-HPMOE_INLINE uint32_t KeptBy(const VectorCore &core, const RouteShare &route) {
+template <class Share> HPMOE_INLINE uint32_t KeptBy(const VectorCore &core, const Share &route) {
     for (uint32_t word = 0; word < KEPT_WORDS; ++word) {
         const bool any = word == KEPT_LAUNCH || (word == KEPT_GROUPS && route.from.group_slots == 0);
         if (!any && Word<uint32_t>(route.from.kept, word) != HeadWord(core, route, word)) {
@@ -45,17 +47,17 @@ HPMOE_INLINE uint32_t KeptBy(const VectorCore &core, const RouteShare &route) {
 }
 
 // The exchange that tells which launch has kept each rank's route: in place of counts, or where those follow, of digests.
-HPMOE_INLINE RouteShare KeptWords(const VectorCore &core, const RouteShare &route) {
+template <class Share> HPMOE_INLINE Share KeptWords(const VectorCore &core, const Share &route) {
     return route.IsPlaced() ? Digests(core, route) : route;
 }
 
-HPMOE_INLINE uint64_t KeptCounts(const RouteShare &route, uint32_t rank) {
+template <class Share> HPMOE_INLINE uint64_t KeptCounts(const Share &route, uint32_t rank) {
     return route.from.kept + sizeof(HpmoeKeptHead) + static_cast<uint64_t>(rank) * KeptPitch(route) * 4;
 }
 
 // The counts of this core's experts, as an earlier launch has kept them, to UB_COUNTED.
-HPMOE_INLINE void LoadKept(const VectorCore &core, const RouteShare &route) {
-    HPMOE_EXPECTS(core.launch.chunks == 1);
+template <class Share> HPMOE_INLINE void LoadKept(const VectorCore &core, const Share &route) {
+    HPMOE_EXPECTS(route.Chunks(core) == 1);
     LoadWords(UB_COUNTED, KeptCounts(route, core.launch.rank) + route.first * 4, route.own);
     Lists{route.own}.Shifted(UB_COUNTED, UB_COUNTED, -1);
 }
@@ -82,8 +84,9 @@ HPMOE_INLINE RouteFault FaultOfKept(const VectorCore &core, const CountRows &row
 
 // Takes the counts of a kept route, unless ranks exchange them again, once all ranks have said that theirs is of the same launch. False:
 // leave at once.
-HPMOE_INLINE bool TakeKept(VectorCore &core, RouteShare &route, const RouteLists &lists, RouteFault &fault) {
-    const RouteShare words = KeptWords(core, route);
+template <class Share>
+HPMOE_INLINE bool TakeKept(VectorCore &core, Share &route, const RouteLists &lists, RouteFault &fault) {
+    const Share words = KeptWords(core, route);
     const CountRows rows = CountRows(lists.End(), 1).ToFold();
     if (!AwaitLast(core, words, rows) || !LoadAll(core, words, rows, 0, 0, core.launch.ranks)) {
         return false;
@@ -100,7 +103,7 @@ HPMOE_INLINE bool TakeKept(VectorCore &core, RouteShare &route, const RouteLists
 }
 
 // Writes the head of what this launch keeps, or that it has kept nothing.
-HPMOE_ROUTINE void StoreHead(VectorCore &core, const RouteShare &route, uint32_t at, bool made) {
+template <class Share> HPMOE_ROUTINE void StoreHead(VectorCore &core, const Share &route, uint32_t at, bool made) {
     AfterVector();
     for (uint32_t word = 0; word < KEPT_WORDS; ++word) {
         Ints(at).SetValue(word, made ? static_cast<int32_t>(HeadWord(core, route, word)) : 0);
@@ -110,7 +113,7 @@ HPMOE_ROUTINE void StoreHead(VectorCore &core, const RouteShare &route, uint32_t
 }
 
 // From counts of columns, each plus one, to those of experts.
-HPMOE_INLINE void SumColumns(const RouteShare &route, const RouteLists &lists, uint32_t counts) {
+template <class Share> HPMOE_INLINE void SumColumns(const Share &route, const RouteLists &lists, uint32_t counts) {
     const uint32_t rows = lists[SCRATCH], sums = lists[SCRATCH + 1], scratch = lists[SCRATCH + 2],
                    firsts = lists[SCRATCH + 3], ends = lists[SCRATCH + 4];
     const RouteLists columns = lists.Of(route.columns), experts = lists.Of(route.experts);
@@ -130,7 +133,7 @@ HPMOE_INLINE void SumColumns(const RouteShare &route, const RouteLists &lists, u
 }
 
 // Keeps the route for later launches, each core its share. Slots by expert are kept where they were placed.
-HPMOE_ROUTINE void KeepRoute(VectorCore &core, const RouteShare &route, const RouteLists &lists) {
+template <class Share> HPMOE_ROUTINE void KeepRoute(VectorCore &core, const Share &route, const RouteLists &lists) {
     const CountRows rows(lists.End(), route.columns);
     if (route.IsPlaced()) {
         lists.Of(route.columns).Ramp(lists[WORDS], 4); // slots may have been there since

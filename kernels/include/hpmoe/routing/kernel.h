@@ -5,11 +5,13 @@
 
 #ifdef HPMOE_ROUTING_APART
 
+#include "hpmoe/routing/needs.h"
+
 namespace hpmoe {
 
-// Made of the same text, once for many kernels: what makes routes knows nothing of the kernel.
-bool MakeRouteApart(VectorCore &core);
-HPMOE_INLINE bool MakeRoute(VectorCore &core) { return MakeRouteApart(core); }
+// Made of the same text, once for all kernels whose routes need the same: what makes routes knows nothing else of the kernel.
+template <uint32_t NEEDS> bool MakeRouteApart(VectorCore &core);
+template <uint32_t NEEDS> HPMOE_INLINE bool MakeRoute(VectorCore &core) { return MakeRouteApart<NEEDS>(core); }
 
 } // namespace hpmoe
 
@@ -19,10 +21,10 @@ HPMOE_INLINE bool MakeRoute(VectorCore &core) { return MakeRouteApart(core); }
 
 namespace hpmoe {
 
-struct KernelRoute {
+template <uint32_t NEEDS> struct KernelRoute {
     static constexpr bool IN_KERNEL = true;
 
-    static HPMOE_INLINE bool Make(VectorCore &core) { return MakeRoute(core); }
+    static HPMOE_INLINE bool Make(VectorCore &core) { return MakeRoute<NEEDS>(core); }
     static HPMOE_INLINE bool Make(CubeCore &core) { return AwaitRoute(core); }
 };
 

@@ -22,16 +22,16 @@ struct Turns {
 };
 
 // The list of the first place of each column among this rank's slots.
-HPMOE_INLINE uint32_t FirstList(const RouteShare &route) { return route.IsPlaced() ? ORDER : FIRST; }
+template <class Share> HPMOE_INLINE uint32_t FirstList(const Share &route) { return route.IsPlaced() ? ORDER : FIRST; }
 
 // The places of the slots that were kept, which begin `sent` places later. Fragments lie as they were counted, and stay there until the
 // core is used for something else.
-HPMOE_INLINE void PlaceKept(VectorCore &core, RouteShare &route, const RouteLists &lists, uint32_t part,
-                            uint32_t sent) {
+template <class Share>
+HPMOE_INLINE void PlaceKept(VectorCore &core, Share &route, const RouteLists &lists, uint32_t part, uint32_t sent) {
     const LocalTensor<int32_t> next = Ints(lists[SCRATCH]);
     lists.Of(route.columns).Shifted(lists[SCRATCH], lists[FirstList(route)], static_cast<int32_t>(sent));
     AfterVector(); // which has also made what is stored
-    for (uint32_t chunk = 0; chunk < core.launch.chunks; ++chunk) {
+    for (uint32_t chunk = 0; chunk < route.Chunks(core); ++chunk) {
         const uint32_t slots = core.ChunkTokens(chunk) * route.from.top_k;
         for (uint32_t at = 0; at < slots;) {
             const SlotBlock block(core, route, part, chunk, at);
@@ -54,15 +54,16 @@ HPMOE_INLINE void PlaceKept(VectorCore &core, RouteShare &route, const RouteList
 }
 
 // Where the next slot of each of this core's experts goes, of a part, while there is no room for the slots themselves.
-HPMOE_INLINE uint32_t NextPlaces(const VectorCore &core, const RouteShare &route, uint32_t part) {
-    return UB_KEPT_SLOTS + part * core.launch.chunks * route.own * 4;
+template <class Share> HPMOE_INLINE uint32_t NextPlaces(const VectorCore &core, const Share &route, uint32_t part) {
+    return UB_KEPT_SLOTS + part * route.Chunks(core) * route.own * 4;
 }
 
-HPMOE_INLINE void KeepPlaces(VectorCore &core, const RouteShare &route, const RouteLists &lists, uint32_t part,
+template <class Share>
+HPMOE_INLINE void KeepPlaces(VectorCore &core, const Share &route, const RouteLists &lists, uint32_t part,
                              uint32_t sent) {
     const LocalTensor<int32_t> next = Ints(NextPlaces(core, route, part));
     AfterVector();
-    for (uint32_t chunk = 0; chunk < core.launch.chunks; ++chunk) {
+    for (uint32_t chunk = 0; chunk < route.Chunks(core); ++chunk) {
         for (uint32_t i = 0; i < route.own; ++i) {
             const uint32_t column = chunk * route.counted + FirstColumn(route, route.first + i);
             const int32_t first = Ints(lists[FirstList(route)]).GetValue(column);
@@ -72,9 +73,9 @@ HPMOE_INLINE void KeepPlaces(VectorCore &core, const RouteShare &route, const Ro
 }
 
 // Picks the slots again, and puts them where they belong.
-HPMOE_INLINE void PlaceAgain(VectorCore &core, const RouteShare &route, uint32_t part) {
+template <class Share> HPMOE_INLINE void PlaceAgain(VectorCore &core, const Share &route, uint32_t part) {
     const LocalTensor<int32_t> next = Ints(NextPlaces(core, route, part));
-    for (uint32_t chunk = 0; chunk < core.launch.chunks; ++chunk) {
+    for (uint32_t chunk = 0; chunk < route.Chunks(core); ++chunk) {
         const uint32_t slots = core.ChunkTokens(chunk) * route.from.top_k;
         for (uint32_t at = 0; at < slots;) {
             const SlotBlock block(core, route, part, chunk, at);
@@ -93,7 +94,7 @@ HPMOE_INLINE void PlaceAgain(VectorCore &core, const RouteShare &route, uint32_t
 }
 
 // The sum of items of all spaces that come before a phase's tiles, by the scalar unit.
-HPMOE_INLINE void StoreStarts(VectorCore &core, const RouteShare &route, const RouteLists &lists) {
+template <class Share> HPMOE_INLINE void StoreStarts(VectorCore &core, const Share &route, const RouteLists &lists) {
     const LocalTensor<int32_t> totals = Ints(UB_TOTALS);
     const uint32_t local = core.launch.local_experts;
     for (uint32_t i = 0; i < route.from.spaces; ++i) {
@@ -134,20 +135,22 @@ HPMOE_INLINE void StoreStarts(VectorCore &core, const RouteShare &route, const R
 }
 
 // ORDER and PLACE, on a core that makes a table of them.
-HPMOE_ROUTINE void OrderExperts(VectorCore &core, RouteShare &route, const RouteLists &lists) {
+template <class Share> HPMOE_ROUTINE void OrderExperts(VectorCore &core, Share &route, const RouteLists &lists) {
     if (route.ordered) {
         return;
     }
     route.ordered = true;
-    if (route.from.expert_order != HPMOE_BY_NUMBER) {
-        OrderByLoad(lists, core.launch.chunk_experts, core.launch.local_experts, route.from.expert_order);
+    const uint32_t order = route.from.expert_order;
+    HPMOE_EXPECTS(Share::Needs(NeedsOf(order)) || order == HPMOE_BY_NUMBER);
+    if (Share::Needs(NEEDS_LOAD | NEEDS_MIXED | NEEDS_LIGHTEST) && order != HPMOE_BY_NUMBER) {
+        OrderByLoad<Share>(lists, core.launch.chunk_experts, core.launch.local_experts, order);
     } else {
         OrderByNumber(lists, core.launch.local_experts);
     }
 }
 
-HPMOE_INLINE void StoreTables(VectorCore &core, RouteShare &route, const RouteLists &lists, uint32_t part,
-                              Turns &turns) {
+template <class Share>
+HPMOE_INLINE void StoreTables(VectorCore &core, Share &route, const RouteLists &lists, uint32_t part, Turns &turns) {
     if (turns.Mine()) {
         StoreSends(core, lists, part);
     }
@@ -157,7 +160,7 @@ HPMOE_INLINE void StoreTables(VectorCore &core, RouteShare &route, const RouteLi
     if (part == 0 && turns.Mine()) {
         StoreArrivals(core, route, lists);
     }
-    if (route.from.sent != 0 && turns.Mine()) {
+    if (Share::Needs(NEEDS_PLACEMENT) && route.from.sent != 0 && turns.Mine()) {
         StoreSent(route, lists);
     }
     if (part == 0 && turns.Mine()) {
@@ -176,7 +179,8 @@ HPMOE_INLINE void StoreTables(VectorCore &core, RouteShare &route, const RouteLi
             OrderExperts(core, route, lists);
             StoreCounted(core, route, lists, space);
         }
-        if (space.coming != 0) {
+        HPMOE_EXPECTS(space.coming == 0 || Share::Needs(NEEDS_COMING));
+        if (Share::Needs(NEEDS_COMING) && space.coming != 0) {
             StoreComing(core, route, lists, space);
         }
     }
@@ -186,14 +190,14 @@ HPMOE_INLINE void StoreTables(VectorCore &core, RouteShare &route, const RouteLi
 }
 
 // Says why there is no route.
-HPMOE_INLINE void RefuseRoute(VectorCore &core, const RouteShare &route, const RouteFault &fault) {
+template <class Share> HPMOE_INLINE void RefuseRoute(VectorCore &core, const Share &route, const RouteFault &fault) {
     core.record.group = fault.kind;
     core.record.item = fault.rank;
     core.record.column = fault.at;
-    if (route.from.kept != 0 && route.from.is_kept == 0 && core.number == 0) {
+    if (route.Keeps() && core.number == 0) {
         StoreHead(core, route, UB_TOTALS, false);
     }
-    if (fault.kind == HPMOE_ROUTE_KEPT && fault.rank == core.launch.rank) {
+    if (Share::Needs(NEEDS_KEPT) && fault.kind == HPMOE_ROUTE_KEPT && fault.rank == core.launch.rank) {
         core.record.need = Word<int32_t>(route.from.kept, fault.at);
         core.record.have = static_cast<int32_t>(HeadWord(core, route, fault.at));
     }
@@ -215,8 +219,9 @@ HPMOE_INLINE uint32_t SlotsSent(const RouteLists &lists) {
 }
 
 // False: there is no route, or the launch is given up: leave at once.
-HPMOE_INLINE bool MakeRoute(VectorCore &core) {
-    RouteShare route;
+template <uint32_t NEEDS> HPMOE_INLINE bool MakeRoute(VectorCore &core) {
+    using Share = RouteShare<NEEDS>;
+    Share route;
     route.Begin(core);
     core.record.phase = route.from.phases;
     const uint32_t ids = core.launch.tokens * route.from.ids_per_token;
@@ -254,7 +259,7 @@ HPMOE_INLINE bool MakeRoute(VectorCore &core) {
     }
     Turns turns{0, core.number, core.launch.aiv};
     uint32_t sent = 0; // slots of the parts before
-    for (uint32_t part = 0; part < route.parts; ++part) {
+    for (uint32_t part = 0; part < route.Parts(); ++part) {
         bool faulty = false;
         if (!SumCounts(core, route, lists.Of(route.columns), part, faulty)) {
             return false;
@@ -270,26 +275,26 @@ HPMOE_INLINE bool MakeRoute(VectorCore &core) {
         } else if (!route.IsKept()) {
             KeepPlaces(core, route, lists, part, sent);
         }
-        if (part + 1 < route.parts) {
+        if (part + 1 < route.Parts()) {
             sent = SlotsSent(lists);
         } else if (part > 0) {
             lists.Shifted(lists[FIRST], lists[FIRST], static_cast<int32_t>(sent));
         }
-        if (core.launch.chunks > 1) {
+        if (route.Chunks(core) > 1) {
             OrderByRank(core, route, lists);
         }
-        if (part + 1 < route.parts) {
+        if (part + 1 < route.Parts()) {
             OrderExperts(core, route, lists); // by the rows of the first part, in all of them
         }
         StoreTables(core, route, lists, part, turns);
     }
     if (!route.keeps) {
         Lists{IDS_BLOCK}.Ramp(UB_SLOTS, 1);
-        for (uint32_t part = 0; part < route.parts; ++part) {
+        for (uint32_t part = 0; part < route.Parts(); ++part) {
             PlaceAgain(core, route, part);
         }
     }
-    if (route.from.kept != 0 && !route.IsKept()) {
+    if (route.Keeps()) {
         KeepRoute(core, route, lists);
     }
     core.Fence();

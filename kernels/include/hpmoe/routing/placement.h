@@ -16,14 +16,16 @@ constexpr uint32_t PLACEMENT_WORDS = sizeof(HpmoePlacementHead) / 4; // of its h
 enum PlacementList : uint32_t { PLACE_COUNTS, COLUMN_EXPERTS, COLUMN_BEGINS, COLUMN_ENDS, FIRST_COLUMNS };
 
 // Bytes from list to list.
-HPMOE_INLINE uint32_t PlacementPitch(const RouteShare &route) { return AlignUp(route.pairs + 1, PLACEMENT_WORDS) * 4; }
+template <class Share> HPMOE_INLINE uint32_t PlacementPitch(const Share &route) {
+    return AlignUp(route.pairs + 1, PLACEMENT_WORDS) * 4;
+}
 
-HPMOE_INLINE uint64_t PlacementAt(const RouteShare &route, PlacementList list) {
+template <class Share> HPMOE_INLINE uint64_t PlacementAt(const Share &route, PlacementList list) {
     return route.from.placement + sizeof(HpmoePlacementHead) + list * PlacementPitch(route);
 }
 
 // The first column of an expert.
-HPMOE_INLINE uint32_t FirstColumn(const RouteShare &route, uint32_t expert) {
+template <class Share> HPMOE_INLINE uint32_t FirstColumn(const Share &route, uint32_t expert) {
     return route.IsPlaced() ? Word<uint32_t>(PlacementAt(route, FIRST_COLUMNS), expert) : expert;
 }
 
@@ -37,10 +39,10 @@ HPMOE_INLINE int32_t TurnOf(uint32_t source) {
 }
 
 // Cuts the counts of this core's experts, in UB_COUNTED, into those of their columns. A fault is every count.
-HPMOE_ROUTINE OwnColumns CutCounts(VectorCore &core, const RouteShare &route, bool is_good) {
+template <class Share> HPMOE_ROUTINE OwnColumns CutCounts(VectorCore &core, const Share &route, bool is_good) {
     const uint32_t first = FirstColumn(route, route.first);
     const OwnColumns own{first, FirstColumn(route, route.first + route.own) - first};
-    const uint32_t pitch = AlignUp(own.count, BLOCK_WORDS), chunks = core.launch.chunks;
+    const uint32_t pitch = AlignUp(own.count, BLOCK_WORDS), chunks = route.Chunks(core);
     const uint32_t experts = 0, begins = pitch * 4, ends = 2 * begins, rows = 3 * begins,
                    before = rows + chunks * begins;
     HPMOE_EXPECTS(before + chunks * begins <= UB_KEPT && chunks * pitch <= MOST_COUNTED);
@@ -80,14 +82,14 @@ HPMOE_ROUTINE OwnColumns CutCounts(VectorCore &core, const RouteShare &route, bo
 }
 
 // Tells all ranks what this core has counted.
-HPMOE_INLINE void TellCounts(VectorCore &core, const RouteShare &route, bool is_good) {
+template <class Share> HPMOE_INLINE void TellCounts(VectorCore &core, const Share &route, bool is_good) {
     PutCounts(core, route, route.IsPlaced() ? CutCounts(core, route, is_good) : OwnColumns{route.first, route.own});
 }
 
 // Whether all ranks have the same placement, once all have said which; `fault` is that of the first one with another than rank 0. False: leave at once.
-HPMOE_INLINE bool ComparePlacements(VectorCore &core, const RouteShare &route, const RouteLists &lists,
-                                    RouteFault &fault) {
-    const RouteShare digests = Digests(core, route);
+template <class Share>
+HPMOE_INLINE bool ComparePlacements(VectorCore &core, const Share &route, const RouteLists &lists, RouteFault &fault) {
+    const Share digests = Digests(core, route);
     const CountRows rows = CountRows(lists.End(), 1).ToFold();
     if (!LoadAll(core, digests, rows, 0, 0, core.launch.ranks)) {
         return false;
@@ -105,7 +107,7 @@ HPMOE_INLINE bool ComparePlacements(VectorCore &core, const RouteShare &route, c
 }
 
 // From columns to places, chunk by chunk: OWN, BEFORE, FIRST and TOTAL. FIRST by column stays in ORDER.
-HPMOE_ROUTINE void OrderByPlace(const RouteShare &route, const RouteLists &lists) {
+template <class Share> HPMOE_ROUTINE void OrderByPlace(const Share &route, const RouteLists &lists) {
     const uint32_t counts = lists[PLACE], picked = lists[SCRATCH];
     LoadWords(counts, PlacementAt(route, PLACE_COUNTS), lists.count);
     lists.Of(route.columns).Copied(lists[ORDER], lists[FIRST]);
@@ -117,7 +119,7 @@ HPMOE_ROUTINE void OrderByPlace(const RouteShare &route, const RouteLists &lists
 }
 
 // How many slots of this rank go anywhere: the rows of OWN.
-HPMOE_INLINE void StoreSent(const RouteShare &route, const RouteLists &lists) {
+template <class Share> HPMOE_INLINE void StoreSent(const Share &route, const RouteLists &lists) {
     lists.Copied(lists[SCRATCH], lists[OWN]);
     Ints(lists.End()).SetValue(0, TotalOf(lists[SCRATCH], lists.count));
     StoreScalars(route.from.sent, lists.End(), 1);

@@ -21,7 +21,8 @@ HPMOE_INLINE void Segments(const RouteLists &lists, uint32_t out, uint32_t lengt
 
 // The rank that would receive most rows of a chunk, if that is more than there is room for; of several, the first. Lists are chunk by
 // chunk.
-HPMOE_INLINE RouteFault FaultOfCapacity(VectorCore &core, const RouteShare &route, const RouteLists &lists) {
+template <class Share>
+HPMOE_INLINE RouteFault FaultOfCapacity(VectorCore &core, const Share &route, const RouteLists &lists) {
     const uint32_t ends = lists[SCRATCH], over = lists[SCRATCH + 1];
     RouteFault fault = {};
     lists.Plus(ends, lists[BASE], lists[TOTAL]);
@@ -33,7 +34,7 @@ HPMOE_INLINE RouteFault FaultOfCapacity(VectorCore &core, const RouteShare &rout
     const uint32_t local = core.launch.chunk_experts;
     fault.kind = HPMOE_ROUTE_CAPACITY;
     for (uint32_t rank = 0; rank < core.launch.ranks; ++rank) {
-        for (uint32_t chunk = 0; chunk < core.launch.chunks; ++chunk) {
+        for (uint32_t chunk = 0; chunk < route.Chunks(core); ++chunk) {
             const uint32_t rows =
                 static_cast<uint32_t>(Ints(ends).GetValue(chunk * route.places + (rank + 1) * local - 1));
             if (rows > fault.at) {
@@ -46,7 +47,8 @@ HPMOE_INLINE RouteFault FaultOfCapacity(VectorCore &core, const RouteShare &rout
 }
 
 // BASE and FIRST, chunk by chunk, as if memory had room for all chunks' first halves; or why there is no route.
-HPMOE_INLINE RouteFault PlaceRows(VectorCore &core, const RouteShare &route, const RouteLists &lists) {
+template <class Share>
+HPMOE_INLINE RouteFault PlaceRows(VectorCore &core, const Share &route, const RouteLists &lists) {
     SumsBefore(lists[FIRST], lists[OWN], lists[WORDS], lists[SCRATCH], route.columns);
     if (route.IsPlaced()) {
         OrderByPlace(route, lists);
@@ -56,7 +58,7 @@ HPMOE_INLINE RouteFault PlaceRows(VectorCore &core, const RouteShare &route, con
 }
 
 // Odd chunks lie in the second half of memory. Then from the order of counts, chunk by chunk, to that of tables, rank by rank.
-HPMOE_INLINE void OrderByRank(VectorCore &core, const RouteShare &route, const RouteLists &lists) {
+template <class Share> HPMOE_INLINE void OrderByRank(VectorCore &core, const Share &route, const RouteLists &lists) {
     const uint32_t chunk = lists[SCRATCH], half = lists[SCRATCH + 1], rank = lists[SCRATCH + 2],
                    from = lists[SCRATCH + 3];
     const uint32_t local = core.launch.chunk_experts;
@@ -233,6 +235,7 @@ HPMOE_INLINE void ExpertsOf(const Turned &turned, uint32_t experts, uint32_t num
 }
 
 // ORDER and PLACE by load: see route/load.rs. Lists are in the order of tables.
+template <class Share>
 HPMOE_INLINE void OrderByLoad(const RouteLists &lists, uint32_t experts, uint32_t local, uint32_t expert_order) {
     const uint32_t number = lists[SCRATCH], rows = lists[SCRATCH + 3], key = lists[SCRATCH + 4],
                    work = lists[SCRATCH + 5], place = lists[PLACE], order = lists[ORDER];
@@ -244,13 +247,14 @@ HPMOE_INLINE void OrderByLoad(const RouteLists &lists, uint32_t experts, uint32_
     lists.Scaled(key, number, 4);
     lists.Plus(work, work, key);
     lists.Picked(rows, lists[TOTAL], work, 0);
-    if (expert_order == HPMOE_LIGHTEST_FIRST) {
+    if (Share::Needs(NEEDS_LIGHTEST) &&
+        (!Share::Needs(NEEDS_LOAD | NEEDS_MIXED) || expert_order == HPMOE_LIGHTEST_FIRST)) {
         KeysFromLightest(lists, experts, number, rows, key, work);
     } else {
         KeysByLoad(turned, experts, number, rows, key, place, order, work);
     }
     PlacesOf(turned, experts, key, place, work);
-    if (expert_order == HPMOE_MIXED) {
+    if (Share::Needs(NEEDS_MIXED) && expert_order == HPMOE_MIXED) {
         MixedPlaces(lists, experts, place, key, work);
     }
     ExpertsOf(turned, experts, number, place, order, work);

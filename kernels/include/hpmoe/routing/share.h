@@ -2,6 +2,7 @@
 #pragma once
 
 #include "hpmoe/routing/lists.h"
+#include "hpmoe/routing/needs.h"
 #include "hpmoe/vector_core.h"
 
 namespace hpmoe {
@@ -33,14 +34,13 @@ struct RouteFault {
 };
 
 // A route in the making, as one vector core sees it. `part` 0 are the rows of every (token, k), part 1 those that are sent once.
-struct RouteShare {
+template <uint32_t NEEDS> struct RouteShare {
     HpmoeRouting from;
     uint32_t experts;       // that ids may name
     uint32_t places;        // of the group: as many, unless there is a placement
     uint32_t counted;       // counts of a chunk: of all experts, or by a placement of all columns
     uint32_t columns;       // counts of a part: of all chunks
     uint32_t pairs;         // of a part: a number for each chunk and place
-    uint32_t parts;         // 1 or 2
     uint32_t counting;      // vector cores that count
     uint32_t first;         // expert that this core counts first
     uint32_t own;           // how many it counts; none if the group has too few
@@ -56,10 +56,10 @@ struct RouteShare {
         experts = from.experts;
         places = core.launch.ranks * core.launch.chunk_experts;
         counted = IsPlaced() ? Word<uint32_t>(from.placement, 1) : experts;
-        columns = core.launch.chunks * counted;
+        columns = Chunks(core) * counted;
         pairs = core.launch.ranks * core.launch.local_experts;
-        parts = from.once != 0 ? 2 : 1;
-        HPMOE_EXPECTS(IsPlaced() ? experts <= counted && counted <= places && parts == 1 : experts == places);
+        HPMOE_EXPECTS(IsPlaced() ? experts <= counted && counted <= places && Parts() == 1 : experts == places);
+        HPMOE_EXPECTS(Fits(core));
         HPMOE_EXPECTS(pairs <= MOST_PAIRS && core.launch.chunks <= MOST_ROUTE_CHUNKS &&
                       from.spaces <= MOST_ROUTE_SPACES);
         const uint32_t share = CeilDiv(experts, core.launch.aiv);
@@ -70,10 +70,25 @@ struct RouteShare {
         told = Counts(core, core.launch.rank, 0);
     }
 
+    // Whether the kernel may need something.
+    static constexpr bool Needs(uint32_t something) { return (NEEDS & something) != 0; }
     // Whether experts lie where a placement says.
-    HPMOE_INLINE bool IsPlaced() const { return from.placement != 0; }
+    HPMOE_INLINE bool IsPlaced() const { return Needs(NEEDS_PLACEMENT) && from.placement != 0; }
     // Whether the route is one that an earlier launch has kept.
-    HPMOE_INLINE bool IsKept() const { return from.is_kept != 0; }
+    HPMOE_INLINE bool IsKept() const { return Needs(NEEDS_KEPT) && from.is_kept != 0; }
+    // Whether the route is kept for later launches.
+    HPMOE_INLINE bool Keeps() const { return Needs(NEEDS_TO_KEEP) && from.kept != 0 && !IsKept(); }
+    // Whether each group of experts has its own slots of a token.
+    HPMOE_INLINE bool HasGroups() const { return Needs(NEEDS_GROUPS) && from.group_slots != 0; }
+    // Parts of its tables.
+    HPMOE_INLINE uint32_t Parts() const { return Needs(NEEDS_ONCE) && from.once != 0 ? 2 : 1; }
+    HPMOE_INLINE uint32_t Chunks(const VectorCore &core) const { return Needs(NEEDS_CHUNKS) ? core.launch.chunks : 1; }
+    // Whether a launch needs nothing that the kernel has no code for.
+    HPMOE_INLINE bool Fits(const VectorCore &core) const {
+        return core.launch.chunks == Chunks(core) && (from.once != 0) == (Parts() == 2) &&
+               (from.group_slots != 0) == HasGroups() && (from.placement != 0) == IsPlaced() &&
+               (from.is_kept != 0) == IsKept() && (from.kept != 0) == (IsKept() || Keeps());
+    }
     // Whether ranks exchange counts.
     HPMOE_INLINE bool Exchanges() const { return !IsKept() || IsPlaced(); }
 
@@ -92,8 +107,8 @@ struct RouteShare {
     }
     // Where this core's counts of a part begin in UB; each chunk begins a block.
     HPMOE_INLINE uint32_t Counted(const VectorCore &core, uint32_t part) const {
-        HPMOE_EXPECTS(part < parts);
-        return UB_COUNTED + part * core.launch.chunks * AlignUp(own, BLOCK_WORDS) * 4;
+        HPMOE_EXPECTS(part < Parts());
+        return UB_COUNTED + part * Chunks(core) * AlignUp(own, BLOCK_WORDS) * 4;
     }
 };
 

@@ -33,7 +33,8 @@ HPMOE_INLINE void Pieces(const RouteLists &lists, uint32_t out, uint32_t at, uin
 }
 
 // Items of each group of a space, to the first scratch list. Groups are pairs, or for tiles the local experts of all ranks.
-HPMOE_ROUTINE void ItemsOf(VectorCore &core, const RouteShare &route, const RouteLists &lists, uint32_t kind,
+template <class Share>
+HPMOE_ROUTINE void ItemsOf(VectorCore &core, const Share &route, const RouteLists &lists, uint32_t kind,
                            uint32_t height) {
     const uint32_t items = lists[SCRATCH], at = lists[SCRATCH + 1], rows = lists[SCRATCH + 4],
                    scratch = lists[SCRATCH + 2];
@@ -41,7 +42,8 @@ HPMOE_ROUTINE void ItemsOf(VectorCore &core, const RouteShare &route, const Rout
         lists.Filled(items, 1);
         return;
     }
-    if (kind == HPMOE_ARRIVALS) {
+    HPMOE_EXPECTS(kind != HPMOE_ARRIVALS || Share::Needs(NEEDS_ARRIVALS));
+    if (Share::Needs(NEEDS_ARRIVALS) && kind == HPMOE_ARRIVALS) {
         Arrivals(core, route, lists, rows, at);
         Pieces(lists, items, at, rows, height, scratch);
         return;
@@ -98,8 +100,8 @@ HPMOE_INLINE bool InPieces(uint32_t kind) {
 }
 
 // Items before each group of a space; where its groups are the local experts, also for each rank, as peers need to know.
-HPMOE_INLINE void StoreItems(VectorCore &core, const RouteShare &route, const RouteLists &lists,
-                             const HpmoeSpace &space) {
+template <class Share>
+HPMOE_INLINE void StoreItems(VectorCore &core, const Share &route, const RouteLists &lists, const HpmoeSpace &space) {
     const uint32_t items = lists[SCRATCH], sums = lists[SCRATCH + 1], mine = lists[SCRATCH + 5];
     const uint32_t segments = lists[SCRATCH + 2], scratch = lists[SCRATCH + 3];
     const uint32_t local = core.launch.local_experts;
@@ -121,8 +123,8 @@ HPMOE_INLINE void StoreItems(VectorCore &core, const RouteShare &route, const Ro
 }
 
 // Items before each group in the order of queues.
-HPMOE_INLINE void StoreCounted(VectorCore &core, const RouteShare &route, const RouteLists &lists,
-                               const HpmoeSpace &space) {
+template <class Share>
+HPMOE_INLINE void StoreCounted(VectorCore &core, const Share &route, const RouteLists &lists, const HpmoeSpace &space) {
     const uint32_t items = lists[SCRATCH], sums = lists[SCRATCH + 1], mine = lists[SCRATCH + 5];
     const uint32_t local = core.launch.local_experts;
     ItemsOf(core, route, lists, space.kind, space.height);
@@ -133,7 +135,7 @@ HPMOE_INLINE void StoreCounted(VectorCore &core, const RouteShare &route, const 
     }
     const RouteLists own = lists.Of(local);
     own.Picked(mine, items, lists[WORDS], core.launch.rank * local * 4);
-    if (space.height >= RAGGED_HEIGHT && core.launch.chunks > 1 && space.kind == HPMOE_ROW_TILES) {
+    if (space.height >= RAGGED_HEIGHT && route.Chunks(core) > 1 && space.kind == HPMOE_ROW_TILES) {
         // The same core adds to the matrices of an expert in every chunk.
         own.Remainders(sums, items, core.launch.chunk_experts);
     } else {

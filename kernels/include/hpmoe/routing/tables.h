@@ -39,8 +39,9 @@ struct OwnCounts {
     uint32_t most;   // sources at a time: all, or so many that lists of them are whole blocks
     uint32_t places; // by a placement, the offset of each place's count in a row of counts
 
-    HPMOE_INLINE OwnCounts(const VectorCore &core, const RouteShare &route, uint32_t begin)
-        : at(begin), room(AlignUp(core.launch.chunk_experts, BLOCK_WORDS)), pitch(core.launch.chunks * room),
+    template <class Share>
+    HPMOE_INLINE OwnCounts(const VectorCore &core, const Share &route, uint32_t begin)
+        : at(begin), room(AlignUp(core.launch.chunk_experts, BLOCK_WORDS)), pitch(route.Chunks(core) * room),
           places(begin) {
         uint32_t words = (UB_KEPT - begin) / 4;
         if (route.IsPlaced()) {
@@ -55,14 +56,14 @@ struct OwnCounts {
         HPMOE_EXPECTS(most > 0);
     }
 
-    HPMOE_INLINE void LoadPlaces(const VectorCore &core, const RouteShare &route) const {
+    template <class Share> HPMOE_INLINE void LoadPlaces(const VectorCore &core, const Share &route) const {
         const uint32_t local = core.launch.chunk_experts;
         const uint64_t from = PlacementAt(route, PLACE_COUNTS) + static_cast<uint64_t>(core.launch.rank) * local * 4;
         SetFlag<HardEvent::V_MTE2>(2);
         WaitFlag<HardEvent::V_MTE2>(2);
         DataCopyPad(
             Ints(places), Global<int32_t>(from),
-            DataCopyExtParams(static_cast<uint16_t>(core.launch.chunks), local * 4, (route.places - local) * 4, 0, 0),
+            DataCopyExtParams(static_cast<uint16_t>(route.Chunks(core)), local * 4, (route.places - local) * 4, 0, 0),
             DataCopyPadExtParams<int32_t>(true, 0, static_cast<uint8_t>(room - local), 0));
         SetFlag<HardEvent::MTE2_V>(2);
         WaitFlag<HardEvent::MTE2_V>(2);
@@ -70,8 +71,8 @@ struct OwnCounts {
 
     HPMOE_INLINE uint32_t Row(uint32_t source) const { return at + (source + 1) * pitch * 4; }
 
-    HPMOE_INLINE void LoadSources(const VectorCore &core, const RouteShare &route, uint32_t source,
-                                  uint32_t count) const {
+    template <class Share>
+    HPMOE_INLINE void LoadSources(const VectorCore &core, const Share &route, uint32_t source, uint32_t count) const {
         if (route.IsPlaced()) {
             return PickSources(route, source, count);
         }
@@ -79,7 +80,7 @@ struct OwnCounts {
         const uint64_t from = route.Told(source) + core.launch.rank * local * 4;
         SetFlag<HardEvent::V_MTE2>(2);
         WaitFlag<HardEvent::V_MTE2>(2);
-        for (uint32_t chunk = 0; chunk < core.launch.chunks; ++chunk) {
+        for (uint32_t chunk = 0; chunk < route.Chunks(core); ++chunk) {
             DataCopyPad(Ints(Row(0) + chunk * room * 4), Global<int32_t>(from + chunk * route.experts * 4),
                         DataCopyExtParams(static_cast<uint16_t>(count), local * 4, (route.from.count_pitch - local) * 4,
                                           (pitch - room) / BLOCK_WORDS, 0),
@@ -93,7 +94,7 @@ struct OwnCounts {
     }
 
     // The same by a placement: from as many whole rows of counts at a time as there is room for behind.
-    HPMOE_INLINE void PickSources(const RouteShare &route, uint32_t source, uint32_t count) const {
+    template <class Share> HPMOE_INLINE void PickSources(const Share &route, uint32_t source, uint32_t count) const {
         const CountRows counts(Row(count), route.columns);
         for (uint32_t from = 0; from < count; from += counts.most) {
             const uint32_t loaded = Min(counts.most, count - from);
@@ -125,7 +126,8 @@ struct OwnCounts {
 };
 
 // Of each source and own local expert, in the order of tables: how many rows, and the first among the expert's.
-HPMOE_ROUTINE void Arrivals(VectorCore &core, const RouteShare &route, const RouteLists &lists, uint32_t rows_to,
+template <class Share>
+HPMOE_ROUTINE void Arrivals(VectorCore &core, const Share &route, const RouteLists &lists, uint32_t rows_to,
                             uint32_t at_to) {
     const uint32_t local = core.launch.chunk_experts;
     const OwnCounts counts(core, route, lists.End());
@@ -154,7 +156,7 @@ HPMOE_INLINE void OwnWords(const VectorCore &core, const RouteLists &lists, uint
     lists.Scaled(out, out, 4);
 }
 
-HPMOE_INLINE void StoreArrivals(VectorCore &core, const RouteShare &route, const RouteLists &lists) {
+template <class Share> HPMOE_INLINE void StoreArrivals(VectorCore &core, const Share &route, const RouteLists &lists) {
     const uint32_t rows = lists[SCRATCH], at = lists[SCRATCH + 1], base = lists[SCRATCH + 2], none = lists[SCRATCH + 3];
     Arrivals(core, route, lists, rows, at);
     OwnWords(core, lists, none, base);
