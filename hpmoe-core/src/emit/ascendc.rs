@@ -4,10 +4,10 @@ use super::context::{Context, number};
 use super::cpp::{Function, Item, Stmt, braces, int, maybe_unused, name, print};
 use super::dispatch::{program, run};
 use super::size::{
-    AWAIT_TOKENS, CALLED, CUBE_LIBRARY, FULL_SLOTS, LENT, PRODUCT, PUTS, READ_AHEAD, SLOTS_SENT, STAMPS, TERM,
-    VECTOR_LIBRARY, of_function, out_of_line, size,
+    AWAIT_ROUTE, AWAIT_TOKENS, CALLED, CUBE_ENDS, CUBE_LIBRARY, DISPATCH, FULL_SLOTS, LENT, PRODUCT, PUTS, READ_AHEAD,
+    SLOTS_SENT, STAMPS, TERM, VECTOR_ENDS, VECTOR_LIBRARY, of_function, out_of_line, size,
 };
-use super::{Machine, Names, cube, external, put, readiness, route, vector, views};
+use super::{Machine, Names, cube, external, put, readiness, route, routines, vector, views};
 use crate::analyze::{CheckedGraph, Grid, Index};
 use crate::graph::SpaceKind;
 use crate::ids::TaskId;
@@ -25,33 +25,74 @@ const fn cache(kind: CoreKind) -> Bytes {
     }
 }
 
+/// The code that a core runs, device library included, estimated. All texts tell it by these functions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CodeBytes {
+    /// Code that loops: the queue, the tasks and the routines that they call.
+    pub loops: Bytes,
+    /// Code that runs once per launch: its start, its end and what makes a route.
+    pub once: Bytes,
+}
+
+impl CodeBytes {
+    /// All of it.
+    #[must_use]
+    pub fn whole(&self) -> Bytes {
+        self.loops + self.once
+    }
+
+    /// Both numbers, in words.
+    #[must_use]
+    pub fn words(&self) -> String {
+        format!("{} in loops, {} once per launch", self.loops, self.once)
+    }
+
+    /// A sentence, if the loops of a core of this kind don't fit its instruction cache.
+    fn beyond(&self, kind: CoreKind) -> Option<String> {
+        let (name, holds, lines) = (name_of(kind), cache(kind), self.loops.0.div_ceil(CODE_LINE));
+        let all = lines as f64 * CODE_LINE_NS / 1e3;
+        (self.loops > holds).then(|| {
+            format!(
+                "the code that loops on a {name} core is estimated at {}, and its instruction cache holds {holds}. This is no error: a core \
+                 that changes between all tasks fetches code again, up to {lines} times {CODE_LINE} B, {all:.1} µs if L2 has them; fewer \
+                 different tasks, or two taskflows instead of one, make it smaller",
+                self.loops
+            )
+        })
+    }
+}
+
+/// Bytes of code that are fetched at a time, and how long that takes from L2: a round trip (a2).
+const CODE_LINE: u64 = 512;
+const CODE_LINE_NS: f64 = 110.0;
+
+const fn name_of(kind: CoreKind) -> &'static str {
+    match kind {
+        CoreKind::Aic => "matrix",
+        CoreKind::Aiv => "vector",
+    }
+}
+
 /// The generated kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ascendc {
     /// The text of the file.
     pub text: String,
-    /// Estimated bytes of code that a matrix core runs, device library included.
-    pub aic_bytes: Bytes,
-    /// Estimated bytes of code that a vector core runs, device library included.
-    pub aiv_bytes: Bytes,
+    /// The code of a matrix core.
+    pub aic: CodeBytes,
+    /// The code of a vector core.
+    pub aiv: CodeBytes,
     /// What the code that makes the kernel's route is compiled for, as the device library names it; `None` for a kernel that makes none.
     pub route_needs: Option<String>,
 }
 
 impl Ascendc {
-    /// A sentence for each kind of core whose instruction cache is too small for the code.
+    /// A sentence for each kind of core whose instruction cache is too small for the code that loops.
     #[must_use]
     pub fn beyond_the_caches(&self) -> Vec<String> {
-        let kinds = [("matrix", CoreKind::Aic, self.aic_bytes), ("vector", CoreKind::Aiv, self.aiv_bytes)];
-        let too_large = kinds.into_iter().filter(|&(_, kind, bytes)| bytes > cache(kind));
-        too_large
-            .map(|(name, kind, bytes)| {
-                format!(
-                    "the code of a {name} core is estimated at {bytes}, and its instruction cache holds {}: the core will fetch code \
-                     over and over; fewer different tasks, or two taskflows instead of one, make it smaller",
-                    cache(kind)
-                )
-            })
+        [(CoreKind::Aic, self.aic), (CoreKind::Aiv, self.aiv)]
+            .into_iter()
+            .filter_map(|(kind, code)| code.beyond(kind))
             .collect()
     }
 }
@@ -62,39 +103,43 @@ pub fn ascendc(checked: &CheckedGraph, valid: &ValidSchedule, names: &Names<'_>,
     let context = Context::new(checked, valid.schedule(), names, machine);
     let tasks: Vec<(TaskId, Function)> =
         context.graph.tasks.ids().filter_map(|id| Some((id, task(&context, id)?))).collect();
-    let (aic_bytes, aic_routines) = code(&context, &tasks, CoreKind::Aic);
-    let (aiv_bytes, aiv_routines) = code(&context, &tasks, CoreKind::Aiv);
+    let route = route::code(context.graph, context.schedule);
+    let made = route.as_ref().map(|route| route.bytes);
+    let (aic, aic_routines) = code(&context, &tasks, CoreKind::Aic, made.map(|_| AWAIT_ROUTE));
+    let (aiv, aiv_routines) = code(&context, &tasks, CoreKind::Aiv, made);
     let tasks = tasks.into_iter().map(|(id, function)| {
         let routine = aic_routines.contains(&id) || aiv_routines.contains(&id);
         (id, if routine { Function { head: "HPMOE_ROUTINE void".to_owned(), ..function } } else { function })
     });
     let tasks: Vec<(TaskId, Function)> = tasks.collect();
-    let mut items = header(&context, aic_bytes, aiv_bytes);
+    let mut items = header(&context, aic, aiv);
     items.extend(external::files(&context));
     let mut inside = vec![Item::Blank, Item::Using("hpmoe".to_owned()), Item::Blank];
     inside.extend(constants(&context));
     inside.push(Item::Namespace("task".to_owned(), functions(&context, tasks)));
     inside.extend([Item::Blank, program(&context), Item::Blank]);
-    let route_needs = route::needs(context.graph, context.schedule);
+    let route_needs = route.map(|route| route.needs);
     let entry = entry(names.symbol, route_needs.as_deref(), names.time_stamps);
     items.extend([Item::Namespace(String::new(), inside), Item::Blank, entry]);
-    Ascendc { text: print(&items), aic_bytes, aiv_bytes, route_needs }
+    Ascendc { text: print(&items), aic, aiv, route_needs }
 }
 
-fn header(context: &Context<'_>, aic: Bytes, aiv: Bytes) -> Vec<Item> {
+fn header(context: &Context<'_>, aic: CodeBytes, aiv: CodeBytes) -> Vec<Item> {
     let graph = context.graph;
+    let estimated = |kind: CoreKind, code: CodeBytes| {
+        format!("Estimated code of a {} core (cache {}): {}.", name_of(kind), cache(kind), code.words())
+    };
     let comment = format!(
-        "{}::{}, a megakernel made by hpmoe from {}. Do not edit.\n\nEstimated code with the device library: AIC {aic} of \
-         {}, AIV {aiv} of {}.",
+        "{}::{}, a megakernel made by hpmoe from {}. Do not edit.\n\n{}\n{}",
         graph.kernel,
         graph.taskflow,
         context.file,
-        cache(CoreKind::Aic),
-        cache(CoreKind::Aiv),
+        estimated(CoreKind::Aic, aic),
+        estimated(CoreKind::Aiv, aiv),
     );
     let comment = match external::files(context).is_empty() {
         true => comment,
-        false => format!("{comment} The code of external operators comes on top."),
+        false => format!("{comment}\nThe code of external operators comes on top."),
     };
     let mut items = vec![Item::Comment(comment), Item::Include("hpmoe/kernel.h".to_owned())];
     if graph.route.is_some() {
@@ -182,26 +227,35 @@ fn put_space(context: &Context<'_>, task: TaskId) -> SpaceKind {
     phase.map_or(SpaceKind::Sends, |(_, phase)| context.graph.spaces[phase.space].kind)
 }
 
-/// Estimated bytes of the code that a core runs, and the tasks that stay out of line. Each call of any other task is a copy of its
+/// The code that a core runs, and the tasks that stay out of line. Each call of any other task is a copy of its
 /// own, in which everything that is constant for the call is a constant. If copies don't fit the instruction cache, the tasks
-/// that save most become routines.
-fn code(context: &Context<'_>, tasks: &[(TaskId, Function)], kind: CoreKind) -> (Bytes, Vec<TaskId>) {
+/// that save most become routines. `route` is the code of a route, if the kernel makes one.
+fn code(
+    context: &Context<'_>,
+    tasks: &[(TaskId, Function)],
+    kind: CoreKind,
+    route: Option<Bytes>,
+) -> (CodeBytes, Vec<TaskId>) {
     let calls = |id: TaskId| {
         let phases = context.graph.phases.iter().filter(|(phase, _)| context.core_kind(*phase) == kind);
         phases.filter(|(_, phase)| phase.task == id).count() as u64
     };
-    let mut bytes = size(&[run(context, kind)]) + library(context, kind);
+    let dispatch = size(&[run(context, kind)]);
+    let called = tasks.iter().filter(|(id, _)| calls(*id) > 0).map(|(_, function)| function);
+    let mut loops = library(context, kind) + routines::bytes(called);
+    loops += if kind == CoreKind::Aiv { Bytes(dispatch.0 * DISPATCH.0 / DISPATCH.1) } else { dispatch };
     let mut savings = Vec::new();
     for (id, function) in tasks {
         let lent = if matches!(context.plan(*id), Plan::External(_)) { LENT } else { Bytes(0) };
         let (calls, copy) = (calls(*id), of_function(function) + lent);
-        bytes += copy * calls;
+        loops += copy * calls;
         if calls > 1 && copy * (calls - 1) > CALLED {
             savings.push((copy * (calls - 1) - CALLED, *id));
         }
     }
-    let (saved, routines) = out_of_line(savings, Bytes(bytes.0.saturating_sub(cache(kind).0)));
-    (bytes - saved, routines)
+    let (saved, out_of_line) = out_of_line(savings, Bytes(loops.0.saturating_sub(cache(kind).0)));
+    let once = route.unwrap_or(Bytes(0)) + if kind == CoreKind::Aic { CUBE_ENDS } else { VECTOR_ENDS };
+    (CodeBytes { loops: loops - saved, once }, out_of_line)
 }
 
 fn library(context: &Context<'_>, kind: CoreKind) -> Bytes {
@@ -224,7 +278,6 @@ fn library(context: &Context<'_>, kind: CoreKind) -> Bytes {
         }
         CoreKind::Aiv => {
             let once = waits.iter().any(|wait| wait.index == Index::OnceTiles);
-            // The making of a route runs once: what follows takes its place in the cache.
             VECTOR_LIBRARY + stamps + slots + some(puts, PUTS) + some(once, AWAIT_TOKENS)
         }
     }

@@ -12,15 +12,17 @@ mod external;
 mod put;
 mod readiness;
 mod route;
+mod routines;
 mod size;
 mod tables;
 mod tolerance;
 mod vector;
 mod views;
 
-pub use ascendc::{Ascendc, ascendc};
+pub use ascendc::{Ascendc, CodeBytes, ascendc};
 pub use contract::{contract, signature};
 pub use readiness::awaits_ready;
+pub use route::route_bytes;
 pub use tables::{Paths, Tables, tables};
 
 /// What generated text does not take from the schedule.

@@ -2,35 +2,58 @@
 
 use crate::graph::{MadeRoute, RowKind, SpaceKind, TaskGraph};
 use crate::schedule::Schedule;
+use crate::units::Bytes;
 use hpmoe_kernels::route::ExpertOrder;
 
-/// The needs of a kernel's routes, as the device library names them (`routing/needs.h`); `None` if the kernel makes none. Everything that a
-/// launch of the kernel can ask for is among them.
-pub(super) fn needs(graph: &TaskGraph, schedule: &Schedule) -> Option<String> {
+/// What the code that makes a route is compiled for, and its size on a vector core, estimated as that of the device library is.
+pub(super) struct RouteCode {
+    /// Its needs, as the device library names them (`routing/needs.h`).
+    pub(super) needs: String,
+    pub(super) bytes: Bytes,
+}
+
+/// Code that every route needs.
+const EVERY_ROUTE: u64 = 16_424;
+/// Code for placements and for routes that are kept, or have been, beyond that for each of both.
+const PLACED_AND_KEEPS: u64 = 456;
+const PLACED_AND_KEPT: u64 = 268;
+
+/// The code of a kernel's route; `None` if the kernel makes none. It is for everything that a launch of the kernel can ask for.
+pub(super) fn code(graph: &TaskGraph, schedule: &Schedule) -> Option<RouteCode> {
     let route = graph.route.as_ref()?;
     let space = |kind: SpaceKind| graph.spaces.iter().any(|(_, space)| space.kind == kind);
     let once = space(SpaceKind::SendsOnce) || space(SpaceKind::OnceTiles);
     let order = |order| schedule.orders.iter().any(|each| schedule.expert_orders.on(each.ranks) == order);
+    let [load, mixed, lightest] = [ExpertOrder::Load, ExpertOrder::Mixed, ExpertOrder::LightestFirst].map(order);
+    let placement = takes_placements(graph, route, once);
+    let (keeps, kept) = (route.keeps.is_some(), graph.tensors[route.ids].rows == RowKind::Routed);
     let coming = schedule.orders.iter().any(|order| {
         let walks = |phase| graph.spaces[graph.phases[phase].space].kind == SpaceKind::RowTiles;
         graph.phases.ids().any(|phase| walks(phase) && schedule.coming(order, phase).is_some())
     });
     let needs = [
-        ("ONCE", once),
-        ("CHUNKS", graph.sizes.chunks > 1),
-        ("GROUPS", route.groups.is_some()),
-        ("ARRIVALS", space(SpaceKind::Arrivals)),
-        ("COMING", coming),
-        ("LOAD", order(ExpertOrder::Load)),
-        ("MIXED", order(ExpertOrder::Mixed)),
-        ("LIGHTEST", order(ExpertOrder::LightestFirst)),
-        ("PLACEMENT", takes_placements(graph, route, once)),
-        ("TO_KEEP", route.keeps.is_some()),
-        ("KEPT", graph.tensors[route.ids].rows == RowKind::Routed),
+        ("ONCE", once, 1_220),
+        ("CHUNKS", graph.sizes.chunks > 1, 1_300),
+        ("GROUPS", route.groups.is_some(), 672),
+        ("ARRIVALS", space(SpaceKind::Arrivals), 48),
+        ("COMING", coming, 1_792),
+        ("LOAD", load, 2_548),
+        ("MIXED", mixed, if load { 492 } else { 3_040 }),
+        ("LIGHTEST", lightest, if load || mixed { 172 } else { 1_668 }),
+        ("PLACEMENT", placement, 2_988),
+        ("TO_KEEP", keeps, 840 + if placement { PLACED_AND_KEEPS } else { 0 }),
+        ("KEPT", kept, 1_516 + if placement { PLACED_AND_KEPT } else { 0 }),
     ];
-    let named: Vec<String> =
-        needs.iter().filter(|(_, needed)| *needed).map(|(name, _)| format!("NEEDS_{name}")).collect();
-    Some(if named.is_empty() { "NEEDS_NOTHING".to_owned() } else { named.join(" | ") })
+    let needed = || needs.iter().filter(|(_, needed, _)| *needed);
+    let named: Vec<String> = needed().map(|(name, ..)| format!("NEEDS_{name}")).collect();
+    let bytes = Bytes(EVERY_ROUTE + needed().map(|(_, _, bytes)| bytes).sum::<u64>());
+    Some(RouteCode { needs: if named.is_empty() { "NEEDS_NOTHING".to_owned() } else { named.join(" | ") }, bytes })
+}
+
+/// Bytes of the code that a vector core runs to make a route, estimated; none for a kernel that makes none.
+#[must_use]
+pub fn route_bytes(graph: &TaskGraph, schedule: &Schedule) -> Bytes {
+    code(graph, schedule).map_or(Bytes(0), |code| code.bytes)
 }
 
 /// Whether a launch may have a placement. Those of a route in groups, and those that send tokens once, have none but the one of ranks with
@@ -51,7 +74,7 @@ mod tests {
 
     fn needs_of(checked: &CheckedGraph, choices: &str) -> Option<String> {
         let choices = Choices::read(choices).expect("choices");
-        needs(checked.graph(), &schedule_with(checked, &Target::ascend_a3(), &choices))
+        code(checked.graph(), &schedule_with(checked, &Target::ascend_a3(), &choices)).map(|code| code.needs)
     }
 
     #[test]

@@ -70,7 +70,7 @@ pub fn summary(checked: &CheckedGraph, schedule: &Schedule, kernel: &Ascendc, ra
     for (memory, used, capacity, task) in high_water(checked) {
         let _ = writeln!(text, "  {:<12}  {used} of {capacity} at most (`{task}`)", memory.to_string());
     }
-    let _ = write!(text, "  code          AIC {}, AIV {}, estimated", kernel.aic_bytes, kernel.aiv_bytes);
+    let _ = write!(text, "  code          AIC {}; AIV {}; estimated", kernel.aic.words(), kernel.aiv.words());
     text
 }
 

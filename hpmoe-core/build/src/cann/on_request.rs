@@ -125,5 +125,5 @@ fn device_kernel(checked: &CheckedGraph, target: &Target, file: &Path, folder: &
     let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&source, &code.text));
     written.map_err(|error| format!("can't write `{}`: {error}", source.display()))?;
     let object = device_object(&source, &symbol, folder);
-    Ok(DeviceKernel { kernel, taskflow, estimated: [code.aic_bytes.0, code.aiv_bytes.0], object })
+    Ok(DeviceKernel { kernel, taskflow, estimated: [code.aic.whole().0, code.aiv.whole().0], object })
 }
