@@ -157,6 +157,8 @@ target! {
         kernel_us: f64 = Microseconds,
         /// Barrier of all ranks, µs.
         rank_sync_us: f64 = Microseconds,
+        /// Time in which a core fetches 512 bytes of code that it has not run in this launch, ns.
+        cold_code_ns: f64 = Nanoseconds,
     }
     /// Costs of the original system in addition to the work.
     original: Original {

@@ -159,7 +159,7 @@ mod tests {
                 "line 16: unknown key `wings`",
                 "line 27: `memory.l2_mib` is a whole number from 1 to 1000000, not `19.2`",
                 "line 56: `launch.kernel_us` is a number from 0 to 10000, not `\"6.5\"`",
-                "line 67: `fitted.gemm_fused_efficiency` is a number from 0.001 to 1, not `1.5`",
+                "line 68: `fitted.gemm_fused_efficiency` is a number from 0.001 to 1, not `1.5`",
             ]
         );
     }

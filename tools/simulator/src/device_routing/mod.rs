@@ -10,6 +10,7 @@ mod tables;
 
 use crate::simulate::Routing;
 use hpmoe_core::analyze::CheckedGraph;
+use hpmoe_core::emit::route_bytes;
 use hpmoe_core::graph::{RowKind, SpaceKind};
 use hpmoe_core::schedule::Schedule;
 use hpmoe_core::target::Target;
@@ -18,6 +19,8 @@ use hpmoe_kernels::route::ExpertOrder;
 use steps::{BLOCK_WORDS, LANES};
 pub use steps::{RoutingPrices, RoutingSteps};
 
+/// Bytes of code that a core fetches at a time.
+const CODE_LINE: u64 = 512;
 /// Most slots in UB at a time.
 const IDS_BLOCK: u64 = 8192;
 /// The same while they are looked at for faults.
@@ -59,6 +62,8 @@ pub struct RoutingShape {
     pub is_kept: bool,
     /// Whether the route is kept for later launches.
     pub keeps: bool,
+    /// Bytes of the code that makes it.
+    pub code: u64,
 }
 
 impl RoutingShape {
@@ -83,6 +88,7 @@ impl RoutingShape {
             starts: (graph.phases.len() as u64, pairs),
             is_kept: graph.route.as_ref().is_some_and(|route| graph.tensors[route.ids].rows == RowKind::Routed),
             keeps: graph.route.as_ref().is_some_and(|route| route.keeps.is_some()),
+            code: route_bytes(graph, schedule).0,
         }
     }
 
@@ -105,7 +111,9 @@ impl RoutingShape {
         // Puts follow each other; the last one arrives by the longest way.
         let telling = most(&|core| self.count(core)) + most(&|core| self.put(core));
         let placing = most(&|core| self.make(core));
-        [telling, placing].map(Time::from_ns)
+        // All of the code runs for the first time in this launch: half of it until counts have left, by each core, without a prefetch.
+        let code = self.code.div_ceil(CODE_LINE) as f64 * target.launch.cold_code_ns;
+        [telling, placing].map(|ns| Time::from_ns(ns + code / 2.0))
     }
 
     /// Everything that a core does.

@@ -14,6 +14,8 @@ pub fn depends_on(policy: Policy, constant: &TargetConstant) -> bool {
         ("fitted", _) => !fused,
         ("link", "put_gb_per_s_per_aiv") => fused,
         ("sync", "entry_ns" | "wait_ns" | "signal_ns" | "put_start_ns") => policy == Policy::Ours,
+        // Of a kernel that makes its route.
+        ("launch", "cold_code_ns") => policy == Policy::Ours,
         ("sync", key) => fused || key == "counter_visible_ns",
         ("cube", key) => key == "bf16_flop_per_cycle",
         ("vector", key) => key == "elementwise_gb_per_s",
