@@ -48,6 +48,19 @@ pub fn write_chunks() -> [PathBuf; 6] {
     })
 }
 
+/// The layer in as many chunks as launches choose, and the small kernels of chunks: they are built so under other names.
+pub fn write_chosen_chunks() -> [PathBuf; 3] {
+    let layer = with_sizes(&whole("moe_chunked"), &LAYERS[2].1);
+    let named = |name: &str| write_file(name, &layer.replace("moe_chunked", &format!("moe_{name}")));
+    let small = std::fs::read_to_string("kernels/chunks.rs").expect("the kernels of this package");
+    let small = small[small.find("\nuse ").expect("the kernels use the runtime")..]
+        .replace("mod chunks {", "mod chunks_at_launch {");
+    // Its test is for ranks without places to spare.
+    let placed = layer[..layer.find("#[cfg(test)]").expect("the example has a test")]
+        .replace("moe_chunked", "moe_in_placed_chunks");
+    [named("in_chosen_chunks"), write_file("in_any_chunks", &small), write_file("in_placed_chunks", &placed)]
+}
+
 /// The backward example, for each bundled layer.
 pub fn write_training() -> Vec<PathBuf> {
     let write = |(name, sizes): &(&str, [usize; 5])| {

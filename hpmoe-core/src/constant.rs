@@ -14,6 +14,13 @@ pub const TILE_SIZES: [&str; 7] = ["TILE_M", "TILE_N", "GRAD_M", "GRAD_N", "PUT"
 /// it has none.
 pub(crate) const SPARE: &str = "SPARE";
 
+/// The largest number of chunks that a launch may choose. A build may set it in every kernel; in one that does not declare it, the number is that
+/// of the loop.
+pub(crate) const CHUNKS_AT_MOST: &str = "CHUNKS_AT_MOST";
+
+/// The constants that a build may set even if a kernel does not declare them.
+pub(crate) const OF_BUILDS: [&str; 2] = [SPARE, CHUNKS_AT_MOST];
+
 /// The value of a constant of a kernel module.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Constant {

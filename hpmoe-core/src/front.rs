@@ -4,7 +4,7 @@ use crate::analyze::{CheckedGraph, analyze};
 use crate::constant::Overrides;
 use crate::finding::{Diagnostic, Errors};
 use crate::fingerprint::{Fingerprint, of_module};
-use crate::lower::lower;
+use crate::lower::{chunks_to_choose, lower};
 use crate::syntax::{Constants, Kernel, moves, parse, with_library};
 use hpmoe_expansion::nesting;
 use proc_macro2::TokenStream;
@@ -84,6 +84,7 @@ impl ReadModule {
         self.kernel.constants = Constants::compute(&declared, overrides, errors);
         errors.checkpoint()?;
         let kernel = &self.kernel;
+        chunks_to_choose(kernel, errors);
         let graphs: Vec<_> = kernel.flows.iter().filter_map(|flow| lower(kernel, flow, errors)).collect();
         errors.checkpoint()?;
         let flows: Vec<_> = graphs.into_iter().filter_map(|graph| analyze(graph, errors)).collect();

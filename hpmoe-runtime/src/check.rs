@@ -96,7 +96,7 @@ pub(crate) fn capacity(tables: &KernelTables, sizes: &RankSizes, chunks: &RouteC
 }
 
 /// The schedule for a number of ranks.
-pub(crate) fn schedule(tables: &KernelTables, ranks: usize) -> Result<&ScheduleTable, LaunchError> {
+pub(crate) fn schedule(tables: &KernelTables, ranks: usize) -> Result<&'static ScheduleTable, LaunchError> {
     let schedule = tables.schedules.iter().find(|schedule| schedule.ranks as usize == ranks);
     schedule.ok_or_else(|| {
         let available = tables.schedules.iter().map(|schedule| schedule.ranks).collect();

@@ -78,6 +78,11 @@ impl CompiledKernel {
         Self { entry, tables, device: None }
     }
 
+    /// The kernel in launches of this many chunks, if launches choose the number.
+    pub(crate) fn in_chunks(&self, chunks: usize) -> Self {
+        Self { tables: self.tables.in_chunks(chunks), ..*self }
+    }
+
     /// Adds the same kernel as CANN compiled it for NPUs.
     ///
     /// # Safety

@@ -52,6 +52,18 @@ pub struct KernelTables {
     pub tolerances: &'static [ToleranceTable],
     /// One schedule for each number of ranks that divides `experts`, up to 256, and for each that the build names, ascending.
     pub schedules: &'static [ScheduleTable],
+    /// The schedules of launches of more chunks, ascending, if launches choose the number: `chunks` is then 1, and `schedules` are those of one
+    /// chunk.
+    pub chosen: &'static [ChunkedSchedules],
+}
+
+/// The schedules of launches of one number of chunks.
+#[derive(Clone, Copy, Debug)]
+pub struct ChunkedSchedules {
+    /// Number of chunks.
+    pub chunks: usize,
+    /// One schedule for each number of ranks, as in [`KernelTables::schedules`].
+    pub schedules: &'static [ScheduleTable],
 }
 
 impl KernelTables {
@@ -61,11 +73,24 @@ impl KernelTables {
         hpmoe_kernels::local_experts(self.experts, self.spare, ranks)
     }
 
+    /// Largest number of chunks if launches choose it; `None` if it is a constant.
+    #[must_use]
+    pub fn chunks_at_most(&self) -> Option<usize> {
+        self.chosen.last().map(|schedules| schedules.chunks)
+    }
+
+    /// The tables of launches of this many chunks, which is one of those that they choose from.
+    pub(crate) fn in_chunks(&self, chunks: usize) -> Self {
+        let chosen = self.chosen.iter().find(|of| of.chunks == chunks);
+        let schedules = chosen.map_or(self.schedules, |of| of.schedules);
+        Self { chunks, schedules, ..*self }
+    }
+
     /// Sizes of the layer.
     pub(crate) fn sizes(&self) -> KernelSizes {
         let Self { experts, spare, top_k, tokens, chunks, .. } = *self;
         let groups = self.route.and_then(|route| route.groups).unwrap_or(1);
-        KernelSizes { experts, spare, top_k, tokens, chunks, groups }
+        KernelSizes { experts, spare, top_k, tokens, chunks, chunks_at_most: self.chunks_at_most(), groups }
     }
 
     /// What the memory of the kernel depends on.

@@ -67,6 +67,7 @@ pub(crate) const TABLES: KernelTables = KernelTables {
     externals: &[],
     tolerances: &[],
     schedules: &[schedule(1), schedule(2)],
+    chosen: &[],
 };
 
 const fn schedule(ranks: u32) -> ScheduleTable {

@@ -167,6 +167,17 @@ impl Kernels {
         self.set("SPARE", places)
     }
 
+    /// Lets each launch choose the number of chunks: the least of 1, 2, 4, 8 up to `count` by which every rank has room for its rows of each
+    /// chunk ([`Group::capacity_rows`](https://docs.rs/hpmoe-runtime)). The number in `route.chunks::<N>()` is then that of the reference
+    /// alone. It sets the constant `CHUNKS_AT_MOST`, which `HPMOE_SET` sets as well.
+    ///
+    /// ```no_run
+    /// hpmoe_build::kernels(["src/moe.rs"]).chunks_at_most(8).build();
+    /// ```
+    pub fn chunks_at_most(self, count: usize) -> Self {
+        self.set("CHUNKS_AT_MOST", count)
+    }
+
     /// Names the number of tokens of a rank for which open tile sizes are chosen, where launches have fewer than `TOKENS`, the most
     /// that a kernel takes.
     ///

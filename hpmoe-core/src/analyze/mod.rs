@@ -59,6 +59,14 @@ impl CheckedGraph {
     pub fn reuse_mut(&mut self) -> &mut Option<Reuse> {
         &mut self.reuse
     }
+    /// The same kernel in launches of this many chunks, if launches choose it: it differs in nothing but its sizes.
+    #[must_use]
+    pub fn in_chunks(&self, chunks: usize) -> Self {
+        let mut other = self.clone();
+        other.graph.sizes.chunks = chunks;
+        other
+    }
+
     /// The task graph that was checked, with the spaces that only counters need.
     #[must_use]
     pub fn graph(&self) -> &TaskGraph {

@@ -114,11 +114,18 @@ pub(super) fn signals(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
 fn signal(context: &Context<'_>, (id, phase): (PhaseId, &Phase), signal: &Signal, fenced: bool) -> Stmt {
     if context.counters[signal.counter].through {
         // Nobody takes the memory of the last chunks.
-        let others = context.graph.sizes.chunks - CHUNK_BUFFERS;
+        let sizes = &context.graph.sizes;
+        let taken = match sizes.chunks_at_most {
+            Some(_) => {
+                let chunks = name("core").dot("launch").dot("chunks");
+                (tile("chunk") + int(CHUNK_BUFFERS as u64)).binary("<", chunks)
+            }
+            None => tile("chunk").binary("<", int((sizes.chunks - CHUNK_BUFFERS) as u64)),
+        };
         // A matrix core signals by a pipe that waits for none of those that read.
         let fence = (context.core_kind(id) == CoreKind::Aic && !fenced).then(|| Stmt::Expr(core("Fence", Vec::new())));
         let told = fence.into_iter().chain([made(context, id, phase, signal)]).collect();
-        return Stmt::If(tile("chunk").binary("<", int(others as u64)), told);
+        return Stmt::If(taken, told);
     }
     made(context, id, phase, signal)
 }
@@ -162,7 +169,7 @@ fn index(context: &Context<'_>, phase: &Phase, counter: CounterId, index: Index)
         }
         Index::Expert => tile("expert"),
         Index::Block | Index::PieceBlocks => match context.counters[counter].grid {
-            Grid::Blocks { height } if context.graph.sizes.chunks > 1 => {
+            Grid::Blocks { height } if context.graph.sizes.cuts() => {
                 first_block(context, height) + tile("first") / int(height)
             }
             Grid::Blocks { height } if Height::Rows(height) != context.graph.spaces[phase.space].height => {
@@ -177,12 +184,12 @@ fn index(context: &Context<'_>, phase: &Phase, counter: CounterId, index: Index)
 
 /// The chunk of a tile.
 fn chunk(context: &Context<'_>) -> Expr {
-    if context.graph.sizes.chunks > 1 { tile("chunk") } else { int(0u64) }
+    if context.graph.sizes.cuts() { tile("chunk") } else { int(0u64) }
 }
 
 /// The first counter of a chunk's blocks. Every rank has the same number of them for each chunk.
 fn first_block(context: &Context<'_>, height: u32) -> Expr {
-    chunk(context) * int(context.graph.sizes.blocks(height))
+    chunk(context) * int((context.graph.sizes.chunk_stride() as u64).div_ceil(u64::from(height)))
 }
 
 /// The row tile of the counter's grid that holds the tile's rows: its own, or one to be looked up.

@@ -40,19 +40,29 @@ pub fn tables(checked: &CheckedGraph, valid: &ValidSchedule, names: &Names<'_>, 
     let schedule = valid.schedule();
     let graph = checked.graph();
     let mut descriptors = Vec::new();
-    let mut schedules = Vec::new();
-    for order in &schedule.orders {
+    let schedules = schedules(graph, schedule, &mut descriptors);
+    let chosen = schedule.in_chunks().map(|(chunks, schedule)| {
+        let schedules = self::schedules(checked.in_chunks(chunks).graph(), &schedule, &mut descriptors);
+        quote!(ChunkedSchedules { chunks: #chunks, schedules: &[#(#schedules),*] })
+    });
+    let chosen: Vec<TokenStream> = chosen.collect();
+    let items = [bytes(paths.descriptors), kernel(checked, schedule, names, paths, (&schedules, &chosen))];
+    Tables { rust: items.into_iter().collect(), descriptors }
+}
+
+/// A table for each number of ranks, whose descriptors follow those that are there.
+fn schedules(graph: &TaskGraph, schedule: &Schedule, descriptors: &mut Vec<u8>) -> Vec<TokenStream> {
+    let table = |order| {
         let encoded = encode(graph, schedule, order);
         let (start, count) = (descriptors.len() / DESCRIPTOR_BYTES, encoded.bytes.len() / DESCRIPTOR_BYTES);
         descriptors.extend(encoded.bytes);
         let ranks = order.ranks;
         let queues = encoded.queues.iter().map(|(first, count)| quote!((#first, #count)));
-        schedules.push(quote! {
+        quote! {
             ScheduleTable { ranks: #ranks, queues: &[#(#queues),*], descriptors: descriptors(#start, #count) }
-        });
-    }
-    let items = [bytes(paths.descriptors), kernel(checked, schedule, names, paths, &schedules)];
-    Tables { rust: items.into_iter().collect(), descriptors }
+        }
+    };
+    schedule.orders.iter().map(table).collect()
 }
 
 fn bytes(path: &str) -> TokenStream {
@@ -69,7 +79,7 @@ fn kernel(
     schedule: &Schedule,
     names: &Names<'_>,
     paths: &Paths<'_>,
-    schedules: &[TokenStream],
+    (schedules, chosen): (&[TokenStream], &[TokenStream]),
 ) -> TokenStream {
     let graph = checked.graph();
     let name = format!("{}::{}", graph.kernel, graph.taskflow);
@@ -146,6 +156,7 @@ fn kernel(
                 externals: &[#(#externals),*],
                 tolerances: &[#(#tolerances),*],
                 schedules: &[#(#schedules),*],
+                chosen: &[#(#chosen),*],
             }
         };
     }

@@ -57,17 +57,17 @@ fn first_token(context: &Context<'_>, tensor: TensorId) -> Option<Expr> {
     let sizes = &context.graph.sizes;
     let chunk = || name("tile").dot("chunk");
     match context.graph.tensors[tensor].storage {
-        _ if sizes.chunks == 1 => None,
+        _ if !sizes.cuts() => None,
         Storage::Argument | Storage::Shared => Some(name("core").method("FirstToken", vec![chunk()])),
         Storage::Workspace | Storage::Symmetric => {
-            Some(chunk() % int(sizes.buffers() as u64) * int(sizes.chunk_tokens() as u64))
+            Some(chunk() % int(sizes.buffers() as u64) * int(sizes.chunk_stride() as u64))
         }
     }
 }
 
 /// Which of the rank's experts a tile is about.
 fn own_expert(context: &Context<'_>) -> Expr {
-    if context.graph.sizes.chunks > 1 {
+    if context.graph.sizes.cuts() {
         name("core").method("OwnExpert", vec![name("tile")])
     } else {
         name("tile").dot("expert")

@@ -31,4 +31,10 @@ pub(crate) enum ChunkFault {
     SumRead { tensor: String, chunk: String },
     /// A tensor of the loop that no call reads.
     Unread { tensor: String },
+    /// Launches choose the number of chunks, but the kernel makes its route.
+    ChosenOnDevice { chunk: String },
+    /// Launches choose the number of chunks, but chunks add to a sum.
+    ChosenSum { tensor: String, chunk: String },
+    /// Launches choose the number of chunks, but no taskflow of the kernel has any.
+    ChosenNone,
 }

@@ -91,6 +91,8 @@ pub(crate) enum RangeFault {
     Experts { experts: usize, most: usize },
     /// More places for experts than descriptors can name.
     Spare { spare: usize, most: usize },
+    /// A largest number of chunks that launches can't choose from.
+    Chosen { value: usize, most: usize },
     /// More (token, k) than 32 bits can number.
     Tokens { tokens: usize, top_k: usize },
 }

@@ -88,7 +88,7 @@ impl TaskGraph {
     #[must_use]
     pub fn adds_up(&self, phase: PhaseId) -> bool {
         let is_matrix = |access: &Access| matches!(self.tensors[access.tensor].rows, RowKind::Expert(_));
-        self.sizes.chunks > 1 && self.phases[phase].accesses.iter().any(|access| access.write && is_matrix(access))
+        self.sizes.cuts() && self.phases[phase].accesses.iter().any(|access| access.write && is_matrix(access))
     }
 }
 

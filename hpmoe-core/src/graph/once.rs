@@ -21,7 +21,7 @@ mod tests {
 
     #[test]
     fn a_token_goes_to_no_more_ranks_than_it_has_experts() {
-        let sizes = Sizes { experts: 64, spare: 0, top_k: 8, tokens: 4096, chunks: 1 };
+        let sizes = Sizes { experts: 64, spare: 0, top_k: 8, tokens: 4096, chunks: 1, chunks_at_most: None };
         let rows: Vec<u64> = [1, 2, 8, 64].map(|ranks| sizes.rows_once(ranks)).to_vec();
         // Of 64 ranks with one expert each, a token goes to 8; of 2, nearly always to both.
         assert_eq!((rows[0], rows[3]), (4096, 8 * 4096));

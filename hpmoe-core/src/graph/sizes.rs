@@ -11,11 +11,14 @@ pub struct Sizes {
     pub top_k: usize,
     /// `TOKENS`: the most tokens that one rank may bring.
     pub tokens: usize,
-    /// The number of chunks into which the taskflow cuts the tokens of each rank; at least 1.
+    /// The number of chunks into which the taskflow cuts the tokens of each rank; at least 1. If launches choose it, the one of this graph.
     pub chunks: usize,
+    /// The largest number of chunks if launches choose it, a power of two; `None` if it is a constant.
+    pub chunks_at_most: Option<usize>,
 }
 
 pub use hpmoe_kernels::memory::CHUNK_BUFFERS;
+use hpmoe_kernels::route::{chunk_counts, chunk_tokens};
 
 impl Sizes {
     /// The physical experts of each of `ranks` ranks, places that no logical expert needs among them.
@@ -44,8 +47,28 @@ impl Sizes {
 
     /// The most tokens of one chunk on one rank.
     #[must_use]
-    pub const fn chunk_tokens(&self) -> usize {
-        self.tokens.div_ceil(self.chunks)
+    pub fn chunk_tokens(&self) -> usize {
+        chunk_tokens(self.tokens, self.chunks, self.chunks_at_most)
+    }
+
+    /// Whether a launch may have several chunks.
+    #[must_use]
+    pub const fn cuts(&self) -> bool {
+        self.chunks > 1 || self.chunks_at_most.is_some()
+    }
+
+    /// The numbers of chunks that a launch may have, ascending.
+    pub fn chunk_counts(&self) -> impl Iterator<Item = usize> + use<> {
+        chunk_counts(self.chunks, self.chunks_at_most)
+    }
+
+    /// Tokens from the first one of an even chunk to that of the odd chunk after it, in tensors of the kernel: the same for all launches.
+    #[must_use]
+    pub fn chunk_stride(&self) -> usize {
+        match self.chunks_at_most {
+            Some(_) => Self { chunks: CHUNK_BUFFERS, ..*self }.chunk_tokens(),
+            None => self.chunk_tokens(),
+        }
     }
 
     /// The most blocks of `height` tokens that one chunk has, each with its counters.
@@ -56,13 +79,19 @@ impl Sizes {
 
     /// The number of chunks whose rows a tensor of the taskflow has room for.
     #[must_use]
-    pub const fn buffers(&self) -> usize {
-        if self.chunks < CHUNK_BUFFERS { self.chunks } else { CHUNK_BUFFERS }
+    pub fn buffers(&self) -> usize {
+        self.chunk_counts().max().unwrap_or(1).min(CHUNK_BUFFERS)
     }
 
-    /// Whether later chunks reuse the memory of earlier ones.
+    /// Whether later chunks reuse the memory of earlier ones in launches of this graph's number of chunks.
     #[must_use]
     pub const fn reuses(&self) -> bool {
         self.chunks > CHUNK_BUFFERS
+    }
+
+    /// Whether later chunks reuse the memory of earlier ones in some launch.
+    #[must_use]
+    pub fn may_reuse(&self) -> bool {
+        self.chunk_counts().any(|chunks| chunks > CHUNK_BUFFERS)
     }
 }

@@ -1,8 +1,9 @@
 //! The loop over chunks: what may be inside and outside of it, and the phase that ends it.
 
 use super::arguments::LoweredArgument;
+use crate::constant::CHUNKS_AT_MOST;
 use crate::finding::{ChunkFault, Errors, Finding, LoopSize, RangeFault};
-use crate::graph::{Body, Height, Phase, RowKind, Space, SpaceKind, Task, TaskGraph, Tensor};
+use crate::graph::{Body, Height, Phase, RowKind, Sizes, Space, SpaceKind, Task, TaskGraph, Tensor};
 use crate::names::ByName;
 use crate::syntax::{Argument, Flow, Kernel, Over, Stmt};
 use hpmoe_kernels::op::TaskKind;
@@ -62,6 +63,47 @@ pub(super) fn chunks(kernel: &Kernel, flow: &Flow, errors: &mut Errors) -> Optio
         errors.push(span, Finding::Chunk(fault));
     }
     (errors.len() == before).then_some(Some(chunks))
+}
+
+/// The largest number of chunks that launches can choose.
+const MOST_CHOSEN: usize = 8;
+
+/// Sizes with the number of chunks: that of the loop or, if the build lets launches choose, one chunk as the first choice.
+pub(super) fn cut(sizes: Sizes, kernel: &Kernel, chunks: Option<&Chunks>, errors: &mut Errors) -> Sizes {
+    let count = chunks.map_or(1, |chunks| chunks.count);
+    let (Some(most), Some(_)) = (kernel.constants.get(CHUNKS_AT_MOST), chunks) else {
+        return Sizes { chunks: count, ..sizes };
+    };
+    if !most.is_power_of_two() || most > MOST_CHOSEN {
+        let span = kernel.constants.span(CHUNKS_AT_MOST).unwrap_or(kernel.span);
+        errors.push(span, Finding::OutOfRange(RangeFault::Chosen { value: most, most: MOST_CHOSEN }));
+        return Sizes { chunks: count, ..sizes };
+    }
+    Sizes { chunks: 1, chunks_at_most: Some(most).filter(|most| *most > 1), ..sizes }
+}
+
+/// Refuses a kernel without loops over chunks whose build lets launches choose the number.
+pub(crate) fn chunks_to_choose(kernel: &Kernel, errors: &mut Errors) {
+    let loops = |flow: &Flow| flow.body.iter().any(|stmt| matches!(stmt, Stmt::For { over: Over::Chunks { .. }, .. }));
+    if kernel.constants.get(CHUNKS_AT_MOST).is_some() && !kernel.flows.iter().any(loops) {
+        errors.push(kernel.span, Finding::Chunk(ChunkFault::ChosenNone));
+    }
+}
+
+/// Refuses what can't be if launches choose the number of chunks.
+pub(super) fn chosen(chunks: &Chunks, graph: &TaskGraph, makes_route: bool, errors: &mut Errors) {
+    if graph.sizes.chunks_at_most.is_none() {
+        return;
+    }
+    let chunk = chunks.variable.clone();
+    if makes_route {
+        errors.push(chunks.span, Finding::Chunk(ChunkFault::ChosenOnDevice { chunk: chunk.clone() }));
+    }
+    let sum = graph.tensors.iter().find(|(_, tensor)| tensor.writable && matches!(tensor.rows, RowKind::Expert(_)));
+    if let Some((_, tensor)) = sum {
+        let tensor_name = tensor.name.clone();
+        errors.push(tensor.span, Finding::Chunk(ChunkFault::ChosenSum { tensor: tensor_name, chunk }));
+    }
 }
 
 /// The most chunks: each has counters and descriptors of its own.

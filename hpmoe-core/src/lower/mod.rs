@@ -22,6 +22,8 @@ mod tensors;
 mod unwritten;
 mod writes;
 
+pub(crate) use chunks::chunks_to_choose;
+
 use crate::constant::SPARE;
 use crate::finding::{ConstantFault, Errors, Finding, RangeFault};
 use crate::graph::{Sizes, TaskGraph};
@@ -39,7 +41,7 @@ pub(crate) fn lower(kernel: &Kernel, flow: &Flow, errors: &mut Errors) -> Option
     errors.within(None);
     let sizes = sizes(kernel, errors);
     let chunks = chunks?;
-    let sizes = Sizes { chunks: chunks.as_ref().map_or(1, |chunks| chunks.count), ..sizes? };
+    let sizes = chunks::cut(sizes?, kernel, chunks.as_ref(), errors);
     let mut graph = TaskGraph {
         kernel: kernel.name.clone(),
         taskflow: flow.name.clone(),
@@ -56,11 +58,14 @@ pub(crate) fn lower(kernel: &Kernel, flow: &Flow, errors: &mut Errors) -> Option
     errors.within(Some(&flow.name));
     let faulty = tensors::parameters(kernel, flow, &mut graph, errors);
     let lowered = calls::statements(kernel, flow, chunks.as_ref(), faulty, &mut graph, errors);
-    if let Some(chunks) = chunks.filter(|_| sizes.reuses()) {
+    if let Some(chunks) = chunks.clone().filter(|_| sizes.may_reuse()) {
         chunks::free(&chunks, &mut graph);
     }
     if let Some(made) = flow.route.as_ref().filter(|made| !lowered.faulty.contains(&made.ids)) {
         graph.route = route::route(kernel, made, &lowered, &mut graph, errors);
+    }
+    if let Some(chunks) = chunks {
+        chunks::chosen(&chunks, &graph, flow.route.is_some(), errors);
     }
     errors.within(None);
     errors.is_empty().then_some(graph)
@@ -97,7 +102,7 @@ fn sizes(kernel: &Kernel, errors: &mut Errors) -> Option<Sizes> {
     };
     let (experts, top_k, tokens) = (size("EXPERTS"), size("TOP_K"), size("TOKENS"));
     let spare = kernel.constants.get(SPARE).unwrap_or(0);
-    let sizes = Sizes { experts: experts?, spare, top_k: top_k?, tokens: tokens?, chunks: 1 };
+    let sizes = Sizes { experts: experts?, spare, top_k: top_k?, tokens: tokens?, chunks: 1, chunks_at_most: None };
     let Sizes { experts, spare, top_k, tokens, .. } = sizes;
     let (name, fault) = if top_k > experts {
         ("TOP_K", RangeFault::TopK { top_k, experts })

@@ -71,7 +71,7 @@ fn text(graph: &TaskGraph, run: &EntryRun) -> String {
         if first == last { format!(" {sign}{first}") } else { format!(" {sign}{first}..{sign}{last}") }
     };
     let place = match graph.spaces[graph.phases[run.phases[0]].space].kind {
-        SpaceKind::Blocks | SpaceKind::Chunks if graph.sizes.chunks > 1 => range("c", run.experts),
+        SpaceKind::Blocks | SpaceKind::Chunks if graph.sizes.cuts() => range("c", run.experts),
         SpaceKind::Blocks | SpaceKind::Chunks => String::new(),
         SpaceKind::RowTiles | SpaceKind::OnceTiles | SpaceKind::Experts => range("e", run.experts),
         SpaceKind::Sends | SpaceKind::SendsOnce | SpaceKind::Arrivals => {

@@ -6,8 +6,8 @@ use crate::emit::Ascendc;
 use crate::graph::{RowKind, Tensor};
 use crate::schedule::Schedule;
 use crate::units::Bytes;
-use crate::validate::{default_rows, footprint};
-use hpmoe_kernels::memory::CAPACITY_RULE;
+use crate::validate::{default_rows, footprint, kernel_sizes};
+use hpmoe_kernels::memory::capacity_rule;
 use hpmoe_kernels::op::TaskKind;
 use std::fmt::Write as _;
 
@@ -50,15 +50,21 @@ pub fn summary(checked: &CheckedGraph, schedule: &Schedule, kernel: &Ascendc, ra
     let _ = writeln!(text, "  entries       {} in {} descriptors of 64 B", totals.entries, memory.descriptors);
     let _ = writeln!(
         text,
-        "  workspace     {} + {} in the symmetric heap, for {} received rows{} ({CAPACITY_RULE})",
+        "  workspace     {} + {} in the symmetric heap, for {} received rows{} ({})",
         memory.workspace,
         memory.symmetric,
         memory.rows,
-        if sizes.chunks > 1 { " of a chunk" } else { "" }
+        if sizes.cuts() { " of a chunk" } else { "" },
+        capacity_rule(&kernel_sizes(graph), ranks as usize)
     );
     if sizes.chunks > 1 {
         let (tokens, chunks, buffers) = (sizes.chunk_tokens(), sizes.chunks, sizes.buffers());
         let _ = writeln!(text, "  chunks        {chunks} of at most {tokens} tokens, {buffers} in memory at a time");
+    }
+    if sizes.chunks_at_most.is_some() {
+        let counts: Vec<String> = sizes.chunk_counts().map(|chunks| chunks.to_string()).collect();
+        let (counts, buffers) = (counts.join(", "), sizes.buffers());
+        let _ = writeln!(text, "  chunks        the least of {counts} that fits, {buffers} in memory at a time");
     }
     let _ = writeln!(text, "  counters      {} in two sets of {}", memory.counter_bytes, memory.counters);
     let kept = kept(checked);

@@ -97,7 +97,8 @@ fn tiles(checked: &CheckedGraph, ranks: u32) -> u64 {
             SpaceKind::Blocks => (sizes.chunk_tokens() as u64).div_ceil(height),
             SpaceKind::Chunks => 1,
         };
-        let chunks = if space.kind == SpaceKind::Chunks { sizes.chunks - CHUNK_BUFFERS } else { sizes.chunks };
+        let chunks =
+            if space.kind == SpaceKind::Chunks { sizes.chunks.saturating_sub(CHUNK_BUFFERS) } else { sizes.chunks };
         items * u64::from(phase.columns()) * chunks as u64
     };
     graph.phases.iter().map(|(_, phase)| of_phase(phase)).sum()

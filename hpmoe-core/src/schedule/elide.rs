@@ -13,9 +13,9 @@ use hpmoe_kernels::op::TaskKind;
 pub(super) fn elide(
     checked: &CheckedGraph,
     phases: &mut Arena<PhaseId, PhaseSchedule>,
-    orders: &[Order],
+    launches: &[(&CheckedGraph, Vec<Order>)],
 ) -> Vec<Elision> {
-    let before = Before::new(checked, phases, orders);
+    let before = Before::new(checked, phases, launches);
     let mut implied: Vec<Option<Implied>> = vec![None; checked.dependencies().len()];
     paths(checked, &mut implied);
     same_core(checked, &before, &mut implied);
@@ -144,12 +144,18 @@ struct Before {
 }
 
 impl Before {
-    fn new(checked: &CheckedGraph, phases: &Arena<PhaseId, PhaseSchedule>, orders: &[Order]) -> Self {
+    fn new(
+        checked: &CheckedGraph,
+        phases: &Arena<PhaseId, PhaseSchedule>,
+        launches: &[(&CheckedGraph, Vec<Order>)],
+    ) -> Self {
         let graph = checked.graph();
         let alike = |a: PhaseId| graph.phases.ids().filter(move |&b| same_tiles(graph, phases, [a, b])).collect();
         let mut after: Arena<PhaseId, IdSet<PhaseId>> = graph.phases.ids().map(alike).collect();
-        for order in orders {
-            let groups = Groups::new(graph, order.ranks);
+        for (launch, order) in
+            launches.iter().flat_map(|(launch, orders)| orders.iter().map(move |order| (launch, order)))
+        {
+            let groups = Groups::new(launch.graph(), order.ranks);
             let mut place = vec![(PartId(0), 0); groups.len()];
             for (part, queue) in order.queues.iter() {
                 for (at, &entry) in queue.iter().enumerate() {

@@ -14,7 +14,11 @@ use std::collections::HashMap;
 ///
 /// Gate and up projections then read a row tile one after the other, while it is in L2, and need rows half as fast as one
 /// of them alone: rows from other ranks have twice the time to arrive.
-pub(super) fn joins(checked: &CheckedGraph, phases: &mut Arena<PhaseId, PhaseSchedule>, orders: &mut [Order]) {
+pub(super) fn joins(
+    checked: &CheckedGraph,
+    phases: &mut Arena<PhaseId, PhaseSchedule>,
+    launches: &mut [(&CheckedGraph, Vec<Order>)],
+) {
     for second in checked.graph().phases.ids() {
         let Some(first) = second.index().checked_sub(1).map(PhaseId::new) else { continue };
         let apart = checked.graph().route.as_ref().is_some_and(|route| route.follows(first) != route.follows(second));
@@ -23,7 +27,7 @@ pub(super) fn joins(checked: &CheckedGraph, phases: &mut Arena<PhaseId, PhaseSch
             && needs(checked, second).is_subset(&needs(checked, first))
             && waits_for_memory(checked, second).is_none_or(|whose| waits_for_memory(checked, first) == Some(whose));
     }
-    for order in orders {
+    for order in launches.iter_mut().flat_map(|(_, orders)| orders) {
         order.queues = order.queues.iter().map(|(_, queue)| together(queue, phases)).collect();
     }
 }
@@ -96,7 +100,7 @@ mod tests {
                 graph.route = router(&Layer::SMALL).graph().route.clone();
                 graph.route.as_mut().unwrap().before = before;
             });
-            let (mut phases, mut orders) = (made.phases.clone(), made.orders.clone());
+            let (mut phases, mut orders) = (made.phases.clone(), vec![(&checked, made.orders.clone())]);
             super::joins(&apart, &mut phases, &mut orders);
             assert_eq!(phases[up].joins_previous, before != up.index(), "{before} phases before the route");
         }
@@ -112,7 +116,7 @@ mod tests {
             let mut waits: Arena<PhaseId, Option<Whose>> = layer.graph().phases.ids().map(|_| None).collect();
             (waits[gate], waits[up]) = (first, second);
             *checked.reuse_mut() = Some(Reuse { frees: PhaseId::new(6), waits });
-            let (mut phases, mut orders) = (made.phases.clone(), made.orders.clone());
+            let (mut phases, mut orders) = (made.phases.clone(), vec![(&layer, made.orders.clone())]);
             super::joins(&checked, &mut phases, &mut orders);
             phases[up].joins_previous
         };

@@ -40,7 +40,7 @@ pub use cores::Cores;
 pub use deal::Deal;
 pub use estimate::{Estimate, busy, estimate};
 pub(crate) use groups::chunk;
-pub use queue::{CoreKind, Elision, Entry, Implied, Order, PhaseSchedule, Role, Schedule, Sends};
+pub use queue::{ChunkedOrders, CoreKind, Elision, Entry, Implied, Order, PhaseSchedule, Role, Schedule, Sends};
 pub(crate) use ranges::peer_step;
 pub use ranges::{Comes, Range};
 pub(crate) use read_ahead::product_ahead;

@@ -167,9 +167,28 @@ pub struct Schedule {
     pub routed_after: Option<Wait>,
     /// One order for each number of ranks that divides the experts, up to 256, ascending.
     pub orders: Vec<Order>,
+    /// The orders of launches of more chunks than one, if launches choose the number.
+    pub chosen: Vec<ChunkedOrders>,
+}
+
+/// The orders of launches of one number of chunks.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ChunkedOrders {
+    /// Number of chunks.
+    pub chunks: usize,
+    /// One order for each number of ranks, ascending.
+    pub orders: Vec<Order>,
 }
 
 impl Schedule {
+    /// The schedules of launches of more chunks than one, with their number, if launches choose it.
+    pub fn in_chunks(&self) -> impl Iterator<Item = (usize, Self)> + '_ {
+        let of = |ChunkedOrders { chunks, orders }: &ChunkedOrders| {
+            (*chunks, Self { orders: orders.clone(), chosen: Vec::new(), ..self.clone() })
+        };
+        self.chosen.iter().map(of)
+    }
+
     /// All waits, phase by phase, and that of the route.
     pub fn waits(&self) -> impl Iterator<Item = &Wait> {
         self.phases.iter().flat_map(|(_, phase)| &phase.waits).chain(&self.routed_after)

@@ -12,7 +12,7 @@ use super::read_ahead::read_ahead;
 use super::roles::roles;
 use super::rotation::rotation;
 use super::route::route;
-use super::{Choices, Cores, PhaseSchedule, Schedule};
+use super::{Choices, ChunkedOrders, Cores, Order, PhaseSchedule, Schedule};
 use crate::analyze::CheckedGraph;
 use crate::graph::{SpaceKind, TaskGraph};
 use crate::ids::{Arena, PhaseId, RoleId};
@@ -57,25 +57,32 @@ fn with_orders(
     checked: &CheckedGraph,
     target: &Target,
     choices: &Choices,
-    ranks: impl Iterator<Item = u32>,
+    ranks: impl Iterator<Item = u32> + Clone,
 ) -> Schedule {
     let graph = checked.graph();
     let cores = Cores { aic: target.cores.aic, aiv: target.cores.aiv };
     let costs = EntryCosts::new(graph, target);
     let (roles, role_of) = roles(graph, &costs, cores, choices);
     let by_arrival = by_arrival(checked);
-    let mut orders: Vec<_> =
-        ranks.map(|ranks| list(checked, &costs, choices, &roles, &role_of, (ranks, &by_arrival))).collect();
-    let mut phases =
-        phases(checked, target, choices, &role_of, orders.iter().any(|order| order.sends.turn().is_some()));
+    let orders = |checked: &CheckedGraph, costs: &EntryCosts| -> Vec<Order> {
+        let of_ranks = |ranks| list(checked, costs, choices, &roles, &role_of, (ranks, &by_arrival));
+        ranks.clone().map(of_ranks).collect()
+    };
+    let more = graph.sizes.chunk_counts().filter(|&chunks| chunks != graph.sizes.chunks);
+    let chunked: Vec<CheckedGraph> = more.map(|chunks| checked.in_chunks(chunks)).collect();
+    let mut launches = vec![(checked, orders(checked, &costs))];
+    launches
+        .extend(chunked.iter().map(|checked| (checked, orders(checked, &EntryCosts::new(checked.graph(), target)))));
+    let turns = launches.iter().flat_map(|(_, orders)| orders).any(|order| order.sends.turn().is_some());
+    let mut phases = phases(checked, target, choices, &role_of, turns);
     if choices.join {
-        joins(checked, &mut phases, &mut orders);
+        joins(checked, &mut phases, &mut launches);
     }
-    let elided = elide(checked, &mut phases, &orders);
+    let elided = elide(checked, &mut phases, &launches);
     if choices.read_ahead {
         read_ahead(checked, &mut phases);
     }
-    let routed_after = route(checked, &mut phases, &mut orders);
+    let routed_after = route(checked, &mut phases, &mut launches[0].1);
     // A once-sent token is stored under its lowest-numbered expert, so experts then run in the order of their numbers.
     let sends_once = graph.spaces.iter().any(|(_, space)| space.kind == SpaceKind::SendsOnce);
     let expert_orders = match lightest_first(graph, &costs, cores.aic, choices) {
@@ -83,7 +90,10 @@ fn with_orders(
         Some(ranks) => ExpertOrders::LightestFirstFrom(ranks),
         None => ExpertOrders::Load,
     };
-    Schedule { aic: cores.aic, aiv: cores.aiv, expert_orders, roles, phases, elided, routed_after, orders }
+    let mut launches = launches.into_iter().map(|(checked, orders)| (checked.graph().sizes.chunks, orders));
+    let orders = launches.next().map(|(_, orders)| orders).unwrap_or_default();
+    let chosen = launches.map(|(chunks, orders)| ChunkedOrders { chunks, orders }).collect();
+    Schedule { aic: cores.aic, aiv: cores.aiv, expert_orders, roles, phases, elided, routed_after, orders, chosen }
 }
 
 /// Which cores run each phase and how its tiles are dealt to them; nothing is joined, awaited or signalled yet.

@@ -6,6 +6,7 @@
 //! | Every core is in one role and, for each number of ranks, in one part of a role | `structure.rs` | `Roles` |
 //! | Every phase has a row in the schedule, with a role that can run it, a band, a rotation by fewer cores than share a queue, and counted tiles of phases alone | `structure.rs` | `Table`, `WrongCores`, `Band`, `Rotation`, `Preceding` |
 //! | There is an order for each number of ranks, with each entry once, in a queue of its phase's role | `structure.rs` | `Orders`, `Missing`, `Twice`, `Misplaced` |
+//! | There are orders for each number of chunks that launches choose from, and no others | `validate.rs` | `Chunks` |
 //! | A tile can address every counter that it signals or awaits, and some tile signals what it awaits | `forms.rs` | `Form` |
 //! | Phases that are walked together have the same tiles on the same cores | `joins.rs` | `Joins` |
 //! | The tables of a route are made before anything reads them, once | `route.rs` | `Unrouted`, `SecondRoute` |

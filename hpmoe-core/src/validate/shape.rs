@@ -16,9 +16,9 @@ pub(crate) fn used_counters(schedule: &Schedule) -> IdSet<CounterId> {
 /// Sizes of the layer that a graph is of.
 #[must_use]
 pub fn kernel_sizes(graph: &TaskGraph) -> KernelSizes {
-    let Sizes { experts, spare, top_k, tokens, chunks } = graph.sizes;
+    let Sizes { experts, spare, top_k, tokens, chunks, chunks_at_most } = graph.sizes;
     let groups = graph.route.as_ref().and_then(|route| route.groups).unwrap_or(1);
-    KernelSizes { experts, spare, top_k, tokens, chunks, groups }
+    KernelSizes { experts, spare, top_k, tokens, chunks, chunks_at_most, groups }
 }
 
 /// What the memory of a scheduled kernel depends on. The runtime's tables are written from it.

@@ -45,11 +45,24 @@ impl ValidSchedule {
 /// All violations; if the schedule does not have the structure of one for this graph, those of its structure alone.
 pub fn validate(checked: &CheckedGraph, schedule: Schedule) -> Result<ValidSchedule, Vec<Violation>> {
     let mut violations = Vec::new();
-    if has_structure(checked, &schedule, &mut violations) {
-        derive(checked, &mut violations);
-        keeps_promises(checked, &schedule, &mut violations);
+    check(checked, &schedule, &mut violations);
+    let chosen = schedule.chosen.iter().map(|orders| orders.chunks);
+    let counts = checked.graph().sizes.chunk_counts();
+    if !counts.skip(1).eq(chosen) {
+        violations.push(Violation::Chunks);
+    }
+    for (chunks, schedule) in schedule.in_chunks() {
+        check(&checked.in_chunks(chunks), &schedule, &mut violations);
     }
     if violations.is_empty() { Ok(ValidSchedule { schedule }) } else { Err(violations) }
+}
+
+/// Checks the schedule of launches of one number of chunks.
+fn check(checked: &CheckedGraph, schedule: &Schedule, violations: &mut Vec<Violation>) {
+    if violations.is_empty() && has_structure(checked, schedule, violations) {
+        derive(checked, violations);
+        keeps_promises(checked, schedule, violations);
+    }
 }
 
 /// Whether a schedule has the structure of one for this graph, which everything else relies on.
@@ -81,7 +94,7 @@ mod tests {
     use crate::fixture::{Layer, chunked, gated, moe_ffn, router, sums};
     use crate::ids::{PartId, PhaseId};
     use crate::schedule::{Cores, schedule};
-    use crate::validate::kernels::kernels;
+    use crate::validate::kernels::{kernels, kernels_with};
 
     #[test]
     fn schedules_of_the_example_are_right() {
@@ -104,6 +117,26 @@ mod tests {
                 let found: Vec<String> = found.iter().map(|violation| violation.text(&checked)).collect();
                 assert!(found.is_empty(), "{name}: {found:#?}");
             }
+        }
+    }
+
+    #[test]
+    fn launches_of_each_number_of_chunks_have_a_schedule() {
+        let chosen = |(_, checked): &(String, CheckedGraph)| checked.graph().sizes.chunks_at_most.is_some();
+        let kernels: Vec<_> = kernels_with(&[("CHUNKS_AT_MOST", 8)]).into_iter().filter(chosen).collect();
+        assert!(kernels.len() > 2, "{}", kernels.len());
+        for (name, checked) in kernels {
+            let made = schedule(&checked, Cores::ASCEND_A3);
+            let chunks: Vec<usize> = made.chosen.iter().map(|orders| orders.chunks).collect();
+            assert_eq!((checked.graph().sizes.chunks, chunks), (1, vec![2, 4, 8]), "{name}");
+            let (mut without, mut short) = (made.clone(), made.clone());
+            let found = validate(&checked, made).err().unwrap_or_default();
+            let found: Vec<String> = found.iter().map(|violation| violation.text(&checked)).collect();
+            assert!(found.is_empty(), "{name}: {found:#?}");
+            without.chosen.pop();
+            assert_eq!(validate(&checked, without).unwrap_err(), [Violation::Chunks]);
+            short.chosen[1].orders.pop();
+            assert!(matches!(validate(&checked, short).unwrap_err()[..], [Violation::Orders { .. }]));
         }
     }
 

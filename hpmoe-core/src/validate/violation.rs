@@ -162,6 +162,8 @@ pub enum Violation {
         /// The tensor that it reads too early.
         tensor: TensorId,
     },
+    /// There are not just the orders of launches of each number of chunks.
+    Chunks,
     /// What chunks add to the same sums, one after the other, has no queue where it is in order.
     SumsOutOfOrder {
         /// Ranks of the order.

@@ -108,6 +108,9 @@ impl Violation {
             Self::Unawaited { phase, counter } => {
                 format!("{} signals {}, but no phase waits for it", phase_name(phase), counter_name(counter))
             }
+            Self::Chunks => {
+                "launches choose a number of chunks, but not each number has its orders, or another has".to_owned()
+            }
             Self::NoWord => "chunks reuse memory, but no phase tells when it is free".to_owned(),
             Self::WordsOutOfOrder { ranks } => {
                 format!(

@@ -43,6 +43,31 @@ fn check_body(body: &str, place: &str, words: &[&str]) {
     check(&[("h.store(gate.silu() * up.load());", body)], place, words);
 }
 
+/// What is said if launches are to choose up to so many chunks.
+fn told_of_chunks(source: &str, at_most: usize) -> String {
+    let overrides: Overrides = [("CHUNKS_AT_MOST".to_owned(), at_most.into())].into_iter().collect();
+    let module = &modules(source).expect("it is Rust")[0];
+    let faults = front(module, &overrides).err().unwrap_or_default();
+    faults.iter().map(hpmoe_core::finding::Diagnostic::text).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn launches_choose_chunks_of_kernels_that_can_have_any_number() {
+    let chunks = include_str!("../../../ui-tests/kernels/chunks.rs");
+    assert_eq!([1, 2, 8].map(|most| told_of_chunks(chunks, most)), [""; 3]);
+    for most in [0, 3, 16] {
+        let words = format!("`CHUNKS_AT_MOST` is {most}, but launches choose from powers of two up to 8");
+        assert!(told_of_chunks(chunks, most).contains(&words), "{}", told_of_chunks(chunks, most));
+    }
+    for (source, words) in [
+        (KERNEL, "no taskflow of this kernel has any"),
+        (LIBRARY, "in an order that depends on their number, but launches choose it"),
+        (ROUTED, "by a route of the host, but this kernel makes its route"),
+    ] {
+        assert!(told_of_chunks(source, 8).contains(words), "{}", told_of_chunks(source, 8));
+    }
+}
+
 #[test]
 fn a_put_needs_memory_that_peers_reach() {
     let local = ("PerRank::symmetric::<bf16, HIDDEN>(ep, route)", "PerRank::ragged::<bf16, HIDDEN>(ep, route)");

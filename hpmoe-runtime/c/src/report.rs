@@ -36,6 +36,7 @@ pub(crate) fn keep(report: &Report, received: &[usize], copied: &[Copied]) {
         "counters": report.counters,
         "workspace_bytes": report.workspace_bytes,
         "capacity_rows": report.capacity_rows,
+        "chunks": report.chunks,
         "began_unix_ns": began(report),
         "wall_us": report.wall.as_secs_f64() * 1e6,
         "on_npus": report.on_npus,

@@ -255,7 +255,10 @@ fn routes_that_kernels_make() {
         local_experts,
         top_k: 1,
         chunks: 1,
+        chunks_at_most: None,
+        tokens: chunk_tokens,
         chunk_tokens,
+        token_rows: 1,
         capacity: usize::MAX,
         processes: false,
     };

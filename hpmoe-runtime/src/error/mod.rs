@@ -18,7 +18,7 @@ use crate::backend::host::Resource;
 use crate::backend::npu::NpuError;
 use crate::bootstrap::BootstrapError;
 use crate::report::{StuckReport, size_text};
-use words::{at, each_value, lines, list, of_npu, room};
+use words::{at, each_value, lines, list, of_chunks, of_npu, room};
 
 /// An error of a launch. All but [`Stuck`](Self::Stuck), [`Rule`](Self::Rule), [`Resource`](Self::Resource) and
 /// [`Lost`](Self::Lost) are found before anything starts, on all ranks.
@@ -146,8 +146,8 @@ send tokens for every expert (`route.sends`)"
     Argument(#[from] ArgumentError),
     /// A rank would receive more rows (of a chunk) than there is room for. It is the rank that would receive most.
     #[error(
-        "rank {rank} would receive {rows} rows, but there is room for {capacity}: raise it with Group::capacity_rows({rows}), which takes \
-         {missing} more bytes on each rank, or send fewer tokens"
+        "rank {rank} would receive {rows} rows{}, but there is room for {capacity}: raise it with Group::capacity_rows({rows}), which takes \
+         {missing} more bytes on each rank, or send fewer tokens", of_chunks(*.chunks)
     )]
     Capacity {
         /// The rank that would receive them.
@@ -156,6 +156,8 @@ send tokens for every expert (`route.sends`)"
         rows: usize,
         /// Rows that there is room for.
         capacity: usize,
+        /// The largest number of chunks, by which they would be so many, if launches choose it; `None` if it is a constant.
+        chunks: Option<usize>,
         /// Bytes of workspace and symmetric heap that each rank lacks for these rows.
         missing: usize,
     },
@@ -349,7 +351,7 @@ impl LaunchError {
         let shape = tables.shape();
         let needed = |sizes: &RankSizes| MemoryPlan::new(&shape, sizes).needed();
         let missing = needed(&RankSizes { capacity: rows, ..*sizes }).saturating_sub(needed(sizes));
-        Self::Capacity { rank: rank.id(), rows, capacity: sizes.capacity, missing }
+        Self::Capacity { rank: rank.id(), rows, capacity: sizes.capacity, chunks: sizes.chunks_at_most, missing }
     }
 
     /// A rank that could not get a resource.

@@ -23,6 +23,10 @@ pub(super) fn room(rows: Option<usize>) -> String {
     }
 }
 
+pub(super) fn of_chunks(most: Option<usize>) -> String {
+    most.map_or_else(String::new, |most| format!(" in one of {most} chunks, the most of this kernel"))
+}
+
 pub(super) fn list(numbers: &[u32]) -> String {
     numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
 }

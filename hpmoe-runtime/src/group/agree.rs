@@ -36,7 +36,8 @@ pub(super) fn agree<'a>(
 }
 
 fn terms(tables: &KernelTables, options: &LaunchOptions, row: &PreparedRow<'_>) -> [String; TERMS.len()] {
-    let routes = row.steps.iter().fold(digest::START, |digest, step| route_digest(digest, step));
+    let start = digest::with(digest::START, row.chunks as u64);
+    let routes = row.steps.iter().fold(start, |digest, step| route_digest(digest, step));
     [
         tables.name.to_owned(),
         tables.experts.to_string(),

@@ -106,6 +106,7 @@ impl Group {
         let mut state = self.options.lock(&self.joint.state);
         let row = [UncheckedStep { route, arguments }];
         let (row, mut session, mut kept) = self.make_ready(kernel, &row, None, &mut state)?;
+        let kernel = &kernel.in_chunks(row.chunks);
         let block = match &self.joint.npus {
             None => Ok(Block::OnHost(prepare(kernel, &self.options, &row, &mut session))),
             Some(npus) => {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant, SystemTime};
 
 use bytemuck::Zeroable as _;
-use hpmoe_kernels::memory::{CAPACITY_RULE, default_capacity};
+use hpmoe_kernels::memory::{capacity_rule, default_capacity};
 use hpmoe_kernels::route::KEPT_PLACEMENT;
 use hpmoe_kernels::{Rank, RouteError};
 
@@ -35,11 +35,12 @@ pub(super) fn memory(tables: &KernelTables, row: &[LaunchStep<'_>], session: &Se
     };
     let kept = tables.tensors.iter().filter(is_kept).map(|tensor| (tensor.name, most_bytes(tensor)));
     let (plan, capacity) = (&session.plan, session.sizes.capacity);
-    let is_default = capacity == default_capacity(&tables.sizes(), session.sizes.ranks);
+    let (sizes, ranks) = (tables.sizes(), session.sizes.ranks);
+    let is_default = capacity == default_capacity(&sizes, ranks);
     MemoryUse {
         counters: plan.counters.count,
         workspace: plan.workspace + plan.heap_tensors(),
-        capacity: (capacity, if is_default { CAPACITY_RULE } else { "as the group says" }),
+        capacity: (capacity, if is_default { capacity_rule(&sizes, ranks) } else { "as the group says" }),
         kept: kept.collect(),
     }
 }

@@ -22,6 +22,8 @@ pub(super) struct LaunchStep<'a> {
 
 /// What a row of launches is, once it is known to fit.
 pub(super) struct PreparedRow<'a> {
+    /// Number of chunks of each launch.
+    pub(super) chunks: usize,
     pub(super) schedule: &'a ScheduleTable,
     pub(super) sizes: RankSizes,
     pub(super) steps: Vec<LaunchStep<'a>>,

@@ -100,6 +100,7 @@ impl Group {
     ) -> Result<Report, LaunchError> {
         let mut state = self.options.lock(&self.joint.state);
         let (row, mut session, mut kept) = self.make_ready(kernel, row, None, &mut state)?;
+        let kernel = &kernel.in_chunks(row.chunks);
         // Whatever happens now, an error or a panic, leaves the group broken unless the launches end well.
         let mut made = match fixed {
             Some(_) => Vec::new(),
@@ -124,6 +125,7 @@ impl Group {
         let npus = self.joint.npus.as_deref().unwrap_or_default();
         let mut state = self.joint.state.lock().unwrap_or_else(PoisonError::into_inner);
         let (row, mut session, mut kept) = self.make_ready(kernel, row, streams, &mut state)?;
+        let kernel = &kernel.in_chunks(row.chunks);
         let local = LocalNpus { npus, member: self.joint.member.as_ref() };
         let flight = npus::enqueue(kernel, &row, &self.options, &mut session, local, streams);
         // The memory of a pending launch is kept, whatever happens to this one.
@@ -211,16 +213,18 @@ impl Group {
         if self.joint.npus.is_none() {
             self.options.checks()?;
         }
-        let schedule = check::schedule(tables, self.joint.ranks)?;
+        check::schedule(tables, self.joint.ranks)?;
         let placement = check::placement(tables, self.joint.ranks, self.shared_placement())?;
         let sizes =
             RankSizes::new(&tables.sizes(), self.joint.ranks, self.options.capacity, self.joint.member.is_some());
+        let chunks = self.choose_chunks(tables, &sizes, row)?;
+        let tables = &tables.in_chunks(chunks);
+        let schedule = check::schedule(tables, self.joint.ranks)?;
         let mut steps = Vec::with_capacity(row.len());
         for &UncheckedStep { route, arguments } in row {
             let route = match (route, tables.route) {
                 (Some(route), None) => {
-                    check::fits_kernel(tables, self.joint.ranks, route)?;
-                    check::same_placement(self.placement(), route)?;
+                    self.check_route(tables, route)?;
                     LaunchRoute::Host(RouteChunks::new(tables, route, sizes.capacity))
                 }
                 (None, Some(table)) => {
@@ -239,7 +243,30 @@ impl Group {
             }
             steps.push(LaunchStep { route, arguments });
         }
-        Ok(PreparedRow { schedule, sizes, steps })
+        Ok(PreparedRow { chunks, schedule, sizes, steps })
+    }
+
+    /// The number of chunks of a row of launches: if they choose it, the least by which all of them fit, or else the largest.
+    fn choose_chunks(
+        &self,
+        tables: &KernelTables,
+        sizes: &RankSizes,
+        row: &[UncheckedStep<'_>],
+    ) -> Result<usize, LaunchError> {
+        let mut chunks = tables.chunks;
+        if tables.chunks_at_most().is_some() {
+            for route in row.iter().filter_map(|step| step.route) {
+                self.check_route(tables, route)?;
+                chunks = chunks.max(RouteChunks::choose(tables, route, sizes.capacity));
+            }
+        }
+        Ok(chunks)
+    }
+
+    /// Whether a route of the host fits the kernel and the group.
+    fn check_route(&self, tables: &KernelTables, route: &Route) -> Result<(), LaunchError> {
+        check::fits_kernel(tables, self.joint.ranks, route)?;
+        check::same_placement(self.placement(), route)
     }
 
     /// Checks one launch, before there is memory for it.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::slice;
 
-use hpmoe_kernels::route::ExpertOrder;
+use hpmoe_kernels::route::{ExpertOrder, choose_chunks, chunk_counts};
 use hpmoe_kernels::{Rank, Route};
 
 use crate::KernelTables;
@@ -24,10 +24,25 @@ impl<'a> RouteChunks<'a> {
     pub(crate) fn new(tables: &KernelTables, route: &'a Route, capacity: usize) -> Self {
         let routes = match tables.chunks {
             1 => Cow::Borrowed(slice::from_ref(route)),
-            count => Cow::Owned((0..count).map(|chunk| route.chunk(chunk, count)).collect()),
+            count => {
+                Cow::Owned((0..count).map(|chunk| route.chunk_of(chunk, count, tables.chunks_at_most())).collect())
+            }
         };
         let orders = expert_orders(&routes, tables.expert_orders.on(route.ranks().count() as u32));
         Self { whole: route, routes, orders, capacity }
+    }
+
+    /// The number of chunks of a launch by this route, if launches choose it: the least by which each rank has room for its rows of each chunk. If
+    /// none does, it is the largest.
+    pub(crate) fn choose(tables: &KernelTables, route: &Route, capacity: usize) -> usize {
+        let at_most = tables.chunks_at_most();
+        let received = |route: &Route| route.ranks().into_iter().map(|rank| route.received(rank)).max().unwrap_or(0);
+        let fullest = |count| match count {
+            1 => received(route),
+            count => (0..count).map(|chunk| received(&route.chunk_of(chunk, count, at_most))).max().unwrap_or(0),
+        };
+        let counts = || chunk_counts(tables.chunks, at_most);
+        choose_chunks(counts(), capacity, fullest).or_else(|| counts().last()).unwrap_or(1)
     }
 
     /// The route of all chunks together.
@@ -64,4 +79,61 @@ pub(super) fn expert_orders(chunks: &[Route], order: ExpertOrder) -> Vec<Vec<usi
         order.of(&rows, chunks.len())
     };
     chunks[0].ranks().into_iter().map(of_rank).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tables::ChunkedSchedules;
+    use crate::testing::{TABLES, route};
+
+    const COUNTS: [usize; 4] = [1, 2, 4, 8];
+
+    /// Rows of each chunk of each rank, counted id by id.
+    fn rows(ids: &[Vec<i32>], chunks: usize) -> Vec<usize> {
+        let mut rows = vec![0; ids.len() * chunks];
+        for ids in ids {
+            let part = (ids.len() / 2).div_ceil(8) * (8 / chunks);
+            for (slot, expert) in ids.iter().enumerate() {
+                rows[*expert as usize / 2 * chunks + slot / 2 / part] += 1;
+            }
+        }
+        rows
+    }
+
+    /// As many random routings as `PROPTEST_CASES` says.
+    #[test]
+    fn a_launch_has_the_least_number_of_chunks_that_fits() {
+        let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(500);
+        let chosen = COUNTS[1..].iter().map(|&chunks| ChunkedSchedules { chunks, schedules: TABLES.schedules });
+        let tables = KernelTables { chosen: chosen.collect::<Vec<_>>().leak(), ..TABLES };
+        let (mut state, mut found) = (1_u64, [0; 5]);
+        let mut below = |end: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % end
+        };
+        for case in 0..cases {
+            let ranks = 1 + below(4);
+            let favourite = below(2 * ranks);
+            let ids_of = |below: &mut dyn FnMut(usize) -> usize| -> Vec<i32> {
+                let tokens = below(60);
+                let id = |other: usize, often: usize| if often == 0 { favourite } else { other };
+                let token = |_| {
+                    let first = id(below(2 * ranks), below(3));
+                    [first as i32, ((first + 1 + below(2 * ranks - 1)) % (2 * ranks)) as i32]
+                };
+                (0..tokens).flat_map(token).collect()
+            };
+            let ids: Vec<Vec<i32>> = (0..ranks).map(|_| ids_of(&mut below)).collect();
+            let parts: Vec<&[i32]> = ids.iter().map(Vec::as_slice).collect();
+            let route = route(&parts, 2 * ranks);
+            let most = rows(&ids, 1).into_iter().max().unwrap();
+            let capacity = below(most + 2);
+            let fits = |chunks: &usize| rows(&ids, *chunks).into_iter().max().unwrap() <= capacity;
+            let least = COUNTS.into_iter().find(fits);
+            assert_eq!(RouteChunks::choose(&tables, &route, capacity), least.unwrap_or(8), "case {case}");
+            found[COUNTS.iter().position(|chunks| Some(*chunks) == least).unwrap_or(4)] += 1;
+        }
+        assert!(cases < 500 || found.iter().all(|found| *found > cases / 100), "{found:?}");
+    }
 }

@@ -1,12 +1,13 @@
 //! The tables that one rank's kernel reads, in memory.
 
 use bytemuck::{Pod, Zeroable};
-use hpmoe_kernels::route::{KEPT, KEPT_HEAD, KeptWords};
+use hpmoe_kernels::memory::LINE;
+use hpmoe_kernels::route::{KEPT, KEPT_HEAD, KeptWords, chunk_tokens};
 use hpmoe_kernels::{Placement, Rank};
 
 use super::routed::{RouteTables, SpaceItems, UNMADE, order_word, routing, start_pairs};
 use super::spaces::Extents;
-use super::{LaunchRoute, MemoryPlan, Word};
+use super::{LaunchRoute, MemoryPlan, RankSizes, Word};
 use crate::KernelTables;
 use crate::abi::{
     HPMOE_KEPT, HPMOE_ROW_TILES, HpmoeDescriptor, HpmoeKeptHead, HpmoeLaunch, HpmoeQueue, HpmoeRecord, HpmoeRouting,
@@ -143,7 +144,7 @@ impl RankTables {
             launches: plan.at(Word::Launches) as u64,
             counters: plan.at(Word::Counters) as u64,
             ready: plan.at(Word::Ready) as u64,
-            freed: plan.at(Word::Freed) as u64,
+            freed: freed(tables, schedule, plan),
             abort: plan.at(Word::Abort) as u64,
             records: addresses.records,
             time_limit,
@@ -153,7 +154,7 @@ impl RankTables {
             local_experts: small(local_experts * tables.chunks),
             tokens: small(tokens),
             chunks: small(tables.chunks),
-            chunk_tokens: small(tokens.div_ceil(tables.chunks)),
+            chunk_tokens: small(chunk_tokens(tokens, tables.chunks, tables.chunks_at_most())),
             chunk_experts: small(local_experts),
             aic: tables.aic,
             aiv: tables.aiv,
@@ -206,6 +207,12 @@ impl RankTables {
         let tables = self.memory.arenas.iter_mut().map(|Table { name, memory, by_kernel }| (*name, memory, *by_kernel));
         tables.chain(std::iter::once(("launch structure", &mut self.launch_arena, false)))
     }
+}
+
+/// Offset of the freed words of launches of this many chunks.
+fn freed(tables: &KernelTables, schedule: &ScheduleTable, plan: &MemoryPlan) -> u64 {
+    let sizes = RankSizes::new(&tables.sizes(), schedule.ranks as usize, Some(0), false);
+    (plan.at(Word::Freed) + sizes.freed_words_before() * LINE) as u64
 }
 
 /// A table in memory of its own.

@@ -54,6 +54,10 @@ pub struct Report {
     pub workspace_bytes: usize,
     /// Rows of each chunk that a rank has room to receive, for which that is reserved.
     pub capacity_rows: usize,
+    /// Number of chunks that the tokens of each rank were cut into.
+    pub chunks: usize,
+    /// Largest number of chunks if launches choose it (`chunks_at_most` of the build); `None` if it is a constant of the kernel.
+    pub chunks_at_most: Option<usize>,
     /// Why it has room for so many: the rule of groups that don't say how many.
     pub capacity_rule: &'static str,
     /// The caller's tensors of received rows, which one launch keeps for another: name, and bytes on the rank with the
@@ -124,6 +128,8 @@ impl Report {
             descriptor_bytes: size_of::<HpmoeDescriptor>(),
             workspace_bytes: memory.workspace,
             capacity_rows: memory.capacity.0,
+            chunks: tables.chunks,
+            chunks_at_most: tables.chunks_at_most(),
             capacity_rule: memory.capacity.1,
             kept: memory.kept,
             externals: tables.externals,
@@ -187,6 +193,9 @@ impl fmt::Display for Report {
             0 => writeln!(f)?,
             _ => writeln!(f, ", for {} received rows ({})", self.capacity_rows, self.capacity_rule)?,
         }
+        if let Some(most) = self.chunks_at_most {
+            writeln!(f, "  {} of at most {most}, the least that fits", counted(self.chunks as u64, "chunk", "chunks"))?;
+        }
         if !self.kept.is_empty() {
             let all = size_text(self.kept.iter().map(|(_, bytes)| bytes).sum());
             let each: Vec<String> =
@@ -226,7 +235,6 @@ mod tests {
     use crate::abi::HPMOE_DONE;
     use crate::testing::TABLES;
     use bytemuck::Zeroable;
-    use hpmoe_kernels::memory::CAPACITY_RULE;
 
     #[test]
     fn a_report_tells_what_operators_ran_and_promise() {
@@ -265,7 +273,7 @@ mod tests {
             MemoryUse {
                 counters: 7,
                 workspace: 3 << 20,
-                capacity: (64, CAPACITY_RULE),
+                capacity: (64, "the most that any routing brings"),
                 kept: vec![("recv", 1 << 20), ("g", 512)],
             },
             wall,

@@ -83,6 +83,7 @@ pub(crate) const fn tables(name: &'static str) -> KernelTables {
         externals: &[],
         tolerances: &[],
         schedules: SCHEDULES,
+        chosen: &[],
     }
 }
 
@@ -314,7 +315,10 @@ fn a_core_that_gives_up_is_named_and_breaks_the_group() {
 fn arguments_that_do_not_fit_leave_the_group_sound() {
     let group = Group::new(2).threads(1).time_limit(Duration::from_secs(1)).capacity_rows(4);
     let error = launch(&group, &kernel(checking, tables("checking")), &mut outputs()).unwrap_err();
-    assert!(matches!(error, LaunchError::Capacity { rank: 0, rows: 5, capacity: 4, missing: 1024 }), "{error}");
+    assert!(
+        matches!(error, LaunchError::Capacity { rank: 0, rows: 5, capacity: 4, chunks: None, missing: 1024 }),
+        "{error}"
+    );
     let error = launch(&group, &kernel(checking, tables("checking")), &mut outputs()).unwrap_err();
     assert!(matches!(error, LaunchError::Capacity { .. }), "{error}");
 }

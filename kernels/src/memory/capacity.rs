@@ -1,22 +1,37 @@
 //! Room for received rows.
 
 use super::KernelSizes;
-use crate::route::most_of_a_token;
 
-/// The rule of [`default_capacity`], in words.
-pub const CAPACITY_RULE: &str = "the most that any routing brings";
+/// Rows that each rank has room for at least if launches choose their number of chunks, unless no routing brings so many.
+const FEW_ROWS: usize = 4096;
 
-/// Rows of each chunk that a rank has room for unless the group says otherwise: as many as any routing can bring, because a launch that
-/// needs more is refused. Every token of every rank may go to as many experts of one rank as a token can.
+/// Rows of each chunk that a rank has room for unless the group says otherwise.
+///
+/// If the number of chunks is a constant, as many as any routing can bring, because a launch that needs more is refused: every token of every rank
+/// may go to as many experts of one rank as a token can. If launches choose it, 1.5 of the rows of an even load, because launches with more rows
+/// take more chunks, but at least 4,096 and at most as many as any routing brings to one chunk of all tokens.
 #[must_use]
 pub fn default_capacity(sizes: &KernelSizes, ranks: usize) -> usize {
-    let most = most_of_a_token((sizes.experts, sizes.spare), sizes.top_k, sizes.groups, ranks);
-    ranks.saturating_mul(sizes.chunk_tokens()).saturating_mul(most)
+    let most = ranks.saturating_mul(sizes.chunk_tokens_of_fewest()).saturating_mul(sizes.rows_of_a_token(ranks));
+    match sizes.chunks_at_most {
+        None => most,
+        Some(_) => most.min(FEW_ROWS.max(sizes.tokens.saturating_mul(sizes.top_k).saturating_mul(3).div_ceil(2))),
+    }
+}
+
+/// The rule of [`default_capacity`], in words.
+#[must_use]
+pub fn capacity_rule(sizes: &KernelSizes, ranks: usize) -> &'static str {
+    let most = ranks.saturating_mul(sizes.chunk_tokens_of_fewest()).saturating_mul(sizes.rows_of_a_token(ranks));
+    match default_capacity(sizes, ranks) == most {
+        true => "the most that any routing brings",
+        false => "1.5 of an even load, at least 4096; launches with more take more chunks",
+    }
 }
 
 /// Rows of each chunk that a rank receives if all ranks bring all their tokens and all receive equally many rows.
 #[must_use]
-pub const fn balanced_rows(sizes: &KernelSizes) -> usize {
+pub fn balanced_rows(sizes: &KernelSizes) -> usize {
     sizes.chunk_tokens().saturating_mul(sizes.top_k)
 }
 
@@ -26,7 +41,8 @@ mod tests {
 
     #[test]
     fn the_default_holds_what_any_routing_brings() {
-        let deepseek = KernelSizes { experts: 64, spare: 0, top_k: 8, tokens: 4096, chunks: 1, groups: 1 };
+        let deepseek =
+            KernelSizes { experts: 64, spare: 0, top_k: 8, tokens: 4096, chunks: 1, chunks_at_most: None, groups: 1 };
         assert_eq!((default_capacity(&deepseek, 8), balanced_rows(&deepseek)), (262_144, 32_768));
         // A rank with one expert receives a token once.
         assert_eq!(default_capacity(&deepseek, 64), 64 * 4096);
@@ -35,5 +51,28 @@ mod tests {
         // Each rank owns one group, of which a token has one expert.
         assert_eq!(default_capacity(&KernelSizes { groups: 8, ..deepseek }, 8), 32_768);
         assert_eq!(default_capacity(&KernelSizes { tokens: usize::MAX, ..deepseek }, 8), usize::MAX);
+        assert_eq!(capacity_rule(&of_chunks, 8), "the most that any routing brings");
+    }
+
+    #[test]
+    fn launches_that_choose_have_room_for_a_load_that_is_nearly_even() {
+        let deepseek = KernelSizes {
+            experts: 64,
+            spare: 0,
+            top_k: 8,
+            tokens: 4096,
+            chunks: 1,
+            chunks_at_most: Some(8),
+            groups: 1,
+        };
+        let of = |tokens, ranks| {
+            let sizes = KernelSizes { tokens, ..deepseek };
+            (default_capacity(&sizes, ranks), capacity_rule(&sizes, ranks).starts_with("1.5"))
+        };
+        assert_eq!([of(4096, 8), of(512, 8), of(128, 8)], [(49_152, true), (6144, true), (4096, true)]);
+        // Any routing fits, by one chunk.
+        assert_eq!([of(64, 8), of(1, 8), of(4096, 1)], [(4096, false), (64, false), (32_768, false)]);
+        let parts = KernelSizes { chunks: 4, ..deepseek };
+        assert_eq!((default_capacity(&parts, 8), balanced_rows(&deepseek)), (49_152, 32_768));
     }
 }

@@ -35,9 +35,15 @@ impl CounterNumbers {
     }
 }
 
-/// Counters of an array; each chunk has its own. Row tiles of a rank are at most `capacity / height` full ones, and a short
-/// one for each expert.
+/// Counters of an array: enough for all launches.
 fn length(grid: Grid, spaces: &[SpaceTable], sizes: &RankSizes) -> u32 {
+    let of_launches = sizes.of_launches().map(|sizes| length_of_launch(grid, spaces, &sizes));
+    of_launches.max().map_or(0, |length| u32::try_from(length).unwrap_or(u32::MAX))
+}
+
+/// Counters of an array in launches of one number of chunks; each chunk has its own. Row tiles of a rank are at most `capacity / height` full
+/// ones, and a short one for each expert.
+fn length_of_launch(grid: Grid, spaces: &[SpaceTable], sizes: &RankSizes) -> usize {
     let length = match grid {
         Grid::RowTiles { space, columns } => {
             let SpaceTable { kind, height } = spaces[space as usize];
@@ -45,11 +51,10 @@ fn length(grid: Grid, spaces: &[SpaceTable], sizes: &RankSizes) -> u32 {
             (rows / height as usize).saturating_add(sizes.local_experts).saturating_mul(columns as usize)
         }
         Grid::Experts => sizes.local_experts,
-        Grid::Blocks { height } => sizes.chunk_tokens.div_ceil(height as usize),
+        Grid::Blocks { height } => sizes.blocks(height),
         Grid::Rank => 1,
     };
-    let length = length.saturating_mul(sizes.chunks);
-    u32::try_from(length).unwrap_or(u32::MAX)
+    length.saturating_mul(sizes.chunks)
 }
 
 #[cfg(test)]
@@ -67,7 +72,10 @@ mod tests {
             local_experts: 4,
             top_k: 2,
             chunks: 1,
+            chunks_at_most: None,
+            tokens: 100,
             chunk_tokens: 100,
+            token_rows: 2,
             capacity: 400,
             processes: false,
         };
@@ -75,12 +83,12 @@ mod tests {
         assert_eq!(counters.bases, [0, 32, 36, 43]);
         assert_eq!(counters.count, 44);
         assert!(counters.can_be_numbered());
-        let chunked = CounterNumbers::new(&arrays, &spaces, &RankSizes { chunks: 3, ..sizes });
+        let chunked = CounterNumbers::new(&arrays, &spaces, &RankSizes { tokens: 300, ..sizes }.in_chunks(3));
         assert_eq!((&chunked.bases[..], chunked.count), (&[0, 96, 108, 129][..], 132));
         // Rows that are sent once are no more than there are tokens.
         let once = |capacity| {
             let spaces = [SpaceTable { kind: HPMOE_ONCE_TILES, height: 8 }];
-            let sizes = RankSizes { chunks: 3, chunk_tokens: 4, capacity, ..sizes };
+            let sizes = RankSizes { tokens: 12, capacity, ..sizes }.in_chunks(3);
             CounterNumbers::new(&[Grid::RowTiles { space: 0, columns: 2 }], &spaces, &sizes).count
         };
         assert_eq!((once(100), once(5)), (3 * 2 * (1 + 4), 3 * 2 * 4));

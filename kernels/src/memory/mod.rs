@@ -13,7 +13,7 @@ mod sizes;
 mod table;
 mod tables;
 
-pub use capacity::{CAPACITY_RULE, balanced_rows, default_capacity};
+pub use capacity::{balanced_rows, capacity_rule, default_capacity};
 pub use constants::{CHUNK_BUFFERS, LINE};
 pub use counters::CounterNumbers;
 pub use kind::{RowKind, Storage};

@@ -2,7 +2,7 @@
 
 use super::{Grid, RowKind, SpaceTable, Storage};
 use crate::op::ElementType;
-use crate::route::COUNT_LINE;
+use crate::route::{COUNT_LINE, chunk_counts, chunk_tokens, most_of_a_token};
 
 /// Sizes of the layer that a kernel is built for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,6 +17,8 @@ pub struct KernelSizes {
     pub tokens: usize,
     /// Chunks that the tokens of each rank are cut into; at least 1.
     pub chunks: usize,
+    /// Largest number of chunks if launches choose it, a power of two; `None` if it is a constant.
+    pub chunks_at_most: Option<usize>,
     /// Groups of experts, each with the same number of a token's experts; 1 if any slot may name any expert.
     pub groups: usize,
 }
@@ -30,8 +32,23 @@ impl KernelSizes {
 
     /// Most tokens of a chunk of one rank.
     #[must_use]
-    pub const fn chunk_tokens(&self) -> usize {
-        self.tokens.div_ceil(self.chunks)
+    pub fn chunk_tokens(&self) -> usize {
+        chunk_tokens(self.tokens, self.chunks, self.chunks_at_most)
+    }
+
+    /// Most tokens of a chunk of one rank in launches of the fewest chunks.
+    pub(super) fn chunk_tokens_of_fewest(&self) -> usize {
+        chunk_tokens(self.tokens, self.chunk_counts().next().unwrap_or(1), self.chunks_at_most)
+    }
+
+    /// Most rows of a token that one rank receives.
+    pub(super) fn rows_of_a_token(&self, ranks: usize) -> usize {
+        most_of_a_token((self.experts, self.spare), self.top_k, self.groups, ranks)
+    }
+
+    /// The numbers of chunks that a launch may have, ascending.
+    pub fn chunk_counts(&self) -> impl Iterator<Item = usize> + use<> {
+        chunk_counts(self.chunks, self.chunks_at_most)
     }
 }
 

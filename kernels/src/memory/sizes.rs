@@ -1,7 +1,7 @@
 //! Rows of each kind of tensor.
 
 use super::{CHUNK_BUFFERS, KernelSizes, RowKind, default_capacity};
-use crate::route::KeptWords;
+use crate::route::{KeptWords, chunk_counts, chunk_tokens};
 
 /// The sizes that decide how many rows each kind of tensor has at most, the same on every rank of a group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,8 +16,14 @@ pub struct RankSizes {
     pub top_k: usize,
     /// Chunks that the tokens of each rank are cut into.
     pub chunks: usize,
+    /// Largest number of chunks if launches choose it; `None` if it is a constant.
+    pub chunks_at_most: Option<usize>,
+    /// Most tokens of a rank.
+    pub tokens: usize,
     /// Most tokens of a chunk of a rank.
     pub chunk_tokens: usize,
+    /// Most rows of a token that one rank receives.
+    pub token_rows: usize,
     /// Rows of a chunk that a rank has room to receive.
     pub capacity: usize,
     /// Whether ranks are processes: the heap then also holds what peers write of the caller's tensors.
@@ -34,16 +40,59 @@ impl RankSizes {
             local_experts: sizes.local_experts(ranks),
             top_k: sizes.top_k,
             chunks: sizes.chunks,
+            chunks_at_most: sizes.chunks_at_most,
+            tokens: sizes.tokens,
             chunk_tokens: sizes.chunk_tokens(),
+            token_rows: sizes.rows_of_a_token(ranks),
             capacity: capacity.unwrap_or_else(|| default_capacity(sizes, ranks)),
             processes,
         }
     }
 
-    /// Number of freed words of peers, which say which chunks they no longer read.
+    /// The sizes of launches of this many chunks.
     #[must_use]
-    pub const fn freed_words(&self) -> usize {
-        if self.chunks > CHUNK_BUFFERS { self.ranks } else { 0 }
+    pub fn in_chunks(&self, chunks: usize) -> Self {
+        Self { chunks, chunk_tokens: chunk_tokens(self.tokens, chunks, self.chunks_at_most), ..*self }
+    }
+
+    /// The sizes of all launches: for each number of chunks that one may have. None chooses a larger number than one that fits by any routing.
+    pub fn of_launches(&self) -> impl Iterator<Item = Self> + use<> {
+        let (sizes, mut fits) = (*self, false);
+        let numbers = chunk_counts(sizes.chunks, sizes.chunks_at_most).map(move |chunks| sizes.in_chunks(chunks));
+        numbers.take_while(move |sizes| {
+            let any = sizes.ranks.saturating_mul(sizes.chunk_tokens).saturating_mul(sizes.token_rows);
+            !std::mem::replace(&mut fits, any <= sizes.capacity)
+        })
+    }
+
+    /// Number of freed words of peers, which say which chunks they no longer read. Launches of each number of chunks have words of their own,
+    /// since the words count chunks.
+    #[must_use]
+    pub fn freed_words(&self) -> usize {
+        self.of_launches().filter(|sizes| sizes.chunks > CHUNK_BUFFERS).count() * self.ranks
+    }
+
+    /// Freed words before those of launches of this many chunks.
+    #[must_use]
+    pub fn freed_words_before(&self) -> usize {
+        let fewer = |sizes: &Self| (CHUNK_BUFFERS + 1..self.chunks).contains(&sizes.chunks);
+        self.of_launches().filter(fewer).count() * self.ranks
+    }
+
+    /// Counters of the blocks of `height` tokens of one chunk, from the first one to that of the next chunk. The same for all launches of more
+    /// than one chunk.
+    #[must_use]
+    pub fn blocks(&self, height: u32) -> usize {
+        self.stride().div_ceil(height as usize)
+    }
+
+    /// Tokens from the first one of an even chunk to that of the odd chunk after it, in tensors of the kernel. The same for all launches of more
+    /// than one chunk.
+    fn stride(&self) -> usize {
+        match self.chunks_at_most {
+            Some(_) if self.chunks > 1 => self.in_chunks(CHUNK_BUFFERS).chunk_tokens,
+            _ => self.chunk_tokens,
+        }
     }
 
     /// Most rows of a chunk that a rank receives if each token is sent to it once. Each such row is one that it receives anyway.
@@ -70,10 +119,12 @@ impl RankSizes {
         self.chunks.min(CHUNK_BUFFERS)
     }
 
-    /// Rows that a tensor of the kernel has memory for.
+    /// Rows that a tensor of the kernel has memory for: enough for all launches.
     #[must_use]
     pub fn rows(&self, row_kind: RowKind) -> usize {
-        self.rows_of_chunks(row_kind, self.buffers())
+        let of_launch =
+            |sizes: Self| Self { chunk_tokens: sizes.stride(), ..sizes }.rows_of_chunks(row_kind, sizes.buffers());
+        self.of_launches().map(of_launch).max().unwrap_or(0)
     }
 
     /// Most rows of a caller's tensor, which holds all chunks.

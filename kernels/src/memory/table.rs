@@ -1,7 +1,7 @@
 //! The memory of a launch, line by line.
 
 use super::plan::in_lines;
-use super::{KernelShape, MemoryPlan, RankSizes, RowKind, Storage, TensorShape, Word};
+use super::{CHUNK_BUFFERS, KernelShape, MemoryPlan, RankSizes, RowKind, Storage, TensorShape, Word};
 use crate::route::{COUNT_LINE, KEPT_HEAD, KEPT_SLOTS};
 use std::fmt;
 
@@ -193,6 +193,10 @@ const fn purpose(tensor: &TensorShape<'_>) -> &'static str {
 
 /// The number of rows as a formula.
 fn formula(row_kind: RowKind, sizes: &RankSizes, of_caller: bool) -> String {
+    let in_one_chunk = of_caller || sizes.of_launches().nth(1).is_none();
+    if let (Some(most), false) = (sizes.chunks_at_most, in_one_chunk) {
+        return formula_of_any(row_kind, most);
+    }
     let chunks = sizes.chunks;
     // The caller's tensors hold the rows of all chunks, and have no row for tokens that do not come.
     let tokens =
@@ -213,11 +217,24 @@ fn formula(row_kind: RowKind, sizes: &RankSizes, of_caller: bool) -> String {
     }
 }
 
+/// The number of rows of a tensor of the kernel as a formula, if launches choose a number of chunks up to `most`.
+fn formula_of_any(row_kind: RowKind, most: usize) -> String {
+    match row_kind {
+        RowKind::Token => format!("{most}·⌈T/{most}⌉"),
+        RowKind::Slot => format!("{most}·⌈T/{most}⌉·k"),
+        RowKind::Received => format!("{CHUNK_BUFFERS}·rows"),
+        RowKind::Expert(height) => format!("S·{height}"),
+        RowKind::Matrix(height) => height.to_string(),
+        RowKind::Once | RowKind::Routed => unreachable!("chunks have no such tensor of their own"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::memory::{Grid, KernelSizes};
     use crate::op::ElementType;
+    use crate::route::chunk_tokens;
 
     fn shape() -> KernelShape<'static> {
         let tensor = |name, row_kind, storage, writable| TensorShape {
@@ -230,7 +247,15 @@ mod tests {
             writable,
         };
         KernelShape {
-            sizes: KernelSizes { experts: 8, spare: 0, top_k: 2, tokens: 30, chunks: 1, groups: 1 },
+            sizes: KernelSizes {
+                experts: 8,
+                spare: 0,
+                top_k: 2,
+                tokens: 30,
+                chunks: 1,
+                chunks_at_most: None,
+                groups: 1,
+            },
             cores: 9,
             time_stamps: false,
             makes_route: false,
@@ -286,6 +311,40 @@ mod tests {
         ];
         assert_eq!(lines, expected);
         assert_eq!(table.kept(), 9000);
+    }
+
+    #[test]
+    fn launches_that_choose_have_memory_for_each_number_of_chunks() {
+        let shape = KernelShape { sizes: KernelSizes { chunks_at_most: Some(8), ..shape().sizes }, ..shape() };
+        let parts: Vec<_> = [1, 2, 4, 8].into_iter().map(|chunks| chunk_tokens(30, chunks, Some(8))).collect();
+        assert_eq!(parts, [30, 16, 8, 4]);
+        for capacity in [10, 60, 120, 239, 240] {
+            let sizes = RankSizes::new(&shape.sizes, 4, Some(capacity), false);
+            let of_any: Vec<_> = sizes.of_launches().map(|sizes| sizes.chunks).collect();
+            // Four ranks send two rows of each token of a chunk at most.
+            let expected: &[usize] = match capacity {
+                240.. => &[1],
+                128.. => &[1, 2],
+                64.. => &[1, 2, 4],
+                _ => &[1, 2, 4, 8],
+            };
+            assert_eq!(of_any, expected, "{capacity}");
+            let plan = MemoryPlan::new(&shape, &sizes);
+            let table = MemoryTable::new(&shape, &sizes, &LaunchRows::most(&sizes));
+            assert_eq!(
+                (table.bytes(MemoryPlace::Heap), table.bytes(MemoryPlace::Workspace)),
+                (plan.heap, plan.workspace)
+            );
+            // Each launch has room in it.
+            let buffers = if capacity >= 240 { 1 } else { 2 };
+            assert_eq!(sizes.rows(RowKind::Received), buffers * capacity);
+            assert_eq!(sizes.rows(RowKind::Token), if buffers == 1 { 30 } else { 32 });
+            let of = |kind| formula(kind, &sizes, false);
+            let formulae = if buffers == 1 { ["rows", "T"] } else { ["2·rows", "8·⌈T/8⌉"] };
+            assert_eq!([of(RowKind::Received), of(RowKind::Token)], formulae);
+            assert_eq!(sizes.freed_words(), 4 * expected.iter().filter(|chunks| **chunks > 2).count());
+            assert_eq!(sizes.in_chunks(8).freed_words_before(), if expected.len() > 2 { 4 } else { 0 });
+        }
     }
 
     #[test]

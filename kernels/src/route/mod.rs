@@ -13,6 +13,7 @@
 //! - A route can be cut into [`chunks`](Route::chunks), each with its own route for some tokens of each rank. Tokens keep
 //!   their numbers.
 
+mod chunks;
 mod coming;
 mod error;
 mod gather;
@@ -28,6 +29,7 @@ mod placed;
 mod rank;
 mod turns;
 
+pub use chunks::{choose_chunks, chunk_counts, chunk_tokens};
 pub use coming::as_rows_come;
 pub use error::RouteError;
 pub use gather::Exchange;
@@ -169,9 +171,15 @@ impl Route {
     /// One of `chunks` chunks.
     #[must_use]
     pub fn chunk(&self, chunk: usize, chunks: usize) -> Self {
+        self.chunk_of(chunk, chunks, None)
+    }
+
+    /// One of `chunks` chunks of [`chunk_tokens`].
+    #[must_use]
+    pub fn chunk_of(&self, chunk: usize, chunks: usize, at_most: Option<usize>) -> Self {
         let tokens = |rank: Rank| {
             let (first, all) = (self.first_token(rank), self.tokens(rank));
-            let most = all.div_ceil(chunks);
+            let most = chunk_tokens(all, chunks, at_most);
             first + all.min(chunk * most)..first + all.min((chunk + 1) * most)
         };
         let chunk_order = |(rank, source): (Rank, &SourceOrder)| {

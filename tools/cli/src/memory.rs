@@ -6,7 +6,7 @@ use crate::plan::{FlowPlan, Tuning, chosen, plans};
 use hpmoe_core::report::{high_water, memory_table, tensor_uses};
 use hpmoe_core::sizes::Expected;
 use hpmoe_core::validate::{default_rows, kernel_sizes};
-use hpmoe_kernels::memory::{CAPACITY_RULE, MemoryLine, MemoryPlace, MemoryTable, balanced_rows};
+use hpmoe_kernels::memory::{MemoryLine, MemoryPlace, MemoryTable, balanced_rows, capacity_rule};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
@@ -98,6 +98,7 @@ impl FlowMemory {
             "ranks": self.ranks,
             "tokens": graph.sizes.tokens,
             "chunks": graph.sizes.chunks,
+            "chunks_at_most": graph.sizes.chunks_at_most,
             "capacity_rows": rows,
             "default_capacity_rows": default,
             "even_rows": even,
@@ -114,8 +115,8 @@ impl FlowMemory {
         let graph = self.plan.graph();
         let sizes = kernel_sizes(graph);
         let [rows, default, even] = self.rows;
-        let of_chunk = if sizes.chunks > 1 { " of each chunk" } else { "" };
-        let rule = if self.given { "--rows" } else { CAPACITY_RULE };
+        let of_chunk = if graph.sizes.cuts() { " of each chunk" } else { "" };
+        let rule = if self.given { "--rows" } else { capacity_rule(&sizes, self.ranks as usize) };
         let mut text = format!(
             "{}::{}: each of {} ranks, {}\n\n\
              T = {} tokens, k = {} experts of a token, S = {} of {} experts, rows = {rows} received rows{of_chunk} ({rule})\n",

@@ -131,7 +131,7 @@ mod tests {
         let file = folder.path().join("placement.json");
         std::fs::write(&file, json(&layers).to_string()).unwrap();
         assert_eq!(read(&file).unwrap(), layers);
-        let sizes = Sizes { experts: 3, spare: 1, top_k: 1, tokens: 1, chunks: 1 };
+        let sizes = Sizes { experts: 3, spare: 1, top_k: 1, tokens: 1, chunks: 1, chunks_at_most: None };
         let choose = |layer: &str| format!("{}{layer}", file.display()).parse::<PlacementChoice>().unwrap();
         assert_eq!(choose("").read(2, &sizes).unwrap(), layers[0]);
         assert_eq!(choose(":1").read(2, &sizes).unwrap(), layers[1]);

@@ -15,7 +15,17 @@ macro_rules! counts {
 }
 
 // Each checks a bundled layer against its oracle, on all numbers of ranks.
-counts!(in_1_chunk, in_2_chunks, in_3_chunks, in_4_chunks, in_7_chunks, in_8_chunks);
+counts!(
+    in_1_chunk,
+    in_2_chunks,
+    in_3_chunks,
+    in_4_chunks,
+    in_7_chunks,
+    in_8_chunks,
+    in_chosen_chunks,
+    in_placed_chunks,
+    in_any_chunks
+);
 
 proptest! {
     #![proptest_config(config(48))]

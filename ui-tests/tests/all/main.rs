@@ -4,6 +4,7 @@
 mod bodies;
 mod chosen;
 mod chunks;
+mod chunks_at_launch;
 mod codes;
 mod compile;
 mod external;

@@ -1,6 +1,6 @@
 //! The memory that a group allocates is what the table of the kernel says, to the byte, and it does not grow from launch to launch.
 
-use crate::chunks::{in_1_chunk, in_2_chunks, in_4_chunks, in_7_chunks, in_8_chunks};
+use crate::chunks::{in_1_chunk, in_2_chunks, in_4_chunks, in_7_chunks, in_8_chunks, in_chosen_chunks};
 use crate::gradients_in_chunks::{five_chunks, one_chunk, two_chunks};
 use crate::random::{Case, Routing, experts, ids, numbers, placement, slots, tokens, weights};
 use crate::small_kernels::placed::{self, EXPERTS};
@@ -151,6 +151,30 @@ forward! {
     in_four_chunks: in_4_chunks, moe_in_4_chunks;
     in_seven_chunks: in_7_chunks, moe_in_7_chunks;
     in_eight_chunks: in_8_chunks, moe_in_8_chunks;
+    in_chosen_chunks: in_chosen_chunks, moe_in_chosen_chunks;
+}
+
+/// One group whose launches have all numbers of chunks.
+#[test]
+fn in_each_number_of_chunks() {
+    use in_chosen_chunks::moe_in_chosen_chunks::{EXPERTS, TOP_K, forward};
+    let chunks = Cell::new([false; 9]);
+    // Every token goes to three experts of the first rank.
+    let cases: Vec<Case> = [60, 40, 16, 10]
+        .map(|tokens| Case { tokens: vec![tokens; 3], routing: Routing::Few, seed: 7, late: None })
+        .into();
+    holds(&[&forward::KERNEL], Some(90), &cases, |group, case| {
+        let route = Route::new(case.ep(), EXPERTS, &ids::<TOP_K>(case, EXPERTS))?;
+        let (x, weights) = (numbers(case), weights(case));
+        let [gate, up] = [1, 2].map(|which| experts(case, EXPERTS, which));
+        let (down, mut y) = (experts(case, EXPERTS, 3), case.zeros());
+        let report = forward::launch(group, &route, &x, &weights, &gate, &up, &down, &mut y)?;
+        let mut found = chunks.get();
+        found[report.chunks] = true;
+        chunks.set(found);
+        Ok(())
+    });
+    assert_eq!([1, 2, 4, 8].map(|count| chunks.get()[count]), [true; 4]);
 }
 
 macro_rules! backward {

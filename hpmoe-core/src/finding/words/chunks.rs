@@ -68,6 +68,22 @@ impl ChunkFault {
                 format!("no call reads `{tensor}`, so nothing tells when another chunk can take its memory"),
                 "remove it, and the calls that write it",
             ),
+            Self::ChosenOnDevice { chunk } => (
+                format!(
+                    "launches choose the number of chunks `{chunk}` by a route of the host, but this kernel makes its route"
+                ),
+                "take the route as a parameter, `route: &Route`, or build without `chunks_at_most`",
+            ),
+            Self::ChosenSum { tensor, chunk } => (
+                format!(
+                    "chunks `{chunk}` add to `{tensor}` in an order that depends on their number, but launches choose it"
+                ),
+                "build this kernel without `chunks_at_most`",
+            ),
+            Self::ChosenNone => (
+                "the build lets launches choose a number of chunks, but no taskflow of this kernel has any".to_owned(),
+                "loop over `route.chunks::<N>()`, or build this kernel without `chunks_at_most`",
+            ),
         };
         (problem, help.into())
     }

@@ -122,6 +122,9 @@ impl RangeFault {
             Self::TopK { top_k, experts } => format!("`TOP_K` is {top_k}, but there are only {experts} experts"),
             Self::Experts { experts, most } => format!("`EXPERTS` is {experts}, out of range: 1 to {}", grouped(*most)),
             Self::Spare { spare, most } => format!("`SPARE` is {spare}, out of range: 0 to {}", grouped(*most)),
+            Self::Chosen { value, most } => {
+                format!("`CHUNKS_AT_MOST` is {value}, but launches choose from powers of two up to {most}")
+            }
             Self::Tokens { tokens, top_k } => format!(
                 "`TOKENS` is {tokens}: with {top_k} experts for each token, the number of a (token, k) exceeds 32 bits"
             ),

@@ -73,8 +73,10 @@ fn a_producer_speaks_for_another_only_at_the_same_counters() {
     let whole = schedule(&checked, Cores::ASCEND_A3);
     let [recv, of_gate, of_up] = [0, 2, 3].map(|number| &checked.dependencies()[number]);
     // The order of a schedule, and one in which nothing else is known.
-    let orders =
-        [Before::new(&checked, &whole.phases, &whole.orders), on_one_core(&checked, &[(of_gate.before, of_up.before)])];
+    let orders = [
+        Before::new(&checked, &whole.phases, &[(&checked, whole.orders.clone())]),
+        on_one_core(&checked, &[(of_gate.before, of_up.before)]),
+    ];
     for before in orders {
         let speaks = |change: &dyn Fn(&mut Dependency)| {
             let mut other = of_up.clone();
@@ -97,7 +99,7 @@ fn phases_follow_one_another_in_every_queue_for_the_same_cores() {
     let pairs = |change: &dyn Fn(&mut Schedule)| {
         let mut schedule = whole.clone();
         change(&mut schedule);
-        let before = Before::new(&checked, &schedule.phases, &schedule.orders);
+        let before = Before::new(&checked, &schedule.phases, &[(&checked, schedule.orders.clone())]);
         let pairs = before.after.iter().flat_map(|(a, after)| after.iter().map(move |b| (a, b)));
         pairs.collect::<Vec<(PhaseId, PhaseId)>>()
     };
@@ -241,7 +243,7 @@ fn of_several_consumers_on_a_core_the_first_one_waits_for_all() {
 fn what_a_path_implies_is_not_told_again() {
     let checked = activated_again(&Layer::SMALL, true);
     let made = schedule(&checked, Cores::ASCEND_A3);
-    let before = Before::new(&checked, &made.phases, &made.orders);
+    let before = Before::new(&checked, &made.phases, &[(&checked, made.orders.clone())]);
     let mut implied = vec![None; checked.dependencies().len()];
     same_core(&checked, &before, &mut implied);
     let own = implied.iter().position(Option::is_some).unwrap();

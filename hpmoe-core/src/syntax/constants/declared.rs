@@ -1,7 +1,7 @@
 //! Declarations of constants: each constant of a module is computed, or set by a build.
 
 use super::table::{Constants, is_computed, is_f32};
-use crate::constant::{Constant, Overrides, SPARE, TILE_SIZES};
+use crate::constant::{Constant, OF_BUILDS, Overrides, TILE_SIZES};
 use crate::finding::{ConstantFault, Errors, Finding, FindingAt};
 use crate::names::{ByName, nearest};
 use quote::ToTokens as _;
@@ -29,11 +29,13 @@ impl Constants {
                 break;
             }
         }
-        let spare = || items.first().map_or_else(proc_macro2::Span::call_site, |item| item.ident.span());
+        let span = || items.first().map_or_else(proc_macro2::Span::call_site, |item| item.ident.span());
         let in_order = names.iter().filter_map(|name| Some((name.clone(), *constants.values.get(name)?)));
         constants.values = in_order.collect();
-        if let (false, Some(&set)) = (names.iter().any(|name| name == SPARE), overrides.get(SPARE)) {
-            constants.values.insert(SPARE.to_owned(), (set, spare()));
+        for of_build in OF_BUILDS {
+            if let (false, Some(&set)) = (names.iter().any(|name| name == of_build), overrides.get(of_build)) {
+                constants.values.insert(of_build.to_owned(), (set, span()));
+            }
         }
         let faults = open.iter().filter_map(|item| constants.declared(item, overrides).err());
         let faults: Vec<_> = faults.collect();
@@ -118,8 +120,8 @@ fn one_line(ty: &Type) -> String {
     ty.to_token_stream().to_string().replace("& ", "&")
 }
 
-/// The names of the constants that a build may set: those of type `usize` or `f32` that a module declares, and `SPARE`, which is 0 where a
-/// module does not declare it.
+/// The names of the constants that a build may set: those of type `usize` or `f32` that a module declares, and those of builds, `SPARE` and
+/// `CHUNKS_AT_MOST`.
 #[must_use]
 pub fn declared_constants(module: &ItemMod) -> Vec<String> {
     let items = module.content.iter().flat_map(|(_, items)| items);
@@ -128,9 +130,9 @@ pub fn declared_constants(module: &ItemMod) -> Vec<String> {
         _ => None,
     });
     let mut names: Vec<String> = declared.collect();
-    if !names.iter().any(|name| name == SPARE) {
-        names.push(SPARE.to_owned());
-    }
+    let undeclared = OF_BUILDS.into_iter().filter(|of_build| !names.iter().any(|name| name == of_build));
+    let undeclared: Vec<String> = undeclared.map(str::to_owned).collect();
+    names.extend(undeclared);
     names
 }
 

@@ -19,7 +19,7 @@ pub(super) struct Known<'a> {
 
 /// Changes one field and returns its name.
 pub(super) fn field(schedule: &mut Schedule, known: &Known, random: &mut Random) -> String {
-    let Schedule { aic, aiv, expert_orders, roles, phases, elided, routed_after, orders } = schedule;
+    let Schedule { aic, aiv, expert_orders, roles, phases, elided, routed_after, orders, chosen: _ } = schedule;
     match random.index(32) {
         0 => {
             number(aic, &[*aiv], random);

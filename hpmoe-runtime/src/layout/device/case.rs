@@ -164,7 +164,10 @@ impl Case {
             local_experts: local,
             top_k: 1,
             chunks,
+            chunks_at_most: None,
+            tokens: chunks,
             chunk_tokens: 1,
+            token_rows: 1,
             capacity: 1,
             processes: false,
         };

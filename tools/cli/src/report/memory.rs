@@ -8,8 +8,8 @@ use hpmoe_core::ids::{Id as _, TensorId};
 use hpmoe_core::report::drawing::text;
 use hpmoe_core::report::memory_table;
 use hpmoe_core::schedule::Schedule;
-use hpmoe_core::validate::default_rows;
-use hpmoe_kernels::memory::{CAPACITY_RULE, LaunchRows, MemoryLine, MemoryPlace};
+use hpmoe_core::validate::{default_rows, kernel_sizes};
+use hpmoe_kernels::memory::{LaunchRows, MemoryLine, MemoryPlace, capacity_rule};
 use hpmoe_simulator::simulate::Routing;
 
 const LEFT: f64 = 210.0;
@@ -37,11 +37,12 @@ pub(super) fn memory(checked: &CheckedGraph, schedule: &Schedule, routing: &Rout
     let table = memory_table(checked, schedule, ranks, Some(rows), Some(launch), false);
     format!(
         "<h3>On-chip memory of each task, at most</h3>{}<h3>Memory of rank {rank}: symmetric heap, workspace, and what the caller keeps for another launch</h3>\
-         <p>With room for {rows} received rows{}, as many as the fullest rank has with this routing. A group has room for {} ({CAPACITY_RULE}) \
+         <p>With room for {rows} received rows{}, as many as the fullest rank has with this routing. A group has room for {} ({}) \
          unless <code>Group::capacity_rows</code> says less.</p>{}",
         bars(&on_chip(checked), "#2f6db3"),
-        if checked.graph().sizes.chunks > 1 { " of each chunk" } else { "" },
+        if checked.graph().sizes.cuts() { " of each chunk" } else { "" },
         default_rows(checked.graph(), ranks),
+        capacity_rule(&kernel_sizes(checked.graph()), ranks as usize),
         bars(&tensors(checked.graph(), &table.lines), "#3f8f5f")
     )
 }

@@ -130,6 +130,9 @@ fn compared(scenario: &Scenario, runs: &[PolicyRun]) -> String {
     if !scenario.makes_route() {
         text.push_str("the host makes the route: its tables are not counted for any policy\n");
     }
+    if scenario.checked().graph().sizes.chunks_at_most.is_some() {
+        text.push_str("a launch of one chunk: build with a constant number, without CHUNKS_AT_MOST, for more\n");
+    }
     for limit in runs.iter().flat_map(|run| &run.limits) {
         let _ = writeln!(text, "the original itself refuses this layer: {limit}");
     }

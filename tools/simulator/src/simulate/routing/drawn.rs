@@ -89,3 +89,64 @@ fn draw(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hpmoe_kernels::memory::{KernelSizes, balanced_rows, default_capacity};
+    use hpmoe_kernels::route::{choose_chunks, chunk_counts, chunk_tokens};
+    use hpmoe_kernels::{Placement, Ranks};
+
+    /// The number of chunks that a launch of a routing chooses with the default capacity, and the rows of its fullest rank, over an even load; and
+    /// the rows if a place to spare on each rank holds a copy.
+    fn chosen(sizes: RoutingSizes, exponent: f64, seed: u64) -> (Option<usize>, [f64; 2]) {
+        const PARTS: usize = 8;
+        let RoutingSizes { ranks, experts, top_k, tokens } = sizes;
+        let [all, tokens_of_all, experts_of_all] = [ranks, tokens, experts].map(|number| number as usize);
+        let kernel = KernelSizes {
+            experts: experts_of_all,
+            spare: 0,
+            top_k: top_k as usize,
+            tokens: tokens_of_all,
+            chunks: 1,
+            chunks_at_most: Some(PARTS),
+            groups: 1,
+        };
+        let part = chunk_tokens(tokens_of_all, PARTS, Some(PARTS)) as u32;
+        let mut rows = vec![[0_usize; PARTS]; all];
+        let mut loads = vec![0_u64; experts_of_all];
+        draw(
+            sizes,
+            (exponent, seed),
+            |_| 0,
+            |_, token, expert| {
+                rows[(expert / (experts / ranks)) as usize][(token / part) as usize] += 1;
+                loads[expert as usize] += 1;
+            },
+        );
+        let fullest = |chunks: usize| {
+            let of_rank = |parts: &[usize; PARTS]| parts.chunks(PARTS / chunks).map(|chunk| chunk.iter().sum()).max();
+            rows.iter().filter_map(of_rank).max().unwrap_or(0)
+        };
+        let chosen = choose_chunks(chunk_counts(1, Some(PARTS)), default_capacity(&kernel, all), fullest);
+        let placement = Placement::balanced(Ranks::new(all), &loads, 1).unwrap();
+        let placed = placement.loads(&loads).unwrap().into_iter().max().unwrap();
+        (chosen, [fullest(1) as f64, placed as f64].map(|rows| rows / balanced_rows(&kernel) as f64))
+    }
+
+    /// As many seeds as `PROPTEST_CASES` says.
+    #[test]
+    fn uneven_loads_fit_in_few_chunks() {
+        let seeds = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(2);
+        for (ranks, experts, most) in [(8, 64, 2), (64, 256, 8)] {
+            let sizes = RoutingSizes { ranks, experts, top_k: 8, tokens: 4096 };
+            for exponent in [0.6, 1.2] {
+                let all: Vec<_> = (1..=seeds).map(|seed| chosen(sizes, exponent, seed)).collect();
+                println!("{ranks} ranks, exponent {exponent}: {all:.2?}");
+                assert!(all.iter().all(|(chunks, _)| chunks.is_some_and(|chunks| chunks <= most)), "{all:?}");
+                // By the placement, one chunk does.
+                assert!(all.iter().all(|(_, [_, placed])| *placed <= 1.5), "{all:?}");
+            }
+        }
+    }
+}

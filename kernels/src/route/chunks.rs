@@ -1,0 +1,45 @@
+//! Numbers of chunks, and the tokens of a chunk.
+
+use std::iter;
+
+/// Tokens of each chunk but the last ones of a rank with `tokens` tokens. If launches choose the number of chunks, each chunk consists of
+/// whole parts, of which every rank has `at_most`: a chunk of one number is then made of whole chunks of any larger one.
+///
+/// ```
+/// use hpmoe_kernels::route::chunk_tokens;
+///
+/// assert_eq!([1, 2, 4, 8].map(|chunks| chunk_tokens(9, chunks, None)), [9, 5, 3, 2]);
+/// assert_eq!([1, 2, 4, 8].map(|chunks| chunk_tokens(9, chunks, Some(8))), [9, 8, 4, 2]);
+/// ```
+#[must_use]
+pub fn chunk_tokens(tokens: usize, chunks: usize, at_most: Option<usize>) -> usize {
+    match at_most {
+        None => tokens.div_ceil(chunks),
+        Some(most) => tokens.div_ceil(most).saturating_mul(most / chunks).min(tokens),
+    }
+}
+
+/// The numbers of chunks that a launch may have, ascending: `chunks`, or the powers of two up to `at_most` if launches choose.
+pub fn chunk_counts(chunks: usize, at_most: Option<usize>) -> impl Iterator<Item = usize> + use<> {
+    let chosen = at_most
+        .into_iter()
+        .flat_map(|most| iter::successors(Some(1), |count| Some(count * 2)).take_while(move |count| *count <= most));
+    at_most.is_none().then_some(chunks).into_iter().chain(chosen)
+}
+
+/// The number of chunks that a launch has: the first of `counts` by which each rank has room for its rows of every chunk; `None` if none is.
+/// `fullest` tells the most rows of a chunk that any rank receives if there are so many chunks.
+///
+/// ```
+/// use hpmoe_kernels::route::choose_chunks;
+///
+/// let fullest = |chunks| 16 / chunks;
+/// assert_eq!([16, 12, 8, 2, 1].map(|room| choose_chunks([1, 2, 4, 8], room, fullest)), [Some(1), Some(2), Some(2), Some(8), None]);
+/// ```
+pub fn choose_chunks(
+    counts: impl IntoIterator<Item = usize>,
+    capacity: usize,
+    fullest: impl Fn(usize) -> usize,
+) -> Option<usize> {
+    counts.into_iter().find(|&count| fullest(count) <= capacity)
+}

@@ -1,0 +1,173 @@
+//! Launches that choose the number of chunks: the least that fits, and the same bits for all of them.
+
+use crate::chunks::in_any_chunks::chunks_at_launch as small;
+use crate::chunks::in_chosen_chunks::moe_in_chosen_chunks as layer;
+use crate::chunks::in_placed_chunks::moe_in_placed_chunks as placed;
+use crate::random::{Case, Routing, cases, cases_on, config, experts, ids, numbers, placement, slots, weights};
+use hpmoe_runtime::prelude::*;
+use proptest::prelude::*;
+
+/// The numbers that launches choose from.
+const COUNTS: [usize; 4] = [1, 2, 4, 8];
+
+/// Most rows of a chunk that a rank receives, for a number of chunks up to `most`: by counting slots, token by token.
+fn fullest(route: &Route, chunks: usize, most: usize) -> usize {
+    let of_chunk = |chunk: usize| {
+        let mut rows = vec![0; route.ranks().count()];
+        for source in route.ranks() {
+            let part = route.tokens(source).div_ceil(most) * (most / chunks);
+            let tokens = chunk * part..(chunk + 1) * part;
+            let within = |slot: &&i32| tokens.contains(&(**slot as usize / route.top_k()));
+            for expert in route.experts() {
+                let pair = route.pair(source, expert);
+                let sent = &route.order(source)[pair.order..pair.order + pair.rows];
+                rows[expert.owner().id()] += sent.iter().filter(within).count();
+            }
+        }
+        rows.into_iter().max().unwrap_or(0)
+    };
+    (0..chunks).map(of_chunk).max().unwrap_or(0)
+}
+
+/// Matrices of all experts, placed.
+fn matrices<const N: usize, const K: usize>(
+    case: &Case,
+    placement: &Placement,
+    which: u64,
+) -> PerRank<Experts<bf16, N, K>> {
+    let alone = Case { tokens: vec![0], ..case.clone() };
+    placement.place(&experts(&alone, placed::EXPERTS, which)[Rank::new(0)]).unwrap()
+}
+
+/// The least number of chunks that fits.
+fn least(route: &Route, capacity: usize) -> Option<usize> {
+    COUNTS.into_iter().find(|&chunks| fullest(route, chunks, 8) <= capacity)
+}
+
+proptest! {
+    #![proptest_config(config(32))]
+
+    /// On one group, whose launches have other numbers of chunks than those before.
+    #[test]
+    fn the_least_number_that_fits_has_the_bits_of_the_reference(case in cases(small::EXPERTS, small::TOKENS), share in 1..=8usize) {
+        let ep = case.ep();
+        let whole = Route::new(ep, small::EXPERTS, &ids::<{ small::TOP_K }>(&case, small::EXPERTS)).unwrap();
+        let capacity = (fullest(&whole, 1, 8) * share).div_ceil(8);
+        let group = case.group().capacity_rows(capacity);
+        for other in 0..4 {
+            let tokens = case.tokens.iter().map(|tokens| tokens * (8 >> other) / 8).collect();
+            let case = Case { tokens, ..case.clone() };
+            let route = Route::new(ep, small::EXPERTS, &ids::<{ small::TOP_K }>(&case, small::EXPERTS)).unwrap();
+            let (x, weights) = (numbers(&case), slots(&case, &route));
+            let (gate, down) = (experts(&case, small::EXPERTS, 1), experts(&case, small::EXPERTS, 2));
+            let mut expected = case.zeros();
+            small::forward(ep, &route, &x, &weights, &gate, &down, &mut expected);
+            let mut found = case.zeros();
+            let report = small::forward::launch(&group, &route, &x, &weights, &gate, &down, &mut found);
+            match least(&route, capacity) {
+                Some(chunks) => {
+                    let report = report.map_err(|error| TestCaseError::fail(format!("{case:?}: {error}")))?;
+                    prop_assert_eq!((report.chunks, report.chunks_at_most, report.empty_tasks), (chunks, Some(8), 0));
+                    prop_assert!(expected.iter().eq(found.iter()), "{:?} in {} chunks", case, chunks);
+                }
+                None => {
+                    let most = fullest(&route, 8, 8);
+                    let is_capacity = |error: &LaunchError| matches!(error,
+                        LaunchError::Capacity { rows, capacity: room, chunks: Some(8), missing, .. }
+                            if (*rows, *room) == (most, capacity) && *missing > 0);
+                    prop_assert!(report.as_ref().is_err_and(is_capacity), "{report:?}");
+                    // The capacity that the error names does.
+                    let report = small::forward::launch(&case.group().capacity_rows(most), &route, &x, &weights, &gate, &down, &mut found);
+                    prop_assert_eq!(Some(report.unwrap().chunks), least(&route, most));
+                    prop_assert!(expected.iter().eq(found.iter()), "{:?}", case);
+                }
+            }
+        }
+    }
+
+    /// Copies of experts divide the rows of each chunk anew.
+    #[test]
+    fn experts_lie_anywhere(case in cases_on(vec![1, 2, 5], placed::EXPERTS, 41), share in 1..=4usize) {
+        let ep = case.ep();
+        let places = placement(&case, placed::EXPERTS, 1);
+        let route = Route::placed(&places, &ids::<{ placed::TOP_K }>(&case, placed::EXPERTS)).unwrap();
+        let rows = ep.into_iter().map(|rank| route.received(rank)).max().unwrap();
+        let capacity = (rows * share).div_ceil(4) + 8;
+        let (x, weights) = (numbers(&case), weights(&case));
+        let (gate, up, down) = (matrices(&case, &places, 1), matrices(&case, &places, 2), matrices(&case, &places, 3));
+        let mut expected = case.zeros();
+        placed::forward(ep, &route, &x, &weights, &gate, &up, &down, &mut expected);
+        let mut found = case.zeros();
+        let group = case.group().placed(&places).unwrap().capacity_rows(capacity);
+        let report = placed::forward::launch(&group, &route, &x, &weights, &gate, &up, &down, &mut found);
+        match report {
+            Ok(report) => {
+                prop_assert!(expected.iter().eq(found.iter()), "{:?} in {} chunks", case, report.chunks);
+                prop_assert_eq!(report.chunks == 1, rows <= capacity);
+            }
+            Err(error) => prop_assert!(matches!(error, LaunchError::Capacity { chunks: Some(4), .. }), "{error}"),
+        }
+    }
+}
+
+/// The error names the bytes that are missing, and the capacity that does.
+#[test]
+fn too_little_room_for_any_number_is_told() {
+    let case = Case { tokens: vec![41, 17], routing: Routing::Few, seed: 3, late: None };
+    let route = Route::new(case.ep(), small::EXPERTS, &ids::<{ small::TOP_K }>(&case, small::EXPERTS)).unwrap();
+    let (x, weights) = (numbers(&case), slots(&case, &route));
+    let (gate, down) = (experts(&case, small::EXPERTS, 1), experts(&case, small::EXPERTS, 2));
+    let most = fullest(&route, 8, 8);
+    let group = case.group().capacity_rows(most - 1);
+    let error = small::forward::launch(&group, &route, &x, &weights, &gate, &down, &mut case.zeros()).unwrap_err();
+    let needed =
+        |rows| small::forward::KERNEL.memory(2, Some(rows)).map(|memory| memory.heap + memory.workspace).unwrap();
+    let missing = needed(most) - needed(most - 1);
+    let words = format!(
+        "rank 0 would receive {most} rows in one of 8 chunks, the most of this kernel, but there is room for {}: raise it with \
+         Group::capacity_rows({most}), which takes {missing} more bytes on each rank, or send fewer tokens",
+        most - 1
+    );
+    assert_eq!(error.to_string(), words);
+}
+
+/// Two processes whose loads become skewed half-way.
+#[test]
+#[cfg(target_os = "linux")]
+fn ranks_that_are_processes_choose_the_same_number() {
+    assert_eq!(crate::processes::two_ranks("chunks_at_launch::one_rank_of_two"), [true, true]);
+}
+
+/// One of these processes: no launch fails, and all have the bits of the reference.
+#[test]
+#[cfg(target_os = "linux")]
+#[ignore = "a process of another test"]
+fn one_rank_of_two() {
+    fn own<T: Clone>(ranks: Ranks, all: &PerRank<T>) -> PerRank<T> {
+        PerRank::from_fn(ranks, |rank| all[rank].clone())
+    }
+    let group = Group::from_launcher().unwrap().expect("the variables of a launcher");
+    let group = group.time_limit(std::time::Duration::from_secs(60)).capacity_rows(120);
+    let ranks = group.ranks();
+    let me = ranks.only().expect("one rank of two");
+    let chunks = (0..6).map(|step| {
+        let routing = if step < 3 { Routing::Uniform } else { Routing::Few };
+        let case = Case { tokens: vec![41, 20 + step], routing, seed: step as u64, late: None };
+        let ids = ids::<{ layer::TOP_K }>(&case, layer::EXPERTS);
+        let route = Route::gather(&group, layer::EXPERTS, &own(ranks, &ids)).unwrap();
+        let (x, weights) = (numbers(&case), weights(&case));
+        let [gate, up] = [1, 2].map(|which| experts(&case, layer::EXPERTS, which));
+        let down = experts(&case, layer::EXPERTS, 3);
+        let (mut expected, mut found) = (case.zeros(), own(ranks, &case.zeros()));
+        let whole = Route::new(case.ep(), layer::EXPERTS, &ids).unwrap();
+        layer::forward(case.ep(), &whole, &x, &weights, &gate, &up, &down, &mut expected);
+        let (x, weights) = (own(ranks, &x), own(ranks, &weights));
+        let (gate, up, down) = (own(ranks, &gate), own(ranks, &up), own(ranks, &down));
+        let report = layer::forward::launch(&group, &route, &x, &weights, &gate, &up, &down, &mut found).unwrap();
+        assert!(expected[me] == found[me], "step {step}");
+        assert_eq!(Some(report.chunks), least(&whole, 120), "step {step}");
+        report.chunks
+    });
+    let chunks: Vec<usize> = chunks.collect();
+    assert!(chunks[..3].iter().all(|count| *count == 1) && chunks[3..].iter().all(|count| *count > 1), "{chunks:?}");
+}
