@@ -1,4 +1,4 @@
-//! The tensors that a launch is given.
+//! The tensors that are passed to a launch.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -72,13 +72,14 @@ impl<'a> Argument<'a> {
         tensor.argument(name, true)
     }
 
-    /// A tensor that another library owns, which the taskflow calls `name`, by the addresses of the parts of the ranks that are
-    /// here.
+    /// A tensor that another library owns, given by the addresses of its parts on the ranks of this process. The
+    /// taskflow calls it `name`.
     ///
     /// # Safety
     ///
-    /// While the argument lives, the rows of each part lie at its address, without gaps, initialised, and nothing else writes them. If
-    /// the tensor is writable, nothing else reads them either, and no other argument of the launch shares memory with it.
+    /// While the argument lives, the rows of each part lie at its address, without gaps and initialised, and nothing
+    /// else writes them. If the tensor is writable, nothing else reads them either, and no other argument of the launch
+    /// shares memory with it.
     #[expect(unsafe_code, reason = "memory that Rust does not know")]
     #[must_use]
     pub unsafe fn from_raw(name: &'static str, tensor: RawTensor, parts: &PerRank<RawPart>) -> Self {
@@ -88,14 +89,14 @@ impl<'a> Argument<'a> {
         Self { name, element, columns, kind, ranks, parts, writable, on_npus: false, borrow: PhantomData }
     }
 
-    /// The same in the memory of each rank's NPU, at addresses as its kernels use them: a framework's tensor, which a launch neither copies
-    /// there nor back. The group is one of NPUs.
+    /// Like [`from_raw`](Self::from_raw), for a tensor in the memory of each rank's NPU: a framework's tensor, which a
+    /// launch uses in place. The addresses are device addresses. The group must run on NPUs.
     ///
     /// # Safety
     ///
-    /// As [`from_raw`](Self::from_raw), from the launch until it has been waited for or the group is dropped, whatever becomes of the
-    /// argument. What has been put on streams before is ordered with the launch: it is over, or on a stream that
-    /// [`Group::enqueue`](crate::Group::enqueue) is given.
+    /// The conditions of [`from_raw`](Self::from_raw) hold from the launch until it has been waited for or the group is
+    /// dropped, even if the argument is dropped earlier. Earlier work that writes the tensor has finished, or is on a
+    /// stream that [`Group::enqueue`](crate::Group::enqueue) is given.
     #[expect(unsafe_code, reason = "memory that Rust does not know")]
     #[must_use]
     pub unsafe fn on_npus(name: &'static str, tensor: RawTensor, parts: &PerRank<RawPart>) -> Self {
@@ -123,14 +124,14 @@ impl<'a> Argument<'a> {
     }
 }
 
-/// What a launch knows of a tensor that another library owns.
+/// The description of a tensor that another library owns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RawTensor {
-    /// Type of its elements.
+    /// Type of the elements.
     pub element: ElementType,
     /// Number of columns, the same in every row.
     pub columns: usize,
-    /// What its rows stand for.
+    /// The kind of the rows.
     pub kind: RowKind,
     /// Whether the launch may write it.
     pub writable: bool,
@@ -139,14 +140,14 @@ pub struct RawTensor {
 /// One rank's part of a tensor that another library owns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RawPart {
-    /// Where its first element lies: a multiple of [`ALIGNMENT`](Self::ALIGNMENT), unless there are no rows.
+    /// Address of the first element. It is a multiple of [`ALIGNMENT`](Self::ALIGNMENT), unless there are no rows.
     pub address: *mut u8,
-    /// Number of rows; of a tensor with rows for each expert, number of experts.
+    /// Number of rows; for a tensor with rows for each expert, number of experts.
     pub count: usize,
 }
 
 impl RawPart {
-    /// Parts start on a line of the scalar cache. A launch refuses others.
+    /// Alignment of a part: one line of the scalar cache. A launch refuses a part with a smaller alignment.
     pub const ALIGNMENT: usize = 64;
 }
 
@@ -155,13 +156,15 @@ mod sealed {
     impl<X> Sealed for hpmoe_kernels::PerRank<X> {}
 }
 
-/// What a taskflow takes as tensors: `PerRank<Tensor<T, C>>`, `PerRank<Received<T, C>>`, `PerRank<Once<T, C>>`,
-/// `PerRank<Slots<T, C>>`, `PerRank<Experts<T, N, K>>`, `PerRank<Matrix<T, N, K>>` and `PerRank<Routed>`.
+/// The types that a taskflow takes as tensors: `PerRank<Tensor<T, C>>`, `PerRank<Received<T, C>>`,
+/// `PerRank<Once<T, C>>`, `PerRank<Slots<T, C>>`, `PerRank<Experts<T, N, K>>`, `PerRank<Matrix<T, N, K>>` and
+/// `PerRank<Routed>`.
 pub trait TensorArgument: sealed::Sealed {
     #[doc(hidden)]
     fn argument<'a>(&'a self, name: &'static str, writable: bool) -> Argument<'a>;
 
-    /// A tensor of the same rows, with anything in it. Without a route, the kernel makes its own.
+    /// A new tensor with the rows of `argument` and unspecified contents. `route` is `None` if the kernel makes its
+    /// own.
     #[doc(hidden)]
     fn like(argument: &Argument<'_>, route: Option<&Route>) -> Self;
 }

@@ -1,4 +1,4 @@
-//! What the macro is told of each module, when everything has been compiled.
+//! The macro's input for each module, written after everything has been compiled.
 
 use crate::files;
 use hpmoe_core::artifacts::Fault;

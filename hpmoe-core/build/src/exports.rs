@@ -1,4 +1,4 @@
-//! The list of a package's kernels, of which `hpmoe_c::export!()` makes a C interface.
+//! The list of a package's kernels, from which `hpmoe_c::export!()` generates a C interface.
 
 use crate::files;
 use crate::units::{Built, Unit};

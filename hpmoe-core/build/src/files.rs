@@ -1,4 +1,4 @@
-//! Files below `OUT_DIR`: written only when they change, so that what depends on them is not rebuilt for nothing.
+//! Files below `OUT_DIR`, written only when their contents change, so that an unchanged file causes no rebuild.
 
 use std::ffi::OsStr;
 use std::path::Path;

@@ -107,15 +107,15 @@ pub struct Kernels {
 }
 
 impl Kernels {
-    /// Sets a constant, a `usize` or an `f32`, for this build, in every kernel that declares it; with the name of a kernel before it (`rms::HIDDEN`), in
-    /// that kernel alone.
+    /// Sets a constant (`usize` or `f32`) for this build, in every kernel that declares it. With a kernel's name in
+    /// front (`rms::HIDDEN`), sets it in that kernel only.
     pub fn set(mut self, name: &str, value: impl Into<Constant>) -> Self {
         self.settings.insert(name.to_owned(), value.into());
         self
     }
 
-    /// Adds kernels that are built in another way, for instance for another number of cores. They keep what is set for them;
-    /// `HPMOE_SET` sets the constants of all.
+    /// Adds kernels that have other build settings, for instance another number of cores. Each kernel keeps its own
+    /// settings; `HPMOE_SET` still sets constants of all kernels.
     ///
     /// ```no_run
     /// let small = hpmoe_build::kernels(["src/router.rs"]).matrix_cores(4);
@@ -133,20 +133,21 @@ impl Kernels {
         self
     }
 
-    /// Makes the schedules for the machine that a file describes, with its numbers of cores and its costs, instead of the
-    /// built-in `ascend-a3`. The build takes tuned schedules that `hpmoe tune --target FILE` has kept under the name that the
-    /// file gives the target.
+    /// Schedules the kernels for the machine that `file` describes (core counts and costs) instead of the built-in
+    /// `ascend-a3`. The build uses the schedules that `hpmoe tune --target FILE` has stored under the target's name.
     ///
-    /// The path is relative to the package, as those of kernels are. The file says how many cores there are: `matrix_cores` with
-    /// another number is an error.
+    /// The path is relative to the package, like the paths of kernels. The file states the number of cores, so calling
+    /// `matrix_cores` with a different number is an error.
     pub fn target(mut self, file: impl Into<PathBuf>) -> Self {
         self.machine.file = Some(file.into());
         self
     }
 
-    /// Names a number of ranks that launches have. Kernels run on any number that divides their experts, and on those that are named: with
-    /// others, some places for experts are empty. The tile sizes that kernels leave open (`pub const TILE_N: usize = _;`) are chosen for
-    /// the first number that is named; without one, for eight ranks, or as many below that as share the experts.
+    /// Adds a supported number of ranks. Without this call, a kernel runs on every number of ranks that divides its
+    /// experts. With a number that does not divide them, some places for experts stay empty.
+    ///
+    /// Open tile sizes (`pub const TILE_N: usize = _;`) are chosen for the first number added. If none is added, they
+    /// are chosen for the largest number up to eight that divides the experts.
     ///
     /// ```no_run
     /// // 288 experts on 20 ranks.
@@ -157,8 +158,8 @@ impl Kernels {
         self
     }
 
-    /// Gives each rank spare places for experts, in addition to its share. Copies of experts take them, as a
-    /// [`Placement`](hpmoe_kernels::Placement) says. It sets the constant `SPARE`, which `HPMOE_SET` sets as well.
+    /// Gives each rank `places` spare places for experts beyond its share. A [`Placement`](hpmoe_kernels::Placement)
+    /// can put copies of experts there. This sets the constant `SPARE`; `HPMOE_SET` can set it too.
     ///
     /// ```no_run
     /// hpmoe_build::kernels(["src/moe.rs"]).spare(1).build();
@@ -190,32 +191,33 @@ impl Kernels {
         self
     }
 
-    /// Compiles the kernels for a device, too, and puts the result next to the one for this machine's CPU, so that one program can run
-    /// on either. The environment variable `HPMOE_DEVICE` (`cann` or `off`) does the same for all kernels, and wins.
+    /// Compiles the kernels for `device` in addition to this machine's CPU, so that one program can run on either. The
+    /// environment variable `HPMOE_DEVICE` (`cann` or `off`) overrides this setting for all kernels.
     ///
-    /// The compiler is the one of the installed CANN toolkit, which [`toolkit`](Self::toolkit) or `ASCEND_HOME_PATH` names, or which lies
-    /// in a default folder.
+    /// The compiler is that of the installed CANN toolkit: the one that [`toolkit`](Self::toolkit) or
+    /// `ASCEND_HOME_PATH` names, or else one in a default folder.
     pub fn device(mut self, device: Device) -> Self {
         self.device = Some(device);
         self
     }
 
-    /// Takes the CANN toolkit in this folder instead of the one that `ASCEND_HOME_PATH` names.
+    /// Uses the CANN toolkit in this folder instead of the one that `ASCEND_HOME_PATH` names.
     pub fn toolkit(mut self, folder: impl Into<PathBuf>) -> Self {
         self.toolkit = Some(folder.into());
         self
     }
 
-    /// Makes kernels keep time stamps of the tiles that each core runs, for `Report::trace` of a launch. Without this the generated code
-    /// has nothing of it. The environment variable `HPMOE_TIME_STAMPS` (`on` or `off`) does the same for all kernels, and wins.
+    /// Makes each core record time stamps of the tiles it runs, for `Report::trace` of a launch. Otherwise the
+    /// generated code contains nothing for time stamps. The environment variable `HPMOE_TIME_STAMPS` (`on` or `off`)
+    /// overrides this setting for all kernels.
     pub const fn time_stamps(mut self) -> Self {
         self.time_stamps = true;
         self
     }
 
-    /// Takes the tile sizes of these kernels as they are. Without this, the build warns once for each kernel whose fixed sizes are
-    /// estimated to cost more than a tenth of its latency, and names better ones. It is for kernels whose tiles are small on purpose, as those
-    /// of tests.
+    /// Turns off the warning about slow tile sizes for these kernels. The build otherwise warns once per kernel if its
+    /// fixed sizes are estimated to cost more than a tenth of its latency, and suggests better ones. Use this for
+    /// kernels whose tiles are small on purpose, for instance in tests.
     ///
     /// ```no_run
     /// hpmoe_build::kernels(["tests/small.rs"]).allow_slow_tile_sizes().build();
@@ -225,10 +227,10 @@ impl Kernels {
         self
     }
 
-    /// Builds all kernels. To be called from `build.rs`.
+    /// Builds all kernels. Call it from `build.rs`.
     ///
-    /// rustc shows the faults of a kernel at their place in the kernel. This ends the build script only where a tool or a file
-    /// is missing, or where a constant is set that no kernel declares.
+    /// rustc reports faults of a kernel at their place in the kernel. The build script itself fails only if a tool or a
+    /// file is missing, or if it sets a constant that no kernel declares.
     pub fn build(self) {
         if let Err(problem) = self.try_build() {
             fail(&printable_lines(&problem));
@@ -293,7 +295,7 @@ impl Kernels {
         Ok(())
     }
 
-    /// These kernels and the others, read; `None` where a file is not Rust.
+    /// Reads these kernels and the ones added by `and`; `None` if a file is not valid Rust.
     fn into_parts(self, cores: Option<u32>) -> Result<Option<Vec<KernelGroup>>, String> {
         let Self {
             files,

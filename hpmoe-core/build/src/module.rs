@@ -1,4 +1,4 @@
-//! What a build makes of one kernel module.
+//! The build of one kernel module.
 
 use crate::expansions::ModuleToTell;
 use crate::files;
@@ -23,8 +23,8 @@ use hpmoe_expansion::tokens::SourceTokens;
 use std::path::{Path, PathBuf};
 use syn::ItemMod;
 
-/// Of the constants that are set, those that a kernel declares. One that is set for a kernel by name (`rms::HIDDEN`) wins over the same for all
-/// kernels (`HIDDEN`).
+/// The subset of `settings` that a kernel declares. A setting for one kernel (`rms::HIDDEN`) wins over the setting of
+/// that constant for all kernels (`HIDDEN`).
 #[must_use]
 pub fn settings_of(module: &ItemMod, settings: &Overrides) -> Overrides {
     let (declared, kernel) = (declared_constants(module), module.ident.to_string());
@@ -143,8 +143,8 @@ impl Build {
         Ok(built)
     }
 
-    /// What tuning has found for a kernel with these constants. The build prints a note where it takes the default instead, and
-    /// where tuning replaces constants of the source.
+    /// The tuned schedule for a kernel with these constants. The build prints a note if it falls back to the default
+    /// schedule, and if tuning replaces constants of the source.
     fn tuned_for(&self, source: &KernelModule, given: (&Overrides, &NamedSizes)) -> Option<Candidate> {
         // The macro shows the faults of a kernel that has some.
         let kept = kept_for(source.tuned.as_ref()?, &source.module, given, &self.target)?;
@@ -173,7 +173,8 @@ impl Build {
         None
     }
 
-    /// A warning about fixed tile sizes that cost time. Tuned ones were compared with others in the simulator, which knows better.
+    /// A warning about fixed tile sizes that cost time. Tuned sizes get no warning, because the simulator has already
+    /// compared them with others.
     fn costly_sizes(&self, kernel: BuiltKernel<'_>, tuned: &Candidate) -> Option<String> {
         if self.allow_slow_tile_sizes || *tuned != Candidate::default() {
             return None;

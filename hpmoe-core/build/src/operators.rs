@@ -1,4 +1,4 @@
-//! Files of external operators: what they hold, and what is said where a compiler refuses one.
+//! Files of external operators: their contents, and the message if a compiler refuses one.
 
 use crate::watch;
 use hpmoe_core::analyze::CheckedGraph;
@@ -137,7 +137,8 @@ struct Named<'a> {
 }
 
 impl Named<'_> {
-    /// The paths in the package at which a compiler looks for it, in order. The package's folder is one of its folders of headers.
+    /// Paths in the package where a compiler looks for the file, in order. The package's folder is one of the
+    /// compiler's include folders.
     fn places(&self, folder: &Path) -> Vec<PathBuf> {
         let near = self.nearby.then(|| folder.join(self.path));
         let mut places: Vec<PathBuf> = near.into_iter().chain([PathBuf::from(self.path)]).collect();

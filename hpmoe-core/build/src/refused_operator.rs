@@ -1,4 +1,4 @@
-//! External operators that a compiler refuses.
+//! The message for external operators that a compiler refuses.
 
 use crate::compiler_output::{first_error, generated_line};
 use crate::operators::Operator;

@@ -1,4 +1,4 @@
-//! The kernel modules that a build script names, with what it sets for them.
+//! The kernel modules that a build script names, with the script's settings for them.
 
 use crate::device::Device;
 use crate::tuned::{read_tuned, tuned_file};

@@ -62,7 +62,7 @@ pub(crate) fn named_cores(environment: Option<&str>) -> Result<Option<u32>, Stri
 ///
 /// # Errors
 ///
-/// That kernels can't run on it, or that the number contradicts the file.
+/// Kernels can't run on the target, or `matrix_cores` contradicts the file.
 pub fn fit_for_kernels(target: Target, file: Option<&Path>, matrix_cores: Option<u32>) -> Result<Target, String> {
     if let Some(count) = matrix_cores.filter(|count| !(1..=Cores::MOST_MATRIX).contains(count)) {
         return Err(format!("{count} matrix cores: a rank has from 1 to {}", Cores::MOST_MATRIX));
@@ -91,7 +91,7 @@ pub fn fit_for_kernels(target: Target, file: Option<&Path>, matrix_cores: Option
 ///
 /// # Errors
 ///
-/// That it can't be read, or what is wrong with it, line by line.
+/// The file can't be read, or has faults, which are listed line by line.
 pub fn read_target(file: &Path) -> Result<Target, String> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| format!("target `{}` is neither built in (ascend-a3) nor a file: {error}", file.display()))?;

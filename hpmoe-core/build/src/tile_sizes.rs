@@ -1,4 +1,4 @@
-//! The tile sizes that a kernel is built with, as the text of a file and of the constant `TILE_SIZES`.
+//! The tile sizes that a kernel is built with: as the text of a file, and as the constant `TILE_SIZES`.
 
 use hpmoe_core::sizes::Expected;
 use hpmoe_core::syntax::{Kernel, Overrides};

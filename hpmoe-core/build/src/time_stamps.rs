@@ -1,4 +1,4 @@
-//! Whether kernels keep time stamps of their tiles.
+//! The setting that makes kernels record time stamps of their tiles.
 
 /// Whether kernels whose build script says `by_script` keep time stamps. `HPMOE_TIME_STAMPS` wins.
 pub(crate) fn chosen(by_script: bool, environment: Option<&str>) -> Result<bool, String> {

@@ -1,4 +1,4 @@
-//! The file next to a kernel's source that keeps what `hpmoe tune` has found.
+//! The file next to a kernel's source that holds the schedules found by `hpmoe tune`.
 
 use hpmoe_core::front::{Front, front};
 use hpmoe_core::syntax::{Overrides, declared_constants};
@@ -13,11 +13,11 @@ pub fn tuned_file(source: &Path) -> PathBuf {
     source.with_extension("tuned.toml")
 }
 
-/// Reads such a file; `None` where it does not exist.
+/// Reads a file of tuned schedules; `None` if it does not exist.
 ///
 /// # Errors
 ///
-/// Everything that is wrong with it, line by line.
+/// All faults of the file, line by line.
 pub fn read_tuned(file: &Path) -> Result<Option<Tuned>, String> {
     let name = file.display();
     let text = match std::fs::read_to_string(file) {
@@ -32,21 +32,21 @@ pub fn read_tuned(file: &Path) -> Result<Option<Tuned>, String> {
     Tuned::read(&text).map(Some).map_err(words)
 }
 
-/// What a file of tuned schedules holds for one kernel.
+/// The entry for one kernel in a file of tuned schedules.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Kept {
-    /// Nothing for these constants on this target.
+    /// The file has no entry for these constants on this target.
     Nothing,
-    /// A schedule whose tile sizes the kernel can't have any more.
+    /// The entry's tile sizes no longer fit the kernel.
     Outdated,
-    /// A schedule that a build takes.
+    /// The entry fits, and a build uses it.
     Fits(TunedBuild),
 }
 
-/// A tuned schedule, and what it changes in its kernel.
+/// A tuned schedule, and the constants that it changes in its kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TunedBuild {
-    /// The tile sizes and choices that were found.
+    /// The tile sizes and choices that tuning found.
     pub candidate: Candidate,
     /// The constants that it replaces, in the order of their names.
     pub replaced: Vec<ReplacedConstant>,
@@ -64,7 +64,8 @@ pub struct ReplacedConstant {
 }
 
 impl TunedBuild {
-    /// The replaced constants as a list for people, `TILE_M = 64 (in the source: 128)`; empty where none is.
+    /// The replaced constants as readable text, `TILE_M = 64 (in the source: 128)`; empty if the schedule replaces
+    /// none.
     #[must_use]
     pub fn replaced_text(&self) -> String {
         let text = |constant: &ReplacedConstant| {
@@ -74,9 +75,9 @@ impl TunedBuild {
     }
 }
 
-/// What a file holds for a kernel with the constants that are set for it; `None` where the kernel has faults.
+/// Looks up the entry for a kernel with the given constants; `None` if the kernel has faults.
 ///
-/// What is set wins over what was tuned, and what was tuned over what was chosen for sizes that are left open.
+/// A constant that the build sets wins over a tuned one, and a tuned one wins over one chosen for an open tile size.
 #[must_use]
 pub fn kept_for(
     tuned: &Tuned,
@@ -104,7 +105,7 @@ pub fn kept_for(
     Some(Kept::Fits(TunedBuild { candidate, replaced }))
 }
 
-/// The sizes chosen for those that are left open, but for those that were tuned.
+/// The sizes of `open`, replaced by those of `tuned` if both have a name.
 #[must_use]
 pub fn with_tuned(open: &NamedSizes, tuned: &NamedSizes) -> NamedSizes {
     open.iter().chain(tuned).map(|(name, &size)| (name.clone(), size)).collect()

@@ -1,4 +1,4 @@
-//! What compilers get.
+//! The compilation units that are passed to compilers.
 
 use crate::Device;
 use crate::expansions::ModuleToTell;

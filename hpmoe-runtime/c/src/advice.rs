@@ -1,4 +1,4 @@
-//! Ways out of errors, as callers in C find them: errors of the runtime name methods of Rust.
+//! Rewords ways out for C: errors of the runtime name Rust methods, and callers in C need the C equivalents.
 
 use std::borrow::Cow;
 
@@ -58,7 +58,7 @@ mod tests {
     use std::collections::BTreeSet;
     use std::path::{Path, PathBuf};
 
-    /// All Rust files below a folder, without those of tests.
+    /// All Rust files below a folder, except tests.
     fn files(folder: &Path) -> Vec<PathBuf> {
         let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
         let each = entries.flat_map(|path| match (path.is_dir(), path.extension()) {
@@ -69,7 +69,7 @@ mod tests {
         each.collect()
     }
 
-    /// The texts of a file, without documentation and tests.
+    /// The string literals of a file, without documentation and tests.
     fn texts(tokens: TokenStream, texts: &mut Vec<String>) {
         let mut tokens = tokens.into_iter().peekable();
         while let Some(token) = tokens.next() {
@@ -98,7 +98,7 @@ mod tests {
         }
     }
 
-    /// All methods that are named in texts of the runtime.
+    /// All methods that messages of the runtime name.
     fn named() -> BTreeSet<String> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join("..");
         let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! What is in a library, as JSON.
+//! The contents of a library, as JSON.
 
 use hpmoe_runtime::tables::{RowKind, Storage, TensorTable};
 use serde_json::{Map, Value, json};

@@ -1,4 +1,4 @@
-//! Errors at the boundary: a status for the caller, and words that the thread keeps for it.
+//! Errors at the boundary: a status for the caller, and a message that the thread keeps.
 
 use std::any::Any;
 use std::cell::RefCell;

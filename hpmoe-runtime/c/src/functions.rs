@@ -1,4 +1,5 @@
-//! What the functions of the header do. [`export!`](crate::export) defines each of them by one call of these.
+//! Implementations of the header's functions. [`export!`](crate::export) defines each exported function as one call of
+//! a function here.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::PoisonError;

@@ -1,4 +1,4 @@
-//! The groups that a library has made, by numbers that are never used again.
+//! The groups that a library has made, by numbers that are never reused.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! Who may join a group of processes, as callers say it.
+//! Converts a caller's `HpmoeJoining`: the settings that decide who may join a group of processes.
 
 use std::ffi::CStr;
 use std::slice;

@@ -8,7 +8,7 @@ use hpmoe_runtime::tables::{Storage, TensorTable};
 pub struct Kernel {
     /// The name of the kernel module.
     pub module: &'static str,
-    /// The constants of the module, as the library was built with them.
+    /// The constants of the module, with the values that the library was built with.
     pub constants: &'static [(&'static str, Constant)],
     /// The taskflow's entry point and tables.
     pub compiled: CompiledKernel,

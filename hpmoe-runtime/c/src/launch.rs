@@ -1,4 +1,4 @@
-//! A launch on memory of the caller.
+//! A launch on the caller's memory.
 
 use std::ffi::{c_char, c_void};
 use std::slice;

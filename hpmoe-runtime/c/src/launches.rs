@@ -1,4 +1,4 @@
-//! Launches that a caller has started and not waited for, or has fixed, by numbers that are never used again.
+//! Launches that a caller has started and not yet waited for, and fixed launches, by numbers that are never reused.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

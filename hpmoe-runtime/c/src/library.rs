@@ -15,7 +15,7 @@ pub struct Library {
 }
 
 impl Library {
-    /// A library of these kernels.
+    /// A library with the given kernels.
     #[must_use]
     pub const fn new(kernels: &'static [Kernel]) -> Self {
         Self { kernels, description: OnceLock::new() }

@@ -1,4 +1,4 @@
-//! The ports at which rank 0 listens for groups that don't exist yet, by numbers that are never used again.
+//! The ports where rank 0 listens for groups that don't exist yet, by numbers that are never reused.
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;

@@ -1,9 +1,10 @@
 //! The macros of a crate that exports its kernels.
 
-/// Gives the library of this crate the C interface of `hpmoe.h`, for all kernels that its build script builds. The crate is of type
-/// `cdylib`; one call, at the crate's root or in any module, is all that it needs.
+/// Gives this crate's library the C interface of `hpmoe.h`, for all kernels that the build script builds. The crate
+/// must have the type `cdylib`. Call the macro once, at the crate's root or in any module.
 ///
-/// The module in which it stands gets a module `hpmoe_library` with the functions and a static `LIBRARY`.
+/// The macro adds a module `hpmoe_library` to the module that calls it. It holds the exported functions and a static
+/// `LIBRARY`.
 #[macro_export]
 macro_rules! export {
     () => {
@@ -75,7 +76,7 @@ macro_rules! functions {
             $crate::functions::abi()
         }
 
-        /// What is in the library, as JSON.
+        /// The contents of the library, as JSON.
         #[unsafe(no_mangle)]
         pub extern "C" fn hpmoe_describe() -> *const ::core::ffi::c_char {
             $crate::functions::describe(&$library)
@@ -192,11 +193,7 @@ macro_rules! functions {
             $crate::functions::group_free(group)
         }
 
-        /// Makes another number of a group, with a placement.
-        ///
-        /// # Safety
-        ///
-        /// As the header says.
+        /// Makes another handle to a group, with a placement.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn hpmoe_group_placed(
             group: $crate::HpmoeGroup,
@@ -245,11 +242,7 @@ macro_rules! functions {
             unsafe { $crate::functions::launch(&$library, group, taskflow, ids, ranks, tensors, arguments, streams) }
         }
 
-        /// Puts a taskflow on streams.
-        ///
-        /// # Safety
-        ///
-        /// As the header says.
+        /// Enqueues a launch of a taskflow on streams.
         #[unsafe(no_mangle)]
         #[allow(clippy::too_many_arguments, reason = "those of the header")]
         pub unsafe extern "C" fn hpmoe_enqueue(
@@ -268,11 +261,7 @@ macro_rules! functions {
             }
         }
 
-        /// Makes the argument block of a launch.
-        ///
-        /// # Safety
-        ///
-        /// As the header says.
+        /// Fixes a launch: makes its argument block.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn hpmoe_fix(
             group: $crate::HpmoeGroup,
@@ -287,11 +276,7 @@ macro_rules! functions {
             unsafe { $crate::functions::fix(&$library, group, taskflow, ids, ranks, tensors, arguments, fixed) }
         }
 
-        /// Launches an argument block once more.
-        ///
-        /// # Safety
-        ///
-        /// As the header says.
+        /// Replays a fixed launch.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn hpmoe_replay(
             fixed: $crate::HpmoeFixed,
@@ -304,11 +289,7 @@ macro_rules! functions {
             unsafe { $crate::functions::replay(fixed, ranks, tensors, arguments, streams) }
         }
 
-        /// Puts a launch of an argument block on streams that are being captured.
-        ///
-        /// # Safety
-        ///
-        /// As the header says.
+        /// Puts a fixed launch on streams that are being captured.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn hpmoe_capture(
             fixed: $crate::HpmoeFixed,
@@ -321,17 +302,13 @@ macro_rules! functions {
             unsafe { $crate::functions::capture(fixed, ranks, tensors, arguments, streams) }
         }
 
-        /// Counts launches by graphs.
+        /// Counts the launches that graphs have made.
         #[unsafe(no_mangle)]
         pub extern "C" fn hpmoe_replayed(fixed: $crate::HpmoeFixed, launches: u32) -> $crate::HpmoeStatus {
             $crate::functions::replayed(fixed, launches)
         }
 
-        /// Overwrites the placement of an argument block.
-        ///
-        /// # Safety
-        ///
-        /// As the header says.
+        /// Overwrites the placement of a fixed launch.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn hpmoe_fixed_place(
             fixed: $crate::HpmoeFixed,
@@ -341,7 +318,7 @@ macro_rules! functions {
             unsafe { $crate::functions::fixed_place(fixed, placement) }
         }
 
-        /// Frees an argument block.
+        /// Frees a fixed launch.
         #[unsafe(no_mangle)]
         pub extern "C" fn hpmoe_fixed_free(fixed: $crate::HpmoeFixed) -> $crate::HpmoeStatus {
             $crate::functions::fixed_free(fixed)
@@ -371,11 +348,7 @@ macro_rules! functions {
             unsafe { $crate::functions::reference(&$library, group, taskflow, ids, ranks, tensors, arguments) }
         }
 
-        /// Takes the place of a launch.
-        ///
-        /// # Safety
-        ///
-        /// As the header says.
+        /// Reports to the other ranks that this process can't make a launch.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn hpmoe_refuse(
             group: $crate::HpmoeGroup,
@@ -385,13 +358,13 @@ macro_rules! functions {
             unsafe { $crate::functions::refuse(group, message) }
         }
 
-        /// What the last call of this thread that failed had to say.
+        /// The message of this thread's last failed call.
         #[unsafe(no_mangle)]
         pub extern "C" fn hpmoe_last_error() -> *const ::core::ffi::c_char {
             $crate::functions::last_error()
         }
 
-        /// The report of the last launch of this thread.
+        /// The report of this thread's last launch.
         #[unsafe(no_mangle)]
         pub extern "C" fn hpmoe_last_report() -> *const ::core::ffi::c_char {
             $crate::functions::last_report()

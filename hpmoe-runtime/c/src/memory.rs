@@ -1,4 +1,4 @@
-//! The caller's memory in a launch: what overlaps, what is in use, and what must be copied.
+//! The caller's memory in a launch: which parts overlap, which are in use, and which must be copied.
 
 use std::fmt;
 use std::ptr;

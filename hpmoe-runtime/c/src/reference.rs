@@ -1,4 +1,4 @@
-//! References of a library's taskflows, which callers know by names alone.
+//! References of a library's taskflows, which callers select by name.
 
 use hpmoe_runtime::{CompiledKernel, ReferenceCall};
 
@@ -14,7 +14,8 @@ pub struct Reference {
 inventory::collect!(Reference);
 
 impl Reference {
-    /// That of a kernel: `function` takes the arguments, calls the taskflow's function, and gives back what that has written.
+    /// The reference of `kernel`. `function` reads the arguments, calls the taskflow's function, and writes its results
+    /// back.
     #[must_use]
     pub const fn new(kernel: &'static CompiledKernel, function: fn(&ReferenceCall<'_>)) -> Self {
         Self { kernel, function }

@@ -1,4 +1,4 @@
-//! The report of a thread's last launch, as JSON.
+//! The report of this thread's last launch, as JSON.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char};

@@ -1,4 +1,4 @@
-//! What runs kernels.
+//! The backends that run kernels.
 
 pub(crate) mod host;
 pub(crate) mod npu;

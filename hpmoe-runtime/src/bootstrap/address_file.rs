@@ -1,4 +1,4 @@
-//! A file by which ranks learn where rank 0 listens.
+//! A file that tells the other ranks where rank 0 listens.
 
 use std::fs::{self, OpenOptions};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// A handle that ends waits early, from another thread or a handler of signals: joining a group, an exchange, a launch.
+/// A handle that ends waits early: joining a group, an exchange, or a launch. It can be used from another thread or a
+/// signal handler.
 ///
-/// Clones are one handle. What was cancelled stays so.
+/// Clones share one state. Cancelling can't be undone.
 ///
 /// ```
 /// use hpmoe_runtime::Cancel;
@@ -36,24 +37,24 @@ impl Cancel {
     /// The longest time between two looks of a wait at its handle.
     pub(crate) const PAUSE: Duration = Duration::from_millis(50);
 
-    /// A handle that is not cancelled.
+    /// Makes a handle that is not cancelled.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The handle that a number of the program is: cancelled when that is not 0.
+    /// A handle backed by a number of the program. It is cancelled if the number is not 0.
     #[must_use]
     pub const fn of(number: &'static AtomicU32) -> Self {
         Self(Flag::Lent(number))
     }
 
-    /// Ends the waits of this handle, now and later. It only stores a number, so that handlers of signals can call it.
+    /// Ends current and later waits that use this handle. It only stores a number, so signal handlers can call it.
     pub fn cancel(&self) {
         self.number().store(1, Ordering::SeqCst);
     }
 
-    /// Whether it was cancelled.
+    /// Whether the handle has been cancelled.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.number().load(Ordering::SeqCst) != 0

@@ -24,7 +24,7 @@ pub enum BootstrapError {
         /// What it should be.
         wanted: &'static str,
     },
-    /// A group has no rank of that number.
+    /// A group has no rank with that number.
     #[error("a group of {ranks} ranks has no rank {rank}: number the processes from 0 to {}", .ranks.saturating_sub(1))]
     Rank {
         /// The rank asked for.
@@ -32,7 +32,7 @@ pub enum BootstrapError {
         /// Ranks of the group.
         ranks: usize,
     },
-    /// A secret is too short to be one, or too long.
+    /// A secret is too short or too long.
     #[error("the secret has {bytes} bytes, but should have {least} to {most}: make one with `openssl rand -hex 32`")]
     SecretSize {
         /// Number of its bytes.
@@ -60,7 +60,7 @@ pub enum BootstrapError {
         /// The system's answer.
         cause: String,
     },
-    /// This process or the system has no file descriptor left.
+    /// The process or the system has no file descriptors left.
     #[error("{action} takes a file descriptor, and there is none left ({cause}): {way_out}")]
     Descriptors {
         /// What could not be done.
@@ -70,7 +70,7 @@ pub enum BootstrapError {
         /// What to do.
         way_out: &'static str,
     },
-    /// Rank 0 would listen to other machines, and let anyone in.
+    /// Rank 0 would listen to other machines without a secret, so that anyone could join.
     #[error("rank 0 would listen on {}, which other machines reach, without a secret: {way_out}", printable(.address))]
     Exposed {
         /// Host and port.
@@ -78,7 +78,7 @@ pub enum BootstrapError {
         /// What to do.
         way_out: &'static str,
     },
-    /// Rank 0 can't listen for the others.
+    /// Rank 0 can't listen for the other ranks.
     #[error("rank 0 can't listen on {} ({cause}): {way_out}", printable(.address))]
     Listen {
         /// Host and port.
@@ -102,7 +102,7 @@ pub enum BootstrapError {
         /// What to do.
         way_out: &'static str,
     },
-    /// Something else than rank 0 answers at its address.
+    /// A different program answers at rank 0's address.
     #[error("what answers rank {rank} at {} is not rank 0 of this group: {way_out}", printable(.address))]
     Foreign {
         /// The rank of this process.
@@ -173,7 +173,7 @@ pub enum BootstrapError {
         /// How the user raises the limit.
         longer: &'static str,
     },
-    /// The processes do not fit together.
+    /// The processes come from different builds or have different settings.
     #[error("{0}: start all processes of the group from one build, with the same number of ranks")]
     Mismatch(String),
     /// A rank's process has ended.
@@ -253,13 +253,13 @@ fn job_name(job: &str) -> String {
     if job.is_empty() { "has no name".to_owned() } else { format!("is `{}`", printable(job)) }
 }
 
-/// What rank 0 saw while ranks did not come.
+/// Observations of rank 0 while it waited for missing ranks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Besides {
-    /// Who came instead.
+    /// Connections that were not ranks of the job.
     pub strangers: Strangers,
-    /// Why rank 0 could not take connections, if that was so at the end.
+    /// Reason why rank 0 could not accept connections, if it still could not at the end.
     pub refused: Option<String>,
     /// How the user raises the limit.
     pub(super) longer: &'static str,

@@ -1,4 +1,4 @@
-//! How processes join a group: who may, and how long it may take.
+//! How processes join a group: who may join, and the time limit.
 
 use std::net::{TcpListener, ToSocketAddrs as _};
 use std::process::Command;
@@ -23,10 +23,10 @@ const TIME_LIMIT: &str = "HPMOE_JOIN_TIME_LIMIT";
 /// The time that joining may take unless told otherwise.
 const USUAL_LIMIT: Duration = Duration::from_secs(60);
 
-/// Settings of joining: the job and its secret, which decide who may join, and the time that it may take.
+/// Settings for joining a group: the job's name and secret, which decide who may join, and the time limit.
 ///
-/// Rank 0 lets in ranks of its job alone. With a secret, both sides prove that they know it, before anything else is read. Without one,
-/// rank 0 listens on this machine's loopback alone.
+/// Rank 0 accepts only ranks of its own job. With a secret, both sides prove that they know it before any other data is
+/// read. Without one, rank 0 listens only on this machine's loopback interface.
 ///
 /// ```
 /// use std::time::Duration;
@@ -67,7 +67,7 @@ impl Default for Joining {
 }
 
 impl Joining {
-    /// A job without a name and without a secret, whose ranks have 60 seconds to join. Reads nothing of the environment.
+    /// Settings without a job name and without a secret. The time limit is 60 seconds. Ignores the environment.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -81,16 +81,17 @@ impl Joining {
         }
     }
 
-    /// Settings of the environment:
+    /// Settings from environment variables:
     ///
-    /// - `HPMOE_JOB` names the job; if it is not set, torchrun's run id, the job of MPI, or Slurm's job and step does.
+    /// - `HPMOE_JOB` names the job. If it is not set, the name is torchrun's run id, the MPI job, or Slurm's job and
+    ///   step.
     /// - `HPMOE_SECRET_FILE` names a file with the secret.
     /// - `HPMOE_JOIN_TIME_LIMIT` is the limit in seconds.
-    /// - `HPMOE_LET_ANYONE_JOIN=1` is [`let_anyone_join`](Self::let_anyone_join).
+    /// - `HPMOE_LET_ANYONE_JOIN=1` stands for [`let_anyone_join`](Self::let_anyone_join).
     ///
     /// # Errors
     ///
-    /// If a variable has no meaning, or there is no secret in the file.
+    /// If a variable has an invalid value, or the file contains no secret.
     pub fn from_environment() -> Result<Self, BootstrapError> {
         Self::from_variables(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
     }
@@ -120,12 +121,12 @@ impl Joining {
         Ok(Self { job, secret, limit, anyone, cancel: Cancel::new(), starter, knobs })
     }
 
-    /// Settings for ranks that this process starts itself, all on this machine: a secret that nobody else has, and a name of the job that no
-    /// other one has. [`pass_to`](Self::pass_to) gives both to each process.
+    /// Settings for ranks that this process starts itself on this machine: a fresh random secret and a unique job name.
+    /// [`pass_to`](Self::pass_to) passes both to a child process.
     ///
     /// # Errors
     ///
-    /// If the system gives no random bytes, or `HPMOE_JOIN_TIME_LIMIT` has no meaning.
+    /// If the system gives no random bytes, or `HPMOE_JOIN_TIME_LIMIT` is invalid.
     pub fn of_own_processes() -> Result<Self, BootstrapError> {
         let Self { limit, knobs: Knobs { limit_variable, .. }, .. } = Self::from_variables(|name| {
             std::env::var(name).ok().filter(|text| name == TIME_LIMIT && !text.is_empty())
@@ -151,7 +152,7 @@ impl Joining {
         self
     }
 
-    /// Sets the longest time that joining may take. Default: 60 seconds.
+    /// Sets the time limit for joining. The default is 60 seconds.
     #[must_use]
     pub const fn limit(mut self, limit: Duration) -> Self {
         self.limit = limit;
@@ -159,28 +160,29 @@ impl Joining {
         self
     }
 
-    /// Lets rank 0 listen to other machines although there is no secret: **whoever reaches its port can become a rank of the job**, receive what
-    /// ranks exchange, and decide what the others compute.
+    /// Lets rank 0 listen to other machines without a secret: **anyone who can reach its port can become a rank of the
+    /// job**, receive the data that ranks exchange, and influence the results of other ranks.
     #[must_use]
     pub const fn let_anyone_join(mut self) -> Self {
         self.anyone = true;
         self
     }
 
-    /// Ends waits early when this handle is cancelled: joining, and exchanges of the group that has joined. The other ranks hear that this one
-    /// is gone.
+    /// Ends waits early when `cancel` is cancelled: while joining, and in exchanges of the group. The other ranks then
+    /// see that this rank has left.
     #[must_use]
     pub fn cancelled_by(mut self, cancel: &Cancel) -> Self {
         self.cancel = cancel.clone();
         self
     }
 
-    /// Begins to listen as rank 0, on an address such as `127.0.0.1:0`; port 0 is any that is free. The listener keeps it: a program tells its
-    /// number to the other ranks, and joins by [`TcpBootstrap::host`](super::TcpBootstrap::host).
+    /// Starts listening as rank 0, on an address such as `127.0.0.1:0`. Port 0 picks any free port, which the listener
+    /// keeps. The program tells the port to the other ranks, and joins by
+    /// [`TcpBootstrap::host`](super::TcpBootstrap::host).
     ///
     /// # Errors
     ///
-    /// If the address can't be listened on, or other machines reach it and there is no secret.
+    /// If the address can't be listened on, or is reachable from other machines and there is no secret.
     pub fn listen(&self, address: &str) -> Result<TcpListener, BootstrapError> {
         self.listen_at(&Place::new(0, 1, address))
     }
@@ -244,13 +246,14 @@ impl Joining {
         self.listen_at(&Place::by_variables(0, 1, address.to_owned()))
     }
 
-    /// Makes a command start a rank of a group whose rank 0 listens on a port of this machine's loopback: by the variables that
-    /// [`Place::from_launcher`] and [`from_environment`](Self::from_environment) read. The secret comes by a file without a name, which is
-    /// the process's standard input. The process ends when this one does, even if a signal ends this one alone.
+    /// Makes `command` start rank `rank` of a group whose rank 0 listens on `port` of this machine's loopback
+    /// interface. It sets the variables that [`Place::from_launcher`] and [`from_environment`](Self::from_environment)
+    /// read, and passes the secret in an unnamed file as standard input. The child process ends when this process does,
+    /// even if this process alone is killed.
     ///
     /// # Errors
     ///
-    /// If the system gives no such file: it does on Linux.
+    /// If the system can't make unnamed files. Linux can.
     pub fn pass_to(&self, command: &mut Command, rank: usize, ranks: usize, port: u16) -> std::io::Result<()> {
         let own = &LAUNCHERS[0];
         command.env(own.rank, rank.to_string()).env(own.ranks, ranks.to_string());

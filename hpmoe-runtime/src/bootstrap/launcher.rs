@@ -1,4 +1,4 @@
-//! The variables that launchers set in the processes that they start.
+//! The variables that launchers set in the processes they start.
 
 /// A launcher, by the names of its variables.
 pub(super) struct Launcher {

@@ -1,8 +1,8 @@
 //! How the processes of a group find each other and exchange small messages.
 //!
-//! A [`Bootstrap`] joins the processes of a group whose ranks are processes. [`TcpBootstrap`] is the one of this crate;
-//! [`Place`] says which rank a process is and where the group meets, [`Joining`] who may join. Both are taken from arguments or from the
-//! variables that launchers set.
+//! A [`Bootstrap`] connects the processes of a group; this crate implements it as [`TcpBootstrap`]. [`Place`] says
+//! which rank a process is and where the group meets, and [`Joining`] says who may join. Both can be built from
+//! arguments or from the variables that launchers set.
 
 mod address_file;
 mod cancel;
@@ -34,17 +34,17 @@ use std::time::Duration;
 /// All ranks make the same calls in the same order. Messages are small: routes, addresses and results of launches, but
 /// no tensors.
 pub trait Bootstrap: Send + Sync {
-    /// The rank that this process is, from 0.
+    /// The rank of this process, counted from 0.
     fn rank(&self) -> usize;
 
-    /// Number of ranks of the group.
+    /// Number of ranks in the group.
     fn ranks(&self) -> usize;
 
     /// Returns the bytes that each rank passed, rank 0 first, once all ranks have called it.
     ///
     /// # Errors
     ///
-    /// If a rank is gone, or has not called it after `limit`, or there are more bytes than an exchange takes.
+    /// If a rank is gone or has not called it within `limit`, or if `bytes` is longer than an exchange allows.
     fn all_gather(&self, bytes: &[u8], limit: Duration) -> Result<Vec<Vec<u8>>, BootstrapError>;
 
     /// Returns once all ranks have called it.
@@ -56,16 +56,17 @@ pub trait Bootstrap: Send + Sync {
         self.all_gather(&[], limit).map(drop)
     }
 
-    /// Says which rank is gone, if one is known to be: its process ended, or its connection closed. A launch asks while
-    /// its kernel runs, from a thread of its own. An implementation should know within a second.
+    /// The error for a rank that is known to be gone: its process ended, or its connection closed. A launch polls this
+    /// while its kernel runs, from a separate thread. Implementations should notice within a second.
     fn gone(&self) -> Option<BootstrapError>;
 
-    /// The handle that ends its waits early, if it has one: launches of the group end by it, too.
+    /// The handle that ends this connection's waits early, if it has one. It also ends launches of the group.
     fn cancel(&self) -> Option<Cancel> {
         None
     }
 
-    /// Connections that were not those of ranks, while these joined: the same on all ranks. Reports tell of them.
+    /// Connections to rank 0 that were not ranks of the job, counted while the ranks joined. All ranks return the same
+    /// numbers. Reports include them.
     fn strangers(&self) -> Strangers {
         Strangers::default()
     }

@@ -20,7 +20,7 @@ const LOOPBACK: &str = "127.0.0.1";
 /// Names of the variables that hold a rank's number among those of its machine.
 const LOCAL_RANKS: [&str; 4] = ["LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"];
 
-/// A rank's number among those of its machine, as a launcher says it; all ranks are on one machine if no launcher says it.
+/// The rank's number on its own machine, as the launcher gives it. Without a launcher, all ranks are on one machine.
 ///
 /// # Errors
 ///
@@ -31,15 +31,16 @@ pub fn local_rank(rank: usize) -> Result<usize, BootstrapError> {
     parse(name, &value, "a number from 0 on")
 }
 
-/// The rank of a process and the address where its group meets.
+/// The rank of a process, and the address where its group meets.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Place {
-    /// The rank that this process is, from 0.
+    /// The rank of this process, counted from 0.
     pub rank: usize,
-    /// Number of ranks of the group.
+    /// Number of ranks in the group.
     pub ranks: usize,
-    /// Host and port where rank 0 listens. Port 0 is any that is free, for rank 0 of a place by an address file.
+    /// Host and port where rank 0 listens. Port 0 means any free port, and is allowed only for rank 0 with an address
+    /// file.
     pub address: String,
     /// The file in which rank 0 tells its address.
     pub(super) file: Option<AddressFile>,
@@ -50,21 +51,22 @@ pub struct Place {
 /// Who chose an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Origin {
-    /// Variables of the environment, which the user can set.
+    /// The user sets environment variables.
     Variables,
-    /// The program.
+    /// The program sets it.
     Program,
 }
 
 impl Place {
-    /// The place of rank `rank` of `ranks`, in a group whose rank 0 listens on `address`, such as `127.0.0.1:28471`.
+    /// Rank `rank` of `ranks`, in a group whose rank 0 listens on `address`, such as `127.0.0.1:28471`.
     #[must_use]
     pub fn new(rank: usize, ranks: usize, address: impl Into<String>) -> Self {
         Self { rank, ranks, address: address.into(), file: None, origin: Origin::Program }
     }
 
-    /// The same place, whose address the ranks learn from a file: rank 0 listens on a free port of the host, and writes its address there. It
-    /// removes the file when all ranks have joined. Each job takes a name of its own, which all its ranks can read.
+    /// Makes the ranks learn the address from a file. Rank 0 listens on a free port of the host, writes its address to
+    /// the file, and removes the file when all ranks have joined. Each job needs its own path, which all its ranks can
+    /// read.
     #[must_use]
     pub fn with_address_file(mut self, path: impl Into<std::path::PathBuf>) -> Self {
         let host = self.address.rsplit_once(':').map_or(self.address.as_str(), |(host, _)| host);
@@ -78,16 +80,19 @@ impl Place {
         Self { rank, ranks, address, file: None, origin: Origin::Variables }
     }
 
-    /// The place that a launcher gave this process by environment variables: `HPMOE_RANK` and `HPMOE_RANKS`, or those of
-    /// torchrun, MPI or srun. `None` if there are none, or if they say that the group has one rank.
+    /// The place that a launcher gave this process by environment variables: `HPMOE_RANK` and `HPMOE_RANKS`, or those
+    /// of torchrun, MPI or srun. `None` if there are none, or if the group has one rank.
     ///
-    /// Rank 0 listens on this machine's loopback if the launcher says that all ranks are on one machine, or if there is no `MASTER_ADDR`, which
-    /// is its host otherwise. Its port is `HPMOE_PORT`, else the one after `MASTER_PORT` (which torchrun uses itself), else 28471; or with
-    /// `HPMOE_ADDRESS_FILE` any that is free, which the others learn from that file ([`with_address_file`](Self::with_address_file)).
+    /// Rank 0's host is `MASTER_ADDR`. It is this machine's loopback interface if the launcher says that all ranks are
+    /// on one machine, or if `MASTER_ADDR` is not set.
+    ///
+    /// Its port is `HPMOE_PORT`; otherwise `MASTER_PORT` plus one, because torchrun uses `MASTER_PORT` itself;
+    /// otherwise 28471. With `HPMOE_ADDRESS_FILE`, rank 0 picks a free port, and the other ranks learn it from that
+    /// file ([`with_address_file`](Self::with_address_file)).
     ///
     /// # Errors
     ///
-    /// If a variable is not a number, or the rank is not one of the group's.
+    /// If a variable is not a number, or the rank is not below the number of ranks.
     pub fn from_launcher() -> Result<Option<Self>, BootstrapError> {
         Self::from_variables(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
     }

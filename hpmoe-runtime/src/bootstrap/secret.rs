@@ -25,18 +25,18 @@ const MOST: usize = 4096;
 /// The time that a pipe has to give the whole secret.
 const READING: Duration = Duration::from_secs(5);
 
-/// A secret that the ranks of a job share, and nobody else knows: 16 to 4,096 bytes.
+/// A secret of 16 to 4,096 bytes that only the ranks of a job know.
 ///
 /// Ranks prove to each other that they know it, and never send it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Vec<u8>);
 
 impl Secret {
-    /// A secret of these bytes. White space at their end is left out, as editors and `echo` add it to files.
+    /// A secret of these bytes. Trailing white space is removed, because editors and `echo` add it to files.
     ///
     /// # Errors
     ///
-    /// If there are fewer than 16 or more than 4,096 of them.
+    /// If fewer than 16 or more than 4,096 bytes are left.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Result<Self, BootstrapError> {
         let mut bytes = bytes.into();
         bytes.truncate(bytes.trim_ascii_end().len());
@@ -46,7 +46,7 @@ impl Secret {
         }
     }
 
-    /// A new secret that nobody can guess.
+    /// Makes a new random secret.
     ///
     /// # Errors
     ///
@@ -59,11 +59,11 @@ impl Secret {
         Ok(Self(text.into_bytes()))
     }
 
-    /// The secret in a file, or in a pipe that has a name (`/dev/fd/3`).
+    /// Reads the secret from a file or a named pipe (`/dev/fd/3`).
     ///
     /// # Errors
     ///
-    /// If it can't be read within 5 seconds, other users can read it, or it has too few or too many bytes.
+    /// If it can't be read within 5 seconds, if other users can read it, or if it is too short or too long.
     pub fn from_file(path: &Path) -> Result<Self, BootstrapError> {
         let unusable = |why: String| BootstrapError::SecretFile { file: printable_path(path), why };
         let mut file = open(path).map_err(|error| {

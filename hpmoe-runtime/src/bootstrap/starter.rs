@@ -1,4 +1,4 @@
-//! The process that started this one as a rank, whose end is the end of this process.
+//! The process that started this rank. This process ends when that one ends.
 
 use std::sync::Once;
 use std::thread;

@@ -1,25 +1,26 @@
-//! Connections to rank 0 that were not those of ranks.
+//! Connections to rank 0 that were not ranks of the job.
 
 use std::fmt;
 
-/// Numbers of connections to rank 0 that were not those of its ranks, while it waited for these.
+/// Counts of connections to rank 0 that were not ranks of its job, while it waited for its ranks.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Strangers {
-    /// Closed before a whole greeting, or sent away without one: those that took too long, and the oldest of too many.
+    /// Closed before they sent a whole greeting, or dropped by rank 0 because they took too long or because too many
+    /// were open.
     pub silent: u64,
-    /// Spoke another protocol, or another version of it.
+    /// Spoke another protocol, or another version of this protocol.
     pub foreign: u64,
     /// Ranks of other jobs.
     pub other_jobs: u64,
     /// Did not prove that they know the job's secret.
     pub unproven: u64,
-    /// Ranks that the group does not have, or has already.
+    /// Had a rank number that the group does not have, or that has already joined.
     pub misplaced: u64,
 }
 
 impl Strangers {
-    /// Number of all of them.
+    /// Total number of strangers.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.silent + self.foreign + self.other_jobs + self.unproven + self.misplaced

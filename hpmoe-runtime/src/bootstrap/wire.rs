@@ -1,4 +1,4 @@
-//! Messages between processes: numbers and byte strings, one after the other.
+//! Encoding of messages between processes: numbers and byte strings, one after another.
 
 /// A message that is being written.
 #[derive(Default)]

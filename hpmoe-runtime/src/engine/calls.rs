@@ -1,4 +1,4 @@
-//! The library of OpenSHMEM: the only door to it.
+//! The OpenSHMEM library. Only this module calls it.
 #![expect(unsafe_code, reason = "a C interface, the environment, and what runs at the process's end")]
 
 use std::env;

@@ -13,8 +13,8 @@ pub(super) enum Command {
         how: Write,
     },
     Allocate(usize, SyncSender<Option<u64>>),
-    /// What rank 0 says goes to all; the others say nothing.
+    /// Broadcasts rank 0's bytes to all ranks; the other ranks pass none.
     Tell(Vec<u8>, SyncSender<Vec<u8>>),
-    /// The process ends.
+    /// Ends the thread, because the process ends.
     End(SyncSender<()>),
 }

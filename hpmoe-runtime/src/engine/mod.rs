@@ -1,7 +1,7 @@
-//! Memory of ranks on several machines, by OpenSHMEM: the system's library, opened when a group asks for it.
+//! Memory of ranks on several machines, by the system's OpenSHMEM library, which is opened when a group asks for it.
 //!
-//! One thread makes all calls of the library. It takes writes to peers from a queue, in their order, and calls a peer now and then: without a
-//! shared mapping, what others write here arrives only during a call.
+//! One thread makes all calls of the library. It takes writes to peers from a queue, in order. It also calls a peer now
+//! and then: without a shared mapping, writes from peers arrive here only during a call.
 
 mod calls;
 mod command;
@@ -118,7 +118,7 @@ impl OpenShmem {
         TcpBootstrap::join(&Place::new(rank, ranks, address), &joining.clone().with(secret))
     }
 
-    /// Listens as rank 0: the listener, its address, and a new secret if the settings have none.
+    /// Listens as rank 0. Returns the listener, its address, and a new secret if the settings have none.
     fn listen(joining: &Joining) -> Result<(TcpListener, String, Option<Secret>), BootstrapError> {
         let host = own_host();
         let host = if host.contains(':') { format!("[{host}]") } else { host };

@@ -1,4 +1,4 @@
-//! What users read when CANN refuses a kernel: their own line first.
+//! The message shown when CANN refuses a kernel: the user's own line comes first.
 
 use crate::compiler_output::{first_error, generated_line};
 use crate::units::Unit;

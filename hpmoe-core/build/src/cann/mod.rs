@@ -1,4 +1,5 @@
-//! Compiles generated AscendC for NPUs by the compiler of CANN: an object with both halves of a kernel, which the macro embeds.
+//! Compiles generated AscendC for NPUs with CANN's compiler. The result is one object with the matrix-core and
+//! vector-core halves of a kernel, which the macro embeds.
 
 mod compiler;
 pub(crate) mod diagnosis;

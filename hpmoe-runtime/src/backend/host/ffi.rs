@@ -1,4 +1,4 @@
-//! The C interface of the implementation of AscendC for CPUs (`launch.h`): the only door to it.
+//! The C interface of the AscendC implementation for CPUs (`launch.h`). Only this module calls it.
 #![expect(unsafe_code, reason = "a C interface")]
 
 use std::ffi::{CStr, CString, c_char, c_void};
@@ -87,8 +87,9 @@ unsafe extern "C" {
     fn hpmoe_host_run(entry: EntryPoint, launch: *mut u8, options: *const HostOptions, result: *mut HostResult) -> i32;
 }
 
-/// Arithmetic as kernels and references have it, on the thread that makes it: to nearest, with subnormal numbers. When it is dropped, on the
-/// same thread, the thread has the state again that it had before. A program in another language may have set another one.
+/// The floating-point state that kernels and references need: round to nearest, with subnormal numbers. It applies to
+/// the thread that creates it. Dropping it on that thread restores the previous state, which a program in another
+/// language may have changed.
 #[derive(Debug)]
 pub struct StandardArithmetic {
     before: HostArithmetic,

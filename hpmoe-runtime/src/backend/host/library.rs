@@ -1,4 +1,4 @@
-//! Kernels of tests: a C++ file, compiled when it is asked for, in a library with an implementation of AscendC of its own.
+//! Kernels of tests: a C++ file, compiled on demand into a library with its own copy of the AscendC implementation.
 #![expect(unsafe_code, reason = "a C interface")]
 
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! The end of a host run.
+//! The outcome of a host run.
 
 use super::{HostStatistics, Resource};
 
@@ -11,6 +11,6 @@ pub(crate) enum Outcome {
     BrokenRule { message: String, core: usize },
     /// This machine had not enough of a resource.
     Lacking { resource: Resource, cause: String },
-    /// Another rank could not go on.
+    /// The run stopped because another rank could not go on.
     Stopped,
 }

@@ -1,4 +1,4 @@
-//! Ranges of global memory, as host runs know them.
+//! Ranges of global memory that host runs check accesses against.
 
 /// A range of global memory that a kernel may access.
 #[derive(Clone, Copy, Debug)]

@@ -18,9 +18,9 @@ pub struct HostStatistics {
     pub vector_calls: u64,
     /// Waits for flags.
     pub flag_waits: u64,
-    /// Turns of cores: each goes on until it waits, or others take their turns.
+    /// Number of times that a core was scheduled. A core runs until it waits or until it yields to other cores.
     pub turns: u64,
-    /// Threads that were started. They are kept, so that launches after the first ones start none.
+    /// Threads that were started. Threads are reused, so later launches start none.
     pub threads: u64,
 }
 

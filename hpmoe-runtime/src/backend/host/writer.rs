@@ -1,16 +1,16 @@
-//! Writes to memory of ranks that is not mapped here.
+//! Writes to memory of ranks that is not mapped into this process.
 
 /// How memory of a rank is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Write {
-    /// Its bytes are replaced.
+    /// Replaces the destination's bytes.
     Put,
-    /// Its words are added to.
+    /// Adds to the destination's words.
     Add,
 }
 
 /// Who writes the memory of ranks that is not mapped here, and adds to words that several ranks add to.
 pub(crate) trait Writer: Sync {
-    /// Writes at an address of a region of that rank. Writes to a rank arrive in the order of these calls.
+    /// Writes to an address in a region of rank `rank`. Writes to one rank arrive in the order of the calls.
     fn write(&self, rank: usize, to: u64, from: &[u8], how: Write);
 }

@@ -1,7 +1,8 @@
 //! The order of launches on each NPU of this process.
 //!
-//! Cores of a kernel wait for those of its peers, so that two kernels which share NPUs must follow each other in the same order on
-//! all of them. Launches take turns, and each waits for the one before it on its NPU, whoever put it there.
+//! Cores of a kernel wait for the cores of their peers, so two kernels that share NPUs must run in the same order on
+//! all of them. Launches take turns, and each waits for the previous launch on its NPU, whichever thread enqueued that
+//! one.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! Devices: NPUs as the library knows them, each with a stream of its own.
+//! Devices: NPUs as the library represents them, each with its own stream.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::on_device::OnDevice;
 /// Chips whose memory other processes can map by fabric handles.
 const WITH_FABRIC: &str = "Ascend910_93";
 
-/// The device of an NPU, with a stream of its own.
+/// The device of an NPU, with its own stream.
 pub struct Device {
     pub(super) acl: &'static Acl,
     number: i32,
@@ -36,7 +36,7 @@ impl Device {
         OnDevice::new(self.acl, self.number)
     }
 
-    /// Its number among those that the process sees.
+    /// Its number among the devices that the process can see.
     #[must_use]
     pub const fn number(&self) -> i32 {
         self.number
@@ -48,7 +48,7 @@ impl Device {
         Ok(self.acl.device_of(address)?.map(|device| i32::try_from(device).unwrap_or(i32::MAX)))
     }
 
-    /// The handle of its stream, as other users of CANN know it.
+    /// The handle of the device's stream, as `aclrtStream`.
     #[must_use]
     pub fn stream(&self) -> *mut c_void {
         self.stream.pointer()
@@ -60,11 +60,11 @@ impl Device {
         self.acl.chip()
     }
 
-    /// Its matrix and its vector cores.
+    /// Number of matrix cores and number of vector cores.
     ///
     /// # Errors
     ///
-    /// A call that failed.
+    /// A call failed.
     pub fn cores(&self) -> Result<(i64, i64), NpuError> {
         let count = |attribute| self.acl.device_info(self.number, attribute);
         Ok((count(ACL_DEV_ATTR_CUBE_CORE_NUM)?, count(ACL_DEV_ATTR_VECTOR_CORE_NUM)?))
@@ -87,7 +87,7 @@ impl Device {
         self.known(ACL_DEV_ATTR_SUPER_POD_ID)
     }
 
-    /// What older drivers don't tell.
+    /// Reads an attribute that older drivers may not have; `None` if this driver does not.
     fn known(&self, attribute: u32) -> Option<i64> {
         self.acl.device_info(self.number, attribute).ok()
     }
@@ -113,11 +113,11 @@ impl Device {
         self.chain.precede(Handle::of_other(stream))
     }
 
-    /// Waits until its stream has nothing to do.
+    /// Waits until the device's stream is idle.
     ///
     /// # Errors
     ///
-    /// Work on the stream failed, or has not ended within the limit.
+    /// Work on the stream failed, or did not end within `limit`.
     pub fn wait(&self, limit: Duration) -> Result<(), NpuError> {
         let _here = self.here()?;
         self.acl.synchronize(self.stream, limit)

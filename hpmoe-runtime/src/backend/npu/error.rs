@@ -1,4 +1,4 @@
-//! Errors of NPUs and of CANN's library, with their words.
+//! Errors of NPUs and of CANN's library, with their messages.
 
 use thiserror::Error;
 
@@ -52,7 +52,7 @@ pub enum NpuError {
         /// NPUs that there are.
         devices: u32,
     },
-    /// What another process sent is not the name of memory.
+    /// The message of another process does not describe a memory handle.
     #[error("another process sent {bytes} bytes as the name of its memory: start all processes from one build")]
     Ticket {
         /// Number of bytes.
@@ -136,7 +136,7 @@ pub enum NpuError {
         /// Value of the variable.
         value: String,
     },
-    /// The SHMEM library refuses, or is not there.
+    /// The SHMEM library is missing, or reports an error.
     #[error(transparent)]
     Shmem(#[from] ShmemError),
     /// The kernel was built for the CPU alone.

@@ -1,4 +1,4 @@
-//! What an NPU keeps from one launch to the next, so that the second launch of a kernel loads and allocates nothing.
+//! State that an NPU keeps between launches, so that a second launch of a kernel loads and allocates nothing.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -55,7 +55,7 @@ impl Kept {
         drop(oldest);
     }
 
-    /// A new block. Where there is no room for it, those that are kept are freed first.
+    /// Allocates a new block. If there is no room for it, frees the kept blocks first.
     fn allocate(&self, device: &Device, bytes: usize) -> Result<DeviceMemory, NpuError> {
         DeviceMemory::new(device, bytes).or_else(|error| {
             let kept = std::mem::take(&mut *lock(&self.blocks));

@@ -14,7 +14,7 @@ use crate::Argument;
 use crate::abi::LINE;
 use crate::memory::POISON;
 
-/// Memory of an NPU that starts on a line.
+/// NPU memory that starts on a cache line.
 pub struct DeviceMemory {
     acl: &'static Acl,
     device: i32,
@@ -25,13 +25,13 @@ pub struct DeviceMemory {
 
 /// Where memory goes back to.
 enum Owner {
-    /// Nobody else has it.
+    /// This process alone uses it.
     Allocated,
-    /// Processes map the same physical memory.
+    /// Other processes map the same physical memory.
     Mapped(Handle),
-    /// A heap that processes share, of which it is a part.
+    /// A part of a heap that processes share.
     Lent(Arc<Heap>),
-    /// Another process, which keeps it.
+    /// Memory that another process owns.
     Peer,
 }
 
@@ -39,11 +39,11 @@ enum Owner {
 const LARGE_PAGE: usize = 2 << 20;
 
 impl DeviceMemory {
-    /// At least `bytes` bytes of anything.
+    /// Allocates at least `bytes` bytes with unspecified contents.
     ///
     /// # Errors
     ///
-    /// A call that failed.
+    /// A call failed.
     pub fn new(device: &Device, bytes: usize) -> Result<Self, NpuError> {
         let _here = device.here()?;
         let bytes = bytes.max(1).next_multiple_of(LINE);
@@ -102,7 +102,7 @@ impl DeviceMemory {
         Self { acl: device.acl, device: device.number(), address, bytes, owner: Owner::Peer }.on_a_line()
     }
 
-    /// Physical memory at addresses of this process.
+    /// Maps physical memory into the addresses of this process.
     fn mapped(device: &Device, bytes: usize, physical: Handle) -> Result<Self, NpuError> {
         let acl = device.acl;
         let mapped = acl.reserve(bytes).and_then(|address| match acl.map(address, bytes, physical) {
@@ -124,11 +124,11 @@ impl DeviceMemory {
         }
     }
 
-    /// At least `bytes` bytes, of which the first `poisoned` have all bits set and the others are zero.
+    /// Allocates at least `bytes` bytes. The first `poisoned` bytes have all bits set, and the rest are zero.
     ///
     /// # Errors
     ///
-    /// A call that failed.
+    /// A call failed.
     pub fn poisoned(device: &Device, bytes: usize, poisoned: usize) -> Result<Self, NpuError> {
         let memory = Self::new(device, bytes)?;
         memory.poison(poisoned)?;
@@ -145,27 +145,27 @@ impl DeviceMemory {
         Ok(())
     }
 
-    /// How many bytes it has.
+    /// Number of bytes.
     #[must_use]
     pub const fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Its address as kernels use it.
+    /// The device address.
     #[must_use]
     pub const fn address(&self) -> u64 {
         self.address
     }
 
-    /// Writes bytes from a byte offset on.
+    /// Writes `bytes` at byte offset `at`.
     ///
     /// # Errors
     ///
-    /// A call that failed.
+    /// A call failed.
     ///
     /// # Panics
     ///
-    /// If the memory has fewer bytes.
+    /// If the memory ends before the last byte.
     pub fn write(&self, at: usize, bytes: &[u8]) -> Result<(), NpuError> {
         let to = self.part(at, bytes.len());
         // SAFETY: a slice that is borrowed for the call.
@@ -174,15 +174,15 @@ impl DeviceMemory {
         })
     }
 
-    /// Reads bytes from a byte offset on.
+    /// Reads into `bytes` from byte offset `at`.
     ///
     /// # Errors
     ///
-    /// A call that failed.
+    /// A call failed.
     ///
     /// # Panics
     ///
-    /// If the memory has fewer bytes.
+    /// If the memory ends before the last byte.
     pub fn read(&self, at: usize, bytes: &mut [u8]) -> Result<(), NpuError> {
         let from = self.part(at, bytes.len());
         // SAFETY: a slice that is borrowed for the call alone.
@@ -216,7 +216,7 @@ impl DeviceMemory {
         })
     }
 
-    /// A copy on this memory's device; the library takes none of zero bytes.
+    /// Copies with this memory's device selected. Copies of zero bytes are skipped, because the library refuses them.
     fn copy(
         &self,
         count: usize,

@@ -1,6 +1,6 @@
-//! The backend that runs kernels on Ascend NPUs, through the runtime library of CANN.
+//! The backend that runs kernels on Ascend NPUs, through CANN's runtime library.
 //!
-//! The library is opened when a group asks for NPUs. Nothing here was ever run on one.
+//! The library is opened when a group asks for NPUs. This code has never run on an NPU.
 
 mod acl;
 mod chain;

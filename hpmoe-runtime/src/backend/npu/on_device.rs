@@ -1,4 +1,4 @@
-//! The device of a thread.
+//! Selects the current device of a thread.
 
 use super::NpuError;
 use super::acl::Acl;

@@ -1,4 +1,4 @@
-//! NPUs of this process, opened.
+//! The NPUs that this process has opened.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -15,18 +15,19 @@ use crate::CompiledKernel;
 /// Chips of the architecture that kernels are generated for, by how their names begin.
 const CHIPS: [&str; 2] = ["Ascend910B", "Ascend910_93"];
 
-/// An NPU of this process: a [`Device`], and what launches on it share.
+/// An NPU of this process: a [`Device`], and the state that launches on it share.
 pub struct Npu {
     device: Device,
     pub(super) kept: Kept,
     ring: Ring,
 }
 
-/// The NPU of one rank of many processes: that of its number among those of this machine, or the only one that it sees.
+/// Opens the NPU of one rank of a group of processes: NPU number `local_rank`, or the only NPU that the process can
+/// see.
 ///
 /// # Errors
 ///
-/// There is no library, no such NPU, or a call failed.
+/// The library is missing, the NPU does not exist, or a call failed.
 pub fn open_one(local_rank: usize) -> Result<Npu, NpuError> {
     let (_, devices) = fitting()?;
     let number = if devices == 1 { 0 } else { local_rank };
@@ -50,11 +51,11 @@ pub(crate) fn open_with_peers(number: usize) -> Result<Npu, NpuError> {
     Npu::new(acl, device)
 }
 
-/// The NPUs of ranks 0 to `ranks`, from the one of that number on, each of which can access the memory of all others.
+/// Opens the NPUs of ranks 0 to `ranks - 1`, starting at NPU `first`. Each can access the memory of all the others.
 ///
 /// # Errors
 ///
-/// There is no library, there are too few NPUs, they can't access each other's memory, or a call failed.
+/// The library is missing, there are too few NPUs, they can't access each other's memory, or a call failed.
 pub fn open(first: usize, ranks: usize) -> Result<Vec<Npu>, NpuError> {
     let (acl, devices) = fitting()?;
     let end = first.saturating_add(ranks);

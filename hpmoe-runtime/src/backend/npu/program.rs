@@ -15,23 +15,23 @@ pub struct Program {
     function: Handle,
 }
 
-/// How a kernel is to be started.
+/// The parameters of a kernel start.
 #[derive(Clone, Copy, Debug)]
 pub struct Start<'a> {
-    /// Groups of one matrix and two vector cores.
+    /// Core groups, each with one matrix core and two vector cores.
     pub groups: u32,
-    /// What the kernel takes.
+    /// The kernel's arguments.
     pub arguments: &'a [u64],
-    /// The longest that it may run.
+    /// Time limit of the kernel, in seconds.
     pub seconds: u16,
 }
 
 impl Program {
-    /// Loads the kernel `symbol` of an object, which messages call `name`.
+    /// Loads the kernel `symbol` of an object. Messages call it `name`.
     ///
     /// # Errors
     ///
-    /// The library refuses it, or takes it for a kernel of another type or another ratio of cores.
+    /// The library refuses the kernel, or reports another kernel type or another ratio of cores.
     pub fn of_object(device: &Device, name: &'static str, object: &[u8], symbol: &str) -> Result<Self, NpuError> {
         let _here = device.here()?;
         let object = device.acl.load(object)?;
@@ -48,16 +48,16 @@ impl Program {
         }
     }
 
-    /// Puts a launch on the NPU's stream, after all launches that were put on it before.
+    /// Puts a launch on the NPU's stream, after all earlier launches there.
     ///
     /// # Errors
     ///
-    /// A call that failed.
+    /// A call failed.
     ///
     /// # Safety
     ///
-    /// The kernel takes these arguments. What they point to, and what that points to, stays in memory of NPUs that this one can
-    /// access until the launch has ended.
+    /// The kernel takes these arguments. All memory that they refer to, directly or indirectly, lies on NPUs that this
+    /// NPU can access and stays there until the launch has ended.
     pub unsafe fn enqueue(&self, device: &Device, start: Start<'_>) -> Result<(), NpuError> {
         let _here = device.here()?;
         // SAFETY: the caller knows of the arguments; the function is this kernel's.

@@ -1,7 +1,7 @@
-//! Pinned memory of the host, from which argument blocks are copied while the host goes on.
+//! Pinned host memory, from which argument blocks are copied while the host goes on.
 //!
-//! A copy that is on a stream reads the host's memory later. Blocks therefore lie in slots that take turns: one is written again when the launch that
-//! it was taken for is done.
+//! A copy on a stream reads the host memory later. Blocks therefore lie in slots that are used in rotation: a slot is
+//! rewritten only after the launch that used it has ended.
 #![expect(unsafe_code, reason = "memory that the library reads later")]
 
 use std::collections::VecDeque;
@@ -71,7 +71,7 @@ impl Ring {
         Ok(sent)
     }
 
-    /// A slot of at least so many bytes that nothing reads.
+    /// A slot of at least `bytes` bytes that no copy still reads.
     fn free_slot(
         &self,
         device: &Device,

@@ -1,4 +1,4 @@
-//! The choice of what gives the memory that processes share.
+//! The choice of how processes share memory.
 
 use std::env;
 use std::sync::Arc;
@@ -32,11 +32,12 @@ impl Drop for SharedByGroup {
     }
 }
 
-/// What gives the memory that processes share: fabric handles, or with `HPMOE_SYMMETRIC_MEMORY=shmem` CANN's SHMEM library.
+/// The chosen way to share memory between processes: fabric handles, or CANN's SHMEM library with
+/// `HPMOE_SYMMETRIC_MEMORY=shmem`.
 ///
 /// # Errors
 ///
-/// The variable names something else, or the library can't be opened.
+/// The variable has another value, or the library can't be opened.
 pub fn symmetric_memory() -> Result<&'static dyn SymmetricMemory, NpuError> {
     match env::var_os(CHOICE).filter(|value| !value.is_empty()) {
         None => Ok(&Fabric),

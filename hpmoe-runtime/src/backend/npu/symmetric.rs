@@ -2,53 +2,55 @@
 
 use super::{DeviceMemory, Npu, NpuError};
 
-/// Gives memory of an NPU that kernels on the NPUs of other processes write.
+/// A way to allocate NPU memory that kernels of other processes can write.
 ///
-/// All processes of a group choose the same. They call [`offer`](Self::offer) and [`begin`](Self::begin), then each makes memory, and opens that of the others by
-/// their tickets.
+/// All processes of a group use the same implementation. Each calls [`offer`](Self::offer) and [`begin`](Self::begin),
+/// then allocates memory, and opens the memory of its peers by their tickets.
 pub trait SymmetricMemory: Sync {
-    /// Refuses an NPU whose memory can't be shared in this way.
+    /// Checks that this NPU's memory can be shared in this way.
     ///
     /// # Errors
     ///
-    /// What it lacks.
+    /// The capability that the NPU lacks.
     fn fits(&self, npu: &Npu) -> Result<(), NpuError>;
 
-    /// What this rank tells the others before they begin.
+    /// Data of this rank that all ranks need for [`begin`](Self::begin).
     ///
     /// # Errors
     ///
-    /// What is needed for that fails.
+    /// The data can't be produced.
     fn offer(&self, rank: usize) -> Result<Vec<u8>, NpuError>;
 
-    /// Makes ready what memory comes from, with what each rank has told. All ranks call it; the second time, all is ready.
+    /// Prepares for allocations, with the offers of all ranks. All ranks call it; later calls do nothing.
     ///
     /// # Errors
     ///
-    /// A call that failed, here or at a peer that this rank needed.
+    /// A call failed on this rank, or on a peer that this rank depends on.
     fn begin(&self, npu: &Npu, rank: usize, offers: &[Vec<u8>]) -> Result<(), NpuError>;
 
-    /// At least `bytes` bytes that other processes can write, of which the first `poisoned` have all bits set and the others are zero.
+    /// Allocates at least `bytes` bytes that other processes can write. The first `poisoned` bytes have all bits set,
+    /// and the rest are zero.
     ///
     /// # Errors
     ///
     /// There is no room, or a call failed.
     fn allocate(&self, npu: &Npu, bytes: usize, poisoned: usize) -> Result<DeviceMemory, NpuError>;
 
-    /// What another process needs to open memory that was made here.
+    /// A ticket by which another process can open `memory`, which was allocated here.
     ///
     /// # Errors
     ///
-    /// A call that failed.
+    /// A call failed.
     fn ticket(&self, npu: &Npu, memory: &DeviceMemory) -> Result<Vec<u8>, NpuError>;
 
-    /// The memory that `peer` has made, at addresses that kernels on this NPU write.
+    /// Opens the memory that `peer` has allocated, at addresses that kernels on this NPU can write.
     ///
     /// # Errors
     ///
-    /// A call that failed, or a ticket that is none.
+    /// A call failed, or the ticket is not valid.
     fn open(&self, npu: &Npu, rank: usize, peer: usize, ticket: &[u8]) -> Result<DeviceMemory, NpuError>;
 
-    /// Gives back what memory came from, if nobody has any. All ranks call it; one that does not is waited for for some seconds.
+    /// Releases the underlying memory if no allocation is left. All ranks call it. If one does not, the others wait a
+    /// few seconds for it.
     fn end(&self, npu: &Npu);
 }

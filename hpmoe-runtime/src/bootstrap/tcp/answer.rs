@@ -1,4 +1,4 @@
-//! Answers of rank 0 in the [greeting](super::hello).
+//! Answers of rank 0 during the [greeting](super::hello).
 
 use super::hello::{array, number};
 use super::nonce::Nonce;
@@ -13,11 +13,11 @@ pub(super) const ANSWER_BYTES: usize = 56;
 /// A message of rank 0.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Answer {
-    /// Asks for a proof.
+    /// Asks the rank for a proof.
     Challenge(Nonce),
-    /// The rank is in; rank 0 proves, too.
+    /// The rank is accepted; contains rank 0's own proof.
     Accepted(Proof),
-    /// The rank is not let in.
+    /// The rank is rejected.
     Refused(Refusal),
 }
 
@@ -26,15 +26,15 @@ pub(super) enum Answer {
 pub(super) enum Refusal {
     Version,
     OtherJob,
-    /// Rank 0 has a secret, and the rank has none.
+    /// Rank 0 has a secret, but the rank has none.
     NoSecret,
-    /// The rank has a secret, and rank 0 has none.
+    /// The rank has a secret, but rank 0 has none.
     UnknownSecret,
     /// The proof is wrong.
     Unproven,
-    /// Rank 0 was started for so many ranks.
+    /// Rank 0 was started for this many ranks.
     Ranks(u32),
-    /// Another process is this rank.
+    /// Another process has joined as this rank.
     Taken,
 }
 

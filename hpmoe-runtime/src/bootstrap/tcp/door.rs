@@ -1,4 +1,4 @@
-//! Rank 0's door: takes connections, greets all of them next to each other, and lets those of its ranks in.
+//! Rank 0's side of joining: accepts connections, runs all greetings concurrently, and admits the ranks of its job.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Result};
@@ -89,7 +89,7 @@ impl<'a> Door<'a> {
         self.strangers
     }
 
-    /// Takes what connections there are and is room for.
+    /// Accepts the waiting connections that there is room for.
     fn take(&mut self) {
         for _ in 0..ROUND {
             if self.guests.len() >= MOST_GUESTS && !self.make_room() {
@@ -117,7 +117,7 @@ impl<'a> Door<'a> {
         }
     }
 
-    /// Keeps the time from which on there has been no file descriptor.
+    /// Records since when the process has had no free file descriptor.
     fn starve(&mut self, error: &std::io::Error) {
         let none = BootstrapError::no_descriptor("taking the connection of a rank as rank 0", error);
         let none = none.filter(|_| self.guests.is_empty());
@@ -128,7 +128,7 @@ impl<'a> Door<'a> {
         Guest::new(self.listener.accept()?.0)
     }
 
-    /// Sends the oldest guest away, unless it has just come.
+    /// Drops the oldest unproven connection, unless it is new.
     fn make_room(&mut self) -> bool {
         let old = |oldest: &Guest| oldest.came.elapsed() >= LEAST;
         let evicted = self.guests.front().is_some_and(old) && self.guests.pop_front().is_some();

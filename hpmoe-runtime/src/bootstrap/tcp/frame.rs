@@ -1,4 +1,4 @@
-//! What goes over a connection between rank 0 and another rank.
+//! The messages between rank 0 and another rank.
 
 use std::io::{self, Read, Write};
 
@@ -19,11 +19,11 @@ pub(super) const fn most_bytes(ranks: usize) -> u64 {
 /// How a rank's part in the group ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum End {
-    /// Its connection closed.
+    /// Its connection was closed.
     Closed,
     /// It said goodbye.
     Left,
-    /// It sent parts of exchanges that nobody expects.
+    /// It sent data for an exchange that does not exist.
     Unexpected,
 }
 
@@ -42,19 +42,19 @@ impl End {
 /// One message on a connection.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Frame {
-    /// Rank 0: all ranks are here, and strangers have been.
+    /// From rank 0: all ranks have joined; contains the count of strangers.
     Welcome(Strangers),
-    /// Rank 0: the processes don't fit together.
+    /// From rank 0: the processes don't fit together.
     Refused(String),
-    /// A rank's part of an exchange.
+    /// A rank's contribution to an exchange.
     Part { exchange: u64, bytes: Vec<u8> },
-    /// Rank 0: the parts of all ranks.
+    /// From rank 0: the contributions of all ranks.
     Whole { exchange: u64, parts: Vec<Vec<u8>> },
-    /// A rank asks who is missing in an exchange.
+    /// Asks rank 0 which ranks are missing in an exchange.
     Ask { exchange: u64 },
-    /// Rank 0's answer.
+    /// Rank 0's answer to `Ask`.
     Missing { exchange: u64, ranks: Vec<usize> },
-    /// Rank 0: a rank is gone.
+    /// From rank 0: a rank is gone.
     Gone { rank: usize, how: End },
     /// The sender leaves the group.
     Goodbye,

@@ -1,4 +1,4 @@
-//! One connection to rank 0 that has not proven whose it is.
+//! One connection to rank 0 that has not yet proven which rank it is.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
@@ -31,11 +31,11 @@ pub(super) struct Terms {
 
 /// What came of a guest.
 pub(super) enum Step {
-    /// It has not said enough yet.
+    /// More data is needed.
     Waits,
-    /// It goes, and is counted as one of these.
+    /// The connection is dropped, and counted as this kind of stranger.
     Leaves(Stranger),
-    /// It has proven that it is a rank of the job, and waits for [`Arrival::answer`].
+    /// The peer has proven that it is a rank of the job. It waits for [`Arrival::answer`].
     Arrived(Hello, Proof),
 }
 
@@ -108,7 +108,7 @@ impl Guest {
         Arrival { hello, proof, stream: self.stream }
     }
 
-    /// Reads until so many bytes have come, or no more are there: whether all have.
+    /// Reads until `count` bytes have arrived or no more data is available. Returns whether all have arrived.
     fn fill(&mut self, count: usize) -> io::Result<bool> {
         while self.filled < count {
             match (&self.stream).read(&mut self.bytes[self.filled..count]) {

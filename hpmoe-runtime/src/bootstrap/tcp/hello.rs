@@ -1,6 +1,8 @@
-//! The greeting between rank 0 and whoever connects: messages of fixed sizes, which need no memory before it is known who sends them.
+//! The greeting between rank 0 and a new connection. Its messages have fixed sizes, so rank 0 allocates no memory
+//! before it knows the sender.
 //!
-//! A rank says hello, rank 0 challenges it, the rank proves that it knows the secret, and rank 0 lets it in with a proof of its own.
+//! The rank says hello, rank 0 sends a challenge, the rank proves that it knows the secret, and rank 0 accepts it with
+//! its own proof.
 
 use super::nonce::Nonce;
 
@@ -25,9 +27,9 @@ pub(super) struct Hello {
 /// Why bytes are not a hello.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum NoHello {
-    /// Of another version of this protocol.
+    /// A hello of another version of this protocol.
     Version,
-    /// Of something else.
+    /// Not a hello of this protocol.
     Foreign,
 }
 

@@ -1,7 +1,7 @@
-//! The connections of one process, and what has come over them.
+//! The connections of one process, and the messages received over them.
 //!
-//! Rank 0 is connected to every other rank, and every other rank to rank 0. A thread for each connection reads it; what it
-//! reads is kept here, for the thread that waits for it.
+//! Rank 0 is connected to every other rank. One thread per connection reads it and stores each message here, for the
+//! thread that waits for it.
 
 use std::collections::HashMap;
 use std::net::{Shutdown, TcpStream};
@@ -156,7 +156,7 @@ impl Links {
         Err(BootstrapError::Late { rank: self.rank, missing: self.ask(exchange), limit })
     }
 
-    /// Leaves the group, so that the others don't wait for this rank until their limits.
+    /// Leaves the group early, so that the other ranks don't wait until their time limits.
     fn cancelled(&self) -> BootstrapError {
         self.leave();
         BootstrapError::Cancelled { rank: self.rank }
@@ -173,7 +173,8 @@ impl Links {
         }
     }
 
-    /// On rank 0: adds a part, and tells everybody when it was the last one. `false` if nobody expects it: it ends the member that sends it.
+    /// On rank 0: adds a contribution, and sends the whole exchange to all ranks if it was the last. `false` if this
+    /// contribution was not expected; the sender then counts as gone.
     fn add(&self, from: usize, exchange: u64, bytes: Vec<u8>) -> bool {
         // Held while the parts are sent, so that no rank hears that another is gone before it has what that one sent.
         let mut state = self.state();
@@ -200,7 +201,7 @@ impl Links {
         true
     }
 
-    /// A rank is gone: on rank 0, the others are told.
+    /// Marks a rank as gone. On rank 0, also tells the other ranks.
     fn lose(&self, rank: usize, how: End) {
         let mut state = self.state();
         if !state.leaving && state.gone.is_none() {
@@ -212,14 +213,14 @@ impl Links {
         }
     }
 
-    /// On rank 0: who has not come to an exchange.
+    /// On rank 0: the ranks that have not contributed to an exchange.
     fn missing(&self, exchange: u64) -> Vec<usize> {
         let state = self.state();
         let has_come = |rank: &usize| state.parts.get(&exchange).is_some_and(|parts| parts[*rank].is_some());
         (0..self.ranks).filter(|rank| !has_come(rank)).collect()
     }
 
-    /// Who has not come to an exchange; nobody if rank 0 does not say within a second.
+    /// The ranks that have not contributed to an exchange; empty if rank 0 does not answer within a second.
     fn ask(&self, exchange: u64) -> Vec<usize> {
         if self.rank == 0 {
             return self.missing(exchange);
@@ -253,7 +254,7 @@ impl State {
         Some(BootstrapError::Gone { rank, how: how.words() })
     }
 
-    /// The exchanges before this one have been taken or given up.
+    /// Starts an exchange: drops the results of all earlier ones.
     fn begin(&mut self, exchange: u64) {
         self.awaited = exchange;
         self.wholes.retain(|number, _| *number >= exchange);

@@ -1,4 +1,4 @@
-//! Processes joined by TCP: rank 0 listens, all others are connected to it.
+//! Processes connected by TCP: rank 0 listens, and all other ranks connect to it.
 
 mod answer;
 mod door;
@@ -35,10 +35,11 @@ const SENDING: Duration = Duration::from_secs(10);
 /// The most bytes of what rank 0 says before all ranks have joined.
 const MOST_BEFORE: u64 = 1 << 16;
 
-/// A [`Bootstrap`] over TCP. Rank 0 listens; a connection that closes is the death of its rank, which all others hear of.
+/// A [`Bootstrap`] over TCP. Rank 0 listens. If a connection closes, its rank counts as dead, and all other ranks are
+/// told.
 ///
-/// Who may join is what [`Joining`] says. Connections of others cost rank 0 little, are counted ([`Strangers`]) and never end its wait. What ranks
-/// exchange is not encrypted.
+/// [`Joining`] decides who may join. Other connections cost rank 0 little, are counted ([`Strangers`]), and never end
+/// its wait. Data between ranks is not encrypted.
 pub struct TcpBootstrap {
     links: Arc<Links>,
     /// Number of the next exchange.
@@ -48,11 +49,12 @@ pub struct TcpBootstrap {
 }
 
 impl TcpBootstrap {
-    /// Joins the group and returns once all of its ranks have.
+    /// Joins the group, and returns once all its ranks have joined.
     ///
     /// # Errors
     ///
-    /// If rank 0 can't listen, a rank does not come in time, this one is not let in, or the processes do not fit together.
+    /// If rank 0 can't listen, a rank does not join in time, this rank is rejected, or the processes don't fit
+    /// together.
     pub fn join(place: &Place, joining: &Joining) -> Result<Self, BootstrapError> {
         let Place { rank, ranks, .. } = *place;
         if rank >= ranks {
@@ -65,7 +67,8 @@ impl TcpBootstrap {
         }
     }
 
-    /// Joins the group as rank 0, with a listener that exists ([`Joining::listen`]): for programs that tell the other ranks its port.
+    /// Joins the group as rank 0 with an existing listener ([`Joining::listen`]), for programs that tell its port to
+    /// the other ranks.
     ///
     /// # Errors
     ///
@@ -118,7 +121,7 @@ impl TcpBootstrap {
         Ok(joined)
     }
 
-    /// Rank 0: takes in a rank of the job, unless it does not fit.
+    /// On rank 0: admits a rank of the job, unless it does not fit.
     fn admit(&mut self, arrival: Arrival, strangers: &mut Strangers, joining: &Joining) -> Result<(), BootstrapError> {
         let (rank, ranks, mine) = (arrival.hello.rank as usize, arrival.hello.ranks as usize, self.links.ranks);
         if ranks != mine {
@@ -148,7 +151,7 @@ impl TcpBootstrap {
         }
     }
 
-    /// Any other rank: connects to rank 0 and waits until all ranks are there.
+    /// On other ranks: connects to rank 0, and waits until all ranks have joined.
     fn reach(place: &Place, joining: &Joining) -> Result<Self, BootstrapError> {
         let Place { rank, ranks, .. } = *place;
         let limit = joining.limit;
@@ -176,13 +179,13 @@ impl TcpBootstrap {
         Ok(joined)
     }
 
-    /// A rank that is connected with nobody yet.
+    /// A rank without connections.
     fn alone(rank: usize, ranks: usize, joining: &Joining) -> Self {
         let links = Links::new(rank, ranks, joining.cancel.clone());
         Self { links: Arc::new(links), next: Mutex::new(0), readers: Vec::new(), strangers: Strangers::default() }
     }
 
-    /// Keeps a connection and starts the thread that reads it.
+    /// Stores a connection and starts its reader thread.
     fn attach(&mut self, peer: usize, stream: TcpStream) -> Result<(), BootstrapError> {
         let unusable =
             |error: io::Error| BootstrapError::Failed(format!("the connection to rank {peer} failed ({error})"));

@@ -1,4 +1,4 @@
-//! Numbers that are used once.
+//! Random numbers that are used once.
 
 use hmac_sha256::HMAC;
 

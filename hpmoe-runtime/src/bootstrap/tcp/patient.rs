@@ -1,4 +1,4 @@
-//! Reads of a connection that end at one deadline, however many there are.
+//! Reads from a connection under one deadline for any number of reads.
 
 use std::io::{self, ErrorKind, Read};
 use std::net::TcpStream;

@@ -1,4 +1,4 @@
-//! The system's queue of connections that have not been taken.
+//! The system's queue of connections that have not been accepted.
 
 use std::net::TcpListener;
 
@@ -8,7 +8,7 @@ use std::net::TcpListener;
 #[expect(unsafe_code, reason = "a call of the system")]
 pub(in super::super) fn lengthen(listener: &TcpListener) {
     use std::os::fd::AsRawFd as _;
-    /// The default of `net.core.somaxconn`, which the system keeps to.
+    /// The default limit of Linux, `net.core.somaxconn`.
     const LENGTH: i32 = 4096;
     // SAFETY: takes a descriptor that is open, and a number. If the system refuses, the queue stays as it was.
     let _ = unsafe { libc::listen(listener.as_raw_fd(), LENGTH) };

@@ -1,4 +1,4 @@
-//! The way of any other rank to rank 0.
+//! How other ranks connect to rank 0.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
@@ -26,9 +26,9 @@ const SENDING: Duration = Duration::from_secs(5);
 
 /// Why a try came to nothing.
 enum Failure {
-    /// The next one may not: rank 0 is not there yet, or had to send this rank away because of others.
+    /// The next attempt may succeed: rank 0 does not listen yet, or had to drop this rank for lack of room.
     Again(String),
-    /// All others will, too.
+    /// Every further attempt would fail, too.
     Ended(BootstrapError),
 }
 
@@ -73,7 +73,7 @@ pub(super) fn reach(
 }
 
 impl Traveller<'_> {
-    /// One try.
+    /// Makes one attempt.
     fn arrive(&mut self) -> Result<TcpStream, Failure> {
         let again = |error: io::Error| {
             let none = BootstrapError::no_descriptor(&format!("joining rank 0 as rank {}", self.place.rank), &error);
@@ -134,7 +134,7 @@ impl Traveller<'_> {
         Ok(stream)
     }
 
-    /// Waits for the next answer of rank 0.
+    /// Waits for rank 0's next answer.
     fn answer(&self, stream: &TcpStream) -> Result<Answer, Failure> {
         let (deadline, cancel): (_, &Cancel) = (self.deadline, &self.joining.cancel);
         let mut patient = Patient { stream, deadline, cancel };

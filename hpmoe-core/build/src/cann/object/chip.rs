@@ -1,4 +1,4 @@
-//! The chip that an object is for, and whether it was linked: the head of the ELF file.
+//! Reads the chip of an object, and whether it was linked, from the header of the ELF file.
 
 use elf::abi::{ET_EXEC, ET_REL};
 use elf::endian::LittleEndian;

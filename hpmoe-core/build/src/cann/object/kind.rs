@@ -1,4 +1,4 @@
-//! Types of kernels, as the sections of an object number them.
+//! Kernel types, as numbered in the sections of an object.
 
 /// Both kinds of core, counted by matrix cores: the only type that is launched.
 pub(super) const BOTH: u32 = 4;

@@ -1,4 +1,5 @@
-//! The contract of a device object: a linked one for the right chip, with both halves of a kernel, and what the loader is told about them.
+//! Checks on a device object: it is linked, built for the right chip, has both halves of a kernel, and gives the loader
+//! the right kernel type.
 
 mod chip;
 mod kind;

@@ -1,4 +1,4 @@
-//! One file of poison, mapped again and again, copy-on-write.
+//! One file of poison, mapped repeatedly, copy-on-write.
 #![expect(unsafe_code, reason = "pages of a value of its own")]
 
 use std::fs::File;

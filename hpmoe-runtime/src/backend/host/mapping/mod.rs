@@ -1,4 +1,4 @@
-//! Memory of any size that reads as poison and costs only what is touched, and memory that processes share.
+//! Memory of any size that reads as poison and costs only the pages that are touched; and memory that processes share.
 
 // Miri knows no files without names.
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -24,7 +24,7 @@ pub(crate) use system::nameless_file;
 /// Why there is no mapping.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NoMapping {
-    /// This system can't: memory must be allocated and filled.
+    /// This system has no such mappings: the memory must be allocated and filled.
     Unsupported,
     /// There is not enough room.
     #[cfg_attr(any(not(target_os = "linux"), miri), expect(dead_code, reason = "nothing is mapped there"))]

@@ -1,4 +1,4 @@
-//! Where copy-on-write mappings of poison, and files without names, are not available.
+//! Fallback for systems without copy-on-write mappings of poison and without unnamed files.
 
 use std::io;
 use std::sync::atomic::AtomicI32;

@@ -1,7 +1,7 @@
-//! Memory that several processes map: the heap of a rank, which its peers write. The only door to it.
+//! Memory that several processes map: the heap of a rank, which its peers write. Only this module touches it.
 //!
-//! It is a file without a name. A peer opens it through the process that made it, so that nothing is left once the last
-//! process that maps it has ended, however it ended.
+//! It is an unnamed file. A peer opens it through the process that made it, so nothing is left after the last process
+//! that maps it has ended, even if that process crashed.
 #![expect(unsafe_code, reason = "memory that other processes write")]
 
 use std::fs::{File, Metadata, OpenOptions};
@@ -38,9 +38,9 @@ pub(crate) struct SharedMapping {
 /// What is at its addresses.
 enum Pages {
     File(File),
-    /// Memory that is somebody else's and stays for ever.
+    /// Memory that the caller owns and never frees.
     Lent,
-    /// Nothing: memory of another machine is called by them.
+    /// No memory: the addresses stand for memory of another machine.
     None,
 }
 

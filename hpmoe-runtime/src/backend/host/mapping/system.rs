@@ -1,7 +1,7 @@
-//! The calls of the system that map memory: the only door to `libc`.
+//! The system calls that map memory. Only this module uses `libc`.
 //!
-//! `rustix` has the same calls in safe types. `libc` is what is used here because every clean build of a user's package
-//! waits for it, and it takes a quarter of the time.
+//! `rustix` wraps the same calls in safe types. This module uses `libc` because it compiles in a quarter of the time,
+//! and every clean build of a user's package waits for it.
 #![expect(unsafe_code, reason = "calls of the system")]
 
 use std::ffi::CStr;

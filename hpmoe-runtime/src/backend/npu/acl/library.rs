@@ -1,4 +1,4 @@
-//! Where the library is, and opening it.
+//! Finds and opens the runtime library.
 
 use std::env::{self, consts::ARCH};
 use std::error::Error as _;

@@ -1,4 +1,4 @@
-//! The runtime library of CANN: the only door to it. Each call is checked, and its error gets a name.
+//! CANN's runtime library. Only this module calls it. Every call is checked, and an error names the call.
 #![expect(unsafe_code, reason = "a C interface")]
 
 #[allow(
@@ -66,7 +66,7 @@ impl Handle {
 }
 
 impl Acl {
-    /// An error of a call, with what the library says about it.
+    /// Converts the error code of a call into an error with the library's own message.
     fn check(&self, call: &'static str, code: c_int) -> Result<(), NpuError> {
         if code == 0 {
             return Ok(());
@@ -83,7 +83,7 @@ impl Acl {
         Err(NpuError::Call { call, code, says })
     }
 
-    /// Initialises the library; that somebody else has done so is as good.
+    /// Initialises the library. It is no error if other code in the process has initialised it already.
     fn initialize(&self) -> Result<(), NpuError> {
         // SAFETY: null is "no configuration".
         let code = unsafe { self.calls.aclInit(std::ptr::null()) };

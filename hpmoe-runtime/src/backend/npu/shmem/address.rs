@@ -1,4 +1,4 @@
-//! Where the processes of the SHMEM library find each other: at a socket of rank 0.
+//! The meeting point of the SHMEM library's processes: a socket of rank 0.
 
 use std::env;
 use std::io;

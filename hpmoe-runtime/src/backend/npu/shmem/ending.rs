@@ -1,4 +1,4 @@
-//! The end of what the SHMEM library gave, which all processes come to together.
+//! Finalises the SHMEM library, which all processes must do together.
 
 use std::ptr::with_exposed_provenance_mut;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! Errors of CANN's SHMEM library, with their words.
+//! Errors of CANN's SHMEM library, with their messages.
 
 use std::ffi::c_int;
 
@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::bindings::ACLSHMEM_SUCCESS;
 
-/// An error of CANN's SHMEM library, or of its use.
+/// An error of CANN's SHMEM library, or of the way that it is used.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum ShmemError {

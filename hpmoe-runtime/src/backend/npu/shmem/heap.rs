@@ -1,4 +1,4 @@
-//! The piece of memory that the library has given this process.
+//! The memory that the library has allocated for this process.
 
 use std::sync::{Mutex, PoisonError};
 

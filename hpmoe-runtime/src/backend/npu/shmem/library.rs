@@ -1,4 +1,4 @@
-//! Where the SHMEM library is, and opening it.
+//! Finds and opens the SHMEM library.
 
 use std::env;
 use std::path::PathBuf;

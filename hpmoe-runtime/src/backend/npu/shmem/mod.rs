@@ -1,7 +1,8 @@
 //! Memory of CANN's SHMEM library, which is opened when a group asks for it.
 //!
-//! Memory of that library can be had and given back only by all processes together. It is asked once, for one piece on each, and what kernels need is taken from
-//! that here: giving back then waits for nobody, as when a process is gone.
+//! Allocating and freeing in that library are collective calls of all processes. So each process allocates one block
+//! once, and this module hands out parts of it to kernels. Freeing a part then waits for no other process, even if one
+//! has died.
 #![expect(unsafe_code, reason = "a C interface")]
 
 #[allow(
@@ -87,7 +88,7 @@ impl Shmem {
         u32::try_from(unsafe { self.calls.aclshmemx_init_status() }) == Ok(ACLSHMEM_STATUS_IS_INITIALIZED)
     }
 
-    /// Initialises the library, unless the program has done so, and asks for the memory.
+    /// Initialises the library, unless the program has done so, and allocates the block.
     fn start(&self, npu: &Npu, rank: usize, offers: &[Vec<u8>]) -> Result<Heap, NpuError> {
         let ranks = offers.len();
         let offers = offers.iter().map(|bytes| Offer::read(bytes)).collect::<Result<Vec<_>, _>>()?;
@@ -165,7 +166,7 @@ impl Shmem {
 }
 
 impl SymmetricMemory for Shmem {
-    /// The library knows what it can do.
+    /// Accepts every NPU, because the library checks what it supports.
     fn fits(&self, _: &Npu) -> Result<(), NpuError> {
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Parts of one piece of memory.
+//! A list of free ranges in one block of memory.
 
 use std::collections::BTreeMap;
 
