@@ -16,10 +16,11 @@ pub(crate) struct RankPart {
     pub(crate) count: usize,
 }
 
-/// A tensor that a launch reads or writes, borrowed for the launch. Generated code makes these.
+/// A tensor that a launch reads or writes, borrowed for the launch. Generated code makes arguments.
 ///
-/// Tensors are cells, which a kernel accesses from threads of its own while the launching thread waits. So that no other
-/// thread can access them at the same time, an argument stays on the thread that made it, like the tensor's own reference,
+/// Tensors consist of cells, which a kernel accesses from its own threads while the launching thread waits. No other
+/// thread may access a tensor at the same time. So an argument stays on the thread that made it, like the tensor's own
+/// reference:
 ///
 /// ```compile_fail,E0277
 /// # use hpmoe_runtime::{Argument, prelude::*};
@@ -30,7 +31,7 @@ pub(crate) struct RankPart {
 /// });
 /// ```
 ///
-/// can't be seen from another thread,
+/// It can't be shared with another thread:
 ///
 /// ```compile_fail,E0277
 /// # use hpmoe_runtime::Argument;
@@ -38,7 +39,7 @@ pub(crate) struct RankPart {
 /// shared::<Argument<'static>>();
 /// ```
 ///
-/// and there is only one for a tensor that is written:
+/// And a tensor that is written has only one argument:
 ///
 /// ```compile_fail,E0277
 /// # use hpmoe_runtime::Argument;

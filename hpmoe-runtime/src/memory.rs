@@ -1,4 +1,4 @@
-//! Memory that kernels see.
+//! Memory that kernels can access.
 
 use bytemuck::{Pod, Zeroable};
 

@@ -1,4 +1,4 @@
-//! NPUs below groups, for programs that look at the hardware itself.
+//! Direct access to NPUs, without a group, for programs that inspect the hardware.
 
 pub use crate::backend::npu::{
     Device, DeviceMemory, Npu, Program, Start, SymmetricMemory, open, open_one, symmetric_memory,

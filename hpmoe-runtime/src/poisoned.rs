@@ -1,4 +1,4 @@
-//! Memory that begins with poison, wherever it lies.
+//! Memory that starts out poisoned, on the host or on an NPU.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ const LARGE: usize = 4 << 20;
 
 /// Memory of any size that begins with poison and goes on with zeros.
 pub(crate) enum Poisoned {
-    /// Every byte was written.
+    /// Every byte was filled with poison.
     Filled(LineMemory),
-    /// Pages cost time when they are touched.
+    /// A mapping whose pages cost time only when they are touched.
     Mapped(Mapping),
-    /// Processes share it.
+    /// A mapping that processes share.
     Shared(Arc<SharedMapping>),
-    /// It is an NPU's.
+    /// Memory of an NPU.
     Device(DeviceMemory),
 }
 

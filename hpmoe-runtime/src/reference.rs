@@ -1,7 +1,7 @@
-//! References of kernels, called with tensors that only a launch knows the types of.
+//! References of kernels, called with tensors whose types only the launch knows.
 //!
-//! A library of kernels launches a taskflow by its name. To call the function itself, it needs code with the function's types:
-//! `#[megakernel]` writes some for each taskflow of a crate that has a C interface.
+//! A library of kernels launches a taskflow by name. To call the Rust function itself, it needs code with the
+//! function's types; `#[megakernel]` generates that code for each taskflow of a crate with a C interface.
 #![expect(unsafe_code, reason = "copies from and to the memory of callers")]
 
 use std::ptr;
@@ -29,13 +29,13 @@ impl ReferenceCall<'_> {
     ///
     /// # Panics
     ///
-    /// If the kernel makes its own.
+    /// If the kernel makes its own route.
     #[must_use]
     pub fn route(&self) -> &Route {
         self.route.expect("the taskflow takes a route")
     }
 
-    /// A copy of the tensor with that number.
+    /// A copy of tensor number `number`.
     #[must_use]
     pub fn tensor<X: TensorArgument>(&self, number: usize) -> X {
         let from = &self.arguments[number];
@@ -44,7 +44,7 @@ impl ReferenceCall<'_> {
         tensor
     }
 
-    /// Brings what was written to the tensor with that number.
+    /// Writes `tensor` back to tensor number `number` of the call.
     pub fn give_back<X: TensorArgument>(&self, number: usize, tensor: &X) {
         let to = &self.arguments[number];
         assert!(to.writable, "`{}` was passed for reading", to.name);
@@ -68,12 +68,13 @@ fn copy(from: &Argument<'_>, to: &Argument<'_>) {
 }
 
 impl Group {
-    /// Calls the reference of a kernel on copies of tensors, and brings back what it has written. Without a route, the kernel makes its own.
-    /// `function` takes the arguments, calls the taskflow's function, and gives back what that has written.
+    /// Calls the reference of a kernel on copies of tensors, and copies the results back. `route` is `None` if the
+    /// kernel makes its own. `function` reads the arguments, calls the taskflow's function, and writes its results
+    /// back.
     ///
     /// # Errors
     ///
-    /// As [`launch`](Self::launch), if something does not fit; if the ranks are processes.
+    /// As [`launch`](Self::launch) if an argument does not fit, or if the ranks are processes.
     pub fn reference(
         &self,
         kernel: &CompiledKernel,

@@ -1,20 +1,20 @@
-//! Streams of NPUs that belong to the caller.
+//! Streams of NPUs that the caller owns.
 
 use std::ffi::c_void;
 
 use hpmoe_kernels::{PerRank, Rank, Ranks};
 
-/// A stream of the caller's for each rank that is here, such as the current streams of a framework. A launch follows what was put on it before, and
-/// comes before what is put on it afterwards.
+/// One caller-owned stream per local rank, for instance the current streams of a framework. A launch is ordered after
+/// work already enqueued on these streams and before work enqueued later.
 #[derive(Clone, Debug)]
 pub struct Streams(PerRank<usize>);
 
 impl Streams {
-    /// Streams of CANN (`aclrtStream`), by their handles.
+    /// Wraps CANN streams (`aclrtStream`), given by their handles.
     ///
     /// # Safety
     ///
-    /// Each handle is that of a stream of the rank's NPU, which lives until all launches that are given it have been waited for.
+    /// Each handle is a stream of the rank's NPU. The stream lives until all launches that use it have been waited for.
     #[expect(unsafe_code, reason = "handles that Rust does not know")]
     #[must_use]
     pub unsafe fn from_raw(streams: &PerRank<*mut c_void>) -> Self {

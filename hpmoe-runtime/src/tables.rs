@@ -10,33 +10,34 @@ pub use hpmoe_kernels::route::ExpertOrders;
 pub struct KernelTables {
     /// Name of the kernel and its taskflow, `module::taskflow`.
     pub name: &'static str,
-    /// Fingerprint of source, constants, compiler and ABI.
+    /// Fingerprint of the source, the constants, the compiler and the ABI.
     pub fingerprint: &'static str,
     /// Source file, as given to the build script.
     pub file: &'static str,
-    /// `EXPERTS`: logical experts, which ids name.
+    /// `EXPERTS`: number of logical experts; ids name logical experts.
     pub experts: usize,
-    /// `SPARE`: places for experts that each rank has beyond its share.
+    /// `SPARE`: places for experts on each rank beyond its share.
     pub spare: usize,
-    /// `TOP_K`: experts that each token goes to.
+    /// `TOP_K`: number of experts per token.
     pub top_k: usize,
-    /// `TOKENS`: most tokens of one rank.
+    /// `TOKENS`: maximum number of tokens of a rank.
     pub tokens: usize,
-    /// Number of chunks that the tokens of each rank are cut into; at least 1.
+    /// Number of chunks that each rank's tokens are divided into; at least 1.
     pub chunks: usize,
-    /// Whether puts to slots read the (token, k) of received rows from a table, because no put sends them.
+    /// Whether puts to slots look up the (token, k) of received rows in a table, because no put sends it along.
     pub origins: bool,
-    /// The route, if the kernel makes it; otherwise the host does.
+    /// The route that the kernel makes; `None` if the host makes it.
     pub route: Option<RouteTable>,
-    /// Label of a task that reads all rows of slots, those of empty ones too, so that no slot may be empty; `None` if there is none.
+    /// Label of a task that reads all rows of slots, including rows of empty slots. If there is one, no slot may be
+    /// empty.
     pub whole_slots: Option<&'static str>,
-    /// Matrix cores of a rank that the schedule was made for.
+    /// Matrix cores per rank that the schedule is for.
     pub aic: u32,
-    /// Vector cores of a rank that the schedule was made for.
+    /// Vector cores per rank that the schedule is for.
     pub aiv: u32,
-    /// How queues name experts.
+    /// The order in which queues list a rank's experts.
     pub expert_orders: ExpertOrders,
-    /// Whether cores keep time stamps of their tiles.
+    /// Whether cores record time stamps of their tiles.
     pub time_stamps: bool,
     /// Tensors by number.
     pub tensors: &'static [TensorTable],
@@ -48,9 +49,10 @@ pub struct KernelTables {
     pub phases: &'static [PhaseTable],
     /// Tasks that have an external operator.
     pub externals: &'static [ExternalTable],
-    /// Results whose bits may differ from the reference's, because of what an operator promises.
+    /// Results whose bits may differ from the reference's because of an operator's tolerance.
     pub tolerances: &'static [ToleranceTable],
-    /// One schedule for each number of ranks that divides `experts`, up to 256, and for each that the build names, ascending.
+    /// One schedule for each number of ranks up to 256 that divides `experts`, and for each number that the build
+    /// script adds, in ascending order.
     pub schedules: &'static [ScheduleTable],
     /// The schedules of launches of more chunks, ascending, if launches choose the number: `chunks` is then 1, and `schedules` are those of one
     /// chunk.
@@ -67,7 +69,7 @@ pub struct ChunkedSchedules {
 }
 
 impl KernelTables {
-    /// Physical experts of each of `ranks` ranks, places that no logical expert needs among them.
+    /// Number of physical experts of each of `ranks` ranks, including places that stay empty.
     #[must_use]
     pub const fn local_experts(&self, ranks: usize) -> usize {
         hpmoe_kernels::local_experts(self.experts, self.spare, ranks)
@@ -93,7 +95,7 @@ impl KernelTables {
         KernelSizes { experts, spare, top_k, tokens, chunks, chunks_at_most: self.chunks_at_most(), groups }
     }
 
-    /// What the memory of the kernel depends on.
+    /// The constants that determine the kernel's memory.
     #[must_use]
     pub fn shape(&self) -> KernelShape<'static> {
         KernelShape {
@@ -108,46 +110,48 @@ impl KernelTables {
     }
 }
 
-/// A route that the kernel makes, of ids in device memory.
+/// A route that the kernel makes from ids in device memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RouteTable {
-    /// Number of the tensor of ids: an argument of the taskflow, or one that the kernel writes. Or that of a kept route.
+    /// Number of the tensor that the route is made from: ids (an argument, or a tensor that the kernel writes) or a
+    /// kept route.
     pub ids: usize,
-    /// Whether the route is one that another launch has kept.
+    /// Whether the route was kept by another launch.
     pub kept: bool,
-    /// Groups of experts, each with the same number of a token's; `None` if any slot may name any expert.
+    /// Number of expert groups if routing is group-limited (every token picks equally many experts from each group);
+    /// `None` otherwise.
     pub groups: Option<usize>,
-    /// Number of the argument that the route is kept in for other launches.
+    /// Number of the argument that the kernel stores its route in, for other launches.
     pub keeps: Option<usize>,
-    /// Number of an argument with a row for each token.
+    /// Number of an argument with one row per token.
     pub tokens: usize,
-    /// Phases that come before the route: they need none of its tables.
+    /// Number of phases that run before the route is ready, because they use none of its tables.
     pub before: u32,
-    /// What tells that all ids are there; `None` if they are the caller's.
+    /// The counter that shows that all ids are written; `None` if the caller writes them.
     pub ready: Option<ReadyTable>,
-    /// Number of the counter array with one counter, of vector cores that have made their tables.
+    /// Number of the counter array whose single counter counts the vector cores that have finished their tables.
     pub made: u32,
-    /// The call that makes it, as written.
+    /// The source text of the call that makes the route.
     pub source: &'static str,
-    /// Line in the file of the kernel.
+    /// Line of that call in the kernel's file.
     pub line: u32,
 }
 
-/// What tells that all ids of a rank are there.
+/// Counter that shows that all ids of a rank are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReadyTable {
-    /// Number of the counter array with one counter.
+    /// Number of the counter array, which has a single counter.
     pub counter: u32,
-    /// What the phases that write ids add to it for each token.
+    /// Increment per token by the phases that write ids.
     pub per_token: u32,
 }
 
-/// The storage of a tensor.
+/// Where a tensor is stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Storage {
-    /// The caller's memory: the n-th tensor argument of the taskflow.
+    /// The caller's memory: tensor argument number n of the taskflow.
     Argument(usize),
-    /// The caller's memory, which peers write: the n-th tensor argument of the taskflow.
+    /// The caller's memory, which peers write: tensor argument number n of the taskflow.
     Shared(usize),
     /// The rank's workspace, which no peer accesses.
     Workspace,
@@ -155,22 +159,22 @@ pub enum Storage {
     Symmetric,
 }
 
-/// A tensor of the taskflow, on every rank alike.
+/// A tensor of the taskflow; every rank has one.
 #[derive(Clone, Copy, Debug)]
 pub struct TensorTable {
     /// Name in the taskflow.
     pub name: &'static str,
-    /// Type of its elements.
+    /// Element type.
     pub element: ElementType,
     /// Number of columns, the same in every row.
     pub columns: u32,
-    /// Elements from the start of one row to the start of the next; at least `columns`.
+    /// Distance between the starts of consecutive rows, in elements; at least `columns`.
     pub pitch: u32,
-    /// What its rows stand for.
+    /// The kind of the rows.
     pub row_kind: RowKind,
-    /// Where it lies.
+    /// Where the tensor is stored.
     pub storage: Storage,
-    /// Whether the taskflow writes it.
+    /// Whether the taskflow writes the tensor.
     pub writable: bool,
 }
 
@@ -192,34 +196,35 @@ impl TensorTable {
     }
 }
 
-/// A task whose place a hand-written function of C++ takes.
+/// A task that is implemented by a hand-written C++ function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ExternalTable {
     /// Label of the task, unique among the tasks of the kernel.
     pub task: &'static str,
-    /// The file of the function, relative to the package.
+    /// The file of that function, relative to the package.
     pub file: &'static str,
-    /// Whether host runs take the task's body instead.
+    /// Whether host runs use the task's body instead.
     pub device_only: bool,
 }
 
-/// A result that may differ from the reference's: at most by so much, relative to the largest element of the tile.
+/// A result that may differ from the reference. Each tolerance bounds the difference, relative to the largest element
+/// of the tile.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ToleranceTable {
     /// Name of the taskflow's parameter.
     pub tensor: &'static str,
     /// The tolerance of host runs.
     pub host: f32,
-    /// The tolerance of runs on devices, next to that of the cube's order of sums.
+    /// The tolerance of runs on devices, not counting the effect of the cube's order of sums.
     pub device: f32,
 }
 
 /// An array of readiness counters.
 #[derive(Clone, Copy, Debug)]
 pub struct CounterTable {
-    /// The tensor that its counters stand for, and how many rows each of them covers.
+    /// Name of the tensor that the counters stand for, and the number of rows that each counter covers.
     pub name: &'static str,
-    /// Number of its counters, as a function of the launch.
+    /// The number of counters, as a function of the launch.
     pub grid: Grid,
 }
 
@@ -228,25 +233,26 @@ pub struct CounterTable {
 pub struct PhaseTable {
     /// Label of the task, unique among the tasks of the kernel.
     pub task: &'static str,
-    /// Name of the call, unique among those of the kernel, as in `project→g`.
+    /// Name of the call, unique among the kernel's calls, as in `project→g`.
     pub name: &'static str,
-    /// The call as written.
+    /// The source text of the call.
     pub source: &'static str,
     /// Line in `file`.
     pub line: u32,
-    /// Number of its space.
+    /// Number of the call's space.
     pub space: u32,
-    /// Tiles that precede the phase's own in the count that deals tiles to cores: all items of each space, times columns.
+    /// Offset at which the phase's tiles start in the numbering that deals tiles to cores: a sum over (space, columns)
+    /// pairs of all items of the space times the columns.
     pub starts: &'static [(u32, u32)],
 }
 
 /// The schedule for one number of ranks.
 #[derive(Clone, Copy, Debug)]
 pub struct ScheduleTable {
-    /// Ranks of the group.
+    /// Number of ranks in the group.
     pub ranks: u32,
-    /// `(first, count)` into the descriptors for each core, AICs first.
+    /// `(first, count)` of each core's descriptors, matrix cores first.
     pub queues: &'static [(u32, u32)],
-    /// Descriptors of 64 bytes each, as the ABI has them, little endian.
+    /// Descriptors of 64 bytes each in the ABI's format, little endian.
     pub descriptors: &'static [u8],
 }

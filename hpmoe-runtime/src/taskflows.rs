@@ -1,7 +1,9 @@
-//! The library of taskflows, written in the language itself: a kernel module that says
-//! `use hpmoe_runtime::taskflows::{dispatch_tokens, project_rows};` has these functions as if they stood in it, with the
-//! [tasks](crate::tasks) that they call.
+//! The library of taskflows, written in hpmoe itself. A kernel module with
+//! `use hpmoe_runtime::taskflows::{dispatch_tokens, project_rows};` can call these functions as if they were written in
+//! it, together with the [tasks](crate::tasks) that they call.
 //!
-//! Each is generic over the sizes of its tensors and tiles: a call states the sizes of tiles and leaves those of tensors to inference,
-//! as in `dispatch_tokens::<PUT, _>(ep, route, x, &mut recv);`. They are not items of this module: `#[megakernel]` puts their sources
-//! in place of the `use`. [`hpmoe_kernels::taskflows`] shows them.
+//! Each is generic over the sizes of its tensors and tiles. A call states tile sizes and leaves tensor sizes to
+//! inference: `dispatch_tokens::<PUT, _>(ep, route, x, &mut recv);`.
+//!
+//! This module itself is empty: `#[megakernel]` replaces the `use` by the functions' sources.
+//! [`hpmoe_kernels::taskflows`] lists them.

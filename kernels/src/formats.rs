@@ -1,18 +1,19 @@
-//! Number formats of 4 and 8 bits, as tables for [`look_up`](crate::Tile::look_up): the number of each code, exact in f32.
+//! Number formats of 4 and 8 bits, as tables for [`look_up`](crate::Tile::look_up). Each table lists the number of every
+//! code, exact in f32.
 //!
 //! | format | codes | source |
 //! |---|---|---|
-//! | E2M1, E8M0 | of MXFP4: elements, and a power of two for 32 of them | OCP Microscaling Formats 1.0 |
-//! | E4M3, E5M2 | of fp8 | OCP 8-bit Floating Point 1.0 |
-//! | S1P2, E6M2 | of HiFloat4: elements, and the scale of 64 of them | arXiv 2602.11287, section II |
+//! | E2M1, E8M0 | MXFP4: elements, and a power of two per 32 elements | OCP Microscaling Formats 1.0 |
+//! | E4M3, E5M2 | fp8 | OCP 8-bit Floating Point 1.0 |
+//! | S1P2, E6M2 | HiFloat4: elements, and a scale per 64 elements | arXiv 2602.11287, section II |
 
-/// MXFP4's elements: a sign, 2 bits of an exponent, one of a fraction.
+/// MXFP4 elements: one sign bit, 2 exponent bits, 1 fraction bit.
 #[must_use]
 pub fn e2m1() -> [f32; 16] {
     std::array::from_fn(|code| minifloat(code, 2, 1, 1))
 }
 
-/// Powers of two from 2^-127 on; the last code is NaN.
+/// Powers of two, starting at 2^-127; the last code is NaN.
 #[must_use]
 pub fn e8m0() -> [f32; 256] {
     std::array::from_fn(|code| if code == 255 { f32::NAN } else { power(code as i32 - 127) })
@@ -36,13 +37,13 @@ pub fn e5m2() -> [f32; 256] {
     std::array::from_fn(|code| special(code).unwrap_or_else(|| minifloat(code, 5, 2, 15)))
 }
 
-/// HiFloat4's elements: a sign and quarters from 0 to 7.
+/// HiFloat4 elements: a sign and a multiple of 1/4 from 0 to 1.75.
 #[must_use]
 pub fn s1p2() -> [f32; 16] {
     std::array::from_fn(|code| signed((code & 7) as f32 / 4.0, code > 7))
 }
 
-/// HiFloat4's scales, without a sign and without zero: 2^(E - 48) · (1 + M / 4); the last code is NaN.
+/// HiFloat4 scales, always positive: 2^(E - 48) · (1 + M / 4); the last code is NaN.
 #[must_use]
 pub fn e6m2() -> [f32; 256] {
     let number = |code: usize| power((code >> 2) as i32 - 48) * (1.0 + (code & 3) as f32 / 4.0);

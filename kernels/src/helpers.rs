@@ -1,5 +1,5 @@
-//! Functions over values that tasks of the library have in common. They come with the [tasks](crate::tasks) that call them, so no kernel
-//! module names them.
+//! Functions on values that several tasks of the library use. A [task](crate::tasks) brings the helpers that it calls,
+//! so kernel modules never name them.
 //!
 //! Each file in `helpers/` holds one function.
 //!

@@ -75,8 +75,8 @@ pub use tensor::{
 /// Directory of the device library, the include path of generated kernels.
 pub const INCLUDE_DIR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/include");
 
-/// Versions of CANN that kernels are promised to compile with. Each also stands for its bug fixes, and the last one for later versions
-/// until they are looked at.
+/// The CANN versions that kernels are promised to compile with. Each entry includes its bug-fix releases. The last
+/// entry also stands for later versions until they have been checked.
 pub const CANN_VERSIONS: [&str; 5] = ["8.5.0", "9.0.0", "9.0.1", "9.1", "9.2"];
 
 /// Directory of the implementation of AscendC for CPUs.

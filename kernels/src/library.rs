@@ -1,9 +1,9 @@
-//! How the library of the language is listed.
+//! The list of the library's functions.
 
-/// The texts of a folder of the library, each of one function.
+/// Includes the source files of a library folder, one function each.
 macro_rules! library {
     ($folder:literal: $($name:ident),* $(,)?) => {
-        /// Name and source of every function.
+        /// Name and source of each function.
         pub const SOURCES: &[(&str, &str)] =
             &[$((stringify!($name), include_str!(concat!("../", $folder, "/", stringify!($name), ".rs")))),*];
     };

@@ -1,13 +1,13 @@
-//! Text from outside, made safe to print: names of files, values of variables, words of other processes.
+//! Makes text from outside safe to print: file names, values of variables, and messages of other processes.
 //!
-//! A terminal takes control characters for commands: they move the cursor, colour, erase and answer. Characters that turn the direction of
-//! writing show a text as another one.
+//! A terminal interprets control characters as commands: they move the cursor, change colours, erase text and trigger
+//! replies. Characters that change the writing direction make text look different from what it is.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// The text on one line: a control character becomes its escape in Rust, such as `\u{1b}` or `\n`.
+/// The text on one line, with each control character replaced by its Rust escape, such as `\u{1b}` or `\n`.
 ///
 /// ```
 /// use hpmoe_kernels::printable::printable;
@@ -19,13 +19,14 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     escaped(text, |_| false)
 }
 
-/// A text of several lines: line feeds and tabs stay, and all other control characters are escaped as by [`printable`].
+/// A text of several lines. Line feeds and tabs stay; other control characters are escaped as by [`printable`].
 #[must_use]
 pub fn printable_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |char| matches!(char, '\n' | '\t'))
 }
 
-/// A source text with one visible character for each control character but line feed, carriage return and tab, so that columns stay what they are.
+/// A source text with one visible character for each control character except line feed, carriage return and tab, so
+/// that column numbers stay valid.
 #[must_use]
 pub fn printable_source(text: &str) -> Cow<'_, str> {
     let acts = |char: char| acts_on_terminals(char) && !matches!(char, '\n' | '\r' | '\t');
@@ -41,7 +42,7 @@ pub fn printable_source(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(|char| if acts(char) { picture(char) } else { char }).collect())
 }
 
-/// The name of a file on one line, as by [`printable`].
+/// A file name on one line, escaped as by [`printable`].
 #[must_use]
 pub fn printable_path(path: &Path) -> String {
     printable(&path.to_string_lossy()).into_owned()

@@ -1,9 +1,11 @@
-//! The library of taskflows, written in the language itself: a kernel module that says
-//! `use hpmoe_runtime::taskflows::{dispatch_tokens, project_rows};` can call these functions as if they were written in it.
+//! The library of taskflows, written in hpmoe itself. A kernel module with
+//! `use hpmoe_runtime::taskflows::{dispatch_tokens, project_rows};` can call these functions as if they were written in
+//! it.
 //!
-//! Each file in `taskflows/` holds one part that layers have in common, generic over the sizes of its tensors and tiles. A call states
-//! the sizes of tiles and leaves those of tensors to inference: `project_rows::<TILE_M, TILE_N, _, _>(ep, route, &recv, gate, &mut g);`.
-//! The [tasks](crate::tasks) that a part calls come with it.
+//! Each file in `taskflows/` holds one part that several layers use, generic over the sizes of its tensors and tiles. A
+//! call states tile sizes and leaves tensor sizes to inference:
+//! `project_rows::<TILE_M, TILE_N, _, _>(ep, route, &recv, gate, &mut g);`. Importing a part also imports the
+//! [tasks](crate::tasks) that it calls.
 //!
 //! ```ignore
 #![doc = include_str!("../taskflows/dispatch_tokens.rs")]

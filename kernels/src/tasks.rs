@@ -1,8 +1,8 @@
-//! The library of tasks, written in the language itself: a kernel module that says
-//! `use hpmoe_runtime::tasks::{dispatch, project};` can call these functions as if they were written in it.
+//! The library of tasks, written in hpmoe itself. A kernel module with `use hpmoe_runtime::tasks::{dispatch, project};`
+//! can call these functions as if they were written in it.
 //!
-//! Each file in `tasks/` holds one task, generic over tile sizes. A call states the sizes that its tiles don't determine and
-//! leaves the others to inference: `project::<TILE_N, _, _>(..)`.
+//! Each file in `tasks/` holds one task, generic over tile sizes. A call states the sizes that its tiles don't
+//! determine, and leaves the others to inference: `project::<TILE_N, _, _>(..)`.
 //!
 //! ```ignore
 #![doc = include_str!("../tasks/dispatch.rs")]

@@ -3,11 +3,11 @@
 use hpmoe_kernels::op::ElementType;
 use thiserror::Error;
 
-/// A tensor that is not what the kernel was built for, or not what the route asks for.
+/// A tensor that does not match the kernel or the route.
 #[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum ArgumentError {
-    /// The number of tensors passed is not that of the taskflow.
+    /// The number of tensors passed differs from the number of the taskflow's tensors.
     #[error("{kernel} takes {wanted} tensors, but got {got}: rebuild, so that kernel and caller agree")]
     Arity {
         /// Name of the kernel, `module::taskflow`.
@@ -57,7 +57,7 @@ pub enum ArgumentError {
         /// Number of columns passed.
         got_columns: usize,
     },
-    /// A tensor has a kind of rows that the kernel was not built for.
+    /// The kernel was built for rows of another kind.
     #[error("`{tensor}` has {got}, but the kernel was built for {wanted}: rebuild, so that kernel and caller agree")]
     Kind {
         /// Name of the tensor in the taskflow.
@@ -67,7 +67,7 @@ pub enum ArgumentError {
         /// What was passed.
         got: String,
     },
-    /// The number of rows of a tensor is not what the route or the kernel requires.
+    /// The number of rows differs from the number that the route or the kernel requires.
     #[error("`{tensor}` of rank {rank} has {got} {unit}, but {reason} {wanted}: {way_out}")]
     Rows {
         /// Name of the tensor in the taskflow.
@@ -85,7 +85,7 @@ pub enum ArgumentError {
         /// What to do.
         way_out: &'static str,
     },
-    /// A tensor lies in the memory of NPUs, where the group can't use it.
+    /// A tensor lies in the memory of NPUs, but the group can't use it there.
     #[error("`{tensor}` lies in the memory of NPUs, {reason}: {way_out}")]
     OnNpus {
         /// Name of the tensor in the taskflow.
@@ -95,7 +95,7 @@ pub enum ArgumentError {
         /// What to do.
         way_out: &'static str,
     },
-    /// A part of a tensor does not lie in the memory of its rank's NPU.
+    /// A part of a tensor lies outside the memory of its rank's NPU.
     #[error("`{tensor}` of rank {rank} lies at {address:#x}, {}, but the rank runs on NPU {npu}: {}", found_in(*.found), way_to(*.found, *.npu))]
     Elsewhere {
         /// Name of the tensor in the taskflow.

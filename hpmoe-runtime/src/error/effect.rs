@@ -1,4 +1,4 @@
-//! What an error means for the group.
+//! The effect of an error on the group.
 
 use super::LaunchError;
 use crate::bootstrap::BootstrapError;

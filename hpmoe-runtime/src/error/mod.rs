@@ -1,4 +1,4 @@
-//! Errors of launches, with their words.
+//! Errors of launches, with their messages.
 
 mod argument;
 mod effect;
@@ -20,8 +20,8 @@ use crate::bootstrap::BootstrapError;
 use crate::report::{StuckReport, size_text};
 use words::{at, each_value, lines, list, of_chunks, of_npu, room};
 
-/// An error of a launch. All but [`Stuck`](Self::Stuck), [`Rule`](Self::Rule), [`Resource`](Self::Resource) and
-/// [`Lost`](Self::Lost) are found before anything starts, on all ranks.
+/// An error of a launch. All errors except [`Stuck`](Self::Stuck), [`Rule`](Self::Rule), [`Resource`](Self::Resource)
+/// and [`Lost`](Self::Lost) are found before anything starts, and all ranks return them.
 #[derive(Clone, Error)]
 #[non_exhaustive]
 pub enum LaunchError {
@@ -33,7 +33,7 @@ pub enum LaunchError {
         /// Ranks of the group.
         group: usize,
     },
-    /// A delay is for a rank that the group does not have.
+    /// A delay was set for a rank that the group does not have.
     #[error("there is a delay for rank {rank}, but the group has {ranks} ranks: delay one from 0 to {}", .ranks.saturating_sub(1))]
     DelayedRank {
         /// The rank of the delay.
@@ -41,7 +41,7 @@ pub enum LaunchError {
         /// Ranks of the group.
         ranks: usize,
     },
-    /// The variable that switches checks of host runs on or off has no such value.
+    /// `HPMOE_CHECKS`, which switches checks of host runs on or off, has an invalid value.
     #[error("HPMOE_CHECKS is `{value}`, but should be `on` or `off`: set it so, or unset it for `on`", value = printable(.value))]
     Checks {
         /// Its value.
@@ -95,7 +95,7 @@ pub enum LaunchError {
 on the group without one"
     )]
     OtherPlacement,
-    /// A fixed launch without a placement is given one.
+    /// A placement was passed to a launch that was fixed without one.
     #[error("the launch of {kernel} was fixed without a placement: fix it on a group that has one (`Group::placed`)")]
     Unplaced {
         /// Name of the kernel, `module::taskflow`.
@@ -141,7 +141,7 @@ send tokens for every expert (`route.sends`)"
         /// Column of the id.
         k: usize,
     },
-    /// A tensor is not what the kernel was built for, or not what the route asks for.
+    /// A tensor does not match the kernel or the route.
     #[error(transparent)]
     Argument(#[from] ArgumentError),
     /// A rank would receive more rows (of a chunk) than there is room for. It is the rank that would receive most.
@@ -172,7 +172,7 @@ send tokens for every expert (`route.sends`)"
         /// How many there were since the last wait.
         launches: u32,
     },
-    /// Streams of NPUs were passed to a group that has none.
+    /// Streams were passed to a group that does not run on NPUs.
     #[error("streams are those of NPUs, but the group runs on the host: pass none, or use Group::on_npus")]
     Streams,
     /// A pending launch has the memory.
@@ -199,7 +199,7 @@ send tokens for every expert (`route.sends`)"
         /// The most rows that a rank receives by the route, if the host has made it.
         rows: Option<usize>,
     },
-    /// This machine refused a resource that a rank needs: all ranks have been stopped.
+    /// This machine refused a resource that a rank needs. All ranks have been stopped.
     #[error("rank {rank} could not get {resource} ({cause}): {}, then make a new Group", resource.way_out())]
     Resource {
         /// The rank that needs it.
@@ -255,16 +255,17 @@ send tokens for every expert (`route.sends`)"
     /// An exchange between the processes of the group failed before the kernel ran.
     #[error(transparent)]
     Peers(#[from] BootstrapError),
-    /// The route can't be made: by the host, or by a kernel, which finds it before it sends a row.
+    /// The route is invalid. The host finds this when it makes the route; a kernel that makes its own finds it before
+    /// it sends a row.
     #[error(transparent)]
     Route(#[from] RouteError),
-    /// A route was given to a kernel that makes its own.
+    /// A route was passed to a kernel that makes its own.
     #[error("{kernel} makes its route itself, of the ids among its tensors: launch it without a route")]
     SecondRoute {
         /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,
     },
-    /// No route was given to a kernel that takes one.
+    /// No route was passed to a kernel that needs one.
     #[error("{kernel} takes a route: make one of the router's ids with Route::new or Route::gather")]
     NoRoute {
         /// Name of the kernel, `module::taskflow`.
@@ -297,7 +298,7 @@ send tokens for every expert (`route.sends`)"
         /// What to do.
         way_out: &'static str,
     },
-    /// A [`Cancel`](crate::Cancel) ended the launch before its cores were done.
+    /// A [`Cancel`](crate::Cancel) ended the launch before its cores had finished.
     #[error("the launch was cancelled: its results are not complete, and a new group is needed to go on")]
     Cancelled,
     /// A rank was lost while the kernel ran.
@@ -310,7 +311,7 @@ send tokens for every expert (`route.sends`)"
         /// The cores of this process's rank, if they can be known.
         report: Option<Box<StuckReport>>,
     },
-    /// An NPU or the runtime library of CANN is not as it must be, or a call of it failed.
+    /// An NPU or CANN's runtime library is not in the required state, or a call of it failed.
     #[error(transparent)]
     Npu(#[from] NpuError),
     /// A launch on NPUs failed, and the records of its cores could be read.
@@ -323,7 +324,7 @@ send tokens for every expert (`route.sends`)"
         /// The cores of all ranks.
         report: Box<StuckReport>,
     },
-    /// An earlier launch of the group went wrong, so its counters can't be trusted.
+    /// An earlier launch of the group failed, so the group's counters can't be trusted.
     #[error("an earlier launch of this group went wrong and left its counters undefined: make a new Group")]
     Broken,
     /// The kernel made no progress within the time limit.

@@ -1,4 +1,4 @@
-//! Parts of sentences.
+//! Fragments of messages.
 
 use hpmoe_kernels::printable::printable;
 

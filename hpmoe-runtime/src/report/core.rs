@@ -1,4 +1,4 @@
-//! The state of one core when a launch was given up.
+//! The state of one core when the launch was given up.
 
 use super::TaskSite;
 use crate::KernelTables;
@@ -7,7 +7,7 @@ use crate::abi::{
     HPMOE_REFUSED, HPMOE_RUNNING, HPMOE_STOPPED, HPMOE_UNROUTED, HPMOE_WAITING, HpmoeRecord,
 };
 
-/// The state of one core when a launch was given up.
+/// The state of one core when the launch was given up.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct CoreReport {
@@ -15,11 +15,11 @@ pub struct CoreReport {
     pub rank: usize,
     /// `AIC` or `AIV`.
     pub kind: &'static str,
-    /// Its number among those of its kind.
+    /// The core's number among the cores of its kind.
     pub number: usize,
-    /// Whether its own wait was the one that took too long.
+    /// Whether this core's wait exceeded the time limit. Other cores stop because of it.
     pub gave_up: bool,
-    /// What it waited for, and the task with its source line, tile and call.
+    /// The counter that the core waited for, and its task with source line, tile and call.
     pub text: String,
     /// If it waited, how early: zero for another rank's start, then the calls in the taskflow's order.
     pub(super) waited: Option<u32>,

@@ -22,22 +22,22 @@ use crate::tables::{ExternalTable, ToleranceTable};
 pub(crate) use words::size_text;
 use words::{between, counted};
 
-/// A report of a launch on all ranks. After several launches in a row it describes the last one, except for `wall` and
-/// `host`.
+/// A report of a launch on all ranks. After several launches in a row it describes the last one; only `wall` and `host`
+/// cover all of them.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Report {
     /// Name of the kernel and its taskflow, `module::taskflow`.
     pub kernel: &'static str,
-    /// Ranks of the group.
+    /// Number of ranks in the group.
     pub ranks: usize,
-    /// Launches in a row.
+    /// Number of launches in a row.
     pub launches: u32,
-    /// Task bodies entered.
+    /// Number of task bodies that were run.
     pub tasks: u64,
-    /// Number of those without rows, columns or contraction. The schedule promises zero.
+    /// Number of task bodies without rows, columns or contraction. The schedule guarantees zero.
     pub empty_tasks: u64,
-    /// Number of times that cores read counters.
+    /// Number of counter reads, over all cores.
     pub waits: u64,
     /// Matrix cores that ran a task, on the rank with the fewest.
     pub aic_cores_used: usize,
@@ -45,14 +45,14 @@ pub struct Report {
     pub aiv_cores_used: usize,
     /// Matrix and vector cores that ran a task, on each rank.
     pub cores_used: Vec<(usize, usize)>,
-    /// Counters of a rank, in one of the two sets.
+    /// Number of counters of a rank, in one of the two sets.
     pub counters: u32,
-    /// Bytes of a descriptor.
+    /// Size of a descriptor in bytes.
     pub descriptor_bytes: usize,
-    /// Bytes that a rank reserves for the taskflow's own tensors, in its workspace and in the symmetric heap, for as many
-    /// rows as it may receive.
+    /// Bytes that a rank reserves for the taskflow's own tensors, in its workspace and in the symmetric heap. They
+    /// suffice for `capacity_rows` received rows.
     pub workspace_bytes: usize,
-    /// Rows of each chunk that a rank has room to receive, for which that is reserved.
+    /// Received rows of each chunk that a rank has room for.
     pub capacity_rows: usize,
     /// Number of chunks that the tokens of each rank were cut into.
     pub chunks: usize,
@@ -60,27 +60,28 @@ pub struct Report {
     pub chunks_at_most: Option<usize>,
     /// Why it has room for so many: the rule of groups that don't say how many.
     pub capacity_rule: &'static str,
-    /// The caller's tensors of received rows, which one launch keeps for another: name, and bytes on the rank with the
-    /// most.
+    /// The caller's tensors of received rows that one launch keeps for another: name, and bytes on the rank with the
+    /// largest part.
     pub kept: Vec<(&'static str, usize)>,
-    /// Tasks that have an external operator; [`ran`](Self::ran) tells which of these ran.
+    /// Tasks with an external operator; [`ran`](Self::ran) says which operators ran.
     pub externals: &'static [ExternalTable],
-    /// Results whose bits may differ from the reference's; [`tolerance`](Self::tolerance) tells by how much.
+    /// Results whose bits may differ from the reference's; [`tolerance`](Self::tolerance) gives the limit.
     pub tolerances: &'static [ToleranceTable],
-    /// When the first launch began on this machine; of a launch on NPUs, when it was put on their streams.
+    /// Time on this machine when the first launch began; on NPUs, when it was put on their streams.
     pub begun: SystemTime,
-    /// Time of all launches on this machine, from the first rank's start to the last one's end; of a launch that was pending, until it was
-    /// waited for.
+    /// Time on this machine for all launches, from the first rank's start to the last rank's end; for a pending launch,
+    /// until it was waited for.
     pub wall: Duration,
-    /// What the host run counted, over all ranks and launches; zeros where NPUs ran it.
+    /// Counts of the host run, over all ranks and launches; all zero if NPUs ran the kernel.
     pub host: HostStatistics,
-    /// Whether NPUs ran it.
+    /// Whether NPUs ran the kernel.
     pub on_npus: bool,
     /// Whether the host run was checked (`Group::checks`).
     pub checks: bool,
-    /// Connections of strangers to rank 0 while the ranks of the group joined, if these are processes.
+    /// Connections of strangers to rank 0 while the ranks joined, if the ranks are processes.
     pub strangers: Strangers,
-    /// When each core ran its tiles, if the kernel keeps time stamps (`HPMOE_TIME_STAMPS=on` when it is built).
+    /// The times at which each core ran its tiles, if the kernel records time stamps (built with
+    /// `HPMOE_TIME_STAMPS=on`).
     pub trace: Option<Trace>,
 }
 
@@ -159,14 +160,15 @@ impl Report {
         Self { on_npus: true, trace: self.trace.map(|trace| Trace { on: chip, ..trace }), ..self }
     }
 
-    /// Whether an external operator ran. One that is for devices only is left out on the host, and the task's body ran instead.
+    /// Whether an external operator ran. A device-only operator does not run on the host; the task's body runs instead.
     #[must_use]
     pub const fn ran(&self, external: &ExternalTable) -> bool {
         self.on_npus || !external.device_only
     }
 
-    /// The most that an element of a result differs from the reference's, relative to the largest element of its tile, by what the external
-    /// operators promise that it comes from. 0: they promise equal bits. On NPUs, the cube's order of sums adds to it.
+    /// Bound on the difference between a result's element and the reference's, relative to the largest element of its
+    /// tile. It follows from the tolerances of the external operators that contribute to the tensor. 0 means equal
+    /// bits. On NPUs, the cube's order of sums adds to the difference.
     #[must_use]
     pub fn tolerance(&self, tensor: &str) -> f32 {
         let promised = self.tolerances.iter().find(|promised| promised.tensor == tensor);

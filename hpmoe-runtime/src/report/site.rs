@@ -1,4 +1,4 @@
-//! Which call of the taskflow a core was in, in the user's words.
+//! The call of the taskflow that a core was in, described in the user's terms.
 
 use crate::KernelTables;
 use crate::abi::{
@@ -39,7 +39,7 @@ impl<'a> TaskSite<'a> {
         Some(format!("{}, {}: {}", self.line(record)?, self.tile(phase, record), phase.source))
     }
 
-    /// The making of the route, if the core was in it.
+    /// The making of the route, if the core was doing that.
     fn route(&self, record: &HpmoeRecord) -> Option<RouteTable> {
         let began = !matches!(record.state, HPMOE_IDLE | HPMOE_REFUSED);
         self.tables.route.filter(|_| began && record.phase as usize == self.tables.phases.len())

@@ -12,15 +12,15 @@ use crate::abi::HpmoeRecord;
 /// Number of cores that are listed one by one.
 const FIRST: usize = 6;
 
-/// A launch that made no progress: every core, its task, and what it waited for.
+/// A launch that made no progress: every core, its task, and the counter that it waited for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct StuckReport {
     /// Name of the kernel and its taskflow, `module::taskflow`.
     pub kernel: &'static str,
-    /// The longest that a wait may take.
+    /// The time limit of a wait.
     pub time_limit: Duration,
-    /// Every core of every rank whose records can be read, matrix cores first.
+    /// Every core whose records can be read, on every rank, matrix cores first.
     pub cores: Vec<CoreReport>,
 }
 
@@ -88,7 +88,7 @@ impl fmt::Display for CoreReport {
 }
 
 impl StuckReport {
-    /// Ranks on which the same happened are told together.
+    /// Writes one paragraph for all ranks that are stuck in the same way.
     fn write_ranks(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut ranks: Vec<(BTreeSet<usize>, String)> = Vec::new();
         for cores in self.cores.chunk_by(|a, b| a.rank == b.rank) {
@@ -126,7 +126,7 @@ fn lines(cores: &[CoreReport]) -> String {
 }
 
 impl CoreReport {
-    /// Whether another core of the same kind and rank did the same, with other data.
+    /// Whether another core of the same kind and rank was stuck at the same point, with other data.
     fn is_like(&self, other: &Self) -> bool {
         (self.rank, self.kind) == (other.rank, other.kind)
             && (&self.gist.before, &self.gist.after) == (&other.gist.before, &other.gist.after)

@@ -1,4 +1,4 @@
-//! Small words of reports.
+//! Helper functions for the wording of reports.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

@@ -1,17 +1,17 @@
-//! Structures as devices read them, whatever machine writes them.
+//! Structures in the byte order of devices, on any host.
 
 use super::HpmoeDescriptor;
 use std::mem::offset_of;
 
-/// Gives a structure of words a method that writes all of its fields but the reserved ones, each at its offset. The compiler refuses
-/// a field that is missing in the list.
+/// Adds a method to a structure of words that writes all fields except reserved ones at their offsets. A field that is
+/// missing from the list is a compile error.
 macro_rules! little_endian {
     ($name:ident { $($field:ident),* }) => {
         impl $name {
-            /// Bytes of the structure.
+            /// Size of the structure in bytes.
             pub const BYTES: usize = size_of::<Self>();
 
-            /// The structure in memory, low bytes first. Reserved fields are zero.
+            /// The structure as little-endian bytes. Reserved fields are zero.
             #[must_use]
             pub fn to_le_bytes(&self) -> [u8; Self::BYTES] {
                 let Self { $($field,)* reserved: _ } = *self;

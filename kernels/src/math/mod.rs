@@ -80,8 +80,8 @@ fn power_of_two(n: i32) -> f32 {
 /// The [`checksum`] of [`exp`].
 pub const EXP_CHECKSUM: u64 = 0xe130_ec8e_8ba0_f300;
 
-/// One number that any difference of a function's bits changes: FNV-1a over the bits of the results for
-/// [`checksum_inputs`], every NaN counted as `0x7fc00000`. The C++ twin of each function is tested against it.
+/// A hash of all of a function's bits: FNV-1a over the bits of its results for [`checksum_inputs`], with every NaN
+/// counted as `0x7fc00000`. Tests compare each function's C++ twin with it.
 #[must_use]
 pub fn checksum(function: impl Fn(f32) -> f32) -> u64 {
     checksum_inputs().fold(0xcbf2_9ce4_8422_2325, |hash, x| {
@@ -91,9 +91,9 @@ pub fn checksum(function: impl Fn(f32) -> f32) -> u64 {
     })
 }
 
-/// 65,536 floats whose lower half is a scramble of the upper one, then the ends of [`exp`] and their neighbours: all
-/// signs and exponents, zeros, subnormals, infinities and NaNs. Input i has the bits `(i << 16) | ((i * 40503) & 0xffff)`
-/// for i < 65536; then follow `0x42b17217`, `0x42b17218`, `0x42b17219`, `0xc2cff1b4`, `0xc2cff1b5`, `0xc2cff1b6`.
+/// 65,536 floats that cover all signs and exponents, zeros, subnormals, infinities and NaNs, followed by the limits of
+/// [`exp`] and their neighbours. Input i has the bits `(i << 16) | ((i * 40503) & 0xffff)` for i < 65536; then follow
+/// `0x42b17217`, `0x42b17218`, `0x42b17219`, `0xc2cff1b4`, `0xc2cff1b5`, `0xc2cff1b6`.
 pub fn checksum_inputs() -> impl Iterator<Item = f32> {
     let spread = (0..=0xffff_u32).map(|i| (i << 16) | (i.wrapping_mul(40_503) & 0xffff));
     let ends = [EXP_HIGH, EXP_LOW].map(f32::to_bits);

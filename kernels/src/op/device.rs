@@ -1,4 +1,4 @@
-//! The code of operations on the device.
+//! The device code of operations.
 
 use super::{Columns, Shape};
 
@@ -7,14 +7,14 @@ use super::{Columns, Shape};
 pub enum Scalar {
     /// A fixed number.
     Is(f32),
-    /// The n-th number among the operands.
+    /// The n-th number operand.
     Given(usize),
-    /// The n-th number among the operands, negated.
+    /// The n-th number operand, negated.
     Negated(usize),
 }
 
 impl Scalar {
-    /// The value for these numbers among the operands.
+    /// The value of this scalar, given the operation's number operands.
     #[must_use]
     pub fn of(self, numbers: &[f32]) -> f32 {
         match self {
@@ -28,15 +28,16 @@ impl Scalar {
 /// An operand of a [`VectorCall`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Slot {
-    /// The value that the operation makes.
+    /// The result of the operation.
     Out,
-    /// The n-th operand; numbers are not counted.
+    /// The n-th operand, not counting numbers.
     In(usize),
     /// The n-th scratch value.
     Scratch(usize),
 }
 
-/// One vector call on f32 values, over all elements of the piece: in the count form of AscendC, or of the device library.
+/// One vector call on f32 values that covers all elements of the piece. It is a call of AscendC (in its form with an
+/// element count) or of the device library.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum VectorCall {
     /// `Name(dst, a, b, count)`: Add, Sub, Mul, Div, Max, Min.
@@ -45,12 +46,12 @@ pub enum VectorCall {
     Scalar(&'static str, Slot, Slot, Scalar),
     /// `Name(dst, a, count)`: Exp, Ln, Sqrt, Abs, Relu.
     Unary(&'static str, Slot, Slot),
-    /// `Cast(dst, a, RoundMode::mode, count)`, from f32 to whole numbers that are f32.
+    /// `Cast(dst, a, RoundMode::mode, count)`, from f32 to whole numbers stored as f32.
     Whole(&'static str, Slot, Slot),
     /// `Duplicate(dst, scalar, count)`.
     Fill(Slot, Scalar),
-    /// `hpmoe::name(dst, operands…, scratch…, count)`: a routine that treats each element alike. It may overwrite its scratch,
-    /// the last slots.
+    /// `hpmoe::name(dst, operands…, scratch…, count)`: an elementwise routine. It may overwrite its scratch, which is
+    /// passed in the last slots.
     Library(&'static str, Slot, &'static [Slot], &'static [Slot]),
 }
 
@@ -63,20 +64,20 @@ pub enum Contracted {
     Rows,
 }
 
-/// The code of an operation on the device.
+/// The implementation of an operation on the device.
 #[derive(Clone, Copy, Debug)]
 pub enum Device {
     /// Copies a tile to UB and widens it to f32.
     Load,
-    /// Copies a tile of two numbers in a byte to UB, and makes a value of twice as many columns of it.
+    /// Copies a tile with two numbers per byte to UB, and unpacks it to a value of twice as many columns.
     Unpack,
-    /// Copies a tile of codes to UB, and takes the number of each from a table, the second operand.
+    /// Copies a tile of codes to UB, and replaces each code by its number in the table, the second operand.
     LookUp,
-    /// Rounds a value once and copies it to its tile.
+    /// Rounds a value once, and copies it to its tile.
     Store,
-    /// Rounds a value to another type and keeps it on chip.
+    /// Rounds a value to another type, and keeps it on chip.
     Cast,
-    /// A product on the cube, written by the store that follows.
+    /// A product on the cube. The store that follows writes it.
     Matmul {
         /// The contracted direction of the left tile.
         x: Contracted,
@@ -85,11 +86,12 @@ pub enum Device {
         /// Whether the product is added to a value, the first operand.
         adds: bool,
     },
-    /// Adds a value to what its tile holds.
+    /// Adds a value to the contents of its tile.
     Accumulate,
     /// A copy to another rank.
     Put,
-    /// A sequence of vector calls, which run in order, with a barrier wherever one reads what another wrote.
+    /// A sequence of vector calls. They run in order, with a barrier wherever a call reads the result of an earlier
+    /// one.
     Vector {
         /// Columns of each scratch value.
         scratch: &'static [Columns],
@@ -99,49 +101,50 @@ pub enum Device {
     },
     /// A routine of the device library.
     Routine(Routine),
-    /// None: operations and stores that take the value spread it over their size.
+    /// No code of its own: the operations and stores that use the value spread it over their size.
     Broadcast,
-    /// Other operations, one after the other: the result is that of the last one.
+    /// Other operations, one after another. The result is the last operation's.
     Steps(&'static [Step]),
 }
 
-/// One operation of several.
+/// One operation of a sequence.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Step {
     /// The name of the operation, or the sign of an operator.
     pub operation: &'static str,
-    /// What the operation of the step is given.
+    /// The operands of the operation.
     pub operands: &'static [Part],
 }
 
 /// An operand of a [`Step`].
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Part {
-    /// The n-th operand; numbers are not counted.
+    /// The n-th operand, not counting numbers.
     In(usize),
     /// The result of the n-th step.
     Step(usize),
-    /// The n-th number among the operands.
+    /// The n-th number operand.
     Given(usize),
     /// A fixed number.
     Number(f32),
 }
 
-/// A routine, `hpmoe::name(out, operands…, scratch…, rows of out, columns of the first operand)`, and [`More`].
+/// A routine, called as `hpmoe::name(out, operands…, scratch…, rows of out, columns of the first operand)`, followed by
+/// the arguments of [`More`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Routine {
     /// Name in `include/hpmoe/`.
     pub name: &'static str,
-    /// The relation of its operands' sizes to the size of its result.
+    /// How the sizes of its operands determine the size of its result.
     pub sizes: Sizes,
-    /// Columns of each scratch value, which has the rows of the result.
+    /// Number of columns of each scratch value. A scratch value has as many rows as the result.
     pub scratch: &'static [Columns],
-    /// The point at which it waits for earlier writes of the vector unit.
+    /// When the routine waits for earlier writes of the vector unit.
     pub waits: Waits,
 }
 
 impl Routine {
-    /// Its arguments after rows and columns.
+    /// The arguments after rows and columns.
     #[must_use]
     pub const fn more(&self) -> More {
         match self.sizes {
@@ -158,22 +161,22 @@ impl Routine {
 pub enum More {
     /// No further arguments.
     Nothing,
-    /// The rows of the first operand for each row of the result.
+    /// Rows of the first operand per row of the result.
     Terms,
-    /// The columns of the result.
+    /// Columns of the result.
     Columns,
-    /// The columns of the result, and the first size among the operands.
+    /// Columns of the result, then the first size operand.
     ColumnsFrom,
 }
 
-/// The point at which a routine waits for earlier writes of the vector unit. Callers need no barrier before it.
+/// When a routine waits for earlier writes of the vector unit. Callers need no barrier before a routine that waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Waits {
-    /// At none: its callers place a barrier if one is needed.
+    /// Never: callers place a barrier if one is needed.
     Never,
-    /// Before anything else, because the scalar unit reads operands.
+    /// First, because its scalar code reads operands.
     First,
-    /// After it has begun to fill its scratch, before it reads operands or writes its result.
+    /// After it has started to fill its scratch, and before it reads operands or writes its result.
     BehindScratch,
 }
 
@@ -190,13 +193,14 @@ pub enum Sizes {
     OneColumn,
     /// R×2H values: R×H.
     HalfOfColumns,
-    /// Values of R rows with all of the columns that their types state: R rows of as many columns as the result's type states.
+    /// R rows of as many columns as the operand's type states, to R rows of as many columns as the result's type
+    /// states.
     Columns,
-    /// The same, with columns of the operand from one on.
+    /// Like `Columns`, reading a range of the operand's columns.
     Slice,
     /// R×C or 1×C values, and R×K ids: R×K.
     Picked,
-    /// R×C values with all of the columns that their type states: as many numbers in other rows.
+    /// As many columns as the operand's type states, to the same numbers in rows of another length.
     Reshaped,
 }
 
@@ -212,10 +216,10 @@ pub enum Spread {
 }
 
 impl Spread {
-    /// All of them.
+    /// All variants.
     pub const ALL: [Self; 3] = [Self::Row, Self::Column, Self::Number];
 
-    /// The routine, `hpmoe::name(out, operand, rows, columns of out)`, and where it waits.
+    /// The routine, called as `hpmoe::name(out, operand, rows, columns of out)`, and when it waits.
     #[must_use]
     pub const fn routine(self) -> (&'static str, Waits) {
         match self {
@@ -226,7 +230,7 @@ impl Spread {
     }
 }
 
-/// How an operand is spread, if it has fewer rows or columns than the result.
+/// How `operand` is spread over `result`; `None` if it has the same size.
 #[must_use]
 pub const fn spread(operand: &Shape, result: &Shape) -> Option<Spread> {
     match (operand.rows != result.rows, operand.cols != result.cols) {
@@ -237,7 +241,8 @@ pub const fn spread(operand: &Shape, result: &Shape) -> Option<Spread> {
     }
 }
 
-/// The routine that executes these calls with a second operand that is spread, without a spread copy of it.
+/// The routine that runs these calls and spreads the second operand itself, without a spread copy; `None` if there is
+/// none.
 #[must_use]
 pub fn in_one_call(calls: &[VectorCall], spread: Spread) -> Option<(&'static str, Waits)> {
     match (calls, spread) {

@@ -37,7 +37,7 @@ impl ElementType {
         }
     }
 
-    /// The name in AscendC of what is copied.
+    /// The AscendC name of the type that is copied.
     #[must_use]
     pub const fn ascendc(self) -> &'static str {
         match self {

@@ -1,18 +1,18 @@
-//! The meaning of operations on the host, for operands of any size.
+//! The host meaning of operations, for operands of any size.
 
 use super::ElementType;
 use crate::tensor::{AnyTile, AnyValue};
 
-/// What an operation is given, in the order of its operands.
+/// The operands of an operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Given<'a> {
     /// The operands that are values, in order.
     pub values: &'a [AnyValue],
     /// The operands that are numbers, in order.
     pub numbers: &'a [f32],
-    /// The sizes, in the order of its operands.
+    /// The size operands, in order.
     pub sizes: &'a [usize],
-    /// The type argument of an operation that takes one.
+    /// The type argument, if the operation takes one.
     pub element: Option<ElementType>,
 }
 
@@ -24,18 +24,18 @@ impl std::ops::Index<usize> for Given<'_> {
     }
 }
 
-/// The method or operator that is the meaning of an operation. A test compares it, for operands of many sizes, with the
-/// operation's code on the device; only that test needs it compiled for operands of any size, so only the feature
-/// `meanings` keeps it in the table.
+/// The method or operator that defines an operation's meaning. A test compares it with the operation's device code for
+/// operands of many sizes. Only that test needs the meaning compiled for any size, so the table contains it only with
+/// the feature `meanings`.
 #[derive(Clone, Copy, Debug)]
 pub enum Host {
     /// Moves data without computing: loads, stores, puts, and sums in global memory.
     Moves,
-    /// Computes a value of values, numbers and a size.
+    /// Computes a value from values, numbers and a size.
     Values(fn(Given<'_>) -> AnyValue),
     /// Multiplies two tiles, and adds the product to the value, if there is one.
     Product(fn(Option<AnyValue>, AnyTile<'_>, AnyTile<'_>) -> AnyValue),
-    /// Computes, in a table without meanings.
+    /// A computation, in a table built without meanings.
     LeftOut,
 }
 

@@ -1,5 +1,5 @@
-//! The description of a tile operation that the compiler reads. Each file in `ops/` holds one [`Operation`] next to its
-//! meaning on the host.
+//! The description of a tile operation that the compiler reads. Each file in `ops/` holds one [`Operation`] and its
+//! host meaning.
 
 mod device;
 mod element_type;
@@ -16,7 +16,7 @@ pub use host::{Given, Host};
 pub use scratch::{Columns, Of};
 pub use shape::{OperandKind, Shape};
 
-/// The kind of core that a task needs, or its use of that core.
+/// The kind of core that a task runs on, or its use of that core.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum TaskKind {
     /// Matrix core: `#[aic_task]`.
@@ -28,7 +28,7 @@ pub enum TaskKind {
 }
 
 impl TaskKind {
-    /// The attribute that marks such a task.
+    /// The attribute that marks tasks of this kind.
     #[must_use]
     pub const fn marker(self) -> &'static str {
         match self {
@@ -39,10 +39,11 @@ impl TaskKind {
     }
 }
 
-/// A reason why operands don't fit an operation: `problem` says which value breaks which rule, `help` gives the way out.
+/// The reason why operands don't fit an operation: `problem` names the value and the rule that it breaks, and `help`
+/// says what to write instead.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Misfit {
-    /// Whether shapes (false) or element types (true) disagree.
+    /// Whether element types disagree (`true`) or shapes (`false`).
     pub types: bool,
     /// One sentence without a full stop.
     pub problem: String,
@@ -62,19 +63,19 @@ pub enum Spelling {
 /// One tile operation: a row of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Operation {
-    /// Its spelling in a task body.
+    /// How a task body spells the operation.
     pub spelling: Spelling,
     /// The kinds of task that may call it.
     pub cores: &'static [TaskKind],
     /// The kind of each operand, the receiver first.
     pub operands: &'static [OperandKind],
-    /// Whether the call takes a type argument, as `cast::<T>()` does; `shape` gets it as `element`.
+    /// Whether the call takes a type argument, as `cast::<T>()` does. The field `shape` gets it as `element`.
     pub takes_element: bool,
-    /// Checks the numbers among the operands, which are finite.
+    /// Checks the number operands, which are finite.
     pub numbers: fn(numbers: &[f32]) -> Result<(), Misfit>,
-    /// Computes the shape of the result, or says why the operands don't fit. `element` is the type argument, if the call
-    /// has one. Numbers are left out of `operands`; a size is a shape with that many rows. The result of a store or a put is
-    /// the tile that was written.
+    /// Computes the shape of the result, or says why the operands don't fit. `element` is the type argument, if the
+    /// call has one. `operands` leaves out numbers; a size appears as a shape with that many rows. The result of a
+    /// store or a put is the tile that it writes.
     pub shape: fn(operands: &[Shape], element: Option<ElementType>) -> Result<Shape, Misfit>,
     /// Its meaning on the host.
     pub host: Host,
@@ -83,7 +84,7 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// Whether the user writes this name, or this sign.
+    /// Whether `name` is this operation's method name or operator.
     #[must_use]
     pub fn is_named(&self, name: &str) -> bool {
         match self.spelling {
@@ -92,7 +93,7 @@ impl Operation {
         }
     }
 
-    /// The name as the user writes it.
+    /// The method name or operator, as the user writes it.
     #[must_use]
     pub fn name(&self) -> String {
         match self.spelling {

@@ -2,36 +2,36 @@
 
 use super::Shape;
 
-/// The value whose columns the size of scratch follows.
+/// The value that determines the columns of a scratch value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Of {
     /// The first operand.
     First,
-    /// As many rows and columns as the result.
+    /// The result.
     Result,
 }
 
-/// Columns of a scratch value.
+/// The number of columns of a scratch value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Columns {
-    /// Those of the result.
+    /// As many as the result has.
     OfResult,
-    /// Those of the result, with room for two parts that each begin on a row's alignment.
+    /// As many as the result has, plus room for two parts that each start at a row's alignment.
     InTwoParts,
-    /// So many times those of a value, each time in whole repeats of a vector call.
+    /// A multiple of the columns of a value, each time rounded up to whole repeats of a vector call.
     Repeats(Of, usize),
-    /// A block of 32 bytes for each of those of a value, in rows as they lie in UB.
+    /// One block of 32 bytes per column of a value, with columns rounded up to the row alignment in UB.
     Blocks(Of),
-    /// A fixed number.
+    /// A fixed number of columns.
     Fixed(usize),
-    /// A fixed number, in a single row however many rows the result has.
+    /// A fixed number of columns, in a single row for any number of result rows.
     Once(usize),
-    /// Those of the result, in a single row.
+    /// As many as the result has, in a single row.
     OnceOfResult,
 }
 
 impl Columns {
-    /// The number of columns for these sizes of the first operand and of the result.
+    /// The number of columns, for the sizes of the first operand and of the result.
     #[must_use]
     pub const fn count(self, first: &Shape, result: &Shape) -> usize {
         match self {
@@ -45,7 +45,7 @@ impl Columns {
         }
     }
 
-    /// Whether there is a single row, however many rows the result has.
+    /// Whether the scratch value has a single row for any number of result rows.
     #[must_use]
     pub const fn is_single(self) -> bool {
         matches!(self, Self::Once(_) | Self::OnceOfResult)

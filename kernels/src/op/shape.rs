@@ -21,9 +21,9 @@ pub enum OperandKind {
 /// The type of an operand or a result: most rows and columns, as written in the source.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Shape {
-    /// Its kind: tile, value, number or size.
+    /// The operand's kind: tile, value, number or size.
     pub kind: OperandKind,
-    /// Element type; values loaded from any float type are `f32`.
+    /// Element type. A value loaded from any float type is `f32`.
     pub element: ElementType,
     /// Most rows, as the type states them.
     pub rows: usize,
@@ -32,7 +32,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Whether a value has the size of another, or is one row or one column for all of it.
+    /// Whether a value has the same size as `other`, or is one row or one column that spreads over `other`.
     #[must_use]
     pub const fn spreads_over(&self, other: &Self) -> bool {
         (self.rows == other.rows || self.rows == 1) && (self.cols == other.cols || self.cols == 1)

@@ -1,4 +1,4 @@
-//! `tile.accumulate(value)`: a value added to what a tile holds.
+//! `tile.accumulate(value)`: adds a value to a tile's contents.
 
 use super::rules::{any_numbers, misshapen, mistyped};
 use crate::op::{Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
@@ -40,7 +40,7 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
 }
 
 impl<const R: usize, const C: usize> Tile<'_, f32, R, C> {
-    /// Adds a value to what the tile holds, each sum rounded once. What the tile held before the launch is the caller's.
+    /// Adds a value to the tile's contents, rounding each sum once. The caller sets the contents before the launch.
     ///
     /// ```
     /// use hpmoe_kernels::{TileBuf, Value};

@@ -37,8 +37,8 @@ const SCALAR: Operation = Operation {
 };
 
 operator! {
-    /// Number by number, each sum rounded once: R×C and R×C, one row of 1×C, one column of R×1, or a
-    /// number, to R×C. The larger value stands on the left.
+    /// Elementwise sum, each result rounded once. The left operand is R×C. The right one is R×C, one row (1×C), one
+    /// column (R×1) or a number. The result is R×C.
     ///
     /// ```
     /// use hpmoe_kernels::Value;

@@ -1,4 +1,4 @@
-//! `value.add_matmul(x, w)`: a product added to another in the accumulator of the cube.
+//! `value.add_matmul(x, w)`: adds a product in the cube's accumulator.
 
 use super::product::{Factor, HALVES, Side, added, fits};
 use super::rules::any_numbers;
@@ -24,8 +24,9 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
 }
 
 impl<const R: usize, const N: usize> Value<R, N> {
-    /// This value plus the product x · w, R×N: its sums go on with the products of x and w in ascending k, each product and each
-    /// sum rounded once. (Adding two finished products would round differently.)
+    /// This value plus the product x · w, R×N. Each sum continues from this value's number and adds the products of x
+    /// and w in ascending k, with each product and each sum rounded once. (Adding two finished products would round
+    /// differently.)
     ///
     /// ```
     /// use hpmoe_kernels::{TileBuf, bf16};

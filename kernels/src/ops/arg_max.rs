@@ -23,8 +23,9 @@ pub(super) static OPERATION: Operation = Operation {
 };
 
 impl<const R: usize, const C: usize> Value<R, C> {
-    /// The column of the largest number of each row, as a whole number from 0; of equal ones the lowest: R×C to R×1. It is
-    /// 16,777,216 for a row in which no number equals [`row_max`](Self::row_max), which only NaN can cause.
+    /// The column of the largest number of each row, as a whole number from 0: R×C to R×1. If several columns hold the
+    /// largest number, the lowest column wins. The result is 16,777,216 for a row in which no number equals
+    /// [`row_max`](Self::row_max), which only NaN can cause.
     ///
     /// ```
     /// use hpmoe_kernels::Value;

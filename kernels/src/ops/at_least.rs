@@ -1,4 +1,4 @@
-//! `value.at_least(limit)`: no number is smaller than a limit.
+//! `value.at_least(limit)`: raises smaller numbers to a limit.
 
 use super::elementwise::ONE_VALUE;
 use crate::Value;

@@ -1,4 +1,4 @@
-//! `value.at_most(limit)`: no number is larger than a limit.
+//! `value.at_most(limit)`: lowers larger numbers to a limit.
 
 use super::elementwise::ONE_VALUE;
 use crate::Value;

@@ -1,4 +1,4 @@
-//! `value.broadcast::<R, C>()`: one row or one column where a larger value is meant.
+//! `value.broadcast::<R, C>()`: repeats one row or one column to the size of a larger value.
 
 use super::elementwise::ONE_VALUE;
 use super::rules::misshapen;
@@ -32,9 +32,9 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
 }
 
 impl<const R: usize, const C: usize> Value<R, C> {
-    /// The same row for each of R2 rows, the same column for each of C2 columns: 1×C2, R2×1 or 1×1 to R2×C2. How many rows and
-    /// columns there are at run time follows from the value or tile that it meets, so this is what stands on the left of a
-    /// larger value: `row.broadcast::<ROWS, COLS>() - &x`. On the right nothing need be written.
+    /// Repeats one row, one column or one number: 1×C2, R2×1 or 1×1 to R2×C2. The numbers of rows and columns at run
+    /// time are those of the value or tile that it is combined with. It is needed only on the left of a larger value,
+    /// as in `row.broadcast::<ROWS, COLS>() - &x`; on the right, operators broadcast by themselves.
     ///
     /// ```
     /// use hpmoe_kernels::Value;

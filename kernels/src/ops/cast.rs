@@ -1,4 +1,4 @@
-//! `value.cast::<T>()`: a value rounded to a type in the middle of a computation.
+//! `value.cast::<T>()`: rounds a value to a type in the middle of a computation.
 
 use super::rules::{any_numbers, mistyped};
 use crate::op::{Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
@@ -34,7 +34,7 @@ fn shape(operands: &[Shape], element: Option<ElementType>) -> Result<Shape, Misf
 }
 
 impl<const R: usize, const C: usize> Value<R, C> {
-    /// Rounds each number to `T`, to nearest, ties to even, and goes on in f32: R×C to R×C.
+    /// Rounds each number to `T` (to nearest, ties to even) and keeps the result as f32: R×C to R×C.
     ///
     /// ```
     /// use hpmoe_kernels::{Value, bf16, f16};

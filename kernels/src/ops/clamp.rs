@@ -1,4 +1,4 @@
-//! `value.clamp(low, high)`: every number brought between two limits.
+//! `value.clamp(low, high)`: limits every number to a range.
 
 use super::elementwise::ONE_VALUE;
 use super::rules::misshapen;

@@ -13,8 +13,8 @@ pub(super) static OPERATION: Operation = Operation {
 };
 
 impl<const R: usize, const C: usize> Value<R, C> {
-    /// A value of the same size that holds 0, 1, 2 and so on in each row: R×C to R×C. With it, columns are found by their
-    /// numbers: `ids.column_ids().equal(&chosen)` marks one column in each row.
+    /// The column numbers 0, 1, 2 and so on in each row, in a value of the same size: R×C to R×C. Comparing with them
+    /// selects columns: `ids.column_ids().equal(&chosen)` marks one column in each row.
     ///
     /// ```
     /// use hpmoe_kernels::Value;

@@ -1,4 +1,4 @@
-//! `value.columns::<N>(first)`: N columns, from one on.
+//! `value.columns::<N>(first)`: N columns from column `first` on.
 
 use super::elementwise::ONE_VALUE;
 use super::rules::misshapen;

@@ -1,4 +1,4 @@
-//! What comparisons have in common: a value of 1 where they hold and 0 elsewhere.
+//! Common code of comparisons. Their results are 1 where the comparison holds and 0 elsewhere.
 
 use super::elementwise::{ONE_VALUE, one_size};
 use crate::op::{Columns, Device, Host, OperandKind, Operation, Scalar, Slot, Spelling, VectorCall};

@@ -34,8 +34,8 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
 }
 
 impl<const R: usize, const C: usize> Value<R, C> {
-    /// The columns of this value, then those of the other one, bit by bit: R×C and R×D to R×E, where E = C + D. If E can't be
-    /// inferred, the call states it: `a.concat::<8>(&b)`.
+    /// The columns of this value, followed by the columns of `right`, bit by bit: R×C and R×D to R×E, where E = C + D.
+    /// If E can't be inferred, the call states it: `a.concat::<8>(&b)`.
     ///
     /// ```
     /// use hpmoe_kernels::Value;

@@ -1,4 +1,4 @@
-//! What elementwise operations have in common.
+//! Common code of elementwise operations.
 
 use super::rules::{any_numbers, misshapen};
 use crate::op::{Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
@@ -51,8 +51,9 @@ pub(super) fn half_of_columns(name: &str, operands: &[Shape]) -> Result<Shape, M
     Ok(Shape { element: ElementType::f32, cols: pairs.cols / 2, ..pairs })
 }
 
-/// The operator of Rust for two values, of which the right one may be a row or a column, and for a value and a number on either side,
-/// taken as they are or by reference. So is what it is assigned to: `sum += next` is `sum = &sum + next`.
+/// Implements a Rust operator for two values, and for a value and a number on either side. Operands are taken by value
+/// or by reference, and the right value may be a row or a column. It also implements the assigning operator:
+/// `sum += next` is `sum = &sum + next`.
 macro_rules! operator {
     ($(#[$about:meta])* $trait:ident, $method:ident, $assign:ident, $assigned:ident, $sign:literal, $apply:expr) => {
         $(#[$about])*

@@ -1,4 +1,4 @@
-//! `value.even_columns()`: every second column, from the first on.
+//! `value.even_columns()`: every second column, starting with the first.
 
 use super::elementwise::{ONE_VALUE, half_of_columns};
 use crate::Value;

@@ -1,4 +1,4 @@
-//! `value.floor()`: whole numbers, downwards.
+//! `value.floor()`: rounds down to whole numbers.
 
 use super::elementwise::ONE_VALUE;
 use crate::Value;

@@ -1,4 +1,4 @@
-//! `value.fold_rows::<B>()`: B rows, each the sum of as many consecutive rows.
+//! `value.fold_rows::<B>()`: B rows, each the sum of an equal number of consecutive rows.
 
 use super::rules::{any_numbers, misshapen};
 use crate::Value;
@@ -35,8 +35,8 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
 }
 
 impl<const R: usize, const C: usize> Value<R, C> {
-    /// The sums of R / B consecutive rows: row b is row b·K, plus row b·K + 1, and so on in this order, each sum rounded
-    /// once. Rows of empty slots are skipped, and where all are empty, the sum is 0.
+    /// Sums of K = R / B consecutive rows. Result row b is row b·K, plus row b·K + 1, and so on in this order, with
+    /// each sum rounded once. Rows of empty slots are skipped; if all K rows are empty, the sum is 0.
     ///
     /// ```
     /// use hpmoe_kernels::Value;
@@ -47,7 +47,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
     ///
     /// # Panics
     ///
-    /// If the rows can't be divided evenly at run time.
+    /// If the number of rows at run time is not a multiple of B.
     #[must_use]
     pub fn fold_rows<const B: usize>(self) -> Value<B, C> {
         const { assert!(B > 0 && R % B == 0, "`fold_rows` sums as many rows into each") };

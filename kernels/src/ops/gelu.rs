@@ -1,4 +1,4 @@
-//! `value.gelu()`: x times the normal distribution's function.
+//! `value.gelu()`: x times the cumulative distribution function of the normal distribution.
 
 use super::elementwise::ONE_VALUE;
 use crate::op::{Columns, Device, Host, Operation, Scalar, Slot, Spelling, VectorCall};
@@ -79,8 +79,8 @@ fn gelu(x: f32) -> f32 {
 }
 
 impl<const R: usize, const C: usize> Value<R, C> {
-    /// x · Φ(x) = x/2 · (1 + erf(x/√2)), the exact form of GELU: R×C to R×C, within 1e-6 of it; [`gelu_tanh`](Self::gelu_tanh) is the
-    /// other form. +∞ and NaN stay as they are, -∞ becomes NaN, and ±0 becomes 0.
+    /// x · Φ(x) = x/2 · (1 + erf(x/√2)), the exact form of GELU, with an error of at most 1e-6: R×C to R×C.
+    /// [`gelu_tanh`](Self::gelu_tanh) is the other form. +∞ and NaN stay as they are, -∞ becomes NaN, and ±0 becomes 0.
     ///
     /// ```text
     /// t = min(|x|, 15);  u = 1 / (t · 0.3 + 1)

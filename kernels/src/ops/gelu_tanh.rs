@@ -1,4 +1,4 @@
-//! `value.gelu_tanh()`: GELU in the form with tanh.
+//! `value.gelu_tanh()`: GELU in its tanh form.
 
 use super::elementwise::ONE_VALUE;
 use crate::op::{Columns, Device, Host, Operation, Scalar, Slot, Spelling, VectorCall};

@@ -16,8 +16,9 @@ pub(super) static NUMBER: Operation = number(
 );
 
 impl<const R: usize, const C: usize> Value<R, C> {
-    /// 1 where a number is larger than or equal to that of `right`, and 0 elsewhere: R×C and a value or a number to R×C. With NaN on either side the result is 0; zeros
-    /// of either sign are equal. [`select`](Self::select) chooses by the result, and `*` and `max` are "and" and "or".
+    /// 1 where a number is larger than or equal to its counterpart in `right`, 0 elsewhere: R×C and a value or a number
+    /// to R×C. With NaN on either side the result is 0. Zeros of either sign are equal. Use [`select`](Self::select) to
+    /// choose by the result, `*` for "and", and `max` for "or".
     ///
     /// ```
     /// use hpmoe_kernels::Value;

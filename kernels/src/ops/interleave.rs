@@ -1,4 +1,4 @@
-//! `even.interleave(&odd)`: columns of two values in turn.
+//! `even.interleave(&odd)`: alternates the columns of two values.
 
 use super::elementwise::ONE_VALUE;
 use super::rules::misshapen;
@@ -37,9 +37,9 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
 }
 
 impl<const R: usize, const C: usize> Value<R, C> {
-    /// The columns of this value and of the other one in turn, bit by bit: R×H and R×H to R×2H. It is the way back from
-    /// [`even_columns`](Self::even_columns) and [`odd_columns`](Self::odd_columns). If 2H can't be inferred, the call states it:
-    /// `even.interleave::<64>(&odd)`.
+    /// Alternates the columns of this value and of `odd`, bit by bit: R×H and R×H to R×2H. It reverses
+    /// [`even_columns`](Self::even_columns) and [`odd_columns`](Self::odd_columns). If 2H can't be inferred, the call
+    /// states it: `even.interleave::<64>(&odd)`.
     ///
     /// ```
     /// use hpmoe_kernels::Value;

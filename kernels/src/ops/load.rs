@@ -28,8 +28,9 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
 }
 
 impl<T: Number, const R: usize, const C: usize> Tile<'_, T, R, C> {
-    /// The elements as a value: R×C of bf16, f16, f32, i32 or i8 to R×C of f32. This is exact, but for numbers of i32 above 2^24, which are
-    /// rounded to nearest, ties to even. The row of an empty slot, of which nothing was sent, is zero.
+    /// The elements as a value: R×C of bf16, f16, f32, i32 or i8 to R×C of f32. The conversion is exact, except that
+    /// i32 numbers above 2^24 are rounded to nearest, ties to even. Rows of empty slots, for which nothing was sent,
+    /// load as zeros.
     ///
     /// ```
     /// use hpmoe_kernels::{TileBuf, bf16};

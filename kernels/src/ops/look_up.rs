@@ -1,4 +1,4 @@
-//! `codes.look_up(&table)`: the numbers that a table has for codes.
+//! `codes.look_up(&table)`: replaces codes by their numbers in a table.
 
 use super::rules::{any_numbers, misshapen, mistyped};
 use crate::op::{Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
@@ -41,10 +41,12 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
 }
 
 impl<T: Codes, const R: usize, const C: usize> Tile<'_, T, R, C> {
-    /// The number of each code in a table of one row, bit by bit: R×C codes of `i8` and 256 numbers to R×C, or R×C pairs of `i4x2` and 16
-    /// numbers to R×2C. A code is the place of its number in the table, read without a sign: the byte 0xff is number 255. Pairs are of a
-    /// tile with all columns of its type. If the columns of the result can't be inferred, the call states them:
-    /// `codes.look_up::<64, _>(&table)`. The row of an empty slot, of which nothing was sent, is zero.
+    /// The number of each code in a one-row table, bit by bit. With `i8`, R×C codes and a table of 256 numbers give
+    /// R×C. With `i4x2`, R×C pairs of codes and a table of 16 numbers give R×2C.
+    ///
+    /// A code is the index of its number in the table, read as unsigned: the byte 0xff is entry 255. A tile of pairs
+    /// must have all columns of its type. If the columns of the result can't be inferred, the call states them:
+    /// `codes.look_up::<64, _>(&table)`. Rows of empty slots, for which nothing was sent, give zeros.
     ///
     /// ```
     /// use hpmoe_kernels::{TileBuf, Value, i4x2};

@@ -22,7 +22,7 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
 }
 
 impl<T: CubeElement<Sum = f32>, const R: usize, const K: usize> Tile<'_, T, R, K> {
-    /// x · w: R×K times K×N gives R×N in f32, each sum as [`matmul_t`](Self::matmul_t) adds it.
+    /// x · w: R×K times K×N gives R×N in f32. Sums have the order of [`matmul_t`](Self::matmul_t).
     ///
     /// ```
     /// use hpmoe_kernels::{TileBuf, bf16};

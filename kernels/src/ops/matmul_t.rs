@@ -24,9 +24,12 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
 }
 
 impl<T: CubeElement, const R: usize, const K: usize> Tile<'_, T, R, K> {
-    /// x · wᵀ: R×K times N×K gives R×N. Of bf16, f16 or f32 it is a value: each sum starts at 0 and adds its products in ascending k in f32, each
-    /// product and each sum rounded once. (Products of f16 are exact in f32, and so are those of bf16 within its range.) Of i8 it is exact, as [`Integers`](crate::Integers)
-    /// that a tile of i32 takes.
+    /// x · wᵀ: R×K times N×K gives R×N.
+    ///
+    /// For bf16, f16 or f32 tiles the result is a value. Each sum starts at 0 and adds its products in ascending k in
+    /// f32, with each product and each sum rounded once. (Products of f16 are exact in f32, and so are those of bf16
+    /// within its range.) For i8 tiles the result is exact, as [`Integers`](crate::Integers), which can be stored in a
+    /// tile of i32.
     ///
     /// ```
     /// use hpmoe_kernels::{TileBuf, bf16};

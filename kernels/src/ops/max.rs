@@ -15,8 +15,8 @@ pub(super) static OPERATION: Operation = Operation {
 };
 
 impl<const R: usize, const C: usize> Value<R, C> {
-    /// The larger of two numbers, number by number: R×C and R×C, 1×C or R×1 to R×C. For two zeros, or if one
-    /// is NaN, the result is the one of `other`.
+    /// Elementwise maximum: R×C and R×C, 1×C or R×1 to R×C. For two zeros, or if one number is NaN, the result is the
+    /// number of `other`.
     ///
     /// ```
     /// use hpmoe_kernels::Value;

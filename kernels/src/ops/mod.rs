@@ -1,4 +1,4 @@
-//! The tile operations, one per file, and the table of them.
+//! The tile operations, one per file, and their table.
 //!
 //! A new operation is a file here and a row in [`TABLE`].
 
@@ -77,7 +77,7 @@ pub use store::Storable;
 
 use crate::op::Operation;
 
-/// The table of all operations; the compiler looks them up by their spelling.
+/// The table of all operations. The compiler looks operations up by their spelling.
 pub static TABLE: &[&Operation] = &[
     &load::OPERATION,
     &unpack::OPERATION,
@@ -164,7 +164,7 @@ pub static TABLE: &[&Operation] = &[
     &put::OPERATION,
 ];
 
-/// All operations of a name: of a method, or the sign of an operator. Their operands tell them apart.
+/// All operations with the given method name or operator. They differ in their operands.
 ///
 /// ```
 /// use hpmoe_kernels::ops;

@@ -13,8 +13,9 @@ pub(super) static NUMBER: Operation =
     number("not_equal", Host::values(|given| given[0].not_equal(given.numbers[0])), &compare_with_number("NotEqual"));
 
 impl<const R: usize, const C: usize> Value<R, C> {
-    /// 1 where a number differs from that of `right`, and 0 elsewhere: R×C and a value or a number to R×C. With NaN on either side the result is 1; zeros
-    /// of either sign are equal. [`select`](Self::select) chooses by the result, and `*` and `max` are "and" and "or".
+    /// 1 where a number differs from its counterpart in `right`, 0 elsewhere: R×C and a value or a number to R×C. With
+    /// NaN on either side the result is 1. Zeros of either sign are equal. Use [`select`](Self::select) to choose by
+    /// the result, `*` for "and", and `max` for "or".
     ///
     /// ```
     /// use hpmoe_kernels::Value;

@@ -1,4 +1,4 @@
-//! `value.odd_columns()`: every second column, from the second on.
+//! `value.odd_columns()`: every second column, starting with the second.
 
 use super::elementwise::{ONE_VALUE, half_of_columns};
 use crate::Value;

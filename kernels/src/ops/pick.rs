@@ -1,4 +1,4 @@
-//! `value.pick(&ids)`: the numbers of columns that ids name.
+//! `value.pick(&ids)`: the numbers in the columns that ids name.
 
 use super::elementwise::ONE_VALUE;
 use super::rules::misshapen;
@@ -43,9 +43,9 @@ pub(super) fn column(id: f32, columns: usize) -> Option<usize> {
 }
 
 impl<const R: usize, const C: usize> Value<R, C> {
-    /// The number of this value in the column that each id names, bit by bit: R×C, or one row for all, and ids of R×K to R×K. Ids are
-    /// whole numbers from 0, as of [`top_k`](Self::top_k). What names no column (-1, a fraction, a number that is too large, NaN)
-    /// gives 0.
+    /// For each id, this value's number in the column that the id names, bit by bit: R×C (or one row for all) and ids
+    /// of R×K to R×K. Ids are whole numbers from 0, for instance from [`top_k`](Self::top_k). An id that names no
+    /// column (-1, a fraction, too large, NaN) gives 0.
     ///
     /// ```
     /// use hpmoe_kernels::Value;

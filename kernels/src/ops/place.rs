@@ -44,9 +44,9 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
 }
 
 impl<const R: usize, const C: usize> Value<R, C> {
-    /// Rows of E zeros, with each number of this value in the column that its id names, bit by bit: R×K and ids of R×K to R×E. It is the
-    /// way back from [`pick`](Self::pick): where several ids of a row name a column, the last number stays, and one whose id names none is left
-    /// out. Of a value of ones it makes a mask.
+    /// Rows of E zeros, except that each number of this value is placed in the column that its id names, bit by bit:
+    /// R×K and ids of R×K to R×E. It reverses [`pick`](Self::pick). If several ids of a row name the same column, the
+    /// last number wins. Numbers whose id names no column are left out. A value of ones gives a mask.
     ///
     /// ```
     /// use hpmoe_kernels::Value;

@@ -1,4 +1,4 @@
-//! What the products have in common: contracted sizes that agree, work, and the one order of sums.
+//! Common code of the products: checks of the contracted sizes, amount of work, and the order of sums.
 
 use super::rules::{misshapen, mistyped};
 use crate::op::{Contracted, ElementType, Misfit, OperandKind, Shape};
@@ -23,7 +23,7 @@ impl<'a> Side<'a> {
         Self { tile, way: Contracted::Rows }
     }
 
-    /// The sizes of the tile as (free, contracted).
+    /// The sizes of the tile, as (free, contracted).
     const fn split(self) -> (usize, usize) {
         match self.way {
             Contracted::Columns => (self.tile.rows, self.tile.cols),

@@ -24,9 +24,11 @@ fn shape(operands: &[Shape], element: Option<ElementType>) -> Result<Shape, Misf
 }
 
 impl<const R: usize, const C: usize> Value<R, C> {
-    /// x where x > 0, and +0 elsewhere: R×C to R×C. NaN stays NaN, which [`at_least(0.0)`](Self::at_least) would replace.
+    /// x where x > 0, +0 elsewhere: R×C to R×C. NaN stays NaN, whereas [`at_least(0.0)`](Self::at_least) would replace
+    /// it.
     ///
-    /// The only operation on values that a matrix core has, too, as the last one before a store: `y.store(x.matmul_t(w).relu())`.
+    /// It is the only operation on values that matrix cores have, too, as the last one before a store:
+    /// `y.store(x.matmul_t(w).relu())`.
     ///
     /// ```
     /// use hpmoe_kernels::Value;

@@ -1,4 +1,4 @@
-//! `value.repeat_columns::<C>()`: each column several times, next to one another.
+//! `value.repeat_columns::<C>()`: repeats each column in place.
 
 use super::elementwise::ONE_VALUE;
 use super::rules::misshapen;
@@ -38,8 +38,9 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
 }
 
 impl<const R: usize, const C: usize> Value<R, C> {
-    /// Each column as often as it takes for `D` of them, next to one another, bit by bit: R×G to R×D. Numbers for groups of columns, such
-    /// as scales, meet those columns so. The value has all columns of its type, of which D is a multiple.
+    /// Repeats each column D / G times, next to one another, bit by bit: R×G to R×D. It spreads one number per group of
+    /// columns, such as a scale, over the group's columns. The value must have all columns of its type, and D must be a
+    /// multiple of G.
     ///
     /// ```
     /// use hpmoe_kernels::Value;

@@ -40,9 +40,9 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
 }
 
 impl<const R: usize, const C: usize> Value<R, C> {
-    /// The same numbers, row after row, in rows of COLS columns: R×C to ROWS×COLS, where one of R and ROWS is a multiple of the other. Each
-    /// row becomes several, of consecutive columns each, or several consecutive rows become one. What works on rows then works on
-    /// groups of columns:
+    /// The same numbers, row after row, in rows of COLS columns: R×C to ROWS×COLS. One of R and ROWS is a multiple of
+    /// the other: either each row is split into several rows, or several consecutive rows are joined into one. After a
+    /// split, row operations work on groups of columns:
     ///
     /// ```
     /// use hpmoe_kernels::Value;
@@ -54,7 +54,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
     ///
     /// # Panics
     ///
-    /// If there are fewer than C columns at run time, or rows that don't make whole ones.
+    /// If, at run time, there are fewer than C columns, or the rows can't be joined into whole ones.
     #[must_use]
     pub fn reshape<const ROWS: usize, const COLS: usize>(&self) -> Value<ROWS, COLS> {
         const {

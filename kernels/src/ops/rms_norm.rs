@@ -1,4 +1,4 @@
-//! `value.rms_norm(epsilon)`: rows over their root mean square.
+//! `value.rms_norm(epsilon)`: divides rows by their root mean square.
 
 use super::elementwise::ONE_VALUE;
 use crate::Value;
@@ -20,10 +20,11 @@ pub(super) static OPERATION: Operation = Operation {
 };
 
 impl<const R: usize, const C: usize> Value<R, C> {
-    /// Each row times 1 / √(m + ε), where m is the mean of its squares: R×C to R×C. Squares, their
-    /// [`row_mean`](Self::row_mean), the sum with ε, root, quotient and product are rounded one after the other. Weights of
-    /// columns are a product: `x.rms_norm(EPSILON) * weights`. A row with an infinity has NaN in its place and 0 elsewhere; a row
-    /// with NaN is NaN.
+    /// Each row times 1 / √(m + ε), where m is the mean of the row's squares: R×C to R×C. The squares, their
+    /// [`row_mean`](Self::row_mean), the sum with ε, the root, the quotient and the product are each rounded. Multiply
+    /// by the weights of columns afterwards: `x.rms_norm(EPSILON) * weights`.
+    ///
+    /// An infinity becomes NaN, and the rest of its row 0. A row with NaN is all NaN.
     ///
     /// ```
     /// use hpmoe_kernels::Value;

@@ -20,8 +20,8 @@ pub(super) static OPERATION: Operation = Operation {
 };
 
 impl<const R: usize, const C: usize> Value<R, C> {
-    /// The largest number of each row, exactly: R×C to R×1. Rows of -∞ alone have -∞. NaN has no place in the order: what a row
-    /// with NaN gives is the same on host and device model, and nothing more is promised; likewise the sign of a largest 0.
+    /// The largest number of each row, exactly: R×C to R×1. A row of -∞ only gives -∞. The result is not specified for
+    /// a row with NaN, and its sign is not if the largest number is 0; host and device model agree even then.
     ///
     /// ```
     /// use hpmoe_kernels::Value;

@@ -20,7 +20,7 @@ pub(super) static OPERATION: Operation = Operation {
 };
 
 impl<const R: usize, const C: usize> Value<R, C> {
-    /// [`row_sum`](Self::row_sum) over the number of columns at run time, the quotient rounded once: R×C to R×1.
+    /// [`row_sum`](Self::row_sum) divided by the number of columns at run time, the quotient rounded once: R×C to R×1.
     ///
     /// ```
     /// use hpmoe_kernels::Value;

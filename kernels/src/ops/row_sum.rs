@@ -24,8 +24,9 @@ pub(super) static OPERATION: Operation = Operation {
 impl<const R: usize, const C: usize> Value<R, C> {
     /// The sum of each row: R×C to R×1.
     ///
-    /// There are 64 partial sums. Number l begins at 0 and adds columns l, l + 64, l + 128 and so on; then neighbours are
-    /// added, (s0 + s1), (s2 + s3) and so on, again and again until one is left. Every sum is rounded once.
+    /// There are 64 partial sums. Partial sum l starts at 0 and adds columns l, l + 64, l + 128 and so on. Then
+    /// neighbours are added pairwise, (s0 + s1), (s2 + s3) and so on, repeatedly until one sum is left. Every addition
+    /// is rounded once.
     ///
     /// ```
     /// use hpmoe_kernels::Value;

@@ -1,4 +1,4 @@
-//! Parts of the rules by which operations accept their operands.
+//! Shared parts of the rules for operands.
 
 use crate::op::Misfit;
 

@@ -1,4 +1,4 @@
-//! `mask.select(a, b)`: numbers of one value or another.
+//! `mask.select(a, b)`: picks each number from one of two values.
 
 use super::comparison::{SCRATCH, WORK};
 use super::elementwise::{ONE_VALUE, one_size};
@@ -69,8 +69,9 @@ const fn choose(operands: &'static [Slot]) -> VectorCall {
 }
 
 impl<const R: usize, const C: usize> Value<R, C> {
-    /// The number of `yes` where this mask is not 0, and that of `no` where it is 0: R×C and values or numbers to R×C. What is not
-    /// chosen leaves no trace, even if it is infinite or NaN. A mask is the result of a comparison; NaN in it counts as not 0.
+    /// The number of `yes` where this mask is not 0, and of `no` where the mask is 0: R×C and values or numbers to R×C.
+    /// The other number has no effect, even if it is infinite or NaN. A mask is usually the result of a comparison; NaN
+    /// in it counts as not 0.
     ///
     /// ```
     /// use hpmoe_kernels::Value;

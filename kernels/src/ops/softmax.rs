@@ -19,9 +19,9 @@ pub(super) static OPERATION: Operation = Operation {
 };
 
 impl<const R: usize, const C: usize> Value<R, C> {
-    /// e^(x - m) / Σ e^(x - m) for each row, where m is the row's largest number: R×C to R×C. Difference, power and quotient are
-    /// rounded one after the other, and the sum is a [`row_sum`](Self::row_sum). -∞ beside other numbers becomes 0; a row of -∞
-    /// alone, or with +∞ or NaN, becomes NaN.
+    /// e^(x - m) / Σ e^(x - m) for each row, where m is the row's largest number: R×C to R×C. The difference, the power
+    /// and the quotient are each rounded, and the sum is a [`row_sum`](Self::row_sum). -∞ next to other numbers becomes
+    /// 0. A row that has only -∞, or that contains +∞ or NaN, becomes NaN.
     ///
     /// ```
     /// use hpmoe_kernels::Value;

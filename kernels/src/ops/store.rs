@@ -1,4 +1,4 @@
-//! `tile.store(value)`: a value into a tile, rounded once.
+//! `tile.store(value)`: rounds a value once and writes it to a tile.
 
 use super::rules::{any_numbers, misshapen, mistyped};
 use crate::op::{Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
@@ -43,10 +43,11 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
 }
 
 impl<T: Stored, const R: usize, const C: usize> Tile<'_, T, R, C> {
-    /// Writes a value, each number rounded to `T`: to nearest, ties to even; in bf16 and f16 what is too large becomes
-    /// infinite. A value cast to `T` before is written as
-    /// it is. In a tile of i32 or i8, which vector cores write, numbers are whole: what is larger than all of them becomes the largest, and
-    /// NaN is not for it. A matrix core stores the product of i8 tiles in a tile of i32, exact.
+    /// Writes a value, rounding each number to `T` (to nearest, ties to even). In bf16 and f16, numbers that are too
+    /// large become infinite. A value that was cast to `T` before is written unchanged.
+    ///
+    /// In a tile of i32 or i8, which vector cores write, numbers beyond the type's range become its nearest number, and
+    /// NaN must not occur. A matrix core stores the exact product of i8 tiles in a tile of i32.
     ///
     /// ```
     /// use hpmoe_kernels::{TileBuf, Value, bf16};
@@ -64,9 +65,9 @@ impl<T: Stored, const R: usize, const C: usize> Tile<'_, T, R, C> {
     }
 }
 
-/// What a tile of `T` can take: a value, or the product of i8 tiles.
+/// The results that can be stored in a tile of `T`: a value, or the product of i8 tiles.
 pub trait Storable<T, const R: usize, const C: usize> {
-    /// Rounds it to the tile's type and writes all of it.
+    /// Rounds `self` to the tile's type, and writes the whole tile.
     fn store_in(&self, tile: &Tile<'_, T, R, C>);
 }
 

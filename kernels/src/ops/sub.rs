@@ -41,8 +41,8 @@ pub(super) static NUMBER_FIRST: Operation = Operation {
 };
 
 operator! {
-    /// Number by number, each difference rounded once: R×C and R×C, one row of 1×C, one column of R×1, or a
-    /// number, to R×C. The larger value stands on the left.
+    /// Elementwise difference, each result rounded once. The left operand is R×C. The right one is R×C, one row (1×C),
+    /// one column (R×1) or a number. The result is R×C.
     ///
     /// ```
     /// use hpmoe_kernels::Value;

@@ -37,8 +37,9 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
 }
 
 impl<const R: usize, const C: usize> Value<R, C> {
-    /// The columns of the K largest numbers of each row, as whole numbers from 0: R×C to R×K. The largest comes first; of equal
-    /// numbers, also of zeros of either sign, the lower column. NaN counts as -∞. The K columns of a row are always different.
+    /// The columns of the K largest numbers of each row, as whole numbers from 0: R×C to R×K. The largest number comes
+    /// first. Among equal numbers (zeros of either sign are equal), the lower column comes first. NaN counts as -∞. The
+    /// K columns of a row are always different.
     ///
     /// ```
     /// use hpmoe_kernels::Value;

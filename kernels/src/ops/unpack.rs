@@ -1,4 +1,4 @@
-//! `tile.unpack()`: a tile of two numbers in a byte as a value.
+//! `tile.unpack()`: unpacks a tile with two numbers per byte into a value.
 
 use super::rules::{any_numbers, mistyped};
 use crate::op::{Device, ElementType, Host, Misfit, OperandKind, Operation, Shape, Spelling, TaskKind};
@@ -28,8 +28,9 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
 }
 
 impl<const R: usize, const C: usize> Tile<'_, i4x2, R, C> {
-    /// The numbers as a value, exact: R×C pairs to R×2C, -8 to 7. The tile has all columns of its type. If 2C can't be inferred, the
-    /// call states it: `packed.unpack::<64>()`. The row of an empty slot, of which nothing was sent, is zero.
+    /// The numbers as a value, exact: R×C pairs to R×2C, each number from -8 to 7. The tile must have all columns of
+    /// its type. If 2C can't be inferred, the call states it: `packed.unpack::<64>()`. Rows of empty slots, for which
+    /// nothing was sent, give zeros.
     ///
     /// ```
     /// use hpmoe_kernels::{TileBuf, i4x2};

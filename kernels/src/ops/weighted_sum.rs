@@ -1,4 +1,4 @@
-//! `value.weighted_sum(&weights)`: K consecutive rows at a time, summed with weights.
+//! `value.weighted_sum(&weights)`: weighted sums of K consecutive rows.
 
 use super::rules::{any_numbers, misshapen};
 use crate::Value;
@@ -39,10 +39,10 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
 }
 
 impl<const R: usize, const C: usize> Value<R, C> {
-    /// The sum over k of row b·K + k times weight (b, k): (B·K)×C and B×K to B×C.
+    /// Result row b is the sum over k of row b·K + k times weight (b, k): (B·K)×C and B×K to B×C.
     ///
-    /// The first product of each sum stands alone, the others are added in ascending k; each product and each sum is
-    /// rounded once. Rows of empty slots are skipped, whatever their weights are, and where all are empty, the sum is 0.
+    /// Each sum starts with its first product and adds the others in ascending k; each product and each sum is rounded
+    /// once. Rows of empty slots are skipped, whatever their weights are. If all K rows are empty, the sum is 0.
     ///
     /// ```
     /// use hpmoe_kernels::Value;

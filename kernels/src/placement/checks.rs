@@ -1,4 +1,4 @@
-//! What every placement promises.
+//! The checks that every placement passes.
 
 use super::shares::{Cut, WHOLE};
 use super::{LogicalExpert, Place, PlacementError, Places};

@@ -1,4 +1,4 @@
-//! Placements as kernels that make their route read them.
+//! The binary form of a placement for kernels that make their route.
 
 use super::{Place, Placement, Places};
 use crate::abi::{HPMOE_DIGESTS, HpmoePlacementHead};
@@ -16,7 +16,7 @@ impl Places {
 }
 
 impl Placement {
-    /// `HpmoePlacementHead` and what follows it, for a kernel with that many chunks.
+    /// An `HpmoePlacementHead` and the lists after it, for a kernel with `chunks` chunks.
     #[doc(hidden)]
     #[must_use]
     pub fn device_words(&self, chunks: usize) -> Vec<u32> {
@@ -51,7 +51,8 @@ impl Placement {
         .concat()
     }
 
-    /// The counts that ranks exchange in a chunk: each of a logical expert and its place, or for empty places of the first expert and none.
+    /// The columns of the counts that ranks exchange in a chunk: (logical expert, its place) for each place that holds
+    /// an expert. If there are empty places, one more column stands for all of them: (0, `None`).
     #[doc(hidden)]
     #[must_use]
     pub fn columns(&self) -> Vec<(usize, Option<usize>)> {
@@ -64,14 +65,14 @@ impl Placement {
         columns
     }
 
-    /// Whether some logical expert has several physical ones.
+    /// Whether any logical expert has several physical ones.
     #[must_use]
     pub fn has_copies(&self) -> bool {
         self.places.has_copies()
     }
 
-    /// Runs `f` with this placement in force: routes that taskflows make themselves (`Route::of`) on this thread have their experts where this placement says.
-    /// Launches have the placement of their group.
+    /// Runs `f` with this placement in force on this thread: routes that taskflows make themselves (`Route::of`) then
+    /// use it. Launches use the placement of their group instead.
     ///
     /// ```
     /// use hpmoe_kernels::{PerRank, Placement, Ranks, Route, Tensor};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Why there is no such placement. Physical experts are numbered over all ranks, those of rank 0 first.
+/// The reason why a placement can't be made or used. Physical experts are numbered across ranks, rank 0's first.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum PlacementError {
     /// There are no ranks, or no experts.
@@ -12,14 +12,14 @@ pub enum PlacementError {
         /// Logical experts.
         experts: usize,
     },
-    /// Ranks can't have the same number of places each.
+    /// The places can't be divided evenly among the ranks.
     Uneven {
         /// Physical experts in the list.
         places: usize,
         /// Ranks of the group.
         ranks: usize,
     },
-    /// A physical expert is to hold a logical one that does not exist.
+    /// A physical expert would hold a logical expert that does not exist.
     Unknown {
         /// The physical expert.
         physical: usize,
@@ -28,7 +28,7 @@ pub enum PlacementError {
         /// Logical experts.
         experts: usize,
     },
-    /// A rank holds a logical expert twice.
+    /// A rank holds the same logical expert twice.
     Twice {
         /// The rank.
         rank: usize,
@@ -44,7 +44,7 @@ pub enum PlacementError {
         /// The logical expert.
         expert: usize,
     },
-    /// The number of shares is not that of physical experts.
+    /// The number of shares is not the number of physical experts.
     Shares {
         /// Shares passed.
         shares: usize,
@@ -56,19 +56,19 @@ pub enum PlacementError {
         /// The logical expert.
         expert: usize,
     },
-    /// The number of loads is not that of experts.
+    /// The number of loads is not the number of logical experts.
     Loads {
         /// Loads passed.
         loads: usize,
         /// Logical experts.
         experts: usize,
     },
-    /// A moving average that no launch would change.
+    /// A factor that would make the moving average ignore new launches.
     Factor {
         /// Thousandths of the average that a launch leaves.
         thousandths: u32,
     },
-    /// Two placements are for different groups or layers.
+    /// Two placements belong to different groups or layers.
     Apart {
         /// What differs: `ranks`, `experts` or `places of a rank`.
         what: &'static str,
@@ -77,7 +77,7 @@ pub enum PlacementError {
         /// In the other one.
         other: usize,
     },
-    /// Weights for another number of experts.
+    /// The number of weight matrices is not the number of experts.
     Weights {
         /// Matrices passed.
         matrices: usize,

@@ -1,11 +1,13 @@
-//! Placements: which expert's weights lie where.
+//! Placements: which rank holds which expert's weights.
 //!
-//! Routers number *logical* experts. A rank has room for some *physical* experts, each with the weights of one logical expert, or empty;
-//! loops and tables of a taskflow run over these. A [`Placement`] says which logical expert each physical one is. A logical expert may have
-//! several physical ones, on different ranks, which then share its rows.
+//! Routers number *logical* experts. A rank has room for a fixed number of *physical* experts. Each holds the weights
+//! of one logical expert or is empty, and the loops and tables of a taskflow run over physical experts. A [`Placement`]
+//! says which logical expert each physical one holds. A logical expert may have several physical ones on different
+//! ranks; they then share its rows.
 //!
-//! Results of the layer don't depend on a placement, bit for bit: a row's products read no other row, and the rows of a token are summed at
-//! home. A gradient of weights depends on the physical experts of its own logical expert alone.
+//! A layer's results don't depend on the placement, bit for bit. The products of a row read no other row, and the rows
+//! of a token are summed on the token's own rank. A weight gradient depends only on the physical experts of its logical
+//! expert.
 
 mod checks;
 mod device;
@@ -26,18 +28,19 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// An expert as routers number it. [`Expert`](crate::Expert) is a place that holds the weights of one.
+/// An expert as routers number it. An [`Expert`](crate::Expert) is a physical expert, which holds a logical expert's
+/// weights.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct LogicalExpert(usize);
 
 impl LogicalExpert {
-    /// The logical expert with that number. A layer of E experts numbers them from 0 to E - 1.
+    /// The logical expert with number `id`. A layer with E experts numbers them from 0 to E - 1.
     #[must_use]
     pub const fn new(id: usize) -> Self {
         Self(id)
     }
 
-    /// Its number, as in the router's ids.
+    /// The expert's number, as in the router's ids.
     #[must_use]
     pub const fn id(self) -> usize {
         self.0
@@ -50,10 +53,10 @@ impl fmt::Display for LogicalExpert {
     }
 }
 
-/// Which logical expert each physical expert of a group holds, and how logical experts with several physical ones share their rows among
-/// them.
+/// The logical expert that each physical expert of a group holds, and the shares of its rows that physical experts of
+/// the same logical expert take.
 ///
-/// Every logical expert has a physical one, and no rank has two of the same.
+/// Every logical expert has at least one physical expert, and no rank holds the same logical expert twice.
 ///
 /// ```
 /// use hpmoe_kernels::{LogicalExpert, Placement, Rank, Ranks};
@@ -72,21 +75,22 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// The placement whose n-th physical expert, rank after rank, holds the n-th of `physical_to_logical`; `None` is an empty place. All ranks have
-    /// room for as many. Physical experts of one logical expert share its rows evenly, unless
-    /// [`with_shares`](Self::with_shares) says otherwise.
+    /// A placement by physical expert, rank after rank: the n-th one holds logical expert `physical_to_logical[n]`, or
+    /// is empty if that is `None`. All ranks have the same number of places. Physical experts of one logical expert
+    /// share its rows evenly; [`with_shares`](Self::with_shares) changes that.
     ///
     /// # Errors
     ///
-    /// If the list has no whole number of places for each rank, a logical expert is missing from it or does not exist, or a rank holds one
-    /// twice.
+    /// If the list can't be divided evenly among the ranks, a logical expert is missing or does not exist, or a rank
+    /// holds one twice.
     pub fn new(ep: Ranks, experts: usize, physical_to_logical: &[Option<usize>]) -> Result<Self, PlacementError> {
         let places = Places::new(ep.count(), experts, physical_to_logical)?;
         Ok(Self { ranks: ep, places })
     }
 
-    /// Consecutive experts on each rank, as many on each or one more on the first ranks, and as many empty places as that leaves with `spare`
-    /// more on each rank: where experts are without a placement.
+    /// The default placement: consecutive experts on each rank, one more on the first ranks if the division leaves a
+    /// remainder. Each rank has `experts / ranks` places, rounded up, plus `spare` places; the places that are left
+    /// over are empty.
     ///
     /// # Errors
     ///
@@ -95,8 +99,9 @@ impl Placement {
         Ok(Self { ranks: ep, places: Places::even(ep.count(), experts, spare)? })
     }
 
-    /// The same placement with other shares: by physical expert, how large a part of its logical expert's rows it takes, in parts of the sum
-    /// of all physical experts with that logical one. A share of 0 leaves a physical expert without rows. Shares of empty places don't count.
+    /// The same placement with other shares, one per physical expert. A physical expert takes its share of its logical
+    /// expert's rows, relative to the sum of the shares of all physical experts with that logical expert. A share of 0
+    /// gives it no rows. Shares of empty places are ignored.
     ///
     /// ```
     /// use hpmoe_kernels::{Placement, Rank, Ranks};
@@ -108,12 +113,12 @@ impl Placement {
     ///
     /// # Errors
     ///
-    /// If there is not one share for each physical expert, or those of a logical expert are all 0.
+    /// If the number of shares is not the number of physical experts, or all shares of a logical expert are 0.
     pub fn with_shares(&self, shares: &[u32]) -> Result<Self, PlacementError> {
         Ok(Self { ranks: self.ranks, places: self.places.with_shares(shares)? })
     }
 
-    /// The ranks of the group, with those that run in this process.
+    /// The ranks of the group, including which of them run in this process.
     #[must_use]
     pub const fn ranks(&self) -> Ranks {
         self.ranks
@@ -125,44 +130,45 @@ impl Placement {
         self.places.experts
     }
 
-    /// Number of physical experts of each rank, empty places among them.
+    /// Number of physical experts on each rank, including empty places.
     #[must_use]
     pub fn local_experts(&self) -> usize {
         self.places.local
     }
 
-    /// The logical expert that a physical one holds; `None` if its place is empty, or there is no such place.
+    /// The logical expert that a physical expert holds; `None` if the place is empty or does not exist.
     #[must_use]
     pub fn expert(&self, physical: usize) -> Option<LogicalExpert> {
         self.places.of.get(physical).and_then(|place| place.expert)
     }
 
-    /// By physical expert: the logical expert that it holds, if any.
+    /// The logical expert of each physical expert, `None` if its place is empty.
     #[must_use]
     pub fn physical_to_logical(&self) -> Vec<Option<usize>> {
         self.places.of.iter().map(|place| place.expert.map(LogicalExpert::id)).collect()
     }
 
-    /// By physical expert: the least and the greatest of its share of its logical expert's rows, in parts of 4096.
+    /// The range of its logical expert's rows that each physical expert takes, in parts of 4096.
     #[must_use]
     pub fn cuts(&self) -> Vec<Range<u32>> {
         self.places.of.iter().map(|place| place.cut.range()).collect()
     }
 
-    /// The physical experts that hold a logical one, ascending.
+    /// The physical experts that hold a logical expert, in ascending order.
     pub fn copies(&self, expert: LogicalExpert) -> impl Iterator<Item = usize> + '_ {
         let holds = move |(physical, place): (usize, &Place)| (place.expert == Some(expert)).then_some(physical);
         self.places.of.iter().enumerate().filter_map(holds)
     }
 
-    /// Which of `rows` rows that a rank has for a logical expert go to a physical one with it: the rank's rows in their order, so that no other
-    /// rank's count is needed.
+    /// The range of a rank's rows for a logical expert that goes to one of its physical experts. `rows` is the number
+    /// of rows that `source` has for the logical expert. No other rank's count is needed.
     #[must_use]
     pub fn rows(&self, source: Rank, physical: usize, rows: usize) -> Range<usize> {
         self.places.rows(source, physical, rows)
     }
 
-    /// A number for what the placement says. Placements with other places, experts or shares have other numbers, but for chance.
+    /// A hash of the placement. Placements that differ in places, experts or shares have different hashes, except by
+    /// chance.
     #[must_use]
     pub fn digest(&self) -> u64 {
         self.places.digest()
@@ -199,7 +205,7 @@ struct Place {
     cut: Cut,
 }
 
-/// The physical experts of each of `ranks` ranks: its share of the logical ones, rounded up, and so many spare places.
+/// Number of physical experts on each of `ranks` ranks: its share of the logical experts, rounded up, plus `spare`.
 #[doc(hidden)]
 #[must_use]
 pub const fn local_experts(experts: usize, spare: usize, ranks: usize) -> usize {

@@ -1,22 +1,22 @@
-//! What a new placement copies.
+//! The copies of weights that a new placement needs.
 
 use super::{LogicalExpert, Placement, PlacementError, Places};
 
-/// The weights of a logical expert, to be copied from one physical expert of the old placement to one of the new placement.
+/// A copy of a logical expert's weights from a physical expert of the old placement to one of the new placement.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Move {
-    /// Whose weights they are.
+    /// The expert whose weights are copied.
     pub expert: LogicalExpert,
-    /// The physical expert that has them, before any copy.
+    /// The physical expert to copy from, in the old placement.
     pub from: usize,
-    /// The physical expert that gets them.
+    /// The physical expert to copy to, in the new placement.
     pub to: usize,
 }
 
 impl Placement {
-    /// The copies that turn the old placement's weights into this one's, by ascending destination. Each takes its source from the old
-    /// placement, on the same rank if it has one there: copy to new memory, or in an order in which no source is overwritten before its last
-    /// use. Places that become empty need no copy.
+    /// The copies that turn `old`'s weights into this placement's, ordered by destination. Each copy reads its source
+    /// as the old placement had it, from the same rank if possible. So copy to new memory, or order the copies so that
+    /// no source is overwritten before its last use. Places that become empty need no copy.
     ///
     /// ```
     /// use hpmoe_kernels::{LogicalExpert, Move, Placement, Ranks};
@@ -29,7 +29,7 @@ impl Placement {
     ///
     /// # Errors
     ///
-    /// If the old placement is for another number of ranks, experts or places of a rank.
+    /// If the old placement has another number of ranks, experts or places per rank.
     pub fn moves(&self, old: &Self) -> Result<Vec<Move>, PlacementError> {
         let (new, old) = (&self.places, &old.places);
         for (what, one, other) in [

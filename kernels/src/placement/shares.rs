@@ -1,9 +1,11 @@
-//! How physical experts share the rows of their logical one.
+//! How physical experts share the rows of their logical expert.
 //!
-//! Row i of the n rows that a source has for an expert goes to the physical expert whose cut `from..to`, in parts of 4096, has
-//! (n · from + t) / 4096 ≤ i < (n · to + t) / 4096, rounded down. The turn t < 4096 differs from source to source: what rounding gives to one
-//! physical expert on one source it gives to another one on the next, and all rows go somewhere, as the first cut begins at 0 and the last one
-//! ends at 4096. A multiplication, an addition and a shift for each count; no source needs to know another one's counts.
+//! A source has n rows for a logical expert. Row i goes to the physical expert whose cut `from..to`, in parts of 4096,
+//! satisfies (n · from + t) / 4096 ≤ i < (n · to + t) / 4096, rounded down. The offset t < 4096 (the source's turn)
+//! differs between sources, so that rounding favours a different physical expert on each source. Every row goes
+//! somewhere, because the first cut begins at 0 and the last one ends at 4096.
+//!
+//! This costs a multiplication, an addition and a shift per count, and no source needs another source's counts.
 
 use std::ops::Range;
 

@@ -1,10 +1,11 @@
-//! Weights by logical and by physical expert.
+//! Conversion of weights between logical and physical experts.
 
 use super::{Placement, PlacementError};
 use crate::{Element, Experts, PerRank, Rank};
 
 impl Placement {
-    /// The matrices of each rank's physical experts, of those of all logical experts. Empty places hold zeros, which nothing reads.
+    /// The weight matrices of each rank's physical experts, copied from the matrices of all logical experts. Empty
+    /// places hold zeros, which nothing reads.
     ///
     /// ```
     /// use hpmoe_kernels::{Experts, Placement, Rank, Ranks};
@@ -17,7 +18,7 @@ impl Placement {
     ///
     /// # Errors
     ///
-    /// If there is not one matrix for each logical expert.
+    /// If the number of matrices is not the number of logical experts.
     pub fn place<T: Element, const N: usize, const K: usize>(
         &self,
         experts: &Experts<T, N, K>,
@@ -38,8 +39,8 @@ impl Placement {
         Ok(PerRank::from_fn(self.ranks(), of_rank))
     }
 
-    /// The gradients of all logical experts, of those that a backward pass has made of each physical one: the sum over the physical experts
-    /// of a logical one, in ascending order.
+    /// The gradients of all logical experts, from a backward pass's gradients of all physical experts. Each is the sum
+    /// over the physical experts of its logical expert, in ascending order.
     ///
     /// ```
     /// use hpmoe_kernels::{Experts, PerRank, Placement, Ranks};
@@ -52,7 +53,7 @@ impl Placement {
     ///
     /// # Errors
     ///
-    /// If a rank has not one gradient for each of its physical experts.
+    /// If a rank's number of gradients is not its number of physical experts.
     ///
     /// # Panics
     ///

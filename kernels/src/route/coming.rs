@@ -1,10 +1,10 @@
-//! The order in which the row tiles of an expert are complete.
+//! The order in which an expert's row tiles become complete.
 
 use super::PairTurns;
 
-/// Row tiles of `height` rows in the order in which they are complete when all ranks send in [turns](PairTurns) of `turn` rows. `rows` is
-/// the number of rows that each rank has for the expert. Of tiles that are complete in the same turn, those of rank `own` come first,
-/// then those of the ranks after it.
+/// Row tiles of `height` rows, in the order in which they become complete when all ranks send in [turns](PairTurns) of
+/// `turn` rows. `rows` is the number of rows that each rank sends to the expert. Among tiles that become complete in
+/// the same turn, those of rank `own` come first, followed by those of the ranks after it.
 ///
 /// ```
 /// use hpmoe_kernels::route::as_rows_come;

@@ -3,7 +3,7 @@
 use crate::Rank;
 use std::fmt;
 
-/// An error of making a route from expert ids. `token` and `k` are row and column of the rank's `topk_ids`.
+/// An error of making a route from expert ids. `token` and `k` are the row and the column in the rank's `topk_ids`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum RouteError {
     /// There are no ranks, or no experts.
@@ -47,7 +47,7 @@ pub enum RouteError {
         /// The other rank.
         other: Rank,
     },
-    /// A placement for another number of ranks or experts.
+    /// A placement has another number of ranks or experts than the route.
     Placement {
         /// The number that differs: `ranks` or `experts`.
         what: &'static str,
@@ -56,7 +56,7 @@ pub enum RouteError {
         /// The number that the route is for.
         wanted: usize,
     },
-    /// The ids of a rank are not whole tokens.
+    /// The number of a rank's ids is not a multiple of the ids per token.
     Rest {
         /// The rank that the ids belong to.
         rank: Rank,
@@ -65,7 +65,7 @@ pub enum RouteError {
         /// Ids of each token.
         top_k: usize,
     },
-    /// An id that is neither -1 nor that of an expert.
+    /// An id is neither -1 nor the number of an expert.
     Id {
         /// The rank that the ids belong to.
         rank: Rank,
@@ -78,7 +78,7 @@ pub enum RouteError {
         /// Experts of the group.
         experts: usize,
     },
-    /// Two columns of a row have the same id.
+    /// A token has the same id in two columns.
     Twice {
         /// The rank that the ids belong to.
         rank: Rank,
@@ -91,7 +91,7 @@ pub enum RouteError {
         /// Column of the second one.
         second: usize,
     },
-    /// Groups that can't have as many experts, or as many ids of a token, each.
+    /// The number of groups does not divide both the experts and the ids of a token.
     Groups {
         /// Number of groups.
         groups: usize,
@@ -100,9 +100,10 @@ pub enum RouteError {
         /// Ids of a token.
         top_k: usize,
     },
-    /// Groups of experts, of which each rank has a known number of rows, with experts that lie otherwise than by their numbers.
+    /// A placement was combined with group-limited routing (`in_groups`). Such routes fix each rank's number of rows,
+    /// which a placement changes.
     PlacedGroups,
-    /// An id in a column that is for experts of another group.
+    /// An id names an expert outside the group of its column.
     Group {
         /// The rank that the ids belong to.
         rank: Rank,
@@ -117,12 +118,12 @@ pub enum RouteError {
         /// Last expert of the column's group.
         last: usize,
     },
-    /// A `Routed` that no launch has kept a route in.
+    /// A `Routed` contains no route, because no launch has kept one there.
     NotKept {
         /// The rank that it belongs to.
         rank: Rank,
     },
-    /// A kept route of another shape.
+    /// A kept route has another shape than this launch needs.
     KeptFor {
         /// The rank that it belongs to.
         rank: Rank,
@@ -133,12 +134,12 @@ pub enum RouteError {
         /// In this launch.
         wanted: usize,
     },
-    /// A kept route for experts that lie elsewhere.
+    /// A kept route was made with another placement.
     KeptPlaced {
         /// The rank that it belongs to.
         rank: Rank,
     },
-    /// Kept routes of different launches.
+    /// The ranks' kept routes come from different launches.
     KeptApart {
         /// The first rank whose route is not of the launch that rank 0's is of.
         rank: Rank,

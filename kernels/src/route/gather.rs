@@ -1,4 +1,4 @@
-//! Routes of groups whose ranks are processes: each brings its own ids.
+//! Routes of groups whose ranks are processes, where each process has only its own ids.
 
 use super::{Route, RouteError, consecutive};
 use crate::placement::Places;
@@ -6,29 +6,28 @@ use crate::{PerRank, Placement, Rank, Ranks, Tensor};
 
 /// A group that can exchange bytes between its ranks.
 pub trait Exchange {
-    /// An error of the exchange, or of the route made from it.
+    /// An error of the exchange, or of the route that is made from it.
     type Error: From<RouteError>;
 
-    /// The ranks of the group, with those that run in this process.
+    /// The ranks of the group, including which of them run in this process.
     fn ranks(&self) -> Ranks;
 
-    /// The bytes that each rank passed, rank 0 first. All ranks call it. Where all ranks run in this process, nothing is
-    /// exchanged: the bytes passed are the only ones.
+    /// Returns the bytes that each rank passed, rank 0 first. All ranks call it. If all ranks run in this process,
+    /// nothing is exchanged, and the result is just `bytes`.
     ///
     /// # Errors
     ///
-    /// If a rank is gone, or does not come.
+    /// If a rank is gone, or does not call it in time.
     fn all_gather(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, Self::Error>;
 }
 
 impl Route {
-    /// Makes a route from the ids of the ranks that run in this process, as [`new`](Self::new) does, and from those of
-    /// all other processes of the group. All ranks call it, and all get the same route or the same error.
+    /// Makes a route like [`new`](Self::new), from the ids of this process's ranks and of all other processes of the
+    /// group. All ranks call it, and all get the same route or the same error.
     ///
     /// # Errors
     ///
-    /// As for [`new`](Self::new), if the processes have different numbers of ids for each token, or if the group can't
-    /// exchange them.
+    /// As for [`new`](Self::new), if the processes have different numbers of ids per token, or if the exchange fails.
     pub fn gather<G: Exchange, const K: usize>(
         group: &G,
         experts: usize,
@@ -37,12 +36,11 @@ impl Route {
         Self::gather_ids(group, experts, K, &ids.map(Tensor::to_vec))
     }
 
-    /// Makes a route as [`gather`](Self::gather) does where `top_k`, the number of ids of each token, is known at run time
-    /// only.
+    /// Like [`gather`](Self::gather), for a `top_k` (number of ids per token) that is known only at run time.
     ///
     /// # Errors
     ///
-    /// As for [`gather`](Self::gather), or if the ids of a rank are not whole tokens.
+    /// As for [`gather`](Self::gather), or if a rank's number of ids is not a multiple of `top_k`.
     pub fn gather_ids<G: Exchange>(
         group: &G,
         experts: usize,
@@ -52,11 +50,12 @@ impl Route {
         gather(group, consecutive(group.ranks(), experts)?, top_k, ids)
     }
 
-    /// Makes a route as [`gather`](Self::gather) does for experts that lie where a placement says, the same one on all ranks.
+    /// Like [`gather`](Self::gather), for experts that lie where a placement says. All ranks pass the same placement.
     ///
     /// # Errors
     ///
-    /// As for [`gather`](Self::gather), if the processes have different placements, or if the placement is for another group.
+    /// As for [`gather`](Self::gather), if the processes have different placements, or if the placement is for another
+    /// group.
     pub fn gather_placed<G: Exchange, const K: usize>(
         group: &G,
         placement: &Placement,
@@ -65,11 +64,12 @@ impl Route {
         Self::gather_placed_ids(group, placement, K, &ids.map(Tensor::to_vec))
     }
 
-    /// Makes a route as [`gather_placed`](Self::gather_placed) does where `top_k`, the number of ids of each token, is known at run time only.
+    /// Like [`gather_placed`](Self::gather_placed), for a `top_k` (number of ids per token) that is known only at run
+    /// time.
     ///
     /// # Errors
     ///
-    /// As for [`gather_placed`](Self::gather_placed), or if the ids of a rank are not whole tokens.
+    /// As for [`gather_placed`](Self::gather_placed), or if a rank's number of ids is not a multiple of `top_k`.
     pub fn gather_placed_ids<G: Exchange>(
         group: &G,
         placement: &Placement,

@@ -1,14 +1,16 @@
-//! Routes of routers that choose the same number of experts in each group.
+//! Routes of group-limited routers, which choose equally many experts from each group.
 
 use super::Route;
 use crate::RouteError;
 use crate::placement::local_experts;
 
 impl Route {
-    /// The route of a router that chooses the same number of experts in each of `GROUPS` groups, by the statement
-    /// `let route = Route::of::<EXPERTS>(ep, &ids).in_groups::<GROUPS>();` of a taskflow. Groups are consecutive experts, and a token's first ids
-    /// name experts of the first group, the next ones of the second. So the number of rows that a rank receives follows from the number of
-    /// tokens, and a launch has room for just these.
+    /// Declares group-limited routing: the router chooses the same number of experts from each of `GROUPS` groups. It
+    /// is used in the statement `let route = Route::of::<EXPERTS>(ep, &ids).in_groups::<GROUPS>();` of a taskflow.
+    ///
+    /// A group is a range of consecutive experts. A token's first ids name experts of the first group, its next ids
+    /// experts of the second group, and so on. The number of rows that a rank receives is therefore bounded by the
+    /// number of tokens, and a launch reserves only that room.
     ///
     /// ```
     /// use hpmoe_kernels::{PerRank, Ranks, Route, Tensor};
@@ -21,8 +23,8 @@ impl Route {
     ///
     /// # Panics
     ///
-    /// If experts and ids of a token are not as many for each group, or an id is that of another group, with the error that a launch returns. Of
-    /// several faulty ids, a launch may name another one.
+    /// If the groups don't divide the experts and the ids of a token evenly, or an id belongs to another group. The
+    /// message is that of the error that a launch returns; if several ids are wrong, a launch may name another one.
     #[must_use]
     pub fn in_groups<const GROUPS: usize>(self) -> Self {
         match self.grouped(GROUPS) {
@@ -31,11 +33,11 @@ impl Route {
         }
     }
 
-    /// The same for a number of groups that is known at run time.
+    /// Like [`in_groups`](Self::in_groups), for a number of groups that is known only at run time.
     ///
     /// # Errors
     ///
-    /// If experts and ids of a token are not as many for each group, or an id is that of another group.
+    /// If `groups` does not divide both the experts and the ids of a token, or an id belongs to another group.
     pub fn grouped(mut self, groups: usize) -> Result<Self, RouteError> {
         let (experts, top_k) = (self.expert_count(), self.top_k());
         if !self.is_plain() {
@@ -65,9 +67,9 @@ impl Route {
     }
 }
 
-/// The most experts of one rank that a token can go to, where a rank has its share of so many experts and so many places more, and each of
-/// `groups` groups has the same number of a token's experts. Groups say nothing of other ranks than those that share the experts evenly
-/// without such places.
+/// The maximum number of experts of one rank that a token can go to. Each rank holds its share of `experts` experts
+/// plus `spare` places, and a token picks equally many experts from each of `groups` groups. The groups lower the bound
+/// only if `spare` is 0 and the ranks divide the experts evenly.
 #[doc(hidden)]
 #[must_use]
 pub fn most_of_a_token((experts, spare): (usize, usize), top_k: usize, groups: usize, ranks: usize) -> usize {
@@ -85,7 +87,8 @@ pub fn most_of_a_token((experts, spare): (usize, usize), top_k: usize, groups: u
 }
 
 impl RouteError {
-    /// An id that is not of its slot's group: `sizes` are ids of a token, of those the ids of a group, and experts of a group.
+    /// The error of an id outside its slot's group. `sizes` are the ids per token, the ids per group, and the experts
+    /// per group.
     #[doc(hidden)]
     #[must_use]
     pub fn of_another_group(rank: crate::Rank, slot: usize, id: usize, sizes: (usize, usize, usize)) -> Self {

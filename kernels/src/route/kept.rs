@@ -5,41 +5,41 @@ use crate::tensor::buffer::CellBuffer;
 use crate::{PerRank, Placement, Rank, Ranks, RouteError};
 use std::cell::Cell;
 
-/// Says that there is a route: no number of zeros or of set bits.
+/// The word that marks a kept route. It differs from memory of zeros and from memory with all bits set.
 #[doc(hidden)]
 pub const KEPT: i32 = 0x726f_7574;
-/// Words before the counts: a line.
+/// Number of words before the counts: one cache line.
 #[doc(hidden)]
 pub const KEPT_HEAD: usize = 16;
-/// Words that a rank's counts take up are a multiple of this number.
+/// Number of words that a rank's counts are padded to a multiple of.
 #[doc(hidden)]
 pub const COUNT_LINE: usize = 128;
-/// The word of the head with the digest of the placement.
+/// Index of the head's word with the placement's digest.
 #[doc(hidden)]
 pub const KEPT_PLACEMENT: usize = 8;
-/// Slots that a rank's ids, and its slots by expert, have room for are a multiple of this number: a block of memory.
+/// Number of slots that a rank's id list and slot list are each padded to a multiple of: one block of memory.
 #[doc(hidden)]
 pub const KEPT_SLOTS: usize = 8;
 
-/// Where the words of a kept route lie: a head, what each rank sends to each expert, the ids of this rank's slots, and its slots by
-/// expert.
+/// Layout of a kept route: a head, the counts that each rank sends to each expert, the ids of this rank's slots, and
+/// its slots sorted by expert.
 #[doc(hidden)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KeptWords {
-    /// Words from one rank's counts to the next one's.
+    /// Distance between the counts of consecutive ranks, in words.
     pub pitch: usize,
-    /// The first word of the counts.
+    /// Index of the first count.
     pub counts: usize,
-    /// The first word of the ids.
+    /// Index of the first id.
     pub ids: usize,
-    /// The first word of the slots by expert.
+    /// Index of the first slot in the list sorted by expert.
     pub order: usize,
-    /// The first word after the route: how many words it has.
+    /// Total number of words.
     pub end: usize,
 }
 
 impl KeptWords {
-    /// Those of a rank with so many tokens.
+    /// The layout for a rank with `tokens` tokens.
     #[must_use]
     pub const fn new(ranks: usize, experts: usize, top_k: usize, tokens: usize) -> Self {
         let pitch = experts.next_multiple_of(COUNT_LINE);
@@ -57,19 +57,20 @@ struct KeptSizes {
     words: KeptWords,
 }
 
-/// The route of a launch on one rank, kept for later launches: `let route = Route::of::<EXPERTS>(ep, routed);` in a backward pass takes
-/// the route that `route.keep(routed);` has kept in the forward pass. Ranks then exchange no counts again, and ids are neither counted
-/// nor sorted.
+/// The route of a launch on one rank, kept for later launches. A forward pass keeps its route by `route.keep(routed);`,
+/// and the backward pass takes it by `let route = Route::of::<EXPERTS>(ep, routed);`. The ranks then don't exchange
+/// counts again, and ids are neither counted nor sorted.
 ///
-/// It lies in the caller's memory, like any tensor of a launch, and knows ranks, experts and tokens that the route is for. What it is
-/// made with is room: a launch of a taskflow that keeps its route fills it, or [`Route::keep`].
+/// It lies in the caller's memory, like any tensor of a launch, and records the ranks, experts and tokens that the
+/// route is for. A new `Routed` is empty, with room for a route; a launch of a taskflow that keeps its route fills it,
+/// and so does [`Route::keep`].
 #[derive(Clone)]
 pub struct Routed {
     cells: CellBuffer<i32>,
 }
 
 impl Routed {
-    /// Number of words, as many as ranks, experts and slots ask for.
+    /// Number of words, which depends on the numbers of ranks, experts and slots.
     #[must_use]
     pub fn word_count(&self) -> usize {
         self.cells.len()
@@ -88,15 +89,15 @@ impl Routed {
         self.cells.as_ptr().cast()
     }
 
-    /// With room for so many words, and no route.
+    /// Makes an empty one with room for `words` words.
     #[doc(hidden)]
     #[must_use]
     pub fn with_words(words: usize) -> Self {
         Self { cells: CellBuffer::filled(words, 0) }
     }
 
-    /// How many tokens `source` sends to each expert, by number of expert: every rank's route has the counts of all ranks. None where
-    /// no route is kept, or no such rank has one.
+    /// The number of rows that `source` sends to each expert, by expert number. Every rank's `Routed` has the counts of
+    /// all ranks. `None` if no route is kept, or if `source` is not one of its ranks.
     ///
     /// ```
     /// use hpmoe_kernels::{PerRank, Rank, Ranks, Route, Tensor};
@@ -120,13 +121,13 @@ impl Routed {
         Some(rows.collect())
     }
 
-    /// What the head says: all but the number of the launch.
+    /// The head, without the launch number.
     fn head(&self) -> [i32; 8] {
         let word = |at: usize| self.cells.get(at).map_or(0, Cell::get);
         [word(0), word(2), word(3), word(4), word(5), word(6), word(7), word(KEPT_PLACEMENT)]
     }
 
-    /// What the head says of a route, where one is kept.
+    /// The sizes in the head; `None` if no route is kept.
     fn sizes(&self) -> Option<KeptSizes> {
         let [kept, ranks, _, experts, top_k, tokens, ..] = self.head();
         let [ranks, experts, top_k, tokens] =
@@ -135,7 +136,7 @@ impl Routed {
         (kept == KEPT).then_some(KeptSizes { ranks, experts, slots: tokens * top_k, words })
     }
 
-    /// Counts, ids and slots by expert, without what is left over of the room.
+    /// The counts, the ids and the slots by expert, without unused room.
     fn words(&self) -> [&[Cell<i32>]; 3] {
         let Some(KeptSizes { slots, words, .. }) = self.sizes() else { return [&[]; 3] };
         let part = |from: usize, count: usize| self.cells.get(from..from + count).unwrap_or_default();
@@ -148,7 +149,8 @@ impl Routed {
         self.cells.get(1).map_or(0, Cell::get)
     }
 
-    /// The ids of its rank, if it is that of `rank` in a route of so many ranks and experts, which lie by the placement with that digest.
+    /// The ids of `rank`, after checking that this is that rank's part of a route with these numbers of ranks and
+    /// experts and this placement digest.
     fn ids(&self, rank: Rank, ranks: usize, experts: usize, placement: u32) -> Result<(usize, Vec<i32>), RouteError> {
         let [kept, of_ranks, of_rank, of_experts, top_k, tokens, _, placed] = self.head();
         let whole = |word: i32| usize::try_from(word).unwrap_or(0);
@@ -175,7 +177,7 @@ impl Routed {
 }
 
 impl PartialEq for Routed {
-    /// Whether both have the same route, whichever launches have kept it.
+    /// Whether both hold the same route. The launches that kept it may differ.
     fn eq(&self, other: &Self) -> bool {
         self.head() == other.head() && self.words() == other.words()
     }
@@ -192,7 +194,7 @@ impl std::fmt::Debug for Routed {
 }
 
 impl PerRank<()> {
-    /// [`Routed`] on each rank, with room for the route of as many tokens as each rank has.
+    /// A [`Routed`] on each rank, with room for a route of `tokens[rank]` tokens.
     ///
     /// ```
     /// use hpmoe_kernels::{PerRank, Ranks, Route, Tensor};
@@ -211,11 +213,11 @@ impl PerRank<()> {
 }
 
 impl Route {
-    /// Keeps the route for later launches, by the statement `route.keep(routed);` of a taskflow that makes it.
+    /// Keeps the route for later launches, by the statement `route.keep(routed);` of the taskflow that makes it.
     ///
     /// # Panics
     ///
-    /// If `routed` has room for another number of tokens, experts or ranks, or the route is that of a later chunk.
+    /// If `routed` was made for other numbers of tokens, experts or ranks, or if this is the route of a later chunk.
     pub fn keep(&self, routed: &mut PerRank<Routed>) {
         for rank in self.ranks() {
             assert_eq!(self.first_token(rank), 0, "a route of some of the tokens can't be kept");
@@ -231,7 +233,7 @@ impl Route {
         }
     }
 
-    /// The words that a rank keeps, but for the number of a launch.
+    /// The words that a rank keeps, except the launch number.
     #[doc(hidden)]
     #[must_use]
     pub fn kept_words(&self, rank: Rank) -> Vec<i32> {

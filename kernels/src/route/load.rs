@@ -1,31 +1,31 @@
 //! The order in which a rank works on its experts.
 
-/// How queues name the experts of a rank.
+/// The order in which queues list a rank's experts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ExpertOrder {
-    /// By their numbers.
+    /// By expert number.
     Number,
-    /// By their places in the order of [`by_load`].
+    /// In the order of [`by_load`].
     Load,
-    /// By their places in the order of [`mixed`].
+    /// In the order of [`mixed`].
     Mixed,
-    /// By their places in the order of [`lightest_first`].
+    /// In the order of [`lightest_first`].
     LightestFirst,
 }
 
-/// How queues name the experts of a rank, for any number of ranks.
+/// The order in which queues list a rank's experts, for every number of ranks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ExpertOrders {
-    /// [`ExpertOrder::Number`] on all numbers of ranks.
+    /// [`ExpertOrder::Number`] for any number of ranks.
     Number,
-    /// [`ExpertOrder::Load`] on all numbers of ranks.
+    /// [`ExpertOrder::Load`] for any number of ranks.
     Load,
-    /// [`ExpertOrder::LightestFirst`] on so many ranks or more, and [`ExpertOrder::Mixed`] on fewer.
+    /// [`ExpertOrder::LightestFirst`] from this number of ranks on, [`ExpertOrder::Mixed`] below.
     LightestFirstFrom(u32),
 }
 
 impl ExpertOrders {
-    /// The order on a number of ranks.
+    /// The order for `ranks` ranks.
     #[must_use]
     pub const fn on(self, ranks: u32) -> ExpertOrder {
         match self {
@@ -38,8 +38,8 @@ impl ExpertOrders {
 }
 
 impl ExpertOrder {
-    /// A rank's experts in the order in which work on them begins, where `rows` is the number of rows of each. The experts of each of
-    /// `chunks` chunks stay together.
+    /// A rank's experts in the order in which work on them begins. `rows` has the number of rows of each expert.
+    /// Experts of the same chunk stay together; there are `chunks` chunks.
     #[must_use]
     pub fn of(self, rows: &[usize], chunks: usize) -> Vec<usize> {
         match self {
@@ -51,9 +51,10 @@ impl ExpertOrder {
     }
 }
 
-/// A rank's experts in the order in which work on them begins, where `rows` is the number of rows of each. First comes the
-/// expert with the fewest rows, if it has any: work on it can begin while rows of the others arrive. The rest follow from most
-/// rows to fewest, so that the expert that begins last is soon done. The experts of each of `chunks` chunks stay together.
+/// A rank's experts in the order in which work on them begins. `rows` has the number of rows of each expert. The expert
+/// with the fewest rows (but at least one) comes first, because its work can begin while rows of other experts arrive.
+/// The others follow from most rows to fewest, so that the last expert is finished quickly. Experts of the same chunk
+/// stay together; there are `chunks` chunks.
 ///
 /// ```
 /// use hpmoe_kernels::route::by_load;
@@ -66,9 +67,9 @@ pub fn by_load(rows: &[usize], chunks: usize) -> Vec<usize> {
     chunk_by_chunk(rows, chunks, least_then_most)
 }
 
-/// A rank's experts in the order of [`by_load`], but after the first one, each of the third with most rows is followed by two of the
-/// others: tiles that write the gradients of an expert with few rows keep HBM busy, while those of an expert with many rows
-/// multiply. The experts of each of `chunks` chunks stay together.
+/// Like [`by_load`], but after the first expert, each expert of the heaviest third is followed by two lighter ones.
+/// Tiles that write weight gradients of light experts keep HBM busy while tiles of heavy experts multiply. Experts of
+/// the same chunk stay together; there are `chunks` chunks.
 ///
 /// ```
 /// use hpmoe_kernels::route::{by_load, mixed};
@@ -82,9 +83,9 @@ pub fn mixed(rows: &[usize], chunks: usize) -> Vec<usize> {
     chunk_by_chunk(rows, chunks, heavy_then_two_light)
 }
 
-/// A rank's experts from the fewest rows to the most, and then those without rows, where `rows` is the number of rows of each: the rows
-/// of an expert that most tokens go to come last, and have the time of the work on all others to arrive. The experts of each of
-/// `chunks` chunks stay together.
+/// A rank's experts from the fewest rows to the most, followed by experts without rows. `rows` has the number of rows
+/// of each expert. The heaviest expert comes last, so that its rows can arrive while the others are computed. Experts
+/// of the same chunk stay together; there are `chunks` chunks.
 ///
 /// ```
 /// use hpmoe_kernels::route::lightest_first;

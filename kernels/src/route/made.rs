@@ -1,16 +1,17 @@
-//! Routes that a taskflow makes of ids.
+//! Routes that a taskflow makes from ids.
 
 use super::{Route, Routed};
 use crate::placement::scope;
 use crate::{PerRank, Placement, Ranks, RouteError, Tensor};
 
-/// What a taskflow makes its route of: ids of experts, `PerRank<Tensor<i32, K>>`, or a route that a launch has kept, `PerRank<Routed>`.
+/// The sources from which a taskflow can make its route: expert ids, `PerRank<Tensor<i32, K>>`, or a route that a
+/// launch has kept, `PerRank<Routed>`.
 pub trait RouteSource {
-    /// The route for a group with so many experts.
+    /// Makes the route for a group with `experts` experts.
     ///
     /// # Errors
     ///
-    /// If the ids, or what was kept, make no route for these ranks.
+    /// If the ids or the kept route are invalid for these ranks.
     fn route(&self, ep: Ranks, experts: usize) -> Result<Route, RouteError>;
 }
 
@@ -47,9 +48,9 @@ fn fits(ep: Ranks, experts: usize, placement: &Placement) -> Result<(), RouteErr
 }
 
 impl Route {
-    /// The route of a taskflow that makes it itself, by the statement `let route = Route::of::<EXPERTS>(ep, &ids);`: its kernel
-    /// makes the route's tables on the vector cores, from ids in device memory, which the caller or tasks before the statement have written, or from a route that an
-    /// earlier launch has kept there ([`keep`](Self::keep)).
+    /// The route of a taskflow that makes its own, by the statement `let route = Route::of::<EXPERTS>(ep, &ids);`. The
+    /// kernel makes the route's tables on the vector cores. It reads ids in device memory, written by the caller or by
+    /// earlier tasks, or a route that an earlier launch has kept there ([`keep`](Self::keep)).
     ///
     /// ```
     /// use hpmoe_kernels::{PerRank, Ranks, Route, Tensor};
@@ -61,7 +62,7 @@ impl Route {
     ///
     /// # Panics
     ///
-    /// Where [`new`](Self::new) returns an error, with its text. A launch of the taskflow returns the same error.
+    /// If [`new`](Self::new) would return an error, with its text. A launch of the taskflow returns the same error.
     #[must_use]
     pub fn of<const EXPERTS: usize>(ep: Ranks, source: &impl RouteSource) -> Self {
         match source.route(ep, EXPERTS) {

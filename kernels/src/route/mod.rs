@@ -49,7 +49,7 @@ use order::SourceOrder;
 use placed::{OncePlaced, Placed};
 use std::ops::Range;
 
-/// Which (token, k) of each rank goes to which expert, and where it lies there.
+/// The expert of each rank's (token, k), and the place of its row at the expert.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Route {
     ranks: Ranks,
@@ -82,23 +82,24 @@ impl Route {
     ///
     /// # Errors
     ///
-    /// If there are no ranks or no experts, `ids` is not for this group, an id is neither -1 nor that of an expert, a token names an expert twice, or a rank would have more rows than fit an i32. If this process is one rank
-    /// of many: [`gather`](Self::gather) exchanges the ids.
+    /// If there are no ranks or no experts, `ids` is not for this group, an id is neither -1 nor an expert's number, a
+    /// token names an expert twice, or a rank would have more rows than fit an i32. Also if this process is one of
+    /// several: use [`gather`](Self::gather), which exchanges the ids.
     pub fn new<const K: usize>(ep: Ranks, experts: usize, ids: &PerRank<Tensor<i32, K>>) -> Result<Self, RouteError> {
         Self::from_ids(ep, experts, K, &ids.map(Tensor::to_vec))
     }
 
-    /// Makes a route as [`new`](Self::new) does where `top_k`, the number of ids of each token, is known at run time only.
+    /// Like [`new`](Self::new), for a `top_k` (number of ids per token) that is known only at run time.
     ///
     /// # Errors
     ///
-    /// As for [`new`](Self::new), or if the ids of a rank are not whole tokens.
+    /// As for [`new`](Self::new), or if a rank's number of ids is not a multiple of `top_k`.
     pub fn from_ids(ep: Ranks, experts: usize, top_k: usize, ids: &PerRank<Vec<i32>>) -> Result<Self, RouteError> {
         Self::with_places(ep, consecutive(ep, experts)?, top_k, ids)
     }
 
-    /// Makes a route as [`new`](Self::new) does for experts that lie where a placement says. Ids name logical experts; the route's loops run
-    /// over physical ones.
+    /// Like [`new`](Self::new), for experts that lie where a placement says. Ids name logical experts; the route's
+    /// loops run over physical ones.
     ///
     /// ```
     /// use hpmoe_kernels::{PerRank, Placement, Rank, Ranks, Route, Tensor};
@@ -119,11 +120,11 @@ impl Route {
         Self::from_placed_ids(placement, K, &ids.map(Tensor::to_vec))
     }
 
-    /// Makes a route as [`placed`](Self::placed) does where `top_k`, the number of ids of each token, is known at run time only.
+    /// Like [`placed`](Self::placed), for a `top_k` (number of ids per token) that is known only at run time.
     ///
     /// # Errors
     ///
-    /// As for [`placed`](Self::placed), or if the ids of a rank are not whole tokens.
+    /// As for [`placed`](Self::placed), or if a rank's number of ids is not a multiple of `top_k`.
     pub fn from_placed_ids(placement: &Placement, top_k: usize, ids: &PerRank<Vec<i32>>) -> Result<Self, RouteError> {
         Self::with_places(placement.ranks(), placement.places().clone(), top_k, ids)
     }
@@ -149,8 +150,8 @@ impl Route {
         Ok(route)
     }
 
-    /// The route of each of `C` chunks: `⌈tokens / C⌉` tokens of each rank at a time, in order; the last chunks have
-    /// fewer, or none.
+    /// The routes of `C` chunks. Each chunk takes the next `⌈tokens / C⌉` tokens of each rank; the last chunks may have
+    /// fewer tokens, or none.
     ///
     /// ```
     /// use hpmoe_kernels::{PerRank, Rank, Ranks, Route, Tensor};
@@ -168,7 +169,7 @@ impl Route {
         (0..C).map(|chunk| self.chunk(chunk, C))
     }
 
-    /// One of `chunks` chunks.
+    /// The route of chunk `chunk` of `chunks`.
     #[must_use]
     pub fn chunk(&self, chunk: usize, chunks: usize) -> Self {
         self.chunk_of(chunk, chunks, None)
@@ -202,37 +203,37 @@ impl Route {
         self.ranks
     }
 
-    /// Number of logical experts, which ids name.
+    /// Number of logical experts; ids name logical experts.
     #[must_use]
     pub const fn expert_count(&self) -> usize {
         self.places.experts()
     }
 
-    /// Number of physical experts of each rank, empty places among them.
+    /// Number of physical experts on each rank, including empty places.
     #[must_use]
     pub const fn local_experts(&self) -> usize {
         self.places.local()
     }
 
-    /// The logical expert that a physical one holds; `None` if its place is empty.
+    /// The logical expert that a physical expert holds; `None` if its place is empty.
     #[must_use]
     pub fn logical(&self, expert: Expert) -> Option<LogicalExpert> {
         self.places.expert(expert.id())
     }
 
-    /// Whether each physical expert is the logical one with its number: nothing is placed otherwise than by that number.
+    /// Whether each physical expert holds the logical expert with its own number.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.places.is_plain()
     }
 
-    /// Whether some logical expert has several physical ones.
+    /// Whether any logical expert has several physical ones.
     #[must_use]
     pub fn has_copies(&self) -> bool {
         self.places.has_copies()
     }
 
-    /// A number for where the experts lie: the [`digest`](Placement::digest) of the placement.
+    /// A hash of where the experts lie: the [`digest`](Placement::digest) of the placement.
     #[must_use]
     pub fn placement_digest(&self) -> u64 {
         self.places.digest()
@@ -256,19 +257,20 @@ impl Route {
         self.each.slots(rank) / self.top_k
     }
 
-    /// The number of the first token of a rank: 0, unless this is a later chunk's route.
+    /// The number of a rank's first token: 0, except in the route of a later chunk.
     #[must_use]
     pub fn first_token(&self, rank: Rank) -> usize {
         self.first_tokens[rank.id()]
     }
 
-    /// The slots of a rank that have an expert, `token * top_k + k`, sorted by expert; those of one expert stay in order.
+    /// The non-empty slots of a rank, `token * top_k + k`, in a stable order by expert.
     #[must_use]
     pub fn order(&self, rank: Rank) -> &[i32] {
         self.each.order(rank)
     }
 
-    /// Of each slot of a rank, from its first token on, whether it is empty: whether its id is -1. Nothing where none is.
+    /// For each slot of a rank, from its first token on: whether the slot is empty (its id is -1). An empty list if no
+    /// slot is.
     #[must_use]
     pub fn empty_slots(&self, rank: Rank) -> Vec<bool> {
         if self.order(rank).len() == self.each.slots(rank) {
@@ -316,7 +318,8 @@ impl Route {
         experts.into_iter()
     }
 
-    /// The pieces that `source` sends to `expert`, cut where the receiver's row tiles of `M` rows are cut. No piece is empty.
+    /// The pieces that `source` sends to `expert`, cut at the boundaries of the receiver's row tiles of `M` rows. No
+    /// piece is empty.
     pub fn sends<const M: usize>(
         &self,
         source: Rank,

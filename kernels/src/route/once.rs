@@ -1,8 +1,8 @@
-//! Tokens that are sent once to each rank, however many of its experts they go to.
+//! Tokens that are sent once to each rank, regardless of how many of the rank's experts they go to.
 //!
-//! A token counts for the lowest-numbered of the rank's experts that it goes to. Once-sent rows are ordered as received rows are:
-//! by that expert, then by source rank, then in the sender's order. The rows that an expert needs therefore come with its own rows
-//! or before them.
+//! A token is stored under the lowest-numbered expert of the rank that it goes to. Once-sent rows have the order of
+//! received rows: by that expert, then by source rank, then in the sender's order. All rows that an expert needs
+//! therefore arrive no later than the expert's own rows.
 
 use super::order::{SourceOrder, token};
 use super::placed::Placed;
@@ -19,8 +19,8 @@ impl Route {
         self.once.get_or_place(|| Placed::new(self.each.sources().iter().map(sent_once).collect(), &self.places))
     }
 
-    /// The slots of a rank, `token * top_k + k`, that are sent where a token is sent once to each rank: sorted by expert;
-    /// those of one expert stay in order.
+    /// The slots of a rank, `token * top_k + k`, whose tokens are sent if each token is sent once to each rank. They
+    /// have a stable order by expert.
     #[must_use]
     pub fn order_once(&self, rank: Rank) -> &[i32] {
         self.once().order(rank)
@@ -32,22 +32,23 @@ impl Route {
         self.experts_of(rank).map(|e| self.expert_rows_once(e)).sum()
     }
 
-    /// Rows that an expert's owner receives for it when each token is sent once, for the first of the rank's experts that it
-    /// goes to.
+    /// Number of rows that an expert's owner receives under that expert if each token is sent once, for the
+    /// lowest-numbered of the owner's experts that it goes to.
     #[must_use]
     pub fn expert_rows_once(&self, expert: Expert) -> usize {
         self.once().rows(expert)
     }
 
-    /// What `source` sends for `expert` when each token is sent once to its owner; `order` counts in
-    /// [`order_once`](Self::order_once).
+    /// The rows that `source` sends under `expert` if each token is sent once to the expert's owner. `order` is a
+    /// position in [`order_once`](Self::order_once).
     #[must_use]
     pub fn pair_once(&self, source: Rank, expert: Expert) -> Pair {
         self.once().pair(source, expert)
     }
 
-    /// The tokens of `source` for which `expert` is the first of its owner's: sent once, they are there for the owner's other
-    /// experts as well. Cut where row tiles of `M` such rows are cut. No piece is empty.
+    /// The pieces of tokens that `source` sends under `expert`, if each token is sent once to the expert's owner. The
+    /// owner's other experts read the same rows. Pieces are cut at the boundaries of row tiles of `M` such rows. No
+    /// piece is empty.
     pub fn sends_once<const M: usize>(
         &self,
         source: Rank,
@@ -56,7 +57,7 @@ impl Route {
         pieces::sends(source, expert, self.top_k(), self.pair_once(source, expert), self.order_once(source))
     }
 
-    /// For each row that a rank receives, of every (token, k), the row of its token among those that are sent once.
+    /// For each (token, k) row that a rank receives: the number of its token's once-sent row.
     ///
     /// # Panics
     ///

@@ -5,10 +5,10 @@
 pub struct Pair {
     /// Number of rows.
     pub rows: usize,
-    /// Their first row among the rows of the expert.
+    /// The first row, counted among the expert's rows.
     pub at: usize,
     /// The expert's first row among all rows that its owner receives.
     pub base: usize,
-    /// Position of the first one in the sender's [`order`](super::Route::order).
+    /// Position of the first row in the sender's [`order`](super::Route::order).
     pub order: usize,
 }

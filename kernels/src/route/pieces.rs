@@ -1,4 +1,4 @@
-//! The items that the loops of a taskflow run over. None of them is ever empty.
+//! The items that the loops of a taskflow run over. No item is empty.
 
 use super::Pair;
 use crate::{Expert, Rank};
@@ -26,7 +26,7 @@ impl<'a, const M: usize> Piece<'a, M> {
         self.expert
     }
 
-    /// The first row among all rows that the expert's owner receives.
+    /// The first row, counted among all rows that the expert's owner receives.
     #[must_use]
     pub const fn first(&self) -> usize {
         self.first
@@ -65,13 +65,13 @@ impl<const M: usize> RowTile<M> {
         self.expert
     }
 
-    /// Its number among the row tiles of the expert.
+    /// The tile's number among the expert's row tiles.
     #[must_use]
     pub const fn index(&self) -> usize {
         self.index
     }
 
-    /// Its first row among all rows that the expert's owner receives.
+    /// The tile's first row, counted among all rows that the expert's owner receives.
     #[must_use]
     pub const fn first(&self) -> usize {
         self.first
@@ -92,7 +92,7 @@ pub struct TokenBlock<const B: usize> {
 }
 
 impl<const B: usize> TokenBlock<B> {
-    /// Its first token.
+    /// The block's first token.
     #[must_use]
     pub const fn first(&self) -> usize {
         self.first

@@ -8,8 +8,8 @@ use std::ops::Range;
 
 /// The ranks of an expert-parallel group: `for r in ep`.
 ///
-/// All of them may run in this process, or one of them may, next to processes of the others. Loops run over all ranks
-/// either way; [`PerRank`](crate::PerRank) holds the parts of the ranks that are [here](Self::here).
+/// All ranks may run in this process, or just one of them, with the others in other processes. Loops run over all ranks
+/// in both cases; [`PerRank`](crate::PerRank) holds only the parts of the ranks that run [here](Self::here).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ranks {
     count: usize,
@@ -18,13 +18,13 @@ pub struct Ranks {
 }
 
 impl Ranks {
-    /// A group of `count` ranks, all of them in this process.
+    /// A group of `count` ranks that all run in this process.
     #[must_use]
     pub const fn new(count: usize) -> Self {
         Self { count, only: None }
     }
 
-    /// A group of `count` ranks of which this process is `rank`.
+    /// A group of `count` ranks, of which only `rank` runs in this process.
     ///
     /// # Panics
     ///
@@ -41,7 +41,7 @@ impl Ranks {
         self.count
     }
 
-    /// The one rank that this process is; `None` where all ranks run in this process.
+    /// The single rank of this process; `None` if all ranks run in this process.
     #[must_use]
     pub const fn only(self) -> Option<Rank> {
         self.only
@@ -76,13 +76,13 @@ impl IntoIterator for Ranks {
 pub struct Rank(pub(crate) usize);
 
 impl Rank {
-    /// The rank with that number. A group of R ranks numbers them from 0 to R - 1.
+    /// The rank with number `id`. A group of R ranks numbers them from 0 to R - 1.
     #[must_use]
     pub const fn new(id: usize) -> Self {
         Self(id)
     }
 
-    /// Its number in the group, from 0.
+    /// The rank's number in the group, from 0.
     #[must_use]
     pub const fn id(self) -> usize {
         self.0
@@ -95,8 +95,9 @@ impl fmt::Display for Rank {
     }
 }
 
-/// One physical expert of the group, as a route has it: a place that holds the weights of one [`LogicalExpert`](crate::LogicalExpert), or none.
-/// Each rank owns the same number of consecutive ones. Two are equal if they have the same number, whatever their routes.
+/// One physical expert of the group: a place that holds the weights of one [`LogicalExpert`](crate::LogicalExpert), or
+/// is empty. Each rank owns equally many consecutive ones. Experts are equal if their numbers are equal, even if their
+/// routes differ.
 #[derive(Clone, Copy, Debug)]
 pub struct Expert {
     id: usize,
@@ -114,20 +115,20 @@ impl Expert {
         self.rows
     }
 
-    /// Its number in the group: that of the router's ids, unless a [`Placement`](crate::Placement) puts experts elsewhere, which
-    /// [`Route::logical`](crate::Route::logical) knows.
+    /// The expert's number in the group. Without a [`Placement`](crate::Placement), it equals the number in the
+    /// router's ids; otherwise [`Route::logical`](crate::Route::logical) translates it.
     #[must_use]
     pub const fn id(self) -> usize {
         self.id
     }
 
-    /// The rank that holds its weights and computes for it.
+    /// The rank that holds the expert's weights and computes for it.
     #[must_use]
     pub const fn owner(self) -> Rank {
         Rank(self.id / self.local_experts)
     }
 
-    /// Its number among the experts of its owner.
+    /// The expert's number among the experts of its owner.
     #[must_use]
     pub const fn local(self) -> usize {
         self.id % self.local_experts

@@ -1,12 +1,13 @@
-//! The turns in which a rank puts its rows for an expert, and in which results come back.
+//! The turns in which a rank sends its rows for an expert, and in which results come back.
 
 use std::ops::Range;
 
-/// The rows of one rank for an expert, divided into turns: what is put to or from the rank before it is the next rank's turn.
+/// One rank's rows for an expert, divided into turns. A sender puts one turn to a peer and then goes on to the next peer;
+/// results come back in the same turns.
 ///
-/// The rows of an expert are cut at multiples of a turn's rows. The first turn has the ends of the rank's rows, whose cuts have rows of
-/// other ranks as well: no other rank's rows wait for later turns. If the ends are less than half of a turn, the first whole cut comes
-/// with them. Each later turn has one whole cut.
+/// The expert's rows are cut at multiples of `turn`. The first turn has both ends of the rank's range, which share
+/// their cuts with rows of other ranks; so no other rank's rows wait for a later turn. If the ends are less than half
+/// of a turn, the first whole cut is added to them. Each later turn has one whole cut.
 ///
 /// ```
 /// use hpmoe_kernels::route::PairTurns;
@@ -29,7 +30,7 @@ pub struct PairTurns {
 }
 
 impl PairTurns {
-    /// Of rows among those of the expert, with `turn` rows in a turn.
+    /// Divides a range of the expert's rows into turns of `turn` rows.
     #[must_use]
     pub fn new(rows: Range<usize>, turn: usize) -> Self {
         let Range { start, end } = rows;
@@ -40,13 +41,13 @@ impl PairTurns {
         Self { rows, whole, turn, at_first }
     }
 
-    /// The turn of a row, from 0 on.
+    /// The turn of a row, from 0.
     #[must_use]
     pub fn of_row(&self, row: usize) -> usize {
         if self.whole.contains(&row) { (row - self.whole.start) / self.turn + 1 - self.at_first } else { 0 }
     }
 
-    /// The turns of the pieces into which the rows are cut at multiples of `height` rows.
+    /// The turns of the pieces that result from cutting the rows at multiples of `height`.
     #[must_use]
     pub fn of_pieces(&self, height: usize) -> PieceTurns {
         let before = |row: usize| row.div_ceil(height).saturating_sub(self.rows.start / height);
@@ -58,7 +59,7 @@ impl PairTurns {
     }
 }
 
-/// The pieces of one rank's rows for an expert in the order in which they are put: turn after turn.
+/// The pieces of one rank's rows for an expert, in the order in which they are put: turn after turn.
 ///
 /// ```
 /// use hpmoe_kernels::route::PairTurns;
@@ -86,19 +87,19 @@ impl PieceTurns {
         1 + (self.pieces - self.first).div_ceil(self.each)
     }
 
-    /// The place of the first piece of a turn; from [`Self::count`] on, the number of pieces.
+    /// The position of a turn's first piece; the number of pieces for a turn from [`Self::count`] on.
     #[must_use]
     pub fn begin(&self, turn: usize) -> usize {
         turn.checked_sub(1).map_or(0, |later| (self.first + later * self.each).min(self.pieces))
     }
 
-    /// The piece at a place, both counted from 0.
+    /// The piece at a position; both are counted from 0.
     #[must_use]
     pub const fn piece(&self, place: usize) -> usize {
         if place < self.behind { self.pieces - self.behind + place } else { place - self.behind }
     }
 
-    /// The turn of a place.
+    /// The turn of a position.
     #[must_use]
     pub fn of_place(&self, place: usize) -> usize {
         if place < self.first { 0 } else { 1 + (place - self.first) / self.each }

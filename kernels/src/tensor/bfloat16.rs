@@ -4,9 +4,9 @@ use super::half_precision::float_of_16_bits;
 
 /// A bfloat16: the upper half of an f32, with 8 exponent bits and 7 fraction bits.
 ///
-/// Tensors hold it and arithmetic is done in f32, so that it has conversions, comparisons and nothing else. The feature
-/// `half` converts from and to the type of that crate. (Without it a clean build has neither `half` nor what it depends
-/// on, which would be a seventh of the processor time.)
+/// Tensors store it, but arithmetic is done in f32, so the type has only conversions and comparisons. The feature
+/// `half` adds conversions to and from the type of that crate. (It is optional because `half` and its dependencies
+/// would take a seventh of a clean build's processor time.)
 ///
 /// ```
 /// use hpmoe_kernels::bf16;
@@ -23,7 +23,7 @@ pub struct bf16(u16);
 float_of_16_bits!(bf16);
 
 impl bf16 {
-    /// Rounds to nearest, ties to even. A NaN stays one: quiet, with the upper bits of its payload.
+    /// Rounds to nearest, ties to even. A NaN stays NaN: it becomes quiet, with the upper bits of its payload.
     #[must_use]
     #[inline]
     pub const fn from_f32(value: f32) -> Self {
@@ -36,7 +36,7 @@ impl bf16 {
         Self(((bits + half) >> 16) as u16)
     }
 
-    /// Widens exactly; a NaN becomes quiet.
+    /// Widens exactly. A NaN becomes quiet.
     #[must_use]
     #[inline]
     pub const fn to_f32(self) -> f32 {

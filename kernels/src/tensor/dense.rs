@@ -29,7 +29,7 @@ impl<T: Element, const C: usize> Tensor<T, C> {
         Self { cells: CellBuffer::filled(rows * C, T::default()), first_token: 0 }
     }
 
-    /// Row after row.
+    /// Makes a tensor from its values, row after row.
     ///
     /// # Panics
     ///
@@ -44,7 +44,7 @@ impl<T: Element, const C: usize> Tensor<T, C> {
         Self { cells: CellBuffer::copied(values), first_token: 0 }
     }
 
-    /// Row after row, as [`from_slice`](Self::from_slice).
+    /// Makes a tensor from its values, row after row, like [`from_slice`](Self::from_slice).
     ///
     /// # Panics
     ///
@@ -76,16 +76,16 @@ impl<T: Element, const C: usize> Tensor<T, C> {
         self.cells.to_vec()
     }
 
-    /// Sets all elements.
+    /// Sets all elements to `value`.
     pub fn fill(&mut self, value: T) {
         self.cells.iter().for_each(|cell| cell.set(value));
     }
 
-    /// Sets all elements, row after row.
+    /// Copies all elements from `values`, row after row.
     ///
     /// # Panics
     ///
-    /// If there are not as many values.
+    /// If `values.len()` differs from the number of elements.
     pub fn copy_from(&mut self, values: &[T]) {
         assert_eq!(self.cells.len(), values.len(), "a tensor takes as many values as it has elements");
         self.cells.iter().zip(values).for_each(|(cell, value)| cell.set(*value));
@@ -113,7 +113,7 @@ impl<T: Element, const C: usize> Tensor<T, C> {
 }
 
 impl<T: Float, const C: usize> Tensor<T, C> {
-    /// Row after row, each value rounded to `T`.
+    /// Makes a tensor from its values, row after row, each rounded to `T`.
     ///
     /// # Panics
     ///
@@ -123,7 +123,7 @@ impl<T: Float, const C: usize> Tensor<T, C> {
         Self::from_vec(values.iter().map(|value| T::from_f32(*value)).collect())
     }
 
-    /// All elements, row after row, widened.
+    /// All elements, row after row, widened to f32.
     #[must_use]
     pub fn to_f32(&self) -> Vec<f32> {
         self.cells.iter().map(|cell| cell.get().to_f32()).collect()
@@ -142,9 +142,9 @@ impl<T: Element, const C: usize> fmt::Debug for Tensor<T, C> {
     }
 }
 
-/// What knows the tokens of each rank: a route, or a tensor with a row for each token.
+/// A source for the number of tokens of each rank: a route, or a tensor with a row per token.
 pub trait RankTokens {
-    /// Number of a rank's first token, and of its tokens.
+    /// The number of a rank's first token, and its number of tokens.
     fn rank_tokens(&self, rank: Rank) -> (usize, usize);
 }
 
@@ -167,8 +167,8 @@ impl<X: RankTokens> RankTokens for &mut X {
 }
 
 impl PerRank<()> {
-    /// A [`Tensor`] on each rank with a row for each of its tokens, in private memory. Every bit starts set. The tokens are those of a
-    /// route, or of another such tensor where there is no route yet.
+    /// A [`Tensor`] on each rank with one row per token, in private memory. Every bit starts set. `of` gives the
+    /// numbers of tokens: a route, or another such tensor if there is no route yet.
     #[must_use]
     pub fn tokens<T: Element, const C: usize>(ep: Ranks, of: &impl RankTokens) -> PerRank<Tensor<T, C>> {
         PerRank::from_fn(ep, |rank| {
@@ -179,7 +179,8 @@ impl PerRank<()> {
 }
 
 impl<T: Element, const C: usize> PerRank<Tensor<T, C>> {
-    /// The tokens of a rank, `B` at a time, as [`Route::token_blocks`](crate::Route::token_blocks) gives them: where there is no route yet. No block is empty.
+    /// The tokens of a rank, `B` at a time, like [`Route::token_blocks`](crate::Route::token_blocks), for use before
+    /// there is a route. No block is empty.
     pub fn token_blocks<const B: usize>(&self, rank: Rank) -> impl Iterator<Item = TokenBlock<B>> + use<T, C, B> {
         let (first, tokens) = self.rank_tokens(rank);
         token_blocks(first, tokens)

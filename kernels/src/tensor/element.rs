@@ -18,7 +18,7 @@ mod sealed {
 
 /// An element type of tensors and tiles: `bf16`, `f16`, `f32`, `i32`, `i8` or `i4x2`.
 pub trait Element: sealed::Sealed + Copy + Default + PartialEq + Debug + Send + Sync + 'static {
-    /// The same type as a value.
+    /// The element type as a run-time value.
     const TYPE: ElementType;
     /// The value with all bits set, which unwritten memory holds. NaN for the float types.
     const POISON: Self;
@@ -26,26 +26,26 @@ pub trait Element: sealed::Sealed + Copy + Default + PartialEq + Debug + Send + 
 
 /// An element type that can be loaded.
 pub trait Number: Element {
-    /// The number as f32: exact, but for numbers of i32 above 2^24, which are rounded to nearest, ties to even.
+    /// The number as f32. It is exact, except that i32 numbers above 2^24 are rounded to nearest, ties to even.
     fn to_f32(self) -> f32;
 }
 
 /// An element type that the matrix cores multiply: `bf16`, `f16` or `f32`, with sums in f32, or `i8`, with sums in i32.
 pub trait CubeElement: Number {
-    /// What products are added up in.
+    /// The type in which products are summed.
     type Sum: Accumulator;
-    /// What a product of two tiles is.
+    /// The type of the product of two tiles.
     type Product<const R: usize, const C: usize>;
-    /// The number as the matrix cores multiply it, exact.
+    /// The number in the type of sums, exact.
     fn widened(self) -> Self::Sum;
-    /// A product of these sums, row after row.
+    /// Makes a product from its sums, row after row.
     fn product<const R: usize, const C: usize>(rows: usize, cols: usize, sums: Vec<Self::Sum>) -> Self::Product<R, C>;
 }
 
-/// What products are added up in: `f32` or `i32`.
+/// A type in which products are summed: `f32` or `i32`.
 pub trait Accumulator: sealed::Sealed + Copy + Default {
-    /// Adds a product to `sums`, row after row of `width` columns. `rows` and `columns` are its factors, contracted element after
-    /// contracted element. Each sum takes its products in ascending order of these, whatever the loop over columns becomes.
+    /// Adds a product to `sums`, which has rows of `width` columns. `rows` and `columns` are the factors, one
+    /// contracted index after another. Each sum adds its products in ascending order of that index.
     #[doc(hidden)]
     fn add_product(sums: &mut [Self], width: usize, rows: &[Self], columns: &[Self]);
 }
@@ -70,13 +70,14 @@ macro_rules! accumulators {
 
 accumulators!(f32 i32);
 
-/// An element type that values are rounded to and stored in.
+/// An element type that values can be rounded to and stored in.
 pub trait Stored: Number {
-    /// Rounds to nearest, ties to even. What is beyond the numbers of i32 or i8 becomes the nearest of them, and NaN 0.
+    /// Rounds to nearest, ties to even. For i32 and i8, numbers out of range become the nearest number of the type, and
+    /// NaN becomes 0.
     fn from_f32(value: f32) -> Self;
 }
 
-/// An element type of numbers with fractions, which a value can be cast to.
+/// An element type with fractions, which a value can be cast to.
 pub trait Float: Stored {}
 
 macro_rules! added_in_f32 {
@@ -146,13 +147,13 @@ impl Element for i4x2 {
     const POISON: Self = Self::from_bits(u8::MAX);
 }
 
-/// An element type of codes, which a table gives a meaning: `i8`, a code in each column, or `i4x2`, two of them.
+/// An element type of codes, whose meaning a table gives: `i8` holds one code per column, `i4x2` two.
 pub trait Codes: Element {
-    /// Codes that there are, the size of a table. Those below 0 have the second half of it.
+    /// Number of different codes, which is the size of a table. Negative codes use its second half.
     const COUNT: usize;
-    /// Codes in an element.
+    /// Number of codes per element.
     const EACH: usize;
-    /// Places in a table.
+    /// The table indices of this element's codes.
     fn places(self) -> impl Iterator<Item = usize>;
 }
 

@@ -13,7 +13,7 @@ pub struct Experts<T: Element, const N: usize, const K: usize> {
 }
 
 impl<T: Element, const N: usize, const K: usize> Experts<T, N, K> {
-    /// Expert after expert, row after row.
+    /// Makes the matrices from their values, expert after expert, row after row.
     ///
     /// # Panics
     ///
@@ -28,7 +28,7 @@ impl<T: Element, const N: usize, const K: usize> Experts<T, N, K> {
         Self { cells: CellBuffer::copied(values) }
     }
 
-    /// Expert after expert, row after row, as [`from_slice`](Self::from_slice).
+    /// Makes the matrices from their values, expert after expert, row after row, like [`from_slice`](Self::from_slice).
     ///
     /// # Panics
     ///
@@ -61,8 +61,8 @@ impl<T: Element, const N: usize, const K: usize> Experts<T, N, K> {
         self.cells.to_vec()
     }
 
-    /// The address of the first element: 512-byte aligned, valid for reads and writes of `count() * N * K` elements while this
-    /// lives. Nothing on the host may use it while a kernel does.
+    /// The address of the first element: 512-byte aligned, valid for reads and writes of `count() * N * K` elements
+    /// while `self` lives. Nothing on the host may use the elements while a kernel does.
     #[must_use]
     pub fn address(&self) -> *const T {
         self.cells.as_ptr().cast()

@@ -2,10 +2,11 @@
 
 use super::half_precision::float_of_16_bits;
 
-/// An IEEE half: 5 exponent bits and 10 fraction bits. Its largest number is 65,504, its smallest normal one 2^-14.
+/// An IEEE half: 5 exponent bits and 10 fraction bits. The largest number is 65,504, and the smallest normal number is
+/// 2^-14.
 ///
-/// As with [`bf16`](crate::bf16), tensors hold it and arithmetic is done in f32; the feature `half` converts from and to the type of
-/// that crate.
+/// Like [`bf16`](crate::bf16), tensors store it, but arithmetic is done in f32. The feature `half` adds conversions to
+/// and from the type of that crate.
 ///
 /// ```
 /// use hpmoe_kernels::f16;
@@ -22,8 +23,8 @@ pub struct f16(u16);
 float_of_16_bits!(f16);
 
 impl f16 {
-    /// Rounds to nearest, ties to even: from 65,520 on to infinity, below 2^-14 to subnormal numbers, and zero keeps its sign. A NaN stays one:
-    /// quiet, with the upper bits of its payload.
+    /// Rounds to nearest, ties to even. Numbers from 65,520 on become infinite, numbers below 2^-14 subnormal, and zero
+    /// keeps its sign. A NaN stays NaN: it becomes quiet, with the upper bits of its payload.
     #[must_use]
     #[inline]
     pub const fn from_f32(value: f32) -> Self {
@@ -45,7 +46,7 @@ impl f16 {
         Self(sign | ((magnitude - EXPONENTS + half) >> 13) as u16)
     }
 
-    /// Widens exactly; a NaN becomes quiet.
+    /// Widens exactly. A NaN becomes quiet.
     #[must_use]
     #[inline]
     pub const fn to_f32(self) -> f32 {

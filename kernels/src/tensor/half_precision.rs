@@ -1,7 +1,7 @@
-//! What the float types of 16 bits have in common: everything but how they are rounded and widened.
+//! Common code of the 16-bit float types: everything except rounding and widening.
 
-/// The methods and traits of a type that holds 16 bits and has `from_f32` and `to_f32`. The name is that of the type here and of
-/// the one in the crate `half`.
+/// Defines methods and traits of a 16-bit float type that has `from_f32` and `to_f32`. `$name` is the name both of the
+/// type here and of the type in the crate `half`.
 macro_rules! float_of_16_bits {
     ($name:ident) => {
         impl $name {
@@ -32,7 +32,7 @@ macro_rules! float_of_16_bits {
                 self.0.to_le_bytes()
             }
 
-            /// Widens exactly; a NaN becomes quiet.
+            /// Widens exactly. A NaN becomes quiet.
             #[must_use]
             #[inline]
             pub const fn to_f64(self) -> f64 {

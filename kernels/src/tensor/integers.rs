@@ -1,8 +1,9 @@
-//! What products of i8 leave on chip.
+//! Products of i8 tiles on chip.
 
-/// At most R×C numbers of 32 bits: the sums of a product of i8 tiles, exact, which a matrix core stores in a tile of i32.
+/// At most R×C 32-bit integers: the exact product of i8 tiles, which a matrix core stores in a tile of i32.
 ///
-/// `R` and `C` are the bounds in the source, [`rows`](Integers::rows) and [`cols`](Integers::cols) the sizes at run time.
+/// `R` and `C` are the bounds in the source; [`rows`](Integers::rows) and [`cols`](Integers::cols) are the sizes at run
+/// time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Integers<const R: usize, const C: usize> {
     rows: usize,
@@ -11,11 +12,11 @@ pub struct Integers<const R: usize, const C: usize> {
 }
 
 impl<const R: usize, const C: usize> Integers<R, C> {
-    /// These numbers, row after row.
+    /// Integers from `data`, row after row.
     ///
     /// # Panics
     ///
-    /// When there are more than `R` rows or `C` columns, or not `rows * cols` numbers.
+    /// If there are more than `R` rows or `C` columns, or if `data.len()` is not `rows * cols`.
     #[must_use]
     pub fn new(rows: usize, cols: usize, data: Vec<i32>) -> Self {
         assert!(rows <= R && cols <= C, "integers of {rows}x{cols} are more than their type holds, Integers<{R}, {C}>");

@@ -13,7 +13,7 @@ pub struct Matrix<T: Element, const N: usize, const K: usize> {
 }
 
 impl<T: Element, const N: usize, const K: usize> Matrix<T, N, K> {
-    /// Row after row.
+    /// Makes the matrix from its values, row after row.
     ///
     /// ```
     /// use hpmoe_kernels::Matrix;
@@ -42,27 +42,27 @@ impl<T: Element, const N: usize, const K: usize> Matrix<T, N, K> {
         self.cells.to_vec()
     }
 
-    /// The address of the first element: 512-byte aligned, valid for reads of `N * K` elements while this lives.
+    /// The address of the first element: 512-byte aligned, valid for reads of `N * K` elements while `self` lives.
     #[must_use]
     pub fn address(&self) -> *const T {
         self.cells.as_ptr().cast()
     }
 
-    /// The n-th `R` rows: `[n·R, min((n + 1)·R, N))`.
+    /// Row tile `n` of `R` rows: `[n·R, min((n + 1)·R, N))`.
     ///
     /// # Panics
     ///
-    /// If they start after the last row.
+    /// If the tile starts after the last row.
     #[must_use]
     pub fn tile<const R: usize>(&self, n: usize) -> Tile<'_, T, R, K> {
         self.all().tile(n)
     }
 
-    /// The n-th `C` columns: `[n·C, min((n + 1)·C, K))`.
+    /// Column tile `n` of `C` columns: `[n·C, min((n + 1)·C, K))`.
     ///
     /// # Panics
     ///
-    /// If they start after the last column.
+    /// If the tile starts after the last column.
     #[must_use]
     pub fn cols<const C: usize>(&self, n: usize) -> Tile<'_, T, N, C> {
         self.all().cols(n)

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// Two whole numbers of 4 bits, -8 to 7 each, in one byte: the first of two neighbouring columns in its lower half. A tensor of them
-/// has half as many columns as numbers.
+/// Two 4-bit integers, -8 to 7 each, in one byte; the lower half holds the first of two neighbouring columns. A tensor
+/// of `i4x2` has half as many columns as numbers.
 ///
 /// ```
 /// use hpmoe_kernels::i4x2;
@@ -18,11 +18,11 @@ use std::fmt;
 pub struct i4x2(u8);
 
 impl i4x2 {
-    /// Two numbers.
+    /// Packs two numbers.
     ///
     /// # Panics
     ///
-    /// If one of them is not within -8..=7.
+    /// If a number is not within -8..=7.
     #[must_use]
     pub fn new(first: i8, second: i8) -> Self {
         for number in [first, second] {
@@ -31,11 +31,11 @@ impl i4x2 {
         Self::from_bits(first as u8 & 15 | (second as u8) << 4)
     }
 
-    /// The numbers of rows that lie one after the other, two by two.
+    /// Packs numbers two by two. Rows may follow each other without gaps.
     ///
     /// # Panics
     ///
-    /// If there is an odd number of them, or one is not within -8..=7.
+    /// If the number of numbers is odd, or one is not within -8..=7.
     #[must_use]
     pub fn pack(numbers: &[i8]) -> Vec<Self> {
         let pairs = numbers.chunks_exact(2);
@@ -43,7 +43,7 @@ impl i4x2 {
         pairs.map(|pair| Self::new(pair[0], pair[1])).collect()
     }
 
-    /// A byte: the first number in its lower half.
+    /// Makes a pair from its byte, with the first number in the lower half.
     #[must_use]
     pub const fn from_bits(bits: u8) -> Self {
         Self(bits)
@@ -55,7 +55,7 @@ impl i4x2 {
         self.0
     }
 
-    /// The number in the lower half of the byte, and that in the upper half, each from -8 to 7.
+    /// The two numbers, that of the byte's lower half first, each from -8 to 7.
     #[must_use]
     pub const fn numbers(self) -> [i8; 2] {
         let byte = self.0 as i8;

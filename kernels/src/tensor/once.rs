@@ -4,8 +4,8 @@ use super::buffer::CellBuffer;
 use super::tile::TileRows;
 use crate::{Element, Expert, PerRank, Piece, Rank, Ranks, Route, RowTile, Tile};
 
-/// One row of `C` elements for each token that a rank receives, however many of its experts the token goes to: by the
-/// first of those experts, then by source rank, then in the sender's order.
+/// One row of `C` elements per token that a rank receives, however many of the rank's experts the token goes to. Rows
+/// are ordered by the lowest-numbered of those experts, then by source rank, then in the sender's order.
 pub struct Once<T, const C: usize> {
     cells: CellBuffer<T>,
     rank: Rank,
@@ -26,8 +26,8 @@ impl<T: Element, const C: usize> Once<T, C> {
         self.cells.to_vec()
     }
 
-    /// The address of the first element: 512-byte aligned, valid for reads and writes of `row_count() * C` elements while this
-    /// lives. Nothing on the host may use it while a kernel does.
+    /// The address of the first element: 512-byte aligned, valid for reads and writes of `row_count() * C` elements
+    /// while `self` lives. Nothing on the host may use the elements while a kernel does.
     #[must_use]
     pub fn address(&self) -> *const T {
         self.cells.as_ptr().cast()
@@ -44,11 +44,11 @@ impl<T: Element, const C: usize> Once<T, C> {
         Tile::new(&self.cells, C, TileRows::Range { first: piece.first(), count: piece.rows() })
     }
 
-    /// The rows of the tokens of a row tile of an expert of this rank.
+    /// The token rows of an expert's row tile. The expert belongs to this rank.
     ///
     /// # Panics
     ///
-    /// If this rank does not own the expert, or the row tile is not one of the expert's.
+    /// If this rank does not own the expert, or the row tile belongs to another expert.
     #[must_use]
     pub fn gather<const M: usize>(&self, expert: Expert, tile: RowTile<M>) -> Tile<'_, T, M, C> {
         assert_eq!(expert.owner(), self.rank, "{expert} does not live on {}", self.rank);
@@ -66,7 +66,7 @@ impl<T: Element, const C: usize> PartialEq for Once<T, C> {
 }
 
 impl PerRank<()> {
-    /// [`Once`] on each rank in symmetric memory, where other ranks write one row for each token.
+    /// [`Once`] on each rank, in symmetric memory, where other ranks write one row per token.
     #[must_use]
     pub fn once<T: Element, const C: usize>(ep: Ranks, route: &Route) -> PerRank<Once<T, C>> {
         PerRank::from_fn(ep, |rank| {

@@ -1,10 +1,11 @@
-//! What stands next to a value: another value, or a number.
+//! Operands of operations on values: another value, or a number.
 
 use super::Value;
 
-/// The right side of an operation on a value of R×C: a value of that size, one row or one column for all of it, or a number.
+/// The right operand of an operation on an R×C value: a value of that size, one row or one column that is broadcast, or
+/// a number.
 pub trait Operand<const R: usize, const C: usize> {
-    /// Combines each number of `left` with that of this operand.
+    /// Applies `f` to each number of `left` and the corresponding number of this operand.
     fn after(&self, left: &Value<R, C>, operation: &str, f: impl Fn(f32, f32) -> f32) -> Value<R, C>;
 }
 
@@ -26,17 +27,17 @@ impl<const R: usize, const C: usize, const R2: usize, const C2: usize> Operand<R
     }
 }
 
-/// A value of R rows, taken as it is or by reference, however many columns it has.
+/// A value of R rows and any number of columns, taken by value or by reference.
 pub trait Rows<const R: usize> {
     /// Number of rows.
     fn count(&self) -> usize;
     /// Number of columns.
     fn cols(&self) -> usize;
-    /// The most columns, as its type states them.
+    /// The maximum number of columns, as stated in its type.
     fn most_cols(&self) -> usize;
     /// The numbers of one row.
     fn numbers(&self, row: usize) -> &[f32];
-    /// Which rows are those of empty slots; nothing where none is.
+    /// Whether each row belongs to an empty slot; an empty list if no row does.
     fn which_are_empty(&self) -> &[bool];
 }
 

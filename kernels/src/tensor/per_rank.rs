@@ -6,7 +6,7 @@ use crate::{Rank, Ranks};
 
 /// One `X` per rank of a group: `x[r]`.
 ///
-/// A process that is one rank of many holds the part of that rank alone, and `x[r]` panics for any other rank:
+/// A process that runs a single rank holds the part of that rank only, and `x[r]` panics for any other rank:
 ///
 /// ```should_panic
 /// use hpmoe_kernels::{PerRank, Rank, Ranks};
@@ -23,44 +23,44 @@ pub struct PerRank<X> {
 }
 
 impl<X> PerRank<X> {
-    /// A collection of the parts of all ranks, rank 0 first.
+    /// Makes a collection from the parts of all ranks, rank 0 first.
     #[must_use]
     pub fn from_vec(parts: Vec<X>) -> Self {
         Self { ranks: Ranks::new(parts.len()), parts }
     }
 
-    /// A collection of what a function makes for each rank that is here.
+    /// Makes a collection by calling `part` for each local rank.
     pub fn from_fn(ep: Ranks, part: impl FnMut(Rank) -> X) -> Self {
         Self { ranks: ep, parts: ep.here().map(part).collect() }
     }
 
-    /// A collection for the same ranks of what a function makes of each part.
+    /// Makes a collection for the same ranks by applying `part` to each part.
     pub fn map<Y>(&self, part: impl FnMut(&X) -> Y) -> PerRank<Y> {
         PerRank { ranks: self.ranks, parts: self.parts.iter().map(part).collect() }
     }
 
-    /// The ranks of the group, with those whose parts are here.
+    /// The ranks of the group, including which of them are local.
     #[must_use]
     pub const fn ranks(&self) -> Ranks {
         self.ranks
     }
 
-    /// The parts that are here, lowest rank first.
+    /// Iterates over the local parts, lowest rank first.
     pub fn iter(&self) -> std::slice::Iter<'_, X> {
         self.parts.iter()
     }
 
-    /// The parts that are here, lowest rank first.
+    /// The local parts, lowest rank first.
     #[must_use]
     pub fn into_vec(self) -> Vec<X> {
         self.parts
     }
 
-    /// The place of a rank's part.
+    /// The position of a rank's part.
     ///
     /// # Panics
     ///
-    /// If it is not here.
+    /// If the rank is not local.
     fn position(&self, rank: Rank) -> usize {
         let Some(position) = self.ranks.position(rank) else { self.refuse(rank) };
         position

@@ -88,15 +88,15 @@ impl PerRank<()> {
         })
     }
 
-    /// [`Received`] on each rank with room for `rows` rows, of whatever route: what a launch writes whose kernel makes its route. The
-    /// rows that there are come first. Every bit starts set.
+    /// [`Received`] on each rank with room for `rows` rows of any route, for kernels that make their own route. A
+    /// launch fills the first rows. Every bit starts set.
     #[must_use]
     pub fn with_room<T: Element, const C: usize>(ep: Ranks, rows: usize) -> PerRank<Received<T, C>> {
         PerRank::from_fn(ep, |rank| Received { cells: CellBuffer::filled(rows * C, T::POISON), rank, experts: None })
     }
 
-    /// [`Received`] on each rank in private memory, which only the rank itself can access. On the host there is no
-    /// difference.
+    /// [`Received`] on each rank in private memory, which only the rank itself can access. On the host it does not
+    /// differ from symmetric memory.
     #[must_use]
     pub fn ragged<T: Element, const C: usize>(ep: Ranks, route: &Route) -> PerRank<Received<T, C>> {
         Self::symmetric(ep, route)

@@ -22,7 +22,7 @@ impl<T: Element, const C: usize> Slots<T, C> {
         self.cells.len() / C
     }
 
-    /// The slots of the rows of a piece that this rank sent, to be written.
+    /// The slots of a piece that this rank sent, for writing.
     ///
     /// # Panics
     ///
@@ -33,7 +33,7 @@ impl<T: Element, const C: usize> Slots<T, C> {
         Tile::new(&self.cells, C, TileRows::Listed { list: piece.slots(), per_row: 1, before: self.first_slot })
     }
 
-    /// The slots of the rows of a piece that this rank sends, to be read.
+    /// The slots of a piece that this rank sends, for reading.
     ///
     /// # Panics
     ///
@@ -43,8 +43,8 @@ impl<T: Element, const C: usize> Slots<T, C> {
         self.scatter(piece)
     }
 
-    /// The slots of a block of tokens, `top_k` rows for each token. Rows of empty slots, to which nothing was put, load as zeros, and
-    /// sums over k skip them.
+    /// The slots of a block of tokens, `top_k` rows per token. Rows of empty slots load as zeros, and sums over k skip
+    /// them.
     ///
     /// # Panics
     ///

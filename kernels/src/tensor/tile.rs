@@ -7,9 +7,9 @@ use super::MOST;
 use super::buffer::CellBuffer;
 use crate::{Element, Number, Stored, bf16};
 
-/// The height of a tile of all rows received for an expert, however many there are: `Tile<bf16, RAGGED, COLS>`.
+/// The height of a tile that holds all rows received for an expert: `Tile<bf16, RAGGED, COLS>`.
 ///
-/// It is a bound like any other, larger than the number of rows that a rank can receive.
+/// It is a bound like any other, larger than any number of rows that a rank can receive.
 pub const RAGGED: usize = 1 << 30;
 
 /// The rows of a tensor that a tile covers.
@@ -17,7 +17,7 @@ pub const RAGGED: usize = 1 << 30;
 pub(crate) enum TileRows<'a> {
     /// `count` consecutive rows.
     Range { first: usize, count: usize },
-    /// Row `list[i] / per_row - before` for each i.
+    /// Row `list[i] / per_row - before`, for each i.
     Listed { list: &'a [i32], per_row: usize, before: usize },
 }
 
@@ -41,8 +41,9 @@ impl TileRows<'_> {
 
 /// A view of at most R×C elements of a tensor.
 ///
-/// `R` and `C` are the bounds in the source; [`rows`](Tile::rows) and [`width`](Tile::width) are the sizes at run time, so
-/// tails need no code. `&Tile` is a promise to read and `&mut Tile` one to write; the elements themselves are cells.
+/// `R` and `C` are the bounds in the source; [`rows`](Tile::rows) and [`width`](Tile::width) are the sizes at run time,
+/// so partial tiles need no special code. Tasks read a `&Tile` and write a `&mut Tile`; the elements themselves are
+/// cells.
 #[derive(Clone, Copy)]
 pub struct Tile<'a, T, const R: usize, const C: usize> {
     cells: &'a [Cell<T>],
@@ -77,11 +78,11 @@ impl<'a, T: Element, const R: usize, const C: usize> Tile<'a, T, R, C> {
         self.empty.get(row).is_some_and(|empty| *empty)
     }
 
-    /// A tile of whole rows of `cols` elements.
+    /// A tile of rows of `cols` elements.
     ///
     /// # Panics
     ///
-    /// If the cells are not whole rows, or more than R×C.
+    /// If the number of cells is not a multiple of `cols`, or the tile would be larger than R×C.
     #[must_use]
     pub fn from_cells(cells: &'a [Cell<T>], cols: usize) -> Self {
         assert!(cols > 0 && cells.len() % cols == 0, "rows of {cols} elements can't be made of {} cells", cells.len());
@@ -105,11 +106,11 @@ impl<'a, T: Element, const R: usize, const C: usize> Tile<'a, T, R, C> {
         self.cols
     }
 
-    /// The n-th `N` columns: `[n·N, min((n + 1)·N, columns))`.
+    /// Column tile `n` of `N` columns: `[n·N, min((n + 1)·N, columns))`.
     ///
     /// # Panics
     ///
-    /// If they start after the last column.
+    /// If the tile starts after the last column.
     #[must_use]
     pub fn cols<const N: usize>(&self, n: usize) -> Tile<'a, T, R, N> {
         assert!(n * N < self.cols, "columns {n}*{N}.. start after the last of {} columns", self.cols);
@@ -118,11 +119,11 @@ impl<'a, T: Element, const R: usize, const C: usize> Tile<'a, T, R, C> {
         Tile { cells: self.cells, pitch: self.pitch, rows: self.rows, first_col, cols, empty: self.empty }
     }
 
-    /// The n-th `N` rows: `[n·N, min((n + 1)·N, rows))`.
+    /// Row tile `n` of `N` rows: `[n·N, min((n + 1)·N, rows))`.
     ///
     /// # Panics
     ///
-    /// If they start after the last row.
+    /// If the tile starts after the last row.
     #[must_use]
     pub fn tile<const N: usize>(&self, n: usize) -> Tile<'a, T, N, C> {
         assert!(n * N < self.rows(), "rows {n}*{N}.. start after the last of {} rows", self.rows());
@@ -186,18 +187,18 @@ pub struct TileBuf<T: Element> {
 }
 
 impl<T: Element> TileBuf<T> {
-    /// From elements, row after row.
+    /// Makes a tile from its elements, row after row.
     ///
     /// # Panics
     ///
-    /// If there are not `rows * cols` elements, or none.
+    /// If `values.len()` is not `rows * cols`, or is 0.
     #[must_use]
     pub fn from_slice(rows: usize, cols: usize, values: &[T]) -> Self {
         assert!(cols > 0 && values.len() == rows * cols, "{rows}x{cols} elements, but {} values", values.len());
         Self { cells: CellBuffer::copied(values), cols }
     }
 
-    /// A tile of the same size as another one, with every element poisoned.
+    /// A tile of the same size as `other`, with every element poisoned.
     #[must_use]
     pub fn like<U: Element>(other: &TileBuf<U>) -> Self {
         Self { cells: CellBuffer::filled(other.cells.len(), T::POISON), cols: other.cols }
@@ -207,7 +208,7 @@ impl<T: Element> TileBuf<T> {
     ///
     /// # Panics
     ///
-    /// If it is larger than R×C.
+    /// If the tile is larger than R×C.
     #[must_use]
     pub fn tile<const R: usize, const C: usize>(&self) -> Tile<'_, T, R, C> {
         Tile::from_cells(&self.cells, self.cols)
@@ -221,11 +222,11 @@ impl<T: Element> TileBuf<T> {
 }
 
 impl<T: Stored> TileBuf<T> {
-    /// From numbers, row after row, each rounded to `T`.
+    /// Makes a tile from numbers, row after row, each rounded to `T`.
     ///
     /// # Panics
     ///
-    /// If there are not `rows * cols` numbers, or none.
+    /// If `values.len()` is not `rows * cols`, or is 0.
     #[must_use]
     pub fn from_f32(rows: usize, cols: usize, values: &[f32]) -> Self {
         Self::from_slice(rows, cols, &values.iter().map(|value| T::from_f32(*value)).collect::<Vec<_>>())
@@ -233,7 +234,7 @@ impl<T: Stored> TileBuf<T> {
 }
 
 impl<T: Number> TileBuf<T> {
-    /// All elements, row after row, widened.
+    /// All elements, row after row, widened to f32.
     #[must_use]
     pub fn to_f32(&self) -> Vec<f32> {
         self.cells.iter().map(|cell| cell.get().to_f32()).collect()

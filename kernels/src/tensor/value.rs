@@ -1,15 +1,16 @@
-//! Values, which live on chip.
+//! Values, which are held on chip.
 
-/// The bound of [`AnyValue`] and [`AnyTile`](crate::op::AnyTile): a multiple of every size that their users divide it by.
+/// The bounds of [`AnyValue`] and [`AnyTile`](crate::op::AnyTile). It is a multiple of every size that they are divided
+/// by.
 pub const MOST: usize = 1 << 16;
 
 /// A value of any size.
 pub type AnyValue = Value<MOST, MOST>;
 
-/// At most R×C numbers that live on chip while a task runs.
+/// At most R×C numbers, held on chip while a task runs.
 ///
-/// They are f32; after a [`cast`](Value::cast) each is one that the narrower type can hold. `R` and `C` are
-/// the bounds in the source, [`rows`](Value::rows) and [`cols`](Value::cols) the sizes at run time.
+/// The numbers are f32; after a [`cast`](Value::cast), each is representable in the narrower type. `R` and `C` are the
+/// bounds in the source; [`rows`](Value::rows) and [`cols`](Value::cols) are the sizes at run time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Value<const R: usize, const C: usize> {
     rows: usize,
@@ -22,11 +23,11 @@ pub struct Value<const R: usize, const C: usize> {
 }
 
 impl<const R: usize, const C: usize> Value<R, C> {
-    /// A value of these numbers, row after row.
+    /// A value with the numbers of `data`, row after row.
     ///
     /// # Panics
     ///
-    /// When there are more than `R` rows or `C` columns, or not `rows * cols` numbers.
+    /// If there are more than `R` rows or `C` columns, or if `data.len()` is not `rows * cols`.
     #[must_use]
     pub fn new(rows: usize, cols: usize, data: Vec<f32>) -> Self {
         assert!(rows <= R && cols <= C, "a value of {rows}x{cols} is larger than its type, Value<{R}, {C}>");
@@ -50,7 +51,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
     ///
     /// # Panics
     ///
-    /// When there is no such row.
+    /// If there is no such row.
     #[must_use]
     pub fn row(&self, row: usize) -> &[f32] {
         &self.data[row * self.cols..(row + 1) * self.cols]

@@ -50,7 +50,7 @@ pub trait SymmetricMemory: Sync {
     /// A call failed, or the ticket is not valid.
     fn open(&self, npu: &Npu, rank: usize, peer: usize, ticket: &[u8]) -> Result<DeviceMemory, NpuError>;
 
-    /// Releases the underlying memory if no allocation is left. All ranks call it. If one does not, the others wait a
-    /// few seconds for it.
+    /// Releases the underlying memory if no allocation is left. All ranks call it. If one does not, the others give up
+    /// after a few seconds.
     fn end(&self, npu: &Npu);
 }

@@ -1,15 +1,15 @@
-//! How far the clocks of ranks are apart, from the words that they have sent each other after a launch.
+//! Clock offsets between ranks, computed from messages that the ranks exchange after a launch.
 
 use crate::abi::HpmoeClock;
 use crate::layout::stamps::{CLOCK_ROUNDS, RankStamps};
 
-/// How far a rank's system counter is ahead of rank 0's, in cycles of 20 ns.
+/// The offset of a rank's system counter from rank 0's, in cycles of 20 ns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct ClockOffset {
-    /// The estimate, which takes the way there to last as long as the way back.
+    /// The estimated offset. It assumes that a message takes equally long in both directions.
     pub ahead: i64,
-    /// The most by which it can be wrong: half of the way there and back.
+    /// The maximum error of the estimate: half of the round trip.
     pub within: i64,
 }
 

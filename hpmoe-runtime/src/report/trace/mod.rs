@@ -1,4 +1,4 @@
-//! When each core ran its tiles: the time stamps of a launch, on one clock.
+//! The times at which each core ran its tiles: a launch's time stamps, on one clock.
 
 mod clocks;
 mod write;
@@ -14,12 +14,12 @@ pub use clocks::ClockOffset;
 /// Nanoseconds of a cycle of the system counter.
 const CYCLE_NS: i64 = 20;
 
-/// When each core ran its tiles in the last launch of a row, from time stamps that the kernel kept.
+/// The times at which each core ran its tiles in the last launch of a row, from time stamps that the kernel recorded.
 ///
-/// Times are those at which the scalar unit of a core came by. It hands its instructions to the core's pipes and goes on before they have ended, by
-/// up to about one tile.
+/// A time stamp is taken by the core's scalar unit. That unit issues instructions to the pipes and goes on before they
+/// have finished, so it can be ahead by up to about one tile.
 ///
-/// [`write`](Self::write) writes it as `hpmoe simulate --trace` writes a simulated run.
+/// [`write`](Self::write) uses the same format as `hpmoe simulate --trace`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Trace {
@@ -27,7 +27,7 @@ pub struct Trace {
     pub kernel: &'static str,
     /// The kernel's source file, as given to the build script.
     pub file: &'static str,
-    /// What ran the kernel, in the words of the file: the chip's name, or this machine's CPU.
+    /// The hardware that ran the kernel, as written into the file: the chip's name, or this machine's CPU.
     pub on: String,
     /// The cores of each rank.
     pub ranks: Vec<RankTrace>,
@@ -39,29 +39,31 @@ pub struct Trace {
 pub struct RankTrace {
     /// Matrix cores first.
     pub cores: Vec<CoreTrace>,
-    /// How far the rank's clock is ahead of rank 0's; `None` if that is not known: its times are as its own clock has them.
+    /// The offset of this rank's clock from rank 0's. If it is unknown (`None`), the rank's times are those of its own
+    /// clock.
     pub clock: Option<ClockOffset>,
 }
 
-/// The tiles of one core. Times are nanoseconds from the moment at which the first core of all ranks began, by rank 0's clock.
+/// The tiles of one core. Times are nanoseconds on rank 0's clock, counted from the start of the first core of any
+/// rank.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct CoreTrace {
     /// `AIC` or `AIV`.
     pub kind: &'static str,
-    /// Its number among those of its kind.
+    /// The core's number among the cores of its kind.
     pub number: usize,
-    /// When it began.
+    /// Time at which the core began.
     pub begun_ns: i64,
-    /// When its queue was finished.
+    /// Time at which the core finished its queue.
     pub ended_ns: i64,
-    /// The first tiles that it ran, as many as there was room for.
+    /// The first tiles that the core ran, up to the number of time stamps that fit.
     pub tiles: Vec<TileTrace>,
-    /// Tiles after these, of which nothing is known.
+    /// Number of later tiles, for which no time stamps were recorded.
     pub lost: usize,
 }
 
-/// When one core came to a tile, how long it waited, and when it went on.
+/// The times of one tile on a core: when the core reached it, how long it waited, and when it went on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct TileTrace {
@@ -69,17 +71,17 @@ pub struct TileTrace {
     pub task: &'static str,
     /// Line in the kernel's source file.
     pub line: u32,
-    /// Local expert, pair of peer and expert, or chunk.
+    /// Number of the group: a local expert, a pair of peer and expert, or a chunk.
     pub group: u32,
-    /// Item of the group.
+    /// Number of the item within the group.
     pub item: u32,
-    /// Column of the item.
+    /// Number of the column within the item.
     pub column: u32,
-    /// When the core came to it.
+    /// Time at which the core reached the tile.
     pub came_ns: i64,
-    /// How long it waited for what the tile needs.
+    /// How long the core waited for the tile's dependencies.
     pub waited_ns: i64,
-    /// How long it took until the core went on, the wait included.
+    /// Time from reaching the tile to going on, including the wait.
     pub lasted_ns: i64,
 }
 
@@ -106,7 +108,7 @@ impl Trace {
         self.ranks.iter().flat_map(|rank| &rank.cores)
     }
 
-    /// Tiles that had no room for a time stamp, and the number of cores that ran them.
+    /// Number of tiles without a time stamp, for lack of room, and the number of cores that ran them.
     #[must_use]
     pub fn lost(&self) -> (usize, usize) {
         let lost = self.cores().map(|core| core.lost).filter(|lost| *lost > 0);
@@ -115,7 +117,8 @@ impl Trace {
 }
 
 impl CoreTrace {
-    /// Of the core with that number, matrix cores first; `ns` turns its clock's cycles into the trace's time.
+    /// The trace of core number `core`, counting matrix cores first. `ns` converts cycles of the core's clock to the
+    /// trace's time.
     fn new(tables: &KernelTables, core: usize, stamps: &CoreStamps, ns: impl Fn(u64) -> i64) -> Self {
         let aic = tables.aic as usize;
         let (kind, number) = if core < aic { ("AIC", core) } else { ("AIV", core - aic) };

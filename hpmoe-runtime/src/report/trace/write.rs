@@ -1,16 +1,17 @@
-//! The trace as events for chrome://tracing and Perfetto, with the names, threads and slices that `hpmoe simulate --trace` writes.
+//! Writes a trace as events for chrome://tracing and Perfetto, with the same names, threads and slices as
+//! `hpmoe simulate --trace`.
 
 use std::io::{self, Write};
 
 use super::{CoreTrace, Trace};
 
 impl Trace {
-    /// Writes a process for each rank, a thread for each core, and a slice for each wait and each tile, as JSON in the Trace Event Format. `hpmoe diff`
-    /// compares it with a simulated run.
+    /// Writes JSON in the Trace Event Format: a process for each rank, a thread for each core, and a slice for each
+    /// wait and each tile. `hpmoe diff` compares the file with a simulated run.
     ///
     /// # Errors
     ///
-    /// What the writer says.
+    /// The error of the writer.
     pub fn write(&self, mut to: impl Write) -> io::Result<()> {
         let about = quoted(&format!("{}, {} ranks", self.kernel, self.ranks.len()));
         let note = quoted(&format!("measured, not simulated, on {}", self.on));
@@ -49,7 +50,7 @@ impl Trace {
         writeln!(to, "\n]}}")
     }
 
-    /// The name of a thread and its slices. A slice ends one nanosecond early, as readers want it.
+    /// Writes the name of a thread and its slices. A slice ends one nanosecond early, so that slices don't touch.
     fn write_core(&self, to: &mut impl Write, core: &CoreTrace, (pid, tid): (usize, usize)) -> io::Result<()> {
         let name = quoted(&format!("{} {:02}", core.kind, core.number));
         for (what, key, value) in [("thread_name", "name", name), ("thread_sort_index", "sort_index", tid.to_string())]

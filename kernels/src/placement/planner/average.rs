@@ -1,4 +1,4 @@
-//! Loads over time.
+//! Moving averages of loads.
 
 use crate::placement::PlacementError;
 
@@ -6,9 +6,11 @@ use crate::placement::PlacementError;
 const PARTS_LOG2: u32 = 16;
 const THOUSAND: u128 = 1000;
 
-/// A moving average of the rows of a layer's logical experts. Each launch replaces a tenth of the average by the launch's counts.
+/// A moving average of the rows of a layer's logical experts. By default each launch replaces a tenth of the average by
+/// its own counts.
 ///
-/// Averages are whole numbers of 65536ths of a row: ranks that add the same counts have the same average, and so find the same placement.
+/// Averages are integers, in units of 1/65536 row. Ranks that add the same counts therefore have the same average, and
+/// find the same placement.
 ///
 /// ```
 /// use hpmoe_kernels::{LoadAverage, Placement, Ranks};
@@ -33,17 +35,18 @@ pub struct LoadAverage {
 }
 
 impl LoadAverage {
-    /// An average without launches, with the factor 0.9.
+    /// An average of no launches yet, with the factor 0.9.
     #[must_use]
     pub fn new(experts: usize) -> Self {
         Self { parts: vec![0; experts], factor: 900, is_empty: true }
     }
 
-    /// An average without launches. A launch leaves `thousandths` / 1000 of the average: 0 keeps the last launch alone.
+    /// An average of no launches yet. Each launch keeps `thousandths` / 1000 of the old average; with 0, the last
+    /// launch alone counts.
     ///
     /// # Errors
     ///
-    /// If `thousandths` is more than 999: no launch would change the average.
+    /// If `thousandths` is more than 999, because the average would never change.
     pub fn with_factor(experts: usize, thousandths: u32) -> Result<Self, PlacementError> {
         match thousandths {
             0..=999 => Ok(Self { factor: thousandths, ..Self::new(experts) }),
@@ -51,11 +54,11 @@ impl LoadAverage {
         }
     }
 
-    /// Adds a launch: the rows of each logical expert, over all ranks. The first launch is the average.
+    /// Adds a launch: the rows of each logical expert, over all ranks. The first launch sets the average.
     ///
     /// # Errors
     ///
-    /// If there is not one count for each expert.
+    /// If the number of counts is not the number of experts.
     pub fn add(&mut self, rows: &[u64]) -> Result<(), PlacementError> {
         if rows.len() != self.parts.len() {
             return Err(PlacementError::Loads { loads: rows.len(), experts: self.parts.len() });
@@ -69,8 +72,8 @@ impl LoadAverage {
         Ok(())
     }
 
-    /// The rows of each expert that so many launches have together, if all are like the average, rounded. More launches lose less by rounding:
-    /// take as many as are to run before the next placement.
+    /// The expected rows of each expert in `launches` launches together, rounded. More launches lose less to rounding;
+    /// pass the number of launches until the next placement.
     #[must_use]
     pub fn loads(&self, launches: u64) -> Vec<u64> {
         let half = 1 << (PARTS_LOG2 - 1);

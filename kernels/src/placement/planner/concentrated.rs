@@ -1,17 +1,20 @@
-//! Which copies of experts take rows, if weights have to be read for few rows.
+//! Shares that leave copies of experts without rows if reading their weights costs more than they save.
 
 use super::time::{PlacementCosts, Work};
 use crate::placement::shares::WHOLE;
 use crate::placement::{Placement, PlacementError};
 
 impl Placement {
-    /// This placement with shares for launches with these loads: a copy of an expert that costs more time than it saves gets no rows. Nothing is
-    /// moved. The copies that take rows have equal shares.
+    /// This placement with shares for the given loads: a copy of an expert gets no rows if it costs more time than it
+    /// saves. The copies that take rows have equal shares. No weights move.
     ///
-    /// With few tokens, a launch takes as long as reading the weights of the experts that have rows. A copy then adds a read, and saves nothing.
-    /// `loads` are the rows of each logical expert in all of `launches` launches. All choices of copies are tried if there are at most 8,192,
-    /// as with eight experts of two copies each; otherwise steps from two of them end at one that no step betters. The slowest rank is at most as slow as with equal shares for all
-    /// copies; [`payoff`](Self::payoff) says what is the time of a rank.
+    /// With few tokens, a launch takes as long as reading the weights of all experts that have rows. A copy then adds a
+    /// read and saves nothing.
+    ///
+    /// `loads` are the rows of each logical expert in all `launches` launches together. If there are at most 8,192
+    /// combinations of copies (eight experts with two copies each have 6,561), all are tried. Otherwise, a local search
+    /// from two starting points is used. The slowest rank is never slower than with equal shares for all copies.
+    /// [`payoff`](Self::payoff) defines the time of a rank.
     ///
     /// ```
     /// use hpmoe_kernels::{Placement, PlacementCosts, Ranks};
@@ -28,7 +31,7 @@ impl Placement {
     ///
     /// # Errors
     ///
-    /// If there is not one load for each expert.
+    /// If the number of loads is not the number of experts.
     pub fn concentrated(&self, loads: &[u64], launches: u64, costs: &PlacementCosts) -> Result<Self, PlacementError> {
         self.check_loads(loads)?;
         let draft = Draft { placement: self, loads, launches, costs, copies: self.places().copies() };
@@ -58,7 +61,7 @@ type Score = (u128, u128, u128);
 const MOST_CHOICES: usize = 1 << 13;
 
 impl Draft<'_> {
-    /// The best of all choices; `None` if there are too many.
+    /// The best of all combinations; `None` if there are too many.
     fn searched(&self) -> Option<Takes> {
         let copied: Vec<usize> = (0..self.copies.len()).filter(|expert| self.copies[*expert].len() > 1).collect();
         let sets = |expert: &usize| 1_usize.checked_shl(self.copies[*expert].len() as u32).map(|sets| sets - 1);
@@ -74,7 +77,8 @@ impl Draft<'_> {
         Some(best.1)
     }
 
-    /// Tries all choices for these experts, unless a rank is already slower than the slowest one of the best choice.
+    /// Tries all combinations for the experts in `copied`. Prunes if a rank is already slower than the slowest rank of
+    /// the best combination.
     fn choose(&self, copied: &[usize], of_rank: &mut [Work], takes: &mut Takes, best: &mut (Score, Takes)) {
         let score = self.score(of_rank);
         let Some((&expert, others)) = copied.split_first() else {
@@ -96,13 +100,14 @@ impl Draft<'_> {
         }
     }
 
-    /// A choice that no step betters: from all copies, or from one of each expert.
+    /// A combination that no single step improves, starting from all copies, or from one copy of each expert.
     fn stepped(&self) -> Takes {
         let (all, single) = (self.improved(self.copies.clone()), self.improved(self.single()));
         if self.score(&self.work(&single)) < self.score(&self.work(&all)) { single } else { all }
     }
 
-    /// One physical expert for each: experts with most rows first, each on the rank with the least time.
+    /// One physical expert for each logical expert: the experts with most rows first, each on the rank with the least
+    /// time.
     fn single(&self) -> Takes {
         let mut order: Vec<usize> = (0..self.copies.len()).collect();
         order.sort_by_key(|&expert| (self.copies[expert].len() > 1, std::cmp::Reverse(self.loads[expert]), expert));
@@ -123,7 +128,7 @@ impl Draft<'_> {
         takes
     }
 
-    /// Takes the best steps until none is left that helps.
+    /// Takes the best step repeatedly, until no step helps.
     fn improved(&self, mut takes: Takes) -> Takes {
         let mut of_rank = self.work(&takes);
         let mut score = self.score(&of_rank);
@@ -155,7 +160,7 @@ impl Draft<'_> {
         of_rank
     }
 
-    /// Adds an expert's work to the ranks that take its rows, or takes it away.
+    /// Adds an expert's work to the ranks that take its rows, or subtracts it.
     fn change(&self, of_rank: &mut [Work], expert: usize, takes: &[usize], change: fn(&mut Work, u64, u32, u64)) {
         // As shares of 1 are cut.
         let cut = |n: usize| n as u32 * WHOLE / takes.len() as u32;

@@ -1,4 +1,4 @@
-//! Placements in the making, and the steps that improve them.
+//! Drafts of placements, and the steps that improve them.
 
 /// Parts of a row that loads are counted in: a row may be shared by as many ranks as there are.
 pub(super) const PARTS: u128 = 1 << 16;
@@ -19,18 +19,18 @@ pub(super) struct Draft<'a> {
 /// A change of a draft.
 #[derive(Clone, Copy)]
 pub(super) enum Step {
-    /// Two places exchange what they hold.
+    /// Exchanges the experts of two places.
     Swap(usize, usize),
-    /// A place that is empty or holds one of several copies gets an expert.
+    /// Puts an expert into a place that is empty or holds one of several copies.
     Put(usize, usize),
-    /// An expert goes from one place to an empty one.
+    /// Moves an expert from one place to an empty one.
     Shift(usize, usize),
-    /// A place with one of several copies becomes empty.
+    /// Empties a place that holds one of several copies.
     Drop(usize),
 }
 
 impl Step {
-    /// Places that are written.
+    /// Number of places that the step writes.
     const fn writes(self) -> usize {
         match self {
             Self::Swap(..) => 2,
@@ -102,7 +102,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The step that makes the fullest rank's load least, then that of the sum of squares; none if no step makes them less.
+    /// The step with the least load of the fullest rank, then the least sum of squared loads; `None` if no step helps.
     fn best(&self, most_writes: usize) -> Option<Step> {
         let fullest = (0..self.of_rank.len()).max_by_key(|&rank| (self.of_rank[rank], std::cmp::Reverse(rank)))?;
         let mut best = (score(&self.of_rank), None);
@@ -179,7 +179,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Takes the copy in a place from the loads of all ranks, if there is one.
+    /// Removes the copy in a place from the loads of all ranks, if the place holds one.
     fn without(&self, place: usize, of_rank: &mut [u128]) {
         let Some(held) = self.of[place] else { return };
         let copies = self.ranks_of[held].len();

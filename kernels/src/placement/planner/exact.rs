@@ -1,7 +1,8 @@
 //! The best placement of a few experts, by branch and bound.
 //!
-//! Experts are taken in order of falling load. The search tries every set of ranks for an expert, with equal parts of the expert's rows on the
-//! ranks of the set. A branch ends if a rank has as many rows as the best placement so far, or if the rows that are left don't fit below that.
+//! Experts are taken in order of falling load. For each expert, the search tries every set of ranks, with an equal part
+//! of the expert's rows on each rank of the set. It prunes a branch if a rank reaches the load of the best placement so
+//! far, or if the remaining rows can't fit below that load.
 
 use super::draft::PARTS;
 
@@ -117,7 +118,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Tries all sets of ranks for the n-th expert and the later ones, after so many written places.
+    /// Tries all sets of ranks for expert number n and later ones, after `writes` written places.
     fn place(&mut self, n: usize, writes: usize) {
         let Some(&expert) = self.order.get(n) else {
             self.best = self.of_rank.iter().copied().max().unwrap_or(0);
@@ -162,14 +163,15 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether the loads of the n-th expert and the later ones can lie on ranks with room, each below the best so far.
+    /// Whether the loads of expert number n and later ones fit on ranks with room while every rank stays below the best
+    /// load so far.
     fn fits(&self, n: usize) -> bool {
         let with_room = (0..self.ranks).filter(|rank| self.room[*rank] > 0);
         let below = with_room.map(|rank| self.best.saturating_sub(self.of_rank[rank] + 1));
         below.fold(0, u128::saturating_add) >= self.rest[n]
     }
 
-    /// Whether a set has the first of ranks that are alike so far.
+    /// Whether the set takes ranks that are interchangeable so far in ascending order.
     fn is_first(&self, set: u32) -> bool {
         (1..self.ranks).filter(|rank| set >> rank & 1 == 1).all(|rank| {
             let alike = (0..rank).rev().find(|other| self.has[*other] == self.has[rank]);

@@ -1,7 +1,8 @@
-//! Which placement shares the load well.
+//! Finds a placement that balances the load.
 //!
-//! The load of a rank is that of its physical experts, and a physical expert has an equal part of its logical one's. Fewer rows on the fullest
-//! rank are better, then more equal ranks. All numbers are whole, and ties go to lower numbers, so that every process finds the same placement.
+//! The load of a rank is the sum of the loads of its physical experts, and physical experts of one logical expert have
+//! equal loads. The planner minimises the rows on the fullest rank, then the imbalance between ranks. It uses integers
+//! only, and ties go to the lower number, so that every process finds the same placement.
 
 mod average;
 mod concentrated;
@@ -20,10 +21,11 @@ use draft::{Draft, fullest_load};
 use exact::Change;
 
 impl Placement {
-    /// A placement for a group whose experts had these loads, for instance the numbers of their rows in the last launches, in which each rank
-    /// has so many places beyond its share. Copies of the experts with most rows take them.
+    /// A balanced placement for the given loads, for instance the rows of each expert in the last launches. Each rank
+    /// has `spare` places beyond its share; copies of the experts with most rows fill these places.
     ///
-    /// With up to 8 experts on up to 4 ranks with up to 16 places, no other placement whose copies have equal shares gives the fullest rank fewer rows.
+    /// With up to 8 experts on up to 4 ranks with up to 16 places in total, no other placement with equal shares gives
+    /// the fullest rank fewer rows.
     ///
     /// ```
     /// use hpmoe_kernels::{Placement, Ranks};
@@ -48,14 +50,16 @@ impl Placement {
         Self::new(ep, experts, &draft.finished(None))
     }
 
-    /// A placement for other loads that writes at most `most_moves` places of this one. Its fullest rank has at most as many rows as that of this
-    /// placement. Copies get equal shares; if that and all moves leave the fullest rank with more rows, this placement is returned.
+    /// A placement for new loads that changes at most `most_moves` places of this one. Its fullest rank never has more
+    /// rows than this placement's fullest rank. Copies get equal shares; if that could only make the fullest rank
+    /// worse, this placement is returned unchanged.
     ///
-    /// With up to 8 experts on up to 4 ranks with up to 16 places, no other placement with so few moves and equal shares gives the fullest rank fewer rows.
+    /// With up to 8 experts on up to 4 ranks with up to 16 places in total, no other placement with equal shares and at
+    /// most `most_moves` changed places gives the fullest rank fewer rows.
     ///
     /// # Errors
     ///
-    /// If there is not one load for each expert.
+    /// If the number of loads is not the number of experts.
     pub fn rebalanced(&self, loads: &[u64], most_moves: usize) -> Result<Self, PlacementError> {
         self.check_loads(loads)?;
         let mut draft = Draft::new(self.ranks.count(), loads, self.physical_to_logical());
@@ -66,18 +70,18 @@ impl Placement {
         Ok(if fullest_load(&new.parts(loads)) <= fullest_load(&self.parts(loads)) { new } else { self.clone() })
     }
 
-    /// The rows of each rank, where experts have these loads: without what rounding adds.
+    /// The rows of each rank for the given loads, before rounding of shares.
     ///
     /// # Errors
     ///
-    /// If there is not one load for each expert.
+    /// If the number of loads is not the number of experts.
     pub fn loads(&self, loads: &[u64]) -> Result<Vec<u64>, PlacementError> {
         self.check_loads(loads)?;
         let whole = u128::from(shares::WHOLE);
         Ok(self.parts(loads).into_iter().map(|parts| u64::try_from(parts / whole).unwrap_or(u64::MAX)).collect())
     }
 
-    /// The rows of each rank, in parts of [`shares::WHOLE`].
+    /// The rows of each rank, in units of 1/[`shares::WHOLE`] row.
     fn parts(&self, loads: &[u64]) -> Vec<u128> {
         let mut of_ranks = vec![0_u128; self.ranks.count()];
         for (physical, cut) in self.cuts().into_iter().enumerate() {
@@ -98,7 +102,8 @@ impl Placement {
 }
 
 impl Draft<'_> {
-    /// By place: the experts of this draft, or of a better one if the experts are few enough to try all placements.
+    /// The expert of each place: from this draft, or from a better placement if there are few enough experts to try all
+    /// placements.
     fn finished(self, change: Option<Change<'_>>) -> Vec<Option<usize>> {
         let ranks = self.of_rank.len();
         if self.loads.len() > exact::EXPERTS || ranks > exact::RANKS {

@@ -1,9 +1,9 @@
-//! Whether a placement saves more than it costs.
+//! Estimates whether a new placement saves more time than its copies cost.
 
 use super::time::{PlacementCosts, Work, slowest};
 use crate::placement::{Placement, PlacementError};
 
-/// The time of launches with two placements, and of the copies between these. All numbers are nanoseconds.
+/// The time of launches with two placements, and of the copies from the old to the new one, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Payoff {
     /// Time of the slowest rank with the old placement.
@@ -15,7 +15,7 @@ pub struct Payoff {
 }
 
 impl Payoff {
-    /// Whether the launches save more than the copies take.
+    /// Whether the launches save more time than the copies take.
     #[must_use]
     pub const fn pays(&self) -> bool {
         self.before_ns.saturating_sub(self.after_ns) > self.copies_ns
@@ -23,8 +23,8 @@ impl Payoff {
 }
 
 impl Placement {
-    /// Whether this placement, in exchange for the one in force, saves more in the next `launches` launches than its copies take.
-    /// [`payoff`](Self::payoff) has the times.
+    /// Whether changing from placement `old` to this one saves more time in the next `launches` launches than its
+    /// copies take. [`payoff`](Self::payoff) returns the times.
     ///
     /// ```
     /// use hpmoe_kernels::{Placement, PlacementCosts, Ranks};
@@ -41,7 +41,8 @@ impl Placement {
     ///
     /// # Errors
     ///
-    /// If the old placement is for another number of ranks, experts or places of a rank, or there is not one load for each expert.
+    /// If the old placement has another number of ranks, experts or places per rank, or the number of loads is not the
+    /// number of experts.
     pub fn pays(
         &self,
         old: &Self,
@@ -52,14 +53,16 @@ impl Placement {
         Ok(self.payoff(old, loads, launches, costs)?.pays())
     }
 
-    /// The times that decide whether this placement pays. `loads` are the rows of each logical expert in all `launches` launches to come.
+    /// The times of both placements and of the copies. `loads` are the rows of each logical expert in the next
+    /// `launches` launches together.
     ///
-    /// The time of a rank is that of its rows, or that of reading weights if it is longer. A physical expert's weights are read in each launch
-    /// in which it has rows, so at most once for each row.
+    /// The time of a rank is the time for its rows or the time for reading weights, whichever is longer. A launch reads
+    /// a physical expert's weights if the expert has rows, so at most once per row.
     ///
     /// # Errors
     ///
-    /// If the old placement is for another number of ranks, experts or places of a rank, or there is not one load for each expert.
+    /// If the old placement has another number of ranks, experts or places per rank, or the number of loads is not the
+    /// number of experts.
     pub fn payoff(
         &self,
         old: &Self,

@@ -1,4 +1,4 @@
-//! Loads that drift, and the placements that follow them.
+//! Test data: loads that drift, and the placements that follow them.
 
 use super::*;
 use crate::Rank;

@@ -1,16 +1,16 @@
-//! The time of a rank: that of its rows, or that of reading weights if it is longer.
+//! The time of a rank: the time for its rows or for reading weights, whichever is longer.
 
 use crate::placement::shares::WHOLE;
 
 /// Times of a layer on one rank, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PlacementCosts {
-    /// Nanoseconds that a received row takes, with many rows: the time of a layer by its rows on a rank.
+    /// Nanoseconds per received row if a rank has many rows: the time of a layer divided by the rows of a rank.
     pub row_ns: u64,
-    /// Nanoseconds that reading the weights of one expert from memory takes, which a launch does for each physical expert with rows. 0 counts
-    /// rows alone.
+    /// Nanoseconds to read one expert's weights from memory, once per launch for each physical expert with rows. 0
+    /// ignores the reads.
     pub read_ns: u64,
-    /// Nanoseconds that copying the weights of one expert from another rank takes.
+    /// Nanoseconds to copy one expert's weights from another rank.
     pub copy_ns: u64,
 }
 
