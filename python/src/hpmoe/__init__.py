@@ -7,9 +7,9 @@ A crate of kernels becomes a library by ``hpmoe_c::export!()``. From Python:
 >>> group = hpmoe.Group(ranks=4)                        # threads of this process
 >>> y, = library["moe::forward"](group, ids, x=x, weights=w, gate=g, up=u, down=d)
 
-``hpmoe.moe(hidden=.., inter=.., experts=.., top_k=..)`` is a layer that this package brings along, with gradients for PyTorch.
+``hpmoe.moe(hidden=.., inter=.., experts=.., top_k=..)`` is a ready-made layer with gradients for PyTorch.
 
-The operators of PyTorch, ``torch.ops.hpmoe``, are there if torch was imported before this package, or when a layer has been made.
+The PyTorch operators, ``torch.ops.hpmoe``, exist if torch was imported before this package, or once a layer has been made.
 """
 
 import sys as _sys

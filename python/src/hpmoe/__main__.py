@@ -1,4 +1,4 @@
-"""Looks into libraries of kernels, and builds them: ``python -m hpmoe``. The command ``hpmoe`` is another program, which works on sources."""
+"""Inspects and builds libraries of kernels: ``python -m hpmoe``. The command ``hpmoe`` is a different program, which works on source files."""
 
 from __future__ import annotations
 

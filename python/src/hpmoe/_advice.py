@@ -1,4 +1,4 @@
-"""Ways out of errors, as callers in Python find them: errors of libraries name what C has."""
+"""Rewords ways out for Python: error messages of libraries name functions and fields of the C interface."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ _NAMES = re.compile(r"\b(" + "|".join(map(re.escape, IN_PYTHON)) + r")\b(?: = (\
 
 
 def in_python(message: str) -> str:
-    """The message with the names of Python."""
+    """The message with Python names instead of C names."""
     return _NAMES.sub(lambda found: IN_PYTHON[found[1]].replace("..", found[2] or ".."), message)

@@ -18,7 +18,7 @@ from ._stages import Stages, of_crate
 
 
 def cache() -> Path:
-    """The folder of what has been built: ``HPMOE_CACHE``, or ``hpmoe`` in the user's cache."""
+    """The folder of built libraries: ``HPMOE_CACHE``, or ``hpmoe`` in the user's cache folder."""
     if named := os.environ.get("HPMOE_CACHE"):
         return Path(named)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hpmoe"
@@ -27,17 +27,17 @@ def cache() -> Path:
 def build(crate: str | os.PathLike[str], *, progress: bool | None = None, **constants: int | float) -> Library:
     """Builds a crate of kernels and opens its library.
 
-    Nothing is built if the same sources have been built with the same constants before: results are kept in ``HPMOE_CACHE``, or in
-    the user's cache, by a hash of the crate, the crates that it depends on by path, the constants and the compiler.
+    The build is skipped if the same sources were built with the same constants before. Libraries are cached in ``HPMOE_CACHE``, or in the user's
+    cache folder, under a hash of the crate, the crates that it depends on by path, the constants and the compiler.
 
     Args:
-        crate: The folder of the crate, of type ``cdylib`` with ``hpmoe_c::export!();``.
-        progress: True shows cargo's progress, False nothing. By default, cargo's progress is shown if the error output is a terminal, and
-            otherwise, as in a notebook, a line for each stage.
+        crate: The folder of the crate, which has type ``cdylib`` and contains ``hpmoe_c::export!();``.
+        progress: True shows cargo's progress, False shows nothing. By default, cargo's progress is shown on a terminal; elsewhere, as in a
+            notebook, one line is shown per stage.
         **constants: Constants of the kernels, such as ``HIDDEN=64``.
 
     Raises:
-        BuildError: If there is no cargo, or the crate does not compile; the error has the compiler's words.
+        BuildError: If cargo is missing, or the crate does not compile. The message includes the compiler's output.
     """
     return load(built(crate, constants, {}, progress, str(crate)))
 
@@ -45,7 +45,7 @@ def build(crate: str | os.PathLike[str], *, progress: bool | None = None, **cons
 def built(
     crate: str | os.PathLike[str], constants: dict[str, int | float], more: dict[str, str], progress: bool | None, name: str
 ) -> Path:
-    """The library of a crate; `more` are variables of its build in addition to those of this process, `name` is what its progress calls it."""
+    """Builds a crate's library. `more` adds environment variables to the build; `name` is the name that progress lines show."""
     manifest = Path(crate).resolve() / "Cargo.toml"
     if not manifest.exists():
         raise BuildError(f"{Path(crate)} is no crate: there is no Cargo.toml in it")
@@ -56,7 +56,7 @@ def built(
 
 
 def settings(constants: dict[str, int | float], inherited: str = "") -> str:
-    """The constants as `HPMOE_SET` holds them; those that are passed win over those of the environment."""
+    """The value of `HPMOE_SET` for these constants. Passed constants win over those in the environment."""
     for name, value in constants.items():
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise HpmoeError(f"{name} is {value!r}: constants of kernels are whole numbers or floats")
@@ -66,7 +66,7 @@ def settings(constants: dict[str, int | float], inherited: str = "") -> str:
 
 
 def _pairs(settings: str) -> dict[str, str]:
-    """Constants of `HPMOE_SET`, by name."""
+    """The constants of an `HPMOE_SET` value, by name."""
     return dict(part.strip().split("=", 1) for part in settings.split(",") if "=" in part)
 
 
@@ -91,7 +91,7 @@ def _built(manifest: Path, environment: dict[str, str], progress: bool | None, d
 
 
 def _replace(kept: Path, content: bytes) -> None:
-    """Writes a file that is whole from the start."""
+    """Writes a file atomically."""
     # Processes of two containers that share the cache can have one number.
     part = kept.with_suffix(f".{secrets.token_hex(8)}")
     part.write_bytes(content)
@@ -99,7 +99,7 @@ def _replace(kept: Path, content: bytes) -> None:
 
 
 def _origin(manifest: Path, environment: dict[str, str]) -> dict[str, Any]:
-    """Where a library comes from: its crate, the constants that were set, and what its source files hold."""
+    """The origin of a library: its crate, the constants that were set, and digests of its source files."""
     crate = manifest.parent
     sources = {str(file.relative_to(crate)): hashlib.sha256(file.read_bytes()).hexdigest() for file in _sources(crate) if file.suffix == ".rs"}
     return {"crate": str(crate), "constants": {name: _number(value) for name, value in _pairs(environment["HPMOE_SET"]).items()}, "sources": sources}
@@ -128,7 +128,7 @@ def _without(program: str) -> MissingToolError:
 
 
 def _packages(manifest: Path, environment: dict[str, str]) -> tuple[str, list[Path]]:
-    """The name of the crate, and its folder with those that it depends on by path."""
+    """The name of the crate, and the folders of the crate and of its path dependencies."""
     command = ["cargo", "metadata", "--format-version=1", "--manifest-path", str(manifest)]
     done = _run(command, environment, stderr=subprocess.PIPE)
     if done.returncode:
@@ -150,7 +150,7 @@ def _packages(manifest: Path, environment: dict[str, str]) -> tuple[str, list[Pa
 
 
 def _key(manifest: Path, folders: Iterable[Path], environment: dict[str, str]) -> str:
-    """A hash of everything that decides what is built."""
+    """A hash of all inputs of a build."""
     digest = hashlib.sha256()
     rustc = _run(["rustc", "-vV"], environment, stderr=subprocess.PIPE).stdout
     said = ["HPMOE_SET", "HPMOE_DEVICE", "HPMOE_MATRIX_CORES", "HPMOE_TIME_STAMPS", "ASCEND_HOME_PATH", "HPMOE_STOCK_CORES", "HPMOE_STOCK_GATE", "HPMOE_STOCK_RANKS", "RUSTFLAGS", "CXX", "CXXFLAGS", "HPMOE_CXX_RUNTIME"]
@@ -164,7 +164,7 @@ def _key(manifest: Path, folders: Iterable[Path], environment: dict[str, str]) -
 
 
 def _sources(folder: Path) -> list[Path]:
-    """The files of a package, without those that cargo makes, and without other packages below it."""
+    """The source files of a package, without cargo's output and without nested packages."""
     if folder.is_file():
         return [folder]
     found = []
@@ -177,7 +177,7 @@ def _sources(folder: Path) -> list[Path]:
 
 
 def _cargo_build(manifest: Path, target: Path, environment: dict[str, str], stages: Stages) -> Path:
-    """Runs cargo, and returns the library that it has made."""
+    """Runs cargo, and returns the library that it built."""
     environment = dict(environment)
     if stages.by_cargo:
         environment.update(CARGO_TERM_PROGRESS_WHEN="always", CARGO_TERM_PROGRESS_WIDTH="80")
@@ -207,7 +207,7 @@ def _cargo_build(manifest: Path, target: Path, environment: dict[str, str], stag
 
 
 def _libraries(message: dict[str, Any], manifest: Path) -> list[Path]:
-    """The libraries of a crate that a message of cargo tells of."""
+    """The library files that a cargo message reports for a crate."""
     if message.get("reason") != "compiler-artifact" or not of_crate(message, manifest) or "cdylib" not in message["target"]["crate_types"]:
         return []
     return [Path(file) for file in message["filenames"] if file.endswith(_suffix())]

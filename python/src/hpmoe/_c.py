@@ -44,7 +44,7 @@ class Options(Structure):
 
 
 class Joining(Structure):
-    """Who may join a group of processes, and how long that may take."""
+    """Who may join a group of processes, and the time limit."""
 
     _fields_ = [
         ("job", c_char_p),
@@ -56,7 +56,7 @@ class Joining(Structure):
 
 
 class Tensor(Structure):
-    """The part of one rank of a tensor."""
+    """One rank's part of a tensor."""
 
     _fields_ = [("data", c_void_p), ("rows", c_uint64), ("columns", c_uint32), ("element", c_uint), ("device", c_uint)]
 
@@ -118,7 +118,7 @@ FUNCTIONS = {
 
 
 class Launch(NamedTuple):
-    """What is launched: the parts of the ids, and those of each argument."""
+    """The arguments of a launch: the parts of the ids and of each tensor."""
 
     taskflow: str
     ranks: int
@@ -161,13 +161,13 @@ class Interface:
                 )
 
     def check(self, status: int) -> None:
-        """Raises what the last call of this thread said, unless it was successful."""
+        """Raises this thread's last error message, unless `status` is success."""
         if status != OK:
             message = in_python(self._library.hpmoe_last_error().decode(errors="replace"))
             raise (HpmoeError if status == INVALID else LaunchError)(message)
 
     def describe(self) -> str:
-        """What is in the library, as JSON."""
+        """The contents of the library, as JSON."""
         return self._library.hpmoe_describe().decode()
 
     def memory(self, taskflow: str, ranks: int, capacity_rows: int) -> Memory:
@@ -177,7 +177,7 @@ class Interface:
         return memory
 
     def memory_table(self, taskflow: str, ranks: int, capacity_rows: int, tokens: int) -> str:
-        """The same, tensor by tensor, as JSON."""
+        """The memory that a launch of a taskflow needs, tensor by tensor, as JSON."""
         table = c_char_p()
         self.check(self._library.hpmoe_memory_table(taskflow.encode(), ranks, capacity_rows, tokens, byref(table)))
         assert table.value is not None
@@ -196,13 +196,13 @@ class Interface:
         return group.value
 
     def listen(self, address: str, joining: Joining) -> tuple[int, int]:
-        """Begins to listen as rank 0, and returns the number of the listener and its port."""
+        """Starts listening as rank 0, and returns the listener's handle and its port."""
         listener, port = c_uint64(), c_uint16()
         self.check(self._library.hpmoe_listen(address.encode(), byref(joining), byref(listener), byref(port)))
         return listener.value, port.value
 
     def group_host(self, listener: int, ranks: int, joining: Joining, options: Options) -> int:
-        """Joins a group of processes as rank 0, by a listener, which is freed."""
+        """Joins a group of processes as rank 0 through a listener, and frees the listener."""
         group = c_uint64()
         self.check(self._library.hpmoe_group_host(listener, ranks, byref(joining), byref(options), byref(group)))
         return group.value
@@ -216,13 +216,13 @@ class Interface:
         self.check(self._library.hpmoe_group_free(group))
 
     def group_placed(self, group: int, placement: Placement) -> int:
-        """Makes another number of a group, with a placement."""
+        """Makes another handle to a group, with a placement."""
         placed = c_uint64()
         self.check(self._library.hpmoe_group_placed(group, byref(placement), byref(placed)))
         return placed.value
 
     def place(self, ranks: int, places: int, loads: list[int], current: list[int] | None, moves: int) -> list[int]:
-        """The experts of all places for these loads."""
+        """Places experts for these loads: the logical expert of each place."""
         found = (c_int32 * (ranks * places))()
         old = None if current is None else (c_int32 * len(current))(*current)
         status = self._library.hpmoe_place(ranks, len(loads), places, (c_uint64 * len(loads))(*loads), old, moves, found)
@@ -230,7 +230,7 @@ class Interface:
         return list(found)
 
     def refuse(self, group: int, message: str) -> None:
-        """Tells the other processes of a group that this one can't make the launch that they are about to make."""
+        """Makes the other processes' next launch fail with this message, because this process can't take part in it."""
         self._library.hpmoe_refuse(group, message.encode())
 
     def launch(self, group: int, launch: Launch) -> str:
@@ -239,36 +239,36 @@ class Interface:
         return self._library.hpmoe_last_report().decode()
 
     def enqueue(self, group: int, launch: Launch, stream: int) -> int:
-        """Puts a taskflow on the stream of an NPU, and returns the number of the pending launch."""
+        """Puts a taskflow on the stream of an NPU, and returns the handle of the pending launch."""
         pending = c_uint64()
         self.check(self._library.hpmoe_enqueue(group, *launch.parts(), (c_void_p * 1)(stream), byref(pending)))
         return pending.value
 
     def fix(self, group: int, parts: tuple[Any, ...]) -> int:
-        """Makes the argument block of a launch of these `Launch.parts`, and returns its number."""
+        """Makes the argument block of a launch with these `Launch.parts`, and returns its handle."""
         fixed = c_uint64()
         self.check(self._library.hpmoe_fix(group, *parts, byref(fixed)))
         return fixed.value
 
     def replay(self, fixed: int, parts: tuple[Any, ...], stream: int | None, captured: bool) -> None:
-        """Puts a fixed launch on the stream of an NPU once more, which is being captured or not; without one, runs it."""
+        """Replays a fixed launch on the stream of an NPU, captured or not; without a stream, runs it on the CPU."""
         function = self._library.hpmoe_capture if captured else self._library.hpmoe_replay
         self.check(function(fixed, *parts[2:], None if stream is None else (c_void_p * 1)(stream)))
 
     def replayed(self, fixed: int, launches: int) -> None:
-        """Tells that graphs have launched a fixed launch so often."""
+        """Tells the library how many times graphs have launched a fixed launch."""
         self.check(self._library.hpmoe_replayed(fixed, launches))
 
     def fixed_place(self, fixed: int, placement: Placement) -> None:
-        """Puts experts elsewhere in the launches to come of a fixed one."""
+        """Changes the placement of a fixed launch, for its later launches."""
         self.check(self._library.hpmoe_fixed_place(fixed, byref(placement)))
 
     def fixed_free(self, fixed: int) -> None:
-        """Frees a fixed launch, unless that has happened with its group."""
+        """Frees a fixed launch, unless its group has already freed it."""
         self._library.hpmoe_fixed_free(fixed)
 
     def wait(self, pending: int) -> str:
-        """Waits for a pending launch, or for all of a fixed one, and returns the report of the last as JSON."""
+        """Waits for a pending launch, or for all launches of a fixed one, and returns the last report as JSON."""
         self.check(self._library.hpmoe_wait(pending))
         return self._library.hpmoe_last_report().decode()
 

@@ -1,4 +1,4 @@
-"""The command ``hpmoe``: a program, which the wheel brings along."""
+"""Runs the command ``hpmoe``, a program that is part of the wheel."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ FAULTY = 1
 
 
 def run(arguments: list[str], *, may_be_faulty: bool = False) -> Any:
-    """The JSON that the command prints.
+    """Runs the command, and returns the JSON that it prints.
 
     Raises:
-        HpmoeError: If it refuses something, in its words.
-        MissingToolError: If there is no such command.
+        HpmoeError: If the command reports an error; the message is the command's.
+        MissingToolError: If the command is not installed.
     """
     done = subprocess.run([str(command()), *arguments], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     said = done.stderr.strip()
@@ -39,15 +39,15 @@ def run(arguments: list[str], *, may_be_faulty: bool = False) -> Any:
 
 
 def _in_python(message: str) -> str:
-    """The message with arguments of functions instead of options of the command."""
+    """The message with arguments of Python functions instead of command-line options."""
     return re.sub(r"--set (?=\w+=)|--([a-z]+)\b", lambda found: f"{found[1]}=.." if found[1] else "", message)
 
 
 def command() -> Path:
-    """The file of the command: of this environment, or else one on the PATH.
+    """The path of the command: from this Python environment, or else from PATH.
 
     Raises:
-        MissingToolError: If there is none, or it is of another version than this package.
+        MissingToolError: If it is not installed, or its version differs from this package's.
     """
     found = next(filter(_is_program, _places()), None)
     if found is None:
@@ -65,7 +65,7 @@ def command() -> Path:
 
 
 def _places() -> list[Path]:
-    """Where the command may be, the likeliest place first."""
+    """Places where the command may be installed, most likely first."""
     name = "hpmoe.exe" if sys.platform == "win32" else "hpmoe"
     user = sysconfig.get_preferred_scheme("user")
     folders = [sysconfig.get_path("scripts"), str(Path(sys.executable).parent), sysconfig.get_path("scripts", scheme=user)]
@@ -74,7 +74,7 @@ def _places() -> list[Path]:
 
 
 def _is_program(path: Path) -> bool:
-    """Whether a file is a program, and no script that starts Python."""
+    """Whether a file is a native program, and not a script that starts Python."""
     if not path.is_file() or not os.access(path, os.X_OK):
         return False
     with path.open("rb") as file:
@@ -83,7 +83,7 @@ def _is_program(path: Path) -> bool:
 
 @functools.cache
 def _version(path: Path, changed: int) -> str:
-    """The version that a program says it has; `changed` tells a program from one that replaces it."""
+    """The version that a program reports. `changed` invalidates the cached answer if the file was replaced."""
     try:
         done = subprocess.run([str(path), "--version"], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     except OSError as error:

@@ -1,18 +1,18 @@
-"""Errors, each with a way out in its words."""
+"""Exceptions. Every message says what to do."""
 
 from ._printable import printable_lines
 
 
 class HpmoeError(Exception):
-    """Something does not fit. Nothing was started, and everything can be used as before."""
+    """An argument or a setting is invalid. Nothing was started, and groups and libraries remain usable."""
 
     def __init__(self, message: str = "") -> None:
-        """Keeps the message, whose control characters are escaped: names of files and values of the environment are among its words."""
+        """Keeps the message, with control characters escaped, because it can contain file names and environment values."""
         super().__init__(printable_lines(str(message)))
 
 
 class LaunchError(HpmoeError):
-    """A launch went wrong after it had started. Its group can no longer be used."""
+    """A launch failed after it had started. Its group can no longer be used."""
 
 
 class BuildError(HpmoeError):
@@ -20,4 +20,4 @@ class BuildError(HpmoeError):
 
 
 class MissingToolError(BuildError):
-    """There is no cargo to build with."""
+    """A program that is needed is not installed, such as cargo."""

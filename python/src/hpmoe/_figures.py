@@ -1,4 +1,4 @@
-"""Figures of the command ``hpmoe``, as it prints them in JSON."""
+"""Results of the command ``hpmoe``, parsed from its JSON."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ class CoreTimes:
 
 @dataclass(frozen=True)
 class Run:
-    """A simulated launch by one policy. Times are µs.
+    """A simulated launch under one policy. Times are in µs.
 
     Attributes:
         policy: ``"ours"``, ``"hyperparallel"`` or ``"serial"``.
-        simulated_us: Latency, with kernels before and after.
-        separate_kernels_us: What of it are other kernels.
-        bound_us: A time that no schedule can be below.
-        aic_useful: Share of the time in which matrix cores multiply.
-        tasks: Tile tasks of all ranks.
-        empty_tasks: Those without work.
-        idle: Mean idle times by their reason: dependency, communication, contention, tail.
-        busy: Mean busy times: work, overhead, launch.
-        assumed: Estimated constants of the target that the figures depend on.
-        schedule: Of ``"ours"``: ``"default"``, ``"tuned"`` or ``"given"``.
-        tile_sizes: Of ``"ours"``: the tile sizes, by name.
-        json: All that the command says.
+        simulated_us: Latency, including kernels before and after.
+        separate_kernels_us: Time of those other kernels within `simulated_us`.
+        bound_us: Lower bound on the latency of any schedule.
+        aic_useful: Fraction of the time in which matrix cores multiply.
+        tasks: Number of tile tasks on all ranks.
+        empty_tasks: Number of tile tasks without work.
+        idle: Mean idle times by reason: dependency, communication, contention, tail.
+        busy: Mean busy times by kind: work, overhead, launch.
+        assumed: Constants of the target that are estimates and affect the result.
+        schedule: For ``"ours"`` only: ``"default"``, ``"tuned"`` or ``"given"``.
+        tile_sizes: For ``"ours"`` only: the tile sizes, by name.
+        json: The command's whole output for this policy.
     """
 
     policy: str
@@ -57,7 +57,7 @@ class Run:
 
     @classmethod
     def of(cls, json: dict[str, Any]) -> "Run":
-        """From the command's object."""
+        """Parses the command's JSON object."""
         plain = ["policy", "direction", "ranks", "target", "tokens", "simulated_us", "separate_kernels_us", "bound_us", "aic_useful", "tasks", "empty_tasks"]
         times = {kind: {name: CoreTimes(**mean) for name, mean in json[kind].items()} for kind in ("idle", "busy")}
         of_ours = {"schedule": json.get("schedule"), "tile_sizes": json.get("tile_sizes", {})}
@@ -70,7 +70,7 @@ class Simulation:
 
     Attributes:
         runs: The launches, by policy.
-        does_not_apply: Why a policy does not apply to this kernel, by policy.
+        does_not_apply: For each policy that can't run this kernel, the reason.
     """
 
     runs: dict[str, Run]
@@ -78,12 +78,12 @@ class Simulation:
 
     @classmethod
     def of(cls, objects: list[dict[str, Any]]) -> "Simulation":
-        """From the command's list."""
+        """Parses the command's JSON list."""
         foreign = {value["policy"]: value["does_not_apply"] for value in objects if "does_not_apply" in value}
         return cls({value["policy"]: Run.of(value) for value in objects if value["policy"] not in foreign}, foreign)
 
     def __getitem__(self, policy: str) -> Run:
-        """The launch by a policy."""
+        """The launch under a policy."""
         if policy not in self.runs:
             why = self.does_not_apply.get(policy, f"simulated are {', '.join(self.runs)}")
             raise HpmoeError(f"there is no run by the policy {policy!r}: {why}")
@@ -95,7 +95,7 @@ class Simulation:
 
     @property
     def ours(self) -> Run:
-        """The kernel as hpmoe schedules it."""
+        """The launch under hpmoe's schedule."""
         return self["ours"]
 
     def _repr_html_(self) -> str:
@@ -107,7 +107,7 @@ class Simulation:
 
 @dataclass(frozen=True)
 class Timeline:
-    """A simulated launch and its picture: what each core of a rank does, and when.
+    """A simulated launch and its picture: the work of each core of a rank over time.
 
     Attributes:
         run: The figures.
@@ -124,12 +124,12 @@ class Timeline:
 
 @dataclass(frozen=True)
 class Report:
-    """The page of ``hpmoe report``, its figures and its timeline.
+    """The page of ``hpmoe report``, with its figures and its timeline.
 
     Attributes:
         simulation: The figures of all policies.
-        timeline: The picture of the kernel's own launch.
-        page: The whole page in HTML, which needs nothing but itself.
+        timeline: The picture of the launch under hpmoe's schedule.
+        page: The whole page as self-contained HTML.
     """
 
     simulation: Simulation
@@ -143,13 +143,13 @@ class Report:
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault of a kernel at its place; lines and columns count from 1.
+    """A fault of a kernel and its place. Lines and columns count from 1.
 
     Attributes:
-        code: Its code, such as ``"HP01"``; None for a warning.
+        code: Error code, such as ``"HP01"``; None for a warning.
         message: What is wrong.
         help: What to write instead.
-        also: Other places that belong to it: line, column and a note.
+        also: Related places: line, column and a note.
     """
 
     code: str | None
@@ -161,7 +161,7 @@ class Fault:
 
     @classmethod
     def of(cls, json: dict[str, Any]) -> "Fault":
-        """From the command's object."""
+        """Parses the command's JSON object."""
         also = tuple((place["line"], place["column"], place["note"]) for place in json.get("also", []))
         return cls(json.get("code"), json["message"], json["help"], json["line"], json["column"], also)
 
@@ -180,7 +180,7 @@ class CheckedTaskflow:
 
 @dataclass(frozen=True)
 class Check:
-    """What ``hpmoe check`` finds in a file. It is true if there are no faults."""
+    """The result of ``hpmoe check`` for a file. It is true if there are no faults."""
 
     file: str
     taskflows: tuple[CheckedTaskflow, ...]
@@ -189,7 +189,7 @@ class Check:
 
     @classmethod
     def of(cls, json: dict[str, Any]) -> "Check":
-        """From the command's object."""
+        """Parses the command's JSON object."""
         flows = tuple(CheckedTaskflow(**flow) for flow in json["taskflows"])
         return cls(json["file"], flows, tuple(map(Fault.of, json["faults"])), tuple(map(Fault.of, json["warnings"])))
 
@@ -207,5 +207,5 @@ class Check:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        """The same, escaped."""
+        """The text of `__str__`, escaped."""
         return preformatted(str(self))

@@ -1,4 +1,4 @@
-"""Launches that are made once, to be launched again and again."""
+"""Fixed launches: made once, launched many times."""
 
 from __future__ import annotations
 
@@ -17,21 +17,22 @@ from ._signature import Signature
 
 
 class FixedLaunch:
-    """A launch whose tensors, number of tokens and tables stay, with other data in the tensors each time. `Taskflow.fix` makes it.
+    """A launch that can be repeated with other data in the same tensors. `Taskflow.fix` makes it.
 
     >>> fixed = library["moe::forward"].fix(group, x=x, weights=w, gate=g, up=u, down=d)
     >>> x.copy_(other)
     >>> y, = fixed.launch()
 
-    It keeps its tensors. On an NPU, :meth:`launch` puts the kernel on torch's current stream, and copies nothing and waits for nothing. While that stream is
-    being captured in a graph, the kernel becomes part of the graph; the fixed launch then has to live as long as the graph.
+    The tensors, the number of tokens and the kernel's tables stay the same for all launches, and the object keeps the tensors alive.
+    On an NPU, :meth:`launch` puts the kernel on torch's current stream, and copies nothing and waits for nothing. If that stream is being captured
+    in a graph, the kernel becomes part of the graph; the fixed launch must then live as long as the graph.
 
     Attributes:
-        tensors: All tensors by name, those that were allocated among them.
+        tensors: All tensors by name, including those that were allocated.
     """
 
     def __init__(self, flow: Signature, group: Group, ids: Any, tensors: dict[str, Any]) -> None:
-        """As `Taskflow.fix`, which has the words."""
+        """See `Taskflow.fix`."""
         self._flow, self._group, self._interface = flow, group, flow._interface
         handle = group._handle(flow._interface)
         try:
@@ -53,16 +54,16 @@ class FixedLaunch:
         self._free = weakref.finalize(self, self._interface.fixed_free, self._number)
 
     def launch(self) -> tuple[Any, ...]:
-        """Launches it once more: on an NPU, puts it on torch's current stream; on the CPU, runs it.
+        """Launches once more. On an NPU, the launch is put on torch's current stream; on the CPU, it runs to its end.
 
-        If ranks are processes, all of them call this equally often, in the same order as their other launches.
+        If ranks are processes, all of them call this the same number of times, in the same order relative to their other launches.
 
         Returns:
-            What the taskflow writes, in the order of its arguments: the same tensors each time.
+            The tensors that the taskflow writes, in the order of its arguments. They are the same tensors each time.
 
         Raises:
-            HpmoeError: If a tensor lies elsewhere than when it was fixed.
-            LaunchError: If the launch went wrong on the CPU, or one before it did.
+            HpmoeError: If a tensor has moved since it was fixed.
+            LaunchError: If this launch failed on the CPU, or an earlier one failed.
         """
         keep(None, self._group._last)
         moved = [name for name, place in self._found().items() if place != self._places[name]]
@@ -84,9 +85,9 @@ class FixedLaunch:
         return written(self._flow, self.tensors)
 
     def place(self, placement: Placement) -> None:
-        """Puts experts elsewhere in the launches to come, of a kernel that makes its route itself and was fixed on a group with a placement.
+        """Changes the placement for later launches. The kernel must make its own route, and must have been fixed on a group with a placement.
 
-        Only the placement is copied, so that captured graphs find it, too. All launches before have been waited for (:meth:`wait`), those by graphs as well. If
+        Only the placement is copied, so captured graphs use it, too. Wait for all earlier launches first (:meth:`wait`), including those by graphs. If
         ranks are processes, all of them pass the same placement.
 
         Raises:
@@ -100,14 +101,16 @@ class FixedLaunch:
         """Waits for all launches since the last wait.
 
         Args:
-            replays: How often graphs have launched it since then, which only their owner knows. This waits for all that torch has put on the NPU first.
+            replays: Number of launches by graphs since then; only the graphs' owner knows it. With replays, this waits for all work that torch has put
+                on the NPU first.
 
         Returns:
             The report of the last launch; None if there was none yet.
 
         Raises:
-            HpmoeError: If the ids of a launch made no route: the last one says why, and those before it how many there were. They have written nothing.
-            LaunchError: If a launch went wrong.
+            HpmoeError: If the ids of a launch were invalid. The message gives the reason for the last such launch, and the number of earlier ones. These
+                launches have written nothing.
+            LaunchError: If a launch failed.
         """
         if replays:
             if self._npu is not None:
@@ -119,15 +122,15 @@ class FixedLaunch:
         return self._report
 
     def report(self) -> dict[str, Any] | None:
-        """The report of the last launch that has been waited for."""
+        """The report of the last launch that was waited for."""
         return self._report
 
     def close(self) -> None:
-        """Waits for its launches and frees its memory. Launches after this are errors."""
+        """Waits for its launches and frees its memory. Later launches raise errors."""
         self._free()
 
     def __enter__(self) -> "FixedLaunch":
-        """The launch itself, which is closed at the end of the block."""
+        """Returns the fixed launch; the end of the block closes it."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -139,6 +142,6 @@ class FixedLaunch:
         return f"<hpmoe fixed launch of {self._flow.name}>"
 
     def _found(self) -> dict[str, tuple[int, tuple[int, ...]]]:
-        """Where each tensor lies now, and its shape."""
+        """The address and the shape of each tensor."""
         views = ((name, view(tensor, name)) for name, tensor in self.tensors.items())
         return {name: (found.address, found.shape) for name, found in views}

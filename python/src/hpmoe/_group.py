@@ -23,30 +23,30 @@ T = TypeVar("T")
 
 
 class Group:
-    """The ranks that run kernels together, with their memory: threads of this process, or one process for each rank.
+    """The ranks that run kernels together, with their memory. Ranks are threads of this process, or one process each.
 
     A group keeps the memory of each kernel that it has run. Launches of one group run one after another.
 
-    If ranks are processes (:meth:`join`, or `process_group`), all of them make the same launches in the same order, each with its own
-    tokens and the matrices of its own experts. What does not fit on one rank is an error on all of them, and so is a
-    process that ends. They are on one Linux machine. Ranks of a `process_group` share a secret that nobody else has.
+    If ranks are processes (:meth:`join`, or `process_group`), they run on one Linux machine. All of them make the same launches in the same order,
+    each with its own tokens and the matrices of its own experts. An invalid argument on one rank raises an error on all ranks, and so does the end
+    of a process. Ranks of a `process_group` share a secret that no other process knows.
 
     Ctrl-C ends joining and launches within a second, and the other processes are told. The group can't be used afterwards.
 
     Args:
-        ranks: How many ranks; a number that divides the experts of the kernels.
-        process_group: A process group of torch.distributed, of which each process is one rank; instead of `ranks`.
-        seed: For the order of everything that a kernel leaves open; results don't depend on it.
-        time_limit: The longest that a core may wait, in seconds.
-        capacity_rows: Room for received rows on each rank; by default as many as any routing can need.
-        threads: Threads of each rank; by default the ranks share those of the machine.
+        ranks: Number of ranks, which must divide the experts of the kernels.
+        process_group: A process group of torch.distributed, in which each process is one rank; instead of `ranks`.
+        seed: Seed for the order of all work that a kernel leaves unordered. Results don't depend on it.
+        time_limit: Longest time that a core may wait, in seconds.
+        capacity_rows: Room for received rows on each rank; by default the maximum over all routings.
+        threads: Threads of each rank; by default the ranks share the machine's threads.
         device: ``"cpu"``; or, for libraries that were built with ``HPMOE_DEVICE=cann``, ``"npu"``, or ``"npu:3"`` for the NPU of this
-            process's first rank. Without a number, rank r runs on the r-th NPU that this process sees, and a rank that is a process on the
-            one of its number on the machine.
-        join_time_limit: The longest that ranks which are processes may take to join, in seconds; by default HPMOE_JOIN_TIME_LIMIT, or 60.
-        checks: Whether launches on the CPU look for races on chip and for stale lines of a cache, and draw the order of what a kernel leaves open;
-            by default HPMOE_CHECKS (``on`` or ``off``), or False. Bits are the same. Without checks, a mistake in a kernel of your own can show as
-            wrong results or not at all; accesses beyond a tensor are errors in both.
+            process's first rank. Without a number, rank r runs on the r-th NPU that this process can see. A rank that is a process runs on the NPU
+            with its number on the machine.
+        join_time_limit: Longest time for processes to join, in seconds; by default HPMOE_JOIN_TIME_LIMIT, or 60.
+        checks: Whether launches on the CPU check for on-chip races and stale cache lines, and randomise the order of work that a kernel leaves
+            unordered; by default HPMOE_CHECKS (``on`` or ``off``), or False. Results have the same bits either way. Without checks, a mistake in a
+            kernel of your own can cause wrong results or go unnoticed. An access beyond a tensor is an error in both cases.
     """
 
     _named: weakref.WeakValueDictionary[str, "Group"] = weakref.WeakValueDictionary()
@@ -66,7 +66,7 @@ class Group:
         join_time_limit: float | None = None,
         checks: bool | None = None,
     ) -> None:
-        """Makes a group. The ranks start with its first launch."""
+        """Makes a group. Its ranks start with the first launch."""
         #: The rank of this process; None if all ranks are threads of it.
         self.rank: int | None = None
         self._join: Join | None = None
@@ -115,20 +115,20 @@ class Group:
         let_anyone_join: bool = False,
         **settings: Any,
     ) -> "Group":
-        """The group of `ranks` processes of which this one is `rank`.
+        """Joins a group of `ranks` processes as rank `rank`.
 
-        Only ranks of the same job may join. With a secret, ranks prove to each other that they know it; without one, rank 0 listens on this machine's
-        loopback alone.
+        Only ranks of the same job may join. With a secret, ranks prove to each other that they know it. Without one, rank 0 listens only on this
+        machine's loopback interface.
 
         Args:
             rank: The rank of this process, from 0.
-            ranks: How many processes there are.
-            address: Where rank 0 listens, such as ``"127.0.0.1:28471"``; the same for all. A group that uses several libraries
-                takes the ports that follow, one for each. ``"file:/tmp/job-7"`` needs no port: rank 0 listens at one that is free, writes it
-                to that file for the others, and removes the file when they have joined.
-            job: Name of the job; by default HPMOE_JOB, or what the launcher calls it.
-            secret: What only ranks of the job know, 16 to 4096 bytes; by default the content of the file that HPMOE_SECRET_FILE names, if it is set.
-            let_anyone_join: Lets rank 0 listen to other machines without a secret, so that whoever reaches its port can become a rank.
+            ranks: Number of processes.
+            address: Address where rank 0 listens, such as ``"127.0.0.1:28471"``; all ranks pass the same one. A group that uses several libraries
+                also uses the following ports, one per library. ``"file:/tmp/job-7"`` needs no port: rank 0 picks a free one, writes its address
+                to that file for the other ranks, and removes the file when they have joined.
+            job: Name of the job; by default HPMOE_JOB, or the launcher's name for the job.
+            secret: 16 to 4096 bytes that only ranks of the job know; by default the content of the file that HPMOE_SECRET_FILE names, if it is set.
+            let_anyone_join: Lets rank 0 listen to other machines without a secret, so that anyone who can reach its port can become a rank.
             **settings: As for :class:`Group`.
         """
         found = joining(job, secret, settings.get("join_time_limit"), let_anyone_join)
@@ -141,10 +141,10 @@ class Group:
         return group
 
     def placed(self, placement: Placement) -> "Group":
-        """The same group, whose launches have experts where `placement` says: those of kernels with as many places.
+        """The same group with a placement, for kernels that were built with the placement's number of places.
 
-        Matrices of experts then have a part for each physical expert (:meth:`Placement.place`). Launches of both follow each other. If ranks are
-        processes, all pass the same placement.
+        Tensors of experts then have one matrix for each physical expert (:meth:`Placement.place`). Launches of both groups run one after another.
+        If ranks are processes, all of them pass the same placement.
         """
         if not isinstance(placement, Placement):
             raise HpmoeError(f"the placement is a {type(placement).__name__}: pass a hpmoe.Placement")
@@ -157,28 +157,28 @@ class Group:
 
     @property
     def here(self) -> int:
-        """The number of ranks that run in this process: all, or one."""
+        """Number of ranks that run in this process: all of them, or one."""
         return self.ranks if self.rank is None else 1
 
     @property
     def capacity_rows(self) -> int | None:
-        """Room for received rows on each rank; None for as many as any routing can need."""
+        """Room for received rows on each rank; None for the maximum over all routings."""
         return self._settings[2] or None
 
     def synchronize(self) -> None:
-        """Waits for the launches on NPUs that are pending. If ranks are processes, all of them call it.
+        """Waits for all pending launches on NPUs. If ranks are processes, all of them call it.
 
         Raises:
-            LaunchError: If one went wrong.
+            LaunchError: If one of them failed.
         """
         self._launches.wait()
 
     def last_report(self) -> LaunchReport | None:
-        """The report of the last launch of this group, of whichever thread: as :func:`hpmoe.last_report`."""
+        """The report of this group's last launch by any thread; otherwise like :func:`hpmoe.last_report`."""
         return self._last.get()
 
     def close(self) -> None:
-        """Waits for launches, and frees the memory of the group. Launches after this are errors."""
+        """Waits for launches, and frees the memory of the group. Later launches raise errors."""
         self._closed = True
         try:
             self._launches.wait()
@@ -189,7 +189,7 @@ class Group:
                     finalizer()
 
     def __enter__(self) -> "Group":
-        """The group itself, which is closed at the end of the block."""
+        """Returns the group; the end of the block closes it."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -197,7 +197,7 @@ class Group:
         self.close()
 
     def __copy__(self) -> "Group":
-        """The group itself: its ranks and their memory are there once."""
+        """The group itself, because its ranks and their memory can't be copied."""
         return self
 
     def __deepcopy__(self, memo: object) -> "Group":
@@ -209,12 +209,12 @@ class Group:
         raise HpmoeError(f"a group can't be pickled, because its ranks live in this process: make it where it is needed, {self!r}")
 
     def __repr__(self) -> str:
-        """The call that makes the same group."""
+        """A call that makes an equal group."""
         settings = json.loads(self.name[: self.name.index("}") + 1])
         return f"Group({', '.join(f'{name}={value!r}' for name, value in settings.items())})"
 
     def _handle(self, interface: _c.Interface) -> int:
-        """The number of this group in a library, which has groups of its own."""
+        """The handle of this group in a library. Each library has its own groups."""
         with self._making:
             if self._closed:
                 raise HpmoeError("this group has been closed: make a new hpmoe.Group")
@@ -234,7 +234,7 @@ class Group:
             return self._handles[interface.path]
 
     def _waiting(self, call: Callable[[], T]) -> T:
-        """What a call of C returns that may wait for other ranks, and that Ctrl-C ends."""
+        """The result of a C call that may wait for other ranks. Ctrl-C ends the wait."""
         # The library calls back the thread that the process began with.
         if self.rank is None and self.device == "cpu" and (_main_is_first() or threading.current_thread() is not threading.main_thread()):
             return self._attendant.call(call)
@@ -242,7 +242,7 @@ class Group:
 
     @staticmethod
     def _of_name(name: str) -> "Group":
-        """The group of that name. In another process, where there is none, one with the same settings is made."""
+        """The group with that name. In another process, where it does not exist, makes a group with the same settings."""
         group = Group._named.get(name)
         if group is None:
             if "with a placement" in name:
@@ -255,10 +255,10 @@ class Group:
 
 
 class PlacedGroup(Group):
-    """A group whose launches have experts where a placement says. `Group.placed` makes it."""
+    """A group whose launches use a placement of experts. `Group.placed` makes it."""
 
     def __init__(self, group: Group, placement: Placement) -> None:
-        """Shares all but the handles with its group."""
+        """Shares everything except the handles with its group."""
         self.__dict__.update(group.__dict__)
         self._of, self.placement = group, placement
         self._handles, self._making = {}, threading.Lock()
@@ -271,15 +271,15 @@ class PlacedGroup(Group):
         return self._of.placed(placement)
 
     def close(self) -> None:
-        """Waits for launches. The memory is that of the group."""
+        """Waits for launches. The group itself keeps its memory."""
         self._launches.wait()
 
     def __repr__(self) -> str:
-        """The call that makes it."""
+        """A call that makes an equal group."""
         return f"{self._of!r}.placed({self.placement!r})"
 
     def _handle(self, interface: _c.Interface) -> int:
-        """The number of the group with its placement in a library."""
+        """The handle of the group with its placement, in a library."""
         handle = self._of._handle(interface)
         with self._making:
             if interface.path not in self._handles:
@@ -294,7 +294,7 @@ def _main_is_first() -> bool:
 
 
 def _checks(chosen: bool | None) -> bool:
-    """Whether launches are checked: as the group says, or else the environment."""
+    """Whether launches are checked, as the group or else the environment says."""
     if chosen is None:
         named = os.environ.get("HPMOE_CHECKS") or "off"
         if named not in ("on", "off"):
@@ -306,7 +306,7 @@ def _checks(chosen: bool | None) -> bool:
 
 
 def _device(name: str) -> tuple[str, int]:
-    """A kind of device, and the number of an NPU, counted from 1; 0 where none is named."""
+    """The kind of a device, and the number of an NPU, counted from 1; 0 if the name has no number."""
     kind, colon, number = name.partition(":") if isinstance(name, str) else ("", "", "")
     if kind in _c.DEVICES and not colon:
         return kind, 0

@@ -1,4 +1,4 @@
-"""HTML for notebooks. All text is escaped here, and nowhere else."""
+"""HTML for notebooks. Only this module escapes text."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ def table(head: Sequence[Any], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def page(title: Any, *parts: str) -> str:
-    """A title and what is below it, which is HTML already."""
+    """A title, followed by ready-made HTML."""
     return f"<div><strong>{text(title)}</strong>{''.join(parts)}</div>"

@@ -18,10 +18,10 @@ _loading = threading.Lock()
 def load(path: str | os.PathLike[str]) -> "Library":
     """Opens a library of kernels: a crate of type ``cdylib`` with ``hpmoe_c::export!();``.
 
-    A file that has been opened before is the same library.
+    Opening the same file again returns the same library.
 
     Raises:
-        HpmoeError: If there is no such file, it is no library of kernels, or it has changed since this process opened it.
+        HpmoeError: If the file does not exist, is not a library of kernels, or has changed since this process opened it.
     """
     path = os.path.realpath(os.fspath(path))
     with _loading:
@@ -33,7 +33,7 @@ def load(path: str | os.PathLike[str]) -> "Library":
 
 
 def _file(path: str) -> tuple[int, int, int] | None:
-    """What tells a file from one that replaces it."""
+    """The identity of a file, which changes if another file replaces it."""
     try:
         found = os.stat(path)
     except OSError:
@@ -46,7 +46,7 @@ class Library:
     """The kernels of one library. ``library["moe::forward"]`` is a taskflow."""
 
     def __init__(self, path: str) -> None:
-        """Opens the library; :func:`load` does that only once for each file."""
+        """Opens the library. :func:`load` opens each file only once."""
         self.path = path
         self.file = _file(path)
         self._interface = _c.Interface(path)
@@ -55,11 +55,11 @@ class Library:
         self._taskflows = {flow["name"]: Taskflow(self, kernel, flow) for kernel, flow in flows}
 
     def describe(self) -> dict[str, Any]:
-        """What is in the library: kernels, constants, taskflows and their arguments."""
+        """The contents of the library: kernels, constants, taskflows and their arguments."""
         return json.loads(self._interface.describe())
 
     def __getitem__(self, name: str) -> "Taskflow":
-        """The taskflow of that name, ``"kernel::taskflow"``."""
+        """The taskflow with that name, ``"kernel::taskflow"``."""
         if name not in self._taskflows:
             names = ", ".join(self._taskflows) or "none"
             raise HpmoeError(f"{self.path} has no taskflow {name!r}: it has {names}")
@@ -70,7 +70,7 @@ class Library:
         return iter(self._taskflows.values())
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Its file, which is opened again."""
+        """Pickles the file name; unpickling opens the file again."""
         return load, (self.path,)
 
     def _repr_html_(self) -> str:

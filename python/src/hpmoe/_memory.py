@@ -1,4 +1,4 @@
-"""Memory of other libraries: where it lies, and what is in it."""
+"""Memory of other libraries: addresses and element types of their tensors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ALIGNMENT = 64
 
 
 class View(NamedTuple):
-    """Where the elements of something lie, one after another without gaps."""
+    """The memory of an object whose elements lie one after another without gaps."""
 
     address: int
     shape: tuple[int, ...]
@@ -34,7 +34,7 @@ class View(NamedTuple):
 
 
 def torch_elements() -> dict[Any, str]:
-    """Element types by torch's, if torch has been imported."""
+    """Element types by torch type, if torch has been imported."""
     return _torch_elements() if "torch" in sys.modules else {}
 
 
@@ -46,7 +46,7 @@ def _torch_elements() -> dict[Any, str]:
 
 
 def view(value: Any, name: str, kinds: str = "bfloat16, float16, float32, int32, int8 or uint8") -> View:
-    """Looks at a tensor of torch, an array of numpy, or anything with a buffer; `kinds` are the types of torch that make sense here."""
+    """The memory of a torch tensor, a numpy array, or any object with a buffer. `kinds` names the allowed torch types for error messages."""
     if hasattr(value, "data_ptr"):
         return _of_torch(value, name, kinds)
     interface = getattr(value, "__array_interface__", None)
@@ -77,7 +77,7 @@ def _torch_types() -> dict[str, Any]:
 
 
 def _of_plain(value: Any) -> View | None:
-    """What most tensors are: of the CPU, with elements of a kernel that lie one after another. None for all others, which are looked at closely."""
+    """Fast path for most tensors: contiguous, on the CPU, with a kernel's element type. None for all others, which need a full check."""
     torch = sys.modules["torch"]
     element = torch_elements().get(value.dtype)
     if element is None or type(value) not in (torch.Tensor, torch.nn.Parameter) or not value.is_cpu or value.layout is not torch.strided:
@@ -124,7 +124,7 @@ def _of_numpy(interface: dict[str, Any], value: Any, name: str) -> View:
 
 
 def empty_like(value: Any, shape: tuple[int, ...], element: str) -> Any:
-    """New memory of the library that `value` is of: a tensor of torch, on the same device, or an array of numpy."""
+    """New memory of the same library as `value`: a torch tensor on the same device, or a numpy array."""
     if hasattr(value, "data_ptr"):
         return sys.modules["torch"].empty(shape, dtype=_torch_types()[element], device=value.device)
     if hasattr(value, "__array_interface__"):

@@ -13,17 +13,17 @@ from ._taskflow import Taskflow
 
 @dataclass(frozen=True)
 class MemoryLine:
-    """A tensor of a launch, or words of it, on each rank.
+    """One tensor of a launch, or one area of control words, on each rank.
 
     Attributes:
-        name: Its name in the taskflow.
+        name: Name in the taskflow.
         place: ``"symmetric heap"``, ``"workspace"`` or ``"caller"``.
-        purpose: What it is for, such as ``"kept for another launch"``.
-        formula: Its rows: T tokens of the rank, k experts of a token, R ranks, E experts, S physical experts of a rank, rows those that a rank has room
-            to receive (of each chunk). Empty for words.
-        rows: Its rows as a number; 0 for words.
-        row_bytes: Bytes from one row to the next; 0 for words.
-        bytes: Bytes of all of it.
+        purpose: Use of the memory, such as ``"kept for another launch"``.
+        formula: Formula for the number of rows. Its letters: T tokens of the rank, k experts per token, R ranks, E experts, S physical experts per
+            rank, ``rows`` received rows (of each chunk) that a rank has room for. Empty for control words.
+        rows: Number of rows; 0 for control words.
+        row_bytes: Bytes from one row to the next; 0 for control words.
+        bytes: Total bytes.
     """
 
     name: str
@@ -37,10 +37,10 @@ class MemoryLine:
 
 @dataclass(frozen=True)
 class MemoryTable:
-    """The memory of a launch on each rank; printed, it is a table.
+    """The memory of a launch on each rank. Printing it shows a table.
 
     Attributes:
-        capacity_rows: Rows (of each chunk) that a rank has room to receive.
+        capacity_rows: Received rows (of each chunk) that a rank has room for.
         heap_bytes: Bytes of the symmetric heap, which a group allocates at the first launch and keeps.
         workspace_bytes: Bytes of the workspace, which a group allocates at the first launch and keeps.
         kept_bytes: Bytes of the caller's tensors that one launch keeps for another.
@@ -63,14 +63,14 @@ class MemoryTable:
 
 
 def memory(flow: Taskflow | MoE, *, ranks: int, tokens: int | None = None, rows: int | None = None) -> MemoryTable:
-    """The memory of a launch on each rank, as a group allocates it, to the byte.
+    """The exact memory of a launch on each rank, as a group allocates it.
 
     Args:
-        flow: A taskflow of a library, or a layer, for its forward pass.
+        flow: A taskflow of a library; or a layer, which stands for its forward pass.
         ranks: Ranks of the group.
-        tokens: Tokens of the rank, for the caller's tensors; by default the most that the taskflow was built for.
-        rows: Received rows (of each chunk) that a rank has room for, as ``hpmoe.Group(capacity_rows=..)`` says; by default as many as any
-            routing can need.
+        tokens: Tokens of the rank, for the size of the caller's tensors; by default the maximum that the taskflow was built for.
+        rows: Received rows (of each chunk) that a rank has room for, as in ``hpmoe.Group(capacity_rows=..)``; by default the maximum over all
+            routings.
 
     Raises:
         HpmoeError: If the taskflow can't run on that number of ranks, or was built for fewer tokens.

@@ -1,4 +1,4 @@
-"""The layers that this package brings along."""
+"""The layers that are part of this package."""
 
 from __future__ import annotations
 
@@ -52,24 +52,24 @@ def moe(
 ) -> "MoE":
     """A Mixture-of-Experts layer without its router, for PyTorch, with gradients.
 
-    Its kernels are built the first time that these sizes are asked for, and kept (see :func:`hpmoe.build`).
+    The first call with new sizes builds the kernels; later calls reuse them (see :func:`hpmoe.build`).
 
     Args:
         hidden: Columns of a token.
-        inter: Columns between the projections.
+        inter: Columns between the projections (intermediate size).
         experts: Experts of the whole group.
-        top_k: Experts of each token.
-        max_tokens: Most tokens of one rank.
+        top_k: Experts per token.
+        max_tokens: Maximum number of tokens of one rank.
         gate: ``"swiglu"``: an expert is ``down(silu(gate x) * up x)``. ``"gpt_oss"``: matrices are transposed, both projections have
-            biases, and the unit between them is ``(up + 1) * gate * sigmoid(SLOPE * gate)``, where gate is at most ``LIMIT`` and up between
-            ``-LIMIT`` and ``LIMIT``.
-        spare: Places of each rank beyond its share of the experts, which copies of experts can take (see :class:`hpmoe.Placement`).
-        ranks: A number of ranks that doesn't divide the experts, if the group has one.
+            biases, and the activation is ``(up + 1) * gate * sigmoid(SLOPE * gate)``, with gate limited to at most ``LIMIT`` and up to the range
+            from ``-LIMIT`` to ``LIMIT``.
+        spare: Places per rank beyond its share of the experts, for copies of experts (see :class:`hpmoe.Placement`).
+        ranks: A number of ranks to support in addition to the divisors of `experts`.
         progress: Whether to show the progress of a build.
         **constants: Other constants of the kernel, such as ``TILE_M``, or ``LIMIT=7.0`` and ``SLOPE=1.702`` of gpt-oss.
 
     Raises:
-        BuildError: If the kernels have to be built and can't be.
+        BuildError: If the kernels have to be built and the build fails.
     """
     if gate not in GATES:
         raise HpmoeError(f"there is no gate {gate!r}: use one of {', '.join(map(repr, GATES))}")
@@ -99,7 +99,7 @@ FILES = {"swiglu": ["separate.rs", "joined.rs"], "gpt_oss": ["biased.rs"]}
 
 
 def _refuse_unknown(gate: str, constants: dict[str, int | float]) -> None:
-    """Refuses arguments that a layer doesn't have, before anything is built."""
+    """Rejects unknown arguments before anything is built."""
     if not constants:
         return
     arguments = [*SIZES, "gate", "ranks", "progress"]
@@ -117,7 +117,7 @@ def _refuse_unknown(gate: str, constants: dict[str, int | float]) -> None:
 
 
 def _constants(gate: str) -> set[str]:
-    """The constants of the kernels of a layer that a build can set."""
+    """The constants of a layer's kernels that a build can set."""
     files = [crate() / "src" / name for name in FILES[gate]]
     return {name for file in files for name in re.findall(r"(?m)^ *pub const ([A-Z0-9_]+): (?:usize|f32) =", file.read_text())} | {"SPARE"}
 
@@ -129,7 +129,7 @@ _made: dict[str, Library] = {}
 def _library(
     gate: str, sizes: dict[str, int], constants: dict[str, int | float], progress: bool | None, ranks: int | None = None
 ) -> Library:
-    """The library of a layer: one of this package, or one that is built."""
+    """The library of a layer: one that is part of this package, or one that is built."""
     hidden, inter, experts, top_k, max_tokens = sizes.values()
     wanted = {"HIDDEN": hidden, "INTER": inter, "EXPERTS": experts, "TOP_K": top_k, "TOKENS": max_tokens, **constants}
     bundled = Path(__file__).parent / "kernels" / _file(gate, wanted)
@@ -148,18 +148,19 @@ def _library(
 
 
 def _described(gate: str, sizes: dict[str, int]) -> str:
-    """A layer, in the words of a build's progress."""
+    """The name of a layer in a build's progress lines."""
     return f"the layer {', '.join(f'{name}={value}' for name, value in sizes.items())}, gate={gate!r}"
 
 
 def _matrix_cores(products: int) -> int:
-    """Matrix cores of a layer on the CPU, for so many products of a projection: each thread of the machine has one, if all have enough to do.
-    What a core costs besides its tiles is lost where it has few."""
+    """Number of matrix cores of a layer on the CPU for a projection with that many products: one per thread of the machine, if all have enough work.
+    Each core adds a fixed cost, which is wasted if it has little work.
+    """
     return max(1, min(os.cpu_count() or 1, MOST_CORES, products // PRODUCTS_OF_CORE))
 
 
 def _without_rust(folder: Path) -> str:
-    """The layers that need no build."""
+    """The layers that need no build, for an error message."""
     names = ["gate", "hidden", "inter", "experts", "top_k", "max_tokens"]
     layers = []
     for file in sorted(folder.glob("*.so")):
@@ -175,7 +176,7 @@ def _file(gate: str, sizes: dict[str, int | float]) -> str:
 
 
 def crate() -> Path:
-    """The crate of the layers: part of the package, or next to it in a checkout."""
+    """The crate of the layers, inside the package, or next to it in a checkout."""
     for place in [Path(__file__).parent / "crates" / "python" / "stock", Path(__file__).parents[2] / "stock"]:
         if (place / "Cargo.toml").exists():
             return place
@@ -188,20 +189,20 @@ def _reopened(path: str, gate: str) -> "MoE":
 
 @functools.cache
 def default_group() -> Group:
-    """The group of layers that have none of their own."""
+    """The group for layers without their own."""
     return Group()
 
 
 class MoE:
-    """A Mixture-of-Experts layer without its router: call it with what the router chose.
+    """A Mixture-of-Experts layer without its router. Call it with the router's ids and weights.
 
     Attributes:
         library: The library of its kernels.
-        group: The group that it runs on where none is passed: one rank, with memory that all layers share, on the NPU of `x` or on the CPU.
+        group: The default group: one rank, on the NPU of `x` or on the CPU, with memory that all layers share.
     """
 
     def __init__(self, library: Library, gate: str) -> None:
-        """The layer of a library that has been built for this kind of expert."""
+        """Makes a layer from a library that was built for this kind of expert."""
         from . import _torch
 
         self.library = library
@@ -220,11 +221,11 @@ class MoE:
         self._top_k = self.taskflow.top_k
 
     def __deepcopy__(self, memo: object) -> "MoE":
-        """The layer itself: it has no parameters."""
+        """The layer itself, because it has no parameters."""
         return self
 
     def __reduce__(self) -> tuple[object, ...]:
-        """The file of its library; its group is not pickled."""
+        """Pickles the file of its library, without its group."""
         return _reopened, (self.library.path, self._gate)
 
     def __repr__(self) -> str:
@@ -246,7 +247,7 @@ class MoE:
         group: Group | None = None,
         placement: Placement | None = None,
     ) -> "Tensor":
-        """As :meth:`forward`, on the layer's own group; with a placement, matrices are those of physical experts (:meth:`Placement.place`)."""
+        """Like :meth:`forward`, on the layer's own group. With a placement, matrices are those of physical experts (:meth:`Placement.place`)."""
         if placement is not None:
             group = (self.group if group is None else group).placed(placement)
         npu = device_of(x)
@@ -256,20 +257,20 @@ class MoE:
         return self.forward(self.group if group is None else group, x, ids, weights, *matrices)
 
     def forward(self, group: Group, x: "Tensor", ids: "Tensor", weights: "Tensor", *matrices: "Tensor") -> "Tensor":
-        """``y = sum_k weights[:, k] * expert[ids[:, k]](x)``, with gradients for all but `ids`.
+        """``y = sum_k weights[:, k] * expert[ids[:, k]](x)``, with gradients for all inputs except `ids`.
 
-        The kernel multiplies bf16 and sums in f32. Other types of `x` and of the matrices are converted, and the result has that of
-        `x`; the router's weights and biases are used as f32. Tensors of these types without gaps are used where they lie.
+        The kernel multiplies bf16 and sums in f32. Other types of `x` and of the matrices are converted, and the result has the type of
+        `x`. The router's weights and biases are used as f32. Contiguous tensors of these types are used in place.
 
         Args:
-            group: The ranks. Tokens are cut into equal parts for them, experts belong to them in order. If ranks are processes, the
-                tokens are those of this one, and the matrices those of its experts.
+            group: The ranks. Each rank takes an equal part of the tokens, and the ranks own the experts in order. If ranks are processes, pass
+                this process's tokens and the matrices of its experts.
             x: Tokens, [.., hidden].
             ids: The router's expert ids, [.., top_k]; -1 names none.
             weights: The router's weights, [.., top_k].
             *matrices: The experts' matrices: gate and up [experts, inter, hidden] and down [experts, hidden, inter]; or gate and up
-                in one, [experts, 2 * inter, hidden], with the rows of gate first, and down. Of gpt-oss: gate_up
-                [experts, hidden, 2 * inter], whose columns are gate and up in turn, its biases [experts, 2 * inter], down
+                in one tensor, [experts, 2 * inter, hidden], with the rows of gate first, and down. For gpt-oss: gate_up
+                [experts, hidden, 2 * inter], whose columns alternate between gate and up, its biases [experts, 2 * inter], down
                 [experts, inter, hidden], and its biases [experts, hidden].
 
         Returns:
@@ -297,8 +298,9 @@ class MoE:
         return y if x.dim() == 2 else y.reshape(x.shape)
 
     def reference(self, group: Group, x: "Tensor", ids: "Tensor", weights: "Tensor", *matrices: "Tensor") -> "Tensor":
-        """The sums of :meth:`forward` by the kernel's reference, an ordinary function, with the same bits: without gradients, on the CPU, and
-        for ranks that are threads of this process."""
+        """The sums of :meth:`forward`, bit for bit, computed by the kernel's reference. It runs on the CPU, without gradients, for ranks that are threads of
+        this process.
+        """
         from . import _torch
 
         if not isinstance(group, Group):
@@ -312,7 +314,7 @@ class MoE:
     def _converted(
         self, group: Group | None, x: "Tensor", ids: "Tensor", weights: "Tensor", matrices: tuple["Tensor", ...]
     ) -> tuple["Tensor", list["Tensor"]]:
-        """The ids, and what the kernel reads, as it reads it."""
+        """The ids, and the kernel's inputs converted to its types."""
         import torch
 
         wrong = self._fault(x, ids, weights, matrices)
@@ -331,7 +333,7 @@ class MoE:
         return ids.reshape(-1, self._top_k).resolve_neg().contiguous(), [tokens, routed, *converted]
 
     def _fault(self, x: object, ids: object, weights: object, matrices: tuple[object, ...]) -> str | None:
-        """What is wrong with the arguments, as far as they are not looked at by the launch."""
+        """The first problem of the arguments that the launch itself would not find."""
         import torch
 
         if len(matrices) not in self._keys:
@@ -370,7 +372,7 @@ class MoE:
         return f"x has {here}, but the layer was made for at most {most} of a rank: make it with max_tokens={-(-tokens // ranks)}"
 
     def _refuse(self, group: Group | None, message: str) -> None:
-        """Raises an error; processes that are about to launch with this one raise it, too."""
+        """Raises an error. Processes that are about to launch together with this one raise it, too."""
         if group is not None and group.rank is not None:
             interface = self.library._interface
             interface.refuse(group._handle(interface), message)

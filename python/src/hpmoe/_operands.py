@@ -1,4 +1,4 @@
-"""Tensors of torch as operands: kernels read plain memory of one device, and everything else is refused here."""
+"""Checks of torch tensors as operands. Kernels read plain memory of one device; this module rejects everything else."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Iterable
 
 
 def kind_fault(name: str, value: Any) -> str | None:
-    """Why the memory of a tensor, whatever its type and device, does not hold its elements as they count; None if it does."""
+    """The reason why a tensor's memory does not hold its elements plainly (whatever its type and device); None if it does."""
     torch = sys.modules["torch"]
     if value.layout is not torch.strided:
         return f"`{name}` has the layout {value.layout}: pass .to_dense()"
@@ -19,7 +19,7 @@ def kind_fault(name: str, value: Any) -> str | None:
 
 
 def device_fault(first: tuple[str, Any], others: Iterable[tuple[str, Any]], on_host: tuple[str, ...] = ()) -> str | None:
-    """Why tensors can't be operands of one launch: all lie on the device of the first, or on the CPU if `on_host` has their names."""
+    """The reason why tensors can't be operands of one launch. All must lie on the first tensor's device; those named in `on_host` may lie on the CPU."""
     name, value = first
     wanted = value.device
     for other, tensor in others:
@@ -34,7 +34,7 @@ def device_fault(first: tuple[str, Any], others: Iterable[tuple[str, Any]], on_h
 
 
 def address(name: str, value: Any) -> tuple[int, str | None]:
-    """Where the elements of a tensor lie, or why they lie nowhere: those of FakeTensor, of ranks of a DTensor, and in torch.func."""
+    """The address of a tensor's elements, or an error for tensors without memory: FakeTensor, DTensor across ranks, and tensors inside torch.func."""
     if value.is_conj() or value.is_neg():
         return 0, f"`{name}` is a view that is negated or conjugated when it is read: pass .resolve_conj().resolve_neg()"
     fault = f"`{name}` is a {type(value).__name__} without memory of its own: pass a plain tensor"

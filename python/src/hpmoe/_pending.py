@@ -1,4 +1,4 @@
-"""Launches on NPUs that the host has not waited for."""
+"""Launches on NPUs that are still pending."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ MOST_PENDING = 16
 
 
 class PendingLaunch:
-    """A launch that the host has not waited for."""
+    """A launch that the host has not waited for yet."""
 
     def __init__(self, wait: Callable[[], str], copied: list[dict[str, Any]]) -> None:
-        """From a call that waits for it and returns its report as JSON; `copied` are copies that were made for it."""
+        """`wait` waits for the launch and returns its report as JSON; `copied` lists copies that were made for the launch."""
         self._end, self._copied = wait, copied
         self._waiting = threading.Lock()
         self._report: dict[str, Any] | None = None
@@ -25,14 +25,14 @@ class PendingLaunch:
         self._over = False
 
     def report(self) -> dict[str, Any] | None:
-        """The report, if the launch has been waited for."""
+        """The report, if the launch was waited for; None before."""
         return self.wait() if self._over else None
 
     def wait(self) -> dict[str, Any]:
         """Waits until the launch has ended, and returns its report.
 
         Raises:
-            LaunchError: If it went wrong.
+            LaunchError: If the launch failed.
         """
         with self._waiting:
             if not self._over:
@@ -47,33 +47,33 @@ class PendingLaunch:
 
 
 class Waited(Protocol):
-    """A launch, or several, that can be waited for."""
+    """One or several launches that can be waited for."""
 
     def wait(self) -> Any:
-        """Waits until it has ended.
+        """Waits until the launches have ended.
 
         Raises:
-            LaunchError: If it went wrong.
+            LaunchError: If a launch failed.
         """
 
 
 class Launches:
-    """The launches of a group that are pending, first come first."""
+    """The pending launches of a group, oldest first."""
 
     def __init__(self) -> None:
-        """None."""
+        """Starts without launches."""
         self._pending: deque[Waited] = deque()
 
     def add(self, launch: Waited) -> None:
-        """A launch that has been put on the stream; one that is fixed stands for all of its launches."""
+        """Adds a launch that was put on the stream. A fixed launch is added once for all its launches."""
         if launch not in self._pending:
             self._pending.append(launch)
 
     def wait(self, most: int = 0) -> None:
-        """Waits for all, if there are more than `most`.
+        """Waits for all launches if there are more than `most`.
 
         Raises:
-            LaunchError: If one went wrong.
+            LaunchError: If a launch failed.
         """
         if len(self._pending) > most:
             while self._pending:
@@ -81,7 +81,7 @@ class Launches:
 
 
 def with_copies(report: dict[str, Any], copied: list[dict[str, Any]]) -> dict[str, Any]:
-    """A report that tells of copies that this package has made, next to those of the library."""
+    """A report extended by the copies that this package made, in addition to those of the library."""
     for copy in copied:
         report["copied"].append(copy)
         report["text"] += "\n  `{tensor}` of rank {rank} was copied ({bytes} bytes): {reason}".format(**copy)

@@ -1,4 +1,4 @@
-"""Where experts lie: which logical expert each physical one holds."""
+"""Placements: which logical expert each physical expert holds."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ if TYPE_CHECKING:
 
 
 class Placement:
-    """Which logical expert each physical expert of a group holds.
+    """The logical expert that each physical expert of a group holds.
 
-    Routers number logical experts. Each rank has the same number of physical ones, places that hold the weights of one logical expert or are empty. A
-    logical expert may have several physical ones, on different ranks, which share its tokens. Results of a layer don't depend on it.
+    Routers number logical experts. Each rank has the same number of physical experts; each holds the weights of one logical expert or is empty. A
+    logical expert may have several physical experts on different ranks, which share its tokens. A layer's results don't depend on the placement.
 
     Args:
-        experts: Logical experts.
-        ranks: Ranks of the group.
-        physical_to_logical: By physical expert, rank after rank, its logical expert; -1 for an empty place.
-        shares: By physical expert, how much of its logical expert's tokens it takes, in parts of the sum over all with that one; by default equal parts.
+        experts: Number of logical experts.
+        ranks: Number of ranks in the group.
+        physical_to_logical: The logical expert of each physical one, rank after rank; -1 for an empty place.
+        shares: Relative share of its logical expert's tokens that each physical expert takes; by default equal shares. A share counts relative to
+            the sum over all physical experts with the same logical expert.
 
     Raises:
-        HpmoeError: If an expert has no place, or a rank has one twice. Launches and :meth:`Group.placed` check the rest.
+        HpmoeError: If a logical expert has no place, or a rank holds one twice. Launches and :meth:`Group.placed` check the rest.
     """
 
     def __init__(self, experts: int, ranks: int, physical_to_logical: Sequence[int], shares: Sequence[int] | None = None) -> None:
-        """From numbers, which are copied."""
+        """Copies the lists."""
         self.experts, self.ranks = int(experts), int(ranks)
         self.physical_to_logical = tuple(int(expert) for expert in physical_to_logical)
         self.shares = None if shares is None else tuple(int(share) for share in shares)
@@ -58,7 +59,7 @@ class Placement:
 
     @classmethod
     def even(cls, experts: int, ranks: int, spare: int = 0) -> "Placement":
-        """Consecutive experts on each rank, as many on each or one more on the first ones; other places are empty."""
+        """Consecutive experts on each rank, with one more on the first ranks if the division leaves a remainder. The other places are empty."""
         each, more = divmod(experts, ranks)
         places: list[int] = []
         first = 0
@@ -69,13 +70,13 @@ class Placement:
         return cls(experts, ranks, places)
 
     def place(self, tensor: "Tensor", rank: int | None = None) -> "Tensor":
-        """The parts of physical experts, of a tensor with a part for each logical one; empty places have zeros.
+        """The parts of all physical experts, copied from a tensor with one part per logical expert. Empty places get zeros.
 
-        For tensors of PyTorch, with gradients: that of a logical expert is the sum over its physical ones.
+        It is differentiable: the gradient of a logical expert is the sum over its physical experts.
 
         Args:
             tensor: [experts, ..].
-            rank: The rank whose places are wanted, where ranks are processes; by default all.
+            rank: The rank whose places to return, if ranks are processes; by default all ranks.
 
         Returns:
             [places of all ranks, ..], or [places of the rank, ..].
@@ -92,8 +93,9 @@ class Placement:
         return torch.cat([tensor, tensor.new_zeros(1, *tensor.shape[1:])]).index_select(0, index)
 
     def tensors(self) -> tuple["Tensor", "Tensor", "Tensor"]:
-        """What vLLM's load balancer calls ``physical_to_logical_map``, ``logical_to_physical_map`` and ``logical_replica_count``, of one layer: [physical],
-        [logical, most copies of any expert] with -1 where there are no more, and [logical]."""
+        """The three tensors of vLLM's load balancer, for one layer: ``physical_to_logical_map`` [physical], ``logical_to_physical_map`` [logical, maximum
+        number of copies], padded with -1, and ``logical_replica_count`` [logical].
+        """
         import torch
 
         copies: list[list[int]] = [[] for _ in range(self.experts)]
@@ -105,15 +107,15 @@ class Placement:
         return torch.tensor(self.physical_to_logical), torch.tensor(table), torch.tensor([len(of_expert) for of_expert in copies])
 
     def __eq__(self, other: object) -> bool:
-        """Whether both say the same."""
+        """Whether both place all experts alike, with the same shares."""
         return isinstance(other, Placement) and self._key() == other._key()
 
     def __hash__(self) -> int:
-        """Of what it says."""
+        """A hash of the places and shares."""
         return hash(self._key())
 
     def __repr__(self) -> str:
-        """The call that makes it."""
+        """A call that makes an equal placement."""
         shares = "" if self.shares is None else f", {list(self.shares)}"
         return f"Placement({self.experts}, {self.ranks}, {list(self.physical_to_logical)}{shares})"
 
@@ -121,11 +123,11 @@ class Placement:
         return self.experts, self.ranks, self.physical_to_logical, self.shares
 
     def _handle(self, interface: _c.Interface, group: int) -> int:
-        """The number by which a library launches a group with it."""
+        """The handle of a library's group with this placement."""
         return interface.group_placed(group, self._structure())
 
     def _structure(self) -> _c.Placement:
-        """The placement as a library reads it."""
+        """The placement as the C structure of a library."""
         places = (ctypes.c_int32 * len(self.physical_to_logical))(*self.physical_to_logical)
         shares = None if self.shares is None else (ctypes.c_uint32 * len(self.shares))(*self.shares)
         return _c.Placement(self.experts, self.places, places, shares)

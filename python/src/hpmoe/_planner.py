@@ -1,4 +1,4 @@
-"""Placements for the loads of experts."""
+"""Finds placements that balance the loads of experts."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from ._placement import Placement
 def placement(
     loads: Any, *, ranks: int, spare: int = 0, current: Placement | Sequence[Placement] | None = None, moves: int = 4
 ) -> Placement | list[Placement]:
-    """Placements for the loads of experts, such as the numbers of tokens that went to each of them.
+    """Finds a placement that balances the loads of experts, such as the number of tokens that each expert received.
 
     Args:
-        loads: [experts], or [layers, experts] for a list of placements: lists, a tensor or an array, of numbers from 0 on.
-        ranks: Ranks of the group.
-        spare: Places of each rank beyond its share of the experts, which copies take.
-        current: The placement in force, or those of all layers: of each, at most `moves` places change.
-        moves: The most places of a layer that change, with `current`.
+        loads: Numbers from 0, [experts]; or [layers, experts], which returns a list of placements. A list, a tensor or an array.
+        ranks: Number of ranks in the group.
+        spare: Places per rank beyond its share of the experts, for copies of experts.
+        current: The placement in force, or a list with one per layer. At most `moves` of its places change.
+        moves: Maximum number of places that change per layer, if `current` is given.
 
     Raises:
-        HpmoeError: If there is nothing that can place experts: a library of kernels, one that was loaded or one of a wheel.
+        HpmoeError: If no library of kernels is available (loaded, or part of the wheel), because a library computes the placement.
     """
     rows = loads.tolist() if hasattr(loads, "tolist") else list(loads)
     if not rows:
@@ -54,7 +54,7 @@ def _placed(loads: list[Any], ranks: int, spare: int, current: Placement | None,
 
 
 def _interface() -> _c.Interface:
-    """Any library: all of them place experts alike."""
+    """The interface of any available library, because all of them place experts alike."""
     for library in list(_loaded.values()):
         return library._interface
     for file in sorted((Path(__file__).parent / "kernels").glob("*.so")):

@@ -1,4 +1,4 @@
-"""What a launch is made of: tensors that fit, cut into the parts of the ranks."""
+"""Prepares a launch: checks its tensors and splits them into the ranks' parts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._signature import Argument, Signature
 
 
 class Prepared(NamedTuple):
-    """A launch whose tensors fit."""
+    """A launch with checked tensors."""
 
     #: All tensors by name.
     given: dict[str, Any]
@@ -29,7 +29,7 @@ class Prepared(NamedTuple):
 
 
 def prepared(flow: Signature, group: Group, ids: Any, tensors: dict[str, Any]) -> "Prepared":
-    """All tensors by name, and the parts of the ids and of the tensors."""
+    """Checks all tensors, and returns them by name together with the ranks' parts of ids and tensors."""
     names = [argument.name for argument in flow.arguments]
     if flow.makes_route and "ids" in names:
         tensors, ids = {"ids": ids, **tensors}, None
@@ -71,12 +71,12 @@ def prepared(flow: Signature, group: Group, ids: Any, tensors: dict[str, Any]) -
 
 
 def written(flow: Signature, given: dict[str, Any]) -> tuple[Any, ...]:
-    """What a taskflow writes, of all tensors by name."""
+    """The tensors that a taskflow writes, selected from all tensors by name."""
     return tuple(given[argument.name] for argument in flow.arguments if argument.writable)
 
 
 def _ids(flow: Signature, ids: Any) -> View | None:
-    """Where the ids lie, in the host's memory."""
+    """The memory of the ids, on the host."""
     if flow.makes_route:
         if ids is not None:
             raise HpmoeError(f"{flow.name} makes its route itself, of the ids among its arguments: leave out ids")
@@ -97,7 +97,7 @@ def _id_parts(flow: Signature, ids: View, cuts: list[int]) -> list[_c.Tensor]:
 
 
 def _tokens(flow: Signature, tensors: dict[str, Any]) -> int:
-    """The tokens of a launch without ids: the rows of what has one for each."""
+    """The number of tokens of a launch without ids: the number of rows of a tensor with one row per token."""
     for argument in flow.arguments:
         if argument.rows == "token" and tensors.get(argument.name) is not None:
             return count(view(tensors[argument.name], argument.name).shape) // argument.columns
@@ -105,7 +105,7 @@ def _tokens(flow: Signature, tensors: dict[str, Any]) -> int:
 
 
 def _npu(flow: Signature, group: Group, tensors: dict[str, Any]) -> Any:
-    """The NPU that the tensors lie on; None if they don't."""
+    """The NPU of the tensors; None if they lie on the CPU."""
     on_npus = {name: device for name, value in tensors.items() if (device := device_of(value)) is not None}
     if not on_npus:
         return None
@@ -155,11 +155,11 @@ def _parts(flow: Signature, argument: Argument, found: View, tokens: list[int], 
 
 
 def _place(found: View) -> int:
-    """Whose memory it lies in, as the C interface says it."""
+    """The device of the memory, as the C interface encodes it."""
     return _c.DEVICES["cpu" if found.npu is None else "npu"]
 
 
 def _cuts(tokens: int, ranks: int) -> list[int]:
-    """The first token of each rank, and the end."""
+    """The first token of each rank, followed by the total number."""
     each, more = divmod(tokens, ranks)
     return [rank * each + min(rank, more) for rank in range(ranks + 1)]

@@ -1,4 +1,4 @@
-"""Text from outside, made safe to print: as `printable.rs` of `hpmoe-kernels` does it."""
+"""Makes text from outside safe to print, like `printable.rs` of `hpmoe-kernels`."""
 
 import re
 
@@ -8,10 +8,10 @@ _SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 def printable(text: str) -> str:
-    """The text on one line: a control character becomes its escape, such as ``\\u{1b}``."""
+    r"""The text on one line, with control characters replaced by escapes such as ``\u{1b}``."""
     return _ACTS.sub(lambda found: _SHORT.get(found[0]) or f"\\u{{{ord(found[0]):x}}}", text)
 
 
 def printable_lines(text: str) -> str:
-    """A text of several lines: line feeds and tabs stay, and all other control characters are escaped."""
+    """A text of several lines. Line feeds and tabs stay, and other control characters are escaped."""
     return _ACTS.sub(lambda found: found[0] if found[0] in "\n\t" else printable(found[0]), text)

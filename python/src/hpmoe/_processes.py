@@ -1,4 +1,4 @@
-"""How the processes of a group meet: at an address, or by torch.distributed."""
+"""How the processes of a group meet: at an address, or through torch.distributed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Join = Callable[["Interface", "Options"], int]
 
 
 def joining(job: str | None, secret: bytes | str | None, time_limit: float | None, let_anyone_join: bool) -> _c.Joining:
-    """Who may join, and how long that may take."""
+    """The settings for joining: who may join, and the time limit."""
     if time_limit is not None and not time_limit > 0:
         raise HpmoeError(f"join_time_limit is {time_limit!r}, but has to be a number of seconds above 0")
     said = secret.encode() if isinstance(secret, str) else secret
@@ -28,7 +28,7 @@ def joining(job: str | None, secret: bytes | str | None, time_limit: float | Non
 
 
 def join_at(rank: int, ranks: int, address: str, settings: _c.Joining) -> Join:
-    """Joins at an address; with several libraries, at the ports that follow, or by files whose names end with a number."""
+    """Joins at an address. Further libraries use the following ports, or files whose names end with a number."""
     if not 0 <= rank < ranks:
         raise HpmoeError(f"a group of {ranks} ranks has no rank {rank}: number the processes from 0 to {ranks - 1}")
     host, colon, port = address.rpartition(":")
@@ -42,8 +42,9 @@ def join_at(rank: int, ranks: int, address: str, settings: _c.Joining) -> Join:
 
 
 def join_by(process_group: Any, time_limit: float | None) -> tuple[int, int, Join]:
-    """This process's rank, the number of ranks, and how it joins. Rank 0 listens at a port that it keeps, and tells the others by the process group
-    where that is, with a secret that nobody else gets."""
+    """This process's rank, the number of ranks, and a function that joins. Rank 0 listens at a free port and sends its address and a fresh secret to the
+    other ranks through the process group.
+    """
     import torch.distributed as distributed
 
     rank, ranks = distributed.get_rank(process_group), distributed.get_world_size(process_group)

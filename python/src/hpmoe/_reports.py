@@ -12,29 +12,31 @@ from ._trace import svg
 
 
 class LaunchReport(dict[str, Any]):
-    """The report of a launch: tasks, counters, copies, ``"trace"``, and ``"text"``, the same in words. A notebook shows its text and its trace."""
+    """The report of a launch: tasks, counters, copies, ``"trace"``, and ``"text"``, which has the same facts in words. A notebook shows its text and its
+    trace.
+    """
 
     def _repr_html_(self) -> str:
-        """The text; and when each core ran its tiles, if the kernel keeps time stamps."""
+        """The text, and a picture of each core's tiles over time if the kernel records time stamps."""
         picture = [] if self["trace"] is None else [svg(self["trace"])]
         return _html.page(self["kernel"], _html.preformatted(self["text"]), *picture)
 
 
 class LastReport:
-    """A place for the report of the last launch."""
+    """Stores the report of the last launch."""
 
     def __init__(self) -> None:
-        """Nothing was launched."""
+        """Starts without a launch."""
         #: The report, also as JSON, None for a launch without one, or a call that waits for the launch and returns a report or None.
         self.kept: Any = None
         self.launched = False
 
     def keep(self, report: Any) -> None:
-        """The report of another launch."""
+        """Stores the report of a new launch."""
         self.kept, self.launched = report, True
 
     def get(self) -> LaunchReport | None:
-        """The report; this waits for a launch that is pending."""
+        """The report. Waits for a pending launch."""
         if isinstance(self.kept, str):
             # Most launches are not asked for theirs.
             self.kept = json.loads(self.kept)
@@ -53,19 +55,19 @@ _of_process = LastReport()
 
 
 def keep(report: Any, of_group: LastReport) -> None:
-    """Keeps the report of a launch: of this thread, of its group and of the process."""
+    """Stores the report of a launch for this thread, for its group and for the process."""
     for place in (_of_thread.last, of_group, _of_process):
         place.keep(report)
 
 
 def last_report() -> LaunchReport | None:
-    """The report of the last launch of this thread: tasks, counters, copies, and ``"text"``, the same in words.
+    """The report of this thread's last launch: tasks, counters, copies, and ``"text"``, which has the same facts in words.
 
-    None if there was none, or it failed. If it runs on an NPU, this waits for it; if ranks are processes, it is None until all of them have
-    waited (`Group.synchronize`).
+    None if there was no launch, or it failed. If the launch runs on an NPU, this waits for it. If ranks are processes, the result is None until all of
+    them have waited (`Group.synchronize`).
 
     Raises:
-        LaunchError: If it went wrong on an NPU.
+        LaunchError: If the launch failed on an NPU.
         HpmoeError: If this thread has launched nothing, but another one has: :meth:`hpmoe.Group.last_report` has the report of any thread.
     """
     if _of_process.launched and not _of_thread.last.launched:

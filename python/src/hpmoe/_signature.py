@@ -1,4 +1,4 @@
-"""Taskflows as their libraries describe them, and their arguments."""
+"""Taskflows and their arguments, as described by their libraries."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class Argument:
     """An argument of a taskflow.
 
     Attributes:
-        name: Its name in the taskflow.
-        element: ``"bf16"``, ``"f16"``, ``"f32"``, ``"i32"``, ``"i8"`` or ``"i4x2"``, two numbers of 4 bits in a byte.
+        name: Name in the taskflow.
+        element: ``"bf16"``, ``"f16"``, ``"f32"``, ``"i32"``, ``"i8"``, or ``"i4x2"`` (two 4-bit numbers per byte).
         columns: Number of columns.
-        rows: What its rows stand for: ``"token"``, ``"slot"`` (one for each token and k), ``"received"``, ``"once"``,
+        rows: Kind of the rows: ``"token"``, ``"slot"`` (one for each token and k), ``"received"``, ``"once"``,
             ``"expert"`` (``height`` for each expert), ``"rank"`` (``height`` for each rank) or ``"routed"`` (the words of a kept
-            route, of a rank of a group whose ranks are processes).
+            route; only for groups whose ranks are processes).
         height: Rows for each expert or rank; None for other kinds.
-        writable: Whether the taskflow writes it.
+        writable: Whether the taskflow writes the argument.
         peers_write: Whether ranks write the parts of other ranks.
     """
 
@@ -40,11 +40,11 @@ class Argument:
 
     @property
     def shape_text(self) -> str:
-        """Rows and columns, as far as the kernel fixes them."""
+        """Rows and columns as text, as far as the kernel determines them."""
         return f"{self.columns}" if self.height is None else f"{self.height} x {self.columns}"
 
     def shape(self, flow: "Signature", group: Group, tokens: int, received: int, once: int) -> tuple[int, ...]:
-        """Its shape in this process for a number of tokens here; `received` and `once` are those rows of each rank."""
+        """The shape in this process, for a number of local tokens. `received` and `once` are the numbers of those rows on each rank."""
         here = group.here
         rows = {"token": tokens, "slot": tokens * flow.top_k, "received": here * received, "once": here * once}
         if self.rows == "routed":
@@ -64,7 +64,7 @@ class Signature:
     """Name, sizes and arguments of a taskflow."""
 
     def __init__(self, interface: _c.Interface, kernel: dict[str, Any], flow: dict[str, Any]) -> None:
-        """From the description of the library."""
+        """Parses a library's description."""
         self._interface = interface
         self.name: str = flow["name"]
         self.fingerprint: str = flow["fingerprint"]
@@ -85,14 +85,15 @@ class Signature:
 
     def memory(self, group: Group) -> _c.Memory:
         """The memory that a launch on a group needs on each rank: ``workspace_bytes``, ``heap_bytes``, ``received_rows``,
-        ``once_rows``."""
+        ``once_rows``.
+        """
         key = (group.ranks, group.capacity_rows or 0)
         if key not in self._memory:
             self._memory[key] = self._interface.memory(self.name, *key)
         return self._memory[key]
 
     def shapes(self, group: Group, tokens: int) -> dict[str, tuple[int, ...]]:
-        """The shape of each argument for `tokens` tokens of the ranks of this process together."""
+        """The shape of each argument, for a total of `tokens` tokens on the ranks of this process."""
         # A number that stands for any, as that of a graph, is no key.
         key = (group.ranks, group.here, group.capacity_rows or 0, tokens) if type(tokens) is int else None
         if key is not None and key in self._shapes:

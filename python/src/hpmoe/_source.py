@@ -1,4 +1,4 @@
-"""The kernel files of what has been built: the command ``hpmoe`` works on sources."""
+"""Kernel source files of built libraries, for the command ``hpmoe``, which works on sources."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from ._taskflow import Taskflow
 
 @dataclass(frozen=True)
 class Source:
-    """A kernel file, the constants that it was built with, and the taskflow that is meant, if one is."""
+    """A kernel file, the constants that it was built with, and the selected taskflow, if there is one."""
 
     file: Path
     constants: Mapping[str, int | float]
     taskflow: str | None
 
     def arguments(self, constants: Mapping[str, int | float]) -> list[str]:
-        """The file and the constants, as the command takes them; those of the call win, and sizes may have the names that layers give them."""
+        """The file and the constants as command-line arguments. Constants of the call win, and sizes may have the names that layers use for them."""
         for name, value in constants.items():
             if isinstance(value, bool) or not isinstance(value, (int, float)):
                 raise HpmoeError(f"{name} is {value!r}: constants of kernels are whole numbers or floats")
@@ -33,10 +33,10 @@ class Source:
 
 
 def source_of(kernel: Any) -> Source:
-    """The source of a layer, a taskflow or a library, or a file that is named.
+    """The source of a layer, a taskflow or a library, or a file given by name.
 
     Raises:
-        HpmoeError: If there is none, or it has changed since it was built.
+        HpmoeError: If the file does not exist, or has changed since the build.
     """
     if isinstance(kernel, (str, os.PathLike)):
         file = Path(kernel)

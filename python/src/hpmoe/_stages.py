@@ -1,4 +1,4 @@
-"""The progress of a build, for error outputs that are no terminals."""
+"""The progress of a build, for output that is not a terminal."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import IO, Any
 
 
 class Stages:
-    """Tells of a build: a line for each of its stages, unless cargo shows its own progress.
+    """Prints one line for each stage of a build, unless cargo shows its own progress.
 
     Attributes:
         by_cargo: Whether cargo shows its own progress.
     """
 
     def __init__(self, name: str, progress: bool | None) -> None:
-        """Of what is built. `progress`: True for that of cargo, False for none, None for that of cargo if somebody sees it move."""
+        """`progress`: True shows cargo's progress, False shows nothing, None shows cargo's progress on a terminal only."""
         self.by_cargo = sys.stderr.isatty() if progress is None else progress
         self._silent = progress is not None
         self._name, self._begun = name, time.monotonic()
         self._compiles, self._package = False, None
 
     def lock(self, file: IO[str]) -> None:
-        """Waits for another build."""
+        """Reports that this build waits for another one."""
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -32,11 +32,11 @@ class Stages:
             fcntl.flock(file, fcntl.LOCK_EX)
 
     def begun(self) -> None:
-        """The build begins."""
+        """Reports the start of the build."""
         self._say("the build begins")
 
     def heard(self, message: dict[str, Any], manifest: Path) -> None:
-        """A message of cargo about the build of that crate."""
+        """Handles a cargo message about the crate."""
         reason = message.get("reason")
         if reason == "compiler-artifact" and not of_crate(message, manifest):
             if not message["fresh"] and not self._compiles:
@@ -49,7 +49,7 @@ class Stages:
             self._say("the library is compiled")
 
     def over(self) -> None:
-        """The build has ended well."""
+        """Reports that the build succeeded."""
         self._say("built")
 
     def _say(self, stage: str) -> None:
@@ -58,5 +58,5 @@ class Stages:
 
 
 def of_crate(message: dict[str, Any], manifest: Path) -> bool:
-    """Whether a message of cargo is about the crate of that manifest."""
+    """Whether a cargo message is about the crate with that manifest."""
     return Path(message["manifest_path"]).resolve() == manifest

@@ -1,4 +1,4 @@
-"""Taskflows, and their launches."""
+"""Taskflows and their launches."""
 
 from __future__ import annotations
 
@@ -19,63 +19,62 @@ if TYPE_CHECKING:
 
 
 class Taskflow(Signature):
-    """A taskflow of a library: call it to launch it.
+    """A taskflow of a library. Calling it launches it.
 
     Attributes:
         name: ``"kernel::taskflow"``.
-        fingerprint: Identifies source, constants, schedule and compiler.
-        constants: The constants of the kernel, as it was built.
-        arguments: Its arguments, in order.
-        ranks: The numbers of ranks that it can run on.
+        fingerprint: Hash that identifies source, constants, schedule and compiler.
+        constants: The constants that the kernel was built with.
+        arguments: The arguments, in order.
+        ranks: The numbers of ranks that the taskflow can run on.
         experts: Experts of the whole group.
-        spare: Places of each rank beyond its share of the experts.
-        top_k: Experts of each token.
-        max_tokens: Most tokens of a rank.
-        chunks: Chunks that the tokens of a rank are cut into.
-        makes_route: Whether the kernel makes its route itself; its launches have no ids.
-        for_npus: Whether it was built for NPUs, too.
-        capturable: Whether a graph of CANN that captures a fixed launch (:meth:`fix`) routes the tokens of each of its launches: the kernel makes its
-            route itself. With a route of the host, all launches of the graph have that one.
+        spare: Places per rank beyond its share of the experts.
+        top_k: Experts per token.
+        max_tokens: Maximum number of tokens of a rank.
+        chunks: Number of chunks that a rank's tokens are divided into.
+        makes_route: Whether the kernel makes its own route. Launches then take no ids.
+        for_npus: Whether the taskflow was built for NPUs, too.
+        capturable: Whether every launch of a captured CANN graph routes its own tokens, which requires that the kernel makes its own route. Otherwise
+            all launches of the graph use the route of the fixed launch (:meth:`fix`).
     """
 
     def __init__(self, library: "Library", kernel: dict[str, Any], flow: dict[str, Any]) -> None:
-        """From the description of the library."""
+        """Parses the library's description."""
         super().__init__(library._interface, kernel, flow)
         self.library = library
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Its library and its name."""
+        """Pickles the library and the name."""
         return operator.getitem, (self.library, self.name)
 
     def __repr__(self) -> str:
-        """Name and arguments."""
+        """The name and the arguments."""
         arguments = ", ".join(f"{'&mut ' if a.writable else ''}{a.name}" for a in self.arguments)
         return f"<hpmoe taskflow {self.name}({arguments})>"
 
     def __call__(self, group: Group, ids: Any = None, **tensors: Any) -> tuple[Any, ...]:
         """Runs the taskflow on all ranks of a group.
 
-        Tensors are those of torch, arrays of numpy or buffers, without gaps. They are used where they lie. Each holds
-        the parts of all ranks, rank after rank: tokens are cut into equal parts (the first ranks have one more where they can't be
-        equal), experts belong to the ranks in order. If ranks are processes, they are the parts of this rank alone. Numpy has no bf16;
-        ``uint16`` stands for it.
+        Tensors are torch tensors, numpy arrays or buffers, all contiguous. They are used in place. Each holds the parts of all ranks, rank after rank.
+        Tokens are split evenly (if they can't be, the first ranks have one more), and the ranks own the experts in order. If ranks are processes, each
+        passes only its own part. Numpy has no bf16; use ``uint16`` instead.
 
-        With tensors on an NPU, whose group runs there with one rank in this process, the launch is put on the current stream of torch, and
-        this returns before it has ended. Ids on an NPU are copied to the host first, which waits for that stream; others are not. Tensors of
-        the CPU are copied to the NPUs of a group and back, and this waits for the launch.
+        With tensors on an NPU, the group must run there with one rank in this process. The launch is put on torch's current stream, and the call returns
+        before it has ended. Ids on an NPU are copied to the host first if the host makes the route, which waits for that stream. If a group runs on NPUs
+        and the tensors lie on the CPU, they are copied to the NPUs and back, and the call waits for the launch.
 
         Args:
             group: The ranks.
-            ids: The router's expert ids, [tokens, top_k], of 32 or 64 bits; -1 names none. A kernel that makes its route itself takes
-                those among its arguments alone.
-            **tensors: All arguments that the taskflow reads, by name. What it writes can be passed, or is allocated.
+            ids: The router's expert ids, [tokens, top_k], of 32 or 64 bits; -1 names none. Leave them out if the kernel makes its own route; they are
+                then among the tensors.
+            **tensors: All arguments that the taskflow reads, by name. Arguments that it writes can be passed, or are allocated.
 
         Returns:
-            What the taskflow wrote, in the order of its arguments.
+            The tensors that the taskflow wrote, in the order of its arguments.
 
         Raises:
-            HpmoeError: If something does not fit; nothing was started.
-            LaunchError: If the launch went wrong, or on an NPU one before it; the group can no longer be used.
+            HpmoeError: If an argument is invalid; nothing was started.
+            LaunchError: If the launch failed, or an earlier one on the NPU did. The group can no longer be used.
         """
         keep(None, group._last)
         handle = group._handle(self._interface)
@@ -103,25 +102,25 @@ class Taskflow(Signature):
         return written(self, made.given)
 
     def fix(self, group: Group, ids: Any = None, **tensors: Any) -> FixedLaunch:
-        """Makes a launch with these tensors, to be launched again and again with other data in them, also from a graph that is captured. Nothing is launched yet.
+        """Makes a launch with these tensors that can be repeated with other data in them, also from a captured graph. Nothing is launched yet.
 
-        Args are those of a launch. The kernel takes from the host, once and for all, where the tensors lie and how many tokens there are; and the
-        route of `ids`, unless it makes its route itself. Fewer tokens are filled up with some whose ids are all -1.
+        Args are those of a launch. The addresses of the tensors and the number of tokens are fixed. So is the route of `ids`, unless the kernel makes its
+        own route. To launch with fewer tokens, set all ids of the remaining ones to -1.
 
         Raises:
-            HpmoeError: If something does not fit, or would have to be copied: tensors of a group on NPUs lie on the NPU, and all start at a multiple of
-                64 bytes.
+            HpmoeError: If an argument is invalid or would have to be copied. All tensors must start at a multiple of 64 bytes, and for a group on NPUs they
+                must lie on the NPU.
         """
         return FixedLaunch(self, group, ids, tensors)
 
     def reference(self, group: Group, ids: Any = None, **tensors: Any) -> tuple[Any, ...]:
-        """Runs the taskflow's reference, an ordinary function that calls task after task: the bits of a launch, without its speed.
+        """Runs the taskflow's reference, an ordinary function that calls one task after another. The results have the bits of a launch, but take longer.
 
-        Args and results are those of a launch on the CPU. The ranks of the group are threads of this process, and the kernel's module is part
-        of the library's crate.
+        Args and results are those of a launch on the CPU. The ranks of the group must be threads of this process, and the kernel's module must be in
+        the library's own crate.
 
         Raises:
-            HpmoeError: If something does not fit, or the library has no reference.
+            HpmoeError: If an argument is invalid, or the library has no reference.
         """
         handle = group._handle(self._interface)
         made = prepared(self, group, ids, tensors)

@@ -1,4 +1,4 @@
-"""What the command ``hpmoe`` finds out about kernels without building them: their faults, and simulated launches on a described machine."""
+"""Analyses of kernels by the command ``hpmoe``, without a build: faults, and simulated launches on a described machine."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ POLICIES = ("ours", "hyperparallel", "serial")
 
 
 def check(kernel: "Kernel", **constants: int | float) -> Check:
-    """Every fault of every kernel of a file, at its place; nothing is compiled.
+    """Finds all faults of all kernels in a file, with their places. Nothing is compiled.
 
     Args:
-        kernel: A file with a ``#[megakernel]`` module; or a layer, a taskflow or a library that was built, whose file is meant.
+        kernel: A file with a ``#[megakernel]`` module; or a layer, a taskflow or a library, which stands for its source file.
         **constants: Constants of the kernel, such as ``HIDDEN=64``.
 
     Raises:
@@ -46,21 +46,21 @@ def simulate(
     target: str | os.PathLike[str] = "ascend-a3",
     **constants: int | float,
 ) -> Simulation:
-    """Simulates a launch of a kernel on NPUs, and the policies that it is compared with. Nothing is built, and no NPU is needed.
+    """Simulates a launch of a kernel on NPUs under hpmoe's schedule and under the policies that it is compared with. It needs no build and no NPU.
 
     Args:
-        kernel: A layer, a taskflow or a library that was built, with the constants that it was built with; or a kernel file. Tile sizes that
-            it leaves open are chosen for the simulated machine.
+        kernel: A layer, a taskflow or a library, with the constants that it was built with; or a kernel file. Open tile sizes of a file are
+            chosen for the simulated machine.
         ranks: Ranks of the group.
-        taskflow: The taskflow, as ``"name"`` or ``"kernel::name"``; by default that of a layer, or the forward pass.
+        taskflow: The taskflow, as ``"name"`` or ``"kernel::name"``; by default the layer's, or the forward pass.
         routing: ``"balanced"``, ``"zipf:EXPONENT[:SEED]"``, ``"drifting:EXPONENT[:SEED]"``, or a JSON file.
-        placement: Where experts lie: a file that ``hpmoe place`` has written, or ``FILE:LAYER``.
+        placement: The placement of experts: a file that ``hpmoe place`` has written, or ``FILE:LAYER``.
         target: The name of a machine, or a file that describes one.
         **constants: Other constants of the kernel, such as ``max_tokens=4096`` of a layer, or ``TOKENS=4096``.
 
     Raises:
-        HpmoeError: If something does not fit, in the words of the command.
-        MissingToolError: If there is no command ``hpmoe``.
+        HpmoeError: If an argument is invalid; the message is the command's.
+        MissingToolError: If the command ``hpmoe`` is not installed.
     """
     layer = _layer(kernel, ranks, taskflow, routing, placement, target, constants)
     return Simulation.of(run(["simulate", *layer, "--json"]))
@@ -77,7 +77,7 @@ def timeline(
     target: str | os.PathLike[str] = "ascend-a3",
     **constants: int | float,
 ) -> Timeline:
-    """The picture of a simulated launch by one policy, which a notebook shows. Args are those of :func:`simulate`."""
+    """The picture of a simulated launch under one policy, which a notebook shows. Args are those of :func:`simulate`."""
     if policy not in POLICIES:
         raise HpmoeError(f"there is no policy {policy!r}: use one of {', '.join(map(repr, POLICIES))}")
     return _timeline(_layer(kernel, ranks, taskflow, routing, placement, target, constants), policy)
@@ -94,10 +94,10 @@ def report(
     target: str | os.PathLike[str] = "ascend-a3",
     **constants: int | float,
 ) -> Report:
-    """One page about a kernel: its graph, its simulated launch task by task, traffic and memory. Args are those of :func:`simulate`.
+    """A page about a kernel: its graph, its simulated launch task by task, traffic and memory. Args are those of :func:`simulate`.
 
     Args:
-        out: Where to write the page; by default it is only returned.
+        out: Path to write the page to; by default the page is only returned.
     """
     layer = _layer(kernel, ranks, taskflow, routing, placement, target, constants)
     with tempfile.TemporaryDirectory() as folder:
@@ -122,7 +122,7 @@ def _layer(
     target: str | os.PathLike[str],
     constants: dict[str, int | float],
 ) -> list[str]:
-    """A layer as the command takes it."""
+    """A layer as command-line arguments."""
     if not isinstance(ranks, int) or isinstance(ranks, bool) or not 1 <= ranks <= 256:
         raise HpmoeError(f"ranks is {ranks!r}, but has to be a whole number from 1 to 256")
     source = source_of(kernel)

@@ -1,4 +1,4 @@
-"""Taskflows as operators of PyTorch: with fake implementations, and with gradients where there is a taskflow for them."""
+"""Taskflows as PyTorch operators, with fake implementations, and with gradients if there is a backward taskflow."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from ._taskflow import Taskflow
 
 
 def key(flow: Taskflow) -> str:
-    """The text by which the operator finds a taskflow, also in another process."""
+    """The text that identifies a taskflow to the operator, also in another process."""
     return f"{flow.library.path}#{flow.name}"
 
 
 def dtype(element: str) -> torch.dtype:
-    """The type of torch for an element type."""
+    """The torch type for an element type."""
     return {name: kind for kind, name in torch_elements().items()}[element]
 
 
@@ -32,7 +32,7 @@ _flows: dict[str, Taskflow] = {}
 
 
 def flow_of(key: str) -> Taskflow:
-    """The taskflow of such a text."""
+    """The taskflow for a text from `key`."""
     if key not in _flows:
         path, _, name = key.rpartition("#")
         _flows[key] = load(path)[name]
@@ -48,12 +48,12 @@ def _written(flow: Taskflow) -> list[Argument]:
 
 
 def has_tangent(tensor: Tensor) -> bool:
-    """Whether a derivative is being carried along with the tensor, which the operator would drop."""
+    """Whether a tensor carries a forward-mode derivative, which the operator would drop."""
     return forward_ad._current_level >= 0 and forward_ad.unpack_dual(tensor).tangent is not None
 
 
 def transform_fault(tensors: list[Tensor]) -> str | None:
-    """Why tensors can't be operands inside of a transform of torch.func; None if they can."""
+    """The reason why tensors can't be operands inside a torch.func transform; None if they can."""
     if torch.compiler.is_compiling():
         return None
     if any(map(torch._C._functorch.is_batchedtensor, tensors)):
@@ -68,8 +68,7 @@ _UNBATCHED = "call the layer once with the tokens of the whole batch, since toke
 
 
 def run_plainly(ids: Tensor, inputs: list[Tensor], key: str, group: str) -> list[Tensor]:
-    """The operator's results. Where nobody looks at operators, its taskflow is called without torch's dispatch: neither a graph nor gradients are made,
-    and all tensors are plain ones of the CPU."""
+    """The operator's results. If all tensors are plain CPU tensors and no graph or gradient is recorded, the taskflow is called without torch's dispatch."""
     if torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None or torch._C._len_torch_dispatch_stack():
         return torch.ops.hpmoe.run(ids, inputs, key, group)
     if torch._C._functorch.peek_interpreter_stack() is not None or torch._C._len_torch_function_stack() or torch.autograd._profiler_enabled():
@@ -86,7 +85,7 @@ PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 
 def launched(ids: Tensor, inputs: list[Tensor], key: str, group: str) -> list[Tensor]:
-    """What a taskflow writes."""
+    """Launches a taskflow, and returns the tensors that it writes."""
     flow = flow_of(key)
     names = [argument.name for argument in _read(flow)]
     return list(flow(Group._of_name(group), ids, **dict(zip(names, inputs, strict=True))))
@@ -98,12 +97,12 @@ def run(ids: Tensor, inputs: list[Tensor], key: str, group: str) -> list[Tensor]
 
     Args:
         ids: The router's expert ids, [tokens, top_k].
-        inputs: What the taskflow reads, in the order of its arguments.
+        inputs: The tensors that the taskflow reads, in the order of its arguments.
         key: The taskflow.
         group: The name of the group.
 
     Returns:
-        What it writes, in the order of its arguments.
+        The tensors that it writes, in the order of its arguments.
     """
     return launched(ids, inputs, key, group)
 
@@ -141,10 +140,10 @@ def _(ids: Tensor, inputs: list[Tensor], key: str, group: str) -> list[Tensor]:
 
 
 def backward_of(flow: Taskflow) -> Taskflow:
-    """The taskflow of the gradients: `module::backward` of `module::forward`.
+    """The backward taskflow: `module::backward` for `module::forward`.
 
-    It reads what the first one reads and writes, by the same names, and the gradient `d<name>` of what that writes; it writes the
-    gradient `d<name>` of what that reads.
+    It reads the tensors that the forward taskflow reads and writes, by the same names, and a gradient `d<name>` for each tensor that the forward
+    taskflow writes. It writes a gradient `d<name>` for each tensor that the forward taskflow reads.
     """
     module, _, name = flow.name.partition("::")
     wanted = f"{module}::{name.replace('forward', 'backward', 1)}"
@@ -193,7 +192,7 @@ def _backward(ctx: Any, gradients: list[Tensor | None]) -> tuple[Any, ...]:
 
 
 def _gradient(found: dict[str, Tensor], name: str, value: Tensor) -> Tensor | None:
-    """The gradient of that name with the type and the shape of `value`, if there is one."""
+    """The gradient with that name, converted to the type and the shape of `value`, if there is one."""
     return found[name].reshape(value.shape).to(value.dtype) if name in found else None
 
 

@@ -1,4 +1,4 @@
-"""Traces of launches: when each core ran its tiles."""
+"""Traces of launches: the times at which each core ran its tiles."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from ._errors import HpmoeError
 def merge_trace(
     profile: str | os.PathLike[str], reports: Mapping[str, Any] | Sequence[Mapping[str, Any]], out: str | os.PathLike[str]
 ) -> None:
-    """Adds the tasks of launches to a trace of torch.profiler: a process for each rank, a thread for each core, a slice for each tile.
+    """Adds the tasks of launches to a torch.profiler trace: a process for each rank, a thread for each core, a slice for each tile.
 
-    Kernels keep time stamps if they are built with ``HPMOE_TIME_STAMPS=on`` in the environment. The times of cores follow the machine's clock from
-    the moment at which the launch began, which is known to within the time that a rank's thread takes to start.
+    Kernels record time stamps if they are built with ``HPMOE_TIME_STAMPS=on`` in the environment. Times are placed on the
+    machine's clock by the start of the launch, which is known to within the time that a rank's thread takes to start.
 
     Args:
-        profile: What ``prof.export_chrome_trace`` has written.
-        reports: The report of a launch, or of several: ``hpmoe.last_report()`` after each.
-        out: Where to write the merged trace. A name that ends in ``.gz`` is compressed.
+        profile: The file that ``prof.export_chrome_trace`` has written.
+        reports: The report of a launch, or a list of reports: ``hpmoe.last_report()`` after each launch.
+        out: Path of the merged trace. A name that ends in ``.gz`` is compressed.
 
     Raises:
-        HpmoeError: If the file is no trace, or a launch has no time stamps.
+        HpmoeError: If the file is not a trace, or a launch has no time stamps.
     """
     launches = [reports] if isinstance(reports, Mapping) else list(reports)
     merged = _read(Path(profile))
@@ -47,7 +47,7 @@ def merge_trace(
 
 
 def _moved(event: dict[str, Any], pid: int, tid: int, begun: float) -> dict[str, Any]:
-    """An event with other numbers for process and thread, and on the profile's clock."""
+    """An event with new process and thread numbers, on the profile's clock."""
     moved = {**event, "pid": event["pid"] + pid, "tid": event["tid"] + tid}
     if "ts" in event:
         moved["ts"] = event["ts"] + begun
@@ -59,7 +59,7 @@ def _moved(event: dict[str, Any], pid: int, tid: int, begun: float) -> dict[str,
 
 
 def _most(events: list[dict[str, Any]], key: str) -> int:
-    """The largest number of a process or thread."""
+    """The largest process or thread number."""
     return max((event[key] for event in events if isinstance(event.get(key), int)), default=0)
 
 
@@ -85,7 +85,7 @@ COLOURS = ["#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#76b7b2", "#edc948", "#b
 
 
 def svg(trace: Mapping[str, Any]) -> str:
-    """The picture of a trace: a line for each core, a box for each tile."""
+    """The picture of a trace: a row for each core, a box for each tile."""
     events = trace["traceEvents"]
     names = {event["tid"]: f"rank {event['pid'] - 1} {event['args']['name']}" for event in events if event["name"] == "thread_name"}
     lines = {tid: line for line, tid in enumerate(names)}

@@ -1,3 +1,3 @@
-"""The version of this package, which is that of its crates."""
+"""The version of this package, which equals the version of its crates."""
 
 __version__ = "0.1.0"

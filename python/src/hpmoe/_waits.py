@@ -1,7 +1,7 @@
 """Waits that Ctrl-C ends.
 
-Python runs handlers of signals between its own instructions, so that a call of C that waits would keep them waiting. A launch on the CPU calls
-back now and then, so that they run. In the main thread, any other call that waits runs in a thread of its own, and the main thread waits for that.
+Python runs signal handlers between its own instructions, so a C call that waits would delay them. A launch on the CPU therefore calls back
+regularly, and handlers run then. In the main thread, any other call that waits runs in a separate thread, and the main thread waits for that thread.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ _NUMBERS: list[ctypes.c_uint32] = []
 
 
 def new_cancel() -> ctypes.c_uint32:
-    """A number that ends the waits of a group as soon as it is not 0."""
+    """A number that ends a group's waits when it is set to a value other than 0."""
     _NUMBERS.append(ctypes.c_uint32(0))
     return _NUMBERS[-1]
 
 
 class Attendant:
-    """What the main thread is called back with while it waits for a launch of a group: handlers of signals run then."""
+    """The callback of the main thread while it waits for a launch of a group. Signal handlers run during the callback."""
 
     def __init__(self, cancel: ctypes.c_uint32) -> None:
-        """Cancels by that number when a handler raises."""
+        """Sets that cancel number when a handler raises."""
         self._cancel = cancel
         self._raised: BaseException | None = None
         self._looks = self._look()
@@ -48,7 +48,7 @@ class Attendant:
                 self._raised, self._cancel.value = error, 1
 
     def call(self, call: Callable[[], T]) -> T:
-        """What a call returns or raises, unless a handler raised meanwhile."""
+        """Makes the call and returns or raises its outcome, unless a handler raised meanwhile."""
         try:
             return call()
         finally:
@@ -62,8 +62,9 @@ LEAVING = 1.0
 
 
 def interruptible(call: Callable[[], T], cancel: ctypes.c_uint32, *, borrows: bool = True) -> T:
-    """What a call returns or raises. If a handler of a signal raises meanwhile, as that of Ctrl-C does, the call is cancelled, which takes at most a
-    second, and that exception is raised in its place. A call that does not borrow memory of the caller is left behind if it goes on."""
+    """Makes a C call, and returns or raises its outcome. If a signal handler raises meanwhile, as Ctrl-C's does, the call is cancelled, which takes at
+    most a second, and the handler's exception is raised instead. A call that does not borrow the caller's memory is left to finish by itself.
+    """
     if threading.current_thread() is not threading.main_thread():
         return call()
     done = threading.Event()
@@ -91,7 +92,7 @@ def interruptible(call: Callable[[], T], cancel: ctypes.c_uint32, *, borrows: bo
 
 
 def _until(done: threading.Event, seconds: float | None) -> None:
-    """Waits for the end of a call that was cancelled: what it uses lives until then. More signals change nothing."""
+    """Waits for the end of a cancelled call, because its memory must live until then. Further signals have no effect."""
     deadline = None if seconds is None else time.monotonic() + seconds
     while not done.is_set():
         rest = None if deadline is None else deadline - time.monotonic()

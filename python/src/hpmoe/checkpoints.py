@@ -1,13 +1,13 @@
-"""Experts of checkpoints in safetensors files, as the layers take them.
+"""Loads experts from safetensors checkpoints, in the form that the layers take.
 
 >>> gate_up, down = hpmoe.checkpoints.load_experts("model/", "model.layers.3.mlp.experts", rank=0, ranks=4)
 
-Files are memory-mapped, and only the experts of one rank are read. What is found decides how they are read:
+Files are memory-mapped, and only the experts of one rank are read. The format is recognised by the tensors' names:
 
 - ``E.gate_proj.weight``, ``E.up_proj.weight``, ``E.down_proj.weight`` for each expert E (Qwen3-MoE, DeepSeek, GLM), or ``E.w1``,
   ``E.w3``, ``E.w2`` (Mixtral, MiniMax-M2): [out, in], with ``weight_scale_inv`` for fp8 in blocks of 128 by 128;
-- ``gate_up_proj`` [experts, 2 * inter, hidden] and ``down_proj`` [experts, hidden, inter], all experts in one;
-- ``gate_up_proj_blocks`` and ``_scales``: MXFP4 (gpt-oss), 32 numbers of 4 bits with one scale.
+- ``gate_up_proj`` [experts, 2 * inter, hidden] and ``down_proj`` [experts, hidden, inter], with all experts in one tensor;
+- ``gate_up_proj_blocks`` and ``_scales``: MXFP4 (gpt-oss), with one scale per 32 numbers of 4 bits.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ def load_experts(
     """Reads the experts of one layer that belong to one rank.
 
     Args:
-        checkpoint: A file, or a folder with ``model.safetensors.index.json`` or with files of safetensors.
-        prefix: What the names of the experts' tensors begin with, such as ``"model.layers.3.mlp.experts"``.
+        checkpoint: A file, or a folder with ``model.safetensors.index.json`` or with safetensors files.
+        prefix: Common prefix of the names of the experts' tensors, such as ``"model.layers.3.mlp.experts"``.
         rank: The rank whose experts are read.
-        ranks: How many ranks share the experts; each has equally many, in order.
-        transposed: Whether tensors of all experts in one are [experts, in, out] (the dequantised gpt-oss of transformers).
-        interleaved: Whether rows of gate and up matrices take turns in ``gate_up_proj``, gate first.
+        ranks: Number of ranks. Each owns equally many experts, in order.
+        transposed: Whether tensors of all experts are [experts, in, out] (the dequantised gpt-oss of transformers).
+        interleaved: Whether the rows of ``gate_up_proj`` alternate between gate and up, gate first.
 
     Returns:
         ``gate_up`` [experts of the rank, 2 * inter, hidden], with the rows of gate first, and ``down`` [experts of the rank, hidden, inter],
         in bf16.
 
     Raises:
-        HpmoeError: If there are no such tensors, or the ranks can't share the experts equally.
+        HpmoeError: If there are no such tensors, or the number of ranks does not divide the experts.
     """
     _check_rank(rank, ranks)
     with ExitStack() as stack:
@@ -75,20 +75,20 @@ def load_experts(
 def load_gpt_oss_experts(
     checkpoint: str | os.PathLike[str], prefix: str, *, rank: int = 0, ranks: int = 1
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Reads the experts of gpt-oss of one layer that belong to one rank, as ``hpmoe.moe(gate="gpt_oss")`` and transformers have them.
+    """Reads the gpt-oss experts of one layer that belong to one rank, in the form of ``hpmoe.moe(gate="gpt_oss")`` and transformers.
 
     Args:
         checkpoint: As for :func:`load_experts`.
-        prefix: What the names of the experts' tensors begin with.
+        prefix: Common prefix of the names of the experts' tensors.
         rank: The rank whose experts are read.
-        ranks: How many ranks share the experts; each has equally many, in order.
+        ranks: Number of ranks. Each owns equally many experts, in order.
 
     Returns:
-        ``gate_up`` [experts of the rank, hidden, 2 * inter], whose columns are gate and up in turn, its biases [experts, 2 * inter], ``down``
+        ``gate_up`` [experts of the rank, hidden, 2 * inter], whose columns alternate between gate and up, its biases [experts, 2 * inter], ``down``
         [experts of the rank, inter, hidden], and its biases [experts, hidden], in bf16.
 
     Raises:
-        HpmoeError: If there are no such tensors, or the ranks can't share the experts equally.
+        HpmoeError: If there are no such tensors, or the number of ranks does not divide the experts.
     """
     _check_rank(rank, ranks)
     found = []
@@ -107,7 +107,7 @@ def load_gpt_oss_experts(
 
 
 class _Files:
-    """The tensors below a prefix, in whichever files they are."""
+    """The tensors with a prefix, from all files of a checkpoint."""
 
     def __init__(self, checkpoint: Path, prefix: str, stack: ExitStack) -> None:
         index = checkpoint / "model.safetensors.index.json"
@@ -154,7 +154,7 @@ def _check_rank(rank: int, ranks: int) -> None:
 
 
 def _own(experts: int, rank: int, ranks: int) -> range:
-    """The experts of a rank."""
+    """The range of a rank's experts."""
     if experts == 0 or experts % ranks:
         raise HpmoeError(f"{experts} experts can't be shared by {ranks} ranks: use a number of ranks that divides {experts}")
     return range(experts // ranks * rank, experts // ranks * (rank + 1))
@@ -167,7 +167,7 @@ def _bf16(tensor: Tensor) -> Tensor:
 
 
 def _separate(files: _Files, rank: int, ranks: int) -> tuple[Tensor, Tensor]:
-    """Experts with a tensor for each matrix. The result is filled expert by expert, so that no second copy of all is made."""
+    """Reads experts that have one tensor per matrix. The result is filled expert by expert, to avoid a second copy of all of them."""
     numbers = {name.partition(".")[0] for name in files.names}
     experts = sorted(int(number) for number in numbers if number.isdigit())
     if experts != list(range(len(experts))) or not experts:
@@ -191,7 +191,7 @@ def _separate(files: _Files, rank: int, ranks: int) -> tuple[Tensor, Tensor]:
 
 
 def _matrix(files: _Files, name: str) -> Tensor:
-    """One matrix in bf16; fp8 has a scale for each block."""
+    """One matrix in bf16, with the block scales of fp8 applied."""
     weight = files.whole(f"{name}.weight")
     if f"{name}.weight_scale_inv" not in files.names:
         return _bf16(weight)
@@ -208,7 +208,7 @@ def _matrix(files: _Files, name: str) -> Tensor:
 
 
 def _mxfp4(files: _Files, name: str, own: range) -> Tensor:
-    """Matrices of four bits: two numbers in a byte, the lower half first, and a power of two for 32 of them."""
+    """Dequantises MXFP4 matrices: two 4-bit numbers per byte, the lower half first, and a power of two per 32 numbers."""
     blocks, scales = files.part(f"{name}_blocks", own), files.part(f"{name}_scales", own)
     numbers = torch.tensor(FP4, dtype=torch.bfloat16)
     values = torch.stack([numbers[(blocks & 15).int()], numbers[(blocks >> 4).int()]], dim=-1).flatten(-2)

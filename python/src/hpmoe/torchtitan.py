@@ -1,11 +1,11 @@
-"""The routed experts of TorchTitan on hpmoe kernels.
+"""TorchTitan's routed experts on hpmoe kernels.
 
 In a configuration, or by ``--override.imports``:
 
 >>> OverrideConfig(imports=[("hpmoe.torchtitan.routed_experts", {"max_tokens": 4096})])
 
-Their gate, up and down matrices are tensors of their own, which the kernel uses where they lie. With expert parallelism, each process of the
-mesh ``ep`` is a rank of the kernel, which takes the place of TorchTitan's token dispatcher.
+The gate, up and down matrices are separate tensors, which the kernel uses in place. With expert parallelism, each process of the mesh ``ep`` is a
+rank of the kernel, and the kernel replaces TorchTitan's token dispatcher.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ __all__ = ["HpmoeRoutedExperts", "routed_experts"]
 def routed_experts(
     config: RoutedExperts.Config, *, max_tokens: int, ranks: int = 1, capacity_rows: int | None = None
 ) -> RoutedExperts.Config:
-    """Replaces routed experts by those of hpmoe, and leaves those that it has no kernel for, with a warning.
+    """Replaces routed experts by hpmoe's. Experts without a kernel stay as they are, with a warning.
 
     Args:
-        config: What is replaced.
-        max_tokens: Most tokens of one rank in a step.
-        ranks: Ranks as threads of this process, without expert parallelism.
-        capacity_rows: Room for received rows on each rank; by default as many as any routing can need.
+        config: The configuration of the experts to replace.
+        max_tokens: Maximum number of tokens of one rank in a step.
+        ranks: Number of ranks as threads of this process, without expert parallelism.
+        capacity_rows: Room for received rows on each rank; by default the maximum over all routings.
     """
     if type(config.inner_experts) is not GroupedExperts.Config:
         name = type(config.inner_experts).__qualname__
@@ -50,7 +50,7 @@ def routed_experts(
 
 
 class HpmoeRoutedExperts(RoutedExperts):
-    """Experts with the parameters of TorchTitan's, so that checkpoints, initialisation and sharding stay what they are."""
+    """Experts with the same parameters as TorchTitan's, so that checkpoints, initialisation and sharding don't change."""
 
     @dataclass(kw_only=True, slots=True)
     class Config(RoutedExperts.Config):
@@ -61,7 +61,7 @@ class HpmoeRoutedExperts(RoutedExperts):
         capacity_rows: int | None = None
 
     def __init__(self, config: Config) -> None:
-        """The parameters; the kernels are built when the parallelism is known."""
+        """Makes the parameters. The kernels are built once the parallelism is known."""
         self._settings = (config.max_tokens, config.ranks, config.capacity_rows)
         # The kernel dispatches tokens; a dispatcher of expert parallelism would reserve memory for them.
         sizes = config.token_dispatcher
@@ -72,7 +72,7 @@ class HpmoeRoutedExperts(RoutedExperts):
     # The names of its parameters, which sharding refers to, differ between versions of TorchTitan.
     @functools.wraps(RoutedExperts.forward)
     def forward(self, x: Tensor, scores: Tensor, ids: Tensor, _counts: Tensor, /) -> Tensor:
-        """The sum of the experts of each token with the router's scores."""
+        """The sum over each token's experts, weighted by the router's scores."""
         layer = self._layer
         if layer is None:
             if torch.compiler.is_compiling():
@@ -86,7 +86,7 @@ class HpmoeRoutedExperts(RoutedExperts):
         self._prepare(parallel_dims.get_optional_mesh("ep"))
 
     def _prepare(self, mesh: Any) -> MoE:
-        """Builds the layer; the processes of the mesh are its ranks."""
+        """Builds the layer. The processes of the mesh are its ranks."""
         max_tokens, ranks, capacity_rows = self._settings
         if mesh is None:
             group = _group(ranks, capacity_rows)
@@ -107,7 +107,7 @@ class HpmoeRoutedExperts(RoutedExperts):
 
 @functools.cache
 def _group(ranks: int, capacity_rows: int | None) -> Group:
-    """Ranks as threads, with memory that all layers share."""
+    """A group of threads, with memory that all layers share."""
     return Group(ranks, capacity_rows=capacity_rows)
 
 
@@ -115,7 +115,7 @@ _groups: dict[tuple[str, int | None], Group] = {}
 
 
 def _group_of(mesh: Any, capacity_rows: int | None) -> Group:
-    """The ranks that are the processes of a mesh, with memory that all layers share."""
+    """A group of the processes of a mesh, with memory that all layers share."""
     process_group = mesh.get_group()
     key = (process_group.group_name, capacity_rows)
     if key not in _groups:

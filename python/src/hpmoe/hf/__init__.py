@@ -5,10 +5,10 @@
 >>> hpmoe.hf.prepare(model, max_tokens=512)     # optional: builds the kernels now, chooses the group
 
 There are kernels for experts with ``down(silu(gate x) * up x)`` whose gate and up matrices lie in ``gate_up_proj``,
-[experts, 2 * inter, hidden]: those of Qwen3-MoE, DeepSeek-V3, Mixtral, GLM-4.5, MiniMax-M2 and many more; and for those of gpt-oss. Other
-experts are computed by transformers itself, with a warning.
+[experts, 2 * inter, hidden]: those of Qwen3-MoE, DeepSeek-V3, Mixtral, GLM-4.5, MiniMax-M2 and many more; and for those of gpt-oss. For other
+experts, transformers' own implementation is used, with a warning.
 
-With expert parallelism, each process has some of the experts, and is a rank of the kernels:
+With expert parallelism, each process holds some of the experts, and is a rank of the kernels:
 
 >>> distributed = DistributedConfig(fsdp_size=4, ep_size=4, ep_implementation="hpmoe")
 >>> model = AutoModelForCausalLM.from_pretrained(path, experts_implementation="hpmoe", distributed_config=distributed)

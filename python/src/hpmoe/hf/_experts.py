@@ -1,4 +1,4 @@
-"""The modules of transformers that hold experts, and their layers."""
+"""Expert modules of transformers, and the layers that replace them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .._moe import MoE, moe
 
 
 class Kind(NamedTuple):
-    """A kind of experts that there are kernels for: the gate of :func:`hpmoe.moe`, and the names of the tensors that it takes."""
+    """A supported kind of experts: the gate of :func:`hpmoe.moe`, and the names of its tensors."""
 
     gate: str
     names: tuple[str, ...]
@@ -27,7 +27,7 @@ GPT_OSS = Kind("gpt_oss", ("gate_up_proj", "gate_up_proj_bias", "down_proj", "do
 
 
 def kind_of(experts: nn.Module) -> Kind | str:
-    """The kind of these experts, or why there is no kernel for them."""
+    """The kind of these experts, or the reason why there is no kernel for them."""
     gpt_oss = sys.modules.get("transformers.models.gpt_oss.modeling_gpt_oss")
     gate = getattr(type(experts), "_apply_gate", None)
     if gpt_oss is not None and isinstance(experts, gpt_oss.GptOssExperts) and gate is gpt_oss.GptOssExperts._apply_gate:
@@ -51,7 +51,7 @@ def kind_of(experts: nn.Module) -> Kind | str:
 
 
 def why_not(experts: nn.Module) -> str | None:
-    """Why hpmoe has no kernel for these experts; None if it has one."""
+    """The reason why hpmoe has no kernel for these experts; None if it has one."""
     kind = kind_of(experts)
     return kind if isinstance(kind, str) else None
 
@@ -63,15 +63,15 @@ def prepare(model: nn.Module, *, max_tokens: int = 64, top_k: int | None = None,
 
     Args:
         model: A model, or a part of one.
-        max_tokens: Most tokens of one rank in a step (batch size times length).
-        top_k: Experts of each token; by default what the model's configuration says.
-        group: The ranks; by default one, or with expert parallelism the processes that share the experts.
+        max_tokens: Maximum number of tokens of one rank in a step (batch size times length).
+        top_k: Experts per token; by default the value in the model's configuration.
+        group: The ranks; by default one rank, or with expert parallelism the processes that share the experts.
 
     Returns:
-        How many of the model's experts run on hpmoe.
+        Number of expert modules of the model that run on hpmoe.
 
     Raises:
-        HpmoeError: If the model has no experts that hpmoe has a kernel for.
+        HpmoeError: If hpmoe has a kernel for none of the model's experts.
     """
     count, reasons = 0, set()
     module: Any
@@ -122,7 +122,7 @@ def layer_of(experts: nn.Module, top_k: int, max_tokens: int, group: Group | Non
 
 
 def matrices_of(experts: nn.Module) -> list[Tensor]:
-    """The matrices and biases, in the order of the kernel."""
+    """The matrices and biases, in the kernel's order."""
     kind = kind_of(experts)
     assert isinstance(kind, Kind), kind
     return [getattr(experts, name) for name in kind.names]
@@ -132,7 +132,7 @@ _warned: set[tuple[type, str]] = set()
 
 
 def experts_forward(self: Any, hidden_states: Tensor, top_k_index: Tensor, top_k_weights: Tensor) -> Tensor:
-    """The sum of a token's experts with the router's weights, as transformers asks for it."""
+    """The weighted sum over each token's experts, with the signature that transformers expects."""
     layer = getattr(self, "_hpmoe", None)
     if layer is None or (not torch.compiler.is_compiling() and not _fits(layer, hidden_states, top_k_index)):
         reason = why_not(self)
@@ -153,7 +153,7 @@ def experts_forward(self: Any, hidden_states: Tensor, top_k_index: Tensor, top_k
 
 
 def refuse_while_compiling() -> None:
-    """Says that a kernel that is missing can't be built now, if a model is being compiled."""
+    """Raises an error if a model is being compiled, because a missing kernel can't be built then."""
     if torch.compiler.is_compiling():
         raise HpmoeError("kernels can't be built while a model is compiled: call hpmoe.hf.prepare(model, max_tokens=..) before")
 
@@ -164,7 +164,7 @@ def _fits(layer: MoE, hidden_states: Tensor, top_k_index: Tensor) -> bool:
 
 
 def room(tokens: int) -> int:
-    """Tokens of a rank to build for: a power of two, so that few sizes are built."""
+    """Number of tokens per rank to build for: rounded up to a power of two, to limit the number of builds."""
     return max(64, 1 << (tokens - 1).bit_length())
 
 

@@ -1,4 +1,4 @@
-"""Expert parallelism of transformers: tokens travel to the experts of other processes inside of the kernel."""
+"""Expert parallelism for transformers: the kernel itself sends tokens to the experts of other processes."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 
 class HpmoeEP(EPImplementation):
-    """The experts of a group of processes, each of which holds some of them and brings its own tokens.
+    """The experts of a group of processes. Each process holds some of the experts and brings its own tokens.
 
-    It is chosen by ``DistributedConfig(ep_implementation="hpmoe")``. One kernel sends the tokens, computes the experts and sends the results
-    back, also in the backward pass.
+    It is selected by ``DistributedConfig(ep_implementation="hpmoe")``. One kernel sends the tokens, computes the experts and sends the results
+    back; so does the backward pass.
 
     Attributes:
-        experts: The number of experts of all processes.
+        experts: Total number of experts of all processes.
         group: The group that the layers of these processes share; :func:`hpmoe.hf.prepare` can choose another one.
     """
 
     def __init__(self, experts: Any, ep_mesh: DeviceMesh, tp_mesh: DeviceMesh) -> None:
-        """For the experts of one layer, which are already shared out."""
+        """For the experts of one layer, which are already distributed to the processes."""
         super().__init__(experts, ep_mesh, tp_mesh)
         kind = kind_of(experts)
         if isinstance(kind, str):
@@ -45,7 +45,7 @@ class HpmoeEP(EPImplementation):
         experts._hpmoe_parallel = self
 
     def __call__(self, hidden_states: Tensor, top_k_index: Tensor, top_k_weights: Tensor) -> Tensor:
-        """The sum of the experts of each token of this process."""
+        """The weighted sum over the experts of each of this process's tokens."""
         tokens = hidden_states.shape[0]
         if self.tp_mesh.size() > 1:
             # The processes of a tensor-parallel group have the same tokens: each brings a part of them.
@@ -56,7 +56,7 @@ class HpmoeEP(EPImplementation):
         return y if self.tp_mesh.size() == 1 else _all_rows(y, tokens, self.tp_mesh)
 
     def _layer(self, hidden_states: Tensor, top_k_index: Tensor) -> MoE:
-        """The layer that has been prepared, or else one with room for the tokens of each process."""
+        """The prepared layer, or else a new one with room for the tokens of each process."""
         layer = getattr(self._module, "_hpmoe", None)
         if layer is None:
             refuse_while_compiling()
@@ -71,7 +71,7 @@ _groups: dict[str, Group] = {}
 
 
 def _group_of(mesh: DeviceMesh) -> Group:
-    """The ranks that are the processes of a mesh."""
+    """A group of the processes of a mesh."""
     process_group = mesh.get_group()
     if process_group.group_name not in _groups:
         _groups[process_group.group_name] = Group(process_group=process_group, device=device_for(mesh.device_type))
@@ -79,12 +79,12 @@ def _group_of(mesh: DeviceMesh) -> Group:
 
 
 def _own_rows(tensor: Tensor, mesh: DeviceMesh) -> Tensor:
-    """The rows of this process, of a tensor that all processes of the mesh have."""
+    """This process's rows of a tensor that all processes of the mesh have."""
     return DTensor.from_local(tensor, mesh, [Replicate()], run_check=False).redistribute(mesh, [Shard(0)]).to_local()
 
 
 def _all_rows(tensor: Tensor, rows: int, mesh: DeviceMesh) -> Tensor:
-    """The rows of all processes, whose parts can differ by one."""
+    """The rows of all processes, whose numbers can differ by one."""
     shape, stride = torch.Size((rows, tensor.shape[1])), (tensor.shape[1], 1)
     return DTensor.from_local(tensor.contiguous(), mesh, [Shard(0)], shape=shape, stride=stride).full_tensor()
 
