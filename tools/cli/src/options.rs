@@ -31,33 +31,33 @@ pub(crate) enum Command {
     Graph(GraphArgs),
     /// Prints the schedule.
     Schedule(ScheduleArgs),
-    /// Prints the generated AscendC, or what an external operator of a task is given and must keep to.
+    /// Prints the generated AscendC, or the contract of a task's external operator.
     Emit(EmitArgs),
-    /// Simulates the kernel, the original system and one operator after another on a described target.
+    /// Simulates a launch of the kernel on a described target, and compares it with HyperParallel-MoE and with one operator after another.
     Simulate(SimulateArgs),
-    /// Writes one page with the graph, the simulated run task by task, traffic and memory.
+    /// Writes an HTML page with the graph, the simulated run task by task, traffic and memory.
     Report(ReportArgs),
     /// Lists the memory of a launch: every tensor with its place, rows and bytes.
     Memory(MemoryArgs),
-    /// Fits three constants to published latencies and compares all twelve with the simulated ones.
+    /// Fits three constants of the target to published latencies, and compares all twelve published latencies with simulated ones.
     Calibrate(CalibrateArgs),
-    /// Searches for schedules that are faster in the simulator, and keeps them in a file next to the source.
+    /// Searches for schedules that are faster in the simulator, and saves them in a file next to the source.
     Tune(TuneArgs),
-    /// Places experts by their loads, which a file has layer by layer.
+    /// Computes placements that balance the experts' loads, for each layer in a file of loads.
     Place(PlaceArgs),
     /// Compares the schedules of two source files, or the runs of two traces, simulated or measured.
     Diff(DiffArgs),
-    /// Probes what is assumed of the NPUs of this machine: runs the program hpmoe-doctor with these arguments.
+    /// Checks hpmoe's assumptions about hardware on this machine's NPUs; runs the program hpmoe-doctor with these arguments.
     #[command(disable_help_flag = true)]
     Doctor(DoctorArgs),
-    /// Times constants of a target on the NPUs of this machine and writes its file: runs the program hpmoe-doctor, whose options it takes.
+    /// Measures constants of this machine's NPUs and writes a target file; runs the program hpmoe-doctor with these arguments.
     #[command(disable_help_flag = true)]
     Measure(DoctorArgs),
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct DoctorArgs {
-    /// What hpmoe-doctor takes; --help lists it.
+    /// Arguments of hpmoe-doctor; --help lists them.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) arguments: Vec<OsString>,
 }
@@ -84,13 +84,13 @@ pub(crate) struct GraphArgs {
 pub(crate) struct EmitArgs {
     #[command(flatten)]
     pub(crate) source: SourceArgs,
-    /// Prints the contract of an external operator for this task, and a skeleton: the beginning of its file.
+    /// Prints the contract of an external operator for this task, and a skeleton of its file.
     #[arg(long, value_name = "NAME", conflicts_with = "device")]
     pub(crate) task: Option<String>,
-    /// The taskflow, as NAME or KERNEL::NAME; by default all of the file.
+    /// The taskflow, as NAME or KERNEL::NAME; by default all taskflows of the file.
     #[arg(long, value_name = "NAME")]
     pub(crate) taskflow: Option<String>,
-    /// Prints what devices run, with operators that are for devices only, instead of what the host runs.
+    /// Prints the code for devices, including device-only operators, instead of the code for the host.
     #[arg(long)]
     pub(crate) device: bool,
 }
@@ -105,33 +105,33 @@ pub(crate) struct ScheduleArgs {
     pub(crate) settings: Vec<String>,
     #[command(flatten)]
     pub(crate) die: DieArgs,
-    /// Ranks of the group, by default 8. Open tile sizes are then those that suit these ranks, otherwise those of a build; picture and
-    /// export always have the former.
+    /// Ranks of the group; by default 8. With this option, open tile sizes are chosen for these ranks; without it, as in a build. Picture and
+    /// export always choose them for the ranks.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) ranks: Option<u32>,
-    /// Draws the schedule along its simulated times.
+    /// Writes a picture of the schedule over simulated time (SVG).
     #[arg(long, value_name = "FILE.svg")]
     pub(crate) svg: Option<PathBuf>,
-    /// Measures how long scheduling and validating takes for about N tiles of a rank: of a synthetic layer, or of the file's
-    /// first taskflow with TOKENS set to give as many.
+    /// Measures the time of scheduling and validating about N tiles per rank: of a synthetic layer, or of the file's
+    /// first taskflow with a suitable value of TOKENS.
     #[arg(long, value_name = "N")]
     pub(crate) tile_tasks: Option<u64>,
     /// Writes the queues of all ranks, task by task (see docs/export.md).
     #[arg(long, value_name = "FILE.json")]
     pub(crate) export: Option<PathBuf>,
-    /// The routing of numbers, picture and export: `balanced`, `zipf:EXPONENT[:SEED]`, `drifting:EXPONENT[:SEED]`, or a JSON file (see docs/time.md).
+    /// The routing for figures, picture and export: `balanced`, `zipf:EXPONENT[:SEED]`, `drifting:EXPONENT[:SEED]`, or a JSON file (see docs/time.md).
     #[arg(long, value_name = "ROUTING", default_value = "balanced")]
     pub(crate) routing: String,
-    /// Where experts lie in picture and export: a file that `place` has written, or FILE:LAYER for another layer than the first.
+    /// The placement of experts for picture and export: a file that `place` has written, or FILE:LAYER; by default its first layer.
     #[arg(long, value_name = "FILE.json[:LAYER]")]
     pub(crate) placement: Option<PlacementChoice>,
-    /// The taskflow, as NAME or KERNEL::NAME; by default all of the file. Picture and export are of one.
+    /// The taskflow, as NAME or KERNEL::NAME; by default all taskflows of the file. Picture and export need exactly one.
     #[arg(long, value_name = "NAME")]
     pub(crate) taskflow: Option<String>,
-    /// Ignores what `tune` has kept, and shows the default schedule.
+    /// Ignores schedules that `tune` has saved, and shows the default schedule.
     #[arg(long)]
     pub(crate) untuned: bool,
-    /// Says nothing about tile sizes that cost time.
+    /// Turns off the warning about slow tile sizes.
     #[arg(long)]
     pub(crate) allow_slow_tile_sizes: bool,
     /// Prints one JSON object for each taskflow.
@@ -154,13 +154,13 @@ pub(crate) struct PlaceArgs {
     /// Ranks of the group.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) ranks: u32,
-    /// Places of each rank beyond its share of the experts, which copies take.
+    /// Places per rank beyond its share of the experts, for copies of experts.
     #[arg(long, default_value_t = 0)]
     pub(crate) spare: usize,
-    /// The placement in force, in a file that this command has written: of each layer only some places are written anew.
+    /// The placement in force, in a file that this command has written; only some places of each layer then change.
     #[arg(long, value_name = "FILE.json", conflicts_with = "spare")]
     pub(crate) current: Option<PathBuf>,
-    /// The most places of a layer that may be written, with --current.
+    /// Maximum number of places per layer that change, with --current.
     #[arg(long, value_name = "N", default_value_t = 4, requires = "current")]
     pub(crate) moves: usize,
     #[command(flatten)]
@@ -175,7 +175,7 @@ pub(crate) struct PlaceArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct PayoffArgs {
-    /// Launches until the next placement: a layer's new placement is accepted only if these save more time than its copies take.
+    /// Launches until the next placement. A layer's new placement is accepted only if it saves more time in these launches than its copies take.
     #[arg(
         long,
         value_name = "N",
@@ -185,23 +185,23 @@ pub(crate) struct PayoffArgs {
         value_parser = clap::value_parser!(u64).range(1..)
     )]
     pub(crate) launches: Option<u64>,
-    /// Launches that the loads were counted in, with --launches. By default as many as --launches.
+    /// Number of launches that the loads were counted over, with --launches; by default the value of --launches.
     #[arg(long, value_name = "N", requires = "launches", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) counted: Option<u64>,
-    /// Nanoseconds of a layer for each row on a rank, with --launches.
+    /// Nanoseconds per received row of a rank, with --launches.
     #[arg(long, value_name = "NS", requires = "launches")]
     pub(crate) row_ns: Option<u64>,
-    /// Microseconds that copying an expert's weights from another rank takes, with --launches.
+    /// Microseconds to copy an expert's weights from another rank, with --launches.
     #[arg(long, value_name = "US", requires = "launches")]
     pub(crate) copy_us: Option<u64>,
-    /// Microseconds that reading an expert's weights from memory takes, with --launches. 0 counts rows alone.
+    /// Microseconds to read an expert's weights from memory, with --launches; 0 ignores reads.
     #[arg(long, value_name = "US", requires = "launches", default_value_t = 0)]
     pub(crate) read_us: u64,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct DiffArgs {
-    /// The source file of the old schedule, or a trace (`hpmoe simulate --trace`, or of a launch).
+    /// The source file of the old schedule, or a trace: of a launch, or from `hpmoe simulate --trace`.
     #[arg(value_name = "OLD.rs|OLD.json")]
     pub(crate) old: PathBuf,
     /// The source file of the new schedule, or another trace.
@@ -239,17 +239,17 @@ pub(crate) struct TuneArgs {
     /// `balanced`, `zipf:EXPONENT[:SEED]`, `drifting:EXPONENT[:SEED]`, or a JSON file; can be repeated. By default balanced, and Zipf 1.2 with four seeds.
     #[arg(long = "routing", value_name = "ROUTING")]
     pub(crate) routings: Vec<String>,
-    /// Seconds to search for each kernel; the command ends at most 10 % and one second later. Ctrl-C ends the search earlier, and keeps what
-    /// it has found.
+    /// Seconds to search per kernel; the command ends at most 10 % plus one second later. Ctrl-C ends the search earlier, and saves what
+    /// it has found so far.
     #[arg(long, default_value_t = 60.0)]
     pub(crate) seconds: f64,
     /// Seed of the search.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Reports what is found and writes no file.
+    /// Reports the results without writing a file.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Says nothing about tile sizes that cost time.
+    /// Turns off the warning about slow tile sizes.
     #[arg(long)]
     pub(crate) allow_slow_tile_sizes: bool,
     /// Prints one JSON object for each kernel.

@@ -7,22 +7,22 @@ use clap::Args;
 pub(crate) struct MemoryArgs {
     #[command(flatten)]
     pub(crate) source: SourceArgs,
-    /// The taskflow, as NAME or KERNEL::NAME; by default all of the file.
+    /// The taskflow, as NAME or KERNEL::NAME; by default all taskflows of the file.
     #[arg(long, value_name = "NAME")]
     pub(crate) taskflow: Option<String>,
     /// Ranks of the group.
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) ranks: u32,
-    /// Tokens that each rank brings: sets `TOKENS`, the most that it may bring.
+    /// Tokens of each rank: sets the constant `TOKENS`.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) tokens: Option<u32>,
-    /// Received rows (of each chunk) that a rank has room for, as `Group::capacity_rows` says; by default the most that any routing brings.
+    /// Received rows (of each chunk) that a rank has room for, as set by `Group::capacity_rows`; by default the maximum over all routings.
     #[arg(long, value_name = "N")]
     pub(crate) rows: Option<u64>,
-    /// Chunks that the tokens of each rank are cut into: sets `CHUNKS`.
+    /// Number of chunks that each rank's tokens are divided into: sets the constant `CHUNKS`.
     #[arg(long, value_name = "C", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) chunks: Option<u32>,
-    /// For ranks that are processes, which write each other's tensors in the symmetric heap.
+    /// Shows the memory for ranks that are processes: tensors that peers write then lie in the symmetric heap.
     #[arg(long)]
     pub(crate) processes: bool,
     /// Prints one JSON object for each taskflow.

@@ -10,11 +10,11 @@ use std::path::PathBuf;
 /// A value of `--policy`.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum PolicyName {
-    /// The kernel of the file, as hpmoe schedules it.
+    /// The file's kernel under hpmoe's schedule.
     Ours,
-    /// HyperParallel-MoE: its tasks, queues, counters and polling, if the kernel is the layer that it implements.
+    /// HyperParallel-MoE's tasks, queues, counters and polling, if the kernel is the layer that it implements.
     Hyperparallel,
-    /// The operators of the file's kernel one after another, each over the whole device.
+    /// The operators of the file's kernel one after another, each on the whole device.
     Serial,
 }
 
@@ -31,9 +31,9 @@ impl From<PolicyName> for Policy {
 /// A value of `--direction`.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum DirectionName {
-    /// Tokens to outputs.
+    /// From tokens to outputs.
     Forward,
-    /// Gradients of outputs to gradients of tokens and weights.
+    /// From gradients of outputs to gradients of tokens and weights.
     Backward,
 }
 
@@ -55,9 +55,9 @@ pub(crate) enum Switch {
 /// A value of `--gradients`.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum GradientType {
-    /// That of the kernel.
+    /// The kernel's type.
     Same,
-    /// Half of f32.
+    /// bf16, half the size of f32.
     Bf16,
 }
 
@@ -76,13 +76,13 @@ pub(crate) struct LayerArgs {
     /// The taskflow, as NAME or KERNEL::NAME; by default the one with the name of the direction, or the only one.
     #[arg(long, value_name = "NAME")]
     pub(crate) taskflow: Option<String>,
-    /// Ignores what `tune` has kept, and simulates the default schedule.
+    /// Ignores schedules that `tune` has saved, and simulates the default schedule.
     #[arg(long)]
     pub(crate) untuned: bool,
-    /// Says nothing about tile sizes that cost time.
+    /// Turns off the warning about slow tile sizes.
     #[arg(long)]
     pub(crate) allow_slow_tile_sizes: bool,
-    /// Simulates the schedule with these choices, written as `tune` keeps them: `by_load=false put_cores=32`.
+    /// Simulates the schedule with these choices, in the format of `tune`'s file: `by_load=false put_cores=32`.
     #[arg(long, value_name = "KEY=VALUE …", conflicts_with = "untuned")]
     pub(crate) choices: Option<String>,
     /// Ranks of the group.
@@ -93,14 +93,14 @@ pub(crate) struct LayerArgs {
     /// `balanced`, `zipf:EXPONENT[:SEED]`, `drifting:EXPONENT[:SEED]`, or a JSON file (see docs/time.md).
     #[arg(long, value_name = "ROUTING", default_value = "balanced")]
     pub(crate) routing: String,
-    /// Where experts lie: a file that `place` has written, or FILE:LAYER for another layer than the first.
+    /// The placement of experts: a file that `place` has written, or FILE:LAYER; by default its first layer.
     #[arg(long, value_name = "FILE.json[:LAYER]")]
     pub(crate) placement: Option<PlacementChoice>,
-    /// Whether waiting cores of the original read their counters at intervals (as they do) or all the time.
+    /// Whether waiting cores of HyperParallel-MoE poll their counters at intervals (as published) or all the time.
     #[arg(long, value_enum, default_value = "on")]
     pub(crate) polling: Switch,
-    /// The type of weight gradients of the original and of `serial`: that of the kernel, so that all do the same work, or bf16, in
-    /// which the original is published.
+    /// The type of weight gradients under the other two policies: the kernel's, so that all policies do the same work, or bf16,
+    /// as published for HyperParallel-MoE.
     #[arg(long, value_enum, default_value = "same")]
     pub(crate) gradients: GradientType,
 }
@@ -109,19 +109,19 @@ pub(crate) struct LayerArgs {
 pub(crate) struct SimulateArgs {
     #[command(flatten)]
     pub(crate) layer: LayerArgs,
-    /// Simulates one policy; by default all that apply to the kernel.
+    /// Simulates a single policy; by default all policies that apply to the kernel.
     #[arg(long, value_enum)]
     pub(crate) policy: Option<PolicyName>,
-    /// Simulates `ours` with each of the scheduler's ideas turned off in turn, and prints what each of them brings.
+    /// Simulates `ours` once more for each optimisation of the scheduler, with that one turned off, and prints how much it gains.
     #[arg(long, conflicts_with_all = ["policy", "gantt", "trace", "traffic"])]
     pub(crate) ablate: bool,
-    /// Draws the simulated run of --policy, by default of `ours`: cores, links and waits.
+    /// Writes a picture of the simulated run of --policy, by default `ours`: cores, links and waits (SVG).
     #[arg(long, value_name = "FILE.svg")]
     pub(crate) gantt: Option<PathBuf>,
-    /// Writes the simulated run of --policy, by default of `ours`, for chrome://tracing or ui.perfetto.dev.
+    /// Writes a trace of the simulated run of --policy, by default `ours`, for chrome://tracing or ui.perfetto.dev.
     #[arg(long, value_name = "FILE.json")]
     pub(crate) trace: Option<PathBuf>,
-    /// Prints the simulated bytes that each rank puts to each other.
+    /// Prints the simulated traffic: bytes from each rank to each other rank.
     #[arg(long)]
     pub(crate) traffic: bool,
     /// Prints JSON: one object with --policy, otherwise a list with an object for each policy.
@@ -133,13 +133,13 @@ pub(crate) struct SimulateArgs {
 pub(crate) struct ReportArgs {
     #[command(flatten)]
     pub(crate) layer: LayerArgs,
-    /// The page. It needs nothing but itself.
+    /// The HTML file to write. It is self-contained.
     #[arg(long, value_name = "FILE.html")]
     pub(crate) out: PathBuf,
-    /// Another source file of the same layer, whose simulated run is drawn beside.
+    /// Another source file of the same layer; its simulated run is drawn next to this one.
     #[arg(long, value_name = "OTHER.rs")]
     pub(crate) beside: Option<PathBuf>,
-    /// The rank whose cores are drawn; by default the last one to end.
+    /// The rank whose cores are drawn; by default the rank that finishes last.
     #[arg(long)]
     pub(crate) rank: Option<u32>,
     /// Prints a JSON list with an object for each policy, as `simulate` does.

@@ -3,10 +3,10 @@
 use clap::Args;
 use std::path::PathBuf;
 
-/// The die that kernels are scheduled for, as a build script names it.
+/// The die that kernels are scheduled for.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct DieArgs {
-    /// The name of a built-in target, or a file with the same keys.
+    /// The name of a built-in target, or a target file.
     #[arg(long, value_name = "FILE.toml|NAME", default_value = "ascend-a3")]
     pub(crate) target: String,
     /// Matrix cores of a rank, instead of the 24 of the built-in target; vector cores are twice as many.

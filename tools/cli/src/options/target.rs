@@ -5,7 +5,7 @@ use clap::Args;
 /// A target and the constants that are changed in it.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct TargetChoice {
-    /// The name of a built-in target, or a file with the same keys.
+    /// The name of a built-in target, or a target file.
     #[arg(long, value_name = "FILE.toml|NAME", default_value = "ascend-a3")]
     pub(crate) target: String,
     /// Changes a constant of the target; can be repeated.
