@@ -1,7 +1,7 @@
 /* The C interface of a library of hpmoe kernels: a Rust crate of type "cdylib" with `hpmoe_c::export!();`.
  *
- * A function that can fail returns a status; `hpmoe_last_error` says what went wrong and what to do. Strings are UTF-8.
- * All functions can be called from any thread. A library's groups belong to that library. */
+ * A function that can fail returns a status; `hpmoe_last_error` then says what went wrong and what to do. Strings are
+ * UTF-8. All functions can be called from any thread. A group belongs to the library that made it. */
 #ifndef HPMOE_H
 #define HPMOE_H
 
@@ -11,15 +11,15 @@
 extern "C" {
 #endif
 
-/* The version of this interface. A caller compares it with `hpmoe_c_abi()` before anything else. */
+/* The version of this interface. Callers compare it with `hpmoe_c_abi()` before any other call. */
 #define HPMOE_C_ABI 6
 
-/* What a function returns: `HPMOE_OK`, or why not. */
+/* The result of a call: `HPMOE_OK`, or the kind of error. */
 typedef enum HpmoeStatus {
     HPMOE_OK = 0,
-    HPMOE_INVALID = 1, /* an argument does not fit: nothing was started, and everything can be used as before */
-    HPMOE_FAILED = 2,  /* a launch went wrong after it had started: its group can only be freed */
-    HPMOE_PANICKED = 3 /* a fault of hpmoe: the group of the call can only be freed */
+    HPMOE_INVALID = 1, /* an argument is invalid: nothing was started, and all objects remain usable */
+    HPMOE_FAILED = 2,  /* a launch failed after it had started: its group can only be freed */
+    HPMOE_PANICKED = 3 /* a bug in hpmoe: the group of the call can only be freed */
 } HpmoeStatus;
 
 /* The element type of a tensor. */
@@ -28,102 +28,105 @@ typedef enum HpmoeElement {
     HPMOE_F32 = 2,
     HPMOE_I32 = 3,
     HPMOE_I8 = 4,
-    HPMOE_I64 = 5,  /* of ids only */
-    HPMOE_I4X2 = 6, /* two numbers of 4 bits in a byte, the first in its lower half; columns are bytes */
+    HPMOE_I64 = 5,  /* for ids only */
+    HPMOE_I4X2 = 6, /* two 4-bit numbers per byte, the first in its lower half; columns count bytes */
     HPMOE_F16 = 7
 } HpmoeElement;
 
-/* Where a group runs kernels, and whose memory a tensor lies in. */
+/* The device that a group runs kernels on, and the device whose memory a tensor lies in. */
 typedef enum HpmoeDevice {
-    HPMOE_CPU = 0, /* on the model of the device: the same results, but not its speed; this machine's memory */
-    HPMOE_NPU = 1  /* on Ascend NPUs; needs a build with HPMOE_DEVICE=cann; the memory of the rank's NPU */
+    HPMOE_CPU = 0, /* the model of the device on this machine: the same results, but not its speed; host memory */
+    HPMOE_NPU = 1  /* Ascend NPUs, for libraries built with HPMOE_DEVICE=cann; the memory of the rank's NPU */
 } HpmoeDevice;
 
-/* Whether launches on the CPU are checked: on-chip memory for races, the scalar cache for lines that are out of date, and everything that a kernel
- * leaves open for what depends on it. Without checks, the same code computes the same bits in less time; accesses beyond a buffer are errors in
- * both. */
+/* Whether launches on the CPU are checked: for races in on-chip memory, for stale lines of the scalar cache, and (by
+ * varying the order of unordered work) for results that depend on that order. Without checks, the same code computes
+ * the same bits in less time. Accesses beyond a buffer are errors in both cases. */
 typedef enum HpmoeChecks {
-    HPMOE_CHECKS_BY_ENVIRONMENT = 0, /* as HPMOE_CHECKS says, `on` or `off`; on if it is not set */
+    HPMOE_CHECKS_BY_ENVIRONMENT = 0, /* the value of HPMOE_CHECKS, `on` or `off`; on if it is not set */
     HPMOE_CHECKS_ON = 1,
     HPMOE_CHECKS_OFF = 2
 } HpmoeChecks;
 
-/* The ranks that run kernels together, with their memory. No group is 0. */
+/* The ranks that run kernels together, with their memory. 0 is no group. */
 typedef uint64_t HpmoeGroup;
 
-/* A launch that has been put on streams and has not been waited for. None is 0. */
+/* A launch that was put on streams and has not been waited for. 0 is no launch. */
 typedef uint64_t HpmoePending;
 
-/* A launch whose argument block stays where it is, to be launched again and again. None is 0. */
+/* A fixed launch: its argument block is made once, and launched many times. 0 is no launch. */
 typedef uint64_t HpmoeFixed;
 
-/* A port at which rank 0 listens before its group exists. None is 0. */
+/* A port at which rank 0 listens before its group exists. 0 is no listener. */
 typedef uint64_t HpmoeListener;
 
-/* Settings of a group. With all fields zero, everything is the default. */
+/* Settings of a group. A field that is zero means the default. */
 typedef struct HpmoeOptions {
-    uint64_t seed; /* for the order of everything that a kernel leaves open on the CPU; results don't depend on it */
-    uint64_t time_limit_ms; /* the longest that a core may wait; 0: 60 seconds */
-    uint64_t capacity_rows; /* room for received rows on each rank, of each chunk; 0: as many as any routing can need */
-    uint32_t threads;       /* threads of each rank on the CPU; 0: the ranks share the machine's */
+    uint64_t seed; /* for the order of work that a kernel leaves unordered, on the CPU; results don't depend on it */
+    uint64_t time_limit_ms; /* longest time that a core may wait; 0: 60 seconds */
+    uint64_t capacity_rows; /* received rows of each chunk that a rank has room for; 0: the maximum over all routings */
+    uint32_t threads;       /* threads of each rank on the CPU; 0: the ranks share the machine's threads */
     HpmoeDevice device;
-    uint32_t
-        npu; /* the NPU of this process's first rank, counted from 1, and the next ones for the others; 0: the first NPU that
-                   * this process sees, or for a rank that is a process the one of its number on the machine */
-    /* Null, or a number that lives as long as the process: once it is not 0, waits of the group end within a second, and its launches fail.
-     * A handler of signals may set it. */
+    /* The NPU of this process's first rank, counted from 1; further ranks use the following NPUs. 0: the first NPU that
+     * this process can see; for a rank that is a process, the NPU with its number on the machine. */
+    uint32_t npu;
+    /* Null, or a number that lives as long as the process. When it becomes nonzero, waits of the group end within a
+     * second, and its launches fail. A signal handler may set it. */
     const uint32_t *cancel;
     HpmoeChecks checks;
-    /* Null, or called about 20 times a second while a launch on the CPU by ranks that are threads keeps the main thread of the process waiting, by
-     * that thread, in which interpreters run handlers of signals. It may set `*cancel`, and calls no function of this header. */
+    /* Null, or a callback for interpreters, which run signal handlers in it. While the main thread of the process waits
+     * for a launch on the CPU by ranks that are threads, it calls this about 20 times a second. The callback may set
+     * `*cancel`, and must not call functions of this header. */
     void (*attend)(void);
 } HpmoeOptions;
 
-/* Who may join a group of processes, and how long that may take. With all fields zero, the environment decides. */
+/* Who may join a group of processes, and the time limit. A field that is zero is taken from the environment. */
 typedef struct HpmoeJoining {
-    /* Name of the job, whose ranks alone may join; null: HPMOE_JOB, or what the launcher calls the job. */
+    /* Name of the job; only ranks of this job may join. Null: HPMOE_JOB, or the launcher's name for the job. */
     const char *job;
-    /* What only ranks of the job know, and prove to know, 16 to 4096 bytes; null: what is in the file that HPMOE_SECRET_FILE names. */
+    /* The secret of the job, 16 to 4096 bytes; ranks prove to each other that they know it. Null: the content of the
+     * file that HPMOE_SECRET_FILE names. */
     const void *secret;
     uint64_t secret_bytes;
     uint64_t time_limit_ms; /* 0: HPMOE_JOIN_TIME_LIMIT (seconds), or 60 seconds */
-    /* 1: rank 0 listens to other machines without a secret, and whoever reaches its port can become a rank. */
+    /* 1: rank 0 listens to other machines without a secret, so anyone who can reach its port can become a rank. */
     uint32_t let_anyone_join;
 } HpmoeJoining;
 
-/* The part of one rank of a tensor: rows of `columns` elements, one after another without gaps. */
+/* One rank's part of a tensor: rows of `columns` elements, one after another without gaps. */
 typedef struct HpmoeTensor {
     void *data;    /* may be null if there are no rows */
-    uint64_t rows; /* of a tensor with rows for each expert: those of all experts of the rank */
+    uint64_t rows; /* for a tensor with rows for each expert: the rows of all the rank's experts */
     uint32_t columns;
     HpmoeElement element;
-    HpmoeDevice device; /* whose memory it lies in; that of an NPU only for groups on NPUs, on the NPU of the rank */
+    HpmoeDevice device; /* the memory it lies in; HPMOE_NPU means the rank's NPU, and needs a group on NPUs */
 } HpmoeTensor;
 
 /* The memory that a launch needs on each rank. */
 typedef struct HpmoeMemory {
-    uint64_t workspace_bytes; /* allocated by the group at the first launch, and kept */
-    uint64_t heap_bytes;      /* the same for memory that peers write */
-    uint64_t received_rows;   /* most rows of an argument with a row for each received row */
-    uint64_t once_rows;       /* most rows of an argument with a row for each once-sent row */
+    uint64_t workspace_bytes; /* private memory; the group allocates it at the first launch and keeps it */
+    uint64_t heap_bytes;      /* memory that peers write; also allocated at the first launch and kept */
+    uint64_t received_rows;   /* maximum rows of an argument with one row per received row */
+    uint64_t once_rows;       /* maximum rows of an argument with one row per once-sent row */
 } HpmoeMemory;
 
-/* Where experts lie. Each rank has the same number of physical experts, places that hold the weights of one logical expert, as ids name it, or none. Every logical
- * expert has a physical one, and no rank has two of one. */
+/* A placement of experts. Each rank has the same number of places (physical experts). A place holds the weights of one
+ * logical expert, which is what ids name, or is empty. Every logical expert has at least one place, and no rank holds
+ * the same logical expert twice. */
 typedef struct HpmoePlacement {
-    uint64_t experts; /* logical experts */
-    uint64_t places;  /* physical experts of each rank */
-    const int32_t
-        *physical_to_logical; /* by physical expert, rank after rank: its logical expert; -1: the place is empty */
-    const uint32_t *
-        shares; /* by physical expert: how much of its logical expert's rows it takes, in parts of the sum over all with that one;
-                             * null: equal parts */
+    uint64_t experts; /* number of logical experts */
+    uint64_t places;  /* number of places on each rank */
+    /* The logical expert of each place, rank after rank; -1: the place is empty. */
+    const int32_t *physical_to_logical;
+    /* For each place, its share of its logical expert's rows, relative to the sum over all places of that expert. Null:
+     * equal shares. */
+    const uint32_t *shares;
 } HpmoePlacement;
 
 /* The version of the interface that the library was built with. */
 uint32_t hpmoe_c_abi(void);
 
-/* What is in the library, as JSON, which lives as long as the library:
+/* The contents of the library as JSON. The string lives as long as the library.
  *
  * {"abi": 6, "version": "0.1.0", "kernels": [{"name": "moe_ffn", "file": "src/layer.rs", "constants": {"HIDDEN": 128, ...},
  *     "taskflows": [
@@ -133,140 +136,166 @@ uint32_t hpmoe_c_abi(void);
  *         {"name": "x", "element": "bf16", "columns": 128, "rows": "token", "height": null, "writable": false,
  *          "peers_write": false}, ...]}]}]}
  *
- * "file" is the kernel's source as the build script names it. "rows" says what the rows of an argument stand for: "token" (one for each token of the rank), "slot" (one for each
- * token and k, `top_k` times as many), "received" (one for each token and k received), "once" (one for each token
- * received once), "expert" ("height" for each expert of the rank), "rank" ("height" of each rank), or "routed" (words of a kept route: a line
- * of 16; for each rank `experts` rounded up to 128; and twice the slots of the rank, rounded up to 8). "npu" says whether it was built for
- * NPUs, "route" who makes the route: the "host", of the ids of a launch, or the "kernel" itself, whose launches have no ids. "fixed" says what
- * all launches of a fixed one (`hpmoe_fix`) have in common: the addresses of all tensors, the number of tokens of each rank, and, where the host
- * makes it, the route. "capturable" is true where the route is not among these, so that a graph that was captured routes the tokens of each launch. */
+ * - "file" is the path of the kernel's source, as in the build script.
+ * - "npu" says whether the taskflow was built for NPUs.
+ * - "route" says who makes the route: the "host" from the ids of a launch, or the "kernel" itself. Launches of such a
+ *   kernel pass no ids.
+ * - "fixed" lists what all launches of a fixed launch (`hpmoe_fix`) share: the addresses of all tensors, each rank's
+ *   number of tokens, and the route if the host makes it.
+ * - "capturable" is true if the route is not among these, so that each launch of a captured graph routes its own tokens.
+ * - "rows" is the kind of an argument's rows: "token" (one per token of the rank), "slot" (one per token and k, so
+ *   `top_k` times as many), "received" (one per received token and k), "once" (one per token that is received once),
+ *   "expert" ("height" rows per expert of the rank), "rank" ("height" rows per rank), or "routed" (words of a kept route:
+ *   a line of 16; for each rank `experts` rounded up to 128; and twice the rank's slots, rounded up to 8). */
 const char *hpmoe_describe(void);
 
-/* The memory that a launch of a taskflow ("kernel::taskflow") on `ranks` ranks needs. `capacity_rows` is that of the
- * group's options. */
+/* The memory that a launch of a taskflow ("kernel::taskflow") on `ranks` ranks needs, for the group option
+ * `capacity_rows`. */
 HpmoeStatus hpmoe_memory(const char *taskflow, uint64_t ranks, uint64_t capacity_rows, HpmoeMemory *memory);
 
-/* The same, tensor by tensor, as JSON: `table` points to it until the next call of this thread that asks for one. `tokens` are those of the
- * rank, at most those that the taskflow was built for.
+/* The memory of a launch, tensor by tensor, as JSON. `table` is valid until this thread's next call of this function.
+ * `tokens` is the number of tokens of the rank, at most the number that the taskflow was built for.
  *
  * {"capacity_rows": 64, "heap_bytes": 16384, "workspace_bytes": 8192, "kept_bytes": 0, "lines": [
  *     {"name": "recv", "place": "symmetric heap", "purpose": "rows from peers", "formula": "rows", "rows": 64,
  *      "row_bytes": 256, "bytes": 16384}, ...]}
  *
- * "place" is "symmetric heap", "workspace" or "caller". Letters of "formula": T tokens, k experts of a token, R ranks, E experts, S physical
- * experts of a rank, rows those that a rank has room to receive (of each chunk). "kept_bytes" are those of the caller's tensors that one launch keeps
- * for another. */
+ * "place" is "symmetric heap", "workspace" or "caller". Letters of "formula": T tokens, k experts per token, R ranks,
+ * E experts, S physical experts per rank, rows: received rows (of each chunk) that a rank has room for. "kept_bytes" is
+ * the size of the caller's tensors that one launch keeps for another. */
 HpmoeStatus hpmoe_memory_table(const char *taskflow, uint64_t ranks, uint64_t capacity_rows, uint64_t tokens,
                                const char **table);
 
 /* Makes a group of `ranks` ranks, which are threads of this process. `options` may be null. */
 HpmoeStatus hpmoe_group_new(uint64_t ranks, const HpmoeOptions *options, HpmoeGroup *group);
 
-/* Makes this process one rank of a group whose ranks are `ranks` processes of one Linux machine, and returns once all of them have
- * called it. Rank 0 listens at `address`, such as "127.0.0.1:28471"; with "file:" and the name of a file, at a free port of this machine, which
- * it writes there for the others and removes again. From then on, all processes make the same launches in the
- * same order, each with the parts of its own rank alone; those tensors that peers write are copied. What a launch can't do on one
- * rank is an error on all, and so is the death of a process. `joining` and `options` may be null. */
+/* Makes this process rank `rank` of a group of `ranks` processes on one Linux machine. Returns once all of them have
+ * called it.
+ *
+ * Rank 0 listens at `address`, such as "127.0.0.1:28471". With "file:" and a path, rank 0 picks a free port, writes its
+ * address to that file for the other ranks, and removes the file when all ranks have joined.
+ *
+ * From then on, all processes make the same launches in the same order, each with its own rank's parts only. Tensors that
+ * peers write are copied. An invalid launch on one rank is an error on all ranks, and so is the death of a process.
+ * `joining` and `options` may be null. */
 HpmoeStatus hpmoe_group_join(uint64_t rank, uint64_t ranks, const char *address, const HpmoeJoining *joining,
                              const HpmoeOptions *options, HpmoeGroup *group);
 
-/* Begins to listen as rank 0, at an address such as "127.0.0.1:0": with port 0, at any that is free. `port` is its number, which the caller
- * tells the other ranks; the port stays taken until `hpmoe_group_host` or `hpmoe_listener_free`. `joining` may be null. */
+/* Starts listening as rank 0, at an address such as "127.0.0.1:0"; port 0 picks a free port. `port` receives the port's
+ * number, which the caller passes to the other ranks. The port stays taken until `hpmoe_group_host` or
+ * `hpmoe_listener_free`. `joining` may be null. */
 HpmoeStatus hpmoe_listen(const char *address, const HpmoeJoining *joining, HpmoeListener *listener, uint16_t *port);
 
-/* Makes this process rank 0 of a group, as `hpmoe_group_join` does, with a listener, which is freed. `joining` and `options` may be null. */
+/* Makes this process rank 0 of a group, like `hpmoe_group_join`, with a listener, and frees the listener. `joining` and
+ * `options` may be null. */
 HpmoeStatus hpmoe_group_host(HpmoeListener listener, uint64_t ranks, const HpmoeJoining *joining,
                              const HpmoeOptions *options, HpmoeGroup *group);
 
-/* Frees a listener that no group has taken. */
+/* Frees a listener that `hpmoe_group_host` has not used. */
 HpmoeStatus hpmoe_listener_free(HpmoeListener listener);
 
-/* Makes another number of a group, whose launches have experts where `placement` says; the placement is copied. Launches by either number follow each
- * other. It is for taskflows that are built with as many places (`SPARE`). If ranks are processes, all have the same placement.
- * `hpmoe_group_free` frees this number alone. */
+/* Makes another handle to a group, whose launches use a placement of experts. The placement is copied. The taskflows must
+ * be built with the same number of places (`SPARE`). Launches through either handle run one after another. If ranks are
+ * processes, all pass the same placement. `hpmoe_group_free` of `placed` frees only this handle. */
 HpmoeStatus hpmoe_group_placed(HpmoeGroup group, const HpmoePlacement *placement, HpmoeGroup *placed);
 
-/* Places `experts` experts with these loads, such as the numbers of rows of each in the last launches, on `ranks` ranks with `places` places each, and writes
- * `ranks * places` numbers to `physical_to_logical`. `current` is null, or as many numbers of the placement in force: at most `moves` of them then change
- * to another expert. */
+/* Places `experts` experts on `ranks` ranks with `places` places each, so that their loads are balanced, for instance the
+ * rows of each expert in the last launches. Writes `ranks * places` numbers to `physical_to_logical`. `current` is null,
+ * or the same list for the placement in force; at most `moves` of its places then get another expert. */
 HpmoeStatus hpmoe_place(uint64_t ranks, uint64_t experts, uint64_t places, const uint64_t *loads,
                         const int32_t *current, uint64_t moves, int32_t *physical_to_logical);
 
-/* Frees a group. A launch that is running keeps the memory until it ends. */
+/* Frees a group. A running launch keeps the group's memory until it ends. */
 HpmoeStatus hpmoe_group_free(HpmoeGroup group);
 
-/* Runs a taskflow ("kernel::taskflow") on all ranks of a group and waits for it. Launches of one group run one after another.
+/* Runs a taskflow ("kernel::taskflow") on all ranks of a group and waits for it. Launches of one group run one after
+ * another.
  *
- * `ranks` is the number of ranks of this process: those of the group, or one if they are processes.
- * `ids` has the parts of the router's expert ids, one for each of them: a row of `top_k` ids (I32 or I64) for each token.
- * `tensors` has `arguments` times as many parts as there are ranks: those of the first argument for each rank, then those
- * of the second, in the order in which `hpmoe_describe` lists them. Ids lie in this machine's memory; for a
- * taskflow that makes its route itself, `ids` is null.
- * `streams` is null, or an array with a stream of CANN (`aclrtStream`) for each rank of this process, on the rank's NPU: the launch
- * follows what has been put on it before, and what is put on it afterwards follows the launch.
+ * `ranks` is the number of ranks in this process: all ranks of the group, or one if ranks are processes.
  *
- * Tensors in the memory of NPUs are neither copied nor looked at by the host. What each rank passes starts at a multiple of 64 bytes.
+ * `ids` has one part per rank in this process: a row of `top_k` expert ids (I32 or I64) for each token, in host memory.
+ * It is null for a taskflow that makes its route itself.
  *
- * Memory is used where it lies, until the function returns. It belongs to the caller, who makes sure that it is as large as the
- * parts say, initialised, and that no other thread writes it (nor reads what is writable). What a launch writes must not
- * overlap anything else of it. Two kinds of parts are copied, and the report says which: those that don't start at a multiple of 64
- * bytes, and those to be read that share memory with others of the launch (unless both are the same bytes of one rank). A part of
- * received or once-sent rows may have more rows than the launch uses, which are the first ones. */
+ * `tensors` has `arguments * ranks` parts: the first argument's part for each rank, then the second argument's, in the
+ * order of `hpmoe_describe`.
+ *
+ * `streams` is null, or an array with one CANN stream (`aclrtStream`) per rank of this process, on the rank's NPU. The
+ * launch runs after work already enqueued on these streams and before work enqueued later.
+ *
+ * Tensors in NPU memory are neither copied nor read by the host. Each rank's part must start at a multiple of 64 bytes.
+ *
+ * Tensors are used in place until the function returns. The caller owns them and guarantees that they are as large as
+ * stated and initialised, that no other thread writes them, and that no other thread reads the writable ones. A part that
+ * the launch writes must not overlap any other part.
+ *
+ * Two kinds of parts in host memory are copied, and the report lists them: parts that don't start at a multiple of 64
+ * bytes, and read-only parts that share memory with other parts (unless both are the same bytes of one rank).
+ *
+ * A part of received or once-sent rows may have more rows than the launch uses; it uses the first ones. */
 HpmoeStatus hpmoe_launch(HpmoeGroup group, const char *taskflow, const HpmoeTensor *ids, uint64_t ranks,
                          const HpmoeTensor *tensors, uint64_t arguments, void *const *streams);
 
-/* Puts such a launch on the streams of NPUs and returns before it has ended: `pending` stands for it until `hpmoe_wait`. Several launches can
- * be pending; they follow each other in the order of these calls. Tensors of NPUs may be freed or reused by what comes later on `streams`;
- * those in this machine's memory stay until the launch has been waited for, which is when those that it writes are written. A group on the
- * CPU runs the launch to its end. */
+/* Puts a launch with the arguments of `hpmoe_launch` on streams of NPUs and returns before it has ended. `pending` is its
+ * handle, for `hpmoe_wait`. Several launches can be pending; they run in the order of these calls.
+ *
+ * Tensors in NPU memory may be freed or reused by later work on `streams`. Tensors in host memory must stay until the
+ * launch has been waited for; the wait also writes the results there. On a CPU group, this call runs the launch to its
+ * end. */
 HpmoeStatus hpmoe_enqueue(HpmoeGroup group, const char *taskflow, const HpmoeTensor *ids, uint64_t ranks,
                           const HpmoeTensor *tensors, uint64_t arguments, void *const *streams, HpmoePending *pending);
 
-/* Makes the argument block of a launch, which is all that a kernel reads of the host, and launches nothing. `hpmoe_replay` launches it as often as
- * wanted, each time with what the same tensors hold then. Where the host makes the route (`ids`), all launches have that route. No tensor is
- * copied: all of them start at multiples of 64 bytes, and those of a group on NPUs lie in the memory of NPUs. Tensors stay where they are until the last launch has
- * ended. If ranks are processes, all of them call it. */
+/* Fixes a launch: makes its argument block, which is everything that a kernel reads from the host, and launches nothing.
+ * `hpmoe_replay` launches it any number of times, each time with the current contents of the same tensors. If the host
+ * makes the route (`ids`), all launches use that route.
+ *
+ * Tensors are never copied: all must start at multiples of 64 bytes, and those of a group on NPUs must lie in NPU memory.
+ * They must stay in place until the last launch has ended. If ranks are processes, all of them call this. */
 HpmoeStatus hpmoe_fix(HpmoeGroup group, const char *taskflow, const HpmoeTensor *ids, uint64_t ranks,
                       const HpmoeTensor *tensors, uint64_t arguments, HpmoeFixed *fixed);
 
-/* Launches it once more, on `streams` as `hpmoe_enqueue` does. On NPUs, it puts kernels there, and copies and waits for nothing; a group on the CPU
- * runs the launch to its end. `tensors` are those that it was made for: one that lies elsewhere or has other rows is an error. `hpmoe_wait` waits for all launches since the
- * last wait; the report is that of the last one, and empty where there was none. If ranks are processes, each of them replays as often as the others. */
+/* Launches a fixed launch once more, on `streams` as for `hpmoe_enqueue`. On NPUs, it enqueues kernels, and copies and
+ * waits for nothing; a CPU group runs the launch to its end. `tensors` must be those of `hpmoe_fix`: another address or
+ * number of rows is an error. `hpmoe_wait` waits for all launches since the last wait; the report describes the last of
+ * them, and is empty if there was none. If ranks are processes, all of them replay the same number of times. */
 HpmoeStatus hpmoe_replay(HpmoeFixed fixed, uint64_t ranks, const HpmoeTensor *tensors, uint64_t arguments,
                          void *const *streams);
 
-/* The same for `streams` that are being captured in graphs: it puts the kernel on each, and makes no other call for them. Launches of a graph follow the
- * order of its streams alone: whoever launches it keeps other launches on these NPUs apart. The fixed launch lives as long as the graph. */
+/* Like `hpmoe_replay`, for `streams` that are being captured in graphs: it only enqueues the kernel on each stream.
+ * Launches of a graph are ordered by the graph's streams only, so the owner of the graph must not run other launches on
+ * these NPUs at the same time. The fixed launch must live as long as the graph. */
 HpmoeStatus hpmoe_capture(HpmoeFixed fixed, uint64_t ranks, const HpmoeTensor *tensors, uint64_t arguments,
                           void *const *streams);
 
-/* Tells that graphs have launched it so often, which the library can't know. Their streams have been waited for; `hpmoe_wait` then
- * says what became of these launches. */
+/* Tells the library that graphs have launched a fixed launch `launches` times, which it can't observe. The graphs' streams
+ * must have been waited for. `hpmoe_wait` then reports the results of these launches. */
 HpmoeStatus hpmoe_replayed(HpmoeFixed fixed, uint32_t launches);
 
-/* Puts experts elsewhere in the launches to come: of a taskflow that makes its route itself, fixed on a group with a placement. Only the placement is copied, so that
- * captured graphs find it, too. All launches before have been waited for, those by graphs as well. If ranks are processes, each of them
- * calls it with the same placement. */
+/* Changes the placement of a fixed launch for its later launches. The taskflow must make its route itself, and the launch
+ * must have been fixed on a group with a placement. Only the placement is copied, so captured graphs use it, too. All
+ * earlier launches, including those by graphs, must have been waited for. If ranks are processes, all of them call this
+ * with the same placement. */
 HpmoeStatus hpmoe_fixed_place(HpmoeFixed fixed, const HpmoePlacement *placement);
 
-/* Waits for what runs of it, and frees it. Freeing its group does so, too. */
+/* Waits for the launches of a fixed launch, and frees it. Freeing its group does the same. */
 HpmoeStatus hpmoe_fixed_free(HpmoeFixed fixed);
 
-/* Waits for a launch, or for all launches of a fixed one; its report is then the last one of this thread. If ranks are processes, all of them wait for their launches in the same
- * order. Launches that are still pending when their group is freed are waited for there, and have no report. */
+/* Waits for a pending launch, or for all launches of a fixed launch. Its report becomes this thread's last report. If
+ * ranks are processes, all of them wait for their launches in the same order. Freeing a group waits for its pending
+ * launches, which then have no report. */
 HpmoeStatus hpmoe_wait(HpmoePending pending);
 
-/* Runs the reference of a taskflow, task after task, on copies of these tensors of this machine's memory, and brings back what it has
- * written: the bits of a launch. The ranks of the group are threads of this process. The kernel's module is part of the library's crate. */
+/* Runs the reference of a taskflow, task after task, on copies of tensors in host memory, and writes the results back.
+ * They have the bits of a launch. The ranks of the group must be threads of this process, and the kernel's module must be
+ * in the library's own crate. */
 HpmoeStatus hpmoe_reference(HpmoeGroup group, const char *taskflow, const HpmoeTensor *ids, uint64_t ranks,
                             const HpmoeTensor *tensors, uint64_t arguments);
 
-/* Takes the place of a launch that this process can't make: if ranks are processes, the launch of each other rank fails with these
- * words, instead of waiting for this one. Returns `HPMOE_INVALID`. */
+/* Replaces a launch that this process can't make. If ranks are processes, the other ranks' launch fails with this message
+ * instead of waiting for this rank. Returns `HPMOE_INVALID`. */
 HpmoeStatus hpmoe_refuse(HpmoeGroup group, const char *message);
 
-/* What the last call of this thread that failed had to say; empty if the last one did not fail. Valid until the next
- * call of this thread that returns a status. */
+/* The message of this thread's last failed call; empty if the last call succeeded. Valid until this thread's next call
+ * that returns a status. */
 const char *hpmoe_last_error(void);
 
 /* The report of the last launch that this thread has waited for, as JSON; empty if it failed. Valid until the next launch of this thread. Its
