@@ -137,7 +137,7 @@ def test_a_fixed_launch_uses_what_its_tensors_hold(library: hpmoe.Library) -> No
             (y,) = fixed.launch()
             assert y is fixed.tensors["y"] and (y == want).all() and y.any()
             assert hpmoe.last_report() == fixed.wait() and hpmoe.last_report()["kernel"] == "swiglu::forward"
-        with pytest.raises(hpmoe.HpmoeError, match=r"`x` of rank 0 can't be used where it lies \(it starts at .*a fixed launch copies nothing"):
+        with pytest.raises(hpmoe.HpmoeError, match=r"`x` of rank 0 can't be used in place \(it starts at .*a fixed launch copies nothing"):
             forward.fix(group, ids, **tensors | {"x": aligned(tensors["x"], shift=2)})
         other = forward.fix(group, ids, **tensors)
         fixed.close()

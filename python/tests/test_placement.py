@@ -83,7 +83,7 @@ def test_loads_become_placements(layer):
 
 def test_what_is_no_placement_is_refused(layer):
     for arguments, words in [
-        ((2, 2, [0, 1, 0]), "3 places can't be shared by 2 ranks"),
+        ((2, 2, [0, 1, 0]), "3 places can't be divided evenly among 2 ranks"),
         ((2, 1, [0, 2]), "experts are numbered from 0 to 1"),
         ((2, 2, [0, 0, 1, -1]), "rank 0 has expert 0 in place 0 and again in place 1"),
         ((2, 2, [0, -1]), "expert 1 has no place"),

@@ -132,7 +132,7 @@ def test_libraries_know_their_kernel_files(library: hpmoe.Library, biased: hpmoe
     assert hpmoe.check(library["swiglu::forward"])
     # One file, which has two taskflows: the forward pass.
     assert hpmoe.simulate(biased, ranks=2, max_tokens=32).ours.tokens == 32
-    with pytest.raises(hpmoe.HpmoeError, match=r"is of 2 kernel files: pass one of its taskflows \(swiglu::backward, "):
+    with pytest.raises(hpmoe.HpmoeError, match=r"was built from 2 kernel files: pass one of its taskflows \(swiglu::backward, "):
         hpmoe.simulate(library)
 
 
@@ -142,7 +142,7 @@ def test_sources_that_have_changed_are_not_simulated(library: hpmoe.Library, mon
     with pytest.raises(hpmoe.HpmoeError, match="separate.rs has changed since .* was built from it: build it again, or pass the file itself"):
         hpmoe.simulate(flow)
     monkeypatch.setattr(library, "path", str(tmp_path / "moved.so"))
-    with pytest.raises(hpmoe.HpmoeError, match="nothing tells where the sources of .*moved.so are: build it with hpmoe.build, or pass"):
+    with pytest.raises(hpmoe.HpmoeError, match="the source files of .*moved.so are unknown: build it with hpmoe.build, or pass"):
         hpmoe.simulate(flow)
 
 

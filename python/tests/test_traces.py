@@ -67,7 +67,7 @@ def test_what_can_not_be_merged(tmp_path: Path) -> None:
     with pytest.raises(hpmoe.HpmoeError, match="profile.json can't be read as a trace: "):
         hpmoe.merge_trace(profile, report(0), profile)
     profile.write_text("[]")
-    with pytest.raises(hpmoe.HpmoeError, match="profile.json has no list traceEvents: pass what prof.export_chrome_trace has written"):
+    with pytest.raises(hpmoe.HpmoeError, match="profile.json has no list traceEvents: pass a file that prof.export_chrome_trace has written"):
         hpmoe.merge_trace(profile, report(0), profile)
     profile.write_text(json.dumps(PROFILE))
     launch = report(0)

@@ -3,7 +3,7 @@
 /// An argument of a task's attribute that can't be.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum ExternalFault {
-    /// An argument that has another form; `form` is how it is written.
+    /// An argument in the wrong form; `form` is the right one.
     Form { form: String },
     /// An argument without a file that it is about.
     NoFile { attribute: String, argument: String },

@@ -79,7 +79,7 @@ fn a_put_needs_memory_that_peers_reach() {
 fn a_module_that_uses_nothing_is_told_to_use_the_prelude() {
     let prelude = "pub mod ffn {\n    use hpmoe_runtime::prelude::*;\n";
     let words =
-        ["kernel `ffn` uses nothing of `hpmoe_runtime`", "begin the module with `use hpmoe_runtime::prelude::*;`"];
+        ["kernel `ffn` imports nothing from `hpmoe_runtime`", "begin the module with `use hpmoe_runtime::prelude::*;`"];
     check(&[(prelude, "pub mod ffn {\n")], "ffn", &words);
     for used in ["use super::*;", "use hpmoe_runtime as runtime;", "pub type Tokens = hpmoe_runtime::Tokens;"] {
         assert_eq!(told(KERNEL, &[(prelude, &format!("pub mod ffn {{\n    {used}\n"))]), [], "{used}");
@@ -129,7 +129,7 @@ fn a_missing_send_is_a_tensor_that_nothing_writes() {
 #[test]
 fn a_static_is_told_once_to_be_a_constant() {
     let size = ("pub const HIDDEN: usize = 128;", "pub static HIDDEN: usize = 128;");
-    check(&[size], size.1, &["`HIDDEN` is a `static`, which is no constant", "write `const HIDDEN`"]);
+    check(&[size], size.1, &["`HIDDEN` is a `static`, but kernels use constants only", "write `const HIDDEN`"]);
     let count = (
         "pub const HIDDEN",
         "pub static STARTS: std::sync::Mutex<u32> = std::sync::Mutex::new(0);\n    pub const HIDDEN",
@@ -155,7 +155,7 @@ fn a_send_with_a_fault_is_the_only_fault() {
 #[test]
 fn advice_leads_nowhere_back() {
     let put = "rows.put(tokens);";
-    check(&[(put, "rows.store(tokens.load());")], "load", &["a put copies rows as they are", "write `to.put(from);`"]);
+    check(&[(put, "rows.store(tokens.load());")], "load", &["a put copies rows unchanged", "write `to.put(from);`"]);
     // The way out of the first is not the way into the second.
     let marker = "#[comm_put]\n    pub fn dispatch";
     let vector = [(marker, "#[aiv_task]\n    pub fn dispatch"), (put, "rows.store(tokens.load());")];
@@ -181,7 +181,7 @@ fn relu_of_a_product_is_the_last_before_the_store() {
     {
         let told = stored(value);
         let [(place, text)] = &told[..] else { panic!("{value}: {told:#?}") };
-        assert!(place == at && text.contains(&format!("`{at}` takes its result")), "{value}: {place}: {text}");
+        assert!(place == at && text.contains(&format!("`{at}` uses its result")), "{value}: {place}: {text}");
         assert!(text.contains("compute the rest in an #[aiv_task]"), "{text}");
     }
 }
@@ -213,7 +213,7 @@ fn element_types_are_named() {
 
 #[test]
 fn an_index_is_a_variable_or_a_constant() {
-    let computed = ["is computed from the loop variable `n`", "write `n` alone or plus a constant"];
+    let computed = ["is computed from the loop variable `n`", "write `n` or `n` plus a constant"];
     check(&[(".tile(n)", ".tile(n * 2)")], "n * 2", &computed);
     check(&[(".tile(n)", ".tile(n + n)")], "n + n", &computed);
     check(&[(".tile(n)", ".tile(m)")], "m", &["`m` is not the variable of a range"]);
@@ -252,7 +252,7 @@ fn what_rows_a_tensor_has_is_told_where_others_are_named() {
     check(&[("&gate[r].expert(e).tile(n)", "&gate[r].tile(n)")], "gate", &matrices);
     let received = ["`g` has a row for each token received", "take `.group(e, m)` of a row tile"];
     check(&[("&mut g[r].group(e, m).cols(n)", "&mut g[r].cols(n)")], "g", &received);
-    let tokens = ["`weights` has a row for each token of the rank", "`.rows(t)` of a token block", "is a `Matrix`"];
+    let tokens = ["`weights` has a row for each token of the rank", "`.rows(t)` of a token block", "use a `Matrix`"];
     check(&[("&weights[r].rows(t)", "&weights[r].tile(0)")], "weights", &tokens);
 }
 
@@ -260,7 +260,7 @@ fn what_rows_a_tensor_has_is_told_where_others_are_named() {
 fn what_is_to_be_written_is_told() {
     let told_of = |source, edit| told(source, &[edit]).into_iter().map(|(_, text)| text).collect::<Vec<_>>();
     let sizes = told_of(ROUTED, ("project::<TILE_N, _, _>(", "project("));
-    assert!(sizes[0].contains("write it: `project::<N, _, _>(..)`, with a size for `N`"), "{sizes:#?}");
+    assert!(sizes[0].contains("state it in the call: `project::<N, _, _>(..)`, with a size for `N`"), "{sizes:#?}");
     let ranks = told_of(KERNEL, ("ep: Ranks", "ep: &Ranks"));
     assert!(ranks[0].contains("write `ep: Ranks`, `route: &Route`, and tensors as `name: &PerRank"), "{ranks:#?}");
 }
@@ -270,8 +270,7 @@ fn a_number_is_not_an_expert() {
     let told = told(KERNEL, &[("for e in route.experts_of(r)", "for e in 0..EXPERTS")]);
     assert_eq!(told.len(), 4, "{told:#?}");
     for (_, text) in told {
-        for words in ["the loop over `m` takes an expert, but `e` is something else", "`for e in route.experts_of(r)`"]
-        {
+        for words in ["the loop over `m` needs an expert, but `e` is not one", "`for e in route.experts_of(r)`"] {
             assert!(text.contains(words), "{text}");
         }
     }
@@ -291,7 +290,7 @@ fn loops_have_named_variables_and_known_ranges() {
 
 #[test]
 fn tasks_assign_only_by_name_and_have_no_conditions_or_calls() {
-    check_body("let mut s = gate; up = s; h.store(s);", "up", &["a tile stays what it is"]);
+    check_body("let mut s = gate; up = s; h.store(s);", "up", &["tiles can't be assigned"]);
     check_body("let mut s = gate; s = s.row_sum(); h.store(s);", "s", &["`s` is a value of", "keeps its size"]);
     check_body("let mut s = 1.0; s += gate; h.store(s * gate);", "s", &["a number a number"]);
     check_body("let mut s = gate.row_sum(); s += gate; h.store(s);", "+=", &["write the larger one on the left"]);
@@ -300,7 +299,7 @@ fn tasks_assign_only_by_name_and_have_no_conditions_or_calls() {
     check_body(
         "let mut s = gate; h.store(s += 1.0);",
         "+=",
-        &["a task assigns values to names of `let mut`, by `=` or `+=`"],
+        &["a task assigns values to names of `let mut`, by `=`, `+=`"],
     );
     check_body("if true { h.store(gate); }", "if true { h.store(gate); }", &["a task has no conditions"]);
     check_body("h.store(half(gate));", "half", &["no function of this kernel module is called `half`"]);
@@ -403,7 +402,7 @@ fn operations_are_told_by_what_there_is() {
     check_body("h.store(gate.swish());", "swish", &["no operation is called `swish`", "write `x.silu()`"]);
     check_body("h.store(gate.ceil());", "ceil", &["write `-(-&x).floor()`"]);
     check_body("h.store(gate.lt(up.load()));", "lt", &["`a.less(b)`"]);
-    check_body("h.store(gate.erf());", "erf", &["compute it outside of the kernel"]);
+    check_body("h.store(gate.erf());", "erf", &["compute it outside the kernel"]);
     check_body("h.store(gate.topk(2));", "topk", &["`x.top_k::<K>()` gives the ids", "`x.pick(&ids)`"]);
     check_body("h.store(gate.gather(up.load()));", "gather", &["`x.pick(&ids)`"]);
     check_body("h.store(gate.slice(0, 8));", "slice", &["`x.columns::<WIDTH>(first)`"]);
@@ -511,12 +510,16 @@ fn tiles_of_a_tile_stay_inside() {
             "tile 11 of 32 rows starts after the 192 rows of the tile",
             "choose an index below 6",
         ),
-        (".tile(1).tile(n)", "doesn't say how many rows it has", ".tile::<ROWS>(0).tile(n)"),
-        (".tile::<32>(n).tile(0)", "a range chooses the tile of 32 rows", "with a constant"),
-        (".tile::<0>(0).tile(n)", "a tile of 0 rows can't be cut of the 384 rows of `gate_up`", "from 1 to 384 rows"),
+        (".tile(1).tile(n)", "doesn't state its number of rows", ".tile::<ROWS>(0).tile(n)"),
+        (".tile::<32>(n).tile(0)", "a range selects the outer tile of 32 rows", "with a constant"),
+        (
+            ".tile::<0>(0).tile(n)",
+            "a tile of 0 rows can't be taken from the 384 rows of `gate_up`",
+            "from 1 to 384 rows",
+        ),
         (
             ".tile::<385>(0).tile(n)",
-            "a tile of 385 rows can't be cut of the 384 rows of `gate_up`",
+            "a tile of 385 rows can't be taken from the 384 rows of `gate_up`",
             "from 1 to 384 rows",
         ),
         (".tile::<OUTER>(0).tile(n)", "no constant is called `OUTER`", "declare the constant"),
@@ -582,7 +585,7 @@ fn sizes_are_const_arguments() {
     check_body("h.store(gate.softmax(1));", "softmax", &["takes a value, but is given a value and a size"]);
     check_body("h.store(gate.at_least(1));", "1", &["write `1.0`"]);
     check_body("h.store(gate.at_least(TILE_M));", "TILE_M", &["write `(TILE_M as f32)`"]);
-    check_body("h.store(gate as i32);", "gate as i32", &["which `as i32` is not", "a store rounds"]);
+    check_body("h.store(gate as i32);", "gate as i32", &["this converts to i32", "a store rounds"]);
 }
 
 /// A fault of what a taskflow of the library is given is shown at its call, not where the module names it.
@@ -655,7 +658,7 @@ fn what_a_constant_cannot_be_is_named() {
 
 #[test]
 fn functions_have_names_of_their_own() {
-    let twice = ["two functions of this kernel module are called", "give each a name of its own"];
+    let twice = ["two functions of this kernel module are called", "give each function a unique name"];
     for (from, to, name) in [
         ("pub fn forward", "pub fn combine", "combine"),
         ("pub fn swiglu", "pub fn project", "project"),
@@ -677,10 +680,7 @@ fn in_a_chunk_the_chunk_is_the_route() {
     let told = told(chunked, &[("c.experts()", "route.experts()")]);
     let (at, text) = &told[0];
     assert_eq!(at, "route.experts()");
-    assert!(
-        text.contains("inside of a loop over chunks, `c` is the route") && text.contains("`c.experts()`"),
-        "{text}"
-    );
+    assert!(text.contains("the chunk's route `c`, not over this") && text.contains("`c.experts()`"), "{text}");
 }
 
 #[test]
@@ -691,7 +691,7 @@ fn one_call_that_writes_twice_is_one() {
     );
     let stores = ("h.store(gate.silu() * up.load());", "both.store(&gate); h.store(gate.silu() * up.load());");
     let call = ("swiglu(&g[r]", "swiglu(&mut h[r].group(e, m).cols(n), &g[r]");
-    let twice = ["this call writes the same elements of `h` twice", "a tensor of its own for each `&mut`"];
+    let twice = ["this call writes the same elements of `h` twice", "different tensors for each `&mut`"];
     check(&[both, stores, call], "swiglu", &twice);
 }
 
@@ -702,7 +702,7 @@ fn a_product_with_its_operands_swapped_is_told_by_its_rows() {
     assert!(!told.is_empty());
     for (at, text) in told {
         assert_eq!(at, "project", "{text}");
-        for words in ["`store` takes as many rows as the loop's tile has with", "a column for each row of `w`"] {
+        for words in ["`store` combines the rows of the loop's tile with", "a column for each row of `w`"] {
             assert!(text.contains(words), "{text}");
         }
     }
@@ -730,7 +730,7 @@ fn what_rustc_alone_would_refuse_is_told_first() {
         assert_eq!(told(KERNEL, &[("h.store(gate.silu() * up.load());", body)]), [], "{body}");
     }
     // References to references.
-    check_body("let a = &gate; h.store(&a * 2.0);", "a", &["`a` is a reference already", "write `a`"]);
+    check_body("let a = &gate; h.store(&a * 2.0);", "a", &["`a` is already a reference", "write `a`"]);
     // Sizes.
     check_body(
         "h.store(&gate * gate.concat(up.load()).row_sum());",
@@ -740,7 +740,7 @@ fn what_rustc_alone_would_refuse_is_told_first() {
     check_body(
         "h.store(&gate * gate.concat::<7>(up.load()).row_sum());",
         "concat",
-        &["`concat::<7>` is written, but it makes"],
+        &["`concat::<7>` states another size than"],
     );
     check(
         &[("x: &Tile<bf16, TILE_M, K>", "x: &Tile<bf16, TILE_M, { 2 * K }>")],

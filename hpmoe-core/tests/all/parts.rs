@@ -181,10 +181,10 @@ fn calls_that_cannot_be_are_told_apart() {
         ("experts(&recv, &route, gate, up, down, &mut out, ep);", "write `route`"),
         ("experts(&recv, route, gate, up, down, &mut out, route);", "write `ep`"),
         ("experts(&rec, route, gate, up, down, &mut out, ep);", "did you mean `recv`?"),
-        ("experts(&recv[r], route, gate, up, down, &mut out, ep);", "this argument for `received` is something else"),
+        ("experts(&recv[r], route, gate, up, down, &mut out, ep);", "this argument for `received` is not one"),
         (
             "for r in ep { experts(&recv, route, gate, up, down, &mut out, ep); }",
-            "this call is inside of the loop over `r`",
+            "this call is inside the loop over `r`",
         ),
     ] {
         assert!(words(other).contains(said), "{other}: {}", words(other));
@@ -344,7 +344,7 @@ fn what_is_used_of_the_library_is_named_and_exists() {
     );
     let all =
         words("taskflows::{combine_slots, dispatch_tokens, give_back_rows, project_rows, swiglu_rows}", "taskflows::*");
-    assert!(all.contains("a kernel names the tasks and taskflows that it uses"), "{all}");
+    assert!(all.contains("a kernel imports tasks and taskflows of the library by name"), "{all}");
     let size = words("dispatch_tokens::<PUT, _>", "dispatch_tokens::<_, _>");
     assert!(size.contains("no tensor that `dispatch_tokens` takes has the size `PUT`"), "{size}");
 }

@@ -128,11 +128,11 @@ fn look_up(module: &ItemMod, script: &BuildScript, read: Read<'_>) -> Result<Exp
     })
 }
 
-/// Expands a marker that stands outside of a kernel module.
+/// Expands a marker that is outside a kernel module.
 #[must_use]
 pub fn stray_marker(name: &str, item: TokenStream) -> TokenStream {
     let text = format!(
-        "`#[{name}]` stands outside of a kernel module [HP18]\nhelp: move the function into a `#[megakernel] mod … {{ }}`"
+        "`#[{name}]` is outside a kernel module [HP18]\nhelp: move the function into a `#[megakernel] mod … {{ }}`"
     );
     let span = item.clone().into_iter().next().map_or_else(Span::call_site, |token| token.span());
     let mut tokens = item;

@@ -41,7 +41,7 @@ pub unsafe fn memory(
     guarded(|| {
         let invalid = |error: hpmoe_runtime::LaunchError| Failure::invalid(error.to_string());
         if memory.is_null() {
-            return Err(Failure::invalid("`memory` is null: pass where the sizes go"));
+            return Err(Failure::invalid("`memory` is null: pass the address of an HpmoeMemory for the result"));
         }
         // SAFETY: the caller's string.
         let kernel = unsafe { library.kernel(taskflow) }?;
@@ -75,7 +75,7 @@ pub unsafe fn memory_table(
 ) -> HpmoeStatus {
     guarded(|| {
         if table.is_null() {
-            return Err(Failure::invalid("`table` is null: pass where the address of the table goes"));
+            return Err(Failure::invalid("`table` is null: pass the address of a pointer for the result"));
         }
         // SAFETY: the caller's string.
         let kernel = unsafe { library.kernel(taskflow) }?;
@@ -94,7 +94,7 @@ pub unsafe fn memory_table(
 pub unsafe fn group_new(ranks: u64, options: *const HpmoeOptions, group: *mut HpmoeGroup) -> HpmoeStatus {
     guarded(|| {
         if group.is_null() {
-            return Err(Failure::invalid("`group` is null: pass where the group goes"));
+            return Err(Failure::invalid("`group` is null: pass the address of an HpmoeGroup for the result"));
         }
         // SAFETY: null, or the caller's structure.
         let options = unsafe { options.as_ref() }.copied().unwrap_or_default();
@@ -121,7 +121,7 @@ pub unsafe fn group_join(
 ) -> HpmoeStatus {
     guarded(|| {
         if group.is_null() {
-            return Err(Failure::invalid("`group` is null: pass where the group goes"));
+            return Err(Failure::invalid("`group` is null: pass the address of an HpmoeGroup for the result"));
         }
         // SAFETY: null, or the caller's string and structures.
         let (address, joining, options) = unsafe { (address_of(address)?, joining.as_ref(), options.as_ref()) };
@@ -148,7 +148,7 @@ pub unsafe fn listen(
 ) -> HpmoeStatus {
     guarded(|| {
         if listener.is_null() || port.is_null() {
-            return Err(Failure::invalid("`listener` or `port` is null: pass where the listener and its port go"));
+            return Err(Failure::invalid("`listener` or `port` is null: pass the addresses of both results"));
         }
         // SAFETY: null, or the caller's string and structure.
         let (address, joining) = unsafe { (address_of(address)?, joining.as_ref()) };
@@ -178,7 +178,7 @@ pub unsafe fn group_host(
 ) -> HpmoeStatus {
     guarded(|| {
         if group.is_null() {
-            return Err(Failure::invalid("`group` is null: pass where the group goes"));
+            return Err(Failure::invalid("`group` is null: pass the address of an HpmoeGroup for the result"));
         }
         // SAFETY: null, or the caller's structures.
         let (joining, options) = unsafe { (joining.as_ref(), options.as_ref()) };
@@ -204,7 +204,9 @@ pub fn listener_free(listener: HpmoeListener) -> HpmoeStatus {
 /// Null, or a string.
 unsafe fn address_of(address: *const c_char) -> Result<String, Failure> {
     if address.is_null() {
-        return Err(Failure::invalid("`address` is null: pass where rank 0 listens, such as 127.0.0.1:28471"));
+        return Err(Failure::invalid(
+            "`address` is null: pass the address that rank 0 listens on, such as 127.0.0.1:28471",
+        ));
     }
     // SAFETY: as this function asks for.
     Ok(unsafe { CStr::from_ptr(address) }.to_string_lossy().into_owned())
@@ -232,11 +234,11 @@ pub unsafe fn group_placed(
 ) -> HpmoeStatus {
     guarded(|| {
         if placed.is_null() {
-            return Err(Failure::invalid("`placed` is null: pass where the number goes"));
+            return Err(Failure::invalid("`placed` is null: pass the address of an HpmoeGroup for the result"));
         }
         // SAFETY: null, or the caller's structure.
         let placement = unsafe { placement.as_ref() }
-            .ok_or_else(|| Failure::invalid("`placement` is null: pass where the experts lie"))?;
+            .ok_or_else(|| Failure::invalid("`placement` is null: pass an HpmoePlacement"))?;
         // SAFETY: as this function asks for.
         let made = unsafe { placement::group_placed(group, placement) }?;
         // SAFETY: the caller's variable.
@@ -304,7 +306,7 @@ pub unsafe fn enqueue(
     let request = Request { group, taskflow, ids, ranks, tensors, arguments, streams };
     guarded(|| {
         if pending.is_null() {
-            return Err(Failure::invalid("`pending` is null: pass where the number of the launch goes"));
+            return Err(Failure::invalid("`pending` is null: pass the address of an HpmoePending for the result"));
         }
         // SAFETY: as this function asks for.
         let started = unsafe { crate::launch::start(library, &request) }?;
@@ -333,7 +335,7 @@ pub unsafe fn fix(
     let request = Request { group, taskflow, ids, ranks, tensors, arguments, streams: std::ptr::null() };
     guarded(|| {
         if fixed.is_null() {
-            return Err(Failure::invalid("`fixed` is null: pass where the number of the fixed launch goes"));
+            return Err(Failure::invalid("`fixed` is null: pass the address of an HpmoeFixed for the result"));
         }
         // SAFETY: as this function asks for.
         let made = unsafe { Fixed::new(library, &request) }?;
@@ -402,7 +404,7 @@ pub unsafe fn fixed_place(fixed: HpmoeFixed, placement: *const HpmoePlacement) -
     guarded(|| {
         // SAFETY: null, or the caller's structure.
         let placement = unsafe { placement.as_ref() }
-            .ok_or_else(|| Failure::invalid("`placement` is null: pass where the experts lie"))?;
+            .ok_or_else(|| Failure::invalid("`placement` is null: pass an HpmoePlacement"))?;
         // SAFETY: as this function asks for.
         unsafe { placement::fixed_place(fixed, placement) }
     })

@@ -67,7 +67,7 @@ pub(crate) fn wait(number: HpmoePending) -> Result<(), Failure> {
         number if number <= made => "it has been waited for, or its group has been freed",
         _ => "this library has never made it",
     };
-    Err(Failure::invalid(format!("there is no pending launch {number}: {why}; pass what hpmoe_enqueue has returned")))
+    Err(Failure::invalid(format!("there is no pending launch {number}: {why}; pass a handle from hpmoe_enqueue")))
 }
 
 /// The fixed launch of that number.
@@ -118,6 +118,6 @@ impl Launches {
             }
             _ => "this library has never made it",
         };
-        Failure::invalid(format!("there is no fixed launch {number}: {why}; pass what hpmoe_fix has returned"))
+        Failure::invalid(format!("there is no fixed launch {number}: {why}; pass a handle from hpmoe_fix"))
     }
 }

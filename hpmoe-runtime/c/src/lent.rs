@@ -86,7 +86,7 @@ impl LaunchMemory {
         match self.copied.first() {
             None => Ok(self),
             Some(Copied { tensor, rank, reason, .. }) => Err(Failure::invalid(format!(
-                "`{tensor}` of rank {rank} can't be used where it lies ({reason}), but a fixed launch copies nothing: give it memory of its own \
+                "`{tensor}` of rank {rank} can't be used in place ({reason}), but a fixed launch copies nothing: give it memory of its own \
                  that starts at a multiple of {}",
                 RawPart::ALIGNMENT
             ))),

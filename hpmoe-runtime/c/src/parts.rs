@@ -130,8 +130,8 @@ pub(crate) fn part(
         RowKind::Token | RowKind::Slot | RowKind::Matrix(_) | RowKind::Routed => (rows, rows),
     };
     let bytes = rows.checked_mul(table.columns as usize * table.element.bytes());
-    let bytes =
-        bytes.ok_or_else(|| Failure::invalid(format!("`{name}` of {rank} can't have {rows} rows: check them")))?;
+    let bytes = bytes
+        .ok_or_else(|| Failure::invalid(format!("`{name}` of {rank} can't have {rows} rows: check the number")))?;
     if data.is_null() && bytes > 0 {
         return Err(Failure::invalid(format!("`{name}` of {rank} is null, but has {rows} rows: pass its address")));
     }

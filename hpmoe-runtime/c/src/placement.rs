@@ -105,8 +105,9 @@ unsafe fn numbers<'a, T>(array: *const T, ep: Ranks, places: u64, name: &str) ->
         return Err(Failure::invalid(format!("`{name}` is null: pass a number for each place of all ranks")));
     }
     let all = count(places).checked_mul(ep.count()).filter(|all| *all <= MOST);
-    let all = all
-        .ok_or_else(|| Failure::invalid(format!("{places} places of each rank are too many: {MOST} fit all ranks")))?;
+    let all = all.ok_or_else(|| {
+        Failure::invalid(format!("{places} places per rank are too many: {MOST} is the limit for all ranks together"))
+    })?;
     // SAFETY: as this function asks for.
     Ok(unsafe { slice::from_raw_parts(array, all) })
 }
@@ -119,7 +120,7 @@ fn experts_of(places: &[i32]) -> Result<Vec<Option<usize>>, Failure> {
         -1 => Ok(None),
         _ => usize::try_from(expert)
             .map(Some)
-            .map_err(|_| Failure::invalid(format!("place {place} is to hold expert {expert}: an empty place is -1"))),
+            .map_err(|_| Failure::invalid(format!("place {place} holds expert {expert}: use -1 for an empty place"))),
     };
     places.iter().enumerate().map(expert).collect()
 }

@@ -54,7 +54,7 @@ pub enum BootstrapError {
     },
     /// The system gives no random bytes.
     #[error(
-        "the system gives no random bytes ({cause}), without which nothing can be proven: let the process call getrandom"
+        "the system gives no random bytes ({cause}), which ranks need to prove their secret: let the process call getrandom"
     )]
     Random {
         /// The system's answer.
@@ -103,7 +103,7 @@ pub enum BootstrapError {
         way_out: &'static str,
     },
     /// A different program answers at rank 0's address.
-    #[error("what answers rank {rank} at {} is not rank 0 of this group: {way_out}", printable(.address))]
+    #[error("rank {rank} reached a program at {} that is not rank 0 of this group: {way_out}", printable(.address))]
     Foreign {
         /// The rank of this process.
         rank: usize,
@@ -186,7 +186,7 @@ pub enum BootstrapError {
     },
     /// A rank did not come to an exchange.
     #[error(
-        "rank {rank} waited {limit:?} for {} to come to an exchange: all ranks must make the same calls in the same order; \
+        "rank {rank} waited {limit:?} for {} to take part in an exchange: all ranks must make the same calls in the same order; \
          if they do and are slow, raise Group::time_limit", awaited(.missing)
     )]
     Late {

@@ -8,7 +8,9 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum ArgumentError {
     /// The number of tensors passed differs from the number of the taskflow's tensors.
-    #[error("{kernel} takes {wanted} tensors, but got {got}: rebuild, so that kernel and caller agree")]
+    #[error(
+        "{kernel} takes {wanted} tensors, but got {got}: rebuild, because kernel and caller were built from different sources"
+    )]
     Arity {
         /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,
@@ -120,7 +122,7 @@ pub enum ArgumentError {
     },
     /// A tensor of a fixed launch is another one than the launch was made for.
     #[error(
-        "`{tensor}` lies elsewhere or has other rows than when the launch was fixed: pass the same tensor with other data in it, or call \
+        "`{tensor}` has another address or another number of rows than when the launch was fixed: pass the same tensor with other data in it, or call \
          Group::fix for this one"
     )]
     Moved {

@@ -161,10 +161,9 @@ send tokens for every expert (`route.sends`)"
         /// Bytes of workspace and symmetric heap that each rank lacks for these rows.
         missing: usize,
     },
-    /// Launches before the last one had ids that make no route, and nobody waited for them.
+    /// Earlier launches had invalid ids or too many rows, and the host has waited only for the last one.
     #[error(
-        "{launches} launches of {kernel} before the last one had ids that make no route, or more rows than there is room for, and wrote \
-         nothing: wait for each launch to see which they are and why"
+        "{launches} launches of {kernel} before the last one had invalid ids or more rows than there is room for, and wrote nothing: wait after each launch to see which and why"
     )]
     Unrouted {
         /// Name of the kernel, `module::taskflow`.
@@ -173,7 +172,7 @@ send tokens for every expert (`route.sends`)"
         launches: u32,
     },
     /// Streams were passed to a group that does not run on NPUs.
-    #[error("streams are those of NPUs, but the group runs on the host: pass none, or use Group::on_npus")]
+    #[error("streams of NPUs were passed, but the group runs on the host: pass none, or use Group::on_npus")]
     Streams,
     /// A pending launch has the memory.
     #[error(
@@ -221,7 +220,7 @@ send tokens for every expert (`route.sends`)"
         values: Vec<(Vec<usize>, String)>,
     },
     /// Another process could not start the launch.
-    #[error("rank {rank} could not go on, and its error is: {message}")]
+    #[error("rank {rank} failed with this error: {message}")]
     OtherRank {
         /// The rank with the error.
         rank: usize,
@@ -243,8 +242,7 @@ send tokens for every expert (`route.sends`)"
     },
     /// A row of launches can't be run by processes.
     #[error(
-        "peers write `{tensor}`, and {launches} launches in a row would write it one over the other if ranks are processes: \
-         launch them one by one"
+        "peers write `{tensor}`, and {launches} launches in a row would overwrite each other's rows if ranks are processes: launch one at a time"
     )]
     Row {
         /// Name of the tensor in the taskflow.

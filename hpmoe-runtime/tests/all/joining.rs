@@ -65,7 +65,7 @@ fn a_port_that_others_use_is_told_on_all_ranks() {
         });
         let error = said(1);
         let told = format!(
-            "what answers rank 1 at {address} is not rank 0 of this group: choose another address, for all ranks"
+            "rank 1 reached a program at {address} that is not rank 0 of this group: choose another address, for all ranks"
         );
         assert_eq!(error, told);
     });

@@ -257,7 +257,7 @@ fn a_process_that_stands_still_is_waited_for_as_long_as_the_limit_says() {
     let stands = Instant::now();
     let (code, text) = processes.end(0, Duration::from_secs(20));
     assert_eq!(code, Some(101), "{text}");
-    assert!(text.contains("rank 0 waited 500ms for rank 1 to come to an exchange"), "{text}");
+    assert!(text.contains("rank 0 waited 500ms for rank 1 to take part in an exchange"), "{text}");
     assert!(stands.elapsed() < Duration::from_secs(5), "rank 0 took {:?}", stands.elapsed());
     // Once it goes on, it finds that it is too late.
     processes.signal(1, libc::SIGCONT);
@@ -275,7 +275,7 @@ fn a_rank_that_does_not_come_is_named() {
         return;
     }
     let error = group.all_gather(&[]).unwrap_err().to_string();
-    let late = format!("rank {rank} waited 300ms for rank 1 to come to an exchange: ");
+    let late = format!("rank {rank} waited 300ms for rank 1 to take part in an exchange: ");
     // Whoever waits less long hears first that another has left.
     assert!(error.starts_with(&late) || error.contains("left the group while others went on"), "{error}");
     assert!(matches!(group.all_gather(&[]), Err(LaunchError::Broken)));
@@ -476,7 +476,7 @@ fn an_error_of_one_rank_is_an_error_of_all() {
     let group = group().capacity_rows([32, 1][rank]);
     let error = launch_trading(&group, &kernel).unwrap_err().to_string();
     let own = "rank 1 would receive 4 rows, but there is room for 1: ";
-    let told = format!("rank 1 could not go on, and its error is: {own}");
+    let told = format!("rank 1 failed with this error: {own}");
     assert!(error.starts_with([told.as_str(), own][rank]), "{error}");
     // Nothing has been launched, so that the group can go on.
     let (y, _) = launch_trading(&group.capacity_rows(32), &kernel).unwrap();
@@ -518,7 +518,7 @@ fn a_rank_without_a_descriptor_for_the_heap_of_another_is_told_by_all() {
     }
     let error = launch_trading(&group, &kernel).unwrap_err().to_string();
     let own = "mapping the heap of rank 0 in rank 1 takes a file descriptor, and there is none left (Too many open files (os error 24)): ";
-    let told = format!("rank 1 could not go on, and its error is: {own}");
+    let told = format!("rank 1 failed with this error: {own}");
     assert!(error.starts_with(if rank == 1 { own } else { &told }), "{error}");
 }
 

@@ -44,7 +44,7 @@ pub(super) fn half_of_columns(name: &str, operands: &[Shape]) -> Result<Shape, M
     let pairs = operands[0];
     if pairs.cols % 2 != 0 {
         return Err(misshapen(
-            format!("`{name}` takes columns in pairs, but here are {}", pairs.cols),
+            format!("`{name}` needs an even number of columns, but is given {}", pairs.cols),
             "load from a tile with an even number of columns",
         ));
     }
@@ -142,7 +142,7 @@ mod tests {
     fn columns_come_in_pairs() {
         assert_eq!(half_of_columns("odd_columns", &[value(8, 18)]), Ok(value(8, 9)));
         let misfit = half_of_columns("odd_columns", &[value(8, 15)]).unwrap_err();
-        assert_eq!(misfit.problem, "`odd_columns` takes columns in pairs, but here are 15");
+        assert_eq!(misfit.problem, "`odd_columns` needs an even number of columns, but is given 15");
     }
 
     #[test]

@@ -90,20 +90,18 @@ impl fmt::Display for PlacementError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Nothing { ranks, experts } => {
-                write!(f, "{experts} experts can't be placed on {ranks} ranks: there must be one of each at least")
+                write!(f, "{experts} experts can't be placed on {ranks} ranks: give at least one expert and one rank")
             }
             Self::Uneven { places, ranks } => write!(
                 f,
-                "{places} places can't be shared by {ranks} ranks: all ranks have the same number of places, empty ones among them"
+                "{places} places can't be divided evenly among {ranks} ranks: give each rank the same number of places, including empty ones"
             ),
-            Self::Unknown { physical, expert, experts } => write!(
-                f,
-                "place {physical} is to hold expert {expert}, but experts are numbered from 0 to {}",
-                experts - 1
-            ),
+            Self::Unknown { physical, expert, experts } => {
+                write!(f, "place {physical} holds expert {expert}, but experts are numbered from 0 to {}", experts - 1)
+            }
             Self::Twice { rank, expert, first, second } => write!(
                 f,
-                "rank {rank} has expert {expert} in place {first} and again in place {second}: copies of an expert lie on different ranks"
+                "rank {rank} has expert {expert} in place {first} and again in place {second}: put copies of an expert on different ranks"
             ),
             Self::Missing { expert } => {
                 write!(f, "expert {expert} has no place: every expert needs one, even if no token goes to it")
@@ -116,22 +114,21 @@ impl fmt::Display for PlacementError {
             }
             Self::NoShare { expert } => write!(
                 f,
-                "all places of expert {expert} have a share of 0: its rows need a place, so that one share must be greater"
+                "all places of expert {expert} have a share of 0, so its rows have no place: make at least one of these shares greater than 0"
             ),
             Self::Loads { loads, experts } => {
                 write!(f, "{loads} loads were given for {experts} experts: give one for each expert")
             }
-            Self::Factor { thousandths } => write!(
-                f,
-                "a factor of {thousandths} thousandths leaves no part of the average to new launches: give 999 at most, such as 900"
-            ),
+            Self::Factor { thousandths } => {
+                write!(f, "a factor of {thousandths} thousandths ignores new launches: use at most 999, such as 900")
+            }
             Self::Apart { what, one, other } => write!(
                 f,
-                "one placement is for {one} {what} and the other one for {other}: only placements of one layer and group can be compared"
+                "one placement is for {one} {what} and the other one for {other}: compare placements of the same layer and group"
             ),
             Self::Weights { matrices, wanted } => write!(
                 f,
-                "{matrices} matrices were given, but the placement has {wanted} experts: pass one matrix for each of them"
+                "{matrices} matrices were given, but the placement has {wanted} experts: pass one matrix per expert"
             ),
         }
     }

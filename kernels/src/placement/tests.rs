@@ -11,12 +11,12 @@ fn refused(ranks: usize, experts: usize, places: &[Option<usize>]) -> String {
 fn a_placement_is_whole() {
     assert_eq!(
         refused(2, 3, &[Some(0), Some(1), Some(2)]),
-        "3 places can't be shared by 2 ranks: all ranks have the same number of places, empty ones among them"
+        "3 places can't be divided evenly among 2 ranks: give each rank the same number of places, including empty ones"
     );
-    assert_eq!(refused(1, 2, &[Some(0), Some(2)]), "place 1 is to hold expert 2, but experts are numbered from 0 to 1");
+    assert_eq!(refused(1, 2, &[Some(0), Some(2)]), "place 1 holds expert 2, but experts are numbered from 0 to 1");
     assert_eq!(
         refused(2, 2, &[Some(0), Some(1), Some(0), Some(0)]),
-        "rank 1 has expert 0 in place 2 and again in place 3: copies of an expert lie on different ranks"
+        "rank 1 has expert 0 in place 2 and again in place 3: put copies of an expert on different ranks"
     );
     assert_eq!(
         refused(2, 3, &[Some(0), Some(1), Some(0), None]),

@@ -160,7 +160,7 @@ impl fmt::Display for RouteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Experts { experts, ranks } => {
-                write!(f, "{experts} experts can't be shared by {ranks} ranks: there must be one of each at least")
+                write!(f, "{experts} experts can't be divided among {ranks} ranks: use at least one expert and one rank")
             }
             Self::Ranks { tensors, ranks } => write!(
                 f,
@@ -168,8 +168,7 @@ impl fmt::Display for RouteError {
             ),
             Self::Elsewhere { rank, ranks } => write!(
                 f,
-                "this process has the ids of {rank} alone, one of {ranks}: use Route::gather(&group, experts, &ids), \
-                 which exchanges them"
+                "this process has the ids of {rank} only, but the group has {ranks} ranks: use Route::gather(&group, experts, &ids), which exchanges the ids"
             ),
             Self::Differ { name, rank, here, other, there } => write!(
                 f,
@@ -177,7 +176,7 @@ impl fmt::Display for RouteError {
                  with the same arguments"
             ),
             Self::PlacedApart { rank, other } => {
-                write!(f, "{rank} has another placement than {other}: give all ranks of the group the same one")
+                write!(f, "{rank} has another placement than {other}: pass the same placement on all ranks of the group")
             }
             Self::Placement { what, placed, wanted } => write!(
                 f,
@@ -185,7 +184,7 @@ impl fmt::Display for RouteError {
             ),
             Self::Rest { rank, ids, top_k } => write!(
                 f,
-                "topk_ids of {rank} has {ids} ids, which are not whole tokens of {top_k} each: pass {top_k} ids for each token"
+                "topk_ids of {rank} has {ids} ids, which is not a multiple of {top_k}: pass {top_k} ids for each token"
             ),
             Self::Id { rank, token, k, id, experts } => write!(
                 f,
@@ -194,16 +193,14 @@ impl fmt::Display for RouteError {
             ),
             Self::Twice { rank, token, id, first, second } => write!(
                 f,
-                "topk_ids of {rank}, row {token} has expert {id} in column {first} and again in column {second}: a token \
-                 may go to an expert once"
+                "topk_ids of {rank}, row {token} has expert {id} in column {first} and again in column {second}: a token may name an expert only once"
             ),
             Self::Groups { groups, experts, top_k } => write!(
                 f,
-                "{groups} groups can't have as many of {experts} experts and as many of {top_k} ids of a token each: use a number that divides both"
+                "{groups} groups can't share {experts} experts and {top_k} ids per token equally: use a number of groups that divides both"
             ),
             Self::PlacedGroups => f.write_str(
-                "a route in groups promises each rank's number of rows, which a placement changes: leave out \
-                 `.in_groups::<..>()`, or the placement",
+                "`.in_groups::<..>()` fixes each rank's number of rows, but a placement changes it: leave out `.in_groups::<..>()` or the placement",
             ),
             Self::Group { rank, token, k, id, first, last } => write!(
                 f,
@@ -217,17 +214,16 @@ impl fmt::Display for RouteError {
                 let found = if *what == "rank" { format!("rank {found}") } else { format!("{found} {what}") };
                 write!(
                     f,
-                    "the route kept in routed of {rank} is for {found}, not for {wanted}: pass what a launch of the same ranks, \
-                     experts and tokens has kept"
+                    "the route kept in routed of {rank} is for {found}, not for {wanted}: pass one that a launch with the same ranks, experts and tokens has kept"
                 )
             }
             Self::KeptPlaced { rank } => write!(
                 f,
-                "the route kept in routed of {rank} was made with another placement than this launch has: launch both with the same one"
+                "the route kept in routed of {rank} was made with another placement than this launch has: use the same placement for both launches"
             ),
             Self::KeptApart { rank } => write!(
                 f,
-                "routed of {rank} was kept by another launch than that of rank 0: pass what one launch has kept on all ranks"
+                "routed of {rank} was kept by another launch than routed of rank 0: pass the parts that one launch has kept on all ranks"
             ),
             Self::Rows { rank, verb, rows } => write!(
                 f,

@@ -154,11 +154,11 @@ mod tests {
         );
         assert_eq!(
             order(&[2, 2]).unwrap_err().to_string(),
-            "topk_ids of rank 1, row 0 has expert 2 in column 0 and again in column 1: a token may go to an expert once"
+            "topk_ids of rank 1, row 0 has expert 2 in column 0 and again in column 1: a token may name an expert only once"
         );
         assert_eq!(
             order(&[2, 1, 0]).unwrap_err().to_string(),
-            "topk_ids of rank 1 has 3 ids, which are not whole tokens of 2 each: pass 2 ids for each token"
+            "topk_ids of rank 1 has 3 ids, which is not a multiple of 2: pass 2 ids for each token"
         );
         assert_eq!(
             fits(Rank::new(0), "receive", 1 << 31).unwrap_err().to_string(),

@@ -146,7 +146,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
     /// Every second column, from column `first` on.
     pub(crate) fn every_second<const H: usize>(&self, first: usize, name: &str) -> Value<R, H> {
         const { assert!(C == 2 * H, "half of the columns") };
-        assert!(self.cols % 2 == 0, "`{name}` takes columns in pairs, but there are {}", self.cols);
+        assert!(self.cols % 2 == 0, "`{name}` needs an even number of columns, but is given {}", self.cols);
         let data = (0..self.rows).flat_map(|row| self.row(row).iter().skip(first).step_by(2).copied()).collect();
         Value { rows: self.rows, cols: self.cols / 2, open: self.open, empty: self.empty.clone(), data }
     }

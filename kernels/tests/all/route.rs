@@ -189,7 +189,7 @@ fn ranks_need_not_divide_the_experts() {
     assert_eq!(route.experts().map(|e| route.expert_rows(e)).collect::<Vec<_>>(), [1, 1, 1, 0, 1, 0]);
     assert!(!route.is_plain() && !route.has_copies());
     let error = crate::route::route(0, 4, &[]).unwrap_err();
-    assert_eq!(error.to_string(), "4 experts can't be shared by 0 ranks: there must be one of each at least");
+    assert_eq!(error.to_string(), "4 experts can't be divided among 0 ranks: use at least one expert and one rank");
     assert!(matches!(error, RouteError::Experts { ranks: 0, .. }));
 }
 

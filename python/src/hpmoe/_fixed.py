@@ -40,7 +40,7 @@ class FixedLaunch:
             if made.npu is not None:
                 current_stream(made.npu)
             for copy in made.copied:
-                raise HpmoeError("`{tensor}` can't be used where it lies ({reason}), but a fixed launch copies nothing: pass .clone() of it".format(**copy))
+                raise HpmoeError("`{tensor}` can't be used in place ({reason}), but a fixed launch copies nothing: pass a .clone() of it".format(**copy))
         except HpmoeError as error:
             if group.rank is not None:
                 self._interface.refuse(handle, str(error))

@@ -73,7 +73,7 @@ class Group:
         joining(None, None, join_time_limit, False)
         if process_group is not None:
             if ranks is not None:
-                raise HpmoeError("a group has the ranks of its process_group: leave out ranks")
+                raise HpmoeError("process_group already determines the ranks: leave out ranks")
             self.rank, ranks, self._join = join_by(process_group, join_time_limit)
         ranks = 1 if ranks is None else ranks
         kind, number = _device(device)
@@ -246,9 +246,9 @@ class Group:
         group = Group._named.get(name)
         if group is None:
             if "with a placement" in name:
-                raise HpmoeError("the group with a placement that this was made for is gone: keep its group as long as what uses it")
+                raise HpmoeError("the group with a placement that this was made for no longer exists: keep the group as long as the objects that use it")
             if "of processes" in name:
-                raise HpmoeError("the group of processes that this was made for is gone: keep it as long as what uses it")
+                raise HpmoeError("the group of processes that this was made for no longer exists: keep it as long as the objects that use it")
             group = Group(**json.loads(name.partition("#")[0]))
             Group._named[name] = Group._made[name] = group
         return group

@@ -78,7 +78,7 @@ def moe(
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise HpmoeError(f"{name} is {value!r}, but has to be a whole number of at least 1")
     if top_k > experts:
-        raise HpmoeError(f"top_k is {top_k}, but there are {experts} experts: a token may go to an expert once")
+        raise HpmoeError(f"top_k is {top_k}, but there are {experts} experts: a token may name an expert only once")
     if not isinstance(spare, int) or isinstance(spare, bool) or spare < 0:
         raise HpmoeError(f"spare is {spare!r}, but has to be a whole number of at least 0")
     if ranks is not None and (not isinstance(ranks, int) or isinstance(ranks, bool) or not 1 <= ranks <= 256):

@@ -35,10 +35,10 @@ class Placement:
         self.physical_to_logical = tuple(int(expert) for expert in physical_to_logical)
         self.shares = None if shares is None else tuple(int(share) for share in shares)
         if self.experts < 1 or self.ranks < 1:
-            raise HpmoeError(f"{experts} experts can't be placed on {ranks} ranks: there must be one of each at least")
+            raise HpmoeError(f"{experts} experts can't be placed on {ranks} ranks: give at least one expert and one rank")
         places, rest = divmod(len(self.physical_to_logical), self.ranks)
         if rest or not places:
-            raise HpmoeError(f"{len(self.physical_to_logical)} places can't be shared by {ranks} ranks: all ranks have the same number, empty ones among them")
+            raise HpmoeError(f"{len(self.physical_to_logical)} places can't be divided evenly among {ranks} ranks: give each rank the same number of places, including empty ones")
         #: Physical experts of each rank.
         self.places = places
         held = [-1] * self.experts
@@ -46,9 +46,9 @@ class Placement:
             if expert == -1:
                 continue
             if not 0 <= expert < self.experts:
-                raise HpmoeError(f"place {physical} is to hold expert {expert}, but experts are numbered from 0 to {self.experts - 1}, and -1 is an empty place")
+                raise HpmoeError(f"place {physical} holds expert {expert}, but experts are numbered from 0 to {self.experts - 1}, and -1 is an empty place")
             if held[expert] >= 0 and held[expert] // places == physical // places:
-                raise HpmoeError(f"rank {physical // places} has expert {expert} in place {held[expert]} and again in place {physical}: copies lie on different ranks")
+                raise HpmoeError(f"rank {physical // places} has expert {expert} in place {held[expert]} and again in place {physical}: put copies of an expert on different ranks")
             held[expert] = physical
         if -1 in held:
             raise HpmoeError(f"expert {held.index(-1)} has no place: every expert needs one, even if no token goes to it")

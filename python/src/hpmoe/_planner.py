@@ -32,20 +32,20 @@ def placement(
     if isinstance(rows[0], (list, tuple)):
         olds = [None] * len(rows) if current is None else list(current) if not isinstance(current, Placement) else [current]
         if len(olds) != len(rows):
-            raise HpmoeError(f"there are loads of {len(rows)} layers, and {len(olds)} placements in force: pass one for each layer")
+            raise HpmoeError(f"there are loads for {len(rows)} layers, but {len(olds)} placements in force: pass one placement for each layer")
         return [_placed(list(row), ranks, spare, old, moves) for row, old in zip(rows, olds)]
     if current is not None and not isinstance(current, Placement):
-        raise HpmoeError("loads of one layer have one placement in force: pass a hpmoe.Placement")
+        raise HpmoeError("the loads are for one layer, but `current` is no hpmoe.Placement: pass the layer's placement")
     return _placed(rows, ranks, spare, current, moves)
 
 
 def _placed(loads: list[Any], ranks: int, spare: int, current: Placement | None, moves: int) -> Placement:
     for load in loads:
         if not isinstance(load, (int, float)) or not 0 <= load < 2**53:
-            raise HpmoeError(f"{load!r} is no load: a load is a number from 0 on")
+            raise HpmoeError(f"{load!r} is no load: pass numbers that are at least 0")
     if current is not None and (current.ranks, current.experts) != (ranks, len(loads)):
         raise HpmoeError(
-            f"the placement in force is of {current.experts} experts on {current.ranks} ranks, but there are {len(loads)} loads and {ranks} ranks"
+            f"the placement in force has {current.experts} experts on {current.ranks} ranks, but there are {len(loads)} loads and {ranks} ranks"
         )
     places = -(-len(loads) // max(ranks, 1)) + spare if current is None else current.places
     old = None if current is None else list(current.physical_to_logical)

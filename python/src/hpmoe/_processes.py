@@ -49,7 +49,7 @@ def join_by(process_group: Any, time_limit: float | None) -> tuple[int, int, Joi
 
     rank, ranks = distributed.get_rank(process_group), distributed.get_world_size(process_group)
     if rank < 0:
-        raise HpmoeError("this process is not in the process group: make the hpmoe.Group in its processes alone")
+        raise HpmoeError("this process is not in the process group: make the hpmoe.Group only in processes of the process group")
 
     def join(interface: "Interface", options: "Options") -> int:
         listener, address, secret, problem = 0, "", secrets.token_hex(32), ""
@@ -66,7 +66,7 @@ def join_by(process_group: Any, time_limit: float | None) -> tuple[int, int, Joi
             distributed.all_gather_object(told, mine, group=process_group)
             names = sorted({name for name, *_ in told})
             if len(names) > 1:
-                raise HpmoeError(f"the processes run on {', '.join(names)}: a group of processes is on one machine")
+                raise HpmoeError(f"the processes run on {', '.join(names)}: start all processes of a group on one machine")
             _, address, secret, problem = told[0]
             if problem:
                 raise HpmoeError(problem)

@@ -56,7 +56,7 @@ def _of_library(library: Library) -> Source:
     files = {kernel["file"] for kernel in library.describe()["kernels"]}
     if len(files) != 1:
         names = ", ".join(flow.name for flow in library)
-        raise HpmoeError(f"{library.path} is of {len(files)} kernel files: pass one of its taskflows ({names})")
+        raise HpmoeError(f"{library.path} was built from {len(files)} kernel files: pass one of its taskflows ({names})")
     return _found(library, files.pop(), None)
 
 
@@ -69,7 +69,7 @@ def _of_flow(flow: Taskflow) -> Source:
 def _found(library: Library, file: str, taskflow: str | None) -> Source:
     kept = Path(library.path).with_suffix(".json")
     if not kept.is_file():
-        raise HpmoeError(f"nothing tells where the sources of {library.path} are: build it with hpmoe.build, or pass the kernel file")
+        raise HpmoeError(f"the source files of {library.path} are unknown: build it with hpmoe.build, or pass the kernel file")
     built = json.loads(kept.read_text())
     # Layers of the wheel are built from the sources that it brings along.
     found = (crate() if built["crate"] is None else Path(built["crate"])) / file

@@ -74,7 +74,7 @@ def _read(path: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise HpmoeError(f"{path} can't be read as a trace: {error}") from error
     if not isinstance(found, dict) or not isinstance(found.get("traceEvents"), list):
-        raise HpmoeError(f"{path} has no list traceEvents: pass what prof.export_chrome_trace has written")
+        raise HpmoeError(f"{path} has no list traceEvents: pass a file that prof.export_chrome_trace has written")
     return found
 
 

@@ -76,7 +76,7 @@ class HpmoeRoutedExperts(RoutedExperts):
         layer = self._layer
         if layer is None:
             if torch.compiler.is_compiling():
-                raise HpmoeError("kernels can't be built while a model is compiled: call parallelize of the model before")
+                raise HpmoeError("kernels can't be built while a model is compiled: call the model's parallelize first")
             layer = self._prepare(None)
         return layer(x, ids, scores, *self._matrices())
 

@@ -513,7 +513,7 @@ fn fixed() {
     assert_eq!((hpmoe_fixed_free(number), error()), good);
     assert_eq!(replay(number, &parts, &streams).0, HPMOE_INVALID);
     let said = format!(
-        "there is no fixed launch {number}: it has been freed, or its group has, or it is a launch that was not fixed; pass what hpmoe_fix has returned"
+        "there is no fixed launch {number}: it has been freed, or its group has, or it is a launch that was not fixed; pass a handle from hpmoe_fix"
     );
     assert_eq!(error(), said);
     // One that is freed with its group while it runs.
@@ -545,7 +545,7 @@ fn fixed_unrouted() {
     let said = (hpmoe_wait(number), error());
     assert!(
         said.0 == HPMOE_INVALID
-            && said.1.starts_with("2 launches of evolving::forward before the last one had ids that make no route"),
+            && said.1.starts_with("2 launches of evolving::forward before the last one had invalid ids"),
         "{said:?}"
     );
     assert!(layer.y() == expected);
@@ -578,7 +578,7 @@ fn fixed_refused() {
     );
     let (_, said, number) = fix(group, &fitting);
     assert_eq!(said, "");
-    let moved = "`x` lies elsewhere or has other rows than when the launch was fixed: ";
+    let moved = "`x` has another address or another number of rows than when the launch was fixed: ";
     let elsewhere = Evolving::new();
     let mut parts = fitting.clone();
     parts[1] = elsewhere.parts()[1];

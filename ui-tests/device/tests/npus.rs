@@ -270,7 +270,7 @@ fn pending() {
     // SAFETY: the group has no NPUs, and looks at no handle.
     let streams = unsafe { Streams::from_raw(&PerRank::from_fn(layer.ep, |_| std::ptr::null_mut())) };
     let error = layer.enqueue(&host, Some(&streams), &mut result).unwrap_err().to_string();
-    assert_eq!(error, "streams are those of NPUs, but the group runs on the host: pass none, or use Group::on_npus");
+    assert_eq!(error, "streams of NPUs were passed, but the group runs on the host: pass none, or use Group::on_npus");
     // SAFETY: streams for other ranks are refused.
     let streams = unsafe { Streams::from_raw(&PerRank::from_fn(Ranks::new(1), |_| std::ptr::null_mut())) };
     let group = Group::new(2).on_npus().unwrap();
@@ -508,7 +508,10 @@ fn fixed() {
         assert!(evolving.found(1) == evolving.reference(2 * launches + 1).0, "{ranks} ranks");
         // Another tensor is not the one that the block was made for.
         let error = blocks[0].launch(&evolving.arguments(1)).unwrap_err().to_string();
-        assert!(error.starts_with("`x` lies elsewhere or has other rows than when the launch was fixed: "), "{error}");
+        assert!(
+            error.starts_with("`x` has another address or another number of rows than when the launch was fixed: "),
+            "{error}"
+        );
         let x = PerRank::from_fn(evolving.ep, |_| Tensor::<bf16, { evolving::HIDDEN }>::zeros(1));
         let error = group.fix(kernel, None, &[Argument::read("x", &x)]).unwrap_err().to_string();
         assert!(
@@ -902,11 +905,11 @@ fn processes_whose_npus_cannot_share_memory_are_told_what_to_do() {
     let refused = |variables: &[(&str, &str)], said: &str| {
         run_processes("refused process", 2, &[variables, &[(SAID, said)]].concat());
     };
-    let a2 = "the NPU is `Ascend910B2`, whose memory processes can't share: fabric handles are those of Ascend910_93 (A3), so run all ranks in one process";
+    let a2 = "the NPU is `Ascend910B2`, whose memory processes can't share: fabric handles exist only on Ascend910_93 (A3), so run all ranks in one process";
     refused(&[("HPMOE_STANDIN_SOC", "Ascend910B2")], a2);
     let part = "NPU 0 is a part of one (a virtual instance), whose memory processes can't share: give each rank a whole NPU, or run all";
     refused(&[("HPMOE_STANDIN_VIRTUAL", "1"), ("ASCEND_RT_VISIBLE_DEVICES", "4")], part);
-    let pods = "kernels write no further than their superpod, so start all ranks in one";
+    let pods = "kernels can't write to other superpods, so start all ranks in one superpod";
     refused(&[("HPMOE_STANDIN_PODS", "1,2")], pods);
     let export = "the memory of NPU 0 got no fabric handle (aclrtMemExportToShareableHandleV2 failed with error 507899; CANN says: ";
     refused(&[("HPMOE_STANDIN_REFUSE", "export"), ("ASCEND_RT_VISIBLE_DEVICES", "4")], export);

@@ -176,7 +176,7 @@ fn what_is_no_route_of_the_launch_is_refused() {
     let error = layer.launch_backward(&group, &made).err().expect("they are of different launches");
     assert_eq!(
         error.to_string(),
-        "routed of rank 1 was kept by another launch than that of rank 0: pass what one launch has kept on all ranks"
+        "routed of rank 1 was kept by another launch than routed of rank 0: pass the parts that one launch has kept on all ranks"
     );
     std::mem::swap(&mut made.routed[Rank::new(1)], &mut other.routed[Rank::new(1)]);
     // The ranks' parts in the other order: as many words where both have as many tokens.
@@ -188,7 +188,7 @@ fn what_is_no_route_of_the_launch_is_refused() {
     let error = even.launch_backward(&group, &turned).err().expect("they are of other ranks");
     assert_eq!(
         error.to_string(),
-        "the route kept in routed of rank 0 is for rank 1, not for 0: pass what a launch of the same ranks, experts and tokens has kept"
+        "the route kept in routed of rank 0 is for rank 1, not for 0: pass one that a launch with the same ranks, experts and tokens has kept"
     );
     // Room for other tokens, or for other ranks.
     let mut small = layer.room();

@@ -99,7 +99,7 @@ fn each_element_has_one_writer() {
             "swiglu::<32, _>(&recv[r].group(e, t).cols(0), &recv[r].group(e, t).cols(1), &mut b[r].group(e, t).cols({n}));"
         )
     };
-    let by_each = |name| format!("every `{name}` writes the same elements of `b`, in no order");
+    let by_each = |name| format!("all iterations over `{name}` write the same elements of `b`, in undefined order");
     assert_eq!(faults(&[ranges(&write("n"))]), [by_each("k")]);
     assert_eq!(faults(&[ranges(&write("k"))]), [by_each("n")]);
     // What chooses the columns of another result does not choose those of this one.
@@ -117,7 +117,7 @@ fn each_element_has_one_writer() {
         super::read(&super::source(&calls, "b").replacen("#[taskflow]", two, 1)).err().unwrap_or_default()
     };
     assert_eq!(both("n", "n"), NONE);
-    assert_eq!(both("0", "n"), ["every `n` writes the same elements of `a`, in no order"]);
+    assert_eq!(both("0", "n"), ["all iterations over `n` write the same elements of `a`, in undefined order"]);
     assert_eq!(both("n", "1")[..1], [by_each("n")]);
     // A range of one is no repetition.
     assert_eq!(faults(&[ranges(&write("n")).replace("for k in 0..2", "for k in 0..1")]), NONE);

@@ -85,7 +85,7 @@ fn rows_that_travel_twice_are_freed_where_they_end() {
 #[test]
 fn a_tensor_of_a_chunk_is_read() {
     let calls = dispatch("x") + &project(8, 16, "recv", "a") + &swiglu(8, 16, "recv", "b");
-    let unread = "no call reads `a`, so nothing tells when another chunk can take its memory";
+    let unread = "no call reads `a`, so it is unknown when a later chunk can reuse its memory";
     assert_eq!(in_chunks(&calls, "b").unwrap_err(), [unread]);
 }
 

@@ -74,10 +74,8 @@ fn ids_are_complete_when_the_route_is_made_and_stay_as_they_are() {
     let (made, declared) = (graph.route.as_ref().unwrap(), graph.route.as_ref().unwrap().ids);
     let (made, declared) = (made.span.start().line, graph.tensors[declared].span.start().line);
     let fault = |text: &str, line: usize| (text.to_owned(), Some(line));
-    let by_score = (
-        "`score` runs on matrix cores, but a kernel makes its route of ids that vector cores have written".to_owned(),
-        None,
-    );
+    let by_score =
+        ("`score` runs on matrix cores, but ids for a route must be written by vector cores".to_owned(), None);
 
     assert_eq!(found(|_, _| ()), []);
     let unwritten = found(|graph, ids| write(graph, ids, 2, &[]));
@@ -93,7 +91,7 @@ fn ids_are_complete_when_the_route_is_made_and_stay_as_they_are() {
     assert_eq!(partly, [missing, by_score.clone()]);
     // Complete, and then written again.
     let again = found(|graph, ids| write(graph, ids, 2, &[CHOOSE, COMBINE]));
-    assert_eq!(again, [fault("this call writes `ids` after the route has been made of it", made)]);
+    assert_eq!(again, [fault("this call writes `ids` after the route has been made from it", made)]);
     assert_eq!(found(|graph, ids| write(graph, ids, 2, &[SCORE])), [by_score]);
     // So are ids that the caller gets back.
     let returned = |calls: &'static [PhaseId]| {

@@ -18,14 +18,14 @@ pub(super) fn words(finding: &Finding) -> Sentence {
             format!("let the range around the writing call run to `{}.div_ceil(TILE)`", along.words().to_uppercase()),
         ),
         Finding::StillWritten { tensor, variable, .. } => (
+            format!("`{tensor}` is read in the loop over `{variable}`, whose later iterations still write it"),
             format!(
-                "`{tensor}` is read in the loop over `{variable}`, whose later iterations still write what is read"
+                "end the loop over `{variable}` after the call that writes it, and start another loop for this call"
             ),
-            format!("end the loop over `{variable}` after the call that writes, and start another one for this call"),
         ),
         Finding::InPlace { tensor } => (
             format!("`{tensor}` is updated in place: this call reads what it writes"),
-            "write the result to another tensor, and let later calls read that".into(),
+            "write the result to another tensor, and let later calls read that tensor".into(),
         ),
         Finding::OutputUnwritten { tensor } => (
             format!("`{tensor}` is an output of the taskflow, but no call writes it"),
@@ -36,19 +36,19 @@ pub(super) fn words(finding: &Finding) -> Sentence {
         }
         Finding::TwoWriters { first: None, tensor } => (
             format!("this call writes the same elements of `{tensor}` twice"),
-            "pass columns or a tensor of its own for each `&mut`".into(),
+            "pass different columns or different tensors for each `&mut`".into(),
         ),
         Finding::TwoWriters { tensor, .. } => (
             format!("`{tensor}` is written here a second time, but each element has one writer"),
-            "give each of the two calls columns or a tensor of its own".into(),
+            "let the two calls write different columns or different tensors".into(),
         ),
         Finding::WrittenByEach { tensor, variable } => (
-            format!("every `{variable}` writes the same elements of `{tensor}`, in no order"),
-            format!("let `{variable}` choose the tile that is written, or move the call out of that loop"),
+            format!("all iterations over `{variable}` write the same elements of `{tensor}`, in undefined order"),
+            format!("let `{variable}` select the tile that is written, or move the call out of that loop"),
         ),
         Finding::WrittenByItems { tensor } => (
-            format!("every row tile or send of an expert writes the expert's one matrix in `{tensor}`, in no order"),
-            "take all rows of the expert at once: `.expert(e)` in a loop over `route.experts_of(r)` alone".into(),
+            format!("all row tiles or sends of an expert write the same matrix of `{tensor}`, in undefined order"),
+            "process all rows of the expert in one call: `.expert(e)` in a loop over `route.experts_of(r)` only".into(),
         ),
         Finding::WriteAfterRead { tensor, .. } => (
             format!("`{tensor}` is written here, after an earlier call has read it"),
@@ -74,7 +74,7 @@ pub(super) fn also(finding: &Finding) -> Vec<(Site, String)> {
             vec![(*first, format!("`{tensor}` is also written here"))]
         }
         Finding::Route(RouteFault::Late { ids, route }) => {
-            vec![(*route, format!("the route is made of `{ids}` here"))]
+            vec![(*route, format!("the route is made from `{ids}` here"))]
         }
         Finding::WriteAfterRead { tensor, reader } => vec![(*reader, format!("`{tensor}` is read here"))],
         _ => Vec::new(),

@@ -16,29 +16,30 @@ impl BodyFault {
                 };
                 return (problem, help);
             }
-            Self::NoResult { operation, user } => {
-                (format!("`{operation}` has no result, but `{user}` takes one here"), "make it a statement of its own")
-            }
+            Self::NoResult { operation, user } => (
+                format!("`{operation}` has no result, but `{user}` needs one here"),
+                "write it as a separate statement",
+            ),
             Self::Moved { name } => {
-                let help = format!("borrow it before: `&{name}` in the place that took it");
-                return (format!("`{name}` is used after it was moved: a value is not copied"), help);
+                let help = format!("borrow it earlier: write `&{name}` in the place that moved it");
+                return (format!("`{name}` is used after it was moved: values are not copied"), help);
             }
             Self::ReferenceToReference { name } => {
                 return (
-                    format!("`{name}` is a reference already, and `&{name}` one to it"),
+                    format!("`{name}` is already a reference, so `&{name}` is a reference to a reference"),
                     format!("write `{name}`"),
                 );
             }
             Self::ColumnsNotInferred { operation, user } => {
-                let problem = format!(
-                    "nothing says how many columns `{operation}` makes for `{user}`, so that rustc can't infer them"
-                );
-                return (problem, format!("write them: `{operation}::<COLUMNS>(..)`"));
+                let problem = format!("rustc can't infer how many columns `{operation}` makes for `{user}`");
+                return (problem, format!("write the number: `{operation}::<COLUMNS>(..)`"));
             }
             Self::Columns { operation, stated, made } => {
                 let stated: Vec<String> = stated.iter().map(ToString::to_string).collect();
-                let problem =
-                    format!("`{operation}::<{}>` is written, but it makes {made} columns here", stated.join(", "));
+                let problem = format!(
+                    "`{operation}::<{}>` states another size than the {made} columns that it makes here",
+                    stated.join(", ")
+                );
                 return (problem, format!("write `{operation}::<{made}>(..)`, or leave the size out"));
             }
             Self::SizeInParentheses { operation, size } => {
@@ -56,17 +57,19 @@ impl BodyFault {
             ),
             Self::Assigned { name } => (
                 format!(
-                    "`{name}` can't be assigned this: a tile stays what it is, a value a value and a number a number"
+                    "`{name}` can't be assigned this: tiles can't be assigned, and a value stays a value and a number a number"
                 ),
-                "write `tile.store(value)` for a tile, and a `let` of another name for the rest",
+                "write `tile.store(value)` for a tile, and otherwise a `let` with another name",
             ),
             Self::Resized { name, before, after } => {
                 let sizes = format!("{}x{}, but this one is {}x{}", before.rows, before.cols, after.rows, after.cols);
-                (format!("`{name}` is a value of {sizes}"), "a name keeps its size: write a `let` of another name")
+                (format!("`{name}` is a value of {sizes}"), "a name keeps its size: write a `let` with another name")
             }
             Self::Open { operation } => (
-                format!("a broadcast value has the size of what it meets, and `{operation}` meets nothing"),
-                "take it before the broadcast, or combine the broadcast value with another one first",
+                format!(
+                    "a broadcast value takes its size from the value that it is combined with, but `{operation}` has no other value"
+                ),
+                "apply it before the broadcast, or combine the broadcast value with another value first",
             ),
             Self::NotByRows { operation, task, rows, tile } => (
                 format!(
@@ -77,7 +80,7 @@ impl BodyFault {
             ),
             Self::AfterProduct { operation } => (
                 format!(
-                    "on a matrix core, `relu` comes between a sum of products and its store, which computes it on the way, but `{operation}` takes its result"
+                    "on a matrix core, the store computes `relu`, so it must be the last operation before the store, but `{operation}` uses its result"
                 ),
                 "write `tile.store(x.matmul_t(w).relu())`, or store the sum and compute the rest in an #[aiv_task]",
             ),

@@ -13,8 +13,7 @@ impl LoopFault {
                 Some("loop over experts: `for e in route.experts_of(r)`, or `for e in route.experts()` around sends")
             }
             Self::UnknownRank { .. } => Some(
-                "the rank is that of the rows' loops: of row tiles and blocks of tokens `r`, of a send its sender or \
-                 `e.owner()`",
+                "use the rank of the loop over the rows: `r` for row tiles and token blocks; the sender or `e.owner()` for a send",
             ),
             _ => None,
         };
@@ -23,7 +22,7 @@ impl LoopFault {
 
     fn problem(&self) -> String {
         match self {
-            Self::Outside => "this task call is outside of loops over ranks and rows".into(),
+            Self::Outside => "this task call is outside any loop over ranks and rows".into(),
             Self::NoItem { variables } => {
                 let loops: Vec<String> = variables.iter().map(|variable| format!("`{variable}`")).collect();
                 format!(
@@ -32,17 +31,17 @@ impl LoopFault {
                 )
             }
             Self::NotAnExpert { item, variable } => {
-                format!("the loop over `{item}` takes an expert, but `{variable}` is something else")
+                format!("the loop over `{item}` needs an expert, but `{variable}` is not one")
             }
             Self::Repeated { variable } => {
                 format!("the loop over `{variable}` repeats this call for the same rows")
             }
-            Self::SentToItself { send, rank } => format!("`{send}` is only what `{rank}` sends to itself"),
+            Self::SentToItself { send, rank } => format!("`{send}` has only rows that `{rank}` sends to itself"),
             Self::UnknownRank { tensor } => {
-                format!("the loops around this call don't say which rank's part of `{tensor}` this is")
+                format!("the loops around this call don't determine which rank's part of `{tensor}` this is")
             }
             Self::UnknownTile { tensor, .. } => {
-                format!("the loops around this call don't choose this tile of `{tensor}`")
+                format!("the loops around this call don't determine this tile of `{tensor}`")
             }
         }
     }
@@ -83,10 +82,10 @@ impl RemoteFault {
             }
             Self::Read => (
                 format!("`{tensor}` lies on another rank than the first tile that this call reads"),
-                "a call reads on one rank: bring the rows there by a put".into(),
+                "a call reads on one rank only: bring the rows there by a put".into(),
             ),
             Self::Write { task } => (
-                format!("`{tensor}` lies on another rank than what this call reads"),
+                format!("`{tensor}` lies on another rank than the tensors that this call reads"),
                 format!(
                     "only a put writes to another rank: let `{task}` write a tensor of this rank, and put that by a task \
                      marked `#[comm_put]`, whose body is `to.put(from);`"
@@ -144,21 +143,23 @@ impl CallFault {
             Self::Accessors { tensor, rows } => return rows.words(tensor),
             Self::ConstArity { task, expected, given } => {
                 let [expected, given] = [expected, given].map(|&count| counted(count, "const argument"));
-                let help =
-                    format!("write a value for each, or `_` where a tile has it as its size, or just `{task}(..)`");
+                let help = format!("write a value for each, or `_` if it is the size of a tile, or just `{task}(..)`");
                 return (format!("`{task}` takes {expected}, but the call writes {given}"), help);
             }
             Self::NotInferred { task, name, generics } => {
                 let sizes = generics.iter().map(|generic| if generic == name { name } else { "_" }).collect::<Vec<_>>();
-                let help = format!("write it: `{task}::<{}>(..)`, with a size for `{name}`", sizes.join(", "));
-                return (format!("the arguments don't say what `{name}` of `{task}` is"), help);
+                let help =
+                    format!("state it in the call: `{task}::<{}>(..)`, with a size for `{name}`", sizes.join(", "));
+                return (format!("the arguments don't determine `{name}` of `{task}`"), help);
             }
             Self::Index { index, variable, range: true } => {
                 let help = format!(
-                    "write `{variable}` alone or plus a constant; for tiles at other places, cut the tensor into several"
+                    "write `{variable}` or `{variable}` plus a constant; for tiles at other places, use several tensors"
                 );
                 return (
-                    format!("`{index}` is computed from the loop variable `{variable}`, but an index is not"),
+                    format!(
+                        "`{index}` is computed from the loop variable `{variable}`, but an index must be a plain variable or constant"
+                    ),
                     help,
                 );
             }
@@ -175,42 +176,41 @@ impl CallFault {
                 "mark it `#[aic_task]` (products), `#[aiv_task]` (values) or `#[comm_put]`",
             ),
             Self::DeclaredAndUsed { name, task } => {
-                let help = format!("remove one of them, or use the library's under another name: `{task} as other`");
-                return (format!("`{name}` is both declared in this module and used from the library"), help);
+                let help = format!("remove one of them, or import the library's under another name: `{task} as other`");
+                return (format!("`{name}` is both declared in this module and imported from the library"), help);
             }
-            Self::ShadowedVariable { variable } => (
-                format!("`{variable}` is the variable of a loop around this one"),
-                "give each loop a variable of its own",
-            ),
+            Self::ShadowedVariable { variable } => {
+                (format!("`{variable}` is the variable of a loop around this one"), "give each loop another variable")
+            }
             Self::DeclaredTwice { tensor } => (
                 format!("`{tensor}` is declared twice in this taskflow"),
-                "give each tensor a name of its own: reports refer to tensors by name",
+                "give each tensor a unique name: reports refer to tensors by name",
             ),
             Self::WrittenMatrix { tensor } => (
-                format!("`{tensor}` is a matrix of the rank, which a taskflow can only read"),
-                "take it by `&`; a tensor that is written has a row for each token, or a matrix for each expert",
+                format!("`{tensor}` is a matrix of the rank, which taskflows can only read"),
+                "take it by `&`; a taskflow can write tensors with a row for each token or a matrix for each expert",
             ),
             Self::AccessorOrder => (
-                "this accessor can't stand here".into(),
+                "accessors are in the wrong order".into(),
                 "rows first (`.group`, `.rows_of`, `.gather`, `.scatter`, `.rows`, `.slots`, `.expert(e).tile(n)`), then \
                  at most one `.cols(n)`",
             ),
             Self::OuterWithoutRows { tensor } => {
                 let problem = format!(
-                    "this cuts a tile of a tile of `{tensor}`, but the first one doesn't say how many rows it has"
+                    "this takes a tile of a tile of `{tensor}`, but the outer tile doesn't state its number of rows"
                 );
-                let help =
-                    "write its rows, a constant: `.tile::<ROWS>(0).tile(n)`; the task's tile has those of the last one";
+                let help = "state it as a constant: `.tile::<ROWS>(0).tile(n)`; the task's tile has the rows of the inner tile";
                 return (problem, help.into());
             }
             Self::OuterRows { tensor, value, most } => {
-                let problem = format!("a tile of {value} rows can't be cut of the {most} rows of `{tensor}`");
+                let problem = format!("a tile of {value} rows can't be taken from the {most} rows of `{tensor}`");
                 return (problem, format!("choose from 1 to {most} rows"));
             }
             Self::OuterMoves { tensor, size } => {
-                let problem =
-                    format!("a range chooses the tile of {size} rows of `{tensor}` that another tile is cut of");
-                let help = "write a call for each of them, with a constant: `.tile::<ROWS>(0).tile(n)`, then `.tile::<ROWS>(1).tile(n)`";
+                let problem = format!(
+                    "a range selects the outer tile of {size} rows of `{tensor}`, but an outer tile needs a constant index"
+                );
+                let help = "write a call for each outer tile, with a constant: `.tile::<ROWS>(0).tile(n)`, then `.tile::<ROWS>(1).tile(n)`";
                 return (problem, help.into());
             }
             Self::MatrixTaskOfSend { task, send } => (
@@ -218,7 +218,7 @@ impl CallFault {
                 "multiply row tiles: `for m in route.row_tiles::<ROWS>(e)`",
             ),
             Self::OnceArrivals { task } => (
-                format!("`{task}` would run where tokens that are sent once arrive"),
+                format!("`{task}` would run per send of tokens that are sent once, but only puts do"),
                 "read them by `.gather(e, m)` in a loop over row tiles of an expert: `for m in \
                  route.row_tiles::<ROWS>(e)`",
             ),
@@ -241,7 +241,7 @@ impl RowsFault {
     fn words(&self, tensor: &str) -> Sentence {
         let help = match self {
             Self::Tokens => {
-                "take `.gather(&s)` of a send, or `.rows(t)` of a token block; what all tokens share is a `Matrix`"
+                "take `.gather(&s)` of a send, or `.rows(t)` of a token block; use a `Matrix` for data that all tokens share"
             }
             Self::Slots => "take `.scatter(&s)` or `.gather(&s)` of a send, or `.slots(t)` of a token block",
             Self::Received => {

@@ -42,7 +42,8 @@ impl Piece {
             }
             Self::Origins { most, .. } => format!("declare tiles of at most {most} rows"),
             Self::External { .. } => {
-                "let the operator work on fewer rows or columns at a time, and declare what it then uses".into()
+                "let the operator work on fewer rows or columns at a time, and declare the memory that it then uses"
+                    .into()
             }
         }
     }

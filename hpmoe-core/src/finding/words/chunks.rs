@@ -32,7 +32,7 @@ impl ChunkFault {
                 return (format!("`{tensor}` has a matrix for each expert, but chunks are made of tokens"), help);
             }
             Self::SecondLoop { variable, first } => (
-                format!("the loop over `{variable}` cuts into chunks what the loop over `{first}` has already cut"),
+                format!("the loop over `{variable}` divides chunks of the loop over `{first}` into chunks again"),
                 "put all calls into one loop over chunks",
             ),
             Self::Nested { variable } => (
@@ -49,7 +49,9 @@ impl ChunkFault {
                 "send the tokens in the loop, or remove the loop over chunks",
             ),
             Self::ReceivedOfAll { tensor, chunk } => (
-                format!("`{tensor}` has the rows of all chunks, but those of `{chunk}` lie elsewhere"),
+                format!(
+                    "`{tensor}` is made outside the loop over chunks, but rows received in chunk `{chunk}` need a tensor made inside the loop"
+                ),
                 "create a tensor of received rows in the loop: `PerRank::ragged`, or `PerRank::symmetric` for a put",
             ),
             Self::SlotsOfAll { tensor, chunk } => (
@@ -58,14 +60,14 @@ impl ChunkFault {
             ),
             Self::Overwritten { tensor, chunk } => (
                 format!("every chunk `{chunk}` overwrites `{tensor}`, which has no rows for the chunk's tokens"),
-                "add to it: `accumulate` instead of `store`, and zeros before the launch",
+                "use `accumulate` instead of `store`, and set the tensor to zeros before the launch",
             ),
             Self::SumRead { tensor, chunk } => (
                 format!("`{tensor}` is a sum over all chunks, and complete only after the last `{chunk}`"),
                 "read it after the launch, or in another taskflow",
             ),
             Self::Unread { tensor } => (
-                format!("no call reads `{tensor}`, so nothing tells when another chunk can take its memory"),
+                format!("no call reads `{tensor}`, so it is unknown when a later chunk can reuse its memory"),
                 "remove it, and the calls that write it",
             ),
             Self::ChosenOnDevice { chunk } => (
@@ -92,5 +94,5 @@ impl ChunkFault {
 const MOVE_INSIDE: &str = "a taskflow works on chunks or on all tokens: move it into the loop";
 
 fn outside(what: &str, chunk: &str) -> String {
-    format!("{what} is outside of the loop over chunks `{chunk}`")
+    format!("{what} is outside the loop over chunks `{chunk}`")
 }

@@ -6,26 +6,26 @@ use crate::finding::ExternalFault;
 impl ExternalFault {
     pub(super) fn words(&self) -> Sentence {
         match self {
-            Self::Form { form } => ("this argument has another form".into(), format!("write `{form}`")),
+            Self::Form { form } => ("this argument has the wrong form".into(), format!("write `{form}`")),
             Self::NoFile { attribute, argument } => (
-                format!("`{argument}` says something of an external operator, but none is named"),
+                format!("`{argument}` describes an external operator, but this task names none"),
                 format!("write `#[{attribute}(external = \"ops/name.h\", {argument} …)]`, or `#[{attribute}]`"),
             ),
-            Self::Twice { argument } => (format!("`{argument}` stands here twice"), "leave one of them out".into()),
+            Self::Twice { argument } => (format!("`{argument}` is given twice"), "leave one out".into()),
             Self::Path { path } => (
                 format!("`{path}` is not a path of a C++ file below the package"),
-                "name the file from the folder of Cargo.toml on, with `/` between folders: `external = \"ops/name.h\"`"
+                "give the path relative to the folder of Cargo.toml, with `/` between folders: `external = \"ops/name.h\"`"
                     .into(),
             ),
             Self::Function { name } => (
-                format!("`{name}` is not a name of C++"),
+                format!("`{name}` is not a C++ name"),
                 "name the function, with its namespace: `function = \"ops::gemm\"`".into(),
             ),
             Self::NotPositive { argument, value } => (
                 format!("`{argument}` is {value}, but must be more than zero"),
                 match *argument {
                     "tolerance" => "leave `tolerance` out if the operator gives the bits of the body".into(),
-                    _ => format!("leave `{argument}` out, and the operator counts as the body would"),
+                    _ => format!("leave `{argument}` out: the estimate for the task's body then counts"),
                 },
             ),
         }

@@ -17,14 +17,12 @@ impl HelperFault {
                 (format!("no function of this kernel module is called `{name}`"), help)
             }
             Self::Task { name } => (
-                format!("`{name}` is a task, which only a taskflow calls"),
-                "move what both tasks compute to a function without a marker, which takes values and returns some"
-                    .into(),
+                format!("`{name}` is a task, which only taskflows can call"),
+                "move the shared computation to a function without a marker that takes and returns values".into(),
             ),
             Self::Recursive { name } => (
                 format!("`{name}` calls itself, or another function that does"),
-                "a call stands for the operations of the function that it calls: write those that repeat as loops"
-                    .into(),
+                "calls are inlined: write repeated operations as a loop".into(),
             ),
             Self::Arity { name, expected, given } => {
                 let [expected, given] = [expected, given].map(|&count| counted(count, "argument"));
@@ -47,7 +45,7 @@ impl HelperFault {
                 (format!("here are {names} for {results}"), "write a name for each result, or `_`".into())
             }
             Self::Several { name, results } => (
-                format!("`{name}` returns {results} results, and here stands one value"),
+                format!("`{name}` returns {results} results, but they are used as one value here"),
                 format!("name them first: `let (a, b) = {name}(…);`"),
             ),
             Self::TakesValue { name, param, tile: true } => (
@@ -59,7 +57,7 @@ impl HelperFault {
                 format!("declare `{param}: f32`"),
             ),
             Self::TakesNumber { name, param } => (
-                format!("`{name}` takes a number for `{param}`, but this is not one that the compiler knows"),
+                format!("`{name}` takes a number for `{param}`, but this is not a number known at build time"),
                 format!("declare `{param}: &Value<ROWS, COLS>`"),
             ),
             Self::Size { name, param, stated: [rows, cols], given: [given_rows, given_cols] } => (

@@ -115,7 +115,7 @@ fn sentence(finding: &Finding) -> Sentence {
             format!(
                 "the rows of `{tensor}` lie {step} elements apart, but a copy to a matrix core steps by at most {most}"
             ),
-            "use a tensor with fewer columns for what is multiplied".into(),
+            "multiply a tensor with fewer columns".into(),
         ),
         Finding::NeverWritten { .. }
         | Finding::ReadTooEarly { .. }

@@ -32,16 +32,16 @@ impl ConstantFault {
 
     fn problem(&self) -> String {
         match self {
-            Self::Open { name } => format!("`{name}` is left open, and no build has chosen a value"),
+            Self::Open { name } => format!("`{name}` is left open, and no value was chosen for it"),
             Self::OpenButNoTileSize { name } => format!("`{name}` is left open, but is not a tile size"),
             Self::Circular { name } => format!("`{name}` depends on itself"),
             Self::SetToNumber { name, value } => format!("`{name}` is a usize, but this build sets it to {value:?}"),
             Self::SetNotFinite { name, value } => {
-                format!("numbers of a kernel are finite, but this build sets `{name}` to {value:?}")
+                format!("numbers of a kernel must be finite, but this build sets `{name}` to {value:?}")
             }
             Self::Overflow { operator } => format!("`{operator}` in a constant leaves the range of usize"),
             Self::OfParameter { parameter } => {
-                format!("Rust allows no size that is computed from a const parameter, as this is from `{parameter}`")
+                format!("Rust does not allow sizes computed from a const parameter, as this one from `{parameter}`")
             }
             Self::Suffix { suffix } => format!("sizes are of type usize, but this number ends in `{suffix}`"),
             Self::Literal { reason } => format!("not a usize: {reason}"),
@@ -92,7 +92,7 @@ impl NumberFault {
                 format!("`{operation}` needs a value: with numbers alone the compiler computes only `+ - * /`")
             }
             Self::Operator => "the compiler doesn't compute this operator in a number".into(),
-            Self::Cast { ty } => format!("values and numbers of a task are f32, which `as {ty}` is not"),
+            Self::Cast { ty } => format!("values and numbers of a task are f32, but this converts to {ty}"),
             Self::NotComputable => "the compiler can't compute this as a number".into(),
         }
     }

@@ -62,21 +62,21 @@ const ADVICE: [(&[&str], &str); 15] = [
     ),
     (
         &["scatter", "one_hot", "put_along_axis"],
-        "`x.place::<COLUMNS>(&ids)` puts numbers to the columns that ids name, and zeros elsewhere",
+        "`x.place::<COLUMNS>(&ids)` puts numbers into the columns that ids name, and zeros elsewhere",
     ),
     (
         &["view", "unflatten", "flatten", "split", "chunks"],
-        "`x.reshape::<ROWS, COLS>()` makes each row several, or several rows one",
+        "`x.reshape::<ROWS, COLS>()` splits each row into several, or joins several rows into one",
     ),
     (
         &["sin", "cos", "erf", "cumsum"],
-        "no operations of tasks give that: compute it outside of the kernel, and pass the result as a tensor",
+        "tasks have no such operation: compute it outside the kernel, and pass the result as a tensor",
     ),
     (
         &["slice", "narrow", "cols"],
         "`x.columns::<WIDTH>(first)` takes columns of a value; tiles are cut in the taskflow, by `.cols(n)` and `.tile(n)`",
     ),
-    (&["cat", "hstack"], "`a.concat::<BOTH>(&b)` makes one value of the columns of two"),
+    (&["cat", "hstack"], "`a.concat::<BOTH>(&b)` joins the columns of two values"),
     (&["tile", "rows", "chunk"], "a task works on whole tiles: the taskflow cuts them, by `.cols(n)` and `.tile(n)`"),
 ];
 
@@ -108,7 +108,7 @@ pub(super) fn wrong_core(
     };
     if kind == TaskKind::Put {
         return (
-            format!("a put copies rows as they are: it has no `{operation}`"),
+            format!("a put copies rows unchanged: it has no `{operation}`"),
             "write `to.put(from);` alone; a task marked `#[aiv_task]` can compute before or after it, on tensors of one rank".into(),
         );
     }

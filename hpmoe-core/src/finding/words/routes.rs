@@ -8,41 +8,41 @@ impl RouteFault {
         let host = "take the route as a parameter, `route: &Route`, which the host makes";
         match self {
             Self::Ids { name, top_k } => (
-                format!("a route is made of {} for each token, but `{name}` is something else", counted(*top_k, "id")),
+                format!("a route is made from a tensor of {} (i32) for each token, but `{name}` is not one", counted(*top_k, "id")),
                 format!(
                     "take `{name}: &PerRank<Tensor<i32, TOP_K>>` as a parameter, or let tasks write `PerRank::tokens::<i32, TOP_K>(ep, x)`"
                 ),
             ),
             Self::Groups { groups, experts, top_k } => (
-                format!("{} can't have as many of {experts} experts and of the {top_k} of a token each", counted(*groups, "group")),
+                format!("{} can't share {experts} experts and the {top_k} ids of a token equally", counted(*groups, "group")),
                 "use a number of groups that divides `EXPERTS` and `TOP_K`".into(),
             ),
             Self::KeptHere { name } => (
-                format!("a route is made of what another launch has kept in `{name}`, but this taskflow takes it by `&mut`"),
+                format!("this route was kept in `{name}` by an earlier launch, but the taskflow takes `{name}` by `&mut`"),
                 format!("take `{name}: &PerRank<Routed>`"),
             ),
             Self::Keeps { name } => (
-                format!("a route can't be kept in `{name}`"),
+                format!("a route can't be kept in `{name}`, which is no `&mut PerRank<Routed>` parameter"),
                 format!("take `{name}: &mut PerRank<Routed>` as a parameter"),
             ),
             Self::KeptChunks { chunks } => (
-                format!("a kept route is one of all tokens, but this taskflow cuts them into {}", counted(*chunks, "chunk")),
-                "make the route of ids, and keep it in taskflows without chunks".into(),
+                format!("a kept route covers all tokens, but this taskflow divides them into {}", counted(*chunks, "chunk")),
+                "make the route from ids here; keep routes only in taskflows without chunks".into(),
             ),
             Self::KeptAgain { name } => (
-                format!("this route was kept by another launch, and is to be kept again in `{name}`"),
-                "pass what the first launch has kept to later ones".into(),
+                format!("this route was kept by an earlier launch, so it can't be kept again in `{name}`"),
+                "pass the tensor in which the first launch has kept it to later launches".into(),
             ),
             Self::NoTokens { name } => (
-                format!("`{name}` has no row for each token"),
+                format!("`{name}` does not have one row per token"),
                 "take the tokens of a parameter such as `x: &PerRank<Tensor<bf16, HIDDEN>>`".into(),
             ),
             Self::Late { ids, .. } => (
-                format!("this call writes `{ids}` after the route has been made of it"),
+                format!("this call writes `{ids}` after the route has been made from it"),
                 format!("move the call above the route, or write to another tensor than `{ids}`"),
             ),
             Self::Matrix { ids, task } => (
-                format!("`{task}` runs on matrix cores, but a kernel makes its route of ids that vector cores have written"),
+                format!("`{task}` runs on matrix cores, but ids for a route must be written by vector cores"),
                 format!("write `{ids}` by an `#[aiv_task]`"),
             ),
             Self::Experts { value, experts } => (
@@ -51,7 +51,7 @@ impl RouteFault {
             ),
             Self::Pairs { experts, chunks, most } => (
                 format!(
-                    "{} in {} are {} counts, but a kernel that makes its route has room for {}",
+                    "{} in {} are {} counts, but a kernel that makes its own route has room for {}",
                     counted(*experts, "expert"),
                     counted(*chunks, "chunk"),
                     grouped(experts * chunks),
@@ -60,27 +60,26 @@ impl RouteFault {
                 format!("use fewer chunks, or {host}"),
             ),
             Self::Chunks { chunks, most } => (
-                format!("{chunks} chunks, but a kernel that makes its route has room for {most}"),
+                format!("there are {chunks} chunks, but a kernel that makes its own route has room for {most}"),
                 format!("use fewer chunks, or {host}"),
             ),
             Self::Spaces { spaces, most } => (
                 format!(
-                    "the loops of this taskflow run over {spaces} different spaces, but a kernel that makes its route has room for \
+                    "the loops of this taskflow run over {spaces} different spaces, but a kernel that makes its own route has room for \
                      {most}"
                 ),
                 format!("use the same sizes in more loops, or {host}"),
             ),
             Self::Once { tensor } => (
-                format!("`{tensor}` has tokens that are sent once, which no kernel makes the tables of"),
+                format!("`{tensor}` holds tokens that are sent once, but a kernel that makes its own route can't send tokens once"),
                 format!("send each (token, k), by `route.sends::<N>(r, e)`, or {host}"),
             ),
             Self::Slots { tensor } => (
-                format!("slots of `{tensor}` are read before the route is made, which tells the empty ones"),
+                format!("slots of `{tensor}` are read before the route is made, but only the route knows which slots are empty"),
                 "move this call below the route".into(),
             ),
             Self::Unsent => (
-                "this call gives back rows that no put of the taskflow has sent, and a kernel that makes its route does not know where they \
-                 came from"
+                "this call gives back rows that no put of the taskflow has sent, and a kernel that makes its own route does not know where they came from"
                     .into(),
                 format!("send the rows in the same taskflow, or {host}"),
             ),

@@ -7,12 +7,11 @@ pub(super) fn uneven(task: &str, operation: &str, left: &RealOperand, right: &Re
     let help = match left.follows_loop() == right.follows_loop() {
         true => "choose tiles that end at the same place: the same index, in tensors with the same number of columns",
         false => {
-            "a row tile, a send or a block of tokens has as many rows as there are at run time, and a matrix always the same: let both sides \
-             have rows of the loop, or both of a matrix (`x.matmul_t(w)` has the rows of `x`, and a column for each row of `w`)"
+            "a row tile, a send or a token block has a run-time number of rows, but a matrix has a fixed one: take both sides from the loop, or both from matrices (`x.matmul_t(w)` has the rows of `x`, and a column for each row of `w`)"
         }
     };
     (
-        format!("`{task}` doesn't fit these tiles: its `{operation}` takes {} with {}", left.words(), right.words()),
+        format!("`{task}` doesn't fit these tiles: its `{operation}` combines {} with {}", left.words(), right.words()),
         help.into(),
     )
 }
@@ -58,7 +57,7 @@ impl RealOperand {
     fn words(&self) -> String {
         match self {
             Self::Rows(rows) => rows.of_rows(),
-            Self::Columns(RealSize::Item) => "as many columns as the loop's tile has rows".into(),
+            Self::Columns(RealSize::Item) => "one column per row of the loop's tile".into(),
             Self::Columns(columns) => format!("{} columns", columns.words()),
             Self::Value { rows, columns } => format!("{}, {} columns", rows.of_rows(), columns.words()),
             Self::Weights { rows, columns } => {
@@ -89,7 +88,7 @@ impl RealSize {
 
     fn of_rows(&self) -> String {
         match self {
-            Self::Item => "as many rows as the loop's tile has".into(),
+            Self::Item => "the rows of the loop's tile".into(),
             Self::Slots => "the slots of the block's tokens".into(),
             Self::Parts(parts) => format!("{parts} rows for each row of the loop's tile"),
             other => format!("{} rows", other.words()),

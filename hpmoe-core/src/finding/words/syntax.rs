@@ -16,7 +16,7 @@ impl SyntaxFault {
             ),
             Self::FlowLoop { ranks, route, chunk } => (
                 match chunk {
-                    true => format!("inside of a loop over chunks, `{route}` is the route, and this is neither it nor the ranks"),
+                    true => format!("a loop inside the loop over chunks runs over the ranks or over the chunk's route `{route}`, not over this"),
                     false => "a taskflow can't loop over this".into(),
                 },
                 format!(
@@ -26,14 +26,13 @@ impl SyntaxFault {
                 ),
             ),
             Self::FlowRouteOf { ranks } => (
-                "a route is made of the ranks and of a tensor with the ids of experts".into(),
+                "a route is made from the ranks and a tensor of expert ids".into(),
                 format!(
-                    "write `let route = Route::of::<EXPERTS>({ranks}, ids);`, with a parameter `ids: &PerRank<Tensor<i32, TOP_K>>`, or with \
-                     `&ids` for a tensor that tasks before it write"
+                    "write `let route = Route::of::<EXPERTS>({ranks}, ids);`, with a parameter `ids: &PerRank<Tensor<i32, TOP_K>>`, or with `&ids` for a tensor that earlier tasks write"
                 ),
             ),
             Self::FlowRouteLater { ranks, route } => (
-                format!("`{route}` is made further down: before it, a taskflow has the tokens of its parameters alone"),
+                format!("`{route}` is made only below: above it, loops and tensors can use only the tokens of parameters"),
                 format!(
                     "loop over the blocks of a parameter, `x.token_blocks::<N>(r)`, and make tensors with a row for each of its tokens, \
                      `PerRank::tokens::<f32, COLS>({ranks}, x)`; or move this below `let {route} = Route::of::<EXPERTS>(..);`"
@@ -63,7 +62,7 @@ impl SyntaxFault {
                 format!("write `mod {module} {{ … }}` here: the macro must see every task"),
             ),
             Self::NoPrelude { module, runtime } => (
-                format!("kernel `{module}` uses nothing of `{runtime}`, so that no tile and no tensor has a meaning in it"),
+                format!("kernel `{module}` imports nothing from `{runtime}`, so `Tile` and other types of kernels are unknown in it"),
                 format!("begin the module with `use {runtime}::prelude::*;`"),
             ),
             Self::NotImported { name, runtime } => (
@@ -71,8 +70,8 @@ impl SyntaxFault {
                 format!("begin the module with `use {runtime}::prelude::*;`, or import `{name}`, too"),
             ),
             Self::Static { name } => (
-                format!("`{name}` is a `static`, which is no constant"),
-                format!("write `const {name}`: a kernel is built for its constants"),
+                format!("`{name}` is a `static`, but kernels use constants only"),
+                format!("write `const {name}`"),
             ),
             Self::NoTaskflow { module } => {
                 (format!("kernel `{module}` has no taskflow"), "mark a function with `#[taskflow]`".into())
@@ -86,7 +85,7 @@ impl SyntaxFault {
             }
             Self::SecondFunction { name } => (
                 format!("two functions of this kernel module are called `{name}`"),
-                "give each a name of its own: a call has nothing else to tell them apart".into(),
+                "give each function a unique name: calls refer to functions by name".into(),
             ),
             Self::NotPlain(reason) => {
                 let (what, help) = reason.words();
@@ -104,14 +103,14 @@ impl SyntaxFault {
         match self {
             Self::MacroCall => (
                 "a kernel module has no macro calls: the compiler can't see what they expand to",
-                "write the items out",
+                "write out the items that the macro would produce",
             ),
             Self::Cfg => (
                 "`#[cfg]` inside a kernel: the build script can't tell what rustc will keep",
                 "put `#[cfg]` on the whole module, or use a constant",
             ),
             Self::LibraryGlob => (
-                "a kernel names the tasks and taskflows that it uses from the library",
+                "a kernel imports tasks and taskflows of the library by name, not by `*`",
                 "write `use hpmoe_runtime::tasks::{dispatch, project};`, or the same with `taskflows`",
             ),
             Self::SecondMarker => ("a function has one marker", "write a function for each kind of core"),
@@ -132,11 +131,11 @@ impl SyntaxFault {
                 ("a task body has only `let`, tile operations and loops over constants", "move this out of the task")
             }
             Self::TaskAssignment => (
-                "a task assigns values to names of `let mut`, by `=` or `+=` and its kin, in a statement of its own",
+                "a task assigns values to names of `let mut`, by `=`, `+=`, `-=`, `*=` or `/=`, in a separate statement",
                 "write `let mut sum = first;` and later `sum = sum + next;`",
             ),
             Self::TaskIf => (
-                "a task has no conditions: it does the same with every element",
+                "a task has no conditions: it treats all elements alike",
                 "choose between numbers by `a.less(b).select(x, y)`, `.max(&b)`, `.min(&b)`, `.at_least(x)` and `.at_most(x)`",
             ),
             Self::TaskCall => (
@@ -170,18 +169,18 @@ impl SyntaxFault {
             ),
             Self::FlowWithoutRoute => (
                 "a taskflow takes `ep: Ranks` and `route: &Route`",
-                "add both parameters, in this order, before the tensors; or make the route of ids, \
+                "add both parameters, in this order, before the tensors; or make the route from ids, \
                  `let route = Route::of::<EXPERTS>(ep, &ids);`",
             ),
             Self::FlowRouteElsewhere => (
-                "a taskflow has one route: a parameter, or what one statement makes outside of all loops",
-                "make the route once, outside of all loops, and take no parameter `route: &Route`",
+                "a taskflow has one route: a parameter, or the result of one statement outside all loops",
+                "make the route once, outside all loops, and remove the parameter `route: &Route`",
             ),
             Self::LoopPattern => ("a loop has one variable, with a name", "name it, for instance `i`"),
             Self::FlowRange => ("a range in a taskflow begins at 0 and excludes its end", "write `0..N`"),
             Self::FlowIf => (
                 "a taskflow has no `if`: its order is fixed when the kernel is built",
-                "let the route decide how many rows there are, and constants the rest",
+                "let loops over the route determine the number of rows, and constants everything else",
             ),
             Self::FlowStatement => (
                 "a taskflow has only `let` tensors, loops, and calls of tasks and taskflows",
@@ -197,17 +196,16 @@ impl PartFault {
     fn words(&self) -> Sentence {
         match self {
             Self::NonePublic { name } => (
-                format!("`{name}` is not `pub`: it is a part for other taskflows, and no kernel is made of it"),
-                "make the taskflow that is launched `pub`".into(),
+                format!("`{name}` is not `pub`: only other taskflows can call it, and no kernel is generated for it"),
+                "make the taskflow `pub` to launch it".into(),
             ),
             Self::Recursive { name } => (
-                format!("taskflow `{name}` calls itself, or another one that does"),
-                "a call stands for the statements of the taskflow that it calls: write those that repeat as loops"
-                    .into(),
+                format!("taskflow `{name}` calls itself, or another taskflow that does"),
+                "calls are inlined: write repeated statements as a loop".into(),
             ),
             Self::InLoop { variable } => (
-                format!("a taskflow runs on all ranks, but this call is inside of the loop over `{variable}`"),
-                "move the call out of the loop: it may be inside of one over chunks alone".into(),
+                format!("a taskflow runs on all ranks, but this call is inside the loop over `{variable}`"),
+                "move the call out of the loop; only a loop over chunks may contain it".into(),
             ),
             Self::Arity { name, expected, given } => {
                 let [expected, given] = [expected, given].map(|&count| counted(count, "argument"));
@@ -217,11 +215,11 @@ impl PartFault {
                 )
             }
             Self::Argument { takes, what } => {
-                (format!("a taskflow passes {what} that it has to those that it calls"), format!("write `{takes}`"))
+                (format!("a taskflow passes its own {what} to taskflows that it calls"), format!("write `{takes}`"))
             }
             Self::MakesRoute { name } => (
                 format!(
-                    "taskflow `{name}` makes its own route, but the statements of a part run with the caller's route"
+                    "taskflow `{name}` makes its own route, but a taskflow that is called must use its caller's route"
                 ),
                 format!("let `{name}` take `route: &Route`, and make the route in the taskflow that calls it"),
             ),
@@ -229,7 +227,7 @@ impl PartFault {
                 let [expected, given] = [expected, given].map(|&count| counted(count, "const argument"));
                 (
                     format!("taskflow `{name}` takes {expected}, but the call writes {given}"),
-                    "write a value for each, or `_` where a tensor has it as its size".into(),
+                    "write a value for each, or `_` if it is the size of a tensor".into(),
                 )
             }
             Self::ConstNotInferred { name, parameter } => (
@@ -248,7 +246,7 @@ impl PartFault {
                 format!("write `let mut {name} = …`"),
             ),
             Self::WholeTensor { name } => (
-                format!("a taskflow takes whole tensors, but this argument for `{name}` is something else"),
+                format!("a taskflow takes whole tensors, but this argument for `{name}` is not one"),
                 "pass the tensor's name: `x` for a parameter, `&t` or `&mut t` for a `let`".into(),
             ),
         }
@@ -263,7 +261,7 @@ impl ArgumentForm {
             }
             Self::NoRank { tensor } => {
                 return (
-                    format!("this argument doesn't say which rank's part of `{tensor}` it is"),
+                    format!("this argument doesn't state which rank's part of `{tensor}` it is"),
                     format!(
                         "write `{tensor}[r]` with the variable of a loop over ranks, or `{tensor}[e.owner()]`, then its rows"
                     ),

@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn only_tile_sizes_are_left_open_and_a_build_chooses_them() {
         let (_, faults) = declared("const TILE_N: usize = _; const WIDE: usize = 2 * TILE_N;");
-        assert_eq!(faults, ["`TILE_N` is left open, and no build has chosen a value"]);
+        assert_eq!(faults, ["`TILE_N` is left open, and no value was chosen for it"]);
         let (_, faults) = declared("const INTER: usize = _; const PUT: f32 = _; const BLOCK: usize = 2 * _;");
         assert_eq!(
             faults,

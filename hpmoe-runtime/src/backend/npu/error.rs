@@ -78,7 +78,7 @@ pub enum NpuError {
     },
     /// Processes can't share the memory of this chip.
     #[error(
-        "the NPU is `{soc}`, whose memory processes can't share: fabric handles are those of Ascend910_93 (A3), so run all ranks in one process, or with HPMOE_SYMMETRIC_MEMORY=shmem"
+        "the NPU is `{soc}`, whose memory processes can't share: fabric handles exist only on Ascend910_93 (A3), so run all ranks in one process, or with HPMOE_SYMMETRIC_MEMORY=shmem"
     )]
     NoFabric {
         /// The name of the chip.
@@ -94,7 +94,7 @@ pub enum NpuError {
     },
     /// Two ranks have NPUs in different superpods.
     #[error(
-        "the NPU of rank {rank} is in superpod {superpod}, and that of rank {peer} in superpod {other}: kernels write no further than their superpod, so start all ranks in one"
+        "the NPU of rank {rank} is in superpod {superpod}, and that of rank {peer} in superpod {other}: kernels can't write to other superpods, so start all ranks in one superpod"
     )]
     Superpods {
         /// The rank of this process.

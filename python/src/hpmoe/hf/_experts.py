@@ -155,7 +155,7 @@ def experts_forward(self: Any, hidden_states: Tensor, top_k_index: Tensor, top_k
 def refuse_while_compiling() -> None:
     """Raises an error if a model is being compiled, because a missing kernel can't be built then."""
     if torch.compiler.is_compiling():
-        raise HpmoeError("kernels can't be built while a model is compiled: call hpmoe.hf.prepare(model, max_tokens=..) before")
+        raise HpmoeError("kernels can't be built while a model is compiled: call hpmoe.hf.prepare(model, max_tokens=..) first")
 
 
 def _fits(layer: MoE, hidden_states: Tensor, top_k_index: Tensor) -> bool:

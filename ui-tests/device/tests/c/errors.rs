@@ -60,7 +60,7 @@ fn memory_of_a_taskflow() {
     assert_eq!(ask(0, 0).0, HPMOE_INVALID);
     // SAFETY: a name, and no structure.
     assert_eq!(unsafe { hpmoe_memory(name.as_ptr(), 1, 0, null_mut()) }, HPMOE_INVALID);
-    assert_eq!(error(), "`memory` is null: pass where the sizes go");
+    assert_eq!(error(), "`memory` is null: pass the address of an HpmoeMemory for the result");
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn memory_of_a_taskflow_by_tensor() {
         "rank 0 brings 65 tokens, but echo::forward was built with TOKENS = 64: raise TOKENS or bring fewer"
     );
     assert_eq!(refused(null_mut()), HPMOE_INVALID);
-    assert_eq!(error(), "`table` is null: pass where the address of the table goes");
+    assert_eq!(error(), "`table` is null: pass the address of a pointer for the result");
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn groups() {
     assert_eq!(said, "there is no device 2: use HPMOE_CPU (0) or HPMOE_NPU (1)");
     // SAFETY: no options, and no variable.
     assert_eq!(unsafe { hpmoe_group_new(1, NO_OPTIONS, null_mut()) }, HPMOE_INVALID);
-    assert_eq!(error(), "`group` is null: pass where the group goes");
+    assert_eq!(error(), "`group` is null: pass the address of an HpmoeGroup for the result");
     let mut group = 0;
     // SAFETY: no options, and a variable of this function.
     assert_eq!(unsafe { hpmoe_group_new(1, NO_OPTIONS, &raw mut group) }, HPMOE_OK);
@@ -137,7 +137,7 @@ fn processes_that_can_not_join() {
     };
     let said = "a group of 2 ranks has no rank 2: number the processes from 0 to 1";
     assert_eq!(join(2, 2, c"127.0.0.1:1".as_ptr()), (HPMOE_INVALID, said.to_owned()));
-    let said = "`address` is null: pass where rank 0 listens, such as 127.0.0.1:28471";
+    let said = "`address` is null: pass the address that rank 0 listens on, such as 127.0.0.1:28471";
     assert_eq!(join(0, 2, null()), (HPMOE_INVALID, said.to_owned()));
     let (status, said) = join(0, 2, c"nowhere".as_ptr());
     assert!(status == HPMOE_INVALID && said.starts_with("rank 0 can't listen on nowhere ("), "{said}");
@@ -158,7 +158,7 @@ fn what_a_launch_consists_of() {
     let said = refused(|echo| echo.streams = Some(vec![64]));
     assert_eq!(
         said,
-        "streams are those of NPUs, but the group runs on the host: pass none, or use HpmoeOptions.device"
+        "streams of NPUs were passed, but the group runs on the host: pass none, or use HpmoeOptions.device"
     );
     let said = refused(|echo| echo.ranks = 2);
     assert_eq!(said, "the group runs 1 ranks, but the call has 2: pass parts for 1");
@@ -206,7 +206,7 @@ fn ids() {
     });
     assert_eq!(
         said,
-        "topk_ids of rank 0, row 0 has expert 1 in column 0 and again in column 1: a token may go to an expert once"
+        "topk_ids of rank 0, row 0 has expert 1 in column 0 and again in column 1: a token may name an expert only once"
     );
     // Two ids of 32 bits are one of 64: 1 + 2^32 for the first token.
     let said = refused(|echo| {
@@ -257,7 +257,7 @@ fn a_fixed_launch_can_be_replayed() {
         // SAFETY: as above.
         (unsafe { hpmoe_replay(number, 1, echo.parts.as_ptr(), 3, null()) }, error())
     };
-    assert_eq!(fix(&echo, null_mut()).1, "`fixed` is null: pass where the number of the fixed launch goes");
+    assert_eq!(fix(&echo, null_mut()).1, "`fixed` is null: pass the address of an HpmoeFixed for the result");
     assert_eq!(fix(&echo, &raw mut number), (HPMOE_OK, String::new()));
     assert_eq!((replay(&echo, number), hpmoe_wait(number)), ((HPMOE_OK, String::new()), HPMOE_OK));
     assert_eq!((echo.y.floats(), report().unwrap()["ranks"].as_u64()), (echo.expected(), Some(1)));
@@ -265,7 +265,7 @@ fn a_fixed_launch_can_be_replayed() {
     echo.parts[0].data = echo.parts[0].data.wrapping_byte_add(4);
     for said in [fix(&echo, &raw mut number), replay(&echo, number)] {
         assert!(
-            said.0 == HPMOE_INVALID && said.1.starts_with("`x` of rank 0 can't be used where it lies (it starts at 0x"),
+            said.0 == HPMOE_INVALID && said.1.starts_with("`x` of rank 0 can't be used in place (it starts at 0x"),
             "{said:?}"
         );
         assert!(
@@ -278,7 +278,7 @@ fn a_fixed_launch_can_be_replayed() {
     let said = replay(&Echo::new(5), number);
     assert!(
         said.0 == HPMOE_INVALID
-            && said.1.starts_with("`x` lies elsewhere or has other rows than when the launch was fixed"),
+            && said.1.starts_with("`x` has another address or another number of rows than when the launch was fixed"),
         "{said:?}"
     );
     assert_eq!((hpmoe_replayed(number, 1), error().contains("the group runs on the host")), (HPMOE_INVALID, true));
@@ -295,7 +295,7 @@ fn a_launch_can_be_waited_for_later() {
         // SAFETY: the parts are memory of `echo`, which lives until the launch has been waited for.
         (unsafe { hpmoe_enqueue(group.0, flow, ids, 1, parts, 3, null(), pending) }, error())
     };
-    assert_eq!(enqueue(null_mut()).1, "`pending` is null: pass where the number of the launch goes");
+    assert_eq!(enqueue(null_mut()).1, "`pending` is null: pass the address of an HpmoePending for the result");
     let mut numbers = [0; 2];
     assert_eq!(enqueue(&raw mut numbers[0]), (HPMOE_OK, String::new()));
     assert!(report().is_none(), "the report comes with the end");
@@ -303,7 +303,7 @@ fn a_launch_can_be_waited_for_later() {
     assert_eq!((echo.y.floats(), report().unwrap()["ranks"].as_u64()), (echo.expected(), Some(1)));
     let said = |number| (hpmoe_wait(number), error()).1;
     let over = format!(
-        "there is no pending launch {}: it has been waited for, or its group has been freed; pass what hpmoe_enqueue has returned",
+        "there is no pending launch {}: it has been waited for, or its group has been freed; pass a handle from hpmoe_enqueue",
         numbers[0]
     );
     assert_eq!(said(numbers[0]), over);

@@ -49,7 +49,7 @@ fn what_is_no_placement_is_told() {
     let group = Group::new(1);
     let refused = |places: &[i32], shares| placed(&group, places, shares).unwrap_err();
     assert!(refused(&[0, 1, 2, 2], None).contains("rank 0 has expert 2 in place 2 and again in place 3"));
-    assert!(refused(&[0, 1, 2, -2], None).contains("place 3 is to hold expert -2: an empty place is -1"));
+    assert!(refused(&[0, 1, 2, -2], None).contains("place 3 holds expert -2: use -1 for an empty place"));
     assert!(refused(&[0, 1, 2, 3], Some(&[0, 1, 1, 1])).contains("all places of expert 0 have a share of 0"));
     let mut number = 0;
     // SAFETY: null is refused.

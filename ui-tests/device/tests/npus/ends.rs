@@ -68,7 +68,7 @@ pub(super) fn stopped() {
     let started = Instant::now();
     let error = layer.launch(&group).unwrap_err().to_string();
     signal("CONT", u32::from_le_bytes(processes[1].as_slice().try_into().unwrap()));
-    assert!(error.starts_with("rank 0 waited 1.4s for rank 1 to come to an exchange"), "{error}");
+    assert!(error.starts_with("rank 0 waited 1.4s for rank 1 to take part in an exchange"), "{error}");
     assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
 }
 

@@ -23,8 +23,7 @@ pub(super) fn room_process() {
     }
     group = group.capacity_rows(40_000);
     let error = layer.launch(&group).unwrap_err().to_string();
-    let said =
-        "left of the 4 MiB that HPMOE_SHMEM_HEAP_MIB gives to all kernels: raise it, or lower Group::capacity_rows";
+    let said = "left of the 4 MiB (HPMOE_SHMEM_HEAP_MIB) for all kernels: raise it, or lower Group::capacity_rows";
     assert!(error.contains(said), "{error}");
     // The library has ended with its last group, and begins again with the next one.
     drop(group);

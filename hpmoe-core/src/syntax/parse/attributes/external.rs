@@ -154,7 +154,7 @@ mod tests {
             for name in known {
                 // None of them has this form, and one that nothing reads would not be refused.
                 let faults = read(&format!("#[{attribute}({name}(4))]")).1;
-                assert!(faults[0].contains("this argument has another form"), "{attribute}({name}): {faults:?}");
+                assert!(faults[0].contains("this argument has the wrong form"), "{attribute}({name}): {faults:?}");
             }
         }
     }
@@ -168,15 +168,15 @@ mod tests {
         );
         assert_eq!(said("#[aiv_task(external = \"a.h\", l1 = 4)]"), "`#[aiv_task]` has no argument `l1`");
         for (attribute, part) in [
-            ("#[aiv_task(device_only)]", "`device_only` says something of an external operator"),
-            ("#[aiv_task(external)]", "this argument has another form"),
-            ("#[aiv_task(external = 4, ub = 8)]", "this argument has another form"),
+            ("#[aiv_task(device_only)]", "`device_only` describes an external operator"),
+            ("#[aiv_task(external)]", "this argument has the wrong form"),
+            ("#[aiv_task(external = 4, ub = 8)]", "this argument has the wrong form"),
             ("#[aiv_task(external = \"/a.h\")]", "`/a.h` is not a path"),
-            ("#[aiv_task(external = \"a.h\", function = \"a b\")]", "`a b` is not a name of C++"),
-            ("#[aiv_task(external = \"a.h\", external = \"b.h\")]", "`external` stands here twice"),
-            ("#[aiv_task(external = \"a.h\", function)]", "this argument has another form"),
-            ("#[aiv_task(external = \"a.h\", device_only = true)]", "this argument has another form"),
-            ("#[aiv_task(external = \"a.h\", ub(4))]", "this argument has another form"),
+            ("#[aiv_task(external = \"a.h\", function = \"a b\")]", "`a b` is not a C++ name"),
+            ("#[aiv_task(external = \"a.h\", external = \"b.h\")]", "`external` is given twice"),
+            ("#[aiv_task(external = \"a.h\", function)]", "this argument has the wrong form"),
+            ("#[aiv_task(external = \"a.h\", device_only = true)]", "this argument has the wrong form"),
+            ("#[aiv_task(external = \"a.h\", ub(4))]", "this argument has the wrong form"),
             ("#[aiv_task(4)]", "arguments of `#[aiv_task]` have names"),
             ("#[aiv_task(external = \"a.h\", 4)]", "arguments of `#[aiv_task]` have names"),
             ("#[aiv_task(external \"a.h\")]", "arguments of `#[aiv_task]` have names"),

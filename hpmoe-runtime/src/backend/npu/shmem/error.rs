@@ -106,7 +106,7 @@ pub enum ShmemError {
     },
     /// A kernel needs more than there is.
     #[error(
-        "rank {rank} needs {bytes} bytes that peers can write, and {left} are left of the {mib} MiB that HPMOE_SHMEM_HEAP_MIB gives to all kernels: raise it, or lower Group::capacity_rows"
+        "rank {rank} needs {bytes} bytes that peers can write, but only {left} bytes in one piece are left of the {mib} MiB (HPMOE_SHMEM_HEAP_MIB) for all kernels: raise it, or lower Group::capacity_rows"
     )]
     Room {
         /// The rank of this process.
@@ -120,7 +120,7 @@ pub enum ShmemError {
     },
     /// The memory of a peer has no address.
     #[error(
-        "SHMEM gives rank {rank} no address for the memory of rank {peer}: kernels write no further than a server or superpod, so start all ranks in one"
+        "SHMEM gives rank {rank} no address for the memory of rank {peer}: kernels can't write beyond a server or superpod, so start all ranks in one"
     )]
     Reach {
         /// The rank of this process.
