@@ -83,7 +83,7 @@ impl CompiledKernel {
         Self { tables: self.tables.in_chunks(chunks), ..*self }
     }
 
-    /// Adds the same kernel as CANN compiled it for NPUs.
+    /// Adds the same kernel, compiled for NPUs by CANN.
     ///
     /// # Safety
     ///

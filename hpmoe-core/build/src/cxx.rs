@@ -1,4 +1,5 @@
-//! Compiles generated C++ for the host: a library for each kernel, which has a copy of what makes its routes if the kernel makes its own.
+//! Compiles generated C++ for the host: one library per kernel. If a kernel makes its own route, its library contains a
+//! copy of the routing code that it needs.
 
 use crate::units::Unit;
 use crate::{files, refused_operator};

@@ -126,8 +126,9 @@ impl Kernels {
         self
     }
 
-    /// Makes the schedules for dies with that many matrix cores and twice that number of vector cores, instead of 24 and 48. The environment
-    /// variable `HPMOE_MATRIX_CORES` does the same for all kernels, and wins.
+    /// Schedules the kernels for dies with `count` matrix cores and twice as many vector cores. The default is 24
+    /// matrix cores and 48 vector cores. The environment variable `HPMOE_MATRIX_CORES` overrides this setting for all
+    /// kernels.
     pub fn matrix_cores(mut self, count: u32) -> Self {
         self.machine.matrix_cores = Some(count);
         self
@@ -168,9 +169,10 @@ impl Kernels {
         self.set("SPARE", places)
     }
 
-    /// Lets each launch choose the number of chunks: the least of 1, 2, 4, 8 up to `count` by which every rank has room for its rows of each
-    /// chunk ([`Group::capacity_rows`](https://docs.rs/hpmoe-runtime)). The number in `route.chunks::<N>()` is then that of the reference
-    /// alone. It sets the constant `CHUNKS_AT_MOST`, which `HPMOE_SET` sets as well.
+    /// Lets each launch choose the number of chunks: the smallest of 1, 2, 4, 8 and so on up to `count` with which every
+    /// rank has room for the rows of each chunk ([`Group::capacity_rows`](https://docs.rs/hpmoe-runtime)). The number in
+    /// `route.chunks::<N>()` then applies to the reference only. This sets the constant `CHUNKS_AT_MOST`; `HPMOE_SET`
+    /// can set it too.
     ///
     /// ```no_run
     /// hpmoe_build::kernels(["src/moe.rs"]).chunks_at_most(8).build();
@@ -179,8 +181,8 @@ impl Kernels {
         self.set("CHUNKS_AT_MOST", count)
     }
 
-    /// Names the number of tokens of a rank for which open tile sizes are chosen, where launches have fewer than `TOKENS`, the most
-    /// that a kernel takes.
+    /// Sets the number of tokens per rank that open tile sizes are chosen for, if most launches have fewer than
+    /// `TOKENS`, the maximum that the kernel accepts.
     ///
     /// ```no_run
     /// // Decoding on 32 ranks, with prompts of up to `TOKENS` now and then.

@@ -57,8 +57,8 @@ pub(crate) fn named_cores(environment: Option<&str>) -> Result<Option<u32>, Stri
     }
 }
 
-/// The target that kernels are built for: the built-in one, with other cores where a number is named, or that of a file, which
-/// says itself how many there are.
+/// The target that kernels are built for. Without a file, it is the built-in target, with `matrix_cores` matrix cores
+/// if that is set. With a file, the file states the number of cores.
 ///
 /// # Errors
 ///

@@ -56,7 +56,7 @@ fn launches_choose_chunks_of_kernels_that_can_have_any_number() {
     let chunks = include_str!("../../../ui-tests/kernels/chunks.rs");
     assert_eq!([1, 2, 8].map(|most| told_of_chunks(chunks, most)), [""; 3]);
     for most in [0, 3, 16] {
-        let words = format!("`CHUNKS_AT_MOST` is {most}, but launches choose from powers of two up to 8");
+        let words = format!("`CHUNKS_AT_MOST` is {most}, but it must be a power of two up to 8");
         assert!(told_of_chunks(chunks, most).contains(&words), "{}", told_of_chunks(chunks, most));
     }
     for (source, words) in [

@@ -298,12 +298,14 @@ HpmoeStatus hpmoe_refuse(HpmoeGroup group, const char *message);
  * that returns a status. */
 const char *hpmoe_last_error(void);
 
-/* The report of the last launch that this thread has waited for, as JSON; empty if it failed. Valid until the next launch of this thread. Its
- * keys: "kernel", "ranks", "launches", "tasks", "empty_tasks", "waits", "aic_cores_used", "aiv_cores_used", "counters",
- * "workspace_bytes", "capacity_rows", "chunks" (of the tokens of each rank), "began_unix_ns" (when it began, in ns since 1970; on NPUs, when it was put on the stream), "wall_us", "on_npus", "received_rows" (of each rank), "copied" (a list of {"tensor", "rank", "bytes",
- * "reason"}), "strangers" (connections of others to rank 0 while the ranks joined), "trace" (when each core ran its tiles, as an
- * object of the Trace Event Format with times in µs from the first core's start; null if the kernel keeps no time stamps), and "text", the
- * same in words. */
+/* The report of the last launch that this thread has waited for, as JSON; empty if it failed. Valid until this thread's
+ * next launch. Keys: "kernel", "ranks", "launches", "tasks", "empty_tasks", "waits", "aic_cores_used", "aiv_cores_used",
+ * "counters", "workspace_bytes", "capacity_rows", "chunks" (number of chunks of each rank's tokens), "began_unix_ns"
+ * (start time in ns since 1970; on NPUs, the time when it was put on the stream), "wall_us", "on_npus", "received_rows"
+ * (of each rank), "copied" (a list of {"tensor", "rank", "bytes", "reason"}), "strangers" (connections to rank 0 that
+ * were not ranks, while the ranks joined), "trace" (the times at which each core ran its tiles, as an object of the Trace
+ * Event Format, in µs from the first core's start; null if the kernel records no time stamps), and "text" (the same facts
+ * in words). */
 const char *hpmoe_last_report(void);
 
 #ifdef __cplusplus

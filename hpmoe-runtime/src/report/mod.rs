@@ -54,11 +54,12 @@ pub struct Report {
     pub workspace_bytes: usize,
     /// Received rows of each chunk that a rank has room for.
     pub capacity_rows: usize,
-    /// Number of chunks that the tokens of each rank were cut into.
+    /// Number of chunks that each rank's tokens were divided into.
     pub chunks: usize,
-    /// Largest number of chunks if launches choose it (`chunks_at_most` of the build); `None` if it is a constant of the kernel.
+    /// Maximum number of chunks, if launches choose the number (`chunks_at_most` of the build); `None` if it is a
+    /// constant of the kernel.
     pub chunks_at_most: Option<usize>,
-    /// Why it has room for so many: the rule of groups that don't say how many.
+    /// The rule that chose `capacity_rows`, if the group does not set it.
     pub capacity_rule: &'static str,
     /// The caller's tensors of received rows that one launch keeps for another: name, and bytes on the rank with the
     /// largest part.

@@ -40,18 +40,18 @@ pub fn installed_toolkit() -> Result<InstalledToolkit, String> {
     Ok(InstalledToolkit { folder: toolkit.home, version: toolkit.version, compiler })
 }
 
-/// A file of AscendC as CANN compiled it when a program asked for that.
+/// An AscendC file that a program compiled with CANN at run time.
 #[derive(Clone, Debug)]
 pub struct DeviceObject {
     /// The version of CANN.
     pub version: String,
     /// The toolkit's folder.
     pub toolkit: PathBuf,
-    /// The linked object, with the code for matrix and for vector cores.
+    /// The linked object, with code for matrix cores and for vector cores.
     pub object: Vec<u8>,
-    /// Bytes of the kernel's function for matrix cores and of that for vector cores. Routines that are called are not counted.
+    /// Code size in bytes of the kernel's matrix-core function and of its vector-core function, without called routines.
     pub entries: [u64; 2],
-    /// Bytes of all code.
+    /// Total code size in bytes.
     pub code: u64,
 }
 
@@ -61,7 +61,8 @@ pub struct DeviceObject {
 ///
 /// # Errors
 ///
-/// There is no toolkit that will do, it refuses the file, or its object has not both halves of the kernel `symbol`.
+/// No usable toolkit is installed, the compiler refuses the file, or the object lacks one of the two halves of the
+/// kernel `symbol`.
 pub fn device_object(source: &Path, symbol: &str, folder: &Path) -> Result<DeviceObject, String> {
     let toolkit = Toolkit::find(None, Asker::Program)?;
     let compiler = DeviceCompiler::new(&toolkit, folder, Asker::Program)?;
@@ -73,21 +74,21 @@ pub fn device_object(source: &Path, symbol: &str, folder: &Path) -> Result<Devic
     Ok(DeviceObject { version: toolkit.version, toolkit: toolkit.home, object, entries, code })
 }
 
-/// A taskflow of a file, as CANN compiled it when a program asked for that.
+/// A taskflow that a program compiled with CANN at run time.
 #[derive(Clone, Debug)]
 pub struct DeviceKernel {
     /// The kernel module.
     pub kernel: String,
     /// The taskflow.
     pub taskflow: String,
-    /// Estimated bytes of code of a matrix core and of a vector core, device library included.
+    /// Estimated code size in bytes for matrix cores and for vector cores, including the device library.
     pub estimated: [u64; 2],
-    /// The object, or why there is none.
+    /// The object, or the reason why there is none.
     pub object: Result<DeviceObject, String>,
 }
 
-/// Compiles all kernels of a file for NPUs, as a build with these constants for dies of that many matrix cores would, without time stamps and
-/// tuned schedules. Sources and objects are kept in `folder`.
+/// Compiles all kernels of a file for NPUs, like a build with these constants and this number of matrix cores, but without
+/// time stamps and tuned schedules. Sources and objects are stored in `folder`.
 ///
 /// # Errors
 ///

@@ -123,11 +123,11 @@ impl RangeFault {
             Self::Experts { experts, most } => format!("`EXPERTS` is {experts}, out of range: 1 to {}", grouped(*most)),
             Self::Spare { spare, most } => format!("`SPARE` is {spare}, out of range: 0 to {}", grouped(*most)),
             Self::Chosen { value, most } => {
-                format!("`CHUNKS_AT_MOST` is {value}, but launches choose from powers of two up to {most}")
+                format!("`CHUNKS_AT_MOST` is {value}, but it must be a power of two up to {most}")
             }
-            Self::Tokens { tokens, top_k } => format!(
-                "`TOKENS` is {tokens}: with {top_k} experts for each token, the number of a (token, k) exceeds 32 bits"
-            ),
+            Self::Tokens { tokens, top_k } => {
+                format!("`TOKENS` is {tokens}: with {top_k} experts for each token, slot numbers exceed 32 bits")
+            }
         }
     }
 }
