@@ -55,9 +55,9 @@ pub struct DeviceObject {
     pub code: u64,
 }
 
-/// Compiles a file of AscendC for NPUs, by the command lines that kernels are compiled with, for a program that does so while it runs. The
-/// toolkit is the installed one. The object is kept in `folder`, or in the one that `HPMOE_OBJECTS` names, and checked as those of kernels
-/// are.
+/// Compiles an AscendC file for NPUs at run time, with the same command lines as a build uses for kernels. The toolkit is
+/// the installed one. The object is stored in `folder`, or in the folder that `HPMOE_OBJECTS` names, and gets the same
+/// checks as a kernel's object.
 ///
 /// # Errors
 ///
