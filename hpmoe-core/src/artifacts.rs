@@ -89,7 +89,7 @@ impl Resolved {
 pub struct Fault {
     /// The function's name.
     pub task: Option<String>,
-    /// What is wrong, and a way out.
+    /// The fault, with a way out.
     pub text: String,
 }
 

@@ -1,4 +1,4 @@
-//! What numbers have in common.
+//! Common divisors.
 
 /// The greatest common divisor; of 0 and a number, the number.
 #[must_use]

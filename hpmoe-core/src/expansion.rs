@@ -1,4 +1,4 @@
-//! What the macro is told of a module: its faults at their tokens, or what its kernels were built with.
+//! The macro's input for a module: its faults at their tokens, or the constants and kernels of the build.
 
 use crate::analyze::CheckedGraph;
 use crate::artifacts::{Artifact, Fault};
@@ -13,7 +13,7 @@ use proc_macro2::Span;
 use std::collections::BTreeSet;
 use syn::{ItemMod, parse_quote};
 
-/// What is told of a module with faults.
+/// The macro's input for a module with faults.
 #[must_use]
 pub fn of_faults(module: &ItemMod, faults: &[Diagnostic]) -> Expansion {
     let source = SourceTokens::of(module);
@@ -32,7 +32,7 @@ pub fn of_faults(module: &ItemMod, faults: &[Diagnostic]) -> Expansion {
     }
 }
 
-/// What is told of a module without faults, before anything is known of its taskflows.
+/// The macro's input for a module without faults, before its taskflows are compiled.
 #[must_use]
 pub fn of_front(module: &ItemMod, front: &Front, overrides: &Overrides) -> Expansion {
     let source = SourceTokens::of(module);
@@ -62,7 +62,7 @@ fn functions_of(graph: &TaskGraph) -> impl Iterator<Item = String> {
     std::iter::once(graph.taskflow.clone()).chain(graph.tasks.iter().map(|(_, task)| task.name.clone()))
 }
 
-/// What is told of a taskflow, and where its faults are shown.
+/// A taskflow for the macro, and the place where its faults are shown.
 #[derive(Clone, Debug)]
 pub struct TaskflowToTell {
     /// The taskflow, as it was built.

@@ -41,7 +41,7 @@ pub struct FixedSize {
     pub fixed: usize,
     /// The value that a build would choose.
     pub chosen: usize,
-    /// Where the value comes from.
+    /// The origin of the value.
     pub by: FixedBy,
 }
 

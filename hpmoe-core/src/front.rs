@@ -23,7 +23,7 @@ pub struct Front {
 }
 
 impl Front {
-    /// The same module, with schedules for these numbers of ranks as well.
+    /// Also makes schedules for these numbers of ranks.
     #[must_use]
     pub fn for_ranks(mut self, ranks: &[u32]) -> Self {
         self.flows.iter_mut().for_each(|flow| flow.name_ranks(ranks));

@@ -16,7 +16,7 @@ pub struct Program {
     pub files: Vec<File>,
     /// Sentences about a kernel that works, but not as well as it might.
     pub warnings: Vec<String>,
-    /// What the code that makes the kernel's route is compiled for; `None` for a kernel that makes none.
+    /// The requirements that the code for making the kernel's route is compiled for; `None` if the kernel makes none.
     pub route_needs: Option<String>,
 }
 
@@ -40,9 +40,9 @@ impl Program {
 /// A file in the folder of artifacts.
 #[derive(Clone, Debug)]
 pub struct File {
-    /// Its name in that folder.
+    /// The file's name in that folder.
     pub name: String,
-    /// Its content, byte for byte.
+    /// The file's content, byte for byte.
     pub bytes: Vec<u8>,
 }
 

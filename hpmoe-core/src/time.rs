@@ -24,13 +24,13 @@ impl Time {
         Self((us * 1e6).round() as u64)
     }
 
-    /// The same time in microseconds.
+    /// The time in microseconds.
     #[must_use]
     pub fn us(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
-    /// The same time in seconds.
+    /// The time in seconds.
     #[must_use]
     pub fn seconds(self) -> f64 {
         self.0 as f64 / 1e12

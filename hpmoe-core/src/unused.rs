@@ -1,4 +1,4 @@
-//! What a kernel declares and never uses: tensors that no call touches, and tasks that no taskflow calls.
+//! Unused declarations of a kernel: tensors that no call touches, and tasks that no taskflow calls.
 
 use crate::front::Front;
 use crate::graph::TaskGraph;
@@ -10,7 +10,7 @@ use proc_macro2::Span;
 pub struct Unused {
     /// The name where it is declared.
     pub at: Span,
-    /// What is unused.
+    /// A description of the unused item.
     pub message: String,
     /// The way out.
     pub help: &'static str,

@@ -37,7 +37,7 @@ impl CheckedGraph {
         let plans = graph.tasks.iter().map(|(_, task)| plan(task).expect("a task of a test fits")).collect();
         Self { graph, counters, dependencies, reuse: None, route_input: None, plans }
     }
-    /// The same counters and dependencies for another graph, for tests that change it.
+    /// A copy of the counters and dependencies for a changed graph, for tests.
     #[cfg(any(test, feature = "fixture"))]
     pub fn changed(&self, change: impl FnOnce(&mut TaskGraph)) -> Self {
         let mut graph = self.graph.clone();
@@ -59,7 +59,7 @@ impl CheckedGraph {
     pub fn reuse_mut(&mut self) -> &mut Option<Reuse> {
         &mut self.reuse
     }
-    /// The same kernel in launches of this many chunks, if launches choose it: it differs in nothing but its sizes.
+    /// The kernel for launches with this many chunks, if launches choose the number. Only sizes differ.
     #[must_use]
     pub fn in_chunks(&self, chunks: usize) -> Self {
         let mut other = self.clone();
@@ -87,12 +87,13 @@ impl CheckedGraph {
     pub fn reuse(&self) -> Option<&Reuse> {
         self.reuse.as_ref()
     }
-    /// What the route that the kernel makes waits for; `None` if the host makes it, or its ids are the caller's.
+    /// The counters that the kernel waits for before it makes its route; `None` if the host makes the route, or the ids
+    /// are the caller's.
     #[must_use]
     pub fn route_input(&self) -> Option<&RouteInput> {
         self.route_input.as_ref()
     }
-    /// What the route waits for, for tests that break it.
+    /// The counters that the route waits for, for tests that break them.
     #[cfg(any(test, feature = "fixture"))]
     pub fn route_input_mut(&mut self) -> &mut Option<RouteInput> {
         &mut self.route_input

@@ -42,7 +42,7 @@ pub enum Index {
     /// The row tile of the grid's height that holds the item's rows. A row tile or an arriving piece: on this rank; a
     /// piece that is sent: at the peer.
     RowTile,
-    /// That row tile and the tile's column, which counts the phase's ranges.
+    /// The row tile and the tile's column, counted over the phase's ranges.
     Tile,
     /// The item's expert; for a piece that is sent, at the peer.
     Expert,
@@ -58,7 +58,7 @@ pub enum Index {
     Rank,
 }
 
-/// What a producer adds to a counter when a tile is complete.
+/// The amount that a producer adds to a counter when a tile is complete.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Amount {
     /// The rows of the tile (vector cores); with [`Index::PieceBlocks`], those that belong to the block.
@@ -121,7 +121,7 @@ pub struct Signal {
     pub counter: CounterId,
     /// The counters of the array that are added to.
     pub index: Index,
-    /// What is added to each.
+    /// The amount added to each counter.
     pub amount: Amount,
     /// Whether the counter is the item's peer's, rather than this rank's.
     pub remote: bool,
@@ -138,12 +138,12 @@ pub struct Wait {
     pub need: Need,
 }
 
-/// What the route that a kernel makes waits for: ids that are complete on this rank, chunk by chunk.
+/// The input of a route that a kernel makes: ids that are complete on this rank, chunk by chunk.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RouteInput {
     /// The phases that write ids, and what each of their tiles signals.
     pub signals: Vec<(PhaseId, Signal)>,
-    /// What vector cores wait for before they read ids.
+    /// The wait of vector cores before they read ids.
     pub wait: Wait,
 }
 
@@ -158,7 +158,7 @@ pub enum Hazard {
     WriteAfterWrite,
 }
 
-/// What enforces a dependency.
+/// The mechanism that enforces a dependency.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Cover {
     /// A counter of its own, unless the schedule finds the dependency implied by the order of a queue.
@@ -178,11 +178,11 @@ pub struct Dependency {
     pub tensor: TensorId,
     /// Why `after` must come after `before`.
     pub hazard: Hazard,
-    /// What enforces the order.
+    /// The mechanism that enforces the order.
     pub cover: Cover,
-    /// What `before` signals if a counter enforces it.
+    /// The signal of `before`, if a counter enforces the order.
     pub signal: Signal,
-    /// What `after` waits for if a counter enforces it. `need` counts all phases that produce what the counter stands for.
+    /// The wait of `after`, if a counter enforces the order. `need` counts all phases that produce the counter's data.
     pub wait: Wait,
 }
 

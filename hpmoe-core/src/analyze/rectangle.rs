@@ -1,4 +1,5 @@
-//! What all iterations of an access touch together: columns of a tensor, and of a matrix rows, too.
+//! The union of all elements that an access touches over all iterations: columns of a tensor, and for a matrix also
+//! rows.
 
 use crate::finding::Dimension;
 use crate::graph::{Access, Columns, Phase, RowKind, Rows, Tensor};

@@ -12,14 +12,14 @@ pub const ENTRIES_AHEAD: u32 = 8;
 pub struct Ahead {
     /// Bytes that the core reads, from L2 or through it.
     pub l2: f64,
-    /// Those of them that come from HBM.
+    /// The part of these bytes that comes from HBM.
     pub hbm: f64,
     /// The share of both that the first stage has room for.
     pub first: f64,
 }
 
 impl Ahead {
-    /// What a tile can read ahead of its work, with the cut of its first product.
+    /// The weights that a tile can read ahead of its work, for the cut of its first product.
     #[must_use]
     pub fn of(work: &Work, cut: &Product) -> Self {
         let Work::Gemm { m, n, k, operands, right_reuse, .. } = *work else { return Self::default() };
@@ -42,7 +42,7 @@ impl CostModel {
 }
 
 impl Work {
-    /// What is left of the work when a share of its weights has been read ahead.
+    /// The remaining work after a share of its weights has been read ahead.
     #[must_use]
     pub fn after(&self, ahead: Ahead, share: f64) -> Self {
         match self.products() {

@@ -7,7 +7,7 @@ use crate::time::Time;
 /// The cost of a task's work.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Cost {
-    /// None in addition to the fixed costs of a task.
+    /// No cost beyond the fixed costs of a task.
     Nothing,
     /// Time on the core alone.
     Alone(Time),

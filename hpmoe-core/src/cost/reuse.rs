@@ -38,7 +38,7 @@ pub struct PanelReuse {
     pub right: f32,
 }
 
-/// What is in L2 next to the panels of a product.
+/// Data that share L2 with the panels of a product.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Neighbours {
     /// Products that are walked together, tile by tile, with the same left panels.

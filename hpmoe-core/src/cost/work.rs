@@ -14,16 +14,16 @@ pub enum Efficiency {
     Fused,
     /// As an operator of its own: `fitted.gemm_operator_efficiency`.
     Operator,
-    /// Of f32, wherever it is: `fitted.gemm_fused_efficiency` of a quarter of the peak.
+    /// f32: `fitted.gemm_fused_efficiency` of a quarter of the peak.
     Single,
-    /// Of int8, wherever it is: `cube.int8_efficiency` of another peak.
+    /// int8: `cube.int8_efficiency` of the int8 peak.
     Int8,
 }
 
 /// The work of a task. Only the cost model turns it into time.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum Work {
-    /// None: the task waits and signals only.
+    /// No work: the task only waits and signals.
     #[default]
     Empty,
     /// Products `m`×`k` by `k`×`n`, added up in one tile on a matrix core.
@@ -100,7 +100,7 @@ pub struct Products {
 }
 
 impl Products {
-    /// What a task costs that multiplies nothing.
+    /// The work of a task without products.
     pub const NONE: Self =
         Self { flops: 0.0, padded: 0.0, l2: 0.0, hbm_read: 0.0, written: 0.0, efficiency: Efficiency::Fused };
 }

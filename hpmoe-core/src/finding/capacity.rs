@@ -1,4 +1,4 @@
-//! What doesn't fit the on-chip memories of a core.
+//! Tasks that exceed the on-chip memories of a core.
 
 use crate::memory::OnChipMemory;
 use crate::units::Bytes;
@@ -35,7 +35,7 @@ pub(crate) enum Piece {
         /// The most rows whose (token, k) fit.
         most: u64,
     },
-    /// What an external operator declares.
+    /// The memory that an external operator declares.
     External { file: String },
 }
 

@@ -7,7 +7,7 @@ pub(crate) enum HelperFault {
     Unknown { name: String, nearest: Option<String> },
     /// A call of a task in the body of another one.
     Task { name: String },
-    /// It calls itself, or one that does.
+    /// The function calls itself, directly or through another function.
     Recursive { name: String },
     /// Another number of arguments.
     Arity { name: String, expected: usize, given: usize },

@@ -5,9 +5,9 @@
 pub(crate) enum ConstantFault {
     /// A constant that depends on itself.
     Circular { name: String },
-    /// It is left open (`= _`), and the build has no value for it.
+    /// The constant is left open (`= _`), and the build has no value for it.
     Open { name: String },
-    /// It is left open, but is not a tile size.
+    /// The constant is left open, but is not a tile size.
     OpenButNoTileSize { name: String },
     /// A build sets it to an f32.
     SetToNumber { name: String, value: f32 },

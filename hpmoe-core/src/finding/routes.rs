@@ -9,15 +9,15 @@ pub(crate) enum RouteFault {
     Ids { name: String, top_k: usize },
     /// Groups that can't have as many experts, or as many of a token's, each.
     Groups { groups: usize, experts: usize, top_k: usize },
-    /// It is made of a kept route that the taskflow writes.
+    /// The route is made from a kept route that the taskflow writes.
     KeptHere { name: String },
-    /// It is kept in something else than a `Routed` that the taskflow writes.
+    /// The route is kept in an argument that is not a writable `Routed`.
     Keeps { name: String },
-    /// It is kept where its tokens are cut into chunks, or is one that was.
+    /// A kept route is used in a taskflow that divides tokens into chunks, or kept there.
     KeptChunks { chunks: usize },
-    /// It is kept, and is one that was kept.
+    /// A kept route is kept again.
     KeptAgain { name: String },
-    /// It is made for another number of experts than `EXPERTS`.
+    /// The route is made for a number of experts other than `EXPERTS`.
     Experts { value: usize, experts: usize },
     /// More experts, counted once for each chunk, than the tables have room for.
     Pairs { experts: usize, chunks: usize, most: usize },

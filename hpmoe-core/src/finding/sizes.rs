@@ -11,7 +11,7 @@ pub(crate) enum RealSize {
     Parts(u64),
     /// The same number in every iteration.
     Fixed(u64),
-    /// What is left of the tensor, in each iteration of a range.
+    /// The remainder of the tensor, for each iteration of a range.
     Tail { range: String, sizes: Vec<u64> },
 }
 

@@ -126,7 +126,7 @@ pub(crate) enum SyntaxFault {
 pub(crate) enum PartFault {
     /// No taskflow of the module is `pub`.
     NonePublic { name: String },
-    /// It calls itself, or one that does.
+    /// The taskflow calls itself, directly or through another taskflow.
     Recursive { name: String },
     /// The call is inside of a loop over one of the ranks, experts or rows.
     InLoop { variable: String },
@@ -142,7 +142,7 @@ pub(crate) enum PartFault {
     TensorType { name: String, takes: String, given: String },
     /// `&mut` of a tensor whose `let` is not `mut`.
     NotMut { name: String },
-    /// It makes its own route.
+    /// The taskflow makes its own route.
     MakesRoute { name: String },
     /// Another number of const arguments.
     ConstArity { name: String, expected: usize, given: usize },

@@ -72,9 +72,9 @@ pub enum Columns {
 /// The rectangle of a tensor that one tile of a phase touches.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Region {
-    /// Its rows, chosen by the item or by a range.
+    /// The rows, selected by the item or by a range.
     pub rows: Rows,
-    /// Its columns, chosen by a range.
+    /// The columns, selected by a range.
     pub columns: Columns,
 }
 

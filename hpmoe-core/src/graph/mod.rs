@@ -46,7 +46,7 @@ pub struct Phase {
     pub ranges: Vec<u32>,
     /// The loop variables of these ranges, outermost first.
     pub range_names: Vec<String>,
-    /// What the call reads and writes: one access per argument, in order.
+    /// The accesses of the call: one per argument, in order.
     pub accesses: Vec<Access>,
     /// Whether the put writes or reads the origins of its rows; `None` for all other calls.
     pub origins: Option<Origins>,

@@ -14,11 +14,11 @@ pub struct MadeRoute {
     pub keeps: Option<TensorId>,
     /// A tensor of the caller's with a row for each token, which tells how many there are.
     pub tokens: TensorId,
-    /// How many phases come before it in the taskflow. They run over tokens, and need no table of the route.
+    /// Number of phases before the route in the taskflow. They run over tokens, and need no table of the route.
     pub before: usize,
     /// The call that makes it as written, on one line.
     pub source: String,
-    /// Its line in the source file, from 1; 0 if rustc doesn't tell.
+    /// Line in the source file, from 1; 0 if rustc does not provide it.
     pub line: usize,
     /// The name of the route in the source.
     pub span: Span,

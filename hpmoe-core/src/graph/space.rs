@@ -35,7 +35,7 @@ pub struct Space {
 }
 
 impl SpaceKind {
-    /// Its number in the ABI.
+    /// The number in the ABI.
     #[must_use]
     pub const fn number(self) -> abi::HpmoeSpaceKind {
         match self {

@@ -24,7 +24,7 @@ pub struct Param {
 /// One operation of a body. Values are numbered: the parameters from 0, then the result of each step.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// Its row in the table of operations.
+    /// The row in the table of operations.
     pub operation: &'static Operation,
     /// The tiles and values that it takes, the receiver first.
     pub operands: Vec<ValueId>,
@@ -32,13 +32,13 @@ pub struct Step {
     pub numbers: Vec<f32>,
     /// The sizes that it takes, in the order of its operands.
     pub sizes: Vec<usize>,
-    /// Its type argument, as in `cast::<bf16>()`.
+    /// The type argument, as in `cast::<bf16>()`.
     pub element: Option<ElementType>,
     /// The shape of its result; for a store or a put, of the tile that is written.
     pub result: Shape,
     /// The name of the `let` that holds its result, if there is one.
     pub name: Option<String>,
-    /// Its line in the source file, from 1; 0 if rustc doesn't tell.
+    /// Line in the source file, from 1; 0 if rustc does not provide it.
     pub line: usize,
     /// The operation's name or sign in the source.
     pub span: Span,
@@ -56,7 +56,7 @@ pub struct Body {
 pub struct External {
     /// The file that holds it, relative to the package.
     pub file: String,
-    /// Its name in C++.
+    /// The C++ name of the function.
     pub function: String,
     /// Whether it can't run on the host, where the task's body is run instead.
     pub device_only: bool,

@@ -16,7 +16,7 @@ pub struct Tensor {
     pub columns: u32,
     /// Elements from the start of one row to the start of the next.
     pub pitch: u32,
-    /// What the rows stand for.
+    /// The kind of the rows.
     pub rows: RowKind,
     /// The memory that holds the rows.
     pub storage: Storage,

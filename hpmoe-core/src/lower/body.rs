@@ -128,7 +128,7 @@ impl Builder<'_> {
         self.names.push((name.to_owned(), operand));
     }
 
-    /// What a name stands for here.
+    /// The operand that a name refers to.
     fn named(&self, name: &str) -> Option<Operand> {
         self.names.iter().rev().find(|(known, _)| known == name).map(|(_, operand)| *operand)
     }

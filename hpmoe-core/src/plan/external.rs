@@ -17,7 +17,7 @@ pub(super) fn available(memory: OnChipMemory) -> Bytes {
     }
 }
 
-/// What an operator can have of each memory of its core, from address 0 on.
+/// The memory that an external operator can use on its core, from address 0 on.
 #[must_use]
 pub fn memory_of_operators(kind: TaskKind) -> Vec<(OnChipMemory, Bytes)> {
     let memories: &[OnChipMemory] = match kind {

@@ -165,7 +165,7 @@ impl Builder<'_> {
         loaded
     }
 
-    /// Where the rows of a tile come in.
+    /// The buffer that receives the rows of a tile.
     fn input(&mut self, param: usize) -> BufferId {
         if let Some(input) = self.place[param] {
             return input;

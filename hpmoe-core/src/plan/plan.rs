@@ -37,7 +37,7 @@ impl Plan {
 /// How an external operator uses the memories of its core.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ExternalPlan {
-    /// What it declares of each memory, or all that a task can have there.
+    /// The bytes that the operator declares for each memory, or all bytes that a task can use there.
     pub memory: Vec<(OnChipMemory, Bytes)>,
     /// The plan of the task's body, which host runs take if the operator is for devices only.
     pub body: Option<Box<Plan>>,

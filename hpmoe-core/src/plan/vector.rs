@@ -12,7 +12,7 @@ use crate::units::Bytes;
 /// How a vector task uses UB: piece by piece of its rows.
 #[derive(Clone, PartialEq, Debug)]
 pub struct VectorPlan {
-    /// Its body as vector calls on buffers.
+    /// The body as vector calls on buffers.
     pub program: VectorProgram,
     /// The rows of a piece, counted in rows of the leader.
     pub rows: u32,

@@ -9,7 +9,7 @@ pub(super) enum Range {
     Cores,
     /// A whole number.
     Count,
-    /// What is done in a time or a cycle.
+    /// An amount of work per time or per cycle.
     Rate,
     /// A time in nanoseconds.
     Nanoseconds,

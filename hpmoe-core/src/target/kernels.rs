@@ -1,4 +1,4 @@
-//! What generated kernels require of a machine. Machines without it can only be simulated.
+//! Requirements of generated kernels on a machine. A machine that does not meet them can only be simulated.
 
 use super::{FileFault, Target};
 

@@ -28,7 +28,7 @@ pub struct TunedKernel {
     pub shape: NamedSizes,
     /// How to build and schedule the kernel.
     pub candidate: Candidate,
-    /// What it improved, for people who read the file.
+    /// The improvement that was found, as a note for readers of the file.
     pub note: String,
 }
 

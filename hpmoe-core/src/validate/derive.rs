@@ -70,7 +70,7 @@ impl Orders {
         Self { nodes, required, kept }
     }
 
-    /// What it is that two nodes are not ordered.
+    /// The violation for two nodes that are not ordered.
     fn violation(&self, required: &Required) -> Violation {
         let phase = |node: usize| self.nodes.tile(node).map(|tile| tile.phase);
         let tensor = required.tensor;

@@ -10,7 +10,7 @@ use hpmoe_kernels::memory::{MemoryPlan, RankSizes, Word, default_capacity};
 /// Bytes of a descriptor, as `abi.h` lays it out.
 const DESCRIPTOR: u64 = 64;
 
-/// What one rank needs, in bytes and in counts.
+/// The needs of one rank, in bytes and in counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Footprint {
     /// Rows of each chunk that the rank may receive.

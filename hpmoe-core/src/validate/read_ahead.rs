@@ -1,4 +1,4 @@
-//! What is read before the waits of a tile.
+//! Validates reads that happen before the waits of a tile.
 
 use super::Violation;
 use crate::analyze::CheckedGraph;

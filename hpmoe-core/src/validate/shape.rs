@@ -1,4 +1,4 @@
-//! What the memory of a scheduled kernel depends on.
+//! The constants that determine the memory of a scheduled kernel.
 
 use crate::analyze::{CheckedGraph, Grid};
 use crate::collections::IdSet;
@@ -21,7 +21,7 @@ pub fn kernel_sizes(graph: &TaskGraph) -> KernelSizes {
     KernelSizes { experts, spare, top_k, tokens, chunks, chunks_at_most, groups }
 }
 
-/// What the memory of a scheduled kernel depends on. The runtime's tables are written from it.
+/// The constants that determine the memory of a scheduled kernel. The runtime's tables are written from them.
 #[must_use]
 pub fn kernel_shape<'a>(checked: &'a CheckedGraph, schedule: &Schedule, time_stamps: bool) -> KernelShape<'a> {
     let graph = checked.graph();

@@ -1,4 +1,4 @@
-//! What chunks add to the same sums is added in the order of chunks.
+//! Validates that chunks add to shared sums in the order of chunks.
 
 use super::Violation;
 use crate::analyze::CheckedGraph;

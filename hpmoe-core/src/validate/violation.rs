@@ -1,4 +1,4 @@
-//! What can be wrong with a schedule, as data.
+//! Violations of a schedule, as data.
 
 use crate::analyze::Need;
 use crate::ids::{CounterId, PartId, PhaseId, RoleId, TensorId};
@@ -115,7 +115,7 @@ pub enum Violation {
         /// What the phases that signal add.
         added: Need,
     },
-    /// What a phase adds to a counter depends on more than the counter's rows.
+    /// The amount that a phase adds to a counter depends on more than the counter's rows.
     Inexact {
         /// The phase that signals.
         phase: PhaseId,
@@ -164,7 +164,7 @@ pub enum Violation {
     },
     /// There are not just the orders of launches of each number of chunks.
     Chunks,
-    /// What chunks add to the same sums, one after the other, has no queue where it is in order.
+    /// Chunks that add to the same sums have no queue that keeps their order.
     SumsOutOfOrder {
         /// Ranks of the order.
         ranks: u32,

@@ -48,7 +48,7 @@ pub fn latest_file(module: &ItemMod) -> String {
     format!("{}.built", module.ident)
 }
 
-/// What a build script tells the macro of one module.
+/// The build script's result for one module, as input of the macro.
 #[derive(Clone, Default)]
 pub struct Expansion {
     /// The constants that its kernels were built with.
@@ -61,7 +61,7 @@ pub struct Expansion {
     pub taskflows: Vec<BuiltTaskflow>,
     /// The names of functions that rustc would repeat faults of.
     pub faulty: Vec<String>,
-    /// What is wrong; where something is, nothing else counts.
+    /// The faults of the module. If there are any, the other fields are ignored.
     pub faults: Vec<PlacedFault>,
 }
 
@@ -70,7 +70,7 @@ pub struct Expansion {
 pub struct BuiltConstant {
     /// The name in the module.
     pub name: String,
-    /// Its type, `usize` or `f32`.
+    /// The type, `usize` or `f32`.
     pub ty: Type,
     /// The value as the front end computed it.
     pub value: Expr,
@@ -81,7 +81,7 @@ pub struct BuiltConstant {
 /// A task of the library under the name that a module gives it.
 #[derive(Clone)]
 pub struct LibraryTask {
-    /// Where the module names it.
+    /// The place in the module that names it.
     pub at: SourceRange,
     /// The source of the task, under that name.
     pub function: ItemFn,
@@ -107,7 +107,7 @@ pub struct BuiltTaskflow {
 pub struct PlacedFault {
     /// The tokens that the message points at.
     pub at: SourceRange,
-    /// What is wrong, and a way out.
+    /// The fault, with a way out.
     pub text: String,
 }
 

@@ -1,9 +1,9 @@
-//! What is the same for all files of a build script.
+//! The settings that all files of a build script share.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// What a compiler's time is spent on.
+/// What the compiler optimizes for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effort {
     /// A quick build: code that has others do the work takes half as long to compile as for [`Effort::Run`], and runs nearly as fast.
@@ -15,14 +15,14 @@ pub enum Effort {
 }
 
 impl Effort {
-    /// What cargo's profile asks for of kernels: a quick build where Rust is not optimized either.
+    /// The effort for kernels, by cargo's profile: a quick build if Rust is not optimized either.
     #[must_use]
     pub fn of_kernels() -> Self {
         Self::of_kernels_at(level().as_deref())
     }
 
-    /// What cargo's profile asks for of the library that does the kernels' work: never less than vectors, without which a run takes
-    /// minutes for what it does in seconds.
+    /// The effort for the library that does the kernels' work, by cargo's profile. It always includes vectorization,
+    /// without which a run takes minutes instead of seconds.
     #[must_use]
     pub fn of_library() -> Self {
         Self::of_library_at(level().as_deref())
@@ -51,7 +51,7 @@ pub struct Settings<'a> {
     pub includes: &'a [&'a Path],
     /// Macros, each with what it stands for.
     pub macros: &'a [(&'a str, &'a str)],
-    /// What the compiler's time is spent on.
+    /// What the compiler optimizes for.
     pub effort: Effort,
 }
 

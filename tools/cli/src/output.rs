@@ -1,7 +1,8 @@
-//! What the command writes to stdout and stderr.
+//! Output of the command to stdout and stderr.
 //!
-//! A reader that has seen enough closes its end of the pipe (`hpmoe graph FILE.rs | head`). That is not an error: the command
-//! finishes its work, files included, and writes nothing more there. Control characters of what it has read are escaped.
+//! A reader that has seen enough closes its end of the pipe (`hpmoe graph FILE.rs | head`). That is not an error: the
+//! command finishes its work, files included, and writes nothing more there. Control characters in text from files are
+//! escaped.
 
 use hpmoe_kernels::printable::printable_lines;
 use std::fmt::Display;

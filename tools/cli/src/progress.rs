@@ -24,7 +24,7 @@ pub(crate) struct Progress {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reader {
     Person,
-    /// It asked for JSON. Nothing is drawn.
+    /// The user asked for JSON, so nothing is drawn.
     Program,
 }
 

@@ -35,7 +35,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// What a helper function returns for the arguments of a call.
+    /// The results of a helper function for the arguments of a call.
     fn results(&mut self, call: &HelperCall) -> Option<Vec<Operand>> {
         let kernel = self.kernel;
         let helper = kernel.helpers.iter().find(|helper| helper.name == call.function)?;

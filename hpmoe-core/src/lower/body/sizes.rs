@@ -1,4 +1,4 @@
-//! Whole numbers among the operands of an operation, where it takes no number.
+//! Checks for whole numbers as operands of operations that take no number.
 
 use super::{Builder, Operand};
 use crate::constant::Constant;

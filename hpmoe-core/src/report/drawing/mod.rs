@@ -1,4 +1,4 @@
-//! What pictures of schedules and of simulated runs have in common.
+//! Common code of the pictures of schedules and of simulated runs.
 
 mod axis;
 mod shades;

@@ -180,7 +180,7 @@ struct Used {
 }
 
 impl Used {
-    /// Its text, if the library has it.
+    /// The source text, if the library has this function.
     fn source(&self) -> Option<&'static str> {
         let function = self.function.as_ref()?;
         sources(self.taskflow).iter().find(|(known, _)| function == known).map(|(_, text)| *text)

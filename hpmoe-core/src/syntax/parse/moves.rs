@@ -1,5 +1,6 @@
-//! What rustc alone would find in task bodies: values that are used after they were moved, references to references, and sizes that nothing
-//! determines. A value (`Value<R, C>`) is not copied: `a + b`, `f(a)` and `let c = a;` take it, `&a + &b` and `a.exp()` borrow it.
+//! Faults in task bodies that otherwise only rustc would report: values used after a move, references to references,
+//! and sizes that nothing determines. A value (`Value<R, C>`) is not copied: `a + b`, `f(a)` and `let c = a;` move it,
+//! whereas `&a + &b` and `a.exp()` borrow it.
 
 use super::forms::unparenthesized;
 use crate::finding::{BodyFault, Errors, Finding};
@@ -209,7 +210,7 @@ impl Moves<'_> {
         }
     }
 
-    /// What a `let` of this expression names.
+    /// The kind of name that a `let` of this expression defines.
     fn kind(&self, expr: &Expr) -> Kind {
         let of_name = |name: &str| self.bound.iter().rev().find(|bound| bound.name == name).map(|bound| bound.kind);
         match unparenthesized(expr) {
@@ -228,7 +229,7 @@ impl Moves<'_> {
         }
     }
 
-    /// What an operator makes of its operands: a value of values, and a number of numbers.
+    /// The kind of an operator's result: a value if an operand is a value, and a number if both are numbers.
     fn result(&self, operands: &[&Expr]) -> Kind {
         let is_value = |operand: &&Expr| match unparenthesized(operand) {
             Expr::Reference(reference) => self.kind(&reference.expr) != Kind::Copied,

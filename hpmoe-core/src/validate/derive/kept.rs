@@ -1,4 +1,4 @@
-//! What the graph's dependencies and words order.
+//! The order given by the graph's dependencies and words.
 
 use super::counted::{ordered, signalled};
 use super::instance::Instance;
@@ -7,7 +7,7 @@ use crate::analyze::{CheckedGraph, Dependency, Index, Whose};
 use crate::ids::{PhaseId, TensorId};
 use std::collections::HashMap;
 
-/// What makes one tile, or one word of a rank, come after another.
+/// The reason why one tile, or one word of a rank, comes after another.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum OrderStep {
     /// The dependency of that number in the checked graph.

@@ -1,4 +1,4 @@
-//! What must be ordered, told by regions alone.
+//! The required order, derived from regions alone.
 
 use super::instance::{Instance, RANKS};
 use super::tiles::{Tile, tiles};

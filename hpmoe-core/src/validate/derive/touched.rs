@@ -1,4 +1,4 @@
-//! What a tile reads and writes, element by element.
+//! The elements that a tile reads and writes.
 
 use super::instance::{Instance, Row, owner};
 use super::tiles::{Cut, Tile};

@@ -1,4 +1,4 @@
-//! What is known of blocks of changed schedules, kept in a file, so that a run that was stopped goes on.
+//! Results of blocks of changed schedules, kept in a file so that an interrupted run can continue.
 
 use super::tally::{Outcome, Tally};
 use std::collections::BTreeMap;

@@ -56,7 +56,7 @@ impl<'a> Mutant<'a> {
         Self { subject, whole, schedule, changes }
     }
 
-    /// What became of it.
+    /// Runs a changed schedule, and returns the outcome.
     fn outcome(&self, number: u64, random: &mut Random) -> Outcome {
         let Self { subject: Subject { name, checked, judge, .. }, whole, schedule, changes } = self;
         let (verdict, failure) = verdict(checked, judge, (schedule, whole), random, |_| true);

@@ -1,4 +1,4 @@
-//! What must come before what among the entries of a rank that stands for all, as a graph.
+//! The order of entries on a representative rank, as a graph.
 
 use crate::analyze::{CheckedGraph, Index};
 use crate::collections::Digraph;

@@ -1,4 +1,4 @@
-//! Where two runs part: time, waits and order of the tasks of each kind.
+//! The differences between two runs: time, waits and order of the tasks of each kind.
 
 use super::trace::{CoreName, RunTrace, Task, TaskPlace};
 use hpmoe_kernels::printable::printable_path;

@@ -1,4 +1,4 @@
-//! What `hpmoe memory` takes.
+//! The options of `hpmoe memory`.
 
 use super::source::SourceArgs;
 use clap::Args;

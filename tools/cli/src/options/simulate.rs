@@ -1,4 +1,4 @@
-//! What `hpmoe simulate` takes.
+//! The options of `hpmoe simulate`.
 
 use super::target::TargetChoice;
 use crate::placements::PlacementChoice;

@@ -1,4 +1,4 @@
-//! What the pictures of the page have in common.
+//! Common code of the page's pictures.
 
 use hpmoe_core::report::drawing::number;
 use svg::Document;

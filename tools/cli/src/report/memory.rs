@@ -1,5 +1,5 @@
-//! What the kernel takes of on-chip memories, and of a rank's memory: workspace, symmetric heap, and what the caller keeps for
-//! another launch.
+//! The kernel's use of on-chip memories and of a rank's memory: workspace, symmetric heap, and the caller's tensors
+//! that are kept for another launch.
 
 use super::drawing::{picture, rectangle};
 use hpmoe_core::analyze::CheckedGraph;

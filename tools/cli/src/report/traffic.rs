@@ -1,4 +1,4 @@
-//! What ranks put to each other.
+//! The traffic between ranks.
 
 use super::drawing::{picture, rectangle};
 use hpmoe_core::report::drawing::text;

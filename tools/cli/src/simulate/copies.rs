@@ -1,4 +1,4 @@
-//! What a placement costs once: copies of weights.
+//! The one-time cost of a placement: copies of weights.
 
 use hpmoe_core::graph::{RowKind, TaskGraph};
 use hpmoe_core::target::Target;

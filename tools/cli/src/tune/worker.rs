@@ -27,7 +27,7 @@ const HEARD: Duration = Duration::from_millis(100);
 
 /// A message to the main thread.
 pub(super) enum Told {
-    /// What the search is doing.
+    /// A step of the search.
     Doing(Doing),
     /// The best so far is better than before.
     Found(Box<Found>),

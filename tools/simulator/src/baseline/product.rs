@@ -19,7 +19,7 @@ impl Tiles {
         (total + self.cores - 1 - self.first()) / self.cores
     }
 
-    /// Its first tile.
+    /// The first tile.
     const fn first(self) -> u32 {
         (self.core + self.cores - self.before % self.cores) % self.cores
     }

@@ -48,7 +48,7 @@ impl Replay {
         }
     }
 
-    /// The same with weight gradients of another type: as published they are bf16.
+    /// The same policy with weight gradients of another type. As published, they are bf16.
     #[must_use]
     pub const fn with_gradients(mut self, gradients: Written) -> Self {
         self.gradients = gradients;

@@ -8,7 +8,7 @@ use super::{Direction, LayerShape, Operator, OperatorKind, OriginalCounter, Orig
 pub struct OriginalTask {
     /// The operator that it is a part of.
     pub operator: Operator,
-    /// Its number among the tasks of its operator.
+    /// The task's number among the tasks of its operator.
     pub index: u32,
     /// The counter that it waits for, on its own rank.
     pub waits: OriginalCounter,

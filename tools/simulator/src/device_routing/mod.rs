@@ -67,7 +67,7 @@ pub struct RoutingShape {
 }
 
 impl RoutingShape {
-    /// What a kernel makes its route from. Expert chunks are taken for experts: no less work than there is.
+    /// The work of making a kernel's route. Expert chunks count as experts, so the work is not underestimated.
     #[must_use]
     pub fn of(checked: &CheckedGraph, schedule: &Schedule, routing: &Routing) -> Self {
         let graph = checked.graph();
@@ -223,7 +223,7 @@ impl RoutingShape {
         (self.experts() + 1).next_multiple_of(LANES) * 4 + 32
     }
 
-    /// What a core does before it looks for counts, which are on their way.
+    /// The work of a core before it looks for counts from its peers.
     fn prepare(&self) -> RoutingSteps {
         let mut steps = RoutingSteps::default();
         steps.ramp(self.experts() + 1);

@@ -1,4 +1,4 @@
-//! What the routines of `routing/lists.h` and `base.h` are made of, and what each step takes.
+//! The steps of the routines in `routing/lists.h` and `base.h`, and the time of each step.
 
 use std::ops::{Add, AddAssign};
 
@@ -11,7 +11,7 @@ pub(super) const LANES: u64 = 64;
 /// Offsets that interleave lists, as often as needed.
 const PATTERN_WORDS: u64 = 1024;
 
-/// What one core does.
+/// The steps of one core.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RoutingSteps {
     /// Number of vector calls.

@@ -32,7 +32,7 @@ pub struct Bound {
     pub path: Time,
 }
 
-/// What the matrix cores of a rank need.
+/// A lower bound on the time of a rank's matrix cores.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct MatrixBound {
     /// The least time before the first task of a core, in which the rows arrive that it waits for, less what the core can do meanwhile.

@@ -21,7 +21,7 @@ pub struct Simulated {
     pub empty_tasks: u64,
     /// FLOPs of products, without padding.
     pub flops: f64,
-    /// Those of them that are products of int8.
+    /// The part of these operations that are products of int8.
     pub int8_flops: f64,
     /// Bytes put, by source and then destination.
     pub traffic: Vec<Vec<u64>>,
@@ -78,7 +78,7 @@ pub struct Stuck {
     pub rank: u32,
     /// The kind of that core.
     pub kind: CoreKind,
-    /// Its number among the cores of its kind on that rank.
+    /// The core's number among the cores of its kind on that rank.
     pub core: u32,
     /// The name of its task's operation.
     pub op: String,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// A task that ran.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TracedTask {
-    /// Its core and its times.
+    /// The core, and the times of the task.
     pub slice: TaskTimes,
     /// The task itself.
     pub task: QueuedTask,

@@ -1,4 +1,4 @@
-//! What a core's queue has next.
+//! The next tasks of a core's queue.
 
 use super::{CoreKind, Cursor, QueuedTask, Workload};
 

@@ -62,7 +62,7 @@ pub struct Op {
     pub tiles: bool,
 }
 
-/// Who plans and runs a layer.
+/// The policy that plans and runs a layer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Policy {
     /// The schedule that hpmoe builds.
@@ -88,7 +88,7 @@ impl Policy {
     }
 }
 
-/// What a policy costs in addition to the work itself.
+/// The costs of a policy beyond the work itself.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PolicyCosts {
     /// The policy that has these costs.

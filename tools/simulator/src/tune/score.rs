@@ -35,11 +35,11 @@ const WORST: f64 = 0.5;
 pub(super) enum Outcome {
     /// All routings were simulated.
     Score(Score),
-    /// It can't be built, scheduled, validated or simulated.
+    /// The candidate can't be built, scheduled, validated or simulated.
     Invalid,
-    /// It was given up, because its value is at least this.
+    /// The simulation was stopped, because its value is at least this.
     TooSlow(f64),
-    /// It was given up, because the caller had no more time.
+    /// The simulation was stopped, because the time limit was reached.
     Ended,
 }
 

@@ -23,21 +23,21 @@ pub struct SearchSpace {
     pub seed: u64,
 }
 
-/// What a search is doing.
+/// A step of a search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SearchStep {
-    /// It simulates the start.
+    /// Simulates the start.
     Start,
-    /// It simulates the default.
+    /// Simulates the default.
     Default,
-    /// It tries candidates.
+    /// Tries candidates.
     Candidates,
 }
 
 /// The progress of a search.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SearchProgress<'a> {
-    /// What the search is doing.
+    /// The current step of the search.
     pub step: SearchStep,
     /// The simulations of this candidate that have ended, one for each taskflow and routing.
     pub simulated: usize,
@@ -80,7 +80,7 @@ impl SearchResult {
 pub enum NoResult {
     /// The start can't be simulated on the routings.
     Impossible,
-    /// It had to end before the start, or the default, was simulated.
+    /// The time limit was reached before the start or the default was simulated.
     Ended {
         /// What it was doing.
         step: SearchStep,

@@ -80,7 +80,7 @@ impl Serial {
         }
     }
 
-    /// The same with weight gradients of another type.
+    /// The same policy with weight gradients of another type.
     #[must_use]
     pub fn with_gradients(mut self, gradients: Written) -> Self {
         for operator in &mut self.operators {

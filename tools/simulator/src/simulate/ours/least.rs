@@ -1,4 +1,4 @@
-//! What a task of a schedule of ours costs in any order of the tasks.
+//! Lower bounds on the cost of a task, valid for any order of tasks.
 
 use super::workload::Ours;
 use crate::simulate::{Ahead, EntryTile, QueuedTask, Work};

@@ -1,4 +1,4 @@
-//! How many rows each rank sends to each expert, and which tokens they are.
+//! The number of rows that each rank sends to each expert, and the tokens that they come from.
 
 mod drawn;
 mod error;
