@@ -1,4 +1,5 @@
-//! Names of what a build makes of a taskflow, and what they depend on: two builds that differ never share a name.
+//! Names of a build's results for a taskflow, and the inputs that they depend on. Builds with different inputs never
+//! share a name.
 
 use crate::constant::{Constant, Overrides};
 use crate::fingerprint::Fingerprint;

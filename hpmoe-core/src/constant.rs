@@ -3,7 +3,7 @@
 use crate::names::ByName;
 use std::fmt;
 
-/// Values that a build sets instead of those in the source, by the constant's name.
+/// Values that a build sets instead of the values in the source, by the constant's name.
 pub type Overrides = ByName<Constant>;
 
 /// The constants of kernels that are tile sizes, by their names. Other values change times, and no result but sums over column

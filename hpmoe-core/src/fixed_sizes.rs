@@ -1,4 +1,4 @@
-//! Tile sizes that a kernel or its build fixes, compared with those that a build would choose.
+//! Tile sizes fixed by a kernel or its build, compared with the sizes that a build would choose.
 
 mod latency;
 mod words;
@@ -71,7 +71,7 @@ pub struct BuiltKernel<'a> {
     pub module: &'a ItemMod,
     /// The constants that the build sets.
     pub set: &'a Overrides,
-    /// The sizes that the build has chosen for those that the source leaves open.
+    /// The sizes that the build has chosen for open tile sizes.
     pub open: &'a NamedSizes,
     /// The module after the front end, with these constants.
     pub front: &'a Front,

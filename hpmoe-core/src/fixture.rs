@@ -195,7 +195,7 @@ pub fn scored(layer: &Layer) -> CheckedGraph {
     read(&source, layer)
 }
 
-/// The forward layer in so many chunks, with the tokens multiplied by themselves into a tensor of the chunk.
+/// The forward layer in `chunks` chunks, with an extra tensor per chunk that holds the squared tokens.
 pub fn chunked(layer: &Layer, chunks: usize) -> CheckedGraph {
     let source = prepared_source().replace("z: &mut PerRank<Tensor<bf16, HIDDEN>>, ", "").replacen(
         "let recv =",
@@ -205,7 +205,7 @@ pub fn chunked(layer: &Layer, chunks: usize) -> CheckedGraph {
     read(&in_chunks(&source, chunks), layer)
 }
 
-/// A kernel for gradients of weights, to which each of so many chunks adds.
+/// A kernel for weight gradients to which each of `chunks` chunks adds.
 pub fn sums(layer: &Layer, chunks: usize) -> CheckedGraph {
     let source = SUMS.replace("pub const CHUNKS: usize = 4", &format!("pub const CHUNKS: usize = {chunks}"));
     let without = ["TILE_M", "TILE_N", "COLUMNS"];

@@ -105,7 +105,7 @@ pub fn front(module: &ItemMod, overrides: &Overrides) -> Result<Front, Vec<Diagn
     Ok(Front { kernel: module.kernel, flows, fingerprint: module.fingerprint })
 }
 
-/// The kernel modules of a source file, also those inside of inline modules.
+/// The kernel modules of a source file, including modules nested in inline modules.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Dependencies: for every reader and every writer of what it reads, the counter that would order them.
+//! Dependencies: for every reader and every writer of the same elements, the counter that would order them.
 
 use super::readiness::{Amount, Counter, Cover, Dependency, Grid, Hazard, Index, Need, Signal, Wait};
 use crate::graph::{Access, Columns, Height, Phase, RowKind, Rows, Space, SpaceKind, TaskGraph};

@@ -1,4 +1,5 @@
-//! Readiness: what each counter stands for, what a producer adds to it and what a consumer waits for.
+//! Readiness: the data that each counter stands for, the amounts that producers add, and the thresholds that consumers
+//! wait for.
 
 use crate::graph::Height;
 use crate::ids::{CounterId, PhaseId, SpaceId, TensorId};
@@ -61,7 +62,7 @@ pub enum Index {
 /// The amount that a producer adds to a counter when a tile is complete.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Amount {
-    /// The rows of the tile (vector cores); with [`Index::PieceBlocks`], those that belong to the block.
+    /// The rows of the tile (vector cores); with [`Index::PieceBlocks`], only rows that belong to the block.
     Rows,
     /// 1 for each tile (matrix cores, and tiles of an expert's matrix).
     One,
@@ -83,7 +84,7 @@ pub struct Need {
 }
 
 impl Need {
-    /// The threshold of a counter that stands for so many rows of one expert, or tokens with so many slots that are not empty.
+    /// The threshold of a counter for `rows` rows of one expert, or `rows` tokens with `slots` non-empty slots.
     #[must_use]
     pub fn at(&self, rows: u64, slots: u64) -> u64 {
         let pieces = self.pieces.iter().map(|&(height, count)| u64::from(count) * height.tiles(rows));
@@ -141,7 +142,7 @@ pub struct Wait {
 /// The input of a route that a kernel makes: ids that are complete on this rank, chunk by chunk.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RouteInput {
-    /// The phases that write ids, and what each of their tiles signals.
+    /// The phases that write ids, and the signal of each of their tiles.
     pub signals: Vec<(PhaseId, Signal)>,
     /// The wait of vector cores before they read ids.
     pub wait: Wait,
@@ -150,11 +151,11 @@ pub struct RouteInput {
 /// Why one phase must come after another.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Hazard {
-    /// The later phase reads what the earlier one wrote.
+    /// The later phase reads elements that the earlier phase wrote.
     ReadAfterWrite,
-    /// The later phase overwrites what the earlier one read.
+    /// The later phase overwrites elements that the earlier phase read.
     WriteAfterRead,
-    /// The later phase overwrites what the earlier one wrote.
+    /// The later phase overwrites elements that the earlier phase wrote.
     WriteAfterWrite,
 }
 

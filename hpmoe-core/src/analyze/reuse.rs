@@ -1,4 +1,5 @@
-//! Memory that chunks use in turn: the last phases to touch the rows of a chunk, and the first to write those of a later one.
+//! Memory that chunks reuse: the last phases that touch a chunk's rows, and the first phases that write a later chunk's
+//! rows.
 
 use super::Cover;
 use super::dependencies::through;

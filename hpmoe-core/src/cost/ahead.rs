@@ -7,7 +7,8 @@ use crate::time::Time;
 /// Entries of its queue that a matrix core reads while it holds a tile (`ENTRIES_AHEAD` in `worker.h`).
 pub const ENTRIES_AHEAD: u32 = 8;
 
-/// Bytes of a product's right operand that a core can read before its left operand is there: what both L1 stages have room for.
+/// Bytes of a product's right operand that a core can read before its left operand is available, limited by the room in
+/// both L1 stages.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Ahead {
     /// Bytes that the core reads, from L2 or through it.
@@ -32,7 +33,7 @@ impl Ahead {
 }
 
 impl CostModel {
-    /// The time of reading a share of what can be read ahead, and what it takes from the die's memories.
+    /// The time of reading a share of the read-ahead weights, and the load on the die's memories.
     #[must_use]
     pub fn ahead(&self, ahead: Ahead, share: f64) -> SharedWork {
         let (hbm, l2) = (share * ahead.hbm, share * ahead.l2);

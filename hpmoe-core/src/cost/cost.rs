@@ -1,4 +1,4 @@
-//! The cost function: how long a task's work takes on its core, and what it takes from shared resources meanwhile.
+//! The cost function: the time of a task's work on its core, and its load on shared resources meanwhile.
 
 use super::{Efficiency, Products, Work};
 use crate::target::Target;

@@ -32,7 +32,8 @@ impl Works {
 }
 
 impl Work {
-    /// The same work where the core itself takes a declared time for it: as long as for so much of a product. What it moves stays.
+    /// The same work with a declared time on the core, given as an equivalent amount of product work. The bytes moved
+    /// stay the same.
     #[must_use]
     pub fn taking(self, time: Time, target: &Target) -> Self {
         let padded = time.0 as f64 * target.cube_flops() / 1e12 * target.fitted.gemm_fused_efficiency;

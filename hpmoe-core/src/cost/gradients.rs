@@ -2,7 +2,7 @@
 
 use crate::graph::{Access, RowKind, Storage, TaskGraph};
 
-/// Bytes of an element of the weight gradients that a taskflow makes; `None` where it makes none.
+/// Bytes per element of the weight gradients that a taskflow makes; `None` if it makes none.
 #[must_use]
 pub fn gradient_bytes(graph: &TaskGraph) -> Option<u32> {
     let is_gradient = |access: &Access| {

@@ -73,12 +73,12 @@ pub enum Work {
 pub struct Written {
     /// Bytes of an element.
     pub element: u32,
-    /// Whether it is added to what memory holds, which is read and written.
+    /// Whether the result is added to the memory's contents, which are then read and written.
     pub adds: bool,
 }
 
 impl Written {
-    /// A result in bf16 that replaces what memory holds.
+    /// A result in bf16 that overwrites memory.
     pub const BF16: Self = Self { element: 2, adds: false };
 }
 
@@ -91,9 +91,9 @@ pub struct Products {
     pub padded: f64,
     /// Bytes of operands that the core reads, from L2 or through it.
     pub l2: f64,
-    /// Those of them that come from HBM, with what is there before something is added to it.
+    /// The part of these bytes that comes from HBM, including the old contents of memory that is added to.
     pub hbm_read: f64,
-    /// Bytes of results, all of which go on to HBM.
+    /// Bytes of results, all of which are written to HBM.
     pub written: f64,
     /// The share of the cube's peak that the products reach.
     pub efficiency: Efficiency,
@@ -112,7 +112,7 @@ impl Work {
         self.products().map_or(0.0, |products| products.flops)
     }
 
-    /// Bytes that the work reads, writes and sends, whichever memory they come from; those of a put once.
+    /// Bytes that the work reads, writes and sends, from any memory. Bytes of a put count once.
     #[must_use]
     pub fn bytes(&self) -> f64 {
         match *self {
@@ -128,7 +128,7 @@ impl Work {
         }
     }
 
-    /// The sums over the products of the work; `None` where it has none.
+    /// The sums over the products of the work; `None` if it has no products.
     #[must_use]
     pub fn products(&self) -> Option<Products> {
         match *self {

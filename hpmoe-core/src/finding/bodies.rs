@@ -21,23 +21,25 @@ pub(crate) enum BodyFault {
     ReferenceToReference { name: String },
     /// A value of `operation` whose columns `user` doesn't determine.
     ColumnsNotInferred { operation: String, user: String },
-    /// Const arguments of an operation whose result has as many columns as its operands say; `stated` is what is written.
+    /// Const arguments of an operation that contradict the number of columns given by its operands; `stated` is the
+    /// number in the source.
     Columns { operation: String, stated: Vec<usize>, made: usize },
-    /// A size as an argument, where an operation takes it as a const argument.
+    /// A size passed as an argument to an operation that takes it as a const argument.
     SizeInParentheses { operation: String, size: String },
     /// More iterations of loops than a body may have.
     Iterations { task: String, most: usize },
     /// More operations than a body may have.
     Operations { task: String, most: usize },
-    /// An assignment to what is no value: a tile, or a number for a value.
+    /// An assignment to a tile, or of a number to a value.
     Assigned { name: String },
     /// An assignment of a value of another size.
     Resized { name: String, before: Shape, after: Shape },
     /// An operation that needs to know how many rows and columns a broadcast value has.
     Open { operation: String },
-    /// A reshape to rows, or of rows, that a tile of the task has not as many of, or several times as many.
+    /// A reshape whose number of rows is neither a divisor nor a multiple of the rows of the task's tiles.
     NotByRows { operation: String, task: String, rows: usize, tile: usize },
-    /// An operation of a matrix core on what is only stored, or of a store that takes no product out of L0C.
+    /// An operation of a matrix core on a result that can only be stored, or a store of a result that is not a product
+    /// in L0C.
     AfterProduct { operation: String },
     /// A product of tiles of floats stored in a tile of whole numbers.
     WholeProduct { param: String, element: ElementType },

@@ -55,7 +55,7 @@ pub(crate) enum ArgumentFault {
         expected: usize,
         given: usize,
     },
-    /// An argument by `&` where the task writes, or by `&mut` where it reads.
+    /// An argument by `&` for a tile that the task writes, or by `&mut` for a tile that it reads.
     Mutability {
         writes: bool,
     },
@@ -74,11 +74,11 @@ pub(crate) enum CallFault {
     DeclaredAndUsed { name: String, task: String },
     /// Accessors that don't follow one another.
     AccessorOrder,
-    /// A tile of a tile of a matrix, where the first accessor doesn't say how many rows it has.
+    /// A tile of a tile of a matrix whose outer accessor does not state its number of rows.
     OuterWithoutRows { tensor: String },
-    /// A tile with more rows than what it is cut of, or none, of which another one is cut.
+    /// An outer tile that has no rows, or more rows than the matrix.
     OuterRows { tensor: String, value: usize, most: u32 },
-    /// A tile of a tile of a matrix, where a range chooses the first.
+    /// A tile of a tile of a matrix whose outer tile is selected by a range.
     OuterMoves { tensor: String, size: u32 },
     /// Accessors that the rows of a tensor don't have.
     Accessors { tensor: String, rows: RowsFault },
@@ -92,7 +92,7 @@ pub(crate) enum CallFault {
     NotInferred { task: String, name: String, generics: Vec<String> },
     /// A matrix task on a send.
     MatrixTaskOfSend { task: String, send: String },
-    /// A call where once-sent tokens arrive.
+    /// A call, other than a put, per send of once-sent tokens.
     OnceArrivals { task: String },
     /// A task that looks up rows through the route and is not a put.
     NotAPut { task: String },

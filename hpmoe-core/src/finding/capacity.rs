@@ -50,6 +50,6 @@ pub(crate) enum Content {
     Buffer { name: String, stages: u32, rows: u32, columns: u32, element: ElementType },
     /// A row on its way through UB.
     Row { columns: usize, element: ElementType },
-    /// The (token, k) of so many rows.
+    /// The (token, k) of this many rows.
     Origins { rows: usize },
 }

@@ -18,7 +18,7 @@ pub struct Diagnostic {
 pub struct Words {
     /// `HP` and two digits.
     pub code: &'static str,
-    /// The fault in one sentence without a full stop; later lines list what takes up memory.
+    /// The fault in one sentence without a full stop. Further lines list the uses of memory.
     pub message: String,
     /// What to write instead.
     pub help: String,

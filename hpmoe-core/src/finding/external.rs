@@ -1,4 +1,4 @@
-//! Faults of what a task's attribute says of an external operator.
+//! Faults in a task's attribute about its external operator.
 
 /// An argument of a task's attribute that can't be.
 #[derive(Clone, PartialEq, Debug)]

@@ -17,7 +17,7 @@ pub(crate) enum HelperFault {
     NotInferred { name: String, size: String },
     /// Another number of names than there are results.
     Results { results: usize, names: usize },
-    /// A function with several results where one value is needed.
+    /// A function with several results used where one value is needed.
     Several { name: String, results: usize },
     /// A tile or a number for a value.
     TakesValue { name: String, param: String, tile: bool },

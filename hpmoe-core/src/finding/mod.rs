@@ -1,5 +1,5 @@
-//! Findings: what is wrong with a program, as data, one variant for each fault. Two findings at one place are the same if
-//! they are equal. Their words are in `words`, by stage.
+//! Findings: the faults of a program, as data, one variant per fault. Two findings at one place are the same if they
+//! are equal. Their messages are in `words`, by stage.
 
 mod bodies;
 mod calls;
@@ -53,7 +53,7 @@ pub(crate) enum Finding {
     Constant(ConstantFault),
     /// A number of a task, or a constant of type f32, that can't be computed.
     Number(NumberFault),
-    /// A number that is too small or too large for what it counts.
+    /// A number outside its allowed range.
     OutOfRange(RangeFault),
     /// Operands whose shapes or types don't fit their operation.
     Misfit(Misfit),
@@ -96,7 +96,7 @@ pub(crate) enum Finding {
     },
     /// A read inside of a loop whose later iterations still write to the tensor.
     StillWritten { tensor: String, variable: String, writer: Site },
-    /// A call that reads what it writes.
+    /// A call that reads elements it also writes.
     InPlace { tensor: String },
     /// Tiles that fit by their types and end differently at run time; `at` is the operation that takes both.
     Uneven { task: String, operation: String, at: Site, left: RealOperand, right: RealOperand },
@@ -104,7 +104,7 @@ pub(crate) enum Finding {
     LongRow { tensor: String, step: u32, most: u32 },
     /// A `&mut` parameter of the taskflow that no call writes.
     OutputUnwritten { tensor: String },
-    /// A write to what the taskflow takes by `&`.
+    /// A write to a tensor that the taskflow takes by `&`.
     ReadOnly { tensor: String, declared: Site },
     /// Two calls that write the same elements in no order, or one that writes them by two arguments.
     TwoWriters { tensor: String, first: Option<Site> },
@@ -112,7 +112,7 @@ pub(crate) enum Finding {
     WrittenByEach { tensor: String, variable: String },
     /// A call for each row tile or send of an expert that writes the expert's one matrix.
     WrittenByItems { tensor: String },
-    /// A write to what an earlier call reads.
+    /// A write to elements that an earlier call reads.
     WriteAfterRead { tensor: String, reader: Site },
     /// A task whose smallest legal piece does not fit a memory of its core.
     Overflow { task: String, overflow: Overflow },

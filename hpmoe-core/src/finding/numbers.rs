@@ -11,7 +11,7 @@ pub(crate) enum ConstantFault {
     OpenButNoTileSize { name: String },
     /// A build sets it to an f32.
     SetToNumber { name: String, value: f32 },
-    /// A build sets it to what is not finite.
+    /// A build sets the number to a value that is not finite.
     SetNotFinite { name: String, value: f32 },
     /// A step of its computation leaves the range of `usize`.
     Overflow { operator: &'static str },
@@ -25,7 +25,7 @@ pub(crate) enum ConstantFault {
     NotWhole,
     /// A block of several statements.
     NotOneExpression,
-    /// A path to what is not a constant of the module.
+    /// A path that does not lead to a constant of the module.
     OtherModule { path: String },
     /// The name of an f32 constant.
     IsNumber { name: String },

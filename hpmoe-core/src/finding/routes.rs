@@ -7,7 +7,7 @@ use super::Site;
 pub(crate) enum RouteFault {
     /// The ids are not a tensor of the right type.
     Ids { name: String, top_k: usize },
-    /// Groups that can't have as many experts, or as many of a token's, each.
+    /// A number of groups that does not divide both the experts and the ids of a token.
     Groups { groups: usize, experts: usize, top_k: usize },
     /// The route is made from a kept route that the taskflow writes.
     KeptHere { name: String },
@@ -33,7 +33,7 @@ pub(crate) enum RouteFault {
     Matrix { ids: String, task: String },
     /// A tensor of tokens that are sent once.
     Once { tensor: String },
-    /// A call before the route that reads slots, of which only the route tells the empty ones.
+    /// A call that reads slots before the route is made; only the route knows which slots are empty.
     Slots { tensor: String },
     /// A put to slots of rows that no put has sent.
     Unsent,

@@ -1,9 +1,9 @@
-//! Sizes at run time, where a tensor ends inside a tile, and operations that don't fit them.
+//! Sizes at run time, if a tensor ends inside a tile, and operations that don't fit them.
 
 /// A number of rows or columns at run time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum RealSize {
-    /// As many as the row tile, the piece or the block has rows.
+    /// As many as the rows of the row tile, piece or block.
     Item,
     /// The `TOP_K` slots of each token of the block.
     Slots,
@@ -20,7 +20,7 @@ pub(crate) enum RealSize {
 pub(crate) enum RealOperand {
     Rows(RealSize),
     Columns(RealSize),
-    /// A value of so many rows and columns.
+    /// A value with these numbers of rows and columns.
     Value {
         rows: RealSize,
         columns: RealSize,

@@ -1,4 +1,4 @@
-//! Faults of form: what the language has no syntax for.
+//! Faults of form: Rust code that has no meaning in a kernel.
 
 use super::BodyForm;
 
@@ -35,7 +35,7 @@ pub(crate) enum SyntaxFault {
     },
     /// A second task or taskflow attribute on a function.
     SecondMarker,
-    /// A second function of that name, one of which at least is a task or a taskflow.
+    /// A second function with the same name as a task or a taskflow.
     SecondFunction { name: String },
     /// A function that is `async`, `unsafe`, `extern` or has a result.
     NotPlain(NotPlain),
@@ -146,7 +146,7 @@ pub(crate) enum PartFault {
     MakesRoute { name: String },
     /// Another number of const arguments.
     ConstArity { name: String, expected: usize, given: usize },
-    /// A const argument that is left to inference, where no tensor has its size.
+    /// A const argument left to inference although no tensor has its size.
     ConstNotInferred { name: String, parameter: String },
 }
 

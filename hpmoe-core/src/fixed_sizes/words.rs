@@ -30,7 +30,8 @@ impl Surface {
 }
 
 impl CostlySizes {
-    /// The warning, on one line: the fixed sizes, what others save, what to write or set, and how to keep the sizes.
+    /// The warning, on one line: the fixed sizes, the saving with other sizes, the change to make, and how to keep the
+    /// sizes.
     #[must_use]
     pub fn text(&self, surface: Surface) -> String {
         let Self { kernel, sizes, fixed_us, chosen_us, expected } = self;

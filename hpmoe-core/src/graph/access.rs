@@ -2,7 +2,7 @@
 
 use crate::ids::TensorId;
 
-/// The rows of a region, on the rank where they lie.
+/// The rows of a region, on the rank that holds them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Rows {
     /// The row tile, in a tensor of received rows (space: row tiles).
@@ -36,10 +36,11 @@ pub enum Rows {
     },
 }
 
-/// An outer tile: the rows of a matrix of which tiles are cut. All of them, or one of several matrices that lie one after the other.
+/// An outer tile: the rows of a matrix that tiles are taken from. They are all rows, or one of several stacked
+/// matrices.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Outer {
-    /// The first row, counted from that of the matrix.
+    /// The first row, counted from the first row of the matrix.
     pub first: u32,
     /// The number of rows.
     pub rows: u32,

@@ -8,7 +8,7 @@ use std::fmt;
 /// `lower/loops.rs` makes it of the number in a loop's head, such as `TILE_M` in `route.row_tiles::<TILE_M>(e)`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Height {
-    /// At most this number of consecutive rows; at least 1.
+    /// At most this many consecutive rows; at least 1.
     Rows(u32),
     /// All rows of an expert; written [`RAGGED`] in source and in the device's tables.
     WholeExpert,
@@ -37,7 +37,7 @@ impl Height {
         }
     }
 
-    /// The number of tiles of this height that an expert with so many `rows` has.
+    /// The number of tiles of this height for an expert with `rows` rows.
     #[must_use]
     pub fn tiles(self, rows: u64) -> u64 {
         rows.div_ceil(u64::from(self.number()))

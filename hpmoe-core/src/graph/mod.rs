@@ -1,4 +1,5 @@
-//! The task graph: what `lower` makes of a taskflow, with every constant resolved. Data only; later stages import it.
+//! The task graph: the result of `lower` for a taskflow, with every constant resolved. It is data only; later stages
+//! import it.
 
 mod access;
 mod height;
@@ -59,7 +60,7 @@ pub struct Phase {
 }
 
 impl Phase {
-    /// The columns of one item, each of which makes a tile: the product of the ranges.
+    /// Number of columns of one item, each of which is a tile: the product of the ranges.
     #[must_use]
     pub fn columns(&self) -> u32 {
         self.ranges.iter().product()
@@ -101,7 +102,7 @@ pub struct TaskGraph {
     pub taskflow: String,
     /// The sizes of the layer.
     pub sizes: Sizes,
-    /// Numbers of ranks that a build names, besides those that divide the experts.
+    /// Numbers of ranks that a build adds to the divisors of the experts.
     pub named_ranks: Vec<u32>,
     /// Every constant of the module with its value, in order of declaration.
     pub constants: Vec<(String, Constant)>,

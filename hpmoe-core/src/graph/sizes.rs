@@ -33,7 +33,7 @@ impl Sizes {
         self.local_experts(ranks) * ranks
     }
 
-    /// The physical experts that have rows where all spare places hold copies.
+    /// Number of physical experts with rows if all spare places hold copies.
     #[must_use]
     pub const fn used_experts(&self, ranks: usize) -> usize {
         self.experts + self.spare * ranks

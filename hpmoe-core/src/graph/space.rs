@@ -1,4 +1,4 @@
-//! Iteration spaces: what the loops around a call run over, seen from the rank that executes the call.
+//! Iteration spaces: the items that the loops around a call run over, seen from the rank that executes the call.
 
 use super::{Height, Sizes};
 use hpmoe_kernels::abi;
@@ -50,7 +50,7 @@ impl SpaceKind {
         }
     }
 
-    /// Whether its items are pieces of what this rank sends.
+    /// Whether the items are pieces that this rank sends.
     #[must_use]
     pub const fn sends(self) -> bool {
         matches!(self, Self::Sends | Self::SendsOnce)

@@ -15,7 +15,7 @@ pub struct Param {
     pub shape: Shape,
     /// Whether the task takes it by `&mut`: it then writes the tile and doesn't read it.
     pub write: bool,
-    /// Whether its rows are the slots of tokens, some of which may be empty.
+    /// Whether the rows are the slots of tokens, some of which may be empty.
     pub slots: bool,
     /// The parameter's name in the source.
     pub span: Span,
@@ -51,21 +51,22 @@ pub struct Body {
     pub steps: Vec<Step>,
 }
 
-/// A hand-written function of C++ for a task, and what it declares of itself.
+/// A hand-written C++ function for a task, and its declared properties.
 #[derive(Clone, PartialEq, Debug)]
 pub struct External {
     /// The file that holds it, relative to the package.
     pub file: String,
     /// The C++ name of the function.
     pub function: String,
-    /// Whether it can't run on the host, where the task's body is run instead.
+    /// Whether the operator can't run on the host, so that the task's body runs there instead.
     pub device_only: bool,
-    /// The most that an element differs from what the body computes, relative to the largest element of the tile; 0 if it promises
-    /// equal bits.
+    /// Bound on the difference between an element and the body's result, relative to the largest element of the tile; 0
+    /// promises equal bits.
     pub tolerance: f32,
     /// The time that it takes for a full tile, if it declares one.
     pub microseconds: Option<f32>,
-    /// The bytes that it uses of memories, from address 0; of those that are not here, all that a task can have.
+    /// The bytes that the operator uses of each memory, from address 0. Of a memory that is not listed, it may use all
+    /// that a task can have.
     pub memory: Vec<(OnChipMemory, Bytes)>,
 }
 
@@ -98,7 +99,7 @@ impl Task {
         self.params.iter().filter(|param| param.slots && !param.write)
     }
 
-    /// The shapes of all values: those of the parameters, then one per step.
+    /// The shapes of all values: first the parameters, then one per step.
     #[must_use]
     pub fn shapes(&self) -> Arena<ValueId, Shape> {
         let params = self.params.iter().map(|param| param.shape);

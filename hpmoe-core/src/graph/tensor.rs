@@ -1,4 +1,4 @@
-//! Tensors of a taskflow: what their rows stand for and where they lie.
+//! Tensors of a taskflow: the kind of their rows, and their storage.
 
 use hpmoe_kernels::op::ElementType;
 use proc_macro2::Span;
@@ -22,12 +22,12 @@ pub struct Tensor {
     pub storage: Storage,
     /// Whether the taskflow may write it: true for `&mut` parameters and every `let`.
     pub writable: bool,
-    /// The tensor's name where it is declared.
+    /// The tensor's name in its declaration.
     pub span: Span,
 }
 
-/// The pitch of a tensor in elements: rows of arguments are dense, those of workspace and symmetric heap start at multiples of
-/// 512 bytes.
+/// The pitch of a tensor in elements. Rows of arguments are dense; rows in workspace and symmetric heap start at
+/// multiples of 512 bytes.
 #[must_use]
 pub fn pitch(element: ElementType, columns: u32, storage: Storage) -> u32 {
     let bytes = element.bytes() as u32;

@@ -1,4 +1,4 @@
-//! Bodies of tasks: statements in their order, loops unrolled, and what names stand for.
+//! Bodies of tasks: statements in order, with loops unrolled and names resolved.
 
 mod helpers;
 mod sizes;

@@ -1,4 +1,4 @@
-//! The loop over chunks: what may be inside and outside of it, and the phase that ends it.
+//! The loop over chunks: rules for statements inside and outside of it, and the phase that ends it.
 
 use super::arguments::LoweredArgument;
 use crate::constant::CHUNKS_AT_MOST;

@@ -1,4 +1,4 @@
-//! External operators: what they declare, as numbers.
+//! External operators: their declarations, as numbers.
 
 use crate::finding::{Errors, ExternalFault, Finding};
 use crate::graph::External;

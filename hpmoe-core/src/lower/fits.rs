@@ -1,4 +1,4 @@
-//! Checks the arguments of a call: shapes and types, the order of iterations, and what a put may write.
+//! Checks the arguments of a call: shapes and types, the order of iterations, and the targets of puts.
 
 use super::arguments::LoweredArgument;
 use super::calls::{Call, Lowering};

@@ -1,4 +1,4 @@
-//! Numbers in accessors: which tile, and of what size.
+//! Numbers in accessors: the index of a tile and its size.
 
 use super::loops::Nest;
 use crate::finding::{CallFault, Errors, Finding};

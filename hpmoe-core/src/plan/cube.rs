@@ -40,9 +40,9 @@ pub struct Product {
     pub rows: u32,
     /// The most columns of the result, rounded up to a multiple of 16.
     pub cols: u32,
-    /// Length of the contraction in one L1 stage; a multiple of what a fractal holds.
+    /// Length of the contraction in one L1 stage, a multiple of a fractal's length.
     pub k_block: u32,
-    /// Length of the contraction in one L0 stage; a multiple of what a fractal holds.
+    /// Length of the contraction in one L0 stage, a multiple of a fractal's length.
     pub k_step: u32,
 }
 

@@ -1,4 +1,4 @@
-//! From the steps of a body to vector calls on buffers.
+//! Translates the steps of a body to vector calls on buffers.
 
 mod buffers;
 mod bytes;

@@ -1,4 +1,5 @@
-//! Sizes of on-chip memories, less what the device library reserves: the numbers of `include/hpmoe/memory.h`.
+//! Sizes of on-chip memories without the parts that the device library reserves: the numbers of
+//! `include/hpmoe/memory.h`.
 
 use crate::units::Bytes;
 

@@ -1,4 +1,4 @@
-//! The plan of a task, by what the task is.
+//! The plan of a task, by the kind of task.
 
 use super::external::available;
 use super::limits::UB_TASKS;

@@ -30,9 +30,9 @@ pub enum Holds {
 /// The number of columns of a buffer at run time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Width {
-    /// That many columns in every tile.
+    /// A fixed number of columns in every tile.
     Fixed(u32),
-    /// As many as a parameter has, divided by a number that they are a multiple of.
+    /// The columns of a parameter divided by a number. The columns are a multiple of that number.
     Of {
         /// Number of the parameter whose columns decide.
         param: usize,

@@ -1,4 +1,5 @@
-//! The words of every finding, each with a code and a way out. Each file of this folder holds those of one stage or subject.
+//! The messages of all findings, each with a code and a way out. Each file of this folder holds the messages of one
+//! stage or subject.
 
 mod accesses;
 mod bodies;

@@ -1,4 +1,4 @@
-//! The words of operations that a task can't have, or not so: what there is instead.
+//! Messages about operations that don't exist or can't be used there, with alternatives.
 
 use super::sentence::Sentence;
 use hpmoe_kernels::op::{OperandKind, TaskKind};

@@ -1,4 +1,4 @@
-//! Values whose rows are slots of tokens, some of which may be empty: nothing was sent to those.
+//! Values whose rows are slots of tokens. Some slots may be empty, and nothing was sent to these.
 
 use crate::graph::{Step, Task};
 use crate::ids::{Id as _, ValueId};
