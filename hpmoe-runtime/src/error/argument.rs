@@ -8,9 +8,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum ArgumentError {
     /// The number of tensors passed differs from the number of the taskflow's tensors.
-    #[error(
-        "{kernel} takes {wanted} tensors, but got {got}: rebuild, because kernel and caller were built from different sources"
-    )]
+    #[error("{kernel} takes {wanted} tensors, but got {got}: rebuild, so that kernel and caller agree")]
     Arity {
         /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,
