@@ -409,7 +409,7 @@ def test_ranks_as_processes(library: hpmoe.Library, group: hpmoe.Group, tmp_path
     assert lines[0][0] == f"{want.tobytes().hex()} [{received[0]}]" and lines[1][0] == f" [{received[1]}]"
     for number, error in enumerate(lines[1][1:4], 1):
         # The same error on both ranks, with its origin.
-        assert error in lines[0][number] and "rank 1 could not go on" in lines[0][number], lines[0]
+        assert error in lines[0][number] and "rank 1 failed with this error" in lines[0][number], lines[0]
     assert lines[0][4] == lines[1][4] == "True"
     assert "rank 1 " in lines[0][5], lines[0]
 

@@ -195,4 +195,4 @@ def test_processes_of_a_gloo_group_have_the_bits_of_one(environment: dict[str, s
     run_real(environment, tmp_path, "")
     script = START.format(folder=str(ROOT / "target" / "npu")) + RANK + END
     said = run_ranks(script, ranks=2, environment={**environment, **CANN})
-    assert all("is on cpu, but x on npu:1" in line for line in said) and "rank 1 could not go on" in said[0], said
+    assert all("is on cpu, but x on npu:1" in line for line in said) and "rank 1 failed with this error" in said[0], said
