@@ -12,7 +12,7 @@ const FEW_ROWS: usize = 4096;
 /// take more chunks, but at least 4,096 and at most as many as any routing brings to one chunk of all tokens.
 #[must_use]
 pub fn default_capacity(sizes: &KernelSizes, ranks: usize) -> usize {
-    let most = ranks.saturating_mul(sizes.chunk_tokens_of_fewest()).saturating_mul(sizes.rows_of_a_token(ranks));
+    let most = most_rows(sizes, ranks);
     match sizes.chunks_at_most {
         None => most,
         Some(_) => most.min(FEW_ROWS.max(sizes.tokens.saturating_mul(sizes.top_k).saturating_mul(3).div_ceil(2))),
@@ -22,11 +22,15 @@ pub fn default_capacity(sizes: &KernelSizes, ranks: usize) -> usize {
 /// The rule of [`default_capacity`], in words.
 #[must_use]
 pub fn capacity_rule(sizes: &KernelSizes, ranks: usize) -> &'static str {
-    let most = ranks.saturating_mul(sizes.chunk_tokens_of_fewest()).saturating_mul(sizes.rows_of_a_token(ranks));
-    match default_capacity(sizes, ranks) == most {
+    match default_capacity(sizes, ranks) == most_rows(sizes, ranks) {
         true => "the most that any routing brings",
         false => "1.5 of an even load, at least 4096; launches with more take more chunks",
     }
+}
+
+/// The most rows that any routing brings to a rank in one chunk.
+fn most_rows(sizes: &KernelSizes, ranks: usize) -> usize {
+    ranks.saturating_mul(sizes.chunk_tokens_of_fewest()).saturating_mul(sizes.rows_of_a_token(ranks))
 }
 
 /// Rows of each chunk that a rank receives if all ranks bring all their tokens and all receive equally many rows.

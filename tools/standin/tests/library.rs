@@ -1,5 +1,8 @@
 //! What the stand-ins for CANN's libraries refuse.
 
+mod calls;
+
+use calls::{LoadOption, LoadOptions, call};
 use hpmoe_standin::Toolkit;
 use libloading::Library;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -16,16 +19,6 @@ const SIGSEGV: i32 = 11;
 struct Acl {
     library: Library,
     folder: TempDir,
-}
-
-macro_rules! call {
-    ($acl:expr, $name:literal, $($value:expr => $type:ty),*) => {{
-        // SAFETY: as `acl.h` of the runtime declares it; every pointer is to a value that lives.
-        unsafe {
-            let function = $acl.library.get::<unsafe extern "C" fn($($type),*) -> c_int>($name.as_bytes()).unwrap();
-            function($($value),*)
-        }
-    }};
 }
 
 impl Acl {
@@ -139,19 +132,6 @@ fn pinned_memory_that_a_stream_copies_is_kept() {
     assert_eq!(call!(acl, "aclrtFreeHost", *pinned => *mut u8), 107_000);
     assert_eq!(call!(acl, "aclrtDestroyEvent", sender.event => *mut c_void), 0);
     assert_eq!(call!(acl, "aclrtDestroyEvent", sender.event => *mut c_void), 107_017);
-}
-
-/// An option for loading: its type and value.
-#[repr(C)]
-struct LoadOption {
-    kind: u32,
-    value: [u32; 4],
-}
-
-#[repr(C)]
-struct LoadOptions {
-    options: *const LoadOption,
-    count: usize,
 }
 
 #[test]

@@ -1,5 +1,8 @@
 //! What the stand-in does for programs besides hpmoe, as CANN documents it: names of libraries, copies on streams, options of loads, graphs.
 
+mod calls;
+
+use calls::{LoadOption, LoadOptions, call};
 use hpmoe_standin::Toolkit;
 use libloading::Library;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -24,16 +27,6 @@ struct Acl {
     library: Library,
     folder: TempDir,
     _alone: MutexGuard<'static, ()>,
-}
-
-macro_rules! call {
-    ($acl:expr, $name:literal, $($value:expr => $type:ty),*) => {{
-        // SAFETY: as the headers of the runtime and of the stand-in declare it; every pointer is to a value that lives.
-        unsafe {
-            let function = $acl.library.get::<unsafe extern "C" fn($($type),*) -> c_int>($name.as_bytes()).unwrap();
-            function($($value),*)
-        }
-    }};
 }
 
 /// Makes a handle by a call that takes a place for it.
@@ -159,19 +152,6 @@ fn streams_copy_in_all_directions_but_within_the_host() {
     assert_eq!(acl.synchronize(stream), 0);
     assert_eq!(acl.bytes(there), one);
     acl.destroy(&[stream]);
-}
-
-/// An option for loading: its type and value.
-#[repr(C)]
-struct LoadOption {
-    kind: u32,
-    value: [u32; 4],
-}
-
-#[repr(C)]
-struct LoadOptions {
-    options: *const LoadOption,
-    count: usize,
 }
 
 #[test]

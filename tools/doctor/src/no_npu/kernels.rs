@@ -12,7 +12,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 /// Stands for the doctor's own kernel in place of a file.
 const PROBES: &str = "probes";
@@ -71,7 +70,7 @@ fn step(machine: &Machine<'_>, file: &Path) -> Step {
     let mut command = Command::new(&machine.program);
     command.arg("--compile").arg(file).arg("--objects").arg(&machine.objects);
     let log = machine.folder.join(format!("{}.log", name.replace(' ', "-")));
-    let ran = run(command, Duration::from_secs(u64::from(machine.options.minutes) * 60), &log);
+    let ran = run(command, machine.limit(), &log);
     let kernels: Vec<Value> = ran.text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     let refused = kernels.iter().filter(|kernel| kernel.get("refused").is_some()).count();
     let said = match ran.status {
