@@ -16,7 +16,7 @@ pub(crate) fn compile(units: &[Unit], folder: &Path) -> Result<(), String> {
     compile_with(&[APART], &own, folder)
 }
 
-/// What makes routes is compiled once for all kernels whose routes need the same, and not again when a kernel changes.
+/// Route code is compiled once for all kernels that need the same parts of it, and is not recompiled if a kernel changes.
 const APART: (&str, &str) = ("HPMOE_ROUTING_APART", "1");
 
 /// The file of what makes routes with these needs. The linker takes any one of those that several kernels bring along.

@@ -137,8 +137,8 @@ struct Named<'a> {
 }
 
 impl Named<'_> {
-    /// Paths in the package where a compiler looks for the file, in order. The package's folder is one of the
-    /// compiler's include folders.
+    /// Paths at which a compiler looks for the file, in this order, relative to the package's folder, which is an
+    /// include folder of the compiler.
     fn places(&self, folder: &Path) -> Vec<PathBuf> {
         let near = self.nearby.then(|| folder.join(self.path));
         let mut places: Vec<PathBuf> = near.into_iter().chain([PathBuf::from(self.path)]).collect();

@@ -28,7 +28,7 @@ pub(crate) struct Unit {
     pub(crate) source: PathBuf,
     /// What compilers for devices get: the same file, or another one if an operator is for devices only.
     pub(crate) device_source: PathBuf,
-    /// What the code that makes the kernel's route is compiled for; `None` for a kernel that makes none.
+    /// Needs of the kernel's route code, as a C++ expression; `None` if the kernel does not make a route.
     pub(crate) route_needs: Option<String>,
     /// The external operators of its tasks.
     pub(crate) operators: Vec<Operator>,

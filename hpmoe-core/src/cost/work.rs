@@ -93,7 +93,7 @@ pub struct Products {
     pub l2: f64,
     /// The part of these bytes that comes from HBM, including the old contents of memory that is added to.
     pub hbm_read: f64,
-    /// Bytes of results, all of which are written to HBM.
+    /// Bytes of results. All of them are written to HBM.
     pub written: f64,
     /// The share of the cube's peak that the products reach.
     pub efficiency: Efficiency,

@@ -82,7 +82,7 @@ pub struct Ascendc {
     pub aic: CodeBytes,
     /// The code of a vector core.
     pub aiv: CodeBytes,
-    /// What the code that makes the kernel's route is compiled for, as the device library names it; `None` for a kernel that makes none.
+    /// Needs of the kernel's route code, as a C++ expression of `routing/needs.h`; `None` if the kernel does not make a route.
     pub route_needs: Option<String>,
 }
 

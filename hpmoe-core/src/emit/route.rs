@@ -1,11 +1,11 @@
-//! What the code that makes a route is compiled for.
+//! The parts of the route code that a kernel needs, and their size.
 
 use crate::graph::{MadeRoute, RowKind, SpaceKind, TaskGraph};
 use crate::schedule::Schedule;
 use crate::units::Bytes;
 use hpmoe_kernels::route::ExpertOrder;
 
-/// What the code that makes a route is compiled for, and its size on a vector core, estimated as that of the device library is.
+/// A kernel's route code on a vector core, with its estimated size.
 pub(super) struct RouteCode {
     /// Its needs, as the device library names them (`routing/needs.h`).
     pub(super) needs: String,
@@ -87,7 +87,7 @@ mod tests {
         assert!(by_load.contains("NEEDS_LOAD") && !by_load.contains("NEEDS_MIXED"), "{by_load}");
         let lightest = needs_of(&routed(&Layer::SMALL), "lightest_first=2").expect("it makes a route");
         assert!(lightest.contains("NEEDS_MIXED | NEEDS_LIGHTEST") && !lightest.contains("NEEDS_LOAD"), "{lightest}");
-        // A launch with a placement is refused where the route has groups, unless ranks have places that no expert needs.
+        // If the route has groups, launches refuse placements unless ranks have spare places.
         let grouped = |graph: &mut TaskGraph| graph.route.as_mut().expect("it makes a route").groups = Some(2);
         assert_eq!(changed(grouped), Some("NEEDS_GROUPS | NEEDS_ARRIVALS".to_owned()));
         let spare = |graph: &mut TaskGraph| graph.sizes.spare = 1;

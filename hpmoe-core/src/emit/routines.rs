@@ -4,8 +4,8 @@ use super::cpp::{Function, Item, print};
 use crate::collections::SortedSet;
 use crate::units::Bytes;
 
-/// A routine: bytes of an AArch64 object (clang `-O2`, with the public headers of CANN 9.1, where an intrinsic is a call of a function),
-/// and what it calls.
+/// A library routine, its size in bytes, and the routines that it calls. The size is measured in an AArch64 object: clang `-O2`, public headers
+/// of CANN 9.1, each intrinsic compiled as a call.
 struct Routine {
     name: &'static str,
     bytes: u64,

@@ -3,9 +3,9 @@
 //! A guess, made without the device's compiler. A call of AscendC puts its operands into registers and issues an
 //! instruction: 8 bytes, and 8 for each operand and each parameter of a parameter structure. A branch or a loop takes 16
 //! bytes, an operator 8, and a call of a routine that is kept out of line is counted as any other call. Of a task, half of that is left once
-//! its constants are in their places; a vector core's dispatch takes a quarter more. For the device library it takes the size of an
-//! AArch64 object (clang `-O2`, with the public headers of CANN 9.1, where an intrinsic is a call of a function). The estimates of both
-//! halves of all examples are within 6 % of such objects.
+//! its constants are in their places; a vector core's dispatch takes a quarter more. The size of the device library is measured in an
+//! AArch64 object: clang `-O2`, public headers of CANN 9.1, each intrinsic compiled as a call. The estimates of both halves of all examples
+//! are within 6 % of such objects.
 
 use super::cpp::{Expr, Function, Item, Stmt};
 use crate::collections::SortedSet;
@@ -16,7 +16,7 @@ use std::cmp::Reverse;
 pub(super) const CUBE_LIBRARY: Bytes = Bytes(1_972);
 /// Its start and its end.
 pub(super) const CUBE_ENDS: Bytes = Bytes(972);
-/// What waits for a route on a matrix core.
+/// The wait of a matrix core for the route.
 pub(super) const AWAIT_ROUTE: Bytes = Bytes(176);
 /// A product of tiles, and each of its terms.
 pub(super) const PRODUCT: Bytes = Bytes(384);
@@ -28,7 +28,7 @@ pub(super) const READ_AHEAD: Bytes = Bytes(512);
 pub(super) const VECTOR_LIBRARY: Bytes = Bytes(2_268);
 /// Its start, with the clearing of counters, and its end.
 pub(super) const VECTOR_ENDS: Bytes = Bytes(1_828);
-/// What the dispatch of a vector core takes of its estimate.
+/// Measured size over the estimate for the dispatch of a vector core, as a fraction.
 pub(super) const DISPATCH: (u64, u64) = (5, 4);
 /// Both puts and the signals by block.
 pub(super) const PUTS: Bytes = Bytes(2_304);

@@ -60,7 +60,7 @@ pub struct Phase {
 }
 
 impl Phase {
-    /// Number of columns of one item, each of which is a tile: the product of the ranges.
+    /// Number of tiles of one item: the product of the ranges.
     #[must_use]
     pub fn columns(&self) -> u32 {
         self.ranges.iter().product()

@@ -15,7 +15,7 @@ pub struct Param {
     pub shape: Shape,
     /// Whether the task takes it by `&mut`: it then writes the tile and doesn't read it.
     pub write: bool,
-    /// Whether the rows are the slots of tokens, some of which may be empty.
+    /// Whether the rows are slots of tokens. Slots may be empty.
     pub slots: bool,
     /// The parameter's name in the source.
     pub span: Span,

@@ -1,4 +1,4 @@
-//! What CANN makes when a program asks for it: of a file of AscendC, or of all kernels of a file.
+//! Compiles with CANN at run time: one AscendC file, or all kernels of a Rust file.
 
 use super::compiler::DeviceCompiler;
 use super::object;

@@ -22,7 +22,7 @@ impl RouteFault {
                 format!("take `{name}: &PerRank<Routed>`"),
             ),
             Self::Keeps { name } => (
-                format!("a route can't be kept in `{name}`, which is no `&mut PerRank<Routed>` parameter"),
+                format!("a route can't be kept in `{name}`, because it is not a `&mut PerRank<Routed>` parameter"),
                 format!("take `{name}: &mut PerRank<Routed>` as a parameter"),
             ),
             Self::KeptChunks { chunks } => (
@@ -79,7 +79,7 @@ impl RouteFault {
                 "move this call below the route".into(),
             ),
             Self::Unsent => (
-                "this call gives back rows that no put of the taskflow has sent, and a kernel that makes its own route does not know where they came from"
+                "this call returns rows that no put of this taskflow sent, so a kernel that makes its own route does not know where they came from"
                     .into(),
                 format!("send the rows in the same taskflow, or {host}"),
             ),

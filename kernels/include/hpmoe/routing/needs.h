@@ -1,4 +1,4 @@
-// What the code that makes a route is for.
+// The parts of the route code that a kernel can need.
 #pragma once
 
 #include "hpmoe/base.h"
