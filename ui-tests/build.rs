@@ -34,6 +34,10 @@ fn main() {
     let [layer, small, placed] = layers::write_chosen_chunks();
     kernels([layer]).chunks_at_most(8).build();
     kernels([small]).chunks_at_most(8).matrix_cores(3).build();
+    let [gradients, placed_gradients, sums] = layers::write_chosen_sums();
+    kernels([gradients]).chunks_at_most(8).build();
+    kernels([placed_gradients]).chunks_at_most(8).spare(1).build();
+    kernels([sums]).chunks_at_most(8).matrix_cores(3).build();
     kernels([placed]).chunks_at_most(4).spare(1).ranks(5).build();
     // Places for two more experts on each rank, and numbers of ranks that don't divide the experts.
     kernels(["kernels/placed.rs".into(), layers::write_placed()]).matrix_cores(3).spare(2).ranks(4).ranks(7).build();

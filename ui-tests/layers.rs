@@ -48,6 +48,21 @@ pub fn write_chunks() -> [PathBuf; 6] {
     })
 }
 
+/// The backward pass and the small sums in as many chunks as launches choose, up to 8, which is the number of their references.
+pub fn write_chosen_sums() -> [PathBuf; 3] {
+    let gradients = set(&with_sizes(&whole("moe_backward_chunked"), &LAYERS[2].1), "CHUNKS", 8);
+    let sums = std::fs::read_to_string("kernels/sums.rs").expect("the kernels of this package");
+    let sums = set(&sums[sums.find("\nuse ").expect("the kernels use the runtime")..], "CHUNKS", 8);
+    let placed = set(&with_sizes(&kernel("moe_backward_chunked"), &LAYERS[2].1), "CHUNKS", 8);
+    let placed = format!("use hpmoe_runtime::prelude::*;\n{placed}");
+    let named = |name: &str, text: &str| write_file(name, &text.replace("moe_backward_chunked", name));
+    [
+        named("grad_in_chosen_chunks", &gradients),
+        named("grad_in_placed_chunks", &placed),
+        write_file("sums_in_any_chunks", &sums.replace("mod sums {", "mod sums_at_launch {")),
+    ]
+}
+
 /// The layer in as many chunks as launches choose, and the small kernels of chunks: they are built so under other names.
 pub fn write_chosen_chunks() -> [PathBuf; 3] {
     let layer = with_sizes(&whole("moe_chunked"), &LAYERS[2].1);

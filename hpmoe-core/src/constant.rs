@@ -17,6 +17,8 @@ pub(crate) const SPARE: &str = "SPARE";
 /// The largest number of chunks that a launch may choose. A build may set it in every kernel; in one that does not declare it, the number is that
 /// of the loop.
 pub(crate) const CHUNKS_AT_MOST: &str = "CHUNKS_AT_MOST";
+/// The largest number of chunks that launches can choose.
+pub(crate) const MOST_CHOSEN: usize = 8;
 
 /// The constants that a build may set even if a kernel does not declare them.
 pub(crate) const OF_BUILDS: [&str; 2] = [SPARE, CHUNKS_AT_MOST];

@@ -121,6 +121,9 @@ pub(crate) fn fits_kernel(tables: &KernelTables, ranks: usize, route: &Route) ->
     if route.has_copies() && sends_once(tables) {
         return Err(LaunchError::Copies { kernel });
     }
+    if route.has_copies() && tables.adds_by_parts() {
+        return Err(LaunchError::CopiesOfSums { kernel });
+    }
     for rank in route.ranks() {
         let tokens = route.tokens(rank);
         few_enough(tables, rank, tokens)?;

@@ -4,6 +4,7 @@ use hpmoe_kernels::memory::{self, KernelShape, KernelSizes, TensorShape};
 pub use hpmoe_kernels::memory::{Grid, RowKind, SpaceTable};
 use hpmoe_kernels::op::ElementType;
 pub use hpmoe_kernels::route::ExpertOrders;
+use hpmoe_kernels::route::chunk_parts;
 
 /// The tables of one taskflow, scheduled and compiled.
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +80,17 @@ impl KernelTables {
     #[must_use]
     pub fn chunks_at_most(&self) -> Option<usize> {
         self.chosen.last().map(|schedules| schedules.chunks)
+    }
+
+    /// Number of parts of a chunk that sums over an expert's rows add up one after another.
+    pub(crate) fn chunk_parts(&self) -> usize {
+        chunk_parts(self.chunks, self.chunks_at_most())
+    }
+
+    /// Whether chunks add to experts' matrices and launches choose the number of chunks: sums then add up part by part.
+    pub(crate) fn adds_by_parts(&self) -> bool {
+        let is_sum = |tensor: &TensorTable| tensor.writable && matches!(tensor.row_kind, RowKind::Expert(_));
+        self.chunks_at_most().is_some() && self.tensors.iter().any(is_sum)
     }
 
     /// The tables of launches of this many chunks, which is one of those that they choose from.

@@ -19,10 +19,11 @@
 #![doc = include_str!("../taskflows/swiglu_gradients.rs")]
 #![doc = include_str!("../taskflows/input_gradients.rs")]
 #![doc = include_str!("../taskflows/weight_gradients.rs")]
+#![doc = include_str!("../taskflows/weight_gradients_onto.rs")]
 #![doc = include_str!("../taskflows/router_gradients.rs")]
 //! ```
 
 library! { "taskflows":
     combine_slots, dispatch_tokens, give_back_rows, input_gradients, project_rows, project_rows_back, router_gradients, send_slot_weights, sum_slots,
-    swiglu_gradients, swiglu_rows, weight_gradients,
+    swiglu_gradients, swiglu_rows, weight_gradients, weight_gradients_onto,
 }

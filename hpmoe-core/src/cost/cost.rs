@@ -118,7 +118,7 @@ impl CostModel {
             Efficiency::Int8 => self.int8_flop_per_ps,
             Efficiency::Single => self.fused_flop_per_ps / SLOWER_IN_F32,
         };
-        let moved = (products.l2 / self.l2_read_per_ps).max(products.written / self.l2_write_per_ps);
+        let moved = (products.l2 / self.l2_read_per_ps).max(products.stored / self.l2_write_per_ps);
         (products.padded / rate).max(moved)
     }
 
@@ -177,7 +177,7 @@ mod tests {
             products: 1,
             left_reuse: 1e6,
             right_reuse: 1e6,
-            out: Written { element: 4, adds: false },
+            out: Written::once(4, false),
         };
         let [half, single] = [ElementType::f16, ElementType::f32].map(|operands| shared(&product(operands)));
         assert_eq!(single.l2, 2.0 * half.l2);
@@ -195,7 +195,7 @@ mod tests {
             products: 1,
             left_reuse: 16.0,
             right_reuse: 16.0,
-            out: Written { element: 4, adds: false },
+            out: Written::once(4, false),
         };
         let [wide, narrow] = [ElementType::bf16, ElementType::i8].map(|operands| shared(&product(operands)));
         assert_eq!(wide.l2, 2.0 * narrow.l2);
@@ -207,12 +207,12 @@ mod tests {
 
     #[test]
     fn sums_are_written_as_wide_as_they_are_and_read_before_something_is_added() {
-        let hbm = |element, adds| shared(&gemm(128, 256, 64, 1.0, Written { element, adds })).hbm;
+        let hbm = |element, adds| shared(&gemm(128, 256, 64, 1.0, Written::once(element, adds))).hbm;
         let (operands, results) = (384.0 * 64.0 * BF16, 128.0 * 256.0);
         assert_eq!([hbm(2, false), hbm(4, false)], [operands + 2.0 * results, operands + 4.0 * results]);
         assert_eq!(hbm(4, true), operands + 8.0 * results);
         // Nothing to sum up: the zeros take the time in which a core writes them, 86 bytes a cycle.
-        let zeros = shared(&gemm(128, 256, 0, 1.0, Written { element: 4, adds: false }));
+        let zeros = shared(&gemm(128, 256, 0, 1.0, Written::once(4, false)));
         assert!((zeros.time.us() - 4.0 * results / 86.0 / 1850.0).abs() < 1e-3, "{}", zeros.time);
     }
 }

@@ -41,7 +41,7 @@ impl Work {
             (_, Some(products)) => Self::Share(Products { padded, efficiency: Efficiency::Fused, ..products }),
             (Self::Vector { read, written }, None) => {
                 let (read, written) = (read as f64, written as f64);
-                Self::Share(Products { padded, l2: read, hbm_read: read, written, ..Products::NONE })
+                Self::Share(Products { padded, l2: read, hbm_read: read, written, stored: written, ..Products::NONE })
             }
             (other, None) => other,
         }

@@ -75,11 +75,19 @@ pub struct Written {
     pub element: u32,
     /// Whether the result is added to the memory's contents, which are then read and written.
     pub adds: bool,
+    /// Number of parts of the terms whose sums are written one after another; HBM sees the last one.
+    pub parts: u32,
 }
 
 impl Written {
     /// A result in bf16 that overwrites memory.
-    pub const BF16: Self = Self { element: 2, adds: false };
+    pub const BF16: Self = Self::once(2, false);
+
+    /// A result that is written once.
+    #[must_use]
+    pub const fn once(element: u32, adds: bool) -> Self {
+        Self { element, adds, parts: 1 }
+    }
 }
 
 /// The sums over products of one core that their cost follows from.
@@ -95,14 +103,23 @@ pub struct Products {
     pub hbm_read: f64,
     /// Bytes of results. All of them are written to HBM.
     pub written: f64,
+    /// Bytes that the core writes: the results, once for each part of their terms.
+    pub stored: f64,
     /// The share of the cube's peak that the products reach.
     pub efficiency: Efficiency,
 }
 
 impl Products {
     /// The work of a task without products.
-    pub const NONE: Self =
-        Self { flops: 0.0, padded: 0.0, l2: 0.0, hbm_read: 0.0, written: 0.0, efficiency: Efficiency::Fused };
+    pub const NONE: Self = Self {
+        flops: 0.0,
+        padded: 0.0,
+        l2: 0.0,
+        hbm_read: 0.0,
+        written: 0.0,
+        stored: 0.0,
+        efficiency: Efficiency::Fused,
+    };
 }
 
 impl Work {
@@ -139,7 +156,9 @@ impl Work {
                 let area = |a: u32, b: u32| f64::from(a) * f64::from(b);
                 let (left, right) = (area(m, k) * bytes as f64 * count, area(n, k) * bytes as f64 * count);
                 let [mp, np] = [m, n].map(|size| size.next_multiple_of(FRACTAL));
-                let kp = k.next_multiple_of(FRACTAL_DEPTH as u32 / bytes as u32);
+                // Each part of the terms is padded.
+                let parts = out.parts.min(k).max(1);
+                let kp = parts * k.div_ceil(parts).next_multiple_of(FRACTAL_DEPTH as u32 / bytes as u32);
                 // Each panel of a tile that L0C can't hold reads the right operand again.
                 let panel = panel_rows(u64::from(mp.max(FRACTAL)), u64::from(np.max(FRACTAL)));
                 let added = if out.adds { area(m, n) * f64::from(out.element) } else { 0.0 };
@@ -149,6 +168,7 @@ impl Work {
                     l2: left + right * (f64::from(mp) / panel as f64).ceil(),
                     hbm_read: left / f64::from(left_reuse.max(1.0)) + right / f64::from(right_reuse.max(1.0)) + added,
                     written: area(m, n) * f64::from(out.element),
+                    stored: area(m, n) * f64::from(out.element) * f64::from(parts),
                     efficiency: match operands {
                         ElementType::i8 => Efficiency::Int8,
                         ElementType::f32 => Efficiency::Single,

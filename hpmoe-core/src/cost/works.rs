@@ -261,9 +261,11 @@ impl Column {
                 };
                 let ((m, k), (n, _)) = (split(left, x), split(right, w));
                 let written = (0..).zip(&phase.accesses).find(|(_, access)| access.write);
-                let out = written.map_or(Written::BF16, |(param, _)| Written {
-                    element: task.params[param].shape.element.bytes() as u32,
-                    adds: adds_to(graph, phase, param),
+                let out = written.map_or(Written::BF16, |(param, _)| {
+                    let (element, adds) = (task.params[param].shape.element.bytes(), adds_to(graph, phase, param));
+                    // Only sums over all rows of an expert add up by parts.
+                    let parts = if k.is_none() && adds { graph.sizes.chunk_parts() as u32 } else { 1 };
+                    Written { element: element as u32, adds, parts }
                 });
                 let operands = task.params[left].shape.element;
                 Self::Product(TileProduct { m, n: n.unwrap_or(0), k, operands, products: terms.len() as u32, out })

@@ -4,8 +4,8 @@ use super::context::{Context, number};
 use super::cpp::{Function, Item, Stmt, braces, int, maybe_unused, name, print};
 use super::dispatch::{program, run};
 use super::size::{
-    AWAIT_ROUTE, AWAIT_TOKENS, CALLED, CUBE_ENDS, CUBE_LIBRARY, DISPATCH, FULL_SLOTS, LENT, PRODUCT, PUTS, READ_AHEAD,
-    SLOTS_SENT, STAMPS, TERM, VECTOR_ENDS, VECTOR_LIBRARY, of_function, out_of_line, size,
+    AWAIT_ROUTE, AWAIT_TOKENS, CALLED, CUBE_ENDS, CUBE_LIBRARY, DISPATCH, FULL_SLOTS, LENT, PUTS, READ_AHEAD,
+    SLOTS_SENT, STAMPS, VECTOR_ENDS, VECTOR_LIBRARY, of_function, out_of_line, size,
 };
 use super::{Machine, Names, cube, external, put, readiness, route, routines, vector, views};
 use crate::analyze::{CheckedGraph, Grid, Index};
@@ -214,7 +214,7 @@ fn task(context: &Context<'_>, id: TaskId) -> Option<Function> {
     let task = &context.graph.tasks[id];
     let function = &context.task_names[id];
     Some(match context.plan(id) {
-        Plan::Cube(plan) => cube::cube(task, function, plan),
+        Plan::Cube(plan) => cube::cube(context, task, function, plan),
         Plan::Vector(plan) => vector::vector(task, function, plan, &|line| context.place(line)),
         Plan::Put(plan) => put::put(task, function, plan, put_space(context, id)),
         Plan::Word => return None,
@@ -274,7 +274,7 @@ fn library(context: &Context<'_>, kind: CoreKind) -> Bytes {
             let products = cube::instances(context).into_iter();
             let ahead = READ_AHEAD * cube::copies_ahead(context).into_iter().count() as u64;
             let reads = size(&[Item::Function(cube::ahead(context))]);
-            CUBE_LIBRARY + stamps + slots + ahead + reads + products.map(|(_, terms)| PRODUCT + TERM * terms).sum()
+            CUBE_LIBRARY + stamps + slots + ahead + reads + products.map(|(_, size)| size).sum()
         }
         CoreKind::Aiv => {
             let once = waits.iter().any(|wait| wait.index == Index::OnceTiles);

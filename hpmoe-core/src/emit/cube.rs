@@ -2,16 +2,19 @@
 
 use super::context::{Context, number};
 use super::cpp::{Expr, Function, Scope, Stmt, braces, int, name};
+use super::size::{PARTS, PRODUCT, TERM};
 use super::views::view;
 use crate::collections::SortedSet;
 use crate::graph::{Phase, Task};
 use crate::ids::PhaseId;
 use crate::plan::{CubePlan, Plan, Product, Term};
 use crate::schedule::product_ahead;
+use crate::units::Bytes;
+use hpmoe_kernels::RAGGED;
 use hpmoe_kernels::op::{Contracted, ElementType};
 
 /// A function that calls the library's product with its plan.
-pub(super) fn cube(task: &Task, function: &str, plan: &CubePlan) -> Function {
+pub(super) fn cube(context: &Context<'_>, task: &Task, function: &str, plan: &CubePlan) -> Function {
     let mut scope = Scope::with(&["core"]);
     let names: Vec<String> = task.params.iter().map(|param| scope.new_name(&param.name)).collect();
     let mut params = vec![("CubeCore &".to_owned(), "core".to_owned())];
@@ -27,7 +30,12 @@ pub(super) fn cube(task: &Task, function: &str, plan: &CubePlan) -> Function {
             let operands = vec![name(&names[term.x.0]), name(&names[term.w.0])];
             braces(kind(task, term), operands)
         }));
-        Stmt::call(if product.onto { "MatmulOnto" } else { "Matmul" }, arguments)
+        let library = match product.onto {
+            true if by_parts(context, task, product) => "MatmulOntoByParts",
+            true => "MatmulOnto",
+            false => "Matmul",
+        };
+        Stmt::call(library, arguments)
     });
     Function { head: "HPMOE_INLINE void".to_owned(), name: function.to_owned(), params, body: products.collect() }
 }
@@ -73,6 +81,12 @@ fn products_ahead<'c>(context: &'c Context<'_>) -> impl Iterator<Item = (PhaseId
     context.graph.phases.iter().filter_map(move |(id, phase)| Some((id, phase, product(id, phase)?)))
 }
 
+/// Whether a product of an expert's rows is added part by part of a chunk, because launches choose the number of chunks.
+fn by_parts(context: &Context<'_>, task: &Task, product: &Product) -> bool {
+    let rows = |(param, way): (usize, Contracted)| way == Contracted::Rows && task.params[param].shape.rows == RAGGED;
+    context.graph.sizes.chunks_at_most.is_some() && product.onto && rows(product.terms[0].x)
+}
+
 fn cut(product: &Product) -> Expr {
     let Product { rows, k_block, k_step, relu, .. } = product;
     let relu = if *relu { ", true" } else { "" };
@@ -87,9 +101,9 @@ fn kind(task: &Task, term: &Term) -> String {
     }
 }
 
-/// The copies of the library's product that tasks need, and how many terms each has: one for each way to hold operands, and for
+/// The copies of the library's product that tasks need, and the size of each: one for each way to hold operands, and for
 /// each type of result.
-pub(super) fn instances(context: &Context<'_>) -> SortedSet<(String, u64)> {
+pub(super) fn instances(context: &Context<'_>) -> SortedSet<(String, Bytes)> {
     let tasks = context.graph.tasks.iter().filter_map(|(id, task)| match context.plan(id) {
         Plan::Cube(plan) => Some((task, plan)),
         _ => None,
@@ -102,7 +116,9 @@ pub(super) fn instances(context: &Context<'_>) -> SortedSet<(String, u64)> {
             format!("{element} {}*{}", contracted(term.x.1), contracted(term.w.1))
         });
         let terms: Vec<String> = terms.collect();
-        (format!("{out} {} {}", product.onto, terms.join(" + ")), terms.len() as u64)
+        let parts = if by_parts(context, task, product) { " by parts" } else { "" };
+        let size = PRODUCT + TERM * terms.len() as u64 + if parts.is_empty() { Bytes(0) } else { PARTS };
+        (format!("{out} {}{parts} {}", product.onto, terms.join(" + ")), size)
     };
     products.map(instance).collect()
 }

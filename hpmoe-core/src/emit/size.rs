@@ -22,6 +22,8 @@ pub(super) const AWAIT_ROUTE: Bytes = Bytes(176);
 pub(super) const PRODUCT: Bytes = Bytes(384);
 /// A term of a product: loads and steps.
 pub(super) const TERM: Bytes = Bytes(1_408);
+/// The runs of rows of a part, if a product is added part by part.
+pub(super) const PARTS: Bytes = Bytes(480);
 /// The reading of weights ahead, for a way to hold operands.
 pub(super) const READ_AHEAD: Bytes = Bytes(512);
 /// The library on a vector core: worker, waits, records, signals.

@@ -33,8 +33,10 @@ pub(crate) enum ChunkFault {
     Unread { tensor: String },
     /// Launches choose the number of chunks, but the kernel makes its route.
     ChosenOnDevice { chunk: String },
-    /// Launches choose the number of chunks, but chunks add to a sum.
-    ChosenSum { tensor: String, chunk: String },
+    /// Launches choose the number of chunks, up to `most`, but chunks add to a sum, and the reference has `count` chunks.
+    ChosenSum { tensor: String, chunk: String, count: usize, most: usize },
+    /// Launches choose the number of chunks, but a sum that a task adds is more than one product of an expert's rows.
+    ChosenTerms { task: String, tensor: String, chunk: String },
     /// Launches choose the number of chunks, but no taskflow of the kernel has any.
     ChosenNone,
 }

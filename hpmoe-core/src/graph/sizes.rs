@@ -18,7 +18,7 @@ pub struct Sizes {
 }
 
 pub use hpmoe_kernels::memory::CHUNK_BUFFERS;
-use hpmoe_kernels::route::{chunk_counts, chunk_tokens};
+use hpmoe_kernels::route::{chunk_counts, chunk_parts, chunk_tokens};
 
 impl Sizes {
     /// The physical experts of each of `ranks` ranks, places that no logical expert needs among them.
@@ -49,6 +49,12 @@ impl Sizes {
     #[must_use]
     pub fn chunk_tokens(&self) -> usize {
         chunk_tokens(self.tokens, self.chunks, self.chunks_at_most)
+    }
+
+    /// The parts of a chunk that sums add up one after another.
+    #[must_use]
+    pub fn chunk_parts(&self) -> usize {
+        chunk_parts(self.chunks, self.chunks_at_most)
     }
 
     /// Whether a launch may have several chunks.

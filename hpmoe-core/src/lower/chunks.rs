@@ -1,12 +1,14 @@
 //! The loop over chunks: rules for statements inside and outside of it, and the phase that ends it.
 
 use super::arguments::LoweredArgument;
-use crate::constant::CHUNKS_AT_MOST;
+use crate::constant::{CHUNKS_AT_MOST, MOST_CHOSEN};
 use crate::finding::{ChunkFault, Errors, Finding, LoopSize, RangeFault};
-use crate::graph::{Body, Height, Phase, RowKind, Sizes, Space, SpaceKind, Task, TaskGraph, Tensor};
+use crate::graph::{Access, Body, Height, Phase, RowKind, Sizes, Space, SpaceKind, Step, Task, TaskGraph, Tensor};
+use crate::ids::Id as _;
 use crate::names::ByName;
 use crate::syntax::{Argument, Flow, Kernel, Over, Stmt};
-use hpmoe_kernels::op::TaskKind;
+use hpmoe_kernels::RAGGED;
+use hpmoe_kernels::op::{Contracted, Device, TaskKind};
 use proc_macro2::Span;
 use syn::spanned::Spanned as _;
 
@@ -65,9 +67,6 @@ pub(super) fn chunks(kernel: &Kernel, flow: &Flow, errors: &mut Errors) -> Optio
     (errors.len() == before).then_some(Some(chunks))
 }
 
-/// The largest number of chunks that launches can choose.
-const MOST_CHOSEN: usize = 8;
-
 /// Sizes with the number of chunks: that of the loop or, if the build lets launches choose, one chunk as the first choice.
 pub(super) fn cut(sizes: Sizes, kernel: &Kernel, chunks: Option<&Chunks>, errors: &mut Errors) -> Sizes {
     let count = chunks.map_or(1, |chunks| chunks.count);
@@ -91,19 +90,38 @@ pub(crate) fn chunks_to_choose(kernel: &Kernel, errors: &mut Errors) {
 }
 
 /// Refuses what can't be if launches choose the number of chunks.
-pub(super) fn chosen(chunks: &Chunks, graph: &TaskGraph, makes_route: bool, errors: &mut Errors) {
-    if graph.sizes.chunks_at_most.is_none() {
-        return;
-    }
+pub(super) fn chosen(chunks: &Chunks, kernel: &Kernel, graph: &TaskGraph, makes_route: bool, errors: &mut Errors) {
+    let Some(most) = kernel.constants.get(CHUNKS_AT_MOST) else { return };
     let chunk = chunks.variable.clone();
-    if makes_route {
+    if makes_route && graph.sizes.chunks_at_most.is_some() {
         errors.push(chunks.span, Finding::Chunk(ChunkFault::ChosenOnDevice { chunk: chunk.clone() }));
     }
-    let sum = graph.tensors.iter().find(|(_, tensor)| tensor.writable && matches!(tensor.rows, RowKind::Expert(_)));
-    if let Some((_, tensor)) = sum {
-        let tensor_name = tensor.name.clone();
-        errors.push(tensor.span, Finding::Chunk(ChunkFault::ChosenSum { tensor: tensor_name, chunk }));
+    let matrix = |access: &&Access| access.write && matches!(graph.tensors[access.tensor].rows, RowKind::Expert(_));
+    let sums = graph.phases.iter().filter_map(|(_, phase)| Some((phase, phase.accesses.iter().find(matrix)?)));
+    let mut sums = sums.peekable();
+    let Some((_, sum)) = sums.peek() else { return };
+    // The reference adds chunk by chunk, and its chunks are the parts by which a kernel adds.
+    if chunks.count != most {
+        let tensor = graph.tensors[sum.tensor].name.clone();
+        let fault = ChunkFault::ChosenSum { tensor, chunk: chunk.clone(), count: chunks.count, most };
+        errors.push(chunks.span, Finding::Chunk(fault));
     }
+    for (phase, sum) in sums.filter(|(phase, _)| !adds_rows_alone(&graph.tasks[phase.task])) {
+        let (task, tensor) = (graph.tasks[phase.task].name.clone(), graph.tensors[sum.tensor].name.clone());
+        errors.push(phase.span, Finding::Chunk(ChunkFault::ChosenTerms { task, tensor, chunk: chunk.clone() }));
+    }
+}
+
+/// Whether each sum that a task adds to a tile is one product, contracted along all rows of an expert in a chunk: such a sum can be divided into
+/// those of parts of the rows.
+fn adds_rows_alone(task: &Task) -> bool {
+    let whole = |step: &Step| {
+        let rows =
+            matches!(step.operation.device, Device::Matmul { x: Contracted::Rows, w: Contracted::Rows, adds: false });
+        rows && task.params[step.operands[0].index()].shape.rows == RAGGED
+    };
+    let mut sums = task.body.steps.iter().filter(|step| matches!(step.operation.device, Device::Accumulate));
+    task.external.is_none() && sums.all(|step| whole(&task.body.steps[step.operands[1].index() - task.params.len()]))
 }
 
 /// The most chunks: each has counters and descriptors of its own.

@@ -61,11 +61,54 @@ fn launches_choose_chunks_of_kernels_that_can_have_any_number() {
     }
     for (source, words) in [
         (KERNEL, "no taskflow of this kernel has any"),
-        (LIBRARY, "in an order that depends on their number, but launches choose it"),
+        (
+            LIBRARY,
+            "the reference adds to `first` in 4 chunks `c`, and launches, which have up to 8, could not add in the same order",
+        ),
         (ROUTED, "by a route of the host, but this kernel makes its route"),
     ] {
         assert!(told_of_chunks(source, 8).contains(words), "{}", told_of_chunks(source, 8));
     }
+}
+
+/// The reference has as many chunks as the kernel adds parts.
+#[test]
+fn launches_choose_chunks_of_sums_in_as_many_parts_as_the_reference_has() {
+    assert_eq!(told_of_chunks(LIBRARY, 4), "");
+    let ways = "loop over `route.chunks::<1>()`, or build with `chunks_at_most(4)`";
+    assert!(told_of_chunks(LIBRARY, 1).contains(ways), "{}", told_of_chunks(LIBRARY, 1));
+    let five = LIBRARY.replace("CHUNKS: usize = 4", "CHUNKS: usize = 5");
+    let ways = "loop over `route.chunks::<8>()`, or build without `chunks_at_most`";
+    assert!(told_of_chunks(&five, 8).contains(ways), "{}", told_of_chunks(&five, 8));
+}
+
+#[test]
+fn a_sum_in_chunks_that_launches_choose_is_one_product_of_rows() {
+    let source = |sum: &str| {
+        let task = format!(
+            "    #[aic_task]
+    pub fn added(
+        dy: &Tile<bf16, RAGGED, TILE>,
+        x: &Tile<bf16, RAGGED, TILE>,
+        w: &Tile<bf16, TILE, TILE>,
+        dw: &mut Tile<f32, TILE, TILE>,
+    ) {{
+        dw.accumulate({sum});
+    }}
+
+    #[taskflow]"
+        );
+        LIBRARY
+            .replacen("    #[taskflow]", &task, 1)
+            .replacen("weight_grad_onto::<TILE, TILE>(", "added(", 1)
+            .replacen("        first: &mut", "        w: &PerRank<Experts<bf16, INTER, TILE>>,\n        first: &mut", 1)
+            .replacen("&mut first[r]", "&w[r].expert(e).tile(m),\n                            &mut first[r]", 1)
+    };
+    let told = told_of_chunks(&source("dy.t_matmul(x).add_matmul(w, w)"), 4);
+    assert!(
+        told.contains("`added` adds something else to `first` than one product of all rows of an expert"),
+        "{told}"
+    );
 }
 
 #[test]

@@ -110,6 +110,16 @@ send tokens for every expert (`route.sends`)"
         /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,
     },
+    /// Launches choose the number of chunks, which add to experts' matrices, but an expert has several places: which place has a row would
+    /// follow from the number of chunks.
+    #[error(
+        "{kernel} adds to gradients of experts and chooses its number of chunks, but some expert has several places, whose gradients would \
+depend on that number: give each expert one place, or build the kernel without chunks_at_most"
+    )]
+    CopiesOfSums {
+        /// Name of the kernel, `module::taskflow`.
+        kernel: &'static str,
+    },
     /// A rank brings more tokens than the kernel was built for.
     #[error(
         "rank {rank} brings {tokens} tokens, but {kernel} was built with TOKENS = {limit}: raise TOKENS or bring fewer"

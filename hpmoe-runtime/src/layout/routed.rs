@@ -35,6 +35,8 @@ pub(super) struct RouteTables {
     pub(super) origins: Option<Vec<i32>>,
     /// Of each slot a number below zero if it is empty, if the host makes the route and any is.
     pub(super) ids: Option<Vec<i32>>,
+    /// Rows of experts by source and part of the tokens, if sums add up part by part.
+    pub(super) parts: Option<Vec<i32>>,
 }
 
 impl RouteTables {
@@ -66,6 +68,7 @@ impl RouteTables {
             rows_once: None,
             origins: tables.origins.then(|| route.origins(rank)),
             ids: routing::ids(route, rank),
+            parts: tables.adds_by_parts().then(|| routing::parts(tables, chunks, rank)),
         };
         if sends_once(tables) {
             made.experts.extend(once::experts(route, rank));
@@ -104,6 +107,7 @@ impl RouteTables {
             rows_once: None,
             origins: None,
             ids: None,
+            parts: None,
         }
     }
 }

@@ -1,9 +1,10 @@
 //! A route as one rank's kernel reads it.
 
-use hpmoe_kernels::route::Pair;
+use hpmoe_kernels::route::{Pair, chunk_tokens};
 use hpmoe_kernels::{Rank, Route};
 
 use super::RouteChunks;
+use crate::KernelTables;
 use crate::abi::{HpmoeExpert, HpmoePair};
 
 /// Rows of each of the rank's experts, chunk by chunk.
@@ -53,6 +54,22 @@ pub(crate) fn order(chunks: &RouteChunks<'_>, rank: Rank) -> Vec<i32> {
     chunks.routes().iter().flat_map(of_chunk).collect()
 }
 
+/// Of each of the rank's experts, chunk by chunk: rows before those of each source and part of its tokens, then all rows.
+pub(crate) fn parts(tables: &KernelTables, chunks: &RouteChunks<'_>, rank: Rank) -> Vec<i32> {
+    let (whole, parts) = (chunks.whole(), tables.chunk_parts());
+    let of_chunk = |route: &Route| -> Vec<i32> {
+        let of_expert = |e| {
+            let of_source = move |source| {
+                let tokens = chunk_tokens(whole.tokens(source), tables.chunks * parts, tables.chunks_at_most());
+                route.rows_before_parts(source, e, parts, tokens)
+            };
+            route.ranks().into_iter().flat_map(of_source).chain([route.expert_rows(e)]).collect::<Vec<_>>()
+        };
+        route.experts_of(rank).flat_map(of_expert).map(word).collect()
+    };
+    chunks.routes().iter().flat_map(of_chunk).collect()
+}
+
 /// Of each slot of the rank a number below zero if it is empty. Nothing where none is.
 pub(crate) fn ids(route: &Route, rank: Rank) -> Option<Vec<i32>> {
     let empty = route.empty_slots(rank);
@@ -82,7 +99,7 @@ fn word(rows: usize) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::KernelTables;
+    use crate::tables::ChunkedSchedules;
     use crate::testing::{TABLES, route};
 
     #[test]
@@ -99,6 +116,23 @@ mod tests {
         assert_eq!(numbers(arrivals(&route, zero)), [[1, 0, 0, 0], [2, 0, 1, 0], [0, 1, 0, 0], [1, 2, 1, 0]]);
         let rows: Vec<_> = experts(&route, zero).iter().map(|e| (e.first, e.rows)).collect();
         assert_eq!(rows, [(0, 1), (1, 3)]);
+    }
+
+    /// Sums of one chunk add up by the rows that launches of several chunks have.
+    #[test]
+    fn parts_of_a_chunk_are_smaller_chunks() {
+        let chosen: Vec<_> = [2, 4].map(|chunks| ChunkedSchedules { chunks, schedules: TABLES.schedules }).into();
+        let tables = KernelTables { chosen: chosen.leak(), ..TABLES };
+        // Rank 0 has four tokens, one of each part; rank 1 has two, so that two of its parts are empty.
+        let route = route(&[&[0, 1, 1, 3, 0, 2, 1, 0], &[2, 1, 0, 1]], 4);
+        let of = |chunks: usize| {
+            let tables = tables.in_chunks(chunks);
+            parts(&tables, &RouteChunks::new(&tables, &route, 20), Rank::new(0))
+        };
+        // Expert 0 has a row of tokens 0, 2 and 3 of rank 0 and of token 1 of rank 1; expert 1 of tokens 0, 1, 3 and of both.
+        assert_eq!(of(1), [0, 1, 1, 2, 3, 3, 4, 4, 4, 0, 1, 2, 2, 3, 4, 5, 5, 5]);
+        assert_eq!(of(2), [0, 1, 1, 1, 2, 0, 1, 2, 3, 4, 0, 1, 2, 2, 2, 0, 0, 1, 1, 1]);
+        assert_eq!(of(4).len(), 4 * 2 * 3);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The tables that one rank's kernel reads, in memory.
 
-use bytemuck::{Pod, Zeroable};
+use bytemuck::Pod;
 use hpmoe_kernels::memory::LINE;
 use hpmoe_kernels::route::{KEPT, KEPT_HEAD, KeptWords, chunk_tokens};
 use hpmoe_kernels::{Placement, Rank};
@@ -127,6 +127,7 @@ impl RankTables {
         let rows_once = made.rows_once.map_or(0, |rows| arenas.add("rows sent once", &rows));
         let origins = made.origins.map_or(0, |rows| arenas.add("(token, k) of rows", &rows));
         let ids = made.ids.map_or(0, |ids| arenas.add("ids of slots", &ids));
+        let parts = made.parts.map_or(0, |rows| arenas.add("rows by part", &rows));
         let (tokens, local_experts) = (route.tokens(rank), tables.local_experts(schedule.ranks as usize));
         let launch = HpmoeLaunch {
             peers: arenas.add("peers", addresses.peers),
@@ -165,7 +166,8 @@ impl RankTables {
             stamps: addresses.stamps,
             clocks: plan.at(Word::Clocks) as u64,
             stamp_room,
-            ..Zeroable::zeroed()
+            chunk_parts: small(tables.chunk_parts()),
+            parts,
         };
         let mut launch_arena = LineMemory::zeroed(size_of::<HpmoeLaunch>());
         launch_arena.write(0, &[launch]);

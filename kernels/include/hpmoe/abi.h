@@ -148,8 +148,11 @@ struct HpmoeLaunch {
                      /* them HpmoeClock[ranks][HPMOE_CLOCK_ROUNDS]. Zero for a kernel that keeps no time stamps */
     uint64_t clocks; /* byte offset in the heap: int32 of each peer, HPMOE_LINE apart: how often ranks have told each */
                      /* other the time; of a kernel that keeps time stamps */
-    uint32_t stamp_room; /* tiles of a core whose time stamps are kept; even, so that each core has lines of its own */
-    uint32_t reserved[3];
+    uint32_t stamp_room;  /* tiles of a core whose time stamps are kept; even, so that each core has lines of its own */
+    uint32_t chunk_parts; /* parts of a chunk that sums over an expert's rows add up one after another */
+    uint64_t
+        parts; /* GM int32[local_experts][ranks * chunk_parts + 1]: of each expert, rows before those of each source and */
+               /* part, then all rows; zero for a kernel whose sums have no parts */
 };
 
 /* What a kernel makes its routing tables from, where it makes them itself: the tables of HpmoeLaunch from `experts` to `order`,

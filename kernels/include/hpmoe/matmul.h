@@ -85,6 +85,97 @@ HPMOE_INLINE uint32_t NextBlock(const CubeCore &core, const MatmulPlan &plan) {
     return core.ahead > 0 ? core.ahead_block : plan.k_block;
 }
 
+// A run of an expert's rows.
+struct RowRun {
+    uint32_t first;
+    uint32_t rows;
+};
+
+// Rows of an expert of tokens of one part of a chunk: a run of each source, one source after another. They are walked once.
+struct PartRows {
+    uint64_t bounds; // GM int32[sources * parts + 1]: rows before those of each source and part, then all
+    uint32_t sources;
+    uint32_t parts;
+    uint32_t part;
+    uint32_t source; // of the next run
+    RowRun next;     // of that source, as far as it has not been walked
+
+    static HPMOE_INLINE PartRows Of(const Core &core, uint32_t expert, uint32_t part) {
+        const uint32_t sources = core.launch.ranks, parts = core.launch.chunk_parts;
+        const uint64_t bounds = core.launch.parts + static_cast<uint64_t>(expert) * (sources * parts + 1) * 4;
+        PartRows rows = {bounds, sources, parts, part, 0, {0, 0}};
+        rows.next = rows.Run(0);
+        return rows;
+    }
+    HPMOE_INLINE RowRun Run(uint32_t of) const {
+        const uint32_t first = static_cast<uint32_t>(Word<int32_t>(bounds, of * parts + part));
+        return RowRun{first, static_cast<uint32_t>(Word<int32_t>(bounds, of * parts + part + 1)) - first};
+    }
+    HPMOE_INLINE uint32_t Count() const {
+        uint32_t rows = 0;
+        for (uint32_t of = 0; of < sources; ++of) {
+            rows += Run(of).rows;
+        }
+        return rows;
+    }
+    // The next rows that lie together, at most `most` of those that are left. There must be some.
+    HPMOE_INLINE RowRun Next(uint32_t most) {
+        RowRun run = {next.first, 0};
+        while (run.rows < most) {
+            const uint32_t taken = Min(next.rows, most - run.rows);
+            run.rows += taken;
+            next = RowRun{next.first + taken, next.rows - taken};
+            if (next.rows > 0) {
+                break;
+            }
+            source += 1;
+            if (source == sources) {
+                break;
+            }
+            next = Run(source);
+            if (run.rows == 0) {
+                run.first = next.first;
+            } else if (next.rows > 0 && next.first != run.first + run.rows) {
+                break;
+            }
+        }
+        HPMOE_EXPECTS(run.rows > 0);
+        return run;
+    }
+};
+
+// A product of the rows of a part, which are contracted.
+template <typename In> struct PartTerm : Term<Contracted::Rows, Contracted::Rows, In> {
+    PartRows part;
+    uint32_t contraction;
+
+    HPMOE_INLINE uint32_t Contraction() const { return contraction; }
+};
+
+// Rows of a run to L1, as the rows from `at` on of an NZ of `length` rows.
+template <typename In>
+HPMOE_INLINE void LoadRun(const LocalTensor<In> &to, const View<In> &tile, const RowRun &run, uint32_t at,
+                          uint32_t length) {
+    DataCopy(to[at * FRACTAL_DEPTH<In>], tile.At(run.first, 0),
+             Nd2NzParams(1, static_cast<uint16_t>(run.rows), static_cast<uint16_t>(tile.cols), 0,
+                         static_cast<uint16_t>(tile.pitch), static_cast<uint16_t>(AlignUp(length, 16)), 1, 0));
+}
+
+// The next `length` rows of a part.
+template <typename In>
+HPMOE_INLINE void LoadStage(CubeCore &core, uint32_t stage, const MatmulStage<In> &to, PartTerm<In> &term, uint32_t,
+                            uint32_t length) {
+    HPMOE_EXPECTS(core.ahead == 0);
+    WaitFlag<HardEvent::MTE1_MTE2>(static_cast<int32_t>(stage));
+    for (uint32_t at = 0; at < length;) {
+        const RowRun run = term.part.Next(length - at);
+        LoadRun(to.x, term.x, run, at, length);
+        LoadRun(to.w, term.w, run, at, length);
+        at += run.rows;
+    }
+    SetFlag<HardEvent::MTE2_MTE1>(static_cast<int32_t>(stage));
+}
+
 template <Contracted X, Contracted W, typename In>
 HPMOE_INLINE void LoadStage(CubeCore &core, uint32_t stage, const MatmulStage<In> &to, const Term<X, W, In> &term,
                             uint32_t k0, uint32_t length) {
@@ -198,9 +289,9 @@ HPMOE_INLINE void AccumulateNothing(CubeCore &core, uint32_t m, uint32_t n) {
 }
 
 // Adds one product to L0C. Buffers go on alternating from product to product.
-template <Contracted X, Contracted W, typename In>
-HPMOE_INLINE void AddTerm(CubeCore &core, const Term<X, W, In> &term, const MatmulPlan &plan, bool first_term,
-                          bool last_term) {
+template <class AnyTerm>
+HPMOE_INLINE void AddTerm(CubeCore &core, AnyTerm term, const MatmulPlan &plan, bool first_term, bool last_term) {
+    using In = typename AnyTerm::Element;
     HPMOE_EXPECTS(core.ahead == 0 || core.ahead_of == term.w.address);
     const uint32_t mp = AlignUp(term.Rows(), 16);
     const uint32_t k = term.Contraction();
@@ -288,6 +379,29 @@ HPMOE_ROUTINE void MatmulOnto(CubeCore &core, const View<float> &y, const Matmul
         SetAtomicAdd<float>();
         StoreSums<typename First::Element>(y.Rows(row, plan.rows), Min(plan.rows, term.Rows() - row), n, false);
         SetAtomicNone();
+    }
+}
+
+// The same of an expert's rows in a chunk if launches choose the number of chunks: y += the sum of each part, in order. A part of a larger
+// chunk is a smaller chunk, so that the sums are the same for any number of them.
+template <typename In>
+HPMOE_ROUTINE void MatmulOntoByParts(CubeCore &core, const View<float> &y, const MatmulPlan &plan,
+                                     const Term<Contracted::Rows, Contracted::Rows, In> &term) {
+    const uint32_t n = term.Columns();
+    HPMOE_EXPECTS(y.rows == term.Rows() && y.cols == n && Depth<Contracted::Rows>(term.w) == term.Contraction());
+    core.record.empty += n == 0 ? 1 : 0;
+    for (uint32_t row = 0; row < term.Rows(); row += plan.rows) {
+        for (uint32_t number = 0; number < core.launch.chunk_parts; ++number) {
+            const PartRows part = PartRows::Of(core, core.record.group, number);
+            const PartTerm<In> of_part = {{term.Panel(row, plan.rows)}, part, part.Count()};
+            if (of_part.Contraction() == 0) {
+                continue;
+            }
+            AddTerm(core, of_part, plan, true, true);
+            SetAtomicAdd<float>();
+            StoreSums<In>(y.Rows(row, plan.rows), Min(plan.rows, term.Rows() - row), n, false);
+            SetAtomicNone();
+        }
     }
 }
 

@@ -239,7 +239,8 @@ pub struct HpmoeLaunch {
     pub stamps: u64,
     pub clocks: u64,
     pub stamp_room: u32,
-    pub reserved: [u32; 3usize],
+    pub chunk_parts: u32,
+    pub parts: u64,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
@@ -354,8 +355,11 @@ const _: () = {
         "Offset of field: HpmoeLaunch::stamp_room",
     ][::core::mem::offset_of!(HpmoeLaunch, stamp_room) - 240usize];
     [
-        "Offset of field: HpmoeLaunch::reserved",
-    ][::core::mem::offset_of!(HpmoeLaunch, reserved) - 244usize];
+        "Offset of field: HpmoeLaunch::chunk_parts",
+    ][::core::mem::offset_of!(HpmoeLaunch, chunk_parts) - 244usize];
+    [
+        "Offset of field: HpmoeLaunch::parts",
+    ][::core::mem::offset_of!(HpmoeLaunch, parts) - 248usize];
 };
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, bytemuck::Pod, bytemuck::Zeroable)]

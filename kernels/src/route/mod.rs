@@ -29,7 +29,7 @@ mod placed;
 mod rank;
 mod turns;
 
-pub use chunks::{choose_chunks, chunk_counts, chunk_tokens};
+pub use chunks::{choose_chunks, chunk_counts, chunk_parts, chunk_tokens};
 pub use coming::as_rows_come;
 pub use error::RouteError;
 pub use gather::Exchange;

@@ -118,6 +118,62 @@ CASE(products_of_nothing) {
     }
 }
 
+/// Rows of an expert by source and part of the tokens: each part is summed up from zero, and added in the order of parts. Sums are inexact, so that
+/// another order or one sum over all rows has other bits.
+CASE(products_by_parts) {
+    constexpr uint32_t kSources = 3, kParts = 4;
+    for (const Sizes &of : kSizes) {
+        // Some sources have no rows of a part, and one part has none at all. The first expert of the table is another one.
+        Buffer<int32_t> bounds(2 * (kSources * kParts + 1), -1);
+        int32_t *own = &bounds[kSources * kParts + 1];
+        own[0] = 0;
+        for (uint32_t i = 0; i < kSources * kParts; ++i)
+            own[i + 1] =
+                own[i] + static_cast<int32_t>(i % kParts == 2 || i == 5 ? 0 : (of.k * (i + 3)) / 7 % 70 + i % 2);
+        const uint32_t rows = static_cast<uint32_t>(own[kSources * kParts]);
+        Framed<bfloat16_t> x(rows, of.m, bfloat16_t(7.0f)), w(rows, of.n, bfloat16_t(7.0f));
+        for (uint32_t row = 0; row < rows; ++row) {
+            for (uint32_t i = 0; i < of.m; ++i)
+                x.at(row, i) = bfloat16_t(static_cast<float>((row * 37 + i * 11) % 101) / 7.0f - 5.0f);
+            for (uint32_t i = 0; i < of.n; ++i)
+                w.at(row, i) = bfloat16_t(static_cast<float>((row * 53 + i * 5) % 89) / 9.0f - 4.0f);
+        }
+        Framed<float> onto(of.m, of.n, 77.0f), whole(of.m, of.n, 77.0f);
+        for (uint32_t i = 0; i < of.m * of.n; ++i) onto.at(i / of.n, i % of.n) = whole.at(i / of.n, i % of.n) = 0.3f;
+        Setup setup;
+        setup.aiv = 0, setup.seed = of.k;
+        setup.regions = {bounds.region("bounds", false), x.all.region("x", false), w.all.region("w", false),
+                         onto.all.region("onto"), whole.all.region("whole")};
+        HpmoeHostResult result = launch(setup, [&] {
+            MatrixCore core;
+            core.launch.ranks = kSources, core.launch.chunk_parts = kParts, core.launch.parts = address(bounds.data);
+            core.record.group = 1;
+            const hpmoe::Term<Contracted::Rows, Contracted::Rows> term = {x.view(), w.view()};
+            hpmoe::MatmulOntoByParts(core, onto.view(), kOfHalves, term);
+            hpmoe::MatmulOnto(core, whole.view(), kOfHalves, term);
+            EXPECT(core.record.empty == 0);
+        });
+        const std::string sizes = std::to_string(of.m) + "x" + std::to_string(of.n) + " of " + std::to_string(rows);
+        EXPECT(result.code == HPMOE_HOST_OK, sizes + ": " + result.message);
+        uint32_t others = 0;
+        for (uint32_t i = 0; i < of.m; ++i)
+            for (uint32_t j = 0; j < of.n; ++j) {
+                float all = 0.3f;
+                for (uint32_t part = 0; part < kParts; ++part) {
+                    float sum = 0;
+                    for (uint32_t source = 0; source < kSources; ++source)
+                        for (int32_t row = own[source * kParts + part]; row < own[source * kParts + part + 1]; ++row)
+                            sum += static_cast<float>(x.at(static_cast<uint32_t>(row), i)) *
+                                   static_cast<float>(w.at(static_cast<uint32_t>(row), j));
+                    all += sum;
+                }
+                EXPECT(onto.at(i, j) == all, sizes);
+                others += whole.at(i, j) != all ? 1 : 0;
+            }
+        EXPECT(onto.kept() && (rows < 40 || others > 0), sizes);
+    }
+}
+
 CASE(products_of_no_columns_are_noted) {
     using Product = hpmoe::Term<Contracted::Columns, Contracted::Columns>;
     Buffer<bfloat16_t> x(16 * 32), w(32);

@@ -39,7 +39,7 @@ impl LayerPlan {
         let checked = checked(layer, ranks, &target)?;
         let schedule = scheduled(&checked, &target, &Choices::default())?;
         let element = gradient_bytes(checked.graph()).unwrap_or(Written::BF16.element);
-        Ok(Self { layer, target, checked, schedule, gradients: Written { element, adds: false } })
+        Ok(Self { layer, target, checked, schedule, gradients: Written::once(element, false) })
     }
 
     /// Simulates a case of the layer. The original's time has the kernels before and after its own: permutation and sum over k. The host makes

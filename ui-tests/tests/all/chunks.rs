@@ -24,7 +24,9 @@ counts!(
     in_8_chunks,
     in_chosen_chunks,
     in_placed_chunks,
-    in_any_chunks
+    in_any_chunks,
+    grad_in_placed_chunks,
+    sums_in_any_chunks
 );
 
 proptest! {

@@ -3,7 +3,9 @@
 use crate::chunks::in_any_chunks::chunks_at_launch as small;
 use crate::chunks::in_chosen_chunks::moe_in_chosen_chunks as layer;
 use crate::chunks::in_placed_chunks::moe_in_placed_chunks as placed;
-use crate::random::{Case, Routing, cases, cases_on, config, experts, ids, numbers, placement, slots, weights};
+use crate::chunks::sums_in_any_chunks::sums_at_launch as sums;
+use crate::gradients_in_chunks::chosen_chunks::grad_in_chosen_chunks as gradients;
+use crate::random::{Case, Routing, cases, cases_on, config, experts, ids, numbers, placement, slots, tokens, weights};
 use hpmoe_runtime::prelude::*;
 use proptest::prelude::*;
 
@@ -108,6 +110,93 @@ proptest! {
             Err(error) => prop_assert!(matches!(error, LaunchError::Capacity { chunks: Some(4), .. }), "{error}"),
         }
     }
+}
+
+/// The capacities by which a launch has these numbers of chunks, as far as there are such.
+fn capacities(route: &Route) -> Vec<(usize, usize)> {
+    let rooms = COUNTS.map(|chunks| (chunks, fullest(route, chunks, 8)));
+    rooms.into_iter().filter(|&(chunks, room)| least(route, room) == Some(chunks)).collect()
+}
+
+proptest! {
+    #![proptest_config(config(24))]
+
+    /// Matrices that hold something before, to which launches add twice; tokens give fewer tiles than cores, parts of a tile and empty parts.
+    #[test]
+    fn sums_have_the_bits_of_the_reference_for_any_number(case in cases(sums::EXPERTS, sums::TOKENS)) {
+        let ep = case.ep();
+        let route = Route::new(ep, sums::EXPERTS, &ids::<{ sums::TOP_K }>(&case, sums::EXPERTS)).unwrap();
+        let (x, z) = (numbers(&case), slots(&case, &route));
+        let before = || (experts(&case, sums::EXPERTS, 1), experts(&case, sums::EXPERTS, 2));
+        let ((mut first, mut second), mut y) = (before(), case.zeros());
+        for _launch in 0..2 {
+            sums::forward(ep, &route, &x, &z, &mut first, &mut second, &mut y);
+        }
+        for (chunks, capacity) in capacities(&route) {
+            let ((mut to_first, mut to_second), mut to_y) = (before(), case.zeros());
+            let group = case.group().capacity_rows(capacity);
+            let report = sums::forward::launch(&group, &route, &x, &z, &mut to_first, &mut to_second, &mut to_y);
+            let report = report.map_err(|error| TestCaseError::fail(format!("{case:?}: {error}")))?;
+            prop_assert_eq!((report.chunks, report.empty_tasks), (chunks, 0));
+            prop_assert!(first.iter().eq(to_first.iter()) && second.iter().eq(to_second.iter()), "{:?} in {} chunks", case, chunks);
+            prop_assert!(y.iter().eq(to_y.iter()), "{:?}", case);
+        }
+    }
+
+    /// The whole backward pass: gradients of tokens, of the router's weights and of experts.
+    #[test]
+    fn gradients_have_the_bits_of_the_reference_for_any_number(case in cases_on(vec![1, 2, 4], gradients::EXPERTS, 70)) {
+        let ep = case.ep();
+        let route = Route::new(ep, gradients::EXPERTS, &ids::<{ gradients::TOP_K }>(&case, gradients::EXPERTS)).unwrap();
+        let (x, dy, weights) = (numbers(&case), tokens(&case, 9), slots(&case, &route));
+        let [gate, up] = [1, 2].map(|which| experts(&case, gradients::EXPERTS, which));
+        let down = experts(&case, gradients::EXPERTS, 3);
+        let results = || {
+            let [dgate, dup] = [4, 5].map(|which| experts(&case, gradients::EXPERTS, which));
+            (case.zeros(), PerRank::slots(ep, &route), dgate, dup, experts(&case, gradients::EXPERTS, 6))
+        };
+        let (mut dx, mut dweights, mut dgate, mut dup, mut ddown) = results();
+        for _launch in 0..2 {
+            gradients::backward(
+                ep, &route, &x, &dy, &weights, &gate, &up, &down, &mut dx, &mut dweights, &mut dgate, &mut dup, &mut ddown,
+            );
+        }
+        for (chunks, capacity) in capacities(&route) {
+            let mut found = results();
+            let group = case.group().capacity_rows(capacity);
+            let report = gradients::backward::launch(
+                &group, &route, &x, &dy, &weights, &gate, &up, &down, &mut found.0, &mut found.1, &mut found.2, &mut found.3, &mut found.4,
+            );
+            let report = report.map_err(|error| TestCaseError::fail(format!("{case:?}: {error}")))?;
+            prop_assert_eq!(report.chunks, chunks);
+            prop_assert!(dx.iter().eq(found.0.iter()) && dweights.iter().eq(found.1.iter()), "{:?} in {} chunks", case, chunks);
+            let equal = dgate.iter().eq(found.2.iter()) && dup.iter().eq(found.3.iter()) && ddown.iter().eq(found.4.iter());
+            prop_assert!(equal, "{:?} in {} chunks", case, chunks);
+        }
+    }
+}
+
+/// Which copy of an expert has a row would follow from the number of chunks.
+#[test]
+fn gradients_of_copies_are_refused() {
+    use crate::chunks::grad_in_placed_chunks::grad_in_placed_chunks::{EXPERTS, TOP_K, backward};
+    let case = Case { tokens: vec![5, 4], routing: Routing::Uniform, seed: 3, late: None };
+    // Each rank has half of the experts and a place to spare.
+    let launch = |spare: Option<usize>| {
+        let half = EXPERTS / 2;
+        let places = (0..half).map(Some).chain([spare]).chain((half..EXPERTS).map(Some)).chain([None]);
+        let placement = Placement::new(case.ep(), EXPERTS, &places.collect::<Vec<_>>()).unwrap();
+        let route = &Route::placed(&placement, &ids::<TOP_K>(&case, EXPERTS)).unwrap();
+        let (x, dy, weights) = (numbers(&case), tokens(&case, 9), slots(&case, route));
+        let (gate, up) = (PerRank::experts(case.ep(), route), PerRank::experts(case.ep(), route));
+        let (down, dx) = (PerRank::experts(case.ep(), route), &mut case.zeros());
+        let (dgate, dup) = (&mut PerRank::experts(case.ep(), route), &mut PerRank::experts(case.ep(), route));
+        let (dweights, ddown) = (&mut PerRank::slots(case.ep(), route), &mut PerRank::experts(case.ep(), route));
+        backward::launch(&case.group(), route, &x, &dy, &weights, &gate, &up, &down, dx, dweights, dgate, dup, ddown)
+    };
+    launch(None).unwrap();
+    let error = launch(Some(EXPERTS - 1)).unwrap_err();
+    assert!(matches!(error, LaunchError::CopiesOfSums { .. }), "{error}");
 }
 
 /// The error names the bytes that are missing, and the capacity that does.

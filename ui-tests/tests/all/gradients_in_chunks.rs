@@ -73,4 +73,5 @@ passes! {
     one_chunk: grad_in_1_chunk, 1;
     two_chunks: grad_in_2_chunks, 2;
     five_chunks: grad_in_5_chunks, 5;
+    chosen_chunks: grad_in_chosen_chunks, 8;
 }

@@ -1,7 +1,9 @@
 //! The memory that a group allocates is what the table of the kernel says, to the byte, and it does not grow from launch to launch.
 
-use crate::chunks::{in_1_chunk, in_2_chunks, in_4_chunks, in_7_chunks, in_8_chunks, in_chosen_chunks};
-use crate::gradients_in_chunks::{five_chunks, one_chunk, two_chunks};
+use crate::chunks::{
+    grad_in_placed_chunks, in_1_chunk, in_2_chunks, in_4_chunks, in_7_chunks, in_8_chunks, in_chosen_chunks,
+};
+use crate::gradients_in_chunks::{chosen_chunks, five_chunks, one_chunk, two_chunks};
 use crate::random::{Case, Routing, experts, ids, numbers, placement, slots, tokens, weights};
 use crate::small_kernels::placed::{self, EXPERTS};
 use hpmoe_kernels::memory::{LaunchRows, MemoryPlace, MemoryTable, RankSizes};
@@ -205,6 +207,63 @@ backward! {
     back_in_one_chunk: one_chunk, grad_in_1_chunk;
     back_in_two_chunks: two_chunks, grad_in_2_chunks;
     back_in_five_chunks: five_chunks, grad_in_5_chunks;
+    back_in_chosen_chunks: chosen_chunks, grad_in_chosen_chunks;
+}
+
+/// One group whose backward launches have all numbers of chunks, with places to spare.
+#[test]
+fn back_in_each_number_of_chunks_with_places_to_spare() {
+    use grad_in_placed_chunks::grad_in_placed_chunks::{EXPERTS, TOP_K, backward};
+    let chunks = Cell::new([false; 9]);
+    let cases: Vec<Case> = [60, 40, 16, 10]
+        .map(|tokens| Case { tokens: vec![tokens, tokens / 2, tokens], routing: Routing::Few, seed: 7, late: None })
+        .into();
+    for cases in [cases, self::cases(3, EXPERTS, 40)] {
+        holds(&[&backward::KERNEL], Some(75), &cases, |group, case| {
+            let placement = reversed(case.ep(), EXPERTS, 1);
+            let route = Route::placed(&placement, &ids::<TOP_K>(case, EXPERTS))?;
+            let (x, dy, weights) = (numbers(case), tokens(case, 9), slots(case, &route));
+            let alone = Case { tokens: vec![0], ..case.clone() };
+            let gate = placement.place(&experts(&alone, EXPERTS, 1)[Rank::new(0)]).unwrap();
+            let up = placement.place(&experts(&alone, EXPERTS, 2)[Rank::new(0)]).unwrap();
+            let down = placement.place(&experts(&alone, EXPERTS, 3)[Rank::new(0)]).unwrap();
+            let (mut dx, mut dweights) = (case.zeros(), PerRank::slots(case.ep(), &route));
+            let [mut dgate, mut dup] = [(); 2].map(|()| PerRank::experts(case.ep(), &route));
+            let mut ddown = PerRank::experts(case.ep(), &route);
+            let report = backward::launch(
+                group,
+                &route,
+                &x,
+                &dy,
+                &weights,
+                &gate,
+                &up,
+                &down,
+                &mut dx,
+                &mut dweights,
+                &mut dgate,
+                &mut dup,
+                &mut ddown,
+            )?;
+            let mut found = chunks.get();
+            found[report.chunks] = true;
+            chunks.set(found);
+            Ok(())
+        });
+    }
+    assert_eq!([1, 2, 4, 8].map(|count| chunks.get()[count]), [true; 4]);
+}
+
+/// Experts from last to first, one place each; the places to spare are empty.
+fn reversed(ep: Ranks, experts: usize, spare: usize) -> Placement {
+    let share = experts.div_ceil(ep.count());
+    let place = |place: usize| {
+        let (rank, local) = (place / (share + spare), place % (share + spare));
+        let number = rank * share + local;
+        (local < share && number < experts).then(|| experts - 1 - number)
+    };
+    let places: Vec<_> = (0..ep.count() * (share + spare)).map(place).collect();
+    Placement::new(ep, experts, &places).unwrap()
 }
 
 /// Both passes with places to spare, on numbers of ranks that divide the experts and on others.

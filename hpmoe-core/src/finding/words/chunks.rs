@@ -1,6 +1,7 @@
 //! The words of [`ChunkFault`].
 
 use super::sentence::Sentence;
+use crate::constant::MOST_CHOSEN;
 use crate::finding::ChunkFault;
 
 impl ChunkFault {
@@ -76,11 +77,24 @@ impl ChunkFault {
                 ),
                 "take the route as a parameter, `route: &Route`, or build without `chunks_at_most`",
             ),
-            Self::ChosenSum { tensor, chunk } => (
+            Self::ChosenSum { tensor, chunk, count, most } => {
+                let help = format!("loop over `route.chunks::<{most}>()`, or build with `chunks_at_most({count})`");
+                let alone = format!("loop over `route.chunks::<{most}>()`, or build without `chunks_at_most`");
+                let can_have = count.is_power_of_two() && *count <= MOST_CHOSEN;
+                return (
+                    format!(
+                        "the reference adds to `{tensor}` in {count} chunks `{chunk}`, and launches, which have up to {most}, could not add in the \
+                         same order"
+                    ),
+                    if can_have { help } else { alone },
+                );
+            }
+            Self::ChosenTerms { task, tensor, chunk } => (
                 format!(
-                    "chunks `{chunk}` add to `{tensor}` in an order that depends on their number, but launches choose it"
+                    "`{task}` adds something else to `{tensor}` than one product of all rows of an expert, and launches choose the number of chunks \
+                     `{chunk}`"
                 ),
-                "build this kernel without `chunks_at_most`",
+                "add one `x.t_matmul(&w)` of `RAGGED` tiles, not by an external operator, or build without `chunks_at_most`",
             ),
             Self::ChosenNone => (
                 "the build lets launches choose a number of chunks, but no taskflow of this kernel has any".to_owned(),

@@ -178,7 +178,7 @@ impl Scenario {
             Policy::Hyperparallel => {
                 let replay = Replay::new(Original::new(self.shape()?, self.direction), routing(), &self.target);
                 let element = gradient_bytes(self.plan.graph()).unwrap_or(Written::BF16.element);
-                Box::new(replay.with_gradients(self.gradients.unwrap_or(Written { element, adds: false })))
+                Box::new(replay.with_gradients(self.gradients.unwrap_or(Written::once(element, false))))
             }
             Policy::Serial => {
                 let serial = Serial::of_graph(&self.plan.checked, routing(), &self.target);

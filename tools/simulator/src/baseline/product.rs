@@ -71,6 +71,7 @@ pub(super) fn product(product: &OperatorProduct, rows: u32, tiles: Tiles, target
         sum.l2 += one.l2;
         sum.hbm_read += one.hbm_read;
         sum.written += one.written;
+        sum.stored += one.stored;
     }
     Work::Share(sum)
 }

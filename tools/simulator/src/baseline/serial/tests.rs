@@ -29,7 +29,7 @@ fn operators_of_the_graph_take_as_long_as_those_that_are_published() {
             let own = Serial::of_graph(&checked, shape.balanced(), &target);
             let element = gradient_bytes(checked.graph()).unwrap_or(2);
             let published = Serial::published(shape, direction, shape.balanced(), &target);
-            let published = published.with_gradients(Written { element, adds: false });
+            let published = published.with_gradients(Written::once(element, false));
             // The graph has permutation and sum over k, which the published latencies leave out.
             let around: Time = extras(&shape, &target).iter().map(|extra| extra.time).sum();
             let ratio = time(&own).us() / (time(&published) + around).us();
