@@ -9,11 +9,20 @@ const MOST_COLUMNS: usize = 128;
 const INTER: usize = 32;
 
 fn main() {
-    println!("cargo::rustc-check-cfg=cfg(gpt_oss, swiglu)");
+    println!("cargo::rustc-check-cfg=cfg(gpt_oss, swiglu, in_chunks)");
     println!("cargo::rerun-if-env-changed=HPMOE_STOCK_CORES");
     println!("cargo::rerun-if-env-changed=HPMOE_STOCK_GATE");
+    println!("cargo::rerun-if-env-changed=HPMOE_STOCK_CHUNKS");
+    let chunks = std::env::var("HPMOE_STOCK_CHUNKS").map(|chunks| chunks.parse());
     let layers = match std::env::var("HPMOE_STOCK_GATE").as_deref().unwrap_or("swiglu") {
-        "swiglu" => swiglu(),
+        "swiglu" => match chunks {
+            Ok(Ok(most)) => swiglu_in_chunks(most),
+            Ok(Err(_)) => {
+                println!("cargo::error=HPMOE_STOCK_CHUNKS is not a number: set it to the most chunks of a launch");
+                return;
+            }
+            Err(_) => swiglu(),
+        },
         "gpt_oss" => gpt_oss(inter().unwrap_or(INTER)),
         other => {
             println!("cargo::error=HPMOE_STOCK_GATE is `{other}`: there are `swiglu` and `gpt_oss`");
@@ -41,6 +50,15 @@ fn main() {
 fn swiglu() -> Kernels {
     println!("cargo::rustc-cfg=swiglu");
     hpmoe_build::kernels(["src/separate.rs", "src/joined.rs"])
+}
+
+/// The same layers, with launches that choose their number of chunks.
+fn swiglu_in_chunks(most: usize) -> Kernels {
+    println!("cargo::rustc-cfg=swiglu");
+    println!("cargo::rustc-cfg=in_chunks");
+    hpmoe_build::kernels(["src/separate_in_chunks.rs", "src/joined_in_chunks.rs"])
+        .set("CHUNKS", most)
+        .chunks_at_most(most)
 }
 
 /// The layer with the experts of gpt-oss. The width of its tiles divides `INTER`, because the unit's gradient interleaves columns; the build

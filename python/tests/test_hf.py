@@ -171,5 +171,14 @@ def test_the_limits_of_gpt_oss_are_those_of_the_model(monkeypatch: pytest.Monkey
         for experts in experts_of(model):
             experts.limit, experts.alpha = limit, slope
         hpmoe.hf.prepare(model)
-    sizes = {"hidden": 64, "inter": 32, "experts": 8, "top_k": 2, "max_tokens": 64, "gate": "gpt_oss"}
+    sizes = {"hidden": 64, "inter": 32, "experts": 8, "top_k": 2, "max_tokens": 64, "gate": "gpt_oss", "chunks_at_most": 1}
     assert asked == [sizes, sizes, *[{**sizes, "LIMIT": 5.0, "SLOPE": 1.5}] * 2]
+
+
+def test_experts_of_a_model_can_have_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    from hpmoe.hf import _experts
+
+    asked = []
+    monkeypatch.setattr(_experts, "moe", lambda **sizes: asked.append(sizes["chunks_at_most"]))
+    hpmoe.hf.prepare(model_of("Qwen3Moe", 0), chunks_at_most=8)
+    assert asked == [8, 8]

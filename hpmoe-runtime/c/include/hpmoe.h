@@ -131,7 +131,7 @@ uint32_t hpmoe_c_abi(void);
  * {"abi": 6, "version": "0.1.0", "kernels": [{"name": "moe_ffn", "file": "src/layer.rs", "constants": {"HIDDEN": 128, ...},
  *     "taskflows": [
  *     {"name": "moe_ffn::forward", "fingerprint": "0123456789abcdef", "ranks": [1, 2, 4], "experts": 16, "spare": 0,
- *      "top_k": 4, "tokens": 384, "chunks": 1, "npu": false, "route": "host", "capturable": false, "fixed": ["addresses", "tokens", "route"],
+ *      "top_k": 4, "tokens": 384, "chunks": 1, "chunks_at_most": null, "npu": false, "route": "host", "capturable": false, "fixed": ["addresses", "tokens", "route"],
  *      "arguments": [
  *         {"name": "x", "element": "bf16", "columns": 128, "rows": "token", "height": null, "writable": false,
  *          "peers_write": false}, ...]}]}]}

@@ -49,6 +49,7 @@ fn taskflow(kernel: &Kernel) -> Value {
         "top_k": tables.top_k,
         "tokens": tables.tokens,
         "chunks": tables.chunks,
+        "chunks_at_most": tables.chunks_at_most(),
         "npu": kernel.compiled.device().is_some(),
         "route": if tables.route.is_some() { "kernel" } else { "host" },
         "capturable": tables.route.is_some(),

@@ -153,7 +153,7 @@ def _key(manifest: Path, folders: Iterable[Path], environment: dict[str, str]) -
     """A hash of all inputs of a build."""
     digest = hashlib.sha256()
     rustc = _run(["rustc", "-vV"], environment, stderr=subprocess.PIPE).stdout
-    said = ["HPMOE_SET", "HPMOE_DEVICE", "HPMOE_MATRIX_CORES", "HPMOE_TIME_STAMPS", "ASCEND_HOME_PATH", "HPMOE_STOCK_CORES", "HPMOE_STOCK_GATE", "HPMOE_STOCK_RANKS", "RUSTFLAGS", "CXX", "CXXFLAGS", "HPMOE_CXX_RUNTIME"]
+    said = ["HPMOE_SET", "HPMOE_DEVICE", "HPMOE_MATRIX_CORES", "HPMOE_TIME_STAMPS", "ASCEND_HOME_PATH", "HPMOE_STOCK_CHUNKS", "HPMOE_STOCK_CORES", "HPMOE_STOCK_GATE", "HPMOE_STOCK_RANKS", "RUSTFLAGS", "CXX", "CXXFLAGS", "HPMOE_CXX_RUNTIME"]
     for text in [str(manifest), rustc, *(f"{name}={environment.get(name, '')}" for name in said)]:
         digest.update(text.encode() + b"\0")
     for folder in folders:

@@ -38,7 +38,8 @@ class Group:
         process_group: A process group of torch.distributed, in which each process is one rank; instead of `ranks`.
         seed: Seed for the order of all work that a kernel leaves unordered. Results don't depend on it.
         time_limit: Longest time that a core may wait, in seconds.
-        capacity_rows: Room for received rows on each rank; by default the maximum over all routings.
+        capacity_rows: Room for received rows on each rank, of each chunk; by default the maximum over all routings, or 1.5 times an even load for
+            kernels whose launches choose their number of chunks.
         threads: Threads of each rank; by default the ranks share the machine's threads.
         device: ``"cpu"``; or, for libraries that were built with ``HPMOE_DEVICE=cann``, ``"npu"``, or ``"npu:3"`` for the NPU of this
             process's first rank. Without a number, rank r runs on the r-th NPU that this process can see. A rank that is a process runs on the NPU
@@ -162,7 +163,7 @@ class Group:
 
     @property
     def capacity_rows(self) -> int | None:
-        """Room for received rows on each rank; None for the maximum over all routings."""
+        """Room for received rows on each rank, of each chunk; None for the default."""
         return self._settings[2] or None
 
     def synchronize(self) -> None:

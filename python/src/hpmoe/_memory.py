@@ -140,6 +140,13 @@ def empty_like(value: Any, shape: tuple[int, ...], element: str) -> Any:
     raise HpmoeError("what the taskflow writes can't be allocated for buffers: pass it, too")
 
 
+def zeros_like(value: Any, shape: tuple[int, ...], element: str) -> Any:
+    """Like :func:`empty_like`, with zeros."""
+    made = empty_like(value, shape, element)
+    made[...] = 0
+    return made
+
+
 def count(shape: tuple[int, ...]) -> int:
     """Number of elements."""
     return math.prod(shape)

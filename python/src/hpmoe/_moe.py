@@ -46,6 +46,7 @@ def moe(
     max_tokens: int = 64,
     gate: str = "swiglu",
     spare: int = 0,
+    chunks_at_most: int = 1,
     ranks: int | None = None,
     progress: bool | None = None,
     **constants: int | float,
@@ -64,6 +65,10 @@ def moe(
             biases, and the activation is ``(up + 1) * gate * sigmoid(SLOPE * gate)``, with gate limited to at most ``LIMIT`` and up to the range
             from ``-LIMIT`` to ``LIMIT``.
         spare: Places per rank beyond its share of the experts, for copies of experts (see :class:`hpmoe.Placement`).
+        chunks_at_most: The most chunks that a launch may divide the tokens into: 1, 2, 4 or 8. With more than 1, each launch takes the smallest number
+            by which the received rows of each chunk fit :attr:`Group.capacity_rows`, whose default is then 1.5 times an even load instead of the
+            maximum over all routings. Results and gradients have the same bits for all of these numbers. With 2 or more, gradients of experts add
+            up chunk by chunk, so that their bits differ from those of a layer with another `chunks_at_most`. Not for gpt_oss.
         ranks: A number of ranks to support in addition to the divisors of `experts`.
         progress: Whether to show the progress of a build.
         **constants: Other constants of the kernel, such as ``TILE_M``, or ``LIMIT=7.0`` and ``SLOPE=1.702`` of gpt-oss.
@@ -81,6 +86,10 @@ def moe(
         raise HpmoeError(f"top_k is {top_k}, but there are {experts} experts: a token may name an expert only once")
     if not isinstance(spare, int) or isinstance(spare, bool) or spare < 0:
         raise HpmoeError(f"spare is {spare!r}, but has to be a whole number of at least 0")
+    if isinstance(chunks_at_most, bool) or chunks_at_most not in (1, 2, 4, 8):
+        raise HpmoeError(f"chunks_at_most is {chunks_at_most!r}, but has to be 1, 2, 4 or 8")
+    if chunks_at_most > 1 and gate == "gpt_oss":
+        raise HpmoeError("a layer with gpt_oss experts has no chunks, because the gradients of its biases can't be added up chunk by chunk: leave out chunks_at_most")
     if ranks is not None and (not isinstance(ranks, int) or isinstance(ranks, bool) or not 1 <= ranks <= 256):
         raise HpmoeError(f"ranks is {ranks!r}, but has to be a whole number from 1 to 256")
     _refuse_unknown(gate, constants)
@@ -88,9 +97,9 @@ def moe(
     if spare:
         constants = {"SPARE": spare, **constants}
     build = [os.environ.get(name) for name in ("HPMOE_SET", "HPMOE_DEVICE", "HPMOE_MATRIX_CORES", "HPMOE_TIME_STAMPS")]
-    made = json.dumps([gate, sizes, constants, named, *build], sort_keys=True)
+    made = json.dumps([gate, sizes, constants, named, chunks_at_most, *build], sort_keys=True)
     if made not in _made:
-        _made[made] = _library(gate, sizes, constants, progress, named)
+        _made[made] = _library(gate, sizes, constants, progress, named, chunks_at_most)
     return MoE(_made[made], gate)
 
 
@@ -102,7 +111,7 @@ def _refuse_unknown(gate: str, constants: dict[str, int | float]) -> None:
     """Rejects unknown arguments before anything is built."""
     if not constants:
         return
-    arguments = [*SIZES, "gate", "ranks", "progress"]
+    arguments = [*SIZES, "gate", "chunks_at_most", "ranks", "progress"]
     of_sizes = {constant: name for name, constant in SIZES.items()}
     known = _constants(gate)
     for name in constants:
@@ -127,7 +136,12 @@ _made: dict[str, Library] = {}
 
 
 def _library(
-    gate: str, sizes: dict[str, int], constants: dict[str, int | float], progress: bool | None, ranks: int | None = None
+    gate: str,
+    sizes: dict[str, int],
+    constants: dict[str, int | float],
+    progress: bool | None,
+    ranks: int | None = None,
+    chunks_at_most: int = 1,
 ) -> Library:
     """The library of a layer: one that is part of this package, or one that is built."""
     hidden, inter, experts, top_k, max_tokens = sizes.values()
@@ -136,9 +150,11 @@ def _library(
     more = {"HPMOE_STOCK_GATE": gate}
     if ranks is not None:
         more["HPMOE_STOCK_RANKS"] = str(ranks)
+    if chunks_at_most > 1:
+        more["HPMOE_STOCK_CHUNKS"] = str(chunks_at_most)
     # What the package brings along is for the CPU.
     if os.environ.get("HPMOE_DEVICE") != "cann":
-        if not constants and ranks is None and bundled.exists():
+        if not constants and ranks is None and chunks_at_most == 1 and bundled.exists():
             return load(bundled)
         more["HPMOE_STOCK_CORES"] = str(_matrix_cores(hidden * inter * top_k * max_tokens))
     try:
@@ -232,7 +248,8 @@ class MoE:
         """The sizes."""
         constants = self.taskflow.constants
         sizes = ", ".join(f"{name.lower()}={constants[name]}" for name in ["HIDDEN", "INTER", "EXPERTS", "TOP_K"])
-        return f"MoE({sizes}, max_tokens={self.taskflow.max_tokens}, gate={self._gate!r})"
+        chunks = "" if self.taskflow.chunks_at_most is None else f", chunks_at_most={self.taskflow.chunks_at_most}"
+        return f"MoE({sizes}, max_tokens={self.taskflow.max_tokens}, gate={self._gate!r}{chunks})"
 
     def _repr_html_(self) -> str:
         """The sizes, the kernels and their constants."""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from . import _c
 from ._errors import HpmoeError
 from ._group import Group
-from ._memory import ALIGNMENT, View, count, empty_like, view
+from ._memory import ALIGNMENT, View, count, empty_like, view, zeros_like
 from ._npu import device_of
 from ._signature import Argument, Signature
 
@@ -49,7 +49,8 @@ def prepared(flow: Signature, group: Group, ids: Any, tensors: dict[str, Any]) -
         if tensors.get(argument.name) is not None:
             given[argument.name] = tensors[argument.name]
         elif argument.writable:
-            given[argument.name] = empty_like(like, shapes[argument.name], argument.element)
+            new_like = zeros_like if flow.adds_to(argument) else empty_like
+            given[argument.name] = new_like(like, shapes[argument.name], argument.element)
         else:
             raise HpmoeError(f"{flow.name} reads `{argument.name}`, which is missing: pass {argument.name}=..")
     cuts = _cuts(tokens, group.here)

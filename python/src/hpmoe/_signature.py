@@ -76,12 +76,17 @@ class Signature:
         self.top_k: int = flow["top_k"]
         self.max_tokens: int = flow["tokens"]
         self.chunks: int = flow["chunks"]
+        self.chunks_at_most: int | None = flow["chunks_at_most"]
         self.makes_route: bool = flow["route"] == "kernel"
         self.for_npus: bool = flow["npu"]
         self.capturable: bool = flow["capturable"]
         self._memory: dict[tuple[int, int], _c.Memory] = {}
         # Of the last numbers of tokens: a model's layers, and its steps, mostly have the same.
         self._shapes: dict[tuple[int, ...], dict[str, tuple[int, ...]]] = {}
+
+    def adds_to(self, argument: Argument) -> bool:
+        """Whether chunks add to an argument, which the launch does not set to zeros."""
+        return argument.writable and argument.rows == "expert" and (self.chunks > 1 or self.chunks_at_most is not None)
 
     def memory(self, group: Group) -> _c.Memory:
         """The memory that a launch on a group needs on each rank: ``workspace_bytes``, ``heap_bytes``, ``received_rows``,

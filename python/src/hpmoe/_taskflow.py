@@ -31,7 +31,8 @@ class Taskflow(Signature):
         spare: Places per rank beyond its share of the experts.
         top_k: Experts per token.
         max_tokens: Maximum number of tokens of a rank.
-        chunks: Number of chunks that a rank's tokens are divided into.
+        chunks: Number of chunks that a rank's tokens are divided into; 1 if launches choose it.
+        chunks_at_most: Largest number of chunks if launches choose it; None if it is a constant.
         makes_route: Whether the kernel makes its own route. Launches then take no ids.
         for_npus: Whether the taskflow was built for NPUs, too.
         capturable: Whether every launch of a captured CANN graph routes its own tokens, which requires that the kernel makes its own route. Otherwise
@@ -67,7 +68,8 @@ class Taskflow(Signature):
             group: The ranks.
             ids: The router's expert ids, [tokens, top_k], of 32 or 64 bits; -1 names none. Leave them out if the kernel makes its own route; they are
                 then among the tensors.
-            **tensors: All arguments that the taskflow reads, by name. Arguments that it writes can be passed, or are allocated.
+            **tensors: All arguments that the taskflow reads, by name. Arguments that it writes can be passed, or are allocated. Chunks add to the
+                gradients of experts: those that are allocated start as zeros.
 
         Returns:
             The tensors that the taskflow wrote, in the order of its arguments.

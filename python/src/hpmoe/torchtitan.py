@@ -32,7 +32,7 @@ __all__ = ["HpmoeRoutedExperts", "routed_experts"]
 
 @override(target=RoutedExperts.Config, description="Routed experts on hpmoe kernels")
 def routed_experts(
-    config: RoutedExperts.Config, *, max_tokens: int, ranks: int = 1, capacity_rows: int | None = None
+    config: RoutedExperts.Config, *, max_tokens: int, ranks: int = 1, capacity_rows: int | None = None, chunks_at_most: int = 1
 ) -> RoutedExperts.Config:
     """Replaces routed experts by hpmoe's. Experts without a kernel stay as they are, with a warning.
 
@@ -40,13 +40,15 @@ def routed_experts(
         config: The configuration of the experts to replace.
         max_tokens: Maximum number of tokens of one rank in a step.
         ranks: Number of ranks as threads of this process, without expert parallelism.
-        capacity_rows: Room for received rows on each rank; by default the maximum over all routings.
+        capacity_rows: Room for received rows on each rank, of each chunk; by default that of :class:`hpmoe.Group`.
+        chunks_at_most: The most chunks that a launch may divide the tokens into, as for :func:`hpmoe.moe`.
     """
     if type(config.inner_experts) is not GroupedExperts.Config:
         name = type(config.inner_experts).__qualname__
         warnings.warn(f"hpmoe has no kernel for {name}: torchtitan computes these experts", stacklevel=2)
         return config
-    return derive(config, HpmoeRoutedExperts.Config, max_tokens=max_tokens, ranks=ranks, capacity_rows=capacity_rows)
+    settings = {"max_tokens": max_tokens, "ranks": ranks, "capacity_rows": capacity_rows, "chunks_at_most": chunks_at_most}
+    return derive(config, HpmoeRoutedExperts.Config, **settings)
 
 
 class HpmoeRoutedExperts(RoutedExperts):
@@ -59,10 +61,11 @@ class HpmoeRoutedExperts(RoutedExperts):
         max_tokens: int
         ranks: int = 1
         capacity_rows: int | None = None
+        chunks_at_most: int = 1
 
     def __init__(self, config: Config) -> None:
         """Makes the parameters. The kernels are built once the parallelism is known."""
-        self._settings = (config.max_tokens, config.ranks, config.capacity_rows)
+        self._settings = (config.max_tokens, config.ranks, config.capacity_rows, config.chunks_at_most)
         # The kernel dispatches tokens; a dispatcher of expert parallelism would reserve memory for them.
         sizes = config.token_dispatcher
         local = LocalTokenDispatcher.Config(num_experts=sizes.num_experts, top_k=sizes.top_k)
@@ -87,14 +90,15 @@ class HpmoeRoutedExperts(RoutedExperts):
 
     def _prepare(self, mesh: Any) -> MoE:
         """Builds the layer. The processes of the mesh are its ranks."""
-        max_tokens, ranks, capacity_rows = self._settings
+        max_tokens, ranks, capacity_rows, chunks_at_most = self._settings
         if mesh is None:
             group = _group(ranks, capacity_rows)
         else:
             group = _group_of(mesh, capacity_rows)
         experts, inter, hidden = self._matrices()[0].shape
         count = experts if mesh is None else experts * mesh.size()
-        self._layer = moe(hidden=hidden, inter=inter, experts=count, top_k=self.token_dispatcher.top_k, max_tokens=max_tokens)
+        sizes: dict[str, Any] = {"hidden": hidden, "inter": inter, "experts": count, "top_k": self.token_dispatcher.top_k}
+        self._layer = moe(**sizes, max_tokens=max_tokens, chunks_at_most=chunks_at_most)
         self._layer.group = group
         return self._layer
 

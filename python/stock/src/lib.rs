@@ -4,9 +4,15 @@
 
 #[cfg(gpt_oss)]
 pub mod biased;
-#[cfg(swiglu)]
+#[cfg(all(swiglu, not(in_chunks)))]
 pub mod joined;
-#[cfg(swiglu)]
+#[cfg(all(swiglu, in_chunks))]
+#[path = "joined_in_chunks.rs"]
+pub mod joined;
+#[cfg(all(swiglu, not(in_chunks)))]
+pub mod separate;
+#[cfg(all(swiglu, in_chunks))]
+#[path = "separate_in_chunks.rs"]
 pub mod separate;
 
 hpmoe_c::export!();

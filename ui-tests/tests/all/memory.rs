@@ -2,6 +2,7 @@
 
 use crate::chunks::{
     grad_in_placed_chunks, in_1_chunk, in_2_chunks, in_4_chunks, in_7_chunks, in_8_chunks, in_chosen_chunks,
+    in_placed_chunks,
 };
 use crate::gradients_in_chunks::{chosen_chunks, five_chunks, one_chunk, two_chunks};
 use crate::random::{Case, Routing, experts, ids, numbers, placement, slots, tokens, weights};
@@ -177,6 +178,24 @@ fn in_each_number_of_chunks() {
         Ok(())
     });
     assert_eq!([1, 2, 4, 8].map(|count| chunks.get()[count]), [true; 4]);
+}
+
+/// The five routings, with places to spare and experts anywhere.
+#[test]
+fn in_chosen_chunks_with_places_to_spare() {
+    use in_placed_chunks::moe_in_placed_chunks::{EXPERTS, TOP_K, forward};
+    for (ranks, capacity) in [(2, None), (5, Some(100))] {
+        holds(&[&forward::KERNEL], capacity, &cases(ranks, EXPERTS, 30), |group, case| {
+            let placement = placement(case, EXPERTS, 1);
+            let route = Route::placed(&placement, &ids::<TOP_K>(case, EXPERTS))?;
+            let alone = Case { tokens: vec![0], ..case.clone() };
+            let gate = placement.place(&experts(&alone, EXPERTS, 1)[Rank::new(0)]).unwrap();
+            let up = placement.place(&experts(&alone, EXPERTS, 2)[Rank::new(0)]).unwrap();
+            let down = placement.place(&experts(&alone, EXPERTS, 3)[Rank::new(0)]).unwrap();
+            let (x, weights, mut y) = (numbers(case), weights(case), case.zeros());
+            forward::launch(group, &route, &x, &weights, &gate, &up, &down, &mut y).map(drop)
+        });
+    }
 }
 
 macro_rules! backward {

@@ -56,7 +56,9 @@ def why_not(experts: nn.Module) -> str | None:
     return kind if isinstance(kind, str) else None
 
 
-def prepare(model: nn.Module, *, max_tokens: int = 64, top_k: int | None = None, group: Group | None = None) -> int:
+def prepare(
+    model: nn.Module, *, max_tokens: int = 64, top_k: int | None = None, group: Group | None = None, chunks_at_most: int = 1
+) -> int:
     """Builds the kernels that a model needs, before its first step and before ``torch.compile``.
 
     With expert parallelism, all processes of a group call it with the same `max_tokens`.
@@ -66,6 +68,7 @@ def prepare(model: nn.Module, *, max_tokens: int = 64, top_k: int | None = None,
         max_tokens: Maximum number of tokens of one rank in a step (batch size times length).
         top_k: Experts per token; by default the value in the model's configuration.
         group: The ranks; by default one rank, or with expert parallelism the processes that share the experts.
+        chunks_at_most: The most chunks that a launch may divide the tokens into, as for :func:`hpmoe.moe`.
 
     Returns:
         Number of expert modules of the model that run on hpmoe.
@@ -86,7 +89,7 @@ def prepare(model: nn.Module, *, max_tokens: int = 64, top_k: int | None = None,
         chosen = parallel.group if group is None and parallel is not None else group
         if parallel is not None and chosen is not None:
             parallel.group = chosen
-        module._hpmoe = layer_of(module, top_k or _top_k(module.config), max_tokens, chosen)
+        module._hpmoe = layer_of(module, top_k or _top_k(module.config), max_tokens, chosen, chunks_at_most)
         count += 1
     if not count:
         why = "; ".join(sorted(reasons)) or "it has none that transformers calls by experts_implementation"
@@ -101,7 +104,7 @@ def _top_k(config: Any) -> int:
     raise HpmoeError("the model's configuration does not say how many experts a token has: pass top_k")
 
 
-def layer_of(experts: nn.Module, top_k: int, max_tokens: int, group: Group | None) -> MoE:
+def layer_of(experts: nn.Module, top_k: int, max_tokens: int, group: Group | None, chunks_at_most: int = 1) -> MoE:
     """The layer for these experts."""
     kind = kind_of(experts)
     assert isinstance(kind, Kind), kind
@@ -115,7 +118,8 @@ def layer_of(experts: nn.Module, top_k: int, max_tokens: int, group: Group | Non
         hidden, inter = inter, hidden
         chosen = {"LIMIT": float(own.limit), "SLOPE": float(own.alpha)}
         constants = {name: value for name, value in chosen.items() if value != {"LIMIT": 7.0, "SLOPE": 1.702}[name]}
-    layer = moe(hidden=hidden, inter=inter, experts=count, top_k=top_k, max_tokens=max_tokens, gate=kind.gate, **constants)
+    sizes: dict[str, Any] = {"hidden": hidden, "inter": inter, "experts": count, "top_k": top_k, "max_tokens": max_tokens}
+    layer = moe(**sizes, gate=kind.gate, chunks_at_most=chunks_at_most, **constants)
     if group is not None:
         layer.group = group
     return layer

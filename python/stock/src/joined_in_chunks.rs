@@ -1,0 +1,195 @@
+//! The layer with SwiGLU experts whose gate and up matrices lie one after the other in one tensor, as Hugging Face has them,
+//! in as many chunks as launches choose.
+
+use hpmoe_runtime::prelude::*;
+
+/// Both passes. Nothing is kept between them: the backward pass dispatches tokens and computes the projections again, so that
+/// what a framework saves has sizes that don't depend on the routing. Gradients of experts are added to what is there: zeros.
+#[megakernel]
+pub mod swiglu_joined {
+    use hpmoe_runtime::prelude::*;
+    use hpmoe_runtime::taskflows::{
+        combine_slots, dispatch_tokens, give_back_rows, project_rows, project_rows_back, router_gradients,
+        send_slot_weights, sum_slots, swiglu_gradients, swiglu_rows, weight_gradients_onto,
+    };
+    use hpmoe_runtime::tasks::{input_grad, project, weight_grad_onto};
+
+    /// Columns of a token.
+    pub const HIDDEN: usize = 64;
+    /// Columns between the projections.
+    pub const INTER: usize = 32;
+    /// Rows of the gate and up matrices of an expert: gate first.
+    pub const GATE_UP: usize = 2 * INTER;
+    /// Experts of the whole group.
+    pub const EXPERTS: usize = 8;
+    /// Experts of a token.
+    pub const TOP_K: usize = 2;
+    /// Most tokens that one rank may bring.
+    pub const TOKENS: usize = 64;
+
+    /// Chunks of the tokens of a rank by which the reference adds gradients of experts up: the most that launches choose.
+    pub const CHUNKS: usize = 8;
+
+    /// Rows of a tile of a projection.
+    pub const TILE_M: usize = _;
+    /// Columns of a tile of a projection.
+    pub const TILE_N: usize = _;
+    /// Rows of a tile of a weight gradient.
+    pub const GRAD_M: usize = _;
+    /// Columns of a tile of a weight gradient.
+    pub const GRAD_N: usize = _;
+    /// Most rows of one put.
+    pub const PUT: usize = _;
+    /// Most rows of one put of single numbers.
+    pub const PUT_NUMBERS: usize = TILE_M;
+    /// Tokens of a tile of a sum over k.
+    pub const BLOCK: usize = _;
+    /// Columns of a tile of a sum over k.
+    pub const COLUMNS: usize = _;
+    /// (token, k) slots of a tile of a sum over k.
+    pub const SLOTS: usize = BLOCK * TOP_K;
+    /// Column tiles of the activation, each with a part of the gradient of the router's weights.
+    pub const PARTS: usize = INTER.div_ceil(TILE_N);
+
+    /// Sends tokens to their experts, and multiplies them by the gate and up matrices.
+    #[taskflow]
+    fn projections(
+        ep: Ranks,
+        route: &Route,
+        x: &PerRank<Tensor<bf16, HIDDEN>>,
+        gate_up: &PerRank<Experts<bf16, GATE_UP, HIDDEN>>,
+        recv: &mut PerRank<Received<bf16, HIDDEN>>,
+        g: &mut PerRank<Received<bf16, INTER>>,
+        u: &mut PerRank<Received<bf16, INTER>>,
+    ) {
+        dispatch_tokens::<PUT, _>(ep, route, x, recv);
+        for r in ep {
+            for e in route.experts_of(r) {
+                for m in route.row_tiles::<TILE_M>(e) {
+                    for n in 0..INTER.div_ceil(TILE_N) {
+                        project::<TILE_N, _, _>(
+                            &recv[r].group(e, m),
+                            &gate_up[r].expert(e).tile::<INTER>(0).tile(n),
+                            &mut g[r].group(e, m).cols(n),
+                        );
+                        project::<TILE_N, _, _>(
+                            &recv[r].group(e, m),
+                            &gate_up[r].expert(e).tile::<INTER>(1).tile(n),
+                            &mut u[r].group(e, m).cols(n),
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    /// The layer: `y = Σ_k weights[k] · down(silu(gate x) · up x)`.
+    #[taskflow]
+    pub fn forward(
+        ep: Ranks,
+        route: &Route,
+        x: &PerRank<Tensor<bf16, HIDDEN>>,
+        weights: &PerRank<Tensor<f32, TOP_K>>,
+        gate_up: &PerRank<Experts<bf16, GATE_UP, HIDDEN>>,
+        down: &PerRank<Experts<bf16, HIDDEN, INTER>>,
+        y: &mut PerRank<Tensor<bf16, HIDDEN>>,
+    ) {
+        for route in route.chunks::<CHUNKS>() {
+            let mut recv = PerRank::symmetric::<bf16, HIDDEN>(ep, &route);
+            let mut g = PerRank::ragged::<bf16, INTER>(ep, &route);
+            let mut u = PerRank::ragged::<bf16, INTER>(ep, &route);
+            let mut h = PerRank::ragged::<bf16, INTER>(ep, &route);
+            let mut out = PerRank::ragged::<bf16, HIDDEN>(ep, &route);
+            let mut back = PerRank::slots::<bf16, HIDDEN>(ep, &route);
+            projections(ep, &route, x, gate_up, &mut recv, &mut g, &mut u);
+            swiglu_rows::<TILE_M, TILE_N, _>(ep, &route, &g, &u, &mut h);
+            project_rows::<TILE_M, TILE_N, _, _>(ep, &route, &h, down, &mut out);
+            give_back_rows::<PUT, _>(ep, &route, &out, &mut back);
+            combine_slots::<BLOCK, SLOTS, COLUMNS, _, _>(ep, &route, &back, weights, y);
+        }
+    }
+
+    /// The gradients of all that `forward` reads, from that of `y`.
+    #[taskflow]
+    pub fn backward(
+        ep: Ranks,
+        route: &Route,
+        x: &PerRank<Tensor<bf16, HIDDEN>>,
+        dy: &PerRank<Tensor<bf16, HIDDEN>>,
+        weights: &PerRank<Slots<f32, 1>>,
+        gate_up: &PerRank<Experts<bf16, GATE_UP, HIDDEN>>,
+        down: &PerRank<Experts<bf16, HIDDEN, INTER>>,
+        dx: &mut PerRank<Tensor<bf16, HIDDEN>>,
+        dweights: &mut PerRank<Slots<f32, 1>>,
+        dgate_up: &mut PerRank<Experts<f32, GATE_UP, HIDDEN>>,
+        ddown: &mut PerRank<Experts<f32, HIDDEN, INTER>>,
+    ) {
+        for route in route.chunks::<CHUNKS>() {
+            let mut recv = PerRank::symmetric::<bf16, HIDDEN>(ep, &route);
+            let mut dout = PerRank::symmetric::<bf16, HIDDEN>(ep, &route);
+            let mut weight = PerRank::symmetric::<f32, 1>(ep, &route);
+            let mut g = PerRank::ragged::<bf16, INTER>(ep, &route);
+            let mut u = PerRank::ragged::<bf16, INTER>(ep, &route);
+            let mut dh = PerRank::ragged::<bf16, INTER>(ep, &route);
+            let mut dg = PerRank::ragged::<bf16, INTER>(ep, &route);
+            let mut du = PerRank::ragged::<bf16, INTER>(ep, &route);
+            let mut weighted = PerRank::ragged::<bf16, INTER>(ep, &route);
+            let mut parts = PerRank::ragged::<f32, PARTS>(ep, &route);
+            let drows = PerRank::ragged::<bf16, HIDDEN>(ep, &route);
+            let mut back = PerRank::slots::<bf16, HIDDEN>(ep, &route);
+            projections(ep, &route, x, gate_up, &mut recv, &mut g, &mut u);
+            dispatch_tokens::<PUT, _>(ep, &route, dy, &mut dout);
+            send_slot_weights::<PUT_NUMBERS>(ep, &route, weights, &mut weight);
+            project_rows_back::<TILE_M, TILE_N, _, _>(ep, &route, &dout, down, &mut dh);
+            swiglu_gradients::<TILE_M, TILE_N, _, _>(
+                ep,
+                &route,
+                &dh,
+                &g,
+                &u,
+                &weight,
+                &mut dg,
+                &mut du,
+                &mut weighted,
+                &mut parts,
+            );
+            for r in ep {
+                for e in route.experts_of(r) {
+                    for m in route.row_tiles::<TILE_M>(e) {
+                        for n in 0..HIDDEN.div_ceil(TILE_N) {
+                            input_grad::<TILE_N, _, _>(
+                                &dg[r].group(e, m),
+                                &gate_up[r].expert(e).tile(0).cols(n),
+                                &du[r].group(e, m),
+                                &gate_up[r].expert(e).tile(1).cols(n),
+                                &mut drows[r].group(e, m).cols(n),
+                            );
+                        }
+                    }
+                }
+            }
+            weight_gradients_onto::<GRAD_M, GRAD_N, _, _>(ep, &route, &dout, &weighted, ddown);
+            for r in ep {
+                for e in route.experts_of(r) {
+                    for m in 0..INTER.div_ceil(GRAD_M) {
+                        for n in 0..HIDDEN.div_ceil(GRAD_N) {
+                            weight_grad_onto::<GRAD_M, GRAD_N>(
+                                &dg[r].expert(e).cols(m),
+                                &recv[r].expert(e).cols(n),
+                                &mut dgate_up[r].expert(e).tile::<INTER>(0).tile(m).cols(n),
+                            );
+                            weight_grad_onto::<GRAD_M, GRAD_N>(
+                                &du[r].expert(e).cols(m),
+                                &recv[r].expert(e).cols(n),
+                                &mut dgate_up[r].expert(e).tile::<INTER>(1).tile(m).cols(n),
+                            );
+                        }
+                    }
+                }
+            }
+            give_back_rows::<PUT, _>(ep, &route, &drows, &mut back);
+            router_gradients::<PUT_NUMBERS, BLOCK, SLOTS, _>(ep, &route, &parts, dweights);
+            sum_slots::<BLOCK, SLOTS, COLUMNS, _>(ep, &route, &back, dx);
+        }
+    }
+}
