@@ -110,7 +110,7 @@ fn changed_schedules_that_are_accepted_run_right() {
 }
 
 /// Kernels that share the values of all choices, each of which one of them tries, unless `HPMOE_CHOICES` asks for more.
-const SHARING: usize = 6;
+const SHARING: usize = 12;
 
 /// Values of single choices, and values of all choices by chance: `HPMOE_CHOICES` is the number of the latter for each kernel, and makes each
 /// kernel try all of the former.
