@@ -58,7 +58,7 @@ pub fn write_chosen_sums() -> [PathBuf; 3] {
     let named = |name: &str, text: &str| write_file(name, &text.replace("moe_backward_chunked", name));
     [
         named("grad_in_chosen_chunks", &gradients),
-        named("grad_in_placed_chunks", &placed),
+        write_file("grad_in_placed_chunks", &placed.replace("moe_backward_chunked", "moe_back_in_placed_chunks")),
         write_file("sums_in_any_chunks", &sums.replace("mod sums {", "mod sums_at_launch {")),
     ]
 }

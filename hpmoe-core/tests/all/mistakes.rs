@@ -90,7 +90,8 @@ fn a_sum_in_chunks_that_launches_choose_is_one_product_of_rows() {
     pub fn added(
         dy: &Tile<bf16, RAGGED, TILE>,
         x: &Tile<bf16, RAGGED, TILE>,
-        w: &Tile<bf16, TILE, TILE>,
+        a: &Tile<bf16, TILE, TILE>,
+        b: &Tile<bf16, TILE, TILE>,
         dw: &mut Tile<f32, TILE, TILE>,
     ) {{
         dw.accumulate({sum});
@@ -102,9 +103,9 @@ fn a_sum_in_chunks_that_launches_choose_is_one_product_of_rows() {
             .replacen("    #[taskflow]", &task, 1)
             .replacen("weight_grad_onto::<TILE, TILE>(", "added(", 1)
             .replacen("        first: &mut", "        w: &PerRank<Experts<bf16, INTER, TILE>>,\n        first: &mut", 1)
-            .replacen("&mut first[r]", "&w[r].expert(e).tile(m),\n                            &mut first[r]", 1)
+            .replacen("&mut first[r]", "&w[r].expert(e).tile(m),\n&w[r].expert(e).tile(0),\n&mut first[r]", 1)
     };
-    let told = told_of_chunks(&source("dy.t_matmul(x).add_matmul(w, w)"), 4);
+    let told = told_of_chunks(&source("dy.t_matmul(x).add_matmul(a, b)"), 4);
     assert!(
         told.contains("`added` adds something else to `first` than one product of all rows of an expert"),
         "{told}"

@@ -1,6 +1,5 @@
-//! Numbers of chunks, the tokens of a chunk, and the rows of its parts.
+//! Numbers of chunks, the tokens of a chunk, and its parts.
 
-use super::{Expert, Rank, Route};
 use std::iter;
 
 /// Tokens of each chunk but the last ones of a rank with `tokens` tokens. If launches choose the number of chunks, each chunk consists of
@@ -57,36 +56,4 @@ pub fn choose_chunks(
 #[must_use]
 pub fn chunk_parts(chunks: usize, at_most: Option<usize>) -> usize {
     at_most.map_or(1, |most| most / chunks)
-}
-
-impl Route {
-    /// Rows of `expert` before those that each part of `source`'s tokens has, among all rows of the expert. The route is that of a chunk; each of its
-    /// `parts` parts has `part_tokens` tokens, the last ones fewer or none.
-    ///
-    /// ```
-    /// use hpmoe_kernels::{PerRank, Rank, Ranks, Route, Tensor};
-    ///
-    /// let ids = PerRank::from_vec(vec![Tensor::<i32, 1>::from_slice(&[0, 0, 1, 0]), Tensor::from_slice(&[0, 1])]);
-    /// let route = Route::new(Ranks::new(2), 2, &ids)?;
-    /// let expert = route.experts().next().unwrap();
-    /// let before = |rank, tokens| route.rows_before_parts(Rank::new(rank), expert, 4, tokens).collect::<Vec<_>>();
-    /// assert_eq!((before(0, 1), before(1, 1)), (vec![0, 1, 2, 2], vec![3, 4, 4, 4]));
-    /// # Ok::<(), hpmoe_kernels::RouteError>(())
-    /// ```
-    pub fn rows_before_parts(
-        &self,
-        source: Rank,
-        expert: Expert,
-        parts: usize,
-        part_tokens: usize,
-    ) -> impl Iterator<Item = usize> + use<'_> {
-        let pair = self.pair(source, expert);
-        let slots = &self.order(source)[pair.order..][..pair.rows];
-        let first = self.first_token(source);
-        (0..parts).map(move |part| {
-            let first_slot = (first + part * part_tokens) * self.top_k();
-            // Slots of a pair ascend.
-            pair.at + slots.partition_point(|&slot| (slot as usize) < first_slot)
-        })
-    }
 }

@@ -24,6 +24,7 @@ mod made;
 mod once;
 mod order;
 mod pair;
+mod parts;
 mod pieces;
 mod placed;
 mod rank;

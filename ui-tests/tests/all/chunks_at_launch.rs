@@ -179,7 +179,7 @@ proptest! {
 /// Which copy of an expert has a row would follow from the number of chunks.
 #[test]
 fn gradients_of_copies_are_refused() {
-    use crate::chunks::grad_in_placed_chunks::grad_in_placed_chunks::{EXPERTS, TOP_K, backward};
+    use crate::chunks::grad_in_placed_chunks::moe_back_in_placed_chunks::{EXPERTS, TOP_K, backward};
     let case = Case { tokens: vec![5, 4], routing: Routing::Uniform, seed: 3, late: None };
     // Each rank has half of the experts and a place to spare.
     let launch = |spare: Option<usize>| {

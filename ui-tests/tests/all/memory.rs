@@ -232,7 +232,7 @@ backward! {
 /// One group whose backward launches have all numbers of chunks, with places to spare.
 #[test]
 fn back_in_each_number_of_chunks_with_places_to_spare() {
-    use grad_in_placed_chunks::grad_in_placed_chunks::{EXPERTS, TOP_K, backward};
+    use grad_in_placed_chunks::moe_back_in_placed_chunks::{EXPERTS, TOP_K, backward};
     let chunks = Cell::new([false; 9]);
     let cases: Vec<Case> = [60, 40, 16, 10]
         .map(|tokens| Case { tokens: vec![tokens, tokens / 2, tokens], routing: Routing::Few, seed: 7, late: None })
