@@ -35,7 +35,7 @@ impl ReferenceCall<'_> {
         self.route.expect("the taskflow takes a route")
     }
 
-    /// A copy of tensor number `number`.
+    /// A copy of the call's tensor number `number`.
     #[must_use]
     pub fn tensor<X: TensorArgument>(&self, number: usize) -> X {
         let from = &self.arguments[number];

@@ -7,25 +7,25 @@
 //! | E4M3, E5M2 | fp8 | OCP 8-bit Floating Point 1.0 |
 //! | S1P2, E6M2 | HiFloat4: elements, and a scale per 64 elements | arXiv 2602.11287, section II |
 
-/// MXFP4 elements: one sign bit, 2 exponent bits, 1 fraction bit.
+/// Table of MXFP4 elements: one sign bit, 2 exponent bits, 1 fraction bit.
 #[must_use]
 pub fn e2m1() -> [f32; 16] {
     std::array::from_fn(|code| minifloat(code, 2, 1, 1))
 }
 
-/// Powers of two, starting at 2^-127; the last code is NaN.
+/// Table of powers of two, starting at 2^-127; the last code is NaN.
 #[must_use]
 pub fn e8m0() -> [f32; 256] {
     std::array::from_fn(|code| if code == 255 { f32::NAN } else { power(code as i32 - 127) })
 }
 
-/// fp8 without infinities: the largest number is 448, and both codes above it are NaN.
+/// Table of fp8 without infinities: the largest number is 448, and both codes above it are NaN.
 #[must_use]
 pub fn e4m3() -> [f32; 256] {
     std::array::from_fn(|code| if code & 127 == 127 { f32::NAN } else { minifloat(code, 4, 3, 7) })
 }
 
-/// fp8 with infinities and NaN as in IEEE 754.
+/// Table of fp8 with infinities and NaN as in IEEE 754.
 #[must_use]
 pub fn e5m2() -> [f32; 256] {
     let special = |code: usize| match (code & 127, code > 127) {
@@ -37,13 +37,13 @@ pub fn e5m2() -> [f32; 256] {
     std::array::from_fn(|code| special(code).unwrap_or_else(|| minifloat(code, 5, 2, 15)))
 }
 
-/// HiFloat4 elements: a sign and a multiple of 1/4 from 0 to 1.75.
+/// Table of HiFloat4 elements: a sign and a multiple of 1/4 from 0 to 1.75.
 #[must_use]
 pub fn s1p2() -> [f32; 16] {
     std::array::from_fn(|code| signed((code & 7) as f32 / 4.0, code > 7))
 }
 
-/// HiFloat4 scales, always positive: 2^(E - 48) · (1 + M / 4); the last code is NaN.
+/// Table of HiFloat4 scales, always positive: 2^(E - 48) · (1 + M / 4); the last code is NaN.
 #[must_use]
 pub fn e6m2() -> [f32; 256] {
     let number = |code: usize| power((code >> 2) as i32 - 48) * (1.0 + (code & 3) as f32 / 4.0);

@@ -19,7 +19,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     escaped(text, |_| false)
 }
 
-/// A text of several lines. Line feeds and tabs stay; other control characters are escaped as by [`printable`].
+/// A text of several lines. Line feeds and tabs are kept; other control characters are escaped as by [`printable`].
 #[must_use]
 pub fn printable_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |char| matches!(char, '\n' | '\t'))

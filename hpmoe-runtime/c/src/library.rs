@@ -7,7 +7,7 @@ use crate::describe::describe;
 use crate::error::Failure;
 use crate::kernel::Kernel;
 
-/// The kernels of one library. [`export!`](crate::export) makes it.
+/// The kernels of one library, made by [`export!`](crate::export).
 #[derive(Debug)]
 pub struct Library {
     kernels: &'static [Kernel],

@@ -12,7 +12,7 @@ use super::Strangers;
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum BootstrapError {
-    /// An environment variable that places a process in its group has no meaning.
+    /// An environment variable that says which rank a process is has an invalid value.
     #[error(
         "{variable} is `{}`, but should be {wanted}: set it so, or unset the variables of the launcher", printable(.value)
     )]
@@ -21,13 +21,13 @@ pub enum BootstrapError {
         variable: String,
         /// Its value; empty if it is not set.
         value: String,
-        /// What it should be.
+        /// Description of valid values.
         wanted: &'static str,
     },
-    /// A group has no rank with that number.
+    /// A process was given a rank that its group does not have.
     #[error("a group of {ranks} ranks has no rank {rank}: number the processes from 0 to {}", .ranks.saturating_sub(1))]
     Rank {
-        /// The rank asked for.
+        /// The rank given.
         rank: usize,
         /// Ranks of the group.
         ranks: usize,
@@ -37,19 +37,19 @@ pub enum BootstrapError {
     SecretSize {
         /// Number of its bytes.
         bytes: usize,
-        /// The least that it may have.
+        /// Minimum number of bytes.
         least: usize,
-        /// The most that it may have.
+        /// Maximum number of bytes.
         most: usize,
     },
-    /// The file that should hold the secret does not.
+    /// The file for the secret can't be read, or contains no valid secret.
     #[error(
         "there is no secret in {file} ({why}): write one there, or name another file (by HPMOE_SECRET_FILE if that names it)"
     )]
     SecretFile {
         /// Name of the file.
         file: String,
-        /// What was found.
+        /// The problem with the file.
         why: String,
     },
     /// The system gives no random bytes.
@@ -63,7 +63,7 @@ pub enum BootstrapError {
     /// The process or the system has no file descriptors left.
     #[error("{action} takes a file descriptor, and there is none left ({cause}): {way_out}")]
     Descriptors {
-        /// What could not be done.
+        /// The action that failed.
         action: String,
         /// The system's answer.
         cause: String,
@@ -95,9 +95,9 @@ pub enum BootstrapError {
         rank: usize,
         /// Host and port.
         address: String,
-        /// The time that it tried.
+        /// The time for which it tried.
         limit: Duration,
-        /// The last thing that was seen.
+        /// The last error of an attempt.
         cause: String,
         /// What to do.
         way_out: &'static str,
@@ -112,7 +112,7 @@ pub enum BootstrapError {
         /// What to do.
         way_out: &'static str,
     },
-    /// Rank 0 at the address is that of another job.
+    /// The rank 0 at this address belongs to another job.
     #[error(
         "rank 0 at {} is of another job than rank {rank}, whose job {}: start the ranks of a job with one name ({naming}), or on another port",
         printable(.address), job_name(.job)
@@ -124,39 +124,39 @@ pub enum BootstrapError {
         address: String,
         /// Name of its job; empty if it has none.
         job: String,
-        /// How the user names the job.
+        /// How the user can set the job's name.
         naming: &'static str,
     },
-    /// The ranks do not share a secret.
+    /// The ranks don't have the same secret.
     #[error("rank {rank} and rank 0 at {} share no secret: {why}; give all ranks one secret, {confiding}", printable(.address))]
     Secret {
         /// The rank of this process.
         rank: usize,
         /// Host and port.
         address: String,
-        /// What was found.
+        /// The difference found.
         why: &'static str,
-        /// How the user gives a secret.
+        /// How the user can set the secret.
         confiding: &'static str,
     },
-    /// Ranks did not come.
+    /// Some ranks did not join in time.
     #[error(
         "of {ranks} ranks, {} did not join rank 0 at {} within {limit:?}{}: start them, or {}",
         list(.missing), printable(.address), .besides, .besides.longer
     )]
     Missing {
-        /// The ranks that did not come.
+        /// The ranks that did not join.
         missing: Vec<usize>,
         /// Ranks of the group.
         ranks: usize,
         /// Host and port.
         address: String,
-        /// The time that rank 0 waited.
+        /// The time for which rank 0 waited.
         limit: Duration,
-        /// What else rank 0 saw.
+        /// Other observations of rank 0 meanwhile.
         besides: Box<Besides>,
     },
-    /// This rank has joined rank 0, but others have not.
+    /// This rank has joined rank 0, but other ranks have not.
     #[error(
         "rank {rank} joined rank 0 at {}, but not all of {ranks} ranks did within {limit:?}: rank 0 says which; start them, or {longer}",
         printable(.address)
@@ -168,9 +168,9 @@ pub enum BootstrapError {
         ranks: usize,
         /// Host and port.
         address: String,
-        /// The time that this rank waited.
+        /// The time for which this rank waited.
         limit: Duration,
-        /// How the user raises the limit.
+        /// How the user can raise the limit.
         longer: &'static str,
     },
     /// The processes come from different builds or have different settings.
@@ -181,10 +181,10 @@ pub enum BootstrapError {
     Gone {
         /// The rank whose process has ended.
         rank: usize,
-        /// What was seen of it.
+        /// How this was noticed.
         how: &'static str,
     },
-    /// A rank did not come to an exchange.
+    /// Some ranks did not take part in an exchange in time.
     #[error(
         "rank {rank} waited {limit:?} for {} to take part in an exchange: all ranks must make the same calls in the same order; \
          if they do and are slow, raise Group::time_limit", awaited(.missing)
@@ -192,19 +192,19 @@ pub enum BootstrapError {
     Late {
         /// The rank of this process.
         rank: usize,
-        /// The ranks that had not come; empty if rank 0, which knows them, did not answer.
+        /// The ranks that did not take part; empty if rank 0, which knows them, did not answer.
         missing: Vec<usize>,
-        /// The time that this rank waited.
+        /// The time for which this rank waited.
         limit: Duration,
     },
-    /// A part of an exchange is too large.
+    /// The data of one rank in an exchange is too large.
     #[error(
         "a part of {bytes} bytes is too large for an exchange, which takes {most} of each rank: exchange it in pieces"
     )]
     Part {
-        /// Number of its bytes.
+        /// Number of bytes.
         bytes: usize,
-        /// The most that it may have.
+        /// Maximum number of bytes.
         most: usize,
     },
     /// A [`Cancel`](super::Cancel) ended the wait.

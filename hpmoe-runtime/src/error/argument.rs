@@ -29,7 +29,7 @@ pub enum ArgumentError {
         /// Ranks of the group.
         ranks: usize,
     },
-    /// A tensor has the parts of other ranks than those of this process.
+    /// A tensor has the parts of other ranks than those in this process.
     #[error(
         "`{tensor}` holds the parts of {parts}, but this process runs {group}: make it with PerRank::from_fn(group.ranks(), ..)"
     )]
@@ -41,30 +41,30 @@ pub enum ArgumentError {
         /// Ranks of this process.
         group: String,
     },
-    /// A tensor has an element type or width that the kernel was not built for.
+    /// A tensor has another element type or width than the kernel was built for.
     #[error(
         "`{tensor}` has {got_columns} columns of {got}, but the kernel was built for {columns} columns of {element}: rebuild, so that kernel and caller agree"
     )]
     Type {
         /// Name of the tensor in the taskflow.
         tensor: &'static str,
-        /// Element type of the kernel.
+        /// Element type that the kernel requires.
         element: ElementType,
-        /// Columns of the kernel.
+        /// Number of columns that the kernel requires.
         columns: usize,
         /// Element type passed.
         got: ElementType,
         /// Number of columns passed.
         got_columns: usize,
     },
-    /// The kernel was built for rows of another kind.
+    /// A tensor's rows are of another kind than the kernel was built for.
     #[error("`{tensor}` has {got}, but the kernel was built for {wanted}: rebuild, so that kernel and caller agree")]
     Kind {
         /// Name of the tensor in the taskflow.
         tensor: &'static str,
-        /// What the kernel was built for.
+        /// Kind of rows that the kernel requires.
         wanted: String,
-        /// What was passed.
+        /// Kind of rows that was passed.
         got: String,
     },
     /// The number of rows differs from the number that the route or the kernel requires.
@@ -74,42 +74,42 @@ pub enum ArgumentError {
         tensor: &'static str,
         /// The rank whose part of the tensor does not fit.
         rank: usize,
-        /// What is counted.
+        /// The unit that is counted, such as rows.
         unit: &'static str,
-        /// How many there are.
+        /// Number found.
         got: usize,
-        /// How many there should be.
+        /// Number required.
         wanted: usize,
-        /// Who asks for that many.
+        /// The source of the required number.
         reason: &'static str,
         /// What to do.
         way_out: &'static str,
     },
-    /// A tensor lies in the memory of NPUs, but the group can't use it there.
+    /// A tensor is in the memory of NPUs, but the group can't use it there.
     #[error("`{tensor}` lies in the memory of NPUs, {reason}: {way_out}")]
     OnNpus {
         /// Name of the tensor in the taskflow.
         tensor: &'static str,
-        /// Why the group can't use it there.
+        /// The reason why the group can't use it there.
         reason: &'static str,
         /// What to do.
         way_out: &'static str,
     },
-    /// A part of a tensor lies outside the memory of its rank's NPU.
+    /// A part of a tensor is not in the memory of its rank's NPU.
     #[error("`{tensor}` of rank {rank} lies at {address:#x}, {}, but the rank runs on NPU {npu}: {}", found_in(*.found), way_to(*.found, *.npu))]
     Elsewhere {
         /// Name of the tensor in the taskflow.
         tensor: &'static str,
-        /// The rank whose part it is.
+        /// The rank that the part belongs to.
         rank: usize,
-        /// Where its first or last byte lies.
+        /// Address of the part's first or last byte.
         address: u64,
-        /// The NPU in whose memory that is, if it is in one's.
+        /// The NPU that owns this address; `None` if no NPU does.
         found: Option<i32>,
         /// The NPU of the rank.
         npu: i32,
     },
-    /// A tensor of a fixed launch on NPUs lies in this machine's memory.
+    /// A tensor of a fixed launch on NPUs is in this machine's memory.
     #[error(
         "`{tensor}` lies in this machine's memory, but a fixed launch on NPUs copies nothing: pass a tensor of the NPUs (Argument::on_npus), \
          or launch it by Group::launch"
@@ -118,7 +118,7 @@ pub enum ArgumentError {
         /// Name of the tensor in the taskflow.
         tensor: &'static str,
     },
-    /// A tensor of a fixed launch is another one than the launch was made for.
+    /// A fixed launch was given another tensor than the one it was made for.
     #[error(
         "`{tensor}` has another address or another number of rows than when the launch was fixed: pass the same tensor with other data in it, or call \
          Group::fix for this one"
@@ -127,21 +127,21 @@ pub enum ArgumentError {
         /// Name of the tensor in the taskflow.
         tensor: &'static str,
     },
-    /// A part of a tensor does not start on a line.
+    /// A part of a tensor does not start at a multiple of the required alignment.
     #[error(
         "`{tensor}` of rank {rank} starts at address {address:#x}, but parts start at multiples of {alignment} bytes: copy it to one"
     )]
     Alignment {
         /// Name of the tensor in the taskflow.
         tensor: &'static str,
-        /// The rank whose part it is.
+        /// The rank that the part belongs to.
         rank: usize,
-        /// Where it starts.
+        /// Address of the part.
         address: u64,
-        /// Bytes that it should be a multiple of.
+        /// Required alignment in bytes.
         alignment: usize,
     },
-    /// The kernel writes a tensor that was passed for reading.
+    /// The kernel writes a tensor that was passed as an input.
     #[error("the kernel writes `{tensor}`, but it was passed for reading: rebuild, so that kernel and caller agree")]
     ReadOnly {
         /// Name of the tensor in the taskflow.

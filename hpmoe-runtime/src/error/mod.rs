@@ -47,7 +47,7 @@ pub enum LaunchError {
         /// Its value.
         value: String,
     },
-    /// Checks of host runs are off, but a search for races was asked for.
+    /// Checks of host runs are off, but the group should search for races, which needs them.
     #[error(
         "the group is to search for races (Group::find_races), but checks are off (Group::checks or HPMOE_CHECKS): switch them on"
     )]
@@ -62,7 +62,7 @@ pub enum LaunchError {
         kernel: &'static str,
         /// Ranks of the group.
         ranks: usize,
-        /// Ranks that there are schedules for.
+        /// Numbers of ranks for which there are schedules.
         available: Vec<u32>,
     },
     /// The route and the kernel were made with different constants.
@@ -72,24 +72,24 @@ pub enum LaunchError {
         kernel: &'static str,
         /// `EXPERTS` or `TOP_K`.
         name: &'static str,
-        /// In the route.
+        /// Value in the route.
         route: usize,
-        /// In the kernel.
+        /// Value in the kernel.
         built: usize,
     },
-    /// The route and the kernel have other numbers of places for experts.
+    /// The route and the kernel have different numbers of places for experts.
     #[error(
         "there are {placed} places for experts on each rank, but {kernel} was built with {built}: use a placement with {built} places on each"
     )]
     Places {
         /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,
-        /// Physical experts of a rank in the route.
+        /// Physical experts per rank in the route.
         placed: usize,
-        /// In the kernel.
+        /// Physical experts per rank in the kernel.
         built: usize,
     },
-    /// A route with another placement than the group.
+    /// The route was made with another placement than the group's.
     #[error(
         "the route has another placement than the group: make it by Route::placed with the placement that Group::placed was given, or launch it \
 on the group without one"
@@ -101,7 +101,7 @@ on the group without one"
         /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,
     },
-    /// An expert has several places, and tokens are sent once to each rank.
+    /// An expert has several places, but the kernel sends each token once to each rank.
     #[error(
         "{kernel} sends each token once to a rank (`route.sends_once`), but some expert has several places: give each expert one place, or \
 send tokens for every expert (`route.sends`)"
@@ -110,8 +110,8 @@ send tokens for every expert (`route.sends`)"
         /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,
     },
-    /// Launches choose the number of chunks, which add to experts' matrices, but an expert has several places: which place has a row would
-    /// follow from the number of chunks.
+    /// Launches choose the number of chunks, the chunks add to matrices of experts, and some expert has several places: the number of
+    /// chunks would then decide which place gets a row.
     #[error(
         "{kernel} adds to gradients of experts and chooses its number of chunks, but some expert has several places, whose gradients would \
 depend on that number: give each expert one place, or build the kernel without chunks_at_most"
@@ -120,21 +120,21 @@ depend on that number: give each expert one place, or build the kernel without c
         /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,
     },
-    /// A rank brings more tokens than the kernel was built for.
+    /// A rank has more tokens than the kernel was built for.
     #[error(
         "rank {rank} brings {tokens} tokens, but {kernel} was built with TOKENS = {limit}: raise TOKENS or bring fewer"
     )]
     Tokens {
         /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,
-        /// The rank that brings them.
+        /// The rank with these tokens.
         rank: usize,
-        /// Tokens that it brings.
+        /// Number of its tokens.
         tokens: usize,
-        /// Most tokens that the kernel takes, `TOKENS`.
+        /// The most tokens of a rank that the kernel accepts, `TOKENS`.
         limit: usize,
     },
-    /// A slot is empty that a task reads.
+    /// A slot is empty, but a task reads all slots.
     #[error(
         "topk_ids of rank {rank}, row {token}, column {k} is -1, which names no expert, but {kernel} has a task that reads all slots, \
          `{task}`: give each slot an expert, or read slots by vector tasks alone that have no external operator"
@@ -154,7 +154,8 @@ depend on that number: give each expert one place, or build the kernel without c
     /// A tensor does not match the kernel or the route.
     #[error(transparent)]
     Argument(#[from] ArgumentError),
-    /// A rank would receive more rows (of a chunk) than there is room for. It is the rank that would receive most.
+    /// Ranks would receive more rows (of a chunk) than they have room for. The error names the rank that would receive the
+    /// most.
     #[error(
         "rank {rank} would receive {rows} rows{}, but there is room for {capacity}: raise it with Group::capacity_rows({rows}), which takes \
          {missing} more bytes on each rank, or send fewer tokens", of_chunks(*.chunks)
@@ -164,27 +165,28 @@ depend on that number: give each expert one place, or build the kernel without c
         rank: usize,
         /// Rows that it would receive.
         rows: usize,
-        /// Rows that there is room for.
+        /// Number of rows that it has room for.
         capacity: usize,
-        /// The largest number of chunks, by which they would be so many, if launches choose it; `None` if it is a constant.
+        /// The maximum number of chunks, for which `rows` holds, if launches choose the number; `None` if it is a constant.
         chunks: Option<usize>,
-        /// Bytes of workspace and symmetric heap that each rank lacks for these rows.
+        /// Additional bytes of workspace and symmetric heap that each rank needs for these rows.
         missing: usize,
     },
-    /// Earlier launches had invalid ids or too many rows, and the host has waited only for the last one.
+    /// Earlier launches failed because of invalid ids or too many rows. Their reasons are not known, because the host has
+    /// waited only for the last launch.
     #[error(
         "{launches} launches of {kernel} before the last one had invalid ids or more rows than there is room for, and wrote nothing: wait after each launch to see which and why"
     )]
     Unrouted {
         /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,
-        /// How many there were since the last wait.
+        /// Number of such launches since the last wait.
         launches: u32,
     },
     /// Streams were passed to a group that does not run on NPUs.
     #[error("streams of NPUs were passed, but the group runs on the host: pass none, or use Group::on_npus")]
     Streams,
-    /// A pending launch has the memory.
+    /// A pending launch uses the memory that this launch needs.
     #[error(
         "{kernel} has a launch that is pending and uses the memory that this one needs: wait for it first (Pending::wait)"
     )]
@@ -199,13 +201,13 @@ depend on that number: give each expert one place, or build the kernel without c
     Memory {
         /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,
-        /// What a rank needs; the largest number where it would be larger still.
+        /// Bytes that a rank needs; `usize::MAX` if the number is larger still.
         bytes: usize,
         /// Ranks of the group.
         ranks: usize,
-        /// Received rows to make room for.
+        /// Number of received rows that the memory would have room for.
         capacity: usize,
-        /// The most rows that a rank receives by the route, if the host has made it.
+        /// The most rows that any rank receives, if the host has made the route; `None` otherwise.
         rows: Option<usize>,
     },
     /// This machine refused a resource that a rank needs. All ranks have been stopped.
@@ -218,13 +220,13 @@ depend on that number: give each expert one place, or build the kernel without c
         /// The system's answer.
         cause: String,
     },
-    /// Processes launch different things, or with different settings.
+    /// The processes make different launches, or have different settings.
     #[error(
         "the ranks disagree about {subject}: {}; start all processes from one build with the same arguments, and make the \
          same calls in the same order", each_value(.values)
     )]
     Disagreement {
-        /// What ranks disagree about.
+        /// The property in which they differ.
         subject: &'static str,
         /// Each value with the ranks that have it.
         values: Vec<(Vec<usize>, String)>,
@@ -234,7 +236,7 @@ depend on that number: give each expert one place, or build the kernel without c
     OtherRank {
         /// The rank with the error.
         rank: usize,
-        /// What that rank said of its error.
+        /// The message of that rank's error.
         message: String,
     },
     /// A process could not map the heap of a rank.
@@ -243,21 +245,21 @@ depend on that number: give each expert one place, or build the kernel without c
          namespace of processes (/proc), as one user"
     )]
     SharedMemory {
-        /// The rank that tried.
+        /// The rank that tried to map it.
         rank: usize,
         /// The rank that the heap belongs to.
         peer: usize,
         /// The system's answer.
         cause: String,
     },
-    /// A row of launches can't be run by processes.
+    /// Peers write a tensor of several launches in a row, which is not possible if ranks are processes.
     #[error(
         "peers write `{tensor}`, and {launches} launches in a row would overwrite each other's rows if ranks are processes: launch one at a time"
     )]
     Row {
         /// Name of the tensor in the taskflow.
         tensor: &'static str,
-        /// Launches of the row.
+        /// Number of launches in the row.
         launches: usize,
     },
     /// An exchange between the processes of the group failed before the kernel ran.
@@ -287,7 +289,7 @@ depend on that number: give each expert one place, or build the kernel without c
         /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,
     },
-    /// The tables of a route that the kernel makes have no room for this group.
+    /// The tables of a route that the kernel makes are too small for this group.
     #[error(
         "{kernel} makes its route itself, for at most {limit} {what}, but on {ranks} ranks there can be {value}: {way_out}, or give it a \
          route that the host makes (`route: &Route`)"
@@ -297,11 +299,11 @@ depend on that number: give each expert one place, or build the kernel without c
         kernel: &'static str,
         /// Ranks of the group.
         ranks: usize,
-        /// What is counted.
+        /// The unit that is counted.
         what: &'static str,
-        /// How many there can be.
+        /// The number that there can be in this group.
         value: usize,
-        /// Most that there may be.
+        /// The largest number that fits.
         limit: usize,
         /// What to do.
         way_out: &'static str,
@@ -312,11 +314,11 @@ depend on that number: give each expert one place, or build the kernel without c
     /// A rank was lost while the kernel ran.
     #[error("{cause}{}{}", of_npu(.npu.as_deref()), lines(.report.as_deref()))]
     Lost {
-        /// The rank, and what was seen of it.
+        /// The rank, and how its loss was noticed.
         cause: BootstrapError,
-        /// What this process's NPU ended with for it, where it did not end by itself.
+        /// The error that stopped this process's NPU because of the loss; `None` if the kernel ended by itself.
         npu: Option<Box<NpuError>>,
-        /// The cores of this process's rank, if they can be known.
+        /// The state of this process's cores, if it could be read.
         report: Option<Box<StuckReport>>,
     },
     /// An NPU or CANN's runtime library is not in the required state, or a call of it failed.
@@ -327,9 +329,9 @@ depend on that number: give each expert one place, or build the kernel without c
     NpuLaunch {
         /// The rank whose NPU failed first.
         rank: usize,
-        /// What CANN says of it.
+        /// CANN's error.
         cause: NpuError,
-        /// The cores of all ranks.
+        /// The state of all ranks' cores.
         report: Box<StuckReport>,
     },
     /// An earlier launch of the group failed, so the group's counters can't be trusted.
@@ -343,7 +345,7 @@ depend on that number: give each expert one place, or build the kernel without c
     Rule {
         /// Core, call and rule.
         message: String,
-        /// Task, source line, tile and call that the core was in, if it had begun one.
+        /// Task, source line, tile and call that the core was running; `None` if it had not started any.
         source_line: Option<String>,
     },
 }

@@ -18,11 +18,12 @@ use crate::argument::RankPart;
 use crate::error::ArgumentError;
 use crate::{Argument, CompiledKernel, LaunchError, Report, Streams, check};
 
-/// A launch whose argument block stays where it is: what a captured graph can replay.
+/// A launch whose argument block keeps its address, so that captured graphs can replay it.
 ///
-/// The block is what a kernel reads of the host: tables, addresses, numbers of tokens. It is made once, by [`Group::fix`]. Each launch of it
-/// uses the data that lie in the same tensors then. A kernel that makes its route (`Route::of`) makes it of the ids of that launch; where
-/// the host makes the route, all launches have the same one. On NPUs, [`enqueue`](Self::enqueue) puts kernels on streams and copies nothing.
+/// The block has everything that a kernel reads from the host: tables, addresses, numbers of tokens. [`Group::fix`] makes it once. Each
+/// launch uses the current data of the same tensors. A kernel that makes its route (`Route::of`) makes it from the ids of each launch; if
+/// the host makes the route, all launches have the same one. On NPUs, [`enqueue`](Self::enqueue) puts kernels on streams and copies
+/// nothing.
 ///
 /// ```
 /// use hpmoe_runtime::{Argument, CompiledKernel, prelude::*};
@@ -60,13 +61,13 @@ enum Block {
 }
 
 impl Group {
-    /// Makes the argument block of a launch, to be launched again and again with these tensors. `route` is the host's, for a kernel that does not
-    /// make its own. Nothing is launched yet. If ranks are processes, all of them call it.
+    /// Makes the argument block of a launch, which can then be launched repeatedly with these tensors. `route` is the host's route; it is
+    /// `None` if the kernel makes its own. Nothing is launched yet. If ranks are processes, all of them must call this.
     ///
     /// # Errors
     ///
-    /// As [`launch`](Self::launch), for what is found before a kernel runs. On NPUs, all tensors lie in their memory ([`Argument::on_npus`]), because
-    /// nothing is copied.
+    /// The errors that [`launch`](Self::launch) finds before a kernel runs. On NPUs, also if a tensor is not in the NPUs' memory
+    /// ([`Argument::on_npus`]), because nothing is copied.
     pub fn fix<'a>(
         &'a self,
         kernel: &CompiledKernel,
@@ -77,7 +78,8 @@ impl Group {
         Ok(FixedLaunch::new(Holder::Borrowed(self), kernel, route.map(Cow::Borrowed), arguments, block))
     }
 
-    /// The same with a share of the group and a route of its own, so that whoever is given the result can keep it.
+    /// Like [`fix`](Self::fix), but with shared ownership of the group and an owned route, so that the result has no
+    /// lifetime.
     ///
     /// # Errors
     ///
@@ -182,15 +184,16 @@ impl<'a> FixedLaunch<'a> {
         Self { group, kernel: *kernel, route, places, block, pending: 0, report: None }
     }
 
-    /// The group that it was made for.
+    /// The group that the launch was made for.
     #[must_use]
     pub fn group(&self) -> &Group {
         &self.group
     }
 
-    /// Puts experts elsewhere for the launches to come: of a kernel that makes its route, fixed on a group with a placement
-    /// ([`Group::placed`]). Only this placement is copied, so that captured graphs find it, too. All launches before have been waited for, those by graphs
-    /// as well. If ranks are processes, each of them does this.
+    /// Changes the placement of experts for later launches. The kernel must make its route, and the launch must have been fixed on a group
+    /// with a placement ([`Group::placed`]). Only the placement in the argument block is overwritten, so captured graphs use the new one,
+    /// too. Before the call, the program must wait for all earlier launches, including those by graphs. If ranks are processes, each of
+    /// them must make this call.
     ///
     /// # Errors
     ///
@@ -216,36 +219,37 @@ impl<'a> FixedLaunch<'a> {
         }
     }
 
-    /// The route of all its launches, if the host has made it.
+    /// The route of all launches; `None` if the kernel makes it.
     #[must_use]
     pub fn route(&self) -> Option<&Route> {
         self.route.as_deref()
     }
 
-    /// Whether its argument block lies in the memory of NPUs.
+    /// Whether the argument block is in the memory of NPUs.
     #[must_use]
     pub const fn is_on_npus(&self) -> bool {
         matches!(self.block, Block::OnNpus(_))
     }
 
-    /// Launches it and waits for it. The tensors are those that it was made for, lent again.
+    /// Launches the kernel and waits for it. The arguments must be the tensors that the launch was made for.
     ///
     /// # Errors
     ///
-    /// As [`Group::launch`]; a tensor lies elsewhere, or has other rows.
+    /// The errors of [`Group::launch`], or if a tensor has another address or other rows than before.
     pub fn launch(&mut self, arguments: &[Argument<'_>]) -> Result<Report, LaunchError> {
         self.enqueue(None, arguments)?;
         Ok(self.wait()?.expect("a launch is pending"))
     }
 
-    /// Puts it on the streams of the NPUs once more, after all launches before, and returns: kernels are put there, and nothing is copied or waited for.
-    /// `streams` are ordered with it as in [`Group::enqueue`]. If ranks are processes, each of them does this as often as the others.
+    /// Puts the kernel on the streams of the NPUs once more, after all earlier launches, and returns. It copies nothing and waits for
+    /// nothing. `streams` are ordered with the launch as in [`Group::enqueue`]. If ranks are processes, all of them must make this call
+    /// equally often.
     ///
     /// A group that runs on the host runs the launch to its end.
     ///
     /// # Errors
     ///
-    /// As [`launch`](Self::launch), for what is found before the kernel runs; on the host, all of it.
+    /// The errors that [`launch`](Self::launch) finds before the kernel runs; on the host, all errors of a launch.
     pub fn enqueue(&mut self, streams: Option<&Streams>, arguments: &[Argument<'_>]) -> Result<(), LaunchError> {
         self.check(arguments)?;
         check::streams(streams, self.group.ranks(), self.group.joint.npus.is_some())?;
@@ -260,13 +264,13 @@ impl<'a> FixedLaunch<'a> {
         Ok(())
     }
 
-    /// Puts it on streams that are being captured in graphs, and nothing else: no event, no copy, no wait. It is launched as often as these graphs are, which
-    /// [`replayed`](Self::replayed) is told. A graph's launches are in the order of its streams, and whoever launches graphs keeps them apart from other
-    /// launches on the same NPUs.
+    /// Puts the kernel on streams that are being captured in graphs, and nothing else: no event, no copy, no wait. The kernel then runs
+    /// each time these graphs are launched; report the number of launches to [`replayed`](Self::replayed). The launches of a graph are
+    /// ordered by the graph's streams only. The program must keep them from running at the same time as other launches on the same NPUs.
     ///
     /// # Errors
     ///
-    /// As [`enqueue`](Self::enqueue). A group that runs on the host has no streams.
+    /// The errors of [`enqueue`](Self::enqueue). A group that runs on the host has no streams.
     pub fn capture(&mut self, streams: &Streams, arguments: &[Argument<'_>]) -> Result<(), LaunchError> {
         self.check(arguments)?;
         check::streams(Some(streams), self.group.ranks(), self.group.joint.npus.is_some())?;
@@ -276,11 +280,12 @@ impl<'a> FixedLaunch<'a> {
         }
     }
 
-    /// Counts launches by graphs, which nobody else knows of, for the next [`wait`](Self::wait). The streams of these graphs have been waited for.
+    /// Reports `launches` launches by graphs to the next [`wait`](Self::wait), since this library can't see them. Before the call, the
+    /// program must wait for the streams of these graphs.
     ///
     /// # Errors
     ///
-    /// The group is broken, or runs on the host.
+    /// If the group is broken, or runs on the host.
     pub fn replayed(&mut self, launches: u32) -> Result<(), LaunchError> {
         match self.block {
             Block::OnHost(_) => return Err(LaunchError::Streams),
@@ -290,12 +295,13 @@ impl<'a> FixedLaunch<'a> {
         Ok(())
     }
 
-    /// Waits for all launches since the last wait. The report is that of the last one; `None` where there was none. If ranks are processes, all of them call it.
+    /// Waits for all launches since the last wait, and returns the report of the last one; `None` if there were none. If ranks are
+    /// processes, all of them must call this.
     ///
     /// # Errors
     ///
-    /// As [`Group::launch`], for what is found while a kernel runs. On NPUs, why ids make no route is known of the last launch alone; of those before
-    /// it, how many there were ([`LaunchError::Unrouted`]).
+    /// The errors that [`Group::launch`] finds while a kernel runs. On NPUs, invalid ids are reported with their reason only for the last
+    /// launch; for earlier ones, only their number is known ([`LaunchError::Unrouted`]).
     pub fn wait(&mut self) -> Result<Option<Report>, LaunchError> {
         if std::mem::take(&mut self.pending) == 0 {
             return Ok(None);

@@ -18,16 +18,17 @@ use crate::engine::OpenShmem;
 const GREETING: Duration = Duration::from_secs(60);
 
 impl Group {
-    /// A group of which this process is one rank; the other ranks are processes that do the same. They make the same calls
-    /// in the same order. [`PerRank`](hpmoe_kernels::PerRank) holds the part of this rank alone, routes come from
-    /// [`Route::gather`](hpmoe_kernels::Route::gather), and rows that peers write lie in memory that all processes map.
+    /// A group in which this process is one rank, and every other rank is another process that joins in the same way. All
+    /// ranks must make the same calls in the same order. [`PerRank`](hpmoe_kernels::PerRank) holds only the part of this
+    /// rank, routes come from [`Route::gather`](hpmoe_kernels::Route::gather), and rows that peers write are in memory that
+    /// all processes map.
     ///
-    /// A launch compares what the ranks launch, and returns the same report or error on all of them. If a process ends,
-    /// the launches of all others end within a second, with an error that names its rank.
+    /// Before it starts, a launch compares what each rank launches. It returns the same report or the same error on all
+    /// ranks. If a process ends, the launches of all other processes end within a second, with an error that names its rank.
     ///
     /// # Errors
     ///
-    /// If another rank does not come, or runs another version of this crate.
+    /// If another rank does not join in time, or runs another version of this crate.
     pub fn join(bootstrap: impl Bootstrap + 'static) -> Result<Self, LaunchError> {
         Self::of(Member::new(Box::new(bootstrap)))
     }
@@ -42,21 +43,22 @@ impl Group {
         Ok(Self::of_ranks(ranks, Some(member), options))
     }
 
-    /// The group that a launcher (torchrun, MPI, srun) started this process for, as [`Place::from_launcher`] finds it; `None`
-    /// if none did. The processes are joined by [`TcpBootstrap`], with the settings of [`Joining::from_environment`].
+    /// The group that a launcher (torchrun, MPI, srun) started this process for, according to [`Place::from_launcher`];
+    /// `None` if no launcher did. The processes are joined by [`TcpBootstrap`], with the settings of
+    /// [`Joining::from_environment`].
     ///
-    /// With `HPMOE_ENGINE=openshmem`, processes that `oshrun` has started can be on several machines: kernels on the host write the memory of others by
-    /// the system's library of OpenSHMEM. The call then sets variables of the environment, so that a program makes it before it starts threads that read them
-    /// by calls of C.
+    /// With `HPMOE_ENGINE=openshmem`, processes that `oshrun` has started can be on several machines: kernels on the host write the memory
+    /// of other processes through the system's OpenSHMEM library. The call then sets environment variables, so make it before you start
+    /// threads that read the environment through C.
     ///
     /// # Errors
     ///
-    /// If a launcher's variable has no meaning, the library can't be used, or as [`join`](Self::join).
+    /// If a launcher's variable is invalid, if the OpenSHMEM library can't be used, or as [`join`](Self::join).
     pub fn from_launcher() -> Result<Option<Self>, LaunchError> {
         Self::from_launcher_by(|| Ok(Joining::from_environment()?))
     }
 
-    /// Like [`from_launcher`](Self::from_launcher), with other settings of joining than those of the environment.
+    /// Like [`from_launcher`](Self::from_launcher), but with these settings for joining instead of those of the environment.
     ///
     /// # Errors
     ///
@@ -74,13 +76,12 @@ impl Group {
         Place::from_launcher()?.map(join).transpose()
     }
 
-    /// The bytes that each rank passed, rank 0 first. All ranks call it. Where all ranks run in this process, nothing is
-    /// exchanged: the bytes passed are the only ones. A [`TcpBootstrap`] takes 256 MiB of each rank.
+    /// Returns the bytes that each rank passed, rank 0 first. All ranks must call it. If all ranks run in this process,
+    /// nothing is exchanged, and the result is just `bytes`. A [`TcpBootstrap`] accepts up to 256 MiB from each rank.
     ///
     /// # Errors
     ///
-    /// If a rank is gone or does not come within [`time_limit`](Self::time_limit), after which the group can no longer be
-    /// used.
+    /// If a rank is gone, or does not call it within [`time_limit`](Self::time_limit). The group can't be used after that.
     pub fn all_gather(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, LaunchError> {
         let Some(member) = &self.joint.member else { return Ok(vec![bytes.to_vec()]) };
         let mut state = self.joint.state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -78,19 +78,19 @@ impl Group {
         Self::of_ranks(ranks, None, LaunchOptions::default())
     }
 
-    /// Runs kernels on NPUs from now on, rank r on the r-th one that this process sees (`ASCEND_RT_VISIBLE_DEVICES`); a rank that is a
-    /// process, on the one of its number on this machine (`LOCAL_RANK` or what launchers call it), or on the only one. They were
-    /// built with `HPMOE_DEVICE=cann`. A launch copies the caller's tensors to the NPUs, and what it writes back. Options of host runs
-    /// ([`seed`](Self::seed), [`threads`](Self::threads)) mean nothing there. Ranks that are processes share memory by fabric handles, or
-    /// with `HPMOE_SYMMETRIC_MEMORY=shmem` by CANN's SHMEM library.
+    /// Makes the group run kernels on NPUs. Rank r uses NPU r of those that this process sees (`ASCEND_RT_VISIBLE_DEVICES`). A rank that
+    /// runs in its own process uses the NPU with its number on this machine (`LOCAL_RANK`, or the launcher's variable for it), or the
+    /// only NPU that it sees. Kernels must be built with `HPMOE_DEVICE=cann`. A launch copies the caller's tensors to the NPUs, and
+    /// outputs back. Options of host runs ([`seed`](Self::seed), [`threads`](Self::threads)) have no effect. Ranks that are processes
+    /// share memory by fabric handles, or by CANN's SHMEM library with `HPMOE_SYMMETRIC_MEMORY=shmem`.
     ///
     /// # Errors
     ///
-    /// If there is no runtime library of CANN, there are fewer NPUs than ranks, or they can't be used.
+    /// If there is no runtime library of CANN, if there are fewer NPUs than ranks, or if the NPUs can't be used.
     ///
     /// # Panics
     ///
-    /// If there are groups with placements ([`placed`](Self::placed)) of the same ranks: make them afterwards.
+    /// If a group with a placement ([`placed`](Self::placed)) already shares these ranks: make such groups afterwards.
     pub fn on_npus(self) -> Result<Self, LaunchError> {
         let npus = match &self.joint.member {
             None => npu::open(0, self.joint.ranks)?,
@@ -99,7 +99,8 @@ impl Group {
         self.with_npus(npus)
     }
 
-    /// The same from the NPU of that number on: rank r on the r-th one after it, and a rank that is a process on that one.
+    /// Like [`on_npus`](Self::on_npus), but starts at NPU `first`: rank r uses NPU `first + r`; a rank that runs in its own
+    /// process uses NPU `first`.
     ///
     /// # Errors
     ///
@@ -129,8 +130,8 @@ impl Group {
         Self { joint: Arc::new(joint), options, placement: None }
     }
 
-    /// The same ranks and memory, with experts where a placement says: kernels that make their route (`Route::of`) find them there. Kernels that
-    /// take a route take one of the same placement ([`Route::placed`](hpmoe_kernels::Route::placed)).
+    /// A group with the same ranks and memory and with this placement of experts, which kernels that make their route (`Route::of`) use.
+    /// Kernels that take a route need one that was made with the same placement ([`Route::placed`](hpmoe_kernels::Route::placed)).
     ///
     /// ```
     /// use hpmoe_runtime::prelude::*;
@@ -151,7 +152,7 @@ impl Group {
         Ok(Self { joint: Arc::clone(&self.joint), options: self.options.clone(), placement })
     }
 
-    /// Where experts lie, if the group was given a placement ([`placed`](Self::placed)).
+    /// The placement of experts, if the group was made with one ([`placed`](Self::placed)).
     #[must_use]
     pub fn placement(&self) -> Option<&Placement> {
         self.placement.as_deref()
@@ -161,19 +162,20 @@ impl Group {
         self.placement.as_ref()
     }
 
-    /// Connections of strangers to rank 0 while the ranks joined; none if all ranks are threads of this process.
+    /// Counts of connections from strangers to rank 0 while the ranks joined; all zero if all ranks are threads of this
+    /// process.
     #[must_use]
     pub fn strangers(&self) -> Strangers {
         self.joint.member.as_ref().map(Member::strangers).unwrap_or_default()
     }
 
-    /// The ranks of the group, from 0 on, with those that run in this process.
+    /// The ranks of the group, including which of them run in this process.
     #[must_use]
     pub fn ranks(&self) -> Ranks {
         self.joint.member.as_ref().map_or(Ranks::new(self.joint.ranks), Member::ranks)
     }
 
-    /// Whether an earlier launch or exchange went wrong, so that the group can no longer be used.
+    /// Whether an earlier launch or exchange failed in a way that makes the group unusable.
     #[must_use]
     pub fn is_broken(&self) -> bool {
         matches!(*self.joint.state.lock().unwrap_or_else(PoisonError::into_inner), GroupState::Broken)

@@ -14,10 +14,10 @@ use super::state::GroupState;
 use crate::backend::npu;
 use crate::{Argument, CompiledKernel, LaunchError, Report, Streams, check};
 
-/// A launch that has been put on the streams of a group's NPUs. It borrows the tensors that the launch reads and writes: what is written is there when
-/// it has been waited for, by [`wait`](Self::wait) or by dropping it.
+/// A launch on the streams of a group's NPUs. It borrows the tensors that the launch reads and writes. Outputs are complete once the launch
+/// has been waited for, by [`wait`](Self::wait) or by dropping the `Pending`.
 ///
-/// A `Pending` that is forgotten ([`std::mem::forget`]) does no harm: kernels work on copies, which the group keeps until it is dropped, and
+/// Forgetting a `Pending` ([`std::mem::forget`]) does no harm: kernels work on copies, which the group keeps until it is dropped, and
 /// nothing is written to the tensors.
 ///
 /// ```compile_fail,E0502
@@ -67,16 +67,17 @@ enum PendingLaunch<'a> {
 }
 
 impl Pending<'_> {
-    /// Waits until the launch has ended, and brings what it wrote to its tensors. If ranks are processes, all of them wait for their launches in the same order.
+    /// Waits until the launch has ended, and copies its outputs to their tensors. If ranks are processes, all of them must wait for their
+    /// launches in the same order.
     ///
     /// # Errors
     ///
-    /// As [`Group::launch`], for what is found while a kernel runs.
+    /// The errors that [`Group::launch`] finds while a kernel runs.
     pub fn wait(mut self) -> Result<Report, LaunchError> {
         self.finish().unwrap_or(Err(LaunchError::Broken))
     }
 
-    /// Leaves the launch to the group, which waits for it when it is dropped. What the launch writes is not brought to tensors in the host's memory.
+    /// Leaves the launch to the group, which waits for it when the group is dropped. Tensors in the host's memory do not get the outputs.
     pub fn leave(mut self) {
         self.launch = PendingLaunch::Waited;
     }
@@ -99,15 +100,17 @@ impl Drop for Pending<'_> {
 }
 
 impl Group {
-    /// Puts a launch on the streams of the group's NPUs and returns before it has ended: [`launch`](Self::launch) is this and
-    /// [`Pending::wait`]. Several launches can be pending; they follow each other in the order of these calls. With `streams`, the launch follows what is on these,
-    /// and comes before what is put on them afterwards, so that a framework's tensors ([`Argument::on_npus`]) need no wait of the host.
+    /// Puts a launch on the streams of the group's NPUs and returns before it has ended. ([`launch`](Self::launch) does this and then calls
+    /// [`Pending::wait`].) Several launches can be pending; they run in the order of these calls. With `streams`, the launch is ordered
+    /// after work already enqueued on them and before work enqueued later, so the host need not wait before a framework's tensors
+    /// ([`Argument::on_npus`]) are used.
     ///
     /// A group that runs on the host runs the launch to its end.
     ///
     /// # Errors
     ///
-    /// As [`launch`](Self::launch), for what is found before the kernel runs; on the host, all of it. A launch that needs memory which one that is pending uses is refused.
+    /// The errors that [`launch`](Self::launch) finds before the kernel runs; on the host, all errors of a launch. Also if a pending launch
+    /// uses memory that this launch needs.
     pub fn enqueue<'a>(
         &'a self,
         kernel: &CompiledKernel,
@@ -118,8 +121,8 @@ impl Group {
         self.put(Holder::Borrowed(self), kernel, streams, Some(route), arguments)
     }
 
-    /// The same with a share of the group instead of a borrow, so that whoever is given the result can keep it. Without a `route`, the kernel makes
-    /// its own.
+    /// Like [`enqueue`](Self::enqueue), but with shared ownership of the group instead of a borrow, so that the result has no lifetime.
+    /// `route` is `None` if the kernel makes its own.
     ///
     /// # Errors
     ///
@@ -134,7 +137,7 @@ impl Group {
         self.put(Holder::Shared(Arc::clone(self)), kernel, streams, route, arguments)
     }
 
-    /// The same for a kernel that makes its route itself.
+    /// Like [`enqueue`](Self::enqueue), for a kernel that makes its route.
     ///
     /// # Errors
     ///

@@ -11,14 +11,14 @@ use crate::backend::host::InjectedFault;
 use crate::bootstrap::Cancel;
 
 impl Group {
-    /// Sets the seed for the order of everything that a kernel leaves open. Results must not depend on it.
+    /// Sets the seed of the order of events that a kernel leaves open. Results must not depend on it.
     #[must_use]
     pub const fn seed(mut self, seed: u64) -> Self {
         self.options.seed = seed;
         self
     }
 
-    /// Sets the longest time that a core may wait. That includes the time in which other cores compute what it waits for,
+    /// Sets the longest time that a core may wait. A wait includes the time in which other cores compute the awaited data,
     /// which is long for large layers on a CPU. Default: 60 seconds.
     #[must_use]
     pub const fn time_limit(mut self, limit: Duration) -> Self {
@@ -44,17 +44,17 @@ impl Group {
         self
     }
 
-    /// Sets the number of threads of each rank, all of which begin each launch. Default: the ranks share the machine's threads, and a rank
-    /// begins on one thread: the others join when the launch lasts longer than 300 µs.
+    /// Sets the number of threads of each rank, all of which take part from the start of each launch. Default: the machine's threads are
+    /// divided among the ranks. A rank then starts on one thread, and its other threads join if the launch lasts longer than 300 µs.
     #[must_use]
     pub const fn threads(mut self, threads: u32) -> Self {
         self.options.threads = Some(threads);
         self
     }
 
-    /// Sets whether host runs are checked: each looks for accesses of on-chip memory that nothing orders, for lines of a cache that are out of
-    /// date, and draws the order of all that the kernel leaves open. Without checks, the same code computes the same bits in less time, a
-    /// mistake in it can show as wrong results or not at all, and accesses beyond a buffer are still errors. Default: `HPMOE_CHECKS`, `on` or
+    /// Sets whether host runs are checked. A checked run searches for unordered accesses of on-chip memory and for stale cache lines, and
+    /// draws the order of all events that the kernel leaves open. Without checks, the same code computes the same bits in less time, but a
+    /// mistake in it may show as wrong results or not at all; accesses beyond a buffer are still errors. Default: `HPMOE_CHECKS`, `on` or
     /// `off`; on if it is not set.
     #[must_use]
     pub const fn checks(mut self, on: bool) -> Self {
@@ -62,25 +62,25 @@ impl Group {
         self
     }
 
-    /// Sets whether host runs search for accesses of global memory that nothing orders, an error that names both calls. Of ranks
-    /// that are threads of this process: those of other processes can't be seen. A host run takes about a third longer with the
-    /// search, which needs memory for each pair of cores. Default: in builds with debug assertions, for groups of at most 1,024 cores.
+    /// Sets whether host runs search for unordered accesses of global memory, which are errors that name both calls. The search covers
+    /// only ranks that are threads of this process. It makes a host run about a third longer, and needs memory for each pair of cores.
+    /// Default: on in builds with debug assertions, for groups of at most 1,024 cores.
     #[must_use]
     pub const fn find_races(mut self, find: bool) -> Self {
         self.options.find_races = Some(find);
         self
     }
 
-    /// Repeats each launch `times` times, with nothing in between that makes ranks wait for each other.
+    /// Repeats each launch `times` times. Nothing makes ranks wait for each other between the repetitions.
     #[must_use]
     pub const fn repeat(mut self, times: u32) -> Self {
         self.options.repeat = times;
         self
     }
 
-    /// Makes room for the time stamps of that many tiles of each core, 32 bytes for each, where the kernel keeps some (`HPMOE_TIME_STAMPS=on` when it
-    /// is built). Tiles beyond have none, which the report tells. Default: 4,096, which is 9 MiB on a rank with 72 cores; at
-    /// most 16,777,216.
+    /// Sets the number of tiles of each core for which there is room for time stamps, 32 bytes each, if the kernel records time stamps
+    /// (built with `HPMOE_TIME_STAMPS=on`). Later tiles have no time stamps, and the report says how many. Default: 4,096, which is 9 MiB
+    /// on a rank with 72 cores; at most 16,777,216.
     #[must_use]
     pub const fn stamp_room(mut self, tiles: u32) -> Self {
         const MOST: u32 = 1 << 24;
@@ -90,9 +90,9 @@ impl Group {
         self
     }
 
-    /// Ends launches early when this handle is cancelled, within a second: cores that run are stopped, and the group can no longer be used. If
-    /// ranks are processes, the handle is that of [`Joining::cancelled_by`](crate::Joining::cancelled_by), and the other ranks hear that this one
-    /// is gone.
+    /// Ends launches early, within a second, when this handle is cancelled. Running cores are stopped, and the group can't be used after
+    /// that. If ranks are processes, use [`Joining::cancelled_by`](crate::Joining::cancelled_by) instead, which also tells the other ranks
+    /// that this one is gone.
     ///
     /// # Panics
     ///
@@ -107,16 +107,16 @@ impl Group {
         self
     }
 
-    /// Has the thread that launches call a function about 20 times a second while it waits for a launch on the host by ranks that are threads.
-    /// A program that may not be kept from its own work, such as the handlers of signals of an interpreter, does it there. The function must not
-    /// use the group, and can [cancel](Self::cancelled_by) the launch.
+    /// Sets a function that the launching thread calls about 20 times a second while it waits for a launch on the host whose ranks are
+    /// threads. Use it for work that must not be delayed, such as an interpreter's signal handlers. The function must not use the group,
+    /// but can [cancel](Self::cancelled_by) the launch.
     #[must_use]
     pub fn attended_by(mut self, call: impl Fn() + Send + Sync + 'static) -> Self {
         self.options.attend = Some(Attend(Arc::new(call)));
         self
     }
 
-    /// Lets a resource be missing on a rank, for tests of what happens then.
+    /// Makes a resource unavailable on a rank, to test how launches handle that.
     #[doc(hidden)]
     #[must_use]
     pub const fn fault(mut self, rank: Rank, fault: InjectedFault) -> Self {

@@ -23,9 +23,9 @@ impl Group {
     ///
     /// # Errors
     ///
-    /// If the arguments don't fit the kernel, the route or the group, which is found before anything starts; if the kernel
-    /// makes no progress or breaks a rule of the device, or the machine refuses a resource, after which the group can no
-    /// longer be used.
+    /// If the arguments don't fit the kernel, the route or the group; this is found before anything starts. If the kernel
+    /// makes no progress or breaks a rule of the device, or the machine refuses a resource; the group can't be used after
+    /// that.
     pub fn launch(
         &self,
         kernel: &CompiledKernel,
@@ -35,8 +35,8 @@ impl Group {
         self.launch_row(kernel, &[(route, arguments)])
     }
 
-    /// Runs a kernel several times, with nothing between the launches that makes ranks wait for each other. Each launch
-    /// has its own route and tensors, so that data taken from another launch by mistake show in its results.
+    /// Runs a kernel several times. Nothing makes ranks wait for each other between the launches. Each launch has its own
+    /// route and tensors, so if a launch uses another launch's data by mistake, its results show it.
     ///
     /// # Errors
     ///
@@ -44,7 +44,7 @@ impl Group {
     ///
     /// # Panics
     ///
-    /// When the row is empty.
+    /// If the row is empty.
     pub fn launch_row(
         &self,
         kernel: &CompiledKernel,
@@ -55,17 +55,17 @@ impl Group {
         self.launch_steps(kernel, &row)
     }
 
-    /// Runs a kernel that makes its route itself on all ranks, and waits for it. Generated code calls this.
+    /// Runs a kernel that makes its route on all ranks, and waits for it. Generated code calls this.
     ///
     /// # Errors
     ///
-    /// As [`launch`](Self::launch). If the ids make no route, or a rank would receive more rows than there is room for, the kernel finds it
-    /// before it sends a row: all ranks return the same error, and the group can be used on.
+    /// As [`launch`](Self::launch). If the ids are invalid, or a rank would receive more rows than it has room for, the kernel finds this
+    /// before it sends a row: all ranks return the same error, and the group stays usable.
     pub fn launch_routed(&self, kernel: &CompiledKernel, arguments: &[Argument<'_>]) -> Result<Report, LaunchError> {
         self.launch_routed_row(kernel, &[arguments])
     }
 
-    /// Runs such a kernel several times, as [`launch_row`](Self::launch_row) does.
+    /// Runs a kernel that makes its route several times, as [`launch_row`](Self::launch_row) does.
     ///
     /// # Errors
     ///
@@ -73,7 +73,7 @@ impl Group {
     ///
     /// # Panics
     ///
-    /// When the row is empty.
+    /// If the row is empty.
     pub fn launch_routed_row(&self, kernel: &CompiledKernel, row: &[&[Argument<'_>]]) -> Result<Report, LaunchError> {
         let row: Vec<_> = row.iter().map(|&arguments| UncheckedStep { route: None, arguments }).collect();
         self.launch_steps(kernel, &row)

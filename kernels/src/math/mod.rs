@@ -80,8 +80,8 @@ fn power_of_two(n: i32) -> f32 {
 /// The [`checksum`] of [`exp`].
 pub const EXP_CHECKSUM: u64 = 0xe130_ec8e_8ba0_f300;
 
-/// A hash of all of a function's bits: FNV-1a over the bits of its results for [`checksum_inputs`], with every NaN
-/// counted as `0x7fc00000`. Tests compare each function's C++ twin with it.
+/// A hash of a function's results, bit by bit: FNV-1a over the bits of its results for [`checksum_inputs`], with every NaN
+/// counted as `0x7fc00000`. Tests compare the function's C++ twin with it.
 #[must_use]
 pub fn checksum(function: impl Fn(f32) -> f32) -> u64 {
     checksum_inputs().fold(0xcbf2_9ce4_8422_2325, |hash, x| {

@@ -5,11 +5,12 @@ use super::KernelSizes;
 /// Rows that each rank has room for at least if launches choose their number of chunks, unless no routing brings so many.
 const FEW_ROWS: usize = 4096;
 
-/// Rows of each chunk that a rank has room for unless the group says otherwise.
+/// Default number of rows of each chunk that a rank has room for, if the group does not set it.
 ///
-/// If the number of chunks is a constant, as many as any routing can bring, because a launch that needs more is refused: every token of every rank
-/// may go to as many experts of one rank as a token can. If launches choose it, 1.5 of the rows of an even load, because launches with more rows
-/// take more chunks, but at least 4,096 and at most as many as any routing brings to one chunk of all tokens.
+/// If the number of chunks is a constant: the most that any routing can bring, because a launch that needs more is refused. In that
+/// routing, every token of every rank goes to as many experts of one rank as a token can. If launches choose the number: 1.5 times the rows
+/// of an even load, because launches with more rows use more chunks, but at least 4,096, and at most the rows that any routing can bring if
+/// all tokens are one chunk.
 #[must_use]
 pub fn default_capacity(sizes: &KernelSizes, ranks: usize) -> usize {
     let most = most_rows(sizes, ranks);
@@ -19,7 +20,7 @@ pub fn default_capacity(sizes: &KernelSizes, ranks: usize) -> usize {
     }
 }
 
-/// The rule of [`default_capacity`], in words.
+/// The rule of [`default_capacity`], as a text.
 #[must_use]
 pub fn capacity_rule(sizes: &KernelSizes, ranks: usize) -> &'static str {
     match default_capacity(sizes, ranks) == most_rows(sizes, ranks) {
@@ -33,7 +34,7 @@ fn most_rows(sizes: &KernelSizes, ranks: usize) -> usize {
     ranks.saturating_mul(sizes.chunk_tokens_of_fewest()).saturating_mul(sizes.rows_of_a_token(ranks))
 }
 
-/// Rows of each chunk that a rank receives if all ranks bring all their tokens and all receive equally many rows.
+/// Rows of each chunk that a rank receives if all ranks have `TOKENS` tokens and all ranks receive the same number of rows.
 #[must_use]
 pub fn balanced_rows(sizes: &KernelSizes) -> usize {
     sizes.chunk_tokens().saturating_mul(sizes.top_k)

@@ -2,7 +2,7 @@
 
 use crate::abi::{HPMOE_CHUNK_BUFFERS, HPMOE_LINE};
 
-/// Counters, words and rows of the workspace and the symmetric heap start this many bytes apart, or at multiples of it.
+/// Alignment of counters, words and rows in the workspace and the symmetric heap, in bytes.
 pub const LINE: usize = HPMOE_LINE as usize;
 
 /// The number of chunks whose rows have memory at the same time.

@@ -3,7 +3,7 @@
 use super::{Grid, RankSizes, SpaceTable};
 use crate::abi::HPMOE_ONCE_TILES;
 
-/// The numbers of the counters in one of the two sets.
+/// The numbers of the counters within one of the two sets.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CounterNumbers {
     /// Number of the first counter of each array.
@@ -13,7 +13,7 @@ pub struct CounterNumbers {
 }
 
 impl CounterNumbers {
-    /// Numbers the counters of one array after those of another.
+    /// Numbers the counters, one array after the other.
     #[must_use]
     pub fn new(arrays: &[Grid], spaces: &[SpaceTable], sizes: &RankSizes) -> Self {
         let mut count = 0_u32;
@@ -28,7 +28,7 @@ impl CounterNumbers {
         Self { bases, count }
     }
 
-    /// Whether 32 bits are enough for the number of every counter.
+    /// Whether 32 bits are enough to number all counters.
     #[must_use]
     pub const fn can_be_numbered(&self) -> bool {
         self.count < u32::MAX

@@ -1,6 +1,6 @@
 //! Kinds of rows and of memory.
 
-/// What the rows of a tensor stand for, on each rank, and so how many there are.
+/// The kind of a tensor's rows, which determines how many rows it has on each rank.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum RowKind {
     /// One row per token of the rank.
@@ -12,16 +12,16 @@ pub enum RowKind {
     /// One row per token routed to the rank, however many of its experts the token goes to: ordered by the lowest-numbered
     /// of these experts, then source rank, then token.
     Once,
-    /// Words of a route that a launch keeps for another one: as many as ranks, experts and slots ask for.
+    /// The words of a route that a launch keeps for later launches. Their number depends on ranks, experts and slots.
     Routed,
-    /// A matrix of that many rows for each expert of the rank.
+    /// A matrix for each expert of the rank, with the given number of rows.
     Expert(u32),
-    /// One matrix of that many rows on the rank.
+    /// One matrix of the rank, with the given number of rows.
     Matrix(u32),
 }
 
 impl RowKind {
-    /// Whether a launch keeps such rows for another one, or takes those that another one has kept.
+    /// Whether rows of this kind can be kept by one launch for another.
     #[must_use]
     pub const fn is_kept(self) -> bool {
         matches!(self, Self::Received | Self::Once | Self::Routed)

@@ -17,20 +17,21 @@ pub enum Word {
     Ready,
     /// The freed words, one for each peer if chunks reuse memory.
     Freed,
-    /// The counts that ranks exchange if the kernel makes its route: two halves, with those of each rank.
+    /// The counts that ranks exchange if the kernel makes its route: two halves, each with the counts of all ranks.
     Counts,
-    /// The words by which ranks compare their clocks, one for each peer if cores keep time stamps.
+    /// The words with which ranks compare their clocks: one for each peer, if the kernel records time stamps.
     Clocks,
     /// The abort word.
     Abort,
-    /// The word that ends all running launches, of which rank 0's is used if ranks are processes.
+    /// The word that stops all running launches. If ranks are processes, rank 0's is used.
     Stop,
-    /// The digests of placements that ranks exchange if the kernel makes its route: two halves, with a block of each rank.
+    /// The digests of placements that ranks exchange if the kernel makes its route: two halves, each with a block for every
+    /// rank.
     Digests,
 }
 
 impl Word {
-    /// All of them, in the order in which they lie.
+    /// All words, in the order of their offsets.
     pub const ALL: [Self; 9] = [
         Self::Counters,
         Self::Launches,
@@ -75,16 +76,18 @@ impl Word {
     }
 }
 
-/// Where tensors, counters and words lie, on every rank alike. Offsets are bytes, multiples of a line.
+/// The places of tensors, counters and words, which are the same on every rank. Offsets are in bytes, and multiples of a
+/// line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MemoryPlan {
-    /// Offset of each tensor in the workspace or the heap; zero for arguments that have no part there.
+    /// Offset of each tensor in the workspace or the heap; zero for arguments that lie only in the caller's memory.
     pub tensors: Vec<usize>,
-    /// Bytes of each tensor there.
+    /// Bytes of each tensor in the workspace or the heap.
     pub tensor_bytes: Vec<usize>,
-    /// The numbers of the counters in a set.
+    /// The numbers of the counters within a set.
     pub counters: CounterNumbers,
-    /// Offset and bytes of each word of [`Word::ALL`] in the heap. From the first on, the heap starts as zeros.
+    /// Offset and bytes in the heap of each word of [`Word::ALL`]. The heap is zero from the first of them on when it is
+    /// new.
     pub words: [(usize, usize); Word::ALL.len()],
     /// Bytes of the heap.
     pub heap: usize,
@@ -125,13 +128,13 @@ impl MemoryPlan {
         self.words[word as usize].1
     }
 
-    /// Bytes of the tensors of the heap, which come first.
+    /// Bytes of the heap's tensors, which come before the words.
     #[must_use]
     pub const fn heap_tensors(&self) -> usize {
         self.at(Word::Counters)
     }
 
-    /// Bytes of a rank's heap and workspace.
+    /// Bytes of a rank's heap and workspace together.
     #[must_use]
     pub const fn needed(&self) -> usize {
         self.heap.saturating_add(self.workspace)
@@ -148,19 +151,19 @@ fn tensor_bytes(tensor: &TensorShape<'_>, sizes: &RankSizes) -> usize {
     rows.saturating_mul(tensor.row_bytes())
 }
 
-/// Hands out offsets one after another. Sizes beyond any memory end at the largest address.
+/// Assigns offsets one after another. An offset that would overflow is the largest address.
 #[derive(Default)]
 pub struct OffsetAllocator(usize);
 
 impl OffsetAllocator {
-    /// The offset of the next `bytes` bytes, on a line of their own.
+    /// Reserves `bytes` bytes, and returns their offset, which is aligned to a line.
     pub fn take(&mut self, bytes: usize) -> usize {
         let at = self.0;
         self.0 = at.saturating_add(in_lines(bytes)).min(LAST);
         at
     }
 
-    /// Bytes handed out.
+    /// Number of bytes reserved so far.
     #[must_use]
     pub const fn end(&self) -> usize {
         self.0

@@ -9,22 +9,23 @@ use crate::route::{COUNT_LINE, chunk_counts, chunk_tokens, most_of_a_token};
 pub struct KernelSizes {
     /// `EXPERTS`: logical experts, which ids name.
     pub experts: usize,
-    /// `SPARE`: places for experts that each rank has beyond its share.
+    /// `SPARE`: places for experts on each rank beyond its share.
     pub spare: usize,
     /// `TOP_K`: experts of each token.
     pub top_k: usize,
     /// `TOKENS`: most tokens of one rank.
     pub tokens: usize,
-    /// Chunks that the tokens of each rank are cut into; at least 1.
+    /// Number of chunks that each rank's tokens are divided into; at least 1.
     pub chunks: usize,
     /// Largest number of chunks if launches choose it, a power of two; `None` if it is a constant.
     pub chunks_at_most: Option<usize>,
-    /// Groups of experts, each with the same number of a token's experts; 1 if any slot may name any expert.
+    /// Number of expert groups if routing is group-limited (every token picks equally many experts from each group); 1
+    /// otherwise.
     pub groups: usize,
 }
 
 impl KernelSizes {
-    /// Physical experts of each of `ranks` ranks, places that no logical expert needs among them.
+    /// Number of physical experts of each of `ranks` ranks, including places that stay empty.
     #[must_use]
     pub const fn local_experts(&self, ranks: usize) -> usize {
         crate::local_experts(self.experts, self.spare, ranks)
@@ -52,16 +53,16 @@ impl KernelSizes {
     }
 }
 
-/// What the memory of a kernel depends on, besides the group and the launch.
+/// The properties of a kernel that determine its memory, in addition to the group and the launch.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KernelShape<'a> {
     /// Sizes of the layer.
     pub sizes: KernelSizes,
-    /// Matrix and vector cores of a rank.
+    /// Number of cores of a rank, of both kinds.
     pub cores: usize,
-    /// Whether cores keep time stamps of their tiles.
+    /// Whether cores record time stamps of their tiles.
     pub time_stamps: bool,
-    /// Whether the kernel makes its route, for which ranks exchange counts.
+    /// Whether the kernel makes its route; ranks then exchange counts.
     pub makes_route: bool,
     /// Tensors by number.
     pub tensors: Vec<TensorShape<'a>>,
@@ -71,7 +72,7 @@ pub struct KernelShape<'a> {
     pub counters: Vec<Grid>,
 }
 
-/// A tensor, on every rank alike.
+/// A tensor of a kernel; it has the same shape on every rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TensorShape<'a> {
     /// Name in the taskflow.
@@ -82,7 +83,7 @@ pub struct TensorShape<'a> {
     pub columns: u32,
     /// Elements from the start of one row to the start of the next; at least `columns`.
     pub pitch: u32,
-    /// What its rows stand for.
+    /// The kind of the rows.
     pub row_kind: RowKind,
     /// The memory that holds it.
     pub storage: Storage,
@@ -91,7 +92,7 @@ pub struct TensorShape<'a> {
 }
 
 impl TensorShape<'_> {
-    /// Bytes from one row to the next.
+    /// Distance between the starts of consecutive rows, in bytes.
     #[must_use]
     pub const fn row_bytes(&self) -> usize {
         self.pitch as usize * self.element.bytes()
@@ -105,8 +106,8 @@ impl KernelShape<'_> {
         self.tensors.iter().any(|tensor| tensor.row_kind == RowKind::Once)
     }
 
-    /// Words from one rank's counts to the next one's: a count for each place of the group and chunk, and once more if tokens are sent
-    /// once.
+    /// Distance between the counts of consecutive ranks, in words. A rank has one count for each place of the group and chunk, or two
+    /// if tokens are sent once.
     #[must_use]
     pub fn count_pitch(&self, ranks: usize) -> usize {
         let parts = if self.sends_once() { 2 } else { 1 };

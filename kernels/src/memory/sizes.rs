@@ -3,7 +3,7 @@
 use super::{CHUNK_BUFFERS, KernelSizes, RowKind, default_capacity};
 use crate::route::{KeptWords, chunk_counts, chunk_tokens};
 
-/// The sizes that decide how many rows each kind of tensor has at most, the same on every rank of a group.
+/// The sizes that determine the maximum number of rows of each kind of tensor. They are the same on every rank of a group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RankSizes {
     /// Ranks of the group.
@@ -14,7 +14,7 @@ pub struct RankSizes {
     pub local_experts: usize,
     /// Experts of each token.
     pub top_k: usize,
-    /// Chunks that the tokens of each rank are cut into.
+    /// Number of chunks that each rank's tokens are divided into.
     pub chunks: usize,
     /// Largest number of chunks if launches choose it; `None` if it is a constant.
     pub chunks_at_most: Option<usize>,
@@ -22,16 +22,16 @@ pub struct RankSizes {
     pub tokens: usize,
     /// Most tokens of a chunk of a rank.
     pub chunk_tokens: usize,
-    /// Most rows of a token that one rank receives.
+    /// The most rows that one rank receives for one token.
     pub token_rows: usize,
     /// Rows of a chunk that a rank has room to receive.
     pub capacity: usize,
-    /// Whether ranks are processes: the heap then also holds what peers write of the caller's tensors.
+    /// Whether ranks are processes. If so, the heap also has room for the caller's tensors that peers write.
     pub processes: bool,
 }
 
 impl RankSizes {
-    /// For a kernel on a number of ranks; without a given capacity, with the [default](default_capacity).
+    /// The sizes of a kernel on `ranks` ranks. If `capacity` is `None`, it is the [default](default_capacity).
     #[must_use]
     pub fn new(sizes: &KernelSizes, ranks: usize, capacity: Option<usize>, processes: bool) -> Self {
         Self {
@@ -49,13 +49,14 @@ impl RankSizes {
         }
     }
 
-    /// The sizes of launches of this many chunks.
+    /// The same sizes for launches with this number of chunks.
     #[must_use]
     pub fn in_chunks(&self, chunks: usize) -> Self {
         Self { chunks, chunk_tokens: chunk_tokens(self.tokens, chunks, self.chunks_at_most), ..*self }
     }
 
-    /// The sizes of all launches: for each number of chunks that one may have. None chooses a larger number than one that fits by any routing.
+    /// The sizes of all launches, one for each number of chunks that a launch can have. Numbers above the first one that fits any routing
+    /// are left out, because no launch chooses them.
     pub fn of_launches(&self) -> impl Iterator<Item = Self> + use<> {
         let (sizes, mut fits) = (*self, false);
         let numbers = chunk_counts(sizes.chunks, sizes.chunks_at_most).map(move |chunks| sizes.in_chunks(chunks));
@@ -65,22 +66,22 @@ impl RankSizes {
         })
     }
 
-    /// Number of freed words of peers, which say which chunks they no longer read. Launches of each number of chunks have words of their own,
-    /// since the words count chunks.
+    /// Number of freed words, by which peers say which chunks they no longer read. Launches with different numbers of chunks use different
+    /// words, because the words count chunks.
     #[must_use]
     pub fn freed_words(&self) -> usize {
         self.of_launches().filter(|sizes| sizes.chunks > CHUNK_BUFFERS).count() * self.ranks
     }
 
-    /// Freed words before those of launches of this many chunks.
+    /// Number of freed words that come before those of launches with this number of chunks.
     #[must_use]
     pub fn freed_words_before(&self) -> usize {
         let fewer = |sizes: &Self| (CHUNK_BUFFERS + 1..self.chunks).contains(&sizes.chunks);
         self.of_launches().filter(fewer).count() * self.ranks
     }
 
-    /// Counters of the blocks of `height` tokens of one chunk, from the first one to that of the next chunk. The same for all launches of more
-    /// than one chunk.
+    /// Distance between the counters of consecutive chunks, for blocks of `height` tokens. It is the same for all launches with more than
+    /// one chunk.
     #[must_use]
     pub fn blocks(&self, height: u32) -> usize {
         self.stride().div_ceil(height as usize)
@@ -95,19 +96,20 @@ impl RankSizes {
         }
     }
 
-    /// Most rows of a chunk that a rank receives if each token is sent to it once. Each such row is one that it receives anyway.
+    /// The most rows of a chunk that a rank receives if each token is sent to it once. These are at most the rows that it
+    /// receives otherwise.
     #[must_use]
     pub fn capacity_once(&self) -> usize {
         self.capacity.min(self.ranks.saturating_mul(self.chunk_tokens))
     }
 
-    /// Most rows of one expert and chunk: every token of every rank, as far as there is room.
+    /// The most rows of one expert in one chunk: one row per token of all ranks, limited by the capacity.
     #[must_use]
     pub fn expert_rows(&self) -> usize {
         self.capacity_once()
     }
 
-    /// Most row tiles of a height on a rank: those of all chunks, with a short one for each expert.
+    /// The most row tiles of a given height on a rank, over all chunks, including one short tile for each expert.
     #[must_use]
     pub fn row_tiles(&self, height: u32) -> usize {
         (self.capacity / height as usize).saturating_add(self.local_experts).saturating_mul(self.chunks)
@@ -119,7 +121,7 @@ impl RankSizes {
         self.chunks.min(CHUNK_BUFFERS)
     }
 
-    /// Rows that a tensor of the kernel has memory for: enough for all launches.
+    /// Number of rows for which a tensor of the kernel has memory; it is enough for all launches.
     #[must_use]
     pub fn rows(&self, row_kind: RowKind) -> usize {
         let of_launch =
@@ -146,7 +148,7 @@ impl RankSizes {
         }
     }
 
-    /// Where the words of a kept route lie, on a rank with so many tokens.
+    /// The layout of a kept route, on a rank with `tokens` tokens.
     #[must_use]
     pub const fn kept(&self, tokens: usize) -> KeptWords {
         KeptWords::new(self.ranks, self.experts, self.top_k, tokens)

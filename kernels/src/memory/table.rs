@@ -5,7 +5,7 @@ use super::{CHUNK_BUFFERS, KernelShape, MemoryPlan, RankSizes, RowKind, Storage,
 use crate::route::{COUNT_LINE, KEPT_HEAD, KEPT_SLOTS};
 use std::fmt;
 
-/// The memory that a line of the table is part of.
+/// The memory that a line of the table belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum MemoryPlace {
     /// The symmetric heap, into which peers put.
@@ -26,46 +26,46 @@ impl fmt::Display for MemoryPlace {
     }
 }
 
-/// Rows that a launch has on one rank, of all chunks: as many as the caller's tensors have.
+/// Numbers of rows that a launch has on one rank, over all chunks. The caller's tensors have these numbers of rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LaunchRows {
     /// Tokens of the rank.
     pub tokens: usize,
     /// Rows that the rank receives.
     pub received: usize,
-    /// Rows that it receives if each token is sent to it once.
+    /// Rows that the rank receives if each token is sent to it once.
     pub once: usize,
 }
 
-/// A tensor of the launch, or words of it, on each rank.
+/// One line of the table: a tensor of the launch, or words, on each rank.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MemoryLine {
-    /// Name in the taskflow, or that of the words.
+    /// Name of the tensor in the taskflow, or name of the words.
     pub name: String,
     /// Number of the tensor in the taskflow; `None` for words.
     pub tensor: Option<usize>,
-    /// The memory that it is part of.
+    /// The memory that holds it.
     pub place: MemoryPlace,
-    /// What it is for.
+    /// The purpose of the memory, as a text.
     pub purpose: &'static str,
     /// Number of rows as a formula; empty for words.
     pub formula: String,
     /// Number of rows; 0 for words.
     pub rows: usize,
-    /// Bytes from one row to the next; 0 for words.
+    /// Distance between the starts of consecutive rows, in bytes; 0 for words.
     pub row_bytes: usize,
-    /// Bytes of all of it. In the heap and the workspace, with what fills its last line.
+    /// Number of bytes. In the heap and the workspace, this includes the padding at the end.
     pub bytes: usize,
 }
 
-/// The memory of a launch on each rank. The letters of its formulae: `T` tokens of the rank (in the heap and the workspace, `TOKENS`),
-/// `k` experts of each token, `R` ranks, `E` experts, `S` physical experts of a rank, `rows` rows that a rank has room to receive (of each
-/// chunk).
+/// The memory of a launch on each rank. Formulae of rows use these letters: `T` tokens of the rank (in the heap and the workspace,
+/// `TOKENS`), `k` experts of each token, `R` ranks, `E` experts, `S` physical experts of a rank, `rows` received rows that a rank has room
+/// for (in each chunk).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MemoryTable {
     /// All lines: heap, workspace, and then the caller's tensors.
     pub lines: Vec<MemoryLine>,
-    /// Rows of each chunk that a rank has room to receive.
+    /// Received rows of each chunk that a rank has room for.
     pub capacity: usize,
     /// Bytes of the symmetric heap.
     pub heap: usize,
@@ -74,7 +74,7 @@ pub struct MemoryTable {
 }
 
 impl MemoryLine {
-    /// Whether it is a tensor that one launch keeps for another.
+    /// Whether the line is a tensor that one launch keeps for another.
     #[must_use]
     pub fn is_kept(&self) -> bool {
         self.purpose == KEPT || self.purpose == TAKEN
@@ -82,7 +82,7 @@ impl MemoryLine {
 }
 
 impl LaunchRows {
-    /// The most that a rank can have.
+    /// The largest numbers of rows that a rank can have.
     #[must_use]
     pub fn most(sizes: &RankSizes) -> Self {
         Self {
@@ -105,7 +105,7 @@ impl LaunchRows {
 }
 
 impl MemoryTable {
-    /// The memory of a kernel in a group, with the caller's tensors of a launch of so many rows.
+    /// The memory of a kernel in a group, with the caller's tensors for the rows of `launch`.
     #[must_use]
     pub fn new(shape: &KernelShape<'_>, sizes: &RankSizes, launch: &LaunchRows) -> Self {
         let plan = MemoryPlan::new(shape, sizes);
@@ -161,13 +161,13 @@ impl MemoryTable {
         Self { lines, capacity: sizes.capacity, heap: plan.heap, workspace: plan.workspace }
     }
 
-    /// Bytes of all lines of a memory.
+    /// Total bytes of the lines in one memory.
     #[must_use]
     pub fn bytes(&self, place: MemoryPlace) -> usize {
         self.sum(|line| line.place == place)
     }
 
-    /// Bytes of the caller's tensors that one launch keeps for another.
+    /// Total bytes of the caller's tensors that one launch keeps for another.
     #[must_use]
     pub fn kept(&self) -> usize {
         self.sum(|line| line.is_kept())

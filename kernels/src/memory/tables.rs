@@ -3,16 +3,16 @@
 /// An iteration space.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SpaceTable {
-    /// Its kind, an `HpmoeSpaceKind` of the ABI.
+    /// Kind of the space, an `HpmoeSpaceKind` of the ABI.
     pub kind: u32,
     /// Most rows of an item; for whole experts, `RAGGED`.
     pub height: u32,
 }
 
-/// How many counters an array has.
+/// The number of counters of an array, as a function of the launch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Grid {
-    /// `columns` for each row tile of the space with that number.
+    /// `columns` counters for each row tile of a space.
     RowTiles {
         /// Number of the space.
         space: u32,

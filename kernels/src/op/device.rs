@@ -95,8 +95,8 @@ pub enum Device {
     Vector {
         /// Columns of each scratch value.
         scratch: &'static [Columns],
-        /// The calls, in the order in which they run. An operand that is one row or one column for all of the result is spread
-        /// over its size before.
+        /// The calls, in the order in which they run. Before them, an operand that is one row or one column is broadcast to
+        /// the size of the result.
         calls: &'static [VectorCall],
     },
     /// A routine of the device library.
@@ -133,13 +133,13 @@ pub enum Part {
 /// the arguments of [`More`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Routine {
-    /// Name in `include/hpmoe/`.
+    /// Name of the routine in `include/hpmoe/`.
     pub name: &'static str,
     /// How the sizes of its operands determine the size of its result.
     pub sizes: Sizes,
     /// Number of columns of each scratch value. A scratch value has as many rows as the result.
     pub scratch: &'static [Columns],
-    /// When the routine waits for earlier writes of the vector unit.
+    /// The point at which the routine waits for earlier writes of the vector unit.
     pub waits: Waits,
 }
 
@@ -169,7 +169,8 @@ pub enum More {
     ColumnsFrom,
 }
 
-/// When a routine waits for earlier writes of the vector unit. Callers need no barrier before a routine that waits.
+/// The point at which a routine waits for earlier writes of the vector unit. Callers need no barrier before a routine that
+/// waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Waits {
     /// Never: callers place a barrier if one is needed.
@@ -193,14 +194,13 @@ pub enum Sizes {
     OneColumn,
     /// R×2H values: R×H.
     HalfOfColumns,
-    /// R rows of as many columns as the operand's type states, to R rows of as many columns as the result's type
-    /// states.
+    /// R rows of as many columns as the operand's type states: R rows of as many columns as the result's type states.
     Columns,
     /// Like `Columns`, reading a range of the operand's columns.
     Slice,
     /// R×C or 1×C values, and R×K ids: R×K.
     Picked,
-    /// As many columns as the operand's type states, to the same numbers in rows of another length.
+    /// Values with as many columns as the operand's type states: the same numbers in rows of another length.
     Reshaped,
 }
 
@@ -219,7 +219,7 @@ impl Spread {
     /// All variants.
     pub const ALL: [Self; 3] = [Self::Row, Self::Column, Self::Number];
 
-    /// The routine, called as `hpmoe::name(out, operand, rows, columns of out)`, and when it waits.
+    /// The routine, called as `hpmoe::name(out, operand, rows, columns of out)`, and the point at which it waits.
     #[must_use]
     pub const fn routine(self) -> (&'static str, Waits) {
         match self {
@@ -241,8 +241,8 @@ pub const fn spread(operand: &Shape, result: &Shape) -> Option<Spread> {
     }
 }
 
-/// The routine that runs these calls and spreads the second operand itself, without a spread copy; `None` if there is
-/// none.
+/// The routine that runs these calls and broadcasts the second operand itself, without copying it; `None` if there is no
+/// such routine.
 #[must_use]
 pub fn in_one_call(calls: &[VectorCall], spread: Spread) -> Option<(&'static str, Waits)> {
     match (calls, spread) {

@@ -37,7 +37,7 @@ impl ElementType {
         }
     }
 
-    /// The AscendC name of the type that is copied.
+    /// The AscendC name of the type that copies use for elements of this type.
     #[must_use]
     pub const fn ascendc(self) -> &'static str {
         match self {

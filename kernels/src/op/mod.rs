@@ -47,7 +47,7 @@ pub struct Misfit {
     pub types: bool,
     /// One sentence without a full stop.
     pub problem: String,
-    /// What to write instead.
+    /// The text that says what to write instead.
     pub help: String,
 }
 

@@ -18,7 +18,7 @@ pub enum Columns {
     OfResult,
     /// As many as the result has, plus room for two parts that each start at a row's alignment.
     InTwoParts,
-    /// A multiple of the columns of a value, each time rounded up to whole repeats of a vector call.
+    /// A multiple of the columns of a value. Each copy is rounded up to whole repeats of a vector call.
     Repeats(Of, usize),
     /// One block of 32 bytes per column of a value, with columns rounded up to the row alignment in UB.
     Blocks(Of),

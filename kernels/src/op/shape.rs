@@ -18,21 +18,21 @@ pub enum OperandKind {
     Index,
 }
 
-/// The type of an operand or a result: most rows and columns, as written in the source.
+/// The type of an operand or a result: its maximum numbers of rows and columns, as written in the source.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Shape {
     /// The operand's kind: tile, value, number or size.
     pub kind: OperandKind,
     /// Element type. A value loaded from any float type is `f32`.
     pub element: ElementType,
-    /// Most rows, as the type states them.
+    /// Maximum number of rows, as the type states it.
     pub rows: usize,
-    /// Most columns, as the type states them.
+    /// Maximum number of columns, as the type states it.
     pub cols: usize,
 }
 
 impl Shape {
-    /// Whether a value has the same size as `other`, or is one row or one column that spreads over `other`.
+    /// Whether a value has the same size as `other`, or is a row or a column that can be broadcast to `other`.
     #[must_use]
     pub const fn spreads_over(&self, other: &Self) -> bool {
         (self.rows == other.rows || self.rows == 1) && (self.cols == other.cols || self.cols == 1)

@@ -23,7 +23,7 @@ pub enum PlacementError {
     Unknown {
         /// The physical expert.
         physical: usize,
-        /// The number that it is to hold.
+        /// The expert number given for it.
         expert: usize,
         /// Logical experts.
         experts: usize,
@@ -65,23 +65,23 @@ pub enum PlacementError {
     },
     /// A factor that would make the moving average ignore new launches.
     Factor {
-        /// Thousandths of the average that a launch leaves.
+        /// Thousandths of the average that remain after a launch.
         thousandths: u32,
     },
     /// Two placements belong to different groups or layers.
     Apart {
-        /// What differs: `ranks`, `experts` or `places of a rank`.
+        /// The number that differs: `ranks`, `experts` or `places of a rank`.
         what: &'static str,
-        /// In one of them.
+        /// Its value in one placement.
         one: usize,
-        /// In the other one.
+        /// Its value in the other placement.
         other: usize,
     },
     /// The number of weight matrices is not the number of experts.
     Weights {
         /// Matrices passed.
         matrices: usize,
-        /// How many are asked for.
+        /// Number of matrices required.
         wanted: usize,
     },
 }

@@ -75,9 +75,9 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// A placement by physical expert, rank after rank: the n-th one holds logical expert `physical_to_logical[n]`, or
-    /// is empty if that is `None`. All ranks have the same number of places. Physical experts of one logical expert
-    /// share its rows evenly; [`with_shares`](Self::with_shares) changes that.
+    /// Makes a placement from a list with one entry per physical expert, rank after rank: physical expert n holds logical
+    /// expert `physical_to_logical[n]`, or is empty if that is `None`. All ranks have the same number of places. Physical
+    /// experts of one logical expert share its rows evenly; [`with_shares`](Self::with_shares) changes that.
     ///
     /// # Errors
     ///

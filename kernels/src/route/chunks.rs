@@ -2,8 +2,9 @@
 
 use std::iter;
 
-/// Tokens of each chunk but the last ones of a rank with `tokens` tokens. If launches choose the number of chunks, each chunk consists of
-/// whole parts, of which every rank has `at_most`: a chunk of one number is then made of whole chunks of any larger one.
+/// Number of tokens of each chunk, for a rank with `tokens` tokens; the last chunks of a rank may have fewer. If launches choose the
+/// number of chunks, each chunk consists of whole parts, of which every rank has `at_most`. A chunk then consists of whole chunks of any
+/// larger number of chunks.
 ///
 /// ```
 /// use hpmoe_kernels::route::chunk_tokens;
@@ -27,8 +28,8 @@ pub fn chunk_counts(chunks: usize, at_most: Option<usize>) -> impl Iterator<Item
     at_most.is_none().then_some(chunks).into_iter().chain(chosen)
 }
 
-/// The number of chunks that a launch has: the first of `counts` by which each rank has room for its rows of every chunk; `None` if none is.
-/// `fullest` tells the most rows of a chunk that any rank receives if there are so many chunks.
+/// Chooses the number of chunks of a launch: the first of `counts` with which each rank has room for its rows of every chunk; `None` if
+/// there is no such number. `fullest` returns, for a number of chunks, the most rows of a chunk that any rank receives.
 ///
 /// ```
 /// use hpmoe_kernels::route::choose_chunks;

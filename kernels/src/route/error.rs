@@ -129,9 +129,9 @@ pub enum RouteError {
         rank: Rank,
         /// The size that differs: `ranks`, `rank`, `experts` or `words`.
         what: &'static str,
-        /// In the kept route.
+        /// Value in the kept route.
         found: usize,
-        /// In this launch.
+        /// Value in this launch.
         wanted: usize,
     },
     /// A kept route was made with another placement.
@@ -141,7 +141,7 @@ pub enum RouteError {
     },
     /// The ranks' kept routes come from different launches.
     KeptApart {
-        /// The first rank whose route is not of the launch that rank 0's is of.
+        /// The first rank whose route comes from another launch than rank 0's.
         rank: Rank,
     },
     /// A rank has more rows than an i32 can number.

@@ -87,8 +87,8 @@ pub fn most_of_a_token((experts, spare): (usize, usize), top_k: usize, groups: u
 }
 
 impl RouteError {
-    /// The error of an id outside its slot's group. `sizes` are the ids per token, the ids per group, and the experts
-    /// per group.
+    /// The error for an id outside its slot's group. `sizes` are the ids per token, the ids per group, and the experts per
+    /// group.
     #[doc(hidden)]
     #[must_use]
     pub fn of_another_group(rank: crate::Rank, slot: usize, id: usize, sizes: (usize, usize, usize)) -> Self {

@@ -89,7 +89,7 @@ impl Routed {
         self.cells.as_ptr().cast()
     }
 
-    /// Makes an empty one with room for `words` words.
+    /// Makes an empty `Routed` with room for `words` words.
     #[doc(hidden)]
     #[must_use]
     pub fn with_words(words: usize) -> Self {

@@ -48,9 +48,9 @@ fn fits(ep: Ranks, experts: usize, placement: &Placement) -> Result<(), RouteErr
 }
 
 impl Route {
-    /// The route of a taskflow that makes its own, by the statement `let route = Route::of::<EXPERTS>(ep, &ids);`. The
-    /// kernel makes the route's tables on the vector cores. It reads ids in device memory, written by the caller or by
-    /// earlier tasks, or a route that an earlier launch has kept there ([`keep`](Self::keep)).
+    /// Makes the route of a taskflow, by the statement `let route = Route::of::<EXPERTS>(ep, &ids);`. In a kernel, the
+    /// vector cores make the route's tables. They read ids in device memory, written by the caller or by earlier tasks, or a
+    /// route that an earlier launch has kept there ([`keep`](Self::keep)).
     ///
     /// ```
     /// use hpmoe_kernels::{PerRank, Ranks, Route, Tensor};

@@ -176,7 +176,7 @@ impl Route {
         self.chunk_of(chunk, chunks, None)
     }
 
-    /// One of `chunks` chunks of [`chunk_tokens`].
+    /// One chunk of `chunks`, cut as [`chunk_tokens`] says.
     #[must_use]
     pub fn chunk_of(&self, chunk: usize, chunks: usize, at_most: Option<usize>) -> Self {
         let tokens = |rank: Rank| {
@@ -270,8 +270,8 @@ impl Route {
         self.each.order(rank)
     }
 
-    /// For each slot of a rank, from its first token on: whether the slot is empty (its id is -1). An empty list if no
-    /// slot is.
+    /// For each slot of a rank, starting at its first token: whether the slot is empty (its id is -1). If no slot is empty,
+    /// the list is empty.
     #[must_use]
     pub fn empty_slots(&self, rank: Rank) -> Vec<bool> {
         if self.order(rank).len() == self.each.slots(rank) {

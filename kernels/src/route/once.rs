@@ -19,8 +19,8 @@ impl Route {
         self.once.get_or_place(|| Placed::new(self.each.sources().iter().map(sent_once).collect(), &self.places))
     }
 
-    /// The slots of a rank, `token * top_k + k`, whose tokens are sent if each token is sent once to each rank. They
-    /// have a stable order by expert.
+    /// The slots of a rank, `token * top_k + k`, for which a row is sent if each token is sent once to each rank. They have
+    /// a stable order by expert.
     #[must_use]
     pub fn order_once(&self, rank: Rank) -> &[i32] {
         self.once().order(rank)

@@ -167,8 +167,8 @@ impl<X: RankTokens> RankTokens for &mut X {
 }
 
 impl PerRank<()> {
-    /// A [`Tensor`] on each rank with one row per token, in private memory. Every bit starts set. `of` gives the
-    /// numbers of tokens: a route, or another such tensor if there is no route yet.
+    /// A [`Tensor`] on each rank with one row per token, in private memory. Every bit starts set. `of` provides the numbers
+    /// of tokens: it is a route or, before there is a route, another tensor with one row per token.
     #[must_use]
     pub fn tokens<T: Element, const C: usize>(ep: Ranks, of: &impl RankTokens) -> PerRank<Tensor<T, C>> {
         PerRank::from_fn(ep, |rank| {

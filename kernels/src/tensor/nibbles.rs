@@ -55,7 +55,7 @@ impl i4x2 {
         self.0
     }
 
-    /// The two numbers, that of the byte's lower half first, each from -8 to 7.
+    /// The two numbers, each from -8 to 7. The first comes from the byte's lower half.
     #[must_use]
     pub const fn numbers(self) -> [i8; 2] {
         let byte = self.0 as i8;

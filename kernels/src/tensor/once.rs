@@ -44,7 +44,7 @@ impl<T: Element, const C: usize> Once<T, C> {
         Tile::new(&self.cells, C, TileRows::Range { first: piece.first(), count: piece.rows() })
     }
 
-    /// The token rows of an expert's row tile. The expert belongs to this rank.
+    /// For each row of an expert's row tile, the row of its token. The expert belongs to this rank.
     ///
     /// # Panics
     ///

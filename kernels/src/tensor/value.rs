@@ -1,7 +1,7 @@
 //! Values, which are held on chip.
 
-/// The bounds of [`AnyValue`] and [`AnyTile`](crate::op::AnyTile). It is a multiple of every size that they are divided
-/// by.
+/// The bounds of [`AnyValue`] and [`AnyTile`](crate::op::AnyTile). `MOST` is a multiple of every size by which operations
+/// divide rows or columns.
 pub const MOST: usize = 1 << 16;
 
 /// A value of any size.

@@ -21,15 +21,15 @@ use std::path::{Path, PathBuf};
 /// The CANN toolkit that builds find on this machine.
 #[derive(Clone, Debug)]
 pub struct InstalledToolkit {
-    /// Its folder.
+    /// Folder of the toolkit.
     pub folder: PathBuf,
-    /// Its version.
+    /// Version of CANN.
     pub version: String,
-    /// Its compiler.
+    /// Path of the compiler.
     pub compiler: PathBuf,
 }
 
-/// Finds the CANN toolkit that builds would take.
+/// Finds the CANN toolkit that builds would use.
 ///
 /// # Errors
 ///

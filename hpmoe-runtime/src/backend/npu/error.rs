@@ -8,14 +8,14 @@ use super::ShmemError;
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum NpuError {
-    /// There is no library.
+    /// The runtime library was not found.
     #[error(
         "there is no runtime library of CANN (tried {tried}: {cause}): install CANN 8.5 or later and run its set_env.sh"
     )]
     NoLibrary {
         /// Names that were tried.
         tried: String,
-        /// Why the first one could not be opened.
+        /// The reason why the first one could not be opened.
         cause: String,
     },
     /// The library lacks a call.
@@ -25,7 +25,7 @@ pub enum NpuError {
     OldLibrary {
         /// The library that can't be used.
         library: String,
-        /// What the system says of it.
+        /// The system's message.
         cause: String,
     },
     /// There are fewer NPUs than ranks.
@@ -36,26 +36,26 @@ pub enum NpuError {
     Devices {
         /// Ranks of the group.
         ranks: usize,
-        /// NPUs that there are.
+        /// Number of NPUs that the process sees.
         devices: u32,
     },
-    /// There is no NPU of that number.
+    /// The group's NPUs start at a number that does not exist, or end after the last NPU.
     #[error(
         "the group needs the NPUs {first} to {}, but this process sees {devices}, numbered from 0: choose a lower number, or let it see more by \
          ASCEND_RT_VISIBLE_DEVICES", first + ranks - 1
     )]
     Number {
-        /// The first one that was asked for.
+        /// Number of the first NPU of the group.
         first: usize,
         /// Ranks of the group in this process.
         ranks: usize,
-        /// NPUs that there are.
+        /// Number of NPUs that the process sees.
         devices: u32,
     },
     /// The message of another process does not describe a memory handle.
     #[error("another process sent {bytes} bytes as the name of its memory: start all processes from one build")]
     Ticket {
-        /// Number of bytes.
+        /// Number of bytes of the message.
         bytes: usize,
     },
     /// Kernels are not generated for this chip.
@@ -84,7 +84,7 @@ pub enum NpuError {
         /// The name of the chip.
         soc: String,
     },
-    /// Processes can't share the memory of a part of an NPU.
+    /// The NPU is only a part of a physical NPU, whose memory processes can't share.
     #[error(
         "NPU {device} is a part of one (a virtual instance), whose memory processes can't share: give each rank a whole NPU, or run all ranks in one process"
     )]
@@ -99,21 +99,21 @@ pub enum NpuError {
     Superpods {
         /// The rank of this process.
         rank: usize,
-        /// Where its NPU is.
+        /// Superpod of its NPU.
         superpod: i64,
         /// The other rank.
         peer: usize,
-        /// Where the NPU of that one is.
+        /// Superpod of the other rank's NPU.
         other: i64,
     },
-    /// Memory got no name for other processes.
+    /// CANN gave no handle by which other processes can open the memory.
     #[error(
         "the memory of NPU {device} got no fabric handle ({cause}): in a container, the driver must be that of the host, and the container must have rights to the NPU's devices (--privileged); without, run all ranks in one process"
     )]
     Export {
         /// The NPU's number in this process.
         device: i32,
-        /// What CANN says.
+        /// CANN's error.
         cause: Box<Self>,
     },
     /// The memory of another process can't be mapped.
@@ -123,12 +123,12 @@ pub enum NpuError {
     Import {
         /// The rank of this process.
         rank: usize,
-        /// The rank whose memory it is.
+        /// The rank that owns the memory.
         peer: usize,
-        /// What CANN says.
+        /// CANN's error.
         cause: Box<Self>,
     },
-    /// There is no such way to memory that processes share.
+    /// `HPMOE_SYMMETRIC_MEMORY` has an unknown value.
     #[error(
         "HPMOE_SYMMETRIC_MEMORY is `{value}`, but should be `fabric` or `shmem`: set it so, or unset it for `fabric`"
     )]
@@ -139,13 +139,13 @@ pub enum NpuError {
     /// The SHMEM library is missing, or reports an error.
     #[error(transparent)]
     Shmem(#[from] ShmemError),
-    /// The kernel was built for the CPU alone.
+    /// The kernel was built for the CPU only.
     #[error("{kernel} was compiled for this machine's CPU alone: build with HPMOE_DEVICE=cann")]
     NotBuilt {
         /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,
     },
-    /// The NPU has other cores than the schedule.
+    /// The NPU has fewer cores than the schedule needs.
     #[error(
         "{kernel} was scheduled for {aic} matrix and {aiv} vector cores, but NPU {device} has {found_aic} and {found_aiv}: build \
          it with .matrix_cores({found_aic})"
@@ -164,7 +164,7 @@ pub enum NpuError {
         /// Its vector cores.
         found_aiv: i64,
     },
-    /// CANN takes the kernel for one of another type.
+    /// CANN reports another type of kernel than the build has checked.
     #[error(
         "CANN takes {kernel} for a kernel of type {found} instead of {wanted}, both kinds of core: build it with another CANN"
     )]
@@ -188,22 +188,22 @@ pub enum NpuError {
         /// Its vector cores.
         aiv: u16,
     },
-    /// Memory does not begin on a line.
+    /// NPU memory does not start at a multiple of a cache line.
     #[error(
         "CANN gave memory at {address:#x}, which is not a multiple of 512: please report it with the version of CANN"
     )]
     Alignment {
-        /// Where it begins.
+        /// Address of the memory.
         address: u64,
     },
-    /// A call failed.
+    /// A call of CANN failed.
     #[error("{call} failed with error {code}{}{}", meaning(*.code), said(.says))]
     Call {
         /// The function of CANN that failed.
         call: &'static str,
-        /// The library's number of the error.
+        /// CANN's error code.
         code: i32,
-        /// What the library says.
+        /// CANN's message.
         says: String,
     },
 }

@@ -32,7 +32,7 @@ impl Drop for SharedByGroup {
     }
 }
 
-/// The chosen way to share memory between processes: fabric handles, or CANN's SHMEM library with
+/// The selected way to share memory between processes: fabric handles, or CANN's SHMEM library with
 /// `HPMOE_SYMMETRIC_MEMORY=shmem`.
 ///
 /// # Errors

@@ -81,7 +81,7 @@ pub struct TileTrace {
     pub came_ns: i64,
     /// How long the core waited for the tile's dependencies.
     pub waited_ns: i64,
-    /// Time from reaching the tile to going on, including the wait.
+    /// Time from reaching the tile to continuing after it, including the wait.
     pub lasted_ns: i64,
 }
 

@@ -56,8 +56,8 @@ impl Placement {
     /// The times of both placements and of the copies. `loads` are the rows of each logical expert in the next
     /// `launches` launches together.
     ///
-    /// The time of a rank is the time for its rows or the time for reading weights, whichever is longer. A launch reads
-    /// a physical expert's weights if the expert has rows, so at most once per row.
+    /// The time of a rank is the time for its rows or the time for reading weights, whichever is longer. A launch reads the
+    /// weights of a physical expert only if the expert has rows, so it never reads more experts than it has rows.
     ///
     /// # Errors
     ///

@@ -10,14 +10,14 @@ use super::bindings::ACLSHMEM_SUCCESS;
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum ShmemError {
-    /// There is no library.
+    /// The SHMEM library was not found.
     #[error(
         "there is no SHMEM library of CANN (tried {tried}: {cause}): install it and run its set_env.sh, or unset HPMOE_SYMMETRIC_MEMORY to share memory by fabric handles"
     )]
     NoLibrary {
         /// Names that were tried.
         tried: String,
-        /// Why the first one could not be opened.
+        /// The reason why the first one could not be opened.
         cause: String,
     },
     /// The library lacks a call.
@@ -25,10 +25,10 @@ pub enum ShmemError {
     OldLibrary {
         /// The library that can't be used.
         library: String,
-        /// What the system says of it.
+        /// The system's message.
         cause: String,
     },
-    /// The size of the heap is none.
+    /// `HPMOE_SHMEM_HEAP_MIB` is not a valid size.
     #[error(
         "HPMOE_SHMEM_HEAP_MIB is `{value}`, but should be a number of MiB from 2 to 40,000: set it so, or unset it for 1024"
     )]
@@ -43,21 +43,21 @@ pub enum ShmemError {
     Sizes {
         /// The rank of this process.
         rank: usize,
-        /// What it asks for.
+        /// Heap size of this rank, in MiB.
         mib: usize,
         /// Another rank.
         peer: usize,
-        /// What that one asks for.
+        /// Heap size of the other rank, in MiB.
         other: usize,
     },
-    /// Rank 0 can't listen for the library, or can't be found.
+    /// Rank 0 can't listen for the SHMEM library, or its address can't be resolved.
     #[error(
         "rank {rank} has no address for SHMEM ({cause}): set MASTER_ADDR to a name or address of rank 0's machine, for all ranks"
     )]
     Address {
         /// The rank of this process.
         rank: usize,
-        /// What failed.
+        /// The step that failed, and why.
         cause: String,
     },
     /// Some processes have initialised the library and others have not.
@@ -65,23 +65,24 @@ pub enum ShmemError {
         "the program has initialised SHMEM on rank {with}, but not on rank {without}: do so on all ranks, or on none"
     )]
     Begun {
-        /// A rank that has.
+        /// A rank that has initialised the library.
         with: usize,
-        /// One that has not.
+        /// A rank that has not.
         without: usize,
     },
-    /// The library knows this process by another number.
+    /// The program has initialised the library with another number for this process than its rank, or with another number of
+    /// processes.
     #[error(
         "this process is rank {rank} of {ranks}, but process {pe} of {pes} in SHMEM, which it has initialised before: number both alike, and use groups of all processes"
     )]
     Number {
-        /// Its rank.
+        /// The rank of this process.
         rank: usize,
         /// Ranks of the group.
         ranks: usize,
-        /// Its number in the library.
+        /// Number of this process in the library.
         pe: i32,
-        /// Processes in the library.
+        /// Number of processes in the library.
         pes: i32,
     },
     /// The program has initialised the library for another NPU than the one that kernels run on.
@@ -91,49 +92,49 @@ pub enum ShmemError {
     Device {
         /// The rank of this process.
         rank: usize,
-        /// The NPU whose memory the library gives.
+        /// The NPU whose memory the library allocates.
         heap: i32,
         /// The NPU of the group.
         device: i32,
     },
-    /// The library gave no memory.
+    /// The library could not allocate the heap.
     #[error(
         "SHMEM gave no heap of {mib} MiB: lower HPMOE_SHMEM_HEAP_MIB, or initialise SHMEM with more if the program does so itself; its own output says more"
     )]
     NoHeap {
-        /// What was asked for.
+        /// Requested size in MiB.
         mib: usize,
     },
-    /// A kernel needs more than there is.
+    /// The heap has too little memory left for a kernel.
     #[error(
         "rank {rank} needs {bytes} bytes that peers can write, but only {left} bytes in one piece are left of the {mib} MiB (HPMOE_SHMEM_HEAP_MIB) for all kernels: raise it, or lower Group::capacity_rows"
     )]
     Room {
         /// The rank of this process.
         rank: usize,
-        /// What a kernel needs.
+        /// Bytes that the kernel needs.
         bytes: usize,
-        /// The most that can be had at once.
+        /// Bytes of the largest free block.
         left: usize,
-        /// Size of the heap.
+        /// Size of the heap in MiB.
         mib: usize,
     },
-    /// The memory of a peer has no address.
+    /// The library gave no address for the memory of a peer.
     #[error(
         "SHMEM gives rank {rank} no address for the memory of rank {peer}: kernels can't write beyond a server or superpod, so start all ranks in one"
     )]
     Reach {
         /// The rank of this process.
         rank: usize,
-        /// The rank whose memory it is.
+        /// The rank that owns the memory.
         peer: usize,
     },
-    /// A call failed.
+    /// A call of the library failed.
     #[error("{call} failed with error {code}{}: its own output says why (SHMEM_LOG_LEVEL=INFO for more)", meaning(*.code))]
     Call {
-        /// The call.
+        /// The function that failed.
         call: &'static str,
-        /// The library's number of the error.
+        /// The library's error code.
         code: i32,
     },
 }
