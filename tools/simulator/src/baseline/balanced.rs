@@ -11,11 +11,11 @@ pub struct Share {
     pub tiles: u32,
     /// Base tiles of the expert's product.
     pub total: u32,
-    /// FLOPs of the core: those of the product, in proportion to the tiles.
+    /// FLOPs of the core: a part of the product's FLOPs, in proportion to its tiles.
     pub flops: f64,
 }
 
-/// Rows of a 128-row tile that are real when there are `count` rows.
+/// Number of real rows in a 128-row tile if there are `count` rows in all.
 #[must_use]
 pub fn rows_of(tile: u32, count: u32) -> u32 {
     count.saturating_sub(tile * ROWS).min(ROWS)
@@ -33,7 +33,8 @@ impl Original {
             OriginalWork::Terminate => None,
         }
     }
-    /// The share of a task in its expert's product when the expert received `rows`; `None` for tasks that are not products.
+    /// The share of a task in its expert's product if the expert received `rows` rows; `None` if the task is not part of a
+    /// product.
     #[must_use]
     pub fn share(&self, task: &OriginalTask, rows: u32) -> Option<Share> {
         let (OriginalWork::Product { core, .. }, OperatorKind::Product(product)) =

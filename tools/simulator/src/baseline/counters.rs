@@ -3,7 +3,7 @@
 use super::sizes::{AIV_CORES, CUBE_CORES, ROWS};
 use super::{Direction, LayerShape};
 
-/// The number of a counter of the original; every rank has an array of them. Number 0 is always ready.
+/// The number of a counter of the original. Every rank has an array of counters. Counter 0 is always ready.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct OriginalCounter(pub u32);
 
@@ -36,7 +36,7 @@ impl OriginalCounters {
     pub const fn first_product(&self, expert: u32) -> OriginalCounter {
         OriginalCounter(1 + self.shape.experts + expert)
     }
-    /// The counter of the vector operator between the products of a local expert.
+    /// The counter of the vector operator between the two products of a local expert.
     #[must_use]
     pub const fn vector(&self, expert: u32) -> OriginalCounter {
         OriginalCounter(self.first_product(expert).0 + self.shape.experts_per_rank())
@@ -46,7 +46,7 @@ impl OriginalCounters {
     pub const fn last_product(&self, expert: u32) -> OriginalCounter {
         OriginalCounter(self.vector(expert).0 + self.shape.experts_per_rank())
     }
-    /// The counter of everything that ends at this rank.
+    /// The counter that all operators ending at this rank signal.
     #[must_use]
     pub const fn last(&self) -> OriginalCounter {
         OriginalCounter(self.last_product(0).0 + self.shape.experts_per_rank())
@@ -56,12 +56,12 @@ impl OriginalCounters {
     pub const fn terminated(&self) -> OriginalCounter {
         OriginalCounter(self.last().0 + 1)
     }
-    /// The counter by which ranks meet at the start.
+    /// The counter of the barrier between ranks at the start.
     #[must_use]
     pub const fn handshake(&self) -> OriginalCounter {
         OriginalCounter(self.last().0 + 3)
     }
-    /// The counter by which the AIVs of the rank meet.
+    /// The counter of the barrier between the rank's AIVs.
     #[must_use]
     pub const fn met(&self) -> OriginalCounter {
         OriginalCounter(self.handshake().0 + 8)

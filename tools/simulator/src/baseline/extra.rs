@@ -7,7 +7,7 @@ use hpmoe_core::target::Target;
 /// A kernel that the original needs before or after its own.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Extra {
-    /// The work of the kernel, in a few words.
+    /// A short description of the kernel's work.
     pub name: &'static str,
     /// Bytes that a rank reads.
     pub read: u64,
@@ -17,9 +17,11 @@ pub struct Extra {
     pub time: Time,
 }
 
-/// The kernels for permutation before the original, and for unpermutation with the top-k sum after it. None overlaps with anything.
+/// The kernels for the permutation before the original, and for the inverse permutation with the top-k sum after it. They don't
+/// overlap with anything.
 ///
-/// In the backward direction the first permutes gradients of outputs, and the last sums gradients of rows: the same bytes.
+/// In the backward direction, the first kernel permutes gradients of outputs, and the last one sums gradients of rows. Both
+/// move the same bytes as in the forward direction.
 #[must_use]
 pub fn extras(shape: &LayerShape, target: &Target) -> Vec<Extra> {
     let [tokens, rows] = [u64::from(shape.tokens), u64::from(shape.tokens) * u64::from(shape.top_k)];
@@ -30,9 +32,9 @@ pub fn extras(shape: &LayerShape, target: &Target) -> Vec<Extra> {
     [permute, sum].map(extra).to_vec()
 }
 
-/// The kernel that makes the routing tables of a launch for the rows that a rank sends: it reads the experts of each token and writes
-/// the order of rows and their origins, and ranks exchange their counts. An estimate, for all policies but one that makes the tables
-/// in its own kernel.
+/// The kernel that makes the routing tables of a launch, for the rows that a rank sends. It reads the experts of each token and
+/// writes the order of rows and their origins, and ranks exchange their counts. The time is an estimate. It applies to all policies
+/// except one that makes the tables in its own kernel.
 #[must_use]
 pub fn routing_tables(rows: u64, target: &Target) -> Extra {
     let [read, written] = tables_moved(rows);

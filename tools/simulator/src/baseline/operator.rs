@@ -6,10 +6,11 @@ use hpmoe_core::schedule::CoreKind;
 /// Rows, columns and depth of the base tiles of the original's products.
 pub const BASE_TILE: [u32; 3] = [128, 256, 64];
 
-/// An operator of the original's forward or backward graph, in the order in which it numbers their tasks.
+/// An operator of the original's forward or backward graph. Operators are in the order in which the original numbers their
+/// tasks.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Operator {
-    /// Rows (or gradients of outputs) to the owners of their experts.
+    /// Sends rows (or gradients of outputs) to the owners of their experts.
     Dispatch,
     /// Gate and up projection: `[rows, H] x [H, 2I]`.
     UpProj,
@@ -25,11 +26,11 @@ pub enum Operator {
     SwiGluGrad,
     /// Gradient of the rows: `[rows, 2I] x [2I, H]`.
     GateGrad,
-    /// Results (or gradients of rows) back to the ranks of their tokens.
+    /// Sends results (or gradients of rows) back to the ranks of their tokens.
     Combine,
     /// Gradient of the gate and up projections' weights: `[H, rows] x [rows, 2I]`.
     W1Grad,
-    /// Waits for everything that ends at this rank.
+    /// Waits for all operators that end at this rank.
     Terminate,
 }
 
@@ -163,7 +164,7 @@ pub(super) fn bytes_per_flop(shape: &LayerShape, direction: Direction) -> f64 {
 }
 
 impl ProductExtent {
-    /// The value when the expert received `rows`.
+    /// The value if the expert received `rows` rows.
     #[must_use]
     pub const fn at(self, rows: u32) -> u32 {
         match self {
@@ -174,12 +175,12 @@ impl ProductExtent {
 }
 
 impl OperatorProduct {
-    /// Output tiles of [`BASE_TILE`] when the expert received `rows`.
+    /// Number of output tiles of [`BASE_TILE`] if the expert received `rows` rows.
     #[must_use]
     pub const fn base_tiles(&self, rows: u32) -> u32 {
         self.m.at(rows).div_ceil(BASE_TILE[0]) * self.n.at(rows).div_ceil(BASE_TILE[1])
     }
-    /// FLOPs when the expert received `rows`.
+    /// FLOPs if the expert received `rows` rows.
     #[must_use]
     pub const fn flops(&self, rows: u32) -> u64 {
         2 * self.m.at(rows) as u64 * self.n.at(rows) as u64 * self.k.at(rows) as u64

@@ -5,7 +5,7 @@ use super::task::TaskBuilder;
 use super::{Direction, LayerShape, Operator, OriginalCounters, OriginalTask};
 use hpmoe_core::schedule::CoreKind;
 
-/// The program of HyperParallel-MoE. Its tasks are those of the worst routing; with a balanced one most are empty.
+/// The program of HyperParallel-MoE. It has the tasks of the worst routing; with a balanced routing most of them are empty.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Original {
     shape: LayerShape,
@@ -24,7 +24,7 @@ pub struct Listed {
 }
 
 impl Original {
-    /// The program for a layer, even for one that the original would refuse: see [`Self::limits`].
+    /// Makes the program for a layer, even for one that the original would refuse: see [`Self::limits`].
     #[must_use]
     pub const fn new(shape: LayerShape, direction: Direction) -> Self {
         Self { shape, direction }

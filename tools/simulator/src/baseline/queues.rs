@@ -3,7 +3,8 @@
 use super::sizes::CUBE_CORES;
 use super::{Direction, Listed, Operator, Original};
 
-/// Task numbers in order. Worker `w` of 24 takes the entries `w`, `w + 24`, …, and never one of another's.
+/// Task numbers in the order of the queues. Worker `w` of 24 takes the entries `w`, `w + 24`, …, and never takes over those
+/// of another worker.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Queues {
     /// The queue of the matrix cores; the same on all ranks.

@@ -11,7 +11,7 @@ use crate::simulate::{
 use hpmoe_core::target::Target;
 use hpmoe_kernels::op::ElementType;
 
-/// The original's tasks with the rows of a routing. A task beyond these rows is empty and signals all the same.
+/// The original's tasks with the rows of a routing. Tasks beyond these rows are empty, but signal as well.
 #[derive(Clone, Debug)]
 pub struct Replay {
     original: Original,
@@ -48,7 +48,7 @@ impl Replay {
         }
     }
 
-    /// The same policy with weight gradients of another type. As published, they are bf16.
+    /// Changes the element type of weight gradients. As published, they are bf16.
     #[must_use]
     pub const fn with_gradients(mut self, gradients: Written) -> Self {
         self.gradients = gradients;

@@ -7,7 +7,7 @@ use hpmoe_core::graph::{Phase, SpaceKind, Task, TaskGraph};
 use hpmoe_kernels::op::{ElementType, TaskKind};
 use std::fmt;
 
-/// A kernel's task graph as the layer of the original.
+/// The sizes of the original's layer that a kernel's task graph computes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SameLayer {
     /// The pass that the kernel computes.
@@ -18,7 +18,7 @@ pub struct SameLayer {
     pub intermediate: u32,
 }
 
-/// The reason why a kernel's task graph is another layer than the original's.
+/// The reason why a kernel's task graph is not the original's layer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ForeignLayer(String);
 
@@ -35,7 +35,7 @@ impl fmt::Display for ForeignLayer {
 
 impl std::error::Error for ForeignLayer {}
 
-/// Compares the operators of a task graph with those of the original. Constants' names play no part.
+/// Compares the operators of a task graph with those of the original. Names of constants don't matter.
 ///
 /// # Errors
 ///

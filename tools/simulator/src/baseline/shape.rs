@@ -39,7 +39,7 @@ impl LayerShape {
     pub const fn experts_per_rank(&self) -> u32 {
         self.experts / self.ranks
     }
-    /// The most even routing, that of the published latencies.
+    /// The most even routing, which the published latencies use.
     #[must_use]
     pub fn balanced(&self) -> Routing {
         let Self { ranks, experts, top_k, tokens, .. } = *self;

@@ -3,7 +3,7 @@
 use super::sizes::{CUBE_CORES, ROWS};
 use super::{Direction, LayerShape, Operator, OperatorKind, OriginalCounter, OriginalCounters};
 
-/// A task of the original: waits for one counter, works, and adds 1 to one counter.
+/// A task of the original. It waits for one counter, works, and adds 1 to one counter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OriginalTask {
     /// The operator that it is a part of.
@@ -22,28 +22,28 @@ pub struct OriginalTask {
     pub work: OriginalWork,
 }
 
-/// The work of a task of the original. Its rows are a static range; those below the count of a launch are real.
+/// The work of a task of the original. Its rows are a static range; only rows below the count of a launch are real.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OriginalWork {
     /// 128 rows of one expert to or from one peer.
     Put {
         /// The rank that the rows go to.
         peer: u32,
-        /// The local expert of its owner.
+        /// Number of the expert on its owner.
         expert: u32,
-        /// The same expert among those of the group.
+        /// Number of the expert in the group.
         global: u32,
-        /// The tile, among those of this peer and expert.
+        /// Number of the tile, among the tiles of this peer and expert.
         tile: u32,
     },
     /// 128 rows of a local expert.
     Vector {
         /// The local expert.
         expert: u32,
-        /// The tile, among those of this expert.
+        /// Number of the tile, among the tiles of this expert.
         tile: u32,
     },
-    /// A core's share in the product of a local expert: every 24th base tile.
+    /// A core's share of the product of a local expert: every 24th base tile.
     Product {
         /// The local expert.
         expert: u32,
@@ -55,7 +55,7 @@ pub enum OriginalWork {
 }
 
 impl OriginalWork {
-    /// The first row, and the row after the last one unless all rows of the expert are meant.
+    /// The first row and the end of the range; the end is `None` if the task covers all rows of the expert.
     #[must_use]
     pub const fn rows(&self) -> Option<(u32, Option<u32>)> {
         match *self {

@@ -36,7 +36,7 @@ pub fn reproduce(target: &Target, latency: &Latency<'_>) -> Calibration {
 }
 
 impl Comparison {
-    /// The relative error, positive where the simulation is slower.
+    /// The relative error, positive if the simulated latency is too long.
     #[must_use]
     pub fn error(&self) -> f64 {
         self.simulated_ms / self.published.ms - 1.0

@@ -61,7 +61,7 @@ impl PublishedPolicy {
 }
 
 impl Published {
-    /// Whether constants are fitted to it.
+    /// Whether constants are fitted to this latency.
     #[must_use]
     pub const fn fitted_on(&self) -> bool {
         self.ranks == 8

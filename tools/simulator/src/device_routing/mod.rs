@@ -33,14 +33,14 @@ const REMAINDERS: u64 = 2 * QUOTIENTS + 2;
 /// Lists of a word for each pair.
 const LISTS: u64 = 15;
 
-/// A launch that makes its route, with tokens that go to all experts alike.
+/// The sizes of a launch that makes its route, with tokens distributed evenly over all experts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RoutingShape {
     /// Ranks of the group.
     pub ranks: u64,
-    /// Experts of each rank, or places for them.
+    /// Number of places for experts on each rank.
     pub local_experts: u64,
-    /// Experts that ids name, if a placement says where they lie.
+    /// Number of logical experts, if the launch has a placement.
     pub placed: Option<u64>,
     /// Tokens of each rank.
     pub tokens: u64,
@@ -48,21 +48,21 @@ pub struct RoutingShape {
     pub top_k: u64,
     /// Vector cores of each rank.
     pub cores: u64,
-    /// How queues name experts.
+    /// The order in which queues list experts.
     pub expert_order: ExpertOrder,
-    /// Spaces of row tiles.
+    /// Number of spaces of row tiles, including those of whole experts.
     pub row_tiles: u64,
-    /// Spaces of sends.
+    /// Number of spaces of sends.
     pub sends: u64,
-    /// Spaces of arrivals.
+    /// Number of spaces of arrivals.
     pub arrivals: u64,
-    /// Phases, and the pairs of spaces and columns that come before their tiles.
+    /// Number of phases, and number of (space, columns) pairs whose tiles precede theirs.
     pub starts: (u64, u64),
-    /// Whether the route is one that an earlier launch has kept.
+    /// Whether the launch takes a route that an earlier launch has kept.
     pub is_kept: bool,
-    /// Whether the route is kept for later launches.
+    /// Whether the launch keeps its route for later launches.
     pub keeps: bool,
-    /// Bytes of the code that makes it.
+    /// Bytes of the code that makes the route.
     pub code: u64,
 }
 
@@ -92,7 +92,7 @@ impl RoutingShape {
         }
     }
 
-    /// The time from the start of a launch to the moment at which all cores know that the tables are made.
+    /// The time from the start of a launch until all cores know that the tables are complete.
     #[must_use]
     pub fn time(&self, target: &Target, prices: &RoutingPrices) -> Time {
         let hop = target.link.other_package_ns + target.sync.counter_visible_ns;
@@ -101,7 +101,7 @@ impl RoutingShape {
         telling + counts + placing + Time::from_ns(target.sync.counter_visible_ns + target.sync.signal_ns)
     }
 
-    /// The time of the slowest core until its last put of counts has left, and that from the arrival of all counts to its last table.
+    /// Two times of the slowest core: until its last put of counts has left, and from the arrival of all counts to its last table.
     #[must_use]
     pub fn stages(&self, target: &Target, prices: &RoutingPrices) -> [Time; 2] {
         let most = |steps: &dyn Fn(u64) -> RoutingSteps| {
@@ -116,7 +116,7 @@ impl RoutingShape {
         [telling, placing].map(|ns| Time::from_ns(ns + code / 2.0))
     }
 
-    /// Everything that a core does.
+    /// All steps of a core.
     #[must_use]
     pub fn steps(&self, core: u64) -> RoutingSteps {
         self.count(core) + self.put(core) + self.prepare() + self.make(core)

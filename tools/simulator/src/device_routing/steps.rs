@@ -11,48 +11,48 @@ pub(super) const LANES: u64 = 64;
 /// Offsets that interleave lists, as often as needed.
 const PATTERN_WORDS: u64 = 1024;
 
-/// The steps of one core.
+/// Numbers of steps of one core.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RoutingSteps {
     /// Number of vector calls.
     pub calls: u64,
-    /// Their repeats of 64 lanes.
+    /// Number of repeats of vector calls, each over 64 lanes.
     pub repeats: u64,
-    /// Repeats of gathers, which read word by word.
+    /// Number of repeats of gathers, which read word by word.
     pub gathers: u64,
-    /// Words that the scalar unit reads or writes.
+    /// Number of words that the scalar unit reads or writes.
     pub scalars: u64,
-    /// Waits of the scalar unit for a pipe.
+    /// Number of waits of the scalar unit for a pipe.
     pub waits: u64,
-    /// Copies between global memory and UB.
+    /// Number of copies between global memory and UB.
     pub copies: u64,
-    /// Those of them that the core waits for.
+    /// Number of these copies that the core waits for.
     pub trips: u64,
     /// Bytes that copies move.
     pub bytes: u64,
 }
 
-/// Prices of steps, ns: no measurement of them is known.
+/// Times of steps in nanoseconds. They are assumptions, because no measurements are known.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RoutingPrices {
-    /// A call with its barrier, in a routine of its own: assumed, 30 cycles.
+    /// A vector call with its barrier, in a separate routine (assumed: 30 cycles).
     pub call: f64,
-    /// A repeat: assumed, two cycles.
+    /// A repeat of a vector call (assumed: two cycles).
     pub repeat: f64,
-    /// A repeat of a gather: assumed, a cycle for each lane.
+    /// A repeat of a gather (assumed: one cycle per lane).
     pub gather: f64,
-    /// A word of the scalar unit: assumed, a load from UB and the instructions around it.
+    /// A word of the scalar unit (assumed: a load from UB and the instructions around it).
     pub scalar: f64,
-    /// A wait of the scalar unit for a pipe: assumed, two flags and the depth of the vector unit.
+    /// A wait of the scalar unit for a pipe (assumed: two flags and the depth of the vector unit).
     pub wait: f64,
-    /// A copy: assumed, as a call.
+    /// A copy (assumed: like a vector call).
     pub copy: f64,
-    /// The round trip of a copy: of a request that L2 answers (a2), and two flags.
+    /// The round trip of a copy: a request that L2 answers (measured on A2), and two flags.
     pub trip: f64,
 }
 
 impl RoutingPrices {
-    /// On a target.
+    /// The times of steps on a target.
     #[must_use]
     pub fn of(target: &Target) -> Self {
         let cycles = |count: f64| count / target.cores.clock_ghz;

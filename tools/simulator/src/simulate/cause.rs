@@ -10,14 +10,15 @@ pub enum Cause {
     Launch,
     /// The task before it on the same core, by number.
     Core(usize),
-    /// A signal of another task, by number: the time between is the signal's way, or until the core looks again.
+    /// A signal of another task, by number. The time in between is the signal's latency, or the time until the core reads
+    /// the counter again.
     Signal(usize),
     /// The ready word of another rank.
     Ready(u32),
 }
 
 impl Cause {
-    /// The task that had to end first, by number.
+    /// Number of the task that had to end first.
     #[must_use]
     pub const fn task(self) -> Option<usize> {
         match self {
@@ -54,7 +55,7 @@ fn cause(target: &Target, workload: &dyn Workload, records: &[TracedTask], task:
     }
 }
 
-/// The tasks that the last task to end goes back to, from the launch on: had any of them ended sooner, with all else equal, the next
+/// The chain of tasks from the launch to the last task to end. If any of them had ended sooner, with all else equal, the next one
 /// could have begun sooner.
 #[must_use]
 pub fn critical_path(records: &[TracedTask], causes: &[Cause]) -> Vec<usize> {

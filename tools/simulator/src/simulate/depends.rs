@@ -3,8 +3,8 @@
 use super::Policy;
 use hpmoe_core::target::TargetConstant;
 
-/// Whether a constant can change what is simulated for a policy: its latency, its bound, or the separate kernels for the work
-/// that the original leaves out.
+/// Whether a constant can change a policy's simulated latency, its bound, or the time of the separate kernels that the
+/// original needs.
 #[must_use]
 pub fn depends_on(policy: Policy, constant: &TargetConstant) -> bool {
     let fused = policy != Policy::Serial;

@@ -14,11 +14,11 @@ use hpmoe_core::target::Target;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Runs a workload on a target. With `timeline`, the result holds the times of every task.
+/// Runs a workload on a target. With `slices`, the result has the times of every task.
 ///
 /// # Errors
 ///
-/// When cores wait for counters that no task will signal.
+/// If cores wait for counters that no task will signal.
 pub fn simulate(target: &Target, workload: &dyn Workload, slices: bool) -> Result<Simulated, Stuck> {
     let mut engine = Engine::new(target, workload, slices);
     engine.begin();
@@ -26,12 +26,12 @@ pub fn simulate(target: &Target, workload: &dyn Workload, slices: bool) -> Resul
     engine.end()
 }
 
-/// Runs a workload on a target for as long as `going` returns true. It is called after every [`EVENTS_BETWEEN`] events, with the latest end of a
-/// task so far: the simulated latency is at least that.
+/// Runs a workload on a target as long as `going` returns true. `going` is called after every [`EVENTS_BETWEEN`] events, with the latest
+/// end of a task so far, which the simulated latency can't be less than.
 ///
 /// # Errors
 ///
-/// When cores wait for counters that no task will signal, or when `going` has returned false.
+/// If cores wait for counters that no task will signal, or if `going` has returned false.
 pub fn simulate_while(
     target: &Target,
     workload: &dyn Workload,
@@ -42,10 +42,11 @@ pub fn simulate_while(
     if engine.run(going) { engine.end().map_err(Halted::Stuck) } else { Err(Halted::GivenUp) }
 }
 
-/// The events between two calls of `going`: less than a millisecond of work, next to which the call costs nothing.
+/// Number of events between two calls of `going`. They take less than a millisecond, so the call's cost is negligible.
 pub const EVENTS_BETWEEN: u32 = 1024;
 
-/// When a rank sees the ready word of another. All ranks begin at once, and the word is on its way.
+/// The time at which a rank sees the ready word of another rank. All ranks start at the same time, so this is the latency of
+/// the word.
 #[must_use]
 pub fn ready_seen(target: &Target, costs: &PolicyCosts, (rank, peer): (u32, u32)) -> Time {
     costs.launch + Time::from_ns(target.sync.counter_visible_ns) + target.way(rank, peer)

@@ -3,20 +3,20 @@
 use super::Time;
 use std::ops::AddAssign;
 
-/// The time of all cores of one kind, by what they spend it on. The sum is cores × latency.
+/// The time of all cores of one kind, divided by what they spend it on. The sum is cores × latency.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Spent {
-    /// Work, at the speed that it has when nothing else runs.
+    /// Work, as long as it would take if nothing else ran.
     pub work: Time,
-    /// The costs of every task in addition to its work: pickup, checks, signals; fences after puts to other ranks.
+    /// The costs of each task in addition to its work: pickup, checks, signals, and fences after puts to other ranks.
     pub overhead: Time,
     /// The launch of the kernel.
     pub launch: Time,
     /// Waits for another core's work.
     pub dependency: Time,
-    /// Waits for rows on their way.
+    /// Waits for rows in transit.
     pub communication: Time,
-    /// The additional time of work because memories and links are shared.
+    /// Additional time of work because memories and links are shared.
     pub contention: Time,
     /// The time from the core's last task to the end of the run.
     pub tail: Time,

@@ -4,7 +4,7 @@ use super::{CoreKind, Spent, Time};
 use hpmoe_core::target::Target;
 use std::fmt;
 
-/// A simulated run of all ranks; never a measurement.
+/// The result of a simulated run of all ranks. It is never a measurement.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Simulated {
     /// The latency, from the launch until the last core of all ranks is done.
@@ -15,19 +15,19 @@ pub struct Simulated {
     pub aic: Spent,
     /// How the vector cores of all ranks spend their time.
     pub aiv: Spent,
-    /// The number of tasks, empty ones included; steps of making a route are none.
+    /// Number of tasks, including empty ones but not the steps of making a route.
     pub tasks: u64,
     /// The number of tasks without work.
     pub empty_tasks: u64,
     /// FLOPs of products, without padding.
     pub flops: f64,
-    /// The part of these operations that are products of int8.
+    /// The part of these FLOPs that belongs to int8 products.
     pub int8_flops: f64,
     /// Bytes put, by source and then destination.
     pub traffic: Vec<Vec<u64>>,
     /// Totals by operation of the workload.
     pub ops: Vec<OpTotal>,
-    /// The times of every task, where they were asked for.
+    /// The times of every task, if they were requested; otherwise empty.
     pub slices: Vec<TaskTimes>,
 }
 
@@ -36,9 +36,9 @@ pub struct Simulated {
 pub struct OpTotal {
     /// The number of tasks, empty ones included.
     pub tasks: u64,
-    /// The time of cores, from the end of the waits of each task to its end.
+    /// The sum of core time from the end of each task's waits to the end of the task.
     pub time: Time,
-    /// The first begin and the last end.
+    /// The start of the first task and the end of the last one.
     pub span: Option<(Time, Time)>,
 }
 
@@ -59,17 +59,17 @@ pub struct TaskTimes {
     pub item: u32,
     /// The column of the item.
     pub column: u32,
-    /// When the core came to the task.
+    /// Time at which the core arrived at the task.
     pub came: Time,
-    /// When it first read a counter of its waits; the time before is overhead.
+    /// Time at which it first read a counter of the task's waits; the time before that is overhead.
     pub looked: Time,
-    /// When the work began.
+    /// Time at which the work began.
     pub begun: Time,
-    /// When the work was done.
+    /// Time at which the work ended.
     pub end: Time,
 }
 
-/// A workload that can't go on because a core waits for a counter that no task will signal.
+/// A workload that can't continue because a core waits for a counter that no task will signal.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Stuck {
     /// The number of cores of all ranks that wait.
@@ -91,9 +91,9 @@ pub struct Stuck {
 /// The reason why a simulation has no result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Halted {
-    /// The workload can't go on.
+    /// The workload can't continue.
     Stuck(Stuck),
-    /// The caller wanted no more of it.
+    /// The caller stopped the simulation.
     GivenUp,
 }
 
@@ -105,15 +105,15 @@ impl TaskTimes {
 }
 
 impl Simulated {
-    /// The last rank to end; of several, the first.
+    /// The rank that ends last; if several end at the same time, the first of them.
     #[must_use]
     pub fn last_rank(&self) -> u32 {
         let last = self.ranks.iter().enumerate().max_by_key(|&(rank, time)| (time, std::cmp::Reverse(rank)));
         last.map_or(0, |(rank, _)| rank as u32)
     }
 
-    /// The time that all matrix cores need for the FLOPs at fused efficiency, and for those of int8 at theirs, divided by the whole
-    /// latency.
+    /// The time that all matrix cores would need for the FLOPs at fused efficiency (for int8 products, at their efficiency),
+    /// divided by the latency.
     #[must_use]
     pub fn aic_useful(&self, target: &Target) -> f64 {
         let int8 = target.int8_flops() * f64::from(target.cores.aic);

@@ -3,7 +3,7 @@
 use super::result::{OpTotal, Simulated, TaskTimes};
 use super::{CoreKind, Cursor, Efficiency, QueuedTask, Spent, Time, Work, Workload};
 
-/// The number of tasks of a workload, on all ranks: as many as a simulation of it counts ([`Simulated::tasks`]).
+/// The number of tasks of a workload, on all ranks, as a simulation counts them ([`Simulated::tasks`]).
 #[must_use]
 pub fn tile_tasks(workload: &dyn Workload) -> u64 {
     let mut tasks = 0;

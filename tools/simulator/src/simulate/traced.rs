@@ -10,11 +10,11 @@ pub struct TracedTask {
     pub slice: TaskTimes,
     /// The task itself.
     pub task: QueuedTask,
-    /// The task that signalled last, by number, for each of the task's waits.
+    /// For each of the task's waits, the number of the task that signalled last.
     pub signalled_by: Vec<Option<usize>>,
 }
 
-/// All tasks of a run that has a timeline, core by core in the order of their queues.
+/// All tasks of a run that recorded their times, core by core in the order of their queues.
 #[must_use]
 pub fn traced_tasks(workload: &dyn Workload, simulated: &Simulated) -> Vec<TracedTask> {
     let mut slices = simulated.slices.clone();
@@ -54,7 +54,7 @@ fn last_signals(records: &[TracedTask]) -> BTreeMap<(u32, u32), usize> {
 }
 
 impl TracedTask {
-    /// Whether the task waited for rows on their way rather than for another core's work: a put was the last to signal.
+    /// Whether the task waited for rows in transit rather than for another core's work: the last signal came from a put.
     #[must_use]
     pub fn waited_for_rows(&self, all: &[Self]) -> bool {
         let by = self.signalled_by.iter().flatten();

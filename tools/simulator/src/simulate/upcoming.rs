@@ -2,11 +2,11 @@
 
 use super::{CoreKind, Cursor, QueuedTask, Workload};
 
-/// A core of a rank.
+/// A core: its rank, its kind and its number.
 pub type CoreId = (u32, CoreKind, u32);
 
-/// The task that follows in a core's queue. A core may look for it before it runs the task that it has come to, to read ahead for it:
-/// the entries that lead there are then read earlier, up to [`CoreCosts::entries_ahead`](super::CoreCosts::entries_ahead) of them.
+/// The next task in a core's queue. To read ahead for that task, a core can look for it before it runs the current task: it then
+/// reads the entries that lead there early, up to [`CoreCosts::entries_ahead`](super::CoreCosts::entries_ahead) of them.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Upcoming {
     cursor: Cursor,
@@ -19,14 +19,14 @@ pub struct Upcoming {
 /// Entries that a core reads between a task and the next one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct EntriesRead {
-    /// Those that lead to the task.
+    /// Entries that lead to the current task.
     pub late: u32,
-    /// Those that lead to the task after it.
+    /// Entries that lead to the next task.
     pub early: u32,
 }
 
 impl Upcoming {
-    /// The first task of a core, for which all entries are read when the core comes to it.
+    /// The first task of a core. The core reads all entries that lead to it when it arrives at the task.
     #[must_use]
     pub fn first(workload: &dyn Workload, core: CoreId) -> Self {
         let mut first = Self::default();
@@ -35,8 +35,8 @@ impl Upcoming {
         first
     }
 
-    /// Moves the task that follows to `task`, and finds the one after it. False at the end of the queue, where the core reads the entries
-    /// all the same.
+    /// Moves the next task to `task`, and finds the one after it. Returns false at the end of the queue, where the core still reads the
+    /// remaining entries.
     pub fn take(&mut self, workload: &dyn Workload, core: CoreId, task: &mut QueuedTask) -> (bool, EntriesRead) {
         let late = std::mem::take(&mut self.late);
         if !self.there {

@@ -7,7 +7,7 @@ use super::{Ahead, CoreKind, Time, Work};
 
 /// The queues of all cores of all ranks.
 pub trait Workload {
-    /// The policy, and what it costs in addition to the work.
+    /// The policy, and its costs in addition to the work.
     fn costs(&self) -> &PolicyCosts;
 
     /// Ranks of the group.
@@ -28,23 +28,23 @@ pub trait Workload {
     /// `task` holds the core's previous task: an implementation sets every field, and clears `waits` and `signals` first.
     fn next(&self, rank: u32, kind: CoreKind, core: u32, cursor: &mut Cursor, task: &mut QueuedTask) -> bool;
 
-    /// The work of a task of a rank in the order that moves the fewest bytes through HBM, and the most that its core can read of it
-    /// before it begins.
+    /// The work of a task in the order of tiles that moves the fewest bytes through HBM, and the most bytes of it that its core can
+    /// read before the task begins.
     fn least(&self, _rank: u32, task: &QueuedTask) -> (Work, Ahead) {
         (task.work, task.ahead)
     }
 }
 
-/// The position of a core in its queue, in numbers of the workload. Zeros are the start.
+/// The position of a core in its queue, in the workload's own numbering. The start is all zeros.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Cursor {
-    /// The entry, the place in the queue or the step.
+    /// Entry, place in the queue, or step.
     pub entry: u32,
-    /// The tile or the part within it.
+    /// Tile or part within the entry.
     pub tile: u64,
-    /// Steps of the route that the core has taken, where the kernel makes it.
+    /// Number of steps of making the route that the core has done, if the kernel makes it.
     pub route: u32,
-    /// The turn, where entries take turns with one another.
+    /// Turn, if entries take turns with one another.
     pub turn: u32,
     /// A bit for each rank whose ready word the core has read.
     pub ready: [u64; 4],
@@ -55,10 +55,10 @@ pub struct Cursor {
 pub struct Op {
     /// The name in tables and pictures.
     pub name: String,
-    /// The line of the call in the user's source; 0 where there is none.
+    /// The line of the call in the user's source; 0 if there is none.
     pub line: usize,
-    /// Whether its tasks are tiles of the kernel, which tables count, rather than steps of its cores between tiles: the making of the
-    /// route.
+    /// Whether its tasks are tiles of the kernel, which tables count. Otherwise they are steps of making the route, which cores do
+    /// between tiles.
     pub tiles: bool,
 }
 
@@ -88,24 +88,24 @@ impl Policy {
     }
 }
 
-/// The costs of a policy beyond the work itself.
+/// The costs of a policy in addition to the work itself.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PolicyCosts {
     /// The policy that has these costs.
     pub policy: Policy,
-    /// The time from the launch until cores come to their first tasks.
+    /// Time from the launch until cores arrive at their first tasks.
     pub launch: Time,
     /// Costs of each task on a matrix core.
     pub aic: CoreCosts,
     /// Costs of each task on a vector core.
     pub aiv: CoreCosts,
-    /// The cost of each entry of its queue that a core reads.
+    /// Cost of each queue entry that a core reads.
     pub entry: Time,
-    /// The cost of each wait of a task after the first, in addition to `task`.
+    /// Cost of each wait of a task after the first, in addition to [`CoreCosts::task`].
     pub wait: Time,
-    /// The time from a signal of a task to its next one.
+    /// Time between consecutive signals of a task.
     pub signal: Time,
-    /// The time from the end of a put's waits until its first bytes leave.
+    /// Time from the end of a put's waits until its first bytes are sent.
     pub put_start: Time,
 }
 
@@ -119,7 +119,7 @@ impl PolicyCosts {
         }
     }
 
-    /// The cost of a task from the time when the core comes to it until it looks at its first counter, without entries.
+    /// The overhead of a task from the core's arrival until it reads the task's first counter, without entries.
     #[must_use]
     pub fn before(&self, kind: CoreKind, task: &QueuedTask) -> Time {
         let costs = self.of_core(kind);
@@ -131,19 +131,19 @@ impl PolicyCosts {
 /// The costs of each task on a core, in addition to its work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CoreCosts {
-    /// The cost before the work: pickup, reading the descriptor, checks of waits that are over, signals. The core pays it when it
-    /// comes to the task, while the data may still be on their way.
+    /// Overhead before the work: pickup, reading the descriptor, checks of waits that have already ended, signals. The core
+    /// spends it when it arrives at the task, while data may still be in transit.
     pub task: Time,
-    /// The cost of a task without work ([`Work::Empty`]), instead of `task`.
+    /// Overhead of a task without work ([`Work::Empty`]), instead of `task`.
     pub empty: Time,
-    /// The interval at which a waiting core reads its counter, from the start of the wait on; without one it reads all the time.
+    /// Interval at which a waiting core reads its counter, starting with the wait; `None` if it reads all the time.
     pub poll: Option<Time>,
-    /// Entries of its queue that the core reads ahead of a task, to find the one that follows.
+    /// Maximum number of queue entries that the core reads ahead to find its next task.
     pub entries_ahead: u32,
 }
 
 impl CoreCosts {
-    /// The cost of a task in any order.
+    /// The least overhead that a task has in any order.
     #[must_use]
     pub fn least(&self, task: &QueuedTask) -> Time {
         if task.work == Work::Empty { self.empty } else { self.task }
@@ -159,8 +159,8 @@ pub struct CounterWait {
     pub need: u32,
 }
 
-/// A signal at the end of a task. Waiting cores see it `sync.counter_visible_ns` later; on another rank the latency of the link
-/// adds to that.
+/// A signal at the end of a task. Waiting cores see it after `sync.counter_visible_ns`; on another rank, the latency of the
+/// link is added.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CounterSignal {
     /// The rank of the counter.
@@ -182,13 +182,13 @@ pub struct QueuedTask {
     pub item: u32,
     /// The column of the item; for pictures and exports.
     pub column: u32,
-    /// Entries of its queue that the core has read since the task before.
+    /// Number of queue entries that the core has read since the previous task.
     pub entries: u32,
-    /// The rank whose ready word the task reads first, before it puts to that rank for the first time.
+    /// The rank whose ready word the task waits for, because it is the core's first put to that rank.
     pub awaits_ready: Option<u32>,
     /// The work, which the cost model turns into time.
     pub work: Work,
-    /// Bytes of the work that the core reads before it begins, as far as it comes with them.
+    /// Bytes of the work that the core can read before the task begins, if there is time.
     pub ahead: Ahead,
     /// The waits, all of which end before the work begins.
     pub waits: Vec<CounterWait>,

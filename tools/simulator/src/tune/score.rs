@@ -7,7 +7,7 @@ use hpmoe_core::target::Target;
 use hpmoe_core::tuned::{Candidate, NamedSizes};
 use hpmoe_core::validate::validate;
 
-/// Builds the checked taskflows of a kernel with other tile sizes than in its source; `None` where it can't have them.
+/// Builds the checked taskflows of a kernel with other tile sizes than in its source; `None` if it can't have these sizes.
 pub type BuildKernel<'a> = dyn Fn(&NamedSizes) -> Option<Vec<CheckedGraph>> + 'a;
 
 /// The target, routings and kernel on which candidates are tried.
@@ -23,7 +23,7 @@ pub struct Trial<'a> {
 /// The simulated times of a candidate.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Score {
-    /// Sums over all taskflows, by routing.
+    /// Sum over all taskflows, for each routing.
     pub times: Vec<Time>,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct Limit<'a> {
 }
 
 impl Trial<'_> {
-    /// Builds, schedules, validates and simulates a candidate; `None` where one of the four fails.
+    /// Builds, schedules, validates and simulates a candidate; `None` if one of these steps fails.
     #[must_use]
     pub fn score(&self, candidate: &Candidate) -> Option<Score> {
         match self.outcome(candidate, None, &mut |_| true) {
@@ -114,7 +114,8 @@ impl Trial<'_> {
 }
 
 impl Score {
-    /// The mean over routings of the time relative to another score's, plus half of the worst. Relative to itself that is 1.5.
+    /// The mean over routings of the ratio of the times to another score's, plus half of the worst ratio. Relative to itself,
+    /// a score has 1.5.
     #[must_use]
     pub fn relative_to(&self, other: &Self) -> f64 {
         let ratios = self.ratios(other);
@@ -122,13 +123,13 @@ impl Score {
         sum / ratios.len() as f64 + WORST * worst
     }
 
-    /// Whether no routing takes longer than with another score.
+    /// Whether no routing takes longer than in another score.
     #[must_use]
     pub fn never_slower_than(&self, other: &Self) -> bool {
         self.times.iter().zip(&other.times).all(|(own, other)| own <= other)
     }
 
-    /// The times relative to another score's, by routing.
+    /// The ratio of the times to another score's, for each routing.
     #[must_use]
     pub fn ratios(&self, other: &Self) -> Vec<f64> {
         self.times.iter().zip(&other.times).map(|(own, other)| own.us() / other.us()).collect()

@@ -7,7 +7,7 @@ use hpmoe_core::random::Random;
 use hpmoe_core::tuned::{Candidate, NamedSizes};
 use std::collections::HashMap;
 
-/// The kernel that is searched for, and the candidate that the search starts from.
+/// The kernel for which schedules are searched, and the starting candidate.
 #[derive(Clone, Debug)]
 pub struct SearchSpace {
     /// The tile sizes of the default schedule that may change.
@@ -16,8 +16,8 @@ pub struct SearchSpace {
     pub flows: Vec<String>,
     /// The candidate that is tried first; the default, if the kernel has the sizes that a build would choose.
     pub start: Candidate,
-    /// Whether the default is simulated, too. It takes long if its tiles are many, and needn't be if it is known to be far slower than
-    /// the start.
+    /// Whether the default is simulated, too. If it has many tiles, that takes long, and it is unnecessary if the default is known to
+    /// be far slower than the start.
     pub with_default: bool,
     /// Seed of the search.
     pub seed: u64,
@@ -39,7 +39,7 @@ pub enum SearchStep {
 pub struct SearchProgress<'a> {
     /// The current step of the search.
     pub step: SearchStep,
-    /// The simulations of this candidate that have ended, one for each taskflow and routing.
+    /// Number of finished simulations of the current candidate; there is one for each taskflow and routing.
     pub simulated: usize,
     /// The number of candidates tried, invalid ones included.
     pub tried: usize,
@@ -50,20 +50,20 @@ pub struct SearchProgress<'a> {
 /// The result of a search.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SearchResult {
-    /// The best candidate; the default where none is faster.
+    /// The best candidate; the default if none is faster.
     pub best: Candidate,
     /// The times of the best candidate.
     pub score: Score,
     /// The times of the start.
     pub start: Score,
-    /// The times of the default; `None` if it was not simulated, or given up because it takes twice as long as the start.
+    /// The times of the default; `None` if it was not simulated, or stopped because it takes twice as long as the start.
     pub default: Option<Score>,
     /// The number of candidates tried.
     pub tried: usize,
 }
 
 impl SearchResult {
-    /// The times that candidates are compared with: those of the default, or of the start, if the default has none.
+    /// The times that candidates are compared with: those of the default or, if it has none, those of the start.
     #[must_use]
     pub fn reference(&self) -> &Score {
         self.default.as_ref().unwrap_or(&self.start)
@@ -82,9 +82,9 @@ pub enum NoResult {
     Impossible,
     /// The time limit was reached before the start or the default was simulated.
     Ended {
-        /// What it was doing.
+        /// The step in which the search ended.
         step: SearchStep,
-        /// The simulations of the start, or of the default, that had ended.
+        /// Number of finished simulations of the start or the default.
         simulated: usize,
     },
 }
@@ -96,8 +96,8 @@ const KICKS: usize = 24;
 /// better one, and the default.
 const FAR_SLOWER: f64 = 2.0;
 
-/// Searches for the candidate with the least mean time plus a share of the worst, among those that are slower than the default on
-/// no routing. The search goes on while `going` returns true, which it asks during simulations, too. The same seed and the same number of
+/// Searches for the candidate with the least mean time plus a share of the worst time, among those that are slower than the default on no
+/// routing. The search continues as long as `going` returns true; simulations call it, too. The same seed and the same number of
 /// candidates give the same result.
 ///
 /// # Errors

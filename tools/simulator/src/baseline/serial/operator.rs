@@ -8,7 +8,7 @@ use hpmoe_kernels::op::ElementType;
 /// An operator of a serial execution: a kernel, or a collective.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SerialOperator {
-    /// The name in tables and pictures; of several phases that are one operator, up to three of their names.
+    /// The name in tables and pictures. If several phases form one operator, it has up to three of their names.
     pub name: String,
     /// The line of its first call in the user's source; 0 if it has none.
     pub line: usize,
@@ -34,7 +34,7 @@ pub enum SerialWork {
     },
     /// A collective all-to-all of rows.
     Collective {
-        /// The way of the rows.
+        /// The direction of the rows.
         way: Way,
         /// Bytes of a row.
         row: u64,
@@ -48,11 +48,11 @@ pub enum SerialWork {
 pub struct SerialProduct {
     /// The rows of all groups.
     pub rows: RowClass,
-    /// Whether the rows of each local expert are a group, rather than all rows.
+    /// Whether the rows of each local expert are a group. Otherwise, all rows are one group.
     pub by_expert: bool,
     /// The extents of a group's product.
     pub extents: OperatorProduct,
-    /// Products that are added up if the contraction runs over rows; otherwise 1.
+    /// Number of products that are added up, if the contraction runs over rows; otherwise 1.
     pub terms: u32,
     /// Element type of both operands.
     pub operands: ElementType,
@@ -71,16 +71,16 @@ pub enum RowClass {
     Sent,
     /// Rows that the rank sends once to each rank.
     SentOnce,
-    /// No rows: matrices of experts or ranks alone.
+    /// No rows: only matrices of experts or ranks.
     Matrices,
 }
 
-/// The way of the rows of a collective.
+/// The direction of a collective's rows.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Way {
-    /// To the owners of the experts, a row for each expert of a token.
+    /// To the owners of the experts; a token has one row for each of its experts.
     Out,
-    /// To the owners of the experts, a row for each rank of a token.
+    /// To the owners of the experts; a token has one row for each rank that it goes to.
     OutOnce,
     /// Back to the ranks of the tokens.
     Back,
@@ -91,14 +91,14 @@ pub enum Way {
 pub struct MovedBytes {
     /// Bytes for each row.
     pub row: u64,
-    /// Bytes for each local expert, whatever its rows.
+    /// Bytes for each local expert, for any number of rows.
     pub expert: u64,
-    /// Bytes of the rank, whatever its rows.
+    /// Bytes of the rank, for any number of rows.
     pub rank: u64,
 }
 
 impl MovedBytes {
-    /// Bytes for each row alone.
+    /// Bytes for each row, and nothing else.
     #[must_use]
     pub const fn of_row(row: u64) -> Self {
         Self { row, expert: 0, rank: 0 }

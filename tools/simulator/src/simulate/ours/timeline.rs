@@ -9,8 +9,8 @@ use hpmoe_core::units::Nanos;
 use std::collections::BTreeMap;
 
 impl Ours<'_> {
-    /// The entries of a rank along a run that has a timeline: each from the first begin of its tiles to their last end, or to the
-    /// first begin of the next entry of its queue.
+    /// The entries of a rank in a run that recorded its times. Each entry lasts from the start of its first tile to the end of
+    /// its last tile, or to the start of the next entry of its queue.
     #[must_use]
     pub fn timeline(&self, run: &Simulated, rank: u32) -> Timeline {
         let mut cores: BTreeMap<_, Vec<&TaskTimes>> = BTreeMap::new();

@@ -10,18 +10,18 @@ use std::fmt;
 pub enum Unfit {
     /// The kernel was built for other numbers of experts than the routing has.
     Experts {
-        /// Experts of the group and of a token, as the kernel has them.
+        /// Experts of the group and experts of a token in the kernel.
         kernel: (usize, usize),
-        /// The same of the routing.
+        /// Experts of the group and experts of a token in the routing.
         routing: (usize, usize),
     },
-    /// A rank brings more tokens than the kernel takes.
+    /// A rank has more tokens than the kernel takes.
     Tokens {
-        /// The rank that brings them.
+        /// The rank with these tokens.
         rank: u32,
-        /// Tokens that it brings.
+        /// Number of its tokens.
         tokens: u32,
-        /// The most that the kernel takes.
+        /// The most tokens that the kernel takes.
         limit: usize,
     },
     /// The kernel has no schedule for this number of ranks.

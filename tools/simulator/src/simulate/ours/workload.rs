@@ -17,7 +17,7 @@ use hpmoe_core::schedule::{Comes, CoreKind, Deal, Entry, Order, Role, Schedule, 
 use hpmoe_core::target::Target;
 use hpmoe_kernels::route::PieceTurns;
 
-/// A schedule of ours with the extents of a routing.
+/// The workload of `ours`: a schedule with the extents of a routing.
 #[derive(Clone, Debug)]
 pub struct Ours<'a> {
     pub(super) target: &'a Target,
@@ -44,20 +44,21 @@ pub struct Ours<'a> {
 /// The extents of a task's tile for a routing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TileExtents {
-    /// Rows or tokens.
+    /// Number of rows or tokens.
     pub rows: u32,
-    /// Columns that are written.
+    /// Number of columns that are written.
     pub columns: u32,
     /// Terms of each sum of a product; 0 for other tasks.
     pub depth: u32,
 }
 
 impl<'a> Ours<'a> {
-    /// The workload of a schedule on all ranks of a routing.
+    /// Makes the workload of a schedule on all ranks of a routing.
     ///
     /// # Errors
     ///
-    /// When the kernel has other experts than the routing, takes fewer tokens, or has no schedule for the number of ranks.
+    /// If kernel and routing have different numbers of experts, the kernel takes fewer tokens, or it has no schedule for the
+    /// number of ranks.
     pub fn new(
         target: &'a Target,
         checked: &'a CheckedGraph,

@@ -24,8 +24,8 @@ impl Routing {
         Self { experts, top_k, rows, tokens: Vec::new(), logical: None }
     }
 
-    /// A routing in which each token draws `top_k` different experts. The seed orders the experts; the one in place p has the
-    /// weight p^-exponent, so that the exponent 0 makes all alike.
+    /// A routing in which each token draws `top_k` different experts. The seed puts the experts into an order; the expert in
+    /// place p has the weight p^-exponent. With exponent 0, all experts are equally likely.
     #[must_use]
     pub fn zipf(sizes: RoutingSizes, exponent: f64, seed: u64) -> Self {
         let mut rows = vec![0; (sizes.ranks * sizes.experts) as usize];
@@ -33,9 +33,9 @@ impl Routing {
         Self { experts: sizes.experts, top_k: sizes.top_k.min(sizes.experts), rows, tokens: Vec::new(), logical: None }
     }
 
-    /// A routing whose favourite experts change along the tokens: from the first token of the first rank to the last token of the last
-    /// one, each expert takes each place of a Zipf distribution for equally long. All experts together get about as many rows, but
-    /// neighbouring tokens go to the same experts, and each rank sends most of its rows to few of them.
+    /// A routing whose favourite experts change along the tokens. From the first token of the first rank to the last token of the last
+    /// rank, each expert takes each place of a Zipf distribution for the same number of tokens. Experts therefore get about the same
+    /// number of rows, but neighbouring tokens go to the same experts, and each rank sends most of its rows to few of them.
     #[must_use]
     pub fn drifting(sizes: RoutingSizes, exponent: f64, seed: u64) -> Self {
         let RoutingSizes { ranks, experts, tokens, .. } = sizes;

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-/// The reason why counts or top-k experts are not a routing.
+/// The reason why counts or top-k experts are not a valid routing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RoutingError {
-    /// There are no experts, or none for a token.
+    /// There are no experts, or tokens have none.
     Nothing {
         /// Ranks of the group.
         ranks: usize,
@@ -28,11 +28,11 @@ pub enum RoutingError {
         /// Experts that rank 0 has counts for.
         expected: usize,
     },
-    /// The rows of a rank are not a multiple of the experts of a token.
+    /// The rows of a rank are not a multiple of the number of experts of a token.
     PartOfToken {
         /// The rank that sends these rows.
         rank: usize,
-        /// All rows that it sends.
+        /// Number of all rows that it sends.
         rows: u64,
         /// Experts of a token.
         top_k: u32,

@@ -4,8 +4,8 @@ use super::{Routing, RoutingError};
 use hpmoe_kernels::{LogicalExpert, Placement, Rank};
 
 impl Routing {
-    /// The routing of physical experts that this one of logical experts becomes by a placement: the rows that a route has with the same
-    /// placement.
+    /// Converts this routing of logical experts to physical experts by a placement. The result has the same rows as a route with the
+    /// same placement.
     ///
     /// # Errors
     ///

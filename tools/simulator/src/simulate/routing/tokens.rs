@@ -9,8 +9,8 @@ impl Routing {
     ///
     /// # Errors
     ///
-    /// When tokens differ in their number of experts, when a token names an expert twice or one that the group does not have,
-    /// and as [`Self::new`].
+    /// If tokens differ in their number of experts, if a token names an expert twice or one that the group does not have, or
+    /// as [`Self::new`].
     pub fn from_top_k(ids: &[Vec<Vec<u32>>], experts: u32) -> Result<Self, RoutingError> {
         let top_k = ids.iter().flatten().next().map_or(0, Vec::len);
         let mut rows = vec![vec![0; experts as usize]; ids.len()];
@@ -36,10 +36,10 @@ impl Routing {
         Ok(Self { tokens, ..Self::new(&rows, top_k as u32)? })
     }
 
-    /// The tokens of a source's rows, by expert of the group and in ascending order; every token has `top_k` rows.
+    /// The tokens of a source's rows, for each expert of the group, in ascending order. Every token has `top_k` rows.
     ///
-    /// Counts alone don't tell the tokens. Then the rows of every expert are spread over all tokens of the source, and the
-    /// experts that a token has together are drawn for each source.
+    /// Counts alone don't say which tokens the rows belong to. If the routing has only counts, the rows of each expert are
+    /// spread over all tokens of the source, and the combinations of experts are drawn at random for each source.
     #[must_use]
     pub fn tokens_of_rows(&self, source: u32) -> Vec<Vec<u32>> {
         if let Some(known) = self.tokens.get(source as usize) {
@@ -72,8 +72,8 @@ impl Routing {
         tokens
     }
 
-    /// Once-sent rows of a source, by expert of the group. A token is sent once to every rank that it goes to, and counts for
-    /// the lowest-numbered of its experts there.
+    /// Number of once-sent rows of a source, for each expert of the group. A token is sent once to every rank that it goes
+    /// to, and counts for the lowest-numbered of its experts there.
     #[must_use]
     pub fn once_sent_rows(&self, source: u32) -> Vec<u32> {
         let local = self.local_experts() as usize;
