@@ -20,7 +20,8 @@ pub struct Artifact {
 }
 
 impl Artifact {
-    /// Creates the names of a taskflow; the parts may have characters that no symbol has (`my-crate`, `r#try`, `größe`).
+    /// Creates the names of a taskflow. The parts may have characters that symbols can't have (`my-crate`, `r#try`,
+    /// `größe`).
     #[must_use]
     pub fn new(package: &str, kernel: &str, taskflow: &str, fingerprint: Fingerprint) -> Self {
         let (package, kernel, taskflow) = (plain(package), plain(kernel), plain(taskflow));
@@ -44,7 +45,7 @@ impl Artifact {
     }
 }
 
-/// A name as a part of a symbol: without `r#`, and with `_` for each character that no symbol has.
+/// A name as a part of a symbol: without `r#`, and with `_` for each character that symbols can't have.
 #[must_use]
 pub fn plain(name: &str) -> String {
     let name = name.trim_start_matches("r#");
@@ -95,7 +96,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// The text of the file that tells of it.
+    /// The text of the file that passes the fault to the macro.
     #[must_use]
     pub fn write(&self) -> String {
         match &self.task {
@@ -119,7 +120,7 @@ impl From<String> for Fault {
     }
 }
 
-/// Reads `NAME=value,NAME=value`, as `HPMOE_SET` holds it.
+/// Reads settings in the form of `HPMOE_SET`: `NAME=value,NAME=value`.
 ///
 /// # Errors
 ///

@@ -9,13 +9,13 @@ use crate::schedule::{Choices, schedule_with};
 use crate::target::Target;
 use crate::validate::{ValidSchedule, Violation, validate};
 
-/// The back end: schedules a checked graph for a target, with choices, and makes all files that a build writes, of a kernel with or without
-/// time stamps.
+/// The back end: schedules a checked graph for a target, with choices, and makes all files that a build writes, for a kernel with or
+/// without time stamps.
 ///
 /// # Errors
 ///
-/// A text for the user, if the taskflow needs more than descriptors, counters or the memory hold, or if the schedule fails
-/// its validation, which is a fault of this compiler.
+/// A text for the user, if the taskflow exceeds a limit of descriptors, counters or memory, or if the schedule fails
+/// validation, which is a fault of this compiler.
 pub fn back(
     checked: &CheckedGraph,
     (target, choices): (&Target, &Choices),

@@ -6,8 +6,8 @@ use std::fmt;
 /// Values that a build sets instead of the values in the source, by the constant's name.
 pub type Overrides = ByName<Constant>;
 
-/// The constants of kernels that are tile sizes, by their names. Other values change times, and no result but sums over column
-/// tiles. Source may leave them open: `pub const TILE_N: usize = _;`.
+/// Names of the constants that are tile sizes. Their values change times, but no results, except those of sums over column
+/// tiles. The source may leave them open: `pub const TILE_N: usize = _;`.
 pub const TILE_SIZES: [&str; 7] = ["TILE_M", "TILE_N", "GRAD_M", "GRAD_N", "PUT", "BLOCK", "COLUMNS"];
 
 /// The number of places for experts that each rank has beyond its share. A build may set it in every kernel; a kernel that does not declare

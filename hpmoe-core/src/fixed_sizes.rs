@@ -28,7 +28,7 @@ pub struct CostlySizes {
     pub fixed_us: f64,
     /// Estimated latency of all taskflows if all sizes are chosen.
     pub chosen_us: f64,
-    /// The launches that it is estimated for.
+    /// The launches for which the latencies are estimated.
     pub expected: Expected,
 }
 
@@ -48,11 +48,11 @@ pub struct FixedSize {
 /// The place that fixes a tile size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FixedBy {
-    /// The source, which the build takes as it is.
+    /// The source. The build uses its value.
     Source,
-    /// The build sets a size that the source fixes, too.
+    /// The build, instead of a value that the source fixes.
     Build,
-    /// The build sets a size that the source leaves open.
+    /// The build, for a size that the source leaves open.
     BuildAlone,
 }
 
@@ -64,7 +64,7 @@ impl CostlySizes {
     }
 }
 
-/// A kernel as it is built.
+/// A kernel with the settings of its build.
 #[derive(Clone, Copy)]
 pub struct BuiltKernel<'a> {
     /// The module as written.
@@ -77,8 +77,8 @@ pub struct BuiltKernel<'a> {
     pub front: &'a Front,
 }
 
-/// Finds out whether the tile sizes that a kernel's source fixes, or that the build sets, cost more than a tenth of its estimated latency. `None`
-/// also for a kernel that can't have the expected launches.
+/// The tile sizes that the source or the build fixes, if they cost more than a tenth of the kernel's estimated latency; otherwise `None`.
+/// Also `None` for a kernel that can't have the expected launches.
 ///
 /// If no size is fixed, nothing is estimated. If many small tiles are fixed, their latency is computed from the work of their cores, which takes
 /// no longer for more tiles.

@@ -46,7 +46,7 @@ pub struct Layer {
 pub const SMALL_TILES: [(&str, usize); 7] =
     [("TILE_M", 16), ("TILE_N", 16), ("GRAD_M", 32), ("GRAD_N", 32), ("PUT", 8), ("BLOCK", 4), ("COLUMNS", 64)];
 
-/// A source with [`SMALL_TILES`] for the sizes that it leaves open.
+/// The source with [`SMALL_TILES`] instead of the open sizes.
 ///
 /// # Panics
 ///
@@ -75,7 +75,7 @@ impl Layer {
         block: 16,
         columns: 1024,
     };
-    /// A layer of the size of DeepSeek-V3's, on eight ranks.
+    /// A layer with DeepSeek-V3's sizes, on eight ranks.
     pub const DEEPSEEK: Self = Self {
         hidden: 7168,
         inter: 2048,
@@ -140,7 +140,8 @@ pub fn routed(layer: &Layer) -> CheckedGraph {
     read(&source, layer)
 }
 
-/// The forward layer of the example, whose kernel chooses experts, squares tokens meanwhile, and makes the route of its choice.
+/// The forward layer of the example, whose kernel chooses experts, squares tokens at the same time, and makes the route of the
+/// chosen experts.
 pub fn router(layer: &Layer) -> CheckedGraph {
     read(&router_source(), layer)
 }
@@ -150,8 +151,8 @@ pub fn moe_backward(layer: &Layer) -> CheckedGraph {
     flow(BACKWARD, layer, "backward")
 }
 
-/// The forward layer with received rows multiplied into the results, tile by tile, before they are put back: dispatch is read
-/// again by a phase that a path orders already.
+/// The forward layer in which received rows are multiplied into the results, tile by tile, before the results are put back. A
+/// path already orders the phase that reads the dispatched rows again.
 pub fn gated(layer: &Layer) -> CheckedGraph {
     let call = "project(&h[r].group(e, m), &down[r].expert(e).tile(n), &mut out[r].group(e, m).cols(n));";
     let more = "swiglu(&out[r].group(e, m).cols(n), &recv[r].group(e, m).cols(n), &mut gated[r].group(e, m).cols(n));";
@@ -178,12 +179,13 @@ pub fn activated_again(layer: &Layer, another: bool) -> CheckedGraph {
     read(&source, layer)
 }
 
-/// The forward layer with tokens multiplied by themselves, block by block, before they are sent: a send gathers from any block.
+/// The forward layer in which tokens are multiplied by themselves, block by block, before they are sent: a send gathers tokens
+/// from any block.
 pub fn prepared(layer: &Layer) -> CheckedGraph {
     read(&prepared_source(), layer)
 }
 
-/// The forward layer whose kernel chooses experts, by scores of blocks as high as its row tiles.
+/// The forward layer whose kernel chooses experts by scores that are computed for each row tile's height of tokens.
 pub fn scored(layer: &Layer) -> CheckedGraph {
     let score = "score(&x[r].rows(t), &router[r].tile(0), &mut z[r].rows(t));";
     let blocks = format!("for r in ep {{ for t in x.token_blocks::<TILE_M>(r) {{ {score} }} }}\nfor r in ep {{");
@@ -205,7 +207,7 @@ pub fn chunked(layer: &Layer, chunks: usize) -> CheckedGraph {
     read(&in_chunks(&source, chunks), layer)
 }
 
-/// A kernel for weight gradients to which each of `chunks` chunks adds.
+/// A kernel for weight gradients that each of `chunks` chunks adds to.
 pub fn sums(layer: &Layer, chunks: usize) -> CheckedGraph {
     let source = SUMS.replace("pub const CHUNKS: usize = 4", &format!("pub const CHUNKS: usize = {chunks}"));
     let without = ["TILE_M", "TILE_N", "COLUMNS"];

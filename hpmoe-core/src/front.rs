@@ -23,7 +23,7 @@ pub struct Front {
 }
 
 impl Front {
-    /// Also makes schedules for these numbers of ranks.
+    /// Adds schedules for these numbers of ranks.
     #[must_use]
     pub fn for_ranks(mut self, ranks: &[u32]) -> Self {
         self.flows.iter_mut().for_each(|flow| flow.name_ranks(ranks));
@@ -37,7 +37,7 @@ impl fmt::Debug for Front {
     }
 }
 
-/// A kernel module that has been read once, to be checked with any values of its constants.
+/// A kernel module that has been read once, and can be checked with different values of its constants.
 pub struct ReadModule {
     /// The kernel, with the constants of the last check.
     kernel: Kernel,
@@ -73,7 +73,8 @@ impl ReadModule {
         Constants::compute(&declared, overrides, &mut Errors::default()).get(name)
     }
 
-    /// Computes the constants, of which a build may set some, and checks the taskflows with them, in order of declaration.
+    /// Computes the constants, with the values that a build sets, and checks the taskflows with them, in order of
+    /// declaration.
     ///
     /// # Errors
     ///

@@ -14,14 +14,14 @@ use quote::{format_ident, quote};
 pub struct Program {
     /// The files, in the order in which they were made.
     pub files: Vec<File>,
-    /// Sentences about a kernel that works, but not as well as it might.
+    /// Warnings, each a sentence, about a kernel that works but is not as good as it could be.
     pub warnings: Vec<String>,
-    /// The requirements that the code for making the kernel's route is compiled for; `None` if the kernel makes none.
+    /// The features that the kernel's route code is compiled for; `None` if the kernel does not make a route.
     pub route_needs: Option<String>,
 }
 
 impl Program {
-    /// Adds the tile sizes that the kernel is built with, a line each, as a file and as the constant `TILE_SIZES`.
+    /// Adds the tile sizes that the kernel is built with, one per line, both as a file and as the constant `TILE_SIZES`.
     pub fn add_tile_sizes(&mut self, artifact: &Artifact, text: String) {
         let text = Text {
             name: "TILE_SIZES",
@@ -46,7 +46,7 @@ pub struct File {
     pub bytes: Vec<u8>,
 }
 
-/// The ending of the file that compilers for devices get, where it is another one than the host's.
+/// File name ending of the source that compilers for devices get, if it differs from the host's.
 pub const DEVICE_SOURCE: &str = "device.cpp";
 
 /// The generated kernel, for the host and, where that differs, for devices.

@@ -14,14 +14,16 @@ use ladders::LADDERS;
 use search::Search;
 use syn::ItemMod;
 
-/// Chooses the tile sizes that a kernel leaves open and the build does not set, for a target. If the kernel has faults whatever its
+/// Chooses the tile sizes that a kernel leaves open and the build does not set, for a target. If the kernel has faults with any
 /// sizes, the front end reports them.
 ///
-/// The same kernel gets the same sizes. They are found one after the other, starting with those that suit large tiles.
+/// The same kernel always gets the same sizes. The search varies one size at a time, starting with sizes that suit large
+/// tiles.
 ///
 /// # Errors
 ///
-/// A sentence, if the expected number of ranks doesn't share the experts, or a rank can't have the expected tokens.
+/// A sentence, if the expected number of ranks does not divide the experts, or if a rank can't have the expected number of
+/// tokens.
 pub fn open_sizes(
     module: &ItemMod,
     set: &Overrides,

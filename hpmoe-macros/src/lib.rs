@@ -45,16 +45,16 @@ use proc_macro::TokenStream;
 /// }
 /// ```
 ///
-/// Next to each public taskflow stands a module of the same name:
+/// For each public taskflow, the macro adds a module of the same name:
 ///
 /// | item of `rms::forward` | what it is |
 /// |---|---|
-/// | `launch(&group, &route, &x, &gain, &mut y)` | runs the kernel on every rank of a group; gives a report, or an error that says what went wrong |
-/// | `GRAPH`, `SCHEDULE`, `TILE_SIZES`, `ASCENDC` | its texts, for snapshots in tests |
-/// | `GRAPH_MERMAID`, `summary(ranks)`, `schedule_svg(ranks)` | the same as pictures and tables for people |
+/// | `launch(&group, &route, &x, &gain, &mut y)` | runs the kernel on every rank of a group; returns a report, or an error that says what went wrong |
+/// | `GRAPH`, `SCHEDULE`, `TILE_SIZES`, `ASCENDC` | graph, schedule, tile sizes and generated code as text, for snapshot tests |
+/// | `GRAPH_MERMAID`, `summary(ranks)`, `schedule_svg(ranks)` | graph and schedule as pictures, and a summary, for people |
 /// | `KERNEL` | the compiled kernel, for launches with arguments that are known at run time |
 ///
-/// The function itself stays what it is, an ordinary function: the reference, whose bits the kernel gives.
+/// The taskflow remains an ordinary function, the reference: the kernel computes the same bits.
 #[proc_macro_attribute]
 pub fn megakernel(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let variable = std::env::var_os;

@@ -26,22 +26,22 @@ pub enum Grid {
     Rank,
 }
 
-/// An array of counters on every rank. A counter stands for data: it tells when its part of a tensor is complete.
+/// An array of counters on every rank. A counter stands for data: it shows when its part of a tensor is complete.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Counter {
     /// The tensor that the counters stand for.
     pub tensor: TensorId,
     /// The part of the tensor that each counter stands for.
     pub grid: Grid,
-    /// Whether the counters tell that a phase no longer needs the data, rather than that the data are complete.
+    /// Whether the counters show that a phase no longer needs the data, rather than that the data are complete.
     pub through: bool,
 }
 
-/// The counters of an array that a tile signals or waits for, from the coordinates of the tile.
+/// The counters of an array that a tile signals or waits for, as a function of the tile's coordinates.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Index {
-    /// The row tile of the grid's height that holds the item's rows. A row tile or an arriving piece: on this rank; a
-    /// piece that is sent: at the peer.
+    /// The row tile of the grid's height that holds the item's rows. For a row tile or an arriving piece, it is on this
+    /// rank; for a piece that is sent, at the peer.
     RowTile,
     /// The row tile and the tile's column, counted over the phase's ranges.
     Tile,
@@ -50,7 +50,7 @@ pub enum Index {
     /// Each row tile of once-sent rows that has a token of the item's rows; such tiles can be of any local expert up to the
     /// item's own.
     OnceTiles,
-    /// The block that is the item.
+    /// The item's block.
     Block,
     /// Every block with tokens of the piece, each with its rows of the piece. At the peer for arrivals, on this rank for
     /// sends.
@@ -68,16 +68,16 @@ pub enum Amount {
     One,
 }
 
-/// The formula of a threshold, the value of a counter when its data are complete:
-/// `fixed + per_row * rows + per_slot * slots + Σ count * ⌈rows / height⌉`, where `rows` are those that the counter stands for; if these
-/// are tokens, `slots` are those of their slots that are not empty.
+/// The formula of a threshold, the value of a counter when its data are complete: `fixed + per_row * rows + per_slot * slots + Σ count *
+/// ⌈rows / height⌉`. `rows` are the rows that the counter stands for; if they are tokens, `slots` are the non-empty slots of these
+/// tokens.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Need {
-    /// Added for an expert's matrix, with rows or without: 1 for each tile of the matrix.
+    /// Added for an expert's matrix, even if the expert has no rows: 1 for each tile of the matrix.
     pub fixed: u32,
     /// Added by vector cores for each row.
     pub per_row: u32,
-    /// Added by puts of single slots, for each slot that is not empty.
+    /// Added by puts to single slots, for each non-empty slot.
     pub per_slot: u32,
     /// Added by matrix cores: `count` for each started tile of `height` rows, as `(height, count)`.
     pub pieces: Vec<(Height, u32)>,
@@ -124,7 +124,7 @@ pub struct Signal {
     pub index: Index,
     /// The amount added to each counter.
     pub amount: Amount,
-    /// Whether the counter is the item's peer's, rather than this rank's.
+    /// Whether the counter belongs to the item's peer rather than to this rank.
     pub remote: bool,
 }
 
@@ -139,7 +139,7 @@ pub struct Wait {
     pub need: Need,
 }
 
-/// The input of a route that a kernel makes: ids that are complete on this rank, chunk by chunk.
+/// The wait for the ids of a route that a kernel makes, until they are complete on this rank, chunk by chunk.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RouteInput {
     /// The phases that write ids, and the signal of each of their tiles.
@@ -148,7 +148,7 @@ pub struct RouteInput {
     pub wait: Wait,
 }
 
-/// Why one phase must come after another.
+/// The reason why one phase must come after another.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Hazard {
     /// The later phase reads elements that the earlier phase wrote.
@@ -177,7 +177,7 @@ pub struct Dependency {
     pub after: PhaseId,
     /// The tensor that both touch.
     pub tensor: TensorId,
-    /// Why `after` must come after `before`.
+    /// The reason why `after` must come after `before`.
     pub hazard: Hazard,
     /// The mechanism that enforces the order.
     pub cover: Cover,

@@ -8,7 +8,7 @@ use crate::finding::{ChunkFault, Errors, Finding};
 use crate::graph::{Phase, SpaceKind, TaskGraph};
 use crate::ids::{Arena, CounterId, PhaseId, TensorId};
 
-/// How the memory of one chunk becomes that of the chunk after the next.
+/// Reuse of one chunk's memory by the chunk after the next.
 ///
 /// The phase `frees` waits until no phase of its rank touches rows of the chunk any longer, and writes the freed word at all ranks.
 /// A phase that writes rows of a chunk waits for the freed word of the rank it writes to, unless a phase that it waits for has done
@@ -17,7 +17,7 @@ use crate::ids::{Arena, CounterId, PhaseId, TensorId};
 pub struct Reuse {
     /// The phase that the compiler adds at the end of the chunk.
     pub frees: PhaseId,
-    /// The rank whose freed word each phase waits for, if it waits for one.
+    /// For each phase, the rank whose freed word its tiles wait for, if they wait for one.
     pub waits: Arena<PhaseId, Option<Whose>>,
 }
 

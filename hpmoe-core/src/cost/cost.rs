@@ -9,9 +9,10 @@ use crate::time::Time;
 pub enum Cost {
     /// No cost beyond the fixed costs of a task.
     Nothing,
-    /// Time on the core alone.
+    /// Time on the core, which uses nothing shared.
     Alone(Time),
-    /// Time on the core at full speed, and the bytes that it moves meanwhile. It takes longer while the die's memories are busy.
+    /// Time on the core at full speed, and the bytes that it moves in that time. It takes longer while the die's memories are
+    /// busy.
     Shared(SharedWork),
     /// Bytes to another rank, as fast as the links allow.
     Link {
@@ -29,7 +30,7 @@ pub struct SharedWork {
     pub time: Time,
     /// Bytes to and from HBM.
     pub hbm: f64,
-    /// Bytes read through L2. Writes are fewer and have a path of their own, which is never full.
+    /// Bytes read through L2. Writes are fewer, and have a separate path that is never saturated.
     pub l2: f64,
 }
 

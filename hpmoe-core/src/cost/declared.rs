@@ -5,7 +5,7 @@ use crate::target::Target;
 use crate::time::Time;
 
 impl Works {
-    /// The work of a tile: by the task's body, or in the time that its operator declares, less for fewer rows.
+    /// The work of a tile, according to the task's body, or with the time that its operator declares (less for fewer rows).
     #[must_use]
     pub fn work(&self, target: &Target, tile: EntryTile) -> Work {
         let neighbours = Neighbours { joined: tile.joined, bytes_per_flop: self.bytes_per_flop() };
@@ -13,8 +13,8 @@ impl Works {
         self.declaring(target, tile, self.work_of_body(tile, reused))
     }
 
-    /// The work of a tile in an order that moves the fewest bytes: one read of a panel from HBM serves all tiles that need it, as if
-    /// L2 held whatever it is asked for.
+    /// The work of a tile in the order of tiles that moves the fewest bytes: one read of a panel from HBM serves all tiles that need
+    /// the panel, as if L2 were large enough.
     #[must_use]
     pub fn least(&self, target: &Target, tile: EntryTile) -> Work {
         let once = |TileWalk { items, columns, .. }, _| PanelReuse { left: columns as f32, right: items as f32 };

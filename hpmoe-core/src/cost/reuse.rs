@@ -3,7 +3,7 @@
 use crate::target::Target;
 use hpmoe_kernels::op::ElementType;
 
-/// The tiles of an entry, which all matrix cores walk together: band after band, each column by column.
+/// The tiles of an entry. All matrix cores walk them together: band after band, and each band column by column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TileWalk {
     /// Items, each a row of tiles.
@@ -54,9 +54,10 @@ impl Neighbours {
 
 /// The reuse of the panels of products that are walked together.
 ///
-/// A left panel is used in every column of its band, a right one by every item of a band, and even by every band where a whole
-/// band fits. A panel stays in L2 from use to use if all bytes that are touched in between fit: those of the products, of the
-/// products that are walked with them, and of the vector cores and puts that run meanwhile. L2 keeps what was used last.
+/// A left panel is used in every column of its band. A right panel is used by every item of a band, and even by every band if
+/// a whole band fits in L2. A panel stays in L2 between two uses if all bytes that are touched in between fit: those of the
+/// products, of the products that are walked with them, and of the vector cores and puts that run meanwhile. L2 keeps what was
+/// used last.
 #[must_use]
 pub fn reuse(target: &Target, walk: TileWalk, product: ProductExtents, neighbours: Neighbours) -> PanelReuse {
     let ProductExtents { m, n, k, operands, written } = product;

@@ -7,12 +7,12 @@ use hpmoe_kernels::op::ElementType;
 /// Rows and columns are padded to the cube's fractals, and the contraction to the bytes that one holds.
 const FRACTAL: u32 = 16;
 
-/// The share of the cube's peak that a product reaches.
+/// The share of the cube's peak that a product achieves.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Efficiency {
     /// Inside a fused kernel: `fitted.gemm_fused_efficiency`.
     Fused,
-    /// As an operator of its own: `fitted.gemm_operator_efficiency`.
+    /// In a separate operator: `fitted.gemm_operator_efficiency`.
     Operator,
     /// f32: `fitted.gemm_fused_efficiency` of a quarter of the peak.
     Single,
@@ -42,7 +42,7 @@ pub enum Work {
         left_reuse: f32,
         /// Tiles that one read of the right panel (n×k) serves; at least 1.
         right_reuse: f32,
-        /// How the result is written.
+        /// The form in which the result is written.
         out: Written,
     },
     /// A matrix core's share of a larger product, as sums over its tiles.
@@ -68,12 +68,12 @@ pub enum Work {
     },
 }
 
-/// How the result of a product is written.
+/// The form in which the result of a product is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Written {
     /// Bytes of an element.
     pub element: u32,
-    /// Whether the result is added to the memory's contents, which are then read and written.
+    /// Whether the result is added to the contents of memory, which are then read as well as written.
     pub adds: bool,
     /// Number of parts of the terms whose sums are written one after another; HBM sees the last one.
     pub parts: u32,
@@ -90,16 +90,17 @@ impl Written {
     }
 }
 
-/// The sums over products of one core that their cost follows from.
+/// The sums over one core's products that determine their cost.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Products {
     /// Floating-point operations, without padding.
     pub flops: f64,
-    /// Floating-point operations of the cube, with rows and columns padded to multiples of 16, and terms to those of 32 bytes.
+    /// Floating-point operations of the cube, with rows and columns padded to multiples of 16, and terms to multiples of 32
+    /// bytes.
     pub padded: f64,
     /// Bytes of operands that the core reads, from L2 or through it.
     pub l2: f64,
-    /// The part of these bytes that comes from HBM, including the old contents of memory that is added to.
+    /// The part of these bytes that comes from HBM, including old contents of memory that results are added to.
     pub hbm_read: f64,
     /// Bytes of results. All of them are written to HBM.
     pub written: f64,

@@ -44,8 +44,8 @@ enum Column {
     Put { row: u64 },
 }
 
-/// The products `m`×`k` by `k`×`n` of a tile of a matrix task, added up in one result. Of `m` and `k`, one may be `None`: it is the
-/// number of the item's rows.
+/// The products `m`×`k` by `k`×`n` of a tile of a matrix task, added up in one result. One of `m` and `k` may be `None`, which
+/// stands for the number of the item's rows.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TileProduct {
     /// Rows of the result.
@@ -58,7 +58,7 @@ pub struct TileProduct {
     pub operands: ElementType,
     /// Number of products.
     pub products: u32,
-    /// How the result is written.
+    /// The form in which the result is written.
     pub out: Written,
 }
 
@@ -86,7 +86,7 @@ const fn priced(height: Height) -> u32 {
     }
 }
 
-/// A tile of a phase in an entry, as far as its work depends on it.
+/// The properties of a tile that its work depends on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EntryTile {
     /// The rank that a put goes to; any number for other phases.
@@ -99,7 +99,7 @@ pub struct EntryTile {
     pub items: u32,
     /// Items that cores walk together, column by column.
     pub band: u32,
-    /// Phases that are walked together, tile by tile, this one included.
+    /// Number of phases that are walked together, tile by tile, including this one.
     pub joined: u32,
 }
 
@@ -131,7 +131,8 @@ impl Works {
         works
     }
 
-    /// Rows for which a tile is priced: all rows of a full tile; for a tile of a whole expert, a fixed number.
+    /// Number of rows for which the cost of a tile is computed: all rows of a full tile; for a tile of a whole expert, a
+    /// fixed number.
     #[must_use]
     pub const fn full_rows(&self) -> u32 {
         self.full_rows
@@ -143,19 +144,19 @@ impl Works {
         self.bytes_per_flop
     }
 
-    /// A column of each kind: tiles of two columns of a kind have the same work if the rest of them is alike.
+    /// One column of each kind. Tiles in two columns of the same kind have the same work if they are otherwise alike.
     #[must_use]
     pub fn kinds(&self) -> &[u32] {
         &self.kinds
     }
 
-    /// The place of a column's kind in [`kinds`](Self::kinds).
+    /// The position of a column's kind in [`kinds`](Self::kinds).
     #[must_use]
     pub fn kind_of(&self, column: u32) -> usize {
         self.kind_of[column as usize] as usize
     }
 
-    /// The products of a tile in a column of the phase; `None` for other tasks than matrix tasks.
+    /// The products of a tile in a column of the phase; `None` if the task is not a matrix task.
     #[must_use]
     pub fn product(&self, column: u32) -> Option<TileProduct> {
         match self.columns[column as usize] {
@@ -164,7 +165,7 @@ impl Works {
         }
     }
 
-    /// The time of a full tile that the operator of the call declares.
+    /// The declared time of a full tile, if the task has an operator that declares it.
     #[must_use]
     pub const fn declared(&self) -> Option<Time> {
         self.declared
@@ -176,8 +177,8 @@ impl Works {
         self.widths[column as usize]
     }
 
-    /// The mean time of a tile of that many rows, over all columns, when nothing else runs and L2 holds its operands. Puts go to
-    /// another rank if they ever do.
+    /// The mean time of a tile with `rows` rows, over all columns, if nothing else runs and L2 holds its operands. Puts are
+    /// assumed to go to another rank, if the phase has such puts.
     #[must_use]
     pub fn alone(&self, target: &Target, costs: &CostModel, rows: u32) -> Time {
         let tile = EntryTile { peer: u32::from(self.away), rows, column: 0, items: 1, band: 1, joined: 1 };

@@ -25,23 +25,23 @@ const fn cache(kind: CoreKind) -> Bytes {
     }
 }
 
-/// The code that a core runs, device library included, estimated. All texts tell it by these functions.
+/// Estimated size of the code that a core runs, including the device library. All texts take sizes from here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CodeBytes {
-    /// Code that loops: the queue, the tasks and the routines that they call.
+    /// Code that loops: the queue, the tasks and the routines that tasks call.
     pub loops: Bytes,
-    /// Code that runs once per launch: its start, its end and what makes a route.
+    /// Code that runs once per launch: the kernel's start and end, and the code that makes a route.
     pub once: Bytes,
 }
 
 impl CodeBytes {
-    /// All of it.
+    /// The sum of both.
     #[must_use]
     pub fn whole(&self) -> Bytes {
         self.loops + self.once
     }
 
-    /// Both numbers, in words.
+    /// Both sizes as text.
     #[must_use]
     pub fn words(&self) -> String {
         format!("{} in loops, {} once per launch", self.loops, self.once)
@@ -78,11 +78,12 @@ const fn name_of(kind: CoreKind) -> &'static str {
 pub struct Ascendc {
     /// The text of the file.
     pub text: String,
-    /// The code of a matrix core.
+    /// Code sizes of a matrix core.
     pub aic: CodeBytes,
-    /// The code of a vector core.
+    /// Code sizes of a vector core.
     pub aiv: CodeBytes,
-    /// Needs of the kernel's route code, as a C++ expression of `routing/needs.h`; `None` if the kernel does not make a route.
+    /// The features that the kernel's route code needs, as a C++ expression of `routing/needs.h`; `None` if the kernel does
+    /// not make a route.
     pub route_needs: Option<String>,
 }
 

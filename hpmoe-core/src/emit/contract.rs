@@ -9,7 +9,8 @@ use hpmoe_kernels::op::TaskKind;
 use std::fmt::Write as _;
 
 /// The text of a C++ file for a task's external operator: a comment with its contract, and a skeleton of the function. The
-/// task need not name an operator yet. `place` is that of the task in its source file. `None` for a put, which can't have one.
+/// task need not name an operator yet. `place` is the task's place in its source file. `None` if the task is a put, which
+/// can't have an operator.
 #[must_use]
 pub fn contract(graph: &TaskGraph, task: TaskId, place: &str) -> Option<String> {
     let task = &graph.tasks[task];

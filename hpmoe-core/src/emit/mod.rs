@@ -25,23 +25,23 @@ pub use readiness::awaits_ready;
 pub use route::route_bytes;
 pub use tables::{Paths, Tables, tables};
 
-/// What generated text does not take from the schedule.
+/// The parts of generated text that don't come from the schedule.
 #[derive(Clone, Copy, Debug)]
 pub struct Names<'a> {
     /// The source file, as the user named it.
     pub file: &'a str,
     /// The symbol of the kernel's entry point.
     pub symbol: &'a str,
-    /// Whether the kernel keeps time stamps of its tiles.
+    /// Whether cores record time stamps of their tiles.
     pub time_stamps: bool,
 }
 
-/// The machine that a kernel's file is written for. They differ where operators are for devices only.
+/// The machine that a kernel's file is written for. The files differ only if operators are device-only.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Machine {
     /// This machine's CPU.
     Host,
-    /// An NPU, by CANN's compiler.
+    /// An NPU, for CANN's compiler.
     Device,
 }
 

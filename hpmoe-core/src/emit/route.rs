@@ -50,7 +50,7 @@ pub(super) fn code(graph: &TaskGraph, schedule: &Schedule) -> Option<RouteCode> 
     Some(RouteCode { needs: if named.is_empty() { "NEEDS_NOTHING".to_owned() } else { named.join(" | ") }, bytes })
 }
 
-/// Bytes of the code that a vector core runs to make a route, estimated; none for a kernel that makes none.
+/// Estimated size of the code with which a vector core makes a route; zero if the kernel makes none.
 #[must_use]
 pub fn route_bytes(graph: &TaskGraph, schedule: &Schedule) -> Bytes {
     code(graph, schedule).map_or(Bytes(0), |code| code.bytes)

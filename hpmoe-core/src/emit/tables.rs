@@ -15,7 +15,7 @@ use hpmoe_kernels::route::ExpertOrders;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
-/// What the tables refer to.
+/// The fingerprint and the path that the tables contain.
 #[derive(Clone, Copy, Debug)]
 pub struct Paths<'a> {
     /// The fingerprint of source, constants, compiler and ABI.
@@ -33,8 +33,7 @@ pub struct Tables {
     pub descriptors: Vec<u8>,
 }
 
-/// Writes the tables. The descriptors are a file of their own, because a literal of their size would take the user's
-/// compiler long.
+/// Writes the tables. The descriptors are a separate file, because rustc would take long for a literal of their size.
 #[must_use]
 pub fn tables(checked: &CheckedGraph, valid: &ValidSchedule, names: &Names<'_>, paths: &Paths<'_>) -> Tables {
     let schedule = valid.schedule();

@@ -13,7 +13,7 @@ pub struct Diagnostic {
     pub function: Option<String>,
 }
 
-/// The words of a [`Diagnostic`].
+/// The text of a [`Diagnostic`].
 #[derive(Clone, Debug)]
 pub struct Words {
     /// `HP` and two digits.

@@ -25,8 +25,8 @@ impl Latency {
     }
 }
 
-/// How many times as long the taskflows of a kernel are estimated to take with some tile sizes as with others; `None` if they can't
-/// have the expected launches.
+/// Ratio of the estimated latencies of a kernel's taskflows with two sets of tile sizes; `None` if the kernel can't have the
+/// expected launches.
 #[must_use]
 pub fn times_as_long(
     flows: &[CheckedGraph],

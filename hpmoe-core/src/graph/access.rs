@@ -22,16 +22,16 @@ pub enum Rows {
     Block,
     /// All `TOP_K` slots of the block's tokens (space: blocks).
     BlockSlots,
-    /// Rows `[i * height, (i + 1) * height)` of an outer tile of the matrix of the item's expert, or of the rank, as far as that has
-    /// them; `i` is the value of `range`, if there is one, plus `index`.
+    /// Rows `[i * height, (i + 1) * height)` of an outer tile, cut at its end. The outer tile is a part of the matrix of the item's
+    /// expert, or of the rank's matrix. `i` is `index` plus the value of `range`, if there is a range.
     Expert {
-        /// The range that gives the tile, as an index into [`Phase::ranges`](super::Phase::ranges).
+        /// The range that selects the tile, as an index into [`Phase::ranges`](super::Phase::ranges).
         range: Option<u32>,
-        /// Number of the tile at the range's first value, or of the only one.
+        /// Number of the tile at the range's first value; without a range, number of the only tile.
         index: u32,
         /// The most rows of a tile.
         height: u32,
-        /// The rows of the matrix that tiles are cut of.
+        /// The rows of the matrix that tiles are taken from.
         outer: Outer,
     },
 }
@@ -59,11 +59,11 @@ impl Outer {
 pub enum Columns {
     /// All columns of the tensor.
     All,
-    /// Columns `[i * width, (i + 1) * width)`, as far as the tensor has them; `i` as for [`Rows::Expert`].
+    /// Columns `[i * width, (i + 1) * width)`, cut at the end of the tensor; `i` as for [`Rows::Expert`].
     Tile {
-        /// The range that gives the tile, as an index into [`Phase::ranges`](super::Phase::ranges).
+        /// The range that selects the tile, as an index into [`Phase::ranges`](super::Phase::ranges).
         range: Option<u32>,
-        /// Number of the tile at the range's first value, or of the only one.
+        /// Number of the tile at the range's first value; without a range, number of the only tile.
         index: u32,
         /// The most columns of a tile.
         width: u32,

@@ -5,7 +5,7 @@ use std::fmt;
 
 /// The most rows of a tile: a number, or all rows of an expert, however many there are.
 ///
-/// `lower/loops.rs` makes it of the number in a loop's head, such as `TILE_M` in `route.row_tiles::<TILE_M>(e)`.
+/// `lower/loops.rs` makes it from the number in a loop's head, such as `TILE_M` in `route.row_tiles::<TILE_M>(e)`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Height {
     /// At most this many consecutive rows; at least 1.

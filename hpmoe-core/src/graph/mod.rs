@@ -25,8 +25,8 @@ use crate::ids::{Arena, PhaseId, SpaceId, TaskId, TensorId};
 
 use proc_macro2::Span;
 
-/// The part of a put in the origins: the (token, k) of each received row, in an `i32` symmetric tensor of received rows with a
-/// pitch of one element that the compiler adds. A put of gathered tokens writes it along with the rows at the peer, a put to
+/// A put's use of origins: the (token, k) of each received row. The compiler adds them as an `i32` symmetric tensor of
+/// received rows with a pitch of one element. A put of gathered tokens writes it along with the rows at the peer, a put to
 /// scattered slots reads it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Origins {
@@ -53,7 +53,7 @@ pub struct Phase {
     pub origins: Option<Origins>,
     /// The call as written, on one line, for messages and comments of generated code.
     pub source: String,
-    /// The call's line in the source file, from 1; 0 if rustc doesn't tell.
+    /// The call's line in the source file, from 1; 0 if rustc does not provide it.
     pub line: usize,
     /// The name of the task in the call.
     pub span: Span,
@@ -73,8 +73,8 @@ impl Phase {
 }
 
 impl TaskGraph {
-    /// The number of a phase's columns that the swizzle treats as rows. Where an item has all rows of an expert, these are the
-    /// values of the outermost range, so that tiles made at the same time share what they read; otherwise 1.
+    /// The number of a phase's columns that the swizzle treats as rows. If an item has all rows of an expert, this is the
+    /// number of values of the outermost range, so that tiles made at the same time share what they read; otherwise 1.
     #[must_use]
     pub fn column_rows(&self, phase: PhaseId) -> u32 {
         let phase = &self.phases[phase];
@@ -102,7 +102,7 @@ pub struct TaskGraph {
     pub taskflow: String,
     /// The sizes of the layer.
     pub sizes: Sizes,
-    /// Numbers of ranks that a build adds to the divisors of the experts.
+    /// Numbers of ranks that a build adds to those that divide the experts.
     pub named_ranks: Vec<u32>,
     /// Every constant of the module with its value, in order of declaration.
     pub constants: Vec<(String, Constant)>,

@@ -3,20 +3,21 @@
 use crate::ids::{Id as _, PhaseId, TensorId};
 use proc_macro2::Span;
 
-/// The route that a kernel makes, of ids in device memory.
+/// The route that a kernel makes from ids in device memory.
 #[derive(Clone, Debug)]
 pub struct MadeRoute {
-    /// The tensor of ids: the caller's, or one that phases before the route write. Or the route that another launch has kept.
+    /// The tensor of ids, which the caller or earlier phases write; or the route that another launch has kept.
     pub ids: TensorId,
-    /// Groups of experts, each with the same number of a token's; `None` if any slot may name any expert.
+    /// Number of expert groups if routing is group-limited (every token picks equally many experts from each group); `None`
+    /// otherwise.
     pub groups: Option<usize>,
-    /// The tensor that keeps the route for another launch.
+    /// The tensor in which the route is kept for other launches; `None` if it is not kept.
     pub keeps: Option<TensorId>,
-    /// A tensor of the caller's with a row for each token, which tells how many there are.
+    /// A tensor of the caller with one row per token, which determines the number of tokens.
     pub tokens: TensorId,
-    /// Number of phases before the route in the taskflow. They run over tokens, and need no table of the route.
+    /// Number of phases before the route in the taskflow. They run over tokens, and use no table of the route.
     pub before: usize,
-    /// The call that makes it as written, on one line.
+    /// The source text of the call that makes the route, on one line.
     pub source: String,
     /// Line in the source file, from 1; 0 if rustc does not provide it.
     pub line: usize,

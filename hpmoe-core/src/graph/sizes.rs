@@ -5,13 +5,13 @@
 pub struct Sizes {
     /// `EXPERTS`: logical experts, which ids name.
     pub experts: usize,
-    /// `SPARE`: places for experts that each rank has beyond its share.
+    /// `SPARE`: places for experts on each rank beyond its share.
     pub spare: usize,
     /// `TOP_K`: experts per token.
     pub top_k: usize,
     /// `TOKENS`: the most tokens that one rank may bring.
     pub tokens: usize,
-    /// The number of chunks into which the taskflow cuts the tokens of each rank; at least 1. If launches choose it, the one of this graph.
+    /// Number of chunks that each rank's tokens are divided into; at least 1. If launches choose it, the number that this graph is for.
     pub chunks: usize,
     /// The largest number of chunks if launches choose it, a power of two; `None` if it is a constant.
     pub chunks_at_most: Option<usize>,
@@ -21,7 +21,7 @@ pub use hpmoe_kernels::memory::CHUNK_BUFFERS;
 use hpmoe_kernels::route::{chunk_counts, chunk_parts, chunk_tokens};
 
 impl Sizes {
-    /// The physical experts of each of `ranks` ranks, places that no logical expert needs among them.
+    /// Number of physical experts of each of `ranks` ranks, including places that stay empty.
     #[must_use]
     pub const fn local_experts(&self, ranks: usize) -> usize {
         hpmoe_kernels::local_experts(self.experts, self.spare, ranks)
@@ -39,7 +39,8 @@ impl Sizes {
         self.experts + self.spare * ranks
     }
 
-    /// The expert chunks of each of `ranks` ranks: pairs of a local expert and a chunk, which entries, tables and counters count.
+    /// Number of expert chunks of each of `ranks` ranks: pairs of a local expert and a chunk, which entries, tables and counters
+    /// count.
     #[must_use]
     pub const fn expert_chunks(&self, ranks: usize) -> usize {
         self.local_experts(ranks) * self.chunks
@@ -68,7 +69,8 @@ impl Sizes {
         chunk_counts(self.chunks, self.chunks_at_most)
     }
 
-    /// Tokens from the first one of an even chunk to that of the odd chunk after it, in tensors of the kernel: the same for all launches.
+    /// Distance between the first tokens of an even chunk and of the odd chunk after it, in tensors of the kernel. It is the same for all
+    /// launches.
     #[must_use]
     pub fn chunk_stride(&self) -> usize {
         match self.chunks_at_most {

@@ -13,9 +13,9 @@ pub enum SpaceKind {
     /// Pieces of the rows that this rank sends, cut at the receiver's row tiles; one group per pair of owner and expert.
     Sends,
     /// Pieces of the tokens that this rank sends once to each rank, cut at the receiver's row tiles of such rows; one group
-    /// per pair of owner and expert: a token counts for the lowest-numbered of the owner's experts that it goes to.
+    /// per pair of owner and expert. A token counts for the lowest-numbered of the owner's experts that it goes to.
     SendsOnce,
-    /// Row tiles of once-sent rows; one group per expert chunk. No phase runs over them: counters stand for them.
+    /// Row tiles of once-sent rows; one group per expert chunk. No phase runs over this space, but counters cover its items.
     OnceTiles,
     /// Pieces of the rows that this rank received; one group per pair of source and local expert.
     Arrivals,

@@ -63,10 +63,10 @@ pub struct External {
     /// Bound on the difference between an element and the body's result, relative to the largest element of the tile; 0
     /// promises equal bits.
     pub tolerance: f32,
-    /// The time that it takes for a full tile, if it declares one.
+    /// The time that the operator declares for a full tile; `None` if it declares none.
     pub microseconds: Option<f32>,
-    /// The bytes that the operator uses of each memory, from address 0. Of a memory that is not listed, it may use all
-    /// that a task can have.
+    /// The bytes of each memory that the operator uses, from address 0. If a memory is not listed, the operator may use
+    /// everything that a task can have.
     pub memory: Vec<(OnChipMemory, Bytes)>,
 }
 
@@ -85,11 +85,11 @@ pub struct Task {
     pub params: Vec<Param>,
     /// The tile program.
     pub body: Body,
-    /// The function of C++ that takes the body's place on the device, if there is one.
+    /// The C++ function that replaces the body on the device, if there is one.
     pub external: Option<External>,
-    /// The function's line in the source file, from 1; 0 if rustc doesn't tell.
+    /// The function's line in the source file, from 1; 0 if rustc does not provide it.
     pub line: usize,
-    /// The function's name in the source; of a task of the library, its first call.
+    /// The function's name in the source; for a task of the library, its name in the first call.
     pub span: Span,
 }
 

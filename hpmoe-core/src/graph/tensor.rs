@@ -12,9 +12,9 @@ pub struct Tensor {
     pub name: String,
     /// The type of each element.
     pub element: ElementType,
-    /// Elements of a row.
+    /// Number of elements of a row.
     pub columns: u32,
-    /// Elements from the start of one row to the start of the next.
+    /// Distance between the starts of consecutive rows, in elements.
     pub pitch: u32,
     /// The kind of the rows.
     pub rows: RowKind,

@@ -7,10 +7,10 @@ use crate::graph::Task;
 use crate::units::Bytes;
 use hpmoe_kernels::op::{Contracted, Device, ElementType};
 
-/// How a task on matrix cores uses L1, L0A, L0B and L0C.
+/// A plan of how a task on matrix cores uses L1, L0A, L0B and L0C.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CubePlan {
-    /// The sums of products that it writes, in the order of the body.
+    /// The sums of products that the task writes, in the order of the body.
     pub products: Vec<Product>,
 }
 
@@ -34,7 +34,7 @@ pub struct Product {
     pub y: usize,
     /// Whether the sum is added to the contents of `y` rather than replacing them.
     pub onto: bool,
-    /// Whether negative sums become 0 on their way out of L0C.
+    /// Whether negative sums become 0 as they are stored from L0C.
     pub relu: bool,
     /// Rows that are accumulated in L0C at a time; a multiple of 16.
     pub rows: u32,
@@ -70,8 +70,8 @@ impl Product {
         Bytes((u64::from(self.rows) + u64::from(self.cols)) * u64::from(self.k_block) * self.bytes())
     }
 
-    /// Length of the contraction in an L1 stage whose right operand, of that many columns of the result, is there before the left one, of
-    /// that many rows: as much as there is room for.
+    /// Length of the contraction in an L1 stage whose right operand, for `cols` columns of the result, is loaded before the left operand,
+    /// for `rows` rows. It is the largest length for which both fit.
     #[must_use]
     pub fn ahead_block(&self, rows: u32, cols: u32, element: ElementType) -> u32 {
         let across = u64::from(rows.min(self.rows).next_multiple_of(16) + cols.next_multiple_of(16));
@@ -150,7 +150,8 @@ fn block(task: &Task, terms: Vec<Term>, y: usize, onto: bool) -> Result<Product,
     Ok(Product { terms, element, y, onto, relu: false, rows, cols, k_block, k_step })
 }
 
-/// The number of rows, of `m` rows of `n` columns, that are accumulated in L0C at a time; all are multiples of 16.
+/// The number of rows that are accumulated in L0C at a time, for a result of `m` rows of `n` columns. All three are
+/// multiples of 16.
 pub fn panel_rows(m: u64, n: u64) -> u64 {
     m.min(floor(L0C.0 / (n * SUM), 16)).min(L0_STAGE.0 / FRACTAL_DEPTH)
 }

@@ -13,7 +13,7 @@ pub(super) const UB_ORIGINS: Bytes = Bytes(UB_TASKS.0 - 2 * UB_HALF.0);
 pub(super) const L1: Bytes = Bytes(512 * 1024 - 256);
 /// The library's constant line in L1.
 pub(super) const L1_LINES: Bytes = Bytes(32);
-/// Stages of L1 that take the operands of a product in turn.
+/// Number of L1 stages that hold the operands of a product alternately.
 pub const L1_STAGES: u32 = 2;
 /// One stage of both operands.
 pub(super) const L1_STAGE: Bytes = Bytes((L1.0 - L1_LINES.0) / L1_STAGES as u64 / 512 * 512);

@@ -5,7 +5,7 @@ use super::limits::UB_TASKS;
 use super::{CubePlan, OnChipMemory, PutPlan, VectorPlan};
 use crate::units::Bytes;
 
-/// How one task uses the on-chip memories of its core.
+/// A plan of how one task uses the on-chip memories of its core.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Plan {
     /// The plan of a task on vector cores.
@@ -14,7 +14,7 @@ pub enum Plan {
     Cube(CubePlan),
     /// The plan of a put.
     Put(PutPlan),
-    /// The compiler's own task that writes a freed word at peers: it uses no memory.
+    /// The compiler's own task that writes a freed word at peers, which uses no memory.
     Word,
     /// The plan of a task with an external operator.
     External(ExternalPlan),
@@ -34,12 +34,12 @@ impl Plan {
     }
 }
 
-/// How an external operator uses the memories of its core.
+/// A plan of how an external operator uses the memories of its core.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ExternalPlan {
     /// The bytes that the operator declares for each memory, or all bytes that a task can use there.
     pub memory: Vec<(OnChipMemory, Bytes)>,
-    /// The plan of the task's body, which host runs take if the operator is for devices only.
+    /// The plan of the task's body, which host runs use if the operator is device-only.
     pub body: Option<Box<Plan>>,
 }
 

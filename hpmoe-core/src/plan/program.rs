@@ -19,9 +19,9 @@ impl Id for BufferId {
 /// The contents of a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Holds {
-    /// Rows of the parameter with that number on their way in, in two stages.
+    /// Rows loaded from the parameter with that number, in two stages.
     Input(usize),
-    /// Rows of that parameter on their way out, in two stages.
+    /// Rows to be stored to the parameter with that number, in two stages.
     Output(usize),
     /// A value or scratch.
     Value,
@@ -34,7 +34,7 @@ pub enum Width {
     Fixed(u32),
     /// The columns of a parameter divided by a number. The columns are a multiple of that number.
     Of {
-        /// Number of the parameter whose columns decide.
+        /// Number of the parameter whose columns are counted.
         param: usize,
         /// The divisor: 1, or a power of two for halves of columns.
         parts: u32,
@@ -50,9 +50,9 @@ pub struct Buffer {
     pub holds: Holds,
     /// The type of each element.
     pub element: ElementType,
-    /// The rows of the buffer for one row of a piece: 1, or `TOP_K` for slots.
+    /// Number of buffer rows for one row of a piece: 1, or `TOP_K` for slots.
     pub rows: u32,
-    /// Whether the buffer has one row, however many a piece has.
+    /// Whether the buffer has a single row for any number of rows of a piece.
     pub single: bool,
     /// The most columns.
     pub cols: u32,
@@ -81,19 +81,20 @@ pub enum Instruction {
     Fill(f32),
     /// `hpmoe::name(dst, operands…, scratch…, count)`.
     Library(&'static str),
-    /// Copies one row or one column over the size of the result.
+    /// Broadcasts one row or one column to the size of the result.
     Spread(Spread),
     /// A routine of the device library; its scratch follows its operands.
     Routine {
         /// Name of the routine in the device library.
         name: &'static str,
-        /// Where the routine waits for the vector unit.
+        /// The point at which the routine waits for the vector unit.
         waits: Waits,
-        /// What it is told after rows and columns.
+        /// The arguments after rows and columns.
         more: More,
         /// The first size that it takes, or 0.
         size: u32,
-        /// Whether the rows of its first operand are slots, whose ids it takes last, to leave out empty ones.
+        /// Whether the rows of its first operand are slots. The routine's last argument is then the ids of these slots, to
+        /// leave out empty ones.
         slots: bool,
     },
 }
@@ -130,9 +131,9 @@ pub struct VectorProgram {
     pub buffers: Arena<BufferId, Buffer>,
     /// The calls, in the order of execution.
     pub calls: Vec<Call>,
-    /// The rows of the task's smallest parameter: the most rows of a piece.
+    /// Number of rows of the task's smallest parameter, which is the maximum number of rows of a piece.
     pub rows: u32,
-    /// Number of a parameter with as many rows, preferably one that is written: its rows are counted in a piece.
+    /// Number of a parameter with that many rows, preferably one that is written. Pieces are counted in its rows.
     pub leader: usize,
 }
 

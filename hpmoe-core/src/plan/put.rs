@@ -7,7 +7,7 @@ use crate::graph::Task;
 use crate::units::Bytes;
 use hpmoe_kernels::op::Device;
 
-/// How a put uses the two halves of UB.
+/// A plan of how a put uses the two halves of UB.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PutPlan {
     /// Number of the parameter that is written.

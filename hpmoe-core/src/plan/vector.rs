@@ -9,12 +9,12 @@ use crate::graph::Task;
 use crate::ids::Arena;
 use crate::units::Bytes;
 
-/// How a vector task uses UB: piece by piece of its rows.
+/// A plan of how a vector task uses UB, one piece of its rows after the other.
 #[derive(Clone, PartialEq, Debug)]
 pub struct VectorPlan {
     /// The body as vector calls on buffers.
     pub program: VectorProgram,
-    /// The rows of a piece, counted in rows of the leader.
+    /// Number of rows of a piece, counted in rows of the leader.
     pub rows: u32,
     /// The offset of each buffer in UB; the second stage of a tile follows the first.
     pub offsets: Arena<BufferId, Bytes>,

@@ -6,8 +6,8 @@ use crate::graph::{Access, Columns, Outer, Phase, RowKind, Rows, Storage, TaskGr
 use crate::schedule::Schedule;
 use std::fmt::Write as _;
 
-/// The text of a graph: tensors, tasks, phases with what they read and write, dependencies with what keeps or implies them, and
-/// counters.
+/// The text of a graph: tensors, tasks, phases with their reads and writes, dependencies with their counter or the reason why
+/// none is needed, and counters.
 #[must_use]
 pub fn graph_text(checked: &CheckedGraph, schedule: &Schedule) -> String {
     let graph = checked.graph();

@@ -9,9 +9,9 @@ use crate::units::Bytes;
 use crate::validate::kernel_shape;
 use hpmoe_kernels::memory::{LaunchRows, MemoryTable, RankSizes};
 
-/// The memory of a kernel in a group of `ranks` ranks with room for `rows` received rows (of each chunk), by default for the most that any
-/// routing brings. The caller's tensors are those of a launch of so many rows, by default of the most. `processes`: whether ranks are
-/// processes, which write each other's tensors in the heap.
+/// The memory of a kernel in a group of `ranks` ranks with room for `rows` received rows (of each chunk). The default is the most that any
+/// routing brings. The caller's tensors are those of a launch with the given numbers of rows, or by default the most. `processes` says
+/// whether ranks are processes, which write each other's tensors in the heap.
 #[must_use]
 pub fn memory_table(
     checked: &CheckedGraph,
@@ -26,7 +26,7 @@ pub fn memory_table(
     MemoryTable::new(&shape, &sizes, &launch.unwrap_or_else(|| LaunchRows::most(&sizes)))
 }
 
-/// Names of the calls that write a tensor, and of those that read it; `route` stands for the making of a route.
+/// Names of the calls that write a tensor, and of the calls that read it. `route` stands for the code that makes a route.
 #[must_use]
 pub fn tensor_uses(graph: &TaskGraph, tensor: usize) -> (Vec<String>, Vec<String>) {
     let tensor = TensorId::new(tensor);

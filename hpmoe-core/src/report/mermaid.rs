@@ -10,8 +10,8 @@ use crate::schedule::{Implied, Schedule};
 use hpmoe_kernels::op::TaskKind;
 use std::fmt::Write as _;
 
-/// The flowchart: phases as nodes, coloured by the cores that run them; tensors on the edges, which are dashed where no counter
-/// is needed.
+/// The flowchart: phases as nodes, coloured by the cores that run them, and tensors as edges, which are dashed if no counter is
+/// needed.
 #[must_use]
 pub fn mermaid(checked: &CheckedGraph, schedule: &Schedule) -> String {
     let graph = checked.graph();

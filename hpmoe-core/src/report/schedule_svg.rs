@@ -32,8 +32,8 @@ const STYLE: &str = "text{font-family:system-ui,'DejaVu Sans',sans-serif;fill:#2
 
 /// The order of entries of one rank, with a lane for each queue; `None` if there is no schedule for that number of ranks.
 ///
-/// Widths are those of the times along which a target's entries were ordered. They are no latency, and the picture says none:
-/// [`simulated_svg`] draws times.
+/// Widths show the estimated times by which the entries were ordered for the target. They are no latencies, and the picture
+/// has no time axis; [`simulated_svg`] draws times.
 #[must_use]
 pub fn schedule_svg(checked: &CheckedGraph, schedule: &Schedule, target: &Target, ranks: u32) -> Option<String> {
     drawn(checked, schedule, ranks, &timeline(checked, schedule, target, ranks)?, None)

@@ -2,7 +2,7 @@
 
 use crate::target::Target;
 
-/// The cores of a rank, all of which a schedule uses.
+/// The numbers of cores of a rank. A schedule uses all of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cores {
     /// Number of matrix cores (AIC).
@@ -15,10 +15,11 @@ impl Cores {
     /// The cores of one die of an Ascend A3.
     pub const ASCEND_A3: Self = Self::with_matrix_cores(24);
 
-    /// The most matrix cores of a die: a target has at most 1,024 vector cores, two for each.
+    /// The most matrix cores of a die: a target has at most 1,024 vector cores, two for each matrix core.
     pub const MOST_MATRIX: u32 = 512;
 
-    /// The cores of a die with that many matrix cores and two vector cores for each. Other parts of the family have 20.
+    /// The cores of a die with `aic` matrix cores and two vector cores for each. Other parts of the family have 20 matrix
+    /// cores.
     #[must_use]
     pub const fn with_matrix_cores(aic: u32) -> Self {
         Self { aic, aiv: 2 * aic }

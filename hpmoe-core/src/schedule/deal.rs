@@ -1,15 +1,15 @@
 //! Which core makes which tile.
 
-/// The way in which the tiles of a phase are dealt to the cores that share its queue. The same formula as in the device library.
+/// Assignment of a phase's tiles to the cores that share its queue. The device library has the same formula.
 ///
-/// Tiles are numbered across groups, about in the order of queues. Each round has one tile for each core, and from round to round the
-/// cores of all places move on by the rotation. Without it, tiles that lie a round apart have the same core: where the columns of
-/// an item divide the cores, a narrow last column always does.
+/// Tiles are numbered across groups, roughly in the order of queues. Each round has one tile for each core, and each round shifts the
+/// assignment by `rotation`. Without a rotation, a core gets the same place in every round: if the number of cores is a multiple of
+/// the columns of an item, the same cores always get the narrow last column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Deal {
     /// Cores that share the queue.
     pub cores: u64,
-    /// Cores by which each round begins later than the one before; fewer than `cores`.
+    /// Number of cores by which each round is shifted against the previous one; less than `cores`.
     pub rotation: u64,
 }
 

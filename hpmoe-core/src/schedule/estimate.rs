@@ -29,18 +29,18 @@ pub use busy::busy;
 /// The estimated latency of a taskflow with its default schedule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Estimate {
-    /// With evenly spread tokens, on a rank that stands for all.
+    /// Latency with evenly distributed tokens, on a rank that stands for all.
     pub even: Time,
-    /// With few experts that most tokens go to, on the rank with the one that is chosen most; `None` where the other one was not worth it.
+    /// Latency of the rank with the most chosen expert, if most tokens go to few experts; `None` if `even` made it unnecessary.
     pub uneven: Option<Time>,
 }
 
-/// Estimates the latency of a taskflow's default schedule on a number of ranks: its queues are replayed on one rank, tile by tile and
-/// core by core. `None` if there can't be that number of ranks. Uneven tokens are replayed only where `worth` says so of the latency
-/// with even ones.
+/// Estimates the latency of a taskflow's default schedule on a number of ranks, by replaying the queues of one rank, tile by tile and
+/// core by core. `None` if the taskflow can't have that number of ranks. Uneven tokens are replayed only if `worth` returns true for
+/// the latency with even ones.
 ///
-/// It takes milliseconds where a simulation takes seconds. Tiles wait for sixteenths of an expert's rows here, and memories and links are
-/// shared less exactly, so that it tells tile sizes apart and says little about the latency itself.
+/// An estimate takes milliseconds, and a simulation seconds. In an estimate, the rows of an expert arrive in sixteenths, and memories and
+/// links are shared less exactly. It is therefore good for comparing tile sizes, but says little about the latency itself.
 #[must_use]
 pub fn estimate(
     checked: &CheckedGraph,

@@ -27,7 +27,7 @@ impl fmt::Display for CoreKind {
 /// Consecutive cores with one kind of work. The tiles of an entry are dealt in turn to the cores that share its queue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Role {
-    /// Its kind of work: `matrix`, `vector` or `communication`.
+    /// Kind of work: `matrix`, `vector` or `communication`.
     pub name: &'static str,
     /// The kind of its cores.
     pub kind: CoreKind,
@@ -42,29 +42,29 @@ pub struct Role {
 pub struct Entry {
     /// The phase whose tiles run.
     pub phase: PhaseId,
-    /// Row tiles and arrivals: the local expert. Sends: the peer's local expert. Both by place in the order in which the
-    /// expert's rank works on its experts. Blocks: the chunk.
+    /// The local expert (row tiles and arrivals), the peer's local expert (sends), or the chunk (blocks). Experts are given
+    /// by their place in the order in which their rank works on them.
     pub expert: u32,
     /// Sends and arrivals: the peer is `(rank + peer_offset) mod ranks`. Otherwise 0.
     pub peer_offset: u32,
 }
 
-/// How a rank divides what it sends for an expert among its peers.
+/// The order in which a rank sends the rows of an expert to its peers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sends {
-    /// One peer gets all of its rows after the other, or more cores of its own the nearer it is.
+    /// Peer by peer: each gets all of its rows before the next one. With dedicated cores, nearer peers have more cores.
     PeerAfterPeer,
-    /// A turn for each peer, then one more for each that has rows left; see [`PairTurns`](hpmoe_kernels::route::PairTurns). Results are put back in the
-    /// same turns.
+    /// In turns: one turn for each peer, then another turn for each peer that has rows left; see
+    /// [`PairTurns`](hpmoe_kernels::route::PairTurns). Results are put back in the same turns.
     InTurn {
-        /// Rows of a turn.
+        /// Number of rows of a turn.
         rows: NonZeroU32,
     },
 }
 
 impl Sends {
-    /// Where peers take turns: the rows of one. Phases with [`by_arrival`](PhaseSchedule::by_arrival) then walk row tiles in the order in which
-    /// their rows arrive.
+    /// Number of rows of a turn; `None` if peers are not served in turn. With turns, phases with [`by_arrival`](PhaseSchedule::by_arrival)
+    /// walk row tiles in the order in which their rows arrive.
     #[must_use]
     pub const fn turn(self) -> Option<u32> {
         match self {
@@ -83,10 +83,10 @@ pub struct Order {
     pub parts: Arena<PartId, Role>,
     /// The queue of each part.
     pub queues: Arena<PartId, Vec<Entry>>,
-    /// How each rank divides what it sends among its peers.
+    /// The order in which each rank sends rows to its peers.
     pub sends: Sends,
-    /// For a kernel that makes its route: how many entries of each queue come before its cores make the route's tables, or wait for
-    /// them. `None` if the host makes them.
+    /// For a kernel that makes its route: the number of entries of each queue before its cores make the route's tables, or wait for
+    /// them. `None` if the host makes the route.
     pub routed_at: Option<Arena<PartId, u32>>,
 }
 
@@ -95,17 +95,17 @@ pub struct Order {
 pub enum Implied {
     /// Phases that wait for one another lead from the first phase to the second for the same rows.
     Path(Vec<PhaseId>),
-    /// The core that makes `earlier`'s tile makes the same tile of `later` after it, and `later` is waited for.
+    /// The core that makes `earlier`'s tile makes the same tile of `later` afterwards, and the reader waits for `later`.
     QueueOrder {
         /// The phase whose signal is dropped.
         earlier: PhaseId,
         /// The phase whose signal stands for both.
         later: PhaseId,
     },
-    /// The core that reads a tile has made it itself, in another task: a vector core finishes one task before it starts
-    /// the next.
+    /// The core that reads a tile has made it itself in another task; a vector core finishes one task before it starts the
+    /// next.
     SameCore,
-    /// The same core has waited for the same counter in an earlier entry: the signal stays, the wait is dropped.
+    /// The same core has waited for the same counter in an earlier entry. The signal remains, and the wait is dropped.
     AlreadyAwaited {
         /// The phase that waited.
         by: PhaseId,
@@ -117,34 +117,34 @@ pub enum Implied {
 pub struct Elision {
     /// Number of the dependency in the checked graph.
     pub dependency: usize,
-    /// Why it holds without one.
+    /// The reason why it needs none.
     pub implied: Implied,
 }
 
-/// What a schedule fixes for one phase, for every number of ranks.
+/// The schedule of one phase, for every number of ranks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PhaseSchedule {
     /// The role that runs the phase.
     pub role: RoleId,
-    /// Rows of tiles that are walked together, column by column; see [`Swizzle`](super::Swizzle).
+    /// Number of rows of tiles that are walked together, column by column; see [`Swizzle`](super::Swizzle).
     pub band: u32,
-    /// Whether row tiles are walked in the order in which their rows arrive, for orders that send [alike](Sends::turn) to all
-    /// peers. Otherwise they are walked from the rank's own rows on.
+    /// Whether row tiles are walked in the order in which their rows arrive, in orders that send [alike](Sends::turn) to all
+    /// peers. Otherwise they are walked starting with the rank's own rows.
     pub by_arrival: bool,
-    /// Cores by which the deal of tiles to cores moves on in each round; see [`Deal`](super::Deal).
+    /// Number of cores by which each round shifts the assignment of tiles; see [`Deal`](super::Deal).
     pub rotation: u32,
-    /// Tiles that precede the phase's own in the count that deals tiles to cores: all items of each space, times this many
-    /// columns. Otherwise all phases with few tiles would run on the first cores.
+    /// Tiles that precede the phase's own in the numbering that deals tiles to cores: all items of each space, times the
+    /// given number of columns. Without them, all phases with few tiles would run on the first cores.
     pub preceding: Vec<(SpaceId, u32)>,
-    /// Whether the phase is walked together with the one before it: in every queue its entry of a group follows that of the
-    /// previous phase, and a core makes a tile of that phase and then the same tile of this one.
+    /// Whether the phase is walked together with the previous phase: in every queue, its entry of a group follows that of
+    /// the previous phase, and a core makes a tile of the previous phase and then the same tile of this one.
     pub joins_previous: bool,
-    /// Whether the right operand of a tile's product, weights that nobody writes, is read before the tile begins: while the core ends the
-    /// tile before it, and on while it waits.
+    /// Whether the right operand of a tile's product (weights that no phase writes) is read before the tile begins, while the core ends
+    /// the previous tile and while it waits.
     pub reads_ahead: bool,
-    /// What each tile waits for.
+    /// The waits of each tile.
     pub waits: Vec<Wait>,
-    /// What each tile signals.
+    /// The signals of each tile.
     pub signals: Vec<Signal>,
 }
 
@@ -159,19 +159,19 @@ pub struct Schedule {
     pub expert_orders: ExpertOrders,
     /// Sets of cores with one kind of work; every core is in exactly one.
     pub roles: Arena<RoleId, Role>,
-    /// What is fixed for each phase.
+    /// The schedule of each phase.
     pub phases: Arena<PhaseId, PhaseSchedule>,
     /// Dependencies without a wait of their own.
     pub elided: Vec<Elision>,
-    /// What the route that the kernel makes waits for: ids that phases of the kernel write.
+    /// The wait for complete ids before the kernel makes its route, if phases of the kernel write them.
     pub routed_after: Option<Wait>,
     /// One order for each number of ranks that divides the experts, up to 256, ascending.
     pub orders: Vec<Order>,
-    /// The orders of launches of more chunks than one, if launches choose the number.
+    /// The orders of launches with more than one chunk, if launches choose the number.
     pub chosen: Vec<ChunkedOrders>,
 }
 
-/// The orders of launches of one number of chunks.
+/// The orders of launches with a given number of chunks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ChunkedOrders {
     /// Number of chunks.
@@ -181,7 +181,7 @@ pub struct ChunkedOrders {
 }
 
 impl Schedule {
-    /// The schedules of launches of more chunks than one, with their number, if launches choose it.
+    /// The schedules of launches with more than one chunk, each with its number of chunks, if launches choose it.
     pub fn in_chunks(&self) -> impl Iterator<Item = (usize, Self)> + '_ {
         let of = |ChunkedOrders { chunks, orders }: &ChunkedOrders| {
             (*chunks, Self { orders: orders.clone(), chosen: Vec::new(), ..self.clone() })
@@ -189,7 +189,7 @@ impl Schedule {
         self.chosen.iter().map(of)
     }
 
-    /// All waits, phase by phase, and that of the route.
+    /// All waits, phase by phase, followed by the route's.
     pub fn waits(&self) -> impl Iterator<Item = &Wait> {
         self.phases.iter().flat_map(|(_, phase)| &phase.waits).chain(&self.routed_after)
     }

@@ -14,19 +14,19 @@ pub(crate) fn peer_step(ranks: u32, entry: Entry, next: Entry) -> Option<u32> {
     (step > 0 && (step == 1 || step == ranks - 1)).then_some(step)
 }
 
-/// How a core comes to an entry.
+/// The reason for which a core visits an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Comes {
-    /// It reads the entry, whether it has a tile there or not.
+    /// It reads the entry, whether or not it has a tile there.
     Always,
-    /// It reads the range that begins here, and then looks for its tiles.
+    /// It reads the range that starts here, and then looks for its tiles in it.
     First,
-    /// It comes here only if it has a tile.
+    /// It visits the entry only if it has a tile there.
     ToTiles,
 }
 
 impl Comes {
-    /// Entries that a core reads on its way.
+    /// Number of entries that the core reads for this visit.
     #[must_use]
     pub const fn read(self, has_tile: bool) -> u32 {
         match self {
@@ -37,7 +37,7 @@ impl Comes {
     }
 }
 
-/// Entries of peers that follow one another, each with those that are walked together with it.
+/// Entries that differ only in the peer, each together with the entries that are walked with it.
 pub type Range<'a> = Vec<&'a [Entry]>;
 
 impl Schedule {
@@ -50,7 +50,8 @@ impl Schedule {
         [unrouted, routed].map(|entries| self.ranges(graph, order.ranks, entries))
     }
 
-    /// A part's queue as cores walk it: entries that are walked together, each with how a core comes to them.
+    /// A part's queue in the order in which cores walk it: entries that are walked together, each with the reason for the
+    /// visit.
     pub fn walks_of_ranges<'a>(
         &'a self,
         graph: &TaskGraph,

@@ -24,7 +24,7 @@ fn can_read_ahead(checked: &CheckedGraph, phase: PhaseId) -> bool {
     })
 }
 
-/// What a tile of a phase can read before it begins in any schedule of the graph.
+/// The bytes that a tile of a phase can read before it begins, in any schedule of the graph.
 #[must_use]
 pub fn most_ahead_of(checked: &CheckedGraph, phase: PhaseId, work: &Work) -> Ahead {
     let plan = &checked.plans()[checked.graph().phases[phase].task];
@@ -32,7 +32,7 @@ pub fn most_ahead_of(checked: &CheckedGraph, phase: PhaseId, work: &Work) -> Ahe
     product.map_or_else(Ahead::default, |product| Ahead::of(work, product))
 }
 
-/// What a tile of a phase can read before it begins: nothing where the phase doesn't read ahead.
+/// The bytes that a tile of a phase can read before it begins; zero if the phase doesn't read ahead.
 #[must_use]
 pub fn ahead_of(checked: &CheckedGraph, schedule: &Schedule, phase: PhaseId, work: &Work) -> Ahead {
     let plan = &checked.plans()[checked.graph().phases[phase].task];
@@ -51,7 +51,7 @@ fn cube_product(plan: &Plan) -> Option<&Product> {
     }
 }
 
-/// The right operand of the first product of a phase's tiles: the parameter, and the tensor that it is a part of.
+/// The right operand of the first product of a phase's tiles: number of the parameter, and its tensor.
 #[must_use]
 pub fn right_operand(checked: &CheckedGraph, phase: PhaseId) -> Option<(usize, TensorId)> {
     let phase = &checked.graph().phases[phase];

@@ -21,16 +21,15 @@ use hpmoe_kernels::op::TaskKind;
 use hpmoe_kernels::route::ExpertOrders;
 use std::ops::RangeInclusive;
 
-/// Most ranks that schedules are made for; those that the device library has room for in `kernels/include/hpmoe/core.h`.
+/// The most ranks that schedules are made for, limited by the device library (`kernels/include/hpmoe/core.h`).
 pub const MAX_RANKS: u32 = 256;
 /// The numbers of ranks that a group may have.
 const RANKS: RangeInclusive<u32> = 1..=MAX_RANKS;
 
-/// Makes the schedule of a graph, with the default choices, for dies like those of an Ascend A3 with that many cores.
+/// Makes the schedule of a graph, with the default choices, for dies like those of an Ascend A3 with the given cores.
 ///
-/// It divides the work among cores and orders it, for every number of ranks of [`rank_counts`].
-/// The heuristic gives the same schedule for the same graph. [`validate`](crate::validate::validate) decides whether it is
-/// right.
+/// It divides the work among cores and orders it, for every number of ranks in [`rank_counts`]. The heuristic gives the same
+/// schedule for the same graph. [`validate`](crate::validate::validate) decides whether the schedule is right.
 #[must_use]
 pub fn schedule(checked: &CheckedGraph, cores: Cores) -> Schedule {
     schedule_for(checked, &cores.on(&Target::ascend_a3()))

@@ -1,15 +1,16 @@
 //! The order of the tiles of an entry: bands of rows, each walked column by column.
 
-/// Tiles of one entry. The same formula as in the device library.
+/// Order of the tiles of one entry. The device library has the same formula.
 ///
-/// A band of 6 on 24 cores makes 6x4 of 24 simultaneous tiles: they share 6 row panels and 4 column panels in L2.
+/// With a band of 6 on 24 cores, the 24 simultaneous tiles are 6 rows of 4: they share 6 row panels and 4 column panels in
+/// L2.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Swizzle {
-    /// Items (rows of tiles).
+    /// Number of items (rows of tiles).
     pub items: u64,
-    /// Tiles of an item.
+    /// Number of tiles of an item.
     pub columns: u64,
-    /// Items that are walked together; the last band may have fewer.
+    /// Number of items that are walked together; the last band may have fewer.
     pub band: u64,
 }
 

@@ -20,41 +20,41 @@ pub struct Bar {
     pub end: Nanos,
 }
 
-/// A step that the cores of a part take apart from the entries of their queue.
+/// A step that the cores of a part run outside the entries of their queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StepBar {
     /// The kind of step.
     pub kind: StepKind,
-    /// When the first core begins it.
+    /// Time at which the first core starts it.
     pub start: Nanos,
-    /// When the last core ends it.
+    /// Time at which the last core ends it.
     pub end: Nanos,
 }
 
-/// The kind of a step outside of entries.
+/// The kind of a step outside entries.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum StepKind {
-    /// From the launch until cores come to their first step.
+    /// The launch, until cores arrive at their first step.
     Launch,
-    /// The tables of a route that the kernel makes.
+    /// The making of the route's tables.
     Tables,
-    /// Matrix cores wait for these tables.
+    /// The wait of matrix cores for these tables.
     AwaitsTables,
 }
 
-/// A modelled run of one rank with evenly spread tokens, or a simulated one. Never a measurement.
+/// The timeline of one rank: either modelled with evenly distributed tokens, or simulated. It is never a measurement.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Timeline {
     /// The runs of each part, in the order of its queue.
     pub lanes: Arena<PartId, Vec<Bar>>,
-    /// The steps of each part outside of its queue; none in a modelled run.
+    /// The steps of each part outside its queue; empty for a modelled run.
     pub steps: Arena<PartId, Vec<StepBar>>,
-    /// When the last entry ends.
+    /// Time at which the last entry ends.
     pub end: Nanos,
 }
 
-/// Replays the queues for a number of ranks on a target; `None` if there is no schedule for that number. Here entries wait for
-/// whole entries; on the device they wait for tiles, and overlap more.
+/// Replays the queues for a number of ranks on a target; `None` if there is no schedule for that number. In this replay,
+/// entries wait for whole entries; on the device they wait for tiles, and overlap more.
 #[must_use]
 pub fn timeline(checked: &CheckedGraph, schedule: &Schedule, target: &Target, ranks: u32) -> Option<Timeline> {
     let order = schedule.order(ranks)?;

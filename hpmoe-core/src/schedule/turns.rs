@@ -48,8 +48,8 @@ fn rows_alike(graph: &TaskGraph) -> usize {
 }
 
 impl Order {
-    /// The rows of a turn where the entries of a phase take turns, each with the rows of one peer; `None` where an entry's tiles are all made
-    /// at once.
+    /// Number of rows of a turn, if the entries of a phase take turns, each with the rows of one peer; `None` if all tiles of an entry are
+    /// made at once.
     #[must_use]
     pub fn turn(&self, graph: &TaskGraph, phase: PhaseId) -> Option<u32> {
         let phase = &graph.phases[phase];
@@ -60,14 +60,15 @@ impl Order {
 }
 
 impl Schedule {
-    /// Where a phase walks row tiles in the order in which their rows arrive: the rows of the turns by which ranks send them.
+    /// If a phase walks row tiles in the order in which their rows arrive: the number of rows of the turns in which ranks
+    /// send them.
     #[must_use]
     pub fn coming(&self, order: &Order, phase: PhaseId) -> Option<u32> {
         order.sends.turn().filter(|_| self.phases[phase].by_arrival)
     }
 
-    /// A queue as cores walk it: entries that are walked together, and of these, those that take turns with one another: ranges of entries,
-    /// each of the next peer.
+    /// A queue in the order in which cores walk it: entries that are walked together and, among these, ranges of entries for consecutive
+    /// peers that take turns.
     pub fn runs<'a>(&'a self, graph: &TaskGraph, order: &Order, queue: &'a [Entry]) -> Vec<Range<'a>> {
         let in_turn = |range: &Range<'_>| order.turn(graph, range[0][0].phase).is_some();
         let runs = |range: Range<'a>| match in_turn(&range) {

@@ -3,12 +3,12 @@
 use crate::schedule::MAX_RANKS;
 use std::fmt;
 
-/// The launches that open tile sizes are chosen for.
+/// The launches for which open tile sizes are chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Expected {
-    /// Ranks of the group. `None`: eight, or as many below that as share the experts.
+    /// Number of ranks of the group. `None`: eight, or the next smaller number that divides the experts.
     pub ranks: Option<u32>,
-    /// Tokens of a rank. `None`: the kernel's `TOKENS`.
+    /// Number of tokens of a rank. `None`: the kernel's `TOKENS`.
     pub tokens: Option<usize>,
 }
 

@@ -68,7 +68,7 @@ impl Target {
         a / self.link.dies_per_package == b / self.link.dies_per_package
     }
 
-    /// The latency of a link between two ranks; none from a rank to itself.
+    /// The latency of a link between two ranks; zero from a rank to itself.
     #[must_use]
     pub fn way(&self, from: u32, to: u32) -> Time {
         Time::from_ns(match (from == to, self.same_package(from, to)) {

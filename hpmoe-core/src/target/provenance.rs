@@ -1,11 +1,11 @@
 //! The provenance of a constant.
 
-/// How a value is known. In a file, the first word of the comment after it says so.
+/// The origin of a value. In a file, the first word of the comment after the value states it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Provenance {
     /// From a published document or configuration, or measured on hardware.
     Known,
-    /// Estimated, for want of a source.
+    /// Estimated, because no source is known.
     Assumed,
     /// Fitted to published latencies.
     Fitted,
@@ -24,7 +24,7 @@ pub struct TargetConstant {
     pub line: usize,
     /// The comment after the value, without `#`; empty if there is none.
     pub comment: String,
-    /// How the value is known.
+    /// The origin of the value.
     pub provenance: Provenance,
 }
 

@@ -22,7 +22,7 @@ impl Target {
         KEYS.iter().map(|key| (key.section, key.key, (key.get)(self)))
     }
 
-    /// The value of a constant, or `None` if there is none of that name.
+    /// The value of a constant; `None` if no constant has this name.
     #[must_use]
     pub fn get(&self, section: &str, key: &str) -> Option<f64> {
         KEYS.iter().find(|known| (known.section, known.key) == (section, key)).map(|known| (known.get)(self))
@@ -52,7 +52,7 @@ impl Target {
     ///
     /// # Errors
     ///
-    /// A name that no target has, or a value that the constant can't have.
+    /// If no target has a constant of this name, or the constant can't have the value.
     pub fn set(&mut self, assignment: &str) -> Result<(), FileFault> {
         let fault = |text| FileFault { line: 0, text };
         let parts = assignment.split_once('=');

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 pub struct Candidate {
     /// Tile sizes that replace those in the kernel's source.
     pub sizes: NamedSizes,
-    /// Choices by the name of the taskflow; taskflows that are not listed have the defaults.
+    /// Choices by the name of the taskflow; taskflows that are not listed use the defaults.
     pub choices: BTreeMap<String, Choices>,
 }
 

@@ -24,9 +24,9 @@ pub struct TunedKernel {
     pub target: String,
     /// Matrix cores of a rank.
     pub matrix_cores: u32,
-    /// Constants of the kernel that it was found for.
+    /// The constants of the kernel for which it was found.
     pub shape: NamedSizes,
-    /// How to build and schedule the kernel.
+    /// The tile sizes and choices to build the kernel with.
     pub candidate: Candidate,
     /// The improvement that was found, as a note for readers of the file.
     pub note: String,
@@ -39,7 +39,7 @@ impl Tuned {
         self.kernels.iter().find(|known| known.is_for(kernel, shape, (target, cores)))
     }
 
-    /// Keeps a schedule, in place of an older one for the same kernel, shape and target.
+    /// Stores a schedule, in place of an older one for the same kernel, shape and target.
     pub fn keep(&mut self, tuned: TunedKernel) {
         let place = (tuned.target.as_str(), tuned.matrix_cores);
         match self.kernels.iter().position(|known| known.is_for(&tuned.kernel, &tuned.shape, place)) {
@@ -52,7 +52,7 @@ impl Tuned {
     ///
     /// # Errors
     ///
-    /// All unknown or missing keys and impossible values, each with its line; or the first fault of the TOML itself.
+    /// All unknown or missing keys and invalid values, each with its line; or the first syntax error of the TOML.
     pub fn read(text: &str) -> Result<Self, Vec<FileFault>> {
         let line = |at: usize| 1 + text[..at.min(text.len())].matches('\n').count();
         let table = DeTable::parse(text).map_err(|error| {

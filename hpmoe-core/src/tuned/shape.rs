@@ -7,15 +7,15 @@ use syn::{Expr, Item, ItemMod};
 /// Values of constants of type `usize`, by name.
 pub type NamedSizes = BTreeMap<String, usize>;
 
-/// The constants set for a build together with `sizes`; where both have a constant, the build's value wins.
+/// The constants that a build sets, together with `sizes`. If both set a constant, the build's value wins.
 #[must_use]
 pub fn overrides(set: &Overrides, sizes: &NamedSizes) -> Overrides {
     let sizes = sizes.iter().map(|(name, &size)| (name.clone(), Constant::Size(size)));
     sizes.chain(set.clone()).collect()
 }
 
-/// The shape of a kernel: its constants that are written as numbers, except for tile sizes. Constants that are computed
-/// follow from these.
+/// The shape of a kernel: its constants that are written as numbers, except for tile sizes. Computed constants follow from
+/// these.
 #[must_use]
 pub fn shape(module: &ItemMod, kernel: &Kernel) -> NamedSizes {
     named(module, kernel, &|name| !TILE_SIZES.contains(&name))

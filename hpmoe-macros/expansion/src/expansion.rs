@@ -26,8 +26,8 @@ use syn::{Expr, Ident, ItemFn, ItemMod, LitInt, LitStr, Token, Type, braced};
 /// The folder below `OUT_DIR` that holds everything that the build script writes.
 pub const FOLDER: &str = "hpmoe";
 
-/// The environment variable that a build script sets for rustc when it has built all kernels. What lies below `OUT_DIR` may be from an earlier run;
-/// the variable is not.
+/// The environment variable that a build script sets for rustc if it has built all kernels. Unlike files below `OUT_DIR`, it can't be left
+/// from an earlier run.
 pub const BUILT: &str = "HPMOE_BUILT";
 
 /// The path of a taskflow's file below `OUT_DIR`, with a leading slash.
@@ -42,7 +42,7 @@ pub fn file(module: &ItemMod) -> String {
     format!("{}_{}.expansion", module.ident, of_module(module).hex())
 }
 
-/// The name of the file below [`FOLDER`] that tells which source was built last for a module of this name.
+/// The name of the file below [`FOLDER`] that says which source was built last for a module of this name.
 #[must_use]
 pub fn latest_file(module: &ItemMod) -> String {
     format!("{}.built", module.ident)
@@ -51,15 +51,15 @@ pub fn latest_file(module: &ItemMod) -> String {
 /// The build script's result for one module, as input of the macro.
 #[derive(Clone, Default)]
 pub struct Expansion {
-    /// The constants that its kernels were built with.
+    /// The constants that the module's kernels were built with.
     pub constants: Vec<BuiltConstant>,
-    /// The names of the functions that its kernels run.
+    /// The names of the functions that the module's kernels run.
     pub runs: Vec<String>,
-    /// The tasks that it uses from the library.
+    /// The tasks that the module uses from the library.
     pub library: Vec<LibraryTask>,
-    /// The kernels that were compiled of it.
+    /// The taskflows that were compiled.
     pub taskflows: Vec<BuiltTaskflow>,
-    /// The names of functions that rustc would repeat faults of.
+    /// The names of functions whose faults rustc would report again.
     pub faulty: Vec<String>,
     /// The faults of the module. If there are any, the other fields are ignored.
     pub faults: Vec<PlacedFault>,
@@ -74,7 +74,7 @@ pub struct BuiltConstant {
     pub ty: Type,
     /// The value as the front end computed it.
     pub value: Expr,
-    /// Whether the value is the build's, and not the source's.
+    /// Whether the build set the value, rather than the source.
     pub set: bool,
 }
 
@@ -98,11 +98,11 @@ pub struct BuiltTaskflow {
     pub stem: String,
     /// Whether there is an object for the device, too.
     pub for_device: bool,
-    /// Whether the crate has a C interface, by which its reference can be called.
+    /// Whether the crate has a C interface, through which the reference can be called.
     pub exported: bool,
 }
 
-/// Something wrong at a place of the module.
+/// A fault at a place of the module.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PlacedFault {
     /// The tokens that the message points at.

@@ -122,8 +122,8 @@ fn module(
             ///
             /// # Errors
             ///
-            /// If the arguments don't fit, before anything runs. If the kernel breaks a rule of the device or makes no progress:
-            /// then with a report of every core.
+            /// If the arguments don't fit the kernel; nothing runs then. If the kernel breaks a rule of the device or makes no
+            /// progress; the error then has a report of every core.
             #[allow(clippy::too_many_arguments, unused_variables, reason = "the taskflow's own parameters")]
             pub fn launch(
                 #group: &hpmoe_runtime::Group,
@@ -131,12 +131,12 @@ fn module(
             ) -> ::core::result::Result<hpmoe_runtime::Report, hpmoe_runtime::LaunchError> {
                 #launch
             }
-            /// Puts the megakernel on the streams of the group's NPUs, for `Pending::wait` to wait for. It follows what is on `streams`, if there are
-            /// some, and comes before what is put on them afterwards. A group that runs on the host runs it to its end.
+            /// Puts the megakernel on the streams of the group's NPUs and returns; `Pending::wait` waits for it. With `streams`, it is
+            /// ordered after work already enqueued on them and before work enqueued later. On the host, a group runs it to its end.
             ///
             /// # Errors
             ///
-            /// As `launch`, for what is found before the kernel runs.
+            /// The errors that `launch` finds before the kernel runs.
             #[allow(clippy::too_many_arguments, unused_variables, reason = "the taskflow's own parameters")]
             pub fn enqueue<#pending>(
                 #group: &#pending hpmoe_runtime::Group,

@@ -47,7 +47,8 @@ pub enum BuildScript {
 }
 
 impl BuildScript {
-    /// The build script by the environment of rustc: the value of `OUT_DIR`, and whether [`BUILT`](expansion::BUILT) is set.
+    /// The build script according to rustc's environment: the value of `OUT_DIR`, and whether [`BUILT`](expansion::BUILT) is
+    /// set.
     #[must_use]
     pub fn new(out_dir: Option<PathBuf>, built: bool) -> Self {
         match out_dir {

@@ -4,7 +4,7 @@
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use syn::{Item, ItemUse, UseTree};
 
-/// The name of the crate `hpmoe-runtime` in a kernel module: that from which its items import the prelude.
+/// The name of the crate `hpmoe-runtime` in a kernel module: the crate from which the module imports the prelude.
 #[must_use]
 pub fn runtime(items: &[Item]) -> Ident {
     const USUAL: &str = "hpmoe_runtime";
@@ -22,8 +22,8 @@ fn prelude_of(item: &Item) -> Option<String> {
     all.then(|| first.ident.to_string())
 }
 
-/// What an item takes from the library, if it is a `use` of it: the word `tasks` or `taskflows`, and what follows it. `runtime` is the
-/// crate's name.
+/// The library functions that an item imports, if it is a `use` of the library: the word `tasks` or `taskflows`, and the tree after
+/// it. `runtime` is the crate's name.
 #[must_use]
 pub fn used<'a>(item: &'a Item, runtime: &Ident) -> Option<(&'a Ident, &'a UseTree)> {
     let Item::Use(ItemUse { tree: UseTree::Path(first), .. }) = item else { return None };
@@ -32,7 +32,7 @@ pub fn used<'a>(item: &'a Item, runtime: &Ident) -> Option<(&'a Ident, &'a UseTr
     (first.ident == *runtime && of_library).then_some((&second.ident, &*second.tree))
 }
 
-/// The tokens with one span on each of them, so that faults of a library's task are shown where a module names it.
+/// The tokens with the same span on each of them, so that faults in a library task are shown at its name in the module.
 #[must_use]
 pub fn at(tokens: TokenStream, span: Span) -> TokenStream {
     let moved = |token| match token {

@@ -8,7 +8,7 @@ pub const TASKFLOW: &str = "taskflow";
 /// All of them.
 const MARKERS: [&str; 4] = ["aic_task", "aiv_task", "comm_put", TASKFLOW];
 
-/// The marker that an attribute is, under whichever path, if it is one.
+/// The name of a marker attribute, by any path; `None` if the attribute is not a marker.
 #[must_use]
 pub fn marker(attribute: &Attribute) -> Option<&'static str> {
     let name = &attribute.path().segments.last()?.ident;

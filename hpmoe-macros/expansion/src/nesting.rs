@@ -25,11 +25,11 @@ const ANGLE: usize = 16;
 /// Levels of `|`, which may begin or end the arguments of a closure.
 const BAR: usize = 4;
 
-/// The words for a source that is nested too deep.
+/// The message for a source that is nested too deeply.
 pub const TOO_DEEP: &str = "this is nested deeper than hpmoe reads, which is 128 brackets or 64 angle brackets within each other, and 500 \
 operators or 250 `else if` in a row [HP01]\nhelp: give parts of it names, by `let` or functions of their own";
 
-/// The place of the first token that is nested too deep.
+/// The place of the first token that is nested too deeply.
 #[must_use]
 pub fn too_deep(tokens: &TokenStream) -> Option<Span> {
     // Brackets that have not been looked into, each with the level that it stands on.

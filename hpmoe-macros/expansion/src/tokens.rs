@@ -5,13 +5,13 @@ use crate::fingerprint::{bare, without_documentation};
 use proc_macro2::{LineColumn, Span, TokenStream, TokenTree};
 use syn::ItemMod;
 
-/// Tokens of a module that follow each other, counted from the module's first: a group comes before what it holds. Neither attributes of
-/// the module itself nor documentation count.
+/// Consecutive tokens of a module, counted from the module's first token. A group is counted before its contents. Attributes of the
+/// module itself and documentation are not counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SourceRange {
     /// The number of the first token.
     pub first: usize,
-    /// The number of the last token; a group stands for what it holds.
+    /// The number of the last token; the number of a group includes its contents.
     pub last: usize,
     /// Whether only the closing brace of a group is meant.
     pub close: bool,
@@ -37,8 +37,8 @@ impl SourceTokens {
         Self { tokens, module }
     }
 
-    /// The tokens that a span covers, in a module that was read from a file; of several lines the first token. What lies outside of the
-    /// module is shown at its name.
+    /// The tokens that a span covers, in a module that was read from a file. For a multi-line span, its first token; spans outside the
+    /// module map to the module's name.
     #[must_use]
     pub fn range(&self, span: Span) -> SourceRange {
         let (start, end) = (span.start(), span.end());

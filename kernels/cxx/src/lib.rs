@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 ///
-/// What went wrong with the archiver, or with `HPMOE_CXX_RUNTIME`.
+/// The fault of the archiver, or of `HPMOE_CXX_RUNTIME`.
 pub fn archive_and_link(name: &str, objects: &[PathBuf], folder: &Path) -> Result<(), String> {
     archive_with(name, objects, folder, true)
 }
@@ -36,17 +36,17 @@ pub fn archive_and_link(name: &str, objects: &[PathBuf], folder: &Path) -> Resul
 ///
 /// # Errors
 ///
-/// What went wrong with the archiver.
+/// The fault of the archiver.
 pub fn archive(name: &str, objects: &[PathBuf], folder: &Path) -> Result<(), String> {
     archive_with(name, objects, folder, false)
 }
 
-/// All C++ files of a folder one after the other, in the order of their names: as one file, the standard headers are read once,
-/// which halves the time. Messages name the original lines.
+/// All C++ files of a folder as one text, in the order of their names. In one file, the standard headers are read only once,
+/// which halves the compile time. Messages name the original lines.
 ///
 /// # Errors
 ///
-/// A file that can't be read.
+/// If a file can't be read.
 pub fn joined(folder: &Path) -> std::io::Result<String> {
     let paths = std::fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path()));
     let mut sources = paths.collect::<std::io::Result<Vec<PathBuf>>>()?;

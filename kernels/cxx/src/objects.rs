@@ -19,12 +19,12 @@ pub struct Compiler {
 }
 
 impl Compiler {
-    /// Finds the compiler, and tells cargo to run the build script again when the environment names another one or other
-    /// flags, or when a header changes.
+    /// Finds the compiler. Tells cargo to run the build script again if the environment names another compiler or other
+    /// flags, or if a header changes.
     ///
     /// # Errors
     ///
-    /// There is no compiler, a header can't be read, or `HPMOE_OBJECTS` is not an absolute path.
+    /// If there is no compiler, if a header can't be read, or if `HPMOE_OBJECTS` is not an absolute path.
     pub fn new(settings: &Settings<'_>, out_dir: &Path) -> Result<Self, String> {
         // `cc` itself tells cargo each variable that it reads.
         let build = settings.build();
@@ -41,14 +41,13 @@ impl Compiler {
         Ok(Self { tool, arithmetic, places: settings.places(), store })
     }
 
-    /// The compiler's program, without its flags.
+    /// The path of the compiler.
     #[must_use]
     pub fn program(&self) -> &Path {
         self.tool.path()
     }
 
-    /// The objects of these files, in the same order; those that are not there yet are compiled, as many at a time as there are
-    /// processors.
+    /// The objects of these files, in the same order. Missing objects are compiled, as many at a time as there are processors.
     ///
     /// # Errors
     ///
@@ -58,7 +57,7 @@ impl Compiler {
         self.each(&sources).into_iter().map(|object| object.map_err(|refusal| refusal.to_string())).collect()
     }
 
-    /// The object of each file, or why it was not compiled, in the same order.
+    /// The object of each file, or the reason why it was not compiled, in the same order.
     #[must_use]
     pub fn each(&self, sources: &[Source<'_>]) -> Vec<Result<PathBuf, Refusal>> {
         in_parallel(sources, |source| self.object(source))
@@ -132,24 +131,25 @@ impl Compiler {
 pub struct Source<'a> {
     /// The C++ file.
     pub file: &'a Path,
-    /// A folder of headers of this file alone. The file must say what they hold (by a hash in a name): objects are looked up by its text.
+    /// A folder of headers for this file only. Objects are looked up by the file's text, so the text must identify the headers' contents
+    /// (by a hash in a name).
     pub headers: Option<&'a Path>,
 }
 
-/// Why there is no object of a file.
+/// The reason why there is no object of a file.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Refusal {
-    /// The compiler, its flags or a folder are to blame; the text says which, and a way out.
+    /// A fault of the compiler, its flags or a folder; the text says which, with a way out.
     #[error("{0}")]
     Compiler(String),
-    /// The compiler works, and refused the file.
+    /// The compiler works, but refused the file.
     #[error("the C++ compiler `{compiler}` refused `{}`; this is a fault of hpmoe:\n{said}", file.display())]
     File {
-        /// The compiler's program.
+        /// The path of the compiler.
         compiler: String,
         /// The file that it refused.
         file: PathBuf,
-        /// What the compiler said.
+        /// The compiler's output.
         said: String,
     },
 }

@@ -3,26 +3,27 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// What the compiler optimizes for.
+/// The goal of optimization.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effort {
-    /// A quick build: code that has others do the work takes half as long to compile as for [`Effort::Run`], and runs nearly as fast.
+    /// A quick build. Compilation takes half as long as for [`Effort::Run`]; code that leaves most work to other code still runs
+    /// nearly as fast.
     Build,
-    /// A quick run: loops over data use vectors.
+    /// A quick run: loops over data are vectorized.
     Run,
-    /// The quickest run, for code that is compiled once for all kernels: it takes half as long again to compile as for [`Effort::Run`].
+    /// The quickest run, for code that is compiled once for all kernels. Compilation takes half as long again as for [`Effort::Run`].
     Library,
 }
 
 impl Effort {
-    /// The effort for kernels, by cargo's profile: a quick build if Rust is not optimized either.
+    /// The effort for kernels, according to cargo's profile: a quick build if Rust is not optimized either.
     #[must_use]
     pub fn of_kernels() -> Self {
         Self::of_kernels_at(level().as_deref())
     }
 
-    /// The effort for the library that does the kernels' work, by cargo's profile. It always includes vectorization,
-    /// without which a run takes minutes instead of seconds.
+    /// The effort for the library that does the kernels' work, according to cargo's profile. It always includes
+    /// vectorization, without which a run takes minutes instead of seconds.
     #[must_use]
     pub fn of_library() -> Self {
         Self::of_library_at(level().as_deref())
@@ -42,16 +43,16 @@ fn level() -> Option<String> {
     std::env::var("OPT_LEVEL").ok()
 }
 
-/// How files are compiled: C++17 for the result, not for stepping through.
+/// Settings for the compilation of files, which are always C++17 and without debug information.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings<'a> {
-    /// Whether the compiler warns of what it finds suspicious.
+    /// Whether the compiler reports warnings.
     pub warnings: bool,
-    /// Folders of headers. What lies below them, down to the last file, is part of every object's identity.
+    /// Folders of headers. All files below them are part of every object's identity.
     pub includes: &'a [&'a Path],
-    /// Macros, each with what it stands for.
+    /// Macros, each with its definition.
     pub macros: &'a [(&'a str, &'a str)],
-    /// What the compiler optimizes for.
+    /// The goal of optimization.
     pub effort: Effort,
 }
 

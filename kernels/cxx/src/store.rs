@@ -10,14 +10,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The caller that asks for objects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Asker {
-    /// A build script: cargo is told what objects depend on, so that it runs the script again when that changes.
+    /// A build script. The store tells cargo what objects depend on, so that cargo runs the script again when that changes.
     BuildScript,
-    /// A program, whose output is its own.
+    /// A program. The store prints nothing to its output.
     Program,
 }
 
 impl Asker {
-    /// Tells cargo that the build script is to run again for a cause, as `rerun-if-changed=FILE`.
+    /// Tells cargo to run the build script again for a cause, in the form `rerun-if-changed=FILE`.
     pub fn depends_on(self, cause: impl fmt::Display) {
         if self == Self::BuildScript {
             println!("cargo::{cause}");
@@ -25,9 +25,10 @@ impl Asker {
     }
 }
 
-/// Objects of one compiler with one set of flags: each is made once for all packages, profiles and commands that share the folder.
+/// Objects of one compiler with one set of flags. Each object is made once for all packages, profiles and commands that share the
+/// folder.
 ///
-/// The folder is one of the asker's (`OUT_DIR` of a build script), or the one that `HPMOE_OBJECTS` names.
+/// The folder belongs to the asker (`OUT_DIR` of a build script), or is the one that `HPMOE_OBJECTS` names.
 #[derive(Debug)]
 pub struct Store {
     /// Of all that objects depend on, except for their own source.
@@ -37,43 +38,44 @@ pub struct Store {
 }
 
 impl Store {
-    /// A store for objects that depend on nothing but their source so far.
+    /// Makes a store whose objects depend only on their sources at first.
     ///
     /// # Errors
     ///
-    /// The folder can't be made, or `HPMOE_OBJECTS` is not an absolute path.
+    /// If the folder can't be made, or `HPMOE_OBJECTS` is not an absolute path.
     pub fn new(own_folder: &Path, asker: Asker) -> Result<Self, String> {
         let folder = folder(own_folder, asker)?;
         std::fs::create_dir_all(&folder).map_err(|error| format!("can't make `{}`: {error}", folder.display()))?;
         Ok(Self { identity: DefaultHasher::new(), folder, asker })
     }
 
-    /// The folder that objects lie in.
+    /// The folder of the objects.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Objects depend on this: with another value they are others.
+    /// Makes all objects depend on `cause`: with another value, they are different objects.
     pub fn depends_on(&mut self, cause: impl Hash) {
         cause.hash(&mut self.identity);
     }
 
-    /// Objects depend on all headers below a folder, and cargo is told so.
+    /// Makes all objects depend on the headers below a folder, and tells cargo.
     ///
     /// # Errors
     ///
-    /// A header that can't be read.
+    /// If a header can't be read.
     pub fn depends_on_headers(&mut self, folder: &Path) -> Result<(), String> {
         self.asker.depends_on(format_args!("rerun-if-changed={}", folder.display()));
         hash_headers(&mut self.identity, folder)
     }
 
-    /// The object of a source file, with that ending. `make` writes it to the path that it gets, if it is not there yet.
+    /// The object of a source file, with the given file name ending. If the object does not exist yet, `make` writes it to
+    /// the path that it gets.
     ///
     /// # Errors
     ///
-    /// The source can't be read, or what `make` says.
+    /// If the source can't be read, or the error of `make`.
     pub fn object<E: From<String>>(
         &self,
         source: &Path,
@@ -94,7 +96,8 @@ impl Store {
         Ok(object)
     }
 
-    /// A folder that compilers write to and that has no room left, with a way out, for a compiler that has failed.
+    /// After a compiler has failed: the message for a folder that has no room left for the compiler's files, with a way out;
+    /// `None` if there is room.
     #[must_use]
     pub fn lacking_room(&self) -> Option<String> {
         let temporary = std::env::temp_dir();
@@ -116,7 +119,7 @@ fn unique() -> String {
     format!("{random:016x}")
 }
 
-/// The results for these items, in the same order, as many at a time as there are processors.
+/// The results of `make` for these items, in the same order. As many run at a time as there are processors.
 pub fn in_parallel<I: Sync, T: Send>(items: &[I], make: impl Fn(&I) -> T + Sync) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let results = Mutex::new(Vec::new());

@@ -40,7 +40,7 @@ const A2_AND_A3: u32 = 0x94_0000;
 const EXECUTABLE: u16 = 2;
 const RELOCATABLE: u16 = 1;
 
-/// What a toolkit does wrong.
+/// A fault of the toolkit, for tests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
     /// Its compiler refuses the first line of the generated file that has this text.
@@ -51,7 +51,8 @@ pub enum Fault {
     KernelType(u32),
     /// Its objects have this ratio of matrix to vector cores.
     Ratio(u16, u16),
-    /// One half of its kernels, `aic` or `aiv`, is empty: it has no symbol, and the other half has the kernel type that says so.
+    /// One half of its kernels, `aic` or `aiv`, is empty: that half has no symbol, and the other half has the kernel type of
+    /// such a kernel.
     Empty(&'static str),
     /// Its kernels are for cores of one kind, with this kernel type: one section, and no symbols of halves.
     Alone(u32),
@@ -59,15 +60,15 @@ pub enum Fault {
     Machine(u16),
     /// Its objects have these `e_flags`.
     Chip(u32),
-    /// Its linker leaves objects as they were compiled.
+    /// Its linker leaves objects unlinked.
     Unlinked,
     /// It has no linker.
     NoLinker,
-    /// It has no simulator of operators.
+    /// It has no operator simulator.
     NoSimulator,
 }
 
-/// A toolkit in a folder of its own.
+/// A stand-in toolkit in a folder.
 #[derive(Clone, Debug)]
 pub struct Toolkit {
     folder: PathBuf,
@@ -82,21 +83,21 @@ impl Toolkit {
         Self { folder: folder.into(), version: "9.1.0".to_owned(), fault: None }
     }
 
-    /// Says that it is another version.
+    /// Sets the version that the toolkit reports.
     #[must_use]
     pub fn version(mut self, version: &str) -> Self {
         version.clone_into(&mut self.version);
         self
     }
 
-    /// Does something wrong.
+    /// Adds a fault to the toolkit.
     #[must_use]
     pub const fn fault(mut self, fault: Fault) -> Self {
         self.fault = Some(fault);
         self
     }
 
-    /// The folder, which `ASCEND_HOME_PATH` is to name.
+    /// The folder that `ASCEND_HOME_PATH` should name.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -106,7 +107,7 @@ impl Toolkit {
     ///
     /// # Errors
     ///
-    /// A file that can't be written.
+    /// If a file can't be written.
     pub fn install(&self) -> io::Result<()> {
         for (name, text) in PROGRAMS {
             let lacking = match self.fault {

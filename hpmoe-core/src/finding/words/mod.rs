@@ -21,7 +21,7 @@ use super::{ArgumentFault, Diagnostic, Finding, NotAStore, Words};
 use sentence::{Sentence, counted};
 
 impl Diagnostic {
-    /// The words that a user reads.
+    /// The text that a user reads.
     #[must_use]
     pub fn words(&self) -> Words {
         let (message, help) = sentence(&self.finding);

@@ -7,7 +7,7 @@ pub use axis::Axis;
 pub use shades::Shades;
 use svg::node::element::Text;
 
-/// A coordinate with two decimals: the same bytes on every machine.
+/// A coordinate with two decimals, so that pictures have the same bytes on every machine.
 #[must_use]
 pub fn number(value: f64) -> String {
     format!("{value:.2}")

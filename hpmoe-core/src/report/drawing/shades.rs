@@ -11,7 +11,7 @@ const fn hues(kind: TaskKind) -> [[u8; 3]; 4] {
     }
 }
 
-/// Gives each operation of a picture a colour of its own.
+/// Gives each operation of a picture its own colour.
 #[derive(Default, Debug)]
 pub struct Shades {
     /// Operations of each kind until now.

@@ -8,7 +8,7 @@ use crate::schedule::MOST_TURN_ROWS;
 pub struct Choice {
     /// The name in files and on the command line.
     pub key: &'static str,
-    /// The values that `hpmoe tune` tries, as they are written.
+    /// The values that `hpmoe tune` tries, in the notation of files.
     pub tried: &'static [&'static str],
     limits: (u32, u32),
     value: fn(&Choices) -> String,
@@ -18,7 +18,7 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// The value among these choices, as it is written.
+    /// The value of this choice in `choices`, in the notation of files.
     #[must_use]
     pub fn value(&self, choices: &Choices) -> String {
         (self.value)(choices)
@@ -51,7 +51,7 @@ macro_rules! choice {
     };
 }
 
-/// All choices, in the order in which they are written.
+/// All choices, in the order of files.
 pub const CHOICES: [Choice; 14] = [
     choice!(put_cores, (1, 1024), ["auto", "8", "12", "16", "20", "24", "28", "32", "40"]),
     choice!(matrix_band, (1, 4096), ["auto", "1", "2", "3", "4", "6", "8", "12"]),

@@ -11,9 +11,9 @@ use crate::time::Time;
 use hpmoe_kernels::op::TaskKind;
 use std::collections::HashMap;
 
-/// The time for which the cores of the busier kind are busy, on the ranks for which [`estimate`](super::estimate) replays a taskflow. It replays
-/// nothing, and costs the same for any number of tiles: an estimate of schedules whose many small tiles leave no core without work, and
-/// too low for all others. `None` if there can't be that number of ranks.
+/// The time for which the busier kind of core has work, on the ranks for which [`estimate`](super::estimate) replays a taskflow. It needs
+/// no replay, and takes the same time for any number of tiles. It approximates the latency of schedules with many small tiles, which leave
+/// no core without work; for all others it is too low. `None` if the taskflow can't have that number of ranks.
 #[must_use]
 pub fn busy(checked: &CheckedGraph, target: &Target, ranks: u32) -> Option<Estimate> {
     if ranks == 0 || ranks > MAX_RANKS {

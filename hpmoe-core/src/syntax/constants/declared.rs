@@ -100,7 +100,7 @@ pub fn open_constants(module: &ItemMod) -> Vec<String> {
         .collect()
 }
 
-/// The module with these constants left open, whatever their values in the source.
+/// The module with these constants left open, whatever values they have in the source.
 #[must_use]
 pub fn leaving_open(module: &ItemMod, names: &[String]) -> ItemMod {
     let mut module = module.clone();
@@ -120,8 +120,8 @@ fn one_line(ty: &Type) -> String {
     ty.to_token_stream().to_string().replace("& ", "&")
 }
 
-/// The names of the constants that a build may set: those of type `usize` or `f32` that a module declares, and those of builds, `SPARE` and
-/// `CHUNKS_AT_MOST`.
+/// The names of the constants that a build may set: all constants of type `usize` or `f32` that a module declares, and the build's own
+/// `SPARE` and `CHUNKS_AT_MOST`.
 #[must_use]
 pub fn declared_constants(module: &ItemMod) -> Vec<String> {
     let items = module.content.iter().flat_map(|(_, items)| items);
