@@ -74,7 +74,7 @@ fn refused(checked: &CheckedGraph, violations: &[Violation]) -> String {
     let lines = |violations: &mut dyn Iterator<Item = &Violation>| -> String {
         violations.map(|violation| format!("\n  {}", violation.text(checked))).collect()
     };
-    // A schedule of numbers that are too large can break other promises for that reason alone.
+    // If numbers are too large, other promises can be broken only because of that.
     if violations.iter().any(|violation| large(&violation)) {
         return format!(
             "this taskflow is too large [HP19]{}\nhelp: choose smaller `TOKENS`, or smaller tensors; a loop over \

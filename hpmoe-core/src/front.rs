@@ -43,7 +43,7 @@ pub struct ReadModule {
     kernel: Kernel,
     constants: Vec<ItemConst>,
     faults: Errors,
-    /// Faults that count if there are no others.
+    /// Faults that are reported only if there are no others.
     moves: Errors,
     fingerprint: Fingerprint,
 }

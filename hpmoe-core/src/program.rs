@@ -133,7 +133,8 @@ fn unread(checked: &CheckedGraph) -> impl Iterator<Item = String> {
     })
 }
 
-/// Rust for the compiler alone, an item or a few on a line: what formats it would take a user's build longer than all that is gained by it.
+/// Rust that only the compiler reads, with one or a few items per line. Formatting it nicely would cost a user's build more time than it is
+/// worth.
 fn in_lines(items: impl Iterator<Item = TokenStream>) -> String {
     items.map(|item| format!("{item}\n")).collect()
 }

@@ -1,4 +1,4 @@
-//! What compilers print when they refuse a file.
+//! The output of compilers that refuse a file.
 
 use std::path::Path;
 

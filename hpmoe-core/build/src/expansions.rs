@@ -7,7 +7,7 @@ use hpmoe_expansion::expansion::{self, Expansion};
 use std::path::Path;
 use syn::ItemMod;
 
-/// What is known of a module before its kernels are compiled.
+/// The facts about a module before its kernels are compiled.
 pub(crate) struct ModuleToTell {
     /// The name of the file that the macro reads.
     pub(crate) file: String,
@@ -21,7 +21,7 @@ impl ModuleToTell {
     }
 }
 
-/// What cargo tells the build scripts of packages that depend on `hpmoe-c`.
+/// The variable that cargo sets for build scripts of packages that depend on `hpmoe-c`.
 const EXPORTS: &str = "DEP_HPMOE_C_EXPORTS";
 
 /// Writes the file of each module, with what compilers have left in the folder of its taskflows.

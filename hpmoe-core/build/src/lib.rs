@@ -349,7 +349,7 @@ fn fail(problem: &str) {
     problem.lines().for_each(|line| println!("cargo::error={line}"));
 }
 
-/// One module in two files is one kernel; for the device where one of them is.
+/// One module in two files is one kernel; it is built for the device if one of the files is.
 fn distinct(mut units: Vec<Unit>) -> Vec<Unit> {
     units.sort_by(|a, b| (&a.artifact.symbol, a.device.is_none()).cmp(&(&b.artifact.symbol, b.device.is_none())));
     units.dedup_by(|a, b| a.artifact.symbol == b.artifact.symbol);

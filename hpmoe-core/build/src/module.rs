@@ -50,7 +50,7 @@ pub(crate) struct Build {
     pub(crate) ranks: Vec<u32>,
     /// Options that make `hpmoe tune` tune for the same machine, each with a space before it.
     pub(crate) tune: String,
-    /// What kernels are compiled for in addition to this machine's CPU.
+    /// The machines that kernels are compiled for in addition to this machine's CPU.
     pub(crate) device: Option<DeviceBuild>,
     /// Whether kernels keep time stamps of their tiles.
     pub(crate) time_stamps: bool,
@@ -69,7 +69,7 @@ impl Build {
         let set = settings_of(&source.module, &self.settings);
         let open = open_sizes(&source.module, &set, &self.target, self.expected)?;
         let candidate = self.tuned_for(source, (&set, &open)).unwrap_or_default();
-        // What is set for this build wins.
+        // The build's own settings win.
         let overrides = tuned::overrides(&set, &with_tuned(&open, &candidate.sizes));
         let target = self.target.fingerprint().hex();
         let texts = candidate.choices.iter().map(|(flow, choices)| (flow.clone(), choices.to_string())).collect();

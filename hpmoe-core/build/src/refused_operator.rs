@@ -7,7 +7,8 @@ use crate::watch;
 use hpmoe_core::artifacts::Fault;
 use std::path::Path;
 
-/// The fault of the operator that a compiler refuses; `None` where it says nothing of any operator. `source` is the generated file.
+/// The fault of the operator that a compiler refuses; `None` if the compiler's message is not about an operator. `source` is the
+/// generated file.
 pub(crate) fn refused(unit: &Unit, source: &Path, compiler: &str, said: &str) -> Option<Fault> {
     let in_files = |line: &str, operator: &Operator| {
         operator.files.iter().any(|(path, _)| line.contains(&format!("{}:", path.display())))

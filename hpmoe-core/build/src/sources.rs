@@ -47,11 +47,11 @@ pub(crate) struct KernelModule {
     /// Relative to the package, with `/` between folders.
     pub(crate) file: String,
     pub(crate) module: syn::ItemMod,
-    /// The tuned schedules next to the file, where there are any.
+    /// The tuned schedules next to the file, if there are any.
     pub(crate) tuned: Option<Tuned>,
 }
 
-/// The kernel modules of all files; `None` where one of them is not Rust.
+/// The kernel modules of all files; `None` if one of them is not Rust.
 pub(crate) fn read_sources(files: &[PathBuf]) -> Result<Option<Vec<KernelModule>>, String> {
     let mut sources = Vec::new();
     for (at, file) in files.iter().enumerate() {

@@ -14,7 +14,7 @@ pub(crate) struct TileSizes<'a> {
 }
 
 impl TileSizes<'_> {
-    /// A line for each tile size that the kernel declares: its value, and who has decided it.
+    /// A line for each tile size that the kernel declares, with its value and the origin of the value.
     pub(crate) fn text(&self, kernel: &Kernel) -> String {
         let sizes = kernel.constants.iter().filter(|(name, _)| TILE_SIZES.contains(name));
         let sizes = sizes.filter_map(|(name, value)| Some((name, value.size()?)));

@@ -7,7 +7,7 @@ use hpmoe_core::artifacts::Artifact;
 use hpmoe_core::syntax::Constant;
 use std::path::{Path, PathBuf};
 
-/// What a build makes of one kernel module.
+/// The build's results for one kernel module.
 #[derive(Default)]
 pub(crate) struct Built {
     pub(crate) units: Vec<Unit>,
@@ -26,7 +26,7 @@ pub(crate) struct Unit {
     /// The constants of the module, as this build has them.
     pub(crate) constants: Vec<(String, Constant)>,
     pub(crate) source: PathBuf,
-    /// What compilers for devices get: the same file, or another one if an operator is for devices only.
+    /// The file for compilers of devices: the same file, or another one if an operator is device-only.
     pub(crate) device_source: PathBuf,
     /// Needs of the kernel's route code, as a C++ expression; `None` if the kernel does not make a route.
     pub(crate) route_needs: Option<String>,
@@ -36,7 +36,7 @@ pub(crate) struct Unit {
     pub(crate) package: PathBuf,
     /// The file that it was generated from, as the build script names it.
     pub(crate) file: String,
-    /// What it is compiled for in addition to this machine's CPU.
+    /// The machines that it is compiled for in addition to this machine's CPU.
     pub(crate) device: Option<DeviceBuild>,
 }
 

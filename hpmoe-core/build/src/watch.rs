@@ -19,7 +19,7 @@ pub(crate) fn input(file: &Path) -> bool {
 /// Watches a file that exists nowhere, in a build that fails because of it: cargo runs the script in every build until the file exists.
 pub(crate) fn missing(file: &Path) {
     println!("cargo::rerun-if-changed={}", file.display());
-    // If it arrives with an old time stamp, its folder alone changes.
+    // If it arrives with an old time stamp, only its folder changes.
     input(file);
 }
 

@@ -47,7 +47,7 @@ struct Use {
     remote: bool,
 }
 
-/// What each phase does with a tensor, in program order; the origins that it writes or reads are a use, too.
+/// The uses of a tensor by each phase, in program order. Writing or reading origins is a use, too.
 fn uses(graph: &TaskGraph, tensor: TensorId, write: bool) -> Vec<Use> {
     let of_phase = |(phase, of): (PhaseId, &Phase)| {
         let as_use = |access: &Access| Use {
@@ -73,7 +73,7 @@ fn grid(graph: &mut TaskGraph, tensor: TensorId, writers: &[Use], reader: Use) -
     let height = |used: &Use| space(graph, *used).height;
     let own = height(&reader);
     let [first, ..] = writers else { return None };
-    // The height of which all others are parts. Pieces that come back count for the blocks of their tokens, whatever their height.
+    // The height that all others divide. Pieces that come back count for the blocks of their tokens, whatever their height.
     let mut nested = writers.iter().filter(|writer| writer.rows != Rows::Scatter).map(height);
     let common = nested.try_fold(own, Height::common);
     Some(match graph.tensors[tensor].rows {
@@ -164,7 +164,8 @@ pub(super) fn complete(
     Some((signals, Wait { counter, index, need: need(graph, &writers, grid) }))
 }
 
-/// What each tile of a phase adds to the counter of a rank when it no longer needs its part of a tensor, and what all add.
+/// The amount that each tile of a phase adds to a rank's counter when the phase no longer needs its part of a tensor, and
+/// the sum over all tiles.
 pub(super) fn through(graph: &TaskGraph, phase: PhaseId, tensor: TensorId) -> (Amount, Need) {
     let mut all = uses(graph, tensor, false).into_iter().chain(uses(graph, tensor, true));
     let used = all.find(|used| used.phase == phase);
@@ -172,7 +173,7 @@ pub(super) fn through(graph: &TaskGraph, phase: PhaseId, tensor: TensorId) -> (A
     (amount(graph, used), need(graph, &[used], Grid::Rank))
 }
 
-/// What all writers together add to one counter.
+/// The sum that all writers together add to one counter.
 fn need(graph: &TaskGraph, writers: &[Use], grid: Grid) -> Need {
     let mut need = Need::default();
     for writer in writers {

@@ -5,7 +5,8 @@ use crate::finding::{Errors, Finding};
 use crate::graph::{Access, Columns, Height, Phase, RowKind, Rows, TaskGraph, Tensor};
 use crate::ids::{PhaseId, TensorId};
 
-/// Checks the accesses of every tensor. Origins, which the compiler adds, are no accesses: each piece writes those of its own rows.
+/// Checks the accesses of every tensor. The origins that the compiler adds are not checked: each piece writes only those of its own
+/// rows.
 pub(super) fn hazards(graph: &TaskGraph, errors: &mut Errors) {
     for (id, tensor) in graph.tensors.iter() {
         if in_place(graph, id, tensor, errors) {
@@ -84,7 +85,7 @@ fn one_writer_at_a_time(graph: &TaskGraph, id: TensorId, tensor: &Tensor, errors
             errors.push(phase.span, finding);
             return;
         }
-        // A reader before the first writer is a fault of its own.
+        // A reader before the first writer is reported elsewhere.
         let is_written = |reader: PhaseId| writers.iter().any(|(writer, ..)| *writer < reader);
         let read_before = accesses(graph, id, false).find(|(reader, ..)| reader < second && is_written(*reader));
         if let Some((_, reader, _)) = read_before {

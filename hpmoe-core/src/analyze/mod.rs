@@ -82,7 +82,7 @@ impl CheckedGraph {
     pub fn dependencies(&self) -> &[Dependency] {
         &self.dependencies
     }
-    /// How chunks use memory in turn; `None` if there are no more chunks than buffers.
+    /// The reuse of memory by chunks; `None` if there are no more chunks than buffers.
     #[must_use]
     pub fn reuse(&self) -> Option<&Reuse> {
         self.reuse.as_ref()

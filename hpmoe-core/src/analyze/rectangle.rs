@@ -13,7 +13,7 @@ pub(super) struct Rectangle {
 }
 
 impl Rectangle {
-    /// What an access touches.
+    /// The part of a tensor that an access touches.
     pub(super) fn of(access: &Access, phase: &Phase, tensor: &Tensor) -> Self {
         // The tiles that a range chooses, or the only one, as far as there is something to cut.
         let tiles = |range: Option<u32>, index: u32, size: u32, extent: u32| {

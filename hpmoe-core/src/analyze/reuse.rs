@@ -91,7 +91,7 @@ fn is_last(graph: &TaskGraph, dependencies: &[Dependency], phase: PhaseId) -> bo
     true
 }
 
-/// Whether there may be a tile of the first phase without one of the second: a token whose slots are all empty is sent to nobody.
+/// Whether a tile of the first phase can exist without one of the second: a token whose slots are all empty is sent to no rank.
 fn may_be_missing(graph: &TaskGraph, dependency: &Dependency) -> bool {
     let kind = |phase: PhaseId| graph.spaces[graph.phases[phase].space].kind;
     kind(dependency.before) == SpaceKind::Blocks && kind(dependency.after) == SpaceKind::Sends

@@ -46,7 +46,7 @@ pub(super) fn ids(graph: &TaskGraph, errors: &mut Errors) {
     }
 }
 
-/// What the route waits for; `None` if the host makes it, or the ids are the caller's.
+/// The wait for the ids of the route; `None` if the host makes the route, or the ids are the caller's.
 pub(super) fn input(graph: &TaskGraph, counters: &mut Arena<CounterId, Counter>) -> Option<RouteInput> {
     let route = graph.route.as_ref()?;
     let end = PhaseId::new(route.before);

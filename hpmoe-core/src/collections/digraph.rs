@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 /// A directed graph of numbered nodes.
 #[derive(Clone, Debug)]
 pub(crate) struct Digraph {
-    /// By node: where its successors begin; then their number.
+    /// For each node, the start of its successors in the list; then the length of the list.
     starts: Vec<u32>,
     successors: Vec<u32>,
 }
@@ -47,7 +47,7 @@ impl Digraph {
         incoming
     }
 
-    /// All nodes, each after those that come before it; nothing where some come before themselves.
+    /// All nodes, each after its predecessors; `None` if some nodes precede themselves.
     pub(crate) fn sorted(&self) -> Option<Vec<usize>> {
         let (sorted, _) = self.as_far_as_sorted();
         (sorted.len() == self.len()).then_some(sorted)
@@ -74,7 +74,7 @@ impl Digraph {
     pub(crate) fn cycle(&self) -> Option<Vec<usize>> {
         let (_, open) = self.as_far_as_sorted();
         let mut node = open.iter().position(|&left| left > 0)?;
-        // Each of these has another of them before it, so that the way back comes to a cycle.
+        // Each of these nodes has another one of them before it, so following predecessors leads to a cycle.
         let mut before = vec![None; self.len()];
         for node in (0..self.len()).filter(|&node| open[node] > 0) {
             self.successors(node).for_each(|next| before[next] = Some(node));

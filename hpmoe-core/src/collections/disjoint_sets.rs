@@ -1,6 +1,6 @@
 //! Disjoint sets.
 
-/// Numbers from 0 on in disjoint sets, each at first alone.
+/// Disjoint sets of the numbers from 0 on; at first, each number is in its own set.
 #[derive(Clone, Debug)]
 pub(crate) struct DisjointSets {
     /// By number: the least of its set, or one that is nearer to it.

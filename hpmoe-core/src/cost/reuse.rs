@@ -68,7 +68,7 @@ pub fn reuse(target: &Target, walk: TileWalk, product: ProductExtents, neighbour
     let rows = f64::from(walk.band.min(walk.items).max(1));
     let (wide, joined) = (f64::from(walk.columns), f64::from(neighbours.joined));
     let flops = 2.0 * f64::from(m) * f64::from(n) * f64::from(k);
-    // What one column of a band touches in addition to its left panels.
+    // The bytes that one column of a band touches in addition to its left panels.
     let column = joined * (right + rows * (out + flops * neighbours.bytes_per_flop));
     let left_stays = rows * left + column <= l2;
     let right_stays = rows * left + wide * column <= l2;

@@ -278,7 +278,7 @@ impl Column {
                     let (read, written) =
                         if with_rows { (&mut read, &mut written) } else { (&mut fixed.read, &mut fixed.written) };
                     *if access.write { &mut *written } else { &mut *read } += bytes(param);
-                    // What something is added to is read, too.
+                    // A result that is added to is read, too.
                     if access.write && adds_to(graph, phase, param) {
                         *read += bytes(param);
                     }

@@ -51,7 +51,7 @@ impl<'a> Context<'a> {
         self.schedule.roles[self.schedule.phases[phase].role].kind
     }
 
-    /// How a task uses its core: as its external operator does, or as its body does where that is taken instead.
+    /// The plan of a task on its core: that of its external operator, or that of its body if the body runs instead.
     pub(super) fn plan(&self, task: TaskId) -> &'a Plan {
         match &self.plans[task] {
             Plan::External(ExternalPlan { body: Some(body), .. }) if self.machine == Machine::Host => body,
@@ -59,7 +59,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// `file:line`, or the file alone if the line is not known.
+    /// `file:line`, or only the file if the line is not known.
     pub(super) fn place(&self, line: usize) -> String {
         if line == 0 { self.file.to_owned() } else { format!("{}:{line}", self.file) }
     }
@@ -76,7 +76,7 @@ impl<'a> Context<'a> {
         spaces
     }
 
-    /// The space of a counter's row tiles where it is not the phase's own.
+    /// The space of a counter's row tiles, if it is not the phase's own space.
     pub(super) fn looked_up(&self, phase: &Phase, counter: CounterId, index: Index) -> Option<SpaceId> {
         match (index, self.counters[counter].grid) {
             (Index::RowTile | Index::Tile | Index::OnceTiles, Grid::RowTiles { space, .. }) => {
@@ -86,13 +86,14 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Spaces of which all tiles are counted for a counter of the whole rank.
+    /// Spaces whose tiles are all counted for a counter of the whole rank.
     fn counted_spaces(&self, wait: &Wait) -> Vec<SpaceId> {
         let pieces = wait.need.pieces.iter().filter(|_| wait.index == Index::Rank);
         pieces.filter_map(|&(height, _)| self.row_tiles(wait.counter, height)).collect()
     }
 
-    /// The row tiles of that height, if a counter stands for rows received. Those of tokens are no row tiles, whatever their height.
+    /// The row tiles of that height, if a counter stands for received rows. Blocks of tokens are not row tiles, whatever their
+    /// height.
     pub(super) fn row_tiles(&self, counter: CounterId, height: Height) -> Option<SpaceId> {
         let tensor = &self.graph.tensors[self.counters[counter].tensor];
         let is_space = |space: &Space| space.kind == SpaceKind::RowTiles && space.height == height;

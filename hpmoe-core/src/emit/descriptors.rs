@@ -8,7 +8,7 @@ use hpmoe_kernels::abi::{HPMOE_ROUTE, HpmoeDescriptor};
 /// Bytes of a descriptor.
 pub(super) const DESCRIPTOR_BYTES: usize = HpmoeDescriptor::BYTES;
 
-/// What one order becomes.
+/// The descriptors and queues of one order.
 pub(super) struct Encoded {
     /// `(first, count)` for each core, matrix cores first.
     pub(super) queues: Vec<(u32, u32)>,
@@ -99,7 +99,8 @@ mod tests {
         descriptor[at..at + bytes].iter().rev().fold(0, |value, &byte| value << 8 | u32::from(byte))
     }
 
-    /// The entries of a queue's descriptors, as a core walks them, and where a route is made.
+    /// The entries of a queue's descriptors, in the order in which a core walks them, and the place at which the route is
+    /// made.
     fn walked(graph: &TaskGraph, order: &Order, descriptors: &[u8]) -> (Vec<Entry>, Vec<usize>) {
         let (mut entries, mut routed) = (Vec::new(), Vec::new());
         for descriptor in descriptors.chunks_exact(DESCRIPTOR_BYTES) {

@@ -3,13 +3,13 @@
 use super::cpp::{Expr, Stmt, int, name};
 use crate::graph::Param;
 
-/// That an argument is no larger than the tile that its parameter says.
+/// A check that an argument is no larger than its parameter's tile.
 pub(super) fn is_a_tile(param: &Param, argument: &str) -> Expr {
     let at_most = |size: &str, most: usize| name(argument).dot(size).binary("<=", int(most as u64));
     at_most("rows", param.shape.rows).binary("&&", at_most("cols", param.shape.cols))
 }
 
-/// A statement by which the host checks what a function takes for granted.
+/// A statement with which the host checks a precondition of a function.
 pub(super) fn expects(condition: Expr) -> Stmt {
     Stmt::call("HPMOE_EXPECTS", vec![condition])
 }

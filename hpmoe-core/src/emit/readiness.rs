@@ -85,8 +85,8 @@ fn words(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
     all
 }
 
-/// The signals of a tile, after one fence. A put that sends (token, k) has a fence even if nobody waits for its rows, because their
-/// buffer is used again; unless a phase that is walked with it has one.
+/// The signals of a tile, after one fence. A put that sends (token, k) has a fence even if no phase waits for its rows, because the
+/// buffer of (token, k) is reused; unless a phase that is walked together with it has the fence.
 pub(super) fn signals(context: &Context<'_>, id: PhaseId) -> Vec<Stmt> {
     let phase = &context.graph.phases[id];
     let signals = &context.schedule.phases[id].signals;
@@ -218,7 +218,7 @@ fn need(context: &Context<'_>, phase: &Phase, wait: &Wait) -> Expr {
         let started = match context.counters[wait.counter].grid {
             // One piece holds all rows that the counter stands for.
             Grid::RowTiles { space, .. } if height >= context.graph.spaces[space].height => int(1u64),
-            // The rows that a rank receives are cut for each expert anew.
+            // The rows that a rank receives are cut into tiles separately for each expert.
             Grid::Rank => match context.row_tiles(wait.counter, height) {
                 Some(space) => {
                     core("RowTiles", vec![name(format!("space::{}", context.space_name(space))), chunk(context)])
@@ -236,7 +236,7 @@ fn divided(rows: Expr, height: Height) -> Expr {
     name("CeilDiv").call(vec![rows, int(height.number())])
 }
 
-/// Rows that a counter stands for; tokens, where it stands for tokens.
+/// The rows that a counter stands for, or its tokens if it stands for tokens.
 fn rows(context: &Context<'_>, phase: &Phase, counter: CounterId) -> Expr {
     let space = &context.graph.spaces[phase.space];
     let array = &context.counters[counter];

@@ -44,10 +44,10 @@ pub(super) const SLOTS_SENT: Bytes = Bytes(264);
 pub(super) const STAMPS: Bytes = Bytes(1_536);
 /// A core that is lent to an external operator and taken back.
 pub(super) const LENT: Bytes = Bytes(256);
-/// What a copy of rows or a routine is more than a plain call.
+/// Additional code of a copy of rows or a routine, compared with a plain call.
 const ROWS_CALL: u64 = 96;
 
-/// What a function is more where it is called instead of being a part of its caller: it saves and restores registers.
+/// Additional code of a function that is called rather than inlined: it saves and restores registers.
 pub(super) const CALLED: Bytes = Bytes(124);
 
 /// Bytes of a task's body.
@@ -55,7 +55,8 @@ pub(super) fn of_function(function: &Function) -> Bytes {
     Bytes(body(&function.body) / 2)
 }
 
-/// What is saved by keeping functions out of line, and which ones: those that save most, until `wanted` bytes are saved or none is left.
+/// The functions that are kept out of line, and the code that this saves. The functions that save most are taken first, until `wanted`
+/// bytes are saved or no function is left.
 pub(super) fn out_of_line<Id: Copy + Ord>(savings: Vec<(Bytes, Id)>, wanted: Bytes) -> (Bytes, Vec<Id>) {
     let savings: SortedSet<(Reverse<Bytes>, Id)> =
         savings.into_iter().map(|(bytes, id)| (Reverse(bytes), id)).collect();
@@ -102,7 +103,7 @@ fn stmt(statement: &Stmt) -> u64 {
 fn expr(value: &Expr) -> u64 {
     match value {
         Expr::Name(_) | Expr::Int(_) | Expr::Float(_) | Expr::Member(..) => 0,
-        // These are no code on a device.
+        // These have no code on a device.
         Expr::Call(callee, _) if matches!(&**callee, Expr::Name(name) if name.starts_with("HPMOE_")) => 0,
         // Its arguments are those of the template.
         Expr::Call(callee, _) if matches!(&**callee, Expr::Name(name) if name.starts_with("PlanOf<")) => {

@@ -49,7 +49,7 @@ pub fn tables(checked: &CheckedGraph, valid: &ValidSchedule, names: &Names<'_>, 
     Tables { rust: items.into_iter().collect(), descriptors }
 }
 
-/// A table for each number of ranks, whose descriptors follow those that are there.
+/// Adds a table for each number of ranks. Its descriptors follow those of earlier tables.
 fn schedules(graph: &TaskGraph, schedule: &Schedule, descriptors: &mut Vec<u8>) -> Vec<TokenStream> {
     let table = |order| {
         let encoded = encode(graph, schedule, order);

@@ -3,8 +3,8 @@
 use crate::graph::TaskGraph;
 use crate::ids::{Arena, TensorId};
 
-/// The most that an element of a tensor may differ from the reference's, relative to the largest element of its tile; 0 where the bits are
-/// equal.
+/// Bound on the difference between an element of a tensor and the reference's, relative to the largest element of its tile; 0 if the bits
+/// are equal.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct Tolerance {
     /// Of runs on the host, which leave out operators for devices.

@@ -120,7 +120,7 @@ impl Emitter<'_> {
         if self.buffer(id).holds == Holds::Value { named } else { named.at(name("stage")) }
     }
 
-    /// Where a buffer begins in UB.
+    /// The address of a buffer in UB.
     fn address(&self, id: BufferId) -> Expr {
         if self.buffer(id).holds == Holds::Value {
             name(&self.addresses[id])

@@ -51,8 +51,8 @@ pub(super) fn view(context: &Context<'_>, phase: &Phase, access: &Access) -> Exp
     }
 }
 
-/// Which row of a tensor, in tokens, belongs to the first token of the tile's chunk: the caller's tensors have all tokens, others those of
-/// two chunks. Nothing where it is the first.
+/// The row of a tensor, counted in tokens, for the first token of the tile's chunk. The caller's tensors have all tokens, other tensors
+/// those of two chunks. `None` if it is the first row.
 fn first_token(context: &Context<'_>, tensor: TensorId) -> Option<Expr> {
     let sizes = &context.graph.sizes;
     let chunk = || name("tile").dot("chunk");
@@ -84,7 +84,7 @@ pub(super) fn whole(context: &Context<'_>, tensor: TensorId, remote: bool) -> Ex
     }
 }
 
-/// How a tensor's type is spelled where it is declared.
+/// The spelling of a tensor's type in its declaration.
 pub(super) fn declared(context: &Context<'_>, tensor: TensorId) -> String {
     let tensor = &context.graph.tensors[tensor];
     let kind = match tensor.storage {

@@ -100,7 +100,7 @@ pub(crate) enum CallFault {
     UnknownPut,
 }
 
-/// What the rows of a tensor stand for, where an argument takes them for something else.
+/// The kind of a tensor's rows, if an argument takes them for another kind.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum RowsFault {
     Tokens,

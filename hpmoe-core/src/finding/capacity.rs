@@ -11,7 +11,7 @@ pub(crate) struct Overflow {
     pub(crate) capacity: Bytes,
     pub(crate) needed: Bytes,
     pub(crate) piece: Piece,
-    /// What the memory holds at the fullest moment, the largest first.
+    /// The contents of the memory when it is fullest, the largest first.
     pub(crate) contents: Vec<(Content, Bytes)>,
 }
 
@@ -48,7 +48,7 @@ pub(crate) enum Content {
     Weights { rows: u64 },
     /// A buffer of a vector task; tiles have two stages of it.
     Buffer { name: String, stages: u32, rows: u32, columns: u32, element: ElementType },
-    /// A row on its way through UB.
+    /// A row that passes through UB.
     Row { columns: usize, element: ElementType },
     /// The (token, k) of this many rows.
     Origins { rows: usize },

@@ -1,6 +1,6 @@
 //! Faults of a loop over chunks.
 
-/// What a loop over chunks can't have. `chunk` is its variable.
+/// A fault of a loop over chunks. `chunk` is its variable.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum ChunkFault {
     /// A second loop over chunks.

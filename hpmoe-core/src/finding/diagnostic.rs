@@ -20,7 +20,7 @@ pub struct Words {
     pub code: &'static str,
     /// The fault in one sentence without a full stop. Further lines list the uses of memory.
     pub message: String,
-    /// What to write instead.
+    /// The text that says what to write instead.
     pub help: String,
     /// Other places that belong to the fault, each with a sentence.
     pub also: Vec<(Span, String)>,

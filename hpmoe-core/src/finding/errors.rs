@@ -1,4 +1,4 @@
-//! The accumulator of findings: a stage reports all that it finds, and the next stage starts only if there are none.
+//! The accumulator of findings: a stage reports all of its findings, and the next stage starts only if there are none.
 
 use super::{Diagnostic, Finding, Site};
 use proc_macro2::Span;

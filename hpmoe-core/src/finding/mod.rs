@@ -137,7 +137,7 @@ pub(crate) enum Finding {
     Route(RouteFault),
 }
 
-/// What stands in a task in place of a store.
+/// The item in a task that takes the place of a store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NotAStore {
     /// `let h = value;`
@@ -146,7 +146,7 @@ pub(crate) enum NotAStore {
     Statement,
 }
 
-/// What a name stands for.
+/// The kind of item that a name refers to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NameKind {
     Constant,

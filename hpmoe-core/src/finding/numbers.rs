@@ -62,7 +62,7 @@ pub(crate) enum NumberFault {
     NotF32 { digits: String },
     /// An expression or a literal that is not finite.
     NotFinite { expression: String },
-    /// An operation that needs a value, with numbers alone.
+    /// An operation that needs a value, but has only numbers.
     NeedsValue { operation: String },
     /// An operator that is not computed.
     Operator,
@@ -97,7 +97,7 @@ pub(crate) enum RangeFault {
     Tokens { tokens: usize, top_k: usize },
 }
 
-/// What the size in a loop's head counts.
+/// The things that the size in a loop's head counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum LoopSize {
     Chunks,

@@ -3,7 +3,7 @@
 /// A number of rows or columns at run time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum RealSize {
-    /// As many as the rows of the row tile, piece or block.
+    /// The number of rows of the row tile, piece or block.
     Item,
     /// The `TOP_K` slots of each token of the block.
     Slots,
@@ -15,7 +15,7 @@ pub(crate) enum RealSize {
     Tail { range: String, sizes: Vec<u64> },
 }
 
-/// What an operation takes or meets, at its size at run time.
+/// An operand of an operation, with its size at run time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum RealOperand {
     Rows(RealSize),

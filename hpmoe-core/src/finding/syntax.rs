@@ -104,7 +104,7 @@ pub(crate) enum SyntaxFault {
     FlowRange,
     /// A loop over the route with other arguments than it takes.
     FlowLoopForm {
-        /// What it runs over as it is written.
+        /// The loop's range as written.
         form: String,
     },
     /// A loop of a taskflow over something else.
@@ -121,7 +121,7 @@ pub(crate) enum SyntaxFault {
     Part(PartFault),
 }
 
-/// What is wrong with a taskflow that others call, or with its call.
+/// A fault of a taskflow that other taskflows call, or of such a call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum PartFault {
     /// No taskflow of the module is `pub`.

@@ -5,10 +5,11 @@ use crate::schedule::{Estimate, busy, estimate};
 use crate::sizes::Expected;
 use crate::target::Target;
 
-/// Cores that are busy for so many times the latency of other sizes need no replay, which might take seconds.
+/// If cores are busy for this many times the latency of other sizes, no replay is needed, which might take seconds.
 const CLEARLY: f64 = 1.5;
 
-/// An estimated latency in microseconds: the geometric mean with even and with uneven tokens, by which open sizes are chosen, too.
+/// An estimated latency in microseconds: the geometric mean of the latencies with even and with uneven tokens, as in the choice of
+/// open sizes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Latency {
     /// Queues were replayed.

@@ -66,7 +66,7 @@ impl Phase {
         self.ranges.iter().product()
     }
 
-    /// What one item reads of a tensor, or writes to it. Origins are no accesses.
+    /// The access of one item to a tensor. Origins are not accesses.
     pub(crate) fn accesses_of(&self, tensor: TensorId, write: bool) -> impl Iterator<Item = &Access> {
         self.accesses.iter().filter(move |access| access.tensor == tensor && access.write == write)
     }

@@ -21,7 +21,7 @@ pub(super) struct LoweredArgument {
     pub(super) tile: Option<Index>,
     /// The index of `.cols(..)`.
     pub(super) cols: Option<Index>,
-    /// The rows and columns of the tile, where the accessors say them: `.tile::<ROWS>(n)`, `.cols::<COLUMNS>(n)`.
+    /// The rows and columns of the tile, if accessors state them: `.tile::<ROWS>(n)`, `.cols::<COLUMNS>(n)`.
     written: (Option<usize>, Option<usize>),
 }
 
@@ -66,7 +66,7 @@ pub(super) fn place(
             }
             other if rows.is_none() => match named_rows(nest, other, row_kind) {
                 Some(named) => rows = Some(named),
-                // These name rows of one kind of tensor alone, or none.
+                // These name rows of one kind of tensor only, or none.
                 None if !matches!((other, row_kind), (Accessor::Expert(_), RowKind::Expert(_)))
                     && (cuts || matches!(other, Accessor::Expert(_))) =>
                 {
@@ -137,7 +137,7 @@ fn rows_fault(kind: RowKind) -> RowsFault {
     }
 }
 
-/// The fault of rows named by a send of tokens once where each (token, k) is meant, or the other way round.
+/// The fault if rows are named by a send of tokens once, but each (token, k) is needed, or vice versa.
 fn of_other_send(nest: &Nest, rows: Option<Rows>, kind: RowKind) -> Option<RowsFault> {
     if !matches!(rows, Some(Rows::Piece | Rows::Scatter)) {
         return None;

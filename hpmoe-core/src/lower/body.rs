@@ -108,7 +108,7 @@ impl Builder<'_> {
                         }
                         self.locals.insert(variable.clone(), value);
                         self.statements(body)?;
-                        // What is hidden in an iteration comes back; what is assigned stays.
+                        // Names that an iteration shadows get their old values back; assignments last.
                         self.names.truncate(names);
                     }
                     self.locals = locals;

@@ -53,7 +53,7 @@ pub(super) struct Lowering<'a> {
     pub(super) graph: &'a mut TaskGraph,
     pub(super) errors: &'a mut Errors,
     pub(super) scope: Vec<Variable>,
-    /// The same loops by number, which tells them apart from others with the same variable.
+    /// The same loops by number, to distinguish loops with the same variable.
     pub(super) loops: Vec<Loop>,
     /// The number of loops so far.
     pub(super) count: u32,
@@ -105,7 +105,7 @@ impl Lowering<'_> {
                         chunks::local(chunks, &self.graph.tensors[made], self.errors);
                     }
                 }
-                // Each chunk has tensors of its own, so that no iteration writes what another one reads.
+                // Each chunk has separate tensors, so no iteration writes a tensor that another one reads.
                 Stmt::For { over: Over::Chunks { .. }, body, .. } => self.block(body),
                 Stmt::For { over: Over::TokenBlocks { like: Some(like), .. }, span, .. }
                     if !self.has_tokens(like, *span) => {}

@@ -34,7 +34,7 @@ pub(super) fn index(kernel: &Kernel, nest: &Nest, expr: &Expr, errors: &mut Erro
     Some(Index::Fixed(number(kernel.constants.evaluate(expr, &ByName::new(), errors)?)))
 }
 
-/// The value of a const argument, where one is written.
+/// The value of a const argument, if one is written.
 pub(super) fn size(kernel: &Kernel, written: Option<&Expr>, errors: &mut Errors) -> Option<Option<usize>> {
     written.map_or(Some(None), |written| kernel.constants.evaluate(written, &ByName::new(), errors).map(Some))
 }
@@ -55,7 +55,7 @@ fn sum<'a>(nest: &Nest, expr: &'a Expr) -> Option<(u32, Vec<&'a Expr>)> {
     constants.iter().all(constant).then_some((variable, constants))
 }
 
-/// What a sum adds up; of any other expression, the expression.
+/// The terms of a sum; for any other expression, the expression itself.
 fn terms(expr: &Expr) -> Vec<&Expr> {
     match expr {
         Expr::Binary(syn::ExprBinary { left, op: syn::BinOp::Add(_), right, .. }) => {

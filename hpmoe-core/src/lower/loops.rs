@@ -215,8 +215,8 @@ impl Nest {
         }
     }
 
-    /// The iteration space of a call that runs on that side. A task that only adds to what is there (`adds`) has nothing to
-    /// do for an expert without rows.
+    /// The iteration space of a call that runs on that side. A task that only adds to its output (`adds`) has nothing to do
+    /// for an expert without rows.
     pub(super) fn space_of_call(&self, side: Side, adds: bool) -> Space {
         let kind = match (self.space.kind, side) {
             (SpaceKind::Experts, _) if adds => SpaceKind::RowTiles,

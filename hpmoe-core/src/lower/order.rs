@@ -91,7 +91,7 @@ pub(super) fn still_written<'a>(
 /// Whether every iteration finds what it reads written; the iterations of the first step read up to these rows and columns.
 fn follows(wrote: LoopPart, read: LoopPart, (rows, columns): (u64, u64)) -> bool {
     match (wrote, read) {
-        // A loop of one step has no later iteration; a writer that the range doesn't move has a fault of its own.
+        // A loop of one step has no later iteration. A writer whose tile doesn't depend on the range is reported elsewhere.
         (LoopPart::Columns(Steps { steps: 1, .. }) | LoopPart::Rows(Steps { steps: 1, .. }) | LoopPart::Nothing, _) => {
             true
         }

@@ -41,7 +41,7 @@ impl Lowering<'_> {
             self.check_put(call, &accesses)?;
         }
         let put = self.graph.tasks[task].kind == TaskKind::Put;
-        // If rows are given back, the first put of each (token, k) tells the receiver where they came from. If no put has done so by
+        // If rows are given back, the first put of each (token, k) sends their origins to the receiver. If no put has done so by
         // then, the launch passes a table.
         let written = self.graph.phases.iter().any(|(_, phase)| phase.origins.is_some_and(|origins| origins.write));
         let sends = put && kind == SpaceKind::Sends && !written && self.gives_back;

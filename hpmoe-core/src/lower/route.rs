@@ -73,7 +73,7 @@ pub(super) fn route(
     })
 }
 
-/// The number of groups; `None` if there are none, or there is a fault.
+/// The number of groups; `None` if routing is not group-limited, or if there is a fault.
 fn groups(kernel: &Kernel, made: &syntax::MadeRoute, graph: &TaskGraph, errors: &mut Errors) -> Option<usize> {
     let groups = kernel.constants.evaluate(made.groups.as_ref()?, &ByName::new(), errors)?;
     let Sizes { experts, top_k, .. } = graph.sizes;
@@ -104,7 +104,7 @@ fn keeps(made: &syntax::MadeRoute, ids: TensorId, graph: &TaskGraph, errors: &mu
     None
 }
 
-/// Whether a tensor has a row for each token; otherwise the fault is told at that place.
+/// Whether a tensor has a row for each token; if not, reports the fault at that place.
 pub(super) fn has_tokens(name: &str, at: Span, graph: &TaskGraph, errors: &mut Errors) -> bool {
     let Some(tensor) = graph.tensors.position(|tensor| tensor.name == name) else {
         let nearest = nearest(name, graph.tensors.iter().map(|(_, tensor)| tensor.name.as_str()));

@@ -1,8 +1,7 @@
-//! Sizes at run time: where a tensor ends inside a tile, the tiles that an operation takes together must end at the same
-//! place.
+//! Sizes at run time: if a tensor ends inside a tile, the tiles of an operation must end at the same place.
 //!
-//! Types give the most rows and columns. The sizes at run time follow from the loops: rows from the item, columns and rows
-//! of experts' matrices from the index of the tile and from where the tensor ends.
+//! Types give the maximum rows and columns. The sizes at run time follow from the loops: rows from the item; columns and
+//! rows of experts' matrices from the index of the tile and the end of the tensor.
 
 use super::arguments::LoweredArgument;
 use super::indices::Index;
@@ -41,7 +40,7 @@ fn half(columns: &RealSize) -> Option<RealSize> {
     }
 }
 
-/// Rows at run time where each row becomes several, or several become one; or how many would have to.
+/// Rows at run time if each row becomes several, or several become one; or the number of rows that would have to become one.
 fn reshaped(rows: &RealSize, before: usize, after: usize, top_k: u64) -> Result<RealSize, u64> {
     let each = match rows {
         RealSize::Item => 1,

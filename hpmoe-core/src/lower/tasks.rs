@@ -55,7 +55,7 @@ pub(super) fn instance(
     })
 }
 
-/// What stands in place of a store to a parameter: a `let` of its name, or a value that nothing takes.
+/// The statement in place of a store to a parameter: a `let` with its name, or a value that is not used.
 fn not_a_store(body: &[BodyStmt], param: &str) -> Option<NotAStore> {
     let is_let = |statement: &BodyStmt| matches!(statement, BodyStmt::Let { name, .. } if name == param);
     let is_value = |statement: &BodyStmt| match statement {

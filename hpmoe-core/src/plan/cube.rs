@@ -127,7 +127,7 @@ fn block(task: &Task, terms: Vec<Term>, y: usize, onto: bool) -> Result<Product,
     let elements = || terms.iter().map(|term| task.params[term.x.0].shape.element);
     let element = elements().max_by_key(|element| element.bytes()).expect("a sum has a product");
     let bytes = element.bytes() as u64;
-    // What a fractal of each type fits into: it holds more of narrow elements.
+    // The length that holds whole fractals of every type: a fractal has more elements of a narrower type.
     let depth = elements().map(|element| FRACTAL_DEPTH / element.bytes() as u64).max().expect("a sum has a product");
     let least_step = depth * bytes;
     let (m, n) = (extents(task, first.x).1.next_multiple_of(16), extents(task, first.w).1.next_multiple_of(16));

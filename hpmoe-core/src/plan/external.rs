@@ -7,7 +7,7 @@ use crate::graph::External;
 use crate::units::Bytes;
 use hpmoe_kernels::op::TaskKind;
 
-/// What the operator of a task can have of a memory, from address 0 on.
+/// The bytes of a memory that a task's operator can use, from address 0.
 pub(super) fn available(memory: OnChipMemory) -> Bytes {
     match memory {
         OnChipMemory::Ub => UB_TASKS,
@@ -27,7 +27,7 @@ pub fn memory_of_operators(kind: TaskKind) -> Vec<(OnChipMemory, Bytes)> {
     memories.iter().map(|&memory| (memory, available(memory))).collect()
 }
 
-/// What an operator declares of each memory of its core, or all that it can have there.
+/// The bytes of each memory that an operator declares, or all bytes that it can use there.
 ///
 /// # Errors
 ///

@@ -21,7 +21,7 @@ impl VectorProgram {
 
 fn flatten(task: &Task) -> VectorProgram {
     let single = single_rows(task);
-    // A task with single rows alone has pieces of one row.
+    // If a task has only single rows, its pieces have one row.
     let all = task.params.iter().enumerate();
     let most = || all.clone().filter(|(number, _)| !single[*number]);
     let rows = most().map(|(_, param)| param.shape.rows).min().unwrap_or(1);
@@ -56,13 +56,13 @@ struct Builder<'a> {
     /// Shapes of parameters and of the results of steps.
     shapes: Arena<ValueId, Shape>,
     program: VectorProgram,
-    /// Where each value lies; parameters lie in their input stage.
+    /// The buffer of each value; parameters are in their input stage.
     place: Vec<Option<BufferId>>,
     /// Columns of each value at run time.
     width: Vec<Width>,
     /// Whether each value is one row for all rows.
     single: Vec<bool>,
-    /// For each parameter one that has as many columns at run time: itself, or one that it is computed with.
+    /// For each parameter, a parameter with the same number of columns at run time: itself, or one that it is computed with.
     same: Vec<usize>,
     /// Whether the rows of each value are slots.
     slots: Vec<bool>,

@@ -4,11 +4,11 @@ use crate::graph::Task;
 use crate::ids::{Id as _, ValueId};
 use hpmoe_kernels::op::{Device, Routine, Sizes};
 
-/// Whether the value of each parameter, then of each step, is one row for all rows of a piece. It is if an operation takes it as such;
-/// so are the values that it is computed from, and those computed from it alone.
+/// For each parameter, then for each step, whether its value is one row for all rows of a piece. It is if an operation takes it as one
+/// row. The same holds for the values that such a value is computed from, and for those computed only from such values.
 pub(super) fn single_rows(task: &Task) -> Vec<bool> {
     let first_step = task.params.len();
-    // A value with as many rows; equal for all values that have rows in common.
+    // For each value, one value that stands for all values with the same rows.
     let mut rows: Vec<usize> = (0..first_step + task.body.steps.len()).collect();
     let mut taken_as_one = Vec::new();
     for (number, step) in task.body.steps.iter().enumerate() {

@@ -62,7 +62,8 @@ fn a_short_contraction_is_one_block() {
     assert_eq!(depths, [(32, 128, 128), (32, 64, 64)]);
 }
 
-/// The widest type decides what fits, and a block holds whole fractals of the narrowest: 16 elements, of which 40 make two and a half.
+/// The widest type decides which length fits, and a block holds whole fractals of the narrowest type: 16 elements, so 40 elements are
+/// two and a half.
 #[test]
 fn a_sum_of_several_types_has_room_for_all() {
     let source = include_str!("../../../ui-tests/kernels/floats.rs");

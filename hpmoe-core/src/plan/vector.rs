@@ -43,7 +43,7 @@ pub(super) fn vector(task: &Task) -> Result<VectorPlan, Overflow> {
     }
     let most_rows = program.buffers.iter().map(|(_, buffer)| u64::from(buffer.rows)).max().unwrap_or(1);
     let most = ((UB_TASKS.0 - fixed.0) / row.0.max(1)).min(COPY_BLOCKS / most_rows).max(1) as u32;
-    // As many pieces as it takes, and all about equal.
+    // As many pieces as are needed, of about equal size.
     let rows = program.rows.div_ceil(program.rows.div_ceil(most));
     for (id, _) in program.buffers.iter().filter(|(_, buffer)| !buffer.single) {
         offsets[id] = fixed + offsets[id] * u64::from(rows);

@@ -5,18 +5,19 @@ use super::cost::EntryCosts;
 use crate::graph::{SpaceKind, TaskGraph};
 use hpmoe_kernels::op::TaskKind;
 
-/// The most experts that are started where nothing is chosen.
+/// The most experts that are started ahead by default.
 const MOST: u64 = 16;
 
-/// Row tiles of an expert, walked one after the other, with which the first ones have been through another role before the last ones
-/// are made. Few experts have half as many: the rows of each of them are then a large part of what is on its way at the beginning.
+/// The number of row tiles of an expert, walked one after the other, from which on the first ones have passed another role before
+/// the last ones are made. If a rank has few experts, half of it: the rows of each expert are then a large part of those in transit
+/// at the start.
 const MANY: u64 = 16;
 /// A few experts of a rank.
 const FEW: usize = 4;
 
-/// The number of experts: as chosen; none where an expert has many row tiles, so that the rows of the next one have the time of all of its
-/// work to arrive; or one, or as many as have a tile of a product for each core together. With fewer, a core that has no tile of the next
-/// expert would come back to the first one before the other role is done with it.
+/// The number of experts started ahead, as chosen or by default. It is 0 if an expert has many row tiles, so that the rows of the next
+/// expert have the time of all its work to arrive. Otherwise it is 1, or as many as give each core a tile of a product. With fewer, a core
+/// without a tile of the next expert would return to the first expert before the other role has finished it.
 pub(super) fn ahead(graph: &TaskGraph, costs: &EntryCosts, choices: &Choices, (ranks, cores): (u32, u32)) -> u32 {
     if let Some(chosen) = choices.experts_ahead {
         return chosen;
@@ -64,12 +65,12 @@ mod tests {
             let costs = EntryCosts::new(checked.graph(), &Target::ascend_a3());
             ahead(checked.graph(), &costs, &Choices::default(), (8, 24))
         };
-        // Only where cores have two tiles each: three columns of sixteen row tiles are enough for 24 cores.
+        // Only if cores have two tiles each: three columns of sixteen row tiles are enough for 24 cores.
         let checked = moe_ffn(&Layer { tokens: 16 * 128, inter: 3 * 256, ..Layer::DEEPSEEK });
         let costs = EntryCosts::new(checked.graph(), &Target::ascend_a3());
         let by_cores = |cores| ahead(checked.graph(), &costs, &Choices::default(), (8, cores));
         assert_eq!([by_cores(24), by_cores(25)], [0, 1]);
-        // Copies, of which an expert has one, are no products, of which it has eight.
+        // An expert has one copy and eight products; copies are not counted as products.
         let copied = once(&Layer { tokens: 128, put: 128, ..Layer::DEEPSEEK });
         let costs = EntryCosts::new(copied.graph(), &Target::ascend_a3());
         assert_eq!(ahead(copied.graph(), &costs, &Choices::default(), (8, 24)), 3);

@@ -4,11 +4,11 @@ use crate::analyze::CheckedGraph;
 use crate::graph::{Height, SpaceKind};
 use crate::ids::{Arena, PhaseId};
 
-/// Whether each phase walks row tiles in the order in which their rows arrive where ranks send evenly.
+/// For each phase, whether it walks row tiles in the order in which their rows arrive if ranks send evenly.
 ///
-/// Those are all phases over row tiles where some of them read what other ranks send. Where all ranks send at once and at the same rate,
-/// the rows of the next rank are complete no sooner than those of any other; a core that walked them first would wait. Results are then
-/// put back in the order in which their rows came.
+/// These are all phases over row tiles if some of them read rows from other ranks. If all ranks send at the same time and rate, the rows
+/// of the next rank are complete no sooner than those of any other rank, so a core that walked them first would wait. Results are then
+/// put back in the order in which their rows arrived.
 pub(super) fn by_arrival(checked: &CheckedGraph) -> Arena<PhaseId, bool> {
     let graph = checked.graph();
     let kind = |phase: PhaseId| graph.spaces[graph.phases[phase].space].kind;

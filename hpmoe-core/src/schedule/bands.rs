@@ -17,8 +17,8 @@ const MIN_COLUMNS: u32 = 4;
 /// The band of each phase. Phases that feed one another tile by tile walk their tiles alike, so that a consumer finds
 /// its tiles done in the order in which it asks for them.
 ///
-/// Short bands finish rows soon, which keeps the links evenly busy and leaves few rows for the very end: where nothing else is
-/// chosen, a band is short unless a taller one takes less time.
+/// Short bands finish rows early, which keeps the links evenly busy and leaves few rows for the end. By default, a band is
+/// short unless a taller one takes less time.
 pub(super) fn bands(checked: &CheckedGraph, target: &Target, choices: &Choices) -> Arena<PhaseId, u32> {
     let graph = checked.graph();
     let alike = walked_alike(checked);
@@ -28,7 +28,7 @@ pub(super) fn bands(checked: &CheckedGraph, target: &Target, choices: &Choices) 
         let puts = |d: &Dependency| d.before == phase && graph.tasks[graph.phases[d.after].task].kind == TaskKind::Put;
         let put = checked.dependencies().iter().any(puts);
         let (chosen, short) = if put { (choices.put_band, 1) } else { (choices.matrix_band, 2) };
-        // What is walked alike has as many columns.
+        // Phases that are walked alike have the same number of columns.
         let joins = |other: &PhaseId| {
             is_wide_product(graph, *other) && alike.first(other.index()) == alike.first(phase.index())
         };
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn products_that_are_walked_together_read_more_at_a_time() {
-        // As many columns of the down projection as of the others, which it is not walked with.
+        // The down projection, which is not walked with the others, has the same number of columns.
         let square = Layer { hidden: 8192, inter: 8192, experts: 8, top_k: 2, ..Layer::DEEPSEEK };
         let checked = moe_ffn(&square);
         let graph = checked.graph();

@@ -14,7 +14,8 @@ use hpmoe_kernels::op::TaskKind;
 /// Picoseconds of a nanosecond.
 const PS: u64 = 1_000;
 
-/// Many rows of an expert: what does not grow with them is nothing beside the time that they take.
+/// A large number of rows of an expert: costs that don't grow with the rows are negligible compared with the time of that
+/// many rows.
 pub(super) const MANY_ROWS: u64 = 1 << 16;
 
 /// The modelled times of the entries of a graph.
@@ -160,7 +161,7 @@ impl EntryCosts {
         if !self.phases[phase].remote {
             return share;
         }
-        // However many cores put, the link is no faster.
+        // The link is no faster, however many cores put.
         share.max(self.link_time(phase, self.entry_rows(graph, ranks, phase)))
     }
 

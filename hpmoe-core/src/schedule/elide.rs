@@ -35,7 +35,8 @@ fn paths(checked: &CheckedGraph, implied: &mut [Option<Implied>]) {
     }
 }
 
-/// What a vector core reads it has made itself. Everything that one wait stands for must be so, or the wait stays.
+/// A vector core has made the data itself that it reads. This must hold for everything that one wait stands for; otherwise
+/// the wait stays.
 fn same_core(checked: &CheckedGraph, before: &Before, implied: &mut [Option<Implied>]) {
     let dependencies = checked.dependencies();
     let own = |dependency: &Dependency| {
@@ -102,7 +103,7 @@ fn speaks_for(checked: &CheckedGraph, before: &Before, other: &Dependency, depen
         && dependency.wait.index == other.wait.index
 }
 
-/// The same core has waited for the same in an earlier entry.
+/// The same core has waited for the same counter in an earlier entry.
 fn already_awaited(checked: &CheckedGraph, before: &Before, implied: &mut [Option<Implied>]) {
     let dependencies = checked.dependencies();
     let open = dependencies.iter().zip(&*implied).filter(|(_, implied)| implied.is_none());

@@ -77,7 +77,7 @@ struct Run<'a> {
     /// Tiles that count before each phase's own, when cores are assigned.
     starts: Arena<PhaseId, u64>,
     tiles: Tiles,
-    /// What a tile of each phase costs in addition to its work.
+    /// The cost of a tile of each phase in addition to its work.
     fixed: Arena<PhaseId, Time>,
     clocks: Arena<PartId, Vec<Time>>,
     links: Links,

@@ -8,12 +8,12 @@ use crate::collections::SortedSet;
 use crate::ids::{Arena, Id, PhaseId};
 use std::collections::HashMap;
 
-/// Lets a phase join the one before it where both cut the same space into the same tiles for the same cores, and it needs
-/// nothing that the other doesn't need, neither data nor memory: so it does not depend on the other. Its entries move next to those of
+/// Lets a phase join the previous one if both cut the same space into the same tiles for the same cores, and if it needs neither data
+/// nor memory that the previous one doesn't need, so that it does not depend on the previous one. Its entries move next to those of
 /// the previous phase.
 ///
-/// Gate and up projections then read a row tile one after the other, while it is in L2, and need rows half as fast as one
-/// of them alone: rows from other ranks have twice the time to arrive.
+/// Gate and up projections then read a row tile one after the other, while it is in L2. They consume rows half as fast as
+/// one of them alone, so rows from other ranks have twice the time to arrive.
 pub(super) fn joins(
     checked: &CheckedGraph,
     phases: &mut Arena<PhaseId, PhaseSchedule>,

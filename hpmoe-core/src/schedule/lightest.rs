@@ -7,19 +7,21 @@ use crate::ids::PhaseId;
 use crate::units::Nanos;
 use hpmoe_kernels::op::TaskKind;
 
-/// The rows of an expert come late where they take so many times as long on their way as products of the rows of one rank, without those
-/// that need all rows of the expert.
+/// The rows of an expert arrive late if they are in transit for this many times the time of the products of one rank's rows (without
+/// products that need all rows of the expert).
 const LATE: u64 = 4;
 
 /// The most experts of a group with which none of a rank's comes between two others on two ranks: see [`hpmoe_kernels::route::mixed`].
 const FEW: usize = 8;
 
-/// The fewest ranks with which experts go from the fewest rows to the most: as chosen, or, in kernels with tiles that need all rows of an
-/// expert, as many as have the rows of an expert that all name come late, or two where experts are few: the gradients of the lightest one are then made while others
-/// multiply, and not at the very end, when nothing but HBM is busy.
+/// The fewest ranks on which experts run from the fewest rows to the most, as chosen or by default. By default, it applies only to kernels
+/// with tiles that need all rows of an expert: from as many ranks on as make the rows of an expert that all tokens choose arrive late, or
+/// from two if there are few experts. The gradients of the lightest expert are then made while other tiles multiply, and not at the very
+/// end, when only HBM is busy.
 ///
-/// All ranks send such an expert's rows at once, and each of them has few: its row tiles become ready together, when nearly all rows are
-/// there. Other kernels put the results of that expert back last, when the links have nothing else to do, and gain nothing by it.
+/// All ranks send such an expert's rows at the same time, and each rank has few of them. Its row tiles therefore become ready together,
+/// when nearly all rows have arrived. Other kernels would put the results of that expert back last, when the links have nothing else to
+/// do, and gain nothing.
 pub(super) fn lightest_first(graph: &TaskGraph, costs: &EntryCosts, aic: u32, choices: &Choices) -> Option<u32> {
     if choices.lightest_first.is_some() {
         return choices.lightest_first;
@@ -59,7 +61,7 @@ mod tests {
 
     #[test]
     fn many_ranks_begin_with_the_lightest_experts_where_gradients_are_made() {
-        // With wider experts there is more to do for the rows that are there.
+        // With wider experts there is more work for the rows that have arrived.
         let ranks = |inter| fewest(&moe_backward(&Layer { inter, ..Layer::DEEPSEEK }), "").unwrap();
         let [narrow, own, wide] = [1536, 2048, 14336].map(ranks);
         assert!(8 < narrow && narrow < own && own <= 16 && wide > 64, "{narrow}, {own} and {wide} ranks");
@@ -87,7 +89,7 @@ mod tests {
             let found = lightest_first(graph, &costs, cores, &Choices::default()).unwrap();
             assert_eq!(u64::from(found), (4 * work).div_ceil(cores.into()).div_ceil(coming), "{cores} cores");
         }
-        // Nothing comes where nothing is sent.
+        // Nothing arrives if nothing is sent.
         let mut still = graph.clone();
         let sends: Vec<_> = still.spaces.ids().filter(|&id| still.spaces[id].kind == SpaceKind::Sends).collect();
         sends.into_iter().for_each(|id| still.spaces[id].kind = SpaceKind::Arrivals);

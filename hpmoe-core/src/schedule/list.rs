@@ -76,7 +76,7 @@ pub(super) fn list(
         queues[part].push(entries[number]);
         placed[number] = true;
         scheduler.finish(number, start + times[number]);
-        // Where tiles are fewer than cores, those without one go on to the next entry.
+        // If there are fewer tiles than cores, cores without one continue with the next entry.
         scheduler.states[part].free = start + share(entries[number]);
     }
     for (number, &entry) in entries.iter().enumerate() {

@@ -20,7 +20,7 @@ struct Problem {
     lanes: usize,
 }
 
-/// What is placed so far.
+/// The entries placed so far.
 #[derive(Clone)]
 struct State {
     end: Vec<Option<u64>>,

@@ -13,8 +13,9 @@ const CORES_PER_RANK: u32 = 3;
 /// cores of a peer that gets little would be idle.
 const PIECES_PER_CORE: usize = 16;
 
-/// The percentage of shares that are the same for all peers if sending cores are to be dedicated to peers wherever there are
-/// enough of them; nothing where they are to be shared, or where nothing is sent or so little that some would have nothing to do.
+/// The percentage of shares that are equal for all peers, if sending cores should be dedicated to peers wherever there are enough
+/// of them. `None` if they should be shared, if nothing is sent, or if so little is sent that some cores would have nothing to
+/// do.
 pub(super) fn dedicated(graph: &TaskGraph, aiv: u32, choices: &Choices) -> Option<u32> {
     let PeerCores::Dedicated { percent } = choices.peer_cores else { return None };
     let tile = graph.heights(SpaceKind::RowTiles).max().unwrap_or(0);
@@ -41,13 +42,13 @@ pub(super) struct Parts {
     pub(super) parts: Arena<PartId, Role>,
     /// How a rank divides what it sends among its peers, where sending cores are dedicated to them.
     pub(super) dedicated: Option<Sends>,
-    /// The part of each phase, by distance of the peer where the phase has one.
+    /// The part of each phase; if the phase has peers, by distance of the peer.
     parts_of_phase: Arena<PhaseId, Vec<PartId>>,
 }
 
 impl Parts {
-    /// Every role as a whole; a role that only sends is split where its cores are dedicated to peers. Where routing is
-    /// uneven, a core that waits for the link to a peer that gets much then holds up no other.
+    /// Each role as a whole. A role that only sends is split if its cores are dedicated to peers: with uneven routing, a
+    /// core that waits for the link to a peer with many rows then delays puts to no other peer.
     pub(super) fn new(
         graph: &TaskGraph,
         roles: &Arena<RoleId, Role>,
@@ -61,7 +62,8 @@ impl Parts {
         };
         let aiv = roles.iter().filter(|(_, role)| role.kind == CoreKind::Aiv).map(|(_, role)| role.count).sum();
         let dedicated = dedicated(graph, aiv, choices).filter(|_| ranks > 1);
-        // What needs all rows of an expert waits for those that arrive last: none are to arrive later than others.
+        // A phase that needs all rows of an expert waits for the last ones, so no peer's rows should arrive later than
+        // another's.
         let evenly = walks_by_arrival(graph, choices);
         let mut parts = Arena::new();
         let mut divided = None;
@@ -182,7 +184,7 @@ mod tests {
             tiles.into_iter().for_each(|id| graph.spaces[id].kind = SpaceKind::Experts);
         });
         assert_eq!([&few, &untiled].map(|checked| dedicated(checked.graph(), 0, &chosen)), [None, Some(20)]);
-        // All rows of an expert come at once only where they are walked as they arrive.
+        // All rows of an expert arrive together only if they are walked as they arrive.
         let backward = moe_backward(&Layer { put: 8, ..Layer::DEEPSEEK });
         let by_arrival = |value| percent(&backward, &format!("peer_cores=20 by_arrival={value}"));
         assert_eq!(
@@ -209,7 +211,7 @@ mod tests {
             let choices = Choices::read(&format!("peer_cores=20 {choices}")).unwrap();
             schedule_with(checked, &target, &choices).order(4).unwrap().parts.len()
         };
-        // Rows may come at any time where no tile needs all rows of an expert.
+        // Rows may arrive at any time if no tile needs all rows of an expert.
         let layer = |tokens| moe_ffn(&Layer { tokens, ..Layer::DEEPSEEK });
         let enough = 16 * 48 * 16 / 8;
         assert_eq!(parts(&layer(enough), "by_arrival=never"), 6);

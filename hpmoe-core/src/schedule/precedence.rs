@@ -1,4 +1,4 @@
-//! What must come before what among the entries of one rank, as a sparse graph.
+//! The order that the entries of one rank must have, as a sparse graph.
 //!
 //! All ranks run the same queues, with peers counted from the rank itself, so one rank stands for all: what arrives here
 //! from a source at the distance `d` is what this rank sends to the peer at the distance `d`.
@@ -61,7 +61,7 @@ impl Precedence {
         self.graph.successors(node)
     }
 
-    /// All nodes, each after those that come before it; nothing where some come before themselves.
+    /// All nodes, each after its predecessors; `None` if some nodes precede themselves.
     pub(super) fn sorted(&self) -> Option<Vec<usize>> {
         self.graph.sorted()
     }
@@ -106,7 +106,8 @@ impl Edges {
         }
     }
 
-    /// Rows of a chunk are written where those of the chunk before the last were, once those are no longer read.
+    /// Rows of a chunk are written into the memory of the chunk before the previous one, once the rows of that chunk are no
+    /// longer read.
     fn reuse(&mut self, checked: &CheckedGraph, groups: &Groups, ranks: u32) {
         let (graph, Some(reuse)) = (checked.graph(), checked.reuse()) else { return };
         let first = self.nodes;

@@ -37,8 +37,8 @@ pub(super) fn priorities(
     left
 }
 
-/// The longest path from the beginning of each node to the end of all work, over data alone: program order within a role is
-/// not work. Where nodes come before themselves no order is right, and no node has a path.
+/// The longest path from the start of each node to the end of all work, along data only, because program order within a role
+/// is not work. If nodes precede themselves, no order is right, and no node has a path.
 fn longest_paths(precedence: &Precedence, (times, visible): (&[Nanos], Nanos)) -> Vec<Nanos> {
     let mut left = vec![Nanos(0); precedence.len()];
     for node in precedence.sorted().unwrap_or_default().into_iter().rev() {
@@ -131,7 +131,7 @@ mod tests {
             let left = priorities(&cut, &groups, &precedence, &role_of, (&times, Nanos(0)));
             assert_eq!([gate, up].map(|phase| left[entry(phase)].0), [7_654_020, 7_654_300]);
         }
-        // That phases of a role follow one another is no work, of the first expert as little as of the others.
+        // The order of a role's phases is not work, neither for the first expert nor for the others.
         let together =
             checked.graph().phases.ids().map(|phase| RoleId(u32::from(![gate, up].contains(&phase.0)))).collect();
         let precedence_of_two = Precedence::new(&checked, &groups, 4, Some(&together));

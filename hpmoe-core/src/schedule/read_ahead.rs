@@ -9,8 +9,8 @@ use crate::plan::{Plan, Product};
 
 /// Notes which phases read the right operand of their product ahead: while the tile before ends, and while a tile waits for its left operand.
 ///
-/// That needs a right operand that is there before the launch and stays as it is: a matrix of the caller's that no phase writes. External
-/// operators have the core's memory for themselves.
+/// This needs a right operand that exists before the launch and doesn't change: a matrix of the caller that no phase writes. External
+/// operators need the core's memory for themselves.
 pub(super) fn read_ahead(checked: &CheckedGraph, phases: &mut Arena<PhaseId, PhaseSchedule>) {
     for id in checked.graph().phases.ids() {
         phases[id].reads_ahead = can_read_ahead(checked, id);

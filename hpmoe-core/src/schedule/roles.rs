@@ -12,9 +12,8 @@ use std::cmp::Reverse;
 
 /// The roles, and the role of each phase.
 ///
-/// All matrix cores are in one role. Vector cores are split into those that put and those that compute, by the cost of the two
-/// kinds of work, but with no more of the former than fill the link or leave enough of the latter to keep pace with the matrix cores,
-/// unless chosen otherwise.
+/// All matrix cores are in one role. Unless chosen otherwise, vector cores are divided into sending and computing ones by the cost of
+/// the two kinds of work. But no more cores send than saturate the link, and enough compute to keep pace with the matrix cores.
 pub(super) fn roles(
     graph: &TaskGraph,
     costs: &EntryCosts,
@@ -60,13 +59,14 @@ fn computing_cores_return(graph: &TaskGraph, aiv: u32, choices: &Choices) -> boo
     choices.return_cores == ReturnCores::Computing && dedicated(graph, aiv, choices).is_some()
 }
 
-/// Number of vector cores that put: none or all where only one kind of work exists, or where a single core must do both.
+/// Number of vector cores that put. It is none or all if only one kind of work exists, or if a single core must do both.
 fn put_cores(graph: &TaskGraph, costs: &EntryCosts, cores: Cores, choices: &Choices) -> u32 {
     let aiv = cores.aiv;
     let phases = |kind| graph.phases.iter().filter(move |(_, phase)| work(graph, phase, aiv, choices) == kind);
     let ranks = typical(graph).ranks;
     let time = |kind| phases(kind).map(|(id, _)| costs.put_time(graph, ranks, id).0).reduce(|sum, time| sum + time);
-    // Those of the phase that puts most bytes. A phase that puts a number for each row would not fill the link with any cores.
+    // The cores that saturate the link in the phase that puts most bytes. A phase that puts one number for each row would not
+    // saturate it with any number of cores.
     let filling = phases(TaskKind::Put).map(|(id, _)| (costs.link_time(id, MANY_ROWS), costs.put_cores(graph, id)));
     let filling = filling.max().map_or(0, |(_, cores)| cores);
     match (time(TaskKind::Put), time(TaskKind::Vector), choices.put_cores) {
@@ -89,8 +89,9 @@ fn put_cores(graph: &TaskGraph, costs: &EntryCosts, cores: Cores, choices: &Choi
     }
 }
 
-/// The multiple of eight with the most factors of two from a twentieth less to that many more, but at most `most`, if there is one: most
-/// groups have a power of two of ranks, and where cores serve as many peers each, none has more to do than another.
+/// The multiple of eight with the most factors of two, from a twentieth less than `cores` to `further` more, but at most `most`; `cores`
+/// if there is none. Most groups have a power of two of ranks, and if all cores serve the same number of peers, none has more to do than
+/// another.
 fn divisible(cores: u32, further: u32, most: u32) -> u32 {
     let cores = cores.clamp(1, most);
     let near = cores - cores / 20..=(cores + further).min(most);
@@ -100,9 +101,9 @@ fn divisible(cores: u32, further: u32, most: u32) -> u32 {
 
 /// The share of puts among the cores, by the time that one core would take for them and for all computing.
 ///
-/// Where puts are most of it, cores are shared by time, so that both end together. Where they are less, they get more than that: products wait
-/// for rows, and sums for results, so that the two follow each other in part. Shares by the roots of their times take the least
-/// time one after the other.
+/// If most of the work is puts, cores are divided by time, so that both kinds of work end together. If puts are less, they get more than
+/// that share: products wait for rows, and sums for results, so the two kinds of work partly follow each other. Shares by the square roots
+/// of the times minimize the sum of both times.
 fn share(cores: u32, puts: u64, computes: u64) -> u32 {
     let cores_for_puts = |puts: f64, computes: f64| (f64::from(cores) * puts / (puts + computes).max(1.0)) as u32;
     let (puts, computes) = (puts as f64, computes as f64);

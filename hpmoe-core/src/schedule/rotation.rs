@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 
 /// Longer loads, relative to the mean, are worth a rotation: it makes the distances between the tiles of a core uneven.
 const UNEVEN: f64 = 1.006;
-/// The same where a rank has [`FEW`] experts: nothing waits for a core there that has more to do than the others, but the end.
+/// The limit if a rank has at most [`FEW`] experts: on such a rank, only the end waits for a core that has more to do than the
+/// others.
 const UNEVEN_OF_FEW: f64 = 1.001;
 /// The most experts of a rank whose short last row tiles do not even out.
 const FEW: u32 = 4;
@@ -25,8 +26,8 @@ const RANKS: [u32; 3] = [8, 4, 2];
 /// The rotation of the tiles of all products: as chosen, or none unless the same cores would make the short and narrow tiles of
 /// typical launches.
 ///
-/// Where a rank has few experts, that is looked at with uneven rows too, in kernels without tiles that need all rows of an expert:
-/// these are dealt evenly, and wait longer where what they need is spread over more cores.
+/// If a rank has few experts, uneven rows are considered as well, except in kernels with tiles that need all rows of an expert:
+/// those tiles are dealt evenly, and wait longer if their inputs are spread over more cores.
 pub(super) fn rotation(
     graph: &TaskGraph,
     target: &Target,
@@ -89,7 +90,7 @@ fn equal(launch: Typical) -> Vec<u32> {
     vec![launch.rows; launch.experts.min(MOST) as usize]
 }
 
-/// Rows of so many experts that differ from one to the next, from half of a mean to one and a half.
+/// Rows of `experts` experts that differ from one to the next, from half of the mean to one and a half.
 fn ragged(mean: u32, experts: u32) -> Vec<u32> {
     let rows = |expert: u32| f64::from(mean) * (0.5 + (f64::from(expert) * GOLDEN).fract());
     (1..=experts).map(|expert| rows(expert) as u32).collect()
@@ -113,7 +114,8 @@ struct Products<'a> {
 }
 
 impl Products<'_> {
-    /// Calls a function with the number and the picoseconds of each tile on a rank whose experts have so many rows.
+    /// Calls a function with the number and the picoseconds of each tile, on a rank whose experts have these numbers of
+    /// rows.
     fn each_tile(&self, rows: &[u32], add: &mut dyn FnMut(u64, u64)) {
         let phases = self.graph.phases.iter();
         for (id, phase) in phases.filter(|(_, phase)| self.graph.tasks[phase.task].kind == TaskKind::Matrix) {
@@ -138,7 +140,7 @@ impl Products<'_> {
         }
     }
 
-    /// The picoseconds of each tile of a phase in the entry of an expert with so many rows.
+    /// The picoseconds of each tile of a phase in the entry of an expert with this number of rows.
     fn of_expert(&self, id: PhaseId, of_expert: u32) -> Vec<u64> {
         let (phase, works, band) = (&self.graph.phases[id], &self.works[id], self.phases[id].band);
         let costs = CostModel::new(self.target);
@@ -151,7 +153,7 @@ impl Products<'_> {
             let Cost::Shared(shared) = costs.cost(OWN, &work) else { return overhead };
             shared.time.0 + overhead
         };
-        // All items have as many rows as the first one, except for the last one.
+        // All items have the same number of rows as the first one, except for the last one.
         let rows = |item: u32| match self.graph.spaces[phase.space].height {
             Height::Rows(rows) => rows.min(of_expert - item * rows),
             Height::WholeExpert => of_expert,
@@ -169,7 +171,7 @@ impl Products<'_> {
         times
     }
 
-    /// Items of an expert with so many rows, as far as they are looked at.
+    /// Items of an expert with this number of rows, up to the limit of items that are considered.
     fn items(&self, space: SpaceId, rows_of_expert: u32) -> u32 {
         match self.graph.spaces[space].height {
             Height::Rows(rows) => rows_of_expert.div_ceil(rows).min(MOST),
@@ -190,7 +192,7 @@ mod tests {
         made.phases.iter().map(|(_, phase)| phase.rotation).collect()
     }
 
-    /// The number and the picoseconds of each tile of products on a rank whose experts have so many rows.
+    /// The number and the picoseconds of each tile of products, on a rank whose experts have these numbers of rows.
     fn tiles(
         graph: &TaskGraph,
         target: &Target,
@@ -231,7 +233,7 @@ mod tests {
 
     #[test]
     fn tiles_of_low_bands_read_weights_more_often() {
-        // Where a core is slow to read from HBM, tiles take as long as their weights, which L2 does not hold.
+        // If a core reads slowly from HBM, the time of a tile is that of its weights, which L2 does not hold.
         let layer = Layer { hidden: 8192, inter: 32_768, experts: 8, top_k: 2, tile_m: 16, ..Layer::DEEPSEEK };
         let (checked, mut target) = (moe_ffn(&layer), Target::ascend_a3());
         target.memory.hbm_bytes_per_cycle_core /= 64.0;

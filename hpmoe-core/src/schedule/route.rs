@@ -1,4 +1,4 @@
-//! The place of the route in each queue, where the kernel makes it of ids that its own phases write.
+//! The place of the route in each queue, if the kernel makes it from ids that its own phases write.
 
 use super::{CoreKind, Entry, Order, PhaseSchedule};
 use crate::analyze::{CheckedGraph, Wait};
@@ -6,8 +6,8 @@ use crate::collections::IdSet;
 use crate::graph::MadeRoute;
 use crate::ids::{Arena, PhaseId};
 
-/// Places the route in each queue, gives phases the signals of its ids, and returns what it waits for. Nothing is to be done where the
-/// host makes the route.
+/// Places the route in each queue, adds the signals of its ids to phases, and returns the route's wait. Does nothing if the host makes
+/// the route.
 ///
 /// Vector cores make the tables as soon as they have made ids; what else needs no route follows then, so that the other cores of the
 /// group wait for nothing but ids. Matrix cores wait for the tables as late as they can: before their first entry that needs one.
@@ -56,7 +56,7 @@ fn making_ids(checked: &CheckedGraph) -> IdSet<PhaseId> {
     making
 }
 
-/// The place after the last entry by which ids are made, and those that it is walked together with.
+/// The place after the last entry that makes ids, and after the entries that are walked together with it.
 fn after_ids(queue: &[Entry], making: &IdSet<PhaseId>, phases: &Arena<PhaseId, PhaseSchedule>) -> usize {
     let last = queue.iter().rposition(|entry| making.contains(entry.phase));
     let after = last.map_or(0, |last| last + 1);
@@ -113,7 +113,7 @@ mod tests {
             [1, 2, 3, 1]
         );
         assert_eq!(after(&[3, 4, 5], &queue), queue.len());
-        // Without ids of its own, a queue makes the tables at once.
+        // A queue without entries that make ids makes the tables at once.
         assert_eq!(after(&[4], &queue[1..]), 0);
     }
 }

@@ -19,7 +19,7 @@ pub(super) fn sequences<U: Ord>(
     let mut urgent: BinaryHeap<(U, usize)> = BinaryHeap::new();
     let mut free: Vec<usize> = (0..precedence.len()).filter(|&node| incoming[node] == 0).collect();
     loop {
-        // What is done elsewhere is done as soon as it can be.
+        // Entries of other roles are done as soon as they can be.
         let node = match free.pop() {
             Some(node) if node < precedence.entries && matrix_part(node).is_some() => {
                 urgent.push((urgency(node), node));

@@ -102,7 +102,7 @@ impl Released for Nanos {
     }
 }
 
-/// What entries still wait for, while queues are replayed.
+/// The inputs that entries still wait for, while queues are replayed.
 pub(super) struct QueueReplay<'a, T> {
     /// Number of nodes that each node still waits for.
     pub(super) incoming: Vec<u32>,

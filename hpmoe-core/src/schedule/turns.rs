@@ -16,12 +16,12 @@ pub(crate) const MOST_TURN_ROWS: u32 = 1 << 20;
 
 /// How a rank whose sending cores are shared divides what it sends; `by_arrival`: the phases that walk row tiles as their rows arrive.
 ///
-/// Peers take turns, so that a rank that sends most of its rows to few peers goes on with all of these at once: if each rank sent all that it has
-/// for one peer first, several would send to the same peer, and the links of others would be idle.
+/// Peers take turns, so that a rank that sends most of its rows to few peers serves all of these at the same time. If each rank first sent
+/// everything for one peer, several ranks would send to the same peer, and the links of others would be idle.
 ///
-/// They don't with few ranks; in kernels that make their route, whose scalar units would have to sort row tiles, at a price that is not
-/// weighed yet; where no phase walks row tiles as their rows arrive, so that it would wait for the last turn of its first
-/// rank; and where a pair of a rank and an expert has less than a sixth of a row tile, so that every tile waits for many ranks.
+/// Disabled (a) on few ranks; (b) in kernels that make their route, because scalar units would have to sort row tiles, at a cost that
+/// is not modelled yet; (c) if no phase walks row tiles as their rows arrive, because such a phase would wait for the last turn of its
+/// first rank; (d) if a rank sends less than a sixth of a row tile to each expert, because every tile then waits for many ranks anyway.
 pub(super) fn shared(graph: &TaskGraph, choices: &Choices, ranks: u32, by_arrival: &Arena<PhaseId, bool>) -> Sends {
     let any = by_arrival.iter().any(|(_, walks)| *walks);
     let tile = graph.heights(SpaceKind::RowTiles).max().unwrap_or(0);
@@ -33,8 +33,8 @@ pub(super) fn shared(graph: &TaskGraph, choices: &Choices, ranks: u32, by_arriva
     }
 }
 
-/// Turns as chosen, or of a row tile each. Where a phase needs all rows of an expert, a turn has as many row tiles as a peer gets rows for where
-/// all experts are chosen alike: every tile counts only with the last one.
+/// Turns as chosen, or by default of one row tile each. If a phase needs all rows of an expert, a turn has as many row tiles as hold the
+/// rows that a peer gets if all experts are chosen equally often, because only the last tile matters to that phase.
 pub(super) fn in_turn(graph: &TaskGraph, choices: &Choices) -> Sends {
     let tile = graph.heights(SpaceKind::RowTiles).max().unwrap_or(1);
     let least = if graph.needs_whole_experts() { rows_alike(graph) } else { 1 };
@@ -42,7 +42,7 @@ pub(super) fn in_turn(graph: &TaskGraph, choices: &Choices) -> Sends {
     NonZeroU32::new(rows).map_or(Sends::PeerAfterPeer, |rows| Sends::InTurn { rows })
 }
 
-/// The rows that a peer gets for an expert where all experts are chosen alike.
+/// The rows of an expert that a peer gets if all experts are chosen equally often.
 fn rows_alike(graph: &TaskGraph) -> usize {
     (graph.sizes.chunk_tokens() * graph.sizes.top_k).div_ceil(graph.sizes.experts)
 }
@@ -138,7 +138,7 @@ mod tests {
                     in_turns.insert(run[0][0].phase);
                 }
             }
-            // What is sent, and what is put back.
+            // Rows that are sent, and rows that are put back.
             assert_eq!(in_turns.len(), if in_turn { 2 } else { 0 });
         }
     }

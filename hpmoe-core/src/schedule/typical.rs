@@ -22,7 +22,7 @@ pub(super) struct Typical {
     pub(super) rows: u32,
 }
 
-/// The launch with most tokens, on eight ranks, or on as many below that as share the experts.
+/// The launch with the most tokens, on eight ranks or the next smaller number that divides the experts.
 pub(super) fn typical(graph: &TaskGraph) -> Typical {
     let shared = (1..=RANKS).rev().find_map(|ranks| on_ranks(graph, ranks));
     shared.expect("one rank has all experts")

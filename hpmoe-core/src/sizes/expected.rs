@@ -25,7 +25,7 @@ impl Expected {
         Self { tokens: if many { Some(MOST_TOKENS) } else { self.tokens }, ..self }
     }
 
-    /// That there is a launch with so many ranks and tokens, whatever the kernel is.
+    /// Checks that a launch with these numbers of ranks and tokens is possible for some kernel.
     pub(super) fn check(self) -> Result<(), String> {
         if self.ranks == Some(0) || self.tokens == Some(0) {
             return Err(format!(
@@ -52,5 +52,5 @@ impl fmt::Display for Expected {
 /// The most tokens of a rank in an estimate: more of them have more of the same tiles, and would be replayed for minutes.
 const MOST_TOKENS: usize = 1 << 16;
 
-/// The ranks that sizes are chosen for where no number is given: with more of them an expert has more rows and a rank fewer experts.
+/// The default number of ranks for which sizes are chosen. With more ranks, an expert has more rows and a rank fewer experts.
 const RANKS: u32 = 8;

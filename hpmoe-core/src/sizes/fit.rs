@@ -1,11 +1,11 @@
-//! Sizes that are no larger than what they divide.
+//! Sizes that are no larger than the tensor dimension that they divide.
 
 use crate::analyze::CheckedGraph;
 use crate::front::ReadModule;
 use crate::syntax::Overrides;
 use crate::tuned::{NamedSizes, overrides};
 
-/// The sizes that divide columns, or rows of matrices: the numbers of tiles follow from them and from the tensors alone.
+/// The sizes that divide columns, or rows of matrices. Their numbers of tiles depend only on them and on the tensors.
 const OF_COLUMNS: [&str; 4] = ["TILE_N", "GRAD_M", "GRAD_N", "COLUMNS"];
 /// The sizes that divide the tokens of a rank.
 const OF_TOKENS: [&str; 2] = ["BLOCK", "PUT"];

@@ -13,9 +13,10 @@ pub(super) struct Ladder {
     pub(super) values: &'static [usize],
     pub(super) first: usize,
     pub(super) least: usize,
-    /// The part of the estimated latency with evenly spread tokens that another size must save, if it must save any. What uneven ones save by
-    /// other sizes than those of products is estimated too roughly: rows are then on their way for longer than one rank tells. Taller tiles must save
-    /// more: they make the loads of cores less even, by up to a fifth of the latency where the experts' rows differ a little.
+    /// The part of the estimated latency with evenly distributed tokens that another size must save, if it must save any. With uneven
+    /// tokens, the estimate is too rough for sizes other than those of products, because rows are then in transit for longer than one rank
+    /// shows. Taller tiles must save more: they make the loads of cores less even, by up to a fifth of the latency if the experts' rows
+    /// differ a little.
     pub(super) even: Option<f64>,
     /// The part of the estimated latency that another size must save. Where sizes differ by less, the larger ones stay, which are made
     /// for more rows than expected. Larger puts must save more: what rows wait for is only estimated to a sixteenth of an expert's.
@@ -33,8 +34,8 @@ impl Ladder {
         self.even.map(|gain| before.even * (1.0 - gain))
     }
 
-    /// The places to try from a place: its neighbours, or all of them for the columns of products and for gradients, where a narrow last
-    /// tile or cores without one make good and bad sizes take turns.
+    /// The places to try from a place: its neighbours. For the columns of products and for gradients, all places, because good and bad
+    /// sizes alternate there, depending on a narrow last tile or cores without a tile.
     pub(super) fn tried(&self, from: usize) -> impl Iterator<Item = usize> {
         let far = if ["TILE_N", "GRAD_M", "GRAD_N"].contains(&self.name) { self.values.len() } else { 1 };
         (self.least..self.values.len()).filter(move |&place| place != from && place.abs_diff(from) <= far)
@@ -48,7 +49,8 @@ pub(super) const PRODUCT_COLUMNS: Ladder =
 /// The rows of products.
 pub(super) const PRODUCT_ROWS: Ladder =
     Ladder { name: "TILE_M", values: &[16, 32, 64, 128, 256], first: 3, least: 3, even: Some(0.012), gain: 0.005 };
-/// Those of kernels with gradients, whose tiles are more than half of the work and have all rows of an expert whatever the size.
+/// The ladders of kernels with gradients, whose tiles are more than half of the work and have all rows of an expert with any
+/// size.
 pub(super) const ROWS_BESIDE_GRADIENTS: Ladder = Ladder { even: Some(0.011), ..PRODUCT_ROWS };
 
 /// The rows of puts. Short rows want many: a put of one KiB takes as long as a put of four.
@@ -62,8 +64,8 @@ pub(super) const ROWS_OF_PUTS: usize = 16;
 /// The most bytes of a put of more rows. A core puts them in 6.5 µs, nearly three times as long as it takes to start and to fence.
 pub(super) const BYTES_OF_PUTS: usize = 64 << 10;
 
-/// The tile sizes in the order in which they are chosen: those of products decide most. A gradient's rows come before its columns:
-/// where one of them doubled saves the other, that costs less with uneven tokens.
+/// The tile sizes in the order in which they are chosen: those of products matter most. A gradient's rows come before its columns:
+/// if doubling one makes doubling the other unnecessary, doubling the rows costs less with uneven tokens.
 pub(super) const LADDERS: [Ladder; 7] = [
     PRODUCT_COLUMNS,
     PRODUCT_ROWS,
@@ -81,8 +83,8 @@ pub(super) const LADDERS: [Ladder; 7] = [
     },
 ];
 
-/// The columns of products where a launch does little but read weights. Narrow tiles take it as long as wide ones; but at its end all
-/// cores wait for the last tile, and how many have one then no estimate tells.
+/// The columns of products in launches that mainly read weights. Narrow tiles take the same time as wide ones there. But at the end
+/// all cores wait for the last tile, and no estimate tells how many cores then have one.
 pub(super) const NARROW: Ladder = Ladder { first: 2, gain: 0.006, ..PRODUCT_COLUMNS };
 /// The most rows of an expert with which products do little but read weights: half of those with which a matrix core multiplies for as long
 /// as it reads.

@@ -16,7 +16,7 @@ use hpmoe_kernels::op::TaskKind;
 use std::collections::HashMap;
 use syn::ItemMod;
 
-/// What the search knows, and what it is for.
+/// The state of the search, and its inputs.
 pub(super) struct Search<'a> {
     name: String,
     module: ReadModule,
@@ -31,18 +31,18 @@ pub(super) struct Search<'a> {
     known: HashMap<Vec<usize>, Known>,
 }
 
-/// What is known of sizes.
+/// The known latency of sizes.
 #[derive(Clone, Copy)]
 pub(super) enum Known {
     /// The kernel can't have them.
     Refused,
     Estimated(Latency),
-    /// With even tokens it takes at least so many microseconds, which was too long for who asked.
+    /// A lower bound in microseconds with even tokens, which was already too long for the caller.
     Slow(f64),
 }
 
 impl Known {
-    /// Whether it answers who wants less than `below` microseconds with even tokens.
+    /// Whether this is enough for a caller that needs less than `below` microseconds with even tokens.
     pub(super) fn answers(&self, below: Option<f64>) -> bool {
         !matches!(self, Self::Slow(even) if below.is_none_or(|below| *even < below))
     }
@@ -96,8 +96,8 @@ impl<'a> Search<'a> {
         self.module.check(&self.settings(places)).unwrap_or_default()
     }
 
-    /// Takes the ladders that suit the kernel: only puts of which a rank makes [`LEAST_PUTS`] for an expert, large ones only of short rows,
-    /// and taller tiles if it makes gradients.
+    /// Selects the ladders that suit the kernel: only puts of which a rank makes [`LEAST_PUTS`] for an expert, large puts only of short
+    /// rows, and taller tiles if it makes gradients.
     pub(super) fn suit(&mut self, flows: &[CheckedGraph]) {
         let rows = flows.iter().map(|flow| {
             let Sizes { experts, tokens, top_k, .. } = flow.graph().sizes;
@@ -120,7 +120,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Begins with narrow tiles of products where a launch does little but read weights.
+    /// Starts with narrow tiles of products if a launch mainly reads weights.
     fn narrowed(
         &mut self,
         flows: &[CheckedGraph],

@@ -13,7 +13,7 @@ use std::process::Command;
 /// The architecture of Ascend A2 and A3.
 pub(super) const ARCHITECTURE: &str = "dav-2201";
 
-/// What decides the code of both halves of a kernel.
+/// The inputs that determine the code of both halves of a kernel.
 ///
 /// Kernels set all flags and barriers themselves, so that the compiler adds none. The stack is what a launch gives a core without being
 /// asked. Scalar reads bring their own invalidation of the cache.
@@ -40,7 +40,7 @@ const OPTIONS: [&str; 17] = [
 /// Leaves out the device's print buffers, which are part of a kernel otherwise.
 const DEFINITION: &str = "-DASCENDC_DUMP=0";
 
-/// What makes an object that can be loaded of one that was compiled; the object goes between the two.
+/// The linker's arguments before and after the compiled object.
 const LINK_OPTIONS: ([&str; 3], [&str; 1]) = (["-m", "aicorelinux", "-Ttext=0"], ["-static"]);
 
 /// A toolkit's compiler and linker, and the folder of their objects.
@@ -134,7 +134,7 @@ impl DeviceCompiler {
     }
 }
 
-/// Why there is no object: what a program said, or what is wrong with the folder of objects.
+/// The reason why there is no object: a program's output, or a problem with the folder of objects.
 enum Refusal {
     Compiler(String),
     Linker(String),
@@ -147,7 +147,7 @@ impl From<String> for Refusal {
     }
 }
 
-/// Runs a program; what it said where it failed.
+/// Runs a program; returns its output if it failed.
 fn output(mut command: Command) -> Result<(), String> {
     let program = PathBuf::from(command.get_program());
     let output = command.output().map_err(|error| format!("can't start `{}`: {error}", program.display()))?;

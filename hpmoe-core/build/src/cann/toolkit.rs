@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// Names the toolkit's folder: its script `set_env.sh` sets it.
 const VARIABLE: &str = "ASCEND_HOME_PATH";
 
-/// Where a toolkit is installed by default, for all users and for one (below `HOME`).
+/// Default places of an installed toolkit, for all users and for one user (below `HOME`).
 const FOLDERS: [&str; 2] = ["/usr/local/Ascend/cann", "/usr/local/Ascend/ascend-toolkit/latest"];
 const FOLDERS_OF_HOME: [&str; 2] = ["Ascend/cann", "Ascend/ascend-toolkit/latest"];
 

@@ -5,7 +5,7 @@ use std::ops::{Add, Div, Mul, Rem, Sub};
 /// A C++ expression; the printer adds parentheses where precedence requires them.
 #[derive(Clone, PartialEq, Debug)]
 pub(in crate::emit) enum Expr {
-    /// A name, qualified and with template arguments where it has them.
+    /// A name, with its namespace and template arguments if it has them.
     Name(String),
     /// A whole number.
     Int(u64),

@@ -18,7 +18,7 @@ pub(in crate::emit) enum Item {
     Namespace(String, Vec<Item>),
     /// `constexpr type name = value; // comment`.
     Constant { ty: String, name: String, value: Expr, comment: String },
-    /// `enum : uint32_t { names };`: numbers of which nothing but that they differ is asked.
+    /// `enum : uint32_t { names };`: numbers that only need to be distinct.
     Enum(Vec<String>),
     /// `struct name { … };`.
     Struct(String, Vec<Item>),
@@ -29,7 +29,7 @@ pub(in crate::emit) enum Item {
 /// A function definition.
 #[derive(Clone, PartialEq, Debug)]
 pub(in crate::emit) struct Function {
-    /// What precedes the name: linkage, qualifiers, return type.
+    /// The text before the name: linkage, qualifiers, return type.
     pub(in crate::emit) head: String,
     pub(in crate::emit) name: String,
     /// Type and name of each parameter.

@@ -103,7 +103,7 @@ impl Scope {
         Self { taken: taken.iter().map(|&name| name.to_owned()).collect() }
     }
 
-    /// `text` as an identifier that is new here: with underscores, then numbers, where it must be told apart.
+    /// `text` as an identifier that is not used yet: underscores and then numbers are added if it is taken.
     pub(in crate::emit) fn new_name(&mut self, text: &str) -> String {
         let plain = identifier(text);
         let numbered = |number: u32| match number {

@@ -151,7 +151,7 @@ impl Printer {
         self.line("}");
     }
 
-    /// `before expression after`; the arguments of the outermost call below each other where it is too long.
+    /// `before expression after`. If the line is too long, the arguments of the outermost call are put below each other.
     fn statement(&mut self, before: &str, value: &Expr, after: &str) {
         let one_line = format!("{before}{}{after}", flat(value));
         if self.indent + one_line.len() <= WIDTH {

@@ -25,7 +25,7 @@ pub(super) fn unknown(kind: NameKind, name: &str, nearest: Option<&str>) -> Sent
     (format!("no {what} is called `{name}`"), help)
 }
 
-/// Where such a name would be declared.
+/// The help for a name of this kind: the place where it is declared.
 fn declare(kind: NameKind) -> String {
     match kind {
         NameKind::Constant => "declare the constant in this kernel module".into(),

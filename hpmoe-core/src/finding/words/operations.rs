@@ -33,7 +33,7 @@ const RECIPES: [(&[&str], &str); 25] = [
     (&["to", "into", "astype", "to_bf16", "convert"], "x.cast::<bf16>()"),
 ];
 
-/// What is said instead of a recipe for operations on tiles, and for those that nothing replaces.
+/// The help if there is no recipe: for operations on tiles, and for operations without a replacement.
 const ADVICE: [(&[&str], &str); 15] = [
     (
         &["clone", "copied", "to_owned", "copy"],
@@ -80,7 +80,7 @@ const ADVICE: [(&[&str], &str); 15] = [
     (&["tile", "rows", "chunk"], "a task works on whole tiles: the taskflow cuts them, by `.cols(n)` and `.tile(n)`"),
 ];
 
-/// What to write for an operation that there is not, if that is known.
+/// The replacement for an operation that does not exist, if one is known.
 pub(super) fn recipe(name: &str) -> Option<String> {
     let written = RECIPES.iter().find(|(names, _)| names.contains(&name));
     let advice = ADVICE.iter().find(|(names, _)| names.contains(&name));

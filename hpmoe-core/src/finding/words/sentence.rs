@@ -2,7 +2,7 @@
 
 use crate::units::Bytes;
 
-/// What is wrong, and what to write instead.
+/// The problem, and the help that says what to write instead.
 pub(super) type Sentence = (String, String);
 
 /// A number of things, as `1 argument` or `3 arguments`.

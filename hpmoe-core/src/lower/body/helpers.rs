@@ -109,7 +109,7 @@ impl<'a> Builder<'a> {
         Some(())
     }
 
-    /// Refuses values of other sizes than parameters state, as rustc does, for those who don't ask it first.
+    /// Refuses values whose sizes differ from the parameters', as rustc does, for those who don't run rustc first.
     fn check_sizes(&mut self, helper: &HelperFn, at: Span, sizes: &ByName<usize>, arguments: &[Operand]) -> Option<()> {
         for (param, argument) in helper.params.iter().zip(arguments) {
             let (HelperType::Value { rows, cols }, Some(shape)) = (&param.ty, self.shape(*argument)) else { continue };
@@ -130,7 +130,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// The const parameter that a size is, if it is a name alone.
+/// The const parameter of a size that is a plain name.
 fn generic(size: &Expr) -> Option<String> {
     match size {
         Expr::Path(path) => path.path.get_ident().map(ToString::to_string),

@@ -34,8 +34,8 @@ impl Builder<'_> {
         None
     }
 
-    /// The operand at a place, counted from the receiver. A whole number where the operation takes no number is told as what it is, not as a number
-    /// of another type.
+    /// The operand at a place, counted from the receiver. If the operation takes no number there, an integer is reported as what it is, not
+    /// as a number of another type.
     pub(super) fn operand(&mut self, name: &str, place: usize, operand: &BodyExpr, span: Span) -> Option<Operand> {
         let takes = |kind: OperandKind| ops::named(name).any(|operation| operation.operands.contains(&kind));
         let takes_number =

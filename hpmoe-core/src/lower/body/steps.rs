@@ -46,7 +46,7 @@ impl Builder<'_> {
         operation.copied()
     }
 
-    /// Adds an operation; `written` is the text of a type argument that is no element type.
+    /// Adds an operation. `written` is the text of a type argument that is not an element type.
     pub(super) fn step(
         &mut self,
         name: &str,
@@ -147,7 +147,7 @@ impl Builder<'_> {
         })
     }
 
-    /// The size that a result has by itself: one row, one column, where all operands have one.
+    /// The size that a result has without a larger operand: one row or one column, if all operands have only one.
     fn narrowed(&self, operands: &[ValueId], result: Shape) -> Shape {
         let shapes = || operands.iter().map(|operand| self.shapes[operand.index()]);
         let rows = if shapes().any(|shape| shape.rows == result.rows) { result.rows } else { 1 };

@@ -36,7 +36,7 @@ impl Builder<'_> {
         all
     }
 
-    /// The first operand of a step with as many rows as its result: one row for all of them is copied as often as it takes.
+    /// The first operand of a step, with the same number of rows as its result: a single row is copied to each of them.
     pub(super) fn one_row_for_all(
         &mut self,
         (number, step): (usize, &Step),
@@ -90,7 +90,7 @@ impl Builder<'_> {
         self.program.buffers.push(Buffer { name, holds, element, rows, single, cols: shape.cols as u32, width })
     }
 
-    /// A name that no other buffer has: shadowing `let`s are told apart by a number.
+    /// A name that no other buffer has: a number distinguishes shadowing `let`s.
     fn unused(&self, name: String) -> String {
         let taken = |name: &str| {
             self.program.buffers.iter().any(|(_, other)| other.name == name)

@@ -41,7 +41,8 @@ impl Builder<'_> {
         self.of_codes((routine, &[from, turned]), number, step, made, name)
     }
 
-    /// The value that a routine makes of a tile of bytes, and with a table, of which it is given a copy to write.
+    /// The value that a routine computes from a tile of bytes. With a table, the routine gets a copy of it, which it may
+    /// overwrite.
     fn of_codes(
         &mut self,
         (name_of_routine, table): (&'static str, &[BufferId]),

@@ -15,7 +15,7 @@ const SHARE: f64 = 0.85;
 /// The gain from which on a taller band is worth that rows are finished later.
 const WORTH: f64 = 1.01;
 
-/// What the choice of a band depends on.
+/// The inputs of the choice of a band.
 pub(super) struct Reach<'a> {
     target: &'a Target,
     costs: CostModel,
@@ -111,7 +111,7 @@ mod tests {
         let memory = |gb_per_s: f64| time(&|target| target.memory.hbm_gb_per_s = gb_per_s, 4, 2);
         near(memory(100.0), bytes / 85.0 * 1e3);
         near(memory(1e6), cores);
-        // A taller band, or a phase beside this one, reads weights less often.
+        // With a taller band, or with a phase that is walked together with this one, weights are read less often.
         let slow = |target: &mut Target| target.memory.hbm_gb_per_s = 100.0;
         assert!(time(&slow, 1, 2) > time(&slow, 2, 2) && time(&slow, 2, 2) > time(&slow, 4, 2));
     }

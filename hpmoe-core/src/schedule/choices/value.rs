@@ -68,7 +68,7 @@ impl ChoiceValue for PeerCores {
     }
 }
 
-/// Values that are words alone.
+/// Values that are plain words.
 macro_rules! words {
     ($($kind:ident { $($name:ident: $word:literal),* } $known:literal)*) => {$(
         impl ChoiceValue for $kind {

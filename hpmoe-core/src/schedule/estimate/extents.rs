@@ -15,7 +15,7 @@ const HALVINGS: u32 = 50;
 /// How tokens are spread over the experts of the group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Spread {
-    /// All experts have as many rows.
+    /// The same number of rows for every expert.
     Even,
     /// Few experts have most rows; the rank is the one with the most chosen expert.
     Uneven,
@@ -105,7 +105,7 @@ impl Extents {
     }
 }
 
-/// Items of a group with that many rows; all rows of an expert are one item, even if there are none.
+/// Number of items of a group with this number of rows. All rows of an expert are one item, even if there are none.
 fn items(height: Height, rows: u32) -> u32 {
     match height {
         Height::Rows(height) => rows.div_ceil(height),

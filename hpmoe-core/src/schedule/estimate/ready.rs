@@ -1,4 +1,4 @@
-//! When the rows of an expert are there.
+//! The times at which the rows of an expert arrive.
 
 use super::Time;
 use crate::graph::{Height, SpaceKind, TaskGraph};
@@ -9,24 +9,25 @@ use std::ops::Range;
 /// Parts that the rows of an expert are divided into.
 const PARTS: u64 = 16;
 
-/// When each part of an expert's rows is there, in the order in which a rank walks them: its own rows, then those of the next rank.
+/// The time at which each part of an expert's rows has arrived. Parts are in the order in which a rank walks them: its own rows,
+/// then those of the next rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Ready([Time; PARTS as usize]);
 
 impl Ready {
-    /// A share of the rows is there at a time, and other rows from the beginning on.
+    /// A share of the rows arrives at `time`, and other rows are ready from the start.
     pub(super) fn of(share: Share, time: Time) -> Self {
         let mut ready = Self::default();
         ready.0[share.parts()].fill(time);
         ready
     }
 
-    /// The rows of a share are there no sooner than at a time.
+    /// Makes the rows of a share arrive no sooner than at `time`.
     pub(super) fn delay(&mut self, share: Share, time: Time) {
         self.0[share.parts()].iter_mut().for_each(|part| *part = time.max(*part));
     }
 
-    /// When all rows of a share are there.
+    /// The time at which all rows of a share have arrived.
     pub(super) fn at(&self, share: Share) -> Time {
         self.0[share.parts()].iter().copied().max().unwrap_or_default()
     }
@@ -63,7 +64,7 @@ impl Share {
         let share = |place: u32, of: u32| Self { place: place.into(), of: of.into() };
         match (space.kind, space.height) {
             (SpaceKind::RowTiles, Height::Rows(_)) => share(item, items),
-            // What this rank sends to the rank before it is what it gets from the rank after it.
+            // The rows that this rank sends to the previous rank stand for those that it gets from the next rank.
             (SpaceKind::Sends, _) => share((ranks - entry.peer_offset) % ranks, ranks),
             // A tile that has the rank's own rows and those of the rank before it is made last.
             (SpaceKind::Arrivals, _) if entry.peer_offset > 0 => share(entry.peer_offset, ranks),

@@ -62,7 +62,7 @@ impl Run<'_> {
         Tile::Computes { work, ahead, free }
     }
 
-    /// The end of a tile on a core that is free at a time, with rows that are there at another.
+    /// The end of a tile, on a core that is free at one time and with rows that arrive at another.
     pub(super) fn tile(&mut self, tiles: &EntryTiles, (item, column): (usize, u32), free: Time, begins: Time) -> Time {
         let waits = begins.0 > free.0;
         let begun = if waits { begins.0 + tiles.fixed.0 } else { free.0 + tiles.fixed.0 };
@@ -92,12 +92,12 @@ impl Run<'_> {
         }
     }
 
-    /// What a tile takes if its core was free that long before it begins.
+    /// The time of a tile whose core was free for that long before the tile begins.
     fn spent(&self, (part, phase): (PartId, PhaseId), (work, ahead): (Work, Ahead), since_free: Time) -> Spent {
-        // The core reads weights from the pickup on: into one stage of L1, and into both where the tile waits for its rows.
+        // The core reads weights from the pickup on: into one stage of L1, and into both if the tile waits for its rows.
         let between = since_free.since(Time::from_ns(self.target.sync.task_pickup_ns));
         let room = if since_free > self.fixed[phase] { 1.0 } else { ahead.first };
-        // Where there is nothing to read, all of it is: `min` takes no notice of zero divided by zero.
+        // If there is nothing to read, everything has been read: `min` ignores zero divided by zero.
         let reading = self.costs.ahead(ahead, 1.0).time;
         let read = room.min(between.0 as f64 / reading.0 as f64);
         let left = work.after(ahead, read);

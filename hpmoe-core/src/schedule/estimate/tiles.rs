@@ -16,9 +16,9 @@ pub(super) struct Tiles {
 /// How long a tile takes.
 #[derive(Clone, Copy)]
 pub(super) enum Tile {
-    /// A tile whose rows are there when its core is free takes this time, and moves these bytes through HBM.
+    /// A tile whose rows have arrived when its core is free: its time, and the bytes that it moves through HBM.
     Computes { work: Work, ahead: Ahead, free: Spent },
-    /// A put that takes this time by itself, of so many bytes through the links.
+    /// A put: its time without other puts, and its bytes through the links.
     Puts { alone: Time, bytes: Option<u64> },
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Spent {
 pub(super) struct EntryTiles {
     pub(super) part: PartId,
     pub(super) phase: PhaseId,
-    /// What a tile costs in addition to its work.
+    /// The cost of a tile in addition to its work.
     pub(super) fixed: Time,
     pub(super) full: usize,
     pub(super) short: usize,

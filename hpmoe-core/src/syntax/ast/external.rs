@@ -16,6 +16,6 @@ pub(crate) struct ExternalFn {
     pub(crate) tolerance: Option<Expr>,
     /// Time for a full tile.
     pub(crate) microseconds: Option<Expr>,
-    /// Bytes of each memory that it uses, where that is not all of it.
+    /// Bytes of each memory that the operator declares; other memories count in full.
     pub(crate) memory: Vec<(OnChipMemory, Expr)>,
 }

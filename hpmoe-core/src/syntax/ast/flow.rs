@@ -27,7 +27,7 @@ pub(crate) enum TensorKind {
 }
 
 impl TensorKind {
-    /// The sizes that the type of a tensor states: its rows, where they are a constant, and its columns.
+    /// The sizes that the type of a tensor states: its rows, if they are a constant, and its columns.
     pub(crate) fn sizes(&self, columns: &Expr) -> Vec<Expr> {
         match self {
             Self::Experts { rows } | Self::Matrix { rows } => vec![(**rows).clone(), columns.clone()],
@@ -74,7 +74,7 @@ pub(crate) struct Let {
     pub(crate) span: Span,
 }
 
-/// What a loop runs over. `N` is what stands for a number in its head: an expression as written, then its value.
+/// The range of a loop. `N` is the type of a number in its head: an expression as written, then its value.
 #[derive(Clone)]
 pub(crate) enum Over<N = Expr> {
     /// `ep`.
@@ -194,7 +194,7 @@ pub(crate) enum Stmt {
     },
 }
 
-/// What a parameter of a taskflow is.
+/// The kind of a taskflow's parameter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Role {
     /// `ep: Ranks`.
@@ -216,7 +216,7 @@ pub(crate) struct MadeRoute {
     pub(crate) keeps: Option<(String, Span)>,
     /// The number of experts.
     pub(crate) experts: Expr,
-    /// The number of groups, where each has the same number of a token's experts: `.in_groups::<GROUPS>()`.
+    /// The number of groups if routing is group-limited: `.in_groups::<GROUPS>()`.
     pub(crate) groups: Option<Expr>,
     /// The statement as written, on one line.
     pub(crate) source: String,

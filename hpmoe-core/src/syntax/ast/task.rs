@@ -28,7 +28,7 @@ pub(crate) struct TaskFn {
     pub(crate) generics: Vec<String>,
     pub(crate) params: Vec<TileParam>,
     pub(crate) body: Vec<BodyStmt>,
-    /// What takes the body's place on the device.
+    /// The external operator that replaces the body on the device.
     pub(crate) external: Option<ExternalFn>,
     /// A task of the library: its spans are those of its name in the module's `use`.
     pub(crate) library: bool,

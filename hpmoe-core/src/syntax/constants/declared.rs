@@ -39,7 +39,7 @@ impl Constants {
         }
         let faults = open.iter().filter_map(|item| constants.declared(item, overrides).err());
         let faults: Vec<_> = faults.collect();
-        // A constant that only depends on a faulty one has no fault of its own.
+        // A constant that only depends on a faulty one is not reported as well.
         let waits = |finding: &Finding| matches!(finding, Finding::Unknown { name, .. } if names.contains(name));
         let own: Vec<_> = faults.iter().filter(|fault| !waits(&fault.1)).collect();
         for fault in &own {

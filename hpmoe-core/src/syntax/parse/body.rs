@@ -146,7 +146,7 @@ fn expression(expr: &Expr, errors: &mut Errors) -> Option<BodyExpr> {
                 _ => None,
             });
             let arguments = call.turbofish.iter().flat_map(|types| &types.args);
-            // All of them, or none: a type among them is told as one.
+            // All of them or none: if there is a type among them, the error reports it.
             let sizes = arguments.filter(|_| element.is_none()).map(constant_argument).collect::<Option<Vec<Expr>>>();
             let sizes = sizes.unwrap_or_default();
             Some(BodyExpr::Operation { name, operands, element, sizes, span: call.method.span() })
@@ -163,7 +163,7 @@ fn expression(expr: &Expr, errors: &mut Errors) -> Option<BodyExpr> {
     }
 }
 
-/// A call of a function by its name alone: which functions there are, the reader of the module knows.
+/// A call of a function by a plain name. Only the reader of the module knows which functions exist.
 fn helper_call(call: &ExprCall, errors: &mut Errors) -> Option<HelperCall> {
     let segment = match &*call.func {
         Expr::Path(path) if path.qself.is_none() && path.path.segments.len() == 1 => path.path.segments.first(),
@@ -205,7 +205,7 @@ fn assigned(left: &Expr, errors: &mut Errors) -> Option<(String, Span)> {
     }
 }
 
-/// The operator of `+=` and its kin.
+/// The operator of `+=`, `-=`, `*=` or `/=`.
 fn assigned_sign(op: &BinOp) -> Option<&'static str> {
     match op {
         BinOp::AddAssign(_) => Some("+"),

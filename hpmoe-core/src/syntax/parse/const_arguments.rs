@@ -37,7 +37,7 @@ pub(super) fn const_arguments(
     part.generics.iter().enumerate().map(value).collect()
 }
 
-/// The size of the caller's tensor where the part's has this parameter.
+/// The size of the caller's tensor that corresponds to this parameter in the called taskflow's tensor.
 fn inferred(parameter: &str, part: &Flow, caller: &Reader<'_>, names: &[(String, String)]) -> Option<Expr> {
     let sizes = caller.sizes.borrow();
     part.params.iter().find_map(|param| {

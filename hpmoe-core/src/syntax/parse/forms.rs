@@ -11,7 +11,7 @@ pub(super) fn fault(at: &impl syn::spanned::Spanned, fault: SyntaxFault) -> Find
     Box::new((at.span(), Finding::Syntax(fault)))
 }
 
-/// What is in parentheses, or the expression itself.
+/// The expression inside parentheses, or the expression itself.
 pub(super) fn unparenthesized(expr: &Expr) -> &Expr {
     match expr {
         Expr::Paren(paren) => unparenthesized(&paren.expr),

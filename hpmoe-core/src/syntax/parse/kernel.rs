@@ -77,7 +77,7 @@ fn kernel(module: &ItemMod, constants: &mut Vec<ItemConst>, errors: &mut Errors)
     kernel.flows = parts::flows(&flows, errors);
     if kernel.flows.is_empty() && errors.is_empty() {
         let module = module.ident.to_string();
-        // Parts may be those of the library alone.
+        // All called taskflows may come from the library.
         let looks_like_one = unmarked.iter().find(|function| {
             let takes_ranks = |input: &FnArg| matches!(input, FnArg::Typed(input) if named(&input.ty, "Ranks"));
             function.sig.inputs.iter().any(takes_ranks)
@@ -200,7 +200,7 @@ fn names(token: TokenTree, name: &str) -> bool {
     }
 }
 
-/// Refuses values that are declared as `static`, and reads them as the constants that they should be, so that each is told once.
+/// Refuses values that are declared as `static`. Reads them as constants all the same, so that each is reported only once.
 fn statics(items: &[Item], errors: &mut Errors) -> Vec<ItemConst> {
     let mut constants = Vec::new();
     for item in items {

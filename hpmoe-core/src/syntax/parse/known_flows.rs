@@ -57,7 +57,7 @@ pub(super) fn called(statements: &[syn::Stmt]) -> Vec<String> {
     names
 }
 
-/// The name of the function that a call names alone, with its const arguments.
+/// The name of the function that a call names without a path, with its const arguments.
 pub(super) fn function(call: &syn::ExprCall) -> Option<&PathSegment> {
     let Expr::Path(path) = &*call.func else { return None };
     let [function] = path.path.segments.iter().collect::<Vec<_>>()[..] else { return None };

@@ -153,7 +153,7 @@ fn with_names(tokens: TokenStream, names: &[(String, Ident)]) -> TokenStream {
 
 /// Refuses the names of a `use` that the library doesn't have or the module declares, too.
 pub(super) fn refuse(item: &Item, items: &[Item], errors: &mut Errors) {
-    // What a taskflow of the library has brought is no declaration of the module.
+    // Functions that came with a taskflow of the library are not declarations of the module.
     let of_library = |item: &Item| matches!(item, Item::Fn(function) if is_of_library(function));
     let own: Vec<String> = items.iter().filter(|item| !of_library(item)).filter_map(declared).collect();
     for used in used(item, &runtime(items)).into_iter().flatten() {

@@ -13,7 +13,7 @@ use syn::{BinOp, Block, Expr, ExprMethodCall, FnArg, Item, ItemMod, Local, Pat, 
 /// Operations whose result has columns that rustc infers from what the result is used for, unless the call states them.
 const INFERRED: [&str; 5] = ["concat", "interleave", "even_columns", "odd_columns", "unpack"];
 
-/// What a name stands for.
+/// The kind of item that a name refers to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
     /// A tile, a number or a size, which is copied.
@@ -83,7 +83,7 @@ impl Moves<'_> {
                 }
                 let faults = self.errors.len();
                 self.block(&each.body);
-                // What one iteration moves is gone in the next one.
+                // A value that one iteration moves is missing in the next iteration.
                 if self.errors.len() == faults {
                     self.block(&each.body);
                 }
@@ -95,7 +95,7 @@ impl Moves<'_> {
                     bound.moved = false;
                 }
             }
-            // What can't be assigned is a fault of its own.
+            // An invalid assignment is reported elsewhere.
             Stmt::Expr(Expr::Assign(assign), _) => self.borrowed(&assign.right),
             Stmt::Expr(expr, _) => self.taken(expr),
             Stmt::Item(_) | Stmt::Macro(_) => {}
@@ -218,7 +218,7 @@ impl Moves<'_> {
             path @ Expr::Path(_) => name_in(path).and_then(|(name, _)| of_name(&name)).unwrap_or(Kind::Copied),
             Expr::Unary(unary) => self.result(&[&unary.expr]),
             Expr::Binary(binary) => self.result(&[&binary.left, &binary.right]),
-            // Methods of sizes and numbers alone are not read as values.
+            // Methods that take only sizes and numbers are not read as values.
             Expr::MethodCall(call) if ops::named(&call.method.to_string()).next().is_some() => Kind::Value,
             Expr::Call(_) => Kind::Value,
             Expr::Block(block) => match block.block.stmts.last() {

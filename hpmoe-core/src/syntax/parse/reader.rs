@@ -25,7 +25,7 @@ pub(super) struct Reader<'a> {
     pub(super) route: &'a str,
     /// Whether the route is the variable of a loop over chunks or of a `let`: constructors then take it by reference.
     pub(super) owned: bool,
-    /// Whether the route is there: not before the statement that makes it.
+    /// Whether the route exists at this point: not before the statement that makes it.
     pub(super) made: bool,
     /// Whether the statements are inside of a loop over chunks.
     pub(super) chunk: bool,

@@ -84,7 +84,7 @@ impl Reader<'_> {
             let fault_of = PartFault::InLoop { variable: variable.to_owned() };
             return Err(fault(&call.func, SyntaxFault::Part(fault_of)));
         }
-        // Faults of the one that is called are told there.
+        // Faults of the called taskflow are reported there.
         part.map_or(Ok(Vec::new()), |part| parts::statements(call, part, self))
     }
 
@@ -225,7 +225,7 @@ pub(super) const CONSTRUCTORS: [(&str, &str); 6] = [
     ("experts", "bf16, ROWS, COLS"),
 ];
 
-/// What loops run over in addition to ranks and ranges, as methods of the route.
+/// The methods of the route that loops can run over, in addition to ranks and ranges.
 pub(super) const LOOPS: [(&str, &str); 7] = [
     ("chunks", "chunks::<N>()"),
     ("experts", "experts()"),
@@ -254,7 +254,7 @@ fn range_from_zero(range: &syn::ExprRange) -> Option<Expr> {
     (zero && open).then_some((**range.end.as_ref()?).clone())
 }
 
-/// What a method of the route gives a loop; `None` if it has other arguments than it takes.
+/// The loop that a method of the route gives; `None` if its arguments are not those that it takes.
 fn over_route(call: &syn::ExprMethodCall) -> Option<Over> {
     let height = || {
         let arguments = &call.turbofish.as_ref()?.args;

@@ -29,7 +29,8 @@ pub(super) fn check(bytes: &[u8], symbol: &str) -> Result<(), String> {
     let file = ElfBytes::<LittleEndian>::minimal_parse(bytes).ok().filter(|file| file.ehdr.class == Class::ELF64);
     let file = file.ok_or("it is not a 64-bit ELF file, low byte first")?;
     chip::check_machine(&file.ehdr)?;
-    // The half that is left says that the other one is empty. Its object may be one for its kind of core alone.
+    // The kernel type of the remaining half says that the other one is empty. The object may also be for one kind of core
+    // only.
     HALVES.iter().try_for_each(|half| check_other(&file, symbol, *half))?;
     chip::check(&file.ehdr)?;
     check_mixed(&file, symbol)?;
@@ -50,7 +51,7 @@ fn size_of_symbol(file: &ElfBytes<'_, LittleEndian>, name: &str) -> Option<u64> 
     found.map(|symbol| symbol.st_size)
 }
 
-/// Checks that a half, if it is there, doesn't say that the other one is empty.
+/// Checks that an existing half doesn't say that the other one is empty.
 fn check_other(file: &ElfBytes<'_, LittleEndian>, symbol: &str, (ending, _): (&str, &str)) -> Result<(), String> {
     let said = section(file, &section_name(symbol, ending)).and_then(kernel_type);
     match said.and_then(|said| Some((said, kind::empty_half(said)?))) {
@@ -145,7 +146,7 @@ mod tests {
         let data = [1, 0, 4, 0, 4, 0, 0, 0, 3, 0, 4, 0, 1, 0, 2, 0, 9, 0, 8, 0];
         assert_eq!(value(&data, KERNEL_TYPE), Some(&[4, 0, 0, 0][..]));
         assert_eq!(value(&data, TASK_RATIO), Some(&[1, 0, 2, 0][..]));
-        // A value that ends beyond the section is none.
+        // A value that ends beyond the section is not a value.
         assert_eq!((value(&data, 9), value(&data, 2)), (None, None));
     }
 
@@ -155,7 +156,7 @@ mod tests {
         assert!(said.starts_with("it is not a 64-bit ELF file,"), "{said}");
     }
 
-    /// A file of a head alone.
+    /// A file that consists of a header only.
     fn head(kind: u16, machine: u16, flags: u32) -> [u8; 64] {
         let mut bytes = [0; 64];
         bytes[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");

@@ -44,7 +44,7 @@ pub(super) trait Value: Sized {
     fn from_argument(argument: &Meta) -> Option<Self>;
 }
 
-/// A name alone: `device_only`.
+/// A plain name: `device_only`.
 impl Value for () {
     fn from_argument(argument: &Meta) -> Option<Self> {
         matches!(argument, Meta::Path(_)).then_some(())

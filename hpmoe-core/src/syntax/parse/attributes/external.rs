@@ -62,7 +62,7 @@ impl Declared<'_> {
         file.map(|_| declared)
     }
 
-    /// The file. A faulty name is still a name: that there is none would be another fault.
+    /// The file. A faulty path still counts as a file, because its absence would be another fault.
     fn file(&mut self, given: Vec<Given<String>>) -> Option<String> {
         let named = !given.is_empty();
         let file = self.once("external", "external = \"ops/name.h\"", given);

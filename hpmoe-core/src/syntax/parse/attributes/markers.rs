@@ -27,7 +27,7 @@ impl Marker {
         }
     }
 
-    /// The `#[cfg_attr(..)]` of a function that names a marker: whether the function has it is known to rustc alone.
+    /// The `#[cfg_attr(..)]` of a function that names a marker. Only rustc knows whether the function then has that marker.
     pub(crate) fn conditional(attributes: &[Attribute]) -> Option<&Attribute> {
         attributes.iter().find(|attribute| {
             let of_marker = |meta: Meta| marker(&parse_quote!(#[#meta])).is_some();
@@ -36,14 +36,14 @@ impl Marker {
         })
     }
 
-    /// The marker among a function's attributes; refuses second markers, and arguments where a marker takes none.
+    /// The marker among a function's attributes. Refuses second markers, and arguments of markers that take none.
     pub(crate) fn read(attributes: &[Attribute], errors: &mut Errors) -> Option<Self> {
         let mut first = None;
         for (attribute, marker) in
             attributes.iter().filter_map(|attribute| Some((attribute, Self::from_attribute(attribute)?)))
         {
             match marker {
-                // Who reads the task reads the arguments, too.
+                // The reader of the task reads the arguments, too.
                 Self::Task(TaskKind::Matrix | TaskKind::Vector) => {}
                 Self::Task(TaskKind::Put) | Self::Flow => {
                     read(attribute, &[], errors);
