@@ -10,7 +10,7 @@ use hpmoe_kernels::{Element, Experts, Matrix, Once, PerRank, Rank, Ranks, Receiv
 /// One rank's part of a tensor argument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct RankPart {
-    /// Where its first element lies.
+    /// The address of its first element.
     pub(crate) address: u64,
     /// Rows or experts; of a matrix, rows.
     pub(crate) count: usize,

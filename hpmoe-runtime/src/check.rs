@@ -34,7 +34,7 @@ pub(crate) fn arguments(
     Ok(())
 }
 
-/// Whether the group can use tensors where they lie.
+/// Whether the group can use tensors in place.
 pub(crate) fn places(
     tables: &KernelTables,
     arguments: &[Argument<'_>],
@@ -135,13 +135,13 @@ pub(crate) fn fits_kernel(tables: &KernelTables, ranks: usize, route: &Route) ->
     Ok(())
 }
 
-/// Whether a placement is for so many ranks.
+/// Whether a placement is for this number of ranks.
 pub(crate) fn placement_ranks(placement: &Placement, ranks: usize) -> Result<(), LaunchError> {
     let (placed, wanted) = (placement.ranks().count(), ranks);
     if placed != wanted { Err(RouteError::Placement { what: "ranks", placed, wanted }.into()) } else { Ok(()) }
 }
 
-/// Whether a rank has as many places for experts as the kernel was built with.
+/// Whether a rank has the number of places for experts that the kernel was built with.
 fn fits_places(tables: &KernelTables, ranks: usize, placed: usize) -> Result<(), LaunchError> {
     let (kernel, built) = (tables.name, tables.local_experts(ranks));
     if placed != built { Err(LaunchError::Places { kernel, placed, built }) } else { Ok(()) }
@@ -155,8 +155,8 @@ pub(crate) fn same_placement(group: Option<&Placement>, route: &Route) -> Result
     }
 }
 
-/// Where experts lie in a launch whose kernel makes its route: by the group's placement, or evenly if ranks have places that no expert needs. `None` if
-/// each place holds the expert with its number.
+/// The placement of experts in a launch whose kernel makes its route: the group's placement, or the even one if ranks have places that no
+/// expert needs. `None` if each place holds the expert with its number.
 pub(crate) fn placement(
     tables: &KernelTables,
     ranks: usize,
@@ -197,7 +197,7 @@ pub(crate) fn tokens(
 ) -> Result<PerRank<usize>, LaunchError> {
     let number = argument_number(&tables.tensors[route.tokens]);
     let rows = number.and_then(|number| arguments.get(number)).filter(|rows| rows.ranks == ranks);
-    // One that is missing, or that is for another group, is found where all arguments are looked at.
+    // A missing argument, or one for another group, is found by the check of all arguments.
     let tokens = PerRank::from_fn(ranks, |rank| rows.map_or(0, |rows| rows.part(rank).count));
     ranks.here().try_for_each(|rank| few_enough(tables, rank, tokens[rank]))?;
     Ok(tokens)
@@ -208,7 +208,7 @@ pub(crate) fn tokens(
 const MOST_EXPERT_ROWS: usize = (1 << 22) - (1 << 16);
 /// Most row tiles of an expert whose order is that in which rows come (`MOST_ROUTE_TILES`).
 const MOST_ROUTE_TILES: usize = 2048;
-/// Most rows of an expert times experts of a rank, by which the kernel orders experts in 32 bits.
+/// The most rows of an expert times the experts of a rank: the kernel orders experts by 32-bit numbers of this size.
 const MOST_KEYS: usize = 1 << 30;
 /// Most slots of all ranks together, so that their faults can be summed in 32 bits.
 const MOST_SLOTS: usize = 1 << 28;
@@ -220,7 +220,8 @@ const PLACES_OF_ANY: usize = 1024;
 /// Most tokens of a chunk of a rank that a placement cuts: its numbers are multiplied by 4096 in 32 bits.
 const MOST_CUT: usize = (1 << 19) - 1;
 
-/// Whether the lists by which a rank finds what it receives by a placement (`OwnCounts` of the device library) fit on the chip.
+/// Whether the lists with which a rank finds its received rows for a placement (`OwnCounts` of the device library) fit on the
+/// chip.
 pub(crate) fn placed_arrivals_fit(sizes: &RankSizes) -> bool {
     const BLOCK: usize = 8;
     const LANES: usize = 64;
@@ -231,7 +232,7 @@ pub(crate) fn placed_arrivals_fit(sizes: &RankSizes) -> bool {
     let of_rank = local_experts * chunks;
     let lists = LISTS * ((ranks * of_rank + 1).next_multiple_of(LANES) + BLOCK);
     let pitch = chunks * local_experts.next_multiple_of(BLOCK);
-    // Of its places, where their counts are; the sums of all sources before; all counts of one source.
+    // The lists: where the counts of its places are; the sums over all previous sources; all counts of one source.
     let needed = lists + 2 * pitch + (ranks * of_rank).next_multiple_of(BLOCK);
     let sources = WORDS.saturating_sub(needed) / pitch;
     sources >= ranks.min(BLOCK / (1 << of_rank.trailing_zeros().min(BLOCK.trailing_zeros())))

@@ -22,7 +22,8 @@ impl LineMemory {
         Self { lines: vec![Line([0; LINE]); bytes.div_ceil(LINE)] }
     }
 
-    /// At least `bytes` bytes, of which the first `poisoned` have all bits set and the others are zero; `None` without room for them.
+    /// At least `bytes` bytes. The first `poisoned` bytes have all bits set, and the others are zero. `None` if there is not enough
+    /// memory.
     pub(crate) fn poisoned(bytes: usize, poisoned: usize) -> Option<Self> {
         let count = bytes.div_ceil(LINE);
         let mut lines = Vec::new();

@@ -9,7 +9,7 @@ use crate::memory::LineMemory;
 /// From this many bytes on, memory is mapped, and only pages that are touched cost time. Less is allocated and filled.
 const LARGE: usize = 4 << 20;
 
-/// Memory of any size that begins with poison and goes on with zeros.
+/// Memory of any size that starts with poison, followed by zeros.
 pub(crate) enum Poisoned {
     /// Every byte was filled with poison.
     Filled(LineMemory),
@@ -22,8 +22,8 @@ pub(crate) enum Poisoned {
 }
 
 impl Poisoned {
-    /// At least `bytes` bytes, of which the first `poisoned` have all bits set and the others are zero. `None` where
-    /// there is not enough room.
+    /// At least `bytes` bytes. The first `poisoned` bytes have all bits set, and the others are zero. `None` if there is not
+    /// enough memory.
     pub(crate) fn new(bytes: usize, poisoned: usize) -> Option<Self> {
         let filled = || LineMemory::poisoned(bytes, poisoned).map(Self::Filled);
         if bytes < LARGE {

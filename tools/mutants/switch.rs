@@ -11,7 +11,7 @@ struct Reached {
     file: Mutex<File>,
 }
 
-/// What the environment says, read once.
+/// The value of the environment variable, read once.
 struct Switch {
     mutant: Option<u32>,
     reached: Option<Reached>,

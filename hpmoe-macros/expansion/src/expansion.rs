@@ -1,4 +1,4 @@
-//! What a build script writes for the macro: a file of Rust's tokens for each module.
+//! The build script's results for the macro: a file of Rust tokens for each module.
 //!
 //! ```text
 //! constant HIDDEN: usize = 128;      // what the kernels were built with, to be asserted

@@ -99,7 +99,7 @@ fn expanded(module: &ItemMod, script: &BuildScript, read: Read<'_>) -> TokenStre
     tokens
 }
 
-/// What the build script has written for a module, or why there is nothing.
+/// The build script's results for a module, or the reason why there are none.
 fn look_up(module: &ItemMod, script: &BuildScript, read: Read<'_>) -> Result<Expansion, String> {
     let name = &module.ident;
     let help = "help: name this file in the build script: `hpmoe_build::kernels([\"path/to/this_file.rs\"]).build();`";

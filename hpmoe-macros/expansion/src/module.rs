@@ -66,7 +66,7 @@ fn of_library(LibraryTask { at, function }: &LibraryTask, source: &SourceTokens)
     Item::Fn(function)
 }
 
-/// What tile sizes that are left open stand for in a module that has faults.
+/// The values of open tile sizes in a module that has faults.
 const STAND_IN: usize = 16;
 
 /// The module of a program with faults: the rest of the user's crate still compiles. The faulty functions and the taskflows that
@@ -77,7 +77,7 @@ pub(crate) fn stand_in(module: &ItemMod, faulty: &[String]) -> ItemMod {
         for item in items {
             let Item::Fn(function) = item else { continue };
             let is_taskflow = function.attrs.iter().any(|attribute| marker(attribute) == Some(TASKFLOW));
-            // A second one of the name is a fault of its own.
+            // A second item of the same name is reported elsewhere.
             if is_taskflow && !taskflows.contains(&function.sig.ident) {
                 marked.push(launch::stand_in(function, &runtime(module)));
                 taskflows.push(function.sig.ident.clone());

@@ -1,4 +1,4 @@
-//! What lets a library call a taskflow itself, by its name: a function that takes the tensors of a launch.
+//! A function that takes the tensors of a launch, with which a library can call a taskflow itself, by its name.
 
 use crate::signature::{last_is, outside, typed};
 use proc_macro2::{Span, TokenStream};

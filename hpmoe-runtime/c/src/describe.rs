@@ -33,7 +33,7 @@ fn constants(kernel: &Kernel) -> Value {
     Value::Object(constants.collect::<Map<_, _>>())
 }
 
-/// What all launches of a fixed one have in common; the route only where the host makes it.
+/// The properties that all launches of a fixed launch share; the route only if the host makes it.
 const FIXED: [&str; 3] = ["addresses", "tokens", "route"];
 
 fn taskflow(kernel: &Kernel) -> Value {

@@ -24,7 +24,7 @@ impl Failure {
         Self { status: HPMOE_INVALID, message: message.into() }
     }
 
-    /// What went wrong, and the way out.
+    /// The message, with a way out.
     pub(crate) fn message(&self) -> &str {
         &self.message
     }

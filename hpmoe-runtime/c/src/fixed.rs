@@ -117,7 +117,7 @@ impl Fixed {
         };
         // On NPUs, each process launches by itself.
         let memory = if launch.is_on_npus() { memory } else { agreed(group, memory) }?;
-        // SAFETY: memory of the caller, who promises what is asked for, as far as it has not been checked; and the caller's streams.
+        // SAFETY: memory of the caller, who guarantees everything that has not been checked; and the caller's streams.
         let (arguments, streams) = unsafe { (memory.arguments(kernel, group), streams(group, replay.streams)) };
         then(launch, streams.as_ref(), &arguments).map_err(|error| refused(launch.group(), &error))
     }

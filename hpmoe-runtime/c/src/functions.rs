@@ -197,7 +197,7 @@ pub fn listener_free(listener: HpmoeListener) -> HpmoeStatus {
     guarded(|| listeners::take(listener).map(drop))
 }
 
-/// Where rank 0 listens.
+/// The address at which rank 0 listens.
 ///
 /// # Safety
 ///

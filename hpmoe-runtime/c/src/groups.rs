@@ -56,7 +56,7 @@ pub(crate) fn join(
 /// Begins an address that ranks learn from a file.
 const BY_FILE: &str = "file:";
 
-/// The same as rank 0, with a listener, which is gone afterwards.
+/// Like [`join`], as rank 0, with a listener, which is used up.
 pub(crate) fn host(
     listener: HpmoeListener,
     ranks: u64,
@@ -129,7 +129,7 @@ fn is_main_thread() -> bool {
     true
 }
 
-/// Gives a group with a placement a number of its own.
+/// Gives a group with a placement a new number.
 pub(crate) fn placed(handle: HpmoeGroup, placement: &Placement) -> Result<HpmoeGroup, Failure> {
     let group = find(handle)?.placed(placement).map_err(|error| Failure::invalid(error.to_string()))?;
     Ok(number(group))

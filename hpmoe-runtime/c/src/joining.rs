@@ -53,7 +53,7 @@ pub(crate) unsafe fn cancel(options: &HpmoeOptions) -> Option<Cancel> {
     (!number.is_null()).then(|| Cancel::of(unsafe { AtomicU32::from_ptr(number) }))
 }
 
-/// What does not fit, as a failure.
+/// An error of the settings, as a failure.
 pub(crate) fn invalid(error: BootstrapError) -> Failure {
     Failure::invalid(error.to_string())
 }

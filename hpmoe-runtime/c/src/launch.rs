@@ -16,7 +16,7 @@ use crate::library::Library;
 use crate::parts::{array, route_ids};
 use crate::{reference, report};
 
-/// What the caller wants to launch.
+/// The launch that the caller requests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request {
     pub(crate) group: HpmoeGroup,
@@ -28,11 +28,11 @@ pub(crate) struct Request {
     pub(crate) streams: *const *mut c_void,
 }
 
-/// What a launch is made of, once the caller's parts are known to fit.
+/// The parts of a launch, once the caller's tensors are known to fit.
 pub(crate) struct Prepared {
     pub(crate) kernel: &'static Kernel,
     pub(crate) group: Arc<Group>,
-    /// `None` where the kernel makes it.
+    /// `None` if the kernel makes it.
     pub(crate) route: Option<Route>,
     pub(crate) memory: LaunchMemory,
     pub(crate) arguments: Vec<Argument<'static>>,
@@ -122,8 +122,8 @@ pub(crate) fn refused(group: &Group, error: &LaunchError) -> Failure {
     if group.is_broken() { Failure::failed(message) } else { Failure::invalid(message) }
 }
 
-/// What this process has found, unless another rank's process has found something that does not fit: then no rank goes on, and none
-/// waits for another.
+/// The result of this process's checks, unless another rank's process has found an error: then no rank continues, and none waits
+/// for another.
 pub(crate) fn agreed<T>(group: &Group, found: Result<T, Failure>) -> Result<T, Failure> {
     if group.ranks().only().is_none() {
         return found;
@@ -160,7 +160,7 @@ pub(crate) unsafe fn prepare(library: &'static Library, request: &Request) -> Re
     let route = ids.map(gathered).transpose().map_err(|error| refused(&group, &error))?;
     // SAFETY: the caller's memory.
     let memory = agreed(&group, unsafe { LaunchMemory::new(kernel, &group, route.as_ref(), tensors) })?;
-    // SAFETY: memory of the caller, who promises what is asked for, as far as it has not been checked.
+    // SAFETY: memory of the caller, who guarantees everything that has not been checked.
     let arguments = unsafe { memory.arguments(kernel, &group) };
     Ok(Prepared { kernel, group, route, memory, arguments })
 }

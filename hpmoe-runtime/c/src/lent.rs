@@ -12,7 +12,7 @@ use crate::parts::{part, raw_tensor};
 
 /// The memory of a launch: the caller's, or copies of it.
 pub(crate) struct LaunchMemory {
-    /// Those of the first argument, then those of the second.
+    /// The parts of the first argument, then those of the second.
     parts: Vec<LaunchPart>,
     copies: Vec<PartCopy>,
     pub(crate) copied: Vec<Copied>,
@@ -26,7 +26,7 @@ struct LaunchPart {
 }
 
 impl LaunchMemory {
-    /// Checks the parts, and copies those that can't be used where they lie.
+    /// Checks the parts, and copies those that can't be used in place.
     ///
     /// # Safety
     ///
@@ -81,7 +81,7 @@ impl LaunchMemory {
         kernel.arguments().into_iter().zip(self.parts.chunks_exact(here)).map(argument).collect()
     }
 
-    /// Refuses memory of which something had to be copied.
+    /// Refuses memory if a part of it had to be copied.
     pub(crate) fn in_place(self) -> Result<Self, Failure> {
         match self.copied.first() {
             None => Ok(self),
@@ -100,7 +100,7 @@ impl LaunchMemory {
     }
 }
 
-/// Refuses an argument of which some parts lie in the memory of NPUs and others in this machine's. Parts without bytes lie anywhere.
+/// Refuses an argument with some parts in the memory of NPUs and others in this machine's. Parts without bytes may be anywhere.
 fn in_one_memory(parts: &[Part]) -> Result<(), Failure> {
     let mut filled = parts.iter().filter(|part| part.bytes > 0);
     let Some(first) = filled.next() else { return Ok(()) };

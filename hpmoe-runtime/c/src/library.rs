@@ -27,7 +27,7 @@ impl Library {
         self.kernels
     }
 
-    /// What is in the library, as JSON.
+    /// The contents of the library, as JSON.
     pub(crate) fn description(&self) -> &CStr {
         self.description
             .get_or_init(|| CString::new(describe(self.kernels).to_string()).expect("JSON has no zero bytes"))

@@ -54,7 +54,7 @@ impl Part {
     }
 }
 
-/// The parts that a launch can't use where they lie, by number, with the reasons. Those of NPUs are never copied.
+/// The parts that a launch can't use in place, by number, with the reasons. Parts in the memory of NPUs are never copied.
 ///
 /// # Errors
 ///
@@ -76,10 +76,10 @@ pub(crate) fn to_copy(parts: &[Part]) -> Result<Vec<(usize, String)>, Failure> {
     Ok(copies)
 }
 
-/// Those of some parts in one memory that don't lie by themselves on a line, with the reasons.
+/// The parts in one memory that don't start on a separate line, with the reasons.
 fn overlaps(parts: &[Part], mut order: Vec<usize>) -> Result<Vec<(usize, String)>, Failure> {
     order.sort_by_key(|&number| (parts[number].start(), parts[number].bytes, number));
-    // Those with the furthest end so far: of all, of the written ones, and of those used where they lie, which are disjoint.
+    // The parts with the furthest end so far: of all, of the written ones, and of those used in place, which are disjoint.
     let (mut any, mut written, mut in_place) = (None::<&Part>, None::<&Part>, None::<&Part>);
     let mut copies = Vec::new();
     for number in order {
@@ -128,7 +128,7 @@ impl PartCopy {
     ///
     /// # Safety
     ///
-    /// The part's bytes are there, and initialised.
+    /// The part's bytes exist and are initialised.
     pub(crate) unsafe fn new(part: Part) -> Result<Self, Failure> {
         let (mut lines, count) = (Vec::new(), part.bytes.div_ceil(RawPart::ALIGNMENT));
         lines.try_reserve_exact(count).map_err(|_| {
@@ -139,7 +139,7 @@ impl PartCopy {
         })?;
         lines.resize(count, Line([0; RawPart::ALIGNMENT]));
         let mut copy = Self { part, lines };
-        // SAFETY: the caller's bytes, and as many of lines that are new.
+        // SAFETY: the caller's bytes, and the same number of bytes of new lines.
         unsafe { ptr::copy_nonoverlapping(part.address, copy.address(), part.bytes) };
         Ok(copy)
     }
@@ -152,16 +152,16 @@ impl PartCopy {
     ///
     /// # Safety
     ///
-    /// The part's bytes are there, and nothing else uses them.
+    /// The part's bytes exist, and nothing else uses them.
     pub(crate) unsafe fn copy_back(&mut self) {
         if self.part.writable {
-            // SAFETY: as many bytes of the caller as were copied.
+            // SAFETY: the number of the caller's bytes that were copied.
             unsafe { ptr::copy_nonoverlapping(self.address(), self.part.address, self.part.bytes) };
         }
     }
 }
 
-/// What running launches use of callers' memory on the host: start, end, whether they write it.
+/// The parts of callers' memory on the host that running launches use: start, end, whether they write it.
 static IN_USE: Mutex<Vec<(usize, usize, bool)>> = Mutex::new(Vec::new());
 
 /// The use of parts by a launch, which ends when this is dropped.

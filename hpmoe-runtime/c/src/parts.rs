@@ -154,7 +154,8 @@ fn on_npu(device: HpmoeDevice, what: impl Fn() -> String) -> Result<bool, Failur
     }
 }
 
-/// The rows of a tensor that has room for more than the route needs; those that the kernel's route needs are known to it alone.
+/// The rows of a tensor that has room for more rows than the route needs. If the kernel makes the route, only the kernel knows
+/// how many rows it needs.
 fn at_least(name: &str, rank: Rank, rows: usize, needed: Option<usize>) -> Result<(usize, usize), Failure> {
     let needed = needed.unwrap_or(rows);
     match rows >= needed {

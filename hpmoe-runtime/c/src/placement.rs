@@ -87,7 +87,7 @@ pub(crate) unsafe fn place(
     };
     let placed = placed.map_err(invalid)?;
     let found = placed.physical_to_logical();
-    // SAFETY: the caller's array, which has room for as many.
+    // SAFETY: the caller's array, which has room for this many.
     let written = unsafe { slice::from_raw_parts_mut(physical_to_logical, found.len()) };
     for (place, expert) in written.iter_mut().zip(found) {
         *place = expert.map_or(-1, |expert| i32::try_from(expert).expect("experts were numbered by 32 bits"));
@@ -99,7 +99,7 @@ pub(crate) unsafe fn place(
 ///
 /// # Safety
 ///
-/// An array of the caller with as many.
+/// An array of the caller with this many elements.
 unsafe fn numbers<'a, T>(array: *const T, ep: Ranks, places: u64, name: &str) -> Result<&'a [T], Failure> {
     if array.is_null() {
         return Err(Failure::invalid(format!("`{name}` is null: pass a number for each place of all ranks")));
@@ -112,7 +112,7 @@ unsafe fn numbers<'a, T>(array: *const T, ep: Ranks, places: u64, name: &str) ->
     Ok(unsafe { slice::from_raw_parts(array, all) })
 }
 
-/// Most places of all ranks: those that descriptors can number, on as many ranks as there can be.
+/// The most places of all ranks: as many as descriptors can number, on the largest number of ranks.
 const MOST: usize = 65_535 * 256;
 
 fn experts_of(places: &[i32]) -> Result<Vec<Option<usize>>, Failure> {

@@ -182,7 +182,7 @@ impl Joining {
     ///
     /// # Errors
     ///
-    /// If the address can't be listened on, or is reachable from other machines and there is no secret.
+    /// If the program can't listen on the address, or if other machines can reach it and there is no secret.
     pub fn listen(&self, address: &str) -> Result<TcpListener, BootstrapError> {
         self.listen_at(&Place::new(0, 1, address))
     }
@@ -202,7 +202,7 @@ impl Joining {
         Ok(listener)
     }
 
-    /// Refuses a listener that other machines reach, if there is no secret.
+    /// Refuses a listener that other machines can reach, if there is no secret.
     pub(super) fn may_listen_by(&self, listener: &TcpListener) -> Result<(), BootstrapError> {
         match listener.local_addr() {
             Ok(address) if !address.ip().is_loopback() => self.may_listen(&address.to_string()),
@@ -233,7 +233,7 @@ impl Joining {
         self.secret.is_some()
     }
 
-    /// The same with a secret, if one is given.
+    /// The same settings with a secret, if one is given.
     pub(crate) fn with(self, secret: Option<Secret>) -> Self {
         match secret {
             Some(secret) => self.secret(secret),

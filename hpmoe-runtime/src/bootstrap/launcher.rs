@@ -73,7 +73,7 @@ pub(super) const LAUNCHERS: [Launcher; 5] = [
 /// Number of machines of a Slurm step.
 const SLURM_MACHINES: &str = "SLURM_STEP_NUM_NODES";
 
-/// What torchrun says if the user gave it no run id.
+/// torchrun's run id if the user gave none.
 const NO_RUN_ID: &str = "none";
 
 impl Launcher {

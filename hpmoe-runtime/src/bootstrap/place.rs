@@ -8,7 +8,7 @@ use super::BootstrapError;
 use super::address_file::{AddressFile, Told};
 use super::launcher::{LAUNCHERS, Launcher};
 
-/// The port where rank 0 listens unless told otherwise: below those that systems hand out, and not registered.
+/// The default port of rank 0: below those that systems assign automatically, and not registered.
 const PORT: u16 = 28_471;
 
 pub(super) const OWN_PORT: &str = "HPMOE_PORT";
@@ -44,11 +44,11 @@ pub struct Place {
     pub address: String,
     /// The file in which rank 0 tells its address.
     pub(super) file: Option<AddressFile>,
-    /// Who chose the address, for the advice of errors.
+    /// The origin of the address, for the advice in errors.
     pub(super) origin: Origin,
 }
 
-/// Who chose an address.
+/// The origin of an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Origin {
     /// The user sets environment variables.
@@ -173,7 +173,7 @@ impl Place {
     }
 }
 
-/// The port where this crate's variable says that rank 0 listens, if it is set.
+/// The port of rank 0 according to this crate's variable, if it is set.
 ///
 /// # Errors
 ///

@@ -2,7 +2,7 @@
 
 use super::BootstrapError;
 
-/// Bytes that nobody can guess.
+/// Random bytes that can't be guessed.
 pub(super) type Random = [u8; 32];
 
 /// New random bytes.

@@ -16,7 +16,7 @@ use super::random::random;
 /// The variable that names the file with the secret.
 pub(super) const SECRET_FILE: &str = "HPMOE_SECRET_FILE";
 
-/// The least bytes of a secret: as many as a key of 128 bits.
+/// The minimum number of bytes of a secret, which is that of a 128-bit key.
 const LEAST: usize = 16;
 
 /// The most bytes of a secret.
@@ -113,7 +113,7 @@ impl fmt::Debug for Secret {
 #[cfg(unix)]
 fn open(path: &Path) -> io::Result<std::fs::File> {
     use std::os::unix::fs::OpenOptionsExt as _;
-    // Linux: opening a pipe that nobody writes would wait for ever.
+    // On Linux, opening a pipe without a writer would wait for ever.
     #[cfg(target_os = "linux")]
     let flags = libc::O_NONBLOCK;
     #[cfg(not(target_os = "linux"))]

@@ -33,8 +33,8 @@ impl Starter {
         self.0.to_string()
     }
 
-    /// Ends this process when the one that started it has ended, in whatever way: a signal to that process alone reaches no other one. A
-    /// process that was started by way of another program, which still runs, ends when it finds that rank 0 is gone.
+    /// Ends this process when the process that started it has ended for any reason: a signal to that process does not reach others. If
+    /// this process was started through another program that still runs, it ends when it finds that rank 0 is gone.
     #[cfg(unix)]
     pub(super) fn end_with(self, rank: usize) -> Result<(), BootstrapError> {
         static WATCH: Once = Once::new();

@@ -12,7 +12,7 @@ use crate::{RawPart, RawTensor};
 type Tokens = PerRank<Tensor<bf16, 16>>;
 type Gate = PerRank<Experts<bf16, 32, 16>>;
 
-/// What is launched: three tokens on rank 0 and one on rank 1, unless a test changes it.
+/// The launch under test: three tokens on rank 0 and one on rank 1, unless a test changes it.
 struct Case {
     ranks: usize,
     capacity: usize,

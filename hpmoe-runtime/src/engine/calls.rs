@@ -102,7 +102,7 @@ impl Calls {
     /// Writes memory that [`allocate`](Self::allocate) gave, of another rank or this one, after all writes before.
     pub(super) fn write(&self, rank: usize, to: u64, bytes: &[u8], how: Write) {
         let (to, pe) = (with_exposed_provenance_mut::<c_void>(to as usize), number(rank));
-        // SAFETY: addresses of symmetric memory, as those who ask for writes have checked; the bytes are copied before the call returns.
+        // SAFETY: addresses of symmetric memory, as the callers of writes have checked; the bytes are copied before the call returns.
         unsafe {
             (self.fence)();
             match how {
@@ -122,7 +122,7 @@ impl Calls {
     /// Reads memory of a rank. While it waits, what others have written arrives.
     pub(super) fn read<const N: usize>(&self, rank: usize, from: u64) -> [u8; N] {
         let mut bytes = [0; N];
-        // SAFETY: symmetric memory of at least so many bytes, and a place for them.
+        // SAFETY: symmetric memory of at least this many bytes, and a place for them.
         unsafe {
             (self.getmem)(bytes.as_mut_ptr().cast(), with_exposed_provenance(from as usize), N, number(rank));
         }
@@ -173,12 +173,12 @@ pub(super) fn at_exit(commands: SyncSender<Command>) {
         let Some(commands) = COMMANDS.get() else { return };
         let (reply, ended) = sync_channel(1);
         if commands.try_send(Command::End(reply)).is_ok() {
-            // Where another rank is gone, the launcher ends this one.
+            // If another rank is gone, the launcher ends this one.
             let _ = ended.recv_timeout(ENDING);
         }
     }
     let _ = COMMANDS.set(commands);
-    // SAFETY: takes a function that lives for ever. Where there is no room for it, the library ends by itself.
+    // SAFETY: takes a function that lives for ever. If there is no room for it, the library ends by itself.
     let _ = unsafe { libc::atexit(end) };
 }
 

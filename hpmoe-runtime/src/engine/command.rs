@@ -4,7 +4,7 @@ use std::sync::mpsc::SyncSender;
 
 use crate::backend::host::Write;
 
-/// What the thread is asked to do.
+/// A request to the thread.
 pub(super) enum Command {
     Write {
         rank: usize,

@@ -36,7 +36,7 @@ const SEPARATOR: u8 = b'\n';
 /// Writes that wait for the library before a core waits for them.
 const MOST_WAITING: usize = 4096;
 
-/// What the library is to find in the environment, unless it is set.
+/// Variables that the library should find in the environment, if they are not set.
 const SETTINGS: [(&str, &str); 2] = [
     // Its own hooks in the allocator, which programs of others crash with.
     ("OMPI_MCA_memory", "^patcher"),
@@ -91,8 +91,8 @@ impl OpenShmem {
         Ok(Self { rank, ranks, commands })
     }
 
-    /// Joins the processes that the library's launcher has started. They learn from rank 0, by the library, where it is and the secret of the
-    /// job: one that it makes, unless the settings have one.
+    /// Joins the processes that the library's launcher has started. Through the library, they learn rank 0's address and the job's secret.
+    /// Rank 0 makes a secret unless the settings have one.
     pub(crate) fn join(&self, joining: &Joining) -> Result<TcpBootstrap, BootstrapError> {
         let Self { rank, ranks, .. } = *self;
         let own_secret = joining.has_secret();
@@ -136,7 +136,7 @@ impl OpenShmem {
         self.ask(|reply| Command::Allocate(bytes, reply))
     }
 
-    /// Writes the memory of a rank, in the order of these calls. It is there at some later moment.
+    /// Writes the memory of a rank, in the order of these calls. The data arrive at some later moment.
     pub(crate) fn write(&self, rank: usize, to: u64, from: &[u8], how: Write) {
         // Only the end of the process ends the thread.
         let _ = self.commands.send(Command::Write { rank, to, bytes: from.into(), how });
@@ -159,7 +159,8 @@ fn ended() -> BootstrapError {
     )
 }
 
-/// Where rank 0 listens: this machine alone where all ranks are on it, or its name.
+/// The address at which rank 0 listens: the loopback interface if all ranks are on this machine, otherwise the machine's
+/// name.
 fn own_host() -> String {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
     let named = |name: OsString| name.to_string_lossy().into_owned();

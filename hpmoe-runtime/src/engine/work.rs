@@ -25,7 +25,7 @@ pub(super) fn work(queue: &Receiver<Command>, told: &SyncSender<Result<(usize, u
         let none = "the library of OpenSHMEM has no memory: raise SHMEM_SYMMETRIC_HEAP_SIZE".to_owned();
         return drop(told.send(Err(BootstrapError::Failed(none))));
     };
-    // A process that is gone is told by the group, not here: answers that nobody waits for are dropped.
+    // The group, not this thread, notices that a process is gone. Answers that no caller waits for are dropped.
     let _ = told.send(Ok((rank, ranks)));
     let peer = (rank + 1) % ranks;
     let mut called = Instant::now();

@@ -371,7 +371,7 @@ impl LaunchError {
     }
 }
 
-/// The same text, which is what `unwrap` prints, and `main` if it returns the error.
+/// The text of `Display`, which `unwrap` prints, and `main` if it returns the error.
 impl fmt::Debug for LaunchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

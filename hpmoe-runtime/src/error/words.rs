@@ -35,12 +35,12 @@ pub(super) fn at(source_line: &Option<String>) -> String {
     source_line.as_ref().map(|line| format!("\n  while the core was in {line}")).unwrap_or_default()
 }
 
-/// What an NPU says, after what it is a result of.
+/// The error of an NPU, after the error that caused it.
 pub(super) fn of_npu(error: Option<&NpuError>) -> String {
     error.map(|error| format!("; for that, the NPU of this rank stopped: {error}")).unwrap_or_default()
 }
 
-/// A report on lines of its own.
+/// A report, starting on a new line.
 pub(super) fn lines(report: Option<&StuckReport>) -> String {
     report.map(|report| format!("\n{report}")).unwrap_or_default()
 }

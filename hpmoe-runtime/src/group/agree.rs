@@ -1,4 +1,4 @@
-//! What processes compare before each launch, so that a difference is one error on all ranks.
+//! The values that processes compare before each launch, so that a difference becomes the same error on all ranks.
 
 use super::LaunchOptions;
 use super::member::{Member, same};
@@ -9,7 +9,7 @@ use crate::bootstrap::wire::{Message, Reader};
 use crate::tables::{KernelTables, Storage};
 use hpmoe_kernels::digest;
 
-/// The names of what is compared, in the order in which a difference is told.
+/// The names of the compared values, in the order in which differences are reported.
 const TERMS: [&str; 9] =
     ["the kernel", "EXPERTS", "TOP_K", "TOKENS", "capacity (rows)", "launches", "seed", "the fingerprint", "the route"];
 
@@ -59,9 +59,9 @@ fn in_order<'a>(tables: &KernelTables, row: PreparedRow<'a>) -> Result<PreparedR
     }
 }
 
-/// A digest of which rows go where.
+/// A digest of the rows that each rank sends to each expert.
 fn route_digest(digest: u64, step: &LaunchStep<'_>) -> u64 {
-    // What ids of other ranks say is known to the kernel alone, and it compares placements.
+    // Only the kernel knows the ids of other ranks, and it compares placements itself.
     let Some(chunks) = step.route.host() else { return digest };
     let route = chunks.whole();
     route.ranks().into_iter().fold(digest::with(digest, route.placement_digest()), |digest, rank| {

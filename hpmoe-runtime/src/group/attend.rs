@@ -1,4 +1,4 @@
-//! What a thread that launches does while it waits.
+//! Calls of a function by the launching thread while it waits.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::sleep;

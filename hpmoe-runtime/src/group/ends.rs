@@ -70,7 +70,7 @@ fn deserter(member: &Member, ends: &[RankEnd], limit: Duration) -> Option<Bootst
 /// Whether something else than a core that gave up has ended the work of others: the host of a rank, as it saw that another one was gone.
 fn are_stopped(ends: &[RankEnd]) -> bool {
     let any = |state| ends.iter().flat_map(|end| &end.records).any(|record| record.state == state);
-    // On NPUs, cores alone tell it.
+    // On NPUs, only the cores' records tell.
     ends.iter().any(|end| matches!(end.outcome, Outcome::Stopped)) || (any(HPMOE_STOPPED) && !any(HPMOE_GAVE_UP))
 }
 
@@ -165,7 +165,7 @@ mod tests {
         let limit = Duration::from_secs(1);
         let cause = deserter(&member, &[end(Outcome::Stopped), left(), left()], limit);
         assert!(matches!(cause, Some(BootstrapError::Gone { rank: 2, .. })), "{cause:?}");
-        // All have left: nobody asks.
+        // All ranks have left, so no rank reads it.
         assert!(deserter(&member, &[left(), left(), left()], limit).is_none());
         // Kernels on NPUs leave by themselves: their cores tell that they were stopped, and why, if one of them gave up.
         let with = |state| RankEnd { records: vec![HpmoeRecord { state, ..HpmoeRecord::zeroed() }], ..left() };

@@ -52,7 +52,7 @@ pub struct FixedLaunch<'a> {
     report: Option<Report>,
 }
 
-/// Where the argument block is.
+/// The place of the argument block.
 enum Block {
     /// The tables of each rank here.
     OnHost(Vec<RankLaunch>),

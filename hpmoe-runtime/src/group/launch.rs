@@ -1,4 +1,4 @@
-//! Launches in a row: one rank of this process on the thread that launches, and each other one on a thread of its own.
+//! Launches in a row: one rank of this process runs on the launching thread, and each other rank on a separate thread.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -96,7 +96,7 @@ fn races(tables: &KernelTables, ranks: usize, options: &LaunchOptions) -> Result
     races.map(Some).ok_or_else(lacking)
 }
 
-/// The end of the one rank of this process, also where it could not start.
+/// The end of the only rank of this process, even if it could not start.
 fn own_end(shared: &LaunchShared<'_>, ends: Result<Vec<RankEnd>, LaunchError>) -> Result<RankEnd, LaunchError> {
     match ends {
         Ok(mut ends) => Ok(ends.pop().expect("a process of many runs one rank")),
@@ -145,7 +145,7 @@ fn run(
     member: Option<&Member>,
 ) -> Result<Vec<RankEnd>, LaunchError> {
     let over = AtomicBool::new(false);
-    // Threads of this process ask by themselves, but nobody else looks at other processes.
+    // Threads of this process check for themselves, but no thread of a rank watches other processes.
     let watch = Watch { member, cancel: None };
     thread::scope(|scope| {
         let lacks_thread = |rank: Rank, error: io::Error| {

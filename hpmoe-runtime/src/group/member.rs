@@ -13,7 +13,7 @@ use crate::engine::OpenShmem;
 /// One rank of many, and its connection to the others.
 pub(super) struct Member {
     bootstrap: Box<dyn Bootstrap>,
-    /// What writes the memory of other ranks, where it can't be mapped.
+    /// The writer for memory of other ranks that can't be mapped.
     engine: Option<&'static OpenShmem>,
 }
 

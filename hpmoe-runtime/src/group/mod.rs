@@ -55,14 +55,14 @@ use state::GroupState;
 pub struct Group {
     joint: Arc<Joint>,
     options: LaunchOptions,
-    /// Where experts lie in launches of kernels that make their route.
+    /// The placement of experts for kernels that make their route.
     placement: Option<Arc<Placement>>,
 }
 
-/// What groups that differ only in their placements share.
+/// The state that groups share if they differ only in their placements.
 struct Joint {
     ranks: usize,
-    /// This process as one rank of many; `None` where all ranks are threads of it.
+    /// This process as one rank of many; `None` if all ranks are threads of it.
     member: Option<Member>,
     /// The NPU of each rank, if kernels run on NPUs.
     npus: Option<Vec<Arc<Npu>>>,

@@ -76,7 +76,7 @@ impl LaunchOptions {
         })
     }
 
-    /// How long the calling thread of a rank runs its cores alone, so that small launches need no other thread.
+    /// The time for which a rank's calling thread runs its cores without help, so that small launches need no other thread.
     pub(super) const fn alone(&self) -> Duration {
         const SMALL: Duration = Duration::from_micros(300);
         if self.threads.is_some() { Duration::ZERO } else { SMALL }
@@ -114,8 +114,7 @@ impl LaunchOptions {
         u64::try_from(self.time_limit.as_nanos() / 20).unwrap_or(u64::MAX)
     }
 
-    /// How long a process waits for the others where all of them should come at about the same time, after `launches`
-    /// launches.
+    /// The time for which a process waits for others that should arrive at about the same time, after `launches` launches.
     pub(super) fn patience(&self, launches: u32) -> Duration {
         let delay = self.delays.values().max().copied().unwrap_or_default();
         self.time_limit.saturating_add(delay.saturating_mul(launches))

@@ -106,14 +106,15 @@ fn no_route(shared: &LaunchShared<'_>, ends: &[RankEnd]) -> Option<LaunchError> 
     }
 }
 
-/// An id that an expert has, where a kernel finds it faulty: that of another group. With ids of a token, those of a group, and its experts.
+/// The error of a valid id that a kernel finds faulty because it belongs to another group. With the ids of a token, the ids of a group, and
+/// the group's experts.
 fn of_another_group(tables: &KernelTables, id: i32) -> Option<(usize, (usize, usize, usize))> {
     let groups = tables.route?.groups?;
     let id = usize::try_from(id).ok().filter(|id| *id < tables.experts)?;
     Some((id, (tables.top_k, tables.top_k / groups, tables.experts / groups)))
 }
 
-/// The error of a kept route that is none, or not that of this launch.
+/// The error of a kept route that is missing, or that is not valid for this launch.
 fn not_kept(rank: Rank, record: &HpmoeRecord) -> RouteError {
     const WORDS: [&str; 8] = ["", "", "ranks", "rank", "experts", "TOP_K", "tokens", "ids of a group"];
     if record.column as usize == KEPT_PLACEMENT {
@@ -128,12 +129,12 @@ fn not_kept(rank: Rank, record: &HpmoeRecord) -> RouteError {
     }
 }
 
-/// The error of the first rank but one that could not go on by itself.
+/// The error of the first rank, after the first one, that failed by itself.
 pub(super) fn cause_of_others(tables: &KernelTables, ends: &[RankEnd], own: usize) -> Option<LaunchError> {
     ends.iter().enumerate().filter(|(rank, _)| *rank != own).find_map(|(rank, end)| cause(tables, ends, rank, end))
 }
 
-/// The error of a rank that could not go on by itself.
+/// The error of a rank that failed by itself.
 fn cause(tables: &KernelTables, ends: &[RankEnd], rank: usize, end: &RankEnd) -> Option<LaunchError> {
     match &end.outcome {
         Outcome::BrokenRule { message, core } => {

@@ -36,7 +36,7 @@ pub struct Pending<'a> {
     launch: PendingLaunch<'a>,
 }
 
-/// What keeps the group of a launch.
+/// The owner that keeps the group of a launch alive.
 #[derive(Debug)]
 pub(super) enum Holder<'a> {
     Borrowed(&'a Group),

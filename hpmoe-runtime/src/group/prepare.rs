@@ -54,8 +54,8 @@ fn route_ranks(step: &LaunchStep<'_>) -> impl Iterator<Item = Rank> {
     step.route.ranks().into_iter()
 }
 
-/// Where a tensor lies on a rank; `at` is its offset in the workspace or the heap, `on_each` where a tensor that peers write
-/// lies on all ranks.
+/// The place of a tensor on a rank. `at` is its offset in the workspace or the heap; `on_each` has the addresses on all
+/// ranks of a tensor that peers write.
 fn place(
     tensor: &TensorTable,
     at: usize,

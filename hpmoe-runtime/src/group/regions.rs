@@ -1,7 +1,6 @@
 //! The global memory that a rank's kernel may use.
 //!
-//! Each tensor and each table is a region of its own and ends with its last real row, so that an access beyond it is
-//! found.
+//! Each tensor and each table is a separate region that ends with its last real row, so that an access beyond it is found.
 
 use hpmoe_kernels::Rank;
 

@@ -17,8 +17,8 @@ pub(super) struct RemoteHeaps {
 }
 
 impl RemoteHeaps {
-    /// Memory for the heap of each rank, of which the first `poisoned` bytes have all bits set and the others are zero. Those of others have addresses here, and nothing
-    /// there. All ranks call it.
+    /// Memory for the heap of each rank, whose first `poisoned` bytes have all bits set and whose others are zero. Heaps of other ranks
+    /// have addresses in this process, but no memory. All ranks call it.
     pub(super) fn new(
         engine: &'static OpenShmem,
         rank: usize,
@@ -36,7 +36,7 @@ impl RemoteHeaps {
         let own = engine.allocate(bytes)?.ok_or_else(lacking)?;
         let unmapped = |cause: io::Error| LaunchError::SharedMemory { rank, peer: rank, cause: cause.to_string() };
         let heap = |peer: usize| match peer == rank {
-            // SAFETY: the engine keeps what it has given until the process ends, and gives it to nobody else.
+            // SAFETY: the engine keeps the memory that it has given until the process ends, and gives it to no other caller.
             true => unsafe { SharedMapping::lent(own, bytes, poisoned) },
             false => SharedMapping::elsewhere(bytes),
         };
@@ -55,7 +55,7 @@ impl RemoteHeaps {
 
 impl Writer for RemoteHeaps {
     fn write(&self, rank: usize, to: u64, from: &[u8], how: Write) {
-        // What is at one place of all heaps has the address of this rank's for the engine.
+        // For the engine, a place in any heap has the address of the same place in this rank's heap.
         self.engine.write(rank, self.heaps[self.rank] + (to - self.heaps[rank]), from, how);
     }
 }

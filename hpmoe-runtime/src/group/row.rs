@@ -20,7 +20,7 @@ pub(super) struct LaunchStep<'a> {
     pub(super) arguments: &'a [Argument<'a>],
 }
 
-/// What a row of launches is, once it is known to fit.
+/// A row of launches, once it is known to fit.
 pub(super) struct PreparedRow<'a> {
     /// Number of chunks of each launch.
     pub(super) chunks: usize,

@@ -1,4 +1,4 @@
-//! What a group keeps of a kernel between launches.
+//! The memory that a group keeps for a kernel between launches.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use crate::{KernelTables, LaunchError};
 pub(super) struct Session {
     pub(super) plan: MemoryPlan,
     pub(super) sizes: RankSizes,
-    /// The memory of each rank; of another process's rank, the heap alone.
+    /// The memory of each rank; for a rank in another process, only its heap.
     pub(super) ranks: Vec<RankMemory>,
     /// The ranks that run in this process.
     pub(super) here: Range<usize>,
     /// Launches so far.
     pub(super) launches: i32,
-    /// What writes the heaps of ranks on other machines.
+    /// The writer for heaps of ranks on other machines.
     pub(super) remote: Option<Arc<RemoteHeaps>>,
 }
 
@@ -40,7 +40,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// The bytes that a rank needs, when there is no room for them.
+    /// The bytes that a rank needs, if there is no room for them.
     pub(super) fn new(tables: &KernelTables, sizes: &RankSizes) -> Result<Self, usize> {
         let plan = plan(tables, sizes)?;
         let memory = |_| {
@@ -51,11 +51,11 @@ impl Session {
         Ok(Self { plan, sizes: *sizes, ranks, here: 0..sizes.ranks, launches: 0, remote: None })
     }
 
-    /// The same in the memory of an NPU for each rank.
+    /// Like [`new`](Self::new), in the memory of an NPU for each rank.
     ///
     /// # Errors
     ///
-    /// `no_room` where it can't be numbered, or what CANN says.
+    /// `no_room` if the size can't be represented, or CANN's error.
     pub(super) fn on_npus(
         tables: &KernelTables,
         sizes: &RankSizes,
@@ -73,7 +73,7 @@ impl Session {
         Ok(Self { plan, sizes: *sizes, ranks, here: 0..sizes.ranks, launches: 0, remote: None })
     }
 
-    /// The same for one rank of many processes: the heap of each is mapped by all of them. All ranks call it.
+    /// Like [`on_npus`](Self::on_npus), for one rank of many processes: all of them map each rank's heap. All ranks call it.
     ///
     /// # Errors
     ///
@@ -133,7 +133,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// `no_room` where this machine has not enough room, else what went wrong on the rank that it went wrong on.
+    /// `no_room` if this machine has too little memory; otherwise the error of the rank that failed.
     pub(super) fn of_processes(
         tables: &KernelTables,
         sizes: &RankSizes,
@@ -176,7 +176,8 @@ impl Session {
         Ok(Self { plan, sizes: *sizes, ranks, here: rank..rank + 1, launches: 0, remote: None })
     }
 
-    /// The same where an engine writes the heaps of the others: each has its heap at the same place of what the engine has given. All ranks call it.
+    /// Like [`of_processes`](Self::of_processes), if an engine writes the heaps of the other ranks: each rank's heap is at the same place of the memory that the
+    /// engine has given. All ranks call it.
     fn of_engine(
         tables: &KernelTables,
         sizes: &RankSizes,
@@ -191,7 +192,7 @@ impl Session {
             let workspace = workspace(&plan).ok_or_else(|| no_room(plan.needed()))?;
             Ok(((plan, workspace), Vec::new()))
         };
-        // All of them come to the allocation, or none.
+        // Either all ranks reach the allocation, or none.
         let ((plan, workspace), _) = member.exchange_results("memory", own(), limit)?;
         let heaps = RemoteHeaps::new(engine, rank, sizes.ranks, plan.heap, plan.heap_tensors());
         // No heap may be written that is not complete.
@@ -222,7 +223,7 @@ fn superpod_bytes(superpod: Option<i64>) -> [u8; size_of::<i64>()] {
     superpod.unwrap_or(UNKNOWN).to_le_bytes()
 }
 
-/// Refuses ranks in two superpods, where both are known.
+/// Refuses ranks in two superpods, if both superpods are known.
 fn check_superpods(rank: usize, own: Option<i64>, peer: usize, bytes: &[u8]) -> Result<(), NpuError> {
     let other = bytes.try_into().map_or(UNKNOWN, i64::from_le_bytes);
     match own {

@@ -84,7 +84,7 @@ impl Group {
     #[must_use]
     pub const fn stamp_room(mut self, tiles: u32) -> Self {
         const MOST: u32 = 1 << 24;
-        // Two to a line of a cache, of which only one core may write.
+        // Two stamps share a cache line, which only one core may write.
         let tiles = if tiles < MOST { tiles } else { MOST };
         self.options.stamp_room = tiles.next_multiple_of(2);
         self

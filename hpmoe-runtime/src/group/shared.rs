@@ -1,4 +1,4 @@
-//! What the ranks of a row of launches share.
+//! The state that the ranks of a row of launches share.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
@@ -9,7 +9,7 @@ use crate::CompiledKernel;
 use crate::backend::host::{Races, Writer};
 use crate::layout::RankSizes;
 
-/// What the threads of all ranks share.
+/// The state that the threads of all ranks share.
 pub(super) struct LaunchShared<'a> {
     pub(super) kernel: &'a CompiledKernel,
     pub(super) options: &'a LaunchOptions,
@@ -19,7 +19,7 @@ pub(super) struct LaunchShared<'a> {
     pub(super) steps: usize,
     /// Number of the first launch.
     pub(super) first: i32,
-    /// Set when a rank can't go on: ends all running launches.
+    /// Set when a rank fails: ends all running launches.
     pub(super) stop: &'a AtomicI32,
     /// Whether host runs are checked.
     pub(super) checks: bool,
@@ -27,7 +27,7 @@ pub(super) struct LaunchShared<'a> {
     pub(super) caller: Rank,
     /// The search for races, if it is asked for, among ranks that are threads of this process.
     pub(super) races: Option<Races>,
-    /// Who writes the heaps of other ranks; without one, they are mapped here.
+    /// Writer for remote heaps; `None` if they are mapped into this process.
     pub(super) writer: Option<&'a dyn Writer>,
     /// Set when a launch of a rank does not end well: no rank starts another one.
     pub(super) failed: AtomicBool,
@@ -44,7 +44,7 @@ impl LaunchShared<'_> {
         (number - self.first).unsigned_abs() as usize % self.steps
     }
 
-    /// What the thread of a rank does while it waits. Whether launches are cancelled.
+    /// The work of a rank's thread while it waits. Returns whether launches are cancelled.
     pub(super) fn attend(&self, rank: Rank) -> bool {
         if rank == self.caller {
             self.options.attend();

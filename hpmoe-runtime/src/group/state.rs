@@ -13,7 +13,7 @@ pub(super) enum GroupState {
     Broken,
 }
 
-/// What a group keeps.
+/// The state that a group keeps.
 #[derive(Default)]
 pub(super) struct Kept {
     /// Memory of each kernel that has run, by name and fingerprint.
@@ -39,7 +39,7 @@ impl GroupState {
         }
     }
 
-    /// What is kept, for what can't break the group.
+    /// The kept state, for uses that can't break the group.
     pub(super) const fn kept(&mut self) -> Result<&mut Kept, LaunchError> {
         match self {
             Self::Sound(kept) => Ok(kept),

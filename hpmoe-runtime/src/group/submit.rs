@@ -101,7 +101,7 @@ impl Group {
         let mut state = self.options.lock(&self.joint.state);
         let (row, mut session, mut kept) = self.make_ready(kernel, row, None, &mut state)?;
         let kernel = &kernel.in_chunks(row.chunks);
-        // Whatever happens now, an error or a panic, leaves the group broken unless the launches end well.
+        // Any error or panic from here on leaves the group broken, unless the launches end well.
         let mut made = match fixed {
             Some(_) => Vec::new(),
             None => prepare(kernel, &self.options, &row, &mut session),
@@ -246,7 +246,8 @@ impl Group {
         Ok(PreparedRow { chunks, schedule, sizes, steps })
     }
 
-    /// The number of chunks of a row of launches: if they choose it, the least by which all of them fit, or else the largest.
+    /// The number of chunks of a row of launches: if launches choose it, the least number with which all of them fit, or else
+    /// the largest.
     fn choose_chunks(
         &self,
         tables: &KernelTables,

@@ -10,7 +10,7 @@ use crate::bootstrap::Cancel;
 /// The time between two looks.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// What can end a running launch from outside.
+/// The events outside a launch that can end it.
 #[derive(Clone, Copy)]
 pub(super) struct Watch<'a> {
     pub(super) member: Option<&'a Member>,

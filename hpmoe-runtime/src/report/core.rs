@@ -26,7 +26,7 @@ pub struct CoreReport {
     pub(super) gist: Gist,
 }
 
-/// What cores that do the same have in common, around the numbers that differ.
+/// The common text of cores that do the same, around the numbers that differ.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Gist {
     pub(super) before: String,
@@ -83,7 +83,7 @@ impl Gist {
         } else if *counter == HPMOE_CLOCK_WORD {
             (format!("{verb} rank "), " to compare clocks after all tiles".to_owned())
         } else if *counter == HPMOE_FREED_WORD {
-            // Words go on from launch to launch.
+            // Words keep counting from launch to launch.
             let chunks = tables.chunks as i32;
             let (need, have) = (need % chunks, have - (need - need % chunks));
             let read = if have > 0 { format!("it has {have}") } else { "it has none".to_owned() };

@@ -146,17 +146,17 @@ impl Report {
         }
     }
 
-    /// The same of a group that strangers knocked at.
+    /// The same report with the counts of strangers.
     pub(crate) fn after(self, strangers: Strangers) -> Self {
         Self { strangers, ..self }
     }
 
-    /// The same of a host run that was checked or not.
+    /// The same report, for a host run that was checked or not.
     pub(crate) fn with_checks(self, checks: bool) -> Self {
         Self { checks, ..self }
     }
 
-    /// The same of NPUs of that kind.
+    /// The same report, for NPUs of the given kind.
     pub(crate) fn of_npus(self, chip: String) -> Self {
         Self { on_npus: true, trace: self.trace.map(|trace| Trace { on: chip, ..trace }), ..self }
     }

@@ -7,7 +7,7 @@ use crate::abi::{
 };
 use crate::tables::{PhaseTable, RouteTable};
 
-/// Where a record was written.
+/// The place in the program where a record was written.
 #[derive(Clone, Copy)]
 pub(crate) struct TaskSite<'a> {
     tables: &'a KernelTables,
@@ -30,7 +30,7 @@ impl<'a> TaskSite<'a> {
         Some(format!("`{}` at {}:{}", phase.task, self.tables.file, phase.line))
     }
 
-    /// The same with the tile and the call.
+    /// The place with the tile and the call.
     pub(crate) fn call(&self, record: &HpmoeRecord) -> Option<String> {
         if let Some(route) = self.route(record) {
             return Some(format!("{}: {}", self.line(record)?, route.source));

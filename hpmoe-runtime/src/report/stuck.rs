@@ -58,7 +58,7 @@ impl fmt::Display for StuckReport {
             f.write_str("\ngave up first:")?;
             write_first(f, &gave_up)?;
         }
-        // What a call waits for is made by the calls before it.
+        // Earlier calls make the data that a call waits for.
         let upmost = cores.iter().filter(|core| core.waited.is_some()).min_by_key(|core| (core.waited, !core.gave_up));
         if let Some(core) = upmost.filter(|core| !core.gave_up) {
             write!(f, "\nfurthest up the taskflow:\n  {core}")?;

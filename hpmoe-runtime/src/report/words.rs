@@ -23,7 +23,7 @@ pub(super) fn ranges(numbers: &BTreeSet<usize>) -> String {
     text
 }
 
-/// `24`, or `21–24` where ranks differ.
+/// `24`, or `21–24` if ranks differ.
 pub(super) fn between(numbers: impl Iterator<Item = usize> + Clone) -> String {
     match (numbers.clone().min(), numbers.max()) {
         (Some(least), Some(most)) if least < most => format!("{least}–{most}"),
@@ -31,7 +31,7 @@ pub(super) fn between(numbers: impl Iterator<Item = usize> + Clone) -> String {
     }
 }
 
-/// A number of bytes in the largest unit of which there is at least one.
+/// A number of bytes in the largest unit in which it is at least one.
 pub(crate) fn size_text(bytes: usize) -> String {
     const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     match (bytes.max(1).ilog2() / 10) as usize {

@@ -12,10 +12,10 @@ const BOTH: [&str; 7] = [
     "-ffp-contract=off",
 ];
 
-/// Constants are doubles unless they say otherwise; g++ alone can be told to read them as floats.
+/// Constants are doubles unless they say otherwise; only g++ has an option to read them as floats.
 const GNU: &str = "-fno-single-precision-constant";
 
-/// Subnormal numbers are kept; clang++ alone can be told to take them for zeros.
+/// Subnormal numbers are kept; only clang++ has an option to treat them as zeros.
 const CLANG: &str = "-fdenormal-fp-math=ieee";
 
 /// The flags for a compiler. They follow all others.

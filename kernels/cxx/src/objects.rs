@@ -160,7 +160,7 @@ impl From<String> for Refusal {
     }
 }
 
-/// What every compiler that hpmoe can use accepts.
+/// The options that every compiler accepts that hpmoe can use.
 const PROBE: &str = "#include <atomic>
 #include <utility>
 inline constexpr int value = 1;

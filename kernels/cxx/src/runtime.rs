@@ -60,7 +60,7 @@ pub(crate) fn archive_to_link(compiler: &cc::Tool) -> Result<Option<PathBuf>, St
 pub(crate) fn link(archive: &Path) {
     let folder = archive.parent().unwrap_or(Path::new("/"));
     println!("cargo::rustc-link-search=native={}", folder.display());
-    // Linked where the program or library is: objects of kernels, which come before it, need it as well.
+    // Linked with the program or library, because objects of kernels, which come before it, need it as well.
     println!("cargo::rustc-link-lib=static:-bundle=stdc++");
 }
 

@@ -57,7 +57,7 @@ pub struct Settings<'a> {
 }
 
 impl Settings<'_> {
-    /// The same, for `cc`, which adds what the environment says: `CXX`, `CXXFLAGS` and their like.
+    /// The same settings for `cc`, which adds those of the environment: `CXX`, `CXXFLAGS` and so on.
     pub(crate) fn build(&self) -> cc::Build {
         let mut build = cc::Build::new();
         build
@@ -81,7 +81,8 @@ impl Settings<'_> {
         build
     }
 
-    /// Where this machine has the headers, and what objects call those folders: the same wherever they lie.
+    /// The folders of headers on this machine, and the names that objects use for them, which are the same wherever the
+    /// folders are.
     pub(crate) fn places(&self) -> Vec<OsString> {
         let place = |folder: &&Path| {
             let name = [folder.parent().and_then(Path::file_name), folder.file_name()];
@@ -92,7 +93,7 @@ impl Settings<'_> {
     }
 }
 
-/// The flag by which a compiler writes another name of a folder into an object: g++ 8 and clang++ 10 have it.
+/// The flag that makes a compiler write another name of a folder into an object: g++ 8 and clang++ 10 have it.
 pub(crate) fn called(folder: &Path, name: &Path) -> OsString {
     let mut flag = OsString::from("-ffile-prefix-map=");
     flag.push(folder);

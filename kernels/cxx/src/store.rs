@@ -89,7 +89,7 @@ impl Store {
         if object.exists() {
             return Ok(object);
         }
-        // Written under another name first: an object that exists is whole, whoever else is compiling it.
+        // Written under another name first, so that an existing object is complete even if another process is compiling it.
         let draft = object.with_extension(format!("{ending}.{}.draft", unique()));
         make(&draft)?;
         std::fs::rename(&draft, &object).map_err(|error| format!("can't write `{}`: {error}", object.display()))?;
@@ -114,7 +114,7 @@ impl Store {
 
 /// A word that no other draft has, in any process: those of two containers that share the folder can have one number.
 fn unique() -> String {
-    // The standard library gives each map keys of its own, from random bytes of the system.
+    // The standard library gives each map its own keys, from the system's random bytes.
     let random = RandomState::new().build_hasher().finish();
     format!("{random:016x}")
 }
@@ -156,7 +156,7 @@ fn folder(own_folder: &Path, asker: Asker) -> Result<PathBuf, String> {
     }
 }
 
-/// The text that decides what an object holds: lines that are comments alone don't.
+/// The text that determines an object: lines with only comments don't count.
 fn without_comments(text: &str) -> String {
     let lines = text.lines().map(str::trim_end).filter(|line| !line.is_empty() && !line.trim_start().starts_with("//"));
     lines.flat_map(|line| [line, "\n"]).collect()

@@ -2,7 +2,8 @@
 
 use super::KernelSizes;
 
-/// Rows that each rank has room for at least if launches choose their number of chunks, unless no routing brings so many.
+/// The least number of rows that each rank has room for if launches choose their number of chunks, unless no routing brings
+/// that many.
 const FEW_ROWS: usize = 4096;
 
 /// Default number of rows of each chunk that a rank has room for, if the group does not set it.

@@ -1,4 +1,4 @@
-//! What the memory of a kernel depends on.
+//! The properties of a kernel that determine its memory.
 
 use super::{Grid, RowKind, SpaceTable, Storage};
 use crate::op::ElementType;

@@ -181,7 +181,7 @@ impl MemoryTable {
 const KEPT: &str = "kept for another launch";
 const TAKEN: &str = "kept by another launch";
 
-/// What a tensor of the caller's is for.
+/// The purpose of a caller's tensor.
 const fn purpose(tensor: &TensorShape<'_>) -> &'static str {
     match (tensor.row_kind.is_kept(), tensor.writable) {
         (true, true) => KEPT,

@@ -39,7 +39,7 @@ pub(super) fn one_size(does: &str, operands: &[Shape]) -> Result<Shape, Misfit> 
     ))
 }
 
-/// The shape of half of the columns of a value, of which there must be an even number.
+/// The shape of half of a value's columns; the number of columns must be even.
 pub(super) fn half_of_columns(name: &str, operands: &[Shape]) -> Result<Shape, Misfit> {
     let pairs = operands[0];
     if pairs.cols % 2 != 0 {

@@ -39,12 +39,12 @@ const fn words(way: Contracted) -> &'static str {
     }
 }
 
-/// What the cube adds up in f32, whichever way a tile is held: it can turn elements of 16 bits.
+/// Types that the cube multiplies and adds up in f32, whichever way a tile is held: the cube can transpose 16-bit elements.
 pub(super) const HALVES: &[ElementType] = &[ElementType::bf16, ElementType::f16];
-/// The same of tiles that are both contracted along their columns.
+/// Types of tiles that are both contracted along their columns.
 pub(super) const FLOATS: &[ElementType] = &[ElementType::bf16, ElementType::f16, ElementType::f32];
 
-/// What operation `name` makes of two tiles of one of these types.
+/// The product of two tiles of one of these types, for the operation `name`.
 pub(super) fn fits(name: &str, types: &[ElementType], left: Side<'_>, right: Side<'_>) -> Result<Shape, Misfit> {
     let (x, w) = (left.tile, right.tile);
     for tile in [x, w] {
@@ -75,7 +75,7 @@ fn list(types: &[ElementType]) -> String {
     format!("{} or {last}", others.join(", "))
 }
 
-/// The same, of two tiles of one type.
+/// The product of two tiles of one type.
 fn sizes(name: &str, x: Side<'_>, w: Side<'_>) -> Result<Shape, Misfit> {
     let ((m, k), (n, other)) = (x.split(), w.split());
     let tile_type = x.tile.element;

@@ -9,7 +9,7 @@ const WORD: usize = size_of::<u32>();
 const LINE: usize = size_of::<HpmoePlacementHead>() / WORD;
 
 impl Places {
-    /// The digest by which ranks and kept routes know the placement: 0 if experts lie as without one.
+    /// The digest that identifies the placement to ranks and kept routes: 0 for the default placement.
     pub(crate) fn word(&self) -> u32 {
         if self.is_plain() { 0 } else { 1 + (self.digest() % u64::from(HPMOE_DIGESTS - 1)) as u32 }
     }

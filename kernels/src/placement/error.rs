@@ -134,7 +134,7 @@ impl fmt::Display for PlacementError {
     }
 }
 
-/// The same sentence, which is what `unwrap` prints.
+/// The text of `Display`, which `unwrap` prints.
 impl fmt::Debug for PlacementError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

@@ -29,7 +29,7 @@ impl Cut {
         self.from..self.to
     }
 
-    /// Which of so many rows, for a source with that turn.
+    /// The range of `rows` rows, for a source with this turn.
     pub(super) const fn rows(self, turn: u32, rows: usize) -> Range<usize> {
         cut(self.from, turn, rows)..cut(self.to, turn, rows)
     }

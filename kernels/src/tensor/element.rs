@@ -50,7 +50,7 @@ pub trait Accumulator: sealed::Sealed + Copy + Default {
     fn add_product(sums: &mut [Self], width: usize, rows: &[Self], columns: &[Self]);
 }
 
-// Not generic, so that this package's level of optimisation counts, and not that of whoever multiplies.
+// Not generic, so that it is compiled with this package's optimization level and not the caller's.
 macro_rules! accumulators {
     ($($name:ident)*) => {$(
         impl Accumulator for $name {

@@ -44,7 +44,7 @@ impl<T: Element, const N: usize, const K: usize> Experts<T, N, K> {
         Self { cells: CellBuffer::filled(experts * N * K, T::default()) }
     }
 
-    /// `experts` matrices of which every bit is set.
+    /// `experts` matrices with every bit set.
     pub(crate) fn poisoned(experts: usize) -> Self {
         Self { cells: CellBuffer::filled(experts * N * K, T::POISON) }
     }

@@ -18,7 +18,7 @@ use crate::{Rank, Ranks};
 #[derive(Clone, Debug, PartialEq)]
 pub struct PerRank<X> {
     ranks: Ranks,
-    /// Those of the ranks that are here, in order.
+    /// The parts of the local ranks, in order.
     parts: Vec<X>,
 }
 

@@ -11,7 +11,7 @@ pub struct Slots<T, const C: usize> {
     top_k: usize,
     /// The slot of the first row.
     first_slot: usize,
-    /// Of each row, whether the route that the tensor was made for has no expert for it; nothing where all have one.
+    /// For each row, whether the route that the tensor was made for has no expert for it; empty if all rows have one.
     empty: Vec<bool>,
 }
 

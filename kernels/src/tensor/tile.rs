@@ -51,7 +51,7 @@ pub struct Tile<'a, T, const R: usize, const C: usize> {
     rows: TileRows<'a>,
     first_col: usize,
     cols: usize,
-    /// Of each row, whether it is that of an empty slot; nothing where none is.
+    /// For each row, whether it belongs to an empty slot; empty if no row does.
     empty: &'a [bool],
 }
 
@@ -63,12 +63,12 @@ impl<'a, T: Element, const R: usize, const C: usize> Tile<'a, T, R, C> {
         tile
     }
 
-    /// The same tile, of which these rows are those of empty slots; nothing where none is.
+    /// The same tile, with the given rows marked as empty slots; an empty list marks none.
     pub(crate) const fn with_empty(self, empty: &'a [bool]) -> Self {
         Self { empty, ..self }
     }
 
-    /// Which rows are those of empty slots; nothing where none is.
+    /// For each row, whether it belongs to an empty slot; empty if no row does.
     pub(crate) const fn empty(&self) -> &'a [bool] {
         self.empty
     }

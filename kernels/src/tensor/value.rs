@@ -15,9 +15,9 @@ pub type AnyValue = Value<MOST, MOST>;
 pub struct Value<const R: usize, const C: usize> {
     rows: usize,
     cols: usize,
-    /// Whether the one row, the one column, stands for as many as a value has that this one meets.
+    /// Whether the single row, or the single column, is broadcast to the size of the value that this one is combined with.
     open: [bool; 2],
-    /// Of each row, whether it is that of an empty slot; nothing where none is. Sums over k skip these rows.
+    /// For each row, whether it belongs to an empty slot; empty if no row does. Sums over k skip these rows.
     empty: Vec<bool>,
     data: Vec<f32>,
 }
@@ -68,12 +68,12 @@ impl<const R: usize, const C: usize> Value<R, C> {
         self.empty.get(row).is_some_and(|empty| *empty)
     }
 
-    /// Which rows are those of empty slots; nothing where none is.
+    /// For each row, whether it belongs to an empty slot; empty if no row does.
     pub(crate) fn empty(&self) -> &[bool] {
         &self.empty
     }
 
-    /// The same numbers, whose rows are made of rows with these empty ones. Those of a value with another number of rows say nothing.
+    /// The same numbers, computed from rows with these empty ones. A value with another number of rows has no effect.
     #[must_use]
     pub(crate) fn with_empty(mut self, empty: &[bool]) -> Self {
         if self.empty.is_empty() && empty.len() == self.rows {
@@ -130,7 +130,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
         Self { rows, cols, open, empty: Vec::new(), data }.with_empty(&self.empty).with_empty(&other.empty)
     }
 
-    /// The same number for all rows, for all columns, of a larger type.
+    /// The same number for all rows, or for all columns, of a larger type.
     pub(crate) fn opened<const R2: usize, const C2: usize>(&self) -> Value<R2, C2> {
         const { assert!((R == R2 || R == 1) && (C == C2 || C == 1), "one row becomes several, one column becomes several") };
         let open = [self.open[0] || R != R2, self.open[1] || C != C2];
@@ -138,7 +138,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
         Value { rows: self.rows, cols: self.cols, open, empty, data: self.data.clone() }
     }
 
-    /// Whether rows, or columns, are as many as those of the value that this one meets.
+    /// Whether the numbers of rows, or of columns, equal those of the value that this one is combined with.
     pub(crate) const fn open(&self) -> [bool; 2] {
         self.open
     }

@@ -1,4 +1,4 @@
-//! `hpmoe doctor` and `hpmoe measure`: run `hpmoe-doctor`, a program of its own.
+//! `hpmoe doctor` and `hpmoe measure`, which run the separate program `hpmoe-doctor`.
 
 use hpmoe_kernels::printable::printable_path;
 use std::ffi::OsString;

@@ -88,7 +88,7 @@ impl SourceFile {
         self.kernels.iter_mut().try_for_each(|kernel| kernel.choose(target, expected))
     }
 
-    /// The checked taskflows of all kernels; where one has faults, an error that names `hpmoe check`.
+    /// The checked taskflows of all kernels; if a kernel has faults, an error that names `hpmoe check`.
     pub(crate) fn flows(&self) -> Result<Vec<CheckedGraph>, String> {
         let mut flows = Vec::new();
         for kernel in &self.kernels {
@@ -97,7 +97,7 @@ impl SourceFile {
         Ok(flows)
     }
 
-    /// A kernel after the front end; where it has faults, an error that names `hpmoe check`.
+    /// A kernel after the front end; if it has faults, an error that names `hpmoe check`.
     pub(crate) fn front(&self, kernel: &KernelSource) -> Result<Front, String> {
         kernel.front().map_err(|faults| {
             let (kernel, count) = (&kernel.module.ident, faults.len());

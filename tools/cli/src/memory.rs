@@ -16,7 +16,7 @@ struct FlowMemory {
     table: MemoryTable,
     /// Rows that a rank has room for, those without `--rows`, and those of an even load; of each chunk.
     rows: [u64; 3],
-    /// Bytes of heap and workspace with room for an even load alone.
+    /// Bytes of heap and workspace with room for an even load only.
     even_bytes: usize,
     /// Whether the rows are those of `--rows`.
     given: bool,

@@ -20,7 +20,7 @@ pub(crate) fn line(line: impl Display) -> Result<(), String> {
     text(&format!("{line}\n"))
 }
 
-/// Writes a line to stderr, which nobody may read.
+/// Writes a line to stderr, which may be closed.
 pub(crate) fn note(note: impl Display) {
     // Nobody is left to tell that stderr can't be written.
     let _ = writeln!(io::stderr().lock(), "{}", printable_lines(&note.to_string()));

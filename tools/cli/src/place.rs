@@ -44,7 +44,7 @@ pub(crate) fn place(options: &PlaceArgs) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What each layer's new placement saves and costs, if the command line asks for it.
+/// The savings and costs of each layer's new placement, if the command line asks for them.
 fn payoffs(
     options: &PayoffArgs,
     layers: &[Vec<u64>],

@@ -20,15 +20,15 @@ pub(crate) struct FlowPlan {
     pub(crate) checked: CheckedGraph,
     pub(crate) choices: Choices,
     pub(crate) origin: Origin,
-    /// The constants that a tuned schedule replaces, as a list for people; empty where none is.
+    /// The constants that a tuned schedule replaces, as a list for people; empty if there are none.
     pub(crate) replaced: String,
-    /// The sizes that are chosen for those left open, as a list for people; empty where none is.
+    /// The sizes that are chosen for open ones, as a list for people; empty if there are none.
     pub(crate) chosen: String,
     /// The kernel that it belongs to.
     kernel: Rc<KernelSource>,
 }
 
-/// Where the choices of a schedule come from.
+/// The origin of a schedule's choices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Origin {
     /// The scheduler's defaults.
@@ -60,7 +60,7 @@ impl Origin {
 }
 
 impl Tuning {
-    /// What `--untuned` asks for.
+    /// The plan that `--untuned` asks for.
     pub(crate) const fn unless(untuned: bool) -> Self {
         if untuned { Self::Ignored } else { Self::Taken }
     }
@@ -83,7 +83,7 @@ impl FlowPlan {
         compile::scheduled(&self.checked, target, &self.choices)
     }
 
-    /// What the schedule is made with, for people.
+    /// The inputs of the schedule, for people.
     pub(crate) fn about(&self) -> String {
         let choices = match self.origin {
             Origin::Default => "default schedule".to_owned(),
@@ -154,7 +154,7 @@ pub(crate) fn warn_of_costly_sizes<'a>(
     }
 }
 
-/// The taskflows of a kernel with what is kept for it; `None` where that is nothing that fits.
+/// The taskflows of a kernel with its stored schedule; `None` if no stored schedule fits.
 fn tuned_plans(kernel: &Rc<KernelSource>, tuned: &Tuned, target: &Target) -> Option<Vec<FlowPlan>> {
     let KernelSource { module, set, open, ranks } = &**kernel;
     let Kept::Fits(build) = kept_for(tuned, module, (set, open), target)? else { return None };

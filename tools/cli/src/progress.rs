@@ -20,7 +20,7 @@ pub(crate) struct Progress {
     waiting: Option<JoinHandle<()>>,
 }
 
-/// Who reads what a command writes.
+/// The reader of a command's output.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reader {
     Person,
@@ -60,7 +60,7 @@ impl Progress {
     }
 
     fn after(quick: Duration, target: ProgressDrawTarget, steps: Option<u64>) -> Self {
-        // What is said comes last, and its end is left out where the terminal is narrow: two lines are harder to clean away.
+        // The message comes last, and its end is cut off if the terminal is narrow, because two lines are harder to erase.
         let template = match steps {
             Some(_) => "{spinner} [{bar:24}] {pos}/{len} {elapsed} {wide_msg}",
             None => "{spinner} {pos} {elapsed} {wide_msg}",
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!((second.lines().count(), second.chars().count()), (1, COLUMNS as usize), "{second}");
         drop(progress);
         assert_eq!(terminal.contents(), "");
-        // The next line stands where the bar did.
+        // The next line appears in place of the bar.
         assert_eq!(terminal.contents_formatted().len(), InMemoryTerm::new(10, COLUMNS).contents_formatted().len());
     }
 

@@ -17,7 +17,7 @@ impl TargetChoice {
 }
 
 impl DieArgs {
-    /// The target, where kernels can be built for it.
+    /// The target, if kernels can be built for it.
     pub(crate) fn read(&self) -> Result<Target, String> {
         let file = Target::built_in(&self.target).is_none().then(|| Path::new(&self.target));
         fit_for_kernels(named(&self.target)?, file, self.matrix_cores)

@@ -1,8 +1,8 @@
-//! What comes of a probe.
+//! The answers of probes.
 
 use hpmoe_runtime::NpuError;
 
-/// What came of a probe on all ranks.
+/// The answer of a probe, over all ranks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Answer {
     /// The assumption holds; what was seen.
@@ -13,19 +13,19 @@ pub(crate) enum Answer {
     NotRun(String),
 }
 
-/// What was seen of an assumption that fails.
+/// The observation for an assumption that fails.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Failure {
     pub(crate) seen: String,
     pub(crate) then: Then,
 }
 
-/// What can be run after a failure.
+/// The probes that can still run after a failure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Then {
     /// Everything: the examination does it the other way.
     Everything,
-    /// What does not need the assumption.
+    /// The probes that do not need the assumption.
     Others,
     /// Nothing that needs an NPU: one of them may still be running the kernel.
     Nothing,
@@ -59,8 +59,8 @@ impl Failure {
         Self { seen: seen.into(), then: Then::Gone }
     }
 
-    /// What all of several ranks have seen, or nothing if none failed: a rank that only stopped because another one did doesn't know why.
-    /// After any failure, as little goes on as after the worst of them.
+    /// The common observation of several ranks; none if no rank failed. A rank that only stopped because another one did doesn't know the
+    /// reason. After several failures, only as much can run as after the worst of them.
     pub(crate) fn joined(all: Vec<Self>) -> Result<(), Self> {
         let Some(first) = all.first() else { return Ok(()) };
         let nothing = all.iter().any(|failure| failure.then == Then::Nothing);
@@ -70,7 +70,7 @@ impl Failure {
         Err(Self { seen: seen.join("; "), then })
     }
 
-    /// The same, of one rank of several.
+    /// The same, for one rank of several.
     pub(crate) fn of_rank(self, rank: usize, ranks: usize) -> Self {
         if ranks == 1 { self } else { Self { seen: format!("rank {rank}: {}", self.seen), ..self } }
     }

@@ -1,4 +1,4 @@
-//! What probes work with: made by earlier ones, for later ones.
+//! The state that probes share: earlier probes make it for later ones.
 
 use crate::answer::Failure;
 use crate::cores::Cores;
@@ -11,7 +11,7 @@ use hpmoe_runtime::npus::{Npu, symmetric_memory};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What probes work with.
+/// The state that probes share.
 pub(crate) struct Examination {
     pub(crate) team: Team,
     pub(crate) tries: u32,
@@ -27,7 +27,7 @@ pub(crate) struct Examination {
     pub(crate) object: Option<DeviceObject>,
     /// The NPUs of the ranks here, until the kernel is loaded.
     pub(crate) npus: Vec<Npu>,
-    /// Where each rank's NPU is.
+    /// The place of each rank's NPU.
     pub(crate) places: Vec<NpuPlace>,
     /// Cores of a launch: the fewest that a rank's NPU has.
     pub(crate) cores: Cores,
@@ -41,7 +41,7 @@ pub(crate) struct Examination {
     pub(crate) gone: Option<String>,
 }
 
-/// Where an NPU is.
+/// The place of an NPU.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct NpuPlace {
     pub(crate) host: String,

@@ -24,7 +24,7 @@ pub(crate) struct HeapPlan {
 
 impl HeapPlan {
     pub(crate) fn new(ranks: usize, cores: Cores, data_bytes: usize) -> Self {
-        // Two for each core: a block is there, and has been looked at.
+        // Two for each core: a block has arrived, and it has been read.
         let counters = 2 * cores.count().max(8);
         let launches = 2 * counters * LINE;
         let ready = launches + cores.count() * LINE;
@@ -48,9 +48,9 @@ impl HeapPlan {
 /// Heaps of all ranks, as this process sees them.
 pub(crate) struct Heaps {
     pub(crate) plan: HeapPlan,
-    /// Those of the ranks here.
+    /// The heaps of the local ranks.
     pub(crate) own: Vec<DeviceMemory>,
-    /// Those of other processes, which stay mapped.
+    /// The heaps of other processes, which stay mapped.
     pub(crate) others: Vec<DeviceMemory>,
     /// Address of each rank's.
     pub(crate) addresses: Vec<u64>,

@@ -18,7 +18,7 @@ const RUN: Duration = Duration::from_secs(60);
 /// How much longer the host waits than the kernel may run.
 const MARGIN: Duration = Duration::from_secs(5);
 
-/// Where a kernel finds what it takes.
+/// The place where a kernel finds its argument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Form {
     /// As its first argument.
@@ -36,7 +36,7 @@ pub(crate) struct Die {
     pub(crate) limit: Duration,
 }
 
-/// What a launch works on.
+/// The memory of a launch.
 pub(crate) struct Launch<'a> {
     pub(crate) request: Request,
     pub(crate) plan: &'a HeapPlan,
@@ -52,7 +52,7 @@ pub(crate) struct Running {
     cores: Cores,
 }
 
-/// What cores left behind.
+/// The results that cores left.
 pub(crate) struct Seen {
     pub(crate) cores: Cores,
     pub(crate) records: Vec<HpmoeRecord>,
@@ -68,8 +68,8 @@ impl Die {
     /// Puts a launch on the stream.
     pub(crate) fn start(&self, launch: &Launch<'_>) -> Result<Running, NpuError> {
         let running = Running::new(&self.npu, self.cores, launch, self.limit)?;
-        // SAFETY: the memory was made for this kernel, and the heaps are those of its plan; whoever starts a launch waits for it,
-        // or gives none of its memory back.
+        // SAFETY: the memory was made for this kernel, and the heaps are those of its plan; the code that starts a launch waits
+        // for it, or never frees its memory.
         unsafe { self.launch(&self.arguments(&running), self.seconds())? };
         Ok(running)
     }
@@ -95,7 +95,7 @@ impl Die {
         Ok(running)
     }
 
-    /// What the kernel takes, as it takes it.
+    /// The kernel's argument, in the form in which it takes it.
     fn arguments(&self, running: &Running) -> Vec<u64> {
         let address = running.memory.address();
         if self.form == Form::First { vec![address] } else { vec![0, address] }
@@ -116,17 +116,17 @@ impl Die {
         u16::try_from(most.as_secs() + 1).unwrap_or(u16::MAX)
     }
 
-    /// Waits for so many launches.
+    /// Waits for this many launches.
     pub(crate) fn wait(&self, launches: u32) -> Result<(), Failure> {
         self.wait_for(Duration::from_secs(self.seconds().into()) * launches + MARGIN)
     }
 
-    /// Waits for at most so long.
+    /// Waits for at most this long.
     pub(crate) fn wait_for(&self, limit: Duration) -> Result<(), Failure> {
         self.npu.wait(limit).map_err(|error| Failure::lost(error.to_string()))
     }
 
-    /// The time from one launch to the next, of so many that do nothing.
+    /// The time from one launch to the next, measured with this many empty launches.
     pub(crate) fn time_empty(&self, launches: u32) -> Result<Duration, Failure> {
         let plan = HeapPlan::new(1, self.cores, 0);
         let heap = DeviceMemory::poisoned(&self.npu, plan.bytes, 0)?;
@@ -151,8 +151,8 @@ impl Die {
         }
     }
 
-    /// Runs one launch that works on memory of its NPU alone, of so many bytes of data. `fill` writes what is there at first, and says
-    /// in the request where.
+    /// Runs one launch that works only on memory of its NPU, with this many bytes of data. `fill` writes the initial data, and states
+    /// their places in the request.
     pub(crate) fn run_alone(
         &self,
         mut request: Request,
@@ -176,7 +176,7 @@ impl Die {
     }
 }
 
-/// What a launch on one NPU left.
+/// The results of a launch on one NPU.
 pub(crate) struct Alone {
     pub(crate) seen: Seen,
     pub(crate) plan: HeapPlan,
@@ -218,13 +218,13 @@ impl Running {
         Ok(Self { memory, cores })
     }
 
-    /// Where the records lie, for so many ranks.
+    /// The offset of the records, for this number of ranks.
     fn records_at(ranks: usize) -> usize {
         // After a line with the one base of counters, which is zero.
         size_of::<HpmoeLaunch>() + size_of::<Request>() + (8 * ranks).next_multiple_of(64) + 64
     }
 
-    /// What the cores left, once the stream has been waited for.
+    /// The results of the cores, once the stream has been waited for.
     pub(crate) fn seen(&self) -> Result<Seen, Failure> {
         let cores = self.cores;
         let mut structure = HpmoeLaunch::zeroed();
@@ -259,7 +259,7 @@ impl Seen {
         }
     }
 
-    /// What the first core that is not done was doing: one that gave up, if one did.
+    /// The state of the first core that is not done, or of one that gave up if there is one.
     fn stuck(&self) -> Option<String> {
         let states = [HPMOE_REFUSED, HPMOE_GAVE_UP];
         let in_state = |state| self.records.iter().position(|record| record.state == state);

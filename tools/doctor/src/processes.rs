@@ -39,7 +39,8 @@ pub(crate) fn start(options: &Options) -> Result<(Team, Started), String> {
     }
 }
 
-/// Starts this program again for each rank but the first, which this process is. They share a secret that nobody else has.
+/// Starts this program again for each rank except the first, which is this process. They share a secret that no other
+/// program has.
 fn start_processes(processes: usize) -> Result<(Team, Started), String> {
     let problem = |error: io::Error| format!("can't start {processes} processes: {error}");
     let said = |error: hpmoe_runtime::BootstrapError| error.to_string();

@@ -1,8 +1,9 @@
-//! What the host and the probes' kernel agree on, next to the ABI of kernels: `probes/core.cpp` has the same.
+//! The data that the host exchanges with the probes' kernel, next to the ABI of kernels: `probes/core.cpp` has the same
+//! definitions.
 
 use bytemuck::{Pod, Zeroable};
 
-/// What the cores of a launch do.
+/// The work of a launch's cores.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub(crate) enum Which {
@@ -22,7 +23,7 @@ pub(crate) enum Which {
     Flags = 13,
 }
 
-/// What a timed loop does: [`Request::left`] of [`Which::Time`], and [`Request::right`] is the peer.
+/// The operation of a timed loop: [`Request::left`] of [`Which::Time`]; [`Request::right`] is the peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u64)]
 pub(crate) enum Loop {
@@ -50,7 +51,7 @@ pub(crate) struct Request {
     pub(crate) rounds: u32,
     /// Words of a block of data; of [`Which::Cores`], lines of observations.
     pub(crate) words: u32,
-    /// What tells this request from another.
+    /// The number that identifies this request.
     pub(crate) mark: u32,
     /// Address of the observations.
     pub(crate) observations: u64,
@@ -61,7 +62,7 @@ pub(crate) struct Request {
     pub(crate) reserved: [u64; 2],
 }
 
-/// What a core tells.
+/// The result of a core.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Observation {
@@ -102,7 +103,7 @@ pub(crate) const DEPTH: usize = 64;
 pub(crate) const SIDE: usize = 32;
 pub(crate) const SHORTEST: usize = 16;
 
-/// What a vector core adds to a word at a time.
+/// The amount that a vector core adds to a word at a time.
 pub(crate) const fn amount(number: u32) -> i32 {
     1 + (number % 3) as i32
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 /// The longest that a rank waits for the others: they may be compiling. One that is gone is noticed at once.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// The ranks, of which some are here.
+/// The ranks, some of which are in this process.
 pub(crate) struct Team {
     pub(crate) ranks: usize,
     bootstrap: Option<TcpBootstrap>,
@@ -48,7 +48,7 @@ impl Team {
         self.own().start == 0
     }
 
-    /// What each process has, that of rank 0 first; a failure of one is one of all.
+    /// The data of each process, rank 0 first; a failure of one process is a failure of all.
     pub(crate) fn exchange(&self, mine: Result<Vec<u8>, Failure>) -> Result<Vec<Vec<u8>>, Failure> {
         let Some(bootstrap) = &self.bootstrap else { return Ok(vec![mine?]) };
         let message = match &mine {

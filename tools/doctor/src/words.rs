@@ -1,4 +1,4 @@
-//! What is printed.
+//! The printed text.
 
 use crate::answer::Answer;
 use crate::examination::Examination;
@@ -54,7 +54,7 @@ pub(crate) fn summary(answers: &[(&Probe, Answer)], examination: &Examination, a
     }
 }
 
-/// Prints lines. A reader that stops is no fault, and the probes go on.
+/// Prints lines. A reader that stops reading is not a fault, and the probes continue.
 pub(crate) fn print(mut lines: String) {
     lines.push('\n');
     match io::stdout().write_all(printable_lines(&lines).as_bytes()) {

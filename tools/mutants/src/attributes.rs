@@ -1,4 +1,4 @@
-//! What attributes say of an item: whether it is there for tests alone.
+//! The attributes of an item: whether it exists only for tests.
 
 use syn::punctuated::Punctuated;
 use syn::{Attribute, Expr, ExprLit, Lit, Meta, MetaNameValue, Token};
@@ -10,7 +10,7 @@ pub(crate) fn is_for_tests(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// Whether a condition holds in tests alone, of this package or of those that use what it has for theirs.
+/// Whether a condition holds only in tests, of this package or of packages that use its test code.
 fn only_in_tests(when: &Meta) -> bool {
     let parts = |list: &syn::MetaList| {
         list.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated).unwrap_or_default().into_iter()

@@ -35,7 +35,7 @@ pub(crate) struct Mutant {
 }
 
 impl Mutant {
-    /// What is written before and after the place, for a mutant of this number.
+    /// The text before and after the place, for a mutant of this number.
     pub(crate) fn around(&self, number: u32) -> (String, &'static str) {
         let on = format!("crate::mutant_switch::on({number})");
         match &self.change {

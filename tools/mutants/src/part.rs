@@ -45,7 +45,7 @@ impl Part {
         }
     }
 
-    /// What is left out of these folders: texts, and what tests alone use to judge.
+    /// Files of these folders that are left out: texts, and code that only tests use.
     fn left_out(self) -> &'static [&'static str] {
         match self {
             Self::Compiler => &[

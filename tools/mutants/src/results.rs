@@ -1,4 +1,4 @@
-//! What came of each mutant, kept from run to run.
+//! The results of mutants, kept from run to run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
@@ -6,10 +6,11 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-/// What came of each mutant: tests that noticed, or none.
+/// The result of each mutant: the tests that noticed it, or none.
 pub(crate) type Found = BTreeMap<String, Option<String>>;
 
-/// What is known of mutants. It holds for the sources that the tests ran with; of others, it says which tests to ask first.
+/// Known results of mutants. They are valid for the sources that the tests ran with; for other sources, they say which tests
+/// to run first.
 pub(crate) struct Results {
     file: Mutex<File>,
     path: PathBuf,

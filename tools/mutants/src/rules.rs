@@ -1,4 +1,4 @@
-//! What becomes of what.
+//! The replacements of expressions.
 
 use syn::{BinOp, Expr, ReturnType, Type};
 
@@ -62,7 +62,7 @@ pub(crate) fn values(output: &ReturnType) -> &'static [&'static str] {
     }
 }
 
-/// What a binary operator becomes.
+/// The replacements of a binary operator.
 pub(crate) fn other_operator(operator: BinOp) -> Option<&'static str> {
     Some(match operator {
         BinOp::Add(_) => "-",

@@ -19,7 +19,7 @@ pub(crate) struct Test {
     pub(crate) time: Duration,
 }
 
-/// What came of some tests of one program.
+/// The results of some tests of one program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Outcome {
     Passed,

@@ -16,7 +16,7 @@ const UNSEEN: [&str; 2] = ["docs/", "tools/mutants/"];
 /// The file in the sources of a package that says which mutant is on.
 const SWITCH: &str = "mutant_switch.rs";
 
-/// The sources of a working tree, and where its copy goes.
+/// The sources of a working tree, and the place of their copy.
 pub(crate) struct Tree {
     root: PathBuf,
     copy: PathBuf,
@@ -52,7 +52,7 @@ impl Tree {
         Ok(Self { root: root.to_owned(), copy, part, files, mutants })
     }
 
-    /// Differs where the copy does, but for what no test looks at.
+    /// Whether the copy differs in something that tests look at.
     pub(crate) fn digest(&self) -> String {
         let mut hasher = DefaultHasher::new();
         for path in self.files.iter().filter(|path| !UNSEEN.iter().any(|folder| path.starts_with(folder))) {
@@ -66,7 +66,8 @@ impl Tree {
         self.mutants.values().flatten().map(Mutant::to_string).zip(0..).collect()
     }
 
-    /// Writes the copy, with all mutants but those that don't compile; what changed since the last one alone.
+    /// Writes the copy, with all mutants except those that don't compile; only files that have changed since the last copy
+    /// are written.
     pub(crate) fn write(&self, refused: &BTreeSet<String>) -> Result<BTreeMap<String, Written>, String> {
         remove_others(&self.copy, &self.files, &self.switch())
             .map_err(|error| format!("{}: {error}", self.copy.display()))?;
@@ -135,7 +136,7 @@ fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::write(path, bytes)
 }
 
-/// The source with mutants, outer ones first, and where each stands in it.
+/// The source with mutants, outer ones first, and the place of each mutant in it.
 pub(crate) fn instrument(
     source: &str,
     mutants: &[(String, &Mutant)],

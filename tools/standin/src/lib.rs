@@ -28,7 +28,7 @@ const SIMULATORS: [&str; 2] = ["Ascend310P3", "Ascend910B1"];
 
 /// The libraries that are implemented.
 const LIBRARIES: [&str; 3] = ["libacl_rt.so", "libascendcl.so", "libshmem.so"];
-/// Libraries of CANN that have nothing of their own here: collective communication, the compiler of operators, graphs, channels.
+/// Libraries of CANN that are empty here: collective communication, the operator compiler, graphs, channels.
 const OTHER_LIBRARIES: [&str; 5] =
     ["libhccl.so", "libacl_op_compiler.so", "libge_runner.so", "libgraph.so", "libacl_tdt_channel.so"];
 /// Folders that programs look for, and find nothing in.
@@ -138,7 +138,7 @@ impl Toolkit {
         FOLDERS.iter().try_for_each(|folder| fs::create_dir_all(self.folder.join(folder)))
     }
 
-    /// What the programs read: shell variables. `contents` tells one implementation of AscendC from another.
+    /// The shell variables that the programs read. `contents` distinguishes implementations of AscendC.
     fn settings(&self, contents: u64) -> String {
         let (mut refuses, mut lacks, mut kind, mut ratio) = ("", "", 4, String::new());
         let (mut machine, mut chip, mut linked) = (NPU, A2_AND_A3, EXECUTABLE);

@@ -1,4 +1,4 @@
-//! What is simulated of a case.
+//! The simulated figures of a case.
 
 use std::fmt;
 

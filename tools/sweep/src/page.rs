@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::ops::Range;
 
-/// What [`Figures::idle`] has, as the page calls it.
+/// The page's names for the parts of [`Figures::idle`].
 const IDLE: [&str; 5] = ["wait for work", "wait for rows", "memories shared", "tail", "overhead"];
 
 /// Ratios within this of one are ties.
@@ -37,7 +37,7 @@ pub(crate) fn page(rows: &Rows) -> String {
     )
 }
 
-/// The state of the tree that rows are of, where it is not the same for all.
+/// The state of the tree that rows come from, if it is not the same for all.
 fn states(rows: &Rows) -> String {
     let mut counts: BTreeMap<(u32, &str, u32, u32), usize> = BTreeMap::new();
     for (case, row) in rows {
@@ -69,7 +69,7 @@ fn missing(known: &BTreeMap<Case, Figures>) -> String {
     format!("Not simulated yet, or not for all models: {}.\n\n", list(sizes))
 }
 
-/// What the cases have in common, and those in which ours is not the fastest.
+/// The common settings of the cases, and the cases in which `ours` is not the fastest.
 pub(crate) fn summary(known: &BTreeMap<Case, Figures>) -> String {
     [behind(known), bounds(known), leads(known)].concat()
 }

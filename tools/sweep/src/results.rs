@@ -1,4 +1,4 @@
-//! What has been simulated, in a file that grows case by case, and as a table.
+//! The simulated cases, in a file that grows case by case, and as a table.
 
 use crate::cases::{self, Case};
 use crate::figures::{COLUMNS, Figures};
@@ -30,8 +30,8 @@ pub(crate) struct Results {
 }
 
 impl Results {
-    /// Opens the file of results, and adds what the table has of older states where there is nothing newer. With `keep`, what
-    /// another state of the tree has simulated counts as this one's.
+    /// Opens the file of results, and adds the table's results of older states for cases without a newer result. With `keep`,
+    /// results of another state of the tree count as this one's.
     pub(crate) fn open(path: &Path, table: &Path, keep: bool) -> Result<Self, String> {
         let refused = |error: std::io::Error| format!("{}: {error}", path.display());
         if let Some(folder) = path.parent() {

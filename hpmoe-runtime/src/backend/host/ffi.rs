@@ -93,7 +93,7 @@ unsafe extern "C" {
 #[derive(Debug)]
 pub struct StandardArithmetic {
     before: HostArithmetic,
-    /// Another thread has a state of its own.
+    /// Another thread has its own state.
     _of_thread: PhantomData<*const ()>,
 }
 
@@ -118,11 +118,11 @@ impl Drop for StandardArithmetic {
 /// The search for races in global memory, among the cores of ranks that run together, launch after launch.
 pub(crate) struct Races(NonNull<c_void>);
 
-// SAFETY: the search has locks of its own; the ranks that it is made for run on threads.
+// SAFETY: the search has its own locks; the ranks that it is made for run on threads.
 unsafe impl Sync for Races {}
 
 impl Races {
-    /// For this many ranks, of this many cores each. `None` where there is no memory.
+    /// For this many ranks, with this many cores each. `None` if there is no memory.
     pub(crate) fn new(ranks: u32, cores: u32) -> Option<Self> {
         // SAFETY: the call takes two numbers, and lets no exception out.
         NonNull::new(unsafe { hpmoe_host_races_new(ranks, cores) }).map(Self)
@@ -136,7 +136,7 @@ impl Drop for Races {
     }
 }
 
-/// `hpmoe_host_run`, of this program or of a library that has an implementation of its own.
+/// `hpmoe_host_run` of this program, or of a library that has its own implementation.
 pub(super) type HostRun = unsafe extern "C" fn(
     entry: EntryPoint,
     launch: *mut u8,
@@ -154,14 +154,14 @@ pub(crate) struct RankRun<'a> {
     pub(crate) aiv: u32,
     /// Threads that share the cores.
     pub(crate) threads: u32,
-    /// How long the calling thread runs them alone.
+    /// The time for which the calling thread runs the cores without other threads.
     pub(crate) alone: Duration,
     /// Seed for the order of everything that flags leave open.
     pub(crate) seed: u64,
     pub(crate) regions: &'a [MemoryRegion],
     /// The search for races that all ranks of the launch take part in; by this program's implementation of AscendC.
     pub(crate) races: Option<&'a Races>,
-    /// Who writes the memory of other ranks; without one, it is mapped here.
+    /// Writer for memory of other ranks; `None` if it is mapped into this process.
     pub(crate) writer: Option<&'a dyn Writer>,
     /// Whether accesses that nothing orders are searched for, and everything that is left open is drawn.
     pub(crate) checks: bool,

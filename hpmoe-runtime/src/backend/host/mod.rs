@@ -25,5 +25,5 @@ pub(crate) use writer::{Write, Writer};
 
 /// A limit of host runs that is printed with their results. The README of the host's AscendC lists the others.
 pub(crate) const LIMITS: &str = "run on this machine's CPU: the results are the kernel's, the time is not the device's";
-/// What the report of a host run without checks says.
+/// The report's note about a host run without checks.
 pub(crate) const UNCHECKED: &str = "checks off: races and stale cache lines were not looked for";

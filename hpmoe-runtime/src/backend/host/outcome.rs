@@ -11,6 +11,6 @@ pub(crate) enum Outcome {
     BrokenRule { message: String, core: usize },
     /// This machine had not enough of a resource.
     Lacking { resource: Resource, cause: String },
-    /// The run stopped because another rank could not go on.
+    /// The run stopped because another rank failed.
     Stopped,
 }

@@ -9,7 +9,7 @@ pub(crate) enum Write {
     Add,
 }
 
-/// Who writes the memory of ranks that is not mapped here, and adds to words that several ranks add to.
+/// A writer for memory of ranks that is not mapped into this process, which also adds to words that several ranks add to.
 pub(crate) trait Writer: Sync {
     /// Writes to an address in a region of rank `rank`. Writes to one rank arrive in the order of the calls.
     fn write(&self, rank: usize, to: u64, from: &[u8], how: Write);

@@ -10,12 +10,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::NpuError;
 use super::acl::{Acl, Handle};
 
-/// What a launch on an NPU waits for: the one before it.
+/// The event that a launch on an NPU waits for: the end of the previous launch.
 pub(super) struct Chain {
     acl: &'static Acl,
     /// Recorded after each launch.
     last: Handle,
-    /// Recorded on a stream of somebody else's that a launch follows.
+    /// Recorded on a stream of the caller that a launch follows.
     before: Handle,
     /// Whether there was a launch.
     launched: AtomicBool,
@@ -28,7 +28,7 @@ pub(crate) fn take_turn() -> MutexGuard<'static, ()> {
 }
 
 impl Chain {
-    /// That of a device, which this thread has set. It lives as long as the process.
+    /// The chain of a device, which this thread has set. It lives as long as the process.
     pub(super) fn of(acl: &'static Acl, device: i32) -> Result<Arc<Self>, NpuError> {
         static CHAINS: Mutex<Vec<(i32, Arc<Chain>)>> = Mutex::new(Vec::new());
         let mut chains = CHAINS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -41,13 +41,13 @@ impl Chain {
         Ok(chain)
     }
 
-    /// What is put on a stream from now on follows what is on another one.
+    /// Orders later work on a stream after the work already on another one.
     pub(super) fn follow(&self, stream: Handle, other: Handle) -> Result<(), NpuError> {
         self.acl.record_event(self.before, other)?;
         self.acl.wait_for_event(stream, self.before)
     }
 
-    /// What is put on another stream from now on follows the last launch.
+    /// Orders later work on another stream after the last launch.
     pub(super) fn precede(&self, other: Handle) -> Result<(), NpuError> {
         self.acl.wait_for_event(other, self.last)
     }

@@ -101,13 +101,13 @@ impl Device {
         }
     }
 
-    /// Launches from now on follow what is on a stream of somebody else's.
+    /// Orders later launches after the work already on a stream of the caller.
     pub(crate) fn follow(&self, stream: usize) -> Result<(), NpuError> {
         let _here = self.here()?;
         self.chain.follow(self.stream, Handle::of_other(stream))
     }
 
-    /// What is put on a stream of somebody else's from now on follows the last launch.
+    /// Orders later work on a stream of the caller after the last launch.
     pub(crate) fn precede(&self, stream: usize) -> Result<(), NpuError> {
         let _here = self.here()?;
         self.chain.precede(Handle::of_other(stream))
@@ -126,7 +126,7 @@ impl Device {
 
 impl Drop for Device {
     fn drop(&mut self) {
-        // What a failed device can't give back goes with the process.
+        // Memory that a failed device can't free is freed with the process.
         let Ok(_here) = self.here() else { return };
         let _ = self.acl.destroy_stream(self.stream);
     }

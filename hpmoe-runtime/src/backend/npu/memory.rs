@@ -25,7 +25,7 @@ pub struct DeviceMemory {
 
 /// Where memory goes back to.
 enum Owner {
-    /// This process alone uses it.
+    /// Memory that only this process uses.
     Allocated,
     /// Other processes map the same physical memory.
     Mapped(Handle),
@@ -58,7 +58,7 @@ impl DeviceMemory {
         }
     }
 
-    /// Memory that other processes can map, of which the first `poisoned` bytes have all bits set and the others are zero.
+    /// Memory that other processes can map. The first `poisoned` bytes have all bits set, and the others are zero.
     pub(super) fn physical(device: &Device, bytes: usize, poisoned: usize) -> Result<Self, NpuError> {
         let _here = device.here()?;
         let bytes = bytes.max(1).next_multiple_of(LARGE_PAGE);
@@ -67,7 +67,7 @@ impl DeviceMemory {
         Ok(memory)
     }
 
-    /// What another process needs to map it; it is physical memory of this one.
+    /// The handle with which another process can map it, if it is physical memory of this process.
     pub(super) fn fabric_ticket(&self) -> Result<Vec<u8>, NpuError> {
         let Owner::Mapped(physical) = self.owner else { panic!("no other process maps this memory") };
         let _here = OnDevice::new(self.acl, self.device)?;
@@ -83,7 +83,7 @@ impl DeviceMemory {
         Self::mapped(device, u64::from_le_bytes(*bytes) as usize, device.acl.import(name)?)
     }
 
-    /// A part of a heap of this NPU that processes share, of which the first `poisoned` bytes have all bits set and the others are zero.
+    /// A part of a heap of this NPU that processes share. The first `poisoned` bytes have all bits set, and the others are zero.
     pub(super) fn lent(
         device: &Device,
         address: u64,
@@ -108,7 +108,7 @@ impl DeviceMemory {
         let mapped = acl.reserve(bytes).and_then(|address| match acl.map(address, bytes, physical) {
             Ok(()) => Ok(address),
             Err(error) => {
-                // The error that is told is the first.
+                // The first error is reported.
                 let _ = acl.release(address);
                 Err(error)
             }
@@ -185,7 +185,7 @@ impl DeviceMemory {
     /// If the memory ends before the last byte.
     pub fn read(&self, at: usize, bytes: &mut [u8]) -> Result<(), NpuError> {
         let from = self.part(at, bytes.len());
-        // SAFETY: a slice that is borrowed for the call alone.
+        // SAFETY: a slice that is borrowed only for this call.
         self.copy(bytes.len(), |acl, count| unsafe {
             acl.copy(bytes.as_mut_ptr().expose_provenance() as u64, from, count, ACL_MEMCPY_DEVICE_TO_HOST)
         })
@@ -238,7 +238,7 @@ impl DeviceMemory {
 
 impl Drop for DeviceMemory {
     fn drop(&mut self) {
-        // What a failed device can't give back goes with the process.
+        // Memory that a failed device can't free is freed with the process.
         let Ok(_here) = OnDevice::new(self.acl, self.device) else { return };
         match &self.owner {
             Owner::Allocated => drop(self.acl.free(self.address)),

@@ -121,7 +121,7 @@ impl Deref for Npu {
 
 impl Drop for Npu {
     fn drop(&mut self) {
-        // What a failed device can't give back goes with the process.
+        // Memory that a failed device can't free is freed with the process.
         let Ok(_here) = self.here() else { return };
         self.ring.clear();
     }

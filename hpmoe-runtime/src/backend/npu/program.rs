@@ -5,7 +5,7 @@ use super::NpuError;
 use super::acl::{Acl, Handle};
 use super::device::Device;
 
-/// What the library calls a kernel with both kinds of core.
+/// The library's name for the type of a kernel with both kinds of core.
 const BOTH_KINDS: i64 = 3;
 
 /// A kernel that is loaded on an NPU.
@@ -85,7 +85,7 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // What a failed device can't give back goes with the process.
+        // Memory that a failed device can't free is freed with the process.
         let _ = self.acl.unload(self.object);
     }
 }

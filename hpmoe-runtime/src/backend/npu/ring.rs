@@ -1,4 +1,4 @@
-//! Pinned host memory, from which argument blocks are copied while the host goes on.
+//! Pinned host memory, from which argument blocks are copied while the host continues.
 //!
 //! A copy on a stream reads the host memory later. Blocks therefore lie in slots that are used in rotation: a slot is
 //! rewritten only after the launch that used it has ended.
@@ -33,8 +33,8 @@ struct Slot {
     done: Handle,
 }
 
-/// A block that is on its way to an NPU, until its launch is on the stream. Dropped before that, nobody knows when its slot is free, and its memory
-/// is given to no one.
+/// A block that is being copied to an NPU, until its launch is on the stream. If it is dropped earlier, it is not known when its slot
+/// becomes free, so the memory is never reused.
 pub(crate) struct SentBlock<'a> {
     device: &'a Device,
     ring: &'a Ring,
@@ -52,8 +52,8 @@ impl SentBlock<'_> {
 }
 
 impl Ring {
-    /// Puts the copy of a launch's argument block, of so many bytes at most, on the stream. Where launches have all slots, `with_patience` is given what waits for the oldest of them,
-    /// for at most `limit`.
+    /// Puts the copy of a launch's argument block, of at most `bytes` bytes, on the stream. If launches use all slots, `with_patience` is
+    /// called with a wait for the oldest of them, for at most `limit`.
     pub(super) fn send<'a>(
         &'a self,
         device: &'a Device,
@@ -85,7 +85,7 @@ impl Ring {
             if !device.acl.is_reached(oldest.done)? {
                 with_patience(&|| device.acl.wait_on_host(oldest.done, limit))?;
             }
-            // What is too small for this block goes.
+            // Memory that is too small for this block is freed.
             if let Some(oldest) = slots.pop_front().filter(|oldest| oldest.bytes >= bytes) {
                 return Ok(oldest);
             }
@@ -121,7 +121,7 @@ impl Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        // What a failed device can't give back goes with the process.
+        // Memory that a failed device can't free is freed with the process.
         let _ = self.acl.free_pinned(self.address);
         let _ = self.acl.destroy_event(self.done);
     }

@@ -20,7 +20,7 @@ pub(crate) struct SharedByGroup {
 }
 
 impl SharedByGroup {
-    /// What the environment chooses, for a group with this NPU.
+    /// The way that the environment selects, for a group with this NPU.
     pub(crate) fn chosen(npu: &Arc<Npu>) -> Result<Self, NpuError> {
         Ok(Self { shared: symmetric_memory()?, npu: Arc::clone(npu) })
     }

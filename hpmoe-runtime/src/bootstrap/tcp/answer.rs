@@ -21,7 +21,7 @@ pub(super) enum Answer {
     Refused(Refusal),
 }
 
-/// Why a rank is not let in. The reasons are numbers: no text of a stranger is shown to anybody.
+/// The reason why a rank is rejected. Reasons are numbers, so that no text from a stranger is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Refusal {
     Version,

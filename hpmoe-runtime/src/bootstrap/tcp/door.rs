@@ -83,7 +83,7 @@ impl<'a> Door<'a> {
         sleep(PAUSES[usize::from(self.guests.is_empty())]);
     }
 
-    /// Closes the door: whoever still stands there is no rank.
+    /// Closes the door: connections that are still being greeted are not ranks.
     pub(super) fn close(mut self) -> Strangers {
         self.strangers.silent += self.guests.len() as u64;
         self.strangers
@@ -105,7 +105,7 @@ impl<'a> Door<'a> {
                     // The other side has gone before it was taken.
                     ErrorKind::Interrupted | ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset => {}
                     _ => {
-                        // Mostly too many open files, of which a guest less may be enough.
+                        // In most cases there are too many open files, and closing one connection may be enough.
                         self.refused = Some(error.to_string());
                         self.starve(&error);
                         if !self.make_room() {

@@ -8,10 +8,10 @@ use crate::bootstrap::wire::{Message, Reader};
 /// The most bytes of a rank's part of an exchange: a quarter of a GiB.
 pub(super) const MOST_PART: usize = 1 << 28;
 
-/// Room for what a frame holds beside its parts.
+/// Room for the contents of a frame in addition to its parts.
 const MOST_HEAD: u64 = 1 << 16;
 
-/// The most bytes of a frame with the parts of so many ranks.
+/// The most bytes of a frame with the parts of this many ranks.
 pub(super) const fn most_bytes(ranks: usize) -> u64 {
     MOST_HEAD + (MOST_PART as u64 + 8) * ranks as u64
 }
@@ -167,7 +167,7 @@ mod tests {
         }
     }
 
-    /// Whatever is announced, nothing is waited for that is more than a frame can have.
+    /// Whatever size is announced, no more is awaited than a frame can have.
     #[test]
     fn a_frame_that_is_too_large_is_refused_by_its_first_bytes() {
         for size in [1025, 1 << 20, 1 << 32, u64::MAX] {

@@ -21,7 +21,7 @@ pub(super) struct Guest {
     challenged: Option<([u8; HELLO_BYTES], Nonce)>,
 }
 
-/// What rank 0 asks of a guest.
+/// Rank 0's criteria for a guest.
 pub(super) struct Terms {
     pub(super) job: [u8; 32],
     pub(super) confided: bool,
@@ -29,7 +29,7 @@ pub(super) struct Terms {
     pub(super) nonces: Nonces,
 }
 
-/// What came of a guest.
+/// The outcome of a guest's greeting.
 pub(super) enum Step {
     /// More data is needed.
     Waits,

@@ -23,11 +23,11 @@ pub(super) struct Links {
     pub(super) cancel: Cancel,
 }
 
-/// Number of exchanges, from the first one that is not complete, of which a rank may send its part. One that has given up some is ahead of the
-/// others; nobody else ever is by more than one.
+/// Number of exchanges, counted from the first one that is not complete, for which a rank may send its part. A rank that has given up some
+/// exchanges is ahead of the others; any other rank is ahead by at most one.
 const AHEAD: u64 = 8;
 
-/// What is known of the group.
+/// The known state of the group.
 #[derive(Default)]
 struct State {
     /// The first rank that is gone, and how.
@@ -40,7 +40,7 @@ struct State {
     wholes: HashMap<u64, Vec<Vec<u8>>>,
     /// The first exchange that this rank has neither taken nor given up.
     awaited: u64,
-    /// Rank 0's last answer about who is missing.
+    /// Rank 0's last answer to the question which ranks are missing.
     missing: Option<(u64, Vec<usize>)>,
     /// Set when this process leaves: connections that close now mean nothing.
     leaving: bool,

@@ -7,7 +7,8 @@ use std::time::Instant;
 use super::links::rest;
 use crate::bootstrap::Cancel;
 
-/// A connection that is read until a deadline, or until that is cancelled: whoever sends a byte now and then gains no time by it.
+/// A connection that is read until a deadline, or until the read is cancelled. A peer that sends a byte now and then gains no
+/// time.
 pub(super) struct Patient<'a> {
     pub(super) stream: &'a TcpStream,
     pub(super) deadline: Instant,

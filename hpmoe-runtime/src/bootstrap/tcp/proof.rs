@@ -13,7 +13,7 @@ use crate::bootstrap::Secret;
 /// A proof.
 pub(super) type Proof = [u8; 32];
 
-/// Who proves. The words keep a proof of one side from being one of the other.
+/// The side that proves. Each side's proof is computed over a different word, so that neither is valid as the other's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Side {
     Rank,

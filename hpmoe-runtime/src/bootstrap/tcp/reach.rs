@@ -32,10 +32,10 @@ enum Failure {
     Ended(BootstrapError),
 }
 
-/// One rank on its way.
+/// One rank's attempt to join.
 struct Traveller<'a> {
     place: &'a Place,
-    /// Where rank 0 is, as far as that is known.
+    /// The address of rank 0, as far as it is known.
     address: String,
     joining: &'a Joining,
     key: Key,

@@ -14,8 +14,8 @@ use crate::bootstrap::BootstrapError;
 use crate::layout::stamps::RankStamps;
 use crate::report::StuckReport;
 
-/// The error of launches that failed, with what their cores were doing if that can be read. `exchange` is what became of telling the other ranks of it, if they
-/// were told: a rank that was gone, or one that failed and then went, is what the NPU failed for.
+/// The error of failed launches, with the state of their cores if it can be read. `exchange` is the result of telling the other ranks, if
+/// they were told: if a rank was gone, or failed and then left, that rank is the reason why the NPU failed.
 pub(super) fn failed(
     shared: &LaunchShared<'_>,
     exchange: Option<Result<Vec<RankEnd>, LaunchError>>,

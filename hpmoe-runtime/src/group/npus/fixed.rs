@@ -23,7 +23,7 @@ pub(in super::super) fn fix(
     local: LocalNpus<'_>,
 ) -> Result<Flight, LaunchError> {
     let mut flight = copied(kernel, &row.steps, options, session, local)?;
-    // Launches that can be waited for are told apart by their number.
+    // Launches that can be waited for are identified by their number.
     session.launches = session.launches.wrapping_add(1);
     let stop = AtomicI32::new(0);
     let mut ranks = std::mem::take(&mut flight.ranks);
@@ -68,7 +68,8 @@ impl Flight {
         Ok(())
     }
 
-    /// Overwrites the placement in the argument block, and returns when it is there. No launch of it runs.
+    /// Overwrites the placement in the argument block, and returns when the copy is complete. No launch of the block may be
+    /// running.
     pub(in super::super) fn place(&self, placement: &Placement) -> Result<(), NpuError> {
         let words = placement.device_words(self.kernel.tables().chunks);
         self.ranks.iter().try_for_each(|rank| rank.place(&words))

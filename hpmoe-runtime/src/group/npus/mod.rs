@@ -160,16 +160,16 @@ impl Flight {
         Duration::from_secs(seconds(&shared).into()) * shared.launches().saturating_mul(self.pending)
     }
 
-    /// Waits until all NPUs have nothing to do, for at most so long.
+    /// Waits until all NPUs are idle, for at most `limit`.
     pub(super) fn wait(&self, limit: Duration) -> Result<(), (usize, NpuError)> {
-        // What ends launches should be the nearest to the fault.
+        // The limit that ends launches should be the one closest to the fault.
         let limit = limit + Duration::from_secs(5);
         let wait = |rank: &OnNpu| rank.npu.wait(limit).map_err(|error| (rank.rank.id(), error));
         self.ranks.iter().map(wait).collect::<Vec<_>>().into_iter().collect()
     }
 }
 
-/// What has become of launches once they were waited for.
+/// The outcome of launches that have been waited for.
 pub(super) struct Landing {
     pub(super) result: Result<Report, LaunchError>,
     /// Whether no kernel runs any more.
@@ -195,7 +195,7 @@ pub(super) fn finish(
     let told = flight.unrouted;
     let (shared, ranks) = (flight.shared(&stop), &flight.ranks);
     let told_others = match (member, enqueued.as_ref().and(waited.as_ref())) {
-        // The other ranks wait for the end of this one. One that does not come to that was gone before.
+        // The other ranks wait for the end of this one. A rank that does not take part in this exchange was gone before.
         (Some(member), Err((rank, cause))) => Some(exchange(&shared, member, failed_end(&shared, *rank, cause))),
         _ => None,
     };
@@ -224,7 +224,8 @@ pub(super) fn finish(
     Landing { result: result.map(|report| report.of_npus(chip)), over }
 }
 
-/// Makes the argument blocks of so many launches, launch by launch, because a rank's kernel waits for those of its peers. `then` brings each to its NPU.
+/// Makes the argument blocks of several launches, launch by launch, because a rank's kernel waits for those of its peers. `then` copies
+/// each block to its NPU.
 fn place_all(
     shared: &LaunchShared<'_>,
     row: &PreparedRow<'_>,

@@ -22,7 +22,8 @@ use crate::{Argument, KernelTables};
 /// The least that a kernel may run, in addition to what one of its waits may take.
 const RUN: Duration = Duration::from_secs(60);
 
-/// What launches on one NPU keep there until they have ended. Dropped from the first to the last: tables refer to arguments.
+/// The memory that launches on one NPU keep there until they have ended. Fields are dropped in order: tables refer to
+/// arguments.
 pub(super) struct OnNpu {
     pub(super) npu: Arc<Npu>,
     pub(super) rank: Rank,
@@ -48,7 +49,7 @@ pub(super) struct Arguments {
     places: Vec<ArgumentPlace>,
 }
 
-/// Where a kernel finds a tensor of the caller's.
+/// The place where a kernel finds a tensor of the caller.
 #[derive(Clone, Copy, Debug)]
 enum ArgumentPlace {
     /// A copy, at this byte offset.
@@ -73,12 +74,12 @@ impl OnNpu {
         Ok([vec![0; room], tables.image()].concat())
     }
 
-    /// Copies the argument block of a launch to the NPU, and returns when it is there.
+    /// Copies the argument block of a launch to the NPU, and returns when the copy is complete.
     pub(super) fn write(&self, launch: usize, block: &[u8]) -> Result<(), NpuError> {
         self.launches[launch].memory.write(0, block)
     }
 
-    /// Overwrites the placement of all launches, which have one, and returns when it is there.
+    /// Overwrites the placement of all launches, which must have one, and returns when the copy is complete.
     pub(super) fn place(&self, placement: &[u32]) -> Result<(), NpuError> {
         self.launches.iter().try_for_each(|block| {
             let at = block.placement_at.expect("the launch has a placement");
@@ -107,7 +108,7 @@ impl OnNpu {
         self.put(shared, launch, None)
     }
 
-    /// Puts the first launch on a stream of somebody else's that is being captured.
+    /// Puts the first launch on a stream of the caller that is being captured.
     pub(super) fn capture(&self, shared: &LaunchShared<'_>, stream: usize) -> Result<(), NpuError> {
         self.put(shared, 0, Some(stream))
     }
@@ -160,7 +161,7 @@ impl OnNpu {
         processes: bool,
     ) -> Result<(), NpuError> {
         let written = |argument: usize| {
-            // What peers of other processes write lies in the heap.
+            // Tensors that peers in other processes write are in the heap.
             let of_argument = |storage| match storage {
                 Storage::Argument(number) => number == argument,
                 Storage::Shared(number) => number == argument && !processes,

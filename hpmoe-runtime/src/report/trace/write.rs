@@ -83,7 +83,7 @@ impl Trace {
     }
 }
 
-/// Microseconds, of which JSON has the exact digits.
+/// Microseconds, which JSON represents with exact digits.
 fn us(ns: i64) -> String {
     let sign = if ns < 0 { "-" } else { "" };
     format!("{sign}{}.{:03}", ns.unsigned_abs() / 1_000, ns.unsigned_abs() % 1_000)

@@ -1,6 +1,6 @@
 //! Drafts of placements, and the steps that improve them.
 
-/// Parts of a row that loads are counted in: a row may be shared by as many ranks as there are.
+/// Parts of a row in which loads are counted: a row may be shared by all ranks.
 pub(super) const PARTS: u128 = 1 << 16;
 
 /// A placement in the making.
@@ -93,7 +93,7 @@ impl<'a> Draft<'a> {
         Self::new(ranks, loads, places.collect())
     }
 
-    /// Takes the best steps until none is left that helps, or so many places are written.
+    /// Takes the best steps until no step helps, or until this many places are written.
     pub(super) fn improve(&mut self, most_writes: usize) {
         let mut left = most_writes;
         while let Some(step) = self.best(left) {

@@ -10,8 +10,8 @@ use super::draft::PARTS;
 pub(super) const EXPERTS: usize = 8;
 /// Most ranks of a search.
 pub(super) const RANKS: usize = 8;
-/// Sets of ranks that a search tries before it ends with the best placement so far. Four ranks with 16 places need fewer; more ranks may need
-/// far more, of which the first take some milliseconds.
+/// Number of sets of ranks that a search tries before it ends with the best placement so far. Four ranks with 16 places need fewer. More
+/// ranks may need far more; the sets up to the limit take some milliseconds.
 const fn most_sets(ranks: usize) -> u32 {
     if ranks <= 4 { 1 << 22 } else { 1 << 17 }
 }
@@ -23,7 +23,7 @@ pub(super) struct Change<'a> {
     pub(super) most_writes: usize,
 }
 
-/// The placement with the least load of the fullest rank if that is less than `below` parts of a row, by place; `None` if there is no such
+/// By place, the placement whose fullest rank has the least load, if that is less than `below` parts of a row; `None` if there is no such
 /// placement.
 pub(super) fn best(
     ranks: usize,

@@ -8,7 +8,7 @@ use std::path::Path;
 /// A run, from its trace.
 #[derive(Debug)]
 pub(super) struct RunTrace {
-    /// What was run, and whether it was simulated or measured.
+    /// The program that was run, and whether it was simulated or measured.
     pub(super) about: String,
     /// The number of its ranks.
     pub(super) ranks: usize,

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// What the runs of one kind of task have in common, and what not.
+/// The comparison of the runs of one kind of task.
 #[derive(Default)]
 struct Kind {
     /// Tasks, and their time and wait in µs, in either run.
@@ -74,7 +74,7 @@ pub(super) fn compared(old: &Path, new: &Path) -> Result<String, String> {
     Ok(text)
 }
 
-/// The kinds of tasks by name, and where the order of some core parts first.
+/// The kinds of tasks by name, and the place where the order of some core first differs.
 fn kinds(runs: &[RunTrace; 2]) -> (BTreeMap<String, Kind>, Option<Parting<'_>>) {
     let mut kinds: BTreeMap<String, Kind> = BTreeMap::new();
     for (number, run) in runs.iter().enumerate() {
@@ -89,7 +89,7 @@ fn kinds(runs: &[RunTrace; 2]) -> (BTreeMap<String, Kind>, Option<Parting<'_>>) 
             sums.wait += task.wait;
         }
     }
-    // What a rank makes twice, as each core does its share of a route, is told apart by its core.
+    // Steps that a rank runs twice, as each core does its share of a route, are distinguished by their core.
     let cores = |run: &'_ RunTrace| -> BTreeMap<(u64, TaskPlace), BTreeSet<String>> {
         let mut cores: BTreeMap<_, BTreeSet<String>> = BTreeMap::new();
         for (core, task) in run.tasks() {

@@ -12,14 +12,14 @@ const NODE: (f64, f64) = (168.0, 42.0);
 const GAP: (f64, f64) = (64.0, 16.0);
 const MARGIN: f64 = 12.0;
 
-/// A phase, or the place where a line passes a layer of phases.
+/// A phase, or the place at which a line passes a layer of phases.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stop {
     Phase(PhaseId),
     Passing { dependency: usize },
 }
 
-/// The graph (SVG). A dashed line needs no counter of its own.
+/// The graph (SVG). A dashed line is a dependency without its own counter.
 pub(super) fn graph(checked: &CheckedGraph, schedule: &Schedule) -> String {
     let layers = layers(checked);
     let rows = layers.iter().map(Vec::len).max().unwrap_or(0) as f64;
@@ -79,7 +79,7 @@ fn line(checked: &CheckedGraph, schedule: &Schedule, dependency: usize, stops: &
             let bend = number((before + NODE.0 + x) / 2.0);
             path.push_str(&format!("C{bend} {} {bend} {} {} {}", middle(height), middle(y), number(x), middle(y)));
         }
-        // It leaves on the right, and the last stop is where it ends.
+        // It leaves on the right, and its last stop is its end.
         if at == 0 {
             path.push_str(&format!("M{} {}", number(x + NODE.0), middle(y)));
         } else if at + 1 < stops.len() {

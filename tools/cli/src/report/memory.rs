@@ -58,7 +58,7 @@ fn on_chip(checked: &CheckedGraph) -> Vec<Line> {
         })
     });
     let mut lines: Vec<Line> = lines.collect();
-    // A task that is called with several sizes is there for each of them.
+    // A task that is called with several sizes is listed for each of them.
     lines.dedup_by(|a, b| (&a.name, &a.words) == (&b.name, &b.words));
     lines
 }

@@ -6,7 +6,7 @@ const HTML: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// What the page shows. It needs nothing but itself.
+/// The contents of the page, which is self-contained.
 pub(super) struct Page<'a> {
     pub(super) title: String,
     pub(super) figures: String,

@@ -15,7 +15,7 @@ pub(super) struct Run {
     pub(super) rank: u32,
     /// Bytes put, by source and then destination.
     pub(super) traffic: Vec<Vec<u64>>,
-    /// What the script reads: times in ns, tasks as one array for each property.
+    /// The script's data: times in ns, and tasks as one array for each property.
     pub(super) data: Value,
 }
 
@@ -128,7 +128,7 @@ impl Kept {
     }
 }
 
-/// What the groups of each operation stand for.
+/// The meaning of the groups of each operation.
 fn spaces(scenario: &Scenario, policy: Policy) -> Vec<&'static str> {
     if policy != Policy::Ours {
         return Vec::new();

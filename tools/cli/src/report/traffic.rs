@@ -27,7 +27,7 @@ pub(super) fn traffic(bytes: &[Vec<u64>]) -> String {
             );
         }
     }
-    // As many numbers as have room.
+    // As many numbers as fit.
     let step = (18.0 / cell).ceil().max(1.0) as usize;
     let mut labels = Group::new().add(text("to rank".to_owned(), LEFT, 14.0, "small")).add(text(
         "from".to_owned(),

@@ -17,12 +17,12 @@ const SYNTHETIC: &str = include_str!("synthetic.rs");
 const TILES: u64 = 300;
 /// Tokens of a rank for each expert of the group.
 const TOKENS: u64 = 64;
-/// Constants that give as many tiles of each kind as the DeepSeek-V3 layer has, of fewer columns.
+/// Constants that give as many tiles of each kind as the DeepSeek-V3 layer has, with fewer columns.
 const SIZES: &str = "HIDDEN=1792,INTER=512,TOP_K=8,TILE_N=64,PUT=16,BLOCK=16,COLUMNS=256";
 /// Most experts of the layer, a power of two that a kernel may have.
 const EXPERTS: u64 = 1 << 15;
-/// With more tiles than this, row tiles have 16 rows instead of 128, and 28 tiles come from each token: so many tokens with the tall
-/// tiles would be more rows than can be numbered on 256 ranks.
+/// With more tiles than this, row tiles have 16 rows instead of 128, and each token has 28 tiles. With tall tiles, that number of
+/// tiles would need more rows than can be numbered on 256 ranks.
 const TALL: u64 = 4_000_000;
 const TILES_OF_TOKEN: u64 = 28;
 
@@ -56,8 +56,8 @@ pub(super) fn measure(options: &ScheduleArgs, wanted: u64) -> Result<ExitCode, S
     Ok(ExitCode::SUCCESS)
 }
 
-/// The synthetic layer. More tiles come from more experts, so that entries grow with tiles; a power of two, so that about as
-/// many numbers of ranks divide them.
+/// The synthetic layer. More tiles come from more experts, so that entries grow with tiles. The number of experts is a power
+/// of two, so that about the same number of rank counts divide it.
 fn synthetic(options: &ScheduleArgs, target: &Target, wanted: u64) -> Result<CheckedGraph, String> {
     let ranks = u64::from(options.group());
     let experts = wanted.div_ceil(TILES).max(8).div_ceil(ranks).next_power_of_two() * ranks;
@@ -73,7 +73,7 @@ fn synthetic(options: &ScheduleArgs, target: &Target, wanted: u64) -> Result<Che
     )?)
 }
 
-/// The user's kernel with the TOKENS that give about as many tiles.
+/// The user's kernel with the `TOKENS` that give about that many tiles.
 fn with_tokens(options: &ScheduleArgs, target: &Target, wanted: u64) -> Result<CheckedGraph, String> {
     let file = options.file.as_deref().ok_or("which FILE.rs?")?;
     let sized = |tokens: u64| {

@@ -17,7 +17,7 @@ pub(crate) struct Copies {
 }
 
 impl Copies {
-    /// Of a kernel's placement, where experts were consecutive on each rank before.
+    /// The copies for a kernel's placement, if experts were consecutive on each rank before.
     pub(crate) fn new(graph: &TaskGraph, placement: &Placement, target: &Target) -> Result<Self, String> {
         let words = |error: hpmoe_kernels::PlacementError| error.to_string();
         let consecutive = Placement::even(placement.ranks(), placement.experts(), graph.sizes.spare).map_err(words)?;

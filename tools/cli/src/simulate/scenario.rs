@@ -27,14 +27,14 @@ pub(crate) struct Scenario {
     pub(crate) tokens: u32,
     /// Kernel and taskflow, for headings.
     pub(crate) name: String,
-    /// What the placement of the command line costs once, if it has one.
+    /// The one-time cost of the command line's placement, if it has one.
     pub(crate) copies: Option<Copies>,
     /// The type of the others' weight gradients; `None` if it is that of the kernel.
     gradients: Option<Written>,
     plan: FlowPlan,
     /// The layer of the original that the kernel is, or the reason why it is another one.
     layer: Result<SameLayer, ForeignLayer>,
-    /// The schedule of `ours`; `None` if other policies alone are simulated.
+    /// The schedule of `ours`; `None` if only other policies are simulated.
     schedule: Option<ValidSchedule>,
 }
 
@@ -99,7 +99,7 @@ impl Scenario {
         self.plan.origin
     }
 
-    /// What the schedule of `ours` is made with, if it is simulated.
+    /// The inputs of the schedule of `ours`, if it is simulated.
     pub(crate) fn about_ours(&self) -> Option<String> {
         self.schedule.as_ref().map(|_| self.plan.about())
     }
@@ -109,7 +109,7 @@ impl Scenario {
         self.plan.tile_sizes()
     }
 
-    /// Those of the policies that apply to the kernel.
+    /// The policies that apply to the kernel.
     pub(crate) fn applying(&self, policies: &[Policy]) -> Vec<Policy> {
         let applies = |policy: &Policy| *policy != Policy::Hyperparallel || self.layer.is_ok();
         policies.iter().copied().filter(applies).collect()

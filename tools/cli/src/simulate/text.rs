@@ -108,7 +108,7 @@ fn spent(scenario: &Scenario, runs: &[PolicyRun]) -> String {
     text
 }
 
-/// How all policies come to do the same.
+/// A note on how all policies do the same work.
 fn compared(scenario: &Scenario, runs: &[PolicyRun]) -> String {
     let mut text = String::new();
     for run in runs {

@@ -126,7 +126,7 @@ impl Shown {
     }
 }
 
-/// The slice of the wait, where there was one, and that of the work. Overhead lies between them.
+/// The slice of the wait, if there was one, and that of the work. Overhead lies between them.
 fn slices(
     source: &str,
     workload: &dyn Workload,

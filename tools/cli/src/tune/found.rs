@@ -11,7 +11,7 @@ pub(super) const FAR_SLOWER: f64 = 2.0;
 #[derive(Clone, Debug)]
 pub(super) struct SearchedKernel {
     pub(super) name: String,
-    /// Constants by which its schedule is kept.
+    /// Constants under which its schedule is stored.
     pub(super) shape: NamedSizes,
     /// The tile sizes that the command line sets.
     pub(super) set: NamedSizes,
@@ -23,7 +23,7 @@ pub(super) struct SearchedKernel {
     pub(super) fixed: NamedSizes,
     /// The sizes from which the search starts, as far as they differ from the default's.
     pub(super) start: NamedSizes,
-    /// How many times as long as the start the default is estimated to take; `None` if it is the start, or there is no estimate.
+    /// Ratio of the estimated times of the default and of the start; `None` if they are the same, or if there is no estimate.
     pub(super) default_estimate: Option<f64>,
     /// The simulations of a candidate: one for each taskflow and routing.
     pub(super) simulations: usize,

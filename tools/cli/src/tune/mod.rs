@@ -1,6 +1,6 @@
 //! `hpmoe tune`: a search for faster schedules, within a time given.
 //!
-//! The search runs on a thread of its own (`worker.rs`), and the main thread waits for it no longer than that (`watch.rs`).
+//! The search runs on a separate thread (`worker.rs`), and the main thread waits for it no longer than that (`watch.rs`).
 
 mod found;
 mod keep;

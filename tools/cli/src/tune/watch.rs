@@ -20,10 +20,10 @@ const TICK: Duration = Duration::from_millis(50);
 const GRACE: (f64, f64) = (0.08, 0.8);
 /// Bytes of the worker's stack: those that a main thread has on Linux, for which the front end is made.
 const STACK: usize = 8 << 20;
-/// How many times the time given to ask for, if nobody knows how long a candidate takes.
+/// The multiple of the given time to suggest, if it is not known how long a candidate takes.
 const MUCH_MORE: f64 = 10.0;
 
-/// Searches for a kernel of a file. A search that doesn't end in time is left alone, and the best so far counts.
+/// Searches for a kernel of a file. A search that doesn't end in time is left running, and the best result so far is used.
 pub(super) fn found(
     options: &TuneArgs,
     target: &Target,

@@ -35,7 +35,7 @@ pub(super) enum Told {
     Ended(Result<Box<Found>, String>),
 }
 
-/// What a search is doing.
+/// The state of a search.
 #[derive(Clone)]
 pub(super) struct Doing {
     /// The words that follow the kernel's name.
@@ -44,7 +44,7 @@ pub(super) struct Doing {
     pub(super) part: Option<f64>,
 }
 
-/// Whether to go on, which the main thread decides.
+/// Whether to continue, which the main thread decides.
 #[derive(Default)]
 pub(super) struct Stops {
     /// The time is over: no candidate is tried any more, and what is being tried is given up.
@@ -119,7 +119,7 @@ impl Job {
         given.chain(default).map(|text| routed(text, sizes, self.options.ranks, None)).collect()
     }
 
-    /// The sizes that a build would choose if the source left all of `sizes` open, where they differ from these.
+    /// The sizes that a build would choose if the source left all of `sizes` open, if they differ from these.
     fn start(&self, source: &KernelSource, sizes: &NamedSizes, expected: Expected) -> Result<NamedSizes, String> {
         let names: Vec<String> = sizes.keys().cloned().collect();
         if names.iter().all(|name| source.open.contains_key(name)) {
@@ -162,7 +162,7 @@ fn built(source: &KernelSource, sizes: &NamedSizes) -> Option<Front> {
     front(&source.module, &overrides(&source.set, &with_tuned(&source.open, sizes))).ok()
 }
 
-/// What the main thread is told, and what it knows already.
+/// The reports to the main thread, and the facts that it already knows.
 struct News<'a> {
     kernel: &'a SearchedKernel,
     warning: &'a Option<String>,
@@ -172,7 +172,7 @@ struct News<'a> {
 
 #[derive(Default)]
 struct LastTold {
-    /// When it was told what the search is doing.
+    /// The time of the last report on the search's state.
     doing: Option<(Instant, SearchStep)>,
     /// The best candidate that it knows.
     best: Option<Candidate>,

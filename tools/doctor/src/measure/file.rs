@@ -3,7 +3,7 @@
 use super::measured::Measured;
 use std::path::Path;
 
-/// What was timed.
+/// The measured values.
 pub(super) struct Machine<'a> {
     pub(super) chip: &'a str,
     pub(super) ranks: usize,
@@ -44,7 +44,7 @@ impl Machine<'_> {
         text
     }
 
-    /// What is printed.
+    /// The printed text.
     pub(super) fn summary(&self, measured: &[Measured], out: &Path) -> String {
         let mut text = String::from("\n");
         for Measured { section, key, value, by } in measured {

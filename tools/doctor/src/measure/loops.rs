@@ -1,4 +1,4 @@
-//! What is timed: loops of the probes' kernel, each the fastest of three.
+//! The timed loops of the probes' kernel; each value is the fastest of three launches.
 
 use super::measured::Measured;
 use crate::answer::Failure;
@@ -8,7 +8,7 @@ use crate::options::Options;
 use crate::request::{BLOCK, DEEP, Loop, Request, TILE, WIDE};
 use hpmoe_core::target::Target;
 
-/// Launches of each loop, of which the fastest counts: anything else that the NPU does makes a loop slower.
+/// Number of launches of each loop. The fastest one counts, because anything else that the NPU does makes a loop slower.
 const LAUNCHES: usize = 3;
 /// Nanoseconds of a cycle of the system counter.
 const CYCLE_NS: f64 = 20.0;
@@ -31,7 +31,7 @@ pub(super) fn all(examination: &Examination, options: &Options, target: &Target)
     for same in [true, false] {
         let of_kind = |peer: &usize| examination.places[0].shares_package(&examination.places[*peer]) == same;
         if let Some(peer) = (1..examination.team.ranks).find(of_kind) {
-            // What ranks of both kinds have is that of the farther one.
+            // If ranks of both kinds have a constant, it is that of the farther rank.
             let links = of_link(examination, peer, same, visible)?;
             measured.retain(|known| !links.iter().any(|link| (link.section, link.key) == (known.section, known.key)));
             measured.extend(links);
@@ -99,7 +99,7 @@ fn product(die: &Die, target: &Target) -> Result<Measured, Failure> {
     let flop = 2.0 * (TILE * WIDE * DEEP) as f64 * f64::from(PRODUCTS);
     let share = flop / (ns * 1e-9) / target.cube_flops();
     let by = format!("products of {TILE} x {WIDE} x {DEEP} on all matrix cores, {share:.6} of the peak of each");
-    // What a target can have.
+    // The range of values that a target can have.
     Ok(Measured { section: "fitted", key: "gemm_fused_efficiency", value: share.clamp(0.001, 1.0), by })
 }
 
@@ -134,7 +134,7 @@ fn alone(die: &Die, what: Loop, rounds: u32, data: usize) -> Result<f64, Failure
     })
 }
 
-/// The same of a loop of rank 0 with a peer. All processes call it; it is known where rank 0 is.
+/// The same for a loop of rank 0 with a peer. All processes call it; only rank 0's process gets the result.
 fn with_peers(examination: &Examination, what: Loop, peer: usize) -> Result<f64, Failure> {
     fastest(|| {
         let seen = examination.run_with_peers(Request::timed(what, ROUNDS, peer))?;

@@ -6,6 +6,6 @@ pub(super) struct Measured {
     pub(super) section: &'static str,
     pub(super) key: &'static str,
     pub(super) value: f64,
-    /// What was done, for the file.
+    /// The description of the measurement, for the file.
     pub(super) by: String,
 }

@@ -46,7 +46,7 @@ pub(crate) fn measure(
     Ok(())
 }
 
-/// The text of the target whose values stay where nothing is timed.
+/// The text of the target that provides all values that are not timed.
 fn base(target: &str) -> Result<String, String> {
     if Target::built_in(target).is_some() {
         return Ok(ASCEND_A3.to_owned());

@@ -1,4 +1,4 @@
-//! The compilation of kernels, each file by a process of its own, which ends at the limit of a step.
+//! The compilation of kernels, each file in a separate process, which ends at the time limit of a step.
 
 use super::machine::{Machine, folder, objects};
 use super::step::{Add, Status, Step, run};
@@ -34,7 +34,7 @@ pub(crate) fn compile(file: &Path, options: &Options) -> Result<bool, String> {
     Ok(all)
 }
 
-/// What is told of a kernel: bytes of its object, and the estimate of its code.
+/// The reported facts about a kernel: bytes of its object, and the estimate of its code.
 fn told(name: &str, estimated: Option<[u64; 2]>, object: &Result<DeviceObject, String>) -> Value {
     let estimated = estimated.map(|[matrix, vector]| json!({ "matrix": matrix, "vector": vector }));
     match object {
@@ -81,7 +81,7 @@ fn step(machine: &Machine<'_>, file: &Path) -> Step {
     Step { name, status: ran.status, seconds: ran.seconds, said, detail: json!({ "kernels": kernels }) }
 }
 
-/// Bytes of code beside the estimate.
+/// Bytes of code next to the estimate.
 fn sizes(kernel: &Value) -> String {
     let (name, object) = (kernel["kernel"].as_str().unwrap_or_default(), &kernel["object"]);
     let code = &object["code"];

@@ -92,14 +92,14 @@ fn simulate(machine: &Machine<'_>, simulator: &Simulator, program: &Path, trace:
     }
 }
 
-/// What came of the launch: the line of JSON among all that was printed says it.
+/// The outcome of the launch, according to the line of JSON in the output.
 fn told(ran: &Ran, cycles: Result<Value, String>) -> Step {
     let found = ran.text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let launch = found.into_iter().find(|value| value.get("bitwise_equal").is_some());
     let error = launch.as_ref().and_then(|launch| launch["relative_l2"].as_f64());
     let bits = match (&launch, error) {
         (Some(launch), _) if launch["bitwise_equal"] == true => "equal bit for bit with the reference".to_owned(),
-        // The cube adds in an order of its own.
+        // The cube adds in its own order.
         (_, Some(error)) => format!("other bits than the reference's, with a relative L2 error of {error:.2e}"),
         _ => format!("no result: {}: {}", ran.end, ran.last().trim()),
     };

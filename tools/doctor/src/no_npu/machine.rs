@@ -1,10 +1,10 @@
-//! What the steps share: the options, this program, folders, cores.
+//! The state that the steps share: the options, this program, folders, cores.
 
 use crate::options::Options;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What steps work with.
+/// The state that the steps share.
 pub(super) struct Machine<'a> {
     pub(super) options: &'a Options,
     /// This program.

@@ -1,6 +1,6 @@
-//! What a machine with CANN and without an NPU can show: CANN's compiler takes all kernels, and its simulator of operators runs some.
+//! Checks on a machine with CANN but without an NPU: CANN's compiler compiles all kernels, and its operator simulator runs some.
 //!
-//! Each step is a program with a time limit, and has a status of its own. One file says everything.
+//! Each step is a program with a time limit, and has its own status. One file has all results.
 
 mod kernels;
 mod layer;
@@ -26,7 +26,7 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 use step::{Status, Step, run};
 
-/// Version of the file: another one where a field means something else.
+/// Version of the file format; it changes if the meaning of a field changes.
 const VERSION: u32 = 1;
 
 /// Cores of the launches that are simulated: few, because each is simulated instruction by instruction.
@@ -77,7 +77,7 @@ struct Taken<'a> {
 }
 
 impl Taken<'_> {
-    /// Prints a step, and writes the file anew: whoever ends this has all steps until then.
+    /// Prints a step, and writes the file again, so that all finished steps are kept if the program is ended.
     fn add(&mut self, step: Step) -> Result<(), String> {
         print(format!(
             "{:<28} {:<9} {:>7.1} s  {}",

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// Chips that kernels are generated for, as names of the simulator's folders begin; the first that is there is taken.
+/// Chips that kernels are generated for, as prefixes of the simulator's folder names; the first existing folder is used.
 const CHIPS: [&str; 2] = ["Ascend910_93", "Ascend910B"];
 
 /// How much longer the step may take than the simulated program: the simulator then reads what it has written.
@@ -112,7 +112,7 @@ fn in_path(name: &str) -> Vec<PathBuf> {
     env::split_paths(&folders).map(|folder| folder.join(name)).collect()
 }
 
-/// What the simulator has written of the first kernel, core by core: how many instructions ran on each pipe, and their cycles.
+/// The simulator's output for the first kernel, core by core: the number of instructions on each pipe, and their cycles.
 pub(super) fn collected(simulated: &Simulated<'_>) -> Result<Value, String> {
     let output = simulated.folder.join("output");
     let lacking = || format!("no OPPROF_*/simulator/core*/core*_instr_exe.csv in `{}`", printable_path(&output));
@@ -148,7 +148,7 @@ fn pipes(table: &str) -> Result<Value, String> {
     Ok(Value::Object(pipes.collect()))
 }
 
-/// The cells of a line of a table, of which some may be in quotes.
+/// The cells of a line of a table; some may be in quotes.
 fn cells(line: &str) -> Vec<String> {
     let (mut cells, mut quoted) = (vec![String::new()], false);
     for c in line.trim_end().chars() {

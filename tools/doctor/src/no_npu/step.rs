@@ -1,4 +1,4 @@
-//! A step: a program that is run for at most so long, and what came of it.
+//! A step: a program that runs for a limited time, and its outcome.
 #![expect(unsafe_code, reason = "the end of processes")]
 
 use hpmoe_runtime::printable::printable_path;
@@ -10,17 +10,17 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Bytes of what a program said that are told of a failure: the last ones.
+/// Number of bytes at the end of a failed program's output that are reported.
 const LAST: usize = 4000;
 
-/// What came of a step.
+/// The outcome of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Status {
     Ok,
     Failed,
     /// It took longer than it may.
     TimedOut,
-    /// What it needs is not there.
+    /// Something that it needs is missing.
     Skipped,
 }
 
@@ -62,7 +62,7 @@ impl Step {
     }
 }
 
-/// What a program came to.
+/// The outcome of a program.
 pub(super) struct Ran {
     pub(super) status: Status,
     pub(super) seconds: f64,
@@ -83,7 +83,7 @@ impl Ran {
     }
 }
 
-/// Runs a program for at most so long. What it prints goes to a file, which stays.
+/// Runs a program for at most `limit`. Its output goes to a file, which is kept.
 pub(super) fn run(mut command: Command, limit: Duration, log: &Path) -> Ran {
     let start = Instant::now();
     let shown = format!("`{}`", printable_path(Path::new(command.get_program())));
@@ -158,7 +158,7 @@ mod tests {
         assert_eq!((ran.status, ran.text.as_str()), (Status::Ok, "good\nbad\n"));
         let ran = shell("exit 3", 21);
         assert!(ran.status == Status::Failed && ran.end.contains("exit status: 3"), "{}", ran.end);
-        // What it has started ends as well.
+        // Processes that it has started end as well.
         let ran = shell("sleep 600 & echo $!; wait", 1);
         assert!(ran.status == Status::TimedOut && ran.end.contains("took longer than 1 s"), "{}", ran.end);
         let started = Path::new("/proc").join(ran.text.trim());

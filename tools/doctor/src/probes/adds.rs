@@ -58,7 +58,7 @@ fn peers(examination: &mut Examination) -> Result<String, Failure> {
     ))
 }
 
-/// What the vector cores of a rank add to a word.
+/// The sum that the vector cores of a rank add to a word.
 fn of_vector_cores(cores: Cores, tries: u32) -> i32 {
     tries as i32 * (0..cores.vector()).map(amount).sum::<i32>()
 }

@@ -54,7 +54,7 @@ fn compare(seen: &Seen, cores: Cores, mark: u32) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the core of a number, matrix cores first, should tell.
+/// The expected result of a core by its number, matrix cores first.
 fn expected(slot: usize, cores: Cores, mark: u32) -> Observation {
     let (slot, blocks) = (slot as u32, cores.matrix);
     match slot {

@@ -74,7 +74,7 @@ fn read(line: &str) -> Option<(NpuPlace, u32)> {
     Some((NpuPlace { host, number, chip }, matrix))
 }
 
-/// The NPUs with the kernel, which takes its argument where it is first.
+/// The NPUs with the kernel, which takes its argument at the first place.
 pub(super) fn dies(examination: &mut Examination, limit: Duration) -> Result<(), Failure> {
     let object = examination.object.as_ref().map(|object| object.object.as_slice()).unwrap_or_default();
     let cores = examination.cores;

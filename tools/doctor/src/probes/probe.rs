@@ -25,12 +25,12 @@ impl Probe {
         self.ranks == 1
     }
 
-    /// What came of it on all ranks.
+    /// The probe's answer, over all ranks.
     pub(super) fn answer(&self, examination: &mut Examination) -> Answer {
         let mine = (self.run)(examination);
         let all = examination.team.exchange(mine.map(String::into_bytes));
         match all {
-            // All ranks have seen the like.
+            // All ranks have made equivalent observations.
             Ok(seen) => Answer::Holds(String::from_utf8_lossy(&seen[0]).into_owned()),
             Err(Failure { seen, then: Then::Gone }) => {
                 examination.lost = true;

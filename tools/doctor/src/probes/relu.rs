@@ -1,4 +1,4 @@
-//! What becomes of negative sums, and of NaN, where Fixpipe sets them to 0 on their way out of L0C.
+//! The results for negative sums, and for NaN, if Fixpipe sets negative sums to 0 at the store from L0C.
 
 use super::probe::Probe;
 use crate::answer::Failure;

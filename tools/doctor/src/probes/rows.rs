@@ -72,7 +72,7 @@ fn compare(found: &[f32], left: &[u16], right: &[u16]) -> Result<(), Failure> {
 mod tests {
     use super::*;
 
-    /// What a core that keeps to the assumption leaves.
+    /// The expected result of a core for which the assumption holds.
     fn sound(left: &[u16], right: &[u16]) -> Vec<f32> {
         let value = |operand: &[u16], at: usize| bf16::from_bits(operand[at]).to_f32();
         let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! A kernel that waits in vain leaves, and the NPU goes on.
+//! A kernel whose wait never ends leaves, and the NPU stays usable.
 
 use super::cores;
 use super::probe::Probe;

@@ -61,7 +61,8 @@ fn element(left: &[u16], right: &[u16], depth: usize) -> (f64, f32, f64) {
     })
 }
 
-/// Errors of sums, in proportion to the sum of magnitudes: bounded by the roundings of as many additions in f32, and their truncation.
+/// Errors of sums, relative to the sum of magnitudes: bounded by the rounding errors of the same number of additions in f32, and by
+/// their truncation.
 fn compare(found: &[f32], left: &[u16], right: &[u16]) -> Result<String, Failure> {
     let mut text =
         String::from("largest error, in 2^-24 of the sum of magnitudes (the reference's own in brackets), by depth:");

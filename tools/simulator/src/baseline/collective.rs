@@ -1,4 +1,4 @@
-//! The time of an all-to-all that is a kernel of its own.
+//! The time of an all-to-all that is a separate kernel.
 
 use super::serial::Way;
 use crate::simulate::{Routing, Time};

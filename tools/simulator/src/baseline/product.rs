@@ -25,7 +25,7 @@ impl Tiles {
     }
 }
 
-/// What products of an operator have in common.
+/// The common properties of an operator's products.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Products {
     pub(super) operands: ElementType,
@@ -39,8 +39,8 @@ pub(super) struct Products {
     pub(super) bytes_per_flop: f64,
 }
 
-/// The work of a core in base tiles: those of an expert in rows, each from left to right. A tile at the edge costs what it really
-/// has, padded like any other. Where there is nothing to sum up, tiles of a gradient become zero all the same.
+/// The work of a core in base tiles. The tiles of an expert are walked in rows, each from left to right. A tile at the edge costs
+/// its actual extents, padded like any other. If there is nothing to sum up, tiles of a gradient still become zero.
 pub(super) fn product(product: &OperatorProduct, rows: u32, tiles: Tiles, target: &Target, products: Products) -> Work {
     let [m, n, k] = [product.m, product.n, product.k].map(|extent| extent.at(rows));
     let total = product.base_tiles(rows);
@@ -64,7 +64,7 @@ pub(super) fn product(product: &OperatorProduct, rows: u32, tiles: Tiles, target
             out: products.out,
         };
         let one = work.products().expect("a tile is a product");
-        // Products of f32 and of int8 have a rate of their own wherever they are.
+        // Products of f32 and of int8 have their own rates everywhere.
         sum.efficiency = if one.efficiency == Efficiency::Fused { products.efficiency } else { one.efficiency };
         sum.flops += one.flops;
         sum.padded += one.padded;

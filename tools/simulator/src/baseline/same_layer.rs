@@ -47,12 +47,12 @@ pub fn same_layer(checked: &CheckedGraph) -> Result<SameLayer, ForeignLayer> {
     if operators.iter().any(is_gradient) { backward(&operators) } else { forward(checked.graph(), &operators) }
 }
 
-/// What makes a kernel another layer.
+/// The difference that makes a kernel another layer.
 fn foreign<T>(difference: impl Into<String>) -> Result<T, ForeignLayer> {
     Err(ForeignLayer(difference.into()))
 }
 
-/// The operators by kind, without those that prepare or finish the layer in kernels of their own: routing tables and permutation.
+/// The operators by kind, without those that prepare or finish the layer in separate kernels: routing tables and permutation.
 struct Sorted<'a> {
     out: Vec<(&'a SerialOperator, Way, u64)>,
     back: Vec<(&'a SerialOperator, u64)>,
@@ -177,7 +177,7 @@ fn on_received(graph: &TaskGraph) -> impl Iterator<Item = &Task> {
 /// The operations of `silu(gate) * up`.
 const SWIGLU: [&str; 6] = ["load", "silu", "sigmoid", "*", "cast", "store"];
 
-/// The router's weights and the parts of their gradients may travel with the rows: so many bytes for each byte of a row.
+/// The router's weights and the parts of their gradients may be sent with the rows: this many bytes for each byte of a row.
 const ALONG: u64 = 2;
 
 fn backward(operators: &[SerialOperator]) -> Result<SameLayer, ForeignLayer> {

@@ -5,7 +5,7 @@ use hpmoe_core::target::{Fitted, Target};
 
 /// Fits the three constants to the latencies on 8 ranks.
 ///
-/// The two policies share no fitted constant, so each is fitted alone. Results have four digits.
+/// The two policies share no fitted constant, so each is fitted separately. Results have four digits.
 #[must_use]
 pub fn fit(target: &Target, latency: &Latency<'_>) -> Fitted {
     let mut fitted = target.fitted.clone();
@@ -41,8 +41,8 @@ fn errors(policy: PublishedPolicy, target: &Target, latency: &Latency<'_>) -> [f
     [(); 2].map(|()| errors.next().expect("two directions"))
 }
 
-/// The shares with the least sum of squared errors, by Gauss-Newton in their reciprocals, of which a latency is nearly a linear
-/// function. Polling makes it a step function, so a single share is then searched among its neighbours.
+/// The shares with the least sum of squared errors, found by Gauss-Newton in their reciprocals, because a latency is nearly a
+/// linear function of these. Polling makes it a step function, so a single share is then searched among its neighbours.
 fn least<const N: usize>(start: [f64; N], errors: impl Fn([f64; N]) -> [f64; 2]) -> [f64; N] {
     const ROUNDS: usize = 6;
     const STEP: f64 = 0.01;

@@ -68,7 +68,7 @@ mod tests {
     use crate::device_routing::{RoutingPrices, RoutingShape};
     use hpmoe_core::target::Target;
 
-    /// What a launch that takes a kept route leaves out, and what keeping one adds.
+    /// The steps that a launch with a kept route leaves out, and the steps that keeping a route adds.
     #[test]
     fn a_kept_route_takes_less_than_one_that_is_made() {
         let target = Target::ascend_a3();

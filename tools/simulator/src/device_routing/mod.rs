@@ -23,7 +23,7 @@ pub use steps::{RoutingPrices, RoutingSteps};
 const CODE_LINE: u64 = 512;
 /// Most slots in UB at a time.
 const IDS_BLOCK: u64 = 8192;
-/// The same while they are looked at for faults.
+/// The same, while they are checked for faults.
 const CHECKED_BLOCK: u64 = 4096;
 /// First byte of UB after all lists.
 const LISTS_END: u64 = 152 * 1024;
@@ -154,7 +154,7 @@ impl RoutingShape {
         (0..slots.div_ceil(block)).map(move |i| block.min(slots - i * block))
     }
 
-    /// Steps of `ids.h`, by which a core counts the slots of its share of the experts.
+    /// Steps of `ids.h`, in which a core counts the slots of its share of the experts.
     fn count(&self, core: u64) -> RoutingSteps {
         let own = self.own(core);
         let mut steps = RoutingSteps::default();
@@ -206,7 +206,7 @@ impl RoutingShape {
         }
     }
 
-    /// Steps of `PutCounts`, by which a core sends its counts to every rank.
+    /// Steps of `PutCounts`, in which a core sends its counts to every rank.
     fn put(&self, core: u64) -> RoutingSteps {
         if self.is_kept && self.placed.is_none() {
             return self.put_kept(core);

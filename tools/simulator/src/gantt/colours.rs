@@ -7,15 +7,15 @@ use hpmoe_kernels::op::TaskKind;
 use svg::node::element::{Group, Rectangle};
 
 const OTHER: &str = "#8d96a0";
-/// Waits for rows on their way.
+/// Waits for rows in transit.
 pub(super) const ROWS: &str = "#eec3a8";
 /// Waits for another core's work.
 pub(super) const WORK: &str = "#cfd7df";
 
-/// The time until cores come to their first tasks.
+/// The time until cores arrive at their first tasks.
 pub(super) const LAUNCH: &str = "#e6dfc8";
 
-/// The name of the time until cores come to their first tasks; `None` if there is no such time.
+/// The name of the time until cores arrive at their first tasks; `None` if there is no such time.
 pub(super) fn launch_name(target: &Target, costs: &PolicyCosts) -> Option<&'static str> {
     let kernel = Time::from_us(target.launch.kernel_us);
     match costs.policy {

@@ -14,7 +14,7 @@ use links::LinkBytes;
 use memory::HbmBytes;
 use whole::WholeTasks;
 
-/// Lower bounds of a workload's latency, each for one resource or one path alone.
+/// Lower bounds of a workload's latency, each for a single resource or path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Bound {
     /// The time of the launch, before everything else.
@@ -41,7 +41,7 @@ pub struct MatrixBound {
     pub work: Time,
     /// The time that HBM needs for this work, if that is longer, without what can be read during the head.
     pub hbm: Time,
-    /// The least time after the last task of a core, in which its results go on.
+    /// The least time after the last task of a core, in which its results are processed further.
     pub tail: Time,
 }
 
@@ -82,7 +82,7 @@ pub fn bound(target: &Target, workload: &dyn Workload) -> Bound {
                 let mut cursor = Cursor::default();
                 ends.next_core();
                 while workload.next(rank, kind, core, &mut cursor, &mut task) {
-                    // Weights may be on their way before the task begins, but the core reads them all.
+                    // Weights may be read ahead of the task, but the core reads all of them.
                     let (work, ahead) = workload.least(rank, &task);
                     let begun = work.after(ahead, 1.0);
                     let [takes, whole] = [begun, work].map(|work| least(target, workload, &costs, rank, &work));

@@ -10,7 +10,7 @@ pub(super) enum WaitCause {
     /// Waiting for another core's work.
     #[default]
     Work,
-    /// Waiting for rows on their way.
+    /// Waiting for rows in transit.
     Put,
 }
 
@@ -50,8 +50,8 @@ impl Counters {
         }
     }
 
-    /// When a core sees that a counter has reached `need`, and the reason for its wait. Where it has not, the core is noted and
-    /// [`Self::signal`] wakes it.
+    /// The time at which a core sees that a counter has reached `need`, and the reason for its wait. If the counter has not,
+    /// the core is noted, and [`Self::signal`] wakes it.
     pub(super) fn look(
         &mut self,
         rank: u32,

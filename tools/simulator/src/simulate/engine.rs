@@ -61,7 +61,7 @@ enum Event {
     Link { lane: u32, version: u32 },
     /// The first bytes of a core's put leave.
     Leave { core: u32 },
-    /// A core begins to read ahead, or goes on because it waits.
+    /// A core starts to read ahead, or continues to because it waits.
     Ahead { core: u32 },
     /// The task of a core ends.
     End { core: u32 },

@@ -16,7 +16,7 @@ pub(super) struct Lane {
     rate: f64,
     /// The value of `served` at which a member ends, as the bits of a non-negative number, which sort like it; and its core.
     ends: BinaryHeap<Reverse<(u64, u32)>>,
-    /// The number of changes, by which an end that was predicted before the last one is known to be stale.
+    /// The number of changes; an end that was predicted before the last change is stale.
     pub(super) version: u32,
 }
 
@@ -36,7 +36,7 @@ impl Lane {
         self.version += 1;
     }
 
-    /// Sets the rate from now on; false where it does not change.
+    /// Sets the rate from now on; returns false if the rate does not change.
     pub(super) fn set_rate(&mut self, now: Time, rate: f64) -> bool {
         if rate == self.rate {
             return false;

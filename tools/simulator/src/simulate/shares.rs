@@ -12,7 +12,7 @@ pub(super) struct Users {
     pub(super) wants: f64,
 }
 
-/// The most that one user of a resource gets. Users that want less get what they want; infinite where there is enough for all.
+/// The most that one user of a resource gets; infinite if there is enough for all. Users that want less get what they want.
 #[must_use]
 pub(super) fn level(capacity: f64, users: &[Users]) -> f64 {
     let total: f64 = users.iter().map(|users| f64::from(users.count) * users.wants).sum();
@@ -37,9 +37,9 @@ pub(super) fn level(capacity: f64, users: &[Users]) -> f64 {
 /// Equal flows between two ends.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Flows {
-    /// The end where they leave.
+    /// The link end at which they leave.
     pub(super) out: u32,
-    /// The end where they arrive.
+    /// The link end at which they arrive.
     pub(super) into: u32,
     /// Number of flows.
     pub(super) count: u32,
@@ -52,7 +52,7 @@ const NONE: u32 = u32::MAX;
 pub(super) struct Filling {
     left: Vec<f64>,
     waiting: Vec<u32>,
-    /// By end: an index into `next`, which is twice the number of a flow, plus one where the flow arrives.
+    /// By end: an index into `next`, which is twice the number of a flow, plus one if the flow arrives.
     first: Vec<u32>,
     /// The index of another flow through the same end.
     next: Vec<u32>,

@@ -12,7 +12,7 @@ pub struct Upcoming {
     cursor: Cursor,
     task: QueuedTask,
     there: bool,
-    /// Entries that lead to it and that the core reads when it has come to it.
+    /// Entries that lead to the task and that the core reads when it has arrived at it.
     late: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Coordinate descent from a start, with random kicks where it gets stuck.
+//! Coordinate descent from a start, with random kicks when it gets stuck.
 
 use super::knob::Knob;
 use super::score::{Limit, Outcome};
@@ -159,7 +159,7 @@ fn key(candidate: &Candidate) -> String {
 struct Search<'a> {
     trial: &'a Trial<'a>,
     result: SearchResult,
-    /// What is known of candidates, by their text.
+    /// The known results of candidates, by their text.
     seen: HashMap<String, Seen>,
     random: Random,
     going: &'a mut dyn FnMut(&SearchProgress<'_>) -> bool,
@@ -167,7 +167,7 @@ struct Search<'a> {
     ended: bool,
 }
 
-/// What is known of a candidate.
+/// The known result of a candidate.
 #[derive(Clone, Copy)]
 enum Seen {
     Invalid,
@@ -185,7 +185,7 @@ impl Search<'_> {
             if self.ended {
                 return;
             }
-            // Where nothing new was tried, kicks lead to known candidates.
+            // If nothing new was tried, kicks lead to known candidates.
             idle = if self.result.tried == before { idle + 1 } else { 0 };
             let kicked = self.kick(knobs, reached);
             let best = self.result.value();

@@ -21,20 +21,20 @@ const PIECE: usize = 32 << 20;
 /// A multiple of every page size.
 const GRAIN: usize = 64 << 10;
 
-/// Private memory that begins with poison and goes on with zeros.
+/// Private memory that starts with poison, followed by zeros.
 pub(crate) struct Mapping {
     start: NonNull<u8>,
     /// As asked for; a multiple of [`GRAIN`] is mapped.
     bytes: usize,
 }
 
-// SAFETY: the mapping belongs to this value alone, as the memory of a `Vec` does.
+// SAFETY: the mapping belongs only to this value, like the memory of a `Vec`.
 unsafe impl Send for Mapping {}
 // SAFETY: as above; shared access only reads.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// `bytes` bytes, of which the first `poisoned` have all bits set and the others are zero.
+    /// `bytes` bytes. The first `poisoned` bytes have all bits set, and the others are zero.
     pub(crate) fn new(bytes: usize, poisoned: usize) -> Result<Self, NoMapping> {
         let file = poison().ok_or(NoMapping::Unsupported)?;
         let mut mapping = Self::zeros(bytes).ok_or(NoMapping::NoRoom)?;
@@ -91,7 +91,7 @@ fn mapped_bytes(bytes: usize) -> Option<usize> {
     bytes.max(1).checked_next_multiple_of(GRAIN)
 }
 
-/// The file, made on first use; `None` where it can't be made.
+/// The file, made on first use; `None` if it can't be made.
 fn poison() -> Option<&'static File> {
     static FILE: OnceLock<Option<File>> = OnceLock::new();
     FILE.get_or_init(|| make_poison().ok()).as_ref()

@@ -21,7 +21,7 @@ pub(crate) use shared::SharedMapping;
 #[cfg(all(target_os = "linux", not(miri)))]
 pub(crate) use system::nameless_file;
 
-/// Why there is no mapping.
+/// The reason why there is no mapping.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NoMapping {
     /// This system has no such mappings: the memory must be allocated and filled.

@@ -8,7 +8,7 @@ use hpmoe_kernels::Rank;
 use super::NoMapping;
 use crate::Argument;
 
-/// There is none.
+/// Always fails.
 pub(crate) enum Mapping {}
 
 impl Mapping {
@@ -26,7 +26,7 @@ impl Mapping {
     }
 }
 
-/// There is none.
+/// Always fails.
 pub(crate) enum SharedMapping {}
 
 impl SharedMapping {

@@ -35,7 +35,7 @@ pub(crate) struct SharedMapping {
     pages: Pages,
 }
 
-/// What is at its addresses.
+/// The kind of memory at its addresses.
 enum Pages {
     File(File),
     /// Memory that the caller owns and never frees.
@@ -51,8 +51,8 @@ unsafe impl Send for SharedMapping {}
 unsafe impl Sync for SharedMapping {}
 
 impl SharedMapping {
-    /// Memory of this process: `bytes` bytes, of which the first `poisoned` have all bits set (as far as
-    /// [`MOST_POISON`] allows) and the others are zero.
+    /// Memory of this process: `bytes` bytes. The first `poisoned` bytes have all bits set (up to [`MOST_POISON`]), and the
+    /// others are zero.
     pub(crate) fn create(bytes: usize, poisoned: usize) -> io::Result<Self> {
         let file = nameless_file(c"hpmoe heap")?;
         file.set_len(bytes as u64)?;
@@ -67,12 +67,12 @@ impl SharedMapping {
     ///
     /// # Safety
     ///
-    /// At the address are so many bytes, for ever, which nothing accesses but the engine.
+    /// The address has this many bytes, which live for ever and which only the engine accesses.
     pub(crate) unsafe fn lent(address: u64, bytes: usize, poisoned: usize) -> io::Result<Self> {
         let start =
             NonNull::new(with_exposed_provenance_mut::<u8>(address as usize)).ok_or(io::ErrorKind::InvalidInput)?;
         let filled = poisoned.min(bytes).min(MOST_POISON);
-        // SAFETY: so many bytes, which no other process writes yet.
+        // SAFETY: this many bytes, which no other process writes yet.
         unsafe {
             start.as_ptr().write_bytes(POISON, filled);
             start.as_ptr().add(filled).write_bytes(0, bytes - filled);
@@ -80,12 +80,12 @@ impl SharedMapping {
         Ok(Self { start, bytes, pages: Pages::Lent })
     }
 
-    /// Addresses for memory of another machine, which nobody can read or write here.
+    /// Addresses for memory of another machine, which can't be read or written in this process.
     pub(crate) fn elsewhere(bytes: usize) -> io::Result<Self> {
         Ok(Self { start: reserve(bytes)?, bytes, pages: Pages::None })
     }
 
-    /// What another process of this machine needs to [`open`](Self::open) it.
+    /// The ticket with which another process of this machine can [`open`](Self::open) it.
     pub(crate) fn ticket(&self) -> io::Result<Vec<u8>> {
         let Pages::File(file) = &self.pages else { return Err(io::ErrorKind::Unsupported.into()) };
         let status = file.metadata()?;
@@ -95,8 +95,8 @@ impl SharedMapping {
         Ok(ticket.number(self.bytes as u64).finish())
     }
 
-    /// The memory of another process. A ticket names a descriptor of a process and no path, and is looked at before it is opened: what is no
-    /// heap, such as a pipe or a device, has nothing done to it.
+    /// The memory of another process. A ticket names a descriptor of a process rather than a path. The descriptor is inspected before it is
+    /// opened: if it is not a heap, but for instance a pipe or a device, nothing is done to it.
     pub(crate) fn open(ticket: &[u8]) -> io::Result<Self> {
         let mut ticket = Reader(ticket);
         let mut parts =
@@ -112,7 +112,7 @@ impl SharedMapping {
         if !is_it(&place.metadata()?) {
             return Err(another());
         }
-        // The same file by its place, which nobody can exchange meanwhile.
+        // The same file, by a descriptor that can't be replaced meanwhile.
         let own = format!("/proc/self/fd/{}", place.as_raw_fd());
         let file = OpenOptions::new().read(true).write(true).custom_flags(O_NONBLOCK).open(own)?;
         if !is_it(&file.metadata()?) || seals(&file)? & SEALS != SEALS {
@@ -139,7 +139,7 @@ impl SharedMapping {
     /// If it is not an aligned word of the memory.
     pub(crate) fn word(&self, at: usize) -> &AtomicI32 {
         assert!(at % 4 == 0 && at + 4 <= self.bytes, "byte {at} of {} is no word", self.bytes);
-        // SAFETY: aligned, mapped as long as `self` lives, and accessed by atomics alone, here and in every process.
+        // SAFETY: aligned, mapped as long as `self` lives, and only accessed by atomics, in this and every other process.
         unsafe { AtomicI32::from_ptr(self.start.as_ptr().add(at).cast()) }
     }
 
@@ -244,7 +244,8 @@ mod tests {
         numbers.into_iter().fold(Message::default(), Message::number).finish()
     }
 
-    /// Whatever a peer names, nothing is opened that could wait, act or change: no path that it chooses, no pipe, no device.
+    /// Whatever a peer names, nothing is opened that could wait, act or change: no path that the peer chooses, no pipe, no
+    /// device.
     #[test]
     fn a_ticket_for_anything_but_a_heap_is_refused_at_once() {
         let folder = tempfile::tempdir().unwrap();

@@ -14,7 +14,7 @@ use super::{Acl, NpuError};
 /// The library's name, and the one that it had before.
 const NAMES: [&str; 2] = ["libacl_rt.so", "libascendcl.so"];
 
-/// What the library of `hpmoe-standin` has, and CANN's does not.
+/// A symbol that the library of `hpmoe-standin` has, and CANN's does not.
 const STAND_IN: &[u8] = b"hpmoe_standin";
 
 impl Acl {
@@ -61,7 +61,7 @@ fn open() -> Result<Acl, NpuError> {
     Err(NpuError::NoLibrary { tried, cause })
 }
 
-/// What the system's loader says.
+/// The message of the system's loader.
 pub(in super::super) fn reason(error: &libloading::Error) -> String {
     printable(&error.source().map_or_else(|| error.to_string(), ToString::to_string)).into_owned()
 }

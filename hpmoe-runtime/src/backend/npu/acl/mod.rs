@@ -55,7 +55,7 @@ impl Handle {
         Self(pointer.expose_provenance())
     }
 
-    /// What a caller has promised to be a handle of the library.
+    /// A value that a caller has promised to be a handle of the library.
     pub(super) const fn of_other(handle: usize) -> Self {
         Self(handle)
     }
@@ -176,10 +176,10 @@ impl Acl {
 
     /// The device whose memory an address is in; `None` for memory of the host.
     pub(super) fn device_of(&self, address: u64) -> Result<Option<u32>, NpuError> {
-        // SAFETY: numbers, of which zero is one.
+        // SAFETY: numbers, for which zero is valid.
         let mut found: aclrtPtrAttributes = unsafe { std::mem::zeroed() };
         let pointer = with_exposed_provenance(address as usize);
-        // SAFETY: the library looks at the address alone; a place for the result.
+        // SAFETY: the library only looks at the address; a place for the result.
         let code = unsafe { self.calls.aclrtPointerGetAttributes(pointer, &raw mut found) };
         self.check("aclrtPointerGetAttributes", code)?;
         Ok((found.location.type_ == ACL_MEM_LOCATION_TYPE_DEVICE).then_some(found.location.id))
@@ -206,7 +206,7 @@ impl Acl {
     ///
     /// # Safety
     ///
-    /// `from` is pinned memory of the host, which lives and which nobody writes until the stream has come past the copy.
+    /// `from` is pinned memory of the host, which lives and is not written until the stream has passed the copy.
     pub(super) unsafe fn copy_later(&self, to: u64, from: u64, bytes: usize, stream: Handle) -> Result<(), NpuError> {
         let (to, from) = (with_exposed_provenance_mut(to as usize), with_exposed_provenance(from as usize));
         let kind = ACL_MEMCPY_HOST_TO_DEVICE;
@@ -247,7 +247,7 @@ impl Acl {
         Ok(Handle::new(function))
     }
 
-    /// What the library takes the kernel for.
+    /// The type that the library reports for the kernel.
     pub(super) fn kernel_type(&self, function: Handle) -> Result<i64, NpuError> {
         let mut value = 0;
         // SAFETY: the function's object is loaded; a place for the result.
@@ -258,7 +258,8 @@ impl Acl {
         Ok(value)
     }
 
-    /// How many matrix and vector cores the library starts together for the kernel; `None` where it doesn't tell, as before 9.1.
+    /// Numbers of matrix and vector cores that the library starts together for the kernel; `None` if it does not report them, as
+    /// before 9.1.
     pub(super) fn kernel_ratio(&self, function: Handle) -> Option<(u16, u16)> {
         let mut value: i64 = 0;
         // SAFETY: the function's object is loaded; a place for the result.
@@ -268,7 +269,7 @@ impl Acl {
         (code == 0 && value != 0).then_some(((value >> 16) as u16, value as u16))
     }
 
-    /// Starts a kernel on a stream: all cores at the same time, for at most so many seconds.
+    /// Starts a kernel on a stream: all cores at the same time, for at most `seconds` seconds.
     ///
     /// # Safety
     ///

@@ -26,7 +26,7 @@ impl Acl {
         self.check("aclrtSynchronizeStreamWithTimeout", code)
     }
 
-    /// An event that can be recorded again and again; who waits for it waits for its latest record.
+    /// An event that can be recorded repeatedly. A wait for it waits for its latest record.
     pub(in super::super) fn create_event(&self) -> Result<Handle, NpuError> {
         let mut event = null_mut();
         // SAFETY: a place for the result.
@@ -70,7 +70,7 @@ impl Acl {
     }
 }
 
-/// A limit as the library takes it: at least one, and -1 is none.
+/// A limit as the library takes it: at least one, because -1 means no limit.
 fn milliseconds(limit: Duration) -> i32 {
     i32::try_from(limit.as_millis()).unwrap_or(i32::MAX).max(1)
 }

@@ -7,14 +7,14 @@ use std::os::fd::IntoRawFd as _;
 
 use super::ShmemError;
 
-/// A socket of rank 0 that listens: nobody else can take its port.
+/// A listening socket of rank 0, so that no other program can take its port.
 pub(super) struct Address {
     listener: TcpListener,
     at: SocketAddr,
 }
 
 impl Address {
-    /// On `MASTER_ADDR`, or on this machine alone.
+    /// Listens on `MASTER_ADDR`, or on this machine's loopback interface.
     pub(super) fn of_this_rank() -> Result<Self, ShmemError> {
         let listen = || {
             let listener = TcpListener::bind((host().as_str(), 0))?;

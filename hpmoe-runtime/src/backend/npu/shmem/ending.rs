@@ -23,8 +23,8 @@ pub(crate) fn ends_alone() {
     ALONE.store(true, Ordering::Release);
 }
 
-/// Finalises the library, or gives it back its memory where the program has initialised it. After an error it can't be asked again: a thread of this process
-/// may be within it.
+/// Finalises the library, or frees its memory if the program has initialised it. After an error, the library can't be called again, because
+/// a thread of this process may still be inside it.
 pub(super) fn end(calls: &'static ShmemCalls, npu: &Device, heap: &Heap) -> Result<(), ShmemError> {
     let call = if heap.of_program { "aclshmem_free" } else { "aclshmem_finalize" };
     let late = ShmemError::Call { call, code: -7 };
@@ -36,7 +36,7 @@ pub(super) fn end(calls: &'static ShmemCalls, npu: &Device, heap: &Heap) -> Resu
     let (of_program, base) = (heap.of_program, heap.base as usize);
     let end = move || {
         let Ok(_here) = OnDevice::new(acl, device) else { return };
-        // SAFETY: nothing of the memory is used any more, nor of the library where this runtime has initialised it.
+        // SAFETY: the memory is no longer used, and neither is the library if this runtime has initialised it.
         let code = unsafe {
             match of_program {
                 true => {

@@ -139,7 +139,7 @@ pub enum ShmemError {
     },
 }
 
-/// What the library's numbers say.
+/// The meaning of the library's error codes.
 fn meaning(code: i32) -> &'static str {
     match code {
         -1 => " (a parameter that it refuses)",

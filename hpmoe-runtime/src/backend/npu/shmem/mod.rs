@@ -52,10 +52,10 @@ const HEAP: &str = "HPMOE_SHMEM_HEAP_MIB";
 const MIB: usize = 1 << 20;
 /// Its size without that.
 const HEAP_MIB: usize = 1024;
-/// The library gives no more than 40 GiB, of which some is its own.
+/// The library allocates at most 40 GiB, including some for itself.
 const MOST_MIB: usize = 40_000;
 
-/// What the library may take for itself of the memory that it is initialised with.
+/// The part of the initialised memory that the library may use for itself.
 const ROOM_OF_ITS_OWN: usize = 2 * MIB;
 
 /// The longest that a process waits in the library for another one, in seconds.
@@ -65,7 +65,7 @@ const PATIENCE: u32 = 60;
 pub(super) struct Shmem {
     calls: ShmemCalls,
     heap_mib: usize,
-    /// Where rank 0 listens, from its offer on until the library takes it.
+    /// Rank 0's listening socket, from its offer until the library takes it.
     address: Mutex<Option<Address>>,
     /// From the first group's memory on, until no group has any.
     heap: Mutex<Option<Result<Arc<Heap>, NpuError>>>,
@@ -234,12 +234,12 @@ impl SymmetricMemory for Shmem {
     }
 }
 
-/// What ranks tell each other before the library is initialised.
+/// The data that ranks exchange before the library is initialised.
 struct Offer {
     heap_mib: usize,
     /// Whether the program has initialised the library, as it may.
     initialized: bool,
-    /// Of rank 0: where it listens.
+    /// On rank 0, the address at which it listens.
     port: u16,
 }
 

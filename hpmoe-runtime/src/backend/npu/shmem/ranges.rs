@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use crate::abi::LINE;
 
-/// The parts that nobody has, by where they begin. No two of them touch.
+/// The free ranges, by their starts. No two of them touch.
 pub(super) struct FreeRanges(BTreeMap<usize, usize>);
 
 impl FreeRanges {
-    /// All of so many bytes.
+    /// One free range of this many bytes.
     pub(super) fn new(bytes: usize) -> Self {
         Self(BTreeMap::from([(0, bytes)]))
     }
 
-    /// Takes whole lines: the first part that has room. `None` where none has.
+    /// Allocates whole lines, from the first range that has room; `None` if none has.
     pub(super) fn take(&mut self, bytes: usize) -> Option<usize> {
         let bytes = whole_lines(bytes)?;
         let (at, room) = self.0.iter().map(|(at, room)| (*at, *room)).find(|(_, room)| *room >= bytes)?;

@@ -1,5 +1,5 @@
-//! The operators of a task graph, as a framework would run them: phases in program order, of which those that a framework would join
-//! are one operator.
+//! The operators of a task graph, grouped as a framework would run them: phases in program order, with those that a framework would
+//! join as one operator.
 //!
 //! A phase joins an earlier operator if all that it depends on has ended before that operator, so that many small phases don't count
 //! as many launches:
@@ -28,7 +28,7 @@ enum DraftKind {
     Vector(RowClass),
     /// The making of the route.
     Tables,
-    /// A phase that has an operator of its own: a declared time, or nothing to multiply.
+    /// A phase with a separate operator: a declared time, or nothing to multiply.
     Nothing,
 }
 

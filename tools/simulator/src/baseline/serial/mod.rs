@@ -24,8 +24,9 @@ use hpmoe_core::target::Target;
 
 /// The plain execution: a kernel for each operator, and a collective all-to-all for each exchange of rows.
 ///
-/// A kernel begins when the one before it has ended on all cores of the rank, a collective when it has ended on all ranks.
-/// Products run at the efficiency of grouped products in kernels of their own, which includes the overhead of their tiles.
+/// A kernel starts when the previous one has ended on all cores of the rank; a collective starts when it has ended on all
+/// ranks. Products run at the efficiency of grouped products in separate kernels, which includes the overhead of their
+/// tiles.
 #[derive(Clone, Debug)]
 pub struct Serial {
     operators: Vec<SerialOperator>,
@@ -80,7 +81,7 @@ impl Serial {
         }
     }
 
-    /// The same policy with weight gradients of another type.
+    /// Changes the element type of weight gradients.
     #[must_use]
     pub fn with_gradients(mut self, gradients: Written) -> Self {
         for operator in &mut self.operators {

@@ -95,7 +95,7 @@ pub(super) fn moved(graph: &TaskGraph, phases: &[&Phase], stays: impl Fn(TensorI
             read.add(graph, phase, access);
         }
         for (param, access) in phase.accesses.iter().enumerate().filter(|(_, access)| access.write) {
-            // What something is added to is read, too.
+            // A result that is added to is read, too.
             if adds_to(graph, phase, param) {
                 read.add(graph, phase, access);
             }

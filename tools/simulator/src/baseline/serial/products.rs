@@ -70,7 +70,7 @@ impl PhaseProduct {
         })
     }
 
-    /// This product and another as one: `x · [v, w]`, or `[v, w]ᵀ · x` where both contract the same rows.
+    /// This product and another as one: `x · [v, w]`, or `[v, w]ᵀ · x` if both contract the same rows.
     pub(super) fn joined(&self, other: &Self) -> Option<Self> {
         let (one, two) = (&self.product, &other.product);
         let alike = |product: &SerialProduct| {
@@ -97,7 +97,7 @@ fn added(one: ProductExtent, two: ProductExtent) -> Option<ProductExtent> {
     Some(ProductExtent::Fixed(one + two))
 }
 
-/// What a matrix task multiplies: the left and the right operand of each term.
+/// The operands of a matrix task: the left and the right operand of each term.
 fn operands(graph: &TaskGraph, phase: &Phase) -> (Vec<Operand>, Vec<Operand>) {
     let steps = graph.tasks[phase.task].body.steps.iter();
     let terms = steps.filter_map(|step| match step.operation.device {

@@ -6,7 +6,7 @@ use hpmoe_core::target::Target;
 /// The bytes that the tasks of each rank move through its HBM in any order.
 pub(super) struct HbmBytes {
     of_ranks: Vec<OfRank>,
-    /// Bytes in a picosecond: of tasks alone, and of tasks and puts together.
+    /// Bytes per picosecond: for tasks without puts, and for tasks and puts together.
     alone: f64,
     together: f64,
 }
@@ -52,7 +52,7 @@ impl HbmBytes {
         Time((tasks / self.alone).max((tasks + puts) / self.together) as u64)
     }
 
-    /// The time of what so many matrix cores move after their first tasks have begun.
+    /// The time for the bytes that `cores` matrix cores move after their first tasks have begun.
     pub(super) fn of_matrix(&self, rank: u32, cores: u32) -> Time {
         let OfRank { matrix, ahead, .. } = self.of_ranks[rank as usize];
         Time(((matrix - f64::from(cores) * ahead).max(0.0) / self.alone) as u64)

@@ -1,4 +1,4 @@
-//! Tasks that cores share, none of which two cores can share.
+//! Tasks divided among cores, without splitting a task between two cores.
 
 use crate::simulate::Time;
 
@@ -11,7 +11,7 @@ impl WholeTasks {
         self.0.push(time);
     }
 
-    /// The least time in which so many cores can do all tasks.
+    /// The least time in which `cores` cores can do all tasks.
     ///
     /// Of the k · cores + 1 longest tasks, a core has k + 1. They take at least as long as the k + 1 shortest of these.
     pub(super) fn time(mut self, cores: u32) -> Time {

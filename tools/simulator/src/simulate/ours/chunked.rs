@@ -9,7 +9,7 @@ pub(super) struct Chunked {
     pub(super) count: u32,
     /// Local experts of each rank.
     own: u32,
-    /// Rows by source and expert; empty where there is one chunk.
+    /// Rows by source and expert; empty if there is only one chunk.
     rows: Vec<Vec<u32>>,
 }
 

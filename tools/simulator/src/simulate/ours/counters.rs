@@ -16,7 +16,7 @@ pub(super) struct CounterLayout {
     first: Vec<Vec<u32>>,
     /// Whether a counter stands for received rows rather than for tokens.
     whole: Arena<CounterId, bool>,
-    /// The tokens of rows, by source and expert; empty where no signal depends on them.
+    /// The tokens of rows, by source and expert; empty if no signal depends on them.
     tokens: Vec<Vec<Vec<u32>>>,
     sizes: Sizes,
 }

@@ -23,7 +23,7 @@ impl Ours<'_> {
         (cursor.entry, cursor.turn) = found.unwrap_or((end, 0));
     }
 
-    /// The turns of an entry's pieces on a rank, with so many rows in a turn.
+    /// The turns of an entry's pieces on a rank, with the given rows per turn.
     pub(super) fn pieces(&self, rank: u32, entry: Entry, rows: u32) -> PieceTurns {
         let space = self.checked.graph().phases[entry.phase].space;
         let Range { start, end } = self.layout.rows_of_pair(space, rank, self.group(rank, entry));
@@ -52,7 +52,7 @@ mod tests {
     /// A piece that a core sends: its phase, the expert, the peer, the item and the turn.
     type Piece = (u32, u32, u32, u32, u32);
 
-    /// The rows of a piece, and those of a turn where there are turns.
+    /// The rows of a piece and, if peers take turns, the rows of a turn.
     const PIECE: usize = 2;
     const TURN: usize = 4;
 

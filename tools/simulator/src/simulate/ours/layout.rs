@@ -22,7 +22,7 @@ pub(super) struct Layout {
     tokens: Vec<Vec<u32>>,
     /// The first row of each source among those of the expert, by expert chunk of the group; then all rows of the expert.
     at: Vec<u32>,
-    /// The once-sent rows, where the taskflow has some.
+    /// The once-sent rows, if the taskflow has any.
     once: Option<OnceRows>,
     spaces: Arena<SpaceId, Space>,
     /// By space and rank: the items before each group, then all items.
@@ -52,8 +52,8 @@ pub(super) struct ItemRows {
 }
 
 impl Layout {
-    /// The layout of a routing. Queues name experts by `experts`; the items of the spaces in `coming` are
-    /// walked in the order in which their rows arrive, where ranks send by turns of so many rows.
+    /// The layout of a routing. Queues name experts by `experts`. The items of the spaces in `coming` are walked in the
+    /// order in which their rows arrive if ranks send in turns of that many rows.
     pub(super) fn new(
         graph: &TaskGraph,
         routing: &Routing,
@@ -246,8 +246,9 @@ impl Layout {
         tiles.into_iter().map(|tile| tile as u32).collect()
     }
 
-    /// The item at a place of a group's swizzle. Row tiles are walked in the order in which their rows arrive, or from the first
-    /// tile on that begins with rows of the rank itself, which are there first; the tile before it, whose rows arrive last, is last.
+    /// The item at a place of a group's swizzle. Row tiles are walked in the order in which their rows arrive, or starting with the
+    /// first tile that begins with rows of the rank itself, which need not travel. The tile before that one, whose rows arrive last,
+    /// comes last.
     pub(super) fn walked(&self, space: SpaceId, (rank, group): (u32, u32), place: u32, coming: bool) -> u32 {
         if self.kind(space) != SpaceKind::RowTiles {
             return place;
@@ -295,7 +296,7 @@ impl Layout {
         self.spaces[space].height.number()
     }
 
-    /// What the items of a space are.
+    /// The items of a space.
     pub(super) fn kind(&self, space: SpaceId) -> SpaceKind {
         self.spaces[space].kind
     }

@@ -21,7 +21,7 @@ pub(super) struct RouteSteps {
     aiv: u32,
 }
 
-/// A core that comes to the route.
+/// A core that has arrived at the route.
 pub(super) struct RouteCore {
     pub(super) rank: u32,
     pub(super) kind: CoreKind,
@@ -30,15 +30,15 @@ pub(super) struct RouteCore {
 }
 
 impl RouteSteps {
-    /// `None` where the host makes the route, or the kernel does so before anything else.
+    /// `None` if the host makes the route, or if the kernel makes it before anything else.
     pub(super) fn new(target: &Target, checked: &CheckedGraph, schedule: &Schedule, routing: &Routing) -> Option<Self> {
         let made = checked.graph().route.as_ref().filter(|made| made.before > 0)?;
         let stages = RoutingShape::of(checked, schedule, routing).stages(target, &RoutingPrices::of(target));
         Some(Self { line: made.line, ids: schedule.routed_after.clone(), stages, aiv: schedule.aiv })
     }
 
-    /// Writes the next step of a core to `task`, if it has come to the route and not yet gone through it: a vector core tells its counts,
-    /// then makes its tables; then every core waits for all tables.
+    /// Writes the next step of a core to `task`, if the core has arrived at the route and not finished it: a vector core sends its
+    /// counts, then makes its tables; then every core waits for all tables.
     pub(super) fn next(
         &self,
         order: &Order,
@@ -66,7 +66,7 @@ impl RouteSteps {
             0 => {
                 task.work = Work::Fixed { time: self.stages[0] };
                 task.waits.extend(self.ids.iter().map(|wait| counters.ids(layout, core.rank, wait)));
-                // All cores of a rank come to the route at about the same time: one speaks for them.
+                // All cores of a rank arrive at the route at about the same time, so one core stands for all.
                 let told = |rank| CounterSignal { rank, counter: counters.of_route(rank), amount: 1 };
                 task.signals.extend((0..layout.ranks).filter(|_| core.number == 0).map(told));
             }

@@ -29,7 +29,7 @@ impl Ours<'_> {
                 if !self.next(rank, kind, core, &mut cursor, &mut task) {
                     break;
                 }
-                // The route is no entry of a queue.
+                // The route is not an entry of a queue.
                 if task.op as usize == self.phases() {
                     let (kind, start) = match kind {
                         CoreKind::Aic => (StepKind::AwaitsTables, slice.looked),

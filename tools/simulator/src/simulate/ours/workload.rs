@@ -31,7 +31,7 @@ pub struct Ours<'a> {
     counters: CounterLayout,
     /// By part and entry: the turns that it takes with others, if it does.
     pub(super) turns: Arena<PartId, Vec<Option<EntryTurns>>>,
-    /// By part and entry: how a core comes to it.
+    /// By part and entry: the reason for which a core visits it.
     comes: Arena<PartId, Vec<Comes>>,
     /// By rank: the number of tiles that count before each phase, when cores are assigned.
     starts: Vec<Arena<PhaseId, u64>>,

@@ -17,7 +17,7 @@ pub struct Routing {
     top_k: u32,
     /// By source, then expert.
     rows: Vec<u32>,
-    /// The token of each row, by source and expert; empty where only counts are known.
+    /// The token of each row, by source and expert; empty if only counts are known.
     tokens: Vec<Vec<Vec<u32>>>,
     /// Experts that ids name, if these are places for them.
     logical: Option<u32>,
@@ -41,8 +41,8 @@ impl Routing {
     ///
     /// # Errors
     ///
-    /// When there are no experts, when sources differ in their number of experts, or when the rows of a source can't be those of whole
-    /// tokens with `top_k` different experts each.
+    /// If there are no experts, if sources differ in their number of experts, or if the rows of a source can't belong to whole tokens
+    /// with `top_k` different experts each.
     pub fn new(rows: &[Vec<u32>], top_k: u32) -> Result<Self, RoutingError> {
         let (ranks, experts) = (rows.len(), rows.first().map_or(0, Vec::len));
         if experts == 0 || top_k == 0 {
@@ -119,7 +119,8 @@ impl Routing {
         (rank * local..(rank + 1) * local).map(|expert| self.expert_rows(expert)).sum()
     }
 
-    /// Tokens that a rank receives where each is sent to it once, however many of its experts the token goes to.
+    /// Number of tokens that a rank receives if each token is sent to it once, however many of its experts the token goes
+    /// to.
     #[must_use]
     pub fn received_once(&self, rank: u32) -> u32 {
         let local = self.local_experts() as usize;

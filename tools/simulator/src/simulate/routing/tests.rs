@@ -99,6 +99,6 @@ fn counts_that_no_tokens_can_have_are_refused() {
     assert!(words(&[vec![1, 2]], 2).contains("not a multiple"));
     assert!(words(&[vec![3, 1]], 2).contains("3 rows of 2 tokens"));
     assert!(Routing::new(&[vec![1, 2, 1]], 2).is_ok());
-    // Ranks need not divide the experts, until a placement says where they are.
+    // The number of ranks need not divide the experts if a placement says where they are.
     assert!(Routing::new(&[vec![1, 2, 3], vec![1, 2, 3]], 1).is_ok());
 }

@@ -47,10 +47,11 @@ impl Routing {
         }
         let counts = self.counts(source);
         let all: u64 = counts.iter().map(|&rows| u64::from(rows)).sum();
-        // The place that a row would have if its expert were alone, in 1/(2 rows) of all tokens.
+        // The place that a row would have without rows of other experts, in 1/(2 rows) of all tokens.
         let wish = |expert: usize, row: u32| (u64::from(2 * row + 1) << 32) / u64::from(2 * counts[expert]);
-        // Experts with as many rows wish for the same places. Where all have equally many, they take turns that are drawn
-        // again for every few whole tokens; otherwise the turns stay, so that the rows of an expert keep their distance.
+        // Experts with the same number of rows have the same preferred places. If all experts have the same number of rows,
+        // they take turns that are drawn again for every few whole tokens; otherwise the turns stay the same, so that the
+        // rows of an expert keep their distance.
         let most = counts.iter().max().copied().unwrap_or(0);
         let even = counts.iter().all(|&rows| rows == most);
         let drawn = if even { self.top_k / gcd(self.experts, self.top_k) } else { most.max(1) };
