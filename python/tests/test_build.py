@@ -141,7 +141,7 @@ def test_a_kernel_that_makes_its_route(crate: Path, monkeypatch: pytest.MonkeyPa
             results += [flow.reference(group, ids, **given)[1] for flow in (forward, hosted)]
             assert all((result == results[0]).all() for result in results) and results[0].any()
             assert hpmoe.last_report()["received_rows"] == [int((ids // (8 // ranks) == rank).sum()) for rank in range(ranks)]
-    with pytest.raises(hpmoe.HpmoeError, match="routed::hosted takes a route, which the host makes of the router's ids: pass ids"):
+    with pytest.raises(hpmoe.HpmoeError, match="routed::hosted takes a route, which the host makes from the router's ids: pass ids"):
         hosted(hpmoe.Group(), **given)
     with pytest.raises(hpmoe.HpmoeError, match="routed::forward reads `ids`, which is missing: pass ids=.."):
         forward(hpmoe.Group(), **given)

@@ -273,7 +273,7 @@ def test_what_does_not_fit_is_said(library: hpmoe.Library, group: hpmoe.Group, c
 
 def test_more_is_refused(library: hpmoe.Library, group: hpmoe.Group) -> None:
     forward, (ids, tensors) = library["swiglu::forward"], layer(65)
-    with pytest.raises(hpmoe.HpmoeError, match="rank 0 brings 65 tokens, but swiglu::forward was built with TOKENS = 64"):
+    with pytest.raises(hpmoe.HpmoeError, match="rank 0 has 65 tokens, but swiglu::forward was built with TOKENS = 64"):
         forward(group, ids, **tensors)
     ids, tensors = layer()
     with pytest.raises(hpmoe.HpmoeError, match="`y` of rank 0 is written and shares memory with `x` of rank 0"):

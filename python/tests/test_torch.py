@@ -226,7 +226,7 @@ def test_errors_reach_the_caller(layer: MoE) -> None:
     with pytest.raises(hpmoe.HpmoeError, match="x has 259 tokens for 4 ranks, .* make it with max_tokens=65"):
         call(layer, many, more, group=hpmoe.Group(ranks=4))
     # In a compiled graph, where numbers of tokens are not compared, the launch says so.
-    with pytest.raises(hpmoe.HpmoeError, match="rank 0 brings 65 tokens, but swiglu::forward was built with TOKENS = 64"):
+    with pytest.raises(hpmoe.HpmoeError, match="rank 0 has 65 tokens, but swiglu::forward was built with TOKENS = 64"):
         torch.compile(lambda ids, *tensors: call(layer, ids, tensors), fullgraph=True, dynamic=True, backend="aot_eager")(ids, *tensors)
     ids, tensors = inputs()
     with pytest.raises(hpmoe.HpmoeError, match="`gate` has the shape"):

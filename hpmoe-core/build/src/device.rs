@@ -16,7 +16,7 @@ pub(crate) fn chosen(by_script: Option<Device>, environment: Option<&str>) -> Re
         Some("off") => Ok(None),
         Some(other) => Err(format!(
             "HPMOE_DEVICE is `{other}`: it is `cann`, to compile kernels for Ascend NPUs as well, `off`, to compile them for \
-             this machine's CPU alone, or not set, to follow the build script"
+             this machine's CPU only, or not set, to follow the build script"
         )),
     }
 }

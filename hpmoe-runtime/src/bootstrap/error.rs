@@ -114,7 +114,7 @@ pub enum BootstrapError {
     },
     /// The rank 0 at this address belongs to another job.
     #[error(
-        "rank 0 at {} is of another job than rank {rank}, whose job {}: start the ranks of a job with one name ({naming}), or on another port",
+        "rank 0 at {} belongs to another job than rank {rank}, whose job {}: start the ranks of a job with one name ({naming}), or on another port",
         printable(.address), job_name(.job)
     )]
     OtherJob {
@@ -199,7 +199,7 @@ pub enum BootstrapError {
     },
     /// The data of one rank in an exchange is too large.
     #[error(
-        "a part of {bytes} bytes is too large for an exchange, which takes {most} of each rank: exchange it in pieces"
+        "a part of {bytes} bytes is too large for an exchange, which takes at most {most} from each rank: exchange it in pieces"
     )]
     Part {
         /// Number of bytes.

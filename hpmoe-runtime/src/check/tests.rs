@@ -126,7 +126,7 @@ fn tokens_of_a_rank() {
     let ids = [0, 1].repeat(9);
     refused(
         Case { route: route(&[&[], &ids], 4), ..case() },
-        "rank 1 brings 9 tokens, but layer::forward was built with TOKENS = 8: raise TOKENS or bring fewer",
+        "rank 1 has 9 tokens, but layer::forward was built with TOKENS = 8: raise TOKENS or pass fewer tokens",
     );
 }
 

@@ -49,7 +49,7 @@ pub enum LaunchError {
     },
     /// Checks of host runs are off, but the group should search for races, which needs them.
     #[error(
-        "the group is to search for races (Group::find_races), but checks are off (Group::checks or HPMOE_CHECKS): switch them on"
+        "the group should search for races (Group::find_races), but checks are off (Group::checks or HPMOE_CHECKS): switch them on"
     )]
     UncheckedRaces,
     /// The kernel has no schedule for this number of ranks.
@@ -122,7 +122,7 @@ depend on that number: give each expert one place, or build the kernel without c
     },
     /// A rank has more tokens than the kernel was built for.
     #[error(
-        "rank {rank} brings {tokens} tokens, but {kernel} was built with TOKENS = {limit}: raise TOKENS or bring fewer"
+        "rank {rank} has {tokens} tokens, but {kernel} was built with TOKENS = {limit}: raise TOKENS or pass fewer tokens"
     )]
     Tokens {
         /// Name of the kernel, `module::taskflow`.
@@ -137,7 +137,7 @@ depend on that number: give each expert one place, or build the kernel without c
     /// A slot is empty, but a task reads all slots.
     #[error(
         "topk_ids of rank {rank}, row {token}, column {k} is -1, which names no expert, but {kernel} has a task that reads all slots, \
-         `{task}`: give each slot an expert, or read slots by vector tasks alone that have no external operator"
+         `{task}`: give each slot an expert, or read slots only in vector tasks without an external operator"
     )]
     EmptySlot {
         /// Name of the kernel, `module::taskflow`.
@@ -270,13 +270,13 @@ depend on that number: give each expert one place, or build the kernel without c
     #[error(transparent)]
     Route(#[from] RouteError),
     /// A route was passed to a kernel that makes its own.
-    #[error("{kernel} makes its route itself, of the ids among its tensors: launch it without a route")]
+    #[error("{kernel} makes its route itself, from the ids among its tensors: launch it without a route")]
     SecondRoute {
         /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,
     },
     /// No route was passed to a kernel that needs one.
-    #[error("{kernel} takes a route: make one of the router's ids with Route::new or Route::gather")]
+    #[error("{kernel} takes a route: make one from the router's ids with Route::new or Route::gather")]
     NoRoute {
         /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,
@@ -309,7 +309,7 @@ depend on that number: give each expert one place, or build the kernel without c
         way_out: &'static str,
     },
     /// A [`Cancel`](crate::Cancel) ended the launch before its cores had finished.
-    #[error("the launch was cancelled: its results are not complete, and a new group is needed to go on")]
+    #[error("the launch was cancelled, and its results are incomplete: make a new group to go on")]
     Cancelled,
     /// A rank was lost while the kernel ran.
     #[error("{cause}{}{}", of_npu(.npu.as_deref()), lines(.report.as_deref()))]

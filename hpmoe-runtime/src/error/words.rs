@@ -37,7 +37,7 @@ pub(super) fn at(source_line: &Option<String>) -> String {
 
 /// The error of an NPU, after the error that caused it.
 pub(super) fn of_npu(error: Option<&NpuError>) -> String {
-    error.map(|error| format!("; for that, the NPU of this rank stopped: {error}")).unwrap_or_default()
+    error.map(|error| format!("; because of that, the NPU of this rank stopped: {error}")).unwrap_or_default()
 }
 
 /// A report, starting on a new line.

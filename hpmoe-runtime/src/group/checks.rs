@@ -55,7 +55,7 @@ mod tests {
         assert!(options(true, Some(true)).checks().unwrap());
         assert!(!options(false, None).checks().unwrap());
         assert!(!options(false, Some(false)).checks().unwrap());
-        let said = "the group is to search for races (Group::find_races), but checks are off (Group::checks or HPMOE_CHECKS): switch them on";
+        let said = "the group should search for races (Group::find_races), but checks are off (Group::checks or HPMOE_CHECKS): switch them on";
         assert_eq!(options(false, Some(true)).checks().unwrap_err().to_string(), said);
     }
 }

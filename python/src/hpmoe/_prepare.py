@@ -80,10 +80,10 @@ def _ids(flow: Signature, ids: Any) -> View | None:
     """The memory of the ids, on the host."""
     if flow.makes_route:
         if ids is not None:
-            raise HpmoeError(f"{flow.name} makes its route itself, of the ids among its arguments: leave out ids")
+            raise HpmoeError(f"{flow.name} makes its route itself, from the ids among its arguments: leave out ids")
         return None
     if ids is None:
-        raise HpmoeError(f"{flow.name} takes a route, which the host makes of the router's ids: pass ids")
+        raise HpmoeError(f"{flow.name} takes a route, which the host makes from the router's ids: pass ids")
     of_ids = view(ids, "ids", "int32 or int64")
     if len(of_ids.shape) != 2 or of_ids.shape[1] != flow.top_k:
         raise HpmoeError(f"`ids` has the shape {list(of_ids.shape)}, but {flow.name} takes [tokens, {flow.top_k}]")

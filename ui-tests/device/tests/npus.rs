@@ -852,7 +852,7 @@ fn not_built() {
     let weights = PerRank::from_fn(layer.ep, |_| Tensor::zeros(1));
     let mut y = PerRank::from_fn(layer.ep, |_| Tensor::zeros(1));
     let error = echo::forward::launch(&group, &route, &x, &weights, &mut y).unwrap_err().to_string();
-    assert_eq!(error, "echo::forward was compiled for this machine's CPU alone: build with HPMOE_DEVICE=cann");
+    assert_eq!(error, "echo::forward was compiled for this machine's CPU only: build with HPMOE_DEVICE=cann");
     layer.launch(&group).unwrap();
 }
 
@@ -907,7 +907,7 @@ fn processes_whose_npus_cannot_share_memory_are_told_what_to_do() {
     };
     let a2 = "the NPU is `Ascend910B2`, whose memory processes can't share: fabric handles exist only on Ascend910_93 (A3), so run all ranks in one process";
     refused(&[("HPMOE_STANDIN_SOC", "Ascend910B2")], a2);
-    let part = "NPU 0 is a part of one (a virtual instance), whose memory processes can't share: give each rank a whole NPU, or run all";
+    let part = "NPU 0 is part of a physical NPU (a virtual instance), whose memory processes can't share: give each rank a whole NPU, or run all";
     refused(&[("HPMOE_STANDIN_VIRTUAL", "1"), ("ASCEND_RT_VISIBLE_DEVICES", "4")], part);
     let pods = "kernels can't write to other superpods, so start all ranks in one superpod";
     refused(&[("HPMOE_STANDIN_PODS", "1,2")], pods);
@@ -1028,7 +1028,7 @@ fn an_npu_that_fails_is_told_with_what_all_cores_did() {
 fn a_kernel_that_cann_takes_for_another_one_is_refused() {
     let refused = |told: &str, said: &str| run("refused kernel", &[("HPMOE_STANDIN_KERNEL", told), (SAID, said)]);
     let vector =
-        "CANN takes ffn::forward for a kernel of type 2 instead of 3, both kinds of core: build it with another CANN";
+        "CANN loads ffn::forward as a kernel of type 2 instead of 3 (both kinds of core): build it with another CANN";
     refused("2", vector);
     let even = "CANN starts ffn::forward with 1 matrix to 1 vector cores instead of 1 to 2: build it with another CANN";
     refused("3,1:1", even);

@@ -86,7 +86,7 @@ fn a_kernel_whose_matrix_task_reads_slots_refuses_an_empty_one() {
             error.to_string(),
             format!(
                 "topk_ids of rank {rank}, row {}, column {} is -1, which names no expert, but home::whole has a task that reads all slots, \
-                 `multiply`: give each slot an expert, or read slots by vector tasks alone that have no external operator",
+                 `multiply`: give each slot an expert, or read slots only in vector tasks without an external operator",
                 slot / TOP_K,
                 slot % TOP_K
             )

@@ -73,8 +73,8 @@ impl BodyFault {
             ),
             Self::NotByRows { operation, task, rows, tile } => (
                 format!(
-                    "`{operation}` works with whole rows of the tiles of `{task}`, of which the lowest has {tile}, but here are \
-                     values of {rows} rows"
+                    "`{operation}` works with whole rows of the tiles of `{task}`, the smallest of which has {tile}, but the \
+                     values here have {rows} rows"
                 ),
                 "take rows that are a multiple of that: a row of a tile becomes several, and these become one again",
             ),

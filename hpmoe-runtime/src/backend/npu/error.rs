@@ -86,7 +86,7 @@ pub enum NpuError {
     },
     /// The NPU is only a part of a physical NPU, whose memory processes can't share.
     #[error(
-        "NPU {device} is a part of one (a virtual instance), whose memory processes can't share: give each rank a whole NPU, or run all ranks in one process"
+        "NPU {device} is part of a physical NPU (a virtual instance), whose memory processes can't share: give each rank a whole NPU, or run all ranks in one process"
     )]
     Virtual {
         /// The NPU's number in this process.
@@ -140,7 +140,7 @@ pub enum NpuError {
     #[error(transparent)]
     Shmem(#[from] ShmemError),
     /// The kernel was built for the CPU only.
-    #[error("{kernel} was compiled for this machine's CPU alone: build with HPMOE_DEVICE=cann")]
+    #[error("{kernel} was compiled for this machine's CPU only: build with HPMOE_DEVICE=cann")]
     NotBuilt {
         /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,
@@ -166,7 +166,7 @@ pub enum NpuError {
     },
     /// CANN reports another type of kernel than the build has checked.
     #[error(
-        "CANN takes {kernel} for a kernel of type {found} instead of {wanted}, both kinds of core: build it with another CANN"
+        "CANN loads {kernel} as a kernel of type {found} instead of {wanted} (both kinds of core): build it with another CANN"
     )]
     KernelType {
         /// Name of the kernel, `module::taskflow`.

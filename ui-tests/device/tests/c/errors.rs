@@ -99,7 +99,7 @@ fn memory_of_a_taskflow_by_tensor() {
     assert_eq!(refused(&raw mut table), HPMOE_INVALID);
     assert_eq!(
         error(),
-        "rank 0 brings 65 tokens, but echo::forward was built with TOKENS = 64: raise TOKENS or bring fewer"
+        "rank 0 has 65 tokens, but echo::forward was built with TOKENS = 64: raise TOKENS or pass fewer tokens"
     );
     assert_eq!(refused(null_mut()), HPMOE_INVALID);
     assert_eq!(error(), "`table` is null: pass the address of a pointer for the result");
@@ -188,7 +188,7 @@ fn ids() {
     let said = refused(|echo| echo.ids_part.rows = 65);
     assert_eq!(
         said,
-        "rank 0 brings 65 tokens, but echo::forward was built with TOKENS = 64: raise TOKENS or bring fewer"
+        "rank 0 has 65 tokens, but echo::forward was built with TOKENS = 64: raise TOKENS or pass fewer tokens"
     );
     let said = refused(|echo| echo.ids_part.data = null_mut());
     assert_eq!(said, "the ids of rank 0 are null, but have 5 rows: pass their address");

@@ -56,7 +56,7 @@ fn what_does_not_fit_is_refused_before_anything_runs() {
     );
     assert_eq!(
         refused(&sixteen::Layer::new(&[385, 0], Routing::Uniform, 0), &group),
-        "rank 0 brings 385 tokens, but deepseek_skewed::forward was built with TOKENS = 384: raise TOKENS or bring fewer"
+        "rank 0 has 385 tokens, but deepseek_skewed::forward was built with TOKENS = 384: raise TOKENS or pass fewer tokens"
     );
     let layer = sixteen::Layer::new(&[9, 9], Routing::Few, 0);
     let tight = Group::new(2).capacity_rows(71);

@@ -38,7 +38,7 @@ pub enum ShmemError {
     },
     /// Ranks ask for heaps of different sizes.
     #[error(
-        "rank {rank} has a SHMEM heap of {mib} MiB and rank {peer} one of {other} MiB: set HPMOE_SHMEM_HEAP_MIB alike for all"
+        "rank {rank} has a SHMEM heap of {mib} MiB and rank {peer} one of {other} MiB: set HPMOE_SHMEM_HEAP_MIB to one value on all ranks"
     )]
     Sizes {
         /// The rank of this process.
@@ -73,7 +73,7 @@ pub enum ShmemError {
     /// The program has initialised the library with another number for this process than its rank, or with another number of
     /// processes.
     #[error(
-        "this process is rank {rank} of {ranks}, but process {pe} of {pes} in SHMEM, which it has initialised before: number both alike, and use groups of all processes"
+        "this process is rank {rank} of {ranks}, but process {pe} of {pes} in SHMEM, which it has initialised before: give it the same number in both, and use groups of all processes"
     )]
     Number {
         /// The rank of this process.
