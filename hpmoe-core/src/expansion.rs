@@ -16,18 +16,18 @@ use syn::{ItemMod, parse_quote};
 /// The macro's input for a module with faults.
 #[must_use]
 pub fn of_faults(module: &ItemMod, faults: &[Diagnostic]) -> Expansion {
-    let source = SourceTokens::of(module);
+    let source = SourceTokens::new(module);
     let at = |span: Span, text: String| PlacedFault { at: source.range(span), text };
-    let told = |fault: &Diagnostic| {
+    let placed = |fault: &Diagnostic| {
         let words = fault.words();
         let also = words.also.into_iter().map(|(span, text)| (span, format!("{text} [{}]", words.code)));
-        let told = std::iter::once((fault.at, fault.text())).chain(also);
-        told.map(|(span, text)| at(span, text)).collect::<Vec<_>>()
+        let texts = std::iter::once((fault.at, fault.text())).chain(also);
+        texts.map(|(span, text)| at(span, text)).collect::<Vec<_>>()
     };
     let functions = faults.iter().filter_map(|fault| fault.function.clone());
     Expansion {
         faulty: functions.collect::<BTreeSet<_>>().into_iter().collect(),
-        faults: faults.iter().flat_map(told).collect(),
+        faults: faults.iter().flat_map(placed).collect(),
         ..Expansion::default()
     }
 }
@@ -35,7 +35,7 @@ pub fn of_faults(module: &ItemMod, faults: &[Diagnostic]) -> Expansion {
 /// The macro's input for a module without faults, before its taskflows are compiled.
 #[must_use]
 pub fn of_front(module: &ItemMod, front: &Front, overrides: &Overrides) -> Expansion {
-    let source = SourceTokens::of(module);
+    let source = SourceTokens::new(module);
     let constants = front.kernel.constants.iter().map(|(name, value)| constant(name, value, overrides.contains(name)));
     let in_place = with_library(module);
     let library = library_functions(&in_place)

@@ -88,7 +88,7 @@ impl Build {
         let sizes = TileSizes { set: &set, tuned: &candidate.sizes, open: &open, expected: self.expected };
         let sizes = sizes.text(&front.kernel);
         let mut to_tell = ModuleToTell::new(&source.module, of_front(&source.module, &front, &overrides));
-        let tokens = SourceTokens::of(&source.module);
+        let tokens = SourceTokens::new(&source.module);
         let constants: Vec<(String, Constant)> =
             front.kernel.constants.iter().map(|(name, value)| (name.to_owned(), value)).collect();
         let mut built = Built::default();

@@ -73,7 +73,7 @@ pub fn fit_for_kernels(target: Target, file: Option<&Path>, matrix_cores: Option
     let unfit = target.unfit_for_kernels();
     if !unfit.is_empty() {
         let help = "kernels can't run on such a machine, but `hpmoe simulate --target` tells their time on it";
-        return Err(told(file, &unfit, help));
+        return Err(fault_list(file, &unfit, help));
     }
     match matrix_cores {
         Some(count) if count != target.cores.aic => Err(format!(
@@ -96,10 +96,10 @@ pub fn read_target(file: &Path) -> Result<Target, String> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| format!("target `{}` is neither built in (ascend-a3) nor a file: {error}", file.display()))?;
     let help = "a target has all keys of the built-in one, `hpmoe-core/targets/ascend-a3.toml`, and no others";
-    Target::read(&text).map_err(|faults| told(file, &faults, help))
+    Target::read(&text).map_err(|faults| fault_list(file, &faults, help))
 }
 
-fn told(file: &Path, faults: &[FileFault], help: &str) -> String {
+fn fault_list(file: &Path, faults: &[FileFault], help: &str) -> String {
     let lines: Vec<String> = faults.iter().map(|fault| format!("`{}`, {fault}", file.display())).collect();
     format!("{}\nhelp: {help}", lines.join("\n       "))
 }

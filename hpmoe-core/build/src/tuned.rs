@@ -86,7 +86,7 @@ pub fn kept_for(
     target: &Target,
 ) -> Option<Kept> {
     let Front { kernel, .. } = front(module, &overrides(set, open)).ok()?;
-    let Some(found) = tuned.find(&kernel.name, &shape(module, &kernel), (&target.name, target.cores.aic)) else {
+    let Some(found) = tuned.find(&kernel.name, &shape(module, &kernel), &target.name, target.cores.aic) else {
         return Some(Kept::Nothing);
     };
     let candidate = found.candidate.clone();

@@ -22,7 +22,7 @@ pub struct Ahead {
 impl Ahead {
     /// The weights that a tile can read ahead of its work, for the cut of its first product.
     #[must_use]
-    pub fn of(work: &Work, cut: &Product) -> Self {
+    pub fn new(work: &Work, cut: &Product) -> Self {
         let Work::Gemm { m, n, k, operands, right_reuse, .. } = *work else { return Self::default() };
         let block = cut.ahead_block(m, n, operands);
         let depth = k.min(L1_STAGES * block);
@@ -84,12 +84,12 @@ mod tests {
 
     #[test]
     fn shorter_tiles_leave_more_of_l1_to_weights() {
-        let kib = |m, k| Ahead::of(&tile(m, k), &cut()).l2 / 1024.0;
+        let kib = |m, k| Ahead::new(&tile(m, k), &cut()).l2 / 1024.0;
         // 255.5 KiB for each stage: 320 of the contraction with 128 rows, 448 with 16 or fewer, in steps of 64.
         assert_eq!([kib(128, 7168), kib(16, 7168), kib(1, 7168), kib(16, 100)], [320.0, 448.0, 448.0, 50.0]);
-        let ahead = Ahead::of(&tile(16, 7168), &cut());
+        let ahead = Ahead::new(&tile(16, 7168), &cut());
         assert_eq!((ahead.l2, ahead.first), (2.0 * ahead.hbm, 0.5));
-        let short = [100, 672].map(|k| Ahead::of(&tile(16, k), &cut()).first);
+        let short = [100, 672].map(|k| Ahead::new(&tile(16, k), &cut()).first);
         assert_eq!(short, [1.0, 448.0 / 672.0]);
     }
 
@@ -103,7 +103,7 @@ mod tests {
     fn what_was_read_ahead_is_not_read_again() {
         let costs = CostModel::new(&Target::ascend_a3());
         let work = tile(16, 7168);
-        let ahead = Ahead::of(&work, &cut());
+        let ahead = Ahead::new(&work, &cut());
         let time = |share| costs.alone(0, &work.after(ahead, share)).0 as f64;
         assert_eq!(work.after(ahead, 0.0), work);
         assert_eq!(work.after(ahead, 1.0).flops(), work.flops());

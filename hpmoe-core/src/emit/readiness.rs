@@ -124,8 +124,8 @@ fn signal(context: &Context<'_>, (id, phase): (PhaseId, &Phase), signal: &Signal
         };
         // A matrix core signals by a pipe that waits for none of those that read.
         let fence = (context.core_kind(id) == CoreKind::Aic && !fenced).then(|| Stmt::Expr(core("Fence", Vec::new())));
-        let told = fence.into_iter().chain([made(context, id, phase, signal)]).collect();
-        return Stmt::If(taken, told);
+        let body = fence.into_iter().chain([made(context, id, phase, signal)]).collect();
+        return Stmt::If(taken, body);
     }
     made(context, id, phase, signal)
 }

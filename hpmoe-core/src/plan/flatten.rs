@@ -249,7 +249,7 @@ impl Builder<'_> {
                 self.call(step, Instruction::Binary(name), buffer(to), &[buffer(a), buffer(b)])
             }
             VectorCall::Scalar(name, to, a, scalar) => {
-                self.call(step, Instruction::Scalar(name, scalar.of(numbers)), buffer(to), &[buffer(a)]);
+                self.call(step, Instruction::Scalar(name, scalar.value(numbers)), buffer(to), &[buffer(a)]);
             }
             VectorCall::Unary(name, to, a) => self.call(step, Instruction::Unary(name), buffer(to), &[buffer(a)]),
             VectorCall::Whole(mode, to, a) => self.call(step, Instruction::Whole(mode), buffer(to), &[buffer(a)]),
@@ -260,7 +260,7 @@ impl Builder<'_> {
                 let instruction = Instruction::Library(name);
                 self.program.calls.push(Call { instruction, to: buffer(to), from, scratch, step });
             }
-            VectorCall::Fill(to, scalar) => self.call(step, Instruction::Fill(scalar.of(numbers)), buffer(to), &[]),
+            VectorCall::Fill(to, scalar) => self.call(step, Instruction::Fill(scalar.value(numbers)), buffer(to), &[]),
         }
     }
 

@@ -92,7 +92,7 @@ fn drawn(
         |kind: &StepKind| timeline.steps.iter().any(|(_, steps)| steps.iter().any(|step| step.kind == *kind));
     let kinds: Vec<StepKind> =
         [StepKind::Launch, StepKind::Tables, StepKind::AwaitsTables].into_iter().filter(is_drawn).collect();
-    let picture = picture.add(legend(graph, schedule, (&palette, &kinds), TOP + lanes * LANE + 56.0));
+    let picture = picture.add(legend(graph, schedule, &palette, &kinds, TOP + lanes * LANE + 56.0));
     Some(picture.to_string() + "\n")
 }
 
@@ -191,7 +191,7 @@ fn lane(
         }
         let longest = same.iter().max_by_key(|bar| bar.end - bar.start).unwrap_or(&first);
         let (from, to) = place(first.start, last.end);
-        let shape = boxed((from, to), top, palette.of(longest.entry.phase), title);
+        let shape = boxed((from, to), top, palette.colour(longest.entry.phase), title);
         lane = lane.add(if to - from > 2.0 { shape.set("stroke", "#ffffff").set("stroke-width", 0.4) } else { shape });
     }
     for same in bars.chunk_by(|a, b| (a.entry.phase, a.entry.expert) == (b.entry.phase, b.entry.expert)) {
@@ -205,12 +205,12 @@ fn lane(
     lane
 }
 
-fn legend(graph: &TaskGraph, schedule: &Schedule, (palette, steps): (&Palette, &[StepKind]), top: f64) -> Group {
+fn legend(graph: &TaskGraph, schedule: &Schedule, palette: &Palette, steps: &[StepKind], top: f64) -> Group {
     let mut legend = Group::new();
     let mut left = LEFT;
     let ordered: SortedSet<(RoleId, PhaseId)> = schedule.phases.iter().map(|(id, phase)| (phase.role, id)).collect();
     let mut top = top;
-    let phases = ordered.into_iter().map(|(_, phase)| (graph.phase_name(phase), palette.of(phase)));
+    let phases = ordered.into_iter().map(|(_, phase)| (graph.phase_name(phase), palette.colour(phase)));
     let steps = steps.iter().map(|&kind| of_step(kind)).map(|(fill, name)| (name.to_owned(), fill));
     for (name, fill) in phases.chain(steps) {
         let width = 34.0 + 7.2 * name.chars().count() as f64;

@@ -18,7 +18,7 @@ const FEW: usize = 4;
 /// The number of experts started ahead, as chosen or by default. It is 0 if an expert has many row tiles, so that the rows of the next
 /// expert have the time of all its work to arrive. Otherwise it is 1, or as many as give each core a tile of a product. With fewer, a core
 /// without a tile of the next expert would return to the first expert before the other role has finished it.
-pub(super) fn ahead(graph: &TaskGraph, costs: &EntryCosts, choices: &Choices, (ranks, cores): (u32, u32)) -> u32 {
+pub(super) fn ahead(graph: &TaskGraph, costs: &EntryCosts, choices: &Choices, ranks: u32, cores: u32) -> u32 {
     if let Some(chosen) = choices.experts_ahead {
         return chosen;
     }
@@ -48,7 +48,7 @@ mod tests {
         let started = |layer: Layer, choices: &str| {
             let checked = moe_ffn(&layer);
             let costs = EntryCosts::new(checked.graph(), &Target::ascend_a3());
-            ahead(checked.graph(), &costs, &Choices::read(choices).unwrap(), (8, 24))
+            ahead(checked.graph(), &costs, &Choices::read(choices).unwrap(), 8, 24)
         };
         // Three row tiles of an expert.
         let three = Layer { tokens: 3 * 128, ..Layer::DEEPSEEK };
@@ -63,27 +63,27 @@ mod tests {
         let started = |tokens: usize, experts: usize| {
             let checked = moe_ffn(&Layer { tokens, experts, ..Layer::DEEPSEEK });
             let costs = EntryCosts::new(checked.graph(), &Target::ascend_a3());
-            ahead(checked.graph(), &costs, &Choices::default(), (8, 24))
+            ahead(checked.graph(), &costs, &Choices::default(), 8, 24)
         };
         // Only if cores have two tiles each: three columns of sixteen row tiles are enough for 24 cores.
         let checked = moe_ffn(&Layer { tokens: 16 * 128, inter: 3 * 256, ..Layer::DEEPSEEK });
         let costs = EntryCosts::new(checked.graph(), &Target::ascend_a3());
-        let by_cores = |cores| ahead(checked.graph(), &costs, &Choices::default(), (8, cores));
+        let by_cores = |cores| ahead(checked.graph(), &costs, &Choices::default(), 8, cores);
         assert_eq!([by_cores(24), by_cores(25)], [0, 1]);
         // An expert has one copy and eight products; copies are not counted as products.
         let copied = once(&Layer { tokens: 128, put: 128, ..Layer::DEEPSEEK });
         let costs = EntryCosts::new(copied.graph(), &Target::ascend_a3());
-        assert_eq!(ahead(copied.graph(), &costs, &Choices::default(), (8, 24)), 3);
+        assert_eq!(ahead(copied.graph(), &costs, &Choices::default(), 8, 24), 3);
         // A gradient has fewer tiles than those row tiles, and comes after all of them.
         for tokens in [8192, 65_536] {
             let gradients = moe_backward(&Layer { tokens, ..Layer::DEEPSEEK });
             let costs = EntryCosts::new(gradients.graph(), &Target::ascend_a3());
-            assert_eq!(ahead(gradients.graph(), &costs, &Choices::default(), (8, 24)), 0);
+            assert_eq!(ahead(gradients.graph(), &costs, &Choices::default(), 8, 24), 0);
         }
         // Without products there is nothing to come back from.
         let vector = only(&Layer::SMALL, TaskKind::Vector);
         let costs = EntryCosts::new(vector.graph(), &Target::ascend_a3());
-        assert_eq!(ahead(vector.graph(), &costs, &Choices::default(), (8, 24)), 1);
+        assert_eq!(ahead(vector.graph(), &costs, &Choices::default(), 8, 24), 1);
         // As many tokens of each rank as an expert has rows, and half as many with 32 experts of the group.
         assert_eq!([started(16 * 128, 64), started(15 * 128, 64)], [0, 1]);
         assert_eq!([started(8 * 64, 32), started(7 * 64, 32)], [0, 1]);

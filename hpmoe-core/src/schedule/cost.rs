@@ -76,7 +76,7 @@ impl EntryCosts {
     }
 
     /// Time on one core for that many rows of that many groups of a phase.
-    pub(super) fn core_time(&self, phase: PhaseId, (rows, groups): (u64, u64)) -> Nanos {
+    pub(super) fn core_time(&self, phase: PhaseId, rows: u64, groups: u64) -> Nanos {
         let PhaseCost { tile_ps, fixed_ps, full_rows, columns, kind, .. } = self.phases[phase];
         let tiles = columns * if kind == SpaceKind::Experts { groups } else { rows.div_ceil(full_rows) };
         Nanos((tile_ps * columns * rows / full_rows + fixed_ps * tiles) / PS) + self.overhead * tiles
@@ -96,7 +96,7 @@ impl EntryCosts {
             SpaceKind::Blocks => graph.sizes.tokens,
             _ => graph.sizes.tokens * graph.sizes.top_k,
         };
-        self.core_time(phase, (all as u64, graph.sizes.expert_chunks(ranks as usize) as u64))
+        self.core_time(phase, all as u64, graph.sizes.expert_chunks(ranks as usize) as u64)
     }
 
     /// Time on one core for all puts of a phase, with the fence of each: with few tokens, most of it.
@@ -156,7 +156,7 @@ impl EntryCosts {
 
     /// Time that an entry of the phase takes from each of its cores, on average.
     pub(super) fn entry_share(&self, graph: &TaskGraph, role: &Role, ranks: u32, phase: PhaseId) -> Nanos {
-        let time = self.core_time(phase, (self.entry_rows(graph, ranks, phase), 1));
+        let time = self.core_time(phase, self.entry_rows(graph, ranks, phase), 1);
         let share = Nanos(time.0.div_ceil(u64::from(role.count)));
         if !self.phases[phase].remote {
             return share;

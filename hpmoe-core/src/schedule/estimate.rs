@@ -36,7 +36,7 @@ pub struct Estimate {
 }
 
 /// Estimates the latency of a taskflow's default schedule on a number of ranks, by replaying the queues of one rank, tile by tile and
-/// core by core. `None` if the taskflow can't have that number of ranks. Uneven tokens are replayed only if `worth` returns true for
+/// core by core. `None` if the taskflow can't have that number of ranks. Uneven tokens are replayed only if `needs_uneven` returns true for
 /// the latency with even ones.
 ///
 /// An estimate takes milliseconds, and a simulation seconds. In an estimate, the rows of an expert arrive in sixteenths, and memories and
@@ -46,7 +46,7 @@ pub fn estimate(
     checked: &CheckedGraph,
     target: &Target,
     ranks: u32,
-    worth: impl FnOnce(Time) -> bool,
+    needs_uneven: impl FnOnce(Time) -> bool,
 ) -> Option<Estimate> {
     if ranks == 0 || ranks > MAX_RANKS {
         return None;
@@ -61,7 +61,7 @@ pub fn estimate(
         Time::from_us(target.launch.kernel_us) + run.replayed(&groups, &precedence)
     };
     let even = latency(Spread::Even);
-    Some(Estimate { even, uneven: worth(even).then(|| latency(Spread::Uneven)) })
+    Some(Estimate { even, uneven: needs_uneven(even).then(|| latency(Spread::Uneven)) })
 }
 
 /// The clocks of one rank.

@@ -39,12 +39,12 @@ pub(super) fn lightest_first(graph: &TaskGraph, costs: &EntryCosts, aic: u32, ch
             .filter(|(_, phase)| graph.tasks[phase.task].kind == task && graph.spaces[phase.space].kind == space);
         phases.map(|(id, _)| time(id).0).sum()
     };
-    let coming = total(TaskKind::Put, SpaceKind::Sends, &|id| costs.link_time(id, MANY_ROWS));
-    if coming == 0 {
+    let link_time = total(TaskKind::Put, SpaceKind::Sends, &|id| costs.link_time(id, MANY_ROWS));
+    if link_time == 0 {
         return None;
     }
-    let work = total(TaskKind::Matrix, SpaceKind::RowTiles, &|id| costs.core_time(id, (MANY_ROWS, 1)));
-    u32::try_from((LATE * work).div_ceil(u64::from(aic)).div_ceil(coming)).ok()
+    let work = total(TaskKind::Matrix, SpaceKind::RowTiles, &|id| costs.core_time(id, MANY_ROWS, 1));
+    u32::try_from((LATE * work).div_ceil(u64::from(aic)).div_ceil(link_time)).ok()
 }
 
 #[cfg(test)]
@@ -83,11 +83,11 @@ mod tests {
         };
         // Products over row tiles, and no others; what is sent, and not what comes back.
         let products = over(SpaceKind::RowTiles).filter(|(_, task)| *task == TaskKind::Matrix);
-        let work: u64 = products.map(|(id, _)| costs.core_time(id, (MANY_ROWS, 1)).0).sum();
-        let coming: u64 = over(SpaceKind::Sends).map(|(id, _)| costs.link_time(id, MANY_ROWS).0).sum();
+        let work: u64 = products.map(|(id, _)| costs.core_time(id, MANY_ROWS, 1).0).sum();
+        let link_time: u64 = over(SpaceKind::Sends).map(|(id, _)| costs.link_time(id, MANY_ROWS).0).sum();
         for cores in [1, 5, 24] {
             let found = lightest_first(graph, &costs, cores, &Choices::default()).unwrap();
-            assert_eq!(u64::from(found), (4 * work).div_ceil(cores.into()).div_ceil(coming), "{cores} cores");
+            assert_eq!(u64::from(found), (4 * work).div_ceil(cores.into()).div_ceil(link_time), "{cores} cores");
         }
         // Nothing arrives if nothing is sent.
         let mut still = graph.clone();

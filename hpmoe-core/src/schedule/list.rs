@@ -39,12 +39,12 @@ pub(super) fn list(
     let time = |&entry: &Entry| costs.entry_time(graph, &parts.parts[parts.part_of(entry)], ranks, entry.phase);
     let share = |entry: Entry| costs.entry_share(graph, &parts.parts[parts.part_of(entry)], ranks, entry.phase);
     let times: Vec<Nanos> = entries.iter().map(time).collect();
-    let priorities = priorities(checked, &groups, &precedence, role_of, (&times, costs.visible));
+    let priorities = priorities(checked, &groups, &precedence, role_of, &times, costs.visible);
 
-    let (ahead, classes) = (ahead(graph, costs, choices, (ranks, cores)), classes(checked, role_of));
+    let (ahead, classes) = (ahead(graph, costs, choices, ranks, cores), classes(checked, role_of));
     let urgency = |number: usize| {
         let entry = entries[number];
-        classes[entry.phase].urgency(entry, priorities[number], (ranks, ahead))
+        classes[entry.phase].urgency(entry, priorities[number], ranks, ahead)
     };
     let of_matrix = |number: usize| {
         let part = parts.part_of(entries[number]);
@@ -108,7 +108,7 @@ enum EntryClass {
 }
 
 impl EntryClass {
-    fn urgency(self, entry: Entry, priority: Nanos, (ranks, ahead): (u32, u32)) -> Urgency {
+    fn urgency(self, entry: Entry, priority: Nanos, ranks: u32, ahead: u32) -> Urgency {
         let Entry { phase, expert, peer_offset } = entry;
         // Row tiles are walked from the rank's own rows on: it needs the rows of the next rank next, and has their results
         // ready to be put back next. A tile that it shares with the previous rank is made last, so its own rows return last.
@@ -152,7 +152,7 @@ struct PartState {
     /// When its cores have finished the entries that it was given.
     free: Nanos,
     /// Entries by the time at which they become ready.
-    coming: BinaryHeap<Reverse<(Nanos, usize)>>,
+    pending: BinaryHeap<Reverse<(Nanos, usize)>>,
     /// Entries that are ready, the most urgent one on top.
     ready: BinaryHeap<(Urgency, usize)>,
     /// Of matrix cores: the entries that are left, in the order in which they run.
@@ -179,7 +179,7 @@ impl ListScheduler<'_> {
                 let &next = sequence.front().filter(|&&next| self.incoming[next] == 0)?;
                 return Some((part, state.free.max(self.ready[next])));
             }
-            let start = match (state.ready.is_empty(), state.coming.peek()) {
+            let start = match (state.ready.is_empty(), state.pending.peek()) {
                 (false, _) => state.free,
                 (true, Some(&Reverse((ready, _)))) => state.free.max(ready),
                 (true, None) => return None,
@@ -195,11 +195,11 @@ impl ListScheduler<'_> {
         if let Some(sequence) = &mut state.sequence {
             return sequence.pop_front().expect("a part begins only when its next entry is ready");
         }
-        while let Some(&Reverse((ready, number))) = state.coming.peek() {
+        while let Some(&Reverse((ready, number))) = state.pending.peek() {
             if ready > now {
                 break;
             }
-            state.coming.pop();
+            state.pending.pop();
             state.ready.push(((self.urgency)(number), number));
         }
         let (_, number) = state.ready.pop().expect("a part begins only when an entry is ready");
@@ -227,7 +227,7 @@ impl ListScheduler<'_> {
         let time = self.ready[node];
         if node < self.entries.len() {
             // A part with a sequence takes no notice of what comes.
-            self.states[self.parts.part_of(self.entries[node])].coming.push(Reverse((time, node)));
+            self.states[self.parts.part_of(self.entries[node])].pending.push(Reverse((time, node)));
             return;
         }
         let precedence = self.precedence;

@@ -14,7 +14,7 @@ pub(super) fn pace(graph: &TaskGraph, costs: &EntryCosts, aic: u32, work: impl F
             .phases
             .iter()
             .filter(|(_, phase)| graph.spaces[phase.space].kind == SpaceKind::RowTiles && work(phase) == kind);
-        phases.map(|(id, _)| costs.core_time(id, (MANY_ROWS, 1)).0).sum()
+        phases.map(|(id, _)| costs.core_time(id, MANY_ROWS, 1).0).sum()
     };
     let [vector, matrix] = [TaskKind::Vector, TaskKind::Matrix].map(time);
     if matrix == 0 { 0 } else { (u64::from(aic) * vector).div_ceil(matrix) as u32 }
@@ -42,7 +42,7 @@ mod tests {
         let rows = |kind: TaskKind| -> u64 {
             let over = graph.phases.iter().filter(|(_, phase)| graph.spaces[phase.space].kind == SpaceKind::RowTiles);
             let of_kind = over.filter(|(_, phase)| graph.tasks[phase.task].kind == kind);
-            of_kind.map(|(id, _)| costs.core_time(id, (1 << 20, 1)).0).sum()
+            of_kind.map(|(id, _)| costs.core_time(id, 1 << 20, 1).0).sum()
         };
         for aic in [24, 7] {
             let wanted = f64::from(aic) * rows(TaskKind::Vector) as f64 / rows(TaskKind::Matrix) as f64;

@@ -77,7 +77,7 @@ impl Parts {
                 Some(percent) => {
                     divided = Some(if evenly { in_turn(graph, choices) } else { Sends::PeerAfterPeer });
                     let shares = if evenly { Shares::Even } else { Shares::Near(percent) };
-                    by_distance((ranks, shares), role, &mut parts)
+                    by_distance(ranks, shares, role, &mut parts)
                 }
                 None => vec![parts.push(role.clone()); ranks as usize],
             });
@@ -109,7 +109,7 @@ enum Shares {
 /// Where shares aren't even, a matrix core walks the rows of an expert rank by rank, from its own rank on: it needs those of
 /// the i-th rank after its own when it has finished i others. All arrive in time, and none too soon, when the i-th is served
 /// at 1/i of the speed of the first. Rows of the rank itself are copied about three times as fast as others are put.
-fn by_distance((ranks, shares): (u32, Shares), role: &Role, parts: &mut Arena<PartId, Role>) -> Vec<PartId> {
+fn by_distance(ranks: u32, shares: Shares, role: &Role, parts: &mut Arena<PartId, Role>) -> Vec<PartId> {
     let weight = |i: u32| match shares {
         Shares::Even => 1.0,
         Shares::Near(evenly) => 1.0 / if i == 0 { 3.0 } else { f64::from(i) } + f64::from(evenly) / 100.0,
@@ -144,7 +144,7 @@ mod tests {
     fn split(ranks: u32, count: u32, shares: Shares) -> (Vec<(u32, u32)>, Vec<u32>) {
         let role = Role { name: "communication", kind: CoreKind::Aiv, first: 0, count };
         let mut parts = Arena::new();
-        let part_of = by_distance((ranks, shares), &role, &mut parts);
+        let part_of = by_distance(ranks, shares, &role, &mut parts);
         (parts.iter().map(|(_, part)| (part.first, part.count)).collect(), part_of.iter().map(|part| part.0).collect())
     }
 

@@ -35,7 +35,7 @@ impl Precedence {
     ) -> Self {
         let mut edges = Edges { list: Vec::new(), nodes: groups.len() };
         let experts = checked.graph().sizes.expert_chunks(ranks as usize);
-        edges.data(checked, groups, (ranks, experts));
+        edges.data(checked, groups, ranks, experts);
         edges.reuse(checked, groups, ranks);
         edges.route(checked, groups);
         let first_order = edges.nodes;
@@ -73,7 +73,7 @@ struct Edges {
 }
 
 impl Edges {
-    fn data(&mut self, checked: &CheckedGraph, groups: &Groups, (ranks, experts): (u32, usize)) {
+    fn data(&mut self, checked: &CheckedGraph, groups: &Groups, ranks: u32, experts: usize) {
         let graph = checked.graph();
         let counters = self.nodes;
         self.nodes += checked.counters().len() * experts;

@@ -16,9 +16,10 @@ pub(super) fn priorities(
     groups: &Groups,
     precedence: &Precedence,
     role_of: &Arena<PhaseId, RoleId>,
-    times: (&[Nanos], Nanos),
+    times: &[Nanos],
+    visible: Nanos,
 ) -> Vec<Nanos> {
-    let mut left = longest_paths(precedence, times);
+    let mut left = longest_paths(precedence, times, visible);
     left.truncate(precedence.entries);
     let siblings = siblings(checked, role_of);
     for phase in checked.graph().phases.ids() {
@@ -39,7 +40,7 @@ pub(super) fn priorities(
 
 /// The longest path from the start of each node to the end of all work, along data only, because program order within a role
 /// is not work. If nodes precede themselves, no order is right, and no node has a path.
-fn longest_paths(precedence: &Precedence, (times, visible): (&[Nanos], Nanos)) -> Vec<Nanos> {
+fn longest_paths(precedence: &Precedence, times: &[Nanos], visible: Nanos) -> Vec<Nanos> {
     let mut left = vec![Nanos(0); precedence.len()];
     for node in precedence.sorted().unwrap_or_default().into_iter().rev() {
         let after = precedence.successors(node).filter(|&next| next < precedence.first_order);
@@ -102,7 +103,7 @@ mod tests {
         };
         let times = times_of(of_phase);
         let left_with = |role_of: &Arena<PhaseId, RoleId>| {
-            let left = priorities(&checked, &groups, &precedence, role_of, (&times, Nanos(0)));
+            let left = priorities(&checked, &groups, &precedence, role_of, &times, Nanos(0));
             [dispatch, gate, up, swiglu, down, back, combine].map(|phase| left[entry(phase)].0)
         };
         let left = left_with(&role_of);
@@ -116,7 +117,7 @@ mod tests {
             phase if phase == up => first,
             phase => of_phase[phase as usize],
         }));
-        let other = priorities(&checked, &groups, &precedence, &role_of, (&times_of_longer_gate, Nanos(0)));
+        let other = priorities(&checked, &groups, &precedence, &role_of, &times_of_longer_gate, Nanos(0));
         assert_eq!([gate, up].map(|phase| other[entry(phase)].0), [7_654_300, 7_654_300]);
         let mut apart = role_of.clone();
         apart[PhaseId(up)] = RoleId(1);
@@ -128,19 +129,19 @@ mod tests {
             }];
         for change in other_tiles {
             let cut = checked.changed(change);
-            let left = priorities(&cut, &groups, &precedence, &role_of, (&times, Nanos(0)));
+            let left = priorities(&cut, &groups, &precedence, &role_of, &times, Nanos(0));
             assert_eq!([gate, up].map(|phase| left[entry(phase)].0), [7_654_020, 7_654_300]);
         }
         // The order of a role's phases is not work, neither for the first expert nor for the others.
         let together =
             checked.graph().phases.ids().map(|phase| RoleId(u32::from(![gate, up].contains(&phase.0)))).collect();
         let precedence_of_two = Precedence::new(&checked, &groups, 4, Some(&together));
-        let left = priorities(&checked, &groups, &precedence_of_two, &together, (&times, Nanos(0)));
+        let left = priorities(&checked, &groups, &precedence_of_two, &together, &times, Nanos(0));
         for expert in 0..4 {
             let of_gate = Entry { phase: PhaseId(gate), expert, peer_offset: 0 };
             assert_eq!(left[groups.number(of_gate)], Nanos(7_654_300), "expert {expert}");
         }
-        let seen_later = priorities(&checked, &groups, &precedence, &role_of, (&times, Nanos(1_000_000_000)));
+        let seen_later = priorities(&checked, &groups, &precedence, &role_of, &times, Nanos(1_000_000_000));
         assert_eq!(seen_later[entry(dispatch)], Nanos(5_007_654_301));
         assert_eq!(seen_later.len(), groups.len());
     }

@@ -29,14 +29,14 @@ fn can_read_ahead(checked: &CheckedGraph, phase: PhaseId) -> bool {
 pub fn most_ahead_of(checked: &CheckedGraph, phase: PhaseId, work: &Work) -> Ahead {
     let plan = &checked.plans()[checked.graph().phases[phase].task];
     let product = cube_product(plan).filter(|_| can_read_ahead(checked, phase));
-    product.map_or_else(Ahead::default, |product| Ahead::of(work, product))
+    product.map_or_else(Ahead::default, |product| Ahead::new(work, product))
 }
 
 /// The bytes that a tile of a phase can read before it begins; zero if the phase doesn't read ahead.
 #[must_use]
 pub fn ahead_of(checked: &CheckedGraph, schedule: &Schedule, phase: PhaseId, work: &Work) -> Ahead {
     let plan = &checked.plans()[checked.graph().phases[phase].task];
-    product_ahead(plan, &schedule.phases[phase]).map_or_else(Ahead::default, |product| Ahead::of(work, product))
+    product_ahead(plan, &schedule.phases[phase]).map_or_else(Ahead::default, |product| Ahead::new(work, product))
 }
 
 /// The product whose weights the tiles of a phase read before they begin, if they do.

@@ -236,7 +236,7 @@ mod tests {
                     let fills = costs.put_cores(graph, most_bytes);
                     let rows = |role: RoleId| {
                         let over = |id: &PhaseId| graph.spaces[graph.phases[*id].space].kind == SpaceKind::RowTiles;
-                        of(role).filter(over).map(|id| costs.core_time(id, (MANY_ROWS, 1)).0).sum::<u64>()
+                        of(role).filter(over).map(|id| costs.core_time(id, MANY_ROWS, 1).0).sum::<u64>()
                     };
                     let pace = (u64::from(aic) * rows(RoleId(2))).div_ceil(rows(RoleId(0))) as u32;
                     let mut by_time = share(cores.aiv, time(putting), time(RoleId(2)));

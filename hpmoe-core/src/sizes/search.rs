@@ -232,8 +232,8 @@ impl<'a> Search<'a> {
         let mut sum = Latency::default();
         for flow in &flows {
             let ranks = self.ranks(flow.graph().sizes.experts)?;
-            let worth = |even: Time| below.is_none_or(|below| sum.even + even.us() < below);
-            match estimate(flow, self.target, ranks, worth) {
+            let needs_uneven = |even: Time| below.is_none_or(|below| sum.even + even.us() < below);
+            match estimate(flow, self.target, ranks, needs_uneven) {
                 Some(Estimate { even, uneven: Some(uneven) }) => sum.add(even, uneven),
                 Some(Estimate { even, uneven: None }) => return Ok(Known::Slow(sum.even + even.us())),
                 None => return Ok(Known::Refused),

@@ -35,14 +35,14 @@ pub struct TunedKernel {
 impl Tuned {
     /// The schedule found for a kernel.
     #[must_use]
-    pub fn find(&self, kernel: &str, shape: &NamedSizes, (target, cores): (&str, u32)) -> Option<&TunedKernel> {
-        self.kernels.iter().find(|known| known.is_for(kernel, shape, (target, cores)))
+    pub fn find(&self, kernel: &str, shape: &NamedSizes, target: &str, cores: u32) -> Option<&TunedKernel> {
+        self.kernels.iter().find(|known| known.is_for(kernel, shape, target, cores))
     }
 
     /// Stores a schedule, in place of an older one for the same kernel, shape and target.
     pub fn keep(&mut self, tuned: TunedKernel) {
-        let place = (tuned.target.as_str(), tuned.matrix_cores);
-        match self.kernels.iter().position(|known| known.is_for(&tuned.kernel, &tuned.shape, place)) {
+        let (target, cores) = (tuned.target.as_str(), tuned.matrix_cores);
+        match self.kernels.iter().position(|known| known.is_for(&tuned.kernel, &tuned.shape, target, cores)) {
             Some(known) => self.kernels[known] = tuned,
             None => self.kernels.push(tuned),
         }
@@ -74,7 +74,7 @@ impl Tuned {
 }
 
 impl TunedKernel {
-    fn is_for(&self, kernel: &str, shape: &NamedSizes, (target, cores): (&str, u32)) -> bool {
+    fn is_for(&self, kernel: &str, shape: &NamedSizes, target: &str, cores: u32) -> bool {
         (self.kernel.as_str(), self.target.as_str(), self.matrix_cores) == (kernel, target, cores)
             && alike(&self.shape, shape)
     }

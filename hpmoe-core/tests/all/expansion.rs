@@ -63,7 +63,7 @@ fn built_with(source: &str, overrides: &Overrides, edit: impl FnOnce(&mut Expans
 }
 
 fn taskflows(module: &ItemMod, overrides: &Overrides) -> Vec<TaskflowToTell> {
-    let (front, source) = (front(module, overrides).unwrap(), SourceTokens::of(module));
+    let (front, source) = (front(module, overrides).unwrap(), SourceTokens::new(module));
     let graphs = front.flows.iter().map(|checked| checked.graph());
     let artifact = |flow: &str| Artifact::new("my-layers", "moe_ffn", flow, front.fingerprint);
     graphs.map(|graph| TaskflowToTell::new(graph, &artifact(&graph.taskflow), &source)).collect()

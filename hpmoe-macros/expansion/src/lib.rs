@@ -90,7 +90,7 @@ fn expanded(module: &ItemMod, script: &BuildScript, read: Read<'_>) -> TokenStre
             return tokens;
         }
     };
-    let source = SourceTokens::of(module);
+    let source = SourceTokens::new(module);
     if expansion.faults.is_empty() {
         return module::with_launch(module, &expansion, &source);
     }

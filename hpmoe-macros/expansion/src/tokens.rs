@@ -29,7 +29,7 @@ pub struct SourceTokens {
 impl SourceTokens {
     /// The tokens of a module.
     #[must_use]
-    pub fn of(module: &ItemMod) -> Self {
+    pub fn new(module: &ItemMod) -> Self {
         let mut tokens = Vec::new();
         collect(bare(module), &mut tokens);
         let start = module.ident.span().start();
@@ -93,9 +93,9 @@ mod tests {
     fn attributes_and_documentation_do_not_count() {
         let text = "#[cfg(unix)] pub mod a {\n    //! Words.\n    /// Words.\n    fn f(x: u8) {}\n}";
         let module: ItemMod = syn::parse_str(text).unwrap();
-        let tokens = SourceTokens::of(&module);
+        let tokens = SourceTokens::new(&module);
         let other: ItemMod = syn::parse_str("pub mod a { fn f(x: u8) {} }").unwrap();
-        let others = SourceTokens::of(&other);
+        let others = SourceTokens::new(&other);
         assert_eq!(tokens.tokens.len(), others.tokens.len());
         let syn::Item::Fn(function) = &module.content.as_ref().unwrap().1[0] else { panic!("a function") };
         let name = tokens.range(function.sig.ident.span());
@@ -112,7 +112,7 @@ mod tests {
         let module: ItemMod = syn::parse_str("mod a { fn f() { g(h(1)) + [2] } }").unwrap();
         let syn::Item::Fn(function) = &module.content.as_ref().unwrap().1[0] else { panic!("a function") };
         let syn::Stmt::Expr(syn::Expr::Binary(sum), None) = &function.block.stmts[0] else { panic!("a sum") };
-        let tokens = SourceTokens::of(&module);
+        let tokens = SourceTokens::new(&module);
         let covered = |expr: &syn::Expr| {
             let (first, last) = tokens.ends(tokens.range(syn::spanned::Spanned::span(expr)));
             (first.start().column, last.end().column)
@@ -126,6 +126,6 @@ mod tests {
     fn what_lies_outside_is_shown_at_the_name() {
         let file: syn::File = syn::parse_str("const B: u8 = 1;\nmod c {}").unwrap();
         let [syn::Item::Const(outside), syn::Item::Mod(module)] = &file.items[..] else { panic!("two items") };
-        assert_eq!(SourceTokens::of(module).range(outside.ident.span()), at(1));
+        assert_eq!(SourceTokens::new(module).range(outside.ident.span()), at(1));
     }
 }

@@ -50,7 +50,7 @@ pub(crate) unsafe fn joining(said: &HpmoeJoining, options: &HpmoeOptions) -> Res
 pub(crate) unsafe fn cancel(options: &HpmoeOptions) -> Option<Cancel> {
     let number = options.cancel.cast_mut();
     // SAFETY: the caller's number, which lives as long as the process and is only written as a whole.
-    (!number.is_null()).then(|| Cancel::of(unsafe { AtomicU32::from_ptr(number) }))
+    (!number.is_null()).then(|| Cancel::from_static(unsafe { AtomicU32::from_ptr(number) }))
 }
 
 /// An error of the settings, as a failure.

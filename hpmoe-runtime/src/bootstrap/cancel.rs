@@ -45,7 +45,7 @@ impl Cancel {
 
     /// A handle backed by a number of the program. It is cancelled if the number is not 0.
     #[must_use]
-    pub const fn of(number: &'static AtomicU32) -> Self {
+    pub const fn from_static(number: &'static AtomicU32) -> Self {
         Self(Flag::Lent(number))
     }
 
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn a_number_of_the_program_cancels() {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let cancel = Cancel::of(&NUMBER);
+        let cancel = Cancel::from_static(&NUMBER);
         assert!(!cancel.is_cancelled());
         NUMBER.store(2, Ordering::SeqCst);
         assert!(cancel.is_cancelled() && !Cancel::new().is_cancelled());

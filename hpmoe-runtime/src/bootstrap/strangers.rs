@@ -32,7 +32,7 @@ impl Strangers {
     }
 
     /// From the numbers of a message.
-    pub(super) const fn of([silent, foreign, other_jobs, unproven, misplaced]: [u64; 5]) -> Self {
+    pub(super) const fn from_numbers([silent, foreign, other_jobs, unproven, misplaced]: [u64; 5]) -> Self {
         Self { silent, foreign, other_jobs, unproven, misplaced }
     }
 }
@@ -65,7 +65,7 @@ mod tests {
             strangers.to_string(),
             "42 connections of strangers to rank 0: 40 without a greeting, 2 without the secret"
         );
-        assert_eq!(Strangers::of(strangers.numbers()), strangers);
+        assert_eq!(Strangers::from_numbers(strangers.numbers()), strangers);
         let one = Strangers { other_jobs: 1, ..Strangers::default() };
         assert_eq!(one.to_string(), "1 connection of strangers to rank 0: 1 of other jobs");
     }

@@ -82,8 +82,8 @@ impl OpenShmem {
         }
         calls::set_unless_set(&SETTINGS);
         let (commands, queue) = sync_channel(MOST_WAITING);
-        let (told, place) = sync_channel(1);
-        let begin = move || work(&queue, &told);
+        let (opened, place) = sync_channel(1);
+        let begin = move || work(&queue, &opened);
         let thread = thread::Builder::new().name("openshmem".to_owned()).spawn(begin);
         thread.map_err(|error| BootstrapError::no_thread(0, &error))?;
         let (rank, ranks) = answer(&place)??;
@@ -99,16 +99,16 @@ impl OpenShmem {
         if rank == 0 {
             let listening = Self::listen(joining);
             // The others wait for what rank 0 has to say: nothing, if it can't listen.
-            let told = listening.as_ref().map(|(_, address, secret)| {
+            let message = listening.as_ref().map(|(_, address, secret)| {
                 let secret = secret.as_ref().map(Secret::bytes).unwrap_or_default();
                 [address.as_bytes(), &[SEPARATOR], secret].concat()
             });
-            self.ask(|reply| Command::Tell(told.unwrap_or_default(), reply))?;
+            self.ask(|reply| Command::Tell(message.unwrap_or_default(), reply))?;
             let (listener, _, secret) = listening?;
             return TcpBootstrap::host(listener, ranks, &joining.clone().with(secret));
         }
-        let told = self.ask(|reply| Command::Tell(Vec::new(), reply))?;
-        let mut parts = told.splitn(2, |byte| *byte == SEPARATOR);
+        let message = self.ask(|reply| Command::Tell(Vec::new(), reply))?;
+        let mut parts = message.splitn(2, |byte| *byte == SEPARATOR);
         let address = String::from_utf8_lossy(parts.next().unwrap_or_default()).into_owned();
         if address.is_empty() {
             return Err(BootstrapError::Gone { rank: 0, how: "it can't listen for the others" });

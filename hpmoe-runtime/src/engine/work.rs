@@ -15,18 +15,18 @@ const PAUSE: Duration = Duration::from_micros(200);
 const ROOM: usize = 512;
 
 /// Opens the library, tells this process's rank and the number of ranks, and does what it is asked to.
-pub(super) fn work(queue: &Receiver<Command>, told: &SyncSender<Result<(usize, usize), BootstrapError>>) {
+pub(super) fn work(queue: &Receiver<Command>, opened: &SyncSender<Result<(usize, usize), BootstrapError>>) {
     let calls = match Calls::open() {
         Ok(calls) => calls,
-        Err(error) => return drop(told.send(Err(error))),
+        Err(error) => return drop(opened.send(Err(error))),
     };
     let (rank, ranks) = (calls.rank(), calls.ranks());
     let Some(scratch) = calls.allocate(ROOM) else {
         let none = "the library of OpenSHMEM has no memory: raise SHMEM_SYMMETRIC_HEAP_SIZE".to_owned();
-        return drop(told.send(Err(BootstrapError::Failed(none))));
+        return drop(opened.send(Err(BootstrapError::Failed(none))));
     };
     // The group, not this thread, notices that a process is gone. Answers that no caller waits for are dropped.
-    let _ = told.send(Ok((rank, ranks)));
+    let _ = opened.send(Ok((rank, ranks)));
     let peer = (rank + 1) % ranks;
     let mut called = Instant::now();
     loop {

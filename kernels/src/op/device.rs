@@ -16,7 +16,7 @@ pub enum Scalar {
 impl Scalar {
     /// The value of this scalar, given the operation's number operands.
     #[must_use]
-    pub fn of(self, numbers: &[f32]) -> f32 {
+    pub fn value(self, numbers: &[f32]) -> f32 {
         match self {
             Self::Is(value) => value,
             Self::Given(number) => numbers[number],

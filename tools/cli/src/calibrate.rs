@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 pub(crate) fn calibrate(options: &CalibrateArgs) -> Result<ExitCode, String> {
     let target = options.target.read()?;
-    let progress = Progress::counting("simulations of published latencies", Reader::of(options.json));
+    let progress = Progress::counting("simulations of published latencies", Reader::new(options.json));
     let outcome = fitted(&target, &|published: &Published, target: &Target| {
         let ms = published.simulated_ms(target);
         progress.ended();

@@ -29,7 +29,7 @@ pub(crate) enum Reader {
 }
 
 impl Reader {
-    pub(crate) const fn of(json: bool) -> Self {
+    pub(crate) const fn new(json: bool) -> Self {
         if json { Self::Program } else { Self::Person }
     }
 
@@ -156,6 +156,6 @@ mod tests {
 
     #[test]
     fn a_program_gets_no_bar() {
-        assert!(Reader::of(true).target().is_hidden());
+        assert!(Reader::new(true).target().is_hidden());
     }
 }

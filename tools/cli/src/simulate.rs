@@ -35,7 +35,7 @@ pub(crate) fn simulate(options: &SimulateArgs) -> Result<ExitCode, String> {
     let policies = scenario.applying(&policies);
     let is_drawn = options.gantt.is_some() || options.trace.is_some();
     let drawn = if is_drawn { &policies[..1] } else { &[] };
-    let runs = runs::runs(&scenario, &policies, drawn, Reader::of(options.json))?;
+    let runs = runs::runs(&scenario, &policies, drawn, Reader::new(options.json))?;
     if is_drawn {
         pictures(options, &scenario, &runs[0])?;
     }
@@ -53,7 +53,7 @@ pub(crate) fn simulate(options: &SimulateArgs) -> Result<ExitCode, String> {
 /// Prints what each choice of the schedule of `ours` brings.
 fn ablate(options: &SimulateArgs) -> Result<ExitCode, String> {
     let scenario = Scenario::read(&options.layer, &[Policy::Ours])?;
-    let ablations = ablate::ablations(&scenario, Reader::of(options.json))?;
+    let ablations = ablate::ablations(&scenario, Reader::new(options.json))?;
     if options.json {
         output::line(ablations.json())?;
     } else {
@@ -65,7 +65,7 @@ fn ablate(options: &SimulateArgs) -> Result<ExitCode, String> {
 /// Writes the files that --gantt and --trace name.
 fn pictures(options: &SimulateArgs, scenario: &Scenario, run: &PolicyRun) -> Result<(), String> {
     let policy = run.policy;
-    let progress = Progress::new(1, Reader::of(options.json));
+    let progress = Progress::new(1, Reader::new(options.json));
     progress.begins(format!("drawing {}", policy.name()));
     let workload = scenario.workload(policy)?;
     let separate = match run.separate.us() {

@@ -36,7 +36,7 @@ pub fn launch_colour(target: &Target, workload: &dyn Workload) -> Option<(&'stat
 #[must_use]
 pub fn op_colours(workload: &dyn Workload, records: &[TracedTask]) -> Vec<String> {
     let colours = Colours::new(workload, records);
-    (0..workload.ops().len()).map(|op| colours.of(op).to_owned()).collect()
+    (0..workload.ops().len()).map(|op| colours.colour(op).to_owned()).collect()
 }
 
 /// The picture (SVG) of a run that has a timeline. `title` says what was simulated.

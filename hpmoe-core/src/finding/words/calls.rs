@@ -51,18 +51,18 @@ impl LoopFault {
 fn accessor_help(accessor: &str) -> Option<&'static str> {
     Some(match accessor {
         "gather" => {
-            "`.gather(&s)` takes the send of `for s in route.sends::<ROWS>(src, e)`, the innermost loop of the call; \
-             `.gather(e, m)` a row tile, of a tensor of once-sent rows"
+            "`.gather(&s)` takes the `s` of the innermost loop around the call, `for s in route.sends::<ROWS>(src, e)`; on a \
+             tensor of once-sent rows, `.gather(e, m)` takes an expert and its row tile"
         }
         "rows_of" | "scatter" => {
-            "it takes the send of `for s in route.sends::<ROWS>(src, e)`, the innermost loop of the call but for ranges"
+            "it takes the `s` of `for s in route.sends::<ROWS>(src, e)`, the innermost loop around the call apart from ranges"
         }
         "group" => {
             "`.group(e, m)` takes an expert and its row tile: `for m in route.row_tiles::<ROWS>(e)` is the innermost loop \
-             of the call but for ranges"
+             around the call apart from ranges"
         }
         "rows" | "slots" => {
-            "it takes the block of `for t in route.token_blocks::<TOKENS>(r)`, the innermost loop of the call but for ranges"
+            "it takes the `t` of `for t in route.token_blocks::<TOKENS>(r)`, the innermost loop around the call apart from ranges"
         }
         "expert" => "`.expert(e)` takes the expert of the loops around the call: `for e in route.experts_of(r)`",
         _ => return None,

@@ -24,7 +24,7 @@ impl ExternalFault {
             Self::NotPositive { argument, value } => (
                 format!("`{argument}` is {value}, but must be more than zero"),
                 match *argument {
-                    "tolerance" => "leave `tolerance` out if the operator gives the bits of the body".into(),
+                    "tolerance" => "leave `tolerance` out if the operator returns the same bits as the body".into(),
                     _ => format!("leave `{argument}` out: the estimate for the task's body then counts"),
                 },
             ),

@@ -304,7 +304,7 @@ fn attribute_argument(attribute: &str, argument: Option<&str>, known: &[&str]) -
 impl NotPlain {
     fn words(self) -> (&'static str, &'static str) {
         match self {
-            Self::Const => ("is `const`", "remove `const`: operations on tiles are no constants"),
+            Self::Const => ("is `const`", "remove `const`: operations on tiles are not constants"),
             Self::Async => ("is `async`", "remove `async`: a call runs the function"),
             Self::Unsafe => ("is `unsafe`", "remove `unsafe`: tiles are checked"),
             Self::Abi => ("has an ABI", "remove `extern`"),

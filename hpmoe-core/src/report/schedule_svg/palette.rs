@@ -15,7 +15,7 @@ impl Palette {
         Self { colours: colours.collect() }
     }
 
-    pub(super) fn of(&self, phase: PhaseId) -> &str {
+    pub(super) fn colour(&self, phase: PhaseId) -> &str {
         &self.colours[phase]
     }
 }

@@ -58,7 +58,7 @@ fn an_entry_takes_at_least_as_long_as_one_of_its_tiles() {
     let costs = EntryCosts::new(graph, &Target::ascend_a3());
     let gate = PhaseId::new(1);
     let tiles = costs.entry_rows(graph, 1, gate).div_ceil(128) * u64::from(graph.phases[gate].columns());
-    let tile = costs.core_time(gate, (costs.entry_rows(graph, 1, gate), 1)).0 / tiles;
+    let tile = costs.core_time(gate, costs.entry_rows(graph, 1, gate), 1).0 / tiles;
     let time = |count| costs.entry_time(graph, &cores(count), 1, gate).0;
     assert!(time(10_000).abs_diff(tile) <= 1, "{} of {tile} ns", time(10_000));
     assert_eq!(time(2), costs.entry_share(graph, &cores(2), 1, gate).0);
@@ -150,10 +150,10 @@ fn a_core_takes_the_time_of_all_tiles_of_its_rows() {
             let columns = f64::from(phase.columns());
             // A single row takes its share of a tile, and what each tile takes.
             let row = (alone - overhead) * columns / f64::from(full) + overhead * columns;
-            assert!((costs.core_time(id, (1, 1)).0 as f64 - row).abs() <= 1.0 + row / 2e3, "phase {}", id.0);
+            assert!((costs.core_time(id, 1, 1).0 as f64 - row).abs() <= 1.0 + row / 2e3, "phase {}", id.0);
             for tiles in [1, 3, 100] {
                 let wanted = f64::from(tiles) * columns * alone;
-                let found = costs.core_time(id, (u64::from(tiles * full), 1)).0 as f64;
+                let found = costs.core_time(id, u64::from(tiles * full), 1).0 as f64;
                 assert!((found - wanted).abs() <= 1.0 + wanted / 2e3, "phase {}: {found} of {wanted} ns", id.0);
             }
         }
@@ -225,7 +225,7 @@ fn puts_pay_for_each_piece() {
         assert_eq!(costs.phases[dispatch].full_rows, 16);
         for ranks in [1, 8] {
             let work = costs.pieces_time(graph, ranks, dispatch);
-            let rows = costs.core_time(dispatch, (tokens as u64 * 8, 1)).0;
+            let rows = costs.core_time(dispatch, tokens as u64 * 8, 1).0;
             let tiles = costs.overhead.0 * (tokens as u64 * 8).div_ceil(16);
             assert_eq!(work, Nanos(rows - tiles) + each(&costs) * pieces, "{tokens} tokens");
         }

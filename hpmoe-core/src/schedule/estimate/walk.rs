@@ -17,7 +17,7 @@ impl Run<'_> {
         let cores = u64::from(self.order.parts[part].count);
         let deal = Deal { cores, rotation: self.schedule.phases[head.phase].rotation.into() };
         let base = self.starts[head.phase] + self.extents.before(head, phase.space) * columns;
-        self.read_entry(part, comes, (deal, base), swizzle.tiles());
+        self.read_entry(part, comes, deal, base, swizzle.tiles());
         let mut ends = vec![Ready::default(); walk.len()];
         if swizzle.tiles() == 0 {
             // Such an entry is over when it could have begun.
@@ -58,7 +58,7 @@ impl Run<'_> {
     }
 
     /// Charges each core of a part for the descriptor of an entry, which cores with a tile of it read in another way.
-    fn read_entry(&mut self, part: PartId, comes: Comes, (deal, base): (Deal, u64), tiles: u64) {
+    fn read_entry(&mut self, part: PartId, comes: Comes, deal: Deal, base: u64, tiles: u64) {
         let entry = Time::from_ns(self.target.sync.entry_ns);
         let [passed, stayed] = [false, true].map(|has_tile| entry * u64::from(comes.read(has_tile)));
         self.clocks[part].iter_mut().for_each(|clock| *clock += passed);

@@ -71,8 +71,8 @@ fn what_cannot_be_ordered_is_still_scheduled_and_then_refused() {
 fn what_is_put_back_goes_before_what_less_work_waits_for() {
     let entry = |expert| Entry { phase: PhaseId::new(0), expert, peer_offset: 0 };
     for expert in 0..8 {
-        let back = EntryClass::PutsBack.urgency(entry(expert), Nanos(1), (8, 1));
-        assert!((0..8).all(|sent| back > EntryClass::Sends.urgency(entry(sent), Nanos(0), (8, 1))), "expert {expert}");
+        let back = EntryClass::PutsBack.urgency(entry(expert), Nanos(1), 8, 1);
+        assert!((0..8).all(|sent| back > EntryClass::Sends.urgency(entry(sent), Nanos(0), 8, 1)), "expert {expert}");
     }
 }
 
@@ -81,14 +81,14 @@ fn ranks_are_served_from_the_own_one_on_and_experts_in_rounds() {
     let entry = |expert, peer_offset| Entry { phase: PhaseId::new(0), expert, peer_offset };
     let by_urgency = |class: EntryClass| {
         let mut peers: Vec<u32> = (0..8).collect();
-        peers.sort_by_key(|&peer| Reverse(class.urgency(entry(3, peer), Nanos(7), (8, 2))));
+        peers.sort_by_key(|&peer| Reverse(class.urgency(entry(3, peer), Nanos(7), 8, 2)));
         peers
     };
     assert_eq!(by_urgency(EntryClass::Sends), [0, 7, 6, 5, 4, 3, 2, 1]);
     assert_eq!(by_urgency(EntryClass::PutsBack), [1, 2, 3, 4, 5, 6, 7, 0]);
     assert_eq!(by_urgency(EntryClass::Computes(0)), [0, 1, 2, 3, 4, 5, 6, 7]);
     // Work that has come back to its role goes with experts that many ahead.
-    let round = |class: EntryClass, expert: u32, ahead: u32| class.urgency(entry(expert, 0), Nanos(7), (8, ahead)).0;
+    let round = |class: EntryClass, expert: u32, ahead: u32| class.urgency(entry(expert, 0), Nanos(7), 8, ahead).0;
     for (changes, back) in [(0, 0), (1, 0), (2, 1), (3, 1), (4, 2), (5, 2)] {
         assert_eq!(round(EntryClass::Computes(changes), 3, 5), Reverse(3 + 5 * back));
     }
@@ -131,10 +131,10 @@ fn one_by_one(checked: &CheckedGraph, choices: &Choices, ranks: u32) -> [Arena<P
     let part_of = |number: usize| parts.part_of(entries[number]);
     let time = |&entry: &Entry| costs.entry_time(graph, &parts.parts[parts.part_of(entry)], ranks, entry.phase);
     let times: Vec<Nanos> = entries.iter().map(time).collect();
-    let priorities = priorities(checked, &groups, &precedence, &role_of, (&times, costs.visible));
-    let (ahead, classes) = (ahead(graph, &costs, choices, (ranks, 24)), classes(checked, &role_of));
+    let priorities = priorities(checked, &groups, &precedence, &role_of, &times, costs.visible);
+    let (ahead, classes) = (ahead(graph, &costs, choices, ranks, 24), classes(checked, &role_of));
     let urgency =
-        |number: usize| classes[entries[number].phase].urgency(entries[number], priorities[number], (ranks, ahead));
+        |number: usize| classes[entries[number].phase].urgency(entries[number], priorities[number], ranks, ahead);
     let is_matrix = |part: PartId| parts.parts[part].kind == CoreKind::Aic;
     let of_matrix = |number: usize| Some(part_of(number)).filter(|&part| is_matrix(part));
     let mut sequences = sequences(&precedence, parts.parts.ids(), of_matrix, urgency);

@@ -106,7 +106,7 @@ impl Frame {
         Some(match message.number()? {
             1 => {
                 let mut next = || message.number();
-                Self::Welcome(Strangers::of([next()?, next()?, next()?, next()?, next()?]))
+                Self::Welcome(Strangers::from_numbers([next()?, next()?, next()?, next()?, next()?]))
             }
             2 => Self::Refused(message.text()?),
             3 => Self::Part { exchange: message.number()?, bytes: message.bytes()?.to_vec() },
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn frames_are_read_as_they_were_written() {
         let frames = [
-            Frame::Welcome(Strangers::of([5, 4, 3, 2, 1])),
+            Frame::Welcome(Strangers::from_numbers([5, 4, 3, 2, 1])),
             Frame::Refused("why".to_owned()),
             Frame::Part { exchange: 3, bytes: vec![1, 2] },
             Frame::Whole { exchange: 3, parts: vec![vec![1, 2], Vec::new()] },

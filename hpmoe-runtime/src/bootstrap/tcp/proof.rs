@@ -30,15 +30,15 @@ impl Key {
 
     /// The proof of a side, for a greeting and what rank 0 has answered it.
     pub(super) fn proof(&self, side: Side, hello: &[u8; HELLO_BYTES], challenge: &Nonce) -> Proof {
-        self.of(side, hello, challenge).finalize()
+        self.mac(side, hello, challenge).finalize()
     }
 
     /// Whether a proof is right. It takes the same time for all that are wrong.
     pub(super) fn is_right(&self, proof: &Proof, side: Side, hello: &[u8; HELLO_BYTES], challenge: &Nonce) -> bool {
-        self.of(side, hello, challenge).finalize_verify(proof)
+        self.mac(side, hello, challenge).finalize_verify(proof)
     }
 
-    fn of(&self, side: Side, hello: &[u8; HELLO_BYTES], challenge: &Nonce) -> HMAC {
+    fn mac(&self, side: Side, hello: &[u8; HELLO_BYTES], challenge: &Nonce) -> HMAC {
         let words: &[u8] = match side {
             Side::Rank => b"hpmoe: a rank proves",
             Side::RankZero => b"hpmoe: rank 0 proves",

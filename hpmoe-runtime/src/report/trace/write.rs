@@ -44,14 +44,14 @@ impl Trace {
             }
             for core in cores {
                 tid += 1;
-                self.write_core(&mut to, core, (pid, tid))?;
+                self.write_core(&mut to, core, pid, tid)?;
             }
         }
         writeln!(to, "\n]}}")
     }
 
     /// Writes the name of a thread and its slices. A slice ends one nanosecond early, so that slices don't touch.
-    fn write_core(&self, to: &mut impl Write, core: &CoreTrace, (pid, tid): (usize, usize)) -> io::Result<()> {
+    fn write_core(&self, to: &mut impl Write, core: &CoreTrace, pid: usize, tid: usize) -> io::Result<()> {
         let name = quoted(&format!("{} {:02}", core.kind, core.number));
         for (what, key, value) in [("thread_name", "name", name), ("thread_sort_index", "sort_index", tid.to_string())]
         {

@@ -22,7 +22,7 @@ use run::Run;
 use std::process::ExitCode;
 
 pub(crate) fn report(options: &ReportArgs) -> Result<ExitCode, String> {
-    let (layer, reader) = (&options.layer, Reader::of(options.json));
+    let (layer, reader) = (&options.layer, Reader::new(options.json));
     let scenario = Scenario::read(layer, &[Policy::Ours])?;
     let second = options.beside.as_ref().map(|file| second(layer, file.clone())).transpose()?;
     let policies = scenario.applying(&Policy::ALL);

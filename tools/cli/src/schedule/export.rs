@@ -114,7 +114,7 @@ fn object(
         });
     }
     if let Some(peer) = task.awaits_ready {
-        object["not_before_ns"] = (ready_seen(target, ours.costs(), (rank, peer)).us() * 1e3).into();
+        object["not_before_ns"] = (ready_seen(target, ours.costs(), rank, peer).us() * 1e3).into();
     }
     object
 }

@@ -45,7 +45,7 @@ pub(super) fn found(
     };
     let worker = std::thread::Builder::new().stack_size(STACK).spawn(worker);
     worker.map_err(|error| format!("can't start a thread for the search: {error}"))?;
-    let bar = Progress::new(STEPS, Reader::of(options.json));
+    let bar = Progress::new(STEPS, Reader::new(options.json));
     let time = Duration::try_from_secs_f64(options.seconds).unwrap_or(Duration::MAX);
     let ended = Watch { name: &name, bar, start, time, stops: &stops, interrupted }.wait(&receiver);
     stops.all.store(true, Ordering::Relaxed);

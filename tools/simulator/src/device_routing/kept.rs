@@ -75,7 +75,7 @@ mod tests {
         for (ranks, tokens) in [(8, 64), (8, 4096), (64, 64), (64, 4096)] {
             let made = shape(ranks, 8 * ranks, tokens);
             let (keeps, kept) = (RoutingShape { keeps: true, ..made }, RoutingShape { is_kept: true, ..made });
-            let us = |shape: &RoutingShape| shape.time(&target, &RoutingPrices::of(&target)).us();
+            let us = |shape: &RoutingShape| shape.time(&target, &RoutingPrices::new(&target)).us();
             let [made_us, keeps_us, kept_us] = [&made, &keeps, &kept].map(us);
             println!("EP{ranks}, {tokens} tokens: {made_us:.1} µs, keeping it {keeps_us:.1}, kept {kept_us:.1}");
             assert!(made_us <= keeps_us && keeps_us < 1.1 * made_us, "{made_us} µs, keeping it {keeps_us}");
@@ -85,8 +85,8 @@ mod tests {
             let fewer = RoutingShape { tokens: 1, ..kept };
             assert_eq!(us(&fewer), kept_us);
             assert_eq!(
-                kept.stages(&target, &RoutingPrices::of(&target)),
-                fewer.stages(&target, &RoutingPrices::of(&target))
+                kept.stages(&target, &RoutingPrices::new(&target)),
+                fewer.stages(&target, &RoutingPrices::new(&target))
             );
         }
     }

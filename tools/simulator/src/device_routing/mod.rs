@@ -69,7 +69,7 @@ pub struct RoutingShape {
 impl RoutingShape {
     /// The work of making a kernel's route. Expert chunks count as experts, so the work is not underestimated.
     #[must_use]
-    pub fn of(checked: &CheckedGraph, schedule: &Schedule, routing: &Routing) -> Self {
+    pub fn new(checked: &CheckedGraph, schedule: &Schedule, routing: &Routing) -> Self {
         let graph = checked.graph();
         let ranks = routing.ranks();
         let spaces = |kind: SpaceKind| graph.spaces.iter().filter(|(_, space)| space.kind == kind).count() as u64;

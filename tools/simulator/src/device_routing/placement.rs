@@ -111,7 +111,7 @@ mod tests {
         let target = Target::ascend_a3();
         for (ranks, experts, spare, tokens, layer, most) in LAYERS {
             for times in [1.0, 2.0] {
-                let prices = RoutingPrices::of(&target);
+                let prices = RoutingPrices::new(&target);
                 let prices = RoutingPrices { scalar: times * prices.scalar, ..prices };
                 let plain = shape(ranks, experts, tokens);
                 let placed =

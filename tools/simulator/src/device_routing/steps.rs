@@ -54,7 +54,7 @@ pub struct RoutingPrices {
 impl RoutingPrices {
     /// The times of steps on a target.
     #[must_use]
-    pub fn of(target: &Target) -> Self {
+    pub fn new(target: &Target) -> Self {
         let cycles = |count: f64| count / target.cores.clock_ghz;
         Self {
             call: cycles(30.0),

@@ -38,9 +38,9 @@ fn a_kernel_that_makes_its_route_takes_the_time_for_it() {
     let routing = Routing::new(&vec![vec![6; 16]; 4], 4).unwrap();
     let launch = |checked: &CheckedGraph| {
         let schedule = schedule(checked, Cores::ASCEND_A3);
-        let shape = RoutingShape::of(checked, &schedule, &routing);
+        let shape = RoutingShape::new(checked, &schedule, &routing);
         let launch = Ours::new(&target, checked, &schedule, &routing).unwrap().costs().launch;
-        (launch, shape.time(&target, &RoutingPrices::of(&target)))
+        (launch, shape.time(&target, &RoutingPrices::new(&target)))
     };
     let ((host, _), (kernel, tables)) = (launch(&moe_ffn(&Layer::SMALL)), launch(&routed(&Layer::SMALL)));
     assert!(tables.us() > 5.0 && tables.us() < 50.0, "{tables:?}");
@@ -54,7 +54,7 @@ fn tables_that_wait_for_ids_are_a_task() {
     let routing = Routing::new(&vec![vec![6; 16]; 4], 4).unwrap();
     let run = |checked: &CheckedGraph| {
         let schedule = schedule(checked, Cores::ASCEND_A3);
-        let tables = RoutingShape::of(checked, &schedule, &routing).time(&target, &RoutingPrices::of(&target));
+        let tables = RoutingShape::new(checked, &schedule, &routing).time(&target, &RoutingPrices::new(&target));
         let ours = Ours::new(&target, checked, &schedule, &routing).unwrap();
         let (launch, op) = (ours.costs().launch, ours.ops().last().unwrap().name.clone());
         (launch, op, tables, simulate(&target, &ours, false).unwrap().time)
@@ -72,7 +72,7 @@ fn code_that_runs_once_takes_the_time_of_its_fetch() {
     let target = Target::ascend_a3();
     let time = |code| {
         let shape = RoutingShape { code, ..shape(8, 64, 64) };
-        shape.time(&target, &RoutingPrices::of(&target)).us()
+        shape.time(&target, &RoutingPrices::new(&target)).us()
     };
     let [none, line, lines] = [0, 1, 20 * 512].map(time);
     assert!((line - none - 0.235).abs() < 0.01 && (lines - none - 20.0 * 0.235).abs() < 0.01, "{none} {line} {lines}");
@@ -83,7 +83,7 @@ fn tables_take_little_of_a_layer() {
     let target = Target::ascend_a3();
     for (ranks, experts, tokens, layer, most) in LAYERS {
         for times in [1.0, 2.0] {
-            let prices = RoutingPrices::of(&target);
+            let prices = RoutingPrices::new(&target);
             let prices = RoutingPrices { scalar: times * prices.scalar, ..prices };
             let time = shape(ranks, experts, tokens).time(&target, &prices).us();
             let share = 100.0 * time / layer;

@@ -61,7 +61,7 @@ impl Colours {
     }
 
     /// The colour of an operation; grey for one that never has work.
-    pub(super) fn of(&self, op: usize) -> &str {
+    pub(super) fn colour(&self, op: usize) -> &str {
         self.ops.get(op).and_then(Option::as_ref).map_or(OTHER, |(_, colour)| colour)
     }
 

@@ -67,7 +67,7 @@ fn lanes(picture: &Picture<'_>, rank: u32, kind: CoreKind, first: Lane) -> Group
                 let colour = if begins.waited_for_rows(&picture.records) { ROWS } else { WORK };
                 boxes.entry(colour).or_default().add(waited.clone(), lane);
             }
-            let colour = picture.colours.of(begins.task.op as usize);
+            let colour = picture.colours.colour(begins.task.op as usize);
             boxes.entry(colour).or_default().add(waited.end..x(ends.slice.end), lane);
         }
     }

@@ -46,5 +46,5 @@ fn busy(picture: &Picture<'_>, rank: u32, kind: CoreKind, lane: Lane) -> Group {
     let mut stack = Stack::new(picture, picture.workload.ops().len());
     let own = picture.records.iter().filter(|record| (record.slice.rank, record.slice.kind) == (rank, kind));
     own.for_each(|record| stack.add(record.task.op as usize, record.slice.begun, record.slice.end));
-    stack.draw(picture.workload.cores(kind), lane, |op| picture.colours.of(op))
+    stack.draw(picture.workload.cores(kind), lane, |op| picture.colours.colour(op))
 }

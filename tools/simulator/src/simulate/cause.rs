@@ -40,7 +40,7 @@ fn cause(target: &Target, workload: &dyn Workload, records: &[TracedTask], task:
         let seen = |by: usize| records[by].slice.end + target.way(records[by].slice.rank, record.slice.rank);
         let last = record.signalled_by.iter().flatten().copied().max_by_key(|&by| seen(by));
         let ready = record.task.awaits_ready.map(|peer| {
-            let since = ready_seen(target, workload.costs(), (record.slice.rank, peer));
+            let since = ready_seen(target, workload.costs(), record.slice.rank, peer);
             (since, Cause::Ready(peer))
         });
         let visible = Time::from_ns(target.sync.counter_visible_ns);
@@ -94,7 +94,7 @@ mod tests {
                 }
                 Cause::Ready(peer) => {
                     found[3] += 1;
-                    assert!(ready_seen(target, workload.costs(), (slice.rank, peer)) == slice.begun);
+                    assert!(ready_seen(target, workload.costs(), slice.rank, peer) == slice.begun);
                 }
             }
         }

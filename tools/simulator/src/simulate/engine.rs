@@ -48,7 +48,7 @@ pub const EVENTS_BETWEEN: u32 = 1024;
 /// The time at which a rank sees the ready word of another rank. All ranks start at the same time, so this is the latency of
 /// the word.
 #[must_use]
-pub fn ready_seen(target: &Target, costs: &PolicyCosts, (rank, peer): (u32, u32)) -> Time {
+pub fn ready_seen(target: &Target, costs: &PolicyCosts, rank: u32, peer: u32) -> Time {
     costs.launch + Time::from_ns(target.sync.counter_visible_ns) + target.way(rank, peer)
 }
 
@@ -199,7 +199,7 @@ impl<'a> Engine<'a> {
         core.looks = core.looked;
         core.held = 0;
         if let Some(peer) = core.task.awaits_ready {
-            let until = core.looks.max(ready_seen(self.target, costs, (core.rank, peer)));
+            let until = core.looks.max(ready_seen(self.target, costs, core.rank, peer));
             self.tally.spent(core.kind).communication += until - core.looks;
             core.looks = until;
         }

@@ -33,10 +33,10 @@ fn a_file_comes_back_as_written() {
 fn what_is_found_is_for_its_shape_and_target_alone() {
     let mut tuned = tuned();
     let shape = |tokens| NamedSizes::from([("HIDDEN".to_owned(), 64), ("TOKENS".to_owned(), tokens)]);
-    assert!(tuned.find("ffn", &shape(33), ("ascend-a3", 24)).is_some());
-    assert!(tuned.find("ffn", &shape(32), ("ascend-a3", 24)).is_none());
-    assert!(tuned.find("ffn", &shape(33), ("ascend-a3", 23)).is_none());
-    assert!(tuned.find("other", &shape(33), ("ascend-a3", 24)).is_none());
+    assert!(tuned.find("ffn", &shape(33), "ascend-a3", 24).is_some());
+    assert!(tuned.find("ffn", &shape(32), "ascend-a3", 24).is_none());
+    assert!(tuned.find("ffn", &shape(33), "ascend-a3", 23).is_none());
+    assert!(tuned.find("other", &shape(33), "ascend-a3", 24).is_none());
     let better = TunedKernel { candidate: Candidate::default(), ..tuned.kernels[1].clone() };
     tuned.keep(better.clone());
     assert_eq!((tuned.kernels.len(), &tuned.kernels[1]), (2, &better));

@@ -19,7 +19,7 @@ pub(super) fn costs(target: &Target, checked: &CheckedGraph, schedule: &Schedule
         .route
         .as_ref()
         .filter(|route| route.before == 0)
-        .map(|_| RoutingShape::of(checked, schedule, routing).time(target, &RoutingPrices::of(target)))
+        .map(|_| RoutingShape::new(checked, schedule, routing).time(target, &RoutingPrices::new(target)))
         .unwrap_or_default();
     PolicyCosts {
         policy: Policy::Ours,

@@ -71,7 +71,7 @@ impl Layout {
             chunks: chunked.count,
             orders: Vec::new(),
             tokens: (0..ranks).map(tokens).collect(),
-            at: once::sums((local * ranks, ranks), |source, expert| chunked.rows(routing, source, expert)),
+            at: once::sums(local * ranks, ranks, |source, expert| chunked.rows(routing, source, expert)),
             once: sends_once.then(|| OnceRows::new(routing)),
             spaces: graph.spaces.iter().map(|(_, &space)| space).collect(),
             first: Arena::new(),
@@ -90,7 +90,7 @@ impl Layout {
             first.iter().enumerate().map(of_rank).collect()
         });
         layout.counted = counted.collect();
-        let tiles = |rank, height| (0..local).map(|expert| layout.as_rows_come(rank, expert, (height, turn))).collect();
+        let tiles = |rank, height| (0..local).map(|expert| layout.as_rows_come(rank, expert, height, turn)).collect();
         let coming = graph.spaces.iter().map(|(id, space)| match coming.contains(&id) {
             true => (0..ranks).map(|rank| tiles(rank, space.height.number())).collect(),
             false => Vec::new(),
@@ -200,7 +200,7 @@ impl Layout {
     /// The once-sent rows of a source among those of an expert: the first and the end.
     fn pair_once(&self, source: u32, owner: u32, expert: u32) -> (u32, u32) {
         let once = self.once.as_ref().expect("spaces of once-sent rows exist");
-        once.pair((self.ranks, source), owner * self.local + expert)
+        once.pair(self.ranks, source, owner * self.local + expert)
     }
 
     /// The once-sent rows of an expert of a rank.
@@ -237,7 +237,7 @@ impl Layout {
         first[first.len() - 1]
     }
 
-    fn as_rows_come(&self, rank: u32, expert: u32, (height, turn): (u32, u32)) -> Vec<u32> {
+    fn as_rows_come(&self, rank: u32, expert: u32, height: u32, turn: u32) -> Vec<u32> {
         let rows = (0..self.ranks).map(|source| {
             let (start, end) = self.pair(source, rank, expert);
             (end - start) as usize

@@ -15,7 +15,7 @@ impl OnceRows {
     pub(super) fn new(routing: &Routing) -> Self {
         let (ranks, local) = (routing.ranks(), routing.local_experts());
         let counts: Vec<Vec<u32>> = (0..ranks).map(|source| routing.once_sent_rows(source)).collect();
-        let at = sums((routing.experts(), ranks), |source, expert| counts[source as usize][expert as usize]);
+        let at = sums(routing.experts(), ranks, |source, expert| counts[source as usize][expert as usize]);
         let mut rows = vec![Vec::new(); routing.experts() as usize];
         for source in 0..ranks {
             let tokens = routing.tokens_of_rows(source);
@@ -38,7 +38,7 @@ impl OnceRows {
     }
 
     /// The rows of a source among those of an expert of the group: the first and the end.
-    pub(super) fn pair(&self, (ranks, source): (u32, u32), expert: u32) -> (u32, u32) {
+    pub(super) fn pair(&self, ranks: u32, source: u32, expert: u32) -> (u32, u32) {
         let place = (expert * (ranks + 1) + source) as usize;
         (self.at[place], self.at[place + 1])
     }
@@ -50,7 +50,7 @@ impl OnceRows {
 }
 
 /// The rows of each expert of the group before those of each source; then all rows of the expert.
-pub(super) fn sums((experts, ranks): (u32, u32), rows: impl Fn(u32, u32) -> u32) -> Vec<u32> {
+pub(super) fn sums(experts: u32, ranks: u32, rows: impl Fn(u32, u32) -> u32) -> Vec<u32> {
     let mut at = Vec::with_capacity((experts * (ranks + 1)) as usize);
     for expert in 0..experts {
         let mut sum = 0;
@@ -72,7 +72,7 @@ mod tests {
         // Two ranks with two experts each.
         let ids = [vec![vec![0, 1], vec![1, 3], vec![3, 2]], vec![vec![1, 0]]];
         let once = OnceRows::new(&Routing::from_top_k(&ids, 4).unwrap());
-        let pairs: Vec<_> = (0..4).map(|expert| [once.pair((2, 0), expert), once.pair((2, 1), expert)]).collect();
+        let pairs: Vec<_> = (0..4).map(|expert| [once.pair(2, 0, expert), once.pair(2, 1, expert)]).collect();
         assert_eq!(pairs, [[(0, 1), (1, 2)], [(0, 1), (1, 1)], [(0, 1), (1, 1)], [(0, 1), (1, 1)]]);
         // Tokens 0 and 1 of rank 0 and token 0 of rank 1 go to expert 1; the first and the last are there for expert 0.
         assert_eq!(once.rows(1, 0, 3), [(0, 0), (1, 0), (0, 1)]);

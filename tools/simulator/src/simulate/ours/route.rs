@@ -33,7 +33,7 @@ impl RouteSteps {
     /// `None` if the host makes the route, or if the kernel makes it before anything else.
     pub(super) fn new(target: &Target, checked: &CheckedGraph, schedule: &Schedule, routing: &Routing) -> Option<Self> {
         let made = checked.graph().route.as_ref().filter(|made| made.before > 0)?;
-        let stages = RoutingShape::of(checked, schedule, routing).stages(target, &RoutingPrices::of(target));
+        let stages = RoutingShape::new(checked, schedule, routing).stages(target, &RoutingPrices::new(target));
         Some(Self { line: made.line, ids: schedule.routed_after.clone(), stages, aiv: schedule.aiv })
     }
 
