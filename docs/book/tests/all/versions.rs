@@ -81,7 +81,7 @@ fn texts_state_the_lowest_rust_version() {
 #[test]
 fn texts_state_the_compilers_of_the_policy() {
     let policy = read("docs/versions.md");
-    let (_, compilers) = policy.split_once("a compiler of C++17, ").expect("the policy names compilers");
+    let (_, compilers) = policy.split_once("a C++17 compiler, ").expect("the policy names compilers");
     let (compilers, _) = compilers.split_once(" or later").expect("the oldest versions of compilers");
     assert!(read("README.md").contains(compilers), "README.md does not state {compilers}");
     let (gcc, _) = compilers.split_once(" or ").expect("two compilers");
