@@ -128,22 +128,26 @@ mod tests {
 
     #[test]
     fn a_band_must_fit_its_field() {
-        let with_band = |band| too_large(&Layer::SMALL, |schedule| schedule.phases[PhaseId(0)].band = band);
-        assert_eq!(with_band(u16::MAX.into()), []);
-        assert_eq!(with_band(u32::from(u16::MAX) + 1)[0], (1, "a band"));
+        for phase in [0, 3, 6].map(PhaseId) {
+            let with_band = |band| too_large(&Layer::SMALL, |schedule| schedule.phases[phase].band = band);
+            assert_eq!(with_band(u16::MAX.into()), []);
+            assert_eq!(with_band(u32::from(u16::MAX) + 1)[0], (1, "a band"));
+        }
     }
 
     #[test]
     fn a_phase_has_the_tiles_of_all_rows_and_two_more_for_each_peer_and_expert() {
         let checked = chunked(&Layer::TINY, 4);
         let made = schedule(&checked, Cores::ASCEND_A3);
-        let tiles = |rows| {
-            let counts = counts(&checked, &made, &made.orders[0], rows);
-            counts.into_iter().find(|(what, ..)| *what == "tiles of a phase").unwrap().1
-        };
-        // The down projection has most tiles, 4 for each 4 rows; 8 experts have rows in each of 4 chunks.
-        assert_eq!(tiles(0), 4 * 2 * 8 * 4);
-        assert_eq!(tiles(400), tiles(0) + 4 * 400);
+        for order in &made.orders {
+            let tiles = |rows| {
+                let counts = counts(&checked, &made, order, rows);
+                counts.into_iter().find(|(what, ..)| *what == "tiles of a phase").unwrap().1
+            };
+            // The down projection has most tiles, 4 for each 4 rows; peers send rows to 8 experts in each of 4 chunks.
+            assert_eq!(tiles(0), 4 * 2 * 8 * 4, "{} ranks", order.ranks);
+            assert_eq!(tiles(400), tiles(0) + 4 * 400);
+        }
     }
 
     #[test]
@@ -187,14 +191,20 @@ mod tests {
 
     #[test]
     fn buffers_must_fit_the_memory() {
-        let found = too_large(&Layer { tokens: 200_000, ..Layer::DEEPSEEK }, |_| ());
-        assert!(found.contains(&(1, "bytes for evenly spread tokens")), "{found:?}");
+        // A token of one rank takes 442 kB.
+        let wanted = |tokens| {
+            too_large(&Layer { tokens, ..Layer::DEEPSEEK }, |_| ()).contains(&(1, "bytes for evenly spread tokens"))
+        };
+        assert_eq!([150_000, 160_000].map(wanted), [false, true]);
     }
 
     #[test]
     fn numbers_of_cores_and_tiles_and_thresholds_must_fit_their_fields() {
-        let found = too_large(&Layer::SMALL, |schedule| schedule.aiv = 70_000);
-        assert_eq!(found[0], (1, "cores of one kind"));
+        let with_cores = |aic, aiv| too_large(&Layer::SMALL, |schedule| (schedule.aic, schedule.aiv) = (aic, aiv));
+        assert_eq!(with_cores(65_535, 65_535), []);
+        for found in [with_cores(65_536, 1), with_cores(1, 65_536)] {
+            assert_eq!(found[0], (1, "cores of one kind"));
+        }
         let found = too_large(&Layer::SMALL, |schedule| schedule.phases[PhaseId(1)].waits[0].need.per_row = u32::MAX);
         assert_eq!(found[0], (1, "a threshold"));
         // What the route waits for, too, of all tokens of a rank.
@@ -205,6 +215,15 @@ mod tests {
             });
             let large = |v: &Violation| matches!(v, Violation::TooLarge { ranks: 1, what: "a threshold", .. });
             assert_eq!(found.iter().any(large), wanted, "{found:?}");
+        }
+        // A counter of a row tile counts the tile's rows.
+        let most = i32::MAX as u32 / Layer::SMALL.tile_m as u32;
+        for (per_row, wanted) in [(most, None), (most + 1, Some((1, "a threshold")))] {
+            let found = too_large(&Layer::SMALL, |schedule| {
+                let wait = &mut schedule.phases[PhaseId(4)].waits[0];
+                (wait.need.per_row, wait.need.fixed) = (per_row, 0);
+            });
+            assert_eq!(found.first().copied(), wanted);
         }
         // Each token of a block has so many slots.
         let checked = moe_ffn(&Layer::SMALL);
@@ -252,5 +271,15 @@ mod tests {
             counters.ids().for_each(|id| counters[id].grid = grid);
         });
         assert!(counters.contains("counters"), "{counters:?}");
+        // For the most rows that a rank may receive: two hundred row tiles.
+        let of_rows = large(&|graph, counters| {
+            let grid = Grid::RowTiles { space: graph.phases[gate].space, columns: 40_000_000 };
+            counters[CounterId(0)].grid = grid;
+        });
+        assert!(of_rows.contains("counters"), "{of_rows:?}");
+        let experts = |chunks| large(&|graph, _| graph.sizes.chunks = chunks);
+        let what = "physical experts of a rank in all chunks";
+        // 16 experts on one rank.
+        assert!(!experts(4095).contains(what) && experts(4096).contains(what));
     }
 }

@@ -52,12 +52,22 @@ mod tests {
             [Violation::Joins { phase: PhaseId(0) }]
         );
         for at in 0..2 {
+            for of_last in [false, true] {
+                let found = broken(joins, |schedule| {
+                    let queue = &mut schedule.orders[at].queues[PartId(0)];
+                    let mut ups = (0..queue.len()).filter(|&place| queue[place].phase == PhaseId(2));
+                    let up = if of_last { ups.next_back() } else { ups.next() }.unwrap();
+                    queue.swap(up, up + 1);
+                });
+                assert_eq!(found, [Violation::Joins { phase: PhaseId(2) }]);
+            }
             let found = broken(joins, |schedule| {
                 let queue = &mut schedule.orders[at].queues[PartId(0)];
-                let up = queue.iter().position(|entry| entry.phase == PhaseId(2)).unwrap();
-                queue.swap(up, up + 1);
+                let [up, next] = [0, 1].map(|n| queue.iter().enumerate().filter(|(_, e)| e.phase == PhaseId(2)).nth(n));
+                let (up, next) = (up.unwrap().0, next.unwrap().0);
+                queue.swap(up, next);
             });
-            assert_eq!(found, [Violation::Joins { phase: PhaseId(2) }]);
+            assert_eq!(found, [Violation::Joins { phase: PhaseId(2) }], "each follows an entry of another expert");
             let found = broken(joins, |schedule| {
                 let queue = &mut schedule.orders[at].queues[PartId(0)];
                 assert_eq!((queue[0].phase, queue[1].phase), (PhaseId(1), PhaseId(2)));

@@ -97,6 +97,36 @@ mod tests {
         assert!(!alike(dispatch, back, &deal_alike(dispatch, back)));
     }
 
+    /// Two phases over sends: the second has each entry of the first, with its expert and its peer.
+    #[test]
+    fn entries_are_compared_for_each_expert_and_peer() {
+        let whole = moe_ffn(&Layer::SMALL);
+        let [first, second] = [0, 1].map(PhaseId);
+        let checked = whole.changed(|graph| graph.phases[second] = graph.phases[first].clone());
+        let made = schedule(&whole, Cores::ASCEND_A3);
+        let before = |turned: Option<(u32, u32)>| {
+            let mut schedule = made.clone();
+            schedule.phases[second] = schedule.phases[first].clone();
+            for order in &mut schedule.orders {
+                let ranks = order.ranks;
+                let places = (0..16 / ranks).flat_map(|expert| (0..ranks).map(move |peer| (expert, peer)));
+                let pair = |(expert, peer_offset)| {
+                    let mut pair = [first, second].map(|phase| Entry { phase, expert, peer_offset });
+                    if turned == Some((expert, peer_offset)) {
+                        pair.reverse();
+                    }
+                    pair
+                };
+                order.queues = std::iter::once(places.flat_map(pair).collect()).collect();
+            }
+            SameCore::new(&checked, &schedule).before(first, second)
+        };
+        assert!(before(None));
+        for turned in [(0, 0), (1, 0), (0, 1), (7, 1), (3, 3), (0, 15)] {
+            assert!(!before(Some(turned)), "{turned:?}");
+        }
+    }
+
     #[test]
     fn one_queue_has_both_in_order() {
         let checked = moe_ffn(&Layer::SMALL);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::analyze::Index;
-use crate::fixture::{Layer, activated_again, gated, moe_ffn};
+use crate::fixture::{Layer, activated_again, chunked, gated, moe_ffn};
 use crate::graph::{Columns, TaskGraph};
 use crate::schedule::{Cores, Schedule, schedule};
 
@@ -106,22 +106,46 @@ fn phases_follow_one_another_in_every_queue_for_the_same_cores() {
     let [gate, up] = [1, 2].map(PhaseId);
     assert_eq!(pairs(&|_| ()), [(gate, up)]);
     assert!(pairs(&|schedule| schedule.phases[up].band += 1).is_empty());
-    // The last entries of one order, the other way round or in another queue.
-    let place = |schedule: &Schedule, phase| {
-        let queue = &schedule.orders[2].queues[PartId(0)];
+    // The last entries of any order, the other way round or in another queue.
+    let place = |order: &Order, phase| {
+        let queue = &order.queues[PartId(0)];
         queue.iter().rposition(|entry| entry.phase == phase).unwrap()
     };
-    let turned_round = |schedule: &mut Schedule| {
-        let (gate, up) = (place(schedule, gate), place(schedule, up));
-        schedule.orders[2].queues[PartId(0)].swap(gate, up);
+    let turned_round = |order: &mut Order| {
+        let (gate, up) = (place(order, gate), place(order, up));
+        order.queues[PartId(0)].swap(gate, up);
     };
-    assert!(pairs(&turned_round).is_empty());
-    let elsewhere = |schedule: &mut Schedule| {
-        let up = place(schedule, up);
-        let entry = schedule.orders[2].queues[PartId(0)].remove(up);
-        schedule.orders[2].queues[PartId(1)].push(entry);
+    let elsewhere = |order: &mut Order| {
+        let up = place(order, up);
+        let entry = order.queues[PartId(0)].remove(up);
+        order.queues[PartId(1)].push(entry);
     };
-    assert!(pairs(&elsewhere).is_empty());
+    for at in 0..whole.orders.len() {
+        assert!(pairs(&|schedule| turned_round(&mut schedule.orders[at])).is_empty());
+        assert!(pairs(&|schedule| elsewhere(&mut schedule.orders[at])).is_empty());
+    }
+}
+
+#[test]
+fn phases_follow_one_another_in_launches_of_every_number_of_chunks() {
+    let checked = chunked(&Layer::TINY, 1);
+    let more = chunked(&Layer::TINY, 4);
+    let phases = schedule(&checked, Cores::ASCEND_A3).phases;
+    let orders = [&checked, &more].map(|checked| schedule(checked, Cores::ASCEND_A3).orders);
+    let pairs = |orders: &[Vec<Order>; 2]| {
+        let [one, four] = orders.clone();
+        let before = Before::new(&checked, &phases, &[(&checked, one), (&more, four)]);
+        before.after.iter().flat_map(|(a, after)| after.iter().map(move |b| (a, b))).collect::<Vec<_>>()
+    };
+    let [(gate, up)] = pairs(&orders)[..] else { panic!("{:?}", pairs(&orders)) };
+    // Of one launch, the entries of the last chunk the other way round.
+    for launch in 0..2 {
+        let mut turned = orders.clone();
+        let queue = &mut turned[launch][0].queues[PartId(0)];
+        let [gate, up] = [gate, up].map(|phase| queue.iter().rposition(|entry| entry.phase == phase).unwrap());
+        queue.swap(gate, up);
+        assert_eq!(pairs(&turned), []);
+    }
 }
 
 #[test]

@@ -71,8 +71,8 @@ impl<'a> OrderGraph<'a> {
         self.once_tiles(uses);
         self.reuse();
         self.route(uses);
-        let nodes = self.list.iter().map(|&(from, to)| from.max(to) as usize + 1).max().unwrap_or(0);
-        let nodes = Digraph::new(nodes, &self.list).cycle()?;
+        let last = self.list.iter().map(|&(from, to)| from.max(to)).max()?;
+        let nodes = Digraph::new(last as usize + 1, &self.list).cycle()?;
         Some(nodes.into_iter().filter_map(|node| self.entries.get(node).copied()).collect())
     }
 
@@ -82,7 +82,7 @@ impl<'a> OrderGraph<'a> {
         for (_, queue) in self.order.queues.iter() {
             for number in first + 1..first + queue.len() {
                 if self.heads[number] == number {
-                    self.add(self.entry(number - 1), self.entry(number));
+                    self.add(number - 1, number);
                 }
             }
             first += queue.len();
@@ -94,7 +94,7 @@ impl<'a> OrderGraph<'a> {
         for &(phase, counter, index) in &uses.signals {
             for number in self.by_phase[phase].clone() {
                 let entry = self.entries[number];
-                self.add(self.entry(number), self.counter(counter, self.group(index, entry)));
+                self.add(number, self.counter(counter, self.group(index, entry)));
             }
         }
     }
@@ -104,7 +104,7 @@ impl<'a> OrderGraph<'a> {
         for &(phase, counter, index) in &uses.waits {
             for number in self.by_phase[phase].clone() {
                 let group = self.group(index, self.entries[number]);
-                self.add(self.counter(counter, group), self.entry(number));
+                self.add(self.counter(counter, group), number);
             }
         }
     }
@@ -125,10 +125,10 @@ impl<'a> OrderGraph<'a> {
         for (number, entry) in self.entries.clone().into_iter().enumerate() {
             let chunk = chunk(self.checked.graph(), self.order.ranks, entry) as usize;
             if entry.phase == reuse.frees {
-                self.add(self.entry(number), self.freed(chunk));
+                self.add(number, self.freed(chunk));
             }
             if let (Some(_), Some(before)) = (reuse.waits[entry.phase], chunk.checked_sub(CHUNK_BUFFERS)) {
-                self.add(self.freed(before), self.entry(number));
+                self.add(self.freed(before), number);
             }
         }
     }
@@ -146,21 +146,19 @@ impl<'a> OrderGraph<'a> {
         for (part, queue) in self.order.queues.iter() {
             let at = queue.len().min(routed_at[part] as usize);
             if at > 0 && self.order.parts[part].kind == CoreKind::Aiv {
-                self.add(self.entry(first + at - 1), tables);
+                self.add(first + at - 1, tables);
             }
             if at < queue.len() {
-                self.add(tables, self.entry(first + at));
+                self.add(tables, first + at);
             }
             first += queue.len();
         }
     }
 
+    /// Adds an edge. An entry's number stands for the head of those that it is walked together with.
     fn add(&mut self, from: usize, to: usize) {
-        self.list.push((from as u32, to as u32));
-    }
-
-    fn entry(&self, number: usize) -> usize {
-        self.heads[number]
+        let [from, to] = [from, to].map(|node| *self.heads.get(node).unwrap_or(&node) as u32);
+        self.list.push((from, to));
     }
 
     fn counter(&self, counter: CounterId, group: usize) -> usize {

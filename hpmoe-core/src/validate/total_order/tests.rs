@@ -20,17 +20,37 @@ fn a_right_schedule_passes() {
 #[test]
 fn a_consumer_before_its_producer_is_a_cycle() {
     let checked = moe_ffn(&Layer::SMALL);
-    let mut schedule = schedule(&checked, Cores::ASCEND_A3);
-    let queue = &mut schedule.orders[2].queues[PartId::new(0)];
-    let down = queue.iter().position(|entry| entry.phase == PhaseId(4)).unwrap();
-    let entry = queue.remove(down);
+    let whole = schedule(&checked, Cores::ASCEND_A3);
+    let downs = |queue: &[Entry]| (0..queue.len()).filter(|&at| queue[at].phase == PhaseId(4)).collect::<Vec<_>>();
+    // Whichever expert it is of: the way to the products of the last one leads over those of all others.
+    for down in downs(&whole.orders[2].queues[PartId::new(0)]) {
+        let mut schedule = whole.clone();
+        let queue = &mut schedule.orders[2].queues[PartId::new(0)];
+        let entry = queue.remove(down);
+        queue.insert(0, entry);
+        let mut found = Vec::new();
+        total_order(&checked, &schedule, &mut found);
+        let [Violation::Cycle { ranks: 4, entries }] = &found[..] else { panic!("{found:?}") };
+        assert!(entries.contains(&entry));
+        let phases: BTreeSet<PhaseId> = entries.iter().map(|entry| entry.phase).collect();
+        assert!(phases.contains(&PhaseId(3)), "the way back leads over the activation: {entries:?}");
+    }
+}
+
+#[test]
+fn what_only_the_later_of_two_joined_entries_signals_comes_after_both() {
+    let whole = moe_ffn(&Layer::SMALL);
+    let [gate, up, down] = [1, 2, 4].map(PhaseId);
+    let others = whole.dependencies().iter().filter(|dependency| dependency.before != gate).cloned().collect();
+    let checked = CheckedGraph::for_tests(whole.graph().clone(), whole.counters().clone(), others);
+    let mut schedule = schedule(&whole, Cores::ASCEND_A3);
+    assert!(schedule.phases[up].joins_previous && schedule.phases[gate].signals.is_empty());
+    assert!(!cycles(&checked, &schedule));
+    let queue = &mut schedule.orders[0].queues[PartId(0)];
+    let first = queue.iter().position(|entry| entry.phase == down).unwrap();
+    let entry = queue.remove(first);
     queue.insert(0, entry);
-    let mut found = Vec::new();
-    total_order(&checked, &schedule, &mut found);
-    let [Violation::Cycle { ranks: 4, entries }] = &found[..] else { panic!("{found:?}") };
-    assert!(entries.contains(&entry));
-    let phases: BTreeSet<PhaseId> = entries.iter().map(|entry| entry.phase).collect();
-    assert!(phases.contains(&PhaseId(3)), "the way back leads over the activation: {entries:?}");
+    assert!(cycles(&checked, &schedule));
 }
 
 #[test]
@@ -122,20 +142,24 @@ fn signals_and_waits_count_though_no_dependency_has_them() {
 #[test]
 fn an_expert_before_may_hold_what_is_sent_once() {
     let checked = once(&Layer::TINY);
-    let mut schedule = schedule(&checked, Cores::ASCEND_A3);
-    let queues = &mut schedule.orders[0].queues;
-    let parts: Vec<PartId> = queues.ids().collect();
-    let sent = Entry { phase: PhaseId(0), expert: 0, peer_offset: 0 };
-    let copied = Entry { phase: PhaseId(1), expert: 1, peer_offset: 0 };
-    for part in parts {
-        let queue = &mut queues[part];
-        queue.retain(|entry| *entry != sent);
-        if queue.contains(&copied) {
-            queue.retain(|entry| *entry != copied);
-            queue.splice(..0, [copied, sent]);
+    let whole = schedule(&checked, Cores::ASCEND_A3);
+    let last = 7;
+    for (before, expert) in (0..last).flat_map(|before| [(before, before + 1), (before, last)]) {
+        let mut schedule = whole.clone();
+        let queues = &mut schedule.orders[0].queues;
+        let parts: Vec<PartId> = queues.ids().collect();
+        let sent = Entry { phase: PhaseId(0), expert: before, peer_offset: 0 };
+        let copied = Entry { phase: PhaseId(1), expert, peer_offset: 0 };
+        for part in parts {
+            let queue = &mut queues[part];
+            queue.retain(|entry| *entry != sent);
+            if queue.contains(&copied) {
+                queue.retain(|entry| *entry != copied);
+                queue.splice(..0, [copied, sent]);
+            }
         }
+        assert!(cycles(&checked, &schedule), "{copied:?} before {sent:?}");
     }
-    assert!(cycles(&checked, &schedule));
 }
 
 #[test]
@@ -279,6 +303,44 @@ fn the_only_entry_before_the_tables_comes_before_them() {
         }
     }
     assert!(seen > 0);
+}
+
+#[test]
+fn the_last_of_several_entries_before_the_tables_comes_before_them() {
+    let checked = router(&Layer::SMALL);
+    let kernel = schedule(&checked, Cores::ASCEND_A3);
+    let made = checked.graph().route.as_ref().unwrap();
+    let mut seen = 0;
+    for (at, order) in kernel.orders.iter().enumerate() {
+        for (part, queue) in order.queues.iter().filter(|(part, _)| order.parts[*part].kind == CoreKind::Aiv) {
+            let routed_at = order.routed_at.as_ref().unwrap()[part] as usize;
+            // An entry of tokens, and one that needs what is made of rows.
+            let activation = |entry: &Entry| !made.follows(entry.phase) && entry.phase == PhaseId(6);
+            let Some(place) = queue.iter().position(activation).filter(|_| routed_at > 0) else { continue };
+            let mut late = kernel.clone();
+            let queue = &mut late.orders[at].queues[part];
+            let entry = queue.remove(place);
+            queue.insert(routed_at, entry);
+            assert!(!cycles(&checked, &late));
+            late.orders[at].routed_at.as_mut().unwrap()[part] += 1;
+            assert!(cycles(&checked, &late), "{} ranks", order.ranks);
+            seen += 1;
+        }
+    }
+    assert!(seen > 0);
+}
+
+#[test]
+fn tables_wait_for_ids_whatever_the_number_of_ranks() {
+    let checked = router(&Layer::SMALL);
+    let kernel = schedule(&checked, Cores::ASCEND_A3);
+    assert!(!cycles(&checked, &kernel));
+    for (at, order) in kernel.orders.iter().enumerate() {
+        // Each core would make tables, of ids that it writes afterwards.
+        let mut early = kernel.clone();
+        early.orders[at].routed_at = Some(order.queues.ids().map(|_| 0).collect());
+        assert!(cycles(&checked, &early), "{} ranks", order.ranks);
+    }
 }
 
 #[test]
