@@ -34,8 +34,7 @@ impl Places {
         if let Some(expert) = last.iter().position(Option::is_none) {
             return Err(PlacementError::Missing { expert });
         }
-        let place =
-            |expert: &Option<usize>| Place { expert: expert.map(LogicalExpert), cut: Cut::of(expert.is_some()) };
+        let place = |expert: &Option<usize>| Place { expert: expert.map(LogicalExpert), cut: Cut::of(false) };
         let places = Self { experts, local, of: physical_to_logical.iter().map(place).collect() };
         places.with_shares(&vec![1; count])
     }

@@ -11,8 +11,13 @@ const LINE: usize = size_of::<HpmoePlacementHead>() / WORD;
 impl Places {
     /// The digest that identifies the placement to ranks and kept routes: 0 for the default placement.
     pub(crate) fn word(&self) -> u32 {
-        if self.is_plain() { 0 } else { 1 + (self.digest() % u64::from(HPMOE_DIGESTS - 1)) as u32 }
+        if self.is_plain() { 0 } else { short(self.digest()) }
     }
+}
+
+/// A digest in the range of a placement that is not plain: from 1 to `HPMOE_DIGESTS - 1`.
+fn short(digest: u64) -> u32 {
+    1 + (digest % u64::from(HPMOE_DIGESTS - 1)) as u32
 }
 
 impl Placement {
@@ -65,12 +70,6 @@ impl Placement {
         columns
     }
 
-    /// Whether any logical expert has several physical ones.
-    #[must_use]
-    pub fn has_copies(&self) -> bool {
-        self.places.has_copies()
-    }
-
     /// Runs `f` with this placement in force on this thread: routes that taskflows make themselves (`Route::of`) then
     /// use it. Launches use the placement of their group instead.
     ///
@@ -85,5 +84,89 @@ impl Placement {
     /// ```
     pub fn scope<R>(&self, f: impl FnOnce() -> R) -> R {
         super::scope::with(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Ranks;
+
+    fn placement(ranks: usize, experts: usize, places: &[Option<usize>]) -> Placement {
+        Placement::new(Ranks::new(ranks), experts, places).unwrap()
+    }
+
+    /// A line of these words and zeros, or several lines.
+    fn lines(words: &[u32]) -> Vec<u32> {
+        let mut words = words.to_vec();
+        words.resize(words.len().next_multiple_of(16), 0);
+        words
+    }
+
+    #[test]
+    fn words_are_those_that_the_abi_lists() {
+        // Rank 0 holds experts 2 and 0 and has an empty place; rank 1 holds experts 1, 2 and 0.
+        let places = [Some(2), Some(0), None, Some(1), Some(2), Some(0)];
+        let placement = placement(2, 3, &places).with_shares(&[1, 1, 9, 5, 1, 3]).unwrap();
+        assert_eq!(
+            placement.columns(),
+            [(0, None), (0, Some(1)), (0, Some(5)), (1, Some(3)), (2, Some(0)), (2, Some(4))]
+        );
+        let words = [
+            lines(&[placement.places().word(), 6]),
+            lines(&[16, 4, 0, 12, 20, 8, 40, 28, 24, 36, 44, 32]),
+            lines(&[0, 0, 0, 4, 8, 8]),
+            lines(&[0, 0, 1024, 0, 0, 2048]),
+            lines(&[0, 1024, 4096, 4096, 2048, 4096]),
+            lines(&[0, 3, 4, 6]),
+        ];
+        assert_eq!(placement.device_words(2), words.concat());
+    }
+
+    #[test]
+    fn columns_are_only_those_of_experts_if_no_place_is_empty() {
+        let full = placement(2, 2, &[Some(1), Some(0)]);
+        assert_eq!(full.columns(), [(0, Some(1)), (1, Some(0))]);
+        let head = [full.places().word(), 2];
+        let words = [&head, &[4, 0], &[0, 4], &[0, 0], &[4096; 2], &[0, 1, 2][..]].map(lines);
+        assert_eq!(full.device_words(1), words.concat());
+    }
+
+    #[test]
+    fn a_list_has_a_word_more_than_chunks_have_places_and_is_filled_up_to_a_line() {
+        for (experts, chunks, lines) in [(15, 1, 1), (16, 1, 2), (5, 3, 1), (4, 4, 2), (31, 1, 2), (1, 32, 3)] {
+            let even = Placement::even(Ranks::new(1), experts, 0).unwrap();
+            assert_eq!(even.device_words(chunks).len(), 16 + 5 * 16 * lines, "{experts} experts, {chunks} chunks");
+        }
+    }
+
+    #[test]
+    fn the_word_is_zero_only_if_experts_lie_as_without_a_placement() {
+        let word = |ranks, experts, places: &[Option<usize>]| placement(ranks, experts, places).places().word();
+        assert_eq!(Placement::even(Ranks::new(2), 4, 0).unwrap().places().word(), 0);
+        for (experts, places) in [
+            (4, [0, 1, 3, 2].map(Some)),
+            (4, [1, 0, 2, 3].map(Some)),
+            (2, [Some(0), Some(1), Some(0), Some(1)]),
+            (2, [Some(0), Some(1), None, None]),
+            (3, [None, Some(0), Some(1), Some(2)]),
+        ] {
+            assert_ne!(word(2, experts, &places), 0, "{places:?}");
+        }
+        assert_ne!(word(2, 4, &[0, 1, 3, 2].map(Some)), word(2, 4, &[1, 0, 2, 3].map(Some)));
+    }
+
+    #[test]
+    fn a_short_digest_is_neither_zero_nor_too_large_for_the_device() {
+        let last = u64::from(HPMOE_DIGESTS) - 1;
+        assert_eq!([0, 1, last - 1, last, last + 1].map(short), [1, 2, HPMOE_DIGESTS - 1, 1, 2]);
+    }
+
+    #[test]
+    fn copies_are_places_with_the_same_expert() {
+        let has_copies = |places: &[Option<usize>]| placement(2, 2, places).places().has_copies();
+        assert!(!has_copies(&[Some(1), Some(0)]));
+        assert!(!has_copies(&[Some(0), None, Some(1), None]));
+        assert!(has_copies(&[Some(0), Some(1), None, Some(0)]));
     }
 }

@@ -250,9 +250,9 @@ impl Places {
         self.of[physical].expert
     }
 
-    /// Whether each physical expert holds the logical one with its number, and no place is empty.
+    /// Whether each physical expert holds the logical one with its number, so that no place is empty.
     pub(crate) fn is_plain(&self) -> bool {
-        self.of.len() == self.experts && (0..).zip(&*self.of).all(|(id, place)| place.expert == Some(LogicalExpert(id)))
+        (0..).zip(&*self.of).all(|(id, place)| place.expert == Some(LogicalExpert(id)))
     }
 
     /// Whether some logical expert has several physical ones.

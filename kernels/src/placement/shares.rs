@@ -30,16 +30,16 @@ impl Cut {
     }
 
     /// The range of `rows` rows, for a source with this turn.
-    pub(super) const fn rows(self, turn: u32, rows: usize) -> Range<usize> {
+    pub(super) fn rows(self, turn: u32, rows: usize) -> Range<usize> {
         cut(self.from, turn, rows)..cut(self.to, turn, rows)
     }
 }
 
-const fn cut(at: u32, turn: u32, rows: usize) -> usize {
+fn cut(at: u32, turn: u32, rows: usize) -> usize {
     ((rows as u64 * at as u64 + turn as u64) / WHOLE as u64) as usize
 }
 
 /// The turn of a source: its bits reversed, so that the turns of any first sources are spread over the whole.
-pub(super) const fn turn(source: usize) -> u32 {
+pub(super) fn turn(source: usize) -> u32 {
     (source as u32 % WHOLE).reverse_bits() >> (u32::BITS - WHOLE.trailing_zeros())
 }

@@ -11,7 +11,7 @@ impl Placement {
     /// With few tokens, a launch takes as long as reading the weights of all experts that have rows. A copy then adds a
     /// read and saves nothing.
     ///
-    /// `loads` are the rows of each logical expert in all `launches` launches together. If there are at most 8,192
+    /// `loads` are the rows of each logical expert in all `launches` launches together. If there are at most 8,191
     /// combinations of copies (eight experts with two copies each have 6,561), all are tried. Otherwise, a local search
     /// from two starting points is used. The slowest rank is never slower than with equal shares for all copies.
     /// [`payoff`](Self::payoff) defines the time of a rank.
@@ -36,9 +36,9 @@ impl Placement {
         self.check_loads(loads)?;
         let draft = Draft { placement: self, loads, launches, costs, copies: self.places().copies() };
         let takes = draft.searched().unwrap_or_else(|| draft.stepped());
-        let mut shares = vec![0; self.places().count()];
-        takes.into_iter().flatten().for_each(|physical| shares[physical] = 1);
-        self.with_shares(&shares)
+        let mut takes_rows = vec![false; self.places().count()];
+        takes.into_iter().flatten().for_each(|physical| takes_rows[physical] = true);
+        self.with_shares(&takes_rows.into_iter().map(u32::from).collect::<Vec<_>>())
     }
 }
 
@@ -57,8 +57,8 @@ struct Draft<'a> {
 /// Less is better: the time of the slowest rank, the sum over all ranks, and the sum of squares, in whole nanoseconds.
 type Score = (u128, u128, u128);
 
-/// Choices of copies up to which all are tried: eight experts with two copies each have 6561.
-const MOST_CHOICES: usize = 1 << 13;
+/// Choices of copies up to which all are tried: as many as there are for 13 copies of one expert. Eight experts with two copies each have 6561.
+const MOST_CHOICES: usize = (1 << 13) - 1;
 
 impl Draft<'_> {
     /// The best of all combinations; `None` if there are too many.
@@ -77,22 +77,19 @@ impl Draft<'_> {
         Some(best.1)
     }
 
-    /// Tries all combinations for the experts in `copied`. Prunes if a rank is already slower than the slowest rank of
-    /// the best combination.
+    /// Tries all combinations for the experts in `copied`.
     fn choose(&self, copied: &[usize], of_rank: &mut [Work], takes: &mut Takes, best: &mut (Score, Takes)) {
-        let score = self.score(of_rank);
         let Some((&expert, others)) = copied.split_first() else {
+            let score = self.score(of_rank);
             if score < best.0 {
                 *best = (score, takes.clone());
             }
             return;
         };
-        if score.0 > best.0.0 {
-            return;
-        }
         let copies = &self.copies[expert];
         for set in 1..1_usize << copies.len() {
-            let chosen: Vec<usize> = (0..copies.len()).filter(|n| set >> n & 1 == 1).map(|n| copies[n]).collect();
+            let in_set = copies.iter().enumerate().filter(|(n, _)| set >> n & 1 == 1);
+            let chosen: Vec<usize> = in_set.map(|(_, physical)| *physical).collect();
             self.change(of_rank, expert, &chosen, Work::add);
             takes[expert].clone_from(&chosen);
             self.choose(others, of_rank, takes, best);
@@ -134,7 +131,7 @@ impl Draft<'_> {
         let mut score = self.score(&of_rank);
         loop {
             let mut best = None;
-            for expert in (0..takes.len()).filter(|expert| self.copies[*expert].len() > 1) {
+            for expert in 0..takes.len() {
                 for next in steps(&self.copies[expert], &takes[expert]) {
                     let mut after = of_rank.clone();
                     self.change(&mut after, expert, &takes[expert], Work::take);
@@ -277,7 +274,7 @@ mod tests {
         let is_searched = |copies: &[usize]| {
             with_copies(copies, &vec![1; copies.len()], &DEEPSEEK_V3, |draft| draft.searched().is_some())
         };
-        // 3⁸ = 6561, times 1; 3⁹ is more than 8192. 13 copies have 8191 sets, and 14 have 16,383.
+        // 3⁸ = 6561, times 1; 3⁹ is more than 8191. 13 copies have 8191 sets, and 14 have 16,383.
         assert!(is_searched(&[2, 2, 1, 2, 2, 2, 2, 1, 1, 2, 2]));
         assert!(!is_searched(&[2; 9]));
         assert!(is_searched(&[13]) && !is_searched(&[14]));
@@ -312,6 +309,28 @@ mod tests {
         assert_eq!(single(&[9, 7, 3]), [[4], [1], [2]]);
         assert_eq!(single(&[4, 3, 8]), [[4], [3], [2]]);
         assert_eq!(single(&[5, 5, 0]), [[0], [3], [2]]);
+    }
+
+    #[test]
+    fn a_single_copy_goes_to_the_rank_that_is_quickest_with_it() {
+        // Without expert 3, rank 0 reads two experts' weights in 20 ns, and rank 1 computes for 21 ns. With it, 30 and 24.
+        let of = [Some(0), Some(1), Some(3), Some(2), Some(3), None];
+        let placement = Placement::new(Ranks::new(2), 4, &of).unwrap();
+        let costs = PlacementCosts { row_ns: 1, read_ns: 10, copy_ns: 0 };
+        let copies = placement.places().copies();
+        let draft = Draft { placement: &placement, loads: &[2, 3, 21, 3], launches: 1, costs: &costs, copies };
+        assert_eq!(draft.single(), [[0], [1], [3], [4]]);
+    }
+
+    #[test]
+    fn of_equal_choices_the_first_is_taken() {
+        // One copy is as good as the other, and better than both.
+        let costs = PlacementCosts { row_ns: 0, read_ns: 10, copy_ns: 0 };
+        let both = Placement::new(Ranks::new(2), 1, &[Some(0); 2]).unwrap();
+        assert_eq!(both.concentrated(&[4], 1, &costs).unwrap().cuts(), [0..4096, 4096..4096]);
+        // Without rows, all copies stay as they are.
+        assert_eq!(both.concentrated(&[0], 1, &costs).unwrap(), both);
+        with_copies(&[2, 2], &[0, 0], &costs, |draft| assert_eq!(draft.stepped(), draft.copies));
     }
 
     proptest! {

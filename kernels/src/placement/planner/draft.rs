@@ -20,7 +20,7 @@ pub(super) struct Draft<'a> {
 #[derive(Clone, Copy)]
 pub(super) enum Step {
     /// Exchanges the experts of two places.
-    Swap(usize, usize),
+    Swap([usize; 2]),
     /// Puts an expert into a place that is empty or holds one of several copies.
     Put(usize, usize),
     /// Moves an expert from one place to an empty one.
@@ -73,21 +73,14 @@ impl<'a> Draft<'a> {
         experts.sort_by_key(|&expert| (std::cmp::Reverse(part(expert)), expert));
         let mut held: Vec<Vec<usize>> = vec![Vec::new(); ranks];
         let mut of_rank = vec![0_u128; ranks];
-        // Experts that have no place yet, and places that hold none.
-        let (mut left, mut free) = (loads.len(), ranks * local);
+        // There is a place for each copy; but if all ranks that have room hold the expert, its last copies are left out.
         for expert in experts {
-            for copy in 0..copies[expert] {
-                // A place is kept for each expert that has none yet.
-                if copy > 0 && free < left {
-                    break;
-                }
+            for _ in 0..copies[expert] {
                 let room = (0..ranks).filter(|&rank| held[rank].len() < local && !held[rank].contains(&expert));
                 let Some(rank) = room.min_by_key(|&rank| (of_rank[rank], rank)) else { break };
                 held[rank].push(expert);
                 of_rank[rank] += part(expert);
-                free -= 1;
             }
-            left -= 1;
         }
         let places = held.iter().flat_map(|held| (0..local).map(|place| held.get(place).copied()));
         Self::new(ranks, loads, places.collect())
@@ -128,14 +121,11 @@ impl<'a> Draft<'a> {
         let experts = own.clone().filter_map(|place| Some((place, self.of[place]?)));
         experts.flat_map(move |(place, expert)| {
             let drop = self.is_copied(expert).then_some(Step::Drop(place));
-            let others = (0..self.of.len()).filter(move |other| {
-                let there = other / self.local;
-                there != rank && !self.ranks_of[expert].contains(&there)
-            });
+            let others = (0..self.of.len()).filter(move |other| !self.ranks_of[expert].contains(&(other / self.local)));
             let with = move |other: usize| match self.of[other] {
                 None => [Some(Step::Shift(place, other)), Some(Step::Put(other, expert))],
                 Some(held) => [
-                    (!self.ranks_of[held].contains(&rank)).then_some(Step::Swap(place, other)),
+                    (!self.ranks_of[held].contains(&rank)).then_some(Step::Swap([place, other])),
                     self.is_copied(held).then_some(Step::Put(other, expert)),
                 ],
             };
@@ -151,21 +141,23 @@ impl<'a> Draft<'a> {
         u128::from(self.loads[expert]) * PARTS / copies as u128
     }
 
+    /// The load of a place.
+    fn load(&self, place: usize) -> u128 {
+        self.of[place].iter().map(|&expert| self.part(expert, self.ranks_of[expert].len())).sum()
+    }
+
     /// Changes the loads of all ranks as a step does.
     pub(super) fn add(&self, step: Step, of_rank: &mut [u128]) {
         match step {
-            Step::Swap(a, b) => {
+            Step::Swap([a, b]) => {
                 let (rank_a, rank_b) = (a / self.local, b / self.local);
-                let part =
-                    |place: usize| self.of[place].map_or(0, |expert| self.part(expert, self.ranks_of[expert].len()));
-                let (part_a, part_b) = (part(a), part(b));
+                let (part_a, part_b) = (self.load(a), self.load(b));
                 of_rank[rank_a] = of_rank[rank_a] - part_a + part_b;
                 of_rank[rank_b] = of_rank[rank_b] - part_b + part_a;
             }
             Step::Shift(from, to) => {
-                let part = self.of[from].map_or(0, |expert| self.part(expert, self.ranks_of[expert].len()));
-                of_rank[from / self.local] -= part;
-                of_rank[to / self.local] += part;
+                of_rank[from / self.local] -= self.load(from);
+                of_rank[to / self.local] += self.load(from);
             }
             Step::Put(place, expert) => {
                 let copies = self.ranks_of[expert].len();
@@ -191,7 +183,7 @@ impl<'a> Draft<'a> {
 
     pub(super) fn take(&mut self, step: Step) {
         match step {
-            Step::Swap(a, b) | Step::Shift(a, b) => self.of.swap(a, b),
+            Step::Swap([a, b]) | Step::Shift(a, b) => self.of.swap(a, b),
             Step::Put(place, expert) => self.of[place] = Some(expert),
             Step::Drop(place) => self.of[place] = None,
         }
@@ -200,10 +192,8 @@ impl<'a> Draft<'a> {
 
     fn sums(&self) -> Vec<u128> {
         let mut sums = vec![0; self.of_rank.len()];
-        for (place, expert) in self.of.iter().enumerate() {
-            if let Some(expert) = *expert {
-                sums[place / self.local] += self.part(expert, self.ranks_of[expert].len());
-            }
+        for place in 0..self.of.len() {
+            sums[place / self.local] += self.load(place);
         }
         sums
     }
@@ -216,5 +206,5 @@ pub(super) fn score(of_rank: &[u128]) -> (u128, u128) {
 }
 
 pub(super) fn fullest_load(of_rank: &[u128]) -> u128 {
-    of_rank.iter().copied().max().unwrap_or(0)
+    of_rank.iter().copied().max().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-use super::draft::{PARTS, Step};
+use super::draft::{PARTS, Step, score};
 use super::*;
 use proptest::prelude::*;
 
@@ -112,6 +112,71 @@ fn few_experts_are_moved_best() {
 }
 
 #[test]
+fn copies_go_to_the_largest_parts_and_parts_to_the_emptiest_ranks() {
+    let packed = |ranks: usize, loads: &[u64], local: usize| Draft::packed(ranks, loads, local).of;
+    // The largest part first, to the first of the ranks with the least load.
+    assert_eq!(packed(2, &[1, 2, 3, 4], 2), [3, 0, 2, 1].map(Some));
+    // 100 rows are two parts of 50; then 60 are the largest part, or three of 33 rows and 30.
+    assert_eq!(packed(4, &[100, 60], 1), [0, 0, 1, 1].map(Some));
+    assert_eq!(packed(4, &[100, 30], 1), [0, 0, 0, 1].map(Some));
+    assert_eq!(packed(4, &[30, 60, 10], 1), [0, 1, 1, 2].map(Some));
+    // A part of 50 rows, two of 30, and one of 20.
+    assert_eq!(packed(2, &[60, 50, 20], 2), [1, 0, 0, 2].map(Some));
+    // A rank holds an expert once, so that the other places are for others.
+    assert_eq!(packed(2, &[100, 2, 2], 3), [0, 1, 2, 0, 1, 2].map(Some));
+    // Even one row is shared, and no rows are not.
+    assert_eq!(packed(2, &[1, 0], 2), [Some(0), Some(1), Some(0), None]);
+    assert_eq!(Draft::packed(2, &[1, 0], 2).of_rank, [PARTS / 2; 2]);
+}
+
+#[test]
+fn drafts_are_judged_by_the_fullest_rank_and_then_by_squares_of_whole_rows() {
+    assert_eq!(score(&[3 * PARTS, 4 * PARTS + 1]), (4 * PARTS + 1, 3 * 3 + 4 * 4));
+}
+
+#[test]
+fn a_rank_has_its_share_of_places_and_spare_ones() {
+    for (ranks, experts, spare, places) in [(2, 4, 0, 2), (2, 5, 1, 4), (3, 20, 2, 9), (9, 10, 0, 2)] {
+        let placement = Placement::balanced(Ranks::new(ranks), &vec![3; experts], spare).unwrap();
+        assert_eq!(placement.local_experts(), places);
+    }
+}
+
+#[test]
+fn steps_are_taken_if_all_of_their_places_may_be_written() {
+    let improved = |of: &[Option<usize>], loads: &[u64], most_writes: usize| {
+        let mut draft = Draft::new(2, loads, of.to_vec());
+        draft.improve(most_writes);
+        draft.of
+    };
+    let full = [0, 1, 2, 3].map(Some);
+    assert_eq!(improved(&full, &[5, 4, 1, 1], 1), full);
+    assert_eq!(improved(&full, &[5, 4, 1, 1], 2), [2, 1, 0, 3].map(Some));
+    let roomy = [Some(0), Some(1), Some(2), None];
+    assert_eq!(improved(&roomy, &[5, 4, 1], 0), roomy);
+    assert_eq!(improved(&roomy, &[5, 4, 1], 1), [Some(0), None, Some(2), Some(1)]);
+}
+
+/// Placements that differ from one by a step which takes load from a rank: two places exchanged, an expert put into another place, or left out.
+fn after_steps(ranks: usize, experts: usize, of: &[Option<usize>], rank: usize) -> Vec<Vec<Option<usize>>> {
+    let local = of.len() / ranks;
+    let mut all = Vec::new();
+    for place in (rank * local..(rank + 1) * local).filter(|place| of[*place].is_some()) {
+        for other in (0..of.len()).filter(|other| other / local != rank) {
+            let (mut swapped, mut put) = (of.to_vec(), of.to_vec());
+            swapped.swap(place, other);
+            put[other] = of[place];
+            all.extend([swapped, put]);
+        }
+        let mut without = of.to_vec();
+        without[place] = None;
+        all.push(without);
+    }
+    all.retain(|of| Placement::new(Ranks::new(ranks), experts, of).is_ok());
+    all
+}
+
+#[test]
 fn shares_in_force_that_no_move_betters_are_kept() {
     let ep = Ranks::new(2);
     let held = Placement::new(ep, 3, &[Some(0), Some(1), Some(0), Some(2)]).unwrap();
@@ -166,6 +231,26 @@ proptest! {
             prop_assert!(emptied.into_iter().all(|(new, old)| new.is_none() || new == old));
         }
         prop_assert_eq!(old.rebalanced(&loads, most_moves).unwrap(), new);
+    }
+
+    #[test]
+    fn no_step_betters_what_steps_have_made(
+        (ranks, spare) in (2..=5usize, 0..=2usize),
+        loads in prop::collection::vec(0..1000u64, 2..=12),
+        turn in 0..5usize,
+    ) {
+        let mut of = Placement::even(Ranks::new(ranks), loads.len(), spare).unwrap().physical_to_logical();
+        let local = of.len() / ranks;
+        of.rotate_left(turn % ranks * local);
+        let mut draft = Draft::new(ranks, &loads, of);
+        let before = score(&draft.of_rank);
+        draft.improve(usize::MAX);
+        let reached = score(&draft.of_rank);
+        prop_assert!(reached <= before);
+        let fullest = draft.of_rank.iter().position(|load| *load == reached.0).unwrap();
+        for after in after_steps(ranks, loads.len(), &draft.of, fullest) {
+            prop_assert!(score(&Draft::new(ranks, &loads, after.clone()).of_rank) >= reached, "{:?} {:?}", after, draft.of);
+        }
     }
 
     #[test]
