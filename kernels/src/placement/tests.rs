@@ -251,6 +251,10 @@ fn weights_go_to_their_places_and_gradients_come_back() {
     let parts: Vec<Vec<f32>> = placed.iter().map(Experts::to_vec).collect();
     assert_eq!(parts, [[5.0, 6.0, 0.0, 0.0, 1.0, 2.0], [3.0, 4.0, 5.0, 6.0, 0.0, 0.0]]);
     assert_eq!(placement.sum(&placed).unwrap().to_vec(), [1.0, 2.0, 3.0, 4.0, 10.0, 12.0]);
+    let columns = Experts::<f32, 2, 1>::from_slice(&experts.to_vec());
+    let placed = placement.place(&columns).unwrap();
+    assert_eq!(placed.iter().map(Experts::to_vec).collect::<Vec<_>>(), parts);
+    assert_eq!(placement.sum(&placed).unwrap().to_vec(), [1.0, 2.0, 3.0, 4.0, 10.0, 12.0]);
     let few = placement.place(&Experts::<f32, 1, 2>::zeros(2));
     assert_eq!(few, Err(PlacementError::Weights { matrices: 2, wanted: 3 }));
     let short = PerRank::from_fn(Ranks::new(2), |_| Experts::<f32, 1, 2>::zeros(2));
@@ -258,4 +262,19 @@ fn weights_go_to_their_places_and_gradients_come_back() {
     // A process has the part of its own rank alone.
     let own = Placement::new(Ranks::joined(Rank::new(1), 2), 3, &placement.physical_to_logical()).unwrap();
     assert_eq!(own.place(&experts).unwrap()[Rank::new(1)].to_vec(), parts[1]);
+}
+
+#[test]
+fn a_placement_is_in_force_in_its_scope_and_the_one_before_it_afterwards() {
+    let [outer, inner] = [[0, 1], [1, 0]].map(|of| Placement::new(Ranks::new(2), 2, &of.map(Some)).unwrap());
+    assert_eq!(scope::in_force(), None);
+    outer.scope(|| {
+        assert_eq!(scope::in_force().as_ref(), Some(&outer));
+        assert_eq!(inner.scope(scope::in_force).as_ref(), Some(&inner));
+        assert_eq!(scope::in_force().as_ref(), Some(&outer));
+        let ended = std::panic::catch_unwind(|| inner.scope(|| panic!("ends the scope")));
+        assert!(ended.is_err());
+        assert_eq!(scope::in_force().as_ref(), Some(&outer));
+    });
+    assert_eq!(scope::in_force(), None);
 }

@@ -42,7 +42,7 @@ impl Placement {
     /// If there are no experts or no ranks.
     pub fn balanced(ep: Ranks, loads: &[u64], spare: usize) -> Result<Self, PlacementError> {
         let (ranks, experts) = (ep.count(), loads.len());
-        if ranks == 0 || experts == 0 {
+        if ranks == 0 {
             return Err(PlacementError::Nothing { ranks, experts });
         }
         let mut draft = Draft::packed(ranks, loads, local_experts(experts, spare, ranks));

@@ -77,7 +77,7 @@ impl Placement {
             received[copy.to / self.local_experts()] += 1;
             sent[copy.from / self.local_experts()] += 1;
         }
-        let copies = received.into_iter().chain(sent).max().unwrap_or(0);
+        let copies = received.into_iter().chain(sent).max().unwrap_or_default();
         let time = |placement: &Self| slowest(&placement.work(loads, launches), costs);
         Ok(Payoff { before_ns: time(old), after_ns: time(self), copies_ns: copies.saturating_mul(costs.copy_ns) })
     }
@@ -130,6 +130,12 @@ mod tests {
         assert_eq!(of(&[Some(0), Some(1), Some(1), Some(2), Some(2), Some(0)]), 1000);
         assert_eq!(of(&[Some(0), None, Some(1), Some(0), Some(2), Some(0)]), 2000);
         assert_eq!(of(&[Some(0), None, Some(1), Some(0), Some(2), None]), 1000);
+        // Two to rank 0, each from another one.
+        let old =
+            Placement::new(ep, 3, &[0, 3, 3, 1, 3, 3, 2, 3, 3].map(|expert| (expert < 3).then_some(expert))).unwrap();
+        let new =
+            Placement::new(ep, 3, &[0, 1, 2, 1, 3, 3, 2, 3, 3].map(|expert| (expert < 3).then_some(expert))).unwrap();
+        assert_eq!(new.payoff(&old, &[1; 3], 1, &COSTS).unwrap().copies_ns, 2000);
     }
 
     #[test]

@@ -78,6 +78,22 @@ fn up_to_eight_experts_are_placed_best_and_ten_nearly_so() {
     println!("fullest rank over the best: {most} at most");
 }
 
+#[test]
+fn placements_on_eight_ranks_are_searched_and_on_more_they_are_not() {
+    let mut draws = Draws(5);
+    let mut bettered = |ranks: usize| {
+        let is_bettered = |loads: &Vec<u64>| {
+            let mut draft = Draft::packed(ranks, loads, 2);
+            draft.improve(usize::MAX);
+            let placement = Placement::balanced(Ranks::new(ranks), loads, 1).unwrap();
+            fullest_in_parts(&placement, loads) < fullest_load(&draft.of_rank)
+        };
+        (0..20).map(|_| draws.loads(8)).filter(is_bettered).count()
+    };
+    assert!(bettered(8) > 0);
+    assert_eq!([9, 40].map(bettered), [0; 2]);
+}
+
 /// Without the search for few experts.
 #[test]
 fn steps_alone_come_near_the_best_placement() {
@@ -189,6 +205,25 @@ fn shares_in_force_that_no_move_betters_are_kept() {
 }
 
 #[test]
+fn many_experts_are_moved_by_steps() {
+    let old = Placement::even(Ranks::new(2), 10, 0).unwrap();
+    let loads = [9, 9, 9, 9, 9, 1, 1, 1, 1, 1];
+    for (most_moves, wanted) in [(0, [45, 5]), (1, [45, 5]), (2, [37, 13]), (4, [29, 21])] {
+        assert_eq!(old.rebalanced(&loads, most_moves).unwrap().loads(&loads).unwrap(), wanted);
+    }
+}
+
+#[test]
+fn other_ranks_become_even_if_the_fullest_one_cannot() {
+    // Rank 1 has one expert, which is as full as the two of rank 0; two moves are too few to change both.
+    let places = [Some(0), Some(1), Some(2), None, Some(3), Some(4)];
+    let old = Placement::new(Ranks::new(3), 5, &places).unwrap();
+    let loads = [60, 40, 100, 10, 10];
+    assert_eq!(old.loads(&loads).unwrap(), [100, 100, 20]);
+    assert_eq!(old.rebalanced(&loads, 2).unwrap().loads(&loads).unwrap(), [50, 100, 70]);
+}
+
+#[test]
 fn a_skewed_layer_of_deepseek_v3_becomes_even() {
     // Zipf 1.2 over 256 experts, 100,000 rows.
     let loads: Vec<u64> = (1..=256).map(|place| (20_000.0 * f64::from(place).powf(-1.2)) as u64).collect();
@@ -206,7 +241,10 @@ fn loads_are_those_of_all_experts() {
     let refused = PlacementError::Loads { loads: 3, experts: 4 };
     assert_eq!(placement.loads(&[1; 3]), Err(refused));
     assert_eq!(placement.rebalanced(&[1; 3], 1), Err(refused));
-    assert!(Placement::balanced(Ranks::new(2), &[], 0).is_err());
+    let nothing = |ranks: usize, loads: &[u64]| Placement::balanced(Ranks::new(ranks), loads, 1);
+    assert_eq!(nothing(2, &[]), Err(PlacementError::Nothing { ranks: 2, experts: 0 }));
+    assert_eq!(nothing(0, &[1]), Err(PlacementError::Nothing { ranks: 0, experts: 1 }));
+    assert!(nothing(1, &[1]).is_ok());
     assert_eq!(placement.loads(&[1, 2, 3, 4]).unwrap(), [3, 7]);
 }
 
