@@ -44,11 +44,10 @@ pub(super) fn best(
 fn places(ranks: usize, local: usize, sets: &[u32], change: Option<Change<'_>>) -> Vec<Option<usize>> {
     let mut of = change.map_or(vec![None; ranks * local], |change| change.of.to_vec());
     for (place, held) in of.iter_mut().enumerate() {
-        *held = held.filter(|expert| sets[*expert] >> (place / local) & 1 == 1);
+        *held = held.filter(|expert| has(sets[*expert], place / local));
     }
-    for rank in 0..ranks {
-        let own = &mut of[rank * local..(rank + 1) * local];
-        for expert in (0..sets.len()).filter(|expert| sets[*expert] >> rank & 1 == 1) {
+    for (rank, own) in of.chunks_exact_mut(local).enumerate() {
+        for expert in (0..sets.len()).filter(|expert| has(sets[*expert], rank)) {
             if own.contains(&Some(expert)) {
                 continue;
             }
@@ -58,6 +57,20 @@ fn places(ranks: usize, local: usize, sets: &[u32], change: Option<Change<'_>>) 
         }
     }
     of
+}
+
+/// Whether a set of ranks has one.
+fn has(set: u32, rank: usize) -> bool {
+    set >> rank & 1 == 1
+}
+
+/// The ranks of a set, ascending.
+fn ranks_of(mut set: u32) -> impl Iterator<Item = usize> + Clone {
+    std::iter::from_fn(move || {
+        let rank = (set != 0).then(|| set.trailing_zeros() as usize)?;
+        set &= !(1 << rank);
+        Some(rank)
+    })
 }
 
 struct Search<'a> {
@@ -121,15 +134,13 @@ impl<'a> Search<'a> {
     /// Tries all sets of ranks for expert number n and later ones, after `writes` written places.
     fn place(&mut self, n: usize, writes: usize) {
         let Some(&expert) = self.order.get(n) else {
-            self.best = self.of_rank.iter().copied().max().unwrap_or(0);
+            self.best = self.of_rank.iter().copied().max().unwrap_or_default();
             self.found = Some(self.chosen.clone());
             return;
         };
         if !self.fits(n) {
             return;
         }
-        let others = self.order.len() - n - 1;
-        let free: usize = self.room.iter().sum();
         for set in 1..1_u32 << self.ranks {
             if self.left == 0 {
                 return;
@@ -139,11 +150,11 @@ impl<'a> Search<'a> {
             let written = writes.saturating_add((set & !self.held[expert]).count_ones() as usize);
             // A second place for an expert without rows changes nothing.
             let useful = self.loads[expert] > 0 || copies == 1;
-            if !useful || free < copies + others || written > self.most_writes || (self.alike && !self.is_first(set)) {
+            if !useful || written > self.most_writes || (self.alike && !self.is_first(set)) {
                 continue;
             }
             let part = u128::from(self.loads[expert]) * PARTS / copies as u128;
-            let ranks = (0..self.ranks).filter(|rank| set >> rank & 1 == 1);
+            let ranks = ranks_of(set);
             if ranks.clone().any(|rank| self.room[rank] == 0 || self.of_rank[rank] + part >= self.best) {
                 continue;
             }
@@ -166,16 +177,15 @@ impl<'a> Search<'a> {
     /// Whether the loads of expert number n and later ones fit on ranks with room while every rank stays below the best
     /// load so far.
     fn fits(&self, n: usize) -> bool {
-        let with_room = (0..self.ranks).filter(|rank| self.room[*rank] > 0);
-        let below = with_room.map(|rank| self.best.saturating_sub(self.of_rank[rank] + 1));
-        below.fold(0, u128::saturating_add) >= self.rest[n]
+        let with_room = self.room.iter().zip(&self.of_rank).filter(|(room, _)| **room > 0);
+        with_room.map(|(_, parts)| self.best.saturating_sub(*parts)).sum::<u128>() > self.rest[n]
     }
 
     /// Whether the set takes ranks that are interchangeable so far in ascending order.
     fn is_first(&self, set: u32) -> bool {
-        (1..self.ranks).filter(|rank| set >> rank & 1 == 1).all(|rank| {
-            let alike = (0..rank).rev().find(|other| self.has[*other] == self.has[rank]);
-            alike.is_none_or(|other| set >> other & 1 == 1)
+        ranks_of(set).all(|rank| {
+            let alike = self.has[..rank].iter().rposition(|experts| *experts == self.has[rank]);
+            alike.is_none_or(|other| has(set, other))
         })
     }
 }
@@ -218,6 +228,56 @@ mod tests {
             }
         }
         assert!(most < most_sets(4), "{most} sets");
+    }
+
+    #[test]
+    fn ranks_with_the_same_experts_are_taken_in_ascending_order() {
+        let first = |has: [u32; 3]| {
+            let mut search = Search::new(3, &[1], 1, None, PARTS);
+            search.has = has.to_vec();
+            (1..8).filter(|set| search.is_first(*set)).collect::<Vec<u32>>()
+        };
+        assert_eq!(first([0, 0, 0]), [0b001, 0b011, 0b111]);
+        assert_eq!(first([1, 0, 0]), [0b001, 0b010, 0b011, 0b110, 0b111]);
+        assert_eq!(first([0, 1, 0]), [0b001, 0b010, 0b011, 0b101, 0b111]);
+        assert_eq!(first([0, 0, 1]), [0b001, 0b011, 0b100, 0b101, 0b111]);
+        assert_eq!(first([0, 1, 2]), [1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(
+            [0b1, 0b1010, 1 << 31].map(|set| ranks_of(set).collect::<Vec<_>>()),
+            [vec![0], vec![1, 3], vec![31]]
+        );
+    }
+
+    #[test]
+    fn only_placements_with_less_load_are_found() {
+        assert_eq!(best(2, &[1, 1], 1, None, PARTS), None);
+        assert_eq!(best(2, &[1, 1], 1, None, PARTS + 1), Some(vec![Some(0), Some(1)]));
+        // One row has two halves.
+        assert_eq!(best(2, &[1], 1, None, PARTS), Some(vec![Some(0), Some(0)]));
+        assert_eq!(best(2, &[1], 1, None, PARTS / 2), None);
+        assert_eq!(best(2, &[3, 2, 1], 2, None, 4 * PARTS), Some(vec![Some(0), None, Some(1), Some(2)]));
+    }
+
+    #[test]
+    fn a_search_knows_how_much_is_left() {
+        let search = Search::new(3, &[1, 4, 2], 1, None, PARTS);
+        let at_least = [7, 3, 1].map(|rows| rows * PARTS);
+        // Three parts of a row are a little less than a row.
+        assert_eq!(search.rest, [at_least[0] - 9, at_least[1] - 6, at_least[2] - 3]);
+        assert_eq!(search.order, [1, 2, 0]);
+    }
+
+    #[test]
+    fn a_search_tries_few_sets() {
+        let tried = |loads: &[u64], local: usize| {
+            let mut search = Search::new(4, loads, local, None, 6 * PARTS);
+            search.place(0, 0);
+            most_sets(4) - search.left
+        };
+        // All sets of four ranks.
+        assert_eq!(tried(&[24], 1), 15);
+        // Experts without rows have one place each.
+        assert!(tried(&[5, 0, 0, 0, 0, 0, 0, 0], 4) < most_sets(4));
     }
 
     #[test]
