@@ -50,7 +50,7 @@ pub(crate) fn build(
 fn cargo(part: Part, copy: &Path, target: &Path) -> Result<Vec<Value>, String> {
     let mut command = Command::new("cargo");
     command.args(["build", "--locked", "--keep-going", "--message-format=json", "--lib", "--tests"]);
-    command.args(part.packages().iter().flat_map(|package| ["-p", package]));
+    command.args(["-p", part.package()]);
     command.current_dir(copy).env("CARGO_TARGET_DIR", target).env("RUSTFLAGS", "--cap-lints=allow");
     command.env("CARGO_PROFILE_DEV_OPT_LEVEL", "1").env("CARGO_PROFILE_DEV_DEBUG", "none");
     let output = command.stderr(Stdio::piped()).output().map_err(|error| format!("cargo can't be run: {error}"))?;
