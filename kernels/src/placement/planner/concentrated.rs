@@ -131,10 +131,10 @@ impl Draft<'_> {
         let mut score = self.score(&of_rank);
         loop {
             let mut best = None;
-            for expert in 0..takes.len() {
-                for next in steps(&self.copies[expert], &takes[expert]) {
+            for (expert, taking) in takes.iter().enumerate() {
+                for next in steps(&self.copies[expert], taking) {
                     let mut after = of_rank.clone();
-                    self.change(&mut after, expert, &takes[expert], Work::take);
+                    self.change(&mut after, expert, taking, Work::take);
                     self.change(&mut after, expert, &next, Work::add);
                     let reached = self.score(&after);
                     if reached < score {

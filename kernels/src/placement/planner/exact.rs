@@ -277,7 +277,7 @@ mod tests {
         // All sets of four ranks.
         assert_eq!(tried(&[24], 1), 15);
         // Experts without rows have one place each.
-        assert!(tried(&[5, 0, 0, 0, 0, 0, 0, 0], 4) < most_sets(4));
+        assert!(tried(&[5, 0, 0, 0, 0], 4) < 1000);
     }
 
     #[test]
