@@ -29,7 +29,8 @@ impl Group {
     /// Reserves room for `rows` received rows on each rank; with chunks, `rows` of each chunk.
     ///
     /// Default: as many as any routing can need, which is ranks · `TOKENS` · min(`TOP_K`, experts of a rank), with
-    /// ⌈`TOKENS` / chunks⌉ in place of `TOKENS` for a kernel with chunks.
+    /// ⌈`TOKENS` / chunks⌉ in place of `TOKENS` for a kernel with chunks. For kernels whose launches choose the number of
+    /// chunks, it is 1.5 times the rows of an even load, but at least 4,096 rows and at most those of any routing.
     #[must_use]
     pub fn capacity_rows(mut self, rows: usize) -> Self {
         self.options.capacity = Some(rows);
