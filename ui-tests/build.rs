@@ -39,6 +39,9 @@ fn main() {
     kernels([placed_gradients]).chunks_at_most(8).spare(1).build();
     kernels([sums]).chunks_at_most(8).matrix_cores(3).build();
     kernels([placed]).chunks_at_most(4).spare(1).ranks(5).build();
+    let [routed, placed] = layers::write_routed_chunks();
+    kernels([routed]).chunks_at_most(8).matrix_cores(3).build();
+    kernels([placed]).chunks_at_most(4).matrix_cores(3).spare(1).ranks(3).build();
     // Places for two more experts on each rank, and numbers of ranks that don't divide the experts.
     kernels(["kernels/placed.rs".into(), layers::write_placed()]).matrix_cores(3).spare(2).ranks(4).ranks(7).build();
     kernels(["device/kernels/stamped.rs"]).matrix_cores(3).time_stamps().build();

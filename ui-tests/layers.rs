@@ -76,6 +76,19 @@ pub fn write_chosen_chunks() -> [PathBuf; 3] {
     [named("in_chosen_chunks"), write_file("in_any_chunks", &small), write_file("in_placed_chunks", &placed)]
 }
 
+/// The small layer whose kernel makes its route and cuts the tokens into chunks, of launches that choose their number: without a placement,
+/// and for placements.
+pub fn write_routed_chunks() -> [PathBuf; 2] {
+    let text = std::fs::read_to_string("kernels/routed.rs").expect("the kernels of this package");
+    let text = &text[text.find("\nuse ").expect("the kernels use the runtime")..];
+    let at = |words: &str| text.find(words).expect("the layers of the file");
+    let (others, chunked) =
+        (at("    /// Received rows are kept"), at("    /// The kernel makes the route of tokens in chunks."));
+    let chunked = text[..others].to_owned() + &text[chunked..];
+    ["routed_at_launch", "placed_at_launch"]
+        .map(|name| write_file(name, &chunked.replace("mod routed {", &format!("mod {name} {{"))))
+}
+
 /// The backward example, for each bundled layer.
 pub fn write_training() -> Vec<PathBuf> {
     let write = |(name, sizes): &(&str, [usize; 5])| {

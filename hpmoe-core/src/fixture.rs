@@ -140,6 +140,17 @@ pub fn routed(layer: &Layer) -> CheckedGraph {
     read(&source, layer)
 }
 
+/// The forward layer of the example, whose kernel makes its route and chooses the number of chunks, up to `at_most`.
+pub fn choosing(layer: &Layer, at_most: usize) -> CheckedGraph {
+    let source = in_chunks(&EXAMPLE.replace("route: &Route,", "ids: &PerRank<Tensor<i32, TOP_K>>,"), 2).replacen(
+        "for c in",
+        "let route = Route::of::<EXPERTS>(ep, ids);\nfor c in",
+        1,
+    );
+    let overrides = layer.overrides().into_iter().chain([("CHUNKS_AT_MOST".to_owned(), at_most.into())]);
+    with(&source, &overrides.collect(), "forward")
+}
+
 /// The forward layer of the example, whose kernel chooses experts, squares tokens at the same time, and makes the route of the
 /// chosen experts.
 pub fn router(layer: &Layer) -> CheckedGraph {

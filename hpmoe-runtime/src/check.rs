@@ -228,14 +228,20 @@ pub(crate) fn placed_arrivals_fit(sizes: &RankSizes) -> bool {
     // Words below what is kept (`UB_KEPT`), and lists of a word for each place (`ROUTE_LISTS`), each with a block of zeros before it.
     const WORDS: usize = 152 * 1024 / 4;
     const LISTS: usize = 15;
-    let RankSizes { ranks, local_experts, chunks, .. } = *sizes;
-    let of_rank = local_experts * chunks;
-    let lists = LISTS * ((ranks * of_rank + 1).next_multiple_of(LANES) + BLOCK);
-    let pitch = chunks * local_experts.next_multiple_of(BLOCK);
-    // The lists: where the counts of its places are; the sums over all previous sources; all counts of one source.
-    let needed = lists + 2 * pitch + (ranks * of_rank).next_multiple_of(BLOCK);
-    let sources = WORDS.saturating_sub(needed) / pitch;
-    sources >= ranks.min(BLOCK / (1 << of_rank.trailing_zeros().min(BLOCK.trailing_zeros())))
+    let RankSizes { ranks, local_experts, .. } = *sizes;
+    let counted = ranks * local_experts * sizes.most_chunks();
+    let lists = LISTS * ((counted + 1).next_multiple_of(LANES) + BLOCK);
+    let fit = |chunks: usize| {
+        let of_rank = local_experts * chunks;
+        let pitch = chunks * local_experts.next_multiple_of(BLOCK);
+        // The lists: where the counts of its places are; the sums over all previous sources; all counts of one source; the next of several
+        // chunks that are counted for one.
+        let merged = if chunks < sizes.most_chunks() { pitch } else { 0 };
+        let needed = lists + 2 * pitch + merged + counted.next_multiple_of(BLOCK);
+        let sources = WORDS.saturating_sub(needed) / pitch;
+        sources >= ranks.min(BLOCK / (1 << of_rank.trailing_zeros().min(BLOCK.trailing_zeros())))
+    };
+    sizes.of_launches().all(|sizes| fit(sizes.chunks))
 }
 
 /// Whether the tables of a route that the kernel makes have room for this group, whose experts lie by a placement or one after the other.
@@ -263,17 +269,25 @@ pub(crate) fn routing(
     )?;
     let slots = sizes.ranks.saturating_mul(tables.tokens).saturating_mul(tables.top_k);
     within("slots of all ranks", slots, MOST_SLOTS, "lower TOKENS or use fewer ranks")?;
+    let places = sizes.ranks * sizes.local_experts * sizes.most_chunks();
+    if sizes.chunks_at_most.is_some() {
+        within("places of all ranks and chunks", places, MOST_PLACES, "build with fewer chunks_at_most")?;
+    }
     if is_placed {
-        let places = sizes.ranks * sizes.local_experts * sizes.chunks;
         let most = if placed_arrivals_fit(sizes) { MOST_PLACES } else { PLACES_OF_ANY };
         within("places of all ranks and chunks", places, most, "use fewer chunks or a smaller SPARE")?;
-        within("tokens of a chunk of a rank", sizes.chunk_tokens, MOST_CUT, "lower TOKENS or use more chunks")?;
+        let tokens = sizes.in_chunks(sizes.most_chunks()).chunk_tokens;
+        within("tokens of a chunk of a rank", tokens, MOST_CUT, "lower TOKENS or use more chunks")?;
     }
-    let coming = tables.spaces.iter().zip(coming_spaces(tables, schedule)).filter(|(_, coming)| coming.is_some());
-    for (space, _) in coming {
-        let tiles = sizes.expert_rows().div_ceil(space.height as usize);
-        let way_out = "use taller row tiles, lower TOKENS or Group::capacity_rows, or use fewer ranks";
-        within("row tiles of an expert", tiles, MOST_ROUTE_TILES, way_out)?;
+    for sizes in sizes.of_launches() {
+        let tables = &tables.in_chunks(sizes.chunks);
+        let schedule = if tables.chosen.is_empty() { schedule } else { self::schedule(tables, sizes.ranks)? };
+        let coming = tables.spaces.iter().zip(coming_spaces(tables, schedule)).filter(|(_, coming)| coming.is_some());
+        for (space, _) in coming {
+            let tiles = sizes.expert_rows().div_ceil(space.height as usize);
+            let way_out = "use taller row tiles, lower TOKENS or Group::capacity_rows, or use fewer ranks";
+            within("row tiles of an expert", tiles, MOST_ROUTE_TILES, way_out)?;
+        }
     }
     Ok(())
 }

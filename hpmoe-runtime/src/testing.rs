@@ -5,6 +5,7 @@ use hpmoe_kernels::{PerRank, Ranks, Route, Tensor};
 
 use crate::KernelTables;
 use crate::abi::{HPMOE_BLOCKS, HPMOE_ROW_TILES};
+use crate::layout::RankSizes;
 use crate::tables::{
     CounterTable, ExpertOrders, Grid, PhaseTable, RowKind, ScheduleTable, SpaceTable, Storage, TensorTable,
 };
@@ -78,4 +79,9 @@ const fn schedule(ranks: u32) -> ScheduleTable {
 pub(crate) fn route(ids: &[&[i32]], experts: usize) -> Route {
     let ids: PerRank<Tensor<i32, 2>> = ids.iter().map(|ids| Tensor::from_slice(ids)).collect();
     Route::new(Ranks::new(ids.ranks().count()), experts, &ids).unwrap()
+}
+
+/// Sizes of a kernel, with that capacity.
+pub(crate) fn sizes(tables: &KernelTables, ranks: usize, capacity: usize) -> RankSizes {
+    RankSizes::new(&tables.sizes(), ranks, Some(capacity), false)
 }

@@ -172,7 +172,8 @@ impl Kernels {
     /// Lets each launch choose the number of chunks: the smallest of 1, 2, 4, 8 and so on up to `count` with which every
     /// rank has room for the rows of each chunk ([`Group::capacity_rows`](https://docs.rs/hpmoe-runtime)). The number in
     /// `route.chunks::<N>()` then applies to the reference only; if chunks add to experts' matrices, it must be
-    /// `count`. This sets the constant `CHUNKS_AT_MOST`; `HPMOE_SET`
+    /// `count`. Kernels that make their route choose it themselves, for up to 2,048 experts times `count`. This sets
+    /// the constant `CHUNKS_AT_MOST`; `HPMOE_SET`
     /// can set it too.
     ///
     /// ```no_run

@@ -14,9 +14,10 @@ pub(super) struct RouteCode {
 
 /// Code that every route needs.
 const EVERY_ROUTE: u64 = 16_424;
-/// Code for placements and for routes that are kept, or have been, beyond that for each of both.
+/// Code for placements and for routes that are kept, or have been, or choose their number of chunks, beyond that for each of both.
 const PLACED_AND_KEEPS: u64 = 456;
 const PLACED_AND_KEPT: u64 = 268;
+const PLACED_AND_CHOICE: u64 = 280;
 
 /// The code of a kernel's route; `None` if the kernel makes none. It is for everything that a launch of the kernel can ask for.
 pub(super) fn code(graph: &TaskGraph, schedule: &Schedule) -> Option<RouteCode> {
@@ -33,7 +34,7 @@ pub(super) fn code(graph: &TaskGraph, schedule: &Schedule) -> Option<RouteCode> 
     });
     let needs = [
         ("ONCE", once, 1_220),
-        ("CHUNKS", graph.sizes.chunks > 1, 1_300),
+        ("CHUNKS", graph.sizes.most_chunks() > 1, 1_300),
         ("GROUPS", route.groups.is_some(), 672),
         ("ARRIVALS", space(SpaceKind::Arrivals), 48),
         ("COMING", coming, 1_792),
@@ -43,6 +44,7 @@ pub(super) fn code(graph: &TaskGraph, schedule: &Schedule) -> Option<RouteCode> 
         ("PLACEMENT", placement, 2_988),
         ("TO_KEEP", keeps, 840 + if placement { PLACED_AND_KEEPS } else { 0 }),
         ("KEPT", kept, 1_516 + if placement { PLACED_AND_KEPT } else { 0 }),
+        ("CHOICE", graph.sizes.chunks_at_most.is_some(), 1_600 + if placement { PLACED_AND_CHOICE } else { 0 }),
     ];
     let needed = || needs.iter().filter(|(_, needed, _)| *needed);
     let named: Vec<String> = needed().map(|(name, ..)| format!("NEEDS_{name}")).collect();
@@ -67,7 +69,7 @@ fn takes_placements(graph: &TaskGraph, route: &MadeRoute, once: bool) -> bool {
 mod tests {
     use super::*;
     use crate::analyze::CheckedGraph;
-    use crate::fixture::{Layer, moe_ffn, routed};
+    use crate::fixture::{Layer, choosing, moe_ffn, routed};
     use crate::graph::TaskGraph;
     use crate::schedule::{Choices, schedule_with};
     use crate::target::Target;
@@ -92,5 +94,7 @@ mod tests {
         assert_eq!(changed(grouped), Some("NEEDS_GROUPS | NEEDS_ARRIVALS".to_owned()));
         let spare = |graph: &mut TaskGraph| graph.sizes.spare = 1;
         assert_eq!(changed(spare), needs(" | NEEDS_PLACEMENT"));
+        let chooses = needs_of(&choosing(&Layer::SMALL, 4), "by_load=false");
+        assert_eq!(chooses, Some("NEEDS_CHUNKS | NEEDS_ARRIVALS | NEEDS_PLACEMENT | NEEDS_CHOICE".to_owned()));
     }
 }

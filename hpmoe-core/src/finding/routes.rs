@@ -20,7 +20,7 @@ pub(crate) enum RouteFault {
     /// The route is made for a number of experts other than `EXPERTS`.
     Experts { value: usize, experts: usize },
     /// More experts, counted once for each chunk, than the tables have room for.
-    Pairs { experts: usize, chunks: usize, most: usize },
+    Pairs { experts: usize, chunks: usize, chosen: bool, most: usize },
     /// More chunks than the tables have room for.
     Chunks { chunks: usize, most: usize },
     /// More iteration spaces than the tables have room for.

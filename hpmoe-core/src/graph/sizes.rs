@@ -69,6 +69,15 @@ impl Sizes {
         chunk_counts(self.chunks, self.chunks_at_most)
     }
 
+    /// The largest number of chunks that a launch may have.
+    #[must_use]
+    pub const fn most_chunks(&self) -> usize {
+        match self.chunks_at_most {
+            Some(most) => most,
+            None => self.chunks,
+        }
+    }
+
     /// Distance between the first tokens of an even chunk and of the odd chunk after it, in tensors of the kernel. It is the same for all
     /// launches.
     #[must_use]

@@ -32,11 +32,11 @@ pub(super) fn route(
     if experts != graph.sizes.experts {
         refuse(RouteFault::Experts { value: experts, experts: graph.sizes.experts });
     }
-    let (experts, chunks, spaces) = (graph.sizes.experts, graph.sizes.chunks, graph.spaces.len());
+    let (experts, chunks, spaces) = (graph.sizes.experts, graph.sizes.most_chunks(), graph.spaces.len());
     if chunks > MOST_ROUTE_CHUNKS {
         refuse(RouteFault::Chunks { chunks, most: MOST_ROUTE_CHUNKS });
     } else if experts.saturating_mul(chunks) > MOST_PAIRS {
-        refuse(RouteFault::Pairs { experts, chunks, most: MOST_PAIRS });
+        refuse(RouteFault::Pairs { experts, chunks, chosen: graph.sizes.chunks_at_most.is_some(), most: MOST_PAIRS });
     }
     if spaces > MOST_ROUTE_SPACES {
         refuse(RouteFault::Spaces { spaces, most: MOST_ROUTE_SPACES });
@@ -87,7 +87,7 @@ fn groups(kernel: &Kernel, made: &syntax::MadeRoute, graph: &TaskGraph, errors: 
 /// The tensor that keeps the route; `None` if none does, or there is a fault.
 fn keeps(made: &syntax::MadeRoute, ids: TensorId, graph: &TaskGraph, errors: &mut Errors) -> Option<TensorId> {
     let of_kept = graph.tensors[ids].rows == RowKind::Routed;
-    let chunks = graph.sizes.chunks;
+    let chunks = graph.sizes.most_chunks();
     if chunks > 1 && (of_kept || made.keeps.is_some()) {
         errors.push(made.span, Finding::Route(RouteFault::KeptChunks { chunks }));
         return None;

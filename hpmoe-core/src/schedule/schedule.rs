@@ -81,7 +81,8 @@ fn with_orders(
     if choices.read_ahead {
         read_ahead(checked, &mut phases);
     }
-    let routed_after = route(checked, &mut phases, &mut launches[0].1);
+    let routed = launches.iter_mut().map(|(checked, orders)| route(checked, &mut phases, orders));
+    let routed_after = routed.fold(None, |first, wait| first.or(wait));
     // A once-sent token is stored under its lowest-numbered expert, so experts then run in the order of their numbers.
     let sends_once = graph.spaces.iter().any(|(_, space)| space.kind == SpaceKind::SendsOnce);
     let expert_orders = match lightest_first(graph, &costs, cores.aic, choices) {

@@ -14,6 +14,9 @@ use crate::schedule::{Entry, Order, Schedule};
 /// [`thresholds`](super::thresholds::thresholds), and that entries before the route wait for nothing that comes of it, for
 /// [`total_order`](super::total_order::total_order).
 ///
+/// In a taskflow with chunks everything comes after the route, so that it is at the same place in the queues of each number of chunks: cores go on in
+/// those of the number that they choose.
+///
 /// If the host makes the route, no core makes another.
 pub(super) fn route(checked: &CheckedGraph, schedule: &Schedule, violations: &mut Vec<Violation>) {
     let made = checked.graph().route.as_ref();

@@ -65,10 +65,23 @@ fn launches_choose_chunks_of_kernels_that_can_have_any_number() {
             LIBRARY,
             "the reference adds to `first` in 4 chunks `c`, and launches, which have up to 8, could not add in the same order",
         ),
-        (ROUTED, "by a route of the host, but this kernel makes its route"),
+        (
+            &ROUTED.replace("EXPERTS: usize = 8", "EXPERTS: usize = 288"),
+            "288 experts in at most 8 chunks are 2,304 counts, but a kernel that makes its own route has room for 2,048",
+        ),
     ] {
         assert!(told_of_chunks(source, 8).contains(words), "{}", told_of_chunks(source, 8));
     }
+    assert_eq!(told_of_chunks(ROUTED, 8), "");
+    let help =
+        |experts| told_of_chunks(&ROUTED.replace("EXPERTS: usize = 8", &format!("EXPERTS: usize = {experts}")), 8);
+    assert!(help(288).contains("build with `chunks_at_most(4)`, or take the route as a parameter"), "{}", help(288));
+    assert!(help(2000).contains("build without `chunks_at_most`, or take"), "{}", help(2000));
+    let made = LIBRARY
+        .replace("route: &Route,", "ids: &PerRank<Tensor<i32, TOP_K>>,")
+        .replace("for c in", "let route = Route::of::<EXPERTS>(ep, ids);\n        for c in");
+    let words = "chunks `c` add to `first`, and launches can choose their number only by a route of the host";
+    assert!(told_of_chunks(&made, 4).contains(words), "{}", told_of_chunks(&made, 4));
 }
 
 /// The reference has as many chunks as the kernel adds parts.

@@ -131,12 +131,15 @@ uint32_t hpmoe_c_abi(void);
  * {"abi": 6, "version": "0.1.0", "kernels": [{"name": "moe_ffn", "file": "src/layer.rs", "constants": {"HIDDEN": 128, ...},
  *     "taskflows": [
  *     {"name": "moe_ffn::forward", "fingerprint": "0123456789abcdef", "ranks": [1, 2, 4], "experts": 16, "spare": 0,
- *      "top_k": 4, "tokens": 384, "chunks": 1, "chunks_at_most": null, "npu": false, "route": "host", "capturable": false, "fixed": ["addresses", "tokens", "route"],
+ *      "top_k": 4, "tokens": 384, "chunks": 1, "chunks_at_most": null, "npu": false, "route": "host", "capturable": false,
+ *      "fixed": ["addresses", "tokens", "route"],
  *      "arguments": [
  *         {"name": "x", "element": "bf16", "columns": 128, "rows": "token", "height": null, "writable": false,
  *          "peers_write": false}, ...]}]}]}
  *
  * - "file" is the path of the kernel's source, as in the build script.
+ * - "chunks" is the number of chunks of each rank's tokens; 1 if launches choose it, of up to "chunks_at_most", which is
+ *   null if the number is a constant.
  * - "npu" says whether the taskflow was built for NPUs.
  * - "route" says who makes the route: the "host" from the ids of a launch, or the "kernel" itself. Launches of such a
  *   kernel pass no ids.

@@ -45,14 +45,12 @@ impl Case {
 
 fn check(ranks: usize, capacity: usize, route: &Route, arguments: &[Argument<'_>]) -> Result<(), String> {
     let group = Ranks::new(ranks);
-    let made = || LaunchRoute::Host(RouteChunks::new(&TABLES, route, capacity));
+    let sizes = RankSizes::new(&TABLES.sizes(), ranks, Some(capacity), false);
+    let made = || LaunchRoute::Host(RouteChunks::new(&TABLES, route, &sizes));
     let found = schedule(&TABLES, ranks)
         .and_then(|_| fits_kernel(&TABLES, group.count(), route))
         .and_then(|()| super::arguments(&TABLES, group, &made(), arguments))
-        .and_then(|()| {
-            let sizes = RankSizes::new(&TABLES.sizes(), ranks, Some(capacity), false);
-            super::capacity(&TABLES, &sizes, &RouteChunks::new(&TABLES, route, capacity))
-        });
+        .and_then(|()| super::capacity(&TABLES, &sizes, &RouteChunks::new(&TABLES, route, &sizes)));
     found.map_err(|error| error.to_string())
 }
 

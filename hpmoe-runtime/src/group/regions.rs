@@ -72,7 +72,9 @@ fn tensor_region(
     address: u64,
 ) -> MemoryRegion {
     let rows = match tensor.storage {
-        Storage::Workspace | Storage::Symmetric if tables.chunks > 1 => session.sizes.rows(tensor.row_kind),
+        Storage::Workspace | Storage::Symmetric if tables.chunks > 1 || step.route.chooses() => {
+            session.sizes.rows(tensor.row_kind)
+        }
         _ => step.route.rows(tensor.row_kind, rank),
     };
     MemoryRegion {

@@ -225,7 +225,7 @@ impl Group {
             let route = match (route, tables.route) {
                 (Some(route), None) => {
                     self.check_route(tables, route)?;
-                    LaunchRoute::Host(RouteChunks::new(tables, route, sizes.capacity))
+                    LaunchRoute::Host(RouteChunks::new(tables, route, &sizes))
                 }
                 (None, Some(table)) => {
                     check::routing(tables, schedule, &sizes, placement.is_some())?;
@@ -258,7 +258,7 @@ impl Group {
         if tables.chunks_at_most().is_some() {
             for route in row.iter().filter_map(|step| step.route) {
                 self.check_route(tables, route)?;
-                chunks = chunks.max(RouteChunks::choose(tables, route, sizes.capacity));
+                chunks = chunks.max(RouteChunks::choose(tables, route, sizes));
             }
         }
         Ok(chunks)

@@ -6,6 +6,7 @@ use std::slice;
 use hpmoe_kernels::route::{ExpertOrder, choose_chunks, chunk_counts};
 use hpmoe_kernels::{Rank, Route};
 
+use super::RankSizes;
 use crate::KernelTables;
 use crate::abi::CHUNK_BUFFERS;
 
@@ -21,12 +22,12 @@ pub(crate) struct RouteChunks<'a> {
 
 impl<'a> RouteChunks<'a> {
     /// Cuts a route as the kernel does.
-    pub(crate) fn new(tables: &KernelTables, route: &'a Route, capacity: usize) -> Self {
+    pub(crate) fn new(tables: &KernelTables, route: &'a Route, sizes: &RankSizes) -> Self {
+        let capacity = sizes.capacity;
+        let chosen = sizes.chosen_chunks();
         let routes = match tables.chunks {
-            1 => Cow::Borrowed(slice::from_ref(route)),
-            count => {
-                Cow::Owned((0..count).map(|chunk| route.chunk_of(chunk, count, tables.chunks_at_most())).collect())
-            }
+            1 if chosen.is_none() || !route.has_copies() => Cow::Borrowed(slice::from_ref(route)),
+            count => Cow::Owned((0..count).map(|chunk| route.chunk_of(chunk, count, chosen)).collect()),
         };
         let orders = expert_orders(&routes, tables.expert_orders.on(route.ranks().count() as u32));
         Self { whole: route, routes, orders, capacity }
@@ -34,15 +35,15 @@ impl<'a> RouteChunks<'a> {
 
     /// The number of chunks of a launch by this route, if launches choose it: the least by which each rank has room for its rows of each chunk. If
     /// none does, it is the largest.
-    pub(crate) fn choose(tables: &KernelTables, route: &Route, capacity: usize) -> usize {
-        let at_most = tables.chunks_at_most();
+    pub(crate) fn choose(tables: &KernelTables, route: &Route, sizes: &RankSizes) -> usize {
+        let chosen = sizes.chosen_chunks();
         let received = |route: &Route| route.ranks().into_iter().map(|rank| route.received(rank)).max().unwrap_or(0);
         let fullest = |count| match count {
-            1 => received(route),
-            count => (0..count).map(|chunk| received(&route.chunk_of(chunk, count, at_most))).max().unwrap_or(0),
+            1 if !route.has_copies() => received(route),
+            count => (0..count).map(|chunk| received(&route.chunk_of(chunk, count, chosen))).max().unwrap_or(0),
         };
-        let counts = || chunk_counts(tables.chunks, at_most);
-        choose_chunks(counts(), capacity, fullest).or_else(|| counts().last()).unwrap_or(1)
+        let counts = || chunk_counts(tables.chunks, sizes.chunks_at_most);
+        choose_chunks(counts(), sizes.capacity, fullest).or_else(|| counts().last()).unwrap_or(1)
     }
 
     /// The route of all chunks together.
@@ -85,7 +86,7 @@ pub(super) fn expert_orders(chunks: &[Route], order: ExpertOrder) -> Vec<Vec<usi
 mod tests {
     use super::*;
     use crate::tables::ChunkedSchedules;
-    use crate::testing::{TABLES, route};
+    use crate::testing::{TABLES, route, sizes};
 
     const COUNTS: [usize; 4] = [1, 2, 4, 8];
 
@@ -131,7 +132,11 @@ mod tests {
             let capacity = below(most + 2);
             let fits = |chunks: &usize| rows(&ids, *chunks).into_iter().max().unwrap() <= capacity;
             let least = COUNTS.into_iter().find(fits);
-            assert_eq!(RouteChunks::choose(&tables, &route, capacity), least.unwrap_or(8), "case {case}");
+            assert_eq!(
+                RouteChunks::choose(&tables, &route, &sizes(&tables, ranks, capacity)),
+                least.unwrap_or(8),
+                "case {case}"
+            );
             found[COUNTS.iter().position(|chunks| Some(*chunks) == least).unwrap_or(4)] += 1;
         }
         assert!(cases < 500 || found.iter().all(|found| *found > cases / 100), "{found:?}");

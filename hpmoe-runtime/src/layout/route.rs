@@ -1,5 +1,6 @@
 //! Where the rows of a launch go: by a route of the host, or by one that the kernel makes.
 
+use hpmoe_kernels::route::chunk_tokens;
 use hpmoe_kernels::{PerRank, Placement, Rank, Ranks};
 use std::sync::Arc;
 
@@ -41,10 +42,10 @@ impl KernelRoute {
         self.tokens[rank]
     }
 
-    /// Tokens of each chunk of a rank that is here.
-    pub(crate) fn chunk_tokens(&self, rank: Rank) -> Vec<usize> {
-        let (tokens, chunks) = (self.tokens(rank), self.sizes.chunks);
-        let most = tokens.div_ceil(chunks);
+    /// Tokens of each of so many chunks of a rank that is here.
+    pub(crate) fn chunk_tokens(&self, rank: Rank, chunks: usize) -> Vec<usize> {
+        let tokens = self.tokens(rank);
+        let most = chunk_tokens(tokens, chunks, self.sizes.chunks_at_most);
         (0..chunks).map(|chunk| tokens.min((chunk + 1) * most) - tokens.min(chunk * most)).collect()
     }
 
@@ -90,10 +91,22 @@ impl LaunchRoute<'_> {
         }
     }
 
+    /// Whether the kernel chooses the number of chunks.
+    pub(crate) const fn chooses(&self) -> bool {
+        match self {
+            Self::Host(_) => false,
+            Self::Kernel(route) => route.sizes.chunks_at_most.is_some(),
+        }
+    }
+
     /// Rows on a rank of a caller's tensor, or of a tensor of a kernel without chunks.
     pub(crate) fn rows(&self, row_kind: RowKind, rank: Rank) -> usize {
         match self {
-            Self::Host(chunks) => rows_of(row_kind, chunks.whole(), rank),
+            // One chunk may share rows among copies of an expert in another way than the route that it is made of.
+            Self::Host(chunks) => match chunks.routes() {
+                [chunk] => rows_of(row_kind, chunk, rank),
+                _ => rows_of(row_kind, chunks.whole(), rank),
+            },
             Self::Kernel(route) => route.rows(row_kind, rank),
         }
     }

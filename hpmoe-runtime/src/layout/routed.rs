@@ -81,14 +81,14 @@ impl RouteTables {
 
     /// Room for what the kernel makes, for as many rows as the rank has room for; spaces of tokens are the host's.
     fn room(tables: &KernelTables, coming: &[Option<u32>], route: &KernelRoute, rank: Rank) -> Self {
-        let sizes = route.sizes();
+        let sizes = route.sizes().in_chunks(route.sizes().most_chunks());
         let parts = if sends_once(tables) { 2 } else { 1 };
         let local = sizes.local_experts * sizes.chunks;
         let pairs = sizes.ranks * local;
         let slots = route.tokens(rank) * sizes.top_k;
         let pair = HpmoePair { rows: UNMADE, at: UNMADE, base: UNMADE, order: UNMADE };
         let space = |(space, coming): (&SpaceTable, &Option<u32>)| {
-            if let Some(extents) = spaces::of_tokens(space, &route.chunk_tokens(rank)) {
+            if let Some(extents) = spaces::of_tokens(space, &route.chunk_tokens(rank, sizes.chunks)) {
                 return (extents, Vec::new(), false);
             }
             let coming = if coming.is_some() { sizes.row_tiles(space.height) } else { 0 };
@@ -102,7 +102,7 @@ impl RouteTables {
             arrivals: vec![pair; pairs],
             order: vec![UNMADE; parts * slots],
             expert_order: vec![UNMADE as u32; pairs],
-            starts: starts_of_tokens(tables, &spaces),
+            starts: starts_of_tokens(tables, &spaces, sizes.chunks_at_most.is_some() && sizes.chunks > 1),
             spaces,
             rows_once: None,
             origins: None,
@@ -170,11 +170,12 @@ pub(super) fn start_pairs(tables: &KernelTables) -> (Vec<u32>, Vec<[u32; 2]>) {
     (first, pairs.collect())
 }
 
-/// The same of phases that come before the route, which count tiles of blocks alone; room for the others.
-fn starts_of_tokens(tables: &KernelTables, spaces: &[(Extents, Vec<i32>, bool)]) -> Vec<u32> {
+/// The same of phases that come before the route, which count tiles of blocks alone; room for the others and, if the kernel chooses it, for the
+/// number of chunks.
+fn starts_of_tokens(tables: &KernelTables, spaces: &[(Extents, Vec<i32>, bool)], chooses: bool) -> Vec<u32> {
     let before = tables.route.map_or(0, |route| route.before as usize);
     let known = starts(tables, spaces).into_iter().take(before);
-    known.chain(std::iter::repeat(UNMADE as u32)).take(tables.phases.len()).collect()
+    known.chain(std::iter::repeat(UNMADE as u32)).take(tables.phases.len() + usize::from(chooses)).collect()
 }
 
 /// Where the count of each phase's tiles begins. It only shares tiles among cores, so that wrapping does no harm.

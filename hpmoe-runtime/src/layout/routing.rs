@@ -100,13 +100,13 @@ fn word(rows: usize) -> i32 {
 mod tests {
     use super::*;
     use crate::tables::ChunkedSchedules;
-    use crate::testing::{TABLES, route};
+    use crate::testing::{TABLES, route, sizes};
 
     #[test]
     fn pairs_lie_by_peer_and_expert() {
         // Rank 0 sends to experts 0, 1 | 1, 3; rank 1 to 2, 1.
         let route = route(&[&[0, 1, 1, 3], &[2, 1]], 4);
-        let route = RouteChunks::new(&TABLES, &route, 4);
+        let route = RouteChunks::new(&TABLES, &route, &sizes(&TABLES, 2, 4));
         let numbers = |pairs: Vec<HpmoePair>| -> Vec<[i32; 4]> {
             pairs.iter().map(|p| [p.rows, p.at, p.base, p.order]).collect()
         };
@@ -127,7 +127,7 @@ mod tests {
         let route = route(&[&[0, 1, 1, 3, 0, 2, 1, 0], &[2, 1, 0, 1]], 4);
         let of = |chunks: usize| {
             let tables = tables.in_chunks(chunks);
-            parts(&tables, &RouteChunks::new(&tables, &route, 20), Rank::new(0))
+            parts(&tables, &RouteChunks::new(&tables, &route, &sizes(&tables, 2, 20)), Rank::new(0))
         };
         // Expert 0 has a row of tokens 0, 2 and 3 of rank 0 and of token 1 of rank 1; expert 1 of tokens 0, 1, 3 and of both.
         assert_eq!(of(1), [0, 1, 1, 2, 3, 3, 4, 4, 4, 0, 1, 2, 2, 3, 4, 5, 5, 5]);
@@ -139,7 +139,9 @@ mod tests {
     fn chunks_lie_in_two_halves() {
         // Of three chunks with one token of each rank; rank 1 has none in the last two.
         let route = route(&[&[0, 1, 1, 3, 0, 2], &[2, 1]], 4);
-        let route = RouteChunks::new(&KernelTables { chunks: 3, ..TABLES }, &route, 10);
+        let tables = KernelTables { chunks: 3, ..TABLES };
+        let sizes = sizes(&tables, 2, 10);
+        let route = RouteChunks::new(&tables, &route, &sizes);
         let (zero, one) = (Rank::new(0), Rank::new(1));
         assert_eq!([zero, one].map(|rank| route.received(rank)), [3, 1]);
         let rows: Vec<_> = experts(&route, zero).iter().map(|e| (e.first, e.rows)).collect();

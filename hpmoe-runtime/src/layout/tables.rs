@@ -1,12 +1,12 @@
 //! The tables that one rank's kernel reads, in memory.
 
-use bytemuck::Pod;
+use bytemuck::{Pod, Zeroable};
 use hpmoe_kernels::memory::LINE;
 use hpmoe_kernels::route::{KEPT, KEPT_HEAD, KeptWords, chunk_tokens};
 use hpmoe_kernels::{Placement, Rank};
 
 use super::routed::{RouteTables, SpaceItems, UNMADE, order_word, routing, start_pairs};
-use super::spaces::Extents;
+use super::spaces::{Extents, of_tokens};
 use super::{LaunchRoute, MemoryPlan, RankSizes, Word};
 use crate::KernelTables;
 use crate::abi::{
@@ -96,22 +96,25 @@ impl RankTables {
     /// Makes the tables of one rank for one route, or room for those that the kernel makes.
     pub(crate) fn new(common: &Common<'_>, route: &LaunchRoute<'_>, rank: Rank, addresses: &Addresses<'_>) -> Self {
         let Common { tables, schedule, plan, time_limit, stamp_room, .. } = *common;
-        let made = RouteTables::new(tables, &common.coming, route, rank);
+        let choices = choices(common, route);
+        let most = choices.last().map_or(common.tables, |choice| &choice.tables);
+        let chunks = most.chunks;
+        let coming = |space: usize| choices.iter().find_map(|choice| choice.coming[space]).or(common.coming[space]);
+        let coming: Vec<Option<u32>> = (0..tables.spaces.len()).map(coming).collect();
+        let made = RouteTables::new(most, &coming, route, rank);
         let mut arenas = TableMemory::new(addresses.tables);
-        let queue = |&(first, count): &(u32, u32)| HpmoeQueue { first, count };
-        let queues: Vec<HpmoeQueue> = schedule.queues.iter().map(queue).collect();
         let tensor = |place: &TensorAddress| match place {
             TensorAddress::At(address) => *address,
             TensorAddress::OnEach(ranks) => arenas.add("addresses of a tensor on all ranks", ranks),
         };
         let tensors: Vec<u64> = addresses.tensors.iter().map(tensor).collect();
         let kept = kept_at(tables, route, rank, &tensors);
-        let routing = arenas.routing(common, route, kept, &tensors);
+        let routing = arenas.routing(common, route, kept, (chunks, &tensors));
         let space = |((space, turn), (extents, coming, by_kernel)): ((&SpaceTable, &Option<u32>), &SpaceItems)| {
             arenas.by_kernel = *by_kernel;
             arenas.space(space, extents, (coming, turn.unwrap_or(0)))
         };
-        let turns = tables.spaces.iter().zip(&common.coming);
+        let turns = tables.spaces.iter().zip(&coming);
         let spaces: Vec<HpmoeSpace> = turns.zip(&made.spaces).map(space).collect();
         arenas.by_kernel = made.by_kernel;
         let starts = arenas.add("starts", &made.starts);
@@ -129,12 +132,9 @@ impl RankTables {
         let ids = made.ids.map_or(0, |ids| arenas.add("ids of slots", &ids));
         let parts = made.parts.map_or(0, |rows| arenas.add("rows by part", &rows));
         let (tokens, local_experts) = (route.tokens(rank), tables.local_experts(schedule.ranks as usize));
-        let launch = HpmoeLaunch {
+        let mut launch = HpmoeLaunch {
             peers: arenas.add("peers", addresses.peers),
             tensors: arenas.add("tensors", &tensors),
-            queues: arenas.add("queues", &queues),
-            descriptors: arenas.add("descriptors", schedule.descriptors),
-            spaces: arenas.add("spaces", &spaces),
             starts,
             experts,
             sends,
@@ -145,17 +145,13 @@ impl RankTables {
             launches: plan.at(Word::Launches) as u64,
             counters: plan.at(Word::Counters) as u64,
             ready: plan.at(Word::Ready) as u64,
-            freed: freed(tables, schedule, plan),
             abort: plan.at(Word::Abort) as u64,
             records: addresses.records,
             time_limit,
             counter_count: plan.counters.count,
             rank: small(rank.id()),
             ranks: schedule.ranks,
-            local_experts: small(local_experts * tables.chunks),
             tokens: small(tokens),
-            chunks: small(tables.chunks),
-            chunk_tokens: small(chunk_tokens(tokens, tables.chunks, tables.chunks_at_most())),
             chunk_experts: small(local_experts),
             aic: tables.aic,
             aiv: tables.aiv,
@@ -166,12 +162,26 @@ impl RankTables {
             stamps: addresses.stamps,
             clocks: plan.at(Word::Clocks) as u64,
             stamp_room,
-            chunk_parts: small(tables.chunk_parts()),
             parts,
+            ..Zeroable::zeroed()
         };
+        if choices.is_empty() {
+            launch = arenas.in_chunks(&launch, common, tables, schedule, &spaces);
+        } else {
+            // They tell where they are.
+            let table = arenas.arenas.len();
+            launch.choices = arenas.add("launches by chunks", &vec![launch; choices.len()]);
+            let in_chunks = |choice: &Choice| {
+                let spaces = arenas.spaces_of(choice, &spaces, route, rank);
+                arenas.in_chunks(&launch, common, &choice.tables, choice.schedule, &spaces)
+            };
+            let launches: Vec<HpmoeLaunch> = choices.iter().map(in_chunks).collect();
+            arenas.arenas[table].memory.write(0, &launches);
+            launch = launches[launches.len() - 1];
+        }
         let mut launch_arena = LineMemory::zeroed(size_of::<HpmoeLaunch>());
         launch_arena.write(0, &[launch]);
-        Self { chunks: tables.chunks, memory: arenas, launch_arena }
+        Self { chunks, memory: arenas, launch_arena }
     }
 
     /// Address of the launch structure.
@@ -208,6 +218,28 @@ impl RankTables {
     pub(crate) fn arenas(&mut self) -> impl Iterator<Item = (&'static str, &mut LineMemory, bool)> {
         let tables = self.memory.arenas.iter_mut().map(|Table { name, memory, by_kernel }| (*name, memory, *by_kernel));
         tables.chain(std::iter::once(("launch structure", &mut self.launch_arena, false)))
+    }
+}
+
+/// A number of chunks that a kernel can choose.
+struct Choice {
+    tables: KernelTables,
+    schedule: &'static ScheduleTable,
+    coming: Vec<Option<u32>>,
+}
+
+/// What a kernel chooses from, with the fewest chunks first; nothing if the number is known before the launch.
+fn choices(common: &Common<'_>, route: &LaunchRoute<'_>) -> Vec<Choice> {
+    let LaunchRoute::Kernel(route) = route else { return Vec::new() };
+    let choice = |sizes: RankSizes| {
+        let tables = common.tables.in_chunks(sizes.chunks);
+        let schedule = tables.schedules.iter().find(|schedule| schedule.ranks == common.schedule.ranks);
+        let schedule = schedule.expect("each number of chunks has schedules for the same ranks");
+        Choice { tables, schedule, coming: coming_spaces(&tables, schedule) }
+    };
+    match route.sizes().most_chunks() > 1 && common.tables.chunks_at_most().is_some() {
+        true => route.sizes().of_launches().map(choice).collect(),
+        false => Vec::new(),
     }
 }
 
@@ -253,13 +285,58 @@ impl TableMemory {
         address
     }
 
+    /// A launch in one number of chunks, with its queues.
+    fn in_chunks(
+        &mut self,
+        launch: &HpmoeLaunch,
+        common: &Common<'_>,
+        tables: &KernelTables,
+        schedule: &ScheduleTable,
+        spaces: &[HpmoeSpace],
+    ) -> HpmoeLaunch {
+        let queue = |&(first, count): &(u32, u32)| HpmoeQueue { first, count };
+        let queues: Vec<HpmoeQueue> = schedule.queues.iter().map(queue).collect();
+        HpmoeLaunch {
+            queues: self.add("queues", &queues),
+            descriptors: self.add("descriptors", schedule.descriptors),
+            spaces: self.add("spaces", spaces),
+            freed: freed(tables, schedule, common.plan),
+            chunks: small(tables.chunks),
+            chunk_parts: small(tables.chunk_parts()),
+            local_experts: launch.chunk_experts * small(tables.chunks),
+            chunk_tokens: small(chunk_tokens(launch.tokens as usize, tables.chunks, tables.chunks_at_most())),
+            ..*launch
+        }
+    }
+
+    /// The spaces of one number of chunks: those of tokens have their own tables, others share what the kernel makes.
+    fn spaces_of(
+        &mut self,
+        choice: &Choice,
+        spaces: &[HpmoeSpace],
+        route: &LaunchRoute<'_>,
+        rank: Rank,
+    ) -> Vec<HpmoeSpace> {
+        let LaunchRoute::Kernel(route) = route else { unreachable!("the host's routes have their number of chunks") };
+        let tokens = route.chunk_tokens(rank, choice.tables.chunks);
+        let of_choice = |((space, table), coming): ((&HpmoeSpace, &SpaceTable), &Option<u32>)| match (
+            of_tokens(table, &tokens),
+            coming,
+        ) {
+            (Some(extents), _) => self.space(table, &extents, (&[], 0)),
+            (None, Some(turn)) => HpmoeSpace { turn: *turn, ..*space },
+            (None, None) => HpmoeSpace { coming: 0, turn: 0, ..*space },
+        };
+        spaces.iter().zip(choice.tables.spaces).zip(&choice.coming).map(of_choice).collect()
+    }
+
     /// What the kernel makes its route from; zero where the host makes it.
     fn routing(
         &mut self,
         common: &Common<'_>,
         route: &LaunchRoute<'_>,
         kept: Option<(u64, KeptWords)>,
-        tensors: &[u64],
+        (chunks, tensors): (usize, &[u64]),
     ) -> u64 {
         let (Some(table), LaunchRoute::Kernel(route)) = (common.tables.route, route) else { return 0 };
         let ids_in_kept = kept.filter(|_| table.kept).map_or(0, |(_, words)| words_bytes(words.ids));
@@ -271,7 +348,7 @@ impl TableMemory {
             digests: common.plan.at(Word::Digests) as u64,
             first_pairs: self.add("first pairs", &first_pairs),
             start_pairs: self.add("start pairs", &start_pairs),
-            placement: route.placement().map_or(0, |placement| self.add_placement(placement, common.tables.chunks)),
+            placement: route.placement().map_or(0, |placement| self.add_placement(placement, chunks)),
             sent: route.placement().map_or(0, |_| self.add_made("slots sent", &[UNMADE])),
             expert_order: order_word(common.tables.expert_orders.on(common.schedule.ranks)),
             ..routing(

@@ -1,6 +1,7 @@
 //! The state of one core when the launch was given up.
 
 use super::TaskSite;
+use super::site::chunks_of;
 use crate::KernelTables;
 use crate::abi::{
     HPMOE_CLOCK_WORD, HPMOE_COUNTS, HPMOE_DONE, HPMOE_FREED_WORD, HPMOE_GAVE_UP, HPMOE_IDLE, HPMOE_READY_WORD,
@@ -84,7 +85,7 @@ impl Gist {
             (format!("{verb} rank "), " to compare clocks after all tiles".to_owned())
         } else if *counter == HPMOE_FREED_WORD {
             // Words keep counting from launch to launch.
-            let chunks = tables.chunks as i32;
+            let chunks = chunks_of(tables, [record]) as i32;
             let (need, have) = (need % chunks, have - (need - need % chunks));
             let read = if have > 0 { format!("it has {have}") } else { "it has none".to_owned() };
             (format!("{verb} rank "), format!(" to finish {need} chunks ({read}) in {call}"))

@@ -8,6 +8,7 @@ mod words;
 
 pub use core::CoreReport;
 pub(crate) use site::TaskSite;
+use site::chunks_of;
 pub use stuck::StuckReport;
 pub use trace::{ClockOffset, CoreTrace, RankTrace, TileTrace, Trace};
 
@@ -130,7 +131,7 @@ impl Report {
             descriptor_bytes: size_of::<HpmoeDescriptor>(),
             workspace_bytes: memory.workspace,
             capacity_rows: memory.capacity.0,
-            chunks: tables.chunks,
+            chunks: chunks_of(tables, records.iter().flatten()),
             chunks_at_most: tables.chunks_at_most(),
             capacity_rule: memory.capacity.1,
             kept: memory.kept,

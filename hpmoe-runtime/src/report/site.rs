@@ -7,6 +7,12 @@ use crate::abi::{
 };
 use crate::tables::{PhaseTable, RouteTable};
 
+/// Number of chunks of a launch: that of the kernel, or what its cores have chosen.
+pub(super) fn chunks_of<'a>(tables: &KernelTables, records: impl IntoIterator<Item = &'a HpmoeRecord>) -> usize {
+    let chosen = records.into_iter().map(|record| record.chunks as usize).max().unwrap_or(0);
+    if chosen > 0 { chosen } else { tables.chunks }
+}
+
 /// The place in the program where a record was written.
 #[derive(Clone, Copy)]
 pub(crate) struct TaskSite<'a> {
@@ -58,7 +64,8 @@ impl<'a> TaskSite<'a> {
         let (group, own) = (record.group as usize, self.tables.local_experts(self.ranks));
         let kind = self.tables.spaces.get(phase.space as usize).map(|space| space.kind);
         // Experts are counted once for each chunk.
-        let local = own * self.tables.chunks;
+        let chunks = chunks_of(self.tables, [record]);
+        let local = own * chunks;
         let (peer, expert) = (group / local, group % own);
         let (chunk, first) = match kind {
             Some(HPMOE_BLOCKS | HPMOE_CHUNKS) => (group, 0),
@@ -73,7 +80,7 @@ impl<'a> TaskSite<'a> {
             Some(HPMOE_EXPERTS) => format!("all rows of expert {}", first + expert),
             _ => format!("row tile {item} of expert {}", first + expert),
         };
-        let of_chunk = if self.tables.chunks > 1 { format!(" of chunk {chunk}") } else { String::new() };
+        let of_chunk = if chunks > 1 { format!(" of chunk {chunk}") } else { String::new() };
         format!("{what}{of_chunk}, column {column}")
     }
 }
@@ -88,13 +95,15 @@ mod tests {
 
     #[test]
     fn tiles_are_told_in_the_words_of_their_loops() {
-        let tell_of = |chunks, kind, group| {
+        let tell_of_chosen = |(chunks, chosen), kind, group| {
             let phases = &[PhaseTable { task: "t", name: "t", source: "t(..)", line: 9, space: 0, starts: &[] }];
             let spaces = vec![SpaceTable { kind, height: 16 }].leak();
             let tables = KernelTables { phases, spaces, chunks, ..TABLES };
-            let record = HpmoeRecord { state: HPMOE_RUNNING, group, item: 5, column: 7, ..Zeroable::zeroed() };
+            let record =
+                HpmoeRecord { state: HPMOE_RUNNING, group, item: 5, column: 7, chunks: chosen, ..Zeroable::zeroed() };
             TaskSite::new(&tables, 2, 1).call(&record).unwrap()
         };
+        let tell_of = |chunks, kind, group| tell_of_chosen((chunks, 0), kind, group);
         let tell = |kind, group| tell_of(1, kind, group);
         // Two ranks own two experts each.
         assert_eq!(tell(HPMOE_ROW_TILES, 1), "`t` at src/layer.rs:9, row tile 5 of expert 3, column 7: t(..)");
@@ -108,6 +117,9 @@ mod tests {
         assert_eq!(of_chunks(HPMOE_ARRIVALS, 8), "piece 5 from rank 1 for expert 2 of chunk 1, column 7");
         assert_eq!(of_chunks(HPMOE_BLOCKS, 2), "block 5 of tokens of chunk 2, column 7");
         assert_eq!(of_chunks(HPMOE_CHUNKS, 1), "chunk 1");
+        // A kernel that chooses has tables of one chunk.
+        let chosen = tell_of_chosen((1, 3), HPMOE_SENDS, 5);
+        assert_eq!(chosen, "`t` at src/layer.rs:9, piece 5 for expert 1 of chunk 2, column 7: t(..)");
     }
 
     #[test]

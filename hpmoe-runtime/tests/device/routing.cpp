@@ -8,7 +8,8 @@
 // For what there is code.
 #define CODE                                                                                                           \
     SPACES, SPACES | NEEDS_LOAD, SPACES | NEEDS_MIXED, SPACES | NEEDS_LIGHTEST, SPACES | NEEDS_ONCE | NEEDS_GROUPS,    \
-        SPACES | NEEDS_CHUNKS, SPACES | NEEDS_PLACEMENT, SPACES | NEEDS_TO_KEEP, SPACES | NEEDS_KEPT, NEEDS_ALL
+        SPACES | NEEDS_CHUNKS, SPACES | NEEDS_CHUNKS | NEEDS_CHOICE, SPACES | NEEDS_PLACEMENT, SPACES | NEEDS_TO_KEEP, \
+        SPACES | NEEDS_KEPT, NEEDS_ALL
 #endif
 
 namespace {
@@ -23,6 +24,7 @@ uint32_t NeedsOfLaunch(const VectorCore &core) {
     uint32_t needs = SPACES | NeedsOf(from.expert_order);
     needs |= from.once != 0 ? NEEDS_ONCE : 0;
     needs |= core.launch.chunks > 1 ? NEEDS_CHUNKS : 0;
+    needs |= core.launch.choices != 0 ? NEEDS_CHOICE : 0;
     needs |= from.group_slots != 0 ? NEEDS_GROUPS : 0;
     needs |= from.placement != 0 ? NEEDS_PLACEMENT : 0;
     needs |= from.is_kept != 0 ? NEEDS_KEPT : 0;
@@ -48,7 +50,7 @@ extern "C" __global__ __aicore__ void ENTRY(GM_ADDR argument) {
         if (!core.Start(argument)) {
             return;
         }
-        if (AwaitRoute(core)) {
+        if (AwaitRoute<true>(core)) {
             core.record.have = core.ids != 0 ? 1 : 0;
             core.record.state = HPMOE_DONE;
         }

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 /* Raised whenever the meaning of a field changes; part of every kernel's symbol. */
-#define HPMOE_ABI 4
+#define HPMOE_ABI 5
 
 /* Counters, ready words and rows of symmetric and workspace buffers lie this far apart: requests inside one
  * aligned range of this size are served one after another. */
@@ -106,7 +106,8 @@ struct HpmoeLaunch {
     uint64_t queues;        /* GM HpmoeQueue[aic + aiv], AICs first */
     uint64_t descriptors;   /* GM HpmoeDescriptor[] */
     uint64_t spaces;        /* GM HpmoeSpace[spaces] */
-    uint64_t starts;        /* GM uint32[phases]: where the count of a phase's tiles begins */
+    uint64_t starts;        /* GM uint32[phases]: where the count of a phase's tiles begins; then, with choices, */
+                            /* the number of chunks */
                             /* Where tokens are sent once, experts, sends and order have a second part after the */
                             /* first: the same of the rows that are sent then */
     uint64_t experts;       /* GM HpmoeExpert[local_experts] */
@@ -153,6 +154,10 @@ struct HpmoeLaunch {
     uint64_t
         parts; /* GM int32[local_experts][ranks * chunk_parts + 1]: of each expert, rows before those of each source and */
                /* part, then all rows; zero for a kernel whose sums have no parts */
+    uint64_t
+        choices; /* GM HpmoeLaunch[]: the same launch in 1, 2, 4, … chunks, the last one in as many as here, of which */
+                 /* the kernel chooses one; zero where it has no choice */
+    uint64_t reserved[7];
 };
 
 /* What a kernel makes its routing tables from, where it makes them itself: the tables of HpmoeLaunch from `experts` to `order`,
@@ -162,7 +167,7 @@ struct HpmoeRouting {
                      /* route is a kept one, its ids */
     uint64_t counts; /* byte offset in the heap: two halves, of the launch's number modulo 2, of a row of count_pitch */
     /* words for each rank: what it sends to each expert, chunk by chunk, then what it sends once; by a */
-    /* placement, to each column */
+    /* placement, to each column. With choices, chunk by chunk of the most that there may be */
     uint64_t first_pairs; /* GM uint32[phases + 1]: pairs before those of each phase */
     uint64_t start_pairs; /* GM uint32[pairs][2]: space and columns; `starts` of a phase sums items times columns */
     uint32_t top_k;
@@ -273,7 +278,8 @@ struct HpmoeRecord {
     uint32_t waits;    /* counters looked at */
     uint32_t entries;  /* entries of its queue that had a tile for it */
     uint32_t unrouted; /* launches that had no route, since the host made the record; of vector cores */
-    uint32_t reserved[2];
+    uint32_t chunks;   /* that the kernel has chosen; zero where it has not, or not yet */
+    uint32_t reserved;
 };
 
 /* How often ranks that compare their clocks tell each other the time. */

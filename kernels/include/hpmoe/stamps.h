@@ -154,6 +154,7 @@ template <class Program> struct StampedProgram {
 // The making of a route, which is stamped as a tile of a phase after all others.
 template <class Route> struct StampedRoute {
     static constexpr bool IN_KERNEL = Route::IN_KERNEL;
+    static constexpr bool CHOOSES = Route::CHOOSES;
 
     template <class AnyCore> static HPMOE_INLINE bool Make(AnyCore &core) {
         core.Begin();

@@ -342,9 +342,18 @@ template <class Program, class AnyCore> HPMOE_INLINE bool WalkEntry(AnyCore &cor
     }
 }
 
+HPMOE_INLINE HpmoeQueue QueueOf(const Core &core) {
+    return Load<HpmoeQueue>(core.launch.queues + core.slot * sizeof(HpmoeQueue));
+}
+
+HPMOE_INLINE uint64_t EntriesOf(const Core &core, const HpmoeQueue &queue) {
+    return core.launch.descriptors + static_cast<uint64_t>(queue.first) * sizeof(HpmoeDescriptor);
+}
+
 // Kernels whose routing tables the host makes.
 struct HostRoute {
     static constexpr bool IN_KERNEL = false;
+    static constexpr bool CHOOSES = false;
 };
 
 template <class Program, class AnyCore, class Route = HostRoute> HPMOE_INLINE void Work(GM_ADDR argument) {
@@ -352,8 +361,8 @@ template <class Program, class AnyCore, class Route = HostRoute> HPMOE_INLINE vo
     if (!core.Start(argument)) {
         return;
     }
-    const HpmoeQueue queue = Load<HpmoeQueue>(core.launch.queues + core.slot * sizeof(HpmoeQueue));
-    const uint64_t entries = core.launch.descriptors + static_cast<uint64_t>(queue.first) * sizeof(HpmoeDescriptor);
+    HpmoeQueue queue = QueueOf(core);
+    uint64_t entries = EntriesOf(core, queue);
     bool going = true;
     for (uint32_t i = 0; going && i < queue.count; ++i) {
         const uint64_t address = entries + static_cast<uint64_t>(i) * sizeof(HpmoeDescriptor);
@@ -364,6 +373,10 @@ template <class Program, class AnyCore, class Route = HostRoute> HPMOE_INLINE vo
         if constexpr (Route::IN_KERNEL) {
             if (entry.kind == HPMOE_ROUTE) {
                 going = RunHeld<Program>(core) && Route::Make(core);
+                if constexpr (Route::CHOOSES) { // in whose queues the route is at the same place
+                    queue = QueueOf(core);
+                    entries = EntriesOf(core, queue);
+                }
                 continue;
             }
         }

@@ -1,4 +1,4 @@
-pub const HPMOE_ABI: u32 = 4;
+pub const HPMOE_ABI: u32 = 5;
 pub const HPMOE_LINE: u32 = 512;
 pub const HPMOE_CHUNK_BUFFERS: u32 = 2;
 pub const HPMOE_DIGEST_WORDS: u32 = 8;
@@ -241,10 +241,12 @@ pub struct HpmoeLaunch {
     pub stamp_room: u32,
     pub chunk_parts: u32,
     pub parts: u64,
+    pub choices: u64,
+    pub reserved: [u64; 7usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of HpmoeLaunch"][::core::mem::size_of::<HpmoeLaunch>() - 256usize];
+    ["Size of HpmoeLaunch"][::core::mem::size_of::<HpmoeLaunch>() - 320usize];
     ["Alignment of HpmoeLaunch"][::core::mem::align_of::<HpmoeLaunch>() - 8usize];
     [
         "Offset of field: HpmoeLaunch::peers",
@@ -360,6 +362,12 @@ const _: () = {
     [
         "Offset of field: HpmoeLaunch::parts",
     ][::core::mem::offset_of!(HpmoeLaunch, parts) - 248usize];
+    [
+        "Offset of field: HpmoeLaunch::choices",
+    ][::core::mem::offset_of!(HpmoeLaunch, choices) - 256usize];
+    [
+        "Offset of field: HpmoeLaunch::reserved",
+    ][::core::mem::offset_of!(HpmoeLaunch, reserved) - 264usize];
 };
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, bytemuck::Pod, bytemuck::Zeroable)]
@@ -579,7 +587,8 @@ pub struct HpmoeRecord {
     pub waits: u32,
     pub entries: u32,
     pub unrouted: u32,
-    pub reserved: [u32; 2usize],
+    pub chunks: u32,
+    pub reserved: u32,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
@@ -628,8 +637,11 @@ const _: () = {
         "Offset of field: HpmoeRecord::unrouted",
     ][::core::mem::offset_of!(HpmoeRecord, unrouted) - 52usize];
     [
+        "Offset of field: HpmoeRecord::chunks",
+    ][::core::mem::offset_of!(HpmoeRecord, chunks) - 56usize];
+    [
         "Offset of field: HpmoeRecord::reserved",
-    ][::core::mem::offset_of!(HpmoeRecord, reserved) - 56usize];
+    ][::core::mem::offset_of!(HpmoeRecord, reserved) - 60usize];
 };
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, bytemuck::Pod, bytemuck::Zeroable)]

@@ -106,11 +106,12 @@ impl KernelShape<'_> {
         self.tensors.iter().any(|tensor| tensor.row_kind == RowKind::Once)
     }
 
-    /// Distance between the counts of consecutive ranks, in words. A rank has one count for each place of the group and chunk, or two
-    /// if tokens are sent once.
+    /// Distance between the counts of consecutive ranks, in words. A rank has one count for each place of the group and each chunk, of
+    /// the most that a launch may have, or two if tokens are sent once.
     #[must_use]
     pub fn count_pitch(&self, ranks: usize) -> usize {
         let parts = if self.sends_once() { 2 } else { 1 };
-        (ranks * self.sizes.local_experts(ranks) * self.sizes.chunks * parts).next_multiple_of(COUNT_LINE)
+        let chunks = self.sizes.chunks_at_most.unwrap_or(self.sizes.chunks);
+        (ranks * self.sizes.local_experts(ranks) * chunks * parts).next_multiple_of(COUNT_LINE)
     }
 }

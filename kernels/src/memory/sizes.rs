@@ -1,7 +1,7 @@
 //! Rows of each kind of tensor.
 
 use super::{CHUNK_BUFFERS, KernelSizes, RowKind, default_capacity};
-use crate::route::{KeptWords, chunk_counts, chunk_tokens};
+use crate::route::{ChosenChunks, KeptWords, chunk_counts, chunk_tokens};
 
 /// The sizes that determine the maximum number of rows of each kind of tensor. They are the same on every rank of a group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,6 +64,18 @@ impl RankSizes {
             let any = sizes.ranks.saturating_mul(sizes.chunk_tokens).saturating_mul(sizes.token_rows);
             !std::mem::replace(&mut fits, any <= sizes.capacity)
         })
+    }
+
+    /// The largest number of chunks that a launch needs.
+    #[must_use]
+    pub fn most_chunks(&self) -> usize {
+        self.of_launches().last().map_or(self.chunks, |sizes| sizes.chunks)
+    }
+
+    /// How launches cut their tokens; `None` if the number of chunks is a constant.
+    #[must_use]
+    pub fn chosen_chunks(&self) -> Option<ChosenChunks> {
+        self.chunks_at_most.map(|at_most| ChosenChunks { at_most, needed: self.most_chunks() })
     }
 
     /// Number of freed words, by which peers say which chunks they no longer read. Launches with different numbers of chunks use different

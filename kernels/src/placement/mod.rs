@@ -261,7 +261,19 @@ impl Places {
     }
 
     pub(crate) fn rows(&self, source: Rank, physical: usize, rows: usize) -> Range<usize> {
-        self.of[physical].cut.rows(shares::turn(source.id()), rows)
+        self.rows_in_parts(source, physical, std::iter::once((0, rows)))
+    }
+
+    /// Rows of a place, if each part of a source's rows is shared apart: `parts` are their numbers and rows. The place has the rows between the
+    /// sums of where its parts begin and end.
+    pub(crate) fn rows_in_parts(
+        &self,
+        source: Rank,
+        physical: usize,
+        parts: impl Iterator<Item = (usize, usize)>,
+    ) -> Range<usize> {
+        let of_part = |(part, rows)| self.of[physical].cut.rows(shares::turn_of_part(source.id(), part), rows);
+        parts.map(of_part).fold(0..0, |sum, rows| sum.start + rows.start..sum.end + rows.end)
     }
 
     /// Of experts, places of a rank, and each place with its share.

@@ -5,6 +5,9 @@
 //! differs between sources, so that rounding favours a different physical expert on each source. Every row goes
 //! somewhere, because the first cut begins at 0 and the last one ends at 4096.
 //!
+//! A source whose launch chooses its number of chunks cuts each part of its tokens so, with another turn. A chunk of several
+//! parts has the sums.
+//!
 //! This costs a multiplication, an addition and a shift per count, and no source needs another source's counts.
 
 use std::ops::Range;
@@ -37,6 +40,11 @@ impl Cut {
 
 fn cut(at: u32, turn: u32, rows: usize) -> usize {
     ((rows as u64 * at as u64 + turn as u64) / WHOLE as u64) as usize
+}
+
+/// The turn of a source in one of its parts, which are spread in the same way.
+pub(super) fn turn_of_part(source: usize, part: usize) -> u32 {
+    (turn(source) + turn(part)) % WHOLE
 }
 
 /// The turn of a source: its bits reversed, so that the turns of any first sources are spread over the whole.

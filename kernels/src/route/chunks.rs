@@ -2,6 +2,16 @@
 
 use std::iter;
 
+/// How tokens are cut into chunks, if launches choose their number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ChosenChunks {
+    /// Largest number of the kernel: each rank has so many parts of equally many tokens.
+    pub at_most: usize,
+    /// Largest number that a launch of the group needs. Copies of an expert share the rows of each of so many parts, so that a chunk of any number
+    /// has the sums of its parts.
+    pub needed: usize,
+}
+
 /// Number of tokens of each chunk, for a rank with `tokens` tokens; the last chunks of a rank may have fewer. If launches choose the
 /// number of chunks, each chunk consists of whole parts, of which every rank has `at_most`. A chunk then consists of whole chunks of any
 /// larger number of chunks.

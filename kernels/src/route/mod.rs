@@ -30,7 +30,7 @@ mod placed;
 mod rank;
 mod turns;
 
-pub use chunks::{choose_chunks, chunk_counts, chunk_parts, chunk_tokens};
+pub use chunks::{ChosenChunks, choose_chunks, chunk_counts, chunk_parts, chunk_tokens};
 pub use coming::as_rows_come;
 pub use error::RouteError;
 pub use gather::Exchange;
@@ -47,7 +47,7 @@ pub use turns::{PairTurns, PieceTurns};
 use crate::placement::Places;
 use crate::{LogicalExpert, PerRank, Placement, RankTokens, Tensor};
 use order::SourceOrder;
-use placed::{OncePlaced, Placed};
+use placed::{OncePlaced, Part, Placed};
 use std::ops::Range;
 
 /// The expert of each rank's (token, k), and the place of its row at the expert.
@@ -176,22 +176,31 @@ impl Route {
         self.chunk_of(chunk, chunks, None)
     }
 
-    /// One chunk of `chunks`, cut as [`chunk_tokens`] says.
+    /// One chunk of `chunks`, cut as [`chunk_tokens`] says; `chosen` says how if launches choose the number.
     #[must_use]
-    pub fn chunk_of(&self, chunk: usize, chunks: usize, at_most: Option<usize>) -> Self {
-        let tokens = |rank: Rank| {
+    pub fn chunk_of(&self, chunk: usize, chunks: usize, chosen: Option<ChosenChunks>) -> Self {
+        let tokens_of = |rank: Rank, chunk: usize, chunks: usize| {
             let (first, all) = (self.first_token(rank), self.tokens(rank));
-            let most = chunk_tokens(all, chunks, at_most);
+            let most = chunk_tokens(all, chunks, chosen.map(|chosen| chosen.at_most));
             first + all.min(chunk * most)..first + all.min((chunk + 1) * most)
         };
+        let tokens = |rank: Rank| tokens_of(rank, chunk, chunks);
         let chunk_order = |(rank, source): (Rank, &SourceOrder)| {
             let Range { start, end } = tokens(rank);
             source.only(start * self.top_k..end * self.top_k)
         };
         let sources = self.ranks.into_iter().zip(self.each.sources()).map(chunk_order).collect();
+        let parts = |rank: Rank| match chosen {
+            None => vec![Part::WHOLE],
+            Some(ChosenChunks { needed, .. }) => {
+                let of_chunk = (needed / chunks).max(1);
+                let end = |part| tokens_of(rank, part, needed).end * self.top_k;
+                (chunk * of_chunk..(chunk + 1) * of_chunk).map(|part| Part { number: part, end: end(part) }).collect()
+            }
+        };
         Self {
             first_tokens: self.ranks.into_iter().map(|rank| tokens(rank).start).collect(),
-            each: Placed::new(sources, &self.places),
+            each: Placed::in_parts(sources, &self.places, parts),
             once: OncePlaced::default(),
             places: self.places.clone(),
             ..*self

@@ -102,6 +102,11 @@ impl SourceOrder {
         self.firsts[expert + 1] - self.firsts[expert]
     }
 
+    /// Rows of an expert before a slot.
+    pub(super) fn rows_before(&self, expert: usize, slot: usize) -> usize {
+        self.slots[self.firsts[expert]..self.firsts[expert + 1]].partition_point(|&other| (other as usize) < slot)
+    }
+
     pub(super) fn first(&self, expert: usize) -> usize {
         self.firsts[expert]
     }

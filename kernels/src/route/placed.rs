@@ -17,16 +17,42 @@ pub(super) struct Placed {
     expert_rows: Vec<usize>,
 }
 
+/// The slots of a rank up to one of them, which places of an expert share apart from others.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part {
+    /// Rounding favours other places for each number.
+    pub(super) number: usize,
+    /// The first slot behind them.
+    pub(super) end: usize,
+}
+
+impl Part {
+    /// All slots.
+    pub(super) const WHOLE: Self = Self { number: 0, end: usize::MAX };
+}
+
 impl Placed {
     pub(super) fn new(sources: Vec<SourceOrder>, places: &Places) -> Self {
+        Self::in_parts(sources, places, |_| vec![Part::WHOLE])
+    }
+
+    /// Of sources with these parts.
+    pub(super) fn in_parts(sources: Vec<SourceOrder>, places: &Places, parts: impl Fn(Rank) -> Vec<Part>) -> Self {
         let count = places.count();
         let mut expert_rows = vec![0; count];
         let mut pairs = Vec::with_capacity(sources.len() * count);
         for (source, slots) in sources.iter().enumerate() {
+            let source = Rank::new(source);
+            let parts = parts(source);
             for (physical, rows_so_far) in expert_rows.iter_mut().enumerate() {
                 let (first, part) = match places.expert(physical) {
                     Some(expert) => {
-                        (slots.first(expert.id()), places.rows(Rank::new(source), physical, slots.rows(expert.id())))
+                        let mut done = 0;
+                        let rows = |part: &Part| {
+                            let before = std::mem::replace(&mut done, slots.rows_before(expert.id(), part.end));
+                            (part.number, done - before)
+                        };
+                        (slots.first(expert.id()), places.rows_in_parts(source, physical, parts.iter().map(rows)))
                     }
                     None => (0, 0..0),
                 };

@@ -26,7 +26,9 @@ counts!(
     in_placed_chunks,
     in_any_chunks,
     grad_in_placed_chunks,
-    sums_in_any_chunks
+    sums_in_any_chunks,
+    routed_at_launch,
+    placed_at_launch
 );
 
 proptest! {

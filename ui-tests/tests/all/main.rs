@@ -5,6 +5,7 @@ mod bodies;
 mod chosen;
 mod chunks;
 mod chunks_at_launch;
+mod chunks_on_device;
 mod codes;
 mod compile;
 mod external;

@@ -71,9 +71,10 @@ impl ChunkFault {
                 format!("no call reads `{tensor}`, so it is unknown when a later chunk can reuse its memory"),
                 "remove it, and the calls that write it",
             ),
-            Self::ChosenOnDevice { chunk } => (
+            Self::ChosenOnDevice { tensor, chunk } => (
                 format!(
-                    "launches choose the number of chunks `{chunk}` by a route of the host, but this kernel makes its route"
+                    "chunks `{chunk}` add to `{tensor}`, and launches can choose their number only by a route of the host, but this kernel makes \
+                     its route"
                 ),
                 "take the route as a parameter, `route: &Route`, or build without `chunks_at_most`",
             ),

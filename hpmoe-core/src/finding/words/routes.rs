@@ -49,15 +49,20 @@ impl RouteFault {
                 format!("this route is made for {}, but `EXPERTS` is {experts}", counted(*value, "expert")),
                 "write `Route::of::<EXPERTS>(..)`".into(),
             ),
-            Self::Pairs { experts, chunks, most } => (
+            Self::Pairs { experts, chunks, chosen, most } => (
                 format!(
-                    "{} in {} are {} counts, but a kernel that makes its own route has room for {}",
+                    "{} in {}{} are {} counts, but a kernel that makes its own route has room for {}",
                     counted(*experts, "expert"),
+                    if *chosen { "at most " } else { "" },
                     counted(*chunks, "chunk"),
                     grouped(experts * chunks),
                     grouped(*most)
                 ),
-                format!("use fewer chunks, or {host}"),
+                match most.checked_div(*experts).unwrap_or(0) {
+                    _ if !chosen => format!("use fewer chunks, or {host}"),
+                    0 | 1 => format!("build without `chunks_at_most`, or {host}"),
+                    fit => format!("build with `chunks_at_most({})`, or {host}", 1 << fit.ilog2()),
+                },
             ),
             Self::Chunks { chunks, most } => (
                 format!("there are {chunks} chunks, but a kernel that makes its own route has room for {most}"),

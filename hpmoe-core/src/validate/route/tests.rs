@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::analyze::Index;
-use crate::fixture::{Layer, routed, router};
+use crate::fixture::{Layer, choosing, routed, router};
 use crate::graph::Access;
 use crate::ids::{PartId, SpaceId};
 use crate::schedule::{CoreKind, Cores, schedule};
@@ -23,6 +23,24 @@ fn an_entry_before_the_tables_is_found() {
         });
         assert_eq!(found, [Violation::Unrouted { ranks: 2, part }]);
     }
+}
+
+/// Cores go on in the queues of the number of chunks that they choose, behind the route.
+#[test]
+fn queues_of_another_number_of_chunks_with_their_route_elsewhere_are_found() {
+    let checked = choosing(&Layer::SMALL, 4);
+    let made = schedule(&checked, Cores::ASCEND_A3);
+    assert!(validate(&checked, made.clone()).is_ok());
+    for part in made.chosen[1].orders[1].queues.ids() {
+        let mut schedule = made.clone();
+        schedule.chosen[1].orders[1].routed_at.as_mut().unwrap()[part] = 1;
+        let found = validate(&checked, schedule).unwrap_err();
+        assert!(found.contains(&Violation::Unrouted { ranks: 2, part }), "{found:?}");
+    }
+    let mut without = made;
+    without.chosen[0].orders[0].routed_at = None;
+    let found = validate(&checked, without).unwrap_err();
+    assert!(found.contains(&Violation::Unrouted { ranks: 1, part: PartId(0) }), "{found:?}");
 }
 
 #[test]

@@ -49,7 +49,7 @@ impl Draw {
 }
 
 /// What a launch routes, and what its kernel needs of it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Case {
     pub(super) ranks: usize,
     pub(super) experts: usize,
@@ -61,6 +61,10 @@ pub(super) struct Case {
     pub(super) other_placement: Option<(usize, Placement)>,
     pub(super) top_k: usize,
     pub(super) chunks: usize,
+    /// Largest number of chunks that the launch chooses from, if it does.
+    pub(super) at_most: Option<usize>,
+    /// Rows of a chunk that each rank has room for, if it is not the default.
+    pub(super) capacity: Option<usize>,
     /// Most tokens of a rank.
     pub(super) tokens: usize,
     pub(super) order: ExpertOrder,
@@ -134,6 +138,8 @@ impl Case {
             other_placement,
             top_k,
             chunks,
+            at_most: None,
+            capacity: None,
             tokens,
             order,
             once,
@@ -224,6 +230,8 @@ impl Case {
             other_placement,
             top_k,
             chunks,
+            at_most: None,
+            capacity: None,
             tokens,
             order,
             once,

@@ -27,7 +27,7 @@ fn all_ranks_find_the_same_faulty_id() {
             }
             Err(error) => panic!("case {seed}: {error}"),
         };
-        let kernel = CaseKernel::new(&case, None);
+        let kernel = CaseKernel::new(&case);
         let mut counts = counts_of(&case, &kernel, &route);
         let code = FAULT_COUNT + (2 * slot) as i32 + i32::from(kind == HPMOE_ROUTE_TWICE);
         let word = draw.below(case.pairs());
@@ -67,7 +67,7 @@ fn a_fault_in_any_count_is_found() {
             let first = Case::in_a_row(1, 3);
             let case = Case { ranks: 3, experts: 3 * experts, top_k: 1, chunks: 1, once: false, ids, ..first };
             let route = case.route().expect("the ids make a route");
-            let kernel = CaseKernel::new(&case, None);
+            let kernel = CaseKernel::new(&case);
             let mut counts = counts_of(&case, &kernel, &route);
             for at in [word, experts + word, 2 * experts + word] {
                 let (slot, kind) = [(0, HPMOE_ROUTE_ID), (5, HPMOE_ROUTE_ID), (0, HPMOE_ROUTE_TWICE)][at % 3];
@@ -95,7 +95,7 @@ fn an_id_is_found_twice_at_any_distance() {
                 let case = Case { ranks: 1, experts: 12, top_k, chunks: 1, once: false, ids: vec![ids.clone()], ..all };
                 let good = Case { ids: vec![vec![]], ..Case::in_a_row(1, 3) };
                 let route = Case { ranks: 1, experts: 12, top_k, chunks: 1, once: false, ..good }.route();
-                let kernel = CaseKernel::new(&case, None);
+                let kernel = CaseKernel::new(&case);
                 let what = (top_k * 100 + first * 10 + second) as u64;
                 let ended = run(&case, &kernel, &route.expect("no token"), Rank::new(0), &[vec![0; 12]], what);
                 left(&ended.outcome, what);
@@ -111,8 +111,9 @@ fn an_id_is_found_twice_at_any_distance() {
 /// The route of a case, its counts, and the rows that each rank receives.
 fn received(case: &Case) -> (Route, Vec<Vec<i32>>, Vec<usize>) {
     let route = case.route().expect("the ids make a route");
-    let ample = CaseKernel::new(case, None);
-    let chunks = RouteChunks::new(&ample.tables, &route, ample.sizes.capacity);
+    let ample = CaseKernel::new(case);
+    let tables = ample.counted();
+    let chunks = RouteChunks::new(&tables, &route, &ample.sizes);
     let rows = route.ranks().into_iter().map(|rank| chunks.received(rank)).collect();
     let counts = counts_of(case, &ample, &route);
     (route, counts, rows)
@@ -125,7 +126,7 @@ fn all_ranks_find_the_same_lack_of_room() {
         let (route, counts, rows) = received(&case);
         let most = rows.iter().copied().max().unwrap_or(0);
         let rank = Rank::new(Draw(seed).below(case.ranks));
-        let enough = CaseKernel::new(&case, Some(most));
+        let enough = CaseKernel::new(&Case { capacity: Some(most), ..case.clone() });
         let ended = run(&case, &enough, &route, rank, &counts, seed);
         left(&ended.outcome, seed);
         done(&case, rank, &enough, &ended, &format!("case {seed}"));
@@ -134,7 +135,7 @@ fn all_ranks_find_the_same_lack_of_room() {
         }
         // Where several ranks have too many rows, the fullest one is named.
         for capacity in [most - 1, most / 2] {
-            let scarce = CaseKernel::new(&case, Some(capacity));
+            let scarce = CaseKernel::new(&Case { capacity: Some(capacity), ..case.clone() });
             let ended = run(&case, &scarce, &route, rank, &counts, seed);
             left(&ended.outcome, seed);
             let first = rows.iter().position(|&rows| rows == most);
@@ -170,7 +171,7 @@ fn all_ranks_find_the_same_other_head() {
         (words[3].1, words[6].1) = (rank.id() as i32, route.tokens(rank) as i32);
         let (word, own, compared) = words[seed as usize % KEPT_HEAD];
         let other = own + [1, -1][draw.below(2)];
-        let mut kernel = CaseKernel::with_kept(&case, None, Kept::Takes);
+        let mut kernel = CaseKernel::with_kept(&case, Kept::Takes);
         kernel.other_word = Some((word, other));
         let told = vec![vec![0]; case.ranks];
         let ended = run(&case, &kernel, &route, rank, &told, seed);
@@ -241,7 +242,7 @@ fn all_ranks_find_the_same_other_placement() {
         let with_other = (rank.id() + 1 + draw.below(case.ranks - 1)) % case.ranks;
         case.other_placement = Some((with_other, other));
         let (route, counts, _) = received(&case);
-        let kernel = CaseKernel::new(&case, None);
+        let kernel = CaseKernel::new(&case);
         let ended = run(&case, &kernel, &route, rank, &counts, seed);
         left(&ended.outcome, seed);
         let first = if with_other == 0 { 1 } else { with_other };
@@ -267,7 +268,8 @@ fn a_refused_route_is_not_kept() {
         if most == 0 {
             continue;
         }
-        let kernel = CaseKernel::with_kept(&case, Some(most - 1), Kept::Keeps);
+        let case = Case { capacity: Some(most - 1), ..case };
+        let kernel = CaseKernel::with_kept(&case, Kept::Keeps);
         let ended = run(&case, &kernel, &route, rank, &counts, seed);
         refused(&kernel, &ended, seed);
         let (name, expected, kept) = ended.tables.last().expect("what was kept");
@@ -285,7 +287,7 @@ fn a_rank_that_sends_no_counts_is_named() {
         let ids = (0..6).map(|rank| (0..4 * case.top_k).map(|i| ((rank + i) % 12) as i32).collect()).collect();
         let case = Case { ids, ..case };
         let route = case.route().expect("the ids make a route");
-        let mut kernel = CaseKernel::with_kept(&case, None, kept);
+        let mut kernel = CaseKernel::with_kept(&case, kept);
         kernel.time_limit = 100_000_000;
         let mut counts = if kept == Kept::No { counts_of(&case, &kernel, &route) } else { vec![vec![0]; 6] };
         // With the sign that it has two launches earlier.

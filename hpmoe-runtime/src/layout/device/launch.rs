@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use hpmoe_kernels::op::ElementType;
-use hpmoe_kernels::route::{ExpertOrder, ExpertOrders};
+use hpmoe_kernels::route::{ExpertOrder, ExpertOrders, chunk_counts};
 use hpmoe_kernels::{PerRank, Placement, Rank, Route};
 
 use super::case::Case;
@@ -20,7 +20,9 @@ use crate::layout::routed::UNMADE;
 use crate::layout::tables::{Addresses, Common, RankTables, TablePlace, TensorAddress};
 use crate::layout::{KernelRoute, LaunchRoute, MemoryPlan, RankSizes, RouteChunks, Word};
 use crate::memory::LineMemory;
-use crate::tables::{CounterTable, Grid, PhaseTable, RouteTable, RowKind, ScheduleTable, Storage, TensorTable};
+use crate::tables::{
+    ChunkedSchedules, CounterTable, Grid, PhaseTable, RouteTable, RowKind, ScheduleTable, Storage, TensorTable,
+};
 use crate::testing::{TABLES, tensor};
 
 /// A count from here on is a fault.
@@ -62,15 +64,27 @@ pub(super) struct CaseKernel {
 }
 
 impl CaseKernel {
-    pub(super) fn new(case: &Case, capacity: Option<usize>) -> Self {
-        Self::with_kept(case, capacity, Kept::No)
+    pub(super) fn new(case: &Case) -> Self {
+        Self::with_kept(case, Kept::No)
     }
 
-    pub(super) fn with_kept(case: &Case, capacity: Option<usize>, kept: Kept) -> Self {
+    pub(super) fn with_kept(case: &Case, kept: Kept) -> Self {
         let cores = case.cores * 3 / 2;
         // One entry walks the tiles of the first space as their rows come, in turns that are shorter than a tile or longer.
         let turn = [1, 2, 3, 16, 100][case.tokens % 5];
-        let coming = HpmoeDescriptor { kind: HPMOE_ROW_TILES as u16, coming: turn, ..HpmoeDescriptor::default() };
+        let schedules = |turn: u32| -> &'static [ScheduleTable] {
+            let coming = HpmoeDescriptor { kind: HPMOE_ROW_TILES as u16, coming: turn, ..HpmoeDescriptor::default() };
+            vec![ScheduleTable {
+                ranks: case.ranks as u32,
+                queues: vec![(0, 0); cores].leak(),
+                descriptors: bytemuck::bytes_of(&coming).to_vec().leak(),
+            }]
+            .leak()
+        };
+        // Each number of chunks has its own turns.
+        let chosen = chunk_counts(1, case.at_most).filter(|chunks| *chunks > 1);
+        let chosen = chosen.map(|chunks| ChunkedSchedules { chunks, schedules: schedules(turn + chunks as u32) });
+        let chosen: Vec<_> = chosen.filter(|_| case.at_most.is_some()).collect();
         let blocks = (0..case.before).map(|phase| vec![(5, 3 + 2 * phase)]);
         let after = [vec![], vec![(0, 3)], vec![(3, 1), (4, 7)], vec![(5, 2), (6, 5), (2, 4), (1, 1)]];
         let starts: Vec<Vec<(u32, u32)>> = blocks.chain(after).collect();
@@ -124,15 +138,11 @@ impl CaseKernel {
             spaces: case.spaces.clone().leak(),
             counters: &[CounterTable { name: "made", grid: Grid::Rank }],
             phases: starts.iter().map(phase).collect::<Vec<_>>().leak(),
-            schedules: vec![ScheduleTable {
-                ranks: case.ranks as u32,
-                queues: vec![(0, 0); cores].leak(),
-                descriptors: bytemuck::bytes_of(&coming).to_vec().leak(),
-            }]
-            .leak(),
+            schedules: schedules(turn),
+            chosen: chosen.leak(),
             ..TABLES
         };
-        let sizes = RankSizes::new(&tables.sizes(), case.ranks, capacity, false);
+        let sizes = RankSizes::new(&tables.sizes(), case.ranks, case.capacity, false);
         let mut plan = MemoryPlan::new(&tables.shape(), &sizes);
         // A peer's heap begins so far after another's that what this rank writes to one of them hides nothing in the other.
         let row = tables.shape().count_pitch(case.ranks) * size_of::<i32>();
@@ -148,8 +158,22 @@ impl CaseKernel {
         self.tables.shape().count_pitch(self.sizes.ranks) * size_of::<i32>()
     }
 
-    fn common(&self) -> Common<'_> {
-        Common::new(&self.tables, &self.tables.schedules[0], &self.plan, self.time_limit, 0)
+    fn common<'a>(&'a self, tables: &'a KernelTables) -> Common<'a> {
+        Common::new(tables, &tables.schedules[0], &self.plan, self.time_limit, 0)
+    }
+
+    /// The number of chunks that the launch has.
+    pub(super) fn chunks(&self, route: &Route) -> usize {
+        if self.sizes.chunks_at_most.is_some() {
+            RouteChunks::choose(&self.tables, route, &self.sizes)
+        } else {
+            self.tables.chunks
+        }
+    }
+
+    /// The tables of so many chunks as ranks count.
+    pub(super) fn counted(&self) -> KernelTables {
+        self.tables.in_chunks(self.sizes.most_chunks())
     }
 }
 
@@ -292,8 +316,9 @@ pub(super) fn launch(
     }
     let mut routed = filled(&given);
     let tensors = [ids.address(), routed.address()].map(TensorAddress::At);
-    let common = kernel_of.common();
-    let made = |route: &LaunchRoute<'_>, records: u64| {
+    let chunks = kernel_of.chunks(route);
+    let in_chunks = tables.in_chunks(chunks);
+    let made = |tables: &KernelTables, route: &LaunchRoute<'_>, records: u64| {
         let addresses = Addresses {
             peers,
             tensors: &tensors[..tables.tensors.len()],
@@ -301,12 +326,14 @@ pub(super) fn launch(
             stamps: 0,
             tables: TablePlace::Here,
         };
-        RankTables::new(&common, route, rank, &addresses)
+        RankTables::new(&kernel_of.common(tables), route, rank, &addresses)
     };
     let placement = case.placement.clone().map(Arc::new);
     let tokens = PerRank::from_fn(route.ranks(), |rank| case.ids[rank.id()].len() / case.top_k);
-    let mut expected = made(&LaunchRoute::Host(RouteChunks::new(tables, route, sizes.capacity)), records.address());
-    let mut device = made(&LaunchRoute::Kernel(KernelRoute::new(tokens, *sizes, placement)), records.address());
+    let of_host = LaunchRoute::Host(RouteChunks::new(&in_chunks, route, sizes));
+    let mut expected = made(&in_chunks, &of_host, records.address());
+    let of_kernel = LaunchRoute::Kernel(KernelRoute::new(tokens, *sizes, placement));
+    let mut device = made(tables, &of_kernel, records.address());
     let launch = device.launch_address();
     let region = |name, memory: &mut LineMemory, writable| MemoryRegion {
         name,
@@ -339,6 +366,11 @@ pub(super) fn launch(
     };
     let outcome = kernel(kernel_of.bare).run(&run, stop);
     let mut tables = compared(&mut device, &mut expected, route.order(rank).len() as i32);
+    if sizes.most_chunks() > 1 && sizes.chunks_at_most.is_some() {
+        let (_, starts, _) = tables.iter_mut().find(|(name, ..)| *name == "starts").expect("there are starts");
+        starts.resize(kernel_of.tables.phases.len() * 4, 0);
+        starts.extend((chunks as u32).to_le_bytes());
+    }
     let records: &[HpmoeRecord] =
         bytemuck::cast_slice(&records.bytes()[..(case.cores * 3 / 2) * size_of::<HpmoeRecord>()]);
     if kernel_of.kept == Kept::Keeps {

@@ -45,7 +45,7 @@ fn launched(case: &Case, kernel: &CaseKernel, route: &Route, counts: &[Vec<i32>]
 fn at_most(largest: &Case, larger: &Case, rule: &str) {
     for (case, broken) in [(largest, false), (larger, true)] {
         let route = case.route().expect("the ids make a route");
-        let kernel = CaseKernel::new(case, None);
+        let kernel = CaseKernel::new(case);
         let counts = counts_of(case, &kernel, &route);
         let rank = Rank::new(Draw(case.ranks as u64).below(case.ranks));
         let ended = run(case, &kernel, &route, rank, &counts, 5);
@@ -81,7 +81,7 @@ fn launches_need_nothing_that_their_kernel_has_no_code_for() {
     let plain = || case(3, 9, 1, 20, 7);
     let fits = |case: &Case, kept: Kept, rule: Option<&str>| {
         let route = case.route().expect("the ids make a route");
-        let mut kernel = CaseKernel::with_kept(case, None, kept);
+        let mut kernel = CaseKernel::with_kept(case, kept);
         kernel.bare = true;
         let counts = counts_of(case, &kernel, &route);
         match (launched(case, &kernel, &route, &counts), rule) {
@@ -129,7 +129,7 @@ fn spread(top_k: usize, tokens: usize, chunks: usize, once: bool) -> Case {
 /// Each rank of a case makes the tables that the host makes.
 fn has_tables_of_host(case: &Case, name: &str) {
     let route = case.route().expect("the ids make a route");
-    let kernel = CaseKernel::new(case, None);
+    let kernel = CaseKernel::new(case);
     let counts = counts_of(case, &kernel, &route);
     for rank in route.ranks() {
         let ended = run(case, &kernel, &route, rank, &counts, 9);

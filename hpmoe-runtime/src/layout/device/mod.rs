@@ -1,6 +1,7 @@
 //! The tables that a kernel makes of a route, `include/hpmoe/routing`, are those that the host makes, number by number.
 
 mod case;
+mod choosing;
 mod faults;
 mod launch;
 mod limits;
@@ -15,6 +16,7 @@ use crate::backend::host::{MemoryRegion, Outcome};
 use crate::layout::RouteChunks;
 use crate::memory::LineMemory;
 use case::{Case, Draw};
+use choosing::choosing;
 use launch::{CaseKernel, Ended, Kept, heap_region, run};
 
 /// Number of cases, unless `HPMOE_ROUTES` says another.
@@ -27,7 +29,8 @@ fn cases() -> std::ops::Range<u64> {
 
 /// What every rank but `rank` has counted; with a fault, the counts of the faulty one are that fault.
 fn counts_of(case: &Case, kernel: &CaseKernel, route: &Route) -> Vec<Vec<i32>> {
-    let chunks = RouteChunks::new(&kernel.tables, route, kernel.sizes.capacity);
+    let tables = kernel.counted();
+    let chunks = RouteChunks::new(&tables, route, &kernel.sizes);
     route.ranks().into_iter().map(|rank| launch::counts(case, &chunks, rank)).collect()
 }
 
@@ -48,7 +51,7 @@ fn left(outcome: &Outcome, seed: u64) {
 fn compare(case: &Case, seed: u64) {
     let mut draw = Draw(seed);
     let route = case.route().expect("the ids make a route");
-    let kernel = CaseKernel::new(case, None);
+    let kernel = CaseKernel::new(case);
     let counts = counts_of(case, &kernel, &route);
     for rank in compared(case, &mut draw) {
         let ended = run(case, &kernel, &route, rank, &counts, seed);
@@ -58,6 +61,8 @@ fn compare(case: &Case, seed: u64) {
             assert_eq!(sent, &counts[rank.id()], "case {seed}: counts of {rank} for rank {peer}");
         }
         alike(&ended, &format!("case {seed}, {rank}"));
+        let chosen = if kernel.sizes.most_chunks() > case.chunks { kernel.chunks(&route) as u32 } else { 0 };
+        assert!(ended.records.iter().all(|record| record.chunks == chosen), "case {seed}: {chosen} chunks");
     }
 }
 
@@ -106,6 +111,20 @@ fn device_tables_of_a_placement_are_those_of_the_host() {
     compare_all(Case::placed);
 }
 
+/// Launches choose the least number of chunks that fits, with a placement or without.
+#[test]
+fn device_tables_of_chosen_chunks_are_those_of_the_host() {
+    let found = [const { AtomicU64::new(0) }; 4];
+    compare_all(|seed| {
+        let case = choosing(seed);
+        let chunks = CaseKernel::new(&case).chunks(&case.route().expect("the ids make a route"));
+        found[chunks.ilog2() as usize].fetch_add(1, Ordering::Relaxed);
+        case
+    });
+    let found = found.map(AtomicU64::into_inner);
+    assert!(cases().end < CASES || found.iter().all(|found| *found > 10), "1, 2, 4, 8 chunks: {found:?}");
+}
+
 /// Kept routes are those of the host, word by word, and what is made of the host's is what is made of ids.
 #[test]
 fn kept_routes_are_those_of_the_host() {
@@ -115,7 +134,7 @@ fn kept_routes_are_those_of_the_host() {
         let route = case.route().expect("the ids make a route");
         let rank = Rank::new(Draw(seed).below(case.ranks));
         for kept in [Kept::Keeps, Kept::Takes] {
-            let kernel = CaseKernel::with_kept(&case, None, kept);
+            let kernel = CaseKernel::with_kept(&case, kept);
             // Ranks that take what the host has kept tell each other that no launch has; by a placement, they exchange counts again.
             let counts = match kept {
                 Kept::Takes if case.placement.is_none() => vec![vec![0]; case.ranks],
@@ -135,7 +154,7 @@ fn kept_routes_are_those_of_the_host() {
 fn ranks_exchange_counts_launch_after_launch() {
     for seed in 0..cases().end / 100 {
         let first = Case::in_a_row(seed, 1);
-        let kernel = CaseKernel::new(&first, None);
+        let kernel = CaseKernel::new(&first);
         let mut heaps: Vec<LineMemory> = (0..first.ranks).map(|_| LineMemory::zeroed(kernel.plan.heap)).collect();
         let peers: Vec<u64> = heaps.iter_mut().map(LineMemory::address).collect();
         let regions: Vec<MemoryRegion> =

@@ -5,8 +5,18 @@
 
 namespace hpmoe {
 
+// The launch goes on in another number of chunks, one of those that it may choose.
+HPMOE_ROUTINE void TakeChunks(Core &core, uint32_t chunks) {
+    uint64_t launch = core.launch.choices;
+    for (uint32_t fewer = 1; fewer < chunks; fewer *= 2) {
+        launch += sizeof(HpmoeLaunch);
+    }
+    core.launch = Load<HpmoeLaunch>(launch);
+    core.record.chunks = chunks;
+}
+
 // Waits until all tables are made, which another core may have looked at before. False: leave at once.
-template <class AnyCore> HPMOE_INLINE bool AwaitRoute(AnyCore &core) {
+template <bool CHOOSES = false, class AnyCore> HPMOE_INLINE bool AwaitRoute(AnyCore &core) {
     const HpmoeRouting from = Load<HpmoeRouting>(core.launch.routing);
     core.record.phase = from.phases;
     if (!core.Await(from.made, 0, core.launch.aiv)) {
@@ -14,6 +24,11 @@ template <class AnyCore> HPMOE_INLINE bool AwaitRoute(AnyCore &core) {
     }
     DataCacheCleanAndInvalid<uint64_t, CacheLine::ENTIRE_DATA_CACHE, DcciDst::CACHELINE_OUT>(
         Global<uint64_t>(core.launch.routing));
+    if constexpr (CHOOSES && AnyCore::HOLDS) {
+        if (core.launch.choices != 0) {
+            TakeChunks(core, Word<uint32_t>(core.launch.starts, from.phases));
+        }
+    }
     // Ids are looked at where some slot is empty: then fewer slots are sent.
     const uint32_t pairs = core.launch.ranks * core.launch.local_experts;
     const HpmoePair last = Load<HpmoePair>(core.launch.sends + (pairs - 1) * sizeof(HpmoePair));

@@ -214,7 +214,9 @@ HPMOE_ROUTINE bool LoadAll(VectorCore &core, const Share &route, const CountRows
 template <class Share>
 HPMOE_INLINE bool SumCounts(VectorCore &core, const Share &route, const RouteLists &lists, uint32_t part,
                             bool &faulty) {
-    const CountRows rows = CountRows(lists.End(), route.columns).ToFold();
+    // Counts of more chunks than the launch may have take the room of lists that are made of them.
+    const uint32_t begin = Share::Needs(NEEDS_CHOICE) && part == 0 ? lists[ORDER] : lists.End();
+    const CountRows rows = CountRows(begin, route.columns).ToFold();
     const uint32_t rank = core.launch.rank, ranks = core.launch.ranks;
     lists.Filled(lists[BEFORE], 0);
     lists.Filled(lists[TOTAL], 0);

@@ -182,17 +182,18 @@ HPMOE_ROUTINE void SentOnce(const Lists &lists, uint32_t top_k, uint32_t local) 
     lists.Minus(UB_IDS, UB_IDS, lower);
 }
 
-// A block of the slots of a chunk: `begin` counts all slots of the rank, `at` those of the chunk.
+// A block of the slots of a chunk, which has `tokens` tokens from `first_token` on: `begin` counts all slots of the rank, `at` those of
+// the chunk.
 struct SlotBlock {
     uint32_t begin;
     uint32_t at;
     uint32_t count;
 
     template <class Share>
-    HPMOE_INLINE SlotBlock(const VectorCore &core, const Share &route, uint32_t part, uint32_t chunk, uint32_t first)
-        : begin(core.FirstToken(chunk) * route.from.top_k + first), at(first),
+    HPMOE_INLINE SlotBlock(const Share &route, uint32_t part, uint32_t first_token, uint32_t tokens, uint32_t first)
+        : begin(first_token * route.from.top_k + first), at(first),
           count(Min((part == 0 ? IDS_BLOCK : ONCE_BLOCK) / route.from.top_k * route.from.top_k,
-                    core.ChunkTokens(chunk) * route.from.top_k - first)) {}
+                    tokens * route.from.top_k - first)) {}
 
     template <class Share> HPMOE_INLINE void LoadIds(const VectorCore &core, const Share &route, uint32_t part) const {
         LoadWords(UB_IDS, route.from.ids + static_cast<uint64_t>(begin) * 4, count);
@@ -215,14 +216,16 @@ struct SlotBlock {
     }
 };
 
-// Keeps picked slots, as long as there is room for all of this core's.
+// Keeps picked slots, as long as there is room for all of this core's: counted from the first of the chunk or, where nobody knows its
+// chunk yet, of the rank.
 template <class Share> HPMOE_INLINE void KeepPicked(Share &route, const SlotBlock &block, uint32_t count) {
     const uint32_t room = AlignUp(count, BLOCK_WORDS);
     route.keeps = route.keeps && route.kept + room <= KEPT_SLOTS;
     if (!route.keeps) {
         return;
     }
-    Lists{count}.Shifted(UB_KEPT_SLOTS + route.kept * 4, UB_PICKED, static_cast<int32_t>(block.at));
+    const uint32_t before = Share::Needs(NEEDS_CHOICE) ? block.begin : block.at;
+    Lists{count}.Shifted(UB_KEPT_SLOTS + route.kept * 4, UB_PICKED, static_cast<int32_t>(before));
     route.kept += room;
 }
 
@@ -245,7 +248,7 @@ template <class Share> HPMOE_INLINE void CountPart(VectorCore &core, Share &rout
     for (uint32_t chunk = 0; chunk < route.Chunks(core); ++chunk) {
         const uint32_t slots = core.ChunkTokens(chunk) * route.from.top_k;
         for (uint32_t at = 0; at < slots;) {
-            const SlotBlock block(core, route, part, chunk, at);
+            const SlotBlock block(route, part, core.FirstToken(chunk), core.ChunkTokens(chunk), at);
             block.LoadIds(core, route, part);
             const uint32_t own = block.PickOwn(route);
             for (uint32_t i = 0; i < route.own; ++i) {

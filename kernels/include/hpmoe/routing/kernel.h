@@ -2,10 +2,9 @@
 #pragma once
 
 #include "hpmoe/routing/await.h"
+#include "hpmoe/routing/needs.h"
 
 #ifdef HPMOE_ROUTING_APART
-
-#include "hpmoe/routing/needs.h"
 
 namespace hpmoe {
 
@@ -23,9 +22,10 @@ namespace hpmoe {
 
 template <uint32_t NEEDS> struct KernelRoute {
     static constexpr bool IN_KERNEL = true;
+    static constexpr bool CHOOSES = (NEEDS & NEEDS_CHOICE) != 0;
 
     static HPMOE_INLINE bool Make(VectorCore &core) { return MakeRoute<NEEDS>(core); }
-    static HPMOE_INLINE bool Make(CubeCore &core) { return AwaitRoute(core); }
+    static HPMOE_INLINE bool Make(CubeCore &core) { return AwaitRoute<CHOOSES>(core); }
 };
 
 } // namespace hpmoe

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "hpmoe/routing/await.h"
+#include "hpmoe/routing/choice.h"
 #include "hpmoe/routing/coming.h"
 #include "hpmoe/routing/ids.h"
 #include "hpmoe/routing/kept.h"
@@ -31,17 +32,25 @@ HPMOE_INLINE void PlaceKept(VectorCore &core, Share &route, const RouteLists &li
     const LocalTensor<int32_t> next = Ints(lists[SCRATCH]);
     lists.Of(route.columns).Shifted(lists[SCRATCH], lists[FirstList(route)], static_cast<int32_t>(sent));
     AfterVector(); // which has also made what is stored
-    for (uint32_t chunk = 0; chunk < route.Chunks(core); ++chunk) {
-        const uint32_t slots = core.ChunkTokens(chunk) * route.from.top_k;
+    const uint32_t merged = route.Merged(core);
+    for (uint32_t counted = 0; counted < route.Chunks(core) * merged; ++counted) {
+        const uint32_t chunk = counted / merged;
+        const uint32_t first_slot = core.FirstToken(chunk) * route.from.top_k;
+        const uint32_t slots = route.TokensOf(core, counted) * route.from.top_k;
         for (uint32_t at = 0; at < slots;) {
-            const SlotBlock block(core, route, part, chunk, at);
+            const SlotBlock block(route, part, route.FirstToken(core, counted), route.TokensOf(core, counted), at);
             for (uint32_t i = 0; i < route.own; ++i) {
                 const uint32_t pair = chunk * route.counted + FirstColumn(route, route.first + i);
                 const uint32_t count = static_cast<uint32_t>(Ints(UB_FRAGMENTS).GetValue(route.fragments + i));
                 const int32_t place = next.GetValue(pair);
+                if (Share::Needs(NEEDS_CHOICE) && first_slot != 0 && count > 0) {
+                    const uint32_t kept = UB_KEPT_SLOTS + route.kept * 4;
+                    Lists{count}.Shifted(kept, kept, -static_cast<int32_t>(first_slot));
+                    AfterVector();
+                }
                 DataCopyPad(Global<int32_t>(core.launch.order + static_cast<uint64_t>(place) * 4),
                             Ints(UB_KEPT_SLOTS + route.kept * 4), OneRow(count));
-                if (at + block.count < slots) {
+                if (merged > 1 || at + block.count < slots) {
                     next.SetValue(pair, place + static_cast<int32_t>(count));
                 }
                 route.kept += AlignUp(count, BLOCK_WORDS);
@@ -78,7 +87,7 @@ template <class Share> HPMOE_INLINE void PlaceAgain(VectorCore &core, const Shar
     for (uint32_t chunk = 0; chunk < route.Chunks(core); ++chunk) {
         const uint32_t slots = core.ChunkTokens(chunk) * route.from.top_k;
         for (uint32_t at = 0; at < slots;) {
-            const SlotBlock block(core, route, part, chunk, at);
+            const SlotBlock block(route, part, core.FirstToken(chunk), core.ChunkTokens(chunk), at);
             block.LoadIds(core, route, part);
             const uint32_t own = block.PickOwn(route);
             for (uint32_t i = 0; i < route.own; ++i) {
@@ -128,8 +137,13 @@ template <class Share> HPMOE_INLINE void StoreStarts(VectorCore &core, const Sha
         }
         starts.SetValue(phase - before, static_cast<int32_t>(start));
     }
-    if (before < route.from.phases) {
-        StoreScalars(core.launch.starts + static_cast<uint64_t>(before) * 4, lists.End(), route.from.phases - before);
+    uint32_t made = route.from.phases - before;
+    if (route.Chooses(core)) {
+        starts.SetValue(made, static_cast<int32_t>(core.launch.chunks));
+        made += 1;
+    }
+    if (made > 0) {
+        StoreScalars(core.launch.starts + static_cast<uint64_t>(before) * 4, lists.End(), made);
     }
     BeforeVector();
 }
@@ -229,7 +243,7 @@ template <uint32_t NEEDS> HPMOE_INLINE bool MakeRoute(VectorCore &core) {
         return false;
     }
     core.Use(ROUTE_LAYOUT);
-    const RouteLists lists(route.pairs);
+    RouteLists lists(route.pairs);
     RouteFault fault = {};
     if (core.number == 0 && route.IsKept()) {
         PutNumber(core, KeptWords(core, route), KeptBy(core, route));
@@ -263,6 +277,9 @@ template <uint32_t NEEDS> HPMOE_INLINE bool MakeRoute(VectorCore &core) {
         bool faulty = false;
         if (!SumCounts(core, route, lists.Of(route.columns), part, faulty)) {
             return false;
+        }
+        if (!faulty && route.Chooses(core)) {
+            ChooseChunks(core, route, lists);
         }
         fault = faulty ? FaultOfCounts(core, route, lists) : PlaceRows(core, route, lists);
         if (fault.kind != HPMOE_ROUTE_MADE) {

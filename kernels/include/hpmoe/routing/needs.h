@@ -18,7 +18,8 @@ constexpr uint32_t NEEDS_LIGHTEST = 1u << 7;  // experts from the fewest rows on
 constexpr uint32_t NEEDS_PLACEMENT = 1u << 8; // experts where a placement says
 constexpr uint32_t NEEDS_TO_KEEP = 1u << 9;   // routes that are kept for later launches
 constexpr uint32_t NEEDS_KEPT = 1u << 10;     // routes that earlier launches have kept
-constexpr uint32_t NEEDS_ALL = NEEDS_KEPT * 2 - 1;
+constexpr uint32_t NEEDS_CHOICE = 1u << 11;   // a number of chunks that each launch chooses
+constexpr uint32_t NEEDS_ALL = NEEDS_CHOICE * 2 - 1;
 
 // What a kernel needs for an order of experts.
 constexpr uint32_t NeedsOf(uint32_t expert_order) {

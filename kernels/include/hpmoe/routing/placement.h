@@ -1,7 +1,8 @@
 // Where experts lie, if not one after the other (HpmoePlacementHead).
 //
 // Of the n rows that a source has for an expert, a place takes those from ⌊(n · from + t) / 4096⌋ to ⌊(n · to + t) / 4096⌋: see
-// placement/shares.rs of the host. Nothing of other sources is needed, so that each rank cuts its own counts before it tells them. A
+// placement/shares.rs of the host. If the launch chooses its number of chunks, t is another one in each counted chunk, and a chunk that
+// several make up has the sum of theirs. Nothing of other sources is needed, so that each rank cuts its own counts before it tells them. A
 // column is a place with an expert; columns of an expert follow each other, in the order of the slots that go there.
 #pragma once
 
@@ -17,7 +18,7 @@ enum PlacementList : uint32_t { PLACE_COUNTS, COLUMN_EXPERTS, COLUMN_BEGINS, COL
 
 // Bytes from list to list.
 template <class Share> HPMOE_INLINE uint32_t PlacementPitch(const Share &route) {
-    return AlignUp(route.pairs + 1, PLACEMENT_WORDS) * 4;
+    return AlignUp(route.CountedPairs() + 1, PLACEMENT_WORDS) * 4;
 }
 
 template <class Share> HPMOE_INLINE uint64_t PlacementAt(const Share &route, PlacementList list) {
@@ -72,8 +73,16 @@ template <class Share> HPMOE_ROUTINE OwnColumns CutCounts(VectorCore &core, cons
         columns.Times(rows + of_chunk, rows + of_chunk, ends);
     }
     const int32_t turn = TurnOf(core.launch.rank);
-    all.Shifted(before, before, turn);
-    all.Shifted(rows, rows, turn);
+    if (route.Chooses(core)) {
+        for (uint32_t chunk = 0; chunk < chunks; ++chunk) {
+            const int32_t turn_of_chunk = (turn + TurnOf(chunk)) & ((1 << SHARE_BITS) - 1);
+            Lists{pitch}.Shifted(before + chunk * begins, before + chunk * begins, turn_of_chunk);
+            Lists{pitch}.Shifted(rows + chunk * begins, rows + chunk * begins, turn_of_chunk);
+        }
+    } else {
+        all.Shifted(before, before, turn);
+        all.Shifted(rows, rows, turn);
+    }
     ShiftRight(Ints(before), Ints(before), static_cast<int32_t>(SHARE_BITS), all.All());
     ShiftRight(Ints(rows), Ints(rows), static_cast<int32_t>(SHARE_BITS), all.All());
     PipeBarrier<PIPE_V>();

@@ -41,6 +41,9 @@ template <uint32_t NEEDS> struct RouteShare {
     uint32_t counted;       // counts of a chunk: of all experts, or by a placement of all columns
     uint32_t columns;       // counts of a part: of all chunks
     uint32_t pairs;         // of a part: a number for each chunk and place
+    uint32_t most_chunks;   // that the launch may have: ranks count these, whose tokens make up those of fewer chunks
+    uint32_t most_pairs;    // of so many
+    uint32_t most_tokens;   // of each of them on this rank; of the last ones fewer, or none
     uint32_t counting;      // vector cores that count
     uint32_t first;         // expert that this core counts first
     uint32_t own;           // how many it counts; none if the group has too few
@@ -58,6 +61,9 @@ template <uint32_t NEEDS> struct RouteShare {
         counted = IsPlaced() ? Word<uint32_t>(from.placement, 1) : experts;
         columns = Chunks(core) * counted;
         pairs = core.launch.ranks * core.launch.local_experts;
+        most_chunks = Chunks(core);
+        most_pairs = pairs;
+        most_tokens = core.launch.chunk_tokens;
         HPMOE_EXPECTS(IsPlaced() ? experts <= counted && counted <= places && Parts() == 1 : experts == places);
         HPMOE_EXPECTS(Fits(core));
         HPMOE_EXPECTS(pairs <= MOST_PAIRS && core.launch.chunks <= MOST_ROUTE_CHUNKS &&
@@ -87,7 +93,31 @@ template <uint32_t NEEDS> struct RouteShare {
     HPMOE_INLINE bool Fits(const VectorCore &core) const {
         return core.launch.chunks == Chunks(core) && (from.once != 0) == (Parts() == 2) &&
                (from.group_slots != 0) == HasGroups() && (from.placement != 0) == IsPlaced() &&
-               (from.is_kept != 0) == IsKept() && (from.kept != 0) == (IsKept() || Keeps());
+               (from.is_kept != 0) == IsKept() && (from.kept != 0) == (IsKept() || Keeps()) &&
+               (core.launch.choices != 0) == Chooses(core);
+    }
+    // Whether the launch chooses its number of chunks.
+    HPMOE_INLINE bool Chooses(const VectorCore &core) const { return Needs(NEEDS_CHOICE) && core.launch.choices != 0; }
+    // How many counted chunks make up one of the launch.
+    HPMOE_INLINE uint32_t Merged(const VectorCore &core) const {
+        return Needs(NEEDS_CHOICE) ? most_chunks / Chunks(core) : 1;
+    }
+    // Pairs of the counts, and by a placement of its lists.
+    HPMOE_INLINE uint32_t CountedPairs() const { return Needs(NEEDS_CHOICE) ? most_pairs : pairs; }
+    // Counts of a rank, of the first part.
+    HPMOE_INLINE uint32_t CountedColumns() const { return Needs(NEEDS_CHOICE) ? most_chunks * counted : columns; }
+    // Of the chunks that the launch has now.
+    HPMOE_INLINE void Resize(const VectorCore &core) {
+        columns = Chunks(core) * counted;
+        pairs = core.launch.ranks * core.launch.local_experts;
+    }
+    // Tokens of this rank in a counted chunk, and those before it.
+    HPMOE_INLINE uint32_t FirstToken(const VectorCore &core, uint32_t chunk) const {
+        return Needs(NEEDS_CHOICE) ? Min(chunk * most_tokens, core.launch.tokens) : core.FirstToken(chunk);
+    }
+    HPMOE_INLINE uint32_t TokensOf(const VectorCore &core, uint32_t chunk) const {
+        return Needs(NEEDS_CHOICE) ? Min(most_tokens, core.launch.tokens - FirstToken(core, chunk))
+                                   : core.ChunkTokens(chunk);
     }
     // Whether ranks exchange counts.
     HPMOE_INLINE bool Exchanges() const { return !IsKept() || IsPlaced(); }

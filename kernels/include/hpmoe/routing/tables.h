@@ -44,12 +44,15 @@ struct OwnCounts {
         : at(begin), room(AlignUp(core.launch.chunk_experts, BLOCK_WORDS)), pitch(route.Chunks(core) * room),
           places(begin) {
         uint32_t words = (UB_KEPT - begin) / 4;
+        const uint32_t merged = route.Merged(core);
         if (route.IsPlaced()) {
             LoadPlaces(core, route);
             at += pitch * 4;
-            words -= pitch + AlignUp(route.columns, BLOCK_WORDS); // the list, and a row of counts
+            words -= pitch + AlignUp(route.CountedColumns(), BLOCK_WORDS); // the list, and a row of counts
+            words -= merged > 1 ? pitch : 0;                               // and what is added to a source
         }
         most = words / pitch - 1;
+        most = merged > 1 && !route.IsPlaced() ? most / 2 : most; // what is added to all of them
         const uint32_t low = core.launch.local_experts & (0u - core.launch.local_experts); // its greatest power of two
         const uint32_t apart = low < BLOCK_WORDS ? BLOCK_WORDS / low : 1;
         most = most < core.launch.ranks ? most / apart * apart : core.launch.ranks;
@@ -61,10 +64,10 @@ struct OwnCounts {
         const uint64_t from = PlacementAt(route, PLACE_COUNTS) + static_cast<uint64_t>(core.launch.rank) * local * 4;
         SetFlag<HardEvent::V_MTE2>(2);
         WaitFlag<HardEvent::V_MTE2>(2);
-        DataCopyPad(
-            Ints(places), Global<int32_t>(from),
-            DataCopyExtParams(static_cast<uint16_t>(route.Chunks(core)), local * 4, (route.places - local) * 4, 0, 0),
-            DataCopyPadExtParams<int32_t>(true, 0, static_cast<uint8_t>(room - local), 0));
+        DataCopyPad(Ints(places), Global<int32_t>(from),
+                    DataCopyExtParams(static_cast<uint16_t>(route.Chunks(core)), local * 4,
+                                      (route.Merged(core) * route.places - local) * 4, 0, 0),
+                    DataCopyPadExtParams<int32_t>(true, 0, static_cast<uint8_t>(room - local), 0));
         SetFlag<HardEvent::MTE2_V>(2);
         WaitFlag<HardEvent::MTE2_V>(2);
     }
@@ -73,38 +76,57 @@ struct OwnCounts {
 
     template <class Share>
     HPMOE_INLINE void LoadSources(const VectorCore &core, const Share &route, uint32_t source, uint32_t count) const {
+        const uint32_t merged = route.Merged(core);
         if (route.IsPlaced()) {
-            return PickSources(route, source, count);
+            return PickSources(route, source, count, merged);
         }
-        const uint32_t local = core.launch.chunk_experts;
+        const Lists all{count * pitch};
+        LoadChunks(core, route, source, count, 0, Row(0));
+        for (uint32_t more = 1; more < merged; ++more) {
+            LoadChunks(core, route, source, count, more, Row(count));
+            all.Plus(Row(0), Row(0), Row(count));
+        }
+        all.Scaled(Row(0), Row(0), route.sign);
+        all.Shifted(Row(0), Row(0), -static_cast<int32_t>(merged));
+    }
+
+    // Of the counted chunks that make up each chunk, the one with that number.
+    template <class Share>
+    HPMOE_INLINE void LoadChunks(const VectorCore &core, const Share &route, uint32_t source, uint32_t count,
+                                 uint32_t number, uint32_t to) const {
+        const uint32_t local = core.launch.chunk_experts, merged = route.Merged(core);
         const uint64_t from = route.Told(source) + core.launch.rank * local * 4;
         SetFlag<HardEvent::V_MTE2>(2);
         WaitFlag<HardEvent::V_MTE2>(2);
         for (uint32_t chunk = 0; chunk < route.Chunks(core); ++chunk) {
-            DataCopyPad(Ints(Row(0) + chunk * room * 4), Global<int32_t>(from + chunk * route.experts * 4),
+            DataCopyPad(Ints(to + chunk * room * 4),
+                        Global<int32_t>(from + (chunk * merged + number) * route.experts * 4),
                         DataCopyExtParams(static_cast<uint16_t>(count), local * 4, (route.from.count_pitch - local) * 4,
                                           (pitch - room) / BLOCK_WORDS, 0),
                         DataCopyPadExtParams<int32_t>());
         }
         SetFlag<HardEvent::MTE2_V>(2);
         WaitFlag<HardEvent::MTE2_V>(2);
-        const Lists all{count * pitch};
-        all.Scaled(Row(0), Row(0), route.sign);
-        all.Shifted(Row(0), Row(0), -1);
     }
 
     // The same by a placement: from as many whole rows of counts at a time as there is room for behind.
-    template <class Share> HPMOE_INLINE void PickSources(const Share &route, uint32_t source, uint32_t count) const {
-        const CountRows counts(Row(count), route.columns);
+    template <class Share>
+    HPMOE_INLINE void PickSources(const Share &route, uint32_t source, uint32_t count, uint32_t merged) const {
+        const uint32_t added = Row(count);
+        const CountRows counts(merged > 1 ? Row(count + 1) : added, route.CountedColumns());
         for (uint32_t from = 0; from < count; from += counts.most) {
             const uint32_t loaded = Min(counts.most, count - from);
             counts.LoadRanks(route, 0, source + from, loaded);
             for (uint32_t i = 0; i < loaded; ++i) {
                 Gather(Ints(Row(from + i)), Ints(counts.Row(i)), UbFrom<uint32_t>(places), 0, pitch);
+                for (uint32_t more = 1; more < merged; ++more) {
+                    Lists{pitch}.Picked(added, counts.Row(i), places, more * route.counted * 4);
+                    Lists{pitch}.Plus(Row(from + i), Row(from + i), added);
+                }
             }
             PipeBarrier<PIPE_V>();
         }
-        Lists{count * pitch}.Shifted(Row(0), Row(0), -1);
+        Lists{count * pitch}.Shifted(Row(0), Row(0), -static_cast<int32_t>(merged));
     }
 
     // Adds to each source those before it: twice as many at a time, where there is room for a copy.

@@ -1,0 +1,101 @@
+// The number of chunks that a launch chooses: the least by which each rank has room for its rows of every chunk.
+//
+// Ranks count the most chunks that there may be. A chunk of fewer is made up of several of these, so that all ranks choose the same
+// number by the counts that they have, without another exchange.
+#pragma once
+
+#include "hpmoe/routing/await.h"
+#include "hpmoe/routing/placement.h"
+
+namespace hpmoe {
+
+// A number below `end`, a power of two, with its bits the other way round.
+HPMOE_INLINE uint32_t Reversed(uint32_t number, uint32_t end) {
+    uint32_t reversed = 0;
+    for (uint32_t bit = 1; bit < end; bit *= 2) {
+        reversed = 2 * reversed + (number / bit) % 2;
+    }
+    return reversed;
+}
+
+// The rows that each rank receives of each counted chunk, in rows of `pitch` words. Chunks are in the order of their reversed numbers:
+// the sums of the first and the second half are those of half as many chunks, in that order again.
+template <class Share>
+HPMOE_INLINE void RowsOfChunks(const VectorCore &core, const Share &route, const RouteLists &lists, uint32_t out,
+                               uint32_t pitch) {
+    const uint32_t rows = lists[BASE], sums = lists[SCRATCH], scratch = lists[SCRATCH + 1], begins = lists[SCRATCH + 2],
+                   ends = lists[SCRATCH + 3], before = lists[SCRATCH + 4];
+    const uint32_t rank = core.launch.chunk_experts * 4, chunk = route.places * 4;
+    lists.Of(lists.count + 1).Filled(rows, 0);
+    if (route.IsPlaced()) {
+        LoadWords(scratch, PlacementAt(route, PLACE_COUNTS), lists.count);
+        lists.Picked(rows, lists[TOTAL], scratch, 0);
+    } else {
+        lists.Copied(rows, lists[TOTAL]);
+    }
+    SumsBefore(sums, rows, lists[WORDS], scratch, lists.count + 1);
+    const Lists ranks{pitch};
+    ranks.Ramp(begins, static_cast<int32_t>(rank));
+    ranks.Shifted(ends, begins, static_cast<int32_t>(rank));
+    ranks.AtMost(begins, begins, static_cast<int32_t>(chunk));
+    ranks.AtMost(ends, ends, static_cast<int32_t>(chunk));
+    for (uint32_t i = 0; i < route.most_chunks; ++i) {
+        const uint32_t first = Reversed(i, route.most_chunks) * chunk;
+        ranks.Picked(out + i * pitch * 4, sums, ends, first);
+        ranks.Picked(before + i * pitch * 4, sums, begins, first);
+    }
+    Lists{route.most_chunks * pitch}.Minus(out, out, before);
+}
+
+// The number of chunks. If none fits, it is the largest.
+template <class Share>
+HPMOE_INLINE uint32_t LeastChunks(const VectorCore &core, const Share &route, const RouteLists &lists) {
+    const uint32_t rows = lists[FIRST], over = lists[SCRATCH];
+    const uint32_t pitch = AlignUp(core.launch.ranks, BLOCK_WORDS);
+    RowsOfChunks(core, route, lists, rows, pitch);
+    uint32_t chunks = route.most_chunks;
+    for (uint32_t fewer = chunks / 2; fewer > 0; fewer /= 2) {
+        const Lists all{fewer * pitch};
+        all.Plus(rows, rows, rows + fewer * pitch * 4);
+        all.Shifted(over, rows, -static_cast<int32_t>(route.from.capacity));
+        if (-LeastOf(over, 1, all.count, over, -1) >= 1.0f) {
+            break;
+        }
+        chunks = fewer;
+    }
+    return chunks;
+}
+
+// From counts of twice as many chunks, again and again.
+template <class Share> HPMOE_INLINE void MergeChunks(const Share &route, const RouteLists &lists, uint32_t chunks) {
+    const uint32_t from = lists[SCRATCH], even = lists[SCRATCH + 1], odd = lists[SCRATCH + 2];
+    const uint32_t half = route.most_chunks / 2;
+    // Word chunk * counted + column is made of word 2 * chunk * counted + column and the same one of the next chunk.
+    const RouteLists first = lists.Of(half * route.counted);
+    first.Quotient(from, route.counted);
+    first.Scaled(from, from, static_cast<int32_t>(route.counted) * 4);
+    first.Plus(from, from, lists[WORDS]);
+    const uint32_t merged[] = {OWN, BEFORE, TOTAL};
+    for (uint32_t count = half; count >= chunks; count /= 2) {
+        const Lists columns{count * route.counted};
+        for (uint32_t i = 0; i < 3; ++i) {
+            const uint32_t list = lists[merged[i]];
+            columns.Picked(even, list, from, 0);
+            columns.Picked(odd, list, from, route.counted * 4);
+            columns.Plus(list, even, odd);
+        }
+    }
+}
+
+// Chooses, and goes on in that number of chunks: with the counts and the launch of so many.
+template <class Share> HPMOE_ROUTINE void ChooseChunks(VectorCore &core, Share &route, RouteLists &lists) {
+    const uint32_t chunks = LeastChunks(core, route, lists);
+    if (chunks < route.most_chunks) {
+        MergeChunks(route, lists, chunks);
+    }
+    TakeChunks(core, chunks);
+    route.Resize(core);
+    lists.count = route.pairs;
+}
+
+} // namespace hpmoe
