@@ -4,6 +4,8 @@
 
 #![deny(unsafe_code)]
 
+#[path = "npus/choosing.rs"]
+mod choosing;
 #[path = "../../kernels/echo.rs"]
 mod echo_file;
 #[path = "npus/ends.rs"]
@@ -88,6 +90,7 @@ fn one_case() {
         "kept process" => kept::kept_process(),
         "fixed" => fixed(),
         "fixed process" => fixed_process(),
+        "choosing" => choosing::choosing(),
         "fixed placed" => fixed_placed(),
         "fixed placed process" => fixed_placed_process(),
         "fixed unrouted" => fixed_unrouted(),
