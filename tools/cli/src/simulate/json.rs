@@ -44,6 +44,7 @@ pub(crate) fn json(scenario: &Scenario, run: &PolicyRun, traffic: bool) -> Value
     if run.policy == Policy::Ours {
         value["schedule"] = json!(scenario.origin().name());
         value["tile_sizes"] = scenario.tile_sizes().into();
+        value["chunks"] = json!(scenario.checked().graph().sizes.chunks);
     }
     if let Some(copies) = &scenario.copies {
         value["placement"] =

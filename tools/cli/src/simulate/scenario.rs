@@ -11,11 +11,11 @@ use hpmoe_core::cost::gradient_bytes;
 use hpmoe_core::schedule::{Choices, Schedule};
 use hpmoe_core::sizes::Expected;
 use hpmoe_core::target::Target;
-use hpmoe_core::validate::ValidSchedule;
+use hpmoe_core::validate::default_rows;
 use hpmoe_simulator::baseline::{
     Direction, ForeignLayer, LayerShape, Original, Replay, SameLayer, Serial, extras, routing_tables, same_layer,
 };
-use hpmoe_simulator::simulate::{Ours, Policy, Routing, Time, Workload, Written, simulate};
+use hpmoe_simulator::simulate::{Ours, Policy, Routing, Time, Workload, Written, chosen_chunks, simulate};
 
 /// One kernel on one target, for all policies.
 pub(crate) struct Scenario {
@@ -32,10 +32,14 @@ pub(crate) struct Scenario {
     /// The type of the others' weight gradients; `None` if it is that of the kernel.
     gradients: Option<Written>,
     plan: FlowPlan,
+    /// The kernel, in the number of chunks that is simulated.
+    checked: CheckedGraph,
+    /// Rows of a chunk that a rank has room for, if launches choose the number of chunks.
+    room: Option<usize>,
     /// The layer of the original that the kernel is, or the reason why it is another one.
     layer: Result<SameLayer, ForeignLayer>,
     /// The schedule of `ours`; `None` if only other policies are simulated.
-    schedule: Option<ValidSchedule>,
+    schedule: Option<Schedule>,
 }
 
 impl Scenario {
@@ -60,7 +64,7 @@ impl Scenario {
         }
         let schedule = if policies.contains(&Policy::Ours) {
             warn_of_costly_sizes([&plan], options.allow_slow_tile_sizes, (&target, expected));
-            Some(plan.schedule(&target)?)
+            Some(plan.schedule(&target)?.schedule().clone())
         } else {
             None
         };
@@ -69,6 +73,16 @@ impl Scenario {
         let routing = routed(&options.routing, &graph.sizes, options.ranks, placement.as_ref())?;
         let copies = placement.map(|placement| Copies::new(graph, &placement, &target)).transpose()?;
         let layer = same_layer(&plan.checked);
+        let room = room(options, &plan)?;
+        let chunks = match room {
+            None => graph.sizes.chunks,
+            Some(room) => chosen_chunks(&graph.sizes, &routing, room).map_err(|rows| {
+                let most = graph.sizes.most_chunks();
+                format!("a rank would receive {rows} rows in one of {most} chunks, but there is room for {room}: pass --rows {rows}, or another routing")
+            })?,
+        };
+        let checked = plan.checked.in_chunks(chunks);
+        let schedule = schedule.map(|schedule| of_chunks(schedule, chunks));
         Ok(Self {
             tokens: (0..options.ranks).map(|rank| routing.tokens(rank)).max().unwrap_or_default(),
             name: format!("{}::{}", graph.kernel, graph.taskflow),
@@ -80,18 +94,27 @@ impl Scenario {
             copies,
             layer,
             schedule,
+            checked,
+            room,
             plan,
         })
     }
 
-    /// The checked graph of the kernel.
+    /// The checked graph of the kernel, in the number of chunks that is simulated.
     pub(crate) const fn checked(&self) -> &CheckedGraph {
-        &self.plan.checked
+        &self.checked
+    }
+
+    /// What the number of chunks follows from, if launches choose it.
+    pub(crate) fn about_chunks(&self) -> Option<String> {
+        let (chunks, most) = (self.checked.graph().sizes.chunks, self.checked.graph().sizes.most_chunks());
+        let chunks = if chunks == 1 { "1 chunk".to_owned() } else { format!("{chunks} chunks") };
+        self.room.map(|room| format!("{chunks} of at most {most}, the least with room for {room} rows of each"))
     }
 
     /// The schedule of `ours`, if it is simulated.
     pub(crate) fn schedule(&self) -> Option<&Schedule> {
-        self.schedule.as_ref().map(ValidSchedule::schedule)
+        self.schedule.as_ref()
     }
 
     /// The origin of the choices of `ours`.
@@ -146,7 +169,8 @@ impl Scenario {
             choices.set(key, value)?;
         }
         let valid = scheduled(&self.plan.checked, &self.target, &choices)?;
-        let ours = Ours::new(&self.target, &self.plan.checked, valid.schedule(), &self.routing);
+        let schedule = of_chunks(valid.schedule().clone(), self.checked.graph().sizes.chunks);
+        let ours = Ours::new(&self.target, &self.checked, &schedule, &self.routing);
         let ours = ours.map_err(|unfit| unfit.to_string())?;
         simulate(&self.target, &ours, false).map(|run| run.time).map_err(|stuck| stuck.to_string())
     }
@@ -181,7 +205,7 @@ impl Scenario {
                 Box::new(replay.with_gradients(self.gradients.unwrap_or(Written::once(element, false))))
             }
             Policy::Serial => {
-                let serial = Serial::of_graph(&self.plan.checked, routing(), &self.target);
+                let serial = Serial::of_graph(&self.checked, routing(), &self.target);
                 Box::new(match self.gradients {
                     Some(gradients) => serial.with_gradients(gradients),
                     None => serial,
@@ -193,7 +217,27 @@ impl Scenario {
     /// The workload of `ours`.
     fn ours(&self) -> Result<Ours<'_>, String> {
         let schedule = self.schedule().ok_or("the kernel was not scheduled")?;
-        let ours = Ours::new(&self.target, &self.plan.checked, schedule, &self.routing);
+        let ours = Ours::new(&self.target, &self.checked, schedule, &self.routing);
         ours.map_err(|unfit| unfit.to_string())
     }
+}
+
+/// Rows of a chunk that a rank has room for, if launches of the kernel choose the number of chunks.
+fn room(options: &LayerArgs, plan: &FlowPlan) -> Result<Option<usize>, String> {
+    let graph = plan.graph();
+    match (graph.sizes.chunks_at_most, options.rows) {
+        (None, None) => Ok(None),
+        (None, Some(rows)) => Err(format!(
+            "--rows {rows}: launches of {}::{} have a constant number of chunks, which does not depend on the room for rows: leave it out, or \
+             add --set CHUNKS_AT_MOST=8 to a taskflow that loops over chunks",
+            graph.kernel, graph.taskflow
+        )),
+        (Some(_), rows) => Ok(Some(rows.unwrap_or(default_rows(graph, options.ranks) as usize))),
+    }
+}
+
+/// The schedule of launches of so many chunks.
+fn of_chunks(schedule: Schedule, chunks: usize) -> Schedule {
+    let chosen = schedule.in_chunks().find(|(count, _)| *count == chunks);
+    chosen.map_or(schedule, |(_, schedule)| schedule)
 }

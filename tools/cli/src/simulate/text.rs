@@ -130,8 +130,8 @@ fn compared(scenario: &Scenario, runs: &[PolicyRun]) -> String {
     if !scenario.makes_route() {
         text.push_str("the host makes the route: its tables are not counted for any policy\n");
     }
-    if scenario.checked().graph().sizes.chunks_at_most.is_some() {
-        text.push_str("a launch of one chunk: build with a constant number, without CHUNKS_AT_MOST, for more\n");
+    if let Some(chunks) = scenario.about_chunks() {
+        let _ = writeln!(text, "a launch of {chunks}");
     }
     for limit in runs.iter().flat_map(|run| &run.limits) {
         let _ = writeln!(text, "the original itself refuses this layer: {limit}");

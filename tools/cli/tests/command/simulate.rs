@@ -244,3 +244,24 @@ fn each_idea_of_the_schedule_is_turned_off_in_turn() {
     let text = prints(&line);
     assert!(text.contains("simulated latency") && text.contains("experts in the order of their load"), "{text}");
 }
+
+/// A kernel whose launches choose is simulated in the number of chunks that the routing and the room ask for.
+#[test]
+fn the_number_of_chunks_is_that_of_a_launch() {
+    const CHUNKED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/moe_chunked.rs");
+    // An even load brings each of four ranks 1,024 rows.
+    let set = format!("{SIZE},CHUNKS_AT_MOST=8");
+    let kernel = |more: &[&'static str]| {
+        [&["simulate", CHUNKED, "--set", &set, "--ranks", "4", "--policy", "ours"], more].concat()
+    };
+    let chunks = |rows: &'static str| number(&json(&kernel(&["--rows", rows, "--json"])), "chunks") as usize;
+    assert_eq!(["1024", "1023", "512", "300", "128"].map(chunks), [1, 2, 2, 4, 8]);
+    assert_eq!(number(&json(&kernel(&["--json"])), "chunks"), 1.0);
+    let told = prints(&kernel(&["--rows", "300"]));
+    assert!(told.contains("a launch of 4 chunks of at most 8, the least with room for 300 rows of each"), "{told}");
+    let words = "a rank would receive 128 rows in one of 8 chunks, but there is room for 127: pass --rows 128, or another routing";
+    let said = refuses(&kernel(&["--rows", "127"]));
+    assert!(said.contains(words), "{said}");
+    let said = refuses(&with(&["--rows", "9"]));
+    assert!(said.contains("--rows 9: launches of moe_ffn::forward have a constant number of chunks"), "{said}");
+}

@@ -2,6 +2,7 @@
 //!
 //! Workloads of kernels that make their route begin after this time; all others leave the tables to the host.
 
+mod choice;
 mod kept;
 mod order;
 mod placement;
@@ -11,10 +12,12 @@ mod tables;
 use crate::simulate::Routing;
 use hpmoe_core::analyze::CheckedGraph;
 use hpmoe_core::emit::route_bytes;
-use hpmoe_core::graph::{RowKind, SpaceKind};
+use hpmoe_core::graph::{RowKind, SpaceKind, TaskGraph};
 use hpmoe_core::schedule::Schedule;
 use hpmoe_core::target::Target;
 use hpmoe_core::time::Time;
+use hpmoe_core::validate::kernel_sizes;
+use hpmoe_kernels::memory::RankSizes;
 use hpmoe_kernels::route::ExpertOrder;
 use steps::{BLOCK_WORDS, LANES};
 pub use steps::{RoutingPrices, RoutingSteps};
@@ -42,6 +45,10 @@ pub struct RoutingShape {
     pub local_experts: u64,
     /// Number of logical experts, if the launch has a placement.
     pub placed: Option<u64>,
+    /// Chunks of the launch, for each of which local experts are counted once.
+    pub chunks: u64,
+    /// The most chunks that the launch may have, if it chooses their number.
+    pub choice: Option<u64>,
     /// Tokens of each rank.
     pub tokens: u64,
     /// Experts of each token.
@@ -78,6 +85,8 @@ impl RoutingShape {
             ranks: ranks.into(),
             local_experts: graph.sizes.expert_chunks(ranks as usize) as u64,
             placed: routing.logical_experts().map(|experts| u64::from(experts) * graph.sizes.chunks as u64),
+            chunks: graph.sizes.chunks as u64,
+            choice: most_chunks(graph, ranks),
             tokens: (0..ranks).map(|rank| routing.tokens(rank)).max().unwrap_or(0).into(),
             top_k: graph.sizes.top_k as u64,
             cores: schedule.aiv.into(),
@@ -97,7 +106,7 @@ impl RoutingShape {
     pub fn time(&self, target: &Target, prices: &RoutingPrices) -> Time {
         let hop = target.link.other_package_ns + target.sync.counter_visible_ns;
         let [telling, placing] = self.stages(target, prices);
-        let counts = Time::from_ns(hop.max(self.prepare().ns(target, prices)));
+        let counts = Time::from_ns(hop.max(self.as_counted().prepare().ns(target, prices)));
         telling + counts + placing + Time::from_ns(target.sync.counter_visible_ns + target.sync.signal_ns)
     }
 
@@ -119,13 +128,19 @@ impl RoutingShape {
     /// All steps of a core.
     #[must_use]
     pub fn steps(&self, core: u64) -> RoutingSteps {
-        self.count(core) + self.put(core) + self.prepare() + self.make(core)
+        self.count(core) + self.put(core) + self.as_counted().prepare() + self.make(core)
     }
 
     /// Everything from the arrival of all counts on.
     fn make(&self, core: u64) -> RoutingSteps {
         let agree = self.agree() + self.compare_placements();
-        agree + self.sum(core) + self.order_by_place() + self.place(core) + self.tables(core) + self.keep(core)
+        agree
+            + self.as_counted().sum(self.lists_of_sums())
+            + self.choose()
+            + self.order_by_place()
+            + self.place(core)
+            + self.tables(core)
+            + self.keep(core)
     }
 
     const fn experts(&self) -> u64 {
@@ -147,25 +162,31 @@ impl RoutingShape {
         share.min(self.counted_experts().saturating_sub(core * share))
     }
 
-    /// Blocks of ids, each with its slots.
+    /// Blocks of ids, each with its slots; of each counted chunk by itself, if the launch chooses their number.
     fn blocks(&self) -> impl Iterator<Item = u64> {
         let block = IDS_BLOCK / self.top_k * self.top_k;
-        let slots = self.slots();
-        (0..slots.div_ceil(block)).map(move |i| block.min(slots - i * block))
+        let chunks = self.choice.unwrap_or(1);
+        let slots = self.tokens.div_ceil(chunks) * self.top_k;
+        (0..chunks).flat_map(move |_| (0..slots.div_ceil(block)).map(move |i| block.min(slots - i * block)))
     }
 
     /// Steps of `ids.h`, in which a core counts the slots of its share of the experts.
     fn count(&self, core: u64) -> RoutingSteps {
+        self.one_counted().count_blocks(core, self.blocks(), self.choice.unwrap_or(1))
+    }
+
+    /// The same of blocks of so many chunks.
+    fn count_blocks(&self, core: u64, blocks: impl Iterator<Item = u64>, chunks: u64) -> RoutingSteps {
         let own = self.own(core);
         let mut steps = RoutingSteps::default();
         if own == 0 || self.is_kept {
             return steps;
         }
-        let counted = own.next_multiple_of(BLOCK_WORDS);
+        let counted = chunks * own.next_multiple_of(BLOCK_WORDS);
         steps.ramp(IDS_BLOCK.min(self.slots()));
         steps.vector(1, counted);
         self.check(core, &mut steps);
-        for slots in self.blocks() {
+        for slots in blocks {
             steps.load(slots);
             // What names the core's experts: two limits, a comparison, two GatherMasks, each with a wait.
             steps.vector(5, slots);
@@ -211,7 +232,7 @@ impl RoutingShape {
         if self.is_kept && self.placed.is_none() {
             return self.put_kept(core);
         }
-        let own = self.own(core);
+        let own = self.one_counted().own(core) * self.choice.unwrap_or(1);
         let copies = if own > 0 { self.ranks } else { 0 };
         let first = if self.is_kept { self.put_kept(core) } else { self.put_digest(core) };
         // A peer's heap each; copies follow each other without a wait.
@@ -232,8 +253,13 @@ impl RoutingShape {
         steps
     }
 
+    /// Lists that counts of all ranks lie behind: fewer if the launch chooses its number of chunks.
+    const fn lists_of_sums(&self) -> u64 {
+        if self.choice.is_some() { 7 } else { LISTS }
+    }
+
     /// `SumCounts`, with all counts there, which the core sees by those of the rank that puts last.
-    fn sum(&self, _core: u64) -> RoutingSteps {
+    fn sum(&self, lists: u64) -> RoutingSteps {
         let mut steps = RoutingSteps::default();
         let pairs = self.experts();
         let pitch = pairs.next_multiple_of(BLOCK_WORDS);
@@ -241,7 +267,7 @@ impl RoutingShape {
             steps.load(pairs);
             steps.least(1, pitch);
         }
-        let room = (LISTS_END - LISTS * self.list_bytes()) / (pitch * 4);
+        let room = (LISTS_END - lists * self.list_bytes()) / (pitch * 4);
         let most = room * 2 / 3;
         let mut left = self.ranks;
         while left > 0 {
@@ -270,14 +296,21 @@ impl RoutingShape {
         }
         steps.vector(1, pairs);
         steps.waits += 1;
-        let own = self.own(core);
+        let own = self.one_counted().own(core);
         let fragments = own * self.blocks().count() as u64;
         // How many slots, and where; and where the next ones of the expert go, unless there are none.
         steps.scalars += 3 * fragments - own.min(fragments);
         steps.copies += fragments;
         steps.bytes += own * self.slots() / pairs * 4;
-        steps
+        steps + self.shift_kept(fragments)
     }
+}
+
+/// The most chunks that a launch of a kernel may have, with room for the default capacity, if it makes its route and chooses their number.
+fn most_chunks(graph: &TaskGraph, ranks: u32) -> Option<u64> {
+    let most = RankSizes::new(&kernel_sizes(graph), ranks as usize, None, false).most_chunks();
+    let chooses = graph.route.is_some() && graph.sizes.chunks_at_most.is_some();
+    (chooses && most > 1).then_some(most.max(graph.sizes.chunks) as u64)
 }
 
 #[cfg(test)]

@@ -33,6 +33,9 @@ impl RoutingShape {
     /// `CutCounts`: counts of a core's experts become those of their places.
     pub(super) fn cut(&self, core: u64) -> RoutingSteps {
         let mut steps = RoutingSteps::default();
+        if self.choice.is_some() {
+            return self.cut_chunks(core);
+        }
         let own = self.own(core);
         if self.placed.is_none() || own == 0 {
             return steps;
@@ -61,11 +64,13 @@ impl RoutingShape {
     /// `PickSources`: what of its places a rank receives from all sources.
     pub(super) fn pick_arrivals(&self, steps: &mut RoutingSteps) {
         let pitch = self.local_experts.next_multiple_of(BLOCK_WORDS);
-        let columns = self.experts();
+        let columns = self.experts() * self.merged();
         steps.load(pitch);
         steps.load(self.ranks * columns);
         steps.vector(1, self.ranks * columns.next_multiple_of(BLOCK_WORDS));
         (0..self.ranks).for_each(|_| steps.gather(pitch));
+        (1..self.merged()).for_each(|_| (0..self.ranks).for_each(|_| steps.gather(pitch)));
+        steps.vector((self.merged() - 1) * self.ranks, pitch);
         steps.vector(1, self.ranks * pitch);
     }
 

@@ -126,8 +126,8 @@ impl RoutingShape {
         match self.placed {
             Some(_) => self.pick_arrivals(steps),
             None => {
-                steps.load(pairs);
-                steps.vector(2, self.ranks * pitch);
+                (0..self.merged()).for_each(|_| steps.load(pairs));
+                steps.vector(2 + self.merged() - 1, self.ranks * pitch);
             }
         }
         steps.gather(pairs);

@@ -12,6 +12,8 @@ pub(super) fn shape(ranks: u64, experts: u64, tokens: u64) -> RoutingShape {
         ranks,
         local_experts: experts / ranks,
         placed: None,
+        chunks: 1,
+        choice: None,
         tokens,
         top_k: 8,
         cores: 48,

@@ -1,12 +1,35 @@
 //! A routing cut into chunks of tokens.
 
 use crate::simulate::Routing;
+use hpmoe_core::graph::Sizes;
+use hpmoe_kernels::route::{choose_chunks, chunk_tokens};
 use std::ops::Range;
+
+/// The number of chunks that launches of a routing choose, if each rank has room for `capacity` rows of a chunk: the least that fits.
+///
+/// # Errors
+///
+/// The rows of the fullest rank and chunk, if none fits.
+pub fn chosen_chunks(sizes: &Sizes, routing: &Routing, capacity: usize) -> Result<usize, usize> {
+    let fullest = |chunks| {
+        let chunked = Chunked::new(&Sizes { chunks, ..*sizes }, routing);
+        let received = |experts: Range<u32>| -> usize {
+            let rows = |expert| (0..routing.ranks()).map(move |source| (source, expert));
+            experts.flat_map(rows).map(|(source, expert)| chunked.rows(routing, source, expert) as usize).sum()
+        };
+        let of_chunk = |at: u32| received(at * chunked.own..(at + 1) * chunked.own);
+        (0..routing.ranks() * chunked.count).map(of_chunk).max().unwrap_or(0)
+    };
+    let most = sizes.chunk_counts().last().unwrap_or(1);
+    choose_chunks(sizes.chunk_counts(), capacity, fullest).ok_or_else(|| fullest(most))
+}
 
 /// The rows and tokens of each chunk. Experts are counted once for each chunk, as in the tables: by owner, chunk, local expert.
 #[derive(Clone, Debug)]
 pub(super) struct Chunked {
     pub(super) count: u32,
+    /// Largest number if launches choose it.
+    at_most: Option<usize>,
     /// Local experts of each rank.
     own: u32,
     /// Rows by source and expert; empty if there is only one chunk.
@@ -14,8 +37,9 @@ pub(super) struct Chunked {
 }
 
 impl Chunked {
-    pub(super) fn new(count: u32, routing: &Routing) -> Self {
-        let mut chunked = Self { count, own: routing.local_experts(), rows: Vec::new() };
+    pub(super) fn new(sizes: &Sizes, routing: &Routing) -> Self {
+        let (count, at_most) = (sizes.chunks as u32, sizes.chunks_at_most);
+        let mut chunked = Self { count, at_most, own: routing.local_experts(), rows: Vec::new() };
         if count > 1 {
             let rows = |source| chunked.tokens_of_rows(routing, source).iter().map(|rows| rows.len() as u32).collect();
             chunked.rows = (0..routing.ranks()).map(rows).collect();
@@ -34,7 +58,7 @@ impl Chunked {
     /// Tokens of a rank in a chunk.
     pub(super) fn tokens(&self, routing: &Routing, rank: u32, chunk: u32) -> Range<u32> {
         let all = routing.tokens(rank);
-        let most = all.div_ceil(self.count);
+        let most = chunk_tokens(all as usize, self.count as usize, self.at_most) as u32;
         all.min(chunk * most)..all.min((chunk + 1) * most)
     }
 

@@ -47,7 +47,7 @@ impl CounterLayout {
         let whole = counters.iter().map(|(_, counter)| received(counter)).collect();
         let by_token = |phase: PhaseId| schedule.phases[phase].signals.iter().any(|s| s.index == Index::PieceBlocks);
         let tokens = if schedule.phases.ids().any(by_token) {
-            let chunked = Chunked::new(layout.chunks, routing);
+            let chunked = Chunked::new(&checked.graph().sizes, routing);
             (0..layout.ranks).map(|source| chunked.tokens_of_rows(routing, source)).collect()
         } else {
             Vec::new()

@@ -61,7 +61,7 @@ impl Layout {
         (coming, turn): (&BTreeSet<SpaceId>, u32),
     ) -> Self {
         let ranks = routing.ranks();
-        let chunked = Chunked::new(graph.sizes.chunks as u32, routing);
+        let chunked = Chunked::new(&graph.sizes, routing);
         let local = routing.local_experts() * chunked.count;
         let tokens = |rank| (0..chunked.count).map(|chunk| chunked.tokens(routing, rank, chunk).len() as u32).collect();
         let sends_once = graph.spaces.iter().any(|(_, space)| space.kind == SpaceKind::SendsOnce);

@@ -13,5 +13,6 @@ mod turns;
 mod unfit;
 mod workload;
 
+pub use chunked::chosen_chunks;
 pub use unfit::Unfit;
 pub use workload::{Ours, TileExtents};
