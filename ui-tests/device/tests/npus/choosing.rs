@@ -19,7 +19,7 @@ const ROOM: usize = 107;
 /// The ids of a launch: evenly, or on rank 1 for one token in `often`.
 fn ids(rank: Rank, often: usize) -> Vec<i32> {
     let local = EXPERTS / RANKS;
-    let id = |token: usize, k: usize| match often > 0 && token % often == 0 {
+    let id = |token: usize, k: usize| match often > 0 && token.is_multiple_of(often) {
         true => local + (token + k) % local,
         false => (token * 3 + k * 3 + rank.id()) % EXPERTS,
     };
