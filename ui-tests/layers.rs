@@ -85,8 +85,10 @@ pub fn write_routed_chunks() -> [PathBuf; 2] {
     let (others, chunked) =
         (at("    /// Received rows are kept"), at("    /// The kernel makes the route of tokens in chunks."));
     let chunked = text[..others].to_owned() + &text[chunked..];
-    ["routed_at_launch", "placed_at_launch"]
-        .map(|name| write_file(name, &chunked.replace("mod routed {", &format!("mod {name} {{"))))
+    ["routed", "placed"].map(|name| {
+        let kernel = chunked.replace("mod routed {", &format!("mod {name}_at_launch {{"));
+        write_file(&format!("{name}_in_any_chunks"), &kernel)
+    })
 }
 
 /// The backward example, for each bundled layer.

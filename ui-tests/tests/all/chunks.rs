@@ -27,8 +27,8 @@ counts!(
     in_any_chunks,
     grad_in_placed_chunks,
     sums_in_any_chunks,
-    routed_at_launch,
-    placed_at_launch
+    routed_in_any_chunks,
+    placed_in_any_chunks
 );
 
 proptest! {

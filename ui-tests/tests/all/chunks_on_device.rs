@@ -1,7 +1,7 @@
 //! Kernels that make their route and choose the number of chunks: the least that fits, and the same bits for all of them.
 
-use crate::chunks::placed_at_launch::placed_at_launch as placed;
-use crate::chunks::routed_at_launch::routed_at_launch::{EXPERTS, HIDDEN, INTER, TOKENS, TOP_K, chunked};
+use crate::chunks::placed_in_any_chunks::placed_at_launch as placed;
+use crate::chunks::routed_in_any_chunks::routed_at_launch::{EXPERTS, HIDDEN, INTER, TOKENS, TOP_K, chunked};
 use crate::chunks_at_launch::least_placed;
 use crate::random::{Case, Routing, cases, cases_on, config, experts, ids, numbers, placement, weights};
 use hpmoe_runtime::Argument;
