@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn symbols_hold_no_odd_character() {
         let artifact = Artifact::new("my-crate", "moe", "forward", Fingerprint::default());
-        assert_eq!(artifact.symbol, "hpmoe4_my_crate_moe_forward_cbf29ce484222325");
+        assert_eq!(artifact.symbol, "hpmoe5_my_crate_moe_forward_cbf29ce484222325");
         let artifact = Artifact::new("a", "größe", "r#try", Fingerprint::default());
         assert_eq!(artifact.stem, "gr__e_try_cbf29ce484222325");
     }

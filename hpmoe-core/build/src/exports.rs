@@ -64,7 +64,7 @@ mod tests {
     use hpmoe_core::artifacts::Artifact;
 
     fn unit(flow: &str) -> Unit {
-        let (symbol, stem) = (format!("hpmoe4_crate_layer_{flow}_0a"), format!("layer_{flow}_0a"));
+        let (symbol, stem) = (format!("hpmoe5_crate_layer_{flow}_0a"), format!("layer_{flow}_0a"));
         let constants = [("HIDDEN", Constant::Size(64)), ("LIMIT", Constant::Number(-0.5))];
         Unit {
             artifact: Artifact { symbol, stem },
@@ -93,7 +93,7 @@ mod tests {
         let plain: String = text.split_whitespace().collect();
         let fault = |kernel| format!("\"kernel`{kernel}`hasfaults,which`#[megakernel]`shows,sothatitcan'tbeexported\"");
         let kernel = |flow, device| {
-            let name = format!("hpmoe4_crate_layer_{flow}_0a");
+            let name = format!("hpmoe5_crate_layer_{flow}_0a");
             let constants = r#"constants["HIDDEN"=Size(64usize),"LIMIT"=Number(-0.5f32)]"#;
             format!(r#"kernel{name}"{name}"of"layer",tables"/hpmoe/layer_{flow}_0a.rs",device[{device}],{constants};"#)
         };

@@ -112,7 +112,7 @@ fn a_kernel_that_was_built_for_the_device_embeds_its_object() {
     let for_device = |expansion: &mut Expansion| expansion.taskflows[0].for_device = true;
     let text = expand(&EXAMPLE, Some("out"), &built_with(&EXAMPLE, &Overrides::new(), for_device));
     let added = format!(
-        " . with_device (\"hpmoe4_my_layers_{stem}\" , :: core :: include_bytes ! (:: core :: concat ! (:: core :: env ! \
+        " . with_device (\"hpmoe5_my_layers_{stem}\" , :: core :: include_bytes ! (:: core :: concat ! (:: core :: env ! \
          (\"OUT_DIR\") , \"/hpmoe/{stem}.device.o\")))"
     );
     assert!(text.contains(&added), "{text}");

@@ -120,7 +120,7 @@ fn both_halves_are_compiled_once_and_embedded() {
     assert_eq!(package.text(".device"), "CANN 9.1.0, dav-2201\n");
     let object = package.made(".device.o").unwrap();
     let stem = object.file_name().unwrap().to_str().unwrap().strip_suffix(".device.o").unwrap();
-    let symbol = format!("hpmoe4_{}_{stem}", name.replace('-', "_"));
+    let symbol = format!("hpmoe5_{}_{stem}", name.replace('-', "_"));
     assert!(package.text(".cpp").contains(&format!("void {symbol}(\n    GM_ADDR launch) {{")));
     let bytes = fs::read(&object).unwrap();
     // e_type, e_machine and e_flags: no loader of this machine takes it.
@@ -238,10 +238,10 @@ fn an_error_of_the_compiler_is_at_the_users_line() {
 #[test]
 fn an_object_that_breaks_the_contract_is_refused() {
     let cases = [
-        (Fault::Lacks("aiv"), "it has no code for vector cores, `hpmoe4_user_echo_forward_"),
-        (Fault::Lacks("aic"), "it has no code for matrix cores, `hpmoe4_user_echo_forward_"),
-        (Fault::Empty("aiv"), "its half for vector cores is empty (`.ascend.meta.hpmoe4_user_echo_forward_"),
-        (Fault::Empty("aic"), "CANN's compiler has found no code for matrix cores in `hpmoe4_user_echo_forward_"),
+        (Fault::Lacks("aiv"), "it has no code for vector cores, `hpmoe5_user_echo_forward_"),
+        (Fault::Lacks("aic"), "it has no code for matrix cores, `hpmoe5_user_echo_forward_"),
+        (Fault::Empty("aiv"), "its half for vector cores is empty (`.ascend.meta.hpmoe5_user_echo_forward_"),
+        (Fault::Empty("aic"), "CANN's compiler has found no code for matrix cores in `hpmoe5_user_echo_forward_"),
         (
             Fault::KernelType(5),
             "has kernel type 5, both kinds of core counted by vector cores instead of kernel type 4, both kinds of core (CANN",

@@ -601,9 +601,17 @@ fn fixed_refused() {
     let flows =
         described["kernels"].as_array().unwrap().iter().flat_map(|kernel| kernel["taskflows"].as_array().unwrap());
     for flow in flows {
-        let routes = ["evolving::", "kept::forward", "kept::backward", "kept::grouped", "stamped::"]
-            .iter()
-            .any(|name| flow["name"].as_str().unwrap().starts_with(name));
+        let routes = [
+            "evolving::",
+            "kept::forward",
+            "kept::backward",
+            "kept::grouped",
+            "routed::forward",
+            "routed::chunked",
+            "stamped::",
+        ]
+        .iter()
+        .any(|name| flow["name"].as_str().unwrap().starts_with(name));
         assert_eq!(
             (&flow["capturable"], flow["fixed"].as_array().unwrap().len()),
             (&routes.into(), 3 - usize::from(routes)),

@@ -162,6 +162,12 @@ mod tests {
         let ran = shell("sleep 600 & echo $!; wait", 1);
         assert!(ran.status == Status::TimedOut && ran.end.contains("took longer than 1 s"), "{}", ran.end);
         let started = Path::new("/proc").join(ran.text.trim());
-        assert!(!started.exists() || fs::read_to_string(started.join("stat")).unwrap_or_default().contains(") Z "));
+        let runs = || fs::read_to_string(started.join("stat")).is_ok_and(|stat| !stat.contains(") Z "));
+        // A signal ends a process some time after it was sent.
+        let sent = Instant::now();
+        while runs() && sent.elapsed() < Duration::from_secs(10) {
+            sleep(Duration::from_millis(10));
+        }
+        assert!(!runs());
     }
 }
