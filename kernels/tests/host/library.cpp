@@ -251,6 +251,7 @@ struct Turns : ReadsNothing {
 
 struct MadeInTurn {
     static constexpr bool IN_KERNEL = true;
+    static constexpr bool CHOOSES = false;
     static inline bool made;
 
     template <class AnyCore> static bool Make(AnyCore &core) {

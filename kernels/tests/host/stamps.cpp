@@ -160,6 +160,7 @@ void passTime(uint64_t cycles) {
 /// Tiles and a route that take some time.
 struct Lasts : ReadsNothing {
     static constexpr bool IN_KERNEL = true;
+    static constexpr bool CHOOSES = false;
     static constexpr uint64_t kTime = 50; // 1 µs
 
     template <class AnyCore> static bool Run(AnyCore &, const hpmoe::Tile &) { return passTime(kTime), true; }
