@@ -249,7 +249,7 @@ def test_sizes_of_layers() -> None:
         ({"tile_m": 16}, "a layer with swiglu experts has no argument tile_m: did you mean TILE_M?"),
         ({"tokens": 16}, "a layer with swiglu experts has no argument tokens: did you mean max_tokens?"),
         ({"TOKENS": 16}, "a layer has no argument TOKENS: pass max_tokens=.."),
-        ({"LIMIT": 7.0}, "a layer with swiglu experts has no argument LIMIT: it has hidden, inter, experts, top_k, max_tokens, spare, gate, ranks, progress, and"),
+        ({"LIMIT": 7.0}, "a layer with swiglu experts has no argument LIMIT: it has hidden, inter, experts, top_k, max_tokens, spare, gate, chunks_at_most, ranks, progress, and"),
         ({"limits": 7.0, "gate": "gpt_oss"}, "a layer with gpt_oss experts has no argument limits: did you mean LIMIT?"),
     ]:
         with pytest.raises(hpmoe.HpmoeError, match=said):
