@@ -109,7 +109,7 @@ impl RankTables {
         };
         let tensors: Vec<u64> = addresses.tensors.iter().map(tensor).collect();
         let kept = kept_at(tables, route, rank, &tensors);
-        let routing = arenas.routing(common, route, kept, (chunks, &tensors));
+        let routing = arenas.routing(common, route, kept, &tensors);
         let space = |((space, turn), (extents, coming, by_kernel)): ((&SpaceTable, &Option<u32>), &SpaceItems)| {
             arenas.by_kernel = *by_kernel;
             arenas.space(space, extents, (coming, turn.unwrap_or(0)))
@@ -336,7 +336,7 @@ impl TableMemory {
         common: &Common<'_>,
         route: &LaunchRoute<'_>,
         kept: Option<(u64, KeptWords)>,
-        (chunks, tensors): (usize, &[u64]),
+        tensors: &[u64],
     ) -> u64 {
         let (Some(table), LaunchRoute::Kernel(route)) = (common.tables.route, route) else { return 0 };
         let ids_in_kept = kept.filter(|_| table.kept).map_or(0, |(_, words)| words_bytes(words.ids));
@@ -348,7 +348,9 @@ impl TableMemory {
             digests: common.plan.at(Word::Digests) as u64,
             first_pairs: self.add("first pairs", &first_pairs),
             start_pairs: self.add("start pairs", &start_pairs),
-            placement: route.placement().map_or(0, |placement| self.add_placement(placement, chunks)),
+            placement: route
+                .placement()
+                .map_or(0, |placement| self.add_placement(placement, route.sizes().most_chunks())),
             sent: route.placement().map_or(0, |_| self.add_made("slots sent", &[UNMADE])),
             expert_order: order_word(common.tables.expert_orders.on(common.schedule.ranks)),
             ..routing(
