@@ -32,8 +32,8 @@ impl Works {
 }
 
 impl Work {
-    /// The same work with its time on the core replaced by a declared time, which is stored as the product work that takes
-    /// as long. The bytes moved stay the same.
+    /// This work, but with `time` as its time on the core. The time is stored as the operations of a product that takes that
+    /// long. The bytes moved stay the same.
     #[must_use]
     pub fn taking(self, time: Time, target: &Target) -> Self {
         let padded = time.0 as f64 * target.cube_flops() / 1e12 * target.fitted.gemm_fused_efficiency;

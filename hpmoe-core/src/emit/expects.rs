@@ -3,7 +3,7 @@
 use super::cpp::{Expr, Stmt, int, name};
 use crate::graph::Param;
 
-/// A check that an argument is no larger than its parameter's tile.
+/// The condition that an argument has at most the rows and columns of its parameter's tile.
 pub(super) fn is_a_tile(param: &Param, argument: &str) -> Expr {
     let at_most = |size: &str, most: usize| name(argument).dot(size).binary("<=", int(most as u64));
     at_most("rows", param.shape.rows).binary("&&", at_most("cols", param.shape.cols))

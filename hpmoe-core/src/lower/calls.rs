@@ -53,7 +53,7 @@ pub(super) struct Lowering<'a> {
     pub(super) graph: &'a mut TaskGraph,
     pub(super) errors: &'a mut Errors,
     pub(super) scope: Vec<Variable>,
-    /// The same loops by number, to distinguish loops with the same variable.
+    /// The loops around the statement, outermost first. Their numbers distinguish loops with the same variable.
     pub(super) loops: Vec<Loop>,
     /// The number of loops so far.
     pub(super) count: u32,

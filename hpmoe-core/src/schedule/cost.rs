@@ -161,7 +161,7 @@ impl EntryCosts {
         if !self.phases[phase].remote {
             return share;
         }
-        // The link is no faster, however many cores put.
+        // More cores that put don't make the link faster.
         share.max(self.link_time(phase, self.entry_rows(graph, ranks, phase)))
     }
 

@@ -103,7 +103,7 @@ fn speaks_for(checked: &CheckedGraph, before: &Before, other: &Dependency, depen
         && dependency.wait.index == other.wait.index
 }
 
-/// The same core has waited for the same counter in an earlier entry.
+/// Marks dependencies whose counter an earlier entry on the same core has already waited for.
 fn already_awaited(checked: &CheckedGraph, before: &Before, implied: &mut [Option<Implied>]) {
     let dependencies = checked.dependencies();
     let open = dependencies.iter().zip(&*implied).filter(|(_, implied)| implied.is_none());

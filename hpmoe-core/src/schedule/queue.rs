@@ -105,7 +105,7 @@ pub enum Implied {
     /// The core that reads a tile has made it itself in another task; a vector core finishes one task before it starts the
     /// next.
     SameCore,
-    /// The same core has waited for the same counter in an earlier entry. The signal remains, and the wait is dropped.
+    /// An earlier entry on the same core has already waited for the counter. The wait is dropped, but not the signal.
     AlreadyAwaited {
         /// The phase that waited.
         by: PhaseId,

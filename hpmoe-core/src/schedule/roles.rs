@@ -59,7 +59,8 @@ fn computing_cores_return(graph: &TaskGraph, aiv: u32, choices: &Choices) -> boo
     choices.return_cores == ReturnCores::Computing && dedicated(graph, aiv, choices).is_some()
 }
 
-/// Number of vector cores that put. It is none or all if only one kind of work exists, or if a single core must do both.
+/// The number of vector cores that put: 0 if nothing is put, or if a single core must put and compute; all of them if
+/// vector cores compute nothing.
 fn put_cores(graph: &TaskGraph, costs: &EntryCosts, cores: Cores, choices: &Choices) -> u32 {
     let aiv = cores.aiv;
     let phases = |kind| graph.phases.iter().filter(move |(_, phase)| work(graph, phase, aiv, choices) == kind);

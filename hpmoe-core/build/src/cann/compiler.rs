@@ -134,7 +134,7 @@ impl DeviceCompiler {
     }
 }
 
-/// The reason why there is no object: a program's output, or a problem with the folder of objects.
+/// Why no object was made: the output of the program that failed, or what is wrong with the folder of objects.
 enum Refusal {
     Compiler(String),
     Linker(String),

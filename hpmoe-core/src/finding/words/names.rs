@@ -25,7 +25,7 @@ pub(super) fn unknown(kind: NameKind, name: &str, nearest: Option<&str>) -> Sent
     (format!("no {what} is called `{name}`"), help)
 }
 
-/// The help for a name of this kind: the place where it is declared.
+/// The help for an unknown name of this kind: where to declare it.
 fn declare(kind: NameKind) -> String {
     match kind {
         NameKind::Constant => "declare the constant in this kernel module".into(),

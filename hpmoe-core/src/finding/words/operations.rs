@@ -33,7 +33,7 @@ const RECIPES: [(&[&str], &str); 25] = [
     (&["to", "into", "astype", "to_bf16", "convert"], "x.cast::<bf16>()"),
 ];
 
-/// The help if there is no recipe: for operations on tiles, and for operations without a replacement.
+/// The help for methods that have no recipe, because they work on tiles or nothing replaces them.
 const ADVICE: [(&[&str], &str); 15] = [
     (
         &["clone", "copied", "to_owned", "copy"],

@@ -15,7 +15,7 @@ const HALVINGS: u32 = 50;
 /// How tokens are spread over the experts of the group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Spread {
-    /// The same number of rows for every expert.
+    /// Every expert has the same number of rows.
     Even,
     /// Few experts have most rows; the rank is the one with the most chosen expert.
     Uneven,
