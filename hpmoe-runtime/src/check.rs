@@ -11,7 +11,7 @@ use hpmoe_kernels::{PerRank, Placement, Rank, Ranks, Route, RouteError};
 
 use crate::backend::npu::Npu;
 use crate::layout::route::sends_once;
-use crate::layout::tables::coming_spaces;
+use crate::layout::tables::arrival_turns;
 use crate::layout::{LaunchRoute, RankSizes, RouteChunks};
 use crate::tables::{RouteTable, ScheduleTable, Storage, TensorTable};
 use crate::{Argument, ArgumentError, KernelTables, LaunchError, Streams};
@@ -282,8 +282,8 @@ pub(crate) fn routing(
     for sizes in sizes.of_launches() {
         let tables = &tables.in_chunks(sizes.chunks);
         let schedule = if tables.chosen.is_empty() { schedule } else { self::schedule(tables, sizes.ranks)? };
-        let coming = tables.spaces.iter().zip(coming_spaces(tables, schedule)).filter(|(_, coming)| coming.is_some());
-        for (space, _) in coming {
+        let walked = tables.spaces.iter().zip(arrival_turns(tables, schedule)).filter(|(_, turn)| turn.is_some());
+        for (space, _) in walked {
             let tiles = sizes.expert_rows().div_ceil(space.height as usize);
             let way_out = "use taller row tiles, lower TOKENS or Group::capacity_rows, or use fewer ranks";
             within("row tiles of an expert", tiles, MOST_ROUTE_TILES, way_out)?;

@@ -75,7 +75,7 @@ fn descriptor(graph: &TaskGraph, schedule: &Schedule, queue: Shared<'_>, range: 
         column_rows: graph.column_rows(entry.phase),
         more: entries.len() as u32 - 1,
         chunk: chunk(graph, order.ranks, entry),
-        coming: schedule.coming(order, entry.phase).unwrap_or(0),
+        arrival_turn: schedule.arrival_turn(order, entry.phase).unwrap_or(0),
         rotation: scheduled.rotation,
         turn: order.turn(graph, entry.phase).unwrap_or(0),
         peers: range.len() as u32,
@@ -191,14 +191,14 @@ mod tests {
         }
         // The layer's sends are cut into pieces of sixteen rows.
         let [first, next] = [1, 0].map(|peer_offset| Entry { phase: PhaseId(0), expert: 1, peer_offset });
-        for (sends, coming, turn) in
+        for (sends, arrival_turn, turn) in
             [(Sends::PeerAfterPeer, 0, 0), (Sends::InTurn { rows: NonZeroU32::new(20).unwrap() }, 20, 20)]
         {
             order.sends = sends;
             let queue = Shared { order: &order, role: &role };
             let of = |range: Range<'_>| descriptor(checked.graph(), &schedule, queue, &range).to_le_bytes();
             let computes = of(vec![&[entry]]);
-            assert_eq!([36, 40, 44, 48, 52].map(|at| field(&computes, at, 4)), [coming, 7, 0, 1, 0]);
+            assert_eq!([36, 40, 44, 48, 52].map(|at| field(&computes, at, 4)), [arrival_turn, 7, 0, 1, 0]);
             let sends = of(vec![&[first], &[next]]);
             assert_eq!([16, 44, 48, 52].map(|at| field(&sends, at, 4)), [1, turn, 2, 3]);
         }

@@ -28,16 +28,16 @@ pub(super) fn code(graph: &TaskGraph, schedule: &Schedule) -> Option<RouteCode> 
     let [load, mixed, lightest] = [ExpertOrder::Load, ExpertOrder::Mixed, ExpertOrder::LightestFirst].map(order);
     let placement = takes_placements(graph, route, once);
     let (keeps, kept) = (route.keeps.is_some(), graph.tensors[route.ids].rows == RowKind::Routed);
-    let coming = schedule.orders.iter().any(|order| {
+    let arrival_order = schedule.orders.iter().any(|order| {
         let walks = |phase| graph.spaces[graph.phases[phase].space].kind == SpaceKind::RowTiles;
-        graph.phases.ids().any(|phase| walks(phase) && schedule.coming(order, phase).is_some())
+        graph.phases.ids().any(|phase| walks(phase) && schedule.arrival_turn(order, phase).is_some())
     });
     let needs = [
         ("ONCE", once, 1_220),
         ("CHUNKS", graph.sizes.most_chunks() > 1, 1_300),
         ("GROUPS", route.groups.is_some(), 672),
         ("ARRIVALS", space(SpaceKind::Arrivals), 48),
-        ("COMING", coming, 1_792),
+        ("ARRIVAL_ORDER", arrival_order, 1_792),
         ("LOAD", load, 2_548),
         ("MIXED", mixed, if load { 492 } else { 3_040 }),
         ("LIGHTEST", lightest, if load || mixed { 172 } else { 1_668 }),

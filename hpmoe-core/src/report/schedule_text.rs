@@ -31,7 +31,7 @@ pub fn schedule_text(checked: &CheckedGraph, schedule: &Schedule) -> String {
         let role = &schedule.roles[schedule.phases[phase].role];
         let name = graph.phase_name(phase);
         let joins = if schedule.phases[phase].joins_previous { ", tile by tile with the phase before" } else { "" };
-        let coming = if schedule.phases[phase].by_arrival { ", as rows come" } else { "" };
+        let by_arrival = if schedule.phases[phase].by_arrival { ", as rows come" } else { "" };
         let ahead = match right_operand(checked, phase).filter(|_| schedule.phases[phase].reads_ahead) {
             Some((_, weights)) => format!(", reads {} ahead", graph.tensors[weights].name),
             None => String::new(),
@@ -41,7 +41,7 @@ pub fn schedule_text(checked: &CheckedGraph, schedule: &Schedule) -> String {
             rotation => format!(", rotation {rotation}"),
         };
         let band = schedule.phases[phase].band;
-        let _ = writeln!(text, "  {name}: {}, band {band}{rotation}{coming}{joins}{ahead}", role.name);
+        let _ = writeln!(text, "  {name}: {}, band {band}{rotation}{by_arrival}{joins}{ahead}", role.name);
         for wait in &schedule.phases[phase].waits {
             let _ = writeln!(text, "    waits for {}", names::wait(wait));
         }

@@ -63,7 +63,7 @@ impl Schedule {
     /// If a phase walks row tiles in the order in which their rows arrive: the number of rows of the turns in which ranks
     /// send them.
     #[must_use]
-    pub fn coming(&self, order: &Order, phase: PhaseId) -> Option<u32> {
+    pub fn arrival_turn(&self, order: &Order, phase: PhaseId) -> Option<u32> {
         order.sends.turn().filter(|_| self.phases[phase].by_arrival)
     }
 

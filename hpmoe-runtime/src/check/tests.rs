@@ -260,8 +260,8 @@ fn routes_that_kernels_make() {
         capacity: usize::MAX,
         processes: false,
     };
-    let coming = HpmoeDescriptor { kind: HPMOE_ROW_TILES as _, coming: 1, ..bytemuck::Zeroable::zeroed() };
-    let by_coming = ScheduleTable { descriptors: bytemuck::bytes_of(&coming).to_vec().leak(), ..TABLES.schedules[0] };
+    let walked = HpmoeDescriptor { kind: HPMOE_ROW_TILES as _, arrival_turn: 1, ..bytemuck::Zeroable::zeroed() };
+    let by_arrival = ScheduleTable { descriptors: bytemuck::bytes_of(&walked).to_vec().leak(), ..TABLES.schedules[0] };
     let check = |tokens, schedule: &ScheduleTable, sizes: RankSizes| {
         super::routing(&KernelTables { tokens, ..TABLES }, schedule, &sizes, false).map_err(|error| error.to_string())
     };
@@ -290,8 +290,8 @@ fn routes_that_kernels_make() {
     let (found, value) = (check(slots + 1, by_number, sizes(2, 1, 8)), 4 * (slots + 1));
     refused(found, 1 << 28, "slots of all ranks", 2, value, way_out);
     // Tiles of 32 rows in the order in which they come.
-    assert_eq!(check(8, &by_coming, sizes(2, 1, 1 << 15)), Ok(()));
+    assert_eq!(check(8, &by_arrival, sizes(2, 1, 1 << 15)), Ok(()));
     assert_eq!(check(8, by_number, sizes(2, 1, 1 << 16)), Ok(()));
     let way_out = "use taller row tiles, lower TOKENS or Group::capacity_rows, or use fewer ranks";
-    refused(check(8, &by_coming, sizes(2, 1, 1 << 16)), 2048, "row tiles of an expert", 2, 4096, way_out);
+    refused(check(8, &by_arrival, sizes(2, 1, 1 << 16)), 2048, "row tiles of an expert", 2, 4096, way_out);
 }

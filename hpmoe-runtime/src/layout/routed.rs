@@ -40,22 +40,23 @@ pub(super) struct RouteTables {
 }
 
 impl RouteTables {
-    /// For a rank; `coming` has the rows of a turn for each space of which some entry walks the items as their rows come.
-    pub(super) fn new(tables: &KernelTables, coming: &[Option<u32>], route: &LaunchRoute<'_>, rank: Rank) -> Self {
+    /// For a rank; `turns` are the turns of [`arrival_turns`].
+    pub(super) fn new(tables: &KernelTables, turns: &[Option<u32>], route: &LaunchRoute<'_>, rank: Rank) -> Self {
         match route {
-            LaunchRoute::Host(chunks) => Self::made(tables, coming, chunks, rank),
-            LaunchRoute::Kernel(route) => Self::room(tables, coming, route, rank),
+            LaunchRoute::Host(chunks) => Self::made(tables, turns, chunks, rank),
+            LaunchRoute::Kernel(route) => Self::room(tables, turns, route, rank),
         }
     }
 
-    fn made(tables: &KernelTables, coming: &[Option<u32>], chunks: &RouteChunks<'_>, rank: Rank) -> Self {
+    fn made(tables: &KernelTables, turns: &[Option<u32>], chunks: &RouteChunks<'_>, rank: Rank) -> Self {
         let route = chunks.whole();
         let space = |(space, turn): (&SpaceTable, &Option<u32>)| {
             let extents = spaces::extents(space, chunks.routes(), rank, chunks.orders());
-            let coming = turn.map_or_else(Vec::new, |turn| spaces::coming((space, turn), chunks.routes(), rank));
-            (extents, coming, false)
+            let arrival_order =
+                turn.map_or_else(Vec::new, |turn| spaces::arrival_orders((space, turn), chunks.routes(), rank));
+            (extents, arrival_order, false)
         };
-        let spaces: Vec<_> = tables.spaces.iter().zip(coming).map(space).collect();
+        let spaces: Vec<_> = tables.spaces.iter().zip(turns).map(space).collect();
         let mut made = Self {
             by_kernel: false,
             experts: routing::experts(chunks, rank),
@@ -80,21 +81,21 @@ impl RouteTables {
     }
 
     /// Room for what the kernel makes, for as many rows as the rank has room for; spaces of tokens are the host's.
-    fn room(tables: &KernelTables, coming: &[Option<u32>], route: &KernelRoute, rank: Rank) -> Self {
+    fn room(tables: &KernelTables, turns: &[Option<u32>], route: &KernelRoute, rank: Rank) -> Self {
         let sizes = route.sizes().in_chunks(route.sizes().most_chunks());
         let parts = if sends_once(tables) { 2 } else { 1 };
         let local = sizes.local_experts * sizes.chunks;
         let pairs = sizes.ranks * local;
         let slots = route.tokens(rank) * sizes.top_k;
         let pair = HpmoePair { rows: UNMADE, at: UNMADE, base: UNMADE, order: UNMADE };
-        let space = |(space, coming): (&SpaceTable, &Option<u32>)| {
+        let space = |(space, turn): (&SpaceTable, &Option<u32>)| {
             if let Some(extents) = spaces::of_tokens(space, &route.chunk_tokens(rank, sizes.chunks)) {
                 return (extents, Vec::new(), false);
             }
-            let coming = if coming.is_some() { sizes.row_tiles(space.height) } else { 0 };
-            (room_of(space.kind, local, pairs), vec![UNMADE; coming], true)
+            let tiles = if turn.is_some() { sizes.row_tiles(space.height) } else { 0 };
+            (room_of(space.kind, local, pairs), vec![UNMADE; tiles], true)
         };
-        let spaces: Vec<_> = tables.spaces.iter().zip(coming).map(space).collect();
+        let spaces: Vec<_> = tables.spaces.iter().zip(turns).map(space).collect();
         Self {
             by_kernel: true,
             experts: vec![HpmoeExpert { first: UNMADE, rows: UNMADE }; parts * local],

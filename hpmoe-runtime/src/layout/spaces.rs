@@ -1,6 +1,6 @@
 //! The number of items that each group of an iteration space has.
 
-use hpmoe_kernels::route::{Pair, as_rows_come};
+use hpmoe_kernels::route::{Pair, arrival_order};
 use hpmoe_kernels::{Expert, RAGGED, Rank, Ranks, Route};
 
 use crate::abi::{
@@ -116,10 +116,10 @@ fn by_expert<'a>(orders: impl Iterator<Item = &'a Vec<usize>>) -> Vec<usize> {
 
 /// Row tiles of each of the rank's experts, chunk by chunk, in the order in which they are complete when ranks send `turn` rows at a
 /// time.
-pub(crate) fn coming((space, turn): (&SpaceTable, u32), chunks: &[Route], rank: Rank) -> Vec<i32> {
+pub(crate) fn arrival_orders((space, turn): (&SpaceTable, u32), chunks: &[Route], rank: Rank) -> Vec<i32> {
     let of_expert = |(route, e): (&Route, Expert)| {
         let rows: Vec<usize> = route.ranks().into_iter().map(|source| route.pair(source, e).rows).collect();
-        as_rows_come(&rows, rank.id(), space.height as usize, turn as usize)
+        arrival_order(&rows, rank.id(), space.height as usize, turn as usize)
     };
     let experts = chunks.iter().flat_map(|route| route.experts_of(rank).map(move |e| (route, e)));
     let tiles = experts.flat_map(of_expert);
@@ -161,7 +161,7 @@ mod tests {
         assert_eq!((tiles.first_items, tiles.peer_items), (vec![0, 1, 4], vec![0, 1, 0, 1]));
         // Expert 0 has one tile. Expert 1 has three rows of rank 0, then two of rank 1.
         let space = SpaceTable { kind: HPMOE_ROW_TILES, height: 2 };
-        assert_eq!(coming((&space, 1), std::slice::from_ref(&route), Rank::new(0)), [0, 0, 2, 1]);
+        assert_eq!(arrival_orders((&space, 1), std::slice::from_ref(&route), Rank::new(0)), [0, 0, 2, 1]);
         let from_loops = |pieces: Vec<usize>| firsts(pieces.into_iter());
         assert_eq!(
             on_rank_0(HPMOE_SENDS, &route).first_items,

@@ -37,8 +37,8 @@ pub(crate) struct Common<'a> {
     tables: &'a KernelTables,
     schedule: &'a ScheduleTable,
     plan: &'a MemoryPlan,
-    /// By space: see [`coming_spaces`].
-    coming: Vec<Option<u32>>,
+    /// By space: see [`arrival_turns`].
+    arrival_turns: Vec<Option<u32>>,
     /// Cycles that a wait may take.
     time_limit: u64,
     /// Tiles of a core that have room for a time stamp.
@@ -54,20 +54,20 @@ impl<'a> Common<'a> {
         time_limit: u64,
         stamp_room: u32,
     ) -> Self {
-        Self { tables, schedule, plan, coming: coming_spaces(tables, schedule), time_limit, stamp_room }
+        Self { tables, schedule, plan, arrival_turns: arrival_turns(tables, schedule), time_limit, stamp_room }
     }
 }
 
 /// By space: where some entry walks its items in the order in which their rows arrive, the rows of a turn by which ranks send.
-pub(crate) fn coming_spaces(tables: &KernelTables, schedule: &ScheduleTable) -> Vec<Option<u32>> {
-    let mut coming = vec![None; tables.spaces.len()];
+pub(crate) fn arrival_turns(tables: &KernelTables, schedule: &ScheduleTable) -> Vec<Option<u32>> {
+    let mut turns = vec![None; tables.spaces.len()];
     for descriptor in schedule.descriptors.chunks_exact(size_of::<HpmoeDescriptor>()) {
         let entry: HpmoeDescriptor = bytemuck::pod_read_unaligned(descriptor);
-        if u32::from(entry.kind) == HPMOE_ROW_TILES && entry.coming != 0 {
-            coming[usize::from(entry.space)] = Some(entry.coming);
+        if u32::from(entry.kind) == HPMOE_ROW_TILES && entry.arrival_turn != 0 {
+            turns[usize::from(entry.space)] = Some(entry.arrival_turn);
         }
     }
-    coming
+    turns
 }
 
 /// Addresses that one rank's tables refer to.
@@ -99,9 +99,11 @@ impl RankTables {
         let choices = choices(common, route);
         let most = choices.last().map_or(common.tables, |choice| &choice.tables);
         let chunks = most.chunks;
-        let coming = |space: usize| choices.iter().find_map(|choice| choice.coming[space]).or(common.coming[space]);
-        let coming: Vec<Option<u32>> = (0..tables.spaces.len()).map(coming).collect();
-        let made = RouteTables::new(most, &coming, route, rank);
+        let turn = |space: usize| {
+            choices.iter().find_map(|choice| choice.arrival_turns[space]).or(common.arrival_turns[space])
+        };
+        let turns: Vec<Option<u32>> = (0..tables.spaces.len()).map(turn).collect();
+        let made = RouteTables::new(most, &turns, route, rank);
         let mut arenas = TableMemory::new(addresses.tables);
         let tensor = |place: &TensorAddress| match place {
             TensorAddress::At(address) => *address,
@@ -110,12 +112,13 @@ impl RankTables {
         let tensors: Vec<u64> = addresses.tensors.iter().map(tensor).collect();
         let kept = kept_at(tables, route, rank, &tensors);
         let routing = arenas.routing(common, route, kept, &tensors);
-        let space = |((space, turn), (extents, coming, by_kernel)): ((&SpaceTable, &Option<u32>), &SpaceItems)| {
-            arenas.by_kernel = *by_kernel;
-            arenas.space(space, extents, (coming, turn.unwrap_or(0)))
-        };
-        let turns = tables.spaces.iter().zip(&coming);
-        let spaces: Vec<HpmoeSpace> = turns.zip(&made.spaces).map(space).collect();
+        let space =
+            |((space, turn), (extents, arrival_order, by_kernel)): ((&SpaceTable, &Option<u32>), &SpaceItems)| {
+                arenas.by_kernel = *by_kernel;
+                arenas.space(space, extents, (arrival_order, turn.unwrap_or(0)))
+            };
+        let space_turns = tables.spaces.iter().zip(&turns);
+        let spaces: Vec<HpmoeSpace> = space_turns.zip(&made.spaces).map(space).collect();
         arenas.by_kernel = made.by_kernel;
         let starts = arenas.add("starts", &made.starts);
         let experts = arenas.add("experts", &made.experts);
@@ -225,7 +228,7 @@ impl RankTables {
 struct Choice {
     tables: KernelTables,
     schedule: &'static ScheduleTable,
-    coming: Vec<Option<u32>>,
+    arrival_turns: Vec<Option<u32>>,
 }
 
 /// What a kernel chooses from, with the fewest chunks first; nothing if the number is known before the launch.
@@ -235,7 +238,7 @@ fn choices(common: &Common<'_>, route: &LaunchRoute<'_>) -> Vec<Choice> {
         let tables = common.tables.in_chunks(sizes.chunks);
         let schedule = tables.schedules.iter().find(|schedule| schedule.ranks == common.schedule.ranks);
         let schedule = schedule.expect("each number of chunks has schedules for the same ranks");
-        Choice { tables, schedule, coming: coming_spaces(&tables, schedule) }
+        Choice { tables, schedule, arrival_turns: arrival_turns(&tables, schedule) }
     };
     match route.sizes().most_chunks() > 1 && common.tables.chunks_at_most().is_some() {
         true => route.sizes().of_launches().map(choice).collect(),
@@ -319,15 +322,15 @@ impl TableMemory {
     ) -> Vec<HpmoeSpace> {
         let LaunchRoute::Kernel(route) = route else { unreachable!("the host's routes have their number of chunks") };
         let tokens = route.chunk_tokens(rank, choice.tables.chunks);
-        let of_choice = |((space, table), coming): ((&HpmoeSpace, &SpaceTable), &Option<u32>)| match (
+        let of_choice = |((space, table), turn): ((&HpmoeSpace, &SpaceTable), &Option<u32>)| match (
             of_tokens(table, &tokens),
-            coming,
+            turn,
         ) {
             (Some(extents), _) => self.space(table, &extents, (&[], 0)),
             (None, Some(turn)) => HpmoeSpace { turn: *turn, ..*space },
-            (None, None) => HpmoeSpace { coming: 0, turn: 0, ..*space },
+            (None, None) => HpmoeSpace { arrival_order: 0, turn: 0, ..*space },
         };
-        spaces.iter().zip(choice.tables.spaces).zip(&choice.coming).map(of_choice).collect()
+        spaces.iter().zip(choice.tables.spaces).zip(&choice.arrival_turns).map(of_choice).collect()
     }
 
     /// What the kernel makes its route from; zero where the host makes it.
@@ -376,15 +379,15 @@ impl TableMemory {
         self.add("placement", &placement.device_words(chunks))
     }
 
-    fn space(&mut self, space: &SpaceTable, extents: &Extents, (coming, turn): (&[i32], u32)) -> HpmoeSpace {
+    fn space(&mut self, space: &SpaceTable, extents: &Extents, (arrival_order, turn): (&[i32], u32)) -> HpmoeSpace {
         let mut tiles_only = |name, items: &[i32]| if items.is_empty() { 0 } else { self.add(name, items) };
         let peer_items = tiles_only("items of peers", &extents.peer_items);
-        let coming = tiles_only("items as rows come", coming);
+        let arrival_order = tiles_only("items in arrival order", arrival_order);
         HpmoeSpace {
             first_items: self.add("items", &extents.first_items),
             peer_items,
             counted: self.add("items expert by expert", &extents.counted),
-            coming,
+            arrival_order,
             kind: space.kind,
             height: space.height,
             turn,

@@ -39,7 +39,7 @@ const fn schedule(ranks: u32) -> ScheduleTable {
 const DESCRIPTOR: [u8; 64] = {
     let mut bytes = [0; 64];
     bytes[std::mem::offset_of!(HpmoeDescriptor, phase)] = 7;
-    bytes[std::mem::offset_of!(HpmoeDescriptor, coming)] = 1;
+    bytes[std::mem::offset_of!(HpmoeDescriptor, arrival_turn)] = 1;
     bytes
 };
 
@@ -159,10 +159,10 @@ unsafe extern "C" fn checking(launch: *mut u8) {
         assert_eq!(array::<i32>(spaces[0].first_items, 3), [[0, 2, 3], [0, 1, 2]][rank]);
         assert_eq!(array::<i32>(spaces[0].peer_items, 4), [0, 2, 0, 1]);
         // The second tile has one row of rank 1, the first two of rank 0.
-        assert_eq!(array::<i32>(spaces[0].coming, 2), [[1, 0], [0, 0]][rank]);
+        assert_eq!(array::<i32>(spaces[0].arrival_order, 2), [[1, 0], [0, 0]][rank]);
         assert_eq!(array::<u32>(launch.expert_order, 4), [1, 0, 0, 1], "the least loaded expert of each rank first");
         assert_eq!(
-            (spaces[1].peer_items, spaces[1].coming, array::<i32>(spaces[1].first_items, 2)),
+            (spaces[1].peer_items, spaces[1].arrival_order, array::<i32>(spaces[1].first_items, 2)),
             (0, 0, &[0, 1][..])
         );
         // Room for 2 ranks * 8 tokens * 2 experts: 16 full row tiles and one short one for each expert.

@@ -17,7 +17,7 @@ namespace {
 using namespace hpmoe;
 
 // What kernels of all cases have.
-constexpr uint32_t SPACES = NEEDS_ARRIVALS | NEEDS_COMING;
+constexpr uint32_t SPACES = NEEDS_ARRIVALS | NEEDS_ARRIVAL_ORDER;
 
 uint32_t NeedsOfLaunch(const VectorCore &core) {
     const HpmoeRouting from = Load<HpmoeRouting>(core.launch.routing);

@@ -194,8 +194,8 @@ HPMOE_INLINE bool WalkGroup(AnyCore &core, const HpmoeDescriptor &entry, const H
     // Row tiles are walked from the rank's own rows on: they are there first, and each rank's results go to another. A tile
     // that begins with rows of the rank before, which come last, comes last. Or they are walked as rows come from all ranks.
     uint32_t own = 0;
-    const bool coming = entry.kind == HPMOE_ROW_TILES && entry.coming != 0;
-    if (entry.kind == HPMOE_ROW_TILES && !coming) {
+    const bool by_arrival = entry.kind == HPMOE_ROW_TILES && entry.arrival_turn != 0;
+    if (entry.kind == HPMOE_ROW_TILES && !by_arrival) {
         const uint32_t pair = core.launch.rank * core.launch.local_experts + group.expert;
         const uint32_t at = static_cast<uint32_t>(PairOf(core, HPMOE_ARRIVALS, pair).at);
         own = (at + space.height - 1) / space.height % items;
@@ -205,8 +205,8 @@ HPMOE_INLINE bool WalkGroup(AnyCore &core, const HpmoeDescriptor &entry, const H
         Place place = Swizzle(t, items * entry.column_rows, wide, entry.band);
         place.column += place.item % entry.column_rows * wide;
         place.item = pieces.At((place.item / entry.column_rows + own) % items);
-        if (coming) {
-            place.item = static_cast<uint32_t>(Word<int32_t>(space.coming, first + place.item));
+        if (by_arrival) {
+            place.item = static_cast<uint32_t>(Word<int32_t>(space.arrival_order, first + place.item));
         }
         Tile tile = Resolve(core, entry, space, group, first, place);
         for (const uint32_t last = tile.phase + entry.more; tile.phase <= last; ++tile.phase) {

@@ -34,7 +34,7 @@ pub struct HpmoeDescriptor {
     pub column_rows: u32,
     pub more: u32,
     pub chunk: u32,
-    pub coming: u32,
+    pub arrival_turn: u32,
     pub rotation: u32,
     pub turn: u32,
     pub peers: u32,
@@ -84,8 +84,8 @@ const _: () = {
         "Offset of field: HpmoeDescriptor::chunk",
     ][::core::mem::offset_of!(HpmoeDescriptor, chunk) - 32usize];
     [
-        "Offset of field: HpmoeDescriptor::coming",
-    ][::core::mem::offset_of!(HpmoeDescriptor, coming) - 36usize];
+        "Offset of field: HpmoeDescriptor::arrival_turn",
+    ][::core::mem::offset_of!(HpmoeDescriptor, arrival_turn) - 36usize];
     [
         "Offset of field: HpmoeDescriptor::rotation",
     ][::core::mem::offset_of!(HpmoeDescriptor, rotation) - 40usize];
@@ -165,7 +165,7 @@ pub struct HpmoeSpace {
     pub first_items: u64,
     pub peer_items: u64,
     pub counted: u64,
-    pub coming: u64,
+    pub arrival_order: u64,
     pub kind: u32,
     pub height: u32,
     pub turn: u32,
@@ -185,8 +185,8 @@ const _: () = {
         "Offset of field: HpmoeSpace::counted",
     ][::core::mem::offset_of!(HpmoeSpace, counted) - 16usize];
     [
-        "Offset of field: HpmoeSpace::coming",
-    ][::core::mem::offset_of!(HpmoeSpace, coming) - 24usize];
+        "Offset of field: HpmoeSpace::arrival_order",
+    ][::core::mem::offset_of!(HpmoeSpace, arrival_order) - 24usize];
     [
         "Offset of field: HpmoeSpace::kind",
     ][::core::mem::offset_of!(HpmoeSpace, kind) - 32usize];

@@ -13,8 +13,8 @@
 //! - A route can be cut into [`chunks`](Route::chunks), each with its own route for some tokens of each rank. Tokens keep
 //!   their numbers.
 
+mod arrival_order;
 mod chunks;
-mod coming;
 mod error;
 mod gather;
 mod groups;
@@ -30,8 +30,8 @@ mod placed;
 mod rank;
 mod turns;
 
+pub use arrival_order::arrival_order;
 pub use chunks::{ChosenChunks, choose_chunks, chunk_counts, chunk_parts, chunk_tokens};
-pub use coming::as_rows_come;
 pub use error::RouteError;
 pub use gather::Exchange;
 pub use groups::most_of_a_token;

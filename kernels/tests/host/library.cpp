@@ -436,7 +436,7 @@ struct Walk : ReadsNothing {
 /// Tables of rank 0 of two, with two experts each: what a queue of one entry walks.
 struct Tables {
     static constexpr uint32_t kHeight = 4;
-    Buffer<int32_t> first{8, 0}, order{4}, experts{8}, coming{16, 0};
+    Buffer<int32_t> first{8, 0}, order{4}, experts{8}, arrivalOrder{16, 0};
     Buffer<HpmoePair> sends{8}, arrivals{4};
 
     Tables() {
@@ -456,16 +456,18 @@ struct Tables {
         ranks.descriptors[0] = entry;
         ranks.descriptors[0].core_count = 1, ranks.descriptors[0].phase = 3;
         ranks.spaces[0].kind = entry.kind, ranks.spaces[0].height = kHeight;
-        ranks.spaces[0].first_items = Ranks::address(first.data), ranks.spaces[0].coming = Ranks::address(coming.data);
+        ranks.spaces[0].first_items = Ranks::address(first.data),
+        ranks.spaces[0].arrival_order = Ranks::address(arrivalOrder.data);
         HpmoeLaunch &all = ranks.launch[0];
         all.local_experts = all.chunk_experts = 2, all.tokens = 22, all.chunk_tokens = 10, all.chunks = 3;
         all.expert_order = Ranks::address(order.data), all.experts = Ranks::address(experts.data);
         all.sends = Ranks::address(sends.data), all.arrivals = Ranks::address(arrivals.data);
         Walk::tiles.clear(), Walk::noted = true;
-        HpmoeHostResult result = ranks.run<Walk>(kCores, 2 * kCores,
-                                                 {first.region("first", false), order.region("order", false),
-                                                  experts.region("experts", false), coming.region("coming", false),
-                                                  sends.region("sends", false), arrivals.region("arrivals", false)});
+        HpmoeHostResult result =
+            ranks.run<Walk>(kCores, 2 * kCores,
+                            {first.region("first", false), order.region("order", false),
+                             experts.region("experts", false), arrivalOrder.region("arrival order", false),
+                             sends.region("sends", false), arrivals.region("arrivals", false)});
         EXPECT(result.code == HPMOE_HOST_OK, result.message);
         EXPECT(Walk::noted && ranks.records[core].tasks == Walk::tiles.size());
         uint32_t empty = 0;
@@ -489,15 +491,15 @@ std::vector<hpmoe::Place> swizzled(uint32_t items, uint32_t columns, uint32_t ba
     return places;
 }
 
-CASE(row_tiles_are_walked_from_own_rows_on_or_as_rows_come) {
-    for (uint32_t coming : {0u, 1u}) {
+CASE(row_tiles_are_walked_from_own_rows_on_or_by_arrival) {
+    for (uint32_t byArrival : {0u, 1u}) {
         for (uint32_t columnRows : {1u, 2u}) {
             for (uint16_t band : {1, 2, 3, 100}) {
                 Tables tables;
                 HpmoeDescriptor entry = entryOf(HPMOE_ROW_TILES);
-                entry.band = band, entry.columns = 4, entry.column_rows = columnRows, entry.coming = coming;
+                entry.band = band, entry.columns = 4, entry.column_rows = columnRows, entry.arrival_turn = byArrival;
                 const int32_t comes[] = {-1, -1, 3, 0, 4, 1, 2};
-                for (uint32_t i = 0; i < 7; ++i) tables.coming[i] = comes[i];
+                for (uint32_t i = 0; i < 7; ++i) tables.arrivalOrder[i] = comes[i];
                 tables.walk(entry, {0, 2, 7});
                 // Expert 1 has 18 rows from row 32 on in tiles 2 to 6, and this rank's are from its row 7 on.
                 const uint32_t wide = 4 / columnRows, turn = 2;
@@ -506,7 +508,7 @@ CASE(row_tiles_are_walked_from_own_rows_on_or_as_rows_come) {
                 for (uint32_t t = 0; t < Walk::tiles.size() && t < 20; ++t) {
                     const hpmoe::Tile &tile = Walk::tiles[t];
                     const uint32_t place = places[t].item / columnRows;
-                    const uint32_t item = coming ? static_cast<uint32_t>(comes[2 + place]) : (place + turn) % 5;
+                    const uint32_t item = byArrival ? static_cast<uint32_t>(comes[2 + place]) : (place + turn) % 5;
                     const uint32_t column = places[t].column + places[t].item % columnRows * wide;
                     EXPECT(tile.item == item && tile.column == column, std::to_string(t));
                     EXPECT(tile.at == 4 * item && tile.rows == (item == 4 ? 2 : 4) && tile.first == 32 + 4 * item);

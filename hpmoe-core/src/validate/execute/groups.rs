@@ -5,7 +5,7 @@ use crate::analyze::CheckedGraph;
 use crate::graph::{CHUNK_BUFFERS, Height, SpaceKind, TaskGraph};
 use crate::ids::{PhaseId, SpaceId};
 use crate::schedule::{Entry, Schedule, Swizzle};
-use hpmoe_kernels::route::{PairTurns, PieceTurns, as_rows_come};
+use hpmoe_kernels::route::{PairTurns, PieceTurns, arrival_order};
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
@@ -137,9 +137,9 @@ fn walk(
     }
     let expert = rank * routing.local + orders[rank][entry.expert as usize];
     let order = schedule.order(routing.ranks as u32);
-    if let Some(turn) = order.and_then(|order| schedule.coming(order, entry.phase)) {
+    if let Some(turn) = order.and_then(|order| schedule.arrival_turn(order, entry.phase)) {
         let rows: Vec<usize> = (0..routing.ranks).map(|source| routing.slots[source][expert].len()).collect();
-        let tiles = as_rows_come(&rows, rank, space.height.number() as usize, turn as usize);
+        let tiles = arrival_order(&rows, rank, space.height.number() as usize, turn as usize);
         return Box::new(move |place, _| tiles[place]);
     }
     let own = routing.at(rank, expert).div_ceil(space.height.number() as usize);

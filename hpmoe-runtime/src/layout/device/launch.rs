@@ -73,11 +73,12 @@ impl CaseKernel {
         // One entry walks the tiles of the first space as their rows come, in turns that are shorter than a tile or longer.
         let turn = [1, 2, 3, 16, 100][case.tokens % 5];
         let schedules = |turn: u32| -> &'static [ScheduleTable] {
-            let coming = HpmoeDescriptor { kind: HPMOE_ROW_TILES as u16, coming: turn, ..HpmoeDescriptor::default() };
+            let walked =
+                HpmoeDescriptor { kind: HPMOE_ROW_TILES as u16, arrival_turn: turn, ..HpmoeDescriptor::default() };
             vec![ScheduleTable {
                 ranks: case.ranks as u32,
                 queues: vec![(0, 0); cores].leak(),
-                descriptors: bytemuck::bytes_of(&coming).to_vec().leak(),
+                descriptors: bytemuck::bytes_of(&walked).to_vec().leak(),
             }]
             .leak()
         };

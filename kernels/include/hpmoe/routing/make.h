@@ -6,7 +6,7 @@
 
 #include "hpmoe/routing/await.h"
 #include "hpmoe/routing/choice.h"
-#include "hpmoe/routing/coming.h"
+#include "hpmoe/routing/arrival_order.h"
 #include "hpmoe/routing/ids.h"
 #include "hpmoe/routing/kept.h"
 #include "hpmoe/worker.h"
@@ -193,9 +193,9 @@ HPMOE_INLINE void StoreTables(VectorCore &core, Share &route, const RouteLists &
             OrderExperts(core, route, lists);
             StoreCounted(core, route, lists, space);
         }
-        HPMOE_EXPECTS(space.coming == 0 || Share::Needs(NEEDS_COMING));
-        if (Share::Needs(NEEDS_COMING) && space.coming != 0) {
-            StoreComing(core, route, lists, space);
+        HPMOE_EXPECTS(space.arrival_order == 0 || Share::Needs(NEEDS_ARRIVAL_ORDER));
+        if (Share::Needs(NEEDS_ARRIVAL_ORDER) && space.arrival_order != 0) {
+            StoreArrivalOrder(core, route, lists, space);
         }
     }
     if (part == 0 && turns.Mine()) {

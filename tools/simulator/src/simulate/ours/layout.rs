@@ -5,7 +5,7 @@ use super::once::{self, OnceRows};
 use crate::simulate::Routing;
 use hpmoe_core::graph::{CHUNK_BUFFERS, Height, Space, SpaceKind, TaskGraph};
 use hpmoe_core::ids::{Arena, SpaceId};
-use hpmoe_kernels::route::{ExpertOrder, as_rows_come};
+use hpmoe_kernels::route::{ExpertOrder, arrival_order};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -30,7 +30,7 @@ pub(super) struct Layout {
     /// By space, rank and group: the items before it when groups are counted in the order of queues.
     counted: Arena<SpaceId, Vec<Vec<u32>>>,
     /// By space, rank and expert: its items in the order in which their rows arrive; empty for spaces walked otherwise.
-    coming: Arena<SpaceId, Vec<Vec<Vec<u32>>>>,
+    arrival_orders: Arena<SpaceId, Vec<Vec<Vec<u32>>>>,
 }
 
 /// The rows or tokens of an item.
@@ -52,13 +52,13 @@ pub(super) struct ItemRows {
 }
 
 impl Layout {
-    /// The layout of a routing. Queues name experts by `experts`. The items of the spaces in `coming` are walked in the
+    /// The layout of a routing. Queues name experts by `experts`. The items of the spaces in `by_arrival` are walked in the
     /// order in which their rows arrive if ranks send in turns of that many rows.
     pub(super) fn new(
         graph: &TaskGraph,
         routing: &Routing,
         experts: ExpertOrder,
-        (coming, turn): (&BTreeSet<SpaceId>, u32),
+        (by_arrival, turn): (&BTreeSet<SpaceId>, u32),
     ) -> Self {
         let ranks = routing.ranks();
         let chunked = Chunked::new(&graph.sizes, routing);
@@ -76,7 +76,7 @@ impl Layout {
             spaces: graph.spaces.iter().map(|(_, &space)| space).collect(),
             first: Arena::new(),
             counted: Arena::new(),
-            coming: Arena::new(),
+            arrival_orders: Arena::new(),
         };
         let order = |rank| {
             let rows: Vec<usize> = (0..local).map(|expert| layout.expert_rows(rank, expert) as usize).collect();
@@ -90,12 +90,12 @@ impl Layout {
             first.iter().enumerate().map(of_rank).collect()
         });
         layout.counted = counted.collect();
-        let tiles = |rank, height| (0..local).map(|expert| layout.as_rows_come(rank, expert, height, turn)).collect();
-        let coming = graph.spaces.iter().map(|(id, space)| match coming.contains(&id) {
+        let tiles = |rank, height| (0..local).map(|expert| layout.arrival_order(rank, expert, height, turn)).collect();
+        let arrival_orders = graph.spaces.iter().map(|(id, space)| match by_arrival.contains(&id) {
             true => (0..ranks).map(|rank| tiles(rank, space.height.number())).collect(),
             false => Vec::new(),
         });
-        layout.coming = coming.collect();
+        layout.arrival_orders = arrival_orders.collect();
         layout
     }
 
@@ -237,24 +237,24 @@ impl Layout {
         first[first.len() - 1]
     }
 
-    fn as_rows_come(&self, rank: u32, expert: u32, height: u32, turn: u32) -> Vec<u32> {
+    fn arrival_order(&self, rank: u32, expert: u32, height: u32, turn: u32) -> Vec<u32> {
         let rows = (0..self.ranks).map(|source| {
             let (start, end) = self.pair(source, rank, expert);
             (end - start) as usize
         });
-        let tiles = as_rows_come(&rows.collect::<Vec<_>>(), rank as usize, height as usize, turn as usize);
+        let tiles = arrival_order(&rows.collect::<Vec<_>>(), rank as usize, height as usize, turn as usize);
         tiles.into_iter().map(|tile| tile as u32).collect()
     }
 
     /// The item at a place of a group's swizzle. Row tiles are walked in the order in which their rows arrive, or starting with the
     /// first tile that begins with rows of the rank itself, which need not travel. The tile before that one, whose rows arrive last,
     /// comes last.
-    pub(super) fn walked(&self, space: SpaceId, (rank, group): (u32, u32), place: u32, coming: bool) -> u32 {
+    pub(super) fn walked(&self, space: SpaceId, (rank, group): (u32, u32), place: u32, by_arrival: bool) -> u32 {
         if self.kind(space) != SpaceKind::RowTiles {
             return place;
         }
-        if coming {
-            return self.coming[space][rank as usize][group as usize][place as usize];
+        if by_arrival {
+            return self.arrival_orders[space][rank as usize][group as usize][place as usize];
         }
         let items = self.expert_rows(rank, group).div_ceil(self.height(space));
         let own = self.pair(rank, rank, group).0.div_ceil(self.height(space));

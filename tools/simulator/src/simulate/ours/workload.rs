@@ -67,10 +67,10 @@ impl<'a> Ours<'a> {
     ) -> Result<Self, Unfit> {
         let graph = checked.graph();
         let order = fitting_order(checked, schedule, routing)?;
-        let walked = graph.phases.ids().filter(|&phase| schedule.coming(order, phase).is_some());
-        let coming = walked.map(|phase| graph.phases[phase].space).collect();
+        let walked = graph.phases.ids().filter(|&phase| schedule.arrival_turn(order, phase).is_some());
+        let by_arrival = walked.map(|phase| graph.phases[phase].space).collect();
         let experts = schedule.expert_orders.on(routing.ranks());
-        let layout = Layout::new(graph, routing, experts, (&coming, order.sends.turn().unwrap_or(1)));
+        let layout = Layout::new(graph, routing, experts, (&by_arrival, order.sends.turn().unwrap_or(1)));
         let counters = CounterLayout::new(checked, schedule, &layout, routing);
         let start = |rank, phase: PhaseId| -> u64 {
             let before = schedule.phases[phase].preceding.iter();
@@ -152,10 +152,10 @@ impl<'a> Ours<'a> {
         let (place, column) = swizzle.place(number);
         let (place, column) = (place / u64::from(outer), place % u64::from(outer) * wide + column);
         let group = self.group(rank, entry);
-        let coming = self.schedule.coming(self.order, entry.phase).is_some();
+        let by_arrival = self.schedule.arrival_turn(self.order, entry.phase).is_some();
         let place = match pieces {
             Some(pieces) => pieces.piece(place as usize) as u32,
-            None => self.layout.walked(phase.space, (rank, group), place as u32, coming),
+            None => self.layout.walked(phase.space, (rank, group), place as u32, by_arrival),
         };
         let item = self.layout.item(phase.space, rank, group, place);
         let column = column as u32;

@@ -7,15 +7,15 @@ use super::PairTurns;
 /// the same turn, those of rank `own` come first, followed by those of the ranks after it.
 ///
 /// ```
-/// use hpmoe_kernels::route::as_rows_come;
+/// use hpmoe_kernels::route::arrival_order;
 ///
 /// // Of two ranks with four rows each, both begin: tiles 0 and 2 are complete before 1 and 3.
-/// assert_eq!(as_rows_come(&[4, 4], 0, 2, 2), [0, 2, 1, 3]);
+/// assert_eq!(arrival_order(&[4, 4], 0, 2, 2), [0, 2, 1, 3]);
 /// // Each sends all of its rows in one turn, and those of rank 1 are near it.
-/// assert_eq!(as_rows_come(&[4, 4], 1, 2, 4), [2, 3, 0, 1]);
+/// assert_eq!(arrival_order(&[4, 4], 1, 2, 4), [2, 3, 0, 1]);
 /// ```
 #[must_use]
-pub fn as_rows_come(rows: &[usize], own: usize, height: usize, turn: usize) -> Vec<usize> {
+pub fn arrival_order(rows: &[usize], own: usize, height: usize, turn: usize) -> Vec<usize> {
     let ranks = rows.len();
     let all: usize = rows.iter().sum();
     // Of each tile: the last turn that it waits for, and how far the rank is whose turn that is.
@@ -45,14 +45,14 @@ mod tests {
     #[test]
     fn a_tile_waits_for_the_last_of_its_ranks() {
         // Tile 1 has the last row of rank 0 and the first of rank 1, tile 3 the last of rank 1 and one of rank 2.
-        assert_eq!(as_rows_come(&[3, 4, 3], 1, 2, 1), [0, 2, 4, 1, 3]);
-        assert_eq!(as_rows_come(&[0, 0], 0, 2, 1), [0; 0]);
+        assert_eq!(arrival_order(&[3, 4, 3], 1, 2, 1), [0, 2, 4, 1, 3]);
+        assert_eq!(arrival_order(&[0, 0], 0, 2, 1), [0; 0]);
     }
 
     proptest! {
         #[test]
         fn every_tile_comes_once(rows in prop::collection::vec(0usize..40, 1..9), own in 0usize..8, height in 1usize..9, turn in 1usize..20) {
-            let mut tiles = as_rows_come(&rows, own % rows.len(), height, turn);
+            let mut tiles = arrival_order(&rows, own % rows.len(), height, turn);
             tiles.sort_unstable();
             prop_assert!(tiles.into_iter().eq(0..rows.iter().sum::<usize>().div_ceil(height)));
         }

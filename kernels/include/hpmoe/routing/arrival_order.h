@@ -1,4 +1,4 @@
-// Row tiles in the order in which they are complete when all ranks send in turn: see route/coming.rs.
+// Row tiles in the order in which they are complete when all ranks send in turn: see route/arrival_order.rs.
 #pragma once
 
 #include "hpmoe/routing/spaces.h"
@@ -7,7 +7,7 @@
 namespace hpmoe {
 
 // The rows of one expert from each rank, of which one lies `stride` words after the other, and its row tiles.
-struct ComingTiles {
+struct ArrivalOrder {
     LocalTensor<int32_t> rows;
     uint32_t stride, ranks, own, height, turn, tiles;
     uint32_t keys;   // of each tile: the last turn that it waits for, then how far the rank is whose turn that is
@@ -104,7 +104,8 @@ struct ComingTiles {
 
 // Sorts the tiles of this core's share of the local experts, by the scalar unit.
 template <class Share>
-HPMOE_INLINE void StoreComing(VectorCore &core, const Share &route, const RouteLists &lists, const HpmoeSpace &space) {
+HPMOE_INLINE void StoreArrivalOrder(VectorCore &core, const Share &route, const RouteLists &lists,
+                                    const HpmoeSpace &space) {
     const uint32_t local = core.launch.local_experts;
     const uint32_t mine = lists[SCRATCH + 5], firsts = lists[SCRATCH], rows = lists[SCRATCH + 4];
     if (core.number >= local) {
@@ -120,7 +121,7 @@ HPMOE_INLINE void StoreComing(VectorCore &core, const Share &route, const RouteL
         HPMOE_EXPECTS(tiles <= MOST_ROUTE_TILES);
         const uint32_t keys = lists.End();
         const uint32_t sorted = keys + AlignUp(tiles, BLOCK_WORDS) * 4;
-        const ComingTiles coming{Ints(rows + expert * 4),
+        const ArrivalOrder order{Ints(rows + expert * 4),
                                  local,
                                  core.launch.ranks,
                                  core.launch.rank,
@@ -129,14 +130,14 @@ HPMOE_INLINE void StoreComing(VectorCore &core, const Share &route, const RouteL
                                  tiles,
                                  keys,
                                  sorted};
-        coming.FindKeys();
-        coming.Sort();
+        order.FindKeys();
+        order.Sort();
         const uint64_t first = static_cast<uint64_t>(Ints(firsts).GetValue(expert));
         const uint32_t ordered = keys; // from a block on, as copies want it
         for (uint32_t place = 0; place < tiles; ++place) {
             Ints(ordered).SetValue(place, Ints(sorted).GetValue(tiles + place));
         }
-        StoreScalars(space.coming + first * 4, ordered, tiles);
+        StoreScalars(space.arrival_order + first * 4, ordered, tiles);
     }
     BeforeVector();
 }
