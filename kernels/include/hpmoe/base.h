@@ -1,29 +1,30 @@
-// What all parts of the device library share: arithmetic, memory sizes, typed access to global memory.
+// Basics of the device library: arithmetic, memory sizes, typed access to global memory.
 //
-// The library is written against AscendC alone. It knows nothing of what compiled it.
+// The library uses AscendC only, and does not depend on the compiler or on the implementation of AscendC.
 #pragma once
 
 #include "kernel_operator.h"
 
 #include "hpmoe/abi.h"
 
-// A part of each of its callers, so that calls are few levels deep and what a function takes stays in registers: a tensor that is
-// passed on lies on the stack. Where that costs nothing, whoever compiles may leave it to the compiler.
+// Inlined into every caller: calls stay few levels deep, and arguments stay in registers. A tensor that is passed on
+// would lie on the stack. A build for which a call costs nothing may define this macro as it likes.
 #ifndef HPMOE_INLINE
 #define HPMOE_INLINE __attribute__((always_inline)) __aicore__ inline
 #endif
 
-// One copy of the code for all callers: instruction caches hold 32 KiB (matrix cores) and 16 KiB (vector cores). Takes no
-// tensors, but where they begin.
+// One copy of the code for all callers, because instruction caches hold only 32 KiB (matrix cores) and 16 KiB (vector
+// cores). A routine takes the addresses of tensors, not tensors.
 #define HPMOE_ROUTINE __attribute__((noinline)) __aicore__ inline
 
-// What must hold, for an implementation of AscendC that checks it. Others don't evaluate it.
+// A condition that must hold. An implementation of AscendC may define this macro to check it; otherwise it is not
+// evaluated.
 #ifndef HPMOE_EXPECTS
 #define HPMOE_EXPECTS(...)
 #endif
 
-// Whether a wait that is over counts as one that took too long, for an implementation of AscendC whose tests ask for it. To others
-// none does.
+// Whether a wait that has ended counts as timed out. An implementation of AscendC may define this macro for tests;
+// otherwise none does.
 #ifndef HPMOE_GIVES_UP
 #define HPMOE_GIVES_UP() false
 #endif
@@ -42,7 +43,7 @@ constexpr uint32_t BLOCK_BYTES = 32;
 // form runs over all rows of a piece at once.
 constexpr uint32_t ROW_ALIGN = 16;
 
-// What follows a structure that begins on a line of the cache begins on one, too.
+// Whatever follows such a structure in memory starts on a cache line, too, if the structure does.
 static_assert(sizeof(HpmoeDescriptor) % 64 == 0 && sizeof(HpmoeLaunch) % 64 == 0 && sizeof(HpmoeRouting) % 64 == 0 &&
                   sizeof(HpmoeKeptHead) % 64 == 0 && sizeof(HpmoeRecord) % 64 == 0 && sizeof(HpmoeStampHead) % 64 == 0,
               "structures of the ABI are whole lines of the cache");
@@ -53,17 +54,17 @@ template <typename T> HPMOE_INLINE GlobalTensor<T> Global(uint64_t address) {
     return tensor;
 }
 
-// A word that is constant during a launch.
+// A word that does not change during a launch.
 template <typename T> HPMOE_INLINE T Word(uint64_t address, uint64_t index) {
     return Global<T>(address).GetValue(index);
 }
 
-// A list of 32-bit words from word `first` on; none where there is none.
+// The address of word `first` of a list of 32-bit words; zero if there is no list.
 HPMOE_INLINE uint64_t ListFrom(uint64_t list, uint32_t first) {
     return list == 0 ? 0 : list + static_cast<uint64_t>(first) * 4;
 }
 
-// A structure that is constant during a launch, by 64-bit loads.
+// A structure that does not change during a launch, read as 64-bit words.
 template <typename T> HPMOE_INLINE T Load(uint64_t address) {
     static_assert(sizeof(T) % 8 == 0, "structures of the ABI are whole 64-bit words");
     union {

@@ -1,15 +1,17 @@
-// Tiles of bytes: as values, by way of half, which holds every number of a byte; and codes that a table gives a meaning.
+// Tiles of bytes: as values, converted through half, which represents every byte exactly; and as codes that a table
+// translates.
 #pragma once
 
 #include "hpmoe/rows.h"
 
 namespace hpmoe {
 
-constexpr uint32_t NIBBLES = 2;       // numbers of four bits in a byte
-constexpr uint32_t NIBBLE_CODES = 16; // numbers that four bits hold
-constexpr uint32_t BYTE_CODES = 256;  // and a byte
+constexpr uint32_t NIBBLES = 2;       // 4-bit numbers in a byte
+constexpr uint32_t NIBBLE_CODES = 16; // values of a 4-bit number
+constexpr uint32_t BYTE_CODES = 256;  // values of a byte
 
-// Rows of bytes as rows of half, `cols` numbers each: a byte is one, or two of four bits, the first in its lower half.
+// Converts rows of bytes to rows of half with `cols` numbers each. A byte is one number, or two 4-bit numbers with the
+// first in its lower half.
 template <typename T>
 HPMOE_INLINE void WidenToHalf(uint32_t halves_at, uint32_t bytes_at, uint32_t from, uint32_t rows, uint32_t cols,
                               uint32_t numbers_of_byte) {
@@ -24,22 +26,23 @@ HPMOE_INLINE void WidenToHalf(uint32_t halves_at, uint32_t bytes_at, uint32_t fr
     }
 }
 
-// A tile of bytes as a value. `halves` has room for the same number of 16-bit elements.
+// Converts a tile of bytes to a value. `halves` has room for one 16-bit element per number.
 HPMOE_ROUTINE void WidenBytes(uint32_t out_at, uint32_t bytes_at, uint32_t halves_at, uint32_t rows, uint32_t cols) {
     WidenToHalf<int8_t>(halves_at, bytes_at, TilePitch<int8_t>(cols), rows, cols, 1);
     PipeBarrier<PIPE_V>();
     Cast(UbFrom<float>(out_at), UbFrom<half>(halves_at), RoundMode::CAST_NONE, rows * UbPitch(cols));
 }
 
-// A tile of `cols` bytes in a row, each of two numbers of four bits, as a value of twice as many columns.
+// Converts a tile of `cols` bytes per row, each with two 4-bit numbers, to a value of twice as many columns.
 HPMOE_ROUTINE void UnpackNibbles(uint32_t out_at, uint32_t bytes_at, uint32_t halves_at, uint32_t rows, uint32_t cols) {
     WidenToHalf<int4b_t>(halves_at, bytes_at, TilePitch<int8_t>(cols), rows, cols * NIBBLES, NIBBLES);
     PipeBarrier<PIPE_V>();
     Cast(UbFrom<float>(out_at), UbFrom<half>(halves_at), RoundMode::CAST_NONE, rows * UbPitch(cols * NIBBLES));
 }
 
-// out[i] = table[code of i], codes in two's complement: of `codes` numbers the second half is that of the codes below 0. `turned` has
-// room for the table, in the order of ascending codes. Its offsets are whole numbers below 1024, which half holds.
+// out[i] = table[code of i]. Codes are in two's complement: the second half of the `codes` entries is for negative
+// codes. `turned` has room for the table in the order of ascending codes. Offsets into it are whole numbers below 1024,
+// which half represents exactly.
 HPMOE_INLINE void LookUp(uint32_t out_at, uint32_t table_at, uint32_t turned_at, uint32_t halves_at,
                          uint32_t offsets_at, uint32_t codes, uint32_t count) {
     constexpr uint32_t SIZE = static_cast<uint32_t>(sizeof(float));
@@ -57,22 +60,23 @@ HPMOE_INLINE void LookUp(uint32_t out_at, uint32_t table_at, uint32_t turned_at,
     Gather(UbFrom<float>(out_at), UbFrom<float>(turned_at), UbFrom<uint32_t>(offsets_at), 0u, count);
 }
 
-// A tile of bytes, each the code of a number in a table of 256.
+// Looks up each byte of a tile in a table of 256 numbers.
 HPMOE_ROUTINE void LookUpBytes(uint32_t out_at, uint32_t bytes_at, uint32_t table_at, uint32_t turned_at,
                                uint32_t halves_at, uint32_t offsets_at, uint32_t rows, uint32_t cols) {
     WidenToHalf<int8_t>(halves_at, bytes_at, TilePitch<int8_t>(cols), rows, cols, 1);
     LookUp(out_at, table_at, turned_at, halves_at, offsets_at, BYTE_CODES, rows * UbPitch(cols));
 }
 
-// A tile of bytes, each of two codes of four bits, of a table of 16.
+// Looks up each 4-bit code of a tile, two per byte, in a table of 16 numbers.
 HPMOE_ROUTINE void LookUpNibbles(uint32_t out_at, uint32_t bytes_at, uint32_t table_at, uint32_t turned_at,
                                  uint32_t halves_at, uint32_t offsets_at, uint32_t rows, uint32_t cols) {
     WidenToHalf<int4b_t>(halves_at, bytes_at, TilePitch<int8_t>(cols), rows, cols * NIBBLES, NIBBLES);
     LookUp(out_at, table_at, turned_at, halves_at, offsets_at, NIBBLE_CODES, rows * UbPitch(cols * NIBBLES));
 }
 
-// A value as a tile of bytes, to nearest, ties to even: first to whole numbers, of which half holds all that a byte does, and turns
-// larger ones into such as become the largest byte. `words` has room for the value, `halves` for as many 16-bit elements.
+// Converts a value to a tile of bytes, rounding to nearest, ties to even. Numbers are first rounded to whole numbers:
+// half represents those of a byte exactly, and larger ones become numbers that saturate to the largest byte. `words`
+// has room for the value, `halves` for one 16-bit element per number.
 HPMOE_ROUTINE void NarrowBytes(uint32_t bytes_at, uint32_t value_at, uint32_t words_at, uint32_t halves_at,
                                uint32_t rows, uint32_t cols) {
     const LocalTensor<int8_t> bytes = UbFrom<int8_t>(bytes_at);

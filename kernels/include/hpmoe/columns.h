@@ -1,17 +1,17 @@
-// Routines that give numbers of values other columns and rows. Bits stay as they are.
+// Routines that rearrange the columns and rows of values. Bits don't change.
 //
-// A copy needs both ends on a block of 32 bytes. Where columns lie otherwise, a gather takes each number by its offset, and
-// the offsets are the same in every row.
+// A copy needs both ends aligned to 32-byte blocks. If columns are not, a gather takes each number by its offset; the
+// offsets are the same in every row.
 #pragma once
 
 #include "hpmoe/rows.h"
 
 namespace hpmoe {
 
-constexpr uint32_t BLOCK_NUMBERS = LANES / LANE_BLOCKS; // of f32 in 32 bytes
-constexpr uint32_t MOST_SPREAD = 254;                   // repeats of a Brcb
+constexpr uint32_t BLOCK_NUMBERS = LANES / LANE_BLOCKS; // f32 numbers in 32 bytes
+constexpr uint32_t MOST_SPREAD = 254;                   // most repeats of a Brcb
 
-// `cols` columns of each row, from blocks to blocks.
+// Copies `cols` columns of each row; both ends are aligned to blocks.
 HPMOE_INLINE void CopyColumns(uint32_t out_at, uint32_t out_pitch, uint32_t from_at, uint32_t from_pitch, uint32_t rows,
                               uint32_t cols) {
     const LocalTensor<float> out = UbFrom<float>(out_at);
@@ -26,7 +26,7 @@ HPMOE_INLINE void CopyColumns(uint32_t out_at, uint32_t out_pitch, uint32_t from
     }
 }
 
-// Offsets in bytes, by the scalar unit: offsets[i] = i / width * outer + i % width * inner, in numbers.
+// Writes byte offsets, by the scalar unit: offsets[i] = i / width * outer + i % width * inner, in units of one number.
 HPMOE_INLINE void WriteOffsets(uint32_t offsets_at, uint32_t count, uint32_t width, uint32_t outer, uint32_t inner) {
     const LocalTensor<uint32_t> offsets = UbFrom<uint32_t>(offsets_at);
     for (uint32_t i = 0; i < count; ++i) {
@@ -34,7 +34,7 @@ HPMOE_INLINE void WriteOffsets(uint32_t offsets_at, uint32_t count, uint32_t wid
     }
 }
 
-// The same of consecutive numbers: offsets[at + i] = start + i.
+// Writes byte offsets of consecutive numbers: offsets[at + i] = start + i.
 HPMOE_INLINE void WriteRun(uint32_t offsets_at, uint32_t at, uint32_t count, uint32_t start) {
     const LocalTensor<uint32_t> offsets = UbFrom<uint32_t>(offsets_at);
     for (uint32_t i = 0; i < count; ++i) {
@@ -42,7 +42,7 @@ HPMOE_INLINE void WriteRun(uint32_t offsets_at, uint32_t at, uint32_t count, uin
     }
 }
 
-// What the vector unit has written can be overwritten by the scalar unit.
+// Waits until the vector unit has finished, so that the scalar unit may write offsets.
 HPMOE_INLINE void BeginOffsets() {
     SetFlag<HardEvent::V_S>(0);
     WaitFlag<HardEvent::V_S>(0);
@@ -53,7 +53,7 @@ HPMOE_INLINE void EndOffsets() {
     WaitFlag<HardEvent::S_V>(0);
 }
 
-// Rows of `cols` numbers, each taken by these offsets from its own row.
+// Gathers rows of `cols` numbers: each number is taken from its own row, at the given offset.
 HPMOE_INLINE void GatherRows(uint32_t out_at, uint32_t from_at, uint32_t from_pitch, uint32_t offsets_at, uint32_t rows,
                              uint32_t cols) {
     const LocalTensor<float> out = UbFrom<float>(out_at);
@@ -81,7 +81,7 @@ HPMOE_ROUTINE void TakeColumns(uint32_t out_at, uint32_t values_at, uint32_t off
     GatherRows(out_at, values_at, pitch, offsets_at, rows, out_cols);
 }
 
-// Both values in rows of `both`, each at a row's alignment; the columns of a row.
+// Copies both values into rows of `both`, each aligned like a row. Returns the columns of such a row.
 HPMOE_INLINE uint32_t CopyBoth(uint32_t both_at, uint32_t left_at, uint32_t right_at, uint32_t rows, uint32_t left_cols,
                                uint32_t right_cols) {
     const uint32_t left = UbPitch(left_cols);
@@ -91,7 +91,7 @@ HPMOE_INLINE uint32_t CopyBoth(uint32_t both_at, uint32_t left_at, uint32_t righ
     return left + right;
 }
 
-// out[r] = left[r], then right[r].
+// out[r] = left[r] followed by right[r].
 HPMOE_ROUTINE void Concat(uint32_t out_at, uint32_t left_at, uint32_t right_at, uint32_t both_at, uint32_t offsets_at,
                           uint32_t rows, uint32_t cols, uint32_t out_cols) {
     HPMOE_EXPECTS(both_at % BLOCK_BYTES == 0 && offsets_at % BLOCK_BYTES == 0);
@@ -123,7 +123,8 @@ HPMOE_ROUTINE void Interleave(uint32_t out_at, uint32_t even_at, uint32_t odd_at
     GatherRows(out_at, both_at, pitch, offsets_at, rows, out_cols);
 }
 
-// Blocks that hold one number each, `times` numbers of it, a multiple of a block: for consecutive numbers.
+// Repeats each of `numbers` consecutive blocks, which hold one number each, so that `times` numbers result; `times` is
+// a multiple of a block's numbers.
 HPMOE_INLINE void CopyBlocks(uint32_t out_at, uint32_t blocks_at, uint32_t numbers, uint32_t times) {
     const LocalTensor<float> out = UbFrom<float>(out_at);
     const LocalTensor<float> blocks = UbFrom<float>(blocks_at);
@@ -137,7 +138,8 @@ HPMOE_INLINE void CopyBlocks(uint32_t out_at, uint32_t blocks_at, uint32_t numbe
     }
 }
 
-// out[r][c] = values[r][c / times], with out_cols / cols times. `blocks` has a block for each number of the values as they lie.
+// out[r][c] = values[r][c / times], where `times` is out_cols / cols. `blocks` has room for a block per number of the
+// values, including padding.
 HPMOE_ROUTINE void RepeatColumns(uint32_t out_at, uint32_t values_at, uint32_t blocks_at, uint32_t offsets_at,
                                  uint32_t rows, uint32_t cols, uint32_t out_cols) {
     HPMOE_EXPECTS(blocks_at % BLOCK_BYTES == 0 && offsets_at % BLOCK_BYTES == 0);
@@ -159,14 +161,15 @@ HPMOE_ROUTINE void RepeatColumns(uint32_t out_at, uint32_t values_at, uint32_t b
              static_cast<uint8_t>(Min(MOST_SPREAD, repeats - first)), BrcbRepeatParams(1, LANE_BLOCKS));
     }
     PipeBarrier<PIPE_V>();
-    const bool whole = from == cols && to == out_cols; // numbers of all rows lie one after the other
+    const bool whole = from == cols && to == out_cols; // the numbers of all rows are contiguous
     const uint32_t numbers = whole ? rows * cols : cols;
     for (uint32_t row = 0; row < rows; row += whole ? rows : 1) {
         CopyBlocks(out_at + row * to * BYTES, blocks_at + row * from * BLOCK_NUMBERS * BYTES, numbers, times);
     }
 }
 
-// The same numbers, row after row, in rows of `out_cols`: of each row several, or of several rows one.
+// Rearranges the same numbers, row by row, into rows of `out_cols`: splits each row into several, or joins several into
+// one.
 HPMOE_ROUTINE void Reshape(uint32_t out_at, uint32_t values_at, uint32_t offsets_at, uint32_t rows, uint32_t cols,
                            uint32_t out_cols) {
     HPMOE_EXPECTS(offsets_at % BLOCK_BYTES == 0);
@@ -174,7 +177,7 @@ HPMOE_ROUTINE void Reshape(uint32_t out_at, uint32_t values_at, uint32_t offsets
     const uint32_t out_pitch = UbPitch(out_cols);
     BeginOffsets();
     const uint32_t shorter = Min(cols, out_cols);
-    if (cols == out_cols || shorter % ROW_ALIGN == 0) { // numbers lie where they lay
+    if (cols == out_cols || shorter % ROW_ALIGN == 0) { // no number moves
         CopyValues(out_at, values_at, static_cast<int32_t>(rows * out_pitch));
         return;
     }

@@ -1,33 +1,33 @@
 // Comparisons of values in UB, and the choice between two values by a mask.
 //
-// A comparison runs over whole repeats and makes bits. What follows the last whole repeat of a value is compared in scratch,
-// next to zeros: nothing beyond the value is read.
+// A comparison runs over whole repeats and produces bits. The numbers after the last whole repeat are copied to
+// scratch, padded with zeros, and compared there, so that nothing beyond the value is read.
 #pragma once
 
 #include "hpmoe/vector.h"
 
 namespace hpmoe {
 
-constexpr uint32_t MOST_COMPARED = 4096;              // elements whose bits fit the scratch
-constexpr uint32_t COMPARED_BITS = MOST_COMPARED / 8; // bytes
-constexpr uint32_t REST_BYTES = LANES * 4;            // of one operand
+constexpr uint32_t MOST_COMPARED = 4096;              // most elements whose bits fit into the scratch
+constexpr uint32_t COMPARED_BITS = MOST_COMPARED / 8; // bytes of those bits
+constexpr uint32_t REST_BYTES = LANES * 4;            // bytes of one operand
 constexpr uint32_t COMPARE_SCRATCH = COMPARED_BITS + 2 * REST_BYTES;
 
-// Elements after the last whole repeat, which begin at `from`, followed by zeros.
+// Copies the elements after the last whole repeat, which start at `from`, padded with zeros.
 HPMOE_INLINE void CopyRest(const LocalTensor<float> &to, const LocalTensor<float> &from, uint32_t rest) {
     Duplicate(to, 0.0f, static_cast<int32_t>(LANES));
     PipeBarrier<PIPE_V>();
     Copy(to, from, static_cast<uint64_t>(rest), 1, CopyRepeatParams(1, 1, LANE_BLOCKS, LANE_BLOCKS));
 }
 
-// 1 where a bit is set, 0 elsewhere.
+// out[i] = 1 if bit i is set, else 0.
 HPMOE_INLINE void Truth(const LocalTensor<float> &out, const LocalTensor<uint8_t> &bits, uint32_t count) {
     Duplicate(out, 1.0f, static_cast<int32_t>(count));
     PipeBarrier<PIPE_V>();
     Select(out, bits, out, 0.0f, SELMODE::VSEL_TENSOR_SCALAR_MODE, count);
 }
 
-// out[i] = 1 where a[i] and b[i] compare as the mode says, 0 elsewhere. `scratch` has COMPARE_SCRATCH bytes.
+// out[i] = 1 if a[i] and b[i] compare as the mode says, else 0. `scratch` has COMPARE_SCRATCH bytes.
 template <CMPMODE MODE>
 HPMOE_INLINE void CompareValues(uint32_t out_at, uint32_t a_at, uint32_t b_at, uint32_t scratch_at, int32_t count) {
     const LocalTensor<float> out = UbFrom<float>(out_at);

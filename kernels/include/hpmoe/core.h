@@ -1,4 +1,4 @@
-// What matrix and vector cores have in common: counters that they wait for, and their record.
+// The common part of matrix and vector cores: waits for counters, and the core's record.
 #pragma once
 
 #include "hpmoe/control.h"
@@ -6,13 +6,13 @@
 
 namespace hpmoe {
 
-// Of the groups that a kernel is launched in. A matrix core can't ask for it.
+// Vector cores per matrix core that the kernel is launched with. A matrix core can't query the ratio.
 constexpr uint32_t VECTOR_PER_MATRIX = 2;
 
 // Most ranks that a kernel runs on.
 constexpr uint32_t MAX_RANKS = 256;
 
-// A bit for each rank.
+// A set of ranks, as one bit per rank.
 struct RankSet {
     static constexpr uint32_t WORDS = MAX_RANKS / 64;
     uint64_t words[WORDS];
@@ -30,18 +30,19 @@ struct Core : Launch {
     static constexpr uint32_t RECORD_WORDS = sizeof(HpmoeRecord) / 8;
 
     HpmoeRecord record;
-    uint64_t counters;        // offset in the heap of the set of counters in use
-    RankSet freed;            // peers whose memory of `freed_chunk` is known to be free
-    uint32_t freed_chunk = 0; // none that anyone waits for
-    uint32_t number;          // among the cores of its kind
-    uint32_t slot;            // among all cores, matrix cores first
-    int32_t launch_number;    // HpmoeLaunch.launches
-    bool infinities;          // whether 16-bit floats kept them before
+    uint64_t counters;        // offset in the heap of this launch's set of counters
+    RankSet freed;            // peers that are known to have freed the memory that chunk `freed_chunk` reuses
+    uint32_t freed_chunk = 0; // 0: no chunk, because chunk 0 needs no memory freed
+    uint32_t number;          // number among the cores of its kind
+    uint32_t slot;            // number among all cores, matrix cores first
+    int32_t launch_number;    // number of this launch
+    bool infinities;          // whether 16-bit floats kept infinities before this launch
 
-    // False where the launch has other cores than the schedule was made for, or an earlier launch was given up: no tile may be
-    // touched then. A matrix core does not see how many vector cores there are to it.
+    // Starts the launch on this core. False if the number of cores differs from the schedule's or an earlier launch was
+    // given up; the core must not touch any tile then. A matrix core does not know the number of vector cores per
+    // matrix core.
     HPMOE_INLINE bool Open(GM_ADDR argument, bool matrix) {
-        // Another kernel may have left lines of what has changed since.
+        // The cache may hold old lines that were loaded for another kernel.
         DataCacheCleanAndInvalid<uint64_t, CacheLine::ENTIRE_DATA_CACHE, DcciDst::CACHELINE_OUT>(
             Global<uint64_t>(reinterpret_cast<uint64_t>(argument)));
         launch = Load<HpmoeLaunch>(reinterpret_cast<uint64_t>(argument));
@@ -67,7 +68,7 @@ struct Core : Launch {
             return true;
         }
         if (expected) {
-            // What is told of the launch that was given up stays: it says why.
+            // The record of the launch that was given up is kept, because it says why.
             const uint32_t state = Told(__builtin_offsetof(HpmoeRecord, state));
             if (state == HPMOE_IDLE || state == HPMOE_DONE) {
                 Publish();
@@ -77,7 +78,8 @@ struct Core : Launch {
         return false;
     }
 
-    // 16-bit floats keep infinities and NaN, as the reference does, in a mode of the core that another kernel may not want.
+    // Lets 16-bit floats keep infinities and NaN, as in the reference. This is a mode of the core, and another kernel
+    // may want it off.
     HPMOE_INLINE void KeepInfinities() {
         infinities = HasControl(KEEPS_INFINITIES);
         SetControl(KEEPS_INFINITIES, true);
@@ -85,14 +87,14 @@ struct Core : Launch {
 
     HPMOE_INLINE void PutInfinitiesBack() const { SetControl(KEEPS_INFINITIES, infinities); }
 
-    // The last thing that a core does, on every way out: the next launch has another number.
+    // Stores the launch number. Every core does so last, on every way out, so that the next launch has another number.
     HPMOE_INLINE void KeepNumber() const {
         GlobalTensor<int32_t> word = LaunchWord();
         word.SetValue(0, launch_number);
         DataCacheCleanAndInvalid<int32_t, CacheLine::SINGLE_CACHE_LINE, DcciDst::CACHELINE_OUT>(word);
     }
 
-    // The set of counters of this launch, or, with one, of the next.
+    // The set of counters of this launch (`later` = 0) or of the next one (`later` = 1).
     HPMOE_INLINE uint32_t SetOf(uint32_t later) const { return (static_cast<uint32_t>(launch_number) ^ later) & 1; }
 
     HPMOE_INLINE uint64_t Counter(uint32_t rank, uint32_t array, uint32_t index) const {
@@ -100,12 +102,12 @@ struct Core : Launch {
         return Heap(rank) + counters + static_cast<uint64_t>(base + index) * HPMOE_LINE;
     }
 
-    // Waits until a counter of this rank has reached `need`. False: the launch is given up, leave at once.
+    // Waits until a counter of this rank reaches `need`. False: the launch was given up, leave at once.
     HPMOE_INLINE bool Await(uint32_t array, uint32_t index, uint32_t need) {
         return Await(Counter(launch.rank, array, index), array, index, static_cast<int32_t>(need));
     }
 
-    // Whether a counter of this rank has reached `need`, at one look. A wait that is over counts as one.
+    // Whether a counter of this rank has reached `need`; reads it once. If it has, this counts as a wait.
     HPMOE_INLINE bool IsThere(uint32_t array, uint32_t index, uint32_t need) {
         const GlobalTensor<int32_t> word = Global<int32_t>(Counter(launch.rank, array, index));
         const bool there = Reached(Read(word), static_cast<int32_t>(need));
@@ -113,8 +115,7 @@ struct Core : Launch {
         return there;
     }
 
-    // Waits until a rank no longer reads the chunk before the last, whose memory the rows of this chunk take.
-    // False: leave at once.
+    // Waits until a rank no longer reads the chunk whose memory this chunk reuses. False: leave at once.
     HPMOE_INLINE bool AwaitFreed(uint32_t rank, uint32_t chunk) {
         if (chunk < HPMOE_CHUNK_BUFFERS) {
             return true;
@@ -134,13 +135,13 @@ struct Core : Launch {
         return true;
     }
 
-    // The value of a freed word when this many chunks of this launch are no longer read.
+    // The value of a freed word once the first `chunks` chunks of this launch are no longer read.
     HPMOE_INLINE int32_t FreedWord(uint32_t chunks) const {
         return static_cast<int32_t>(static_cast<uint32_t>(launch_number) * launch.chunks + chunks);
     }
 
     HPMOE_ROUTINE bool Await(uint64_t address, uint32_t array, uint32_t index, int32_t need) {
-        constexpr uint32_t SHORT = 16; // looks at the counter before the core looks at anything else
+        constexpr uint32_t SHORT = 16; // reads of the counter between checks for timeout and abort
         const GlobalTensor<int32_t> word = Global<int32_t>(address);
         BeginWait();
         int32_t have = Read(word);
@@ -161,8 +162,8 @@ struct Core : Launch {
         return IsInTime();
     }
 
-    // The tile that follows. A core that is stopped from outside has no time to say more, so every tile leaves a note;
-    // the stores stay in the cache.
+    // Records the tile that the core starts. A core that is stopped from outside can't report anything afterwards, so
+    // it does this for every tile; the stores stay in the cache.
     HPMOE_INLINE void Enter(const Tile &tile) {
         HPMOE_EXPECTS(record.state == HPMOE_RUNNING);
         record.phase = tile.phase;
@@ -172,19 +173,19 @@ struct Core : Launch {
         Note(3); // state to column
     }
 
-    // Makes the record visible to the host.
+    // Writes the record to memory, where the host sees it.
     HPMOE_ROUTINE void Publish() const {
         const GlobalTensor<uint64_t> line = Note(RECORD_WORDS);
         DataCacheCleanAndInvalid<uint64_t, CacheLine::SINGLE_CACHE_LINE, DcciDst::CACHELINE_OUT>(line);
     }
 
-    // Nobody waits who was told to leave.
+    // A core that was told to leave must not wait any more.
     HPMOE_INLINE void BeginWait() {
         HPMOE_EXPECTS(record.state == HPMOE_RUNNING);
         record.waits += 1;
     }
 
-    // A wait is over. False: the launch is given up, leave at once.
+    // Ends a wait. False: the launch was given up, leave at once.
     HPMOE_INLINE bool IsInTime() {
         record.state = HPMOE_RUNNING;
         if (HPMOE_GIVES_UP()) {
@@ -193,7 +194,7 @@ struct Core : Launch {
         return record.state == HPMOE_RUNNING;
     }
 
-    // A wait that began then goes on. False: the launch is given up, leave at once.
+    // Whether a wait that started at `begin` continues. False: the launch was given up, leave at once.
     HPMOE_INLINE bool MayLook(int64_t begin) {
         if (record.state != HPMOE_WAITING) {
             record.state = HPMOE_WAITING;
@@ -203,12 +204,12 @@ struct Core : Launch {
     }
 
   private:
-    // A word of the record that an earlier launch has left.
+    // A word of the record as an earlier launch left it.
     HPMOE_INLINE uint32_t Told(uint64_t offset) const {
         return Word<uint32_t>(launch.records + slot * sizeof(HpmoeRecord), offset / sizeof(uint32_t));
     }
 
-    // Writes the first words of the record. The line is this core's own.
+    // Writes the first words of the record, into a line that only this core uses.
     HPMOE_INLINE GlobalTensor<uint64_t> Note(uint32_t count) const {
         union {
             HpmoeRecord value;
@@ -222,8 +223,8 @@ struct Core : Launch {
         return line;
     }
 
-    // Other cores and ranks write the word by DMA, which does not meet this core's data cache. The load is made each time, and
-    // the empty asm keeps it and those of earlier looks on their side of the invalidation.
+    // Reads a word that other cores and ranks write by DMA, which bypasses this core's data cache. The volatile load is
+    // not optimized away, and the empty asm statements keep it, and earlier loads, on their side of the invalidation.
     HPMOE_INLINE int32_t Read(const GlobalTensor<int32_t> &word) const {
         asm volatile("" ::: "memory");
         DataCacheCleanAndInvalid<int32_t, CacheLine::SINGLE_CACHE_LINE, DcciDst::CACHELINE_OUT>(word);
@@ -231,20 +232,20 @@ struct Core : Launch {
         return static_cast<const volatile __gm__ int32_t &>(word(0));
     }
 
-    // Words grow from launch to launch, past the greatest number too; what is awaited is near.
+    // Compares modulo 2^32: words grow from launch to launch and wrap, but `have` and `need` are close.
     static HPMOE_INLINE bool Reached(int32_t have, int32_t need) {
         return static_cast<int32_t>(static_cast<uint32_t>(have) - static_cast<uint32_t>(need)) >= 0;
     }
 
-    // A word of this core's own, which no other core looks at.
+    // The word with the number of the last launch; only this core uses it.
     HPMOE_INLINE GlobalTensor<int32_t> LaunchWord() const {
         return Global<int32_t>(Heap(launch.rank) + launch.launches + static_cast<uint64_t>(slot) * HPMOE_LINE);
     }
 
-    // A launch given up leaves counters that fit no launch after it.
+    // Counters of a launch that was given up are not valid for later launches.
     HPMOE_INLINE bool IsGivenUp() const { return Read(Global<int32_t>(Heap(launch.rank) + launch.abort)) != 0; }
 
-    // The vector cores of this rank have left, because ids make no route.
+    // Whether the vector cores of this rank have left because there is no route.
     HPMOE_INLINE bool IsUnrouted() const {
         return launch.routing != 0 && Read(Global<int32_t>(Counter(launch.rank, RouteMade(), 0))) < 0;
     }

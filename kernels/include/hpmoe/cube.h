@@ -1,4 +1,4 @@
-// A matrix core: the buffers of the product, and signals after what Fixpipe wrote.
+// A matrix core: buffers of products, and signals after Fixpipe's writes.
 #pragma once
 
 #include "hpmoe/core.h"
@@ -6,19 +6,20 @@
 
 namespace hpmoe {
 
-// Between tiles these flags are set, and say that a buffer may be overwritten:
+// Between tiles these flags are set; each says that a buffer may be overwritten:
 //   MTE1_MTE2 0, 1  an L1 stage      M_MTE1 0, 1  an L0A and an L0B stage
-// and MTE3_S 0 that FIX_MTE3 0 is not under way. An L1 stage that holds weights which were read ahead has its flag no longer.
+// and MTE3_S 0, which says that no FIX_MTE3 0 is pending. The flag of an L1 stage with weights that were read ahead is
+// not set.
 struct CubeCore : Core {
-    static constexpr bool HOLDS = true; // a tile, until the next one is found (worker.h)
+    static constexpr bool HOLDS = true; // the core holds a tile until it has found the next one (worker.h)
     uint32_t l1_stage;
     uint32_t l0_stage;
-    uint32_t ahead;       // L1 stages, from `l1_stage` on, that hold the right operand of the next product already
-    uint32_t ahead_block; // contraction of such a stage
+    uint32_t ahead;       // L1 stages, from `l1_stage` on, that already hold the right operand of the next product
+    uint32_t ahead_block; // contraction length of such a stage
     uint64_t ahead_of;    // address of that operand
-    Tile held;            // the next one to be run, if `holds`
+    Tile held;            // the tile to be run next, if `holds`
     bool holds;
-    uint32_t passed; // entries that were read while it is held
+    uint32_t passed; // entries read since the core holds it
 
     HPMOE_INLINE bool Start(GM_ADDR argument) {
         if (!Open(argument, true)) {
@@ -27,12 +28,12 @@ struct CubeCore : Core {
         InitSocState();
         KeepInfinities();
         SetMMLayoutTransform(true);
-        SetHF32Mode(false); // f32 operands are multiplied as they are, whatever an earlier kernel has left
+        SetHF32Mode(false); // multiply f32 operands as f32, whatever an earlier kernel has set
         l1_stage = 0;
         l0_stage = 0;
         ahead = 0;
         holds = false;
-        // A product of few rows takes stale rows of L1 along. Nobody reads what becomes of them, but they must be
+        // A product of few rows also multiplies stale rows of L1. Nothing reads the results, but the operands must be
         // numbers.
         FillL1(0, L1_STAGES * L1_STAGE, 0);
         FillL1(L1_ONES, BLOCK_BYTES, 1);
@@ -42,7 +43,7 @@ struct CubeCore : Core {
         return true;
     }
 
-    // What this core wrote is in global memory before the signals that follow.
+    // Waits until this core's writes are in global memory, before it signals.
     HPMOE_INLINE void Fence() {
         WaitFlag<HardEvent::MTE3_S>(0);
         SetFlag<HardEvent::FIX_MTE3>(0);
@@ -50,7 +51,8 @@ struct CubeCore : Core {
         SetFlag<HardEvent::MTE3_S>(0);
     }
 
-    // Adds one. A copy moves 32 bytes, so the seven words next to the counter grow too: counters lie farther apart.
+    // Adds one to a counter. A copy moves 32 bytes, so it also changes the seven words after the counter; counters lie
+    // farther apart than that.
     HPMOE_INLINE void Signal(uint32_t array, uint32_t index) {
         const LocalTensor<int32_t> ones = Local<int32_t>(TPosition::A1, L1_ONES, BLOCK_BYTES);
         SetAtomicAdd<int32_t>();
@@ -58,7 +60,7 @@ struct CubeCore : Core {
         SetAtomicNone();
     }
 
-    // An external operator gets the core: all pipes are idle, and but for MTE3_S 0 no flag is set.
+    // Hands the core over to an external operator: all pipes are idle, and no flag except MTE3_S 0 is set.
     HPMOE_INLINE void Lend() {
         AwaitStages();
         PipeBarrier<PIPE_ALL>();
@@ -80,7 +82,7 @@ struct CubeCore : Core {
             }
         }
         PipeBarrier<PIPE_ALL>();
-        SetMMLayoutTransform(false); // the next kernel on this core may take it for granted
+        SetMMLayoutTransform(false); // the next kernel on this core may rely on it
         PutInfinitiesBack();
         Publish();
         KeepNumber();
@@ -89,7 +91,7 @@ struct CubeCore : Core {
   private:
     HPMOE_INLINE void AwaitStages() {
         for (uint32_t i = 0; i < L1_STAGES; ++i) {
-            // A stage that was filled ahead, for a product that does not come, has been waited for.
+            // If the stage was filled ahead for a product that is not run, its flag has been waited for already.
             if (i >= ahead) {
                 WaitFlag<HardEvent::MTE1_MTE2>(static_cast<int32_t>(l1_stage ^ i));
             }

@@ -1,4 +1,4 @@
-// Routines that find columns of rows, and take and place numbers by ids of columns.
+// Routines that find columns of a row, and that read and write numbers at columns named by ids.
 //
 // Ids are whole numbers in f32. Work areas are whole repeats, so that comparisons need no tail.
 #pragma once
@@ -10,7 +10,7 @@
 namespace hpmoe {
 
 constexpr uint32_t NO_FLOAT = 0xFF800000u; // -∞
-constexpr float NO_ID = 16777216.0f;       // more than any column
+constexpr float NO_ID = 16777216.0f;       // larger than any column
 
 HPMOE_INLINE float FloatOf(uint32_t bits) {
     const union {
@@ -20,7 +20,7 @@ HPMOE_INLINE float FloatOf(uint32_t bits) {
     return word.number;
 }
 
-// out[i] = a[i] where a[i] and b[i] compare as the mode says, `other` elsewhere. `count` is of whole repeats.
+// out[i] = a[i] if a[i] and b[i] compare as the mode says, else `other`. `count` is a multiple of a repeat.
 template <CMPMODE MODE>
 HPMOE_INLINE void Keep(uint32_t out_at, uint32_t kept_at, uint32_t a_at, uint32_t b_at, float other, uint32_t bits_at,
                        uint32_t count) {
@@ -38,15 +38,16 @@ HPMOE_INLINE void Keep(uint32_t out_at, uint32_t kept_at, uint32_t a_at, uint32_
     }
 }
 
-// ids[r][k] = the column of the largest number of row r, but for those of ids[r][..k]; of equal numbers the lowest. NaN is
-// as -∞. `work` has three areas of whole repeats for each row.
+// ids[r][k] = the column of the largest number of row r, excluding columns ids[r][..k]; the lowest column among equal
+// numbers. NaN counts as -∞. `work` has three areas of whole repeats per row.
 HPMOE_ROUTINE void TopK(uint32_t ids_at, uint32_t values_at, uint32_t work_at, uint32_t lanes_at, uint32_t best_at,
                         uint32_t bits_at, uint32_t rows, uint32_t cols, uint32_t most) {
     const uint32_t pitch = AlignUp(cols, LANES);
     const uint32_t count = rows * pitch;
-    const uint32_t left_at = work_at;                                                // the numbers that are left
+    const uint32_t left_at = work_at;                                                // the remaining numbers
     const uint32_t free_at = left_at + count * static_cast<uint32_t>(sizeof(float)); // their columns
-    const uint32_t all_at = free_at + count * static_cast<uint32_t>(sizeof(float));  // one number for all columns
+    const uint32_t all_at =
+        free_at + count * static_cast<uint32_t>(sizeof(float)); // one number, repeated for all columns
     const LocalTensor<float> ids = UbFrom<float>(ids_at);
     const LocalTensor<float> best = UbFrom<float>(best_at);
     const LocalTensor<float> all = UbFrom<float>(all_at);
@@ -74,8 +75,8 @@ HPMOE_ROUTINE void TopK(uint32_t ids_at, uint32_t values_at, uint32_t work_at, u
     EndOffsets();
 }
 
-// Ids in whole repeats, and the columns that they name: equal where there is such a column, else column 0 or the last one.
-// `columns` and what follows it have room for `count` numbers each.
+// Pads ids to whole repeats and clamps them to the columns that exist: an id equals its clamped column if there is such
+// a column. `columns` and the areas after it have room for `count` numbers each.
 HPMOE_INLINE void NamedColumns(uint32_t wanted_at, uint32_t named_at, uint32_t columns_at, uint32_t ids_at,
                                uint32_t bits_at, uint32_t used, uint32_t count, uint32_t cols) {
     const LocalTensor<float> wanted = UbFrom<float>(wanted_at);
@@ -94,7 +95,7 @@ HPMOE_INLINE void NamedColumns(uint32_t wanted_at, uint32_t named_at, uint32_t c
     Cast(named, columns, RoundMode::CAST_NONE, count);
 }
 
-// out[r][k] = values[r][ids[r][k]]; 0 where there is no such column. `work` has three areas of whole repeats for each row.
+// out[r][k] = values[r][ids[r][k]], or 0 if there is no such column. `work` has three areas of whole repeats per row.
 HPMOE_ROUTINE void Pick(uint32_t out_at, uint32_t values_at, uint32_t ids_at, uint32_t work_at, uint32_t bits_at,
                         uint32_t rows, uint32_t cols, uint32_t picked) {
     const uint32_t pitch = UbPitch(picked);
@@ -121,8 +122,8 @@ HPMOE_ROUTINE void Pick(uint32_t out_at, uint32_t values_at, uint32_t ids_at, ui
     }
 }
 
-// out[r][ids[r][k]] = values[r][k], for ascending k where there is such a column; 0 elsewhere. `work` has three areas of whole
-// repeats for each row.
+// out[r][ids[r][k]] = values[r][k] for ascending k, if there is such a column; other numbers are 0. `work` has three
+// areas of whole repeats per row.
 HPMOE_ROUTINE void PlaceNumbers(uint32_t out_at, uint32_t values_at, uint32_t ids_at, uint32_t work_at,
                                 uint32_t bits_at, uint32_t rows, uint32_t cols, uint32_t placed) {
     const uint32_t pitch = UbPitch(cols);

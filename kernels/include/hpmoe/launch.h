@@ -1,4 +1,4 @@
-// A launch as its cores see it: tensors of this rank and of its peers, and the tables of rows.
+// A launch as its cores see it: tensors of this rank and its peers, and the tables of rows.
 #pragma once
 
 #include "hpmoe/tile.h"
@@ -8,7 +8,7 @@ namespace hpmoe {
 
 struct Launch {
     HpmoeLaunch launch;
-    uint64_t ids; // GM int32[tokens * top_k], below zero for an empty slot; zero where none is
+    uint64_t ids; // GM int32[tokens * top_k], negative for an empty slot; zero if no slot is empty
 
     HPMOE_INLINE uint64_t Heap(uint32_t rank) const { return Word<uint64_t>(launch.peers, rank); }
 
@@ -34,31 +34,31 @@ struct Launch {
     HPMOE_INLINE uint32_t ExpertRows(uint32_t expert) const {
         return static_cast<uint32_t>(Word<int32_t>(launch.experts, 2 * expert + 1));
     }
-    // Rows of the row tile of `height` rows that holds row `at` of an expert of this rank.
+    // Number of rows of the row tile of height `height` that starts at row `at` of an expert of this rank.
     HPMOE_INLINE uint32_t TileRows(uint32_t expert, uint32_t at, uint32_t height) const {
         return Min(height, ExpertRows(expert) - at / height * height);
     }
-    // Rows received by this rank.
+    // Number of rows that this rank receives in a chunk.
     HPMOE_INLINE uint32_t ReceivedRows(uint32_t chunk) const {
         const uint32_t first = chunk * launch.chunk_experts;
         const uint32_t last = first + launch.chunk_experts - 1;
         const int32_t rows = Word<int32_t>(launch.experts, 2 * last) - Word<int32_t>(launch.experts, 2 * first);
         return static_cast<uint32_t>(rows) + ExpertRows(last);
     }
-    // The first token of a chunk of this rank.
+    // First token of a chunk on this rank.
     HPMOE_INLINE uint32_t FirstToken(uint32_t chunk) const { return Min(chunk * launch.chunk_tokens, launch.tokens); }
     HPMOE_INLINE uint32_t ChunkTokens(uint32_t chunk) const {
         return Min(launch.chunk_tokens, launch.tokens - FirstToken(chunk));
     }
-    // Tokens of a block of `height` tokens, counted from the first block of the chunk.
+    // Number of tokens of a block of height `height`; blocks are counted from the first block of the chunk.
     HPMOE_INLINE uint32_t BlockTokens(uint32_t chunk, uint32_t block, uint32_t height) const {
         return Min(height, ChunkTokens(chunk) - block * height);
     }
-    // The ids of a chunk's slots, from those of token `first` on, if any slot of this rank is empty.
+    // Address of the ids of a chunk's slots, from token `first` on; zero if this rank has no empty slot.
     HPMOE_INLINE uint64_t Ids(uint32_t chunk, uint32_t first, uint32_t top_k) const {
         return ListFrom(ids, (FirstToken(chunk) + first) * top_k);
     }
-    // Slots of some tokens of a chunk that are not empty.
+    // Number of non-empty slots of some tokens of a chunk.
     HPMOE_ROUTINE uint32_t FullSlots(uint32_t chunk, uint32_t first, uint32_t tokens, uint32_t top_k) const {
         const uint32_t slots = tokens * top_k;
         const uint64_t list = Ids(chunk, first, top_k);
@@ -68,7 +68,7 @@ struct Launch {
         }
         return full;
     }
-    // All slots of a chunk that are not empty: as many rows are sent.
+    // Number of non-empty slots of a chunk, which is the number of rows that this rank sends.
     HPMOE_ROUTINE uint32_t SlotsSent(uint32_t chunk, uint32_t top_k) const {
         uint32_t rows = ids == 0 ? ChunkTokens(chunk) * top_k : 0;
         for (uint32_t peer = 0; ids != 0 && peer < launch.ranks; ++peer) {
@@ -79,9 +79,9 @@ struct Launch {
         }
         return rows;
     }
-    // Which of this rank's experts a tile is about.
+    // Number of the tile's expert among this rank's experts.
     HPMOE_INLINE uint32_t OwnExpert(const Tile &tile) const { return tile.expert - tile.chunk * launch.chunk_experts; }
-    // Row tiles of a space before those of a local expert: of this rank, or of a peer.
+    // Number of row tiles of a space before those of a local expert, on this rank or on a peer.
     HPMOE_INLINE uint32_t FirstTile(uint32_t space, uint32_t expert) const {
         const uint64_t table = Word<uint64_t>(launch.spaces + space * sizeof(HpmoeSpace), 0);
         return static_cast<uint32_t>(Word<int32_t>(table, expert));
@@ -90,20 +90,20 @@ struct Launch {
         const uint64_t table = Word<uint64_t>(launch.spaces + space * sizeof(HpmoeSpace), 1);
         return static_cast<uint32_t>(Word<int32_t>(table, peer * launch.local_experts + expert));
     }
-    // All row tiles of a space on this rank, in a chunk.
+    // Number of row tiles of a space in a chunk on this rank.
     HPMOE_INLINE uint32_t RowTiles(uint32_t space, uint32_t chunk) const {
         const uint32_t first = chunk * launch.chunk_experts;
         return FirstTile(space, first + launch.chunk_experts) - FirstTile(space, first);
     }
 
-    // Rows of an expert of this rank that are sent once, and the first of them.
+    // The first once-sent row of an expert of this rank.
     HPMOE_INLINE uint32_t FirstRowOnce(uint32_t expert) const {
         return static_cast<uint32_t>(Word<int32_t>(launch.experts, 2 * (launch.local_experts + expert)));
     }
     HPMOE_INLINE uint32_t ExpertRowsOnce(uint32_t expert) const { return ExpertRows(launch.local_experts + expert); }
 
-    // Lists of int32 for the rows of a tile: the slots that a piece sends, the rows of a row tile's tokens among those that
-    // are sent once, the (token, k) of a piece that arrived.
+    // Addresses of int32 lists for the rows of a tile: the slots that a piece sends; the once-sent rows of a row tile's
+    // tokens; the (token, k) of a piece that arrived.
     HPMOE_INLINE uint64_t Sent(const Tile &tile) const { return launch.order + static_cast<uint64_t>(tile.order) * 4; }
     HPMOE_INLINE uint64_t RowsOnce(const Tile &tile) const {
         return launch.rows_once + static_cast<uint64_t>(tile.first) * 4;
@@ -112,7 +112,7 @@ struct Launch {
         return View<int32_t>{launch.origins + static_cast<uint64_t>(tile.first) * 4, tile.rows, 1, 1};
     }
 
-    // The counter array of HpmoeRouting.made.
+    // The counter array HpmoeRouting.made.
     HPMOE_INLINE uint32_t RouteMade() const {
         return Word<uint32_t>(launch.routing, __builtin_offsetof(HpmoeRouting, made) / sizeof(uint32_t));
     }

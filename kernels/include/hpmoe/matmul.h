@@ -5,21 +5,21 @@
 
 namespace hpmoe {
 
-// Elements of 32 bytes, which is how much of a contraction a fractal holds, and those of a whole fractal.
+// Elements in 32 bytes, which is a fractal's length along the contraction, and elements of a whole fractal.
 template <typename In> constexpr uint32_t FRACTAL_DEPTH = BLOCK_BYTES / sizeof(In);
 template <typename In> constexpr uint32_t FRACTAL = 16 * FRACTAL_DEPTH<In>;
 
-// What products of such elements are added up in.
+// Type in which products of such elements are accumulated.
 template <typename In> struct SumOf { using Type = float; };
 template <> struct SumOf<int8_t> { using Type = int32_t; };
 template <typename In> using Sum = typename SumOf<In>::Type;
 
-// How a product is cut. Rows are multiples of 16, k_block and k_step of what a fractal holds.
+// How a product is divided. `rows` is a multiple of 16; k_block and k_step are multiples of a fractal's length.
 struct MatmulPlan {
-    uint32_t rows;     // accumulated in L0C at a time
-    uint32_t k_block;  // contraction of an L1 stage
-    uint32_t k_step;   // contraction of an L0 stage
-    bool relu = false; // negative sums become 0 on their way out of L0C
+    uint32_t rows;     // rows accumulated in L0C at a time
+    uint32_t k_block;  // contraction length of an L1 stage
+    uint32_t k_step;   // contraction length of an L0 stage
+    bool relu = false; // negative sums become 0 when they leave L0C
 };
 
 template <uint32_t ROWS, uint32_t K_BLOCK, uint32_t K_STEP, bool RELU = false>
@@ -28,7 +28,8 @@ HPMOE_INLINE constexpr MatmulPlan PlanOf() {
     return MatmulPlan{ROWS, K_BLOCK, K_STEP, RELU};
 }
 
-// Which way of a tile the sums run: an operand is held as M x K (N x K) or as K x M (K x N).
+// The dimension of a tile that is contracted: Columns if an operand is M x K (or N x K), Rows if it is K x M (or K x
+// N).
 enum class Contracted { Columns, Rows };
 
 template <Contracted way, typename In> HPMOE_INLINE uint32_t Free(const View<In> &tile) {
@@ -39,8 +40,8 @@ template <Contracted way, typename In> HPMOE_INLINE uint32_t Depth(const View<In
     return way == Contracted::Columns ? tile.cols : tile.rows;
 }
 
-// One product of a sum of products. Tiles of int8_t and float are contracted along their columns alone: only fractals of 16
-// bits can be turned.
+// One product of a sum of products. Tiles of int8_t and float can only be contracted along columns: only fractals of
+// 16-bit elements can be transposed.
 template <Contracted X, Contracted W, typename In = bfloat16_t> struct Term {
     static_assert(sizeof(In) == 2 || (X == Contracted::Columns && W == Contracted::Columns),
                   "16 bits, or along columns");
@@ -52,13 +53,13 @@ template <Contracted X, Contracted W, typename In = bfloat16_t> struct Term {
     HPMOE_INLINE uint32_t Rows() const { return Free<X>(x); }
     HPMOE_INLINE uint32_t Columns() const { return Free<W>(w); }
     HPMOE_INLINE uint32_t Contraction() const { return Depth<X>(x); }
-    // At most `most` rows of the result, from `first` on.
+    // At most `most` rows of the result, starting at row `first`.
     HPMOE_INLINE Term Panel(uint32_t first, uint32_t most) const {
         return Term{X == Contracted::Columns ? x.Rows(first, most) : x.Cols(first, Min(most, x.cols)), w};
     }
 };
 
-// One L1 stage: x in NZ, then w in NZ.
+// One L1 stage: x in NZ format, then w in NZ format.
 template <typename In> struct MatmulStage {
     LocalTensor<In> x;
     LocalTensor<In> w;
@@ -70,7 +71,8 @@ template <typename In> HPMOE_INLINE MatmulStage<In> StageOf(uint32_t stage, uint
                            Local<In>(TPosition::B1, stage * L1_STAGE + split, L1_STAGE - split)};
 }
 
-// Contraction [k0, k0 + length) of one operand to L1: NZ of its own rows, or of `length` rows.
+// Loads contraction range [k0, k0 + length) of one operand to L1, as NZ with its own number of rows or with `length`
+// rows.
 template <Contracted way, typename In>
 HPMOE_INLINE void LoadOperand(const LocalTensor<In> &to, const View<In> &tile, uint32_t k0, uint32_t length) {
     const bool columns = way == Contracted::Columns;
@@ -80,25 +82,26 @@ HPMOE_INLINE void LoadOperand(const LocalTensor<In> &to, const View<In> &tile, u
                          static_cast<uint16_t>(tile.pitch), static_cast<uint16_t>(AlignUp(rows, 16)), 1, 0));
 }
 
-// Contraction of the next stage to be loaded: where weights were read ahead, a stage is as full as can be.
+// Contraction length of the next stage to be loaded. Stages of weights that were read ahead are as long as possible.
 HPMOE_INLINE uint32_t NextBlock(const CubeCore &core, const MatmulPlan &plan) {
     return core.ahead > 0 ? core.ahead_block : plan.k_block;
 }
 
-// A run of an expert's rows.
+// A run of consecutive rows of an expert.
 struct RowRun {
     uint32_t first;
     uint32_t rows;
 };
 
-// Rows of an expert of tokens of one part of a chunk: a run of each source, one source after another. They are walked once.
+// The rows of an expert whose tokens belong to one part of a chunk: one run per source, in order of sources. They are
+// walked once.
 struct PartRows {
-    uint64_t bounds; // GM int32[sources * parts + 1]: rows before those of each source and part, then all
+    uint64_t bounds; // GM int32[sources * parts + 1]: rows before those of each source and part, then all rows
     uint32_t sources;
     uint32_t parts;
     uint32_t part;
-    uint32_t source; // of the next run
-    RowRun next;     // of that source, as far as it has not been walked
+    uint32_t source; // source of the next run
+    RowRun next;     // the part of that source's run that has not been walked
 
     static HPMOE_INLINE PartRows Of(const Core &core, uint32_t expert, uint32_t part) {
         const uint32_t sources = core.launch.ranks, parts = core.launch.chunk_parts;
@@ -118,7 +121,7 @@ struct PartRows {
         }
         return rows;
     }
-    // The next rows that lie together, at most `most` of those that are left. There must be some.
+    // The next consecutive rows, at most `most`. Some rows must be left.
     HPMOE_INLINE RowRun Next(uint32_t most) {
         RowRun run = {next.first, 0};
         while (run.rows < most) {
@@ -144,7 +147,7 @@ struct PartRows {
     }
 };
 
-// A product of the rows of a part, which are contracted.
+// A product contracted over the rows of a part.
 template <typename In> struct PartTerm : Term<Contracted::Rows, Contracted::Rows, In> {
     PartRows part;
     uint32_t contraction;
@@ -152,7 +155,7 @@ template <typename In> struct PartTerm : Term<Contracted::Rows, Contracted::Rows
     HPMOE_INLINE uint32_t Contraction() const { return contraction; }
 };
 
-// Rows of a run to L1, as the rows from `at` on of an NZ of `length` rows.
+// Loads the rows of a run to L1, as rows from `at` on of an NZ of `length` rows.
 template <typename In>
 HPMOE_INLINE void LoadRun(const LocalTensor<In> &to, const View<In> &tile, const RowRun &run, uint32_t at,
                           uint32_t length) {
@@ -161,7 +164,7 @@ HPMOE_INLINE void LoadRun(const LocalTensor<In> &to, const View<In> &tile, const
                          static_cast<uint16_t>(tile.pitch), static_cast<uint16_t>(AlignUp(length, 16)), 1, 0));
 }
 
-// The next `length` rows of a part.
+// Loads the next `length` rows of a part.
 template <typename In>
 HPMOE_INLINE void LoadStage(CubeCore &core, uint32_t stage, const MatmulStage<In> &to, PartTerm<In> &term, uint32_t,
                             uint32_t length) {
@@ -190,12 +193,12 @@ HPMOE_INLINE void LoadStage(CubeCore &core, uint32_t stage, const MatmulStage<In
     SetFlag<HardEvent::MTE2_MTE1>(static_cast<int32_t>(stage));
 }
 
-// Has the right operand of a product, whose left operand may not be there yet, in L1 stages, up to so many of them, with room for
-// the left one. The core's next product must be this one.
+// Loads the right operand of a product into L1 stages before the left operand exists: at most `stages` stages, each
+// with room for the left operand. The core's next product must be this one.
 template <Contracted X, Contracted W, typename In>
 HPMOE_ROUTINE void ReadAhead(CubeCore &core, const MatmulPlan &plan, const Term<X, W, In> &term, uint32_t stages) {
     const uint32_t mp = AlignUp(Min(plan.rows, term.Rows()), 16);
-    const uint32_t k = mp == 0 ? 0 : Depth<W>(term.w); // without rows there is no product
+    const uint32_t k = mp == 0 ? 0 : Depth<W>(term.w); // no product if there are no rows
     const uint32_t of_each = (mp + AlignUp(term.Columns(), 16)) * static_cast<uint32_t>(sizeof(In));
     core.ahead_block = L1_STAGE / of_each / plan.k_step * plan.k_step;
     core.ahead_of = term.w.address;
@@ -207,11 +210,11 @@ HPMOE_ROUTINE void ReadAhead(CubeCore &core, const MatmulPlan &plan, const Term<
     }
 }
 
-// Contraction of `k1` fractals from `k0` on of x to L0A, from NZ to zZ. `rows` are those of the NZ.
+// Copies contraction fractals [k0, k0 + k1) of x to L0A, from NZ to zZ. `rows` is the number of rows of the NZ.
 template <Contracted X, typename In>
 HPMOE_INLINE void LoadLeft(const LocalTensor<In> &a, const LocalTensor<In> &x, uint32_t mp, uint32_t rows, uint32_t k0,
                            uint32_t k1) {
-    if (X == Contracted::Columns) { // one call for the columns of x that a fractal holds
+    if (X == Contracted::Columns) { // one call for each fractal of columns of x
         for (uint32_t i = 0; i < k1; ++i) {
             LoadData(a[i * FRACTAL<In>], x[(k0 + i * FRACTAL_DEPTH<In>)*rows],
                      LoadData2DParams(0, static_cast<uint8_t>(mp / 16), 1, 0, static_cast<uint16_t>(k1 - 1), false, 0));
@@ -224,11 +227,11 @@ HPMOE_INLINE void LoadLeft(const LocalTensor<In> &a, const LocalTensor<In> &x, u
     }
 }
 
-// The same of w to L0B, from NZ to nZ.
+// Copies contraction fractals of w to L0B, from NZ to nZ.
 template <Contracted W, typename In>
 HPMOE_INLINE void LoadRight(const LocalTensor<In> &b, const LocalTensor<In> &w, uint32_t np, uint32_t rows, uint32_t k0,
                             uint32_t k1) {
-    if (W == Contracted::Columns) { // the NZ of w already is the nZ of its transpose
+    if (W == Contracted::Columns) { // the NZ of w is the nZ of its transpose
         LoadData(b, w[k0 * rows], LoadData2DParams(0, static_cast<uint8_t>(np / 16 * k1), 1, 0, 0, false, 0));
         return;
     }
@@ -238,11 +241,11 @@ HPMOE_INLINE void LoadRight(const LocalTensor<In> &b, const LocalTensor<In> &w, 
     }
 }
 
-// Rows that the cube is told of: of a single one it would read x as a plain vector.
+// Rows that the cube is given: with a single row, it would read x as a plain vector.
 HPMOE_INLINE uint32_t CubeRows(uint32_t m) { return m == 1 ? 16 : m; }
 
-// Contraction [k0, k0 + depth) of an L1 stage of `length`: to L0, and added to L0C. `first` starts from zero, `last`
-// hands L0C over to Fixpipe.
+// Copies contraction range [k0, k0 + depth) of an L1 stage of `length` to L0 and multiplies it into L0C. `first` starts
+// at zero; `last` hands L0C over to Fixpipe.
 template <Contracted X, Contracted W, typename In>
 HPMOE_INLINE void Accumulate(CubeCore &core, const MatmulStage<In> &from, const Term<X, W, In> &term, uint32_t length,
                              uint32_t k0, uint32_t depth, bool first, bool last) {
@@ -264,7 +267,7 @@ HPMOE_INLINE void Accumulate(CubeCore &core, const MatmulStage<In> &from, const 
     Mmad(Local<Sum<In>>(TPosition::CO1, 0, L0C_BYTES), a, b,
          MmadParams(static_cast<uint16_t>(rows), static_cast<uint16_t>(n), static_cast<uint16_t>(depth), last ? 3 : 2,
                     false, first));
-    // So small a product is over before the next one would see its sums.
+    // A product this small ends before the next one would see its sums.
     if ((rows / 16) * (n / 16) < 10) {
         PipeBarrier<PIPE_M>();
     }
@@ -272,7 +275,7 @@ HPMOE_INLINE void Accumulate(CubeCore &core, const MatmulStage<In> &from, const 
     core.l0_stage ^= 1;
 }
 
-// Nothing to sum up: zeros to L0C.
+// Writes zeros to L0C, for a sum without terms.
 HPMOE_INLINE void AccumulateNothing(CubeCore &core, uint32_t m, uint32_t n) {
     const int32_t stage = static_cast<int32_t>(core.l0_stage);
     WaitFlag<HardEvent::M_MTE1>(stage);
@@ -288,7 +291,7 @@ HPMOE_INLINE void AccumulateNothing(CubeCore &core, uint32_t m, uint32_t n) {
     core.l0_stage ^= 1;
 }
 
-// Adds one product to L0C. Buffers go on alternating from product to product.
+// Adds one product to L0C. Buffers keep alternating from one product to the next.
 template <class AnyTerm>
 HPMOE_INLINE void AddTerm(CubeCore &core, AnyTerm term, const MatmulPlan &plan, bool first_term, bool last_term) {
     using In = typename AnyTerm::Element;
@@ -323,7 +326,7 @@ template <typename Out> struct FixpipeRounding { static constexpr QuantMode_t mo
 template <> struct FixpipeRounding<bfloat16_t> { static constexpr QuantMode_t mode = F322BF16; };
 template <> struct FixpipeRounding<half> { static constexpr QuantMode_t mode = F322F16; };
 
-// L0C to `y`, rounded once. Unit flags let the next product start while Fixpipe still reads L0C.
+// Stores L0C to `y`, rounded once. Unit flags let the next product start while Fixpipe still reads L0C.
 template <typename In, typename Out>
 HPMOE_INLINE void StoreSums(const View<Out> &y, uint32_t m, uint32_t n, bool relu) {
     Fixpipe<Out, Sum<In>, CFG_ROW_MAJOR>(y.At(0, 0), Local<Sum<In>>(TPosition::CO1, 0, L0C_BYTES),
@@ -332,7 +335,7 @@ HPMOE_INLINE void StoreSums(const View<Out> &y, uint32_t m, uint32_t n, bool rel
                                                            FixpipeRounding<Out>::mode, 0, 1, 0, 0, 3));
 }
 
-// The terms of one panel, in order.
+// Adds the terms of one panel, in order.
 template <class First, class... More>
 HPMOE_INLINE void AddTerms(CubeCore &core, const MatmulPlan &plan, uint32_t row, bool first, const First &term,
                            const More &...more) {
@@ -343,8 +346,9 @@ HPMOE_INLINE void AddTerms(CubeCore &core, const MatmulPlan &plan, uint32_t row,
     }
 }
 
-// y = the sum of the products: sums in f32, or in i32 of bytes, term after term, each in ascending k. Rows beyond `plan.rows` are further
-// panels. Where there is nothing to sum up (all rows of an expert that has none), y becomes zero.
+// y = the sum of the products. Sums are f32, or i32 for bytes: term by term, each in ascending k. Each further
+// `plan.rows` rows are another panel. If there is nothing to sum up (all rows of an expert without rows), y becomes
+// zero.
 template <typename Out, class First, class... More>
 HPMOE_ROUTINE void Matmul(CubeCore &core, const View<Out> &y, const MatmulPlan &plan, const First &term,
                           const More &...more) {
@@ -362,15 +366,15 @@ HPMOE_ROUTINE void Matmul(CubeCore &core, const View<Out> &y, const MatmulPlan &
     }
 }
 
-// y += the sum of the products. What a core adds to the same sums in chunk after chunk is added in that order: a Fixpipe
-// begins when the one before it has ended.
+// y += the sum of the products. A core adds to the same sums chunk by chunk, in order: each Fixpipe starts when the
+// previous one has ended.
 template <class First, class... More>
 HPMOE_ROUTINE void MatmulOnto(CubeCore &core, const View<float> &y, const MatmulPlan &plan, const First &term,
                               const More &...more) {
     const uint32_t n = term.Columns();
     HPMOE_EXPECTS(y.rows == term.Rows() && y.cols == n);
     core.record.empty += n == 0 ? 1 : 0;
-    // A task that also writes the gradient of an expert without rows has nothing to add here.
+    // If the task also writes the gradient of an expert without rows, there is nothing to add here.
     if (term.Contraction() == 0) {
         return;
     }
@@ -382,8 +386,9 @@ HPMOE_ROUTINE void MatmulOnto(CubeCore &core, const View<float> &y, const Matmul
     }
 }
 
-// The same of an expert's rows in a chunk if launches choose the number of chunks: y += the sum of each part, in order. A part of a larger
-// chunk is a smaller chunk, so that the sums are the same for any number of them.
+// Like Accumulate, for the rows of an expert in a chunk if launches choose the number of chunks: adds the sum of each
+// part to y, in order. A part of a larger chunk is a whole smaller chunk, so the sums don't depend on the number of
+// chunks.
 template <typename In>
 HPMOE_ROUTINE void MatmulOntoByParts(CubeCore &core, const View<float> &y, const MatmulPlan &plan,
                                      const Term<Contracted::Rows, Contracted::Rows, In> &term) {

@@ -6,16 +6,16 @@
 namespace hpmoe {
 
 // UB: tasks own [0, UB_TASKS); the rest, up to the scratch of the headers, belongs to the library.
-constexpr uint32_t UB_LINES = 4;                               // signals under way at a time
-constexpr uint32_t UB_END = 184 * 1024 - 256;                  // above: scratch of the headers
-constexpr uint32_t UB_TASKS = UB_END - UB_LINES * BLOCK_BYTES; // above: the signal lines
-constexpr uint32_t UB_ZEROS = 8 * 1024;                        // at 0 while a launch starts
+constexpr uint32_t UB_LINES = 4;                               // pending signals
+constexpr uint32_t UB_END = 184 * 1024 - 256;                  // above it: scratch of the headers
+constexpr uint32_t UB_TASKS = UB_END - UB_LINES * BLOCK_BYTES; // above it: the signal lines
+constexpr uint32_t UB_ZEROS = 8 * 1024;                        // from address 0, while a launch starts
 
-// UB during a put: two halves of rows, then the rows' (token, k).
+// UB during a put: two halves with rows, then the (token, k) of rows.
 constexpr uint32_t UB_HALF = 88 * 1024;
 constexpr uint32_t UB_ORIGINS = 2 * UB_HALF;
 
-// L1: two stages of both operands, then a constant line that a matrix core copies to global memory.
+// L1: two stages for both operands, then a constant line that a matrix core copies to global memory.
 constexpr uint32_t L1_END = 512 * 1024 - 256;
 constexpr uint32_t L1_ONES = L1_END - BLOCK_BYTES;
 constexpr uint32_t L1_STAGES = 2;
@@ -29,7 +29,7 @@ template <typename T> HPMOE_INLINE LocalTensor<T> Local(TPosition position, uint
     return LocalTensor<T>(position, address, bytes / static_cast<uint32_t>(sizeof(T)));
 }
 
-// So many blocks, one after the other: of 32 bytes in L1, of 512 in L0.
+// This many consecutive blocks, of 32 bytes in L1 and of 512 in L0.
 HPMOE_INLINE InitConstValueParams<int32_t> BlocksOf(uint32_t blocks, int32_t value) {
     InitConstValueParams<int32_t> fill;
     fill.repeatTimes = 1;
@@ -42,7 +42,7 @@ template <typename T> HPMOE_INLINE LocalTensor<T> Ub(uint32_t address, uint32_t 
     return Local<T>(TPosition::VECCALC, address, bytes);
 }
 
-// What begins at an address of UB.
+// The tensor that starts at an address of UB.
 template <typename T> HPMOE_INLINE LocalTensor<T> UbFrom(uint32_t address) {
     return Ub<T>(address, UB_TASKS - address);
 }

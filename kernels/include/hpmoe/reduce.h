@@ -1,14 +1,14 @@
-// Routines that make one number of each row.
+// Routines that reduce each row to one number.
 //
-// Each takes 64 lanes: lane l has what columns l, l + 64, … give, and lanes are then reduced.
+// Each uses 64 lanes: lane l reduces columns l, l + 64, …; then the lanes are reduced.
 #pragma once
 
 #include "hpmoe/rows.h"
 
 namespace hpmoe {
 
-// out[r] = Σ values[r][c]: lane l of 64 begins at 0 and adds columns l, l + 64, …; then lanes are added, neighbours
-// first. `lanes` has 64 columns.
+// out[r] = Σ values[r][c]: lane l of 64 starts at 0 and adds columns l, l + 64, …; then lanes are added pairwise,
+// neighbours first. `lanes` has 64 columns.
 HPMOE_INLINE void SumRows(uint32_t out_at, uint32_t values_at, uint32_t lanes_at, uint32_t rows, uint32_t cols) {
     const LocalTensor<float> out = UbFrom<float>(out_at);
     const LocalTensor<float> values = UbFrom<float>(values_at);
@@ -46,7 +46,8 @@ HPMOE_ROUTINE void RowMean(uint32_t out_at, uint32_t values_at, uint32_t lanes_a
     Div(out, out, divisors, static_cast<int32_t>(rows * NUMBER_PITCH));
 }
 
-// The largest, or else the smallest, number of each row. A lane keeps a number only if it precedes the next one.
+// The largest (or smallest) number of each row. A lane keeps its number only if it is strictly larger (or smaller) than
+// the next one.
 template <bool LARGEST>
 HPMOE_INLINE void Extremes(uint32_t out_at, uint32_t values_at, uint32_t lanes_at, uint32_t rows, uint32_t cols) {
     const LocalTensor<float> out = UbFrom<float>(out_at);
@@ -55,7 +56,7 @@ HPMOE_INLINE void Extremes(uint32_t out_at, uint32_t values_at, uint32_t lanes_a
     const uint32_t pitch = UbPitch(cols);
     const uint32_t step = RowsOfCall(pitch);
     const BinaryRepeatParams strides(1, 1, 1, LANE_BLOCKS, LANE_BLOCKS, RowStride(pitch));
-    // Infinities, by their bits.
+    // Infinities, as bits.
     Duplicate(UbFrom<uint32_t>(lanes_at), LARGEST ? 0xFF800000u : 0x7F800000u, static_cast<int32_t>(rows * LANES));
     for (uint32_t col = 0; col < cols; col += LANES) {
         PipeBarrier<PIPE_V>();

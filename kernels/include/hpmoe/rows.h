@@ -1,18 +1,18 @@
-// Routines on the rows and columns of values in UB, told where these begin.
+// Routines on rows and columns of values in UB, which are passed as addresses.
 #pragma once
 
 #include "hpmoe/vector.h"
 
 namespace hpmoe {
 
-constexpr uint32_t MOST_STRIDE = 255; // blocks from one repeat to the next
+constexpr uint32_t MOST_STRIDE = 255; // most blocks from one repeat to the next
 
-// Rows that one call in mask form can take, a repeat each: where the next lies too far away, one.
+// Rows that one call in mask form can process, one per repeat: a single row if the next one is too far away.
 HPMOE_INLINE uint32_t RowsOfCall(uint32_t pitch) {
     return pitch / (LANES / LANE_BLOCKS) <= MOST_STRIDE ? MOST_REPEATS : 1;
 }
 
-// Blocks from row to row; of a single row any number will do.
+// Blocks from one row to the next; unused if there is a single row.
 HPMOE_INLINE uint8_t RowStride(uint32_t pitch) {
     return static_cast<uint8_t>(Min(pitch / (LANES / LANE_BLOCKS), MOST_STRIDE));
 }
@@ -127,14 +127,14 @@ HPMOE_ROUTINE void ScaleColumns(uint32_t out_at, uint32_t values_at, uint32_t nu
     }
 }
 
-// Every second column, from the first on by pattern 1, from the second on by pattern 2.
+// Takes every second column: pattern 1 starts at the first one, pattern 2 at the second.
 HPMOE_INLINE void HalfOfColumns(uint32_t out_at, uint32_t values_at, uint8_t pattern, uint32_t rows, uint32_t cols) {
     const LocalTensor<float> out = UbFrom<float>(out_at);
     const LocalTensor<float> values = UbFrom<float>(values_at);
     const uint32_t from = UbPitch(cols);
     const uint32_t to = UbPitch(cols / 2);
-    uint64_t kept{};      // how many, which is known
-    if (from == 2 * to) { // what is kept of a row ends where the next row begins
+    uint64_t kept{};      // number of columns kept, which is known anyway
+    if (from == 2 * to) { // the kept columns of a row end where those of the next row begin
         GatherMask(out, values, pattern, true, rows * from, GatherMaskParams(1, 1, LANE_BLOCKS, 0), kept);
         return;
     }

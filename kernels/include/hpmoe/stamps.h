@@ -1,4 +1,4 @@
-// Time stamps of the tiles that a core runs, in kernels that are built with them. The rest of the library does not know of them.
+// Time stamps of tiles, in kernels that are built with them. The rest of the library does not depend on them.
 #pragma once
 
 #include "hpmoe/worker.h"
@@ -7,7 +7,7 @@ namespace hpmoe {
 
 HPMOE_INLINE uint64_t Now() { return static_cast<uint64_t>(GetSystemCycle()); }
 
-// Structures of whole 64-bit words, of which this core alone writes.
+// Stores a structure of whole 64-bit words, in a cache line that only this core writes.
 template <typename T> HPMOE_INLINE void Keep(uint64_t address, const T &value) {
     static_assert(sizeof(T) % 8 == 0, "structures of the ABI are whole 64-bit words");
     union {
@@ -27,8 +27,9 @@ HPMOE_INLINE uint64_t StampBytes(const HpmoeLaunch &launch) {
 
 HPMOE_INLINE void CompareClocks(CubeCore &) {}
 
-// The first vector core of rank 0 and that of each other rank tell each other in turn that they are there, and keep when they did.
-// This comes after all of their tiles, whose times it does not change. Each word is waited for, so that none is under way afterwards.
+// Compares clocks: the first vector core of rank 0 and that of each other rank write to each other in turn and record
+// the times. This happens after all of their tiles, so that it does not change the tiles' times. Each word is waited
+// for, so none is pending afterwards.
 HPMOE_INLINE void CompareClocks(VectorCore &core) {
     const uint32_t rank = core.launch.rank;
     if (core.number != 0 || core.record.state != HPMOE_DONE) {
@@ -44,7 +45,7 @@ HPMOE_INLINE void CompareClocks(VectorCore &core) {
             const uint32_t number = static_cast<uint32_t>(core.launch_number) * HPMOE_CLOCK_ROUNDS + round + 1;
             const int32_t word = static_cast<int32_t>(number);
             HpmoeClock clock = {};
-            core.FencePeer(); // this core's last word has landed: no barrier delays the next one
+            core.FencePeer(); // this core's previous word has arrived, so no barrier delays the next one
             if (rank == 0) {
                 clock.sent = Now();
                 core.Store(other, word);
@@ -63,10 +64,10 @@ HPMOE_INLINE void CompareClocks(VectorCore &core) {
     core.record.state = HPMOE_DONE;
 }
 
-// A core that keeps time stamps. Waits that a tile's case asks for are timed, by the same names as the core's own.
+// A core that records time stamps. It times waits inside tiles by shadowing the core's wait functions.
 template <class Base> struct Stamped : Base {
     HpmoeStampHead head;
-    uint64_t buffer; // where the head is kept; stamps follow
+    uint64_t buffer; // address of the head; stamps follow
     uint64_t came;
     uint64_t waited;
 
@@ -138,7 +139,7 @@ template <class Base> struct Stamped : Base {
     static HPMOE_INLINE uint32_t Cycles(uint64_t cycles) { return cycles < ~0u ? static_cast<uint32_t>(cycles) : ~0u; }
 };
 
-// A program whose tiles are stamped.
+// A program whose tiles are time-stamped.
 template <class Program> struct StampedProgram {
     template <class AnyCore> static HPMOE_INLINE bool Run(AnyCore &core, const Tile &tile) {
         core.Begin();
@@ -151,7 +152,7 @@ template <class Program> struct StampedProgram {
     }
 };
 
-// The making of a route, which is stamped as a tile of a phase after all others.
+// A route made by the kernel, time-stamped as a tile of a phase after all others.
 template <class Route> struct StampedRoute {
     static constexpr bool IN_KERNEL = Route::IN_KERNEL;
     static constexpr bool CHOOSES = Route::CHOOSES;

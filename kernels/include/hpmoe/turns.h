@@ -5,12 +5,12 @@
 
 namespace hpmoe {
 
-// The rows [start, end) of one rank among those of an expert, cut at multiples of `turn` rows: the ends, whose cuts have other ranks' rows
-// as well, come in the first turn, and whole cuts one in each turn.
+// Rows [start, end) of an expert, which one rank sends, cut at multiples of `turn` rows. The first turn has the ends,
+// whose cuts also contain rows of other ranks; each later turn has one whole cut.
 struct PairTurns {
     uint32_t start, end, turn;
-    uint32_t whole, behind; // the first row of whole cuts, and the row behind the last
-    uint32_t at_first;      // whole cuts of the first turn
+    uint32_t whole, behind; // the first row of the whole cuts, and the row after the last one
+    uint32_t at_first;      // whole cuts in the first turn
 
     // The turn of a row.
     HPMOE_INLINE uint32_t Of(uint32_t row) const {
@@ -28,17 +28,17 @@ HPMOE_INLINE PairTurns PairTurnsOf(uint32_t start, uint32_t end, uint32_t turn) 
     return PairTurns{start, end, turn, whole, behind, whole < behind && 2 * ends < turn ? 1u : 0u};
 }
 
-// The pieces of a rank's rows, cut at multiples of some rows, in the order in which they are put: turn after turn.
+// The pieces of a rank's rows, cut at multiples of a height, in the order in which they are put: turn by turn.
 struct PieceTurns {
     uint32_t pieces;
-    uint32_t behind; // pieces of the end behind all whole cuts, which come first
-    uint32_t first;  // pieces of the first turn
-    uint32_t each;   // and of each later one
+    uint32_t behind; // pieces after all whole cuts; they come first in the order
+    uint32_t first;  // pieces in the first turn
+    uint32_t each;   // pieces in each later turn
 
-    // The place of the first piece of a turn.
+    // The position of a turn's first piece.
     HPMOE_INLINE uint32_t Begin(uint32_t turn) const { return turn == 0 ? 0 : Min(pieces, first + (turn - 1) * each); }
 
-    // The piece at a place.
+    // The piece at a position.
     HPMOE_INLINE uint32_t At(uint32_t place) const { return place < behind ? pieces - behind + place : place - behind; }
 };
 

@@ -1,7 +1,7 @@
 // Rows of tiles between global memory and UB, and routines on values in UB.
 //
-// In UB a value is f32, row after row, rows ROW_ALIGN elements aligned. What follows the columns of a row is never
-// stored.
+// In UB a value is f32, row by row; each row is aligned to ROW_ALIGN elements. The padding after a row's columns is
+// never stored.
 #pragma once
 
 #include "hpmoe/memory.h"
@@ -9,14 +9,14 @@
 
 namespace hpmoe {
 
-constexpr uint32_t LANES = 64;      // of f32 in a repeat of a vector call
-constexpr uint32_t LANE_BLOCKS = 8; // of 32 bytes
+constexpr uint32_t LANES = 64;      // f32 numbers in one repeat of a vector call
+constexpr uint32_t LANE_BLOCKS = 8; // 32-byte blocks in one repeat
 constexpr uint32_t MOST_REPEATS = 255;
 
-// Two stages of a tile's rows in UB, one after the other: one is filled or drained while the other is computed with.
+// Two consecutive stages of a tile's rows in UB: one is filled or drained while the other is computed on.
 template <typename T> struct Stages {
     uint32_t offset;
-    uint32_t bytes; // of one stage
+    uint32_t bytes; // bytes of one stage
 
     HPMOE_INLINE uint32_t At(uint32_t stage) const {
         HPMOE_EXPECTS(bytes % BLOCK_BYTES == 0);
@@ -25,14 +25,14 @@ template <typename T> struct Stages {
     HPMOE_INLINE LocalTensor<T> operator[](uint32_t stage) const { return Ub<T>(At(stage), bytes); }
 };
 
-// Rows of a tile that are computed at a time, and the stage that they take.
+// Rows of a tile that are computed at a time, and the stage that they use.
 struct Piece {
     uint32_t first;
     uint32_t rows;
     uint32_t stage;
 };
 
-// A piece of a tile of `rows` rows that is cut into pieces of `height`.
+// Piece `number` of a tile with `rows` rows that is cut into pieces of `height` rows.
 HPMOE_INLINE Piece PieceOf(uint32_t rows, uint32_t height, uint32_t number) {
     const uint32_t first = number * height;
     return Piece{first, Min(height, rows - first), number % 2};
@@ -40,19 +40,20 @@ HPMOE_INLINE Piece PieceOf(uint32_t rows, uint32_t height, uint32_t number) {
 
 HPMOE_INLINE uint32_t UbPitch(uint32_t cols) { return AlignUp(cols, ROW_ALIGN); }
 
-// Elements from row to row of a value with one number in each.
+// Elements from one row to the next, in a value with one number per row.
 constexpr uint32_t NUMBER_PITCH = ROW_ALIGN;
 
 // Elements that a call in count form processes for this many rows.
 HPMOE_INLINE int32_t UbCount(uint32_t rows, uint32_t cols) { return static_cast<int32_t>(rows * UbPitch(cols)); }
 
-// Elements from row to row of a tile in UB: as of values, but that rows of bytes start on 32.
+// Elements from one row to the next of a tile in UB: as in values, except that rows of bytes are aligned to 32
+// elements.
 template <typename T> HPMOE_INLINE uint32_t TilePitch(uint32_t cols) {
     constexpr uint32_t BLOCK_ELEMENTS = BLOCK_BYTES / static_cast<uint32_t>(sizeof(T));
     return AlignUp(cols, BLOCK_ELEMENTS > ROW_ALIGN ? BLOCK_ELEMENTS : ROW_ALIGN);
 }
 
-// Blocks of 32 bytes between rows of UB: a copy alone would align f32 rows to eight elements.
+// Unused blocks of 32 bytes between rows in UB: by itself, a copy would align f32 rows to eight elements.
 template <typename T> HPMOE_INLINE uint32_t UbGap(uint32_t cols) {
     const uint32_t size = static_cast<uint32_t>(sizeof(T));
     return TilePitch<T>(cols) * size / BLOCK_BYTES - CeilDiv(cols * size, BLOCK_BYTES);
@@ -77,10 +78,10 @@ HPMOE_INLINE void StoreRows(const View<T> &to, uint32_t first, uint32_t rows, co
                                   (to.pitch - to.cols) * size, 0));
 }
 
-// Whether a row is that of an empty slot, where there are ids: one for each row.
+// Whether a row belongs to an empty slot; `ids` has one id per row.
 HPMOE_INLINE bool EmptySlot(uint64_t ids, uint32_t row) { return Word<int32_t>(ids, row) < 0; }
 
-// Rows of empty slots become zeros: nothing was sent to them. Without ids none is empty.
+// Sets rows of empty slots to zero, because nothing was sent to them. Without ids, no slot is empty.
 HPMOE_ROUTINE void ClearEmpty(uint32_t out_at, [[maybe_unused]] uint32_t values_at, uint32_t rows, uint32_t cols,
                               uint64_t ids) {
     const LocalTensor<float> out = UbFrom<float>(out_at);
@@ -92,8 +93,8 @@ HPMOE_ROUTINE void ClearEmpty(uint32_t out_at, [[maybe_unused]] uint32_t values_
     }
 }
 
-// out[r] = Σ values[r * terms + k] · weights[r][k], in ascending k, every product and every sum rounded. Terms of empty slots are left
-// out; without ids none is empty.
+// out[r] = Σ values[r * terms + k] · weights[r][k], in ascending k; every product and every sum is rounded. Terms of
+// empty slots are skipped; without ids, no slot is empty.
 HPMOE_ROUTINE void WeightedSum(uint32_t out_at, uint32_t values_at, uint32_t weights_at, uint32_t product_at,
                                uint32_t rows, uint32_t cols, uint32_t terms, uint64_t ids) {
     const LocalTensor<float> out = UbFrom<float>(out_at);
@@ -103,8 +104,8 @@ HPMOE_ROUTINE void WeightedSum(uint32_t out_at, uint32_t values_at, uint32_t wei
     const uint32_t pitch = UbPitch(cols);
     const uint32_t weights_pitch = UbPitch(terms);
     const int32_t row_count = static_cast<int32_t>(pitch);
-    // The scalar unit reads the weights, once the vector unit has come here: callers need no barrier for what it wrote.
-    // A weight has been read when the call that takes it is issued, so nothing need tell that the buffer is free.
+    // The scalar unit reads the weights after the vector unit has reached this point, so callers need no barrier. Each
+    // weight is read when the call that uses it is issued, so no flag is needed to free the buffer.
     SetFlag<HardEvent::V_S>(0);
     WaitFlag<HardEvent::V_S>(0);
     if (ids != 0) {
@@ -142,7 +143,7 @@ HPMOE_ROUTINE void WeightedSum(uint32_t out_at, uint32_t values_at, uint32_t wei
     }
 }
 
-// out[i] = values[i], bit by bit: sums and products with neutral elements promise nothing of NaN.
+// out[i] = values[i], bit by bit. Adding or multiplying by a neutral element would not preserve NaN.
 HPMOE_ROUTINE void CopyValues(uint32_t out_at, uint32_t values_at, int32_t count) {
     const LocalTensor<float> out = UbFrom<float>(out_at);
     const LocalTensor<float> values = UbFrom<float>(values_at);
@@ -158,7 +159,8 @@ HPMOE_ROUTINE void CopyValues(uint32_t out_at, uint32_t values_at, int32_t count
     }
 }
 
-// out[r] = Σ values[r * terms + k], in ascending k, every sum rounded. Terms of empty slots are left out; without ids none is empty.
+// out[r] = Σ values[r * terms + k], in ascending k; every sum is rounded. Terms of empty slots are skipped; without
+// ids, no slot is empty.
 HPMOE_ROUTINE void FoldRows(uint32_t out_at, uint32_t values_at, uint32_t rows, uint32_t cols, uint32_t terms,
                             uint64_t ids) {
     const LocalTensor<float> out = UbFrom<float>(out_at);

@@ -1,4 +1,4 @@
-// A vector core: signals with values of its own, readiness of peers, the start of a launch.
+// A vector core: signals of any amount, readiness of peers, and the start of a launch.
 #pragma once
 
 #include "hpmoe/core.h"
@@ -6,19 +6,19 @@
 
 namespace hpmoe {
 
-// Between tiles these flags are set, and say that a buffer may be overwritten:
+// Between tiles these flags are set; each says that a buffer may be overwritten:
 //   V_MTE2 0, 1       an input stage of a vector task     MTE3_V 0, 1  an output stage
 //   MTE3_MTE2 0, 1    a half of a put                     MTE3_S 0 .. 3  a signal line
 struct VectorCore : Core {
-    static constexpr bool HOLDS = false;    // it has no weights to read
-    static constexpr uint32_t NOBODY = ~0u; // a layout: no task relies on what is in UB
+    static constexpr bool HOLDS = false;    // a vector core has no weights to read ahead
+    static constexpr uint32_t NOBODY = ~0u; // value of `layout`: no task relies on the contents of UB
 
-    static constexpr uint32_t NO_ROUTE = 3u << 30; // below zero: never what is awaited
+    static constexpr uint32_t NO_ROUTE = 3u << 30; // negative, so that no wait for the route ends
 
     RankSet ready;   // peers that are known to be ready for this launch
-    uint32_t layout; // whose buffers are in UB, or NOBODY's
-    uint32_t half;   // of the next rows of a put
-    uint32_t line;   // of the next signal
+    uint32_t layout; // the task whose buffers are in UB, or NOBODY
+    uint32_t half;   // half of UB for the next rows of a put
+    uint32_t line;   // line for the next signal
 
     HPMOE_INLINE bool Start(GM_ADDR argument) {
         if (!Open(argument, false)) {
@@ -30,7 +30,7 @@ struct VectorCore : Core {
         InitSocState();
         KeepInfinities();
         ready.Clear();
-        ready.Add(launch.rank); // whatever this rank did before this launch is over
+        ready.Add(launch.rank); // this rank has finished everything before this launch
         layout = NOBODY;
         half = 0;
         line = 0;
@@ -48,8 +48,8 @@ struct VectorCore : Core {
         return true;
     }
 
-    // UB changes hands: what the last task left there is no longer in use. The first call also ends the clearing of
-    // counters.
+    // Gives UB to the next task, after everything that uses the last task's buffers has ended. The first call also
+    // waits until counters are cleared.
     HPMOE_INLINE void Use(uint32_t next) {
         if (layout != next) {
             PipeBarrier<PIPE_ALL>();
@@ -57,14 +57,15 @@ struct VectorCore : Core {
         }
     }
 
-    // An external operator gets the core: all pipes are idle, and but for those of signal lines no flag is set.
+    // Hands the core over to an external operator: all pipes are idle, and no flag except those of signal lines is set.
     HPMOE_INLINE void Lend() {
         AwaitStages();
         PipeBarrier<PIPE_ALL>();
         layout = NOBODY;
     }
 
-    // Its flags may be those of stages: a pipe has passed its last wait for one before the flag is set again.
+    // Takes the core back. The operator may have used the flags of stages: each pipe has passed its last wait for a
+    // flag before it is set again.
     HPMOE_INLINE void TakeBack() {
         SetAtomicNone();
         ResetMask();
@@ -72,10 +73,10 @@ struct VectorCore : Core {
         FreeStages();
     }
 
-    // What this core wrote on its own rank is in global memory before the signals that follow.
+    // Waits until this core's writes to its own rank are in global memory, before it signals.
     HPMOE_INLINE void Fence() { PipeBarrier<PIPE_MTE3>(); }
-    // The same for what it put to a peer. Follows every put that anyone is told of, so that the buffer of (token, k) is free
-    // for the next one.
+    // Waits until this core's puts have arrived, before it signals a peer. It follows every put that is signalled, so
+    // that the buffer of (token, k) is free for the next put.
     HPMOE_INLINE void FencePeer() { PipeBarrier<PIPE_ALL>(); }
 
     HPMOE_INLINE void Signal(uint32_t array, uint32_t index, uint32_t amount) {
@@ -91,7 +92,8 @@ struct VectorCore : Core {
         Release();
     }
 
-    // A peer has started this launch: its buffers and its counters may be written. False: leave at once.
+    // Waits until a peer has started this launch, so that its buffers and counters may be written. False: leave at
+    // once.
     HPMOE_INLINE bool AwaitReady(uint32_t peer) {
         if (ready.Has(peer)) {
             return true;
@@ -110,8 +112,8 @@ struct VectorCore : Core {
         Release();
     }
 
-    // Tells every rank that this one no longer reads its memory of a chunk. One core writes all of these words, so that no word
-    // is overtaken by an earlier one.
+    // Tells every rank that this one no longer reads its memory of a chunk. One core writes all of these words, so that
+    // no word overtakes an earlier one.
     HPMOE_INLINE void FreeChunk(uint32_t chunk) {
         FencePeer();
         for (uint32_t rank = 0; rank < launch.ranks; ++rank) {
@@ -119,8 +121,9 @@ struct VectorCore : Core {
         }
     }
 
-    // The tokens of a row tile are there, each counted `per_row` times. A token is sent for the first of this rank's experts
-    // that it goes to, in a row tile of `height` such rows. False: leave at once.
+    // Waits until the tokens of a row tile are there; `array` counts each token `per_row` times. A token is stored
+    // under the first of this rank's experts that it goes to, in row tiles of `height` once-sent rows. False: leave at
+    // once.
     HPMOE_ROUTINE bool AwaitTokens(const Tile &tile, uint32_t array, uint32_t space, uint32_t height,
                                    uint32_t per_row) {
         const uint64_t list = RowsOnce(tile);
@@ -144,7 +147,8 @@ struct VectorCore : Core {
         return true;
     }
 
-    // There is no route, which all ranks find by themselves: this rank's other cores, which wait for one, are told to leave.
+    // Leaves because there is no route. Every rank finds this out by itself; core 0 signals it to this rank's other
+    // cores, which wait for the route.
     HPMOE_INLINE void LeaveUnrouted() {
         record.state = HPMOE_UNROUTED;
         record.unrouted += 1;
@@ -187,7 +191,8 @@ struct VectorCore : Core {
         }
     }
 
-    // Matrix cores, which may not see what is wrong, and peers have begun to wait: they are told to leave.
+    // Refuses the launch. Matrix cores and peers may not see the reason and may have begun to wait, so this core tells
+    // them to leave.
     HPMOE_INLINE void Refuse() {
         if (number != 0) {
             return;
@@ -202,7 +207,8 @@ struct VectorCore : Core {
         PipeBarrier<PIPE_ALL>();
     }
 
-    // Several cores may say so at once, so all of them write the same line, as matrix cores do. No signal follows.
+    // Writes a rank's abort word. Several cores may do so at once, so all of them, including matrix cores, write the
+    // same line. No signal follows.
     HPMOE_INLINE void TellToLeave(uint32_t rank) {
         const LocalTensor<int32_t> words = Write(1, BLOCK_BYTES / sizeof(int32_t));
         DataCopy(Global<int32_t>(Heap(rank) + launch.abort), words, BLOCK_BYTES / sizeof(int32_t));
@@ -213,7 +219,7 @@ struct VectorCore : Core {
         return Ub<int32_t>(UB_TASKS + which * BLOCK_BYTES, BLOCK_BYTES);
     }
 
-    // Puts a value into the first words of the next line, once the copy that used it last has read it.
+    // Writes a value to the first words of the next signal line, once the last copy from that line has ended.
     HPMOE_INLINE LocalTensor<int32_t> Write(int32_t value, uint32_t count = 1) {
         const int32_t id = static_cast<int32_t>(line);
         const LocalTensor<int32_t> words = Line(line);
@@ -231,9 +237,9 @@ struct VectorCore : Core {
         line = (line + 1) % UB_LINES;
     }
 
-    // The set of counters of the next launch, of which every vector core takes its share.
+    // Clears the next launch's set of counters. Each vector core clears its share.
     HPMOE_INLINE void ClearNextCounters() {
-        constexpr uint32_t MOST = UB_ZEROS / BLOCK_BYTES; // one line of zeros for each counter of a copy
+        constexpr uint32_t MOST = UB_ZEROS / BLOCK_BYTES; // one line of zeros per counter of a copy
         const uint32_t share = CeilDiv(launch.counter_count, launch.aiv);
         const uint32_t end = Min((number + 1) * share, launch.counter_count);
         const uint64_t set = static_cast<uint64_t>(SetOf(1)) * launch.counter_count;

@@ -1,38 +1,38 @@
-// Tensors and rectangles of them in global memory.
+// Tensors in global memory, and rectangles of them.
 #pragma once
 
 #include "hpmoe/base.h"
 
 namespace hpmoe {
 
-// A tensor of the taskflow, on the rank that looks at it.
+// A tensor of the taskflow, on the rank that accesses it.
 template <typename T> struct Private {
     uint32_t number;
     uint32_t columns;
-    uint32_t pitch; // elements from row to row
+    uint32_t pitch; // elements from one row to the next
 };
 
-// A tensor in the symmetric heap: peers may put into it.
+// A tensor in the symmetric heap, which peers may put into.
 template <typename T> struct Symmetric {
     uint32_t number;
     uint32_t columns;
     uint32_t pitch;
 };
 
-// A tensor of the caller's that peers may put into.
+// A caller's tensor that peers may put into.
 template <typename T> struct Shared {
     uint32_t number;
     uint32_t columns;
     uint32_t pitch;
 };
 
-// Rows of a tensor are dense, or each begins on a line.
+// Whether a pitch is valid: rows are contiguous, or each row starts on a line.
 template <typename T> HPMOE_INLINE bool IsPitch(uint32_t pitch, uint32_t columns) {
     const uint32_t size = static_cast<uint32_t>(sizeof(T));
     return pitch == columns || pitch * size == AlignUp(columns * size, HPMOE_LINE);
 }
 
-// Rows and columns of a tensor. The pitch of a row is in elements.
+// Rows and columns of a tensor. The pitch is in elements.
 template <typename T> struct View {
     uint64_t address;
     uint32_t rows;
@@ -50,7 +50,7 @@ template <typename T> struct View {
         HPMOE_EXPECTS(first <= rows);
         return View{AddressOf(first, 0), Min(most, rows - first), cols, pitch};
     }
-    // At most `most` columns from `first` on, which is no more than a row has.
+    // At most `most` columns from `first` on; `first` is at most the row's number of columns.
     HPMOE_INLINE View Cols(uint32_t first, uint32_t most) const {
         HPMOE_EXPECTS(first <= cols && most <= cols);
         return View{AddressOf(0, first), rows, Min(most, cols - first), pitch};

@@ -1,4 +1,4 @@
-// A core's way through its queue.
+// How a core works through its queue.
 #pragma once
 
 #include "hpmoe/cube.h"
@@ -15,8 +15,8 @@ HPMOE_INLINE HpmoePair PairOf(const Core &core, uint32_t kind, uint32_t group) {
 
 // One group of an entry.
 struct Group {
-    uint32_t number; // as the space counts groups
-    uint32_t expert; // the local expert, where groups have one
+    uint32_t number; // number in the space
+    uint32_t expert; // local expert, if the space's groups have one
 };
 
 // The group of an entry for a peer.
@@ -68,7 +68,7 @@ HPMOE_INLINE Tile Resolve(const Core &core, const HpmoeDescriptor &entry, const 
     return tile;
 }
 
-// Of a group whose pieces take turns with those of other peers.
+// The turns of a group's pieces.
 HPMOE_INLINE PieceTurns TurnsOf(const Core &core, const HpmoeDescriptor &entry, uint32_t group, uint32_t pieces,
                                 uint32_t height) {
     const HpmoePair pair = PairOf(core, entry.kind, group);
@@ -76,14 +76,15 @@ HPMOE_INLINE PieceTurns TurnsOf(const Core &core, const HpmoeDescriptor &entry, 
     return PiecesOf(PairTurnsOf(at, at + static_cast<uint32_t>(pair.rows), entry.turn), pieces, height);
 }
 
-// The distance from a core's tile, whose place in its round is given and moved on, to the core's tile in the next round.
+// The number of tiles from a core's tile to its tile in the next round. `in_round` is the tile's position in its round,
+// and is updated to that in the next round.
 HPMOE_INLINE uint32_t NextRound(const HpmoeDescriptor &entry, uint32_t &in_round) {
     const uint32_t from = in_round;
     in_round += in_round < entry.rotation ? entry.core_count - entry.rotation : -entry.rotation;
     return entry.core_count + in_round - from;
 }
 
-// Entries of its queue that a matrix core reads while it holds a tile. Others wait for that tile, so there are few.
+// Most entries that a matrix core reads while it holds a tile. Other cores wait for that tile, so there are few.
 constexpr uint32_t ENTRIES_AHEAD = 8;
 
 // Runs a tile. False: leave.
@@ -107,8 +108,8 @@ template <class Program, class AnyCore> HPMOE_ROUTINE bool RunHeld(AnyCore &core
     }
 }
 
-// A tile comes next. A vector core runs it. A matrix core runs the one that it holds and holds this one: its first weights are on their
-// way while that one ends, and while the tile after it is looked for.
+// Takes the next tile. A vector core runs it. A matrix core runs the tile that it holds and then holds the new one: its
+// first weights are loaded while the held tile ends and while the core searches for the tile after it.
 template <class Program, class AnyCore> HPMOE_INLINE bool Take(AnyCore &core, const Tile &tile) {
     if constexpr (AnyCore::HOLDS) {
         if (!RunHeld<Program>(core)) {
@@ -124,7 +125,7 @@ template <class Program, class AnyCore> HPMOE_INLINE bool Take(AnyCore &core, co
     }
 }
 
-// Another entry is read. False: leave.
+// Moves on to another entry. False: leave.
 template <class Program, class AnyCore> HPMOE_INLINE bool Pass(AnyCore &core) {
     if constexpr (AnyCore::HOLDS) {
         if (core.holds) {
@@ -137,26 +138,27 @@ template <class Program, class AnyCore> HPMOE_INLINE bool Pass(AnyCore &core) {
     return true;
 }
 
-// The number of a group's first tile, in the count that deals the tiles of a phase to cores.
+// The number of a group's first tile in the phase's count of tiles, by which tiles are dealt to cores.
 HPMOE_INLINE uint32_t CountOf(const Core &core, const HpmoeDescriptor &entry, const HpmoeSpace &space,
                               const Group &group) {
     const uint32_t start = Word<uint32_t>(core.launch.starts, entry.phase);
     return start + static_cast<uint32_t>(Word<int32_t>(space.counted, group.number)) * entry.columns;
 }
 
-// The tiles of a group.
+// Number of tiles of a group.
 HPMOE_INLINE uint32_t TilesOf(const HpmoeDescriptor &entry, const HpmoeSpace &space, const Group &group) {
     const int32_t first = Word<int32_t>(space.first_items, group.number);
     return static_cast<uint32_t>(Word<int32_t>(space.first_items, group.number + 1) - first) * entry.columns;
 }
 
-// Whose turn it is.
+// A turn of a group.
 struct Turn {
     uint32_t number;
-    bool left; // whether the group has tiles for further turns
+    bool left; // whether the group has tiles in later turns
 };
 
-// The tiles of a group's turn that are this core's, one of each round. A core comes to many groups without a tile for it. False: leave.
+// Runs this core's tiles in a group's turn, at most one per round. Many groups have no tile for a given core. False:
+// leave.
 template <class Program, class AnyCore>
 HPMOE_INLINE bool WalkGroup(AnyCore &core, const HpmoeDescriptor &entry, const HpmoeSpace &space, const Group &group,
                             Turn &turn) {
@@ -174,11 +176,12 @@ HPMOE_INLINE bool WalkGroup(AnyCore &core, const HpmoeDescriptor &entry, const H
     const uint32_t end = pieces.Begin(turn.number + 1);
     const uint32_t tiles = end * entry.columns;
     turn.left = end < items;
-    // Numbers go on across groups in about the order of queues, so that work is even whatever the routing.
+    // The count continues from group to group, roughly in the order of queues, so that cores get equal shares whatever
+    // the routing.
     const uint32_t core_number = core.number - entry.core_first;
     const uint32_t base = CountOf(core, entry, space, group) + skipped;
-    // Each round has one tile for each core. From round to round the cores move on, so that tiles a round apart, which may be
-    // equally short, have different cores.
+    // Each round has one tile for each core. The deal moves on by `rotation` cores per round, so that tiles one round
+    // apart, which may be equally short, go to different cores.
     const uint32_t round = base / entry.core_count;
     const uint32_t moved = round % entry.core_count * entry.rotation % entry.core_count;
     uint32_t in_round = (core_number + entry.core_count - moved) % entry.core_count;
@@ -191,8 +194,9 @@ HPMOE_INLINE bool WalkGroup(AnyCore &core, const HpmoeDescriptor &entry, const H
         return true;
     }
     core.record.entries += 1;
-    // Row tiles are walked from the rank's own rows on: they are there first, and each rank's results go to another. A tile
-    // that begins with rows of the rank before, which come last, comes last. Or they are walked as rows come from all ranks.
+    // Row tiles are walked starting with the rank's own rows, which are there first; this also sends each rank's
+    // results to a different peer. A tile that begins with rows of the previous rank, which arrive last, comes last. If
+    // the entry has an arrival turn, row tiles are walked in arrival order instead.
     uint32_t own = 0;
     const bool by_arrival = entry.kind == HPMOE_ROW_TILES && entry.arrival_turn != 0;
     if (entry.kind == HPMOE_ROW_TILES && !by_arrival) {
@@ -213,14 +217,14 @@ HPMOE_INLINE bool WalkGroup(AnyCore &core, const HpmoeDescriptor &entry, const H
             if (!Take<Program>(core, tile)) {
                 return false;
             }
-            // An expert without rows has its gradient set to zero, which is something to do.
+            // For an expert without rows, the gradient is set to zero, so the tile is not empty.
             core.record.empty += tile.rows == 0 && entry.kind != HPMOE_EXPERTS ? 1 : 0;
         }
     }
     return true;
 }
 
-// The groups of an entry's peers, by place.
+// The groups of an entry, by position: one per peer.
 struct PeerGroups {
     const Core &core;
     const HpmoeDescriptor &entry;
@@ -234,7 +238,8 @@ struct PeerGroups {
 
     HPMOE_INLINE bool Ascends() const { return entry.peer_step == 1; }
 
-    // The count of tiles at a place goes on at the next one, up or down as the peers do, up to the end of the ranks.
+    // The end of the run of positions, from `place` on, along which the count of tiles is continuous: it ends where
+    // peers wrap around.
     HPMOE_INLINE uint32_t RunEnd(uint32_t place) const {
         const uint32_t peer = Peer(place);
         return Min(entry.peers, place + (Ascends() ? core.launch.ranks - peer : peer + 1));
@@ -244,11 +249,12 @@ struct PeerGroups {
 
     HPMOE_INLINE uint32_t Tiles(uint32_t place) const { return TilesOf(entry, space, At(place)); }
 
-    // The first place of a run that is left, [place, end), with a tile of this core, or the end: found without a look at those between.
+    // The first position in [place, end), inside one run, with a tile for this core; `end` if there is none. Uses
+    // binary search.
     HPMOE_INLINE uint32_t NextOfRun(uint32_t place, uint32_t end) const {
         const uint32_t own = core.number - entry.core_first, cores = entry.core_count;
         const uint32_t first = Count(place), behind = first + Tiles(place);
-        uint32_t number; // of the core's next tile
+        uint32_t number; // number of the core's next tile
         if (Ascends()) {
             number = first <= own ? own : own + CeilDiv(first - own, cores) * cores;
             if (number < behind) {
@@ -269,8 +275,8 @@ struct PeerGroups {
                 return end;
             }
         }
-        // Counts beyond the number come last where they ascend, and first where they descend. The tile is at the last place with one
-        // that is not beyond it, or at the first.
+        // Find the last position whose count is at most `number` if counts ascend, or the first such position if they
+        // descend.
         uint32_t low = place + 1, high = end;
         while (low < high) {
             const uint32_t middle = low + (high - low) / 2;
@@ -283,7 +289,7 @@ struct PeerGroups {
         return Ascends() ? low - 1 : low;
     }
 
-    // The first place from the given one on with a tile of this core, or the number of places.
+    // The first position from `place` on with a tile for this core; the number of positions if there is none.
     HPMOE_INLINE uint32_t Next(uint32_t place) const {
         while (place < entry.peers) {
             const uint32_t end = RunEnd(place);
@@ -296,14 +302,14 @@ struct PeerGroups {
     }
 };
 
-// The groups of an entry's peers that have tiles of this core or, where peers take turns, a turn of each, then one more of each that has
-// tiles left. False: leave.
+// Walks the groups of an entry's peers. If peers take turns, each pass walks one turn of every peer that has tiles
+// left; otherwise, only groups with tiles for this core are walked. False: leave.
 template <class Program, class AnyCore>
 HPMOE_INLINE bool WalkPeers(AnyCore &core, const HpmoeDescriptor &entry, const HpmoeSpace &space) {
     const PeerGroups groups = {core, entry, space};
     const bool looks_for_tiles = entry.peers > 1 && entry.turn == 0;
     HPMOE_EXPECTS(!looks_for_tiles || entry.rotation == 0);
-    RankSet over; // places whose peers have no tiles left
+    RankSet over; // positions whose peers have no tiles left
     over.Clear();
     Turn turn = {0, false};
     for (bool more = true; more; ++turn.number) {
@@ -328,7 +334,7 @@ HPMOE_INLINE bool WalkPeers(AnyCore &core, const HpmoeDescriptor &entry, const H
     return true;
 }
 
-// The tiles of an entry that are this core's. Those of a matrix core have one group. False: leave.
+// Runs this core's tiles of an entry. A matrix core's entries have one group. False: leave.
 template <class Program, class AnyCore> HPMOE_INLINE bool WalkEntry(AnyCore &core, const HpmoeDescriptor &entry) {
     HPMOE_EXPECTS(entry.peers > 0 && entry.peers <= core.launch.ranks && entry.peer_step < core.launch.ranks);
     const HpmoeSpace space = Load<HpmoeSpace>(core.launch.spaces + entry.space * sizeof(HpmoeSpace));
@@ -350,7 +356,7 @@ HPMOE_INLINE uint64_t EntriesOf(const Core &core, const HpmoeQueue &queue) {
     return core.launch.descriptors + static_cast<uint64_t>(queue.first) * sizeof(HpmoeDescriptor);
 }
 
-// Kernels whose routing tables the host makes.
+// The route of kernels whose routing tables the host makes.
 struct HostRoute {
     static constexpr bool IN_KERNEL = false;
     static constexpr bool CHOOSES = false;
@@ -373,7 +379,7 @@ template <class Program, class AnyCore, class Route = HostRoute> HPMOE_INLINE vo
         if constexpr (Route::IN_KERNEL) {
             if (entry.kind == HPMOE_ROUTE) {
                 going = RunHeld<Program>(core) && Route::Make(core);
-                if constexpr (Route::CHOOSES) { // in whose queues the route is at the same place
+                if constexpr (Route::CHOOSES) { // the route is at the same position in the chosen launch's queue
                     queue = QueueOf(core);
                     entries = EntriesOf(core, queue);
                 }
