@@ -1,4 +1,4 @@
-// A write as it changes global memory: plain, or word by word as one step.
+// Applies a write to global memory: bytes are copied, atomic adds are made word by word.
 #include <cstring>
 
 #include "core.h"
@@ -7,7 +7,7 @@ namespace AscendC::host {
 
 void applyWrite(Atomic atomic, uint8_t *to, const uint8_t *from, uint32_t bytes) {
     if (atomic == Atomic::None) {
-        // Others may poll what is no longer than a line. Nobody polls whole rows.
+        // Others may poll up to one line, but never whole rows.
         if (bytes <= Cache::kLine) storeWords(reinterpret_cast<uint64_t>(to), from, bytes);
         else std::memcpy(to, from, bytes);
         return;

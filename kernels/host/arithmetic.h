@@ -5,8 +5,9 @@
 
 namespace AscendC::host {
 
-/// Rounds to nearest, keeps subnormal numbers and raises no signals, until it is destroyed: then the thread has the state that it had
-/// before. A thread that a caller made may have any state, and threads begin with that of the thread that starts them.
+/// While it exists, the thread rounds to nearest, keeps subnormal numbers and raises no floating-point signals; then
+/// the earlier state is restored. A caller's thread may have any state, and new threads inherit the state of the thread
+/// that starts them.
 class StandardArithmetic {
   public:
     StandardArithmetic() { hpmoe_host_arithmetic_begin(&before_); }

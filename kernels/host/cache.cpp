@@ -7,7 +7,7 @@ namespace AscendC::host {
 
 namespace {
 
-// Lines travel in words, so that a poller never sees half a counter.
+// Lines are copied word by word, so that a poller never sees half a counter.
 void readLine(uint8_t *to, uint64_t from, uint32_t bytes) {
     uint32_t i = 0;
     for (; i + 8 <= bytes; i += 8) {

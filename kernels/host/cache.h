@@ -1,4 +1,4 @@
-// The scalar data cache of a core: 32 KiB of 64 B lines, written back whole, coherent with nobody.
+// The scalar data cache of a core: 32 KiB in 64 B lines, written back whole, not coherent.
 #pragma once
 
 #include <cstdint>
@@ -8,38 +8,38 @@
 
 namespace AscendC::host {
 
-/// Writes to global memory word by word, so that whoever polls one never sees half of it.
+/// Writes to global memory word by word, so that a poller never sees half a word.
 void storeWords(uint64_t to, const uint8_t *from, uint32_t bytes);
 
 class Cache {
   public:
     static constexpr uint32_t kLine = 64, kLines = 512;
 
-    /// A kernel begins: what earlier ones left is there no more, but nobody told the core.
+    /// Starts a kernel: lines of earlier kernels are gone from the model, although the kernel has not invalidated them.
     void clear();
-    /// Whether the kernel has told the core to forget what it holds of an address.
+    /// Whether the kernel has invalidated the cache, or the line of this address.
     bool current(uint64_t address) const;
-    /// Reads inside one line; `end` is where the region ends (a line may be cut short by it). `heard` is what the core has learnt of
-    /// others, null for memory in which nobody searches for races.
+    /// Reads inside one line; `end` is the end of the region, which may cut the line short. `heard` is what the core
+    /// has learnt of others; null if the memory is not searched for races.
     uint64_t load(uint64_t address, uint32_t bytes, uint64_t end, const Heard *heard);
     void store(uint64_t address, uint32_t bytes, uint64_t value, uint64_t end, const Heard *heard, Where where);
-    /// What the core had learnt of others when it fetched the line of an address that it has just loaded.
+    /// What the core had learnt of others when it fetched the line of an address that it just loaded.
     const Heard &heard(uint64_t address) const { return lines_[slotOf(address)].heard; }
     void fetch(uint64_t address, uint64_t end, const Heard *heard) { find(address, end, heard); }
-    /// Writes back and drops the line of an address; if `onlyStored`, only a line that was stored to.
+    /// Writes back and drops the line of an address; with `onlyStored`, only if the line was stored to.
     void clean(uint64_t address, bool onlyStored);
     void cleanAll();
-    /// Writes back what a core that was stopped still held, for those who look for the fault.
+    /// Writes back the lines that a stopped core still held, for whoever examines the fault.
     void salvage();
     void evict(uint32_t slot);
-    /// A store that nobody asked to be written back; null if there is none.
+    /// A store that was never written back; null if there is none.
     const Where *dirty() const;
 
   private:
     struct Line {
         uint8_t data[kLine];
         uint32_t bytes;
-        Where where; ///< of the store
+        Where where; ///< place of the store in the source
         Heard heard;
     };
     Line &find(uint64_t address, uint64_t end, const Heard *heard);
@@ -59,12 +59,12 @@ class Cache {
     void dropAll();
     void cleanLines();
     uint64_t tags_[kLines] = {};       ///< addresses of the lines; 0: empty
-    uint64_t full_[kLines / 64] = {};  ///< bit per line: it is not empty
-    uint64_t dirty_[kLines / 64] = {}; ///< bit per line
+    uint64_t full_[kLines / 64] = {};  ///< bit per line: it is in use
+    uint64_t dirty_[kLines / 64] = {}; ///< bit per line: it was stored to
     Line lines_[kLines];
-    std::vector<Owed> owed_;        ///< lines that were written back by chance alone
-    bool forgot_;                   ///< all of it
-    std::vector<uint64_t> cleaned_; ///< single lines, until then
+    std::vector<Owed> owed_;        ///< lines that were written back only by chance
+    bool forgot_;                   ///< the whole cache was invalidated
+    std::vector<uint64_t> cleaned_; ///< lines that were invalidated one by one before that
 };
 
 } // namespace AscendC::host

@@ -1,4 +1,4 @@
-// A call as it waits in a pipe's queue: everything it needs is captured when it is issued.
+// A call in a pipe's queue: everything that it needs is captured when it is issued.
 #pragma once
 
 #include <memory>
@@ -28,8 +28,8 @@ struct Clock {
 };
 
 struct Release;
-/// Of each core of all ranks, the last release that somebody has learnt of, by polling a word; null: none. Never changed once it
-/// is made.
+/// For each core of all ranks, its last release that somebody has learnt of by polling a word; null if none. Immutable
+/// once made.
 using Heard = std::shared_ptr<const std::vector<const Release *>>;
 
 enum class Op : uint8_t { SetFlag, WaitFlag, Barrier, Transfer, Move, Nd2Nz, Fill, LoadData, Mmad, Fixpipe, Vector };
@@ -50,7 +50,7 @@ struct TransferArgs {
     Mem mem;
     Dt type;
     bool toGm;
-    bool padWithValue; ///< else with the row's first element
+    bool padWithValue; ///< else it is padded with the row's first element
 };
 
 /// Rows from L1 to the bias table.
@@ -69,7 +69,7 @@ struct Nd2NzArgs {
 struct FillArgs {
     Mem mem;
     uint8_t bytes;
-    uint32_t dst, repeat, run, step; ///< bytes of a repeat, bytes from one to the next
+    uint32_t dst, repeat, run, step; ///< bytes of a repeat, bytes from one repeat to the next
     uint32_t value;
 };
 
@@ -98,15 +98,15 @@ struct Call {
     Op op;
     Pipe pipe;
     bool done;
-    bool stamped; ///< `clock` already holds what the pipe knew when this call started
+    bool stamped; ///< `clock` already holds what the pipe knew when the call started
     Atomic atomic;
     uint32_t seq; ///< number on its pipe, from 1
     const char *name;
     Where where;
     Clock clock;
-    Heard heard;     ///< when it was issued
+    Heard heard;     ///< what the core had learnt when it issued the call
     uint32_t landed; ///< writes to other ranks that had landed then
-    uint32_t scalar; ///< scalar accesses of global memory before it
+    uint32_t scalar; ///< scalar accesses of global memory before the call
     union {
         FlagArgs flag;
         TransferArgs transfer;

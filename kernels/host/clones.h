@@ -1,5 +1,5 @@
-// Heavy loops are compiled for several instruction sets, the best one is taken at start-up. All of
-// them round alike: no contraction to fused multiply-add, no reordering.
+// Heavy loops are compiled for several instruction sets, and the best one is chosen at start-up. All versions round
+// alike: no contraction to fused multiply-add, no reordering.
 #pragma once
 
 #include "sanitizer.h"
@@ -11,5 +11,5 @@
 #define HPMOE_CLONES
 #endif
 
-/// Part of whatever function it is called from, and compiled for the same instruction set.
+/// Inlined into the calling function, and compiled for the same instruction set.
 #define HPMOE_IN_CLONES inline __attribute__((always_inline))

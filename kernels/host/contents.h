@@ -1,5 +1,5 @@
-// The bytes of an on-chip memory. A launch begins with 0xFF in all of them, and kernels fill most of L1 before they load
-// anything. Bytes that nobody looks at need not be written: a group of them is, when a call touches a part of it.
+// The bytes of an on-chip memory. A launch starts with 0xFF in all of them, and kernels fill most of L1 before they
+// load anything. To save time, a group of bytes is written only when a call touches a part of it.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@ namespace AscendC::host {
 class Contents {
   public:
     explicit Contents(uint32_t bytes);
-    /// Where the bytes lie. Only those that were settled are what the memory holds.
+    /// The address of the bytes. Only settled bytes have the memory's contents.
     uint8_t *bytes() { return bytes_.get(); }
 
-    /// All bytes become 0xFF.
+    /// Sets all bytes to 0xFF.
     void poison();
-    /// Bytes [first, end), which are whole 32-byte blocks, become a pattern of 32 bits.
+    /// Sets bytes [first, end), which are whole 32-byte blocks, to a 32-bit pattern.
     void fill(uint32_t first, uint32_t end, uint32_t pattern);
-    /// A call reads bytes [first, end), or writes every one of them.
+    /// Prepares bytes [first, end) for a call that reads them, or that writes all of them.
     void settle(uint32_t first, uint32_t end, bool write) {
         for (uint32_t group = first / kGroup; group * kGroup < end;) {
             const uint32_t in = group % 64, left = (end - 1) / kGroup - group + 1,
@@ -33,15 +33,15 @@ class Contents {
   private:
     static constexpr uint32_t kGroup = 512; ///< bytes
     static constexpr uint32_t kMost = 1024; ///< groups of the largest memory
-    /// Blocks and strips begin where lines of the machine's cache do.
+    /// Aligned to cache lines of this machine, so that blocks and strips are, too.
     static constexpr std::align_val_t kAlignment{64};
     struct Release {
         void operator()(uint8_t *bytes) const { ::operator delete[](bytes, kAlignment); }
     };
     void settleGroup(uint32_t group, uint32_t first, uint32_t end, bool write);
 
-    uint64_t settled_[kMost / 64];         ///< bit per group: its bytes are what the memory holds
-    std::unique_ptr<uint32_t[]> patterns_; ///< what other groups hold
+    uint64_t settled_[kMost / 64];         ///< bit per group: its bytes hold the contents
+    std::unique_ptr<uint32_t[]> patterns_; ///< contents of the other groups
     std::unique_ptr<uint8_t[], Release> bytes_;
     uint32_t groups_;
 };

@@ -1,4 +1,4 @@
-// Cast: which pairs and rounding modes exist, and what they give. Integers saturate; a NaN becomes 0.
+// Cast: the valid pairs and rounding modes, and their results. Integers saturate; a NaN becomes 0.
 #include <cmath>
 #include <limits>
 #include <type_traits>
@@ -27,7 +27,7 @@ template <M mode> double toWhole(double x) {
     }
 }
 
-/// Rounds a float to a multiple of `unit`, the weight of the last bit that is kept.
+/// Rounds a float to a multiple of `unit`, the value of the last bit kept.
 template <M mode> float toUnit(float x, float unit) {
     double scaled = static_cast<double>(x) / unit;
     if (mode == M::CAST_ODD) {
@@ -38,13 +38,13 @@ template <M mode> float toUnit(float x, float unit) {
     return static_cast<float>(toWhole<mode>(scaled) * unit);
 }
 
-/// The weight of the last kept bit of x in a format with this many mantissa bits and least exponent.
+/// The value of the last bit kept of x, in a format with this many mantissa bits and this least exponent.
 float unitOf(float x, int bits, int least) {
     int exponent = static_cast<int>((bitsOf(x) >> 23) & 0xFFu) - 127;
     return std::ldexp(1.0f, (exponent < least ? least : exponent) - bits);
 }
 
-/// The float on the side of x that `mode` asks for, where `nearest` is the nearest and inexact.
+/// The float that `mode` rounds x to, if `nearest` is the nearest float and inexact.
 template <M mode> float directed(double x, float nearest) {
     float down = static_cast<double>(nearest) > x ? std::nextafter(nearest, -INFINITY) : nearest;
     float up = std::nextafter(down, INFINITY);
@@ -58,7 +58,7 @@ template <M mode> float directed(double x, float nearest) {
     }
 }
 
-/// Every source but int64 is exact as a double.
+/// Every source type but int64 is exact as a double.
 template <typename T, M mode> T to(double x) {
     constexpr bool nearest = mode == M::CAST_RINT || mode == M::CAST_NONE;
     if constexpr (std::is_same_v<T, bfloat16_t> || std::is_same_v<T, half>) {
@@ -91,7 +91,7 @@ template <typename T, typename U, M mode> void loop(void *dst, const void *src, 
     constexpr bool plain = std::is_same_v<T, float> || (std::is_same_v<U, float> && !std::is_integral_v<T>);
     for (uint32_t i = 0; i < n; ++i) {
         if constexpr (wholes) d[i] = static_cast<float>(toWhole<mode>(s[i]));
-        // The hot pairs: widening, and rounding to nearest.
+        // The most frequent pairs: widening, and rounding to nearest.
         else if constexpr (plain && !std::is_integral_v<U> && (mode == M::CAST_NONE || mode == M::CAST_RINT))
             d[i] = static_cast<T>(static_cast<float>(s[i]));
         else d[i] = to<T, mode>(wide(s[i]));
@@ -131,7 +131,7 @@ HPMOE_CLONES void narrowToBf16(uint16_t *dst, const float *src, uint32_t n) {
 
 namespace {
 
-/// The lower half of each byte, then the upper one.
+/// Widens the lower half of each byte, then the upper half.
 bool widenNibbles(RoundMode mode, half *dst, const uint8_t *src, uint32_t n) {
     if (mode != M::CAST_NONE) return false;
     for (uint32_t i = 0; i < n; ++i) {

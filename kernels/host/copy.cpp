@@ -1,4 +1,4 @@
-// Copies as calls: what is legal, and into which queue it goes. What they do is in run_copy.cpp.
+// Copies as calls: checks them and queues them. run_copy.cpp executes them.
 #include "core.h"
 
 namespace AscendC::host {
@@ -10,7 +10,7 @@ constexpr const char *kPad = "DataCopyPad";
 
 uint64_t span(uint64_t rows, uint64_t bytes, uint64_t step) { return rows ? (rows - 1) * step + bytes : 0; }
 
-/// A count as the device rounds it would silently lose elements; here it is an error.
+/// The device would round the count and silently drop elements; here, this is an error.
 uint32_t wholeBlocks(Core &core, Where where, uint32_t count, Dt type) {
     uint64_t bytes = uint64_t(count) * sizeOf(type);
     if (bytes % 32)
@@ -174,7 +174,7 @@ void copyNd2Nz(const Local &dst, const Global &src, const Nd2NzParams &p, Where 
     if (!p.ndNum || !p.nValue || !p.dValue) return;
     uint64_t size = sizeOf(dst.type), c0 = 32 / size, columns = (p.dValue + c0 - 1) / c0;
     if (size == 8) fail(core, where, kCopy, "ND to NZ takes elements of 8, 16 or 32 bit");
-    // A single row has no pitch: callers with a pitch beyond 16 bit copy row by row and pass 0.
+    // A single row has no pitch: callers whose pitch exceeds 16 bits copy row by row and pass 0.
     uint16_t least = p.nValue == 1 ? 0 : 1;
     checkRange(core, where, kCopy, "srcDValue", p.srcDValue, least, 65535);
     checkRange(core, where, kCopy, "dstNzC0Stride", p.dstNzC0Stride, 1, 16384);

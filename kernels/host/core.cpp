@@ -1,4 +1,4 @@
-// A core as a launch finds it, and the core that a thread runs.
+// The state of a core at launch, and the core that a thread runs.
 #include "core.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ thread_local Core *t_current = nullptr;
 
 } // namespace
 
-/// Calls get numbers that no earlier launch had, and all that those did is known to be complete.
+/// Continues the numbers of calls from earlier launches, whose calls are all complete.
 void Core::numberCalls() {
     constexpr uint32_t most = 1u << 31;
     if (std::any_of(seq, seq + kPipes, [](uint32_t last) { return last >= most; })) {
@@ -49,7 +49,7 @@ void Core::prepare(void (*run)(void *core)) {
     gatherMask = 0, gathered = 0;
     scalarBarrier = seq[PIPE_S], unfinished = false, lingers = 0, std::fill_n(lastRegions, 4, 0u),
     registers = Registers{}, lent = {};
-    // As the last kernel or the runtime left it.
+    // The state in which the last kernel or the runtime left it.
     Random earlier(options.seed ^ who);
     registers.keepsInfinities = registers.keptThemBefore = earlier.oneIn(2);
     registers.others = earlier.next();
@@ -75,7 +75,7 @@ void Core::enter() {
     fiber.enter();
 }
 
-// A fiber goes on where another thread enters it: each call looks at the thread that it is on.
+// Not inlined: a fiber may continue on another thread, so each call must find the current thread again.
 __attribute__((noinline)) Core &current() {
     __asm__ volatile("");
     return *t_current;

@@ -28,30 +28,30 @@ struct Queue {
 };
 
 struct Flag {
-    uint32_t owed;     ///< waits that went on without it: HPMOE_HOST_BREAK_FLAGS
+    uint32_t owed;     ///< waits that continued without it: HPMOE_HOST_BREAK_FLAGS
     uint32_t lastWait; ///< number of the last wait on the destination pipe
     Clock clock;
     Where setAt;
 };
 
-/// What the cores of one launch share.
+/// State that the cores of one launch share.
 struct Rank {
     HpmoeHostOptions options;
     HpmoeHostKernel entry;
     uint8_t *launch;
-    std::vector<HpmoeHostRegion> regions; // by base
+    std::vector<HpmoeHostRegion> regions; // sorted by base
     Races *races = nullptr;
-    std::vector<GlobalShadow *> shadows; // of the regions, if races are searched for
-    uint64_t launchNumber = 0;           // of this rank, since the search began
+    std::vector<GlobalShadow *> shadows; // shadows of the regions, if races are searched for
+    uint64_t launchNumber = 0;           // number of this rank's launch since the search began
     Heard heard;                         // what is known of other ranks when the launch begins
     std::atomic<bool> failed{false};
     volatile int32_t ownStop = 0;
     volatile int32_t *stop = nullptr;
     HpmoeHostResult *result = nullptr;
 
-    /// Whether races are searched for on chip, and everything that flags leave open is drawn.
+    /// Whether races are searched for on chip, and every order that flags leave open is random.
     bool checks() const { return !options.unchecked; }
-    /// Whether a test wants hardware to be otherwise than assumed: HPMOE_HOST_BREAK_...
+    /// Whether a test breaks this assumption about hardware: HPMOE_HOST_BREAK_...
     bool breaks(uint32_t assumption) const { return options.fault == assumption; }
 };
 
@@ -71,21 +71,21 @@ struct Core {
     Memories memories;
     Queue queues[kPipes];
     uint8_t nonEmpty;          ///< bit per pipe: its queue holds calls
-    uint32_t seq[kPipes] = {}; ///< number of the last call; goes on from launch to launch
-    uint32_t firstSeq[kPipes]; ///< the same when this launch began
+    uint32_t seq[kPipes] = {}; ///< number of the last call; continues from launch to launch
+    uint32_t firstSeq[kPipes]; ///< number of the last call before this launch
     Clock known[kPipes];       ///< what is complete for calls that a pipe starts from now on
     Flag flags[kPipes][kPipes][8];
     uint8_t raised[kPipes][kPipes]; ///< bit per flag: it is set
-    bool tidy = false;              ///< the last kernel came to its end, and left no flag and no mark behind
+    bool tidy = false;              ///< the last kernel finished, and left no flag and no mark set
     uint32_t scalarBarrier;         ///< scalar accesses up to this one precede a PIPE_ALL
     uint32_t gatherMask;            ///< number of the last GatherMask
     int64_t gathered;               ///< elements that it kept
     bool unfinished;                ///< something was issued since the last PIPE_ALL
     Where lastIssue;
     Registers registers;
-    Operator lent;         ///< the operator that has the core, if one has
+    Operator lent;         ///< the operator that has the core, if any
     bool marks[256];       ///< unit flags of the 512 B blocks of L0C; true: readable
-    Clock drained, filled; ///< handed over by unit flags
+    Clock drained, filled; ///< what unit flags hand over
     Cache cache;
     Remote remote;
     Counters counters;
@@ -96,22 +96,22 @@ struct Core {
     enum class Pick : uint8_t { Oldest, Newest, Any } pick;
     Heard heard;             ///< what this core has learnt of others
     uint32_t sent;           ///< writes to other ranks
-    uint32_t landed;         ///< those before the last PIPE_ALL
+    uint32_t landed;         ///< writes to other ranks before the last PIPE_ALL
     uint32_t scalar;         ///< scalar accesses of global memory
     uint64_t polled;         ///< address of the last dcci of a line
-    Looks looks;             ///< at words that others write
+    Looks looks;             ///< polls of words that others write
     uint32_t lastRegions[4]; ///< where the last global addresses were found, the last one first
     uint32_t lingers;        ///< times it waited for others to see a signal that came too early
     int32_t slice;           ///< calls left until the fiber lets others run
-    bool starves;            ///< a test wants its calls to find no memory
+    bool starves;            ///< a test makes its calls run out of memory
     bool checks;             ///< see `Rank::checks`
-    uint32_t waits;          ///< those until one that a test wants to be given up; 0: none
+    uint32_t waits;          ///< waits until the one that a test makes it give up; 0: none
 
-    /// A launch takes it, as the core of that kind and number. Throws NoStack.
+    /// Assigns the core to a launch, with this kind and number. Throws NoStack.
     void take(Rank &owner, bool matrix, uint32_t number);
-    /// Makes it ready to run: its fiber will call `run` with it.
+    /// Prepares the core: its fiber will call `run` with it.
     void prepare(void (*run)(void *core));
-    /// Goes on with its program on this thread, until the program lets others run.
+    /// Continues the core's program on this thread until it yields.
     void enter();
     /// Its number among the cores of all ranks.
     uint32_t numberOfAll() const {
@@ -134,47 +134,46 @@ Core &current();
 std::string describe(const Call &call);
 
 // engine.cpp
-/// The next free slot of a pipe, with everything but the arguments filled in. Runs other work while
-/// the queue is full.
+/// The next free slot of a pipe, with everything but the arguments filled in. Runs other work while the queue is full.
 Call &issue(Core &core, Pipe pipe, Op op, const char *name, Where where);
-/// Runs one queued call somewhere; false when none can run.
+/// Runs one queued call on any pipe; false if none can run.
 bool step(Core &core);
-/// Entry of every call: stops, lets other fibers run, works off some of the queues.
+/// Entry of every call: handles stops, lets other fibers run, and works off some of the queues.
 Core &enterCall();
-/// The same for a load, which may be a look at a word that is polled.
+/// Entry of a load, which may poll a word.
 Core &enterLoad();
-/// Entry of a call that a kernel polls with.
+/// Entry of a call with which a kernel polls.
 Core &enterPoll();
 void drainAll(Core &core, Where where, const char *name);
 [[noreturn]] void deadlock(Core &core, Where where, const char *name, const char *waitingFor);
 
 // finish.cpp
-/// Refuses what a kernel leaves behind when it ends on a core.
+/// Reports anything that a kernel leaves behind when it ends on a core.
 void finishCore(Core &core);
 
 // run_flags.cpp
 Flag &flagOf(Core &core, const FlagArgs &args);
 bool isSet(const Core &core, const FlagArgs &args);
 void clearFlag(Core &core, const FlagArgs &args);
-/// Sets a flag, which is clear.
+/// Sets a flag that is clear.
 void raiseFlag(Core &core, const FlagArgs &args, const Clock &clock, const char *name, Where where);
 bool canRunWait(Core &core, const Call &call);
 void runSetFlag(Core &core, Call &call);
 void runWaitFlag(Core &core, Call &call);
 
 // operators.cpp
-/// Refuses bytes that the operator which has the core has not declared.
+/// Reports bytes that the operator on the core has not declared.
 void checkLentMemory(Core &core, Where where, const char *name, const char *what, Mem mem, uint64_t first,
                      uint64_t end);
-/// Refuses a flag of the library while an operator has the core.
+/// Reports a flag of the library, while an operator has the core.
 void checkLentFlag(Core &core, Where where, const char *name, HardEvent event, int32_t id);
 
 // registers.cpp
-/// Refuses what hangs on registers that the kernel has not set.
+/// Reports calls that depend on registers that the kernel has not set.
 void needRegisters(Core &core, Where where, const char *name);
 /// For a call that computes numbers of this type: 16-bit floats need the mode that keeps infinities.
 void needInfinities(Core &core, Where where, const char *name, Dt type);
-/// For a product of this type: f32 operands need the mode that takes all of their bits.
+/// For a product of this type: f32 operands need the mode that uses all of their bits.
 void needWholeFloats(Core &core, Where where, const char *name, Dt type);
 void checkRegistersAtEnd(Core &core);
 
@@ -182,23 +181,24 @@ void checkRegistersAtEnd(Core &core);
 enum class AccessKind : uint8_t { DmaRead, DmaWrite, ScalarRead, ScalarWrite };
 const HpmoeHostRegion &checkGlobal(Core &core, Where where, const char *name, uint64_t address, uint64_t bytes,
                                    AccessKind access);
-/// A copy into global memory, to be written row by row. Null where nobody searches for races.
+/// Starts a copy into global memory, whose rows are then written one by one. Null if the memory is not searched for
+/// races.
 Access *beginWrites(Core &core, const Call &call, bool remote);
-/// All rows are written, of this many bytes.
+/// Ends that copy; all of its rows, of this many bytes, have been written.
 void endWrites(Core &core, Access *by, bool remote, uint64_t to, uint64_t rowBytes);
-/// A row, or a piece of one, reaches memory.
+/// Writes a row, or a piece of one, to memory.
 void landGlobal(Core &core, const Access *by, Atomic atomic, uint64_t to, const uint8_t *from, uint32_t bytes);
-/// A copy out of global memory: what it reads must be ordered with those who wrote it.
+/// Checks a copy out of global memory: the writers of its bytes must be ordered before it.
 void readsGlobal(Core &core, const Call &call, uint64_t from, uint32_t rows, uint64_t bytes, uint64_t pitch);
 inline void readGlobal(void *to, uint64_t from, uint32_t bytes) {
     std::memcpy(to, reinterpret_cast<const void *>(from), bytes);
 }
-/// The same for the scalar unit, with what it had learnt when the line was fetched.
+/// The same check for the scalar unit, with what it had learnt when the line was fetched.
 void scalarReads(Core &core, Where where, const char *name, uint64_t address, uint32_t bytes, const Heard &heard);
 void scalarWrites(Core &core, Where where, const char *name, uint64_t address, uint32_t bytes);
-/// What a core has learnt of others; null for memory in which nobody searches for races.
+/// What a core has learnt of others; null if the memory is not searched for races.
 const Heard *learnt(Core &core, uint64_t address);
-/// A word that the core polls, in place of what its cache holds. False where nobody searches for races.
+/// A word that the core polls, in place of its cached value. False if the memory is not searched for races.
 bool pollGlobal(Core &core, Where where, const char *name, uint64_t address, uint64_t *value);
 bool isRemote(Core &core, uint64_t address);
 
@@ -206,13 +206,13 @@ bool isRemote(Core &core, uint64_t address);
 void applyWrite(Atomic atomic, uint8_t *to, const uint8_t *from, uint32_t bytes);
 
 // write_global.cpp
-/// One row: atomics, and delay when the memory is another rank's.
+/// Writes one row: applies atomics, and delays writes to other ranks' memory.
 void writeGlobal(Core &core, const Access *by, Atomic atomic, bool remote, uint64_t to, const void *from,
                  uint32_t bytes);
 
 // check.cpp
-/// The memory behind a tensor; fails where the core has none of it, the start is not aligned, or
-/// `bytes` from there reach beyond its end.
+/// The memory behind a tensor. Fails if the core does not have that memory, the start is not aligned, or `bytes` bytes
+/// from there exceed the tensor.
 Mem checkLocal(Core &core, Where where, const char *name, const char *what, const Local &local, uint64_t bytes,
                uint32_t alignment = 32);
 void checkRange(Core &core, Where where, const char *name, const char *field, uint64_t value, uint64_t low,

@@ -21,7 +21,7 @@ class Pool {
         free_.pop_back();
         return core;
     }
-    /// A core that there is no room to keep is freed.
+    /// Returns a core; frees it if there is no room to keep it.
     void give(std::unique_ptr<Core> core) noexcept {
         try {
             std::lock_guard<std::mutex> guard(lock_);
@@ -44,12 +44,12 @@ inline void addCounters(HpmoeHostResult &result, const Counters &c) {
     result.mmad_flops += c.mmadFlops, result.vector_calls += c.vectorCalls, result.flag_waits += c.flagWaits;
 }
 
-/// Whether a test wants the resource of that number to be missing.
+/// Whether a test wants the resource with this number to be missing.
 inline bool isMissing(const Rank &rank, uint32_t fault, uint32_t number) {
     return rank.options.fault == fault && rank.options.fault_at == number;
 }
 
-/// The cores of a launch, taken from the pool and given back whatever happens.
+/// The cores of a launch, taken from the pool and always given back.
 class Cores {
   public:
     explicit Cores(Rank &rank) {
@@ -66,19 +66,19 @@ class Cores {
         for (auto &core : cores_) pool().give(std::move(core));
     }
     size_t count() const { return cores_.size(); }
-    /// Core i, i + threads, i + 2 * threads and so on for thread i; or all for the first.
+    /// Thread i gets cores i, i + threads, i + 2 * threads and so on; or the first thread gets all.
     std::vector<std::vector<Core *>> shares(uint32_t threads, bool allForFirst) {
         std::vector<std::vector<Core *>> shares(threads);
         for (size_t i = 0; i < cores_.size(); ++i) shares[allForFirst ? 0 : i % threads].push_back(cores_[i].get());
         return shares;
     }
-    /// Adds up what the cores counted; false when one of them did not come to the end of its kernel.
+    /// Adds up what the cores counted; false if one of them did not finish its kernel.
     bool finish(HpmoeHostResult &result) {
         bool left = true;
         std::vector<Heard> heard;
         for (auto &core : cores_) {
             heard.push_back(std::move(core->heard));
-            if (!core->finished) core->cache.salvage(); // a core that left has lost what it did not write back
+            if (!core->finished) core->cache.salvage(); // a stopped core would lose what it did not write back
             left &= core->finished;
             addCounters(result, core->counters);
         }

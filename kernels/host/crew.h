@@ -8,24 +8,24 @@ namespace AscendC::host {
 
 struct Core;
 
-/// Each thread has cores of its own. One whose cores only poll asks for work, and a thread that has several cores with work gives it
-/// one: how long a core takes, and which ones have work, changes from moment to moment.
+/// Each thread has its own cores. A thread whose cores only poll asks for work, and a thread that has several cores
+/// with work gives it one, because the time that a core needs, and the cores that have work, change all the time.
 class Crew {
   public:
     Crew(uint32_t threads, size_t cores) : places_(threads), share_(cores / threads), left_(cores) {}
 
     uint32_t threads() const { return static_cast<uint32_t>(places_.size()); }
-    /// Cores of a thread, if all have equally many.
+    /// Cores per thread, if all have equally many.
     size_t share() const { return share_; }
 
     /// Whether a core of the launch has not finished yet.
     bool hasWork() const { return left_.load(std::memory_order_relaxed) != 0; }
     void hasFinished() { left_.fetch_sub(1, std::memory_order_relaxed); }
 
-    /// Whether a thread asks, which is looked at before each turn of a core.
+    /// Whether a thread asks for a core; checked before each turn of a core.
     bool isAsked() const { return asking_.load(std::memory_order_relaxed) != 0; }
 
-    /// Thread `own` asks for a core, until it gets one or takes its word back.
+    /// Asks for a core for thread `own`, until it gets one or withdraws.
     void ask(uint32_t own) {
         Place &place = places_[own];
         if (place.asks || place.comes) return;
@@ -34,11 +34,11 @@ class Crew {
     }
     void askNoMore(uint32_t own) {
         Place &place = places_[own];
-        if (!place.asks.exchange(false, std::memory_order_relaxed)) return; // nobody asked, or a core is on its way
+        if (!place.asks.exchange(false, std::memory_order_relaxed)) return; // it did not ask, or a core is on its way
         place.comes = false, asking_.fetch_sub(1, std::memory_order_relaxed);
     }
 
-    /// Gives a core to a thread that asks; false when none does any more. The giver has left the core's fiber.
+    /// Gives a core to a thread that asks; false if none asks any more. The giver must have left the core's fiber.
     bool give(Core *core) {
         for (Place &place : places_) {
             if (!place.asks.load(std::memory_order_relaxed) || !place.asks.exchange(false, std::memory_order_relaxed))
@@ -50,7 +50,7 @@ class Crew {
         return false;
     }
 
-    /// What thread `own` has been given, or null.
+    /// The core that thread `own` was given, or null.
     Core *take(uint32_t own) {
         Place &place = places_[own];
         if (!place.comes) return nullptr;
@@ -63,7 +63,7 @@ class Crew {
     struct alignas(64) Place {
         std::atomic<bool> asks{false};
         std::atomic<Core *> given{nullptr};
-        bool comes = false; ///< the thread's own: a core may be on its way
+        bool comes = false; ///< read and written only by the thread itself: a core may be on its way
     };
     std::vector<Place> places_;
     const size_t share_;

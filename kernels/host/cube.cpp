@@ -1,4 +1,4 @@
-// LoadData, Mmad and Fixpipe as calls: what is legal, and into which queue it goes.
+// LoadData, Mmad and Fixpipe as calls: checks them and queues them.
 #include "core.h"
 
 namespace AscendC::host {

@@ -9,7 +9,7 @@ namespace AscendC::host {
 
 namespace {
 
-/// The type in which an element computes.
+/// The type in which elements are computed.
 template <typename T> struct Wide { using Type = T; };
 template <> struct Wide<half> { using Type = float; };
 
@@ -21,7 +21,7 @@ template <typename T, typename F> void map(void *dst, const void *a, const void 
     for (uint32_t i = 0; i < n; ++i) d[i] = static_cast<T>(f(static_cast<W>(x[i]), static_cast<W>(y[i])));
 }
 
-/// Integers add and multiply modulo 2^bits, as unsigned numbers do.
+/// Integers add and multiply modulo 2^bits, like unsigned numbers.
 template <typename W, typename F> W wrapped(W x, W y, F f) {
     if constexpr (std::is_integral_v<W>) return static_cast<W>(f(static_cast<uint32_t>(x), static_cast<uint32_t>(y)));
     else return f(x, y);

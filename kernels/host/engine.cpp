@@ -1,11 +1,11 @@
-// The queues of a core: what may run next, and the adversary who chooses.
+// The queues of a core: which calls may run next, and the adversary that chooses among them.
 //
-// Work of the pipes runs on the core's own fiber, at its own calls: a pipe depends on nothing outside
-// its core. Copies and Fixpipes of a pipe may finish in any order between two barriers; V and M work in
-// order. How far the scalar program runs ahead, which pipe goes first and which of several copies is
-// taken is drawn anew at random moments, and kept for a while: a steady bias finds more than a fair coin.
+// The pipes' work runs on the core's own fiber, at its own calls: a pipe depends on nothing outside its core. Between
+// two barriers, copies and Fixpipes of a pipe may finish in any order; V and M work in order. At random moments the
+// engine draws anew how far the scalar program runs ahead, which pipe goes first and which of several copies runs, and
+// keeps that for a while: a steady bias finds more than a fair coin.
 //
-// Without checks nothing is drawn: calls run in the order in which they were issued, as soon as flags let them.
+// Without checks nothing is random: calls run in the order in which they were issued, as soon as flags let them.
 #include <ctime>
 #include <new>
 
@@ -15,7 +15,7 @@ namespace AscendC::host {
 
 namespace {
 
-constexpr int32_t kTurn = 1024; // calls until the next core's turn, without checks
+constexpr int32_t kTurn = 1024; // calls until another core's turn, without checks
 
 bool inOrder(const Call &call) { return call.pipe == PIPE_V || call.pipe == PIPE_M || call.op == Op::Fixpipe; }
 
@@ -52,7 +52,7 @@ uint32_t candidates(Core &core, Pipe pipe, uint32_t *out) {
     return n;
 }
 
-/// Calls before a wait or barrier have started, so they know only what the pipe knew until now.
+/// Calls before a wait or barrier have started, so they know only what the pipe has known so far.
 void stampBefore(Core &core, Pipe pipe, uint32_t position) {
     Queue &queue = core.queues[pipe];
     for (uint32_t i = queue.head; i != position; ++i) {
@@ -67,8 +67,8 @@ void stopIfAsked(Core &core) {
     if (__atomic_load_n(core.rank->stop, __ATOMIC_RELAXED)) leaveForEver(core);
 }
 
-/// Lets everybody else run: a signal has overtaken data, and whoever trusts it shall have the time to
-/// look. Other ranks may be asleep in a poll, so that is a matter of real time.
+/// Lets all others run: a signal has overtaken data, and whoever relies on it shall have time to read. Other ranks may
+/// be asleep in a poll, so this takes real time.
 void linger(Core &core, bool remote) {
     timespec begin, now;
     clock_gettime(CLOCK_MONOTONIC, &begin);
@@ -82,7 +82,7 @@ void linger(Core &core, bool remote) {
     }
 }
 
-/// Whether a copy that adds was taken before an earlier plain one of its pipe.
+/// Whether an adding copy ran before an earlier plain copy of the same pipe.
 bool overtook(Queue &queue, uint32_t position) {
     const Call &call = queue.at(position);
     if (call.op != Op::Transfer || call.atomic == Atomic::None) return false;
@@ -93,7 +93,7 @@ bool overtook(Queue &queue, uint32_t position) {
     return false;
 }
 
-/// Runs the first call of a queue, if it can run. What a call knows of others is for the checks alone.
+/// Runs the first call of a queue, if it can run. What a call knows of others matters only to checks.
 bool runFront(Core &core, Pipe pipe) {
     Queue &queue = core.queues[pipe];
     Call &call = queue.at(queue.head);
@@ -112,7 +112,7 @@ bool runFront(Core &core, Pipe pipe) {
     return true;
 }
 
-/// Runs one call of the queues in order; false when none can run.
+/// Runs one call of the queues in order; false if none can run.
 bool stepInOrder(Core &core) {
     for (uint32_t pipes = core.nonEmpty; pipes; pipes &= pipes - 1)
         if (runFront(core, static_cast<Pipe>(__builtin_ctz(pipes)))) return true;
@@ -131,7 +131,7 @@ void runAt(Core &core, Pipe pipe, uint32_t position) {
         break;
     case Op::Barrier: core.known[pipe].at[pipe] = call.seq; break;
     default:
-        if (call.op == Op::Fixpipe) call.clock.at[PIPE_FIX] = call.seq - 1; // it brings its own barrier
+        if (call.op == Op::Fixpipe) call.clock.at[PIPE_FIX] = call.seq - 1; // it includes its own barrier
         const bool small = call.op == Op::Mmad && (call.mmad.m / 16) * (call.mmad.n / 16) < 10;
         core.memories.traces(pipe).keep(Trace{call.seq, small, call.name, call.where});
         runCall(core, call);
@@ -150,7 +150,7 @@ void runSome(Core &core) {
         while (core.nonEmpty && stepInOrder(core)) {}
         return;
     }
-    const uint64_t draw = core.random.next(); // each choice takes bits of its own
+    const uint64_t draw = core.random.next(); // each choice uses other bits
     switch (core.pace) {
     case Core::Pace::Eager:
         while (step(core)) {}
@@ -218,7 +218,7 @@ Core &enterPoll() {
     core.busy = !core.remote.empty() || core.nonEmpty;
     if (!core.checks) {
         runSome(core);
-        // A first look may find what the core waits for.
+        // The first poll may already succeed.
         if (!core.looks.again() && --core.slice > 0) return core;
         core.slice = kTurn;
     } else if (core.random.oneIn(4)) {
@@ -235,7 +235,7 @@ Call &issue(Core &core, Pipe pipe, Op op, const char *name, Where where) {
     Queue &queue = core.queues[pipe];
     while (queue.tail - queue.head == kQueue)
         if (!step(core)) deadlock(core, where, name, "room in its queue");
-    // Places that were used last are in the machine's cache.
+    // Recently used slots are in this machine's cache.
     if (queue.head == queue.tail) queue.head = queue.tail = 0;
     Call &call = queue.at(queue.tail++);
     core.nonEmpty |= static_cast<uint8_t>(1u << pipe);

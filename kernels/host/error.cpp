@@ -1,4 +1,4 @@
-// The ways out for a core that can't go on: the first message of a rank is kept, everything stops.
+// How a core stops on an error: the rank's first message is kept, and everything stops.
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>

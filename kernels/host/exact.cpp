@@ -11,7 +11,7 @@ namespace AscendC::host {
 namespace {
 
 constexpr uint32_t kBias = 127, kFraction = 7, kSmallest = 149;
-constexpr uint32_t kLine = 16; // numbers of a fractal's line
+constexpr uint32_t kLine = 16; // numbers in one line of a fractal
 
 } // namespace
 
@@ -21,7 +21,7 @@ void Exponents::join(Exponents other) {
 }
 
 HPMOE_CLONES Exponents exponentsOf(const uint8_t *fractals, uint32_t depth, uint32_t lines, size_t step) {
-    // A zero, less one, is larger than any number; so is what lies beyond `depth`, which counts as zero.
+    // Zero minus one is larger than any number, and numbers beyond `depth` count as zero, so `least` ignores both.
     Half16 least = Half16{} - 1, most{};
     for (uint32_t k = 0; k < depth; k += kLine, fractals += step) {
         Half16 magnitude{};
@@ -43,12 +43,12 @@ HPMOE_CLONES Exponents exponentsOf(const uint8_t *fractals, uint32_t depth, uint
 }
 
 bool productsAreExact(Exponents a, Exponents b) {
-    // Infinities and NaNs have the exponent 255, and nothing is claimed about them.
+    // Infinities and NaNs have the exponent 255; no claim is made about them.
     if (std::max(a.most, b.most) == 255) return false;
-    // Subnormal numbers have the last place of the smallest normal ones.
+    // The last bit of a subnormal number has the same value as that of the smallest normal numbers.
     const uint32_t least = std::max(a.least, 1u) + std::max(b.least, 1u);
-    // The last place of a product is that of one factor times that of the other; every product is below two to the
-    // (a.most - bias + 1) + (b.most - bias + 1).
+    // The value of a product's last bit is that of one factor's last bit times the other's. Every product is less than
+    // two to the power (a.most - bias + 1) + (b.most - bias + 1).
     return least + kSmallest >= 2 * (kBias + kFraction) && a.most + b.most + 2 <= 128 + 2 * kBias;
 }
 

@@ -1,7 +1,7 @@
 // Context switch: a few instructions on x86-64 and AArch64, ucontext elsewhere.
 //
-// Own assembly because a kernel launch switches some hundred thousand times, and swapcontext makes
-// two system calls for signal masks each time.
+// In assembly, because a launch switches some hundred thousand times, and swapcontext makes two system calls for signal
+// masks each time.
 #include "fiber.h"
 
 #include <cerrno>
@@ -21,17 +21,17 @@ namespace AscendC::host {
 
 namespace {
 constexpr size_t kStack = 256 * 1024;
-/// What a fiber finds on the part of its stack that it uses first: nothing that it may rely on, and no zeros.
+/// Bytes at the start of a fiber's stack that are filled with stale data, so that programs don't rely on zeros.
 constexpr size_t kStale = 8 * 1024;
 constexpr int kStaleByte = 0xa5;
 } // namespace
 
 #ifdef HPMOE_HOST_ASSEMBLY
 
-// Saves the callee-saved registers on the present stack, stores its pointer in *save, and goes on
-// with the stack that `load` points to.
+// Saves the callee-saved registers on the current stack, stores its pointer in *save, and continues on the stack at
+// `load`.
 extern "C" void hpmoe_host_switch(void **save, void *load) __asm__("hpmoe_host_switch");
-// The first frame of a fiber: takes body and argument out of two callee-saved registers.
+// The first frame of a fiber: takes body and argument from two callee-saved registers.
 extern "C" void hpmoe_host_start() __asm__("hpmoe_host_start");
 
 #if defined(__x86_64__)

@@ -1,4 +1,4 @@
-// One stack of execution that can be left and entered again, from any thread.
+// A stack of execution that can be left and entered again, from any thread.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace AscendC::host {
 
-/// Why a fiber has no stack: an error number of the system.
+/// The reason why a fiber has no stack: the system's error number.
 struct NoStack {
     int error;
 };
@@ -21,9 +21,9 @@ class Fiber {
     Fiber &operator=(const Fiber &) = delete;
     ~Fiber();
 
-    /// Gives it a stack, which is kept from one use to the next. Throws NoStack when the system gives none.
+    /// Allocates its stack, which is kept from one use to the next. Throws NoStack if the system refuses.
     void reserve();
-    /// Makes it ready to run `body(argument)`, which must end in `leave` and never return. It has a stack.
+    /// Prepares it to run `body(argument)`, which must end in `leave` and never return. It needs a stack.
     void prepare(Body body, void *argument);
     /// Runs it until it leaves. Called by a worker.
     void enter();

@@ -1,4 +1,4 @@
-// The end of a kernel on a core: nothing may be left for the next one.
+// Checks the end of a kernel on a core: nothing may be left for the next kernel.
 #include "core.h"
 
 namespace AscendC::host {
@@ -22,7 +22,7 @@ void finishCore(Core &core) {
                 core, end, "Mmad",
                 "the unit flag of L0C bytes %u..%u was still set when the kernel ended: Fixpipe with unitFlag 3 must drain what Mmad with unitFlag 3 filled",
                 block * 512, block * 512 + 512);
-    core.remote.landAll(core); // as the last PIPE_ALL has done, unless a test breaks that
+    core.remote.landAll(core); // the last PIPE_ALL waited for them, unless a test breaks that
     checkRegistersAtEnd(core);
     if (const Where *store = core.cache.dirty())
         fail(core, *store, "SetValue",

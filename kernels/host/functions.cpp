@@ -1,5 +1,5 @@
-// Exp and Ln for float: one documented algorithm each, without fused operations, so that any
-// implementation of the same steps in IEEE arithmetic gives the same bits.
+// Exp and Ln for float: one documented algorithm each, without fused operations, so that any implementation of the same
+// steps in IEEE arithmetic gives the same bits.
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -27,7 +27,7 @@ HPMOE_CLONES void expOf(float *dst, const float *src, uint32_t n) {
         in = in < low ? low : in;
         in = in == in ? in : Float8{};
         const Float8 scaled = in * 1.44269504f + 0.5f;
-        // The float next to floor(scaled): SSE2 has no floor, and this one has the same bits but for -0.
+        // floor(scaled) as a float: SSE2 has no floor, and this has the same bits except for -0.
         Float8 scale = __builtin_convertvector(__builtin_convertvector(scaled, Int8), Float8);
         scale = scale > scaled ? scale - 1.0f : scale;
         Float8 r = in - scale * 0.693359375f;

@@ -1,4 +1,4 @@
-// Global memory: which bytes a core may touch, and how copies reach them.
+// Global memory: the bytes that a core may access, and how copies reach them.
 #include <algorithm>
 #include <cstring>
 
@@ -43,7 +43,7 @@ static const HpmoeHostRegion *regionAt(Core &core, uint64_t address) {
     const auto &regions = core.rank->regions;
     uint32_t(&last)[4] = core.lastRegions;
     if (regions.empty()) return nullptr;
-    // Most calls go where one of the last ones went: descriptors, tables and counters take turns.
+    // Most calls access one of the last regions again: descriptors, tables and counters alternate.
     if (isIn(regions[last[0]], address)) return &regions[last[0]];
     for (uint32_t i = 1; i < 4; ++i)
         if (isIn(regions[last[i]], address)) {
@@ -93,7 +93,7 @@ static GlobalShadow *shadowAt(Core &core, uint64_t address) {
     return core.rank->shadows[core.lastRegions[0]];
 }
 
-/// An access as messages name it: the call, its core and pipe, and its place in the source.
+/// An access as messages name it: the call, its core and pipe, and its source position.
 static std::string nameOf(Core &core, const Access &access) {
     const uint32_t cores = core.rank->races->coresOfRank(), aics = core.rank->options.aic;
     const uint32_t slot = access.core % cores;
@@ -148,7 +148,7 @@ static_assert(static_cast<int>(Atomic::None) == HPMOE_HOST_PUT && static_cast<in
                   static_cast<int>(Atomic::F32) == HPMOE_HOST_ADD_F32,
               "numbers of the interface");
 
-/// Whether a write to another rank's memory, or an add to what others add to, was made by who is asked for that.
+/// Whether the caller made this write, which goes to another rank's memory or adds to a word that other ranks add to.
 static bool isWrittenFor(Core &core, Atomic atomic, uint64_t to, const uint8_t *from, uint32_t bytes) {
     const HpmoeHostPeers *peers = core.rank->options.peers;
     const HpmoeHostRegion *region = peers ? regionAt(core, to) : nullptr;

@@ -8,7 +8,7 @@ namespace AscendC::host {
 
 namespace {
 
-constexpr size_t kVersions = 8; // of a word that a poll may still find
+constexpr size_t kVersions = 8; // versions of a word that a poll may still return
 
 uint32_t valueAt(uint64_t address) { return __atomic_load_n(reinterpret_cast<uint32_t *>(address), __ATOMIC_ACQUIRE); }
 
@@ -24,7 +24,7 @@ GlobalShadow::~GlobalShadow() { std::free(slots_); }
 void GlobalShadow::grow(uint64_t bytes) {
     const uint64_t blocks = bytes / kBlock + 1;
     if (blocks <= blocks_) return;
-    // Zeros that nobody touches take no memory.
+    // calloc takes no memory for zeros that are never touched.
     Slot *slots = static_cast<Slot *>(std::calloc(blocks, sizeof(Slot)));
     if (!slots) throw std::bad_alloc();
     std::copy(slots_, slots_ + blocks_, slots);
@@ -32,8 +32,8 @@ void GlobalShadow::grow(uint64_t bytes) {
     slots_ = slots, blocks_ = blocks;
 }
 
-/// Asks for the slot after the access, of each block or byte. Slots with one history have one answer: that of the one before,
-/// mostly.
+/// Sets the slot of each block or byte to its state after the access. Most slots have the same history as the previous
+/// one, whose result is reused.
 template <typename F> Conflict GlobalShadow::each(uint64_t address, uint64_t bytes, F next) {
     Slot before = {}, after = {};
     bool known = false;
@@ -49,7 +49,7 @@ template <typename F> Conflict GlobalShadow::each(uint64_t address, uint64_t byt
                 before = slot[i];
                 Found found = next(before, &after);
                 if (found.first) {
-                    uint64_t same = i; // of the bytes of a block
+                    uint64_t same = i; // bytes of the block with the same history
                     while (++same < count && slot[same] == before) {}
                     return {found.first, found.second, at + i, count == 1 ? end - at : same - i};
                 }
@@ -66,7 +66,7 @@ Conflict GlobalShadow::read(const Access &by, uint64_t address, uint64_t bytes) 
     return each(address, bytes, [&](const Slot &slot, Slot *after) {
         if (const Access *other = unordered(slot.writers, by, false))
             return Found{other, Conflict::Kind::ReadAfterWrite};
-        // A later read of a pipe is complete only when the earlier ones are.
+        // A later read of a pipe completes only after the earlier ones.
         *after = slot, after->readers = list(by, prune(slot.readers, by, true));
         return Found{};
     });
@@ -83,7 +83,7 @@ Conflict GlobalShadow::write(const Access &by, uint64_t address, uint64_t bytes)
     });
 }
 
-/// The first access of a list that is not known to be complete, atomics among atomics apart.
+/// The first access of a list that is not known to be complete. Atomics don't conflict with atomics.
 const Access *GlobalShadow::unordered(const Node *list, const Access &by, bool atomic) {
     for (; list; list = list->next)
         if (!(atomic && list->access->atomic) && !knows(by, *list->access)) return list->access;
@@ -98,7 +98,7 @@ const GlobalShadow::Node *GlobalShadow::list(const Access &by, const Node *rest)
     return last_;
 }
 
-/// What is left of a list of accesses when a later one joins it.
+/// The accesses of a list that remain when a later one joins it.
 const GlobalShadow::Node *GlobalShadow::prune(const Node *list, const Access &by, bool reads) {
     if (!list) return nullptr;
     const Node *rest = prune(list->next, by, reads);
@@ -130,7 +130,7 @@ GlobalShadow::Word &GlobalShadow::wordAt(uint64_t address) {
     return *word;
 }
 
-/// The next version of a word of which nothing but the writers is known.
+/// Starts the next version of a word of which only the writers are known.
 void GlobalShadow::begin(Word &word, uint64_t address) {
     Version version{valueAt(address), nullptr, nullptr};
     const Node *writers = splitOf((address - base_) / kBlock).bytes[(address - base_) % kBlock].writers;
@@ -149,7 +149,7 @@ void GlobalShadow::push(Word &word, Version version) {
     ++word.dropped;
 }
 
-/// The words of a range that are kept.
+/// Calls `visit` with the kept words of a range.
 template <typename F> void GlobalShadow::eachKept(uint64_t address, uint64_t bytes, F visit) {
     const uint64_t from = address - base_, to = from + bytes;
     for (uint64_t block = from / kBlock; block * kBlock < to; ++block) {
@@ -172,7 +172,7 @@ void GlobalShadow::settle(const Access &by, uint64_t address, uint64_t bytes) {
 void GlobalShadow::changed(const Access &by, uint64_t address, uint64_t bytes) {
     eachKept(address, bytes, [&](Word &word, Slot *, uint64_t at) {
         Heard heard = with(by.heard, cores_, by.core, by.release);
-        // Whoever sees a sum sees all that was added.
+        // Whoever sees a sum sees everything that was added.
         if (by.atomic) heard = join(heard, word.versions.back().heard);
         push(word, Version{valueAt(at), &by, std::move(heard)});
     });
@@ -180,16 +180,16 @@ void GlobalShadow::changed(const Access &by, uint64_t address, uint64_t bytes) {
 
 uint32_t GlobalShadow::poll(const Access &by, Random &random, uint64_t address, Heard *heard) {
     Word &word = wordAt(address);
-    if (word.versions.back().value != valueAt(address)) begin(word, address); // a cache's line was written back
+    if (word.versions.back().value != valueAt(address)) begin(word, address); // a line of a cache was written back
     uint64_t newest = word.dropped + word.versions.size() - 1;
     auto mine = std::find_if(word.seen.begin(), word.seen.end(), [&by](const auto &s) { return s.first == by.core; });
     if (mine == word.seen.end()) mine = word.seen.insert(mine, {by.core, 0});
     uint64_t oldest = std::max(mine->second, word.dropped);
     for (uint64_t i = newest; i > oldest; --i) {
         const Access *writer = word.versions[i - word.dropped].by;
-        if (writer && knows(by, *writer)) oldest = i; // it has landed
+        if (writer && knows(by, *writer)) oldest = i; // its write has landed
     }
-    // Mostly one write after the other, so that whoever counts on too few of them is found out.
+    // Mostly advances by one write only, so that a core that relies on too few of them is found.
     const uint64_t chosen = oldest == newest || random.oneIn(4) ? newest : oldest + 1;
     mine->second = chosen;
     if (chosen == newest) word.whole = by;

@@ -1,4 +1,4 @@
-// A region of global memory, and beside every 32 B of it who touched them last.
+// A region of global memory: for every 32 B, the last accesses.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace AscendC::host {
 
-/// Two accesses that nothing orders.
+/// Two accesses that are not ordered.
 struct Conflict {
     enum class Kind { ReadAfterWrite, WriteAfterWrite, WriteAfterRead };
     const Access *other = nullptr; ///< null: there is no conflict
@@ -23,8 +23,8 @@ struct Conflict {
     uint64_t from = 0, bytes = 0; ///< in the region
 };
 
-/// Of every byte, the accesses that a later one must be ordered with. Those that are ordered before a later one of these are
-/// forgotten, so that mostly one write or one read is left.
+/// For every byte, the accesses that a later one must be ordered after. Accesses that are ordered before a later one in
+/// the list are dropped, so that mostly a single write or read is left.
 class GlobalShadow {
   public:
     static constexpr uint32_t kBlock = 32;
@@ -33,20 +33,20 @@ class GlobalShadow {
     ~GlobalShadow();
     GlobalShadow(const GlobalShadow &) = delete;
 
-    /// Held by whoever calls what follows.
+    /// Must be held while calling the functions below.
     std::mutex lock;
 
-    /// In another launch the region may be larger.
+    /// Extends the shadow: in another launch the region may be larger.
     void grow(uint64_t bytes);
     Conflict read(const Access &by, uint64_t address, uint64_t bytes);
     Conflict write(const Access &by, uint64_t address, uint64_t bytes);
-    /// Keeps the values of a word from now on: one that cores poll, or add to.
+    /// Keeps the values of a word from now on; for words that cores poll or add to.
     void keep(uint64_t address) { wordAt(address); }
-    /// All that was added to words of a range is known to have come, if a poll that found it is known to `by`.
+    /// Marks everything that was added to words of a range as complete, if `by` knows of a poll that saw all of it.
     void settle(const Access &by, uint64_t address, uint64_t bytes);
-    /// The words that are kept in a range may have new values.
+    /// Records the new values of kept words in a range.
     void changed(const Access &by, uint64_t address, uint64_t bytes);
-    /// A value of a word that `by` may find, and what its writers knew.
+    /// A value of a word that `by` may see. Adds what its writers knew to `heard`.
     uint32_t poll(const Access &by, Random &random, uint64_t address, Heard *heard);
 
   private:
@@ -57,26 +57,27 @@ class GlobalShadow {
     };
     struct Split;
     struct Slot {
-        const Node *writers; ///< more than one only where atomics have no order; `kSplit`: of a block that is split
+        const Node *writers; ///< several only if they are atomics; `kSplit`: the block is split
         union {
             const Node *readers;
             Split *split;
         };
         bool operator==(const Slot &other) const { return writers == other.writers && readers == other.readers; }
     };
-    /// A word's value from a write on, and what a poll that finds it learns.
+    /// The value of a word after a write, and what a poll that sees it learns.
     struct Version {
         uint32_t value;
-        const Access *by; ///< null: nobody that is known
+        const Access *by; ///< null: unknown
         Heard heard;
     };
     struct Word {
-        std::vector<Version> versions;                   ///< the oldest first
-        uint64_t dropped = 0;                            ///< versions before these
-        std::vector<std::pair<uint32_t, uint64_t>> seen; ///< by core, counted with those that were dropped
-        std::optional<Access> whole;                     ///< the last poll that has found all that was added
+        std::vector<Version> versions; ///< the oldest first
+        uint64_t dropped = 0;          ///< versions before these
+        std::vector<std::pair<uint32_t, uint64_t>>
+            seen;                    ///< newest version that each core has seen, counting dropped ones
+        std::optional<Access> whole; ///< the last poll that saw everything that was added
     };
-    /// A block whose bytes differ in who touched them.
+    /// A block whose bytes have different accesses.
     struct Split {
         Slot bytes[kBlock];
         std::unique_ptr<Word> words[kBlock / 4];

@@ -21,7 +21,8 @@ bool includes(const Heard &all, const Heard &part) {
 } // namespace
 
 bool knows(uint32_t core, const Done &done, const Heard &heard, const Access &access) {
-    if (access.core == core && done.covers(access)) return true; // else by a word of its own that it has polled
+    if (access.core == core && done.covers(access))
+        return true; // otherwise it must know of the access through a word that it has polled
     const Release *release = heard ? (*heard)[access.core] : nullptr;
     return release && release->done.covers(access);
 }

@@ -1,4 +1,4 @@
-// What a core knows of the calls of others: it learns by the words that it polls.
+// What a core knows of other cores' calls. It learns from the words that it polls.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@ namespace AscendC::host {
 
 struct Access;
 
-/// What is complete on one core, as somebody knows it.
+/// What is complete on one core, as far as another one knows.
 struct Done {
-    uint64_t launch; ///< of this core; earlier ones are complete
+    uint64_t launch; ///< of this core; everything in earlier launches is complete
     Clock clock;     ///< calls of its pipes
-    uint32_t landed; ///< writes to other ranks: by a PIPE_ALL
+    uint32_t landed; ///< writes to other ranks that a PIPE_ALL waited for
     uint32_t scalar; ///< scalar accesses
     bool covers(const Access &access) const;
 };
 
-/// A write that another core may learn of, and what is complete once it has.
+/// A write that another core may see, and what is complete for whoever sees it.
 struct Release {
-    uint64_t number; ///< among those of its core
+    uint64_t number; ///< number among the releases of its core
     Done done;
 };
 
@@ -30,21 +30,21 @@ struct Release {
 struct Access {
     uint32_t core;
     Pipe pipe;
-    bool remote; ///< a write to another rank, numbered among these
+    bool remote; ///< a write to another rank; these have their own numbers
     bool atomic;
     uint32_t seq;
     const char *name;
     Where where;
-    Done done; ///< when it started
+    Done done; ///< what was complete when it started
     Heard heard;
-    const Release *release; ///< of a write
+    const Release *release; ///< its release, if it is a write
 };
 
-/// Whether all of an earlier access is complete, as a core knows it.
+/// Whether a core knows that an earlier access is complete.
 bool knows(uint32_t core, const Done &done, const Heard &heard, const Access &earlier);
 inline bool knows(const Access &by, const Access &earlier) { return knows(by.core, by.done, by.heard, earlier); }
 Heard join(const Heard &a, const Heard &b);
-/// Adds the release of an access, among `cores` cores.
+/// Adds the release of an access to what is known, among `cores` cores.
 Heard with(const Heard &heard, size_t cores, uint32_t core, const Release *release);
 
 } // namespace AscendC::host

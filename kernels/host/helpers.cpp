@@ -17,7 +17,7 @@ class Helper {
         task_ = std::move(task);
         changed_.notify_all();
     }
-    /// Returns when it has done what it was given.
+    /// Waits until it has finished its task.
     void wait() {
         std::unique_lock<std::mutex> guard(lock_);
         changed_.wait(guard, [this] { return !task_; });
@@ -25,7 +25,7 @@ class Helper {
 
   private:
     void work() {
-        // What has a destructor in a thread keeps the library of its code loaded as long as the thread lives.
+        // A thread_local with a destructor keeps the library of its code loaded as long as the thread lives.
         static thread_local std::unique_ptr<int> loaded;
         loaded.reset(new int(0));
         std::unique_lock<std::mutex> guard(lock_);
@@ -45,7 +45,7 @@ class Helper {
 
 namespace {
 
-/// Helpers that have nothing to do.
+/// Helpers without a task.
 struct Idle {
     std::mutex lock;
     std::vector<Helper *> helpers;
@@ -66,7 +66,7 @@ void Helpers::add(std::function<void()> task) {
     Helper *helper = nullptr;
     {
         std::lock_guard<std::mutex> guard(kept.lock);
-        // A process that was forked has none of its parent's threads.
+        // A forked process has none of its parent's threads.
         if (kept.process != getpid()) kept.helpers.clear(), kept.process = getpid();
         if (!kept.helpers.empty()) helper = kept.helpers.back(), kept.helpers.pop_back();
     }
@@ -79,7 +79,7 @@ Helpers::~Helpers() {
     for (Helper *helper : busy_) helper->wait();
     Idle &kept = idle();
     std::lock_guard<std::mutex> guard(kept.lock);
-    // Without room for its address, a helper sleeps for ever.
+    // If there is no memory to keep its address, the helper sleeps for ever.
     try {
         kept.helpers.insert(kept.helpers.end(), busy_.begin(), busy_.end());
     } catch (const std::bad_alloc &) {}

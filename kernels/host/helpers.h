@@ -1,4 +1,4 @@
-// Threads that help launches, kept from one to the next.
+// Threads that help launches, kept from one launch to the next.
 #pragma once
 
 #include <cstddef>
@@ -8,18 +8,18 @@
 
 namespace AscendC::host {
 
-/// A thread that sleeps until it is given something to do.
+/// A thread that sleeps until it gets a task.
 class Helper;
 
-/// The helpers of one launch. They go back when it is over, and are waited for.
+/// The helpers of one launch. The destructor waits for them and gives them back.
 class Helpers {
   public:
     Helpers() = default;
     Helpers(const Helpers &) = delete;
     ~Helpers();
-    /// Has another helper do something that throws nothing. Throws std::system_error if its thread can't be started.
+    /// Lets another helper run a task that must not throw. Throws std::system_error if its thread can't be started.
     void add(std::function<void()> task);
-    /// Threads that were started.
+    /// Number of threads that were started.
     size_t started() const { return started_; }
 
   private:

@@ -1,7 +1,7 @@
 // AscendC for CPUs: the subset that generated kernels and the device library use.
 //
-// The name and the contents of this header are those of the device's own one, so that a kernel
-// cannot tell which of the two it was compiled with. A call outside the subset does not exist.
+// The header has the device's name and declarations, so that a kernel can't tell which one it was compiled with. Calls
+// outside the subset don't exist.
 #pragma once
 
 #include "ascendc/base.h"

@@ -1,4 +1,4 @@
-// A launch: cores made ready, spread over worker threads, run until all have left.
+// A launch: prepares cores, distributes them over worker threads, and runs until all have left.
 #include "launch.h"
 
 #include <algorithm>
@@ -21,8 +21,8 @@ namespace AscendC::host {
 
 namespace {
 
-/// False when one of the kernel's calls found no memory. No other fiber may run while the exception is handled, so that
-/// what follows is up to the caller.
+/// Runs the kernel on a core; false if a call ran out of memory. No other fiber may run while the exception is handled,
+/// so the caller does the rest.
 bool runKernel(Core &core) {
     try {
         core.rank->entry(core.rank->launch);
@@ -41,10 +41,11 @@ void runCore(void *argument) {
     leaveForEver(core);
 }
 
-/// Passes without work before a thread waits for others: other threads and ranks. The only one has nobody to wait for, but time to go on.
+/// Passes without work before a thread waits for other threads and ranks. A single thread has nobody to wait for, but
+/// time must pass.
 constexpr uint32_t SPINS = 4, SPINS_ALONE = 256;
 
-/// Threads whose cores all poll give the machine to those that have work.
+/// A thread whose cores all poll yields to threads that have work.
 void rest(uint32_t idlePasses) {
     if (idlePasses < 28) {
         sched_yield();
@@ -54,7 +55,7 @@ void rest(uint32_t idlePasses) {
     nanosleep(&pause, nullptr);
 }
 
-/// Nothing says how fast a core is: now and then one stands still for so long that others may have nothing left to do.
+/// A core may be arbitrarily slow. Now and then, one core pauses for so long that others may run out of work.
 class Nap {
   public:
     Nap(Random &random, const Rank &rank, uint32_t patience)
@@ -71,8 +72,8 @@ class Nap {
     }
 
   private:
-    static constexpr uint32_t MOST = 2;        // in a launch
-    static constexpr uint32_t APART = 64;      // passes, on average
+    static constexpr uint32_t MOST = 2;        // per launch
+    static constexpr uint32_t APART = 64;      // passes between them, on average
     static constexpr uint32_t LONGEST = 16384; // turns of other cores
     const Core *asleep_ = nullptr;
     uint32_t passes_ = 0;
@@ -80,20 +81,20 @@ class Nap {
     uint32_t patience_;
 };
 
-/// Whether no other rank takes part.
+/// Whether this rank runs alone.
 bool isAlone(const Rank &rank) {
     return std::all_of(rank.regions.begin(), rank.regions.end(),
                        [&](const HpmoeHostRegion &region) { return region.rank == rank.options.rank; });
 }
 
-/// Passes without work after which a core stands still no longer. Other ranks have a millisecond to go on too; without them, the
-/// rank's other threads have the time to look once, if there are some.
+/// Passes without work after which a paused core continues. With other ranks, this gives them a millisecond to go on;
+/// without them, it gives other threads of the rank time to poll once.
 uint32_t patience(const Rank &rank, uint32_t threads) { return !isAlone(rank) ? 40 : threads > 1 ? 34 : SPINS; }
 
-/// Of so many turns of a core that polls one is taken, while other cores of its thread have work.
+/// While other cores of its thread have work, a polling core gets one of this many turns.
 constexpr uint32_t POLLS = 4;
 
-/// Microseconds from one question to the caller to the next.
+/// Microseconds between two calls of `attend`.
 constexpr int64_t ASKED = 50000;
 
 int64_t microseconds() {
@@ -102,7 +103,8 @@ int64_t microseconds() {
     return int64_t(now.tv_sec) * 1000000 + now.tv_nsec / 1000;
 }
 
-/// What the calling thread does besides: other threads come late, so that a small launch needs none, and the caller is asked now and then.
+/// Other duties of the calling thread: it starts the other threads late, so that a small launch needs none, and calls
+/// `attend` from time to time.
 class Attendance {
   public:
     Attendance(Rank &rank, std::function<void()> call) : rank_(rank), call_(std::move(call)) {}
@@ -122,7 +124,7 @@ class Attendance {
     int64_t next_ = ASKED;
 };
 
-/// One thread of a crew: it runs its cores in turn, those that it begins with and those that it is given.
+/// One thread of a crew. It runs its cores in turn: its initial ones and those that other threads give it.
 class Worker {
   public:
     Worker(Rank &rank, Crew &crew, uint32_t own, std::vector<Core *> cores)
@@ -130,7 +132,7 @@ class Worker {
           nap_(random_, rank, patience(rank, crew.threads())),
           spins_(crew.threads() == 1 && isAlone(rank) ? SPINS_ALONE : SPINS), owes_(cores_.empty()) {}
 
-    /// Runs until all cores of the launch have finished or are to stop; `attend` is called before each pass.
+    /// Runs until all cores of the launch have finished or must stop; calls `attend` before each pass.
     template <typename F> void run(F attend) {
         StandardArithmetic arithmetic;
         for (Core *core : cores_) core->prepare(runCore);
@@ -151,7 +153,7 @@ class Worker {
   private:
     bool isStopped() const { return __atomic_load_n(rank_.stop, __ATOMIC_RELAXED) != 0; }
 
-    /// A turn of each core that may have something to do.
+    /// Gives a turn to each core that may have something to do.
     void pass() {
         size_t before = busy_;
         busy_ = 0;
@@ -182,8 +184,8 @@ class Worker {
         }
     }
 
-    /// Whether a core that has nothing to do but to poll leaves this turn out: what it polls has not changed, or others have work, and it
-    /// looks now and then. In the long run each core looks, since time goes on.
+    /// Whether a core that only polls skips this turn: either its words have not changed, or other cores have work and
+    /// it polls now and then. In the long run every core polls, because time must pass.
     bool polls(const Core &core, size_t before) {
         if (idle_ < spins_ && core.looks.isInVain()) return true;
         return rank_.checks() && before && random_.below(POLLS);
@@ -197,8 +199,8 @@ class Worker {
     std::vector<Core *> cores_;
     Random random_;
     Nap nap_;
-    const uint32_t spins_; ///< passes without work before others are waited for
-    bool owes_;            ///< it has come late, and not got its share yet
+    const uint32_t spins_; ///< passes without work before it waits for others
+    bool owes_;            ///< it started late, and has not got its share of cores yet
     uint32_t idle_ = 0;
     size_t busy_ = 0; ///< cores that had work in the last pass
     uint64_t turns_ = 0;
@@ -216,12 +218,13 @@ const char *refuse(const HpmoeHostOptions &o) {
     return nullptr;
 }
 
-/// Runs all cores on so many threads, the calling one among them. When a thread can't be started, those that run already are stopped.
+/// Runs all cores on `threads` threads, including the calling one. If a thread can't be started, the running ones are
+/// stopped.
 void runCores(Rank &rank, Cores &cores, uint32_t threads) {
     const bool late = rank.options.alone_us != 0;
     const std::vector<std::vector<Core *>> shares = cores.shares(threads, late);
     Crew crew(threads, cores.count());
-    Helpers helpers; // waited for before what they use goes
+    Helpers helpers; // its destructor waits for threads before their data is destroyed
     const auto call = [&] {
         for (uint32_t t = 1; t < threads; ++t) {
             if (isMissing(rank, HPMOE_HOST_FAULT_THREAD, t))
@@ -261,7 +264,7 @@ void runRank(HpmoeHostKernel entry, void *launch, const HpmoeHostOptions &option
     }
 }
 
-/// The rank can't go on for want of a resource, and the others need not wait for it.
+/// Ends the rank because of a missing resource, and lets the others stop.
 void lack(const HpmoeHostOptions &options, HpmoeHostResult &result, int32_t code, const char *answer) {
     result.code = code;
     std::snprintf(result.message, sizeof result.message, "%s", answer);

@@ -22,21 +22,21 @@ enum {
     HPMOE_HOST_FAULT_CORE = 2,   /* memory of core `fault_at`, matrix cores first */
     HPMOE_HOST_FAULT_STACK = 3,  /* stack of that core */
     HPMOE_HOST_FAULT_CALL = 4,   /* memory in one of that core's calls */
-    HPMOE_HOST_FAULT_WAIT = 5    /* time for one of the first `fault_at` waits of each core */
+    HPMOE_HOST_FAULT_WAIT = 5    /* timeout of one of the first `fault_at` waits of each core */
 };
 /* What is assumed of hardware and a test can ask to be otherwise on all cores of the launch, in place of a fault. */
 enum {
-    HPMOE_HOST_BREAK_POLL = 16,      /* a line stays in the cache over a dcci, unless the core has stored to it */
-    HPMOE_HOST_BREAK_ADDS = 17,      /* now and then an atomic add to the rank's own memory is lost */
-    HPMOE_HOST_BREAK_PEER_ADDS = 18, /* the same of adds to a peer's memory */
-    HPMOE_HOST_BREAK_ORDER = 19,     /* writes of more than a line to the rank's own memory land at any later moment */
-    HPMOE_HOST_BREAK_LANDED = 20,    /* a PIPE_ALL does not wait until writes to peers have landed */
-    HPMOE_HOST_BREAK_READY = 21,     /* now and then a plain write of a word to a peer is lost */
+    HPMOE_HOST_BREAK_POLL = 16,      /* a line stays in the cache after a dcci, unless the core has stored to it */
+    HPMOE_HOST_BREAK_ADDS = 17,      /* some atomic adds to the rank's own memory are lost */
+    HPMOE_HOST_BREAK_PEER_ADDS = 18, /* some atomic adds to a peer's memory are lost */
+    HPMOE_HOST_BREAK_ORDER = 19,     /* writes of more than a line to the rank's own memory land at any later time */
+    HPMOE_HOST_BREAK_LANDED = 20,    /* PIPE_ALL does not wait until writes to peers have landed */
+    HPMOE_HOST_BREAK_READY = 21,     /* some plain writes of a word to a peer are lost */
     HPMOE_HOST_BREAK_SUMS = 22,      /* a Mmad rounds its sums to bf16 */
-    HPMOE_HOST_BREAK_STUCK = 23,     /* the system counter stands still */
+    HPMOE_HOST_BREAK_STUCK = 23,     /* the system counter does not advance */
     HPMOE_HOST_BREAK_RELU = 24,      /* relu of a Fixpipe multiplies negative sums with 0 */
-    HPMOE_HOST_BREAK_ROWS = 25,      /* a Fixpipe clears the unit flags only of blocks with rows that it takes */
-    HPMOE_HOST_BREAK_FLAGS = 26 /* the scalar unit of a matrix core waits for no flag of MTE3 but 0, the library's */
+    HPMOE_HOST_BREAK_ROWS = 25,      /* Fixpipe clears the unit flags only of blocks with rows that it stores */
+    HPMOE_HOST_BREAK_FLAGS = 26 /* the scalar unit of a matrix core waits for no MTE3 flag except 0, the library's */
 };
 enum { HPMOE_HOST_AIC = 0, HPMOE_HOST_AIV = 1 };
 
@@ -70,20 +70,20 @@ typedef struct HpmoeHostPeers {
 } HpmoeHostPeers;
 
 typedef struct HpmoeHostOptions {
-    uint32_t rank;                  /* this launch's rank */
-    uint32_t aic;                   /* matrix cores; 24 on the device */
-    uint32_t aiv;                   /* vector cores; a multiple of aic, at most twice, or any number if aic is 0 */
-    uint32_t threads;               /* worker threads of this launch, the calling one included; 0 means 1 */
-    uint32_t alone_us;              /* the others come when the launch has lasted that long; 0: they begin it, too */
-    uint64_t seed;                  /* chooses the order of everything that flags leave open */
-    const HpmoeHostRegion *regions; /* regions of all ranks that this rank may meet */
+    uint32_t rank;     /* number of this rank */
+    uint32_t aic;      /* matrix cores; 24 on the device */
+    uint32_t aiv;      /* vector cores; a multiple of aic and at most twice aic, or any number if aic is 0 */
+    uint32_t threads;  /* worker threads of this launch, including the calling one; 0 means 1 */
+    uint32_t alone_us; /* microseconds until the other threads join the calling one; 0: they start with it */
+    uint64_t seed;     /* seed for every order that flags leave open */
+    const HpmoeHostRegion *regions; /* regions of all ranks that this rank may access */
     uint64_t region_count;
-    volatile int32_t *stop;      /* shared by all ranks, may be null: set by the first error, ends all launches */
-    HpmoeHostRaces *races;       /* of the ranks that run together, may be null: then only results show what races */
-    const HpmoeHostPeers *peers; /* may be null: the memory of all ranks is mapped here */
-    uint32_t fault;              /* HPMOE_HOST_FAULT_NONE, or what a test lets fail or be otherwise */
+    volatile int32_t *stop; /* shared by all ranks; may be null. The first error sets it, which ends all launches */
+    HpmoeHostRaces *races;  /* search that the ranks share; null: races are not reported and only show in results */
+    const HpmoeHostPeers *peers; /* null: the memory of all ranks is mapped into this process */
+    uint32_t fault;              /* HPMOE_HOST_FAULT_NONE, or the fault or broken assumption that a test asks for */
     uint32_t fault_at;
-    uint32_t unchecked; /* 1: no search for races, and calls run in the order in which they are issued; else 0 */
+    uint32_t unchecked; /* 1: no search for races, and calls run in the order in which they were issued; else 0 */
     uint32_t reserved;
     int32_t (*attend)(
         void *context); /* may be null: asked by the calling thread now and then; not 0 ends all launches */
@@ -91,20 +91,20 @@ typedef struct HpmoeHostOptions {
 } HpmoeHostOptions;
 
 typedef struct HpmoeHostResult {
-    int32_t code; /* HPMOE_HOST_OK, _BROKEN_RULE or _NO_... (of this rank), or _STOPPED (because of another rank) */
-    uint32_t core_kind;  /* of the core that broke a rule: HPMOE_HOST_AIC or HPMOE_HOST_AIV */
-    uint32_t core_index; /* its number: AIC 0..aic-1, AIV 0..aiv-1 */
+    int32_t code;        /* HPMOE_HOST_OK; _BROKEN_RULE or _NO_... (of this rank); _STOPPED (because of another rank) */
+    uint32_t core_kind;  /* kind of the core that broke a rule: HPMOE_HOST_AIC or HPMOE_HOST_AIV */
+    uint32_t core_index; /* number of that core: AIC 0..aic-1, AIV 0..aiv-1 */
     uint32_t reserved;
-    char message[1024]; /* empty when code is HPMOE_HOST_OK */
-    uint64_t calls;     /* calls of all kinds, of all cores */
-    uint64_t dma_bytes; /* moved between global and on-chip memory */
+    char message[1024]; /* empty if code is HPMOE_HOST_OK */
+    uint64_t calls;     /* calls of all kinds on all cores */
+    uint64_t dma_bytes; /* bytes moved between global and on-chip memory */
     uint64_t dmas;
     uint64_t mmads;
-    uint64_t mmad_flops; /* 2*m*n*k each */
+    uint64_t mmad_flops; /* 2*m*n*k per Mmad */
     uint64_t vector_calls;
     uint64_t flag_waits;
     uint64_t switches; /* turns of cores */
-    uint64_t threads;  /* that were started for this launch, and are kept for those after it */
+    uint64_t threads;  /* threads started for this launch; they are kept for later launches */
 } HpmoeHostResult;
 
 /* A search for that many ranks of that many cores each, matrix and vector cores; null where there is no memory. */

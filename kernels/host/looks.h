@@ -1,4 +1,4 @@
-// Words that a core polls while it does nothing else: until one of them changes, another look finds nothing new.
+// Words that a core polls while it does nothing else. Until one of them changes, polling again finds nothing new.
 #pragma once
 
 #include <cstdint>
@@ -7,22 +7,22 @@ namespace AscendC::host {
 
 class Looks {
   public:
-    /// The core does something else.
+    /// The core does something other than polling.
     void forget() { count_ = 0, again_ = false; }
-    /// The core is about to look at a word. It has come round if it has seen the word before.
+    /// The core is about to poll a word. If it has polled the word before, it has come full circle.
     void begin(uint64_t address) { again_ = find(address) < count_; }
-    /// The core is about to ask for something else that changes.
+    /// The core is about to query something else that changes.
     void pause() { again_ = false; }
-    /// What it found.
+    /// The value that the poll returned.
     void end(uint64_t address, uint32_t value) {
         uint32_t at = find(address);
         if (at == kMost) return forget();
         if (at == count_) ++count_;
         addresses_[at] = address, values_[at] = value;
     }
-    /// Whether it has come round.
+    /// Whether it has come full circle.
     bool again() const { return again_; }
-    /// Whether it has come round, and each word still has the value that it found.
+    /// Whether it has come full circle and no word has changed since.
     bool isInVain() const {
         for (uint32_t i = 0; again_ && i < count_; ++i)
             if (__atomic_load_n(reinterpret_cast<uint32_t *>(addresses_[i]), __ATOMIC_ACQUIRE) != values_[i])

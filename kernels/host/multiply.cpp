@@ -11,7 +11,7 @@ namespace {
 
 using Multiply = void (*)(float *, const float *, const float *, uint32_t, uint32_t, uint32_t, bool);
 
-// Level 2, whatever the rest has: below it g++ makes two instructions of every product and addition.
+// At least x86-64-v2, whatever the other clones use: below it, g++ splits every product and sum into two instructions.
 #ifndef __clang__
 #pragma GCC push_options
 #pragma GCC optimize("O2")
@@ -26,7 +26,7 @@ namespace rounded {
 #else
 #pragma GCC optimize("fp-contract=fast")
 #endif
-/// Product and addition are one instruction, where there is one, which rounds once.
+/// Product and sum are one instruction, if the machine has one, which rounds once.
 namespace fused {
 #include "multiply_loops.h"
 } // namespace fused

@@ -5,11 +5,11 @@
 
 namespace AscendC::host {
 
-/// c[i][0..16] += sum over k of a[i][k] * b[k][0..16], for `rows` rows: one product and one addition per k, in ascending k.
-/// With `fromZero`, c counts as zero. Strips of 16 rows of a are `pitch` columns long, of which `depth` take part.
+/// c[i][0..16] += sum over k of a[i][k] * b[k][0..16], for `rows` rows: one product and one sum per k, in ascending k.
+/// With `fromZero`, c starts at zero. A strip of 16 rows of a has `pitch` columns, of which the first `depth` are used.
 ///
-/// Where every product is `exact`, rounding it changes nothing: product and addition may then be one step of half the time, with
-/// the same bits.
+/// If every product is `exact`, rounding it changes nothing. Product and sum may then be one fused step, which takes
+/// half the time and gives the same bits.
 void multiplyStrip(float *c, const float *a, const float *b, uint32_t rows, uint32_t depth, uint32_t pitch,
                    bool fromZero, bool exact);
 

@@ -1,11 +1,11 @@
-// The loops of multiply.cpp, which includes them once for each way to round a product and its addition.
+// The loops of multiply.cpp, which includes this file once per way of rounding a product and its sum.
 
-/// Some consecutive rows of a strip of a. Their sums stay in registers, each of which is a `Lanes`.
+/// Consecutive rows of a strip of a. Their sums stay in registers, one `Lanes` each.
 template <typename Lanes, uint32_t rows>
 HPMOE_IN_CLONES void multiplyRows(float *c, const float *a, const float *b, uint32_t depth, bool fromZero) {
     constexpr uint32_t wide = sizeof(Lanes) / sizeof(float), parts = 16 / wide;
     Lanes sums[rows * parts] = {};
-    // One at a time: g++ keeps in registers what is never copied as an array.
+    // One at a time: g++ only keeps arrays in registers that are never copied.
 #pragma GCC unroll 16
     for (uint32_t s = 0; s < rows * parts; ++s)
         if (!fromZero) std::memcpy(&sums[s], c + s * wide, sizeof(Lanes));
@@ -20,7 +20,7 @@ HPMOE_IN_CLONES void multiplyRows(float *c, const float *a, const float *b, uint
     for (uint32_t s = 0; s < rows * parts; ++s) std::memcpy(c + s * wide, &sums[s], sizeof(Lanes));
 }
 
-/// As many rows at a time as registers hold, and the rest one by one.
+/// Processes as many rows at a time as fit into registers, then the remaining ones one by one.
 template <typename Lanes, uint32_t atATime>
 HPMOE_IN_CLONES void multiplyAll(float *c, const float *a, const float *b, uint32_t rows, uint32_t depth,
                                  uint32_t pitch, bool fromZero) {

@@ -1,4 +1,5 @@
-// Hand-written operators keep to the memory and the flags that are theirs, and routines are given what they expect.
+// Checks that hand-written operators keep to their memory and flags, and that routines of the library get valid
+// arguments.
 #include "core.h"
 
 namespace AscendC::host {
@@ -18,7 +19,7 @@ bool givesUp() {
 
 void checkLentMemory(Core &core, Where where, const char *name, const char *what, Mem mem, uint64_t first,
                      uint64_t end) {
-    // No operator is given the bias table, nor does the library keep anything there.
+    // Operators don't get the bias table, and the library keeps nothing there.
     if (!core.lent.name || mem == Mem::BT) return;
     const char *const arguments[] = {"ub", "l1", "l0a", "l0b", "l0c"};
     uint32_t number = static_cast<uint32_t>(mem), own = core.lent.bytes[core.aic ? number - 1 : 0];

@@ -58,7 +58,7 @@ Conflict Races::read(GlobalShadow &shadow, Access &by, uint64_t address, uint32_
     std::lock_guard<std::mutex> guard(shadow.lock);
     for (uint32_t row = 0; row < rows; ++row)
         if (Conflict conflict = shadow.read(by, address + row * pitch, bytes); conflict.other) return conflict;
-    by.heard.reset(); // nobody learns of a read
+    by.heard.reset(); // no other core learns from a read
     return {};
 }
 
@@ -74,7 +74,7 @@ Conflict Races::write(GlobalShadow &shadow, const Access &by, Atomic atomic, uin
     if (atomic != Atomic::I32) {
         shadow.settle(by, to, bytes);
         Conflict conflict = shadow.write(by, to, bytes);
-        // Several may say the same thing at once, as all do who give a launch up.
+        // Several cores may write the same value at once, like all cores that give a launch up.
         if (conflict.other && conflict.kind == Conflict::Kind::WriteAfterWrite && bytes <= GlobalShadow::kBlock &&
             !std::memcmp(memory, from, bytes))
             return {};

@@ -1,4 +1,4 @@
-// The search for races in global memory, of the ranks of one process that run together.
+// The search for races in global memory, among ranks of one process that run together.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace AscendC::host {
 
-/// Two accesses of a byte, at least one of them a write, must be ordered: on one core as
-/// its pipes are, and else by a word that one core writes and another one polls. Atomics are ordered with each other.
+/// Two accesses of a byte, at least one of them a write, must be ordered: on the same core by its pipes, otherwise by a
+/// word that one core writes and the other polls. Atomics are ordered with each other.
 class Races {
   public:
     Races(uint32_t ranks, uint32_t coresOfRank);
@@ -22,25 +22,25 @@ class Races {
 
     bool isFor(uint32_t rank, uint32_t cores) const { return rank < ended_.size() && cores == coresOfRank_; }
     uint32_t coresOfRank() const { return coresOfRank_; }
-    /// Null for memory that is only read, or whose words say themselves that they have come.
+    /// Null for memory that is only read or whose words are self-validating.
     GlobalShadow *shadowOf(const HpmoeHostRegion &region);
-    /// A launch of a rank begins: how many there were, and what its cores know of all others.
+    /// Starts a launch of a rank. Returns its number, and what its cores know of all others.
     uint64_t begin(uint32_t rank, Heard *heard);
-    /// It has ended on all of its cores.
+    /// Ends a launch of a rank, on all of its cores.
     void end(uint32_t rank, const std::vector<Heard> &heard);
 
     /// Keeps an access; a write becomes a release.
     Access &note(Access access, bool write);
     Conflict read(GlobalShadow &shadow, Access &by, uint64_t address, uint32_t rows, uint64_t bytes, uint64_t pitch);
-    /// Writes, too.
+    /// Checks a write, and makes it.
     Conflict write(GlobalShadow &shadow, const Access &by, Atomic atomic, uint64_t to, const uint8_t *from,
                    uint32_t bytes);
-    /// A write of more than a line has landed: nobody polls what it wrote.
+    /// A write of more than a line has landed; its words are never polled.
     void forget(GlobalShadow &shadow, Access &by);
-    /// Writes nothing: a store that reaches memory when its line is written back.
+    /// Checks a store that reaches memory later, when its line is written back.
     Conflict store(GlobalShadow &shadow, const Access &by, uint64_t address, uint32_t bytes);
-    /// A word as `by` finds it: the last value or, since nothing says how soon a write is seen, an earlier one that may still be
-    /// there. Adds what its writers knew to `heard`.
+    /// The value of a word that `by` polls: the last one, or an earlier one that may still be visible, since writes may
+    /// take any time. Adds what its writers knew to `heard`.
     uint32_t poll(GlobalShadow &shadow, const Access &by, Random &random, uint64_t address, Heard *heard);
 
   private:
@@ -50,7 +50,7 @@ class Races {
     };
     uint32_t coresOfRank_;
     std::vector<CoreLog> cores_;
-    std::vector<Heard> ended_;       ///< of each rank: what is known when its last launch has ended
+    std::vector<Heard> ended_;       ///< of each rank: what is known after its last launch
     std::vector<uint64_t> launches_; ///< of each rank
     std::mutex lock_;
     std::map<uint64_t, std::unique_ptr<GlobalShadow>> shadows_; // by address

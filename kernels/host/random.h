@@ -1,4 +1,4 @@
-// The generator behind every free choice: small, seedable, one per core.
+// The generator behind every random choice: small, seeded, one per core.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The calls that set state registers, and what becomes of them between kernels.
+// Calls that set state registers, and the registers' values from one kernel to the next.
 #include "registers.h"
 
 #include "core.h"

@@ -1,4 +1,4 @@
-// The state registers of a core: what calls set for those that follow, and for the next kernel.
+// The state registers of a core, which calls set for later calls and for the next kernel.
 #pragma once
 
 #include "call.h"
@@ -9,16 +9,16 @@ namespace AscendC::host {
 constexpr int kRoundsFloatsBit = 46, kInfinitiesBit = 48, kRowMajorBit = 51;
 
 struct Registers {
-    bool known = false; ///< by InitSocState; until then the first two are as an earlier kernel left them
+    bool known = false; ///< set by InitSocState; until then, the next two have the values that an earlier kernel left
     Atomic atomic = Atomic::None;
-    bool masked = false;          ///< some lanes of vector calls are off
-    bool rowMajor = false;        ///< a control bit, which InitSocState leaves alone
-    bool roundsFloats = false;    ///< another one: products take f32 operands with fewer bits (HF32)
-    bool floatsSet = false;       ///< by this kernel; until then it is as an earlier one left it
-    bool keepsInfinities = false; ///< another one: infinities and NaN of 16-bit floats are kept
-    bool keptThemBefore = false;  ///< its value when the kernel began, which another one needs
-    bool infinitiesSet = false;   ///< by this kernel
-    uint64_t others = 0;          ///< control bits that no call here sets, as an earlier kernel left them
+    bool masked = false;       ///< some lanes of vector calls are off
+    bool rowMajor = false;     ///< a control bit that InitSocState does not reset
+    bool roundsFloats = false; ///< control bit: products use fewer bits of f32 operands (HF32)
+    bool floatsSet = false;    ///< whether this kernel has set that bit; until then, it is as an earlier kernel left it
+    bool keepsInfinities = false; ///< control bit: 16-bit floats keep infinities and NaN
+    bool keptThemBefore = false;  ///< the bit's value when the kernel began, which must be restored
+    bool infinitiesSet = false;   ///< whether this kernel has set that bit
+    uint64_t others = 0;          ///< other control bits, as an earlier kernel left them
     Where atomicAt = {}, maskedAt = {}, rowMajorAt = {}, floatsAt = {}, infinitiesAt = {};
 };
 

@@ -14,7 +14,7 @@ void Remote::clear() {
 void Remote::send(Core &core, const Access *by, Atomic atomic, uint64_t to, const uint8_t *from, uint32_t bytes) {
     while (bytes) {
         uint32_t room = 512 - static_cast<uint32_t>(to % 512), size = bytes < room ? bytes : room;
-        // Atomics are signals: most of them pass everything that is under way.
+        // Atomics are signals: most of them overtake all pending writes.
         if (atomic != Atomic::None && !core.random.oneIn(4)) {
             overtook_ |= plain_ != 0;
             landGlobal(core, by, atomic, to, from, size);

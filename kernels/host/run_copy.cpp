@@ -1,4 +1,4 @@
-// What copies do when their turn comes.
+// Executes copies.
 #include <algorithm>
 #include <cstring>
 
@@ -20,20 +20,20 @@ void runCall(Core &core, Call &call) {
     case Op::Vector: return runVector(core, call);
     case Op::SetFlag:
     case Op::WaitFlag:
-    case Op::Barrier: break; // the engine's own
+    case Op::Barrier: break; // handled by the engine
     }
 }
 
 namespace {
 
-/// Bytes [from, to) of a row become the padding value, or repeat the row's first element.
+/// Sets bytes [from, to) of a row to the padding value, or to the row's first element repeated.
 void pad(uint8_t *row, uint32_t from, uint32_t to, const TransferArgs &a) {
     uint32_t size = sizeOf(a.type);
     for (uint32_t i = from; i < to; i += size)
         std::memcpy(row + i, a.padWithValue ? reinterpret_cast<const uint8_t *>(&a.padValue) : row + a.lead, size);
 }
 
-/// The blocks of L1 that rows are written to: columns of them, which may all be one stretch.
+/// Marks the blocks of L1 that rows are written to: several columns, which may be contiguous.
 void touchColumns(Core &core, Call &call, uint32_t to, uint32_t columns, const Nd2NzParams &p) {
     const uint32_t bytes = p.nValue * 32u, step = p.dstNzC0Stride * 32u;
     const bool dense = p.dstNzNStride <= 1;
@@ -83,8 +83,8 @@ void runMove(Core &core, Call &call) {
     }
 }
 
-/// Rows of `bytes` bytes, `pitch` apart, to columns of 32-byte blocks: `c0Step` from column to column, `nStep` from row to
-/// row. What is left of the last block becomes zero.
+/// Copies rows of `bytes` bytes, `pitch` apart, to columns of 32-byte blocks: `c0Step` from one column to the next,
+/// `nStep` from one row to the next. The rest of the last block becomes zero.
 HPMOE_CLONES void rowsToColumns(uint8_t *to, const uint8_t *from, uint32_t rows, uint32_t bytes, size_t pitch,
                                 size_t c0Step, size_t nStep) {
     const uint32_t whole = bytes / 64 * 64;
@@ -93,7 +93,7 @@ HPMOE_CLONES void rowsToColumns(uint8_t *to, const uint8_t *from, uint32_t rows,
             const uint8_t *pair = from + r * pitch + c;
             uint8_t *block = to + c / 32 * c0Step + r * nStep;
             __builtin_prefetch(pair + 16 * pitch);
-            // A register each: g++ would copy bytes by sixteen.
+            // One register each: g++ would copy sixteen bytes at a time.
             Word8 first, second;
             std::memcpy(&first, pair, sizeof first);
             std::memcpy(&second, pair + 32, sizeof second);
@@ -124,7 +124,7 @@ void runNd2Nz(Core &core, Call &call) {
         const auto *from = reinterpret_cast<const uint8_t *>(gm);
         const size_t pitch = size_t(p.srcDValue) * a.bytes, c0Step = p.dstNzC0Stride * 32u,
                      nStep = p.dstNzNStride * 32u;
-        // Sixteen rows at a time, so that those of one fractal column stay in the machine's cache.
+        // Sixteen rows at a time, so that those of one fractal column stay in this machine's cache.
         for (uint32_t r = 0; r < p.nValue; r += 16)
             rowsToColumns(l1 + to + r * nStep, from + r * pitch, std::min(p.nValue - r, 16u), rowBytes, pitch, c0Step,
                           nStep);
@@ -141,12 +141,12 @@ void runFill(Core &core, Call &call) {
     }
 }
 
-/// A square of eight rows and columns of 16-bit numbers, the one's columns being the other's rows; rows are 32 bytes apart.
+/// Transposes a square of 8 x 8 16-bit numbers; rows are 32 bytes apart.
 static void turnSquare(uint8_t *to, const uint8_t *from) {
     Half8 rows[8], mixed[8];
 #pragma GCC unroll 8
     for (uint32_t i = 0; i < 8; ++i) std::memcpy(&rows[i], from + i * 32, sizeof rows[i]);
-        // Each round of interleaving moves a bit of the row's number into that of the column.
+        // Each round of interleaving moves one bit of the row's number to the column's number.
 #pragma GCC unroll 3
     for (uint32_t round = 0; round < 3; ++round) {
 #pragma GCC unroll 4
@@ -161,7 +161,7 @@ static void turnSquare(uint8_t *to, const uint8_t *from) {
     for (uint32_t i = 0; i < 8; ++i) std::memcpy(to + i * 32, &rows[i], sizeof rows[i]);
 }
 
-/// A fractal of 16-bit numbers, transposed.
+/// Transposes a fractal of 16-bit numbers.
 static void turnFractal(uint8_t *to, const uint8_t *from) {
     for (uint32_t row = 0; row < 2; ++row)
         for (uint32_t column = 0; column < 2; ++column)
@@ -171,7 +171,7 @@ static void turnFractal(uint8_t *to, const uint8_t *from) {
 void runLoadData(Core &core, Call &call) {
     const LoadDataArgs &a = call.load;
     uint8_t *dst = core.memories.data(a.mem), *src = core.memories.data(Mem::L1);
-    if (a.p.srcStride == 1 && a.p.dstGap == 0 && !a.p.ifTranspose) { // one run
+    if (a.p.srcStride == 1 && a.p.dstGap == 0 && !a.p.ifTranspose) { // one contiguous run
         uint32_t from = a.src + a.p.startIndex * 512u, bytes = a.p.repeatTimes * 512u;
         touch(core, call, Mem::L1, from, bytes, false);
         touch(core, call, a.mem, a.dst, bytes, true);

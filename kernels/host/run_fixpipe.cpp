@@ -1,4 +1,4 @@
-// Fixpipe: L0C to global memory with a conversion, and the unit flags of both its sides.
+// Executes Fixpipe: L0C to global memory with a conversion, and unit flags on both sides.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -10,8 +10,8 @@ namespace AscendC::host {
 
 namespace {
 
-/// Calls `visit(first mark, marks)` for the 512 B blocks of every strip that Fixpipe drains. Rows are
-/// rounded up to 16: a ragged last fractal counts as drained.
+/// Calls `visit(first mark, marks)` for the 512 B blocks of every strip that Fixpipe drains. Rows are rounded up to 16:
+/// an incomplete last fractal counts as drained.
 template <typename F> bool eachMarks(const FixpipeArgs &a, F visit, uint32_t unit = 16) {
     uint32_t rows = roundUp(a.p.mSize, unit), strips = (a.p.nSize + 15u) / 16;
     for (uint32_t s = 0; s < strips; ++s) {
@@ -22,7 +22,7 @@ template <typename F> bool eachMarks(const FixpipeArgs &a, F visit, uint32_t uni
     return true;
 }
 
-/// Rows out of all strips, the last one of which may be cut short.
+/// Collects rows from all strips; the last strip may be cut short.
 void collectRows(float *to, const uint8_t *l0c, uint32_t rows, const FixpipeParamsV220 &p) {
     const uint32_t strips = (p.nSize + 15u) / 16;
     for (uint32_t s = 0; s < strips; ++s)
@@ -34,13 +34,13 @@ void collectRows(float *to, const uint8_t *l0c, uint32_t rows, const FixpipePara
         }
 }
 
-/// Of floats, or of integers in their place.
+/// Negative numbers become zero; for floats, or for integers in the same place.
 void relu(float *row, uint32_t n, bool integers) {
     for (uint32_t j = 0; j < n; ++j)
         if (integers ? bitsOf(row[j]) >> 31 != 0 : row[j] <= 0) row[j] = 0.0f;
 }
 
-/// What some documents say of it instead.
+/// The behaviour of relu that some documents describe instead.
 void timesZero(float *row, uint32_t n) {
     for (uint32_t j = 0; j < n; ++j)
         if (row[j] < 0) row[j] *= 0.0f;
@@ -73,7 +73,7 @@ void runFixpipe(Core &core, Call &call) {
         touch(core, call, Mem::L0C, a.src + s * p.srcStride * 64u, p.mSize * 64u, false);
     bool remote = isRemote(core, a.gm);
     Access *by = beginWrites(core, call, remote);
-    // Some rows at a time: strips lie far apart.
+    // Several rows at a time, because strips lie far apart.
     constexpr uint32_t most = 8;
     static thread_local std::vector<float> block;
     block.resize(most * strips * 16);

@@ -1,4 +1,4 @@
-// Flags as pipes set them and wait for them.
+// Executes flags: pipes set them and wait for them.
 #include "core.h"
 
 namespace AscendC::host {

@@ -1,8 +1,8 @@
-// Mmad: operands are unpacked from their fractals to plain floats, then multiplied strip by strip.
+// Executes Mmad: operands are unpacked from fractals to floats and multiplied strip by strip.
 //
-// The order of sums is part of the model: for each element one product and one addition per k, in
-// ascending k, each rounded to float. Nothing may contract them (compile with -ffp-contract=off), but where products are
-// exact: then the fused step rounds as the two steps do.
+// The order of sums is part of the model: for each element, one product and one sum per k, in ascending k, each rounded
+// to float. They must not be contracted (compile with -ffp-contract=off), unless products are exact: then a fused step
+// rounds like the two steps.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -31,10 +31,10 @@ float *room(std::vector<float> &floats, size_t count) {
     return floats.data();
 }
 
-/// Sums of so many products of two int8 are exact in float: none is above 2^24.
+/// Sums of this many products of two int8 numbers are exact in float: none exceeds 2^24.
 constexpr uint32_t kExactDepth = 1024;
 
-/// The same for integers, which saturate once, at the end.
+/// Like multiplyStrip, for integers, which saturate once, at the end.
 void multiplyStripOfBytes(int32_t *c, const float *a, const float *b, uint32_t rows, uint32_t depth, uint32_t pitch) {
     const size_t count = size_t(rows) * 16;
     float *sums = room(scratch().sums, count);
@@ -48,8 +48,8 @@ void multiplyStripOfBytes(int32_t *c, const float *a, const float *b, uint32_t r
     for (size_t i = 0; i < count; ++i) c[i] = static_cast<int32_t>(std::clamp(int64_t(c[i]) + total[i], low, high));
 }
 
-/// The rows and columns that the product starts from: zeros, what is there, or the bias. What lies beyond m is undefined on
-/// the device.
+/// Fills the rows and columns that the product starts from: with zeros, their old contents, or the bias. Rows beyond m
+/// are undefined on the device.
 void prepareSums(uint8_t *c, const uint8_t *bias, const MmadArgs &p) {
     uint32_t m16 = roundUp(p.m, 16), strips = roundUp(p.n, 16) / 16;
     for (uint32_t s = 0; s < strips; ++s) {
@@ -61,7 +61,7 @@ void prepareSums(uint8_t *c, const uint8_t *bias, const MmadArgs &p) {
     }
 }
 
-/// The magnitudes of A in zZ; with m = 1, of a plain vector.
+/// The range of magnitudes of A in zZ format, or of a plain vector if m = 1.
 Exponents exponentsOfLeft(const uint8_t *a, const MmadArgs &p) {
     if (p.m == 1) return exponentsOf(a, p.k, 1, 32);
     Exponents all;
@@ -70,7 +70,7 @@ Exponents exponentsOfLeft(const uint8_t *a, const MmadArgs &p) {
     return all;
 }
 
-/// Those of 16 columns of B in nZ, or of as many as there are.
+/// The range of magnitudes of up to 16 columns of B in nZ format.
 Exponents exponentsOfRight(const uint8_t *b, uint32_t strip, const MmadArgs &p) {
     return exponentsOf(b + strip * 512, p.k, std::min(p.n - strip * 16, 16u), roundUp(p.n, 16) / 16 * size_t(512));
 }
@@ -87,7 +87,7 @@ void multiply(uint8_t *c, const uint8_t *a, const uint8_t *b, const MmadArgs &p)
             multiplyStripOfBytes(reinterpret_cast<int32_t *>(strip), left, columns, p.m, p.k, depth);
             continue;
         }
-        // A float holds the product of any two halves.
+        // A float holds the product of any two halves exactly.
         const bool exact =
             p.type == Dt::F16 || (p.type == Dt::BF16 && productsAreExact(exponents, exponentsOfRight(b, s, p)));
         multiplyStrip(reinterpret_cast<float *>(strip), left, columns, p.m, p.k, depth, p.init == MmadArgs::Zero,
@@ -99,7 +99,7 @@ void multiply(uint8_t *c, const uint8_t *a, const uint8_t *b, const MmadArgs &p)
             std::memset(c + ((strips - 1) * m16 + i) * 64 + real * 4, 0xFF, (16 - real) * 4);
 }
 
-/// For a test that wants sums to be less exact than they are.
+/// Rounds sums, for a test that wants them to be less exact.
 void roundSums(uint8_t *c, uint32_t count) {
     for (uint32_t i = 0; i < count; ++i) std::memset(c + i * 4u, 0, 2);
 }

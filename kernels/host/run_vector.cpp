@@ -1,4 +1,4 @@
-// What vector calls do when their turn comes.
+// Executes vector calls.
 #include <cstring>
 
 #include "core.h"
@@ -19,7 +19,7 @@ struct Run {
     }
     uint8_t *write(uint32_t at, uint32_t bytes) const { return touch(core, call, Mem::UB, at, bytes, true), ub + at; }
     bool active(uint32_t lane) const { return v.mask[lane / 64] >> (lane % 64) & 1; }
-    /// The active lanes of a block, a bit each.
+    /// The active lanes of a block, one bit each.
     uint64_t activeOf(uint32_t block, uint32_t perBlk) const {
         const uint32_t lane = block * perBlk;
         return v.mask[lane / 64] >> (lane % 64) & ((uint64_t(1) << perBlk) - 1);
@@ -28,7 +28,7 @@ struct Run {
     bool allActive(uint32_t lanes) const { return !~v.mask[0] && (lanes <= 64 || !~v.mask[1]); }
 };
 
-/// The blocks of one repeat that hold an active lane, packed: `packed[b*32..]` belongs to block b.
+/// The blocks of one repeat that have an active lane, packed: block b is at `packed[b*32..]`.
 void gatherRepeat(const Run &r, const Local &from, uint32_t blk, uint32_t rep, uint32_t repeat, uint8_t *packed) {
     const uint32_t perBlk = 32 / sizeOf(from.type), first = from.address + repeat * rep * 32;
     if (blk == 1 && r.allActive(8 * perBlk)) {
@@ -93,7 +93,7 @@ template <typename T> bool holds(CMPMODE mode, T x, T y) {
     return false;
 }
 
-/// The second source of element i, of `size` bytes: an element, or the scalar.
+/// The second operand for element i, of `size` bytes: an element, or the scalar.
 const uint8_t *second(const VectorCall &v, const uint8_t *b, uint32_t i, size_t size) {
     return b ? b + i * size : reinterpret_cast<const uint8_t *>(&v.scalar);
 }
@@ -141,14 +141,14 @@ void runSelect(const Run &r) {
         std::memmove(dst + i * size, mask[i / 8] >> (i % 8) & 1 ? a + i * size : second(v, b, i, size), size);
 }
 
-constexpr uint32_t kMostBlocks = 192 * 1024 / 32; // of UB
+constexpr uint32_t kMostBlocks = 192 * 1024 / 32; // blocks of UB
 
 void runGather(const Run &r) {
     const VectorCall &v = r.v;
     uint32_t n = static_cast<uint32_t>(v.count), size = sizeOf(v.dst.type);
     const auto *offsets = reinterpret_cast<const uint32_t *>(r.read(v.b.address, n * 4));
     uint8_t *dst = r.write(v.dst.address, n * size);
-    uint64_t seen[kMostBlocks / 64] = {}; // blocks that are known to be read
+    uint64_t seen[kMostBlocks / 64] = {}; // blocks that are already marked as read
     for (uint32_t i = 0; i < n; ++i) {
         uint64_t at = v.a.address + v.scalar + offsets[i];
         if (offsets[i] % size || at + size > kMemBytes[0])
@@ -216,7 +216,7 @@ void put(uint8_t *to, Dt type, float value) {
     else *reinterpret_cast<half *>(to) = half(value);
 }
 
-/// Sums by a binary tree of neighbours, each sum rounded to the type; lanes outside the mask are 0.
+/// Sums neighbours in a binary tree, each sum rounded to the type; lanes outside the mask are 0.
 float sumOf(const Run &r, const uint8_t *packed) {
     Dt type = r.v.a.type;
     float x[128];

@@ -1,5 +1,5 @@
-// Sanitizers follow threads and their stacks: they have to be told of fibers. They start after the functions that choose an instruction
-// set have run.
+// Sanitizers follow threads and their stacks, so fibers must be announced to them. They start after the functions that
+// choose an instruction set have run.
 #pragma once
 
 #include <cstddef>
@@ -27,30 +27,31 @@ constexpr bool kThreadSanitizer = true;
 constexpr bool kThreadSanitizer = false;
 #endif
 
-/// A stack of execution, as the sanitizer in use knows it: that of a fiber, or that of the thread which has entered it.
+/// A stack of execution as the sanitizer in use knows it: a fiber's stack, or that of the thread that has entered the
+/// fiber.
 class KnownStack {
   public:
 #ifdef HPMOE_THREAD_SANITIZER
-    /// A fiber begins on this memory.
+    /// Announces a fiber on this memory.
     void begin(void *, size_t) { fiber_ = __tsan_create_fiber(0); }
-    /// The fiber on it is over.
+    /// Announces the end of the fiber on it.
     void end() {
         if (fiber_) __tsan_destroy_fiber(fiber_);
         fiber_ = nullptr;
     }
-    /// Called right before the present stack, which is this one, is left for another.
+    /// Called right before execution leaves this stack for another.
     void leaveFor(KnownStack &other) {
         fiber_ = __tsan_get_current_fiber();
         __tsan_switch_to_fiber(other.fiber_, 0);
     }
-    /// Called right after this stack was entered from another.
+    /// Called right after execution enters this stack from another.
     void arriveFrom(KnownStack &) {}
 
   private:
     void *fiber_ = nullptr;
 #elif defined(HPMOE_ADDRESS_SANITIZER)
     void begin(void *bottom, size_t bytes) { bottom_ = bottom, bytes_ = bytes, frames_ = nullptr; }
-    /// Frames that were never left are free as well.
+    /// Releases frames that were never left, too.
     void end() { __asan_unpoison_memory_region(bottom_, bytes_); }
     void leaveFor(KnownStack &other) { __sanitizer_start_switch_fiber(&frames_, other.bottom_, other.bytes_); }
     void arriveFrom(KnownStack &other) { __sanitizer_finish_switch_fiber(frames_, &other.bottom_, &other.bytes_); }
@@ -58,7 +59,7 @@ class KnownStack {
   private:
     const void *bottom_ = nullptr;
     size_t bytes_ = 0;
-    void *frames_ = nullptr; ///< where it keeps frames that nobody may use after their return
+    void *frames_ = nullptr; ///< where the sanitizer keeps frames that must not be used after their function returns
 #else
     void begin(void *, size_t) {}
     void end() {}

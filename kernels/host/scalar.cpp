@@ -1,5 +1,5 @@
-// The scalar unit: loads and stores of global memory through the cache or around it, of UB directly,
-// and what a core knows about itself.
+// The scalar unit: loads and stores of global memory through or around the cache, accesses of UB, and queries of the
+// core.
 #include <cstring>
 #include <ctime>
 
@@ -19,7 +19,7 @@ void aligned(Core &core, Where where, const char *name, uint64_t address, uint32
              static_cast<unsigned long long>(address), bytes);
 }
 
-/// Lines of the cache outlive a kernel: memory that changed since is not seen through them.
+/// Checks that the line is current: cache lines outlive a kernel and hide later changes of memory.
 void currentLine(Core &core, Where where, const char *name, uint64_t address) {
     if (!core.cache.current(address))
         fail(core, where, name,
@@ -27,7 +27,7 @@ void currentLine(Core &core, Where where, const char *name, uint64_t address) {
              "CacheLine::ENTIRE_DATA_CACHE, DcciDst::CACHELINE_OUT> once when the kernel begins");
 }
 
-/// Scalar accesses of UB take part in the search for races like any call.
+/// Includes scalar accesses of UB in the search for races, like any call.
 uint8_t *touchLocal(const Local &at, Where where, const char *name, bool write) {
     Core &core = enterCall();
     uint32_t bytes = sizeOf(at.type);
@@ -43,7 +43,7 @@ uint8_t *touchLocal(const Local &at, Where where, const char *name, bool write) 
     return core.memories.data(mem) + at.address;
 }
 
-/// Calls `access` with a number of so many bytes.
+/// Calls `access` with an integer type of this many bytes.
 template <typename F> auto withWidth(uint32_t bytes, F access) {
     switch (bytes) {
     case 1: return access(uint8_t());
@@ -53,7 +53,7 @@ template <typename F> auto withWidth(uint32_t bytes, F access) {
     }
 }
 
-/// A word of global memory itself, around the cache.
+/// A word of global memory, read around the cache.
 uint64_t loadMemory(uint64_t address, uint32_t bytes) {
     return withWidth(bytes, [address](auto word) -> uint64_t {
         return __atomic_load_n(reinterpret_cast<decltype(word) *>(address), __ATOMIC_ACQUIRE);

@@ -1,8 +1,8 @@
-// Finds every pair of accesses to an on-chip block that nothing orders, whatever order they ran in.
+// Finds every pair of accesses to an on-chip block that are not ordered, whatever order they ran in.
 //
-// Each call knows (its clock) which calls of each pipe were complete before it could start: by flags,
-// barriers, unit flags, and by what the scalar unit had waited for when it issued the call. Two
-// accesses of one block, one of them a write, must be ordered by that, or by the habits of one pipe.
+// Each call knows (in its clock) which calls of each pipe were complete before it could start: through flags, barriers,
+// unit flags, and everything that the scalar unit had waited for when it issued the call. Two accesses of one block,
+// one of them a write, must be ordered by this or by their pipe itself.
 #include "shadow.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace AscendC::host {
 
-// Blocks of groups that are alike stay as they are allocated, so that the machine gives no memory for most of them.
+// Blocks of uniform groups are not written, so that the machine gives no memory for most of them.
 Touches::Touches(uint32_t blocks) : groups_(new Group[(blocks + kGroup - 1) / kGroup]()), blocks_(new Touch[blocks]) {
     const uint32_t whole = blocks / kGroup;
     for (uint32_t group = 0; group < whole; ++group) groups_[group].alike = true;
@@ -59,7 +59,7 @@ void Memories::forgetHistory() {
 
 namespace {
 
-/// Which of a block's reader slots a pipe uses: no memory has more than three reading pipes.
+/// The reader slot of a block that a pipe uses: no memory has more than three reading pipes.
 constexpr uint8_t kSlot[kPipes] = {2, 0, 0, 0, 1, 1, 2};
 Pipe readerOf(Mem mem, uint32_t slot) {
     static constexpr Pipe ub[3] = {PIPE_V, PIPE_MTE3, PIPE_S}, l1[3] = {PIPE_MTE1, PIPE_MTE3, PIPE_FIX},
@@ -73,7 +73,7 @@ bool ordered(Core &core, const Call &call, Pipe pipe, uint32_t seq, Kind kind) {
     if (call.clock.at[pipe] >= seq) return true;
     if (call.pipe != pipe) return false;
     if (call.seq == seq || pipe == PIPE_S) return true;
-    // Calls of one pipe start in order and read when they start.
+    // Calls of one pipe start in order, and read when they start.
     if (kind == Kind::WriteAfterRead) return true;
     if (pipe == PIPE_M) {
         if (kind == Kind::WriteAfterWrite) return true;
@@ -110,7 +110,8 @@ uint32_t bitsFor(uint32_t from, uint32_t to) { // bytes from..to of a 32 B block
     return n >= 32 ? ~0u : ((1u << n) - 1u) << from;
 }
 
-/// Checks and marks one block, or a group of blocks that are alike, of which a call reads or writes the bytes of a mask.
+/// Checks and marks one block, or a group of blocks with the same history, for a call that reads or writes the bytes of
+/// a mask.
 void check(Core &core, const Call &call, Mem mem, uint32_t block, Touch &t, uint32_t mask, bool write) {
     Pipe writerPipe = static_cast<Pipe>(t.writerPipe);
     if (t.writer && (t.writtenBytes & mask)) {
@@ -118,7 +119,7 @@ void check(Core &core, const Call &call, Mem mem, uint32_t block, Touch &t, uint
         if (!ordered(core, call, writerPipe, t.writer, kind)) race(core, call, mem, block, writerPipe, t.writer, kind);
     }
     if (!write) {
-        if (call.pipe == PIPE_S) return; // a value that GetValue returned has been read
+        if (call.pipe == PIPE_S) return; // GetValue has returned the value, so the read is complete
         uint32_t &reader = t.readers[kSlot[call.pipe]];
         if (reader < call.seq) reader = call.seq;
         return;
@@ -129,18 +130,18 @@ void check(Core &core, const Call &call, Mem mem, uint32_t block, Touch &t, uint
             if (!ordered(core, call, pipe, t.readers[slot], Kind::WriteAfterRead))
                 race(core, call, mem, block, pipe, t.readers[slot], Kind::WriteAfterRead);
         }
-    // Two writers of different bytes of one block on one pipe in one launch are remembered as one.
+    // Two calls of one pipe in one launch that write different bytes of a block are recorded as one writer.
     bool other = writerPipe == call.pipe && t.writer > core.firstSeq[call.pipe] && !(t.writtenBytes & mask);
     t.writtenBytes = other ? t.writtenBytes | mask : mask;
     if (!other || t.writer < call.seq) t.writer = call.seq;
     t.writerPipe = call.pipe;
 }
 
-/// Whole blocks.
+/// Checks and marks whole blocks.
 void touchWhole(Core &core, const Call &call, Mem mem, uint32_t first, uint32_t end, bool write) {
     constexpr uint32_t most = Touches::kGroup;
     Touches &touches = core.memories.touches(mem);
-    // Groups with one history have one answer: that of the group before, mostly.
+    // Most groups have the same history as the previous one, whose result is reused.
     Touch before, after;
     bool known = false;
     while (first < end) {

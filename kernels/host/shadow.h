@@ -1,4 +1,4 @@
-// On-chip memories, and beside every block of them who touched it last.
+// On-chip memories, with the last accesses of every block.
 #pragma once
 
 #include <cstdint>
@@ -9,31 +9,32 @@
 
 namespace AscendC::host {
 
-/// Of one block: the last call that wrote it, and the last that read it on each of up to three pipes. Calls are known by their
-/// numbers; those of a launch are larger than those of earlier ones.
+/// For one block: the last call that wrote it, and the last call that read it on each of up to three pipes. Calls are
+/// identified by numbers, which grow from launch to launch.
 struct Touch {
-    uint32_t writer, writtenBytes; ///< 0: none; bit per byte
+    uint32_t writer, writtenBytes; ///< 0: none; one bit per byte
     uint32_t readers[3];
     uint32_t writerPipe;
     bool operator==(const Touch &other) const {
-        // Without a branch, and without a call: most comparisons are of history that is the same.
+        // Without a branch or a call, because most comparisons are of equal histories.
         return ((writer ^ other.writer) | (writtenBytes ^ other.writtenBytes) | (readers[0] ^ other.readers[0]) |
                 (readers[1] ^ other.readers[1]) | (readers[2] ^ other.readers[2]) | (writerPipe ^ other.writerPipe)) ==
                0;
     }
 };
 
-/// The blocks of a memory. Most calls touch whole groups of blocks, which then have one Touch for all.
+/// The last accesses of a memory's blocks. Most calls access whole groups of blocks; such a group has one Touch for all
+/// of its blocks.
 class Touches {
   public:
     static constexpr uint32_t kGroup = 16; ///< blocks
     explicit Touches(uint32_t blocks);
 
-    /// The Touch of all blocks of a group; null where blocks have their own.
+    /// The Touch of all blocks of a group; null if its blocks have their own.
     Touch *ofGroup(uint32_t group) { return groups_[group].alike ? &groups_[group].touch : nullptr; }
-    /// The Touch of a block, from now on its own.
+    /// The Touch of a single block, which the block has for itself from now on.
     Touch &ofBlock(uint32_t block);
-    /// After all blocks of a group were touched alike: one Touch again, if what they had before lets them.
+    /// After all blocks of a group were accessed alike: one Touch again, if their histories are equal.
     void join(uint32_t group);
 
   private:
@@ -45,19 +46,19 @@ class Touches {
     std::unique_ptr<Touch[]> blocks_;
 };
 
-/// What a message needs of a call that has long left its queue.
+/// The part of a finished call that messages need.
 struct Trace {
     uint32_t seq;
-    bool small; ///< a Mmad of fewer than ten fractals, whose sum the next one may miss
+    bool small; ///< a Mmad of fewer than ten fractals, whose sums the next call may not see
     const char *name;
     Where where;
 };
 
-/// The last calls of a pipe, by number. Parts that no call was kept in take no memory.
+/// The last calls of a pipe, by number. Parts without a call take no memory.
 class Traces {
   public:
     static constexpr uint32_t kKept = 512;
-    /// The call of that number, if it is still kept.
+    /// The call with this number, if it is still kept.
     const Trace *find(uint32_t seq) const {
         const auto &part = parts_[seq % kKept / kPart];
         return part && part[seq % kPart].seq == seq ? &part[seq % kPart] : nullptr;
@@ -79,14 +80,14 @@ class Traces {
 
 class Memories {
   public:
-    /// Where a memory's bytes lie. A call touches those that it uses first.
+    /// The bytes of a memory. A call must touch the bytes that it uses first.
     uint8_t *data(Mem mem) { return contents(mem).bytes(); }
     Contents &contents(Mem mem) { return ready_[index(mem)] ? *contents_[index(mem)] : make(mem); }
-    /// History. It outlives launches: what an earlier one did is long over.
+    /// The history of a memory. It outlives launches, because everything in earlier launches is complete.
     Touches &touches(Mem mem) { return touches_[index(mem)] ? *touches_[index(mem)] : makeTouches(mem); }
-    /// A launch begins: contents are poisoned on first use.
+    /// Starts a launch: contents are poisoned on first use.
     void forget();
-    /// Forgets the history too, so that calls can be numbered from 1 again.
+    /// Forgets the history, too, so that calls can be numbered from 1 again.
     void forgetHistory();
 
     static uint32_t granule(Mem mem) {

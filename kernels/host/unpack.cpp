@@ -9,7 +9,7 @@ namespace AscendC::host {
 
 namespace {
 
-/// An element of a fractal as a float. Integers of 8 bits are exact.
+/// An element of a fractal as a float. 8-bit integers are exact.
 template <Dt type> float element(const uint8_t *at) {
     uint32_t word = 0;
     std::memcpy(&word, at, sizeOf(type));
@@ -19,7 +19,7 @@ template <Dt type> float element(const uint8_t *at) {
     else return static_cast<float>(static_cast<int8_t>(word));
 }
 
-/// Four words at a time, which every machine can.
+/// Four words at a time, which every machine supports.
 struct Fours {
     using Words = Word4;
     using Ints = Int4;
@@ -27,7 +27,7 @@ struct Fours {
     static constexpr uint32_t count = 4;
 };
 
-/// A square of words, the one's columns being the other's rows.
+/// Transposes a square of words.
 HPMOE_IN_CLONES void turn(Word4 (&w)[4]) {
     const Word4 low = HPMOE_SHUFFLE(w[0], w[1], 0, 4, 1, 5), high = HPMOE_SHUFFLE(w[0], w[1], 2, 6, 3, 7),
                 low2 = HPMOE_SHUFFLE(w[2], w[3], 0, 4, 1, 5), high2 = HPMOE_SHUFFLE(w[2], w[3], 2, 6, 3, 7);
@@ -65,7 +65,7 @@ HPMOE_IN_CLONES void turn(Word8 (&w)[8]) {
 }
 #endif
 
-/// Element `e` of each word, to consecutive floats.
+/// Element `e` of each word, as consecutive floats.
 template <Dt type, typename Lanes>
 HPMOE_IN_CLONES void storeElements(float *to, const typename Lanes::Words &words, uint32_t e) {
     typename Lanes::Floats floats;
@@ -80,7 +80,8 @@ HPMOE_IN_CLONES void storeElements(float *to, const typename Lanes::Words &words
     std::memcpy(to, &floats, sizeof floats);
 }
 
-/// A square of words, of as many lines of a fractal, which are 32 bytes apart: k by k to `to`, 16 floats for each k.
+/// Transposes a square of words, taken from lines of a fractal that are 32 bytes apart: writes 16 floats for each k to
+/// `to`.
 template <Dt type, typename Lanes> HPMOE_IN_CLONES void transpose(float *to, const uint8_t *from) {
     constexpr uint32_t perWord = 4 / sizeOf(type);
     typename Lanes::Words words[Lanes::count];
@@ -94,7 +95,7 @@ template <Dt type, typename Lanes> HPMOE_IN_CLONES void transpose(float *to, con
         for (uint32_t e = 0; e < perWord; ++e) storeElements<type, Lanes>(to + (w * perWord + e) * 16, words[w], e);
 }
 
-/// A strip of `k1` fractals that are `step` bytes apart.
+/// Unpacks a strip of `k1` fractals that are `step` bytes apart.
 template <Dt type, typename Lanes>
 HPMOE_IN_CLONES void unpackSquares(float *to, const uint8_t *from, uint32_t k1, size_t step) {
     constexpr uint32_t c0 = 32 / sizeOf(type), deep = Lanes::count * 4 / sizeOf(type);
@@ -119,7 +120,7 @@ template <Dt type> void unpackStrip(float *to, const uint8_t *from, uint32_t k1,
     unpackSquares<type, Fours>(to, from, k1, step);
 }
 
-/// Fractals of a strip.
+/// Number of fractals in a strip.
 template <Dt type> uint32_t fractals(const MmadArgs &p) { return unpackedDepth(p) * sizeOf(type) / 32; }
 
 template <Dt type> void left(float *to, const uint8_t *from, const MmadArgs &p) {

@@ -1,4 +1,4 @@
-// Vector calls: what is legal. What they do is in run_vector.cpp.
+// Vector calls: checks and queues them. run_vector.cpp executes them.
 #include "core.h"
 #include "vector_math.h"
 
@@ -35,7 +35,7 @@ struct Checker {
         checkRange(core, where, call.name, "repeatTime", call.repeat, 0, 255);
     }
 
-    /// In the count form a source is the destination itself or apart from it.
+    /// In count form, a source must equal the destination or not overlap it.
     void apart(const char *what, const Local &src, uint64_t srcBytes, uint64_t dstBytes, bool mayBeSame) const {
         bool same = mayBeSame && src.address == call.dst.address && srcBytes == dstBytes;
         if (same || src.address >= call.dst.address + dstBytes || call.dst.address >= src.address + srcBytes) return;
@@ -45,8 +45,8 @@ struct Checker {
     }
 };
 
-/// In the mask form a repeat's source blocks are its destination blocks or apart from them, and no
-/// repeat reads what an earlier one wrote, except where it is meant: sums that run on in one place.
+/// In mask form, a repeat's source blocks must equal its destination blocks or not overlap them, and no repeat may read
+/// what an earlier one wrote, except for sums that accumulate in one place.
 void apartByBlocks(const Checker &c, const char *what, const Local &src, uint32_t blk, uint32_t rep) {
     const VectorCall &v = c.call;
     uint64_t written = c.reach(v.dst.type, v.dstBlk, v.dstRep), read = c.reach(v.dst.type, blk, rep);
@@ -121,7 +121,7 @@ void checkCast(const Checker &c) {
         fail(c.core, c.where, v.name, "count is %llu, and two numbers of four bits lie in a byte: take an even count",
              static_cast<unsigned long long>(count));
     c.local("the destination", v.dst, to), c.local("the source", v.a, from);
-    // In place only where no element is overwritten before it is read: never to a wider type.
+    // In place only if no element is overwritten before it is read, so never to a wider type.
     c.apart("the source", v.a, from, to, to == from);
     needInfinities(c.core, c.where, v.name, v.dst.type);
 }
@@ -166,7 +166,7 @@ void checkGather(const Checker &c) {
     c.apart("the offsets", v.b, offsets, bytes, false), c.apart("the source", v.a, size, bytes, false);
 }
 
-/// Of no element nothing is documented, nor what the register of counts holds afterwards.
+/// The documentation does not say what the call and the register of counts do if there are no elements.
 void checkGathered(const Checker &c) {
     checkRange(c.core, c.where, c.call.name, "mask", static_cast<uint64_t>(c.call.count), 1, ~0u);
 }

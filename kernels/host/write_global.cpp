@@ -1,4 +1,4 @@
-// How a row leaves for global memory: at once, or on its way to a peer; a test may want it late or lost.
+// Writes a row to global memory: at once, or as a pending write to a peer. Tests may delay or lose it.
 #include "core.h"
 
 namespace AscendC::host {
@@ -13,7 +13,7 @@ static bool isLost(Core &core, Atomic atomic, bool remote, uint32_t bytes) {
     }
 }
 
-/// Whether a test wants a write to the rank's own memory to land later.
+/// Whether a test delays a write to the rank's own memory.
 static bool isLate(Core &core, Atomic atomic, uint32_t bytes) {
     return core.rank->breaks(HPMOE_HOST_BREAK_ORDER) && atomic == Atomic::None && bytes > Cache::kLine;
 }

@@ -4,8 +4,8 @@
 #include <cfloat>
 #include <cstdint>
 
-// Results have the reference's bits only if the compiler keeps to IEEE 754 and to the order of operations. hpmoe-cxx puts flags that say so
-// after those of the environment.
+// Results have the reference's bits only if the compiler follows IEEE 754 and keeps the order of operations. hpmoe-cxx
+// appends flags for this after the flags of the environment.
 #if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) ||                               \
     defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || defined(__NO_SIGNED_ZEROS__)
 #error                                                                                                                 \
@@ -20,7 +20,8 @@
 #define __aicore__
 #define __gm__
 #define __ubuf__
-// Matrix and vector cores of a group, on the entry point of a kernel. Another ratio than 1:2 does not compile.
+// The number of matrix and vector cores of a group, on the entry point of a kernel. A ratio other than 1:2 does not
+// compile.
 #define __mix__(matrix, vector) HPMOE_MIX_##matrix##_##vector
 #define HPMOE_MIX_1_2
 #define GM_ADDR __gm__ uint8_t *
@@ -40,7 +41,7 @@ bool isAic();
 
 } // namespace AscendC::host
 
-// Written without parentheses in kernels (`if ASCEND_IS_AIC { }`): on the device the macro brings
-// `constexpr (..)`, here a condition of the core that runs. As there, it is no expression.
+// Kernels write this without parentheses (`if ASCEND_IS_AIC { }`). On the device the macro expands to `constexpr (..)`;
+// here it is a condition on the running core. Neither is an expression.
 #define ASCEND_IS_AIC (const bool aic = ::AscendC::host::isAic(); aic)
 #define ASCEND_IS_AIV (const bool aic = ::AscendC::host::isAic(); !aic)

@@ -1,5 +1,5 @@
-// The door between the thin templates that kernels see and the code that is compiled once.
-// Everything that passes it is plain: addresses in bytes, element types as codes.
+// The interface between the thin templates that kernels include and the code that is compiled once. All types are
+// plain: addresses are in bytes, element types are codes.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ enum class VOp : uint8_t {
 };
 // clang-format on
 
-/// One vector call. In the count form `masked` is false and strides mean nothing.
+/// One vector call. In count form, `masked` is false and strides are unused.
 struct VectorCall {
     const char *name;
     VOp op;
@@ -80,9 +80,9 @@ void fixpipe(const Global &dst, const Local &src, const FixpipeParamsV220 &param
 // vector.h
 void resetMask(Where where);
 void vector(const VectorCall &call, Where where);
-/// Elements that a GatherMask with a built-in pattern packs.
+/// Number of elements that a GatherMask with a built-in pattern keeps.
 uint64_t kept(const VectorCall &call);
-/// Elements that the last one packed.
+/// Number of elements that the last GatherMask kept.
 int64_t gathered(Where where);
 
 // sync.h
@@ -96,16 +96,17 @@ void setRoundsFloats(bool on, Where where);
 void setControl(uint64_t value, Where where);
 uint64_t control();
 
-/// A hand-written operator, and the bytes that it may use from address 0 on: of UB, or of L1, L0A, L0B and L0C.
+/// A hand-written operator, and the number of bytes from address 0 on that it may use of UB, or of L1, L0A, L0B and
+/// L0C.
 struct Operator {
     const char *name = nullptr;
     uint32_t bytes[4] = {};
 };
 void operatorBegins(const Operator &begun);
 void operatorEnds();
-/// Whether a test wants a wait that is over to be given up.
+/// Whether a test wants a wait that has ended to be given up.
 bool givesUp();
-/// An error unless it holds; the text says what.
+/// Reports an error unless the condition holds; `text` is the condition.
 void expects(bool holds, const char *text, Where where = Where::here());
 void cleanAndInvalidate(uint64_t address, CacheLine line, DcciDst dst, Where where);
 void preload(uint64_t address, Where where);

@@ -5,13 +5,14 @@
 
 namespace AscendC {
 
-/// Order in which the cube makes its results: with `true` along N first, with `false` along M first. It changes speed only, but it is a bit
-/// of the core's control register, which the end of a kernel leaves as it is.
+/// Order in which the cube produces its results: along N first if `true`, along M first if `false`. It changes only
+/// speed, but it is a bit of the core's control register that stays set after a kernel.
 inline void SetMMLayoutTransform(bool rowMajor, host::Where where = host::Where::here()) {
     host::setRowMajor(rowMajor, where);
 }
 
-/// Whether products of f32 take their operands with fewer bits. A control bit, which InitSocState and the end of a kernel leave as it is.
+/// Whether products of f32 use fewer bits of their operands. A bit of the control register, which neither InitSocState
+/// nor the end of a kernel resets.
 inline void SetHF32Mode(bool on, host::Where where = host::Where::here()) { host::setRoundsFloats(on, where); }
 
 template <typename T>

@@ -11,7 +11,7 @@ namespace AscendC {
 enum class TPosition : uint8_t { GM, A1, A2, B1, B2, C1, C2, CO1, CO2, VECIN, VECOUT, VECCALC };
 
 // clang-format off
-/// A pair of pipes: source * 8 + destination. Which core kind has which is checked at the call.
+/// A pair of pipes: source * 8 + destination. Calls check whether the core has both pipes.
 enum class HardEvent : uint8_t {
 #define HPMOE_EVENT(src, dst) src##_##dst = PIPE_##src * 8 + PIPE_##dst
     HPMOE_EVENT(MTE2, MTE1), HPMOE_EVENT(MTE1, MTE2), HPMOE_EVENT(MTE1, M), HPMOE_EVENT(M, MTE1),

@@ -1,5 +1,5 @@
-// The 16-bit floating point types: storage with conversions from and to float that are asked for, nothing else.
-// Rounding is to nearest, ties to even; overflow gives infinity, NaN stays NaN.
+// The 16-bit floating point types: storage with explicit conversions from and to float, nothing else. Rounding is to
+// nearest, ties to even; overflow gives infinity, NaN stays NaN.
 #pragma once
 
 #include <cstdint>
@@ -73,7 +73,8 @@ class half {
 
 namespace AscendC {
 
-/// Four bits in two's complement. Two of them lie in a byte, the first in the lower half; a tensor counts numbers, not bytes.
+/// Four bits in two's complement. A byte has two of them, the first in its lower half; a tensor counts numbers, not
+/// bytes.
 class int4b_t {
     uint8_t bits_;
 };
@@ -100,12 +101,12 @@ template <> struct DtOf<int64_t> { static constexpr Dt value = Dt::I64; };
 template <> struct DtOf<int4b_t> { static constexpr Dt value = Dt::I4; };
 template <typename T> inline constexpr Dt dtOf = DtOf<T>::value;
 
-/// Bytes of an element; of numbers of four bits see bytesOf.
+/// Bytes of an element; for 4-bit numbers, see bytesOf.
 inline constexpr uint32_t sizeOf(Dt type) {
     return type <= Dt::I8 ? 1u : type <= Dt::BF16 ? 2u : type <= Dt::F32 ? 4u : 8u;
 }
 
-/// Bytes of so many elements.
+/// Bytes of `count` elements.
 inline constexpr uint64_t bytesOf(Dt type, uint64_t count) {
     return type == Dt::I4 ? (count + 1) / 2 : count * sizeOf(type);
 }

@@ -1,5 +1,5 @@
-// What those who check calls are told: where a hand-written operator begins and ends inside of a kernel, and what the device library
-// takes for granted.
+// Hooks of the device library for implementations that check calls: a hand-written operator starts or ends inside a
+// kernel, and a condition that the library relies on.
 #pragma once
 
 #include "ascendc/bridge.h"

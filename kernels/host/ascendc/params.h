@@ -1,5 +1,5 @@
-// Parameter structs of AscendC: the device's field names, types, defaults and positional constructors. As there, the
-// default constructors are code: no struct is an aggregate, and none is made at compile time.
+// Parameter structs of AscendC with the device's field names, types, defaults and positional constructors. As on the
+// device, default constructors are code: no struct is an aggregate or constexpr.
 #pragma once
 
 #include <cstdint>

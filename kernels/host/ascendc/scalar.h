@@ -1,13 +1,13 @@
-// The scalar unit: its data cache, accesses around it, and what a core knows about itself.
+// The scalar unit: its data cache, accesses around the cache, and queries of the core.
 #pragma once
 
 #include <cstring>
 
 #include "ascendc/tensor.h"
 
-// The control register of a core, by functions of CANN's compiler. Of its bits, a kernel may change number 48, which says what becomes of
-// infinities and NaN in 16-bit floats: 1 keeps them, 0 makes the largest number and zero of them. InitSocState leaves the register as it
-// is, and so does the end of a kernel.
+// The control register of a core, through functions of CANN's compiler. A kernel may change only bit 48, which controls
+// infinities and NaN in 16-bit floats: 1 keeps them, 0 turns them into the largest number and zero. Neither
+// InitSocState nor the end of a kernel resets the register.
 inline int64_t get_ctrl() { return static_cast<int64_t>(AscendC::host::control()); }
 
 inline void set_ctrl(uint64_t value, AscendC::host::Where where = AscendC::host::Where::here()) {
@@ -20,7 +20,7 @@ inline uint64_t sbitset1(uint64_t value, int64_t bit) { return value | uint64_t(
 
 namespace AscendC {
 
-/// No call of a page, but a name that the headers of CANN have: operators that use hpmoe's namespace must say which one they mean.
+/// Not a documented call, but a name that CANN's headers define: operators that use hpmoe's namespace must qualify it.
 constexpr uint32_t AlignUp(uint32_t a, uint32_t b) { return (a + b - 1) / b * b; }
 
 inline void InitSocState(host::Where where = host::Where::here()) { host::initSocState(where); }
@@ -65,7 +65,7 @@ inline int64_t GetSubBlockIdx() { return host::subBlockIdx(); }
 inline int64_t GetSubBlockNum() { return host::subBlockNum(); }
 inline int64_t GetTaskRatio() { return host::subBlockNum(); }
 
-/// 50 MHz.
+/// The system counter, at 50 MHz.
 inline int64_t GetSystemCycle(host::Where where = host::Where::here()) { return host::systemCycle(where); }
 
 } // namespace AscendC

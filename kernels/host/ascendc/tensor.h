@@ -1,5 +1,5 @@
-// GlobalTensor and LocalTensor: typed addresses, of which a local one has an end. Neither owns memory, neither checks bounds; the calls
-// that use them do.
+// GlobalTensor and LocalTensor: typed addresses. A LocalTensor also has an end. Neither owns memory or checks bounds;
+// the calls that use them check.
 #pragma once
 
 #include <cstring>
@@ -16,8 +16,8 @@ namespace host {
 template <typename T> Global place(const GlobalTensor<T> &tensor);
 template <typename T> Local place(const LocalTensor<T> &tensor);
 
-/// What `GlobalTensor::operator()` gives. On the device a `__gm__ T &`; only a `volatile` one can be taken here, for a load that
-/// is made each time it is asked for.
+/// The result of `GlobalTensor::operator()`, which is `__gm__ T &` on the device. Here it converts only to a `volatile`
+/// reference, for a load that is never optimized away.
 template <typename T> class Element {
   public:
     Element(uint64_t address, Where where) : address_(address), where_(where) {}

@@ -13,7 +13,7 @@ inline void setMask(VectorCall &call, const uint64_t mask[]) {
     call.mask[1] = mask[1];
 }
 
-/// The first `lanes` lanes of every repeat. A count no register holds is left for the check to refuse.
+/// Selects the first `lanes` lanes of every repeat. If no register can hold the count, the check reports it.
 inline void setMask(VectorCall &call, uint64_t lanes) {
     call.masked = true;
     call.count = static_cast<int64_t>(lanes);
@@ -130,7 +130,7 @@ HPMOE_SCALAR(Maxs)
 HPMOE_SCALAR(Mins)
 #undef HPMOE_SCALAR
 
-/// Numbers with a sign keep it: bits of a negative one come in as ones.
+/// An arithmetic shift for signed numbers.
 template <typename T>
 inline void ShiftRight(const LocalTensor<T> &dst, const LocalTensor<T> &src, const T &bits, const int32_t &count,
                        host::Where where = host::Where::here()) {
@@ -188,7 +188,7 @@ inline void Duplicate(const LocalTensor<T> &dst, const T &value, uint64_t mask[]
     host::duplicate(dst, value, mask, repeat, dstBlkStride, dstRepStride, where);
 }
 
-/// Bits as they are.
+/// Copies bits unchanged.
 template <typename T>
 inline void Copy(const LocalTensor<T> &dst, const LocalTensor<T> &src, const uint64_t mask, const uint8_t repeat,
                  const CopyRepeatParams &params, host::Where where = host::Where::here()) {
@@ -201,7 +201,7 @@ inline void Copy(const LocalTensor<T> &dst, const LocalTensor<T> &src, const uin
     host::copy(dst, src, mask, repeat, params, where);
 }
 
-/// All lanes take part again in what follows.
+/// Switches all lanes on again.
 inline void ResetMask(host::Where where = host::Where::here()) { host::resetMask(where); }
 
 } // namespace AscendC

@@ -34,7 +34,7 @@ inline void CompareScalar(const LocalTensor<uint8_t> &dst, const LocalTensor<T> 
     host::vector(call, where);
 }
 
-/// A set bit of `mask` takes from a, a clear one from b. VSEL_TENSOR_TENSOR_MODE only.
+/// Takes an element from a if its bit of `mask` is set, else from b. VSEL_TENSOR_TENSOR_MODE only.
 template <typename T, typename U>
 inline void Select(const LocalTensor<T> &dst, const LocalTensor<U> &mask, const LocalTensor<T> &a,
                    const LocalTensor<T> &b, SELMODE mode, uint32_t count, host::Where where = host::Where::here()) {
@@ -44,7 +44,7 @@ inline void Select(const LocalTensor<T> &dst, const LocalTensor<U> &mask, const 
     host::vector(call, where);
 }
 
-/// A set bit of `mask` takes from a, a clear one is the scalar. VSEL_TENSOR_SCALAR_MODE only.
+/// Takes an element from a if its bit of `mask` is set, else the scalar. VSEL_TENSOR_SCALAR_MODE only.
 template <typename T, typename U>
 inline void Select(const LocalTensor<T> &dst, const LocalTensor<U> &mask, const LocalTensor<T> &a, T scalar,
                    SELMODE mode, uint32_t count, host::Where where = host::Where::here()) {
@@ -54,7 +54,7 @@ inline void Select(const LocalTensor<T> &dst, const LocalTensor<U> &mask, const 
     host::vector(call, where);
 }
 
-/// dst[i] = src[(base + offsets[i]) / sizeof(T)]: offsets in bytes.
+/// dst[i] = src[(base + offsets[i]) / sizeof(T)]; offsets are in bytes.
 template <typename T>
 inline void Gather(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LocalTensor<uint32_t> &offsets,
                    const uint32_t base, const uint32_t count, host::Where where = host::Where::here()) {
@@ -63,8 +63,8 @@ inline void Gather(const LocalTensor<T> &dst, const LocalTensor<T> &src, const L
     host::vector(call, where);
 }
 
-/// Packs the elements that a built-in pattern chooses: 1 even ones, 2 odd ones, 3 to 6 the first to fourth of four, 7 all.
-/// A repeat has `mask` elements where `counted` is set, else 256 B.
+/// Packs the elements of a built-in pattern: 1 even ones, 2 odd ones, 3 to 6 the first to fourth of four, 7 all. A
+/// repeat has `mask` elements if `counted` is set, else 256 B.
 template <typename T>
 inline void GatherMask(const LocalTensor<T> &dst, const LocalTensor<T> &src, const uint8_t pattern, const bool counted,
                        const uint32_t mask, const GatherMaskParams &params, uint64_t &kept,
@@ -77,8 +77,8 @@ inline void GatherMask(const LocalTensor<T> &dst, const LocalTensor<T> &src, con
     host::vector(call, where);
 }
 
-/// Packs the elements whose bits are set in `pattern`, bit i for element i. How many these are nobody knows before the call has
-/// run: `kept` is what the register held until then, and `GetGatherMaskRemainCount` reads it later.
+/// Packs the elements whose bits are set in `pattern`, bit i for element i. Their number is known only after the call
+/// has run: `kept` is the register's old value, and `GetGatherMaskRemainCount` reads the new one later.
 template <typename T, typename U>
 inline void GatherMask(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LocalTensor<U> &pattern,
                        const bool counted, const uint32_t mask, const GatherMaskParams &params, uint64_t &kept,
@@ -93,7 +93,7 @@ inline void GatherMask(const LocalTensor<T> &dst, const LocalTensor<T> &src, con
     host::vector(call, where);
 }
 
-/// How many elements the last GatherMask kept.
+/// Number of elements that the last GatherMask kept.
 inline int64_t GetGatherMaskRemainCount(host::Where where = host::Where::here()) { return host::gathered(where); }
 
 /// Element j of eight fills the j-th 32 B of a repeat.
