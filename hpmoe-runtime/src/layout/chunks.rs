@@ -10,18 +10,18 @@ use super::RankSizes;
 use crate::KernelTables;
 use crate::abi::CHUNK_BUFFERS;
 
-/// The chunks of a route: cut once for a launch, since that takes all tokens of all ranks.
+/// The chunks of a route. They are made once per launch, because that reads all tokens of all ranks.
 pub(crate) struct RouteChunks<'a> {
     whole: &'a Route,
     routes: Cow<'a, [Route]>,
     /// The experts of each rank in the order of its queues, chunk by chunk.
     orders: Vec<Vec<usize>>,
-    /// Rows of a chunk that a rank has room for.
+    /// Most rows that a rank can receive in a chunk.
     capacity: usize,
 }
 
 impl<'a> RouteChunks<'a> {
-    /// Cuts a route as the kernel does.
+    /// Cuts a route into chunks, like the kernel.
     pub(crate) fn new(tables: &KernelTables, route: &'a Route, sizes: &RankSizes) -> Self {
         let capacity = sizes.capacity;
         let chosen = sizes.chosen_chunks();
@@ -33,8 +33,8 @@ impl<'a> RouteChunks<'a> {
         Self { whole: route, routes, orders, capacity }
     }
 
-    /// The number of chunks of a launch by this route, if launches choose it: the least by which each rank has room for its rows of each chunk. If
-    /// none does, it is the largest.
+    /// The number of chunks of a launch with this route, if launches choose it: the smallest one for which each rank
+    /// has room for its rows of every chunk. If there is none, it is the largest one.
     pub(crate) fn choose(tables: &KernelTables, route: &Route, sizes: &RankSizes) -> usize {
         let chosen = sizes.chosen_chunks();
         let received = |route: &Route| route.ranks().into_iter().map(|rank| route.received(rank)).max().unwrap_or(0);
@@ -61,12 +61,12 @@ impl<'a> RouteChunks<'a> {
         &self.orders
     }
 
-    /// Most rows of a chunk that a rank receives.
+    /// Most rows that a rank receives in a chunk.
     pub(crate) fn received(&self, rank: Rank) -> usize {
         self.routes.iter().map(|route| route.received(rank)).max().unwrap_or(0)
     }
 
-    /// Each chunk with the row where its memory begins.
+    /// Each chunk, with the first row of its memory.
     pub(super) fn halves(&self) -> impl Iterator<Item = (usize, &Route)> {
         let half = |(chunk, route)| (chunk % CHUNK_BUFFERS * self.capacity, route);
         self.routes.iter().enumerate().map(half)
@@ -90,7 +90,7 @@ mod tests {
 
     const COUNTS: [usize; 4] = [1, 2, 4, 8];
 
-    /// Rows of each chunk of each rank, counted id by id.
+    /// Rows per rank and chunk, counted id by id.
     fn rows(ids: &[Vec<i32>], chunks: usize) -> Vec<usize> {
         let mut rows = vec![0; ids.len() * chunks];
         for ids in ids {
@@ -102,7 +102,7 @@ mod tests {
         rows
     }
 
-    /// As many random routings as `PROPTEST_CASES` says.
+    /// Tests `PROPTEST_CASES` random routings.
     #[test]
     fn a_launch_has_the_least_number_of_chunks_that_fits() {
         let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(500);

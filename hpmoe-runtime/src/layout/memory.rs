@@ -1,4 +1,4 @@
-//! The memory that a kernel needs, for callers that make room themselves.
+//! The memory that a kernel needs, for callers that allocate it themselves.
 
 use hpmoe_kernels::Rank;
 use hpmoe_kernels::memory::{LaunchRows, MemoryTable};
@@ -22,8 +22,8 @@ pub struct KernelMemory {
 }
 
 impl CompiledKernel {
-    /// The memory that a launch on `ranks` ranks needs on each of them, with room for `capacity` received rows (of each chunk); `None`
-    /// for as many as any routing can need.
+    /// The memory that a launch on `ranks` ranks needs on each of them, with room for `capacity` received rows (of each
+    /// chunk). `None` is room for any routing.
     ///
     /// # Errors
     ///
@@ -37,8 +37,9 @@ impl CompiledKernel {
         Ok(KernelMemory { workspace, heap, received_rows, once_rows: sizes.caller_rows(RowKind::Once) })
     }
 
-    /// The memory of a launch on each of `ranks` ranks, tensor by tensor, with room for `capacity` received rows (of each chunk); `None` for
-    /// the default. The caller's tensors are those of a rank with `tokens` tokens that receives as many rows as there is room for.
+    /// The memory of a launch on each of `ranks` ranks, tensor by tensor, with room for `capacity` received rows (of
+    /// each chunk); `None` for the default. The caller's tensors are those of a rank that has `tokens` tokens and
+    /// receives `capacity` rows.
     ///
     /// # Errors
     ///

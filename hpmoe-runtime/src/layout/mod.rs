@@ -1,7 +1,7 @@
 //! The layout of everything that a kernel accesses.
 //!
-//! [`MemoryPlan`], which the compiler's reports share, is the part that stays from launch to launch and is the same on all ranks; [`tables`] makes the part of one
-//! rank and one route.
+//! [`MemoryPlan`], which the compiler's reports share, is the same for all launches and ranks. [`tables`] makes the
+//! part that belongs to one rank and one route.
 
 pub(crate) mod chunks;
 #[cfg(test)]

@@ -1,17 +1,18 @@
-//! The second part of a rank's routing tables, for the rows that are sent once.
+//! The second part of a rank's routing tables: once-sent rows.
 
 use hpmoe_kernels::{Rank, Route};
 
 use super::routing::{expert, pair};
 use crate::abi::{HpmoeExpert, HpmoePair};
 
-/// Rows of each of the rank's experts.
+/// The once-sent rows of each of the rank's experts.
 pub(crate) fn experts(route: &Route, rank: Rank) -> Vec<HpmoeExpert> {
     let rows_once = |e| expert(route.pair_once(Rank::new(0), e), 0, route.expert_rows_once(e));
     route.experts_of(rank).map(rows_once).collect()
 }
 
-/// The pairs that the rank sends, by owner and the owner's expert. The list of their slots follows the list of all slots.
+/// The pairs that the rank sends, by owner and the owner's expert. Their slots follow those of the first part in the
+/// list of slots.
 pub(crate) fn sends(route: &Route, rank: Rank) -> Vec<HpmoePair> {
     let all_slots = route.order(rank).len();
     route.experts().map(|e| pair(route.pair_once(rank, e), 0, all_slots)).collect()
@@ -24,7 +25,8 @@ mod tests {
 
     #[test]
     fn pairs_lie_by_peer_and_expert() {
-        // Rank 0 sends tokens for experts 0, 1 | 1, 3; rank 1 for 2, 1: once, they go for 0, 1 and 3, and for 1 and 2.
+        // Rank 0's tokens go to experts 0, 1 | 1, 3, and rank 1's to 2, 1. Sent once, they are stored under 0, 1 and 3,
+        // and under 1 and 2.
         let route = route(&[&[0, 1, 1, 3], &[2, 1]], 4);
         let (zero, one) = (Rank::new(0), Rank::new(1));
         let numbers =

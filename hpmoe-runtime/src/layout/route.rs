@@ -1,4 +1,4 @@
-//! Where the rows of a launch go: by a route of the host, or by one that the kernel makes.
+//! The route of a launch: made by the host, or by the kernel.
 
 use hpmoe_kernels::route::chunk_tokens;
 use hpmoe_kernels::{PerRank, Placement, Rank, Ranks};
@@ -8,53 +8,54 @@ use super::{RankSizes, RouteChunks, rows_of};
 use crate::KernelTables;
 use crate::tables::RowKind;
 
-/// Where the rows of a launch go.
+/// The route of a launch.
 pub(crate) enum LaunchRoute<'a> {
-    /// By a route that the host has made.
+    /// A route that the host has made.
     Host(RouteChunks<'a>),
-    /// By ids in the memory of the ranks, of which the kernel makes a route.
+    /// A route that the kernel makes from ids in the memory of the ranks.
     Kernel(KernelRoute),
 }
 
-/// What the host knows of a route that the kernel makes: how many tokens there are.
+/// The data of a kernel-made route that the host knows: the numbers of tokens.
 #[derive(Clone, Debug)]
 pub(crate) struct KernelRoute {
-    /// Tokens of each rank that is here.
+    /// Tokens of each local rank.
     tokens: PerRank<usize>,
     sizes: RankSizes,
-    /// Where experts lie, if not one after the other.
+    /// Placement of the experts; `None` if they are consecutive.
     placement: Option<Arc<Placement>>,
 }
 
 impl KernelRoute {
-    /// For these numbers of tokens.
+    /// A route for these numbers of tokens.
     pub(crate) const fn new(tokens: PerRank<usize>, sizes: RankSizes, placement: Option<Arc<Placement>>) -> Self {
         Self { tokens, sizes, placement }
     }
 
-    /// Where experts lie, if not one after the other.
+    /// Placement of the experts; `None` if they are consecutive.
     pub(crate) fn placement(&self) -> Option<&Placement> {
         self.placement.as_deref()
     }
 
-    /// Tokens of a rank that is here.
+    /// Tokens of a local rank.
     pub(crate) fn tokens(&self, rank: Rank) -> usize {
         self.tokens[rank]
     }
 
-    /// Tokens of each of so many chunks of a rank that is here.
+    /// Tokens of each chunk of a local rank, if there are `chunks` chunks.
     pub(crate) fn chunk_tokens(&self, rank: Rank, chunks: usize) -> Vec<usize> {
         let tokens = self.tokens(rank);
         let most = chunk_tokens(tokens, chunks, self.sizes.chunks_at_most);
         (0..chunks).map(|chunk| tokens.min((chunk + 1) * most) - tokens.min(chunk * most)).collect()
     }
 
-    /// The sizes that decide how much room there is.
+    /// The sizes that buffers are allocated for.
     pub(crate) const fn sizes(&self) -> &RankSizes {
         &self.sizes
     }
 
-    /// Rows of a tensor on a rank: of received rows as many as there is room for, of another process's rank the most.
+    /// Rows of a tensor on a rank. Received rows are as many as there is room for; for ranks of other processes, all
+    /// kinds are.
     fn rows(&self, row_kind: RowKind, rank: Rank) -> usize {
         let is_here = self.tokens.ranks().here().any(|here| here == rank);
         match row_kind {
@@ -67,7 +68,7 @@ impl KernelRoute {
 }
 
 impl LaunchRoute<'_> {
-    /// The route of the host, if it has made it.
+    /// The host's route; `None` if the kernel makes it.
     pub(crate) const fn host(&self) -> Option<&RouteChunks<'_>> {
         match self {
             Self::Host(chunks) => Some(chunks),
@@ -83,7 +84,7 @@ impl LaunchRoute<'_> {
         }
     }
 
-    /// Tokens of a rank that is here.
+    /// Tokens of a local rank.
     pub(crate) fn tokens(&self, rank: Rank) -> usize {
         match self {
             Self::Host(chunks) => chunks.whole().tokens(rank),
@@ -102,7 +103,7 @@ impl LaunchRoute<'_> {
     /// Rows on a rank of a caller's tensor, or of a tensor of a kernel without chunks.
     pub(crate) fn rows(&self, row_kind: RowKind, rank: Rank) -> usize {
         match self {
-            // One chunk may share rows among copies of an expert in another way than the route that it is made of.
+            // A single chunk may share rows among copies of an expert differently than the whole route.
             Self::Host(chunks) => match chunks.routes() {
                 [chunk] => rows_of(row_kind, chunk, rank),
                 _ => rows_of(row_kind, chunks.whole(), rank),

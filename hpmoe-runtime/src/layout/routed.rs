@@ -1,4 +1,4 @@
-//! The tables of a route on one rank: what the host makes of it, or room for what the kernel makes.
+//! The tables of a route on one rank: the host's tables, or room for those that the kernel makes.
 
 use bytemuck::Zeroable as _;
 use hpmoe_kernels::Rank;
@@ -14,10 +14,10 @@ use crate::abi::{
 };
 use crate::tables::{RouteTable, SpaceTable};
 
-/// A word of a table that the kernel has not made yet: no index of anything.
+/// A word of a table that the kernel has not made yet; not a valid index.
 pub(crate) const UNMADE: i32 = i32::from_ne_bytes([0x5a; 4]);
 
-/// Of a space: extents, items in the order in which rows come, and whether the kernel makes them.
+/// The tables of a space: extents, the arrival order of its items, and whether the kernel makes them.
 pub(super) type SpaceItems = (Extents, Vec<i32>, bool);
 
 /// The tables of a route on one rank, or room for them.
@@ -33,14 +33,14 @@ pub(super) struct RouteTables {
     pub(super) spaces: Vec<SpaceItems>,
     pub(super) rows_once: Option<Vec<i32>>,
     pub(super) origins: Option<Vec<i32>>,
-    /// Of each slot a number below zero if it is empty, if the host makes the route and any is.
+    /// A negative number for each empty slot, if the host makes the route and any slot is empty.
     pub(super) ids: Option<Vec<i32>>,
-    /// Rows of experts by source and part of the tokens, if sums add up part by part.
+    /// Rows of experts before each source and part of its tokens, if sums add up part by part.
     pub(super) parts: Option<Vec<i32>>,
 }
 
 impl RouteTables {
-    /// For a rank; `turns` are the turns of [`arrival_turns`].
+    /// The tables on one rank. `turns` are the kernel's [`arrival_turns`](super::tables::arrival_turns).
     pub(super) fn new(tables: &KernelTables, turns: &[Option<u32>], route: &LaunchRoute<'_>, rank: Rank) -> Self {
         match route {
             LaunchRoute::Host(chunks) => Self::made(tables, turns, chunks, rank),
@@ -80,7 +80,8 @@ impl RouteTables {
         made
     }
 
-    /// Room for what the kernel makes, for as many rows as the rank has room for; spaces of tokens are the host's.
+    /// Room for the tables that the kernel makes, for the rank's capacity. The host makes the tables of spaces of
+    /// tokens.
     fn room(tables: &KernelTables, turns: &[Option<u32>], route: &KernelRoute, rank: Rank) -> Self {
         let sizes = route.sizes().in_chunks(route.sizes().most_chunks());
         let parts = if sends_once(tables) { 2 } else { 1 };
@@ -127,12 +128,12 @@ fn room_of(kind: u32, local: usize, pairs: usize) -> Extents {
     }
 }
 
-/// What a kernel makes its route from, but for addresses.
+/// The input of a kernel that makes its route, without addresses.
 pub(super) fn routing(tables: &KernelTables, route: &RouteTable, pitch: usize, capacity: usize) -> HpmoeRouting {
     HpmoeRouting {
         top_k: word(tables.top_k),
         count_pitch: word(pitch),
-        // More rows than can be numbered are never received.
+        // A rank can't receive more rows than an i32 can number.
         capacity: word(capacity.min(i32::MAX as usize)),
         phases: word(tables.phases.len()),
         spaces: word(tables.spaces.len()),
@@ -150,7 +151,7 @@ pub(super) fn routing(tables: &KernelTables, route: &RouteTable, pitch: usize, c
     }
 }
 
-/// The word by which the device library knows how queues name experts.
+/// The device library's number for an order of experts.
 pub(super) const fn order_word(order: ExpertOrder) -> u32 {
     match order {
         ExpertOrder::Number => HPMOE_BY_NUMBER,
@@ -160,7 +161,8 @@ pub(super) const fn order_word(order: ExpertOrder) -> u32 {
     }
 }
 
-/// Pairs of space and columns before those of each phase, and all pairs: what `starts` are made of.
+/// The pairs of space and columns that `starts` are computed from: how many there are before those of each phase, and
+/// all of them.
 pub(super) fn start_pairs(tables: &KernelTables) -> (Vec<u32>, Vec<[u32; 2]>) {
     let mut first = vec![0];
     first.extend(tables.phases.iter().scan(0, |sum, phase| {
@@ -171,15 +173,15 @@ pub(super) fn start_pairs(tables: &KernelTables) -> (Vec<u32>, Vec<[u32; 2]>) {
     (first, pairs.collect())
 }
 
-/// The same of phases that come before the route, which count tiles of blocks alone; room for the others and, if the kernel chooses it, for the
-/// number of chunks.
+/// The starts of phases before the route, which count only tiles of blocks; then room for the others and, if the kernel
+/// chooses it, for the number of chunks.
 fn starts_of_tokens(tables: &KernelTables, spaces: &[(Extents, Vec<i32>, bool)], chooses: bool) -> Vec<u32> {
     let before = tables.route.map_or(0, |route| route.before as usize);
     let known = starts(tables, spaces).into_iter().take(before);
     known.chain(std::iter::repeat(UNMADE as u32)).take(tables.phases.len() + usize::from(chooses)).collect()
 }
 
-/// Where the count of each phase's tiles begins. It only shares tiles among cores, so that wrapping does no harm.
+/// The start of each phase's count of tiles. The count only deals tiles to cores, so it may wrap.
 fn starts(tables: &KernelTables, spaces: &[(Extents, Vec<i32>, bool)]) -> Vec<u32> {
     let items = |space: u32| spaces[space as usize].0.first_items.last().map_or(0, |&all| all.unsigned_abs());
     let start = |&(space, columns): &(u32, u32)| items(space).wrapping_mul(columns);

@@ -45,7 +45,7 @@ pub(crate) fn arrivals(chunks: &RouteChunks<'_>, rank: Rank) -> Vec<HpmoePair> {
     chunks.routes()[0].ranks().into_iter().flat_map(from).collect()
 }
 
-/// Slots of the rank by expert, chunk after chunk, counted from the first of the chunk.
+/// The rank's slots by expert, chunk by chunk, counted from the chunk's first slot.
 pub(crate) fn order(chunks: &RouteChunks<'_>, rank: Rank) -> Vec<i32> {
     let of_chunk = |route: &Route| -> Vec<i32> {
         let first = word(route.first_token(rank) * route.top_k());
@@ -54,7 +54,8 @@ pub(crate) fn order(chunks: &RouteChunks<'_>, rank: Rank) -> Vec<i32> {
     chunks.routes().iter().flat_map(of_chunk).collect()
 }
 
-/// Of each of the rank's experts, chunk by chunk: rows before those of each source and part of its tokens, then all rows.
+/// For each of the rank's experts, chunk by chunk: rows before those of each source and part of its tokens, then all
+/// rows.
 pub(crate) fn parts(tables: &KernelTables, chunks: &RouteChunks<'_>, rank: Rank) -> Vec<i32> {
     let (whole, parts) = (chunks.whole(), tables.chunk_parts());
     let of_chunk = |route: &Route| -> Vec<i32> {
@@ -70,13 +71,14 @@ pub(crate) fn parts(tables: &KernelTables, chunks: &RouteChunks<'_>, rank: Rank)
     chunks.routes().iter().flat_map(of_chunk).collect()
 }
 
-/// Of each slot of the rank a number below zero if it is empty. Nothing where none is.
+/// A negative number for each empty slot of the rank, 0 for the others. `None` if no slot is empty.
 pub(crate) fn ids(route: &Route, rank: Rank) -> Option<Vec<i32>> {
     let empty = route.empty_slots(rank);
     (!empty.is_empty()).then(|| empty.into_iter().map(|empty| if empty { -1 } else { 0 }).collect())
 }
 
-/// A pair as kernels read it: `before` rows are in memory before those of its route, `sent` slots in the sender's list.
+/// A pair as kernels read it. `before` is the first row of the chunk's memory, and `sent` the number of slots before
+/// the chunk in the sender's list.
 pub(super) fn pair(pair: Pair, before: usize, sent: usize) -> HpmoePair {
     HpmoePair {
         rows: word(pair.rows),
@@ -86,7 +88,7 @@ pub(super) fn pair(pair: Pair, before: usize, sent: usize) -> HpmoePair {
     }
 }
 
-/// An expert as kernels read it, by any pair of it: `before` rows are in memory before those of its route.
+/// An expert as kernels read it, from any of its pairs. `before` is the first row of the chunk's memory.
 pub(super) fn expert(pair: Pair, before: usize, rows: usize) -> HpmoeExpert {
     HpmoeExpert { first: word(before + pair.base), rows: word(rows) }
 }
@@ -104,7 +106,7 @@ mod tests {
 
     #[test]
     fn pairs_lie_by_peer_and_expert() {
-        // Rank 0 sends to experts 0, 1 | 1, 3; rank 1 to 2, 1.
+        // Rank 0's tokens go to experts 0, 1 | 1, 3; rank 1's to 2, 1.
         let route = route(&[&[0, 1, 1, 3], &[2, 1]], 4);
         let route = RouteChunks::new(&TABLES, &route, &sizes(&TABLES, 2, 4));
         let numbers = |pairs: Vec<HpmoePair>| -> Vec<[i32; 4]> {
@@ -118,18 +120,19 @@ mod tests {
         assert_eq!(rows, [(0, 1), (1, 3)]);
     }
 
-    /// Sums of one chunk add up by the rows that launches of several chunks have.
+    /// The parts of a single chunk are the rows that launches of several chunks have.
     #[test]
     fn parts_of_a_chunk_are_smaller_chunks() {
         let chosen: Vec<_> = [2, 4].map(|chunks| ChunkedSchedules { chunks, schedules: TABLES.schedules }).into();
         let tables = KernelTables { chosen: chosen.leak(), ..TABLES };
-        // Rank 0 has four tokens, one of each part; rank 1 has two, so that two of its parts are empty.
+        // Rank 0 has four tokens, one in each part. Rank 1 has two, so two of its parts are empty.
         let route = route(&[&[0, 1, 1, 3, 0, 2, 1, 0], &[2, 1, 0, 1]], 4);
         let of = |chunks: usize| {
             let tables = tables.in_chunks(chunks);
             parts(&tables, &RouteChunks::new(&tables, &route, &sizes(&tables, 2, 20)), Rank::new(0))
         };
-        // Expert 0 has a row of tokens 0, 2 and 3 of rank 0 and of token 1 of rank 1; expert 1 of tokens 0, 1, 3 and of both.
+        // Expert 0 has rows of rank 0's tokens 0, 2 and 3 and of rank 1's token 1; expert 1 of rank 0's tokens 0, 1 and
+        // 3 and of both tokens of rank 1.
         assert_eq!(of(1), [0, 1, 1, 2, 3, 3, 4, 4, 4, 0, 1, 2, 2, 3, 4, 5, 5, 5]);
         assert_eq!(of(2), [0, 1, 1, 1, 2, 0, 1, 2, 3, 4, 0, 1, 2, 2, 2, 0, 0, 1, 1, 1]);
         assert_eq!(of(4).len(), 4 * 2 * 3);
@@ -137,7 +140,7 @@ mod tests {
 
     #[test]
     fn chunks_lie_in_two_halves() {
-        // Of three chunks with one token of each rank; rank 1 has none in the last two.
+        // Three chunks with one token of each rank; rank 1 has none in the last two.
         let route = route(&[&[0, 1, 1, 3, 0, 2], &[2, 1]], 4);
         let tables = KernelTables { chunks: 3, ..TABLES };
         let sizes = sizes(&tables, 2, 10);

@@ -12,15 +12,17 @@ use crate::tables::SpaceTable;
 /// The extents of a space on one rank.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Extents {
-    /// Items before each group, then all items.
+    /// Items before each group, then the number of all items.
     pub(crate) first_items: Vec<i32>,
-    /// For row tiles: of each pair (owner, its expert), items before that group at that owner. Otherwise empty.
+    /// For tiles: of each pair (owner, the owner's expert), items before the expert at that owner. Empty for other
+    /// spaces.
     pub(crate) peer_items: Vec<i32>,
-    /// Items before each group, when groups are counted as queues have the experts, and for each from peer to peer.
+    /// For each group, items before it if groups are counted in the order of queues: by expert, then by peer.
     pub(crate) counted: Vec<i32>,
 }
 
-/// The extents of a space on `rank`, for the chunks of a route; `orders`: each rank's experts as queues have them.
+/// The extents of a space on `rank`, for the chunks of a route. `orders` has each rank's experts in the order of
+/// queues.
 pub(crate) fn extents(space: &SpaceTable, chunks: &[Route], rank: Rank, orders: &[Vec<usize>]) -> Extents {
     let height = space.height as usize;
     let row_tiles = |owner| {
@@ -39,7 +41,7 @@ pub(crate) fn extents(space: &SpaceTable, chunks: &[Route], rank: Rank, orders: 
             tiles(route.ranks(), rank, row_tiles).counted_alike(route.local_experts())
         }
         HPMOE_ROW_TILES => tiles(route.ranks(), rank, row_tiles).counted(&orders[rank.id()]),
-        // Chunks send each (token, k).
+        // Kernels with once-sent rows have one chunk.
         HPMOE_ONCE_TILES => tiles(route.ranks(), rank, |owner| {
             route.experts_of(owner).map(|e| route.expert_rows_once(e).div_ceil(height)).collect()
         })
@@ -57,21 +59,22 @@ pub(crate) fn extents(space: &SpaceTable, chunks: &[Route], rank: Rank, orders: 
     }
 }
 
-/// The extents of a space that depends on nothing but the tokens of each chunk of a rank; `None` for other spaces.
+/// The extents of a space that depends only on the tokens of each chunk of a rank; `None` for other spaces.
 pub(crate) fn of_tokens(space: &SpaceTable, chunk_tokens: &[usize]) -> Option<Extents> {
     let chunks = chunk_tokens.len();
     match space.kind {
         HPMOE_BLOCKS => Some(plain(chunk_tokens.iter().map(|tokens| tokens.div_ceil(space.height as usize)))),
         HPMOE_CHUNKS => {
             let items = (0..chunks).map(|chunk| usize::from(chunk + CHUNK_BUFFERS < chunks));
-            // One core has them all: what it tells of a chunk must not be overtaken by what another tells of an earlier one.
+            // One core runs all items: its message about a chunk must not be overtaken by another core's message about
+            // an earlier one.
             Some(Extents { counted: vec![0; chunks], ..plain(items) })
         }
         _ => None,
     }
 }
 
-/// The extents of a space whose groups are experts; peers need to know those of each rank.
+/// The extents of a space whose groups are experts; other ranks need those of each rank.
 fn tiles(ranks: Ranks, rank: Rank, tiles_of: impl Fn(Rank) -> Vec<usize>) -> Extents {
     let of_owner = |owner| {
         let mut firsts = firsts(tiles_of(owner).into_iter());
@@ -88,7 +91,7 @@ fn plain(items: impl Iterator<Item = usize>) -> Extents {
 }
 
 impl Extents {
-    /// Counts the groups in a different order.
+    /// Counts the groups in this order.
     fn counted(mut self, groups: &[usize]) -> Self {
         let mut sum = 0;
         for &group in groups {
@@ -98,15 +101,15 @@ impl Extents {
         self
     }
 
-    /// Counts one item for each of this number of experts, the same way in each chunk, so that the same core adds to the matrices of
-    /// an expert in every chunk.
+    /// Counts one item per expert, the same in each chunk, so that the same core adds to the matrices of an expert in
+    /// every chunk.
     fn counted_alike(mut self, experts: usize) -> Self {
         self.counted = (0..experts as i32).cycle().take(self.counted.len()).collect();
         self
     }
 }
 
-/// Pairs of a peer and an expert: for each place in the orders, from peer to peer.
+/// The pairs of a peer and an expert, in the order of queues: for each position in the orders, peer by peer.
 fn by_expert<'a>(orders: impl Iterator<Item = &'a Vec<usize>>) -> Vec<usize> {
     let orders: Vec<_> = orders.collect();
     let local = orders.first().map_or(0, |order| order.len());
@@ -114,8 +117,7 @@ fn by_expert<'a>(orders: impl Iterator<Item = &'a Vec<usize>>) -> Vec<usize> {
     (0..local).flat_map(peers).collect()
 }
 
-/// Row tiles of each of the rank's experts, chunk by chunk, in the order in which they are complete when ranks send `turn` rows at a
-/// time.
+/// The arrival order of row tiles, for each of the rank's experts, chunk by chunk. Ranks send in turns of `turn` rows.
 pub(crate) fn arrival_orders((space, turn): (&SpaceTable, u32), chunks: &[Route], rank: Rank) -> Vec<i32> {
     let of_expert = |(route, e): (&Route, Expert)| {
         let rows: Vec<usize> = route.ranks().into_iter().map(|source| route.pair(source, e).rows).collect();
@@ -126,7 +128,7 @@ pub(crate) fn arrival_orders((space, turn): (&SpaceTable, u32), chunks: &[Route]
     tiles.map(|tile| i32::try_from(tile).expect("there are no more items than rows")).collect()
 }
 
-/// The sums before each item, then the sum of all.
+/// The sum before each item, then the total.
 fn firsts(items: impl Iterator<Item = usize>) -> Vec<i32> {
     let mut sum = 0;
     let mut firsts = vec![0];
@@ -137,7 +139,7 @@ fn firsts(items: impl Iterator<Item = usize>) -> Vec<i32> {
     firsts
 }
 
-/// Pieces of a pair's rows, cut at the receiver's row tiles.
+/// Number of pieces of a pair's rows, cut at the receiver's row tiles.
 fn pieces(pair: Pair, height: usize) -> usize {
     if pair.rows == 0 { 0 } else { (pair.at + pair.rows).div_ceil(height) - pair.at / height }
 }
@@ -159,7 +161,7 @@ mod tests {
         let route = route(&[&[0, 1, 1, 3, 1, 2], &[2, 1, 3, 1]], 4);
         let tiles = on_rank_0(HPMOE_ROW_TILES, &route);
         assert_eq!((tiles.first_items, tiles.peer_items), (vec![0, 1, 4], vec![0, 1, 0, 1]));
-        // Expert 0 has one tile. Expert 1 has three rows of rank 0, then two of rank 1.
+        // Expert 0 has one tile. Expert 1 has three rows from rank 0, then two from rank 1.
         let space = SpaceTable { kind: HPMOE_ROW_TILES, height: 2 };
         assert_eq!(arrival_orders((&space, 1), std::slice::from_ref(&route), Rank::new(0)), [0, 0, 2, 1]);
         let from_loops = |pieces: Vec<usize>| firsts(pieces.into_iter());
@@ -187,7 +189,7 @@ mod tests {
         let route = route(&[&[0, 1, 1, 3, 1, 2], &[2, 1, 3, 1]], 4);
         let Extents { first_items, counted, .. } = on_rank_0(HPMOE_SENDS, &route);
         let items: Vec<i32> = first_items.windows(2).map(|pair| pair[1] - pair[0]).collect();
-        // Pairs are numbered from peer to peer, and each peer has two experts.
+        // Pairs are numbered peer by peer, and each peer has two experts.
         assert_eq!(counted, [0, items[0] + items[2], items[0], items[0] + items[2] + items[1]]);
     }
 
@@ -199,7 +201,7 @@ mod tests {
             extents(&SpaceTable { kind, height: 8 }, std::slice::from_ref(&route), Rank::new(0), &orders).counted
         };
         assert_eq!(counted(HPMOE_ROW_TILES), [1, 0]);
-        // Rank 0 has rows for experts 0, 1 and 2; rank 1 for 1 and 2.
+        // Rank 0 sends rows to experts 0, 1 and 2, and rank 1 to 1 and 2.
         assert_eq!(counted(HPMOE_SENDS), [2, 0, 1, 3]);
         assert_eq!(counted(HPMOE_ARRIVALS), [2, 0, 3, 1]);
     }

@@ -1,13 +1,13 @@
-//! The memory of time stamps, and what a launch has left there.
+//! The memory of time stamps, and the stamps that a launch has written.
 
 use crate::KernelTables;
 use crate::abi::{HPMOE_CLOCK_ROUNDS, HpmoeClock, HpmoeStamp, HpmoeStampHead};
 use crate::bootstrap::wire::{Message, Reader};
 
-/// Times that a rank and one peer tell each other.
+/// Number of rounds in which two ranks compare their clocks.
 pub(crate) const CLOCK_ROUNDS: usize = HPMOE_CLOCK_ROUNDS as usize;
 
-/// Bytes of the time stamps of a rank with room for those of `room` tiles of each core; zero for a kernel that keeps none.
+/// Bytes of a rank's time stamps, with room for `room` tiles per core; zero if the kernel records none.
 pub(crate) const fn stamp_bytes(tables: &KernelTables, ranks: usize, room: u32) -> usize {
     if !tables.time_stamps {
         return 0;
@@ -23,16 +23,16 @@ const fn core_bytes(room: u32) -> usize {
     size_of::<HpmoeStampHead>() + room as usize * size_of::<HpmoeStamp>()
 }
 
-/// The time stamps that a launch has left on one rank; none of a kernel that keeps none.
+/// The time stamps of a launch on one rank; empty if the kernel records none.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct RankStamps {
-    /// Matrix cores first.
+    /// By core, matrix cores first.
     pub(crate) cores: Vec<CoreStamps>,
     /// By peer, [`CLOCK_ROUNDS`] each.
     pub(crate) clocks: Vec<HpmoeClock>,
 }
 
-/// The time stamps of one core: of its first tiles, if there was no room for all.
+/// The time stamps of one core. If there was no room for all, those of its first tiles.
 #[derive(Clone, Debug)]
 pub(crate) struct CoreStamps {
     pub(crate) head: HpmoeStampHead,
@@ -40,7 +40,7 @@ pub(crate) struct CoreStamps {
 }
 
 impl RankStamps {
-    /// Reads what a kernel wrote to memory of [`stamp_bytes`] bytes.
+    /// Reads the stamps that a kernel wrote to [`stamp_bytes`] bytes of memory.
     pub(crate) fn read(tables: &KernelTables, ranks: usize, room: u32, bytes: &[u8]) -> Self {
         if !tables.time_stamps {
             return Self::default();
@@ -55,7 +55,7 @@ impl RankStamps {
         Self { cores, clocks: each(of_clocks).take(ranks * CLOCK_ROUNDS).collect() }
     }
 
-    /// Adds them to a message for other processes.
+    /// Appends the stamps to a message for other processes.
     pub(crate) fn add_to(&self, message: Message) -> Message {
         let message = message.bytes(bytemuck::cast_slice(&self.clocks)).number(self.cores.len() as u64);
         let add = |message: Message, core: &CoreStamps| {
@@ -64,7 +64,7 @@ impl RankStamps {
         self.cores.iter().fold(message, add)
     }
 
-    /// Reads what another process has added.
+    /// Reads the stamps that another process appended.
     pub(crate) fn decode(reader: &mut Reader<'_>) -> Option<Self> {
         let (clocks, count) = (each(reader.bytes()?).collect(), reader.number()?);
         let core = |_| {
@@ -81,7 +81,7 @@ fn each<T: bytemuck::AnyBitPattern>(bytes: &[u8]) -> impl Iterator<Item = T> {
 
 #[cfg(test)]
 impl RankStamps {
-    /// Two cores, of which one has run no tile, and the clocks of a peer.
+    /// Two cores, one of which has run no tile, and the clocks of one peer.
     pub(crate) fn for_test() -> Self {
         let tile = |came| HpmoeStamp { came, waited: 2, lasted: 5, phase: 1, ..HpmoeStamp::default() };
         let busy = CoreStamps {
@@ -92,7 +92,7 @@ impl RankStamps {
         Self { cores: vec![busy, idle], clocks: vec![HpmoeClock { sent: 1, got: 9 }; CLOCK_ROUNDS] }
     }
 
-    /// All of it in bytes.
+    /// All stamps as bytes.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         self.add_to(Message::default()).finish()
     }

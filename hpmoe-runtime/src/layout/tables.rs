@@ -16,37 +16,37 @@ use crate::abi::{
 use crate::memory::LineMemory;
 use crate::tables::{ScheduleTable, SpaceTable};
 
-/// What a kernel reads besides tensors and counters, and what it is launched with.
+/// All tables that a kernel reads, except tensors and counters, and the launch structure.
 pub(crate) struct RankTables {
     chunks: usize,
     memory: TableMemory,
     launch_arena: LineMemory,
 }
 
-/// Where a kernel finds its tables.
+/// Where a kernel reads its tables.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum TablePlace {
     /// Where they are made.
     Here,
-    /// In memory that they are copied to, from this address on, which lies on a line.
+    /// In memory that they are copied to. This is its first address, which is aligned to a line.
     At(u64),
 }
 
-/// What the tables of all ranks and launches share.
+/// The data that the tables of all ranks and launches share.
 pub(crate) struct Common<'a> {
     tables: &'a KernelTables,
     schedule: &'a ScheduleTable,
     plan: &'a MemoryPlan,
     /// By space: see [`arrival_turns`].
     arrival_turns: Vec<Option<u32>>,
-    /// Cycles that a wait may take.
+    /// Most cycles that a wait may take.
     time_limit: u64,
-    /// Tiles of a core that have room for a time stamp.
+    /// Most time stamps per core.
     stamp_room: u32,
 }
 
 impl<'a> Common<'a> {
-    /// A wait may take `time_limit` cycles, and `stamp_room` tiles of a core have room for a time stamp.
+    /// A wait may take `time_limit` cycles; each core has room for `stamp_room` time stamps.
     pub(crate) fn new(
         tables: &'a KernelTables,
         schedule: &'a ScheduleTable,
@@ -58,7 +58,7 @@ impl<'a> Common<'a> {
     }
 }
 
-/// By space: where some entry walks its items in the order in which their rows arrive, the rows of a turn by which ranks send.
+/// For each space: the rows per turn, if an entry walks the space's items in arrival order.
 pub(crate) fn arrival_turns(tables: &KernelTables, schedule: &ScheduleTable) -> Vec<Option<u32>> {
     let mut turns = vec![None; tables.spaces.len()];
     for descriptor in schedule.descriptors.chunks_exact(size_of::<HpmoeDescriptor>()) {
@@ -70,30 +70,30 @@ pub(crate) fn arrival_turns(tables: &KernelTables, schedule: &ScheduleTable) -> 
     turns
 }
 
-/// Addresses that one rank's tables refer to.
+/// Addresses in one rank's tables.
 pub(crate) struct Addresses<'a> {
     /// Heaps of all ranks.
     pub(crate) peers: &'a [u64],
-    /// Where each tensor lies.
+    /// The address of each tensor.
     pub(crate) tensors: &'a [TensorAddress],
     /// The rank's records.
     pub(crate) records: u64,
-    /// The rank's time stamps; zero if it keeps none.
+    /// The rank's time stamps; zero if the kernel records none.
     pub(crate) stamps: u64,
     /// Where the kernel finds the tables.
     pub(crate) tables: TablePlace,
 }
 
-/// Where a tensor lies, as a kernel reads it.
+/// The address of a tensor, as a kernel reads it.
 pub(crate) enum TensorAddress {
-    /// At an address; a symmetric one at an offset in the heap.
+    /// At this address; for a symmetric tensor, the offset in the heap.
     At(u64),
-    /// At an address on each rank.
+    /// At these addresses, one per rank.
     OnEach(Vec<u64>),
 }
 
 impl RankTables {
-    /// Makes the tables of one rank for one route, or room for those that the kernel makes.
+    /// Makes the tables of one rank for one route, or room for tables that the kernel makes.
     pub(crate) fn new(common: &Common<'_>, route: &LaunchRoute<'_>, rank: Rank, addresses: &Addresses<'_>) -> Self {
         let Common { tables, schedule, plan, time_limit, stamp_room, .. } = *common;
         let choices = choices(common, route);
@@ -171,9 +171,9 @@ impl RankTables {
         if choices.is_empty() {
             launch = arenas.in_chunks(&launch, common, tables, schedule, &spaces);
         } else {
-            // They tell where they are.
+            // The launches contain the address of this table.
             let table = arenas.arenas.len();
-            launch.choices = arenas.add("launches by chunks", &vec![launch; choices.len()]);
+            launch.choices = arenas.add("launches by number of chunks", &vec![launch; choices.len()]);
             let in_chunks = |choice: &Choice| {
                 let spaces = arenas.spaces_of(choice, &spaces, route, rank);
                 arenas.in_chunks(&launch, common, &choice.tables, choice.schedule, &spaces)
@@ -195,24 +195,24 @@ impl RankTables {
         }
     }
 
-    /// Bytes that [`image`](Self::image) has.
+    /// Size of the [`image`](Self::image) in bytes.
     pub(crate) fn image_bytes(&self) -> usize {
         self.memory.end + self.launch_arena.bytes().len()
     }
 
-    /// All tables one after the other and then the launch structure, as they lie in memory that they are copied to.
+    /// All tables one after another, then the launch structure, as they are in the memory that they are copied to.
     pub(crate) fn image(&self) -> Vec<u8> {
         let arenas = self.memory.arenas.iter().map(|table| table.memory.bytes());
         arenas.chain([self.launch_arena.bytes()]).collect::<Vec<_>>().concat()
     }
 
-    /// Overwrites the placement by another one, of as many places.
+    /// Overwrites the placement with another one that has the same number of places.
     pub(crate) fn place(&mut self, placement: &Placement) {
         let (table, _) = self.memory.placement.expect("the launch has a placement");
         self.memory.arenas[table].memory.write(0, &placement.device_words(self.chunks));
     }
 
-    /// Bytes of the image before the placement, if there is one.
+    /// Offset of the placement in the image, if there is one.
     pub(crate) fn placement_at(&self) -> Option<usize> {
         self.memory.placement.map(|(_, at)| at)
     }
@@ -231,7 +231,7 @@ struct Choice {
     arrival_turns: Vec<Option<u32>>,
 }
 
-/// What a kernel chooses from, with the fewest chunks first; nothing if the number is known before the launch.
+/// The choices of a kernel, with the fewest chunks first; empty if the number of chunks is known before the launch.
 fn choices(common: &Common<'_>, route: &LaunchRoute<'_>) -> Vec<Choice> {
     let LaunchRoute::Kernel(route) = route else { return Vec::new() };
     let choice = |sizes: RankSizes| {
@@ -246,7 +246,7 @@ fn choices(common: &Common<'_>, route: &LaunchRoute<'_>) -> Vec<Choice> {
     }
 }
 
-/// Offset of the freed words of launches of this many chunks.
+/// Offset of the freed words, which depends on the number of chunks.
 fn freed(tables: &KernelTables, schedule: &ScheduleTable, plan: &MemoryPlan) -> u64 {
     let sizes = RankSizes::new(&tables.sizes(), schedule.ranks as usize, Some(0), false);
     (plan.at(Word::Freed) + sizes.freed_words_before() * LINE) as u64
@@ -259,15 +259,15 @@ struct Table {
     by_kernel: bool,
 }
 
-/// Tables, each in memory of its own, so that reading beyond one is found.
+/// Tables, each in memory of its own, so that accesses beyond a table are found.
 struct TableMemory {
     arenas: Vec<Table>,
     place: TablePlace,
-    /// Bytes of all of them.
+    /// Bytes of all tables.
     end: usize,
-    /// Whether the kernel makes the next ones.
+    /// Whether the kernel makes the tables that are added next.
     by_kernel: bool,
-    /// The number of the placement's table and the bytes before it, if there is one.
+    /// The placement's table and its offset in bytes, if there is one.
     placement: Option<(usize, usize)>,
 }
 
@@ -288,7 +288,7 @@ impl TableMemory {
         address
     }
 
-    /// A launch in one number of chunks, with its queues.
+    /// A launch with one number of chunks, with its queues.
     fn in_chunks(
         &mut self,
         launch: &HpmoeLaunch,
@@ -312,7 +312,8 @@ impl TableMemory {
         }
     }
 
-    /// The spaces of one number of chunks: those of tokens have their own tables, others share what the kernel makes.
+    /// The spaces for one number of chunks: spaces of tokens have their own tables, others share those that the kernel
+    /// makes.
     fn spaces_of(
         &mut self,
         choice: &Choice,
@@ -333,7 +334,7 @@ impl TableMemory {
         spaces.iter().zip(choice.tables.spaces).zip(&choice.arrival_turns).map(of_choice).collect()
     }
 
-    /// What the kernel makes its route from; zero where the host makes it.
+    /// The input of a kernel that makes its route; zero if the host makes the route.
     fn routing(
         &mut self,
         common: &Common<'_>,
@@ -363,7 +364,7 @@ impl TableMemory {
                 route.sizes().capacity,
             )
         };
-        self.add("what the route is made from", &[made_from])
+        self.add("routing input", &[made_from])
     }
 
     /// Room for a table that the kernel makes.
@@ -396,10 +397,10 @@ impl TableMemory {
     }
 }
 
-// What the kernel keeps is what the host reads.
+// Kernels and host use the same head.
 const _: () = assert!(KEPT as u32 == HPMOE_KEPT && KEPT_HEAD * size_of::<i32>() == size_of::<HpmoeKeptHead>());
 
-/// Where a route is kept for other launches, or was kept by one, and its words.
+/// The address of the route that the launch keeps or takes, and the layout of its words.
 fn kept_at(tables: &KernelTables, route: &LaunchRoute<'_>, rank: Rank, tensors: &[u64]) -> Option<(u64, KeptWords)> {
     let (Some(table), LaunchRoute::Kernel(route)) = (tables.route, route) else { return None };
     let tensor = if table.kept { Some(table.ids) } else { table.keeps };

@@ -9,16 +9,16 @@ use super::PairTurns;
 /// ```
 /// use hpmoe_kernels::route::arrival_order;
 ///
-/// // Of two ranks with four rows each, both begin: tiles 0 and 2 are complete before 1 and 3.
+/// // Two ranks send four rows each, in turns of two: tiles 0 and 2 are complete before 1 and 3.
 /// assert_eq!(arrival_order(&[4, 4], 0, 2, 2), [0, 2, 1, 3]);
-/// // Each sends all of its rows in one turn, and those of rank 1 are near it.
+/// // Each rank sends all of its rows in one turn, and rank 1 is the own rank.
 /// assert_eq!(arrival_order(&[4, 4], 1, 2, 4), [2, 3, 0, 1]);
 /// ```
 #[must_use]
 pub fn arrival_order(rows: &[usize], own: usize, height: usize, turn: usize) -> Vec<usize> {
     let ranks = rows.len();
     let all: usize = rows.iter().sum();
-    // Of each tile: the last turn that it waits for, and how far the rank is whose turn that is.
+    // For each tile: the last turn that it waits for, and the distance of the rank that sends it.
     let mut complete = vec![(0, 0); all.div_ceil(height)];
     let mut first = 0;
     for (rank, &of_rank) in rows.iter().enumerate() {

@@ -2,19 +2,20 @@
 
 use std::iter;
 
-/// How tokens are cut into chunks, if launches choose their number.
+/// How tokens are cut into chunks if launches choose the number of chunks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ChosenChunks {
-    /// Largest number of the kernel: each rank has so many parts of equally many tokens.
+    /// The kernel's largest number of chunks. The tokens of each rank are divided into this many equal parts.
     pub at_most: usize,
-    /// Largest number that a launch of the group needs. Copies of an expert share the rows of each of so many parts, so that a chunk of any number
-    /// has the sums of its parts.
+    /// The largest number of chunks that a launch of the group can need. The tokens of each rank are divided into this
+    /// many parts, and copies of an expert share the rows of each part separately, so that a chunk of any size has the
+    /// sums of its parts.
     pub needed: usize,
 }
 
-/// Number of tokens of each chunk, for a rank with `tokens` tokens; the last chunks of a rank may have fewer. If launches choose the
-/// number of chunks, each chunk consists of whole parts, of which every rank has `at_most`. A chunk then consists of whole chunks of any
-/// larger number of chunks.
+/// Number of tokens per chunk, for a rank with `tokens` tokens; the last chunks of a rank may have fewer. If launches
+/// choose the number of chunks, the tokens of every rank are divided into `at_most` parts, and each chunk consists of
+/// whole parts. For any two numbers of chunks, the larger chunks then consist of whole smaller ones.
 ///
 /// ```
 /// use hpmoe_kernels::route::chunk_tokens;
@@ -38,8 +39,9 @@ pub fn chunk_counts(chunks: usize, at_most: Option<usize>) -> impl Iterator<Item
     at_most.is_none().then_some(chunks).into_iter().chain(chosen)
 }
 
-/// Chooses the number of chunks of a launch: the first of `counts` with which each rank has room for its rows of every chunk; `None` if
-/// there is no such number. `fullest` returns, for a number of chunks, the most rows of a chunk that any rank receives.
+/// Chooses the number of chunks of a launch: the first of `counts` for which each rank has room for its rows of every
+/// chunk; `None` if there is none. `fullest` returns the most rows that any rank receives in a chunk, for a number of
+/// chunks.
 ///
 /// ```
 /// use hpmoe_kernels::route::choose_chunks;
@@ -55,8 +57,8 @@ pub fn choose_chunks(
     counts.into_iter().find(|&count| fullest(count) <= capacity)
 }
 
-/// Number of parts of each chunk that are summed up one after another: a sum over rows adds up part by part, so that it doesn't depend on the number
-/// of chunks if launches choose it. A chunk of a constant number is one part.
+/// Number of parts of each chunk. If launches choose the number of chunks, a sum over rows adds up one part after
+/// another, so that it doesn't depend on that number. If the number of chunks is constant, a chunk is one part.
 ///
 /// ```
 /// use hpmoe_kernels::route::chunk_parts;

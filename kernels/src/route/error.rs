@@ -100,8 +100,8 @@ pub enum RouteError {
         /// Ids of a token.
         top_k: usize,
     },
-    /// A placement was combined with group-limited routing (`in_groups`). Such routes fix each rank's number of rows,
-    /// which a placement changes.
+    /// A placement was combined with group-limited routing (`in_groups`). Such routes bound each rank's number of rows,
+    /// and a placement would change the bound.
     PlacedGroups,
     /// An id names an expert outside the group of its column.
     Group {
@@ -155,7 +155,7 @@ pub enum RouteError {
     },
 }
 
-// By hand: every macro waits for this package, and a derive would be most of that time.
+// Written by hand: every macro waits for this package to compile, and a derive would take most of that time.
 impl fmt::Display for RouteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -234,7 +234,7 @@ impl fmt::Display for RouteError {
     }
 }
 
-/// The same sentence, which is what `unwrap` prints.
+/// Prints the message of `Display`, so that `unwrap` prints it, too.
 impl fmt::Debug for RouteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

@@ -87,7 +87,7 @@ impl Route {
 fn gather<G: Exchange>(group: &G, places: Places, top_k: usize, ids: &PerRank<Vec<i32>>) -> Result<Route, G::Error> {
     let ep = group.ranks();
     let Some(rank) = ep.only() else { return Ok(Route::with_places(ep, places, top_k, ids)?) };
-    // Sent even if it does not fit, so that no other rank waits for it.
+    // Sent even if the ids are wrong, so that no other rank waits for them.
     let own: Vec<i32> = ids.iter().flatten().copied().collect();
     let head = Head { top_k, experts: places.experts(), placement: places.digest() };
     let bytes: Vec<u8> = head.bytes().into_iter().chain(own.iter().flat_map(|id| id.to_le_bytes())).collect();
@@ -103,14 +103,14 @@ fn gather<G: Exchange>(group: &G, places: Places, top_k: usize, ids: &PerRank<Ve
     Ok(Route::with_places(Ranks::new(ep.count()), places, top_k, &PerRank::from_vec(parts))?)
 }
 
-/// What comes before a rank's ids.
+/// The numbers that a rank sends before its ids.
 struct Head {
     top_k: usize,
     experts: usize,
     placement: u64,
 }
 
-/// Its bytes: three numbers.
+/// Size of a head in bytes: three numbers.
 const HEAD: usize = 24;
 
 impl Head {
@@ -119,7 +119,7 @@ impl Head {
     }
 }
 
-/// The ids that `from` sent to `rank`, which has that head.
+/// The ids that `from` sent to `rank`. Their head must equal `head`, that of `rank`.
 fn decode(rank: Rank, from: Rank, head: &Head, bytes: &[u8]) -> Result<Vec<i32>, RouteError> {
     let (sent_head, ids) = bytes.split_at(bytes.len().min(HEAD));
     let number = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("a number has eight bytes"));
@@ -152,7 +152,7 @@ fn decode(rank: Rank, from: Rank, head: &Head, bytes: &[u8]) -> Result<Vec<i32>,
 mod tests {
     use super::*;
 
-    /// A rank to which the others have sent these bytes.
+    /// A rank that receives these bytes from the others.
     struct Member(Ranks, Vec<Vec<u8>>);
 
     impl Exchange for Member {

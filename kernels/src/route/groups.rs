@@ -48,7 +48,7 @@ impl Route {
         }
         let (group, ids) = (experts / groups, top_k / groups);
         for rank in self.ranks() {
-            // The first slot that is faulty, as a kernel finds it.
+            // The first faulty slot, because a kernel reports that one, too.
             let mut faulty: Option<(usize, usize)> = None;
             for (expert, slots) in self.slots_of_logical(rank) {
                 for slot in slots.iter().map(|slot| usize::try_from(*slot).expect("slots are numbers")) {
@@ -77,7 +77,7 @@ pub fn most_of_a_token((experts, spare): (usize, usize), top_k: usize, groups: u
         return top_k.min(experts).min(local_experts(experts, spare, ranks));
     }
     let (local, group, ids) = (experts / ranks, experts / groups, top_k / groups);
-    // Experts that a rank has of a group.
+    // Number of experts that belong to both a rank and a group.
     let shared = |rank: usize, number: usize| {
         let (first, end) = (rank * local, (rank + 1) * local);
         end.min((number + 1) * group).saturating_sub(first.max(number * group))
@@ -113,7 +113,7 @@ mod tests {
     fn ids_are_those_of_their_groups() {
         assert!(route(&[1, 0, 7, 4, 2, 3, 5, 6]).grouped(2).is_ok());
         assert!(route(&[1, 3, 4, 6]).grouped(4).is_ok());
-        // Padding, and a token with fewer experts.
+        // Ids of padding, and a token with fewer experts.
         assert!(route(&[-1, -1, -1, -1, 2, -1, 5, 6]).grouped(2).is_ok());
         let error = route(&[1, 0, 7, 4, 2, 5, 4, 3]).grouped(2).unwrap_err();
         assert_eq!(
@@ -134,7 +134,8 @@ mod tests {
         assert_eq!(most_of_a_token((6, 0), 4, 2, 3), 2);
         assert_eq!(most_of_a_token((64, 0), 8, 1, 8), 8);
         assert_eq!(most_of_a_token((8, 0), 3, 1, 8), 1);
-        // Ten experts on four ranks, and places for copies; a rank has no more experts than there are.
+        // Ten experts on four ranks, without and with places for copies; a rank has at most as many experts as the
+        // group.
         assert_eq!(most_of_a_token((10, 0), 8, 1, 4), 3);
         assert_eq!(most_of_a_token((10, 2), 8, 1, 4), 5);
         assert_eq!(most_of_a_token((2, 3), 2, 1, 1), 2);

@@ -115,7 +115,7 @@ impl Routed {
             return None;
         }
         let first = words.counts + source.id() * words.pitch;
-        // A count is kept as one more than it is.
+        // A count is stored plus one.
         let rows =
             self.cells.get(first..first + experts)?.iter().map(|count| usize::try_from(count.get() - 1).unwrap_or(0));
         Some(rows.collect())
@@ -136,7 +136,7 @@ impl Routed {
         (kept == KEPT).then_some(KeptSizes { ranks, experts, slots: tokens * top_k, words })
     }
 
-    /// The counts, the ids and the slots by expert, without unused room.
+    /// The counts, the ids and the slots by expert, without unused words.
     fn words(&self) -> [&[Cell<i32>]; 3] {
         let Some(KeptSizes { slots, words, .. }) = self.sizes() else { return [&[]; 3] };
         let part = |from: usize, count: usize| self.cells.get(from..from + count).unwrap_or_default();

@@ -114,7 +114,7 @@ fn least_to_most(rows: &[usize]) -> Vec<usize> {
 fn least_then_most(rows: &[usize]) -> Vec<usize> {
     let mut experts: Vec<usize> = (0..rows.len()).collect();
     experts.sort_by_key(|&expert| std::cmp::Reverse(rows[expert]));
-    // If all have equally many rows, the order is that of their numbers.
+    // If all experts have equally many rows, the order is by number.
     let some = experts.iter().rposition(|&expert| rows[expert] > 0);
     if let Some(least) = some.filter(|&place| rows[experts[place]] < rows[experts[0]]) {
         experts[..=least].rotate_right(1);
@@ -122,8 +122,8 @@ fn least_then_most(rows: &[usize]) -> Vec<usize> {
     experts
 }
 
-/// The expert that is place p by load gets place 3p - 2 if it is one of the heavy ones, and moves back by the heavy ones that now come
-/// after it if it is one of the others.
+/// A heavy expert at position p by load moves to position 3p - 2. Every other expert moves back by the number of heavy
+/// experts that now follow it.
 fn heavy_then_two_light(rows: &[usize]) -> Vec<usize> {
     let experts = least_then_most(rows);
     let heavy = experts.len().saturating_sub(1) / 3;
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn each_heavy_expert_is_followed_by_two_light_ones() {
-        // Twelve experts after the lightest, of which four are heavy, and two that are left over.
+        // Twelve experts after the lightest: four heavy ones, each followed by two, and two more.
         let rows: Vec<usize> = (1..16).rev().collect();
         assert_eq!(mixed(&rows, 1), [14, 0, 4, 5, 1, 6, 7, 2, 8, 9, 3, 10, 11, 12, 13]);
         assert_eq!(mixed(&rows[..14], 2), [6, 0, 2, 3, 1, 4, 5, 13, 7, 9, 10, 8, 11, 12]);

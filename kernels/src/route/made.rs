@@ -35,7 +35,7 @@ impl RouteSource for PerRank<Routed> {
     }
 }
 
-/// Whether a placement is for the route of a taskflow.
+/// Checks that a placement fits the route of a taskflow.
 fn fits(ep: Ranks, experts: usize, placement: &Placement) -> Result<(), RouteError> {
     for (what, placed, wanted) in
         [("ranks", placement.ranks().count(), ep.count()), ("experts", placement.experts(), experts)]

@@ -5,8 +5,8 @@
 //!
 //! - Ids name logical experts. An [`Expert`] is a physical one, a place that holds the weights of a logical expert or none. Without a
 //!   [`Placement`] each logical expert has one physical expert, and consecutive ones lie on each rank.
-//! - Rank r sends one row for each of its (token, k) whose id names an expert; the others are empty slots. Its slots, `token * top_k + k`, sorted by expert and otherwise
-//!   left in order, are its [`order`](Route::order).
+//! - Rank r sends one row for each of its (token, k) whose id names an expert; the others are empty slots. The slots,
+//!   `token * top_k + k`, sorted by expert and otherwise kept in order, are the rank's [`order`](Route::order).
 //! - The rows that a rank receives lie by expert, then by source rank, then in the sender's order.
 //! - A token that is sent once to each rank is stored under the first of the rank's experts that it goes to, in the same
 //!   order as the other rows of that expert.
@@ -50,13 +50,13 @@ use order::SourceOrder;
 use placed::{OncePlaced, Part, Placed};
 use std::ops::Range;
 
-/// The expert of each rank's (token, k), and the place of its row at the expert.
+/// The expert of each rank's (token, k), and the position of its row among the expert's rows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Route {
     ranks: Ranks,
     top_k: usize,
     places: Places,
-    /// Slots of a token that each group of experts has; 0 if any slot may name any expert.
+    /// Slots of a token per group of experts; 0 if any slot may name any expert.
     group_slots: usize,
     /// The first token of each rank.
     first_tokens: Vec<usize>,
@@ -176,7 +176,8 @@ impl Route {
         self.chunk_of(chunk, chunks, None)
     }
 
-    /// One chunk of `chunks`, cut as [`chunk_tokens`] says; `chosen` says how if launches choose the number.
+    /// The route of chunk `chunk` of `chunks`, cut as [`chunk_tokens`] says. `chosen` has the numbers of chunks, if
+    /// launches choose theirs.
     #[must_use]
     pub fn chunk_of(&self, chunk: usize, chunks: usize, chosen: Option<ChosenChunks>) -> Self {
         let tokens_of = |rank: Rank, chunk: usize, chunks: usize| {
@@ -249,7 +250,7 @@ impl Route {
         self.places.digest()
     }
 
-    /// The slots of a rank for each logical expert, in order.
+    /// The slots of a rank by logical expert, in ascending order for each.
     fn slots_of_logical(&self, rank: Rank) -> impl Iterator<Item = (LogicalExpert, &[i32])> {
         let source = &self.each.sources()[rank.id()];
         (0..source.experts()).map(|e| (LogicalExpert::new(e), &source.slots()[source.first(e)..][..source.rows(e)]))

@@ -11,15 +11,16 @@ const NO_EXPERT: i32 = -1;
 /// The slots of one rank, sorted by logical expert.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct SourceOrder {
-    /// Slots of all (token, k), empty ones among them.
+    /// Number of all (token, k), including empty slots.
     all: usize,
     slots: Vec<i32>,
-    /// The first place of each expert in `slots`, and the end of the last one.
+    /// The position of each expert's first slot in `slots`, then the length of `slots`.
     firsts: Vec<usize>,
 }
 
 impl SourceOrder {
-    /// A counting sort of the slots by expert, which keeps the order inside each. Empty slots are left out.
+    /// Sorts the slots by expert with a counting sort, which keeps their order for each expert. Empty slots are left
+    /// out.
     pub(super) fn new(rank: Rank, experts: usize, top_k: usize, ids: &[i32]) -> Result<Self, RouteError> {
         let slots_count = fits(rank, "send", ids.len())?;
         if top_k == 0 || ids.len() % top_k != 0 {
@@ -56,7 +57,7 @@ impl SourceOrder {
     pub(super) fn only(&self, wanted: Range<usize>) -> Self {
         let mut only = Self { all: wanted.len(), slots: Vec::with_capacity(wanted.len()), firsts: vec![0] };
         for expert in self.firsts.windows(2) {
-            // They ascend.
+            // The slots of an expert ascend.
             let slots = &self.slots[expert[0]..expert[1]];
             let before = |end: usize| slots.partition_point(|&slot| (slot as usize) < end);
             only.slots.extend_from_slice(&slots[before(wanted.start)..before(wanted.end)]);
@@ -65,9 +66,10 @@ impl SourceOrder {
         only
     }
 
-    /// The order of one slot per token and rank: that of the rank's first physical expert with the token.
+    /// The order of once-sent rows: one slot per token and rank, that of the rank's first physical expert that the
+    /// token goes to.
     pub(super) fn once(&self, top_k: usize, places: &Places) -> Self {
-        // By token: one more than the rank that it was sent to last. Physical experts are in the order of ranks.
+        // For each token: one plus the last rank that it was sent to. Physical experts are ordered by rank.
         let mut sent = vec![0; self.slots.iter().max().map_or(0, |&slot| token(slot, top_k) + 1)];
         let mut of_expert = vec![Vec::new(); self.experts()];
         for physical in 0..places.count() {
@@ -85,7 +87,7 @@ impl SourceOrder {
         Self { all: self.all, slots: of_expert.concat(), firsts }
     }
 
-    /// Slots of all (token, k), empty ones among them.
+    /// Number of all (token, k), including empty slots.
     pub(super) const fn all(&self) -> usize {
         self.all
     }
@@ -102,7 +104,7 @@ impl SourceOrder {
         self.firsts[expert + 1] - self.firsts[expert]
     }
 
-    /// Rows of an expert before a slot.
+    /// Number of an expert's rows before a slot.
     pub(super) fn rows_before(&self, expert: usize, slot: usize) -> usize {
         self.slots[self.firsts[expert]..self.firsts[expert + 1]].partition_point(|&other| (other as usize) < slot)
     }
@@ -117,7 +119,7 @@ pub(super) fn token(slot: i32, top_k: usize) -> usize {
     usize::try_from(slot).expect("a route lists no negative slot") / top_k
 }
 
-/// The number of rows as an i32, or an error if it does not fit.
+/// The number of rows as an i32; an error if it does not fit.
 pub(super) fn fits(rank: Rank, verb: &'static str, rows: usize) -> Result<i32, RouteError> {
     i32::try_from(rows).map_err(|_| RouteError::Rows { rank, verb, rows })
 }

@@ -3,8 +3,9 @@
 use super::{Expert, Rank, Route};
 
 impl Route {
-    /// Rows of `expert` before those that each part of `source`'s tokens has, among all rows of the expert. The route is that of a chunk; each of its
-    /// `parts` parts has `part_tokens` tokens, the last ones fewer or none.
+    /// For each of `parts` parts of `source`'s tokens: the number of `expert`'s rows, from all ranks, before the rows
+    /// of that part. The route must be that of a chunk. Each part has `part_tokens` tokens; the last ones may have
+    /// fewer, or none.
     ///
     /// ```
     /// use hpmoe_kernels::{PerRank, Rank, Ranks, Route, Tensor};
@@ -28,7 +29,7 @@ impl Route {
         let first = self.first_token(source);
         (0..parts).map(move |part| {
             let first_slot = (first + part * part_tokens) * self.top_k();
-            // Slots of a pair ascend.
+            // The slots of a pair ascend.
             pair.at + slots.partition_point(|&slot| (slot as usize) < first_slot)
         })
     }

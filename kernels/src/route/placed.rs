@@ -1,4 +1,4 @@
-//! Where rows lie at their receivers.
+//! Positions of rows at their receivers.
 
 use super::Pair;
 use super::order::SourceOrder;
@@ -7,27 +7,28 @@ use crate::{Expert, Rank};
 use std::fmt;
 use std::sync::OnceLock;
 
-/// What all ranks send, and where it lies at the owner of each physical expert: by physical expert, then source, then in the source's order.
+/// The rows that all ranks send, and their positions at the owners: by physical expert, then by source, then in the
+/// source's order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Placed {
     sources: Vec<SourceOrder>,
-    /// Of source `s` and physical expert `p` at `s * count + p`.
+    /// The pair of source `s` and physical expert `p` is at `s * count + p`.
     pairs: Vec<Pair>,
     /// Rows of each physical expert.
     expert_rows: Vec<usize>,
 }
 
-/// The slots of a rank up to one of them, which places of an expert share apart from others.
+/// A part of a rank's slots. The places of an expert share the rows of each part separately.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
-    /// Rounding favours other places for each number.
+    /// Number of the part; it decides the places that rounding favours.
     pub(super) number: usize,
-    /// The first slot behind them.
+    /// End of the part: its slots are below this one.
     pub(super) end: usize,
 }
 
 impl Part {
-    /// All slots.
+    /// The only part of an undivided rank: it has all slots.
     pub(super) const WHOLE: Self = Self { number: 0, end: usize::MAX };
 }
 
@@ -36,7 +37,7 @@ impl Placed {
         Self::in_parts(sources, places, |_| vec![Part::WHOLE])
     }
 
-    /// Of sources with these parts.
+    /// The positions of rows if each source's slots are divided into these parts.
     pub(super) fn in_parts(sources: Vec<SourceOrder>, places: &Places, parts: impl Fn(Rank) -> Vec<Part>) -> Self {
         let count = places.count();
         let mut expert_rows = vec![0; count];
@@ -83,22 +84,22 @@ impl Placed {
         self.expert_rows.len()
     }
 
-    /// The slots of a rank by logical expert.
+    /// The slots of a rank, sorted by logical expert.
     pub(super) fn order(&self, rank: Rank) -> &[i32] {
         self.sources[rank.id()].slots()
     }
 
-    /// Slots of all (token, k) of a rank.
+    /// Number of all (token, k) of a rank.
     pub(super) fn slots(&self, rank: Rank) -> usize {
         self.sources[rank.id()].all()
     }
 
-    /// Rows of an expert.
+    /// Number of an expert's rows.
     pub(super) fn rows(&self, expert: Expert) -> usize {
         self.expert_rows[expert.id()]
     }
 
-    /// Rows of an expert among those of its owner: the first, and how many.
+    /// The rows of an expert among all rows that its owner receives: the first one, and their number.
     pub(super) fn place(&self, id: usize) -> (usize, usize) {
         (self.pairs[id].base, self.expert_rows[id])
     }
@@ -108,8 +109,8 @@ impl Placed {
     }
 }
 
-/// The tokens that each rank sends once, by expert, and their places at the receiver. They are computed on first use, because few
-/// kernels need them, and follow from the rest of the route, so that comparing routes ignores them.
+/// The positions of once-sent rows. They are computed on first use, because few kernels need them. They follow from the
+/// rest of the route, so comparisons of routes ignore them.
 #[derive(Clone, Default)]
 pub(super) struct OncePlaced(OnceLock<Placed>);
 

@@ -13,7 +13,7 @@ use std::ops::Range;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ranks {
     count: usize,
-    /// The one rank of this process; `None` where it runs all of them.
+    /// The only rank of this process; `None` if all ranks run in this process.
     only: Option<Rank>,
 }
 
@@ -102,7 +102,7 @@ impl fmt::Display for Rank {
 pub struct Expert {
     id: usize,
     local_experts: usize,
-    /// Its rows among those that its owner receives: the first, and how many.
+    /// The expert's rows among all rows that its owner receives: the first one, and their number.
     rows: (usize, usize),
 }
 

@@ -12,20 +12,20 @@ use std::ops::Range;
 /// ```
 /// use hpmoe_kernels::route::PairTurns;
 ///
-/// // Rows 6 to 24, eight in a turn: 6 and 7, then 8 to 15, then 16 to 23. The ends are few.
+/// // Rows 6 to 23, eight in a turn. The end is short, so the first turn also has rows 8 to 15.
 /// let turns = PairTurns::new(6..24, 8);
 /// assert_eq!([6, 8, 16].map(|row| turns.of_row(row)), [0, 0, 1]);
-/// // Rows 5 to 25: with row 24, the ends are half of a turn.
+/// // Rows 5 to 24. The ends, rows 5 to 7 and 24, are half of a turn, so the first turn has nothing else.
 /// let turns = PairTurns::new(5..25, 8);
 /// assert_eq!([5, 8, 16, 24].map(|row| turns.of_row(row)), [0, 1, 2, 0]);
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PairTurns {
     rows: Range<usize>,
-    /// The rows whose cuts have no others; empty at the end of all rows if there are none.
+    /// The rows of whole cuts, which have no rows of other ranks; empty if there is no whole cut.
     whole: Range<usize>,
     turn: usize,
-    /// Whole cuts of the first turn.
+    /// Number of whole cuts in the first turn.
     at_first: usize,
 }
 
@@ -64,7 +64,7 @@ impl PairTurns {
 /// ```
 /// use hpmoe_kernels::route::PairTurns;
 ///
-/// // Pieces of four rows: 5 to 7, 8 to 11, and so on to 24.
+/// // Pieces of four rows: 5 to 7, 8 to 11, and so on up to row 24.
 /// let pieces = PairTurns::new(5..25, 8).of_pieces(4);
 /// let turn = |turn: usize| (pieces.begin(turn)..pieces.begin(turn + 1)).map(|place| pieces.piece(place)).collect::<Vec<_>>();
 /// assert_eq!([turn(0), turn(1), turn(2)], [vec![5, 0], vec![1, 2], vec![3, 4]]);
@@ -73,9 +73,9 @@ impl PairTurns {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PieceTurns {
     pieces: usize,
-    /// Pieces of the end behind all whole cuts, which come first.
+    /// Number of pieces after all whole cuts; they come first in the order.
     behind: usize,
-    /// Pieces of the first turn, and of each later one.
+    /// Number of pieces in the first turn, and in each later one.
     first: usize,
     each: usize,
 }

@@ -1,4 +1,4 @@
-//! Random launches for the comparison of device and host.
+//! Random launches, for comparing device and host.
 
 use hpmoe_kernels::route::ExpertOrder;
 use hpmoe_kernels::{PerRank, Placement, RAGGED, Rank, Ranks, Route, RouteError};
@@ -11,10 +11,10 @@ use crate::check;
 use crate::layout::RankSizes;
 use crate::tables::SpaceTable;
 
-/// Row tiles of an expert, at most (`routing/share.h`).
+/// Most row tiles of an expert (`routing/share.h`).
 const MOST_TILES: usize = 2048;
 
-/// A generator of numbers, equal for equal seeds.
+/// A random number generator: equal seeds give equal numbers.
 pub(super) struct Draw(pub(super) u64);
 
 impl Draw {
@@ -29,64 +29,64 @@ impl Draw {
         least + self.below(most - least + 1)
     }
 
-    /// True once in `times`.
+    /// True with probability 1 / `times`.
     pub(super) fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
 
-    /// A number of groups that divides both, as often as not one.
+    /// In half of the cases, a number of groups that divides both, if there is one.
     fn groups(&mut self, experts: usize, top_k: usize) -> Option<usize> {
         let divides = |groups: &usize| experts % *groups == 0 && top_k % *groups == 0;
         let all: Vec<usize> = (2..=top_k).filter(divides).collect();
         if all.is_empty() || self.once_in(2) { None } else { Some(all[self.below(all.len())]) }
     }
 
-    /// A number up to `most`, whose logarithm is about even.
+    /// A number up to `most`, with an approximately uniform logarithm.
     fn spread(&mut self, most: usize) -> usize {
         let bits = self.within(0, most.ilog2() as usize);
         self.within(1, (2 << bits).min(most + 1) - 1)
     }
 }
 
-/// What a launch routes, and what its kernel needs of it.
+/// The routing of a launch, and the features of its kernel.
 #[derive(Clone, Debug)]
 pub(super) struct Case {
     pub(super) ranks: usize,
     pub(super) experts: usize,
-    /// Places of each rank beyond its share.
+    /// Places of each rank beyond its even share.
     pub(super) spare: usize,
-    /// Where experts lie, if not one after the other.
+    /// Placement of the experts; `None` if they are consecutive.
     pub(super) placement: Option<Placement>,
-    /// Another one, that one rank has.
+    /// A rank with a different placement, and that placement.
     pub(super) other_placement: Option<(usize, Placement)>,
     pub(super) top_k: usize,
     pub(super) chunks: usize,
-    /// Largest number of chunks that the launch chooses from, if it does.
+    /// Largest number of chunks, if the launch chooses the number.
     pub(super) at_most: Option<usize>,
-    /// Rows of a chunk that each rank has room for, if it is not the default.
+    /// Most rows that a rank can receive in a chunk; `None` for the default.
     pub(super) capacity: Option<usize>,
     /// Most tokens of a rank.
     pub(super) tokens: usize,
     pub(super) order: ExpertOrder,
     pub(super) once: bool,
-    /// Groups of experts that have the same number of a token's.
+    /// Number of groups, for group-limited routing.
     pub(super) groups: Option<usize>,
-    /// Vector cores, two for each matrix core.
+    /// Number of vector cores; there are two per matrix core.
     pub(super) cores: usize,
     pub(super) ids: Vec<Vec<i32>>,
     pub(super) spaces: Vec<SpaceTable>,
-    /// Phases before the route, which count blocks of tokens.
+    /// Number of phases before the route; they count blocks of tokens.
     pub(super) before: u32,
-    /// Number of the launch.
+    /// Launch number.
     pub(super) launch: i32,
 }
 
 impl Case {
     pub(super) fn new(seed: u64) -> Self {
         let mut draw = Draw(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        // So many ranks and chunks that a rank's arrivals don't fit into UB at a time.
+        // So many ranks and chunks that a rank's arrivals don't fit into UB at once.
         let wide = draw.once_in(40);
-        // Or so many slots that a core can't keep those of its experts, and sees them in several blocks.
+        // Or so many slots that a core has no room to keep those of its experts, and processes them in several blocks.
         let long = !wide && draw.once_in(40);
         let ranks = if wide || !long && draw.once_in(16) {
             draw.within(65, 256)
@@ -120,13 +120,13 @@ impl Case {
             })
             .collect();
         let mut spaces = spaces(&mut draw, chunks > 1, once);
-        // Of more tiles of an expert no kernel knows in which order their rows come (`limits.rs`).
+        // With more tiles per expert, a kernel can't order them by arrival (`limits.rs`).
         let least = most_rows(&ids, experts).div_ceil(MOST_TILES) as u32;
         let tiles = spaces.iter_mut().filter(|space| space.kind == HPMOE_ROW_TILES);
         tiles.for_each(|space| space.height = space.height.max(least));
         let cores = [2, 2, 2, 4, 4, 6][draw.below(6)];
         let order = expert_order(&mut draw);
-        // Numbers go on after the greatest.
+        // Launch numbers wrap after the largest one.
         let launch = if draw.once_in(8) { i32::MAX } else { 0 }.wrapping_add(draw.within(0, 8) as i32);
         let before = draw.below(3) as u32;
         let (spare, placement, other_placement) = (0, None, None);
@@ -152,7 +152,7 @@ impl Case {
         }
     }
 
-    /// One whose experts lie anywhere, some of them in several places.
+    /// A case with experts anywhere, some of them in several places.
     pub(super) fn placed(seed: u64) -> Self {
         let mut draw = Draw(seed.wrapping_mul(0xd1b5_4a32_d192_ed03));
         let ranks = if draw.once_in(3) { draw.within(9, 64) } else { draw.within(1, 8) };
@@ -161,7 +161,7 @@ impl Case {
         let (spare, share) = (draw.below(4), draw.spread(usual));
         let local = (share + spare).min(most);
         let share = local - spare;
-        // As often as not the ranks don't divide the experts.
+        // In half of the cases, the ranks don't divide the experts evenly.
         let experts = ranks * share - if draw.once_in(2) { 0 } else { draw.below(ranks) };
         let chunks = [1, 1, 1, draw.within(2, 6), 64][draw.below(5)].min(most / local);
         let sizes = |chunks| RankSizes {
@@ -198,7 +198,7 @@ impl Case {
         Self { ranks, experts, spare, placement, top_k, chunks, tokens, once: false, groups: None, ids, ..case }
     }
 
-    /// Counts of a part: one for each chunk and expert.
+    /// Number of counts per rank: one for each chunk and expert.
     pub(super) const fn pairs(&self) -> usize {
         self.experts * self.chunks
     }
@@ -208,7 +208,7 @@ impl Case {
         if (self.launch as u32 / 2) % 2 == 0 { 1 } else { -1 }
     }
 
-    /// One of a row of launches of the same kernel, on few ranks.
+    /// A launch in a sequence of launches of the same kernel, on few ranks.
     pub(super) fn in_a_row(seed: u64, launch: i32) -> Self {
         let mut draw = Draw(seed);
         let (ranks, local, top_k) = (draw.within(1, 6), draw.within(1, 8), draw.within(1, 3));
@@ -256,13 +256,13 @@ impl Case {
         }
     }
 
-    /// Makes one id of a rank faulty. Returns the rank.
+    /// Makes one id of a rank faulty, and returns the rank.
     pub(super) fn spoil(&mut self, draw: &mut Draw) -> Option<Rank> {
         let full: Vec<usize> = (0..self.ranks).filter(|&rank| !self.ids[rank].is_empty()).collect();
         let rank = *full.get(draw.below(full.len().max(1)))?;
         let slot = draw.below(self.ids[rank].len());
         let other = slot / self.top_k * self.top_k + draw.below(self.top_k);
-        // As often as not the first number that is none of an expert, or of an expert of the slot's group.
+        // In half of the cases, the first invalid id.
         let beyond = draw.below(2) * draw.below(1 << 20);
         let elsewhere = self.groups.map(|groups| {
             let (group, of_group) = (self.experts / groups, self.top_k / groups);
@@ -278,7 +278,7 @@ impl Case {
         let elsewhere = elsewhere.filter(|id| !ids[token..token + self.top_k].contains(id));
         ids[slot] = match draw.below(3) {
             _ if elsewhere.is_some() && draw.once_in(2) => elsewhere.unwrap_or_default(),
-            // One fault alone, so that nobody finds another one first.
+            // Only one fault, so that no other one is found first.
             0 if other != slot && ids[other] >= 0 && same_group => ids[other],
             1 => -2 - beyond as i32,
             _ => (self.experts + beyond) as i32,
@@ -294,7 +294,7 @@ pub(super) fn placement(draw: &mut Draw, ranks: usize, experts: usize, spare: us
     let local = places.len() / ranks;
     let held =
         |places: &[Option<usize>], rank: usize, expert: usize| places[rank * local..][..local].contains(&Some(expert));
-    // Exchanges that leave no expert twice on a rank, copies into empty places.
+    // Swaps that leave no expert twice on a rank, and copies into empty places.
     for _ in 0..2 * places.len() {
         let [one, other] = [0; 2].map(|_| draw.below(places.len()));
         let fits =
@@ -315,7 +315,7 @@ pub(super) fn placement(draw: &mut Draw, ranks: usize, experts: usize, spare: us
     placed.with_shares(&shares).unwrap_or(placed)
 }
 
-/// Rows of the expert that most slots of all ranks name.
+/// Number of rows of the expert with the most rows.
 fn most_rows(ids: &[Vec<i32>], experts: usize) -> usize {
     let mut rows = vec![0; experts];
     ids.iter().flatten().filter(|id| **id >= 0).for_each(|id| rows[*id as usize] += 1);
@@ -326,7 +326,7 @@ fn expert_order(draw: &mut Draw) -> ExpertOrder {
     [ExpertOrder::Number, ExpertOrder::Load, ExpertOrder::Mixed, ExpertOrder::LightestFirst][draw.below(4)]
 }
 
-/// The ids of a token: different ones, or none in about one of `gaps` slots.
+/// The ids of a token: different ones; with `gaps`, about one slot in `gaps` is empty.
 fn token(draw: &mut Draw, experts: usize, top_k: usize, groups: Option<usize>, gaps: usize, skew: bool) -> Vec<i32> {
     let groups = groups.unwrap_or(1);
     let (group, of_group) = (experts / groups, top_k / groups);
@@ -342,7 +342,7 @@ fn token(draw: &mut Draw, experts: usize, top_k: usize, groups: Option<usize>, g
     ids
 }
 
-/// Spaces of all kinds, some of which more than once.
+/// Spaces of all kinds, some of them more than once.
 fn spaces(draw: &mut Draw, chunked: bool, once: bool) -> Vec<SpaceTable> {
     let mut height = |least: usize| [1, 2, 3, 8, 16, 100, 128][draw.within(least, 6)] as u32;
     let mut spaces = vec![

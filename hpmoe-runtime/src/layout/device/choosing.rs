@@ -7,7 +7,7 @@ use crate::check;
 use crate::layout::RouteChunks;
 use crate::tables::SpaceTable;
 
-/// A random one: as often as not with a placement.
+/// A random case that chooses its number of chunks, with a placement in half of the cases.
 pub(super) fn choosing(seed: u64) -> Case {
     let mut draw = Draw(seed.wrapping_mul(0xa076_1d64_78bd_642f));
     let at_most = [2, 4, 8][draw.below(3)];
@@ -20,14 +20,14 @@ pub(super) fn choosing(seed: u64) -> Case {
     if pairs > 2048 || case.placement.is_some() && pairs > 1024 && !check::placed_arrivals_fit(&sizes) {
         return choosing(seed.wrapping_add(1 << 41));
     }
-    // Room for just so many chunks, or a little more.
+    // Just enough room for this many chunks, or a little more.
     let chunks = 1 << draw.within(0, at_most.ilog2() as usize);
     let more = [0, 0, draw.below(3), draw.below(100)][draw.below(4)];
     let capacity = fullest(&case, chunks).max(fullest(&case, at_most)) + more;
     Case { capacity: Some(capacity.max(1)), ..case }
 }
 
-/// The rows of the fullest rank and chunk, if there are so many.
+/// The most rows that a rank receives in a chunk, if there are `chunks` chunks.
 pub(super) fn fullest(case: &Case, chunks: usize) -> usize {
     let (kernel, route) = (CaseKernel::new(case), case.route().expect("the ids make a route"));
     let chunks = RouteChunks::new(&kernel.tables.in_chunks(chunks), &route, &kernel.sizes);

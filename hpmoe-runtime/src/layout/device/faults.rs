@@ -1,4 +1,4 @@
-//! What is no route: all ranks find the same fault, before anything is sent.
+//! Launches without a valid route: all ranks find the same fault, before anything is sent.
 
 use hpmoe_kernels::{Rank, Route, RouteError};
 
@@ -32,7 +32,7 @@ fn all_ranks_find_the_same_faulty_id() {
         let code = FAULT_COUNT + (2 * slot) as i32 + i32::from(kind == HPMOE_ROUTE_TWICE);
         let word = draw.below(case.pairs());
         counts[faulty.id()][word] = code;
-        // A later rank has a fault, too, and a later one of the same rank's cores.
+        // The next rank has a fault, too, and so has another core of the same rank.
         if faulty.id() + 1 < case.ranks {
             counts[faulty.id() + 1][0] = FAULT_COUNT;
         }
@@ -58,7 +58,7 @@ fn all_ranks_find_the_same_faulty_id() {
     }
 }
 
-/// A fault is found in whichever count of a rank it is told.
+/// A fault is found in any of a rank's counts.
 #[test]
 fn a_fault_in_any_count_is_found() {
     for experts in [1, 2, 3, 21, 22, 43, 44, 64, 65, 342, 682] {
@@ -82,7 +82,7 @@ fn a_fault_in_any_count_is_found() {
     }
 }
 
-/// A token that has an id twice, in any two slots.
+/// A token may have an id twice in any two slots.
 #[test]
 fn an_id_is_found_twice_at_any_distance() {
     for top_k in [2, 3, 4, 5, 8, 9] {
@@ -133,7 +133,7 @@ fn all_ranks_find_the_same_lack_of_room() {
         if most == 0 {
             continue;
         }
-        // Where several ranks have too many rows, the fullest one is named.
+        // If several ranks have too many rows, the fullest one is named.
         for capacity in [most - 1, most / 2] {
             let scarce = CaseKernel::new(&Case { capacity: Some(capacity), ..case.clone() });
             let ended = run(&case, &scarce, &route, rank, &counts, seed);
@@ -146,7 +146,7 @@ fn all_ranks_find_the_same_lack_of_room() {
     }
 }
 
-/// The words of a head that a kernel compares, or that any route may have.
+/// The words of a head: index, valid value, and whether a kernel compares the word.
 fn head_words(case: &Case) -> [(usize, i32, bool); KEPT_HEAD] {
     let sizes = [case.ranks, 0, case.experts, case.top_k, 0, 0].map(|size| size as i32);
     let group_slots = case.groups.map_or(0, |groups| case.top_k / groups) as i32;
@@ -159,7 +159,7 @@ fn head_words(case: &Case) -> [(usize, i32, bool); KEPT_HEAD] {
     })
 }
 
-/// A rank that is given what no launch like this one has kept is named, with the word of its head that differs.
+/// A kept route that does not fit the launch: all ranks name its rank, and the word of the head that differs.
 #[test]
 fn all_ranks_find_the_same_other_head() {
     let taking = |seed: &u64| Some(Case::new(*seed)).filter(|case| case.chunks == 1 && !case.once && case.ranks < 65);
@@ -176,7 +176,7 @@ fn all_ranks_find_the_same_other_head() {
         let told = vec![vec![0]; case.ranks];
         let ended = run(&case, &kernel, &route, rank, &told, seed);
         left(&ended.outcome, seed);
-        // What it tells the others: a fault, or which launch has kept it.
+        // The word that the rank sends to others: a fault, or the number of the launch that kept the route.
         let says = if compared {
             FAULT_COUNT + word as i32
         } else if word == 1 {
@@ -192,14 +192,15 @@ fn all_ranks_find_the_same_other_head() {
             assert_eq!((fault.need, fault.have), (other, own), "case {seed}, word {word}");
             refused(&kernel, &ended, seed);
         } else if word == 1 && case.ranks > 1 {
-            // No other rank was given what that launch has kept.
+            // No other rank has a route that this launch kept.
             assert_eq!(found.0, HPMOE_ROUTE_APART, "case {seed}");
             assert_eq!(found.1, if rank.id() == 0 { 1 } else { rank.id() }, "case {seed}");
             refused(&kernel, &ended, seed);
         } else {
             done(&case, rank, &kernel, &ended, &format!("case {seed}, word {word}"));
         }
-        // The same of another rank, after one that was given what another launch has kept, and before one with a fault as well.
+        // The same fault on another rank, which comes after a rank with another launch's route and before a rank with
+        // another fault.
         if case.ranks > 3 {
             kernel.other_word = None;
             let (me, other) = ((rank.id() + 1) % case.ranks, 1 + draw.below(case.ranks - 2));
@@ -216,7 +217,7 @@ fn all_ranks_find_the_same_other_head() {
             let found = (fault.group, fault.item as usize, fault.column as usize);
             assert_eq!(found, (HPMOE_ROUTE_KEPT, other, word), "case {seed}: {:?}", ended.states());
             refused(&kernel, &ended, seed);
-            // Without the fault, ranks that don't agree with the first one.
+            // Without the fault, some ranks have routes of other launches than the first rank.
             told[other] = vec![0];
             told[other + 1] = vec![0];
             let ended = run(&case, &kernel, &route, Rank::new(me), &told, seed);
@@ -227,7 +228,7 @@ fn all_ranks_find_the_same_other_head() {
     }
 }
 
-/// A rank with another placement is found by all, before a row is sent.
+/// A rank with another placement is found by all ranks, before a row is sent.
 #[test]
 fn all_ranks_find_the_same_other_placement() {
     let mut found = 0;
@@ -254,7 +255,7 @@ fn all_ranks_find_the_same_other_placement() {
     assert!(found > 0);
 }
 
-/// What is no route is not kept, whatever lay there before.
+/// A launch without a valid route clears a route that was kept in the same memory.
 #[test]
 fn a_refused_route_is_not_kept() {
     for seed in 0..cases().end / 4 {
@@ -277,7 +278,7 @@ fn a_refused_route_is_not_kept() {
     }
 }
 
-/// Where some count of one rank never comes, cores give up, and say whose.
+/// If one count of a rank never arrives, cores give up and name the rank.
 #[test]
 fn a_rank_that_sends_no_counts_is_named() {
     const RANK: Rank = Rank::new(1);
@@ -290,7 +291,7 @@ fn a_rank_that_sends_no_counts_is_named() {
         let mut kernel = CaseKernel::with_kept(&case, kept);
         kernel.time_limit = 100_000_000;
         let mut counts = if kept == Kept::No { counts_of(&case, &kernel, &route) } else { vec![vec![0]; 6] };
-        // With the sign that it has two launches earlier.
+        // The sign of two launches before.
         let word = Draw(seed).below(counts[0].len());
         counts[late][word] = -counts[late][word] - 2;
         let ended = run(&case, &kernel, &route, RANK, &counts, seed);
@@ -299,11 +300,11 @@ fn a_rank_that_sends_no_counts_is_named() {
         let fault = ended.fault();
         let told = (fault.counter, fault.index as usize, fault.need, fault.have);
         assert_eq!(told, (HPMOE_COUNTS, late, 1, 0), "{RANK} waits for rank {late}");
-        // Other waits come before: for the rank that puts to this one last, and perhaps for its own counts.
+        // Earlier waits: for the rank that puts to this one last, and perhaps for its own counts.
         let waits = if late == RANK.id() + 1 { 1..2 } else { 2..4 };
         assert!(waits.contains(&fault.waits), "rank {late}: {waits:?} {}", fault.waits);
     };
-    // Each takes as long as cores wait.
+    // Each of these takes as long as cores wait.
     std::thread::scope(|scope| {
         for (late, kept) in [0, 2, 3, 4, 5].map(|late| (late, Kept::No)).into_iter().chain([(4, Kept::Takes)]) {
             scope.spawn(move || missing(late, kept));
@@ -311,8 +312,8 @@ fn a_rank_that_sends_no_counts_is_named() {
     });
 }
 
-/// The first vector core says that there is no route; the other cores know it, or are told while they wait. Who knows it counts one more
-/// launch without a route.
+/// Checks that the first vector core reports that there is no route, and that the other cores found it out, too, or
+/// were stopped while they waited. A core that found it out counts one more launch without a route.
 fn refused(kernel: &CaseKernel, ended: &Ended, seed: u64) {
     let states = ended.states();
     let (matrix, vector) = states.split_at(states.len() / 3);

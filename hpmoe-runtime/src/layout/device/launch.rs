@@ -25,13 +25,13 @@ use crate::tables::{
 };
 use crate::testing::{TABLES, tensor};
 
-/// A count from here on is a fault.
+/// Counts from this number on are faults.
 pub(super) const FAULT_COUNT: i32 = 1 << 22;
 
-/// Words of the head of a kept route.
+/// Words in the head of a kept route.
 pub(super) const KEPT_HEAD: usize = size_of::<HpmoeKeptHead>() / 4;
 
-/// Launches without a route before the one that is looked at.
+/// Launches without a route before the one under test.
 pub(super) const UNROUTED_BEFORE: u32 = 7;
 
 fn kernel(bare: bool) -> &'static KernelLibrary {
@@ -39,17 +39,17 @@ fn kernel(bare: bool) -> &'static KernelLibrary {
     KERNELS[usize::from(bare)].get_or_init(|| KernelLibrary::compile(if bare { "bare_routing" } else { "routing" }))
 }
 
-/// What a kernel does with kept routes.
+/// How a kernel uses kept routes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kept {
     No,
-    /// It keeps the one that it makes.
+    /// It keeps the route that it makes.
     Keeps,
-    /// It takes the one that the host has kept.
+    /// It takes a route that the host has kept.
     Takes,
 }
 
-/// The kernel that a case is for.
+/// The kernel of a case.
 pub(super) struct CaseKernel {
     pub(super) tables: KernelTables,
     pub(super) sizes: RankSizes,
@@ -57,9 +57,9 @@ pub(super) struct CaseKernel {
     /// How long a core waits, in cycles of 20 ns.
     pub(super) time_limit: u64,
     kept: Kept,
-    /// A word of the head of the kept route that this rank is given, and what it is instead.
+    /// A wrong word in the head of this rank's kept route: its index and value.
     pub(super) other_word: Option<(usize, i32)>,
-    /// Whether the kernel has no code for what only some launches need.
+    /// Whether the kernel lacks the code that only some launches need.
     pub(super) bare: bool,
 }
 
@@ -70,7 +70,7 @@ impl CaseKernel {
 
     pub(super) fn with_kept(case: &Case, kept: Kept) -> Self {
         let cores = case.cores * 3 / 2;
-        // One entry walks the tiles of the first space as their rows come, in turns that are shorter than a tile or longer.
+        // One entry walks the tiles of the first space in arrival order, with turns shorter or longer than a tile.
         let turn = [1, 2, 3, 16, 100][case.tokens % 5];
         let schedules = |turn: u32| -> &'static [ScheduleTable] {
             let walked =
@@ -82,7 +82,7 @@ impl CaseKernel {
             }]
             .leak()
         };
-        // Each number of chunks has its own turns.
+        // Each number of chunks has its own length of turns.
         let chosen = chunk_counts(1, case.at_most).filter(|chunks| *chunks > 1);
         let chosen = chosen.map(|chunks| ChunkedSchedules { chunks, schedules: schedules(turn + chunks as u32) });
         let chosen: Vec<_> = chosen.filter(|_| case.at_most.is_some()).collect();
@@ -145,7 +145,7 @@ impl CaseKernel {
         };
         let sizes = RankSizes::new(&tables.sizes(), case.ranks, case.capacity, false);
         let mut plan = MemoryPlan::new(&tables.shape(), &sizes);
-        // A peer's heap begins so far after another's that what this rank writes to one of them hides nothing in the other.
+        // Heaps of peers overlap, but start so far apart that their counts and digests don't.
         let row = tables.shape().count_pitch(case.ranks) * size_of::<i32>();
         plan.words[Word::Counts as usize].0 = plan.heap + case.ranks * row;
         let counted = plan.at(Word::Counts) + plan.bytes(Word::Counts);
@@ -163,7 +163,7 @@ impl CaseKernel {
         Common::new(tables, &tables.schedules[0], &self.plan, self.time_limit, 0)
     }
 
-    /// The number of chunks that the launch has.
+    /// The number of chunks of the launch.
     pub(super) fn chunks(&self, route: &Route) -> usize {
         if self.sizes.chunks_at_most.is_some() {
             RouteChunks::choose(&self.tables, route, &self.sizes)
@@ -172,20 +172,20 @@ impl CaseKernel {
         }
     }
 
-    /// The tables of so many chunks as ranks count.
+    /// The tables for the number of chunks that ranks count.
     pub(super) fn counted(&self) -> KernelTables {
         self.tables.in_chunks(self.sizes.most_chunks())
     }
 }
 
-/// What one rank's launch left behind.
+/// The results of one rank's launch.
 pub(super) struct Ended {
     pub(super) outcome: Outcome,
-    /// Each table: its name, what the host makes and what the device made.
+    /// Each table: its name, the host's bytes and the device's bytes.
     pub(super) tables: Vec<(&'static str, Vec<u8>, Vec<u8>)>,
-    /// The records of all cores. That of the first vector core says why there is no route.
+    /// The records of all cores. The first vector core's record says why there is no route.
     pub(super) records: Vec<HpmoeRecord>,
-    /// What the rank told each peer.
+    /// The counts that the rank sent to each peer.
     pub(super) sent: Vec<Vec<i32>>,
 }
 
@@ -200,7 +200,7 @@ impl Ended {
     }
 }
 
-/// Counts of a rank as they are sent, before they get their sign.
+/// Counts of a rank as they are sent, without the sign.
 pub(super) fn counts(case: &Case, chunks: &RouteChunks<'_>, rank: Rank) -> Vec<i32> {
     let of_places = |route: &Route| route.experts().map(|e| route.pair(rank, e).rows).collect::<Vec<_>>();
     let each = chunks.routes().iter().flat_map(|route| match &case.placement {
@@ -215,7 +215,7 @@ pub(super) fn counts(case: &Case, chunks: &RouteChunks<'_>, rank: Rank) -> Vec<i
     each.chain(once).map(|rows| rows as i32).collect()
 }
 
-/// A rank's launch by itself: `counts` are what the other ranks have told it.
+/// Launches one rank by itself: `counts` are the counts of the other ranks.
 pub(super) fn run(
     case: &Case,
     kernel_of: &CaseKernel,
@@ -232,11 +232,11 @@ pub(super) fn run(
     launch_words().for_each(|at| heap.write(at, &[case.launch.wrapping_sub(1)]));
     let mut peer_heaps = LineMemory::zeroed(kernel_of.plan.heap + ranks * row);
     for (source, counts) in counts.iter().enumerate() {
-        // Its own row is as the launch before the last has left it.
+        // Its own counts are as the launch before the last left them.
         let signed = |count: &i32| if source == me { -sign * (count / 2 + 1) } else { sign * (count + 1) };
         heap.write(row_at(source), &counts.iter().map(signed).collect::<Vec<_>>());
     }
-    // Who takes a route that the host has kept tells that no launch has.
+    // A rank that takes the host's kept route sends that no launch kept it.
     let digest = |placement: &Placement| {
         if kernel_of.kept == Kept::Takes { 1 } else { placement.device_words(1)[0] as i32 + 1 }
     };
@@ -274,7 +274,7 @@ pub(super) fn run(
     ended
 }
 
-/// A rank's heap as kernels may access it.
+/// A rank's heap, as a region for kernels.
 pub(super) fn heap_region(heap: &mut LineMemory, rank: Rank) -> MemoryRegion {
     MemoryRegion {
         name: "heap",
@@ -287,7 +287,7 @@ pub(super) fn heap_region(heap: &mut LineMemory, rank: Rank) -> MemoryRegion {
     }
 }
 
-/// A rank's launch, in a group whose heaps lie at `peers`.
+/// Launches one rank of a group whose heaps are at `peers`.
 #[expect(clippy::too_many_arguments, reason = "a launch has them")]
 pub(super) fn launch(
     case: &Case,
@@ -308,7 +308,7 @@ pub(super) fn launch(
     let mut given = kept.clone();
     match kernel_of.kept {
         Kept::Takes => kernel_of.other_word.iter().for_each(|(word, number)| given[*word] = *number),
-        // An earlier launch has left a head there.
+        // Start from a head that an earlier launch left.
         Kept::Keeps => {
             given.fill(0);
             given[..KEPT_HEAD].fill(0x7777);
@@ -375,10 +375,10 @@ pub(super) fn launch(
     let records: &[HpmoeRecord] =
         bytemuck::cast_slice(&records.bytes()[..(case.cores * 3 / 2) * size_of::<HpmoeRecord>()]);
     if kernel_of.kept == Kept::Keeps {
-        // But for the number of the launch, which the host has none of.
+        // The host's route has no launch number.
         let mut expected = kept;
         expected[1] = case.launch;
-        // Nothing has been kept of what is no route.
+        // An invalid route is not kept.
         if records[case.cores / 2].state == HPMOE_UNROUTED {
             expected.fill(0);
         }
@@ -395,10 +395,11 @@ fn filled<T: bytemuck::Pod>(values: &[T]) -> LineMemory {
     memory
 }
 
-/// The table that no host makes: how many slots of the rank are not empty.
+/// A table that only kernels make: the number of the rank's non-empty slots.
 const SENT: &str = "slots sent";
 
-/// Each table that the device has made, next to what the host makes: name, expected and made bytes. There is room for more than was made.
+/// Each table that the device made, next to the host's: name, expected and actual bytes. The device's tables may have
+/// unused room.
 fn compared(
     device: &mut RankTables,
     expected: &mut RankTables,
@@ -416,7 +417,7 @@ fn compared(
             let sent = expected_sent.to_ne_bytes().to_vec();
             tables.push((name, sent, arena.bytes()[..4].to_vec()));
         } else if by_kernel {
-            // What the host makes empty it leaves out.
+            // The host leaves out tables without words.
             let host = of_host.get(name).and_then(|all| all.get(*number)).cloned().unwrap_or_default();
             tables.push((name, host, trimmed(arena.bytes(), &[0, UNMADE])));
         }
@@ -425,7 +426,7 @@ fn compared(
     tables
 }
 
-/// The words up to the last one that is none of these.
+/// The words up to the last one that is not in `of`.
 fn trimmed(bytes: &[u8], of: &[i32]) -> Vec<u8> {
     let words: &[i32] = bytemuck::cast_slice(bytes);
     let end = words.iter().rposition(|word| !of.contains(word)).map_or(0, |last| last + 1);

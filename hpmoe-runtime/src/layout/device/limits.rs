@@ -1,4 +1,4 @@
-//! The largest routes that a kernel makes: as large as the device library says, and no larger.
+//! The largest routes that a kernel makes: exactly as large as the device library's limits.
 
 use super::case::{Case, Draw};
 use super::launch::{CaseKernel, Kept, run};
@@ -9,7 +9,7 @@ use crate::tables::SpaceTable;
 use hpmoe_kernels::route::ExpertOrder;
 use hpmoe_kernels::{RAGGED, Rank, Route};
 
-/// A case of these sizes, with a few tokens on each rank.
+/// A case of these sizes, with `tokens` tokens on each rank.
 fn case(ranks: usize, experts: usize, chunks: usize, tokens: usize, spaces: usize) -> Case {
     let ids = |rank: usize| (0..tokens).map(move |token| ((rank * 7 + token * 5) % experts) as i32).collect();
     let kinds = [
@@ -41,7 +41,7 @@ fn launched(case: &Case, kernel: &CaseKernel, route: &Route, counts: &[Vec<i32>]
     run(case, kernel, route, rank, counts, 5).outcome
 }
 
-/// A case as large as can be, and one that is larger by one, with the rule that it breaks.
+/// Checks that the largest case works and that the larger one breaks the rule.
 fn at_most(largest: &Case, larger: &Case, rule: &str) {
     for (case, broken) in [(largest, false), (larger, true)] {
         let route = case.route().expect("the ids make a route");
@@ -62,16 +62,16 @@ fn at_most(largest: &Case, larger: &Case, rule: &str) {
 
 #[test]
 fn routes_have_so_many_pairs() {
-    // So many that the counts of two ranks alone have room at a time.
+    // So many pairs that only the counts of two ranks fit into UB at a time.
     at_most(&case(16, 2048, 1, 9, 7), &case(3, 2049, 1, 9, 7), "pairs <= MOST_PAIRS");
-    // And so many experts of a core that it has no room to keep their slots.
+    // And so many experts per core that it has no room to keep their slots.
     at_most(&Case { cores: 2, ..case(16, 2048, 1, 9, 7) }, &case(3, 2049, 1, 9, 7), "pairs <= MOST_PAIRS");
     at_most(&case(256, 2048, 1, 2, 7), &case(3, 2049, 1, 9, 7), "pairs <= MOST_PAIRS");
 }
 
 #[test]
 fn routes_have_so_many_chunks() {
-    // So many that the counts of eight ranks alone have room at a time.
+    // So many chunks that only the counts of eight ranks fit into UB at a time.
     at_most(&case(32, 32, 64, 70, 7), &case(3, 30, 65, 70, 7), "chunks <= MOST_ROUTE_CHUNKS");
     at_most(&case(4, 32, 64, 70, 7), &case(3, 30, 65, 70, 7), "chunks <= MOST_ROUTE_CHUNKS");
 }
@@ -112,7 +112,7 @@ fn experts_have_so_many_tiles_in_the_order_of_their_rows() {
     at_most(&case(1, 1, 1, 2048, 7), &case(1, 1, 1, 2049, 7), "tiles <= MOST_ROUTE_TILES");
 }
 
-/// Two ranks of 32 experts, where each token has slots of experts far apart.
+/// Two ranks with 32 experts; the experts of a token are far apart.
 fn spread(top_k: usize, tokens: usize, chunks: usize, once: bool) -> Case {
     let experts = 32;
     let id = |rank: usize, slot: usize| ((slot / top_k * 7 + slot % top_k * 5 + rank) % experts) as i32;
@@ -126,7 +126,7 @@ fn spread(top_k: usize, tokens: usize, chunks: usize, once: bool) -> Case {
     case
 }
 
-/// Each rank of a case makes the tables that the host makes.
+/// Checks that each rank of a case makes the host's tables.
 fn has_tables_of_host(case: &Case, name: &str) {
     let route = case.route().expect("the ids make a route");
     let kernel = CaseKernel::new(case);
@@ -138,7 +138,8 @@ fn has_tables_of_host(case: &Case, name: &str) {
     }
 }
 
-/// So many slots that a core keeps none of them, in several blocks; for a part alone, for two, and in chunks.
+/// So many slots that a core keeps none of them and processes them in several blocks: with one part, two parts, and
+/// chunks.
 #[test]
 fn slots_that_are_not_kept_are_picked_again() {
     for (once, chunks) in [(false, 1), (true, 1), (false, 3)] {
@@ -146,7 +147,7 @@ fn slots_that_are_not_kept_are_picked_again() {
     }
 }
 
-/// With six cores, five count nine experts, the last of them one alone; the sixth has none.
+/// Of six cores, five count nine experts: the fifth counts one, and the sixth none.
 #[test]
 fn cores_behind_those_that_count_have_no_experts() {
     for (once, chunks) in [(true, 1), (false, 3)] {
@@ -157,7 +158,7 @@ fn cores_behind_those_that_count_have_no_experts() {
     }
 }
 
-/// A block of slots ends where a token does, also where as many slots as fit would not.
+/// A block of slots ends at the end of a token, even if more slots would fit.
 #[test]
 fn tokens_are_sent_once_whatever_block_of_slots_they_are_in() {
     for top_k in [5, 12] {

@@ -1,4 +1,4 @@
-//! The tables that a kernel makes of a route, `include/hpmoe/routing`, are those that the host makes, number by number.
+//! Comparison of the tables that a kernel makes of a route (`include/hpmoe/routing`) with the host's, word by word.
 
 mod case;
 mod choosing;
@@ -19,7 +19,7 @@ use case::{Case, Draw};
 use choosing::choosing;
 use launch::{CaseKernel, Ended, Kept, heap_region, run};
 
-/// Number of cases, unless `HPMOE_ROUTES` says another.
+/// Number of cases, unless `HPMOE_ROUTES` is set.
 const CASES: u64 = 500;
 
 fn cases() -> std::ops::Range<u64> {
@@ -27,14 +27,14 @@ fn cases() -> std::ops::Range<u64> {
     0..count
 }
 
-/// What every rank but `rank` has counted; with a fault, the counts of the faulty one are that fault.
+/// The counts that each rank sends.
 fn counts_of(case: &Case, kernel: &CaseKernel, route: &Route) -> Vec<Vec<i32>> {
     let tables = kernel.counted();
     let chunks = RouteChunks::new(&tables, route, &kernel.sizes);
     route.ranks().into_iter().map(|rank| launch::counts(case, &chunks, rank)).collect()
 }
 
-/// The ranks of a case whose launches are compared: not all, because one case has up to 256.
+/// The ranks of a case whose launches are compared: one or two, because a case has up to 256.
 fn compared(case: &Case, draw: &mut Draw) -> Vec<Rank> {
     let mut ranks = vec![Rank::new(draw.below(case.ranks))];
     if case.experts < 32 {
@@ -66,7 +66,8 @@ fn compare(case: &Case, seed: u64) {
     }
 }
 
-/// All cores of a rank have left with a route: the last thing that they waited for. Ids are looked at where a slot of the rank is empty.
+/// Checks that all cores of a rank left with a route. The route was the last thing that they waited for. Kernels read
+/// ids only if a slot of the rank is empty.
 fn done(case: &Case, rank: Rank, kernel: &CaseKernel, ended: &Ended, what: &str) {
     assert!(ended.states().iter().all(|state| *state == HPMOE_DONE), "{what}: {:?}", ended.states());
     let looks = case.ids[rank.id()].iter().any(|id| *id < 0);
@@ -75,7 +76,7 @@ fn done(case: &Case, rank: Rank, kernel: &CaseKernel, ended: &Ended, what: &str)
     }
 }
 
-/// Every table is what the host makes.
+/// Checks that every table equals the host's.
 fn alike(ended: &Ended, what: &str) {
     for (name, expected, made) in &ended.tables {
         if expected != made {
@@ -88,9 +89,9 @@ fn alike(ended: &Ended, what: &str) {
     }
 }
 
-/// Compares tables of all cases that `of_seed` draws.
+/// Compares the tables of all cases that `of_seed` makes.
 fn compare_all(of_seed: impl Fn(u64) -> Case + Sync) {
-    // More than there are cores: a launch now and then sleeps.
+    // More than there are cores, because a launch sleeps now and then.
     const THREADS: usize = 4;
     let next = AtomicU64::new(cases().start);
     let some = || {
@@ -105,13 +106,13 @@ fn device_tables_are_those_of_the_host() {
     compare_all(Case::new);
 }
 
-/// Experts lie anywhere, some of them in several places.
+/// Experts are anywhere, some of them in several places.
 #[test]
 fn device_tables_of_a_placement_are_those_of_the_host() {
     compare_all(Case::placed);
 }
 
-/// Launches choose the least number of chunks that fits, with a placement or without.
+/// Launches choose the smallest number of chunks that fits, with and without a placement.
 #[test]
 fn device_tables_of_chosen_chunks_are_those_of_the_host() {
     let found = [const { AtomicU64::new(0) }; 4];
@@ -125,7 +126,7 @@ fn device_tables_of_chosen_chunks_are_those_of_the_host() {
     assert!(cases().end < CASES || found.iter().all(|found| *found > 10), "1, 2, 4, 8 chunks: {found:?}");
 }
 
-/// Kept routes are those of the host, word by word, and what is made of the host's is what is made of ids.
+/// Kept routes equal the host's, word by word, and tables made from the host's kept route equal those made from ids.
 #[test]
 fn kept_routes_are_those_of_the_host() {
     let both = |seed: u64| [Case::new(seed), Case::placed(seed)].map(|case| (seed, case));
@@ -135,7 +136,8 @@ fn kept_routes_are_those_of_the_host() {
         let rank = Rank::new(Draw(seed).below(case.ranks));
         for kept in [Kept::Keeps, Kept::Takes] {
             let kernel = CaseKernel::with_kept(&case, kept);
-            // Ranks that take what the host has kept tell each other that no launch has; by a placement, they exchange counts again.
+            // Ranks that take the host's kept route tell each other that no launch kept it. With a placement, they
+            // exchange counts again.
             let counts = match kept {
                 Kept::Takes if case.placement.is_none() => vec![vec![0]; case.ranks],
                 _ => counts_of(&case, &kernel, &route),
@@ -149,7 +151,7 @@ fn kept_routes_are_those_of_the_host() {
     }
 }
 
-/// Ranks tell each other, launch after launch in the same memory, with other tokens each time.
+/// Ranks exchange counts in one launch after another, in the same memory, with other tokens each time.
 #[test]
 fn ranks_exchange_counts_launch_after_launch() {
     for seed in 0..cases().end / 100 {
@@ -164,7 +166,7 @@ fn ranks_exchange_counts_launch_after_launch() {
             let route = case.route().expect("the ids make a route");
             let stop = AtomicI32::new(0);
             let of_rank = |rank: Rank| {
-                // Each rank begins when it will.
+                // Each rank starts at another time.
                 std::thread::sleep(Duration::from_micros(
                     (seed * 7919 + number as u64 * 31 + rank.id() as u64) % 3 * 200,
                 ));

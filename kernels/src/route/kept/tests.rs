@@ -11,14 +11,14 @@ fn kept() -> (Ranks, Route, PerRank<Routed>) {
 }
 
 #[test]
-fn what_is_kept_is_the_route() {
+fn a_kept_route_equals_the_original() {
     let (ep, route, routed) = kept();
     assert_eq!(Route::of::<4>(ep, &routed), route);
     assert_eq!(format!("{:?}", routed[Rank::new(0)]), "route of rank 0 of 2: 3 tokens, 2 of 4 experts each");
 }
 
 #[test]
-fn each_rank_tells_what_all_send() {
+fn each_rank_knows_the_counts_of_all() {
     let (ep, route, routed) = kept();
     for (rank, source) in ep.into_iter().flat_map(|rank| ep.into_iter().map(move |source| (rank, source))) {
         let rows: Vec<usize> = route.experts().map(|expert| route.pair(source, expert).rows).collect();
@@ -29,7 +29,7 @@ fn each_rank_tells_what_all_send() {
     assert_eq!(Routed::with_words(16).rows_from(Rank::new(0)), None);
 }
 
-/// A kernel that needs groups takes no other route.
+/// A kernel with group-limited routing accepts no other route.
 #[test]
 fn a_route_in_groups_is_kept_as_one() {
     let ep = Ranks::new(1);
@@ -44,7 +44,7 @@ fn a_route_in_groups_is_kept_as_one() {
 }
 
 #[test]
-fn what_is_not_the_route_of_the_group_is_refused() {
+fn a_kept_route_of_another_group_is_refused() {
     let (ep, route, routed) = kept();
     let refused = |change: &dyn Fn(&PerRank<Routed>)| {
         let changed = routed.clone();
