@@ -1,11 +1,11 @@
-//! Runs one check on a schedule that a test breaks.
+//! Runs one check on a schedule that a test has broken.
 
 use super::Violation;
 use crate::analyze::CheckedGraph;
 use crate::fixture::{Layer, moe_ffn};
 use crate::schedule::{Cores, Schedule, schedule};
 
-/// One part of the validation.
+/// One check of the validation.
 pub(super) type Check = fn(&CheckedGraph, &Schedule, &mut Vec<Violation>);
 
 /// The violations of the small layer's schedule, after `break_it` has changed it.

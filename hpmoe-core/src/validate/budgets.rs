@@ -1,4 +1,4 @@
-//! Numbers fit the fields that carry them, and buffers the memory.
+//! Checks that numbers fit their fields, and buffers the memory.
 
 use super::{Violation, default_rows, footprint};
 use crate::analyze::{CheckedGraph, Grid, Wait};
@@ -11,8 +11,8 @@ const INT: u64 = i32::MAX as u64;
 /// Bytes of HBM of one die.
 const HBM_BYTES: u64 = 64 << 30;
 
-/// Checks descriptor fields, counts up to the most rows that a rank can receive, and memory for evenly spread tokens.
-/// Memory for more rows than that is asked for at launch, and refused there.
+/// Checks descriptor fields, counts up to the most rows that a rank can receive, and memory for evenly spread tokens. A
+/// launch that needs more memory than that is refused when it asks for it.
 pub(super) fn budgets(checked: &CheckedGraph, schedule: &Schedule, violations: &mut Vec<Violation>) {
     for order in &schedule.orders {
         let ranks = order.ranks;
@@ -26,10 +26,10 @@ pub(super) fn budgets(checked: &CheckedGraph, schedule: &Schedule, violations: &
     }
 }
 
-/// What it is, how much there would be, and the most that fits.
+/// Name of a quantity, its value, and the largest value that fits.
 type Quantity = (&'static str, u64, u64);
 
-/// The largest value of each field of a descriptor.
+/// The largest value of each descriptor field.
 fn fields(checked: &CheckedGraph, schedule: &Schedule) -> Vec<Quantity> {
     let graph = checked.graph();
     let band = schedule.phases.iter().map(|(_, phase)| phase.band).max().unwrap_or_default();
@@ -47,15 +47,15 @@ fn fields(checked: &CheckedGraph, schedule: &Schedule) -> Vec<Quantity> {
     ]
 }
 
-/// The largest value of each number that is counted at run time, where a rank receives at most `rows` rows of each chunk: at
-/// least as many as it has tokens, and as it sends.
+/// The largest value of each number that is counted at run time, if a rank receives at most `rows` rows of each chunk.
+/// A rank has and sends at most as many tokens.
 fn counts(checked: &CheckedGraph, schedule: &Schedule, order: &Order, rows: u64) -> Vec<Quantity> {
     let graph = checked.graph();
     let sizes = &graph.sizes;
     let chunks = sizes.chunks as u64;
     let pairs = (sizes.expert_chunks(order.ranks as usize) * order.ranks as usize) as u64;
     let tiles = graph.phases.iter().map(|(_, phase)| {
-        // The rows of a peer and an expert may begin and end inside of a tile.
+        // The first and the last row of a pair may be inside a tile.
         let items = rows * chunks / u64::from(graph.spaces[phase.space].height.number()) + 2 * pairs;
         phase.ranges.iter().fold(items, |tiles, &range| tiles.saturating_mul(range.into()))
     });
@@ -72,7 +72,7 @@ fn counts(checked: &CheckedGraph, schedule: &Schedule, order: &Order, rows: u64)
     ]
 }
 
-/// The largest threshold of a wait.
+/// The largest threshold of a wait, if a rank receives at most `rows` rows.
 fn need(checked: &CheckedGraph, wait: &Wait, rows: u64) -> u64 {
     let graph = checked.graph();
     let rows = match checked.counters()[wait.counter].grid {
@@ -83,7 +83,7 @@ fn need(checked: &CheckedGraph, wait: &Wait, rows: u64) -> u64 {
     wait.need.at(rows, rows.saturating_mul(graph.sizes.top_k as u64))
 }
 
-/// Bytes of a rank for evenly spread tokens.
+/// Bytes that a rank needs for evenly spread tokens.
 fn memory(checked: &CheckedGraph, schedule: &Schedule, ranks: u32) -> Vec<Quantity> {
     let sizes = &checked.graph().sizes;
     let balanced = footprint(checked, schedule, ranks, (sizes.chunk_tokens() * sizes.top_k) as u64);
@@ -144,7 +144,8 @@ mod tests {
                 let counts = counts(&checked, &made, order, rows);
                 counts.into_iter().find(|(what, ..)| *what == "tiles of a phase").unwrap().1
             };
-            // The down projection has most tiles, 4 for each 4 rows; peers send rows to 8 experts in each of 4 chunks.
+            // The down projection has the most tiles, 4 for each 4 rows. Peers send rows to 8 experts in each of 4
+            // chunks.
             assert_eq!(tiles(0), 4 * 2 * 8 * 4, "{} ranks", order.ranks);
             assert_eq!(tiles(400), tiles(0) + 4 * 400);
         }
@@ -191,7 +192,7 @@ mod tests {
 
     #[test]
     fn buffers_must_fit_the_memory() {
-        // A token of one rank takes 442 kB.
+        // One token needs 442 kB on a single rank.
         let wanted = |tokens| {
             too_large(&Layer { tokens, ..Layer::DEEPSEEK }, |_| ()).contains(&(1, "bytes for evenly spread tokens"))
         };
@@ -207,7 +208,7 @@ mod tests {
         }
         let found = too_large(&Layer::SMALL, |schedule| schedule.phases[PhaseId(1)].waits[0].need.per_row = u32::MAX);
         assert_eq!(found[0], (1, "a threshold"));
-        // What the route waits for, too, of all tokens of a rank.
+        // The route also waits for all tokens of a rank.
         let most = i32::MAX as u32 / default_rows(router(&Layer::TINY).graph(), 1) as u32;
         for (per_row, wanted) in [(most, false), (most + 1, true)] {
             let found = broken_of(&router(&Layer::TINY), budgets, |schedule| {
@@ -216,7 +217,7 @@ mod tests {
             let large = |v: &Violation| matches!(v, Violation::TooLarge { ranks: 1, what: "a threshold", .. });
             assert_eq!(found.iter().any(large), wanted, "{found:?}");
         }
-        // A counter of a row tile counts the tile's rows.
+        // A row tile's counter counts the tile's rows.
         let most = i32::MAX as u32 / Layer::SMALL.tile_m as u32;
         for (per_row, wanted) in [(most, None), (most + 1, Some((1, "a threshold")))] {
             let found = too_large(&Layer::SMALL, |schedule| {
@@ -225,7 +226,7 @@ mod tests {
             });
             assert_eq!(found.first().copied(), wanted);
         }
-        // Each token of a block has so many slots.
+        // Each token of a block has `top_k` slots.
         let checked = moe_ffn(&Layer::SMALL);
         let wait = checked.dependencies().iter().find(|d| d.wait.need.per_slot > 0).unwrap().wait.clone();
         let Grid::Blocks { height } = checked.counters()[wait.counter].grid else { panic!("blocks of tokens") };
@@ -271,7 +272,7 @@ mod tests {
             counters.ids().for_each(|id| counters[id].grid = grid);
         });
         assert!(counters.contains("counters"), "{counters:?}");
-        // For the most rows that a rank may receive: two hundred row tiles.
+        // At the most rows that a rank may receive: two hundred row tiles.
         let of_rows = large(&|graph, counters| {
             let grid = Grid::RowTiles { space: graph.phases[gate].space, columns: 40_000_000 };
             counters[CounterId(0)].grid = grid;

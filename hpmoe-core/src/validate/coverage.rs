@@ -1,4 +1,4 @@
-//! Every dependency is kept by something.
+//! Checks that the schedule keeps every dependency.
 
 use super::Violation;
 use super::forms::{Home, home};
@@ -10,14 +10,14 @@ use crate::ids::PhaseId;
 use crate::schedule::Schedule;
 use hpmoe_kernels::op::TaskKind;
 
-/// Each dependency is kept in one of four ways:
+/// A schedule keeps each dependency in one of four ways:
 ///
-/// - it has a signal and a wait of its own;
-/// - another producer has them, whose tiles the same cores make later;
-/// - the core that makes a tile has made what it touches itself, in a task before;
-/// - dependencies so kept lead from the one phase to the other, for the same rows and columns.
+/// - The dependency has its own signal and wait.
+/// - Another producer has the signal and the wait, and the same cores make its tiles later.
+/// - The core that makes a tile has itself made everything that the tile touches, in an earlier task.
+/// - Kept dependencies lead from one phase to the other, for the same rows and columns.
 ///
-/// That a wait is for all that is signalled is for [`thresholds`](super::thresholds::thresholds) to see.
+/// [`thresholds`](super::thresholds::thresholds) checks that waits are for everything that is signalled.
 pub(super) fn coverage(checked: &CheckedGraph, schedule: &Schedule, violations: &mut Vec<Violation>) {
     let same_core = SameCore::new(checked, schedule);
     let dependencies = checked.dependencies();
@@ -35,7 +35,8 @@ pub(super) fn coverage(checked: &CheckedGraph, schedule: &Schedule, violations: 
     }
 }
 
-/// The producer signals, and the consumer waits, or the same core has waited for the same in an earlier entry.
+/// Whether the producer signals, and the consumer waits or its core has waited for the same counter in an earlier
+/// entry.
 fn counted(schedule: &Schedule, same_core: &SameCore, dependency: &Dependency) -> bool {
     let waits = |phase: PhaseId| schedule.phases[phase].waits.contains(&dependency.wait);
     let waited_before = || {
@@ -46,8 +47,8 @@ fn counted(schedule: &Schedule, same_core: &SameCore, dependency: &Dependency) -
         && (waits(dependency.after) || waited_before())
 }
 
-/// The same core makes `other`'s tile after `wanted`'s, signals the counter at the same place in an array of the same
-/// shape, and the consumer looks there.
+/// Whether `other` implies `wanted`: the same core makes `other`'s tile after `wanted`'s and signals the counter at the
+/// same position of an array of the same shape, and the consumer waits for it.
 fn speaks_for(checked: &CheckedGraph, same_core: &SameCore, other: &Dependency, wanted: &Dependency) -> bool {
     let grid = |wait: &Wait| checked.counters()[wait.counter].grid;
     other.after == wanted.after
@@ -57,8 +58,8 @@ fn speaks_for(checked: &CheckedGraph, same_core: &SameCore, other: &Dependency, 
         && (other.signal.index, other.signal.remote) == (wanted.signal.index, wanted.signal.remote)
 }
 
-/// A core touches what it has made itself in the same place, and another task has been given UB since: it has waited
-/// for all pipes, as vector cores do then.
+/// Whether the core that runs a tile has itself written all that the tile touches, at the same place. The two tasks
+/// differ, so a vector core waits for all pipes between them, when UB changes hands.
 fn own(graph: &TaskGraph, same_core: &SameCore, wanted: &Dependency) -> bool {
     let (before, after) = (&graph.phases[wanted.before], &graph.phases[wanted.after]);
     let vector = |phase: &Phase| graph.tasks[phase.task].kind == TaskKind::Vector;
@@ -72,22 +73,22 @@ fn own(graph: &TaskGraph, same_core: &SameCore, wanted: &Dependency) -> bool {
         && touched.all(|access| !access.remote && made.contains(&(access.tensor, access.region, false)))
 }
 
-/// Whether covered dependencies lead from one end to the other.
+/// Whether kept dependencies lead from one phase to the other.
 ///
-/// Every phase covers all rows that it shares with another, so a row that both ends touch is touched by a tile of each
-/// phase between them, and those tiles follow one another: each step relates tiles that share a row. A step from tile
-/// to tile keeps to one column; any other waits for all columns, and so one such step joins them.
+/// Every phase covers all rows that it shares with another. If both ends touch a row, each phase between them has a
+/// tile that touches it, and these tiles follow one another. A step from tile to tile stays in one column; any other
+/// step waits for all columns, so one such step is enough to join them.
 ///
-/// Each step leads to the rank of the row where the counter lies. A phase over chunks has a tile on the rank that received the
-/// row and one on the rank whose token it is, so the last step must lead to the rank of the dependency itself: what the
-/// other rank has awaited says nothing about this one.
+/// Each step leads to the rank of the row that its counter belongs to. A phase over chunks has a tile on the rank that
+/// received the row and one on the rank that the token belongs to. The last step must therefore lead to the rank of the
+/// wanted dependency: a wait on the other rank does not help.
 fn path(checked: &CheckedGraph, solid: &[bool], wanted: &Dependency) -> bool {
     let graph = checked.graph();
     if !row_by_row(graph, wanted) {
         return false;
     }
     let by_column = column_by_column(wanted);
-    // A phase, and whether the way there has joined the columns.
+    // A phase, and whether the path to it has joined the columns.
     let mut open = vec![(wanted.before, false)];
     let mut seen = SortedSet::default();
     while let Some((phase, joined)) = open.pop() {
@@ -116,7 +117,8 @@ fn path(checked: &CheckedGraph, solid: &[bool], wanted: &Dependency) -> bool {
     false
 }
 
-/// Whether a step leads over sends, which have no tile for a token whose slots are all empty, and both ends touch such a token, too.
+/// Whether a step leads to sends while both ends touch blocks of tokens. Sends have no tile for a token whose slots are
+/// all empty.
 fn may_leave_out(graph: &TaskGraph, step: &Dependency, wanted: &Dependency) -> bool {
     let kind = |phase: PhaseId| graph.spaces[graph.phases[phase].space].kind;
     kind(step.before) == SpaceKind::Blocks
@@ -124,7 +126,7 @@ fn may_leave_out(graph: &TaskGraph, step: &Dependency, wanted: &Dependency) -> b
         && matches!(kind(wanted.after), SpaceKind::Blocks | SpaceKind::Chunks)
 }
 
-/// The rank, told by a row, on which the counter of a dependency lies.
+/// The rank whose counter a dependency signals, relative to a row.
 fn signalled_home(graph: &TaskGraph, dependency: &Dependency) -> Option<Home> {
     home(graph, dependency.before, dependency.signal.index, dependency.signal.remote)
 }
@@ -133,7 +135,7 @@ fn column_by_column(dependency: &Dependency) -> bool {
     dependency.signal.index == Index::Tile && dependency.wait.index == Index::Tile
 }
 
-/// Whether the two phases meet only where they touch the same routed rows or tokens.
+/// Whether the two phases share only routed rows or rows of tokens, not experts' matrices.
 fn row_by_row(graph: &TaskGraph, dependency: &Dependency) -> bool {
     let accesses = |phase: PhaseId| graph.phases[phase].accesses.iter();
     let mut shared =

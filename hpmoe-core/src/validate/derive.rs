@@ -1,4 +1,4 @@
-//! Dependencies and the reuse of memory, found a second time: from regions alone.
+//! Derives dependencies and the reuse of memory a second time, from regions alone.
 
 mod counted;
 mod instance;
@@ -20,14 +20,14 @@ pub use kept::OrderStep;
 use required::{Nodes, Required, required};
 use tiles::Cut;
 
-/// Tiles that share an element which one of them writes are ordered by dependencies of the graph, and so are the uses of
-/// memory that chunks take in turn.
+/// Checks that tiles are ordered by the graph's dependencies if they share an element that one of them writes, and that
+/// words order the uses of memory that chunks share.
 ///
-/// The analysis compares regions as formulae, phase by phase. Here a few tokens are routed, each tile lists its elements, and
-/// any two tiles that have one in common must be ordered: by a dependency whose counters they share, or by a way over such
-/// tiles. What the analysis forgets is then missing, whatever the reason. That a schedule keeps the dependencies is for
-/// [`coverage`](super::coverage::coverage) to see, and that counters count exactly for
-/// [`thresholds`](super::thresholds::thresholds).
+/// The analysis compares regions as formulae, phase by phase. This check routes a few tokens and lists the elements of
+/// every tile. Any two tiles with a common element must be ordered: by a dependency whose counters they share, or by a
+/// path of such tiles. It therefore finds everything that the analysis misses, whatever the reason.
+/// [`coverage`](super::coverage::coverage) checks that a schedule keeps the dependencies, and
+/// [`thresholds`](super::thresholds::thresholds) that counters count exactly.
 pub(super) fn derive(checked: &CheckedGraph, violations: &mut Vec<Violation>) {
     across_chunks(checked.graph(), violations);
     let orders = Orders::new(checked);
@@ -42,8 +42,9 @@ pub(super) fn derive(checked: &CheckedGraph, violations: &mut Vec<Violation>) {
     }
 }
 
-/// The ways by which tiles of two phases that share elements are ordered, where all of them are. Without `before` they begin at
-/// the words that free memory for a chunk, without `after` they end at those that free it again. In ascending order, each once.
+/// The paths that order the tiles of two phases that share elements; `None` if some are not ordered. Without `before`,
+/// paths start at the words that free memory for a chunk; without `after`, they end at the words that free it again.
+/// Sorted, without duplicates.
 #[must_use]
 pub fn ways(checked: &CheckedGraph, before: Option<PhaseId>, after: Option<PhaseId>) -> Option<Vec<Vec<OrderStep>>> {
     let orders = Orders::new(checked);
@@ -54,7 +55,7 @@ pub fn ways(checked: &CheckedGraph, before: Option<PhaseId>, after: Option<Phase
     Some(ways?.into_iter().collect())
 }
 
-/// The tiles of an instance, what must be ordered, and what is.
+/// The tiles of an instance, the required order, and the order that is kept.
 struct Orders {
     nodes: Nodes,
     required: Vec<Required>,
@@ -83,7 +84,8 @@ impl Orders {
     }
 }
 
-/// All chunks share matrices: what one chunk writes there no other may touch, but for sums, which have an order of their own.
+/// Checks matrices, which all chunks share: no chunk may touch elements that another one writes, except for sums, which
+/// have their own order.
 fn across_chunks(graph: &TaskGraph, violations: &mut Vec<Violation>) {
     if graph.sizes.chunks == 1 {
         return;
@@ -101,7 +103,7 @@ fn across_chunks(graph: &TaskGraph, violations: &mut Vec<Violation>) {
     }
 }
 
-/// Whether two phases touch tiles of the same outer tile of a matrix.
+/// Whether two phases touch the same rows of a matrix.
 fn rows_meet(graph: &TaskGraph, tensor: TensorId, phases: [PhaseId; 2]) -> bool {
     let [one, other] = phases.map(|phase| {
         let accesses = graph.phases[phase].accesses.iter().filter(move |access| access.tensor == tensor);
@@ -110,7 +112,7 @@ fn rows_meet(graph: &TaskGraph, tensor: TensorId, phases: [PhaseId; 2]) -> bool 
     one.clone().any(|rows| other.clone().any(|met| rows.start < met.end && met.start < rows.end))
 }
 
-/// Phases that touch a tensor, or only those that write it.
+/// The phases that touch a tensor, or only those that write it.
 fn touching(graph: &TaskGraph, tensor: TensorId, writes: bool) -> impl Iterator<Item = PhaseId> {
     let phases = graph.phases.iter().filter(move |(_, phase)| {
         phase.accesses.iter().any(|access| access.tensor == tensor && (access.write || !writes))

@@ -1,4 +1,4 @@
-//! The memory that a rank needs, as a function of the rows that it may receive.
+//! The memory of a rank, as a function of the rows that it may receive.
 
 use super::shape::{kernel_shape, kernel_sizes};
 use crate::analyze::CheckedGraph;
@@ -10,10 +10,10 @@ use hpmoe_kernels::memory::{MemoryPlan, RankSizes, Word, default_capacity};
 /// Bytes of a descriptor, as `abi.h` lays it out.
 const DESCRIPTOR: u64 = 64;
 
-/// The needs of one rank, in bytes and in counts.
+/// The memory of one rank, in bytes and in counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Footprint {
-    /// Rows of each chunk that the rank may receive.
+    /// Most rows that the rank may receive in each chunk.
     pub rows: u64,
     /// Number of counters in one set.
     pub counters: u64,
@@ -54,7 +54,7 @@ pub fn footprint(checked: &CheckedGraph, schedule: &Schedule, ranks: u32, rows: 
     }
 }
 
-/// Rows of each chunk that a rank has room for unless a group says otherwise: the most that any routing brings.
+/// The capacity of a rank unless a group sets another: the most rows of a chunk that any routing sends it.
 #[must_use]
 pub fn default_rows(graph: &TaskGraph, ranks: u32) -> u64 {
     default_capacity(&kernel_sizes(graph), ranks as usize) as u64
@@ -77,7 +77,8 @@ mod tests {
         assert_eq!(balanced.workspace, Bytes((7168 + 3 * 2048) * 2 * 32_768));
         // recv and back: 7168 columns; (token, k): 4 bytes.
         assert_eq!(balanced.symmetric, Bytes((2 * 7168 * 2 + 4) * 32_768));
-        // Of 264 row tiles: recv, h and out once, u for each of 8 columns; 256 token blocks.
+        // For 264 row tiles: one counter each for recv, h and out, and one for each of u's 8 columns. Also 256 token
+        // blocks.
         assert_eq!(balanced.counters, 264 * (3 + 8) + 256);
         assert_eq!(balanced.counter_bytes, Bytes(balanced.counters * 1024));
         assert_eq!((balanced.descriptors, balanced.descriptor_bytes), (42, Bytes(42 * 64)));
@@ -91,11 +92,11 @@ mod tests {
         let schedule = schedule(&checked, Cores::ASCEND_A3);
         let symmetric = |rows| footprint(&checked, &schedule, 8, rows).symmetric;
         let row = Bytes(7168 * 2);
-        // What is put back has a row for each token and expert.
+        // The tensor of returned rows has a row for each token and expert.
         assert_eq!(symmetric(0), row * (4096 * 8));
         assert_eq!(symmetric(1000), symmetric(0) + row * 1000);
         assert_eq!(symmetric(4096 * 8 * 8), symmetric(0) + row * (4096 * 8));
-        // Two of four chunks have memory.
+        // Two of four chunks are in memory.
         let mut graph = checked.graph().clone();
         graph.sizes.chunks = 4;
         let chunked = CheckedGraph::for_tests(graph, checked.counters().clone(), Vec::new());

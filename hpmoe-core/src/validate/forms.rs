@@ -1,4 +1,4 @@
-//! Which counters a tile can address, and where they lie.
+//! The counters that a tile can address, and their ranks.
 
 use super::Violation;
 use crate::analyze::{Amount, CheckedGraph, Counter, Grid, Index, Signal, Wait};
@@ -7,7 +7,8 @@ use crate::ids::PhaseId;
 use crate::schedule::Schedule;
 use hpmoe_kernels::op::TaskKind;
 
-/// A signal or a wait names a counter that a tile of its phase can compute from its coordinates; the route waits for its ids.
+/// Checks that each signal and wait names a counter that a tile can compute from its coordinates, and that the route
+/// waits for its ids.
 pub(super) fn forms(checked: &CheckedGraph, schedule: &Schedule, violations: &mut Vec<Violation>) {
     let graph = checked.graph();
     if schedule.routed_after.as_ref().is_some_and(|wait| !waits_for_ids(checked, wait)) {
@@ -27,7 +28,7 @@ pub(super) fn forms(checked: &CheckedGraph, schedule: &Schedule, violations: &mu
     }
 }
 
-/// Whether the route waits for all of its ids on the rank.
+/// Whether the route waits for all ids of the rank.
 fn waits_for_ids(checked: &CheckedGraph, wait: &Wait) -> bool {
     let ids = checked.graph().route.as_ref().map(|route| route.ids);
     let counters = checked.counters();
@@ -58,16 +59,16 @@ fn signal_fits(checked: &CheckedGraph, phase: PhaseId, signal: &Signal) -> bool 
 fn wait_fits(checked: &CheckedGraph, phase: PhaseId, wait: &Wait) -> bool {
     let graph = checked.graph();
     let Some(counter) = known(checked, wait.counter) else { return false };
-    // What tells how much of a chunk is no longer read is not signalled of the last chunks, whose memory no other takes.
+    // The counter of a chunk's freed memory gets no signal for the last chunks, whose memory no other chunk reuses.
     let through = checked.counters()[wait.counter].through;
     let told = !through || checked.reuse().is_some_and(|reuse| reuse.frees == phase);
-    // A wait looks at counters of its own rank, but never at those of scattered tokens.
+    // A wait reads counters of its own rank, but never those of scattered tokens.
     told && wait.index != Index::PieceBlocks
         && addresses(graph, phase, counter, wait.index)
         && home(graph, phase, wait.index, false).is_some()
 }
 
-/// What an array's counters stand for, and whether that is rows sent once.
+/// The grid of a counter array, and whether it counts once-sent rows.
 fn known(checked: &CheckedGraph, counter: crate::ids::CounterId) -> Option<(Grid, bool)> {
     let counters = checked.counters();
     ((counter.0 as usize) < counters.len()).then(|| {
@@ -76,19 +77,19 @@ fn known(checked: &CheckedGraph, counter: crate::ids::CounterId) -> Option<(Grid
     })
 }
 
-/// Whether the index leads to one counter of the grid for each tile, or for pieces to those of its blocks.
+/// Whether the index selects one counter of the grid for each tile; for pieces, those of its blocks.
 fn addresses(graph: &TaskGraph, phase: PhaseId, (grid, once): (Grid, bool), index: Index) -> bool {
     let space = graph.spaces[graph.phases[phase].space];
     let received = !space.by_chunk() && space.kind != SpaceKind::SendsOnce;
     match (grid, index) {
-        // Rows sent once are others than those received for each (token, k).
+        // Once-sent rows differ from the rows received for each (token, k).
         (Grid::RowTiles { space: tiles, columns: 1 }, Index::RowTile) if once => {
             space.kind == SpaceKind::SendsOnce && graph.spaces[tiles].height.holds(space.height)
         }
         (Grid::RowTiles { columns: 1, .. }, Index::OnceTiles) => once && space.kind == SpaceKind::RowTiles,
         (Grid::RowTiles { space: tiles, columns }, Index::RowTile | Index::Tile) => {
             let wanted = if index == Index::Tile { graph.phases[phase].columns() } else { 1 };
-            // An item lies in one row tile.
+            // Each item lies in one row tile.
             received && !once && columns == wanted && graph.spaces[tiles].height.holds(space.height)
         }
         (Grid::Experts, Index::Expert) => received && !once,
@@ -101,16 +102,16 @@ fn addresses(graph: &TaskGraph, phase: PhaseId, (grid, once): (Grid, bool), inde
     }
 }
 
-/// On which rank a counter lies, told by a row that the tile touches.
+/// The rank of a counter, relative to a row that the tile touches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Home {
     /// The rank that received the row.
     Owner,
-    /// The rank whose token it is.
+    /// The rank that the token belongs to.
     Source,
 }
 
-/// Where the counters lie that a tile of the phase addresses; nothing where a tile can't know of them.
+/// The rank of the counters that a tile of the phase addresses; `None` if a tile can't address them.
 pub(super) fn home(graph: &TaskGraph, phase: PhaseId, index: Index, remote: bool) -> Option<Home> {
     let here = match graph.spaces[graph.phases[phase].space].kind {
         SpaceKind::RowTiles | SpaceKind::OnceTiles | SpaceKind::Experts => (Home::Owner, None),

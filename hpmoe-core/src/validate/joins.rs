@@ -1,4 +1,4 @@
-//! Phases that are walked together have the same tiles on the same cores.
+//! Checks that phases that are walked together have the same tiles on the same cores.
 
 use super::Violation;
 use super::same_core::same_map;
@@ -6,8 +6,8 @@ use crate::analyze::CheckedGraph;
 use crate::ids::{Id, PhaseId};
 use crate::schedule::{Entry, Schedule};
 
-/// A phase that joins the one before it has the same tiles on the same cores, and its entry of each group follows that of the
-/// phase before.
+/// Checks each phase that joins the one before it: both have the same tiles on the same cores, and its entry of each
+/// group follows that of the phase before.
 pub(super) fn joins(checked: &CheckedGraph, schedule: &Schedule, violations: &mut Vec<Violation>) {
     let graph = checked.graph();
     for (second, _) in schedule.phases.iter().filter(|(_, phase)| phase.joins_previous) {
@@ -77,7 +77,7 @@ mod tests {
         }
     }
 
-    /// A core walks joined entries as one, which has the peer of the first.
+    /// A core walks joined entries as one, with the peer of the first.
     #[test]
     fn puts_to_another_peer_are_found() {
         let checked = chunked(&Layer::TINY, 2);

@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 /// Constants of groups with few experts.
 pub(super) const SMALL_GROUPS: [(&str, usize); 2] = [("EXPERTS", 4), ("TOP_K", 2)];
 
-/// Name (`kernel::taskflow`) and graph of each, with the constants of its source and small tiles, in the order of files and declarations.
+/// Name (`kernel::taskflow`) and graph of each taskflow, with the constants of its source and small tiles, in the order
+/// of files and declarations.
 pub(super) fn kernels() -> Vec<(String, CheckedGraph)> {
     kernels_with(&[])
 }
 
-/// Those kernels, with these values of constants; where a kernel can't have them, with those of its source.
+/// Like `kernels`, with these values of constants. If a kernel can't have them, it has those of its source.
 pub(super) fn kernels_with(values: &[(&str, usize)]) -> Vec<(String, CheckedGraph)> {
     let mut kernels = Vec::new();
     for file in files("../examples").into_iter().chain(files("../ui-tests/kernels")) {

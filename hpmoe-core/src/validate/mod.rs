@@ -1,26 +1,27 @@
-//! Validation: checks that a schedule keeps every promise of its graph, by code of its own, which knows nothing of how
-//! schedules are made. [`Violation`] is one broken promise as data, `words.rs` the text of each.
+//! Validation: checks that a schedule keeps every promise of its graph. The checks share no code with the scheduler.
+//! [`Violation`] is one broken promise as data, and `words.rs` has the text of each.
 //!
 //! | promise | file | violation |
 //! |---|---|---|
 //! | Every core is in one role and, for each number of ranks, in one part of a role | `structure.rs` | `Roles` |
-//! | Every phase has a row in the schedule, with a role that can run it, a band, a rotation by fewer cores than share a queue, and counted tiles of phases alone | `structure.rs` | `Table`, `WrongCores`, `Band`, `Rotation`, `Preceding` |
+//! | Every phase has a row in the schedule, with a role that can run it, a band, a rotation less than the number of cores of a queue, and a count of tiles of phases only | `structure.rs` | `Table`, `WrongCores`, `Band`, `Rotation`, `Preceding` |
 //! | There is an order for each number of ranks, with each entry once, in a queue of its phase's role | `structure.rs` | `Orders`, `Missing`, `Twice`, `Misplaced` |
 //! | There are orders for each number of chunks that launches choose from, and no others | `validate.rs` | `Chunks` |
 //! | A tile can address every counter that it signals or awaits, and some tile signals what it awaits | `forms.rs` | `Form` |
 //! | Phases that are walked together have the same tiles on the same cores | `joins.rs` | `Joins` |
 //! | The tables of a route are made before anything reads them, once | `route.rs` | `Unrouted`, `SecondRoute` |
-//! | Tiles that share what one of them writes are ordered by dependencies, and chunks that share memory by words | `derive.rs` | `Unordered`, `FreedEarly`, `WrittenEarly` |
+//! | Dependencies order tiles that share an element which one of them writes, and words order chunks that share memory | `derive.rs` | `Unordered`, `FreedEarly`, `WrittenEarly` |
 //! | Every dependency is kept: by a counter, a core's own order, or a path of others | `coverage.rs` | `Uncovered` |
 //! | Words that free the memory of chunks come in order | `reuse.rs` | `NoWord`, `WordsOutOfOrder` |
-//! | What chunks add to the same sums is added in the order of chunks | `sums.rs` | `SumsOutOfOrder` |
-//! | What is read before the waits of a tile is the caller's, and nobody writes it | `read_ahead.rs` | `NothingAhead`, `ReadEarly` |
+//! | Chunks add to shared sums in the order of chunks | `sums.rs` | `SumsOutOfOrder` |
+//! | Everything that is read before a tile's waits is the caller's, and no phase writes it | `read_ahead.rs` | `NothingAhead`, `ReadEarly` |
 //! | One order of all entries of all ranks exists, so no run deadlocks | `total_order.rs` | `Cycle`, `OnceByLoad` |
 //! | Each wait is for exactly what is signalled, and each signal is awaited | `thresholds.rs` | `Threshold`, `Inexact`, `Unawaited` |
 //! | Numbers fit their fields, and buffers the memory | `budgets.rs` | `TooLarge` |
 //!
-//! `execute` runs schedules tile by tile on random routings, in tests alone: what is accepted runs right, and what is broken
-//! is refused and fails. `fuzz` changes the schedules of all kernels field by field and has `execute` judge what is accepted.
+//! `execute` runs schedules tile by tile on random routings, only in tests: accepted schedules run right, and broken
+//! ones are refused and fail. `fuzz` changes the schedules of all kernels field by field, and `execute` judges the
+//! accepted ones.
 
 #[cfg(test)]
 mod broken;

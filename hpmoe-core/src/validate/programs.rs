@@ -1,6 +1,6 @@
 //! Random programs through front end, scheduler and validator, and their schedules through runs.
 //!
-//! `HPMOE_PROGRAMS` says how many are tried, `HPMOE_PROGRAMS_FROM` the first.
+//! `HPMOE_PROGRAMS` is the number of programs that are tried, and `HPMOE_PROGRAMS_FROM` the first one.
 
 use super::execute::runs;
 use super::fuzz::any;
@@ -18,10 +18,10 @@ use crate::validate::derive::derive;
 use crate::validate::validate;
 use hpmoe_programs::{Program, seeds};
 
-/// Programs that are tried unless the environment says how many.
+/// Number of programs, unless the environment sets another.
 const USUAL: u64 = 40;
 
-/// The checked graph of a kernel's source, or what is wrong with it.
+/// The checked graph of a kernel's source, or its faults.
 fn checked(source: &str) -> Result<CheckedGraph, Vec<Diagnostic>> {
     let module = modules(source).expect("it is Rust").remove(0);
     Ok(front(&module, &Overrides::new())?.flows.into_iter().next_back().expect("it has a taskflow"))
@@ -34,8 +34,8 @@ pub(super) fn program(seed: u64) -> CheckedGraph {
     checked(&program.source).map_err(words).unwrap_or_else(|text| panic!("{text}\n{}", program.source))
 }
 
-/// What is wrong with one program that the front end accepts: its schedules, on any machine and by any choices, are
-/// valid and run right, and it has a text for the device. The text of the user's limits that it passes is no fault.
+/// Checks one program that the front end accepts: its schedules, for any machine and any choices, are valid and run
+/// right, and code can be generated. Reaching a limit that is the user's is not a fault.
 fn fault(checked: &CheckedGraph, random: &mut Random) -> Result<(), String> {
     let mut violations = Vec::new();
     derive(checked, &mut violations);
@@ -69,7 +69,7 @@ fn random_programs_are_accepted_and_run() {
     }
 }
 
-/// With a change to its text, a program is refused with an error at one of its lines, or it is another program that runs.
+/// A program whose text is changed is refused with an error at one of its lines, or it is another program that runs.
 #[test]
 fn faulty_programs_are_refused_at_a_line_or_run() {
     let mut refused = 0;

@@ -1,4 +1,4 @@
-//! Validates reads that happen before the waits of a tile.
+//! Validates reads that happen before a tile's waits.
 
 use super::Violation;
 use crate::analyze::CheckedGraph;
@@ -6,7 +6,8 @@ use crate::graph::{RowKind, Rows, Storage};
 use crate::plan::Plan;
 use crate::schedule::Schedule;
 
-/// Weights that a phase reads ahead of its waits are the caller's, nobody writes them, and a tile knows where they are.
+/// Checks weights that a phase reads before its waits: they are the caller's, no phase writes them, and a tile can
+/// compute their position.
 pub(super) fn read_ahead(checked: &CheckedGraph, schedule: &Schedule, violations: &mut Vec<Violation>) {
     let graph = checked.graph();
     for (id, phase) in graph.phases.iter().filter(|(id, _)| schedule.phases[*id].reads_ahead) {
@@ -61,7 +62,7 @@ mod tests {
         assert_eq!(found(&checked), []);
         let written = checked.changed(|graph| graph.phases[down].accesses.push(Access { write: true, ..read }));
         assert_eq!(found(&written), [Violation::ReadEarly { phase: gate, tensor: read.tensor }]);
-        // Which rows it writes is of no account.
+        // The rows that it writes don't matter here.
         let elsewhere = Region { rows: Rows::Tile, ..read.region };
         let written = Access { write: true, region: elsewhere, ..read };
         let written = checked.changed(|graph| graph.phases[down].accesses.push(written));

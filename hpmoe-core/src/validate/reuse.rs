@@ -1,11 +1,11 @@
-//! Words that free the memory of chunks come in the order of chunks.
+//! Checks that words free the memory of chunks in the order of chunks.
 
 use super::Violation;
 use crate::analyze::CheckedGraph;
 use crate::schedule::{Entry, Schedule};
 
-/// Where chunks take memory in turn, a phase tells that it is free, and one queue has all its words of a rank, in order. That
-/// uses of the memory come before the one word and after the other is for [`derive`](super::derive::derive) to see.
+/// If chunks reuse memory, checks that a phase frees it, and that one queue has all words of a rank in order.
+/// [`derive`](super::derive::derive) checks that uses of the memory come before one word and after the other.
 pub(super) fn reuse(checked: &CheckedGraph, schedule: &Schedule, violations: &mut Vec<Violation>) {
     let graph = checked.graph();
     if !graph.sizes.reuses() {
@@ -47,7 +47,7 @@ mod tests {
         assert_eq!(broken_of(&checked, reuse, |_| ()), []);
     }
 
-    /// The places of a schedule's orders, and their ranks.
+    /// The positions of a schedule's orders, and their numbers of ranks.
     fn orders(checked: &CheckedGraph) -> Vec<(usize, u32)> {
         let orders = schedule(checked, Cores::ASCEND_A3).orders;
         assert!(orders.len() > 1);

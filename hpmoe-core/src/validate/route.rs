@@ -1,4 +1,5 @@
-//! Nothing reads the tables of a route before they are there, and the route reads no ids that are still to be written.
+//! Checks that nothing reads the tables of a route before they are made, and that the route reads no ids before they
+//! are written.
 
 use super::Violation;
 use crate::analyze::CheckedGraph;
@@ -6,18 +7,20 @@ use crate::graph::{MadeRoute, Rows, SpaceKind};
 use crate::ids::PhaseId;
 use crate::schedule::{Entry, Order, Schedule};
 
-/// If the kernel makes its route, the cores of each queue make its tables, or wait for them, before the first entry of the queue that
-/// comes after the route in the taskflow: any of those may need them. What comes before it in the taskflow runs over tokens alone.
+/// If the kernel makes its route, the cores of each queue must make its tables, or wait for them, before the first
+/// entry of the queue that follows the route in the taskflow, because any such entry may need the tables. Entries
+/// before the route run over tokens only.
 ///
-/// Vector cores read all ids of their rank. So each phase that writes ids signals what the route waits for, and comes before it.
-/// That the counter is one of the whole rank is for [`forms`](super::forms::forms) to see, that this is exactly what is signalled, for
-/// [`thresholds`](super::thresholds::thresholds), and that entries before the route wait for nothing that comes of it, for
-/// [`total_order`](super::total_order::total_order).
+/// Vector cores read all ids of their rank. Each phase that writes ids must therefore signal the counter that the route
+/// waits for, and must come before the route. Three other checks cover the rest: [`forms`](super::forms::forms) that
+/// the counter is one for the whole rank, [`thresholds`](super::thresholds::thresholds) that the wait is for exactly
+/// what is signalled, and [`total_order`](super::total_order::total_order) that no entry before the route waits for one
+/// that needs it.
 ///
-/// In a taskflow with chunks everything comes after the route, so that it is at the same place in the queues of each number of chunks: cores go on in
-/// those of the number that they choose.
+/// In a taskflow with chunks, everything comes after the route. The route is then at the same position in the queues of
+/// every number of chunks, so that cores can continue in the queues of the number that they choose.
 ///
-/// If the host makes the route, no core makes another.
+/// If the host makes the route, no core makes one.
 pub(super) fn route(checked: &CheckedGraph, schedule: &Schedule, violations: &mut Vec<Violation>) {
     let made = checked.graph().route.as_ref();
     if let Some(made) = made {
@@ -38,8 +41,8 @@ pub(super) fn route(checked: &CheckedGraph, schedule: &Schedule, violations: &mu
     }
 }
 
-/// Phases before the route run over blocks of tokens, in the rows of tokens or of matrices, and their tiles are counted after those of
-/// such phases.
+/// Checks phases before the route: they run over blocks of tokens, use rows of tokens or of matrices, and their count
+/// of tiles follows only such phases.
 fn before(checked: &CheckedGraph, schedule: &Schedule, made: &MadeRoute, violations: &mut Vec<Violation>) {
     let graph = checked.graph();
     let by_token = |space| graph.spaces[space].kind == SpaceKind::Blocks;
@@ -54,7 +57,7 @@ fn before(checked: &CheckedGraph, schedule: &Schedule, made: &MadeRoute, violati
     }
 }
 
-/// The route waits for each phase that writes ids.
+/// Checks that the route waits for each phase that writes ids.
 fn ids(checked: &CheckedGraph, schedule: &Schedule, made: &MadeRoute, violations: &mut Vec<Violation>) {
     let awaited = schedule.routed_after.as_ref().map(|wait| wait.counter);
     let writes = |id: PhaseId| {
@@ -70,8 +73,8 @@ fn ids(checked: &CheckedGraph, schedule: &Schedule, made: &MadeRoute, violations
     }
 }
 
-/// Whether a queue has an entry that may need the tables before they are made, or its cores never come to make them, because they walk
-/// two entries together there.
+/// Whether a queue has an entry that may need the tables before they are made, or its cores never reach the route
+/// because it is inside a joined walk.
 fn is_late(schedule: &Schedule, queue: &[Entry], at: u32, made: &MadeRoute) -> bool {
     let at = at as usize;
     let joined = |entry: &Entry| schedule.phases[entry.phase].joins_previous;

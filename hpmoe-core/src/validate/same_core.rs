@@ -1,4 +1,4 @@
-//! Which phases share their tiles among cores alike.
+//! Phases whose tiles are dealt to cores in the same way.
 
 use crate::analyze::CheckedGraph;
 use crate::graph::{Phase, TaskGraph};
@@ -6,9 +6,10 @@ use crate::ids::{PartId, PhaseId};
 use crate::schedule::{Entry, Schedule};
 use std::collections::HashMap;
 
-/// Pairs of phases of which the same core makes the same tile, first of one and then of the other.
+/// Pairs of phases for which the same core makes the same tile, first of one phase and then of the other.
 pub(super) struct SameCore {
-    /// Every queue has the first phase's entry of each group before the second's. No phase is before itself.
+    /// In every queue, the first phase's entry of each group comes before the second's. No pair has the same phase
+    /// twice.
     pairs: Vec<(PhaseId, PhaseId)>,
 }
 
@@ -40,13 +41,13 @@ impl SameCore {
         Self { pairs }
     }
 
-    /// Whether a core that makes a tile of `second` has made the same tile of `first` before.
+    /// Whether a core that makes a tile of `second` has already made the same tile of `first`.
     pub(super) fn before(&self, first: PhaseId, second: PhaseId) -> bool {
         self.pairs.contains(&(first, second))
     }
 }
 
-/// Tile t of one group goes to the same core in both, and is the same item and column.
+/// Whether tile t of a group is the same item and column in both phases, on the same core.
 pub(super) fn same_map(graph: &TaskGraph, schedule: &Schedule, a: (PhaseId, &Phase), b: (PhaseId, &Phase)) -> bool {
     graph.spaces[a.1.space] == graph.spaces[b.1.space]
         && a.1.ranges == b.1.ranges
@@ -80,7 +81,7 @@ mod tests {
         assert!(!alike(gate, up, &|schedule| schedule.phases[up].rotation += 1));
         assert!(!alike(gate, up, &|schedule| schedule.phases[up].by_arrival ^= true));
         assert!(!alike(gate, up, &|schedule| schedule.phases[up].preceding.push((SpaceId(0), 1))));
-        // As many columns, which other ranges count.
+        // As many columns, but counted by other ranges.
         let turned = checked.changed(|graph| {
             (graph.phases[gate].ranges, graph.phases[up].ranges) = (vec![2, 3], vec![3, 2]);
         });
@@ -88,7 +89,7 @@ mod tests {
         assert_eq!(phases[gate].columns(), phases[up].columns());
         let made = schedule(&checked, Cores::ASCEND_A3);
         assert!(!same_map(turned.graph(), &made, (gate, &phases[gate]), (up, &phases[up])));
-        // Dealt as the other is, but with other columns, or other items.
+        // Dealt in the same way, but with other columns or other items.
         let deal_alike = |first: PhaseId, second: PhaseId| {
             move |schedule: &mut Schedule| schedule.phases[second] = schedule.phases[first].clone()
         };
@@ -97,7 +98,7 @@ mod tests {
         assert!(!alike(dispatch, back, &deal_alike(dispatch, back)));
     }
 
-    /// Two phases over sends: the second has each entry of the first, with its expert and its peer.
+    /// Two phases over sends. The second has each entry of the first, with the same expert and peer.
     #[test]
     fn entries_are_compared_for_each_expert_and_peer() {
         let whole = moe_ffn(&Layer::SMALL);
@@ -140,12 +141,12 @@ mod tests {
         let alone = SameCore::new(&checked, &schedule(&checked, Cores::ASCEND_A3));
         assert!(!alone.before(gate, gate) && !alone.before(up, gate));
         for order in 0..2 {
-            // Nowhere.
+            // In no queue.
             assert!(!before(&|schedule| {
                 let queue = &mut schedule.orders[order].queues[PartId(0)];
                 queue.retain(|entry| entry.phase != up);
             }));
-            // Later in another queue, whose cores go on as they please.
+            // Later, in another queue, whose cores run independently.
             assert!(!before(&|schedule| {
                 let order = &mut schedule.orders[order];
                 let [matrix, other] = [0, 1].map(PartId);

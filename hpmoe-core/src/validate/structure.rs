@@ -1,4 +1,4 @@
-//! Every entry exactly once, on cores that can run it.
+//! Checks that every entry is there exactly once, on cores that can run it.
 
 use super::Violation;
 use crate::analyze::CheckedGraph;
@@ -11,8 +11,9 @@ use std::ops::RangeInclusive;
 /// The numbers of ranks that a group may have.
 const RANKS: RangeInclusive<u32> = 1..=MAX_RANKS;
 
-/// Roles share the cores among them, and so do the parts of every order, each inside of a role. Each phase has a role
-/// that can run it, and for every number of ranks each group of the phase stands once in the queues of that role.
+/// Checks that roles partition the cores, and that the parts of every order do so inside each role. Each phase must
+/// have a role that can run it. For every number of ranks, each group of the phase must be exactly once in the queues
+/// of that role.
 pub(super) fn structure(checked: &CheckedGraph, schedule: &Schedule, violations: &mut Vec<Violation>) {
     let graph = checked.graph();
     roles(schedule, violations);
@@ -90,7 +91,7 @@ fn orders(graph: &TaskGraph, schedule: &Schedule, violations: &mut Vec<Violation
     rotations(graph, schedule, violations);
 }
 
-/// Whether each phase moves on by fewer cores than share any of the queues that it is in.
+/// Checks that each phase's rotation is less than the number of cores that share any of its queues.
 fn rotations(graph: &TaskGraph, schedule: &Schedule, violations: &mut Vec<Violation>) {
     for phase in graph.phases.ids() {
         let rotation = schedule.phases[phase].rotation;
@@ -132,13 +133,13 @@ fn each_once(graph: &TaskGraph, schedule: &Schedule, order: &Order, violations: 
     }
 }
 
-/// Whether all cores of a part are of a role.
+/// Whether all cores of a part belong to a role.
 fn within(part: &Role, role: &Role) -> bool {
     let end = |cores: &Role| cores.first.saturating_add(cores.count);
     part.kind == role.kind && part.first >= role.first && end(part) <= end(role)
 }
 
-/// Experts and peers that the entries of a phase count.
+/// Number of experts and of peers that the entries of a phase count.
 fn shape(graph: &TaskGraph, phase: PhaseId, ranks: u32) -> (u32, u32) {
     let experts = graph.sizes.expert_chunks(ranks as usize) as u32;
     match graph.spaces[graph.phases[phase].space].kind {

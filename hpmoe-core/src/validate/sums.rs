@@ -4,10 +4,10 @@ use super::Violation;
 use crate::analyze::CheckedGraph;
 use crate::schedule::{Entry, Schedule, chunk};
 
-/// All entries of a phase that adds to what the caller keeps are in one queue, chunk after chunk.
+/// Checks that all entries of a phase that adds to the caller's memory are in one queue, chunk by chunk.
 ///
-/// A tile of a matrix then has the same core in each chunk: experts are counted alike in all of them, so that the tiles of
-/// an expert are dealt to the same cores. A core makes tiles in the order of its queue, and orders its own writes.
+/// A tile of a matrix then has the same core in each chunk, because experts are counted alike in all chunks. A core
+/// makes tiles in the order of its queue, and orders its own writes.
 pub(super) fn sums(checked: &CheckedGraph, schedule: &Schedule, violations: &mut Vec<Violation>) {
     let graph = checked.graph();
     for order in &schedule.orders {

@@ -1,4 +1,4 @@
-//! Counters reach what is waited for, exactly, whatever the number of rows.
+//! Checks that counters reach exactly the thresholds of waits, for any number of rows.
 
 use super::Violation;
 use crate::analyze::{Amount, CheckedGraph, Grid, Index, Need, Signal};
@@ -6,8 +6,8 @@ use crate::graph::{Height, RowKind, SpaceKind};
 use crate::ids::{Arena, CounterId, PhaseId};
 use crate::schedule::Schedule;
 
-/// What all phases add to a counter is what each wait for it needs, as functions of the counter's rows; and what is
-/// signalled is awaited, so that nothing arrives after a launch has ended.
+/// Checks that the sum that all phases add to a counter equals the need of each wait for it, as functions of the
+/// counter's rows. Every signal must be awaited, so that none arrives after a launch has ended.
 pub(super) fn thresholds(checked: &CheckedGraph, schedule: &Schedule, violations: &mut Vec<Violation>) {
     let mut added: Arena<CounterId, Option<Sum>> = checked.counters().ids().map(|_| Some(Sum::default())).collect();
     for (phase, fixed) in schedule.phases.iter() {
@@ -54,7 +54,7 @@ struct Sum {
     fixed: u64,
     per_row: u64,
     per_slot: u64,
-    /// How many pieces of each height: ascending.
+    /// Heights of pieces, ascending, with the number of pieces per started height.
     pieces: Vec<(Height, u64)>,
 }
 
@@ -98,8 +98,7 @@ impl Sum {
         }
     }
 
-    /// The same function for at most that many rows: more rows than there are make one piece, and pieces of one row are
-    /// rows.
+    /// The same function for at most `most` rows: a larger height gives one piece, and pieces of one row are rows.
     fn clamped(&self, most: Option<Height>) -> Self {
         let mut clamped = Self { pieces: Vec::new(), ..*self };
         for &(height, count) in self.pieces.iter().filter(|(_, count)| *count > 0) {
@@ -119,7 +118,7 @@ impl Sum {
     }
 }
 
-/// What all tiles of a phase together add to a counter, or nothing where that depends on more than its rows.
+/// The sum that all tiles of a phase add to a counter; `None` if it depends on more than the counter's rows.
 fn contribution(checked: &CheckedGraph, phase: PhaseId, signal: &Signal) -> Option<Sum> {
     let graph = checked.graph();
     let space = graph.spaces[graph.phases[phase].space];
@@ -130,19 +129,19 @@ fn contribution(checked: &CheckedGraph, phase: PhaseId, signal: &Signal) -> Opti
     };
     let pieces = matches!(space.kind, SpaceKind::Sends | SpaceKind::SendsOnce | SpaceKind::Arrivals);
     match (signal.amount, signal.index) {
-        // How routed rows are cut into pieces is up to the routing.
+        // The routing decides how routed rows are cut into pieces.
         (Amount::One, _) if pieces => None,
-        // Of all experts of a rank, each has its own; pieces are those of each expert's rows.
+        // Each expert of a rank has its own rows, and is cut into pieces separately.
         (Amount::One, Index::Rank) if space.kind == SpaceKind::Experts => None,
         (Amount::One, _) if space.kind == SpaceKind::Experts => Some(Sum::fixed(tiles)),
-        // A rank receives other numbers of rows than it has tokens.
+        // The number of rows that a rank receives differs from its number of tokens.
         (Amount::One, Index::Rank) => {
             let touches = if space.by_chunk() { RankRows::Tokens } else { RankRows::Received };
             (touches == rows_of_rank(checked, signal.counter)).then(|| Sum::pieces(space.height, tiles))
         }
         (Amount::One, _) => Some(Sum::pieces(space.height, tiles)),
         (Amount::Rows, Index::RowTile | Index::Tile | Index::Expert | Index::Block) => Some(Sum::rows(tiles)),
-        // Each slot of a block is in one piece, unless it is empty.
+        // Each non-empty slot of a block is in one piece.
         (Amount::Rows, Index::PieceBlocks) => Some(Sum::slots(tiles)),
         (_, Index::OnceTiles) => None,
         (Amount::Rows, Index::Rank) => {
@@ -165,18 +164,18 @@ fn contribution(checked: &CheckedGraph, phase: PhaseId, signal: &Signal) -> Opti
     }
 }
 
-/// What the rows are that all tiles of a phase touch on a rank.
+/// The kind of rows that all tiles of a phase touch on a rank.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum RankRows {
     Received,
     Tokens,
-    /// Those slots of each token that are not empty.
+    /// The non-empty slots of each token.
     Slots,
-    /// One for each token received.
+    /// One row for each token received.
     Once,
 }
 
-/// The rows that a rank's only counter stands for.
+/// The kind of rows that a rank's only counter stands for.
 fn rows_of_rank(checked: &CheckedGraph, counter: CounterId) -> RankRows {
     match checked.graph().tensors[checked.counters()[counter].tensor].rows {
         RowKind::Received | RowKind::Expert(_) => RankRows::Received,
@@ -185,7 +184,7 @@ fn rows_of_rank(checked: &CheckedGraph, counter: CounterId) -> RankRows {
     }
 }
 
-/// Most rows that one counter stands for, where that is known.
+/// Most rows that one counter stands for, if known.
 fn most_rows(checked: &CheckedGraph, counter: CounterId) -> Option<Height> {
     match checked.counters()[counter].grid {
         Grid::RowTiles { space, .. } => Some(checked.graph().spaces[space].height),

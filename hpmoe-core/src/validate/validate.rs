@@ -16,33 +16,33 @@ use super::{Footprint, Violation, footprint};
 use crate::analyze::CheckedGraph;
 use crate::schedule::Schedule;
 
-/// A schedule that keeps every promise of its graph. Only [`validate`] makes one, and only this is emitted.
+/// A schedule that keeps every promise of its graph. Only [`validate`] makes one, and code is generated only from one.
 #[derive(Clone, Debug)]
 pub struct ValidSchedule {
     schedule: Schedule,
 }
 
 impl ValidSchedule {
-    /// The schedule, which nobody has changed since it was checked.
+    /// The schedule, unchanged since it was checked.
     #[must_use]
     pub fn schedule(&self) -> &Schedule {
         &self.schedule
     }
 
-    /// The memory that a rank needs when it may receive `rows` rows of each chunk.
+    /// The memory of a rank that may receive `rows` rows of each chunk.
     #[must_use]
     pub fn footprint(&self, checked: &CheckedGraph, ranks: u32, rows: u64) -> Footprint {
         footprint(checked, &self.schedule, ranks, rows)
     }
 }
 
-/// Checks a schedule against the graph it was made for: every entry once, every shared element
-/// ordered by a dependency, every dependency covered, an order of all
-/// entries of all ranks that nothing contradicts, thresholds that are reached exactly, and numbers that fit.
+/// Checks a schedule against its graph: every entry is there once, dependencies order every shared element, every
+/// dependency is kept, a total order of all entries of all ranks exists, thresholds are reached exactly, and numbers
+/// fit.
 ///
 /// # Errors
 ///
-/// All violations; if the schedule does not have the structure of one for this graph, those of its structure alone.
+/// All violations. If the schedule does not have the structure of one for this graph, only the violations of structure.
 pub fn validate(checked: &CheckedGraph, schedule: Schedule) -> Result<ValidSchedule, Vec<Violation>> {
     let mut violations = Vec::new();
     check(checked, &schedule, &mut violations);
@@ -57,7 +57,7 @@ pub fn validate(checked: &CheckedGraph, schedule: Schedule) -> Result<ValidSched
     if violations.is_empty() { Ok(ValidSchedule { schedule }) } else { Err(violations) }
 }
 
-/// Checks the schedule of launches of one number of chunks.
+/// Checks the schedule for one number of chunks.
 fn check(checked: &CheckedGraph, schedule: &Schedule, violations: &mut Vec<Violation>) {
     if violations.is_empty() && has_structure(checked, schedule, violations) {
         derive(checked, violations);
@@ -65,7 +65,7 @@ fn check(checked: &CheckedGraph, schedule: &Schedule, violations: &mut Vec<Viola
     }
 }
 
-/// Whether a schedule has the structure of one for this graph, which everything else relies on.
+/// Whether a schedule has the structure of one for this graph. All other checks rely on it.
 pub(super) fn has_structure(checked: &CheckedGraph, schedule: &Schedule, violations: &mut Vec<Violation>) -> bool {
     structure(checked, schedule, violations);
     if violations.is_empty() {
@@ -74,7 +74,7 @@ pub(super) fn has_structure(checked: &CheckedGraph, schedule: &Schedule, violati
     violations.is_empty()
 }
 
-/// What a schedule of the right structure promises. [`derive`] looks at the graph alone.
+/// Checks the promises of a schedule that has the right structure. [`derive`] checks only the graph.
 pub(super) fn keeps_promises(checked: &CheckedGraph, schedule: &Schedule, violations: &mut Vec<Violation>) {
     joins(checked, schedule, violations);
     route(checked, schedule, violations);

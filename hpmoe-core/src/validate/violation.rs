@@ -4,26 +4,26 @@ use crate::analyze::Need;
 use crate::ids::{CounterId, PartId, PhaseId, RoleId, TensorId};
 use crate::schedule::{CoreKind, Entry};
 
-/// One broken promise. [`Violation::text`] puts it into words.
+/// One broken promise. [`Violation::text`] describes it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Violation {
-    /// The roles of one kind of cores don't have each core once.
+    /// The roles of one kind of core don't have each core exactly once.
     Roles {
         /// The kind of these cores.
         kind: CoreKind,
         /// Number of cores of the kind.
         cores: u32,
     },
-    /// A table has not one row for each phase.
+    /// A table does not have one row per phase.
     Table {
         /// Name of the table.
         what: &'static str,
     },
-    /// A phase is given to cores that can't run it.
+    /// A phase is assigned to cores that can't run it.
     WrongCores {
-        /// The phase that they would run.
+        /// The phase.
         phase: PhaseId,
-        /// The role of these cores.
+        /// The role of the cores.
         role: RoleId,
     },
     /// A band without rows.
@@ -31,29 +31,29 @@ pub enum Violation {
         /// The phase that has the band.
         phase: PhaseId,
     },
-    /// The deal of tiles to cores moves on by as many cores as share a queue, or more.
+    /// A rotation is not less than the number of cores that share a queue.
     Rotation {
-        /// The phase whose tiles are dealt so.
+        /// The phase with the rotation.
         phase: PhaseId,
     },
-    /// The tiles that precede those of a phase in the count that deals tiles to cores are of no phase.
+    /// Tiles that are counted before those of a phase, in the count that deals tiles to cores, belong to no phase.
     Preceding {
         /// The phase whose count they precede.
         phase: PhaseId,
     },
-    /// Experts run in the order of their rows, though tokens are sent once and stored under their lowest-numbered expert.
+    /// Experts run in an order by load, although tokens are sent once and stored under their lowest-numbered expert.
     OnceByLoad,
-    /// A phase is walked together with the one before it, but has other tiles or other places in queues.
+    /// A phase joins the one before it, but has other tiles or other positions in queues.
     Joins {
         /// The phase that joins the one before it.
         phase: PhaseId,
     },
-    /// There is not one order for each number of ranks that divides the experts.
+    /// The schedule does not have one order for each number of ranks that divides the experts.
     Orders {
-        /// The numbers for which there is one.
+        /// The numbers of ranks that have an order.
         listed: Vec<u32>,
     },
-    /// An entry is in no queue.
+    /// An entry is missing from all queues.
     Missing {
         /// Ranks of the order.
         ranks: u32,
@@ -64,55 +64,55 @@ pub enum Violation {
     Twice {
         /// Ranks of the order.
         ranks: u32,
-        /// The entry that is there twice.
+        /// The duplicate entry.
         entry: Entry,
     },
-    /// An entry of no group, or in the queue of cores that are not of its phase's role.
+    /// An entry belongs to no group, or is in the queue of cores that are not of its phase's role.
     Misplaced {
         /// Ranks of the order.
         ranks: u32,
         /// The part in whose queue it is.
         part: PartId,
-        /// The entry that does not belong there.
+        /// The misplaced entry.
         entry: Entry,
     },
-    /// A signal or a wait that a tile of the phase can't make.
+    /// A tile of the phase can't address the counter of a signal or a wait.
     Form {
         /// The phase that signals or waits.
         phase: PhaseId,
-        /// The counter that it names.
+        /// The counter.
         counter: CounterId,
     },
-    /// Tiles of two phases, or of one, share an element that one of them writes, and no dependency orders them.
+    /// Tiles of two phases, or of one, share an element that one of them writes, but no dependency orders them.
     Unordered {
         /// The phase that comes first in the program.
         before: PhaseId,
         /// The other one.
         after: PhaseId,
-        /// Whose element it is.
+        /// The tensor of the element.
         tensor: TensorId,
     },
-    /// Nothing makes sure that a phase finds what it depends on.
+    /// The schedule does not keep a dependency.
     Uncovered {
         /// Number of the dependency in the checked graph.
         dependency: usize,
     },
-    /// Entries that wait for one another in a circle.
+    /// Entries that wait for one another in a cycle.
     Cycle {
         /// Ranks of the order.
         ranks: u32,
-        /// Entries, each before the next and the last before the first, on ranks that the peers of puts lead to.
+        /// The entries, each before the next and the last before the first. They may be on several ranks.
         entries: Vec<Entry>,
     },
-    /// A wait that is not for exactly what is added.
+    /// A wait is not for exactly the sum of all signals.
     Threshold {
         /// The phase that waits.
         phase: PhaseId,
         /// The counter that it waits for.
         counter: CounterId,
-        /// What it waits for.
+        /// The need of the wait.
         need: Need,
-        /// What the phases that signal add.
+        /// The sum of all signals.
         added: Need,
     },
     /// The amount that a phase adds to a counter depends on more than the counter's rows.
@@ -122,49 +122,49 @@ pub enum Violation {
         /// The counter that it adds to.
         counter: CounterId,
     },
-    /// Nobody waits for a signal, which may then arrive in the next launch.
+    /// No phase waits for a signal, which may then arrive in the next launch.
     Unawaited {
         /// The phase that signals.
         phase: PhaseId,
         /// The counter that it signals.
         counter: CounterId,
     },
-    /// Chunks take memory in turn, and nobody tells when it is free.
+    /// Chunks reuse memory, but no phase signals when it is free.
     NoWord,
-    /// Words that tell of chunks, one after the other, have no queue where they are in order.
+    /// No queue has all words of consecutive chunks in order.
     WordsOutOfOrder {
         /// Ranks of the order.
         ranks: u32,
     },
-    /// Rows of a chunk may still be in use when their memory is said to be free.
+    /// Rows of a chunk may still be in use when a word frees their memory.
     FreedEarly {
         /// The phase that uses them.
         phase: PhaseId,
         /// The tensor of these rows.
         tensor: TensorId,
     },
-    /// Rows of a chunk may be written, or read where nothing was written, while those of another one lie there.
+    /// Rows of a chunk may be accessed while their memory still has rows of another chunk.
     WrittenEarly {
         /// The phase that touches them.
         phase: PhaseId,
         /// The tensor of these rows.
         tensor: TensorId,
     },
-    /// A phase reads ahead that is no product.
+    /// A phase that is not a product reads ahead.
     NothingAhead {
         /// The phase that reads ahead.
         phase: PhaseId,
     },
-    /// A phase reads a tensor before its waits that is not there before the launch, or doesn't stay as it is.
+    /// A phase reads a tensor before its waits, but the tensor is not complete before the launch, or changes during it.
     ReadEarly {
         /// The phase that reads it.
         phase: PhaseId,
         /// The tensor that it reads too early.
         tensor: TensorId,
     },
-    /// There are not just the orders of launches of each number of chunks.
+    /// The schedule does not have orders for exactly the numbers of chunks that launches choose from.
     Chunks,
-    /// Chunks that add to the same sums have no queue that keeps their order.
+    /// The entries of a phase that adds to sums over chunks are not in one queue in the order of chunks.
     SumsOutOfOrder {
         /// Ranks of the order.
         ranks: u32,
@@ -178,39 +178,39 @@ pub enum Violation {
         /// The part whose queue it is.
         part: PartId,
     },
-    /// A phase before the route needs tables that the kernel makes of it.
+    /// A phase before the route needs tables of the route.
     NeedsRoute {
         /// The phase that needs them.
         phase: PhaseId,
     },
-    /// The route waits for something else than its complete ids, or for nothing though the kernel writes them.
+    /// The route does not wait for exactly its complete ids.
     RouteForm,
-    /// A phase writes ids, and the route does not wait for it.
+    /// A phase writes ids, but the route does not wait for it.
     RoutedEarly {
         /// The phase that writes them.
         phase: PhaseId,
     },
-    /// The route waits for another number than is signalled.
+    /// The need of the route's wait differs from the sum of all signals.
     RouteThreshold {
-        /// What it waits for.
+        /// The need of the wait.
         need: Need,
-        /// What all phases add.
+        /// The sum of all signals.
         added: Need,
     },
-    /// The kernel makes a route that the host has made.
+    /// The kernel makes a route, although the host has made it.
     SecondRoute {
         /// Ranks of the order.
         ranks: u32,
     },
-    /// A number that doesn't fit its field, or memory that a rank doesn't have.
+    /// A number does not fit its field, or memory exceeds that of a rank.
     TooLarge {
         /// Ranks of the order.
         ranks: u32,
-        /// What it is.
+        /// Name of the quantity.
         what: &'static str,
-        /// How much there would be.
+        /// Its value.
         value: u64,
-        /// Most that fits.
+        /// The largest value that fits.
         limit: u64,
     },
 }

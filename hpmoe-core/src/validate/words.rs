@@ -8,7 +8,7 @@ use crate::schedule::{CoreKind, Entry};
 use std::fmt::Write as _;
 
 impl Violation {
-    /// One line, with the names of the graph.
+    /// The violation in one line, with the names of the graph.
     #[must_use]
     pub fn text(&self, checked: &CheckedGraph) -> String {
         let phase_name = |id: &PhaseId| phase_name(checked, *id);
@@ -21,7 +21,7 @@ impl Violation {
                     CoreKind::Aic => "matrix",
                     CoreKind::Aiv => "vector",
                 };
-                format!("the {cores} {kind} cores are not in one role each")
+                format!("each of the {cores} {kind} cores must be in exactly one role")
             }
             Self::Table { what } => format!("`{what}` does not have one row for each phase"),
             Self::Joins { phase } => {
@@ -30,21 +30,21 @@ impl Violation {
             Self::WrongCores { phase, role } => format!("role {} can't run {}", role.0, phase_name(phase)),
             Self::Band { phase } => format!("{} has a band without rows", phase_name(phase)),
             Self::Rotation { phase } => {
-                format!("the tiles of {} move on by more cores than share a queue", phase_name(phase))
+                format!("the rotation of {} is not less than the number of cores that share a queue", phase_name(phase))
             }
             Self::NothingAhead { phase } => {
-                format!("{} is no product, so it has no weights to read ahead", phase_name(phase))
+                format!("{} is not a product, so it has no weights to read ahead", phase_name(phase))
             }
             Self::ReadEarly { phase, tensor } => {
                 format!(
-                    "{} reads {} before its waits, which only weights of the caller's that nobody writes allow",
+                    "{} reads {} before its waits, but only weights of the caller that no phase writes can be read so early",
                     phase_name(phase),
                     tensor_name(tensor)
                 )
             }
             Self::Preceding { phase } => {
                 format!(
-                    "the tiles counted before those of {} are in a space that no phase runs over",
+                    "the tiles counted before those of {} belong to a space that no phase runs over",
                     phase_name(phase)
                 )
             }
@@ -68,14 +68,14 @@ impl Violation {
             }
             Self::Unordered { before, after, tensor } if before == after => {
                 format!(
-                    "tiles of {} share elements of {}, and nothing orders them",
+                    "tiles of {} share elements of {}, but nothing orders them",
                     phase_name(before),
                     tensor_name(tensor)
                 )
             }
             Self::Unordered { before, after, tensor } => {
                 format!(
-                    "{} and {} share elements of {}, and no dependency orders them",
+                    "{} and {} share elements of {}, but no dependency orders them",
                     phase_name(before),
                     phase_name(after),
                     tensor_name(tensor)
@@ -85,10 +85,10 @@ impl Violation {
                 let dependency = &checked.dependencies()[*dependency];
                 let tensor = &checked.graph().tensors[dependency.tensor].name;
                 let (before, after) = (phase_name(&dependency.before), phase_name(&dependency.after));
-                format!("nothing makes {after} come after {before}, which share `{tensor}`")
+                format!("{before} and {after} share `{tensor}`, but nothing makes the second wait for the first")
             }
             Self::Cycle { ranks, entries } => {
-                let mut text = format!("{ranks} ranks: these wait for one another:");
+                let mut text = format!("{ranks} ranks: these entries wait for one another in a cycle:");
                 for entry in entries {
                     let _ = write!(text, " {},", entry_name(entry));
                 }
@@ -96,11 +96,17 @@ impl Violation {
                 text
             }
             Self::Threshold { phase, counter, need, added } => {
-                format!("{} waits for {} of {}, which gets {}", phase_name(phase), need, counter_name(counter), added)
+                format!(
+                    "{} waits until {} reaches {}, but the signals add up to {}",
+                    phase_name(phase),
+                    counter_name(counter),
+                    need,
+                    added
+                )
             }
             Self::Inexact { phase, counter } => {
                 format!(
-                    "what {} adds to {} depends on more than the counter's rows",
+                    "the amount that {} adds to {} depends on more than the counter's rows",
                     phase_name(phase),
                     counter_name(counter)
                 )
@@ -109,9 +115,11 @@ impl Violation {
                 format!("{} signals {}, but no phase waits for it", phase_name(phase), counter_name(counter))
             }
             Self::Chunks => {
-                "launches choose a number of chunks, but not each number has its orders, or another has".to_owned()
+                "launches choose the number of chunks, but the orders are not those of exactly the numbers that they choose \
+                 from"
+                    .to_owned()
             }
-            Self::NoWord => "chunks reuse memory, but no phase tells when it is free".to_owned(),
+            Self::NoWord => "chunks reuse memory, but no phase signals when it is free".to_owned(),
             Self::WordsOutOfOrder { ranks } => {
                 format!(
                     "{ranks} ranks: the words that free the memory of chunks are not in one queue in the order of chunks"
@@ -132,7 +140,7 @@ impl Violation {
                 )
             }
             Self::SumsOutOfOrder { ranks, phase } => {
-                format!("{ranks} ranks: {} does not add in the order of chunks, in one queue", phase_name(phase))
+                format!("{ranks} ranks: the entries of {} are not in one queue in the order of chunks", phase_name(phase))
             }
             Self::Unrouted { ranks, part } => {
                 format!("{ranks} ranks: queue {} reads tables of the route before they are made", part.0)
@@ -140,12 +148,12 @@ impl Violation {
             Self::NeedsRoute { phase } => {
                 format!("{} comes before the route, but needs its tables", phase_name(phase))
             }
-            Self::RouteForm => "the route does not wait for its complete ids, and for nothing else".to_owned(),
+            Self::RouteForm => "the route must wait for all of its ids, and for nothing else".to_owned(),
             Self::RoutedEarly { phase } => {
                 format!("the route does not wait for the ids that {} writes", phase_name(phase))
             }
             Self::RouteThreshold { need, added } => {
-                format!("the route waits for {need} of its ids, but {added} is signalled")
+                format!("the route waits until the counter of its ids reaches {need}, but the signals add up to {added}")
             }
             Self::SecondRoute { ranks } => {
                 format!("{ranks} ranks: the kernel makes tables of a route that the host has made")

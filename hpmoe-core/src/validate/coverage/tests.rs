@@ -1,4 +1,4 @@
-//! Every dependency is kept, in one way or another, or missed.
+//! Every dependency is kept in some way, or reported.
 
 use super::*;
 use crate::analyze::{Amount, Counter, Cover, Grid, Hazard, Need, Signal};
@@ -44,7 +44,7 @@ fn every_wait_and_every_signal_is_missed() {
     }
 }
 
-/// Whoever makes other tiles of an expert may have no tile of the phase that waits first.
+/// A core that makes other tiles of an expert may have no tile of the phase that waits first.
 #[test]
 fn what_other_phases_await_of_an_expert_is_awaited_again() {
     let checked = added_up(&Layer::TINY, 3);
@@ -62,7 +62,7 @@ fn what_other_phases_await_of_an_expert_is_awaited_again() {
 
 #[test]
 fn what_has_a_counter_of_its_own_is_covered_without_a_path() {
-    // Rows of an expert's matrix are read by another phase, which waits for the expert's counter.
+    // Another phase reads rows of an expert's matrix, and waits for the expert's counter.
     let whole = added_up(&Layer::TINY, 1);
     let is_matrix = |access: &Access| matches!(whole.graph().tensors[access.tensor].rows, RowKind::Expert(_));
     let adds = |id: &PhaseId| whole.graph().phases[*id].accesses.iter().any(|access| access.write && is_matrix(access));
@@ -85,7 +85,7 @@ fn what_has_a_counter_of_its_own_is_covered_without_a_path() {
 
 #[test]
 fn who_does_not_signal_speaks_for_nobody() {
-    // Up's signals tell of gate's tiles, too.
+    // Up's signals also stand for gate's tiles.
     let found = uncovered_of_small(|schedule| schedule.phases[PhaseId(2)].signals.clear());
     assert!(found.starts_with(&[2, 3]), "{found:?}");
 }
@@ -114,8 +114,8 @@ fn each_dependency_that_is_kept_is_a_path_by_itself() {
 
 #[test]
 fn other_cores_speak_for_nobody() {
-    // Without the same band, up's tiles don't tell of gate's, nor gate's waits of up's; and no path is left for the
-    // (token, k).
+    // With different bands, up's tiles don't imply gate's and gate's waits don't imply up's, and no path is left for
+    // the (token, k).
     assert_eq!(uncovered_of_small(|schedule| schedule.phases[PhaseId(1)].band = 2), [1, 2, 7]);
 }
 
@@ -162,8 +162,8 @@ fn what_a_peer_awaits_says_nothing_about_this_rank() {
 
 #[test]
 fn a_path_from_tile_to_tile_joins_no_columns() {
-    // Received rows are read again by a phase that runs tile by tile after the down projection. Without the wait of
-    // the down projection for whole rows nothing joins the columns on the way.
+    // A phase after the down projection reads received rows again, tile by tile. If the down projection doesn't wait
+    // for whole rows, nothing joins the columns on the path.
     let checked = gated(&Layer::SMALL);
     let down = PhaseId(4);
     let found = uncovered(&checked, |schedule| schedule.phases[down].waits.clear());
@@ -221,7 +221,7 @@ fn a_path_leads_from_row_to_row_and_from_rank_to_rank() {
     let all = vec![true; checked.dependencies().len()];
     let [of_gate, of_activation, origins] = [2, 4, 7].map(|number| &checked.dependencies()[number]);
     assert!(path(&checked, &all, of_gate) && path(&checked, &all, origins));
-    // From tile to tile is less than from all columns to all columns.
+    // An order from tile to tile is weaker than one from all columns to all columns.
     for (signal, wait) in
         [(Index::RowTile, Index::RowTile), (Index::Tile, Index::RowTile), (Index::RowTile, Index::Tile)]
     {
@@ -229,12 +229,12 @@ fn a_path_leads_from_row_to_row_and_from_rank_to_rank() {
         (of_rows.signal.index, of_rows.wait.index) = (signal, wait);
         assert!(!path(&checked, &all, &of_rows), "{signal:?} {wait:?}");
     }
-    // Rows of an expert's matrix are not those that tiles share on the way.
+    // Rows of an expert's matrix are not the rows that tiles on the path share.
     let weights = checked.graph().phases[gate].accesses[1].tensor;
     let of_rows = Dependency { before: gate, after: down, ..of_activation.clone() };
     let of_matrix = Dependency { tensor: weights, ..of_rows.clone() };
     assert!(path(&checked, &all, &of_rows) && !path(&checked, &all, &of_matrix));
-    // Signals on the sender's rank tell the receiver nothing.
+    // Signals on the sender's rank don't inform the receiver.
     let mut elsewhere = checked.clone();
     elsewhere.dependencies_mut()[..2].iter_mut().for_each(|dependency| dependency.signal.remote = false);
     let solid: Vec<bool> = (0..all.len()).map(|number| number != 7).collect();
@@ -254,7 +254,7 @@ fn a_phase_is_reached_with_columns_joined_and_without() {
     (on.signal.index, on.wait.index) = (Index::Tile, Index::Tile);
     let wanted = all_columns(&Dependency { after: on.after, ..of_gate.clone() });
     assert!(column_by_column(&of_gate));
-    // Whichever of two steps to a phase is looked at first, the search goes on from both.
+    // The search continues from both of two steps to a phase, whichever it finds first.
     for steps in [[all_columns(&of_gate), of_gate.clone()], [of_gate.clone(), all_columns(&of_gate)]] {
         *checked.dependencies_mut() = [steps.to_vec(), vec![on.clone()]].concat();
         assert!(path(&checked, &[true; 3], &wanted));
@@ -265,7 +265,7 @@ fn a_phase_is_reached_with_columns_joined_and_without() {
 
 #[test]
 fn rows_that_come_back_are_sent_on_whatever_else_is_empty() {
-    // What comes back would be sent again, and what is sent be read by the sum.
+    // Assume that returned rows were sent again, and that the sum read sent rows.
     let mut checked = moe_ffn(&Layer::SMALL);
     let [dispatch, back, combine] = [0, 5, 6].map(PhaseId);
     let origin = checked.dependencies().iter().find(|d| (d.before, d.after) == (back, combine)).unwrap().clone();
@@ -276,7 +276,7 @@ fn rows_that_come_back_are_sent_on_whatever_else_is_empty() {
     read.signal.remote = false;
     *checked.dependencies_mut() = vec![again, read];
     assert!(path(&checked, &[true; 2], &origin));
-    // A block of tokens may have none that is sent.
+    // A block of tokens may have no token that is sent.
     let of_block = Dependency { before: combine, ..checked.dependencies()[0].clone() };
     let wanted = Dependency { before: combine, signal: Signal { remote: false, ..origin.signal }, ..origin };
     checked.dependencies_mut()[0] = of_block;

@@ -1,4 +1,4 @@
-//! Which counters a tile signals or awaits on the instance.
+//! The counters that a tile of the instance signals or awaits.
 
 use super::instance::{Instance, owner};
 use super::tiles::Tile;
@@ -9,7 +9,7 @@ use crate::ids::CounterId;
 /// A counter of an array: rank, expert, row tile or block, and column.
 type Counter = (usize, usize, usize, u32);
 
-/// Whether the tile `after` awaits a counter that is not complete before the tile `before` has signalled.
+/// Whether tile `after` awaits a counter that tile `before` signals.
 pub(super) fn ordered(
     checked: &CheckedGraph,
     instance: &Instance,
@@ -21,7 +21,7 @@ pub(super) fn ordered(
     dependency.signal.counter == dependency.wait.counter && signalled.any(|counter| awaited.contains(&counter))
 }
 
-/// Counters to which a tile adds; none where it adds nothing.
+/// The counters that a tile adds to; empty if it adds nothing.
 pub(super) fn signalled(checked: &CheckedGraph, instance: &Instance, tile: &Tile, signal: &Signal) -> Vec<Counter> {
     if signal.amount == Amount::Rows && tile.rows.is_empty() {
         return Vec::new();
@@ -34,7 +34,7 @@ fn awaited(checked: &CheckedGraph, instance: &Instance, tile: &Tile, wait: &Wait
     counters(checked, instance, tile, (wait.counter, wait.index, tile.rank))
 }
 
-/// The counters of an array on a rank that an index means for a tile; none where it has no meaning.
+/// The counters of an array on a rank that a tile addresses by an index; empty if it can't address any.
 fn counters(
     checked: &CheckedGraph,
     instance: &Instance,
@@ -49,7 +49,7 @@ fn counters(
     let sends_once = kind == SpaceKind::SendsOnce;
     let rows = || instance.rows(sends_once, tile.expert)[tile.rows.clone()].iter();
     let by_expert = kind != SpaceKind::Blocks && rank == owner(tile.expert);
-    // An item that lies in two tiles has no counter that stands for all of it.
+    // No single counter stands for an item that spans two tiles.
     let whole = !tile.rows.is_empty() && tile.rows.start / height == (tile.rows.end - 1) / height;
     match (grid, index) {
         (Grid::RowTiles { .. }, Index::RowTile | Index::Tile) if by_expert && whole && counts_once == sends_once => {
@@ -82,7 +82,7 @@ mod tests {
     use crate::ids::PhaseId;
     use std::collections::BTreeSet;
 
-    /// Tiles of the first phase over a kind of space.
+    /// Tiles of the first phase over a space of this kind.
     fn tiles_over(graph: &TaskGraph, instance: &Instance, kind: SpaceKind) -> Vec<Tile> {
         let over = |phase: PhaseId| graph.spaces[graph.phases[phase].space].kind == kind;
         let first = graph.phases.ids().find(|&phase| over(phase)).unwrap();
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn an_item_in_two_row_tiles_has_no_counter_of_its_own() {
-        // A layer with tiles of 2 rows for puts and of 4 for products.
+        // A layer whose puts have tiles of 2 rows and whose products have tiles of 4.
         let checked = moe_ffn(&Layer::TINY);
         let graph = checked.graph();
         let mut finer = graph.clone();

@@ -1,4 +1,4 @@
-//! A routing of a few tokens, on which every way that rows are shared occurs.
+//! A routing of a few tokens in which rows are shared in every possible way.
 
 use crate::analyze::{CheckedGraph, Grid};
 use crate::divisor::gcd;
@@ -6,46 +6,46 @@ use crate::graph::{Height, SpaceKind};
 use crate::ids::SpaceId;
 use std::ops::Range;
 
-/// Ranks: one, its peer, and one that is neither.
+/// Number of ranks: a rank, its peer, and a third one.
 pub(super) const RANKS: usize = 3;
-/// Experts of a rank: with two, one comes before the other.
+/// Number of experts of a rank; with two, one comes before the other.
 const LOCAL: usize = 2;
-/// Experts of all ranks.
+/// Number of experts of all ranks.
 const EXPERTS: usize = RANKS * LOCAL;
-/// The experts of one token after another. The last expert gets no token; the others get tokens of every rank that has
-/// enough; some tokens go to two experts of one rank.
+/// The experts of consecutive tokens. The last expert gets no token. The others get tokens of every rank that has
+/// enough, and some tokens go to two experts of one rank.
 const CHOSEN: [[usize; 2]; 8] = [[0, 1], [2, 4], [1, 2], [3, 0], [4, 1], [0, 2], [2, 3], [4, 0]];
-/// Where the tokens of each rank begin in it: the single token of the last rank goes to two experts of another one.
+/// Position in `CHOSEN` of each rank's first token. The last rank's only token goes to two experts of another rank.
 const FIRST: [usize; RANKS] = [0, 3, 6];
 
-/// One (token, k) that is sent.
+/// A (token, k) that is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Row {
-    /// The rank that has the token.
+    /// The rank that the token belongs to.
     pub(super) source: usize,
     pub(super) token: usize,
-    /// Which of the token's experts it is sent to.
+    /// Number of the expert among those of the token.
     pub(super) k: usize,
 }
 
-/// Tokens of each rank and the rows that they become.
+/// The tokens of each rank, and their rows.
 ///
-/// What is shared by whom depends on tile heights only by which of them divide which. So heights are divided by what they
-/// have in common, and a few tokens are as good as thousands.
+/// The elements that tiles share depend only on which tile heights divide which others. Heights are therefore divided
+/// by their common divisor, and a few tokens are as good as thousands.
 pub(super) struct Instance {
     /// Number of tokens, by rank.
     pub(super) tokens: [usize; RANKS],
-    /// Number of tokens that some expert gets, by rank: the first ones.
+    /// Number of tokens with experts, by rank; these come first.
     routed: [usize; RANKS],
-    /// Experts of a token.
+    /// Number of experts of a token.
     pub(super) top_k: usize,
     /// By expert: rows by source, then in the sender's order.
     received: [Vec<Row>; EXPERTS],
-    /// By expert: those whose token goes to no expert of the same rank before this one.
+    /// By expert: the rows whose token goes to no earlier expert of the same rank.
     once: [Vec<Row>; EXPERTS],
-    /// What the heights of row tiles and pieces have in common.
+    /// Common divisor of the heights of row tiles and pieces.
     rows_unit: u32,
-    /// What the heights of token blocks have in common.
+    /// Common divisor of the heights of token blocks.
     tokens_unit: u32,
 }
 
@@ -60,10 +60,10 @@ impl Instance {
         });
         let (rows_unit, rows) = unit_and_most(heights_of_rows);
         let (tokens_unit, tokens) = unit_and_most(heights_of_blocks.chain(heights_of_grids));
-        // Two of the largest tile, and a token more. An expert gets about as many rows.
+        // Two of the largest tiles, and one more token. An expert gets about as many rows.
         let most = 2 * rows.max(tokens) + 1;
         let mut instance = Self {
-            // Tokens whose slots are all empty follow, so that a block of the largest height has no others.
+            // More tokens follow whose slots are all empty, so that they fill a block of the largest height.
             tokens: [most + 2 * tokens, most, 1],
             routed: [most, most, 1],
             top_k: checked.graph().sizes.top_k.min(2),
@@ -98,12 +98,12 @@ impl Instance {
         self.received.len()
     }
 
-    /// Rows of an expert: received for it, or sent once and stored under it.
+    /// Rows of an expert: received rows, or once-sent rows that are stored under it.
     pub(super) fn rows(&self, once: bool, expert: usize) -> &[Row] {
         if once { &self.once[expert] } else { &self.received[expert] }
     }
 
-    /// Where a token lies among the rows sent once to a rank: the expert and the row.
+    /// The expert and row of a token among the once-sent rows of a rank.
     pub(super) fn place_once(&self, rank: usize, row: Row) -> (usize, usize) {
         let same = |other: &Row| (other.source, other.token) == (row.source, row.token);
         let place = |expert: usize| Some((expert, self.once[expert].iter().position(same)?));
@@ -120,7 +120,7 @@ impl Instance {
         scaled(height, self.tokens_unit)
     }
 
-    /// What one counter of a grid stands for: so many rows or tokens.
+    /// Number of rows or tokens that one counter of a grid stands for.
     pub(super) fn height_of_grid(&self, checked: &CheckedGraph, grid: Grid) -> usize {
         let height = |space: SpaceId| checked.graph().spaces[space].height;
         match grid {
@@ -131,12 +131,12 @@ impl Instance {
     }
 }
 
-/// The rank that has an expert.
+/// The rank that owns an expert.
 pub(super) const fn owner(expert: usize) -> usize {
     expert / LOCAL
 }
 
-/// The ranks of the small routing.
+/// The ranks of the instance.
 pub(super) const fn ranks() -> Range<usize> {
     0..RANKS
 }
@@ -146,7 +146,7 @@ pub(super) fn experts_of(rank: usize) -> Range<usize> {
     rank * LOCAL..(rank + 1) * LOCAL
 }
 
-/// The greatest common divisor of all heights, and the largest of them divided by it; without heights, tiles of one row.
+/// The greatest common divisor of all heights, and the largest height divided by it. Without heights: tiles of one row.
 fn unit_and_most(heights: impl Iterator<Item = Height>) -> (u32, usize) {
     let rows = heights.filter_map(|height| match height {
         Height::Rows(rows) => Some(rows),
@@ -198,7 +198,7 @@ mod tests {
         let tokens = |put: usize, tile_m: usize, block: usize| {
             Instance::new(&moe_ffn(&Layer { put, tile_m, block, ..Layer::TINY })).tokens
         };
-        // Two blocks of tokens without an expert follow on the first rank.
+        // On the first rank, two blocks of tokens without an expert follow.
         assert_eq!(tokens(2, 12, 4), [2 * 6 + 1 + 2, 2 * 6 + 1, 1]);
         assert_eq!(tokens(5, 5, 3), [3 + 2, 3, 1]);
         let checked = moe_ffn(&Layer { put: 4, tile_m: 4, block: 2, ..Layer::TINY });

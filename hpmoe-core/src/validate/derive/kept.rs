@@ -1,4 +1,4 @@
-//! The order given by the graph's dependencies and words.
+//! The order that the graph's dependencies and words give.
 
 use super::counted::{ordered, signalled};
 use super::instance::Instance;
@@ -10,26 +10,26 @@ use std::collections::HashMap;
 /// The reason why one tile, or one word of a rank, comes after another.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum OrderStep {
-    /// The dependency of that number in the checked graph.
+    /// The dependency with this number in the checked graph.
     Dependency(usize),
-    /// Tiles of the phase wait for a word.
+    /// The phase's tiles wait for a word.
     Word(PhaseId),
 }
 
-/// Bits of a word.
+/// Number of bits in a word of a bit set.
 const BITS: usize = u64::BITS as usize;
 
-/// Dependencies with their numbers, by phases and tensor.
+/// Dependencies with their numbers, by both phases and the tensor.
 type ByEnds<'a> = HashMap<(PhaseId, PhaseId, TensorId), Vec<(usize, &'a Dependency)>>;
 
-/// What orders the nodes.
+/// The order of nodes.
 ///
-/// A dependency that the schedule elides is kept for tiles that share what it is about, and no others: so it is a step
-/// between these alone. A word waits for counters of its own.
+/// A dependency orders two tiles only if they share elements of its tensor, because the schedule may keep it in another
+/// way than by a counter. A word is ordered by its own counters.
 pub(super) struct KeptOrder {
-    /// By node: the nodes directly before it, and why they are.
+    /// By node: the nodes directly before it, and the reasons.
     steps: Vec<Vec<(usize, OrderStep)>>,
-    /// By node: all nodes before it, as bits.
+    /// By node: all nodes before it, as a bit set.
     before: Vec<Vec<u64>>,
 }
 
@@ -82,7 +82,7 @@ impl KeptOrder {
         }
     }
 
-    /// Nodes come after all that those before them come after.
+    /// Adds to each node everything that comes before its predecessors.
     fn close(&mut self) {
         let words = self.steps.len().div_ceil(BITS);
         for node in 0..self.steps.len() {
@@ -100,7 +100,7 @@ impl KeptOrder {
         self.before[to][from / BITS] >> (from % BITS) & 1 == 1
     }
 
-    /// The steps that lead from one node to another, if these are ordered: a single one where there is one.
+    /// The steps from one node to another, if they are ordered: a single one, if possible.
     pub(super) fn path(&self, from: usize, to: usize) -> Option<Vec<OrderStep>> {
         let mut path = Vec::new();
         let mut at = to;

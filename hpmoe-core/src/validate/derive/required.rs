@@ -7,8 +7,8 @@ use crate::collections::IdSet;
 use crate::graph::TaskGraph;
 use crate::ids::TensorId;
 
-/// The tiles of the instance in program order. Before them is, for each rank, the word that frees the memory of its chunk;
-/// after them, for each rank, its word that frees it again. So edges lead from lower to higher nodes.
+/// The tiles of the instance in program order. The first nodes are words, one per rank, that free the memory for this
+/// chunk; the last nodes are the words, one per rank, that free it again. Edges thus lead from lower to higher nodes.
 pub(super) struct Nodes {
     tiles: Vec<Tile>,
 }
@@ -27,34 +27,34 @@ impl Nodes {
         (RANKS..).zip(&self.tiles)
     }
 
-    /// The tile of a node; nothing for words.
+    /// The tile of a node; `None` for words.
     pub(super) fn tile(&self, node: usize) -> Option<&Tile> {
         self.tiles.get(node.checked_sub(RANKS)?)
     }
 
-    /// The word of a rank that this chunk may use its memory.
+    /// The word after which this chunk may use memory on the rank.
     pub(super) fn word_before(&self, rank: usize) -> usize {
         rank
     }
 
-    /// The word of a rank that this chunk has used its memory.
+    /// The word that says that this chunk no longer uses memory on the rank.
     pub(super) fn word_after(&self, rank: usize) -> usize {
         RANKS + self.tiles.len() + rank
     }
 }
 
-/// Two nodes of which one must come before the other.
+/// Two nodes, the first of which must come before the second.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Required {
     pub(super) from: usize,
     pub(super) to: usize,
-    /// What both touch.
+    /// The tensor that both touch.
     pub(super) tensor: TensorId,
 }
 
-/// Every two tiles that share an element which one of them writes. Where chunks take memory in turn, also each tile that
-/// touches memory of the taskflow and both words of the rank where it lies: which rows of which chunk take the same memory is
-/// up to the routing, so any may. In ascending order, each once.
+/// Every two tiles that share an element which one of them writes. If chunks share memory, also each tile that touches
+/// memory of the taskflow, with both words of the rank where that memory is: the routing decides which rows of which
+/// chunks share memory, so any may. Sorted, without duplicates.
 pub(super) fn required(graph: &TaskGraph, instance: &Instance, nodes: &Nodes) -> Vec<Required> {
     let accesses = graph.phases.iter().flat_map(|(_, phase)| &phase.accesses);
     let origins = graph.phases.iter().filter_map(|(_, phase)| phase.origins).map(|origins| origins.tensor);
@@ -82,7 +82,7 @@ pub(super) fn required(graph: &TaskGraph, instance: &Instance, nodes: &Nodes) ->
     found
 }
 
-/// Of all that touch one place.
+/// Finds the pairs among all accesses of one place.
 fn shared(of_place: &[(usize, Touched)], found: &mut Vec<Required>) {
     for (node, made) in of_place.iter().filter(|(_, touched)| touched.write) {
         for (other, touched) in of_place.iter().filter(|(other, touched)| other != node && touched.meets(made)) {
@@ -113,7 +113,7 @@ mod tests {
         };
         let after_first_word = phases_of(&|required| (required.from < RANKS).then_some(required.to));
         let before_last_word = phases_of(&|required| (required.to >= nodes.word_after(0)).then_some(required.from));
-        // The sums over k write what the caller keeps, but read slots, which may be empty.
+        // The sums over k write the caller's memory, but read slots, which may be empty.
         assert!([squares, dispatch, back, combine].iter().all(|phase| after_first_word.contains(phase)));
         assert!(before_last_word.contains(&combine) && before_last_word.contains(&squares));
         assert_eq!(nodes.tiles().last().unwrap().0 + 1, nodes.word_after(0));

@@ -1,4 +1,4 @@
-//! Whatever is taken from a graph is missed, or something else stands for it.
+//! Everything that is taken from a graph is reported, or something else implies it.
 
 use super::*;
 use std::collections::BTreeSet;
@@ -68,7 +68,7 @@ fn a_word_that_waits_for_nothing_is_missed() {
     assert!(derived(&checked).iter().any(|violation| matches!(violation, Violation::FreedEarly { .. })));
 }
 
-/// A dependency is as good as none where what it signals is not what it awaits.
+/// A dependency whose signal and wait have different counters orders nothing.
 #[test]
 fn a_dependency_on_other_counters_is_missed_like_one_that_is_gone() {
     let mut missed = 0;
@@ -146,7 +146,7 @@ fn matrices_that_chunks_share_are_only_added_to() {
     let adding: Vec<PhaseId> = phases.filter(|&phase| whole.graph().adds_up(phase)).collect();
     let [first, second] = adding[..] else { panic!("two gradients: {adding:?}") };
     let sum = *whole.graph().phases[first].accesses.iter().find(|access| access.write).unwrap();
-    // The second gradient waits for the first one of its chunk, as it would for one that it reads.
+    // The second gradient waits for the first one of its chunk, as if it read that.
     let mut counters = whole.counters().clone();
     let counter = counters.push(Counter { tensor: sum.tensor, grid: Grid::Experts, through: false });
     let mut dependencies = whole.dependencies().to_vec();
@@ -184,7 +184,7 @@ fn matrices_that_chunks_share_are_only_added_to() {
     };
     assert_eq!(halves(8), []);
     assert_ne!(halves(7), []);
-    // One that is shared is enough, wherever it stands among those of either call.
+    // One shared tile is enough, at any position in either call.
     let tile = |first: u32| {
         let Rows::Expert { range, index, height, .. } = sum.region.rows else { unreachable!("a matrix") };
         let rows = Rows::Expert { range, index, height, outer: Outer { first, rows: 8 } };
@@ -205,7 +205,7 @@ fn matrices_that_chunks_share_are_only_added_to() {
     let of_rank = missed(&|graph| graph.tensors[sum.tensor].rows = RowKind::Matrix(16));
     let overwritten = Violation::Unordered { before: first, after: first, tensor: sum.tensor };
     assert_eq!(of_rank, std::slice::from_ref(&overwritten));
-    // Though tiles of one chunk were in order.
+    // Even if the tiles of one chunk were ordered.
     let mut graph = whole.graph().clone();
     graph.tensors[sum.tensor].rows = RowKind::Matrix(16);
     let mut violations = Vec::new();
@@ -228,7 +228,7 @@ fn word_name(checked: &CheckedGraph, phase: PhaseId) -> String {
     format!("word -> {}", task(checked, phase))
 }
 
-/// The ways between two ends, in words. Every step of a way begins where the one before it ends.
+/// The paths between two ends, in words. Checks that each step starts at the end of the previous one.
 fn texts_of_ways(checked: &CheckedGraph, before: Option<PhaseId>, after: Option<PhaseId>) -> Vec<String> {
     let ways = ways(checked, before, after).expect("all that is required is ordered");
     assert!(!ways.is_empty(), "something is required");
@@ -254,7 +254,7 @@ fn texts_of_ways(checked: &CheckedGraph, before: Option<PhaseId>, after: Option<
     ways.iter().map(text).collect()
 }
 
-/// Of each dependency and each wait for a word of a graph: the ways that stand for it, where validation does without.
+/// Each dependency and each wait for a word without which validation accepts the graph, with the paths that imply it.
 fn implied(checked: &CheckedGraph) -> Vec<(String, Vec<String>)> {
     let mut implied = Vec::new();
     let frees = checked.reuse().map(|reuse| reuse.frees);
@@ -281,7 +281,8 @@ fn implied(checked: &CheckedGraph) -> Vec<(String, Vec<String>)> {
     implied
 }
 
-/// Whether regions tell that something is missing, which must be what was taken; validation of a schedule then refuses it.
+/// Whether the derivation reports that something is missing. Checks that this is the removed edge, and that validation
+/// of a schedule then fails.
 fn refused(less: &CheckedGraph, missed: impl Fn(&Violation) -> bool) -> bool {
     let found = derived(less);
     let refused = found.iter().any(missed);
@@ -315,12 +316,12 @@ fn golden(name: &str, text: &str) {
     settings.bind(|| insta::assert_snapshot!(name, text));
 }
 
-/// None, and one less.
+/// Zero, and one less than `count`.
 fn lesser_counts(count: u32) -> BTreeSet<u32> {
     (0..count).filter(|&less| less == 0 || less + 1 == count).collect()
 }
 
-/// What a need would be with one of its terms gone, or less by one.
+/// The need with one of its terms removed or reduced by one.
 fn lesser(need: &Need) -> Vec<Need> {
     let mut lesser = Vec::new();
     for less in lesser_counts(need.fixed) {
@@ -367,8 +368,8 @@ fn each_need_is_missed_or_awaited_by_nobody() {
     }
 }
 
-/// Random programs are accepted and run. Where a dependency or a wait for a word is taken away, and something else stands for
-/// it, what is accepted still runs.
+/// Random programs are accepted and run. If a dependency or a wait for a word is removed, but something else implies
+/// it, the program is still accepted and still runs.
 #[test]
 fn random_programs_run_without_what_is_implied() {
     let cores = Cores { aic: 3, aiv: 5 };

@@ -16,13 +16,13 @@ pub(super) struct Tile {
     pub(super) peer: usize,
     /// The expert, counted over all ranks; 0 for blocks.
     pub(super) expert: usize,
-    /// Rows of the expert, or for blocks tokens of the rank.
+    /// Rows of the expert; for blocks, tokens of the rank.
     pub(super) rows: Range<usize>,
-    /// The column, which counts the phase's ranges.
+    /// The column: an index over the phase's ranges.
     pub(super) column: u32,
 }
 
-/// All tiles, phase after phase. A phase has columns enough to meet all others as all of its columns would.
+/// All tiles, phase by phase. Each phase has only some of its columns, but enough to meet other phases in every way.
 pub(super) fn tiles(graph: &TaskGraph, instance: &Instance) -> Vec<Tile> {
     let mut tiles = Vec::new();
     let values = values_of_all(graph);
@@ -38,21 +38,22 @@ pub(super) fn tiles(graph: &TaskGraph, instance: &Instance) -> Vec<Tile> {
     tiles
 }
 
-/// The value of one range in a column, outermost range first.
+/// The value of one range in a column; the outermost range comes first.
 fn coordinate(phase: &Phase, column: u32, range: usize) -> u32 {
     let inner: u32 = phase.ranges[range + 1..].iter().product();
     column / inner % phase.ranges[range]
 }
 
-/// Columns, or rows of an expert's matrix, that are cut into regions of one size: which of them an access is about.
+/// A division of columns, or of rows of an expert's matrix, into regions of one size, and the regions that an access
+/// refers to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cut {
-    /// The range that counts them, if one does.
+    /// The range that counts the regions; `None` if the access has a single region.
     range: Option<usize>,
-    /// The number of the only region, or of the one at the range's first value.
+    /// The number of the only region, or of the region at the range's first value.
     index: u32,
     size: u32,
-    /// Where the first region begins, and where the last one ends at the latest.
+    /// Start of the first region, and the end that no region exceeds.
     from: u32,
     end: u32,
 }
@@ -78,7 +79,7 @@ impl Cut {
         Self { range: range.map(|range| range as usize), index, size, from: within.start, end: within.end }
     }
 
-    /// All that is cut into regions.
+    /// All columns or rows of the regions.
     pub(super) const fn whole(self) -> Range<u32> {
         self.from..self.end
     }
@@ -88,7 +89,7 @@ impl Cut {
         self.from.saturating_add(region.saturating_mul(self.size)).min(self.end)
     }
 
-    /// The region that holds a column or a row.
+    /// The region that contains a column or a row.
     fn holding(self, at: u32) -> Option<u32> {
         Some(at.checked_sub(self.from).filter(|_| at < self.end)? / self.size)
     }
@@ -133,12 +134,12 @@ fn items(graph: &TaskGraph, instance: &Instance, phase: PhaseId, rank: usize) ->
         SpaceKind::Blocks => {
             cut(0..instance.tokens[rank], height).into_iter().map(|tokens| (rank, 0, tokens)).collect()
         }
-        // Counters alone stand for the former; of the latter, order itself takes care.
+        // Only counters use once-sent tiles; words order chunks.
         SpaceKind::OnceTiles | SpaceKind::Chunks => Vec::new(),
     }
 }
 
-/// Rows that come from a source, which lie together.
+/// The rows from a source, which are consecutive.
 fn rows_from(rows: &[Row], source: usize) -> Range<usize> {
     let first = rows.partition_point(|row| row.source < source);
     first..rows.partition_point(|row| row.source <= source)
@@ -165,11 +166,11 @@ fn columns(phase: &Phase, values: &[SortedSet<u32>]) -> Vec<u32> {
     columns
 }
 
-/// The most values of a range that are all looked at.
+/// If a range has at most this many values, all of them are used.
 const ALL: u32 = 4;
 
-/// The values of the ranges of all phases that are looked at. Where a tile is looked at, so is one of each other phase that touches its
-/// first columns, or rows of a matrix: phases may cut a tensor into tiles of different sizes.
+/// The values of all phases' ranges that tiles are made for. If a tile is made, so is a tile of each other phase that
+/// touches its first columns, or first rows of a matrix: phases may divide a tensor into tiles of different sizes.
 fn values_of_all(graph: &TaskGraph) -> Arena<PhaseId, Vec<SortedSet<u32>>> {
     let of_phase = |phase: &Phase| {
         let ranges = phase.ranges.iter().enumerate();
@@ -190,7 +191,8 @@ fn values_of_all(graph: &TaskGraph) -> Arena<PhaseId, Vec<SortedSet<u32>>> {
     all
 }
 
-/// The values of all phases' ranges whose tiles have the first columns, or rows of a matrix, of tiles with this value of this range.
+/// The values of other phases' ranges whose tiles contain the first column, or first row of a matrix, of tiles with
+/// this value.
 fn meeting(graph: &TaskGraph, id: PhaseId, range: usize, value: u32) -> Vec<(PhaseId, usize, u32)> {
     let mut found = Vec::new();
     for access in &graph.phases[id].accesses {
@@ -209,8 +211,8 @@ fn meeting(graph: &TaskGraph, id: PhaseId, range: usize, value: u32) -> Vec<(Pha
     found
 }
 
-/// The values of a range that are looked at: all, or, as regions move with their ranges, the first two and the last,
-/// and those that meet a region which doesn't move.
+/// The values of a range that tiles are made for: all values of a short range. Otherwise the first two and the last,
+/// because regions move along with their range, and those that meet a region that doesn't move.
 fn values(graph: &TaskGraph, phase: &Phase, range: usize, length: u32) -> SortedSet<u32> {
     if length <= ALL {
         return (0..length).collect();
@@ -227,8 +229,8 @@ fn values(graph: &TaskGraph, phase: &Phase, range: usize, length: u32) -> Sorted
     values.into_iter().filter(|&value| value < length).collect()
 }
 
-/// Columns of a tensor, or rows of an expert's matrix, that phases touch whatever their ranges, or from a region on that is not the
-/// first: of the first two such regions and of the last one, the first and the last column or row.
+/// The columns of a tensor, or rows of an expert's matrix, of regions that don't move with a range or that don't start
+/// at the first region: the first and last column or row of the first two such regions and of the last one.
 fn fixed(
     graph: &TaskGraph,
     tensor: TensorId,

@@ -6,31 +6,31 @@ use crate::graph::{Access, RowKind, Rows, SpaceKind, TaskGraph};
 use crate::ids::TensorId;
 use std::ops::Range;
 
-/// Where elements lie: tensor, rank, and a row, or an expert with its matrix.
+/// Position of elements: tensor, rank, and a row, or an expert with its matrix.
 pub(super) type ElementRow = (TensorId, usize, usize, usize);
 
 /// The only row of a place that is not a matrix, and the only column of origins.
 const ONE: Range<u32> = 0..1;
 
-/// Elements of one place.
+/// Elements at one place.
 #[derive(Clone, Debug)]
 pub(super) struct Touched {
     pub(super) place: ElementRow,
-    /// Of a matrix, which of its rows.
+    /// For a matrix: its rows.
     pub(super) rows: Range<u32>,
     pub(super) columns: Range<u32>,
     pub(super) write: bool,
 }
 
 impl Touched {
-    /// Whether two sets of elements of one place have one in common.
+    /// Whether two sets of elements at one place have a common element.
     pub(super) fn meets(&self, other: &Self) -> bool {
         let sides = [(&self.rows, &other.rows), (&self.columns, &other.columns)];
         sides.iter().all(|(a, b)| a.start < b.end && b.start < a.end)
     }
 }
 
-/// Everything that a tile touches.
+/// All elements that a tile touches.
 pub(super) fn touched(graph: &TaskGraph, instance: &Instance, tile: &Tile) -> Vec<Touched> {
     let phase = &graph.phases[tile.phase];
     let mut all = Vec::new();
@@ -55,7 +55,7 @@ pub(super) fn touched(graph: &TaskGraph, instance: &Instance, tile: &Tile) -> Ve
     all
 }
 
-/// The rank, the expert (0 for rows of tokens) and the row of each row that an access is about.
+/// The rank, the expert (0 for rows of tokens) and the row of each row that an access refers to.
 fn places(graph: &TaskGraph, instance: &Instance, tile: &Tile, access: &Access) -> Vec<(usize, usize, usize)> {
     let once = graph.spaces[graph.phases[tile.phase].space].kind == SpaceKind::SendsOnce;
     let all_rows = instance.rows(once, tile.expert);
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn each_column_of_a_row_is_written_once() {
-        // The last of the columns' tiles is cut short.
+        // The last tile of the columns is cut short.
         let checked = moe_ffn(&Layer { inter: 48, tile_n: 32, ..Layer::TINY });
         let (graph, instance) = (checked.graph(), Instance::new(&checked));
         let mut written: BTreeMap<ElementRow, Vec<(u32, u32)>> = BTreeMap::new();

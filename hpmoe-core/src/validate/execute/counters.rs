@@ -1,4 +1,4 @@
-//! The values of all counters of all ranks, while tiles run.
+//! The values of all counters of all ranks while tiles run.
 
 use super::{Failure, PhaseTile, RoutedSlots};
 use crate::analyze::{Amount, CheckedGraph, Grid, Index, Signal, Wait};
@@ -15,7 +15,7 @@ pub(super) struct CounterValues<'a> {
     values: BTreeMap<CounterKey, u64>,
     /// The threshold that tiles waited for, by counter.
     needs: BTreeMap<CounterKey, u64>,
-    /// Counters that a peer added to, which it may do when this rank has ended unless this rank waits for it.
+    /// Counters that a peer has added to. A peer may do so after this rank has ended, unless this rank waits for them.
     by_peers: BTreeSet<CounterKey>,
 }
 
@@ -25,7 +25,7 @@ impl<'a> CounterValues<'a> {
     }
 
     pub(super) fn signal(&mut self, tile: &PhaseTile, signal: &Signal) -> Result<(), Failure> {
-        // Nobody takes the memory of the last chunks.
+        // No chunk reuses the memory of the last chunks.
         if self.checked.counters()[signal.counter].through && tile.item.chunk + CHUNK_BUFFERS >= self.routing.chunks {
             return Ok(());
         }
@@ -51,7 +51,7 @@ impl<'a> CounterValues<'a> {
         Ok(())
     }
 
-    /// Whether each counter that a tile waits for is there.
+    /// Whether all counters that a tile waits for have reached their thresholds.
     pub(super) fn hold(&mut self, tile: &PhaseTile, waits: &[Wait]) -> Result<bool, Failure> {
         for wait in waits {
             if !self.holds(tile, wait)? {
@@ -73,7 +73,7 @@ impl<'a> CounterValues<'a> {
         }))
     }
 
-    /// Whether all ids of a rank are there.
+    /// Whether all ids of a rank are complete.
     pub(super) fn holds_ids(&mut self, rank: usize, wait: &Wait) -> bool {
         let place = (rank, wait.counter, 0, 0, 0);
         let need = self.need(place, wait);
@@ -81,8 +81,8 @@ impl<'a> CounterValues<'a> {
         self.values.get(&place).copied().unwrap_or(0) >= need
     }
 
-    /// Whether each counter holds exactly the threshold that was waited for, and all that peers add is awaited. What a rank adds
-    /// itself nobody may need: an expert's matrix is made even if it has no rows.
+    /// Whether each counter ends exactly at the threshold that tiles waited for, and everything that peers add is
+    /// waited for. A rank's own signals may have no wait: an expert's matrix is written even if the expert has no rows.
     pub(super) fn exact(&self) -> bool {
         let value = |place| self.values.get(place).copied().unwrap_or(0);
         self.needs.iter().all(|(place, &need)| value(place) == need)
@@ -144,7 +144,7 @@ impl<'a> CounterValues<'a> {
         wait.need.at(rows as u64, slots as u64)
     }
 
-    /// Slots that are not empty of the tokens that a counter stands for.
+    /// Number of non-empty slots of the tokens that a counter stands for.
     fn slots(&self, (rank, counter, group, tile, _): CounterKey) -> usize {
         match self.checked.counters()[counter].grid {
             Grid::Blocks { height } => {
@@ -156,14 +156,14 @@ impl<'a> CounterValues<'a> {
         }
     }
 
-    /// Rows that a counter stands for.
+    /// Number of rows that a counter stands for.
     fn rows(&self, (rank, counter, group, tile, _): CounterKey) -> usize {
         let height = self.height(counter);
         let of_expert = |expert: usize| self.routing.expert_rows(rank * self.routing.local + expert);
         let row_kind = self.checked.graph().tensors[self.checked.counters()[counter].tensor].rows;
         match self.checked.counters()[counter].grid {
             Grid::RowTiles { .. } if row_kind == RowKind::Once => {
-                // A broken schedule may wait for a row tile that an expert does not have: nothing is sent for it.
+                // A broken schedule may wait for a row tile that an expert doesn't have; nothing is sent for it.
                 let rows = self.routing.expert_rows_once(rank * self.routing.local + group);
                 height.min(rows.saturating_sub(tile * height))
             }

@@ -1,4 +1,4 @@
-//! The tiles of an entry: which rows they are about, and which core makes them.
+//! The tiles of an entry: their rows, and the core that makes each of them.
 
 use super::RoutedSlots;
 use crate::analyze::CheckedGraph;
@@ -9,24 +9,24 @@ use hpmoe_kernels::route::{PairTurns, PieceTurns, arrival_order};
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
-/// An item of a space, with the rows or tokens that one routing gives it.
+/// An item of a space, with its rows or tokens in one routing.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct PlacedItem {
     /// The rank that runs it.
     pub(super) rank: usize,
-    /// Sends and arrivals: the peer. Otherwise the same rank.
+    /// Sends and arrivals: the peer. Otherwise the rank itself.
     pub(super) peer: usize,
-    /// The rank that received the rows, and the expert there.
+    /// The rank that received the rows, and the number of the expert there.
     pub(super) owner: usize,
     pub(super) expert: usize,
     /// Rows among those of the expert.
     pub(super) rows: Range<usize>,
-    /// The first of these rows among all rows of the owner.
+    /// The first of these rows, counted among all rows of the owner.
     pub(super) first: usize,
-    /// The rank whose tokens they are, and their slots there.
+    /// The rank that the rows' tokens belong to, and their slots there.
     pub(super) source: usize,
     pub(super) slots: Vec<usize>,
-    /// Blocks: their tokens, counted from the first of the chunk.
+    /// Blocks: their tokens, counted from the chunk's first.
     pub(super) tokens: Range<usize>,
     pub(super) chunk: usize,
 }
@@ -36,11 +36,11 @@ pub(super) struct PlacedItem {
 pub(super) struct PhaseTile {
     pub(super) phase: PhaseId,
     pub(super) item: PlacedItem,
-    /// Flat number over the constant ranges of the phase, outermost first.
+    /// Flat index over the constant ranges of the phase, outermost first.
     pub(super) column: usize,
 }
 
-/// The items of all spaces that phases run over, on one routing.
+/// The items of all spaces that phases run over, for one routing.
 pub(super) struct Items {
     /// By rank: the groups of each space.
     by_rank: Vec<HashMap<SpaceId, Vec<Vec<PlacedItem>>>>,
@@ -58,10 +58,10 @@ impl Items {
     }
 }
 
-/// A tile and the turn of its entry in which a core makes it.
+/// A tile, and the turn in which a core makes it.
 pub(super) type TurnTile = (usize, PhaseTile);
 
-/// The tiles of an entry on a rank that one of the cores that share its queue makes, in order. `orders`: see [`orders`].
+/// The tiles of an entry on a rank that one core makes, in order. `orders` are those of [`orders`].
 pub(super) fn tiles_of_core(
     checked: &CheckedGraph,
     schedule: &Schedule,
@@ -77,7 +77,7 @@ pub(super) fn tiles_of_core(
     let number = number(graph, orders, entry, rank);
     let space = graph.spaces[phase.space];
     let before = if space.height == Height::WholeExpert && routing.chunks > 1 {
-        // The same core adds to an expert's matrix in each chunk, whoever has rows.
+        // The same core adds to an expert's matrix in each chunk, whichever experts have rows.
         number % (routing.local / routing.chunks)
     } else {
         counted_before(all, number, space.kind, (rank, orders))
@@ -91,7 +91,7 @@ pub(super) fn tiles_of_core(
         .iter()
         .map(|&(space, columns)| items.groups(space, rank).iter().map(Vec::len).sum::<usize>() * columns as usize)
         .sum();
-    // Round after round, the cores move on.
+    // The deal moves on by `rotation` cores per round.
     let rotation = schedule.phases[entry.phase].rotation as usize;
     let dealt = |number: usize| (number % cores + number / cores * rotation) % cores;
     let mine = (0..swizzle.tiles()).filter(|&tile| dealt(start + before * columns + tile as usize) == core);
@@ -108,7 +108,7 @@ pub(super) fn tiles_of_core(
     mine.map(tile).collect()
 }
 
-/// The turns of the pieces of a pair, where peers take turns.
+/// The turns of a pair's pieces, if peers take turns.
 fn piece_turns(
     graph: &TaskGraph,
     schedule: &Schedule,
@@ -122,8 +122,8 @@ fn piece_turns(
     Some(PairTurns::new(rows, turn as usize).of_pieces(height))
 }
 
-/// The item that is walked at a place, given how many there are. Row tiles are walked from the first that begins with the rank's
-/// own rows, or in the order in which rows arrive from all ranks.
+/// The item at a position of the walk over `items` items. Row tiles are walked starting with the first that begins with
+/// the rank's own rows, or in arrival order.
 fn walk(
     graph: &TaskGraph,
     schedule: &Schedule,
@@ -146,7 +146,7 @@ fn walk(
     Box::new(move |place, items| (place + own) % items)
 }
 
-/// The experts of each rank in the order in which it works on them.
+/// The experts of each rank, in the order in which the rank works on them.
 pub(super) fn orders(schedule: &Schedule, routing: &RoutedSlots) -> Vec<Vec<usize>> {
     let of_rank = |rank: usize| {
         let experts = rank * routing.local..(rank + 1) * routing.local;
@@ -156,7 +156,7 @@ pub(super) fn orders(schedule: &Schedule, routing: &RoutedSlots) -> Vec<Vec<usiz
     (0..routing.ranks).map(of_rank).collect()
 }
 
-/// Number of items before a group. Experts are counted in the order of queues, and for each of them peer by peer.
+/// Number of items before a group. Experts are counted in the order of queues, and for each expert peer by peer.
 fn counted_before(
     groups: &[Vec<PlacedItem>],
     number: usize,
@@ -171,13 +171,13 @@ fn counted_before(
         SpaceKind::RowTiles | SpaceKind::OnceTiles | SpaceKind::Experts => (at(rank, group), 0),
         SpaceKind::Blocks | SpaceKind::Chunks => (Some(group), 0),
     };
-    // One core has all words of a rank.
+    // One core writes all words of a rank.
     let counts = kind != SpaceKind::Chunks;
     let before = (0..groups.len()).filter(|&group| counts && place(group) < place(number));
     before.map(|group| groups[group].len()).sum()
 }
 
-/// All tiles of a phase on a rank, for a chunk, group by group.
+/// All tiles of a phase on a rank in a chunk, group by group.
 pub(super) fn tiles_of_phase(
     graph: &TaskGraph,
     routing: &RoutedSlots,
@@ -193,7 +193,7 @@ pub(super) fn tiles_of_phase(
     items.flat_map(|item| (0..columns).map(move |column| PhaseTile { phase, item: item.clone(), column })).collect()
 }
 
-/// Items of a space on a rank, by group: local experts; pairs, by peer and then expert; or all blocks.
+/// Items of a space on a rank, by group: by local expert; by pair (peer, then expert); or all blocks.
 fn groups(graph: &TaskGraph, routing: &RoutedSlots, space: SpaceId, rank: usize) -> Vec<Vec<PlacedItem>> {
     let space = graph.spaces[space];
     let height = space.height.number() as usize;
@@ -231,7 +231,7 @@ fn row_tiles(routing: &RoutedSlots, rank: usize, expert: usize, height: usize) -
     cut.map(|rows| of_expert(routing, rank, expert, rows)).collect()
 }
 
-/// All rows of an expert, even if there are none.
+/// An item with all rows of an expert, even if there are none.
 fn whole(routing: &RoutedSlots, rank: usize, expert: usize) -> PlacedItem {
     of_expert(routing, rank, expert, 0..routing.expert_rows(rank * routing.local + expert))
 }
@@ -251,7 +251,7 @@ fn of_expert(routing: &RoutedSlots, rank: usize, expert: usize, rows: Range<usiz
     }
 }
 
-/// Rows of a source for an expert of an owner, cut where the expert's rows are cut.
+/// Pieces of a source's rows for an owner's expert, cut at the expert's row tiles.
 fn pieces(routing: &RoutedSlots, rank: usize, pair: (usize, usize, usize), height: usize) -> Vec<PlacedItem> {
     let (source, owner, expert) = pair;
     let of_group = owner * routing.local + expert;
@@ -259,7 +259,7 @@ fn pieces(routing: &RoutedSlots, rank: usize, pair: (usize, usize, usize), heigh
     cut(routing, (rank, source, owner, expert), &routing.slots[source][of_group], (at, base), height)
 }
 
-/// Rows that a source sends once to an owner for an expert, cut where the once-sent rows of the expert are cut.
+/// Pieces of the once-sent rows of a source that an owner stores under an expert, cut at the tiles of such rows.
 fn pieces_once(
     routing: &RoutedSlots,
     (source, owner, expert): (usize, usize, usize),
@@ -271,7 +271,7 @@ fn pieces_once(
     cut(routing, (source, source, owner, expert), &routing.once(source, of_group), (at, base), height)
 }
 
-/// Pieces of consecutive slots. The first lies at row `at` of the expert, whose rows begin at row `base` of the owner.
+/// Pieces of consecutive slots. The first is row `at` of the expert, whose rows start at row `base` of the owner.
 fn cut(
     routing: &RoutedSlots,
     (rank, source, owner, expert): (usize, usize, usize, usize),
@@ -307,7 +307,7 @@ fn blocks(routing: &RoutedSlots, rank: usize, chunk: usize, height: usize) -> Ve
     cut.map(|tokens| of_tokens(rank, chunk, tokens)).collect()
 }
 
-/// One item, if a later chunk takes the memory of this one.
+/// One item, if a later chunk reuses the memory of this one.
 fn word(routing: &RoutedSlots, rank: usize, chunk: usize) -> Vec<PlacedItem> {
     let taken = chunk + CHUNK_BUFFERS < routing.chunks;
     if taken { vec![of_tokens(rank, chunk, 0..0)] } else { Vec::new() }

@@ -1,4 +1,4 @@
-//! Which version of each cell a tile meets.
+//! The version of each cell that a tile reads or overwrites.
 
 use super::routing::HALF;
 use super::{PhaseTile, RoutedSlots, groups};
@@ -7,27 +7,28 @@ use crate::graph::{CHUNK_BUFFERS, Columns, Phase, RowKind, Rows, TaskGraph};
 use crate::ids::{Id, TensorId};
 use std::collections::{BTreeSet, HashMap};
 
-/// A part of a row that no tile cuts: tensor, rank, row, and its first column.
+/// A part of a row that no tile cuts: tensor, rank, row, and the part's first column.
 type Cell = (TensorId, usize, usize, usize);
 
-/// The versions that a tile met when phases ran one after the other.
+/// The versions that a tile met when phases ran one after another.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Met {
-    /// Number of each cell that it reads, and the version there.
+    /// Number of each cell that the tile reads, and its version.
     reads: Vec<(usize, u64)>,
-    /// Number of each cell that it writes, the version before, and how many tiles read that version.
+    /// Number of each cell that the tile writes, its version before that, and the number of tiles that read that
+    /// version.
     writes: Vec<(usize, u64, u64)>,
     /// The version that the tile writes.
     version: u64,
 }
 
-/// A cell while tiles run.
+/// The state of a cell while tiles run.
 #[derive(Clone, Default)]
 struct CellState {
     version: u64,
-    /// Tiles that have finished reading that version.
+    /// Number of tiles that have finished reading that version.
     reads: u64,
-    /// Tiles that are reading it.
+    /// Number of tiles that are reading it.
     readers: u64,
     writing: bool,
 }
@@ -40,8 +41,8 @@ pub(super) struct Versions {
 }
 
 impl Versions {
-    /// Runs phase after phase and returns what each tile met, by phase, rank and tile in the order of
-    /// [`tiles_of_phase`](groups::tiles_of_phase). Resets all versions, and leaves cells their numbers alone.
+    /// Runs the phases one after another. Returns the versions that each tile met, by phase, rank and tile in the order
+    /// of [`tiles_of_phase`](groups::tiles_of_phase). Then resets all versions, but keeps the numbers of cells.
     pub(super) fn reference(graph: &TaskGraph, routing: &RoutedSlots) -> (Self, Vec<(PhaseTile, Met)>) {
         let mut versions = Self::default();
         let mut met = Vec::new();
@@ -81,7 +82,7 @@ impl Versions {
         met
     }
 
-    /// Begins a tile; an error if it meets other versions than when phases ran one after the other.
+    /// Starts a tile; an error if it meets other versions than when phases ran one after another.
     pub(super) fn begin(&mut self, met: &Met) -> Result<(), ()> {
         for &(number, version, reads) in &met.writes {
             let cell = &mut self.cells[number];
@@ -102,7 +103,7 @@ impl Versions {
         Ok(())
     }
 
-    /// Ends a tile, which publishes what it writes.
+    /// Ends a tile and publishes its writes.
     pub(super) fn end(&mut self, met: &Met) {
         for &(number, _) in &met.reads {
             self.cells[number].readers -= 1;
@@ -114,11 +115,12 @@ impl Versions {
     }
 }
 
-/// Where tiles cut tensors. What lies between two cuts is touched as a whole or not at all: it is one cell of a row.
+/// The boundaries of tiles in tensors. Columns between two boundaries are touched together or not at all: they form one
+/// cell of a row.
 struct Cuts {
-    /// By tensor: the first column of each cell, and the end of the last.
+    /// By tensor: the first column of each cell, then the end of the last one.
     columns: Vec<Vec<usize>>,
-    /// By tensor: the number of rows of an expert's matrix that divides every tile of it.
+    /// By tensor: a number of rows of an expert's matrix that divides every tile of the matrix.
     matrix_rows: Vec<usize>,
 }
 
@@ -146,7 +148,7 @@ impl Cuts {
         cuts
     }
 
-    /// The first columns of the cells of a row from one column to another.
+    /// The first columns of a row's cells from one column to another.
     fn cells(&self, tensor: TensorId, from: usize, to: usize) -> impl Iterator<Item = usize> {
         self.columns[tensor.index()].iter().copied().filter(move |&column| (from..to).contains(&column))
     }
@@ -159,7 +161,7 @@ fn written(graph: &TaskGraph) -> BTreeSet<TensorId> {
     arguments.chain(origins).collect()
 }
 
-/// Cells of written tensors that a tile touches, and whether it writes them.
+/// The cells of written tensors that a tile touches, and whether it writes them.
 fn touched_cells(
     graph: &TaskGraph,
     routing: &RoutedSlots,
@@ -208,13 +210,13 @@ fn touched_cells(
     touched
 }
 
-/// The value of one range in a flat column number, outermost range first.
+/// The value of one range in a flat column index; the outermost range comes first.
 fn coordinate(phase: &Phase, column: usize, range: usize) -> usize {
     let inner: usize = phase.ranges[range + 1..].iter().map(|&range| range as usize).product();
     column / inner % phase.ranges[range] as usize
 }
 
-/// The rows of a row tile's tokens among those that are sent once to its rank.
+/// The once-sent rows of a row tile's tokens, on the tile's rank.
 fn rows_once(routing: &RoutedSlots, tile: &PhaseTile) -> Vec<usize> {
     let item = &tile.item;
     let once = routing.tokens_once(item.rank);
@@ -223,7 +225,7 @@ fn rows_once(routing: &RoutedSlots, tile: &PhaseTile) -> Vec<usize> {
     tokens[item.rows.clone()].iter().map(row).collect()
 }
 
-/// The row of a tensor for the first token of a chunk, or its first slot: tensors of the kernel keep two chunks.
+/// The row of a tensor for a chunk's first token or slot. The kernel's own tensors hold two chunks.
 fn first(
     graph: &TaskGraph,
     routing: &RoutedSlots,
@@ -239,7 +241,7 @@ fn first(
     }
 }
 
-/// The rank where a region's rows lie, and the rows there. Rows of tokens and slots are counted from the first of their chunk.
+/// The rank of a region's rows, and the rows there. Rows of tokens and slots are counted from the chunk's first.
 fn rows(graph: &TaskGraph, tile: &PhaseTile, rows: Rows) -> (usize, Vec<usize>) {
     let item = &tile.item;
     let top_k = graph.sizes.top_k;

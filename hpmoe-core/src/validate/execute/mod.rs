@@ -1,7 +1,7 @@
 //! Runs schedules tile by tile, with random routings and random interleavings of all cores.
 //!
-//! What a tile depends on is not taken from the analysis: phases are run one after the other first, and each tile
-//! remembers which version of each element it met. Any other order must show it the same.
+//! The expected result is not taken from the analysis: phases first run one after another, and each tile records the
+//! version of each element that it met. In any other order, the tile must meet the same versions.
 
 mod counters;
 mod groups;

@@ -1,4 +1,4 @@
-//! The making of a route, where the kernel makes it.
+//! The progress of a route that the kernel makes.
 
 use super::counters::CounterValues;
 use super::{Failure, PhaseTile, RoutedSlots};
@@ -7,31 +7,31 @@ use crate::graph::MadeRoute;
 use crate::ids::{PartId, PhaseId};
 use crate::schedule::{CoreKind, Entry, Order, Schedule};
 
-/// How far the tables of all ranks are.
+/// The progress of the tables of all ranks.
 pub(super) struct RouteProgress<'a> {
     made: Option<&'a MadeRoute>,
     /// Phases that write ids.
     writers: Vec<PhaseId>,
-    /// By rank: tiles that are still to write ids.
+    /// By rank: number of tiles that have yet to write ids.
     unwritten: Vec<usize>,
-    /// Vector cores that have not come to make the tables.
+    /// Number of vector cores that have not yet reached the route.
     missing: usize,
 }
 
-/// A core's part in it.
+/// The progress of one core.
 #[derive(Clone, Copy)]
 pub(super) struct RouteTurn {
     pub(super) rank: usize,
     kind: CoreKind,
-    /// How many tiles come before it; `None` if the core never comes to it.
+    /// Number of tiles before the route in its queue; `None` if the core never reaches the route.
     at: Option<usize>,
-    /// Whether it has told the others what it has counted, and whether it knows the tables.
+    /// Whether it has sent its counts, and whether it has seen the tables.
     told: bool,
     done: bool,
 }
 
 impl RouteTurn {
-    /// For a core of a part, with the number of tiles of each walk of its queue.
+    /// A core of a part. `tiles` has the number of tiles of each walk of its queue.
     pub(super) fn new(schedule: &Schedule, order: &Order, part: PartId, rank: usize, tiles: &[usize]) -> Self {
         let at = order.routed_at.as_ref().filter(|at| at.len() == order.queues.len()).map(|at| at[part] as usize);
         let queue: &[Entry] = &order.queues[part];
@@ -45,12 +45,12 @@ impl RouteTurn {
         Self { rank, kind: order.parts[part].kind, at, told: false, done: false }
     }
 
-    /// Whether the core has nothing to do with the route any more.
+    /// Whether the core has passed the route.
     pub(super) fn is_over(&self) -> bool {
         self.at.is_none() || self.done
     }
 
-    /// Whether the route is what the core comes to next.
+    /// Whether the route comes next for the core.
     pub(super) fn is_next(&self, next: usize) -> bool {
         !self.done && self.at == Some(next)
     }
@@ -68,7 +68,7 @@ impl<'a> RouteProgress<'a> {
         Self { made, writers: graph.phases.ids().filter(writes).collect(), unwritten: vec![0; routing.ranks], missing }
     }
 
-    /// Counts a tile that is to run.
+    /// Counts a tile that will run.
     pub(super) fn plan(&mut self, tile: &PhaseTile) {
         self.unwritten[tile.item.rank] += usize::from(self.writers.contains(&tile.phase));
     }
@@ -78,7 +78,7 @@ impl<'a> RouteProgress<'a> {
         self.unwritten[tile.item.rank] -= usize::from(self.writers.contains(&tile.phase));
     }
 
-    /// Whether a core gets any further with the route.
+    /// Whether a core can make progress with the route.
     pub(super) fn step(
         &mut self,
         schedule: &Schedule,
@@ -100,7 +100,7 @@ impl<'a> RouteProgress<'a> {
         Ok(turn.done)
     }
 
-    /// Whether a tile of a core has the tables that it needs.
+    /// Whether a core has the tables that its tile needs.
     pub(super) fn has_tables(&self, turn: &RouteTurn, phase: PhaseId) -> bool {
         turn.done || self.made.is_none_or(|made| made.follows(phase))
     }

@@ -1,28 +1,29 @@
-//! Which token goes where.
+//! The experts of tokens.
 
 use super::Random;
 use crate::graph::{CHUNK_BUFFERS, Sizes};
 
-/// Tokens of each rank, and the rows that they become.
+/// The tokens of each rank, and their rows.
 #[derive(Clone, Debug)]
 pub(in crate::validate) struct RoutedSlots {
     pub(super) ranks: usize,
-    /// Expert chunks of one rank.
+    /// Number of expert chunks of one rank.
     pub(super) local: usize,
     pub(super) chunks: usize,
     pub(super) top_k: usize,
-    /// Tokens of each rank, of all chunks together.
+    /// Number of tokens of each rank, in all chunks.
     tokens: Vec<usize>,
-    /// By source, then by owner, chunk and expert of the owner: slots (token * top_k + k), ascending. Tokens are counted from
-    /// the first of the chunk.
+    /// By source, then by owner, chunk and the owner's expert: slots (token * top_k + k), ascending. Tokens are counted
+    /// from the chunk's first.
     pub(super) slots: Vec<Vec<Vec<usize>>>,
 }
 
-/// Distance in rows from the first to the second half of a tensor; chunks take the halves in turn.
+/// Distance in rows from the first to the second half of a tensor; chunks alternate between the halves.
 pub(super) const HALF: usize = 1 << 24;
 
 impl RoutedSlots {
-    /// Draws token counts from none to all, and experts evenly or with favourites, the same or others on each rank.
+    /// A random routing: ranks have any number of tokens, and experts are chosen evenly or with favourites, which may
+    /// differ between ranks.
     pub(in crate::validate) fn random(sizes: &Sizes, ranks: usize, random: &mut Random) -> Self {
         let physical = sizes.physical_experts(ranks);
         let favourites = 1 + random.index(physical);
@@ -34,12 +35,12 @@ impl RoutedSlots {
                 1 => sizes.tokens,
                 _ => random.index(sizes.tokens + 1),
             };
-            // The rest is padding: tokens whose slots are all empty.
+            // The remaining tokens are padding: all of their slots are empty.
             let padding = if random.index(3) == 0 { random.index(tokens + 1) } else { tokens };
             routing.push(sizes, tokens, |token| {
                 let mut experts: Vec<usize> = (0..physical).collect();
                 random.shuffle(&mut experts);
-                // Favourites first, as long as there are enough.
+                // Favourites come first, as long as there are enough.
                 experts.sort_by_key(|&expert| expert >= favourites);
                 let full = match random.index(4) {
                     _ if token >= padding => 0,
@@ -53,7 +54,7 @@ impl RoutedSlots {
         routing
     }
 
-    /// So many tokens of each rank, to the experts that `experts` returns for a rank and a token of it.
+    /// A routing of `tokens` tokens per rank; `experts` returns the experts of a rank's token.
     pub(in crate::validate) fn routed(
         sizes: &Sizes,
         tokens: &[usize],
@@ -93,7 +94,7 @@ impl RoutedSlots {
         }
     }
 
-    /// Rows received for an expert of the group.
+    /// Number of rows received for an expert of the group.
     pub(super) fn expert_rows(&self, expert: usize) -> usize {
         (0..self.ranks).map(|source| self.slots[source][expert].len()).sum()
     }
@@ -108,30 +109,31 @@ impl RoutedSlots {
         self.first_token(rank, chunk + 1) - self.first_token(rank, chunk)
     }
 
-    /// Slots of consecutive tokens of a rank in a chunk that are not empty.
+    /// Number of non-empty slots of consecutive tokens of a rank in a chunk.
     pub(super) fn full_slots(&self, rank: usize, chunk: usize, tokens: std::ops::Range<usize>) -> usize {
         let groups = self.slots[rank].iter().enumerate().filter(|(group, _)| self.chunk(*group) == chunk);
         groups.map(|(_, slots)| slots.iter().filter(|slot| tokens.contains(&(*slot / self.top_k))).count()).sum()
     }
 
-    /// The chunk of an expert chunk.
+    /// The chunk that an expert chunk belongs to.
     pub(super) fn chunk(&self, expert: usize) -> usize {
         expert % self.local / (self.local / self.chunks)
     }
 
-    /// The first row of an expert chunk among the rows that its owner keeps.
+    /// The first row of an expert chunk among the rows that its owner stores.
     pub(super) fn base(&self, expert: usize) -> usize {
         let own = self.local / self.chunks;
         let rows: usize = (expert / own * own..expert).map(|before| self.expert_rows(before)).sum();
         self.chunk(expert) % CHUNK_BUFFERS * HALF + rows
     }
 
-    /// The first row from a source among the rows of an expert.
+    /// The first row from a source, among the rows of an expert.
     pub(super) fn at(&self, source: usize, expert: usize) -> usize {
         (0..source).map(|before| self.slots[before][expert].len()).sum()
     }
 
-    /// Slots of a source for an expert of the group whose tokens go to no expert before it on its rank.
+    /// The slots that a source sends once, for an expert of the group: their tokens go to no earlier expert of the same
+    /// rank.
     pub(super) fn once(&self, source: usize, expert: usize) -> Vec<usize> {
         let first = expert / self.local * self.local;
         let goes =
@@ -140,12 +142,12 @@ impl RoutedSlots {
         self.slots[source][expert].iter().filter(new).copied().collect()
     }
 
-    /// Rows of an expert of the group that are sent once.
+    /// Number of once-sent rows of an expert of the group.
     pub(super) fn expert_rows_once(&self, expert: usize) -> usize {
         (0..self.ranks).map(|source| self.once(source, expert).len()).sum()
     }
 
-    /// Source and token of each row that is sent once to a rank, in order.
+    /// Source and token of each once-sent row of a rank, in order.
     pub(super) fn tokens_once(&self, rank: usize) -> Vec<(usize, usize)> {
         let experts = rank * self.local..(rank + 1) * self.local;
         let pairs = experts.flat_map(|expert| (0..self.ranks).map(move |source| (source, expert)));
@@ -162,7 +164,7 @@ impl RoutedSlots {
         (0..self.ranks).flat_map(tokens_from).collect()
     }
 
-    /// Rows that a rank receives of a chunk, expert by expert.
+    /// Number of rows that a rank receives in a chunk, expert by expert.
     pub(super) fn experts_of(&self, rank: usize, chunk: usize) -> impl Iterator<Item = usize> {
         let own = self.local / self.chunks;
         let first = rank * self.local + chunk * own;

@@ -11,29 +11,29 @@ use crate::ids::PhaseId;
 use crate::schedule::{Entry, Schedule};
 use std::collections::{BTreeSet, HashMap};
 
-/// How a run went wrong.
+/// How a run failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::validate) enum Failure {
-    /// A tile of this phase began before what it depends on was done.
+    /// A tile of this phase started before the tiles that it depends on had ended.
     TooEarly(PhaseId),
-    /// No core could go on.
+    /// No core could continue.
     Deadlock,
-    /// Not every tile was made once.
+    /// Not every tile ran exactly once.
     Tiles,
-    /// A counter did not end at the threshold that was waited for.
+    /// A counter did not end at the threshold that tiles waited for.
     Inexact,
-    /// A tile of this phase signals or awaits the counter of a row tile, and its rows lie in no row tile or in several.
+    /// A tile of this phase signals or awaits the counter of a row tile, but its rows are in no row tile or in several.
     NoCounter(PhaseId),
 }
 
-/// A core's tiles in order, and how far it has come.
+/// A core's tiles in order, and its progress.
 struct CoreProgress<'a> {
-    /// Each with what it must meet; nothing for a tile that no phase has.
+    /// Each tile with the versions that it must meet; `None` if no phase has the tile.
     tiles: Vec<(PhaseTile, Option<&'a Met>)>,
     next: usize,
     running: bool,
     route: RouteTurn,
-    /// When speed decides, the core with the highest goes on.
+    /// If speed decides, the core with the highest speed runs next.
     speed: usize,
 }
 
@@ -43,7 +43,7 @@ impl CoreProgress<'_> {
     }
 }
 
-/// What tiles meet on one routing when phases run one after the other.
+/// The versions that tiles meet on one routing if phases run one after another.
 pub(in crate::validate) struct Reference {
     versions: Versions,
     met: HashMap<PhaseTile, Met>,
@@ -67,7 +67,7 @@ pub(super) fn run(
     run_against(&Reference::new(checked, routing), checked, schedule, routing, random)
 }
 
-/// Runs a schedule with one interleaving, where what tiles must meet is known.
+/// Runs a schedule with one interleaving, given the versions that tiles must meet.
 pub(in crate::validate) fn run_against(
     reference: &Reference,
     checked: &CheckedGraph,
@@ -93,7 +93,7 @@ pub(in crate::validate) fn run_against(
         if open.is_empty() {
             return Err(Failure::Deadlock);
         }
-        // By chance, or the fastest as far as it gets.
+        // Either a random core, or the fastest one that can run.
         let at = match random.index(2) {
             0 => random.index(open.len()),
             _ => (0..open.len()).max_by_key(|&at| cores[open[at]].speed).unwrap_or(0),
@@ -140,28 +140,28 @@ pub(in crate::validate) fn run_against(
     if counters.exact() { Ok(()) } else { Err(Failure::Inexact) }
 }
 
-/// Whether the versions of a tile's chunk is known to be free where it needs to be. `freed`: (rank, chunk) whose rows
-/// are no longer read.
+/// Whether the memory of a tile's chunk is known to be free on the ranks where it must be. `freed` has the (rank,
+/// chunk) whose rows are no longer read.
 fn is_free(checked: &CheckedGraph, freed: &BTreeSet<(usize, usize)>, tile: &PhaseTile) -> bool {
     let whose = checked.reuse().and_then(|reuse| reuse.waits[tile.phase]);
     let (Some(whose), Some(before)) = (whose, tile.item.chunk.checked_sub(CHUNK_BUFFERS)) else { return true };
     freed.contains(&(if whose == Whose::Peer { tile.item.peer } else { tile.item.rank }, before))
 }
 
-/// All tiles of the first turn of each list, then those of the second.
+/// All tiles of the first turn of each list, then those of the second, and so on.
 fn in_turns(lists: Vec<Vec<TurnTile>>) -> Vec<PhaseTile> {
     let mut tiles: Vec<TurnTile> = lists.into_iter().flatten().collect();
     tiles.sort_by_key(|&(turn, _)| turn);
     tiles.into_iter().map(|(_, tile)| tile).collect()
 }
 
-/// The first of each list, then the second of each.
+/// The first tile of each list, then the second of each, and so on.
 fn one_by_one(lists: Vec<Vec<TurnTile>>) -> Vec<TurnTile> {
     let most = lists.iter().map(Vec::len).max().unwrap_or(0);
     (0..most).flat_map(|place| lists.iter().filter_map(move |list| list.get(place).cloned())).collect()
 }
 
-/// Every core of every rank.
+/// All cores of all ranks.
 fn cores<'a>(
     checked: &CheckedGraph,
     schedule: &Schedule,

@@ -1,4 +1,4 @@
-//! Right schedules run; broken ones are refused or fail.
+//! Valid schedules run; broken ones are refused, or fail.
 
 use super::*;
 use crate::analyze::{CheckedGraph, Dependency, Index};
@@ -12,7 +12,8 @@ use std::num::NonZeroU32;
 
 const CORES: Cores = Cores { aic: 3, aiv: 5 };
 
-/// Fewer tiles of the first gradient than cores: not all of them have waited for rows when they come to the second.
+/// The first gradient has fewer tiles than there are cores, so some cores reach the second one without having waited
+/// for rows.
 const NARROW: Layer = Layer { inter: 16, ..Layer::TINY };
 
 fn ranks(sizes: &crate::graph::Sizes, random: &mut Random) -> usize {
@@ -20,7 +21,7 @@ fn ranks(sizes: &crate::graph::Sizes, random: &mut Random) -> usize {
     divisors[random.index(divisors.len())]
 }
 
-/// Runs with routings and interleavings from `seeds` until one fails.
+/// Runs with routings and interleavings from `seeds`, until one fails.
 pub(in crate::validate) fn runs(
     checked: &CheckedGraph,
     schedule: &Schedule,
@@ -54,7 +55,7 @@ fn layers() -> impl Strategy<Value = Layer> {
     })
 }
 
-/// The default, or any.
+/// The default choices, or random ones.
 fn choices() -> impl Strategy<Value = Choices> {
     let values: Vec<_> = CHOICES.iter().map(|choice| prop::sample::select(choice.tried)).collect();
     let any = values.prop_map(|values| {
@@ -67,7 +68,7 @@ fn choices() -> impl Strategy<Value = Choices> {
     prop_oneof![Just(Choices::default()), any]
 }
 
-/// The number of cases of each property: this one, unless `PROPTEST_CASES` sets another.
+/// The number of cases of each property, unless `PROPTEST_CASES` sets another.
 fn cases(usual: u32) -> ProptestConfig {
     let given = std::env::var_os("PROPTEST_CASES");
     given.map_or_else(|| ProptestConfig::with_cases(usual), |_| ProptestConfig::default())
@@ -93,7 +94,7 @@ proptest! {
         prop_assert_eq!(runs(&checked, valid.schedule(), seed..seed + 4), Ok(()));
     }
 
-    /// What validation lets pass runs, even when it is not what the scheduler made.
+    /// Every schedule that validation accepts runs, even if the scheduler did not make it.
     #[test]
     fn what_validation_lets_pass_runs(swaps in prop::collection::vec((0usize..3, any::<usize>(), any::<usize>()), 1..3),
                                       seed in 0u64..1 << 40) {
@@ -112,7 +113,7 @@ proptest! {
     }
 }
 
-/// What lets the tables be made, or read, too early is no run.
+/// A schedule that makes or reads tables too early fails in a run.
 #[test]
 fn a_route_that_is_made_too_early_does_not_run() {
     let checked = router(&Layer::TINY);
@@ -137,7 +138,7 @@ fn a_route_that_is_made_too_early_does_not_run() {
     assert!(matches!(fails(&last), Failure::TooEarly(phase) if phase > choose));
 }
 
-/// Enough is sent that cores serve peers alone, and tiles are walked as rows come.
+/// With this many tokens, cores are dedicated to peers, and tiles are walked in arrival order.
 #[test]
 fn cores_that_serve_peers_alone_run() {
     let layer = Layer { tokens: 64, experts: 4, put: 1, ..Layer::TINY };
@@ -160,7 +161,7 @@ fn cores_that_serve_peers_alone_run() {
     }
 }
 
-/// Pieces of one row, so that each peer has many turns, and of more.
+/// Pieces of one row, so that each peer has many turns, and pieces of more rows.
 #[test]
 fn peers_that_take_turns_are_served() {
     let layer = Layer { tokens: 24, experts: 4, put: 1, ..Layer::TINY };
@@ -179,7 +180,7 @@ fn peers_that_take_turns_are_served() {
     }
 }
 
-/// Tiles of products move on from round to round, gate and up alike.
+/// The deal of tiles of products moves on from round to round, by the same number for gate and up.
 #[test]
 fn tiles_that_move_on_run() {
     for (checked, rotation) in [(moe_ffn(&Layer::TINY), 1), (moe_ffn(&Layer::TINY), 2), (moe_backward(&Layer::TINY), 2)]
@@ -215,7 +216,7 @@ fn another_walk_makes_other_cores() {
     });
 }
 
-/// Breaks the schedule in one way; both validation and some run must see it.
+/// Breaks the schedule in one way, which both validation and some run must notice.
 fn caught(checked: &CheckedGraph, whole: &Schedule, what: &str, break_it: impl FnOnce(&mut Schedule)) {
     let mut broken = whole.clone();
     break_it(&mut broken);
@@ -332,11 +333,11 @@ fn an_entry_left_out_is_seen() {
     });
 }
 
-/// Without a wait for a rank's word some routing and order writes rows of a chunk over those of another.
+/// Without a wait for a rank's word, some routing and order overwrite rows of a chunk with rows of another.
 #[test]
 fn memory_taken_early_is_seen() {
     let whole = chunked(&Layer::TINY, 4);
-    // Few cores with one queue for all peers: a rank is more often ahead of another.
+    // Few cores with one queue for all peers: ranks then get ahead of each other more often.
     let together = Choices::read("put_cores=2").unwrap();
     let waits: Vec<_> =
         whole.reuse().unwrap().waits.ids().filter(|&phase| whole.reuse().unwrap().waits[phase].is_some()).collect();
@@ -364,7 +365,8 @@ fn chunks_that_add_in_another_order_are_seen() {
     });
 }
 
-/// A peer may add to a counter when this rank has ended, unless somebody waits for it. What a rank adds itself it may.
+/// A peer may add to a counter after this rank has ended, unless some tile waits for it. A rank's own signals may have
+/// no wait.
 #[test]
 fn what_peers_add_is_awaited() {
     let checked = moe_ffn(&Layer::TINY);
@@ -380,7 +382,7 @@ fn what_peers_add_is_awaited() {
     assert_eq!([adds_too(true), adds_too(false)], [Err(Failure::Inexact), Ok(())]);
 }
 
-/// No word is overtaken by an earlier one: a core writes all of its rank's, one after the other.
+/// No word overtakes an earlier one: one core writes all words of its rank, in order.
 #[test]
 fn one_core_has_all_words_of_a_rank() {
     let checked = chunked(&Layer::TINY, 5);
@@ -408,7 +410,8 @@ fn one_core_has_all_words_of_a_rank() {
     assert!(shared > 0, "several cores share a queue with words");
 }
 
-/// The rows of an expert lie in many row tiles, or in none, so that there is no counter to wait for: that is told, and no fault of this model.
+/// An expert's rows are in many row tiles or in none, so there is no single counter to wait for. The run reports this
+/// instead of panicking.
 #[test]
 fn a_counter_that_a_tile_has_none_of_is_told() {
     let checked = moe_backward(&Layer::TINY);

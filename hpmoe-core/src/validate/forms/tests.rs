@@ -1,4 +1,4 @@
-//! Counters that tiles can address, and all others.
+//! Counters that tiles can address, and counters that they can't.
 
 use super::*;
 use crate::analyze::Dependency;
@@ -54,13 +54,13 @@ fn forms_that_no_tile_can_address_are_found() {
     let checked = moe_ffn(&Layer::SMALL);
     let recv = checked.dependencies()[0].wait.clone();
     let slots = checked.dependencies()[6].wait.clone();
-    // A counter that isn't there; one of another grid; that of a peer; those of scattered tokens.
+    // A missing counter; one of another grid; one of a peer; those of scattered tokens.
     refused(&checked, gate, &|schedule| schedule.phases[gate].waits[0].counter = CounterId(99));
     refused(&checked, back, &|schedule| schedule.phases[back].signals[0].index = Index::Rank);
     refused(&checked, dispatch, &|schedule| schedule.phases[dispatch].waits.push(recv.clone()));
     let scattered = Wait { index: Index::PieceBlocks, ..slots };
     refused(&checked, dispatch, &|schedule| schedule.phases[dispatch].waits.push(scattered.clone()));
-    // Tiles of rows sent once are awaited, and signalled by none that looks for its tokens there.
+    // Tiles of once-sent rows are awaited. No phase that looks up its tokens there signals them.
     let checked = once(&Layer::TINY);
     let copy = PhaseId(1);
     let wait = checked.dependencies()[0].wait.clone();
@@ -116,7 +116,7 @@ fn only_the_word_of_a_chunk_waits_for_what_is_no_longer_read() {
             assert_eq!(found, wanted.into_iter().collect::<Vec<_>>());
         }
     }
-    // Without memory that chunks take in turn there is no such word.
+    // If no chunk reuses memory, there is no such word.
     let mut without = checked.clone();
     *without.reuse_mut() = None;
     assert!(waits.iter().all(|wait| wait_fits(&checked, frees, wait) && !wait_fits(&without, frees, wait)));
@@ -131,7 +131,7 @@ fn an_index_fits_a_grid_and_the_items_of_a_phase() {
     let only = |kind: SpaceKind| phases(kind).next().unwrap();
     let [sends_once, tiles, arrivals, blocks] =
         [SpaceKind::SendsOnce, SpaceKind::RowTiles, SpaceKind::Arrivals, SpaceKind::Blocks].map(only);
-    // Tiles of 2 and of 4 rows; the former's phase has one column, the latter's have two.
+    // Tiles of 2 and of 4 rows; the first phase has one column, the second has two.
     let space = |rows: u32| {
         let wanted = Space { kind: SpaceKind::RowTiles, height: Height::Rows(rows) };
         graph.spaces.position(|space| *space == wanted).unwrap()
@@ -173,7 +173,7 @@ fn an_index_fits_a_grid_and_the_items_of_a_phase() {
     ] {
         assert_eq!(fits(phase, grid, once, index), wanted, "phase {phase:?} {grid:?} once: {once} {index:?}");
     }
-    // Pieces of 2 rows lie in tiles of 2 and of 4, but not those of 4 in tiles of 2.
+    // Pieces of 2 rows lie in single tiles of 2 and of 4 rows; pieces of 4 don't lie in single tiles of 2.
     let mut higher = graph.clone();
     higher.spaces[higher.phases[sends_once].space].height = Height::Rows(4);
     assert!(!addresses(&higher, sends_once, (grid(two, 1), true), Index::RowTile));

@@ -1,5 +1,5 @@
-//! Changes of what the analysis has found, of which the scheduler then makes a schedule. Dependencies that are wrong in the same way as
-//! the waits and signals made of them can't be found by comparing the two.
+//! Changes the result of the analysis and makes a schedule of it. A dependency may be wrong in the same way as the
+//! waits and signals made from it, so comparing the two can't find such faults.
 
 use super::blocks::Numbers;
 use super::fields::Known;
@@ -15,13 +15,13 @@ use crate::schedule::{Choices, Cores};
 use crate::validate::derive::derive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Changes of analyses that are tried unless the environment says how many.
+/// Number of changed analyses, unless the environment sets another.
 const USUAL: u64 = 200;
 
-/// Changes the analysis of one kernel, and says what became of the schedule that is made of it.
+/// Changes the analysis of one kernel, and judges the resulting schedule.
 fn judged(subjects: &[Subject], change_number: u64) -> Outcome {
     let mut random = Random(!change_number);
-    // Where nothing waits, there is nothing to change.
+    // Without waits, there is nothing to change.
     let subjects: Vec<&Subject> =
         subjects.iter().filter(|subject| subject.wholes[0].waits().next().is_some()).collect();
     let subject = subjects[(change_number % subjects.len() as u64) as usize];
@@ -41,7 +41,7 @@ fn judged(subjects: &[Subject], change_number: u64) -> Outcome {
     }
     let cores = Cores { aic: 1 + random.below(4) as u32, aiv: 2 + random.below(7) as u32 };
     let choices = if random.index(2) == 0 { Choices::default() } else { any(&mut random) };
-    // A scheduler may rely on the analysis: what it makes nothing of can't run.
+    // The scheduler may rely on the analysis. If it can't make a schedule, nothing can run.
     let Ok(schedule) = catch_unwind(AssertUnwindSafe(|| made(&checked, cores, &choices))) else {
         return outcome(change_number, &subject.name, &changes, Verdict::Malformed, None);
     };
@@ -61,7 +61,7 @@ fn is_whole(checked: &CheckedGraph, whole: &CheckedGraph) -> bool {
         && checked.route_input() == whole.route_input()
 }
 
-/// Whether every counter that is named is there.
+/// Whether every named counter exists.
 fn has_counters(checked: &CheckedGraph) -> bool {
     let route = checked.route_input().into_iter();
     let of_route = route.flat_map(|input| input.signals.iter().map(|s| s.1.counter).chain([input.wait.counter]));
@@ -69,7 +69,7 @@ fn has_counters(checked: &CheckedGraph) -> bool {
     of_dependencies.chain(of_route).all(|counter| counter.index() < checked.counters().len())
 }
 
-/// Changes one thing and returns what was done.
+/// Changes one thing, and returns a description of the change.
 fn analysis(checked: &mut CheckedGraph, known: &Known, random: &mut Random) -> String {
     let phases = known.whole.phases.len();
     let done = match random.index(16) {
@@ -176,7 +176,7 @@ fn dependency(dependency: &mut Dependency, known: &Known, random: &mut Random) -
     }
 }
 
-/// Changes dependencies alike, so that no two contradict each other.
+/// Changes several dependencies in the same way, so that no two contradict each other.
 fn alike(checked: &mut CheckedGraph, known: &Known, random: &mut Random) -> &'static str {
     let all = checked.dependencies().to_vec();
     if all.is_empty() {
@@ -187,7 +187,7 @@ fn alike(checked: &mut CheckedGraph, known: &Known, random: &mut Random) -> &'st
     let counter = chosen.wait.counter;
     let of_counter = move |d: &&mut Dependency| d.wait.counter == counter;
     match random.index(6) {
-        // A writer that is forgotten, and what it adds as well.
+        // Forgets a writer, and the amount that it adds.
         0..3 => {
             let columns = graph.phases[chosen.before].columns();
             let height = graph.spaces[graph.phases[chosen.before].space].height;
@@ -201,7 +201,7 @@ fn alike(checked: &mut CheckedGraph, known: &Known, random: &mut Random) -> &'st
                     Amount::Rows => *per_row = per_row.saturating_sub(times),
                     Amount::One if *fixed >= times => *fixed -= times,
                     Amount::One => {
-                        // One entry for each writer.
+                        // One entry per writer.
                         if let Some(at) = pieces.iter().position(|piece| *piece == (height, times)) {
                             pieces.remove(at);
                         }

@@ -1,4 +1,4 @@
-//! Numbers, each of which stands for a changed schedule, block by block on all cores.
+//! Numbers of changed schedules, run block by block on all cores.
 
 use super::kept::{Found, Kept, program};
 use super::subjects::{Subject, subjects};
@@ -11,19 +11,20 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Numbers that have kernels' right schedules and routings in common. A number is the same schedule in any run.
+/// Size of a block: the numbers that share kernels' valid schedules and routings. A number means the same schedule in
+/// every run.
 pub(super) const BLOCK: u64 = 10_000;
 
 /// The numbers to try.
 pub(super) struct Numbers {
     from: u64,
     count: u64,
-    /// The file that keeps what is found, if one does.
+    /// The file that keeps results, if any.
     kept: Option<PathBuf>,
 }
 
 impl Numbers {
-    /// What the environment says of a variable, of `<variable>_FROM`, and of `<variable>_KEPT`.
+    /// Reads a variable of the environment, `<variable>_FROM`, and `<variable>_KEPT`.
     pub(super) fn new(variable: &str, usual: u64) -> Self {
         let number = |name: &str, usual: u64| {
             let Ok(text) = std::env::var(name) else { return usual };
@@ -50,7 +51,7 @@ impl Numbers {
         blocks.map(|block| self.from.max(block * BLOCK)..end.min((block + 1) * BLOCK)).collect()
     }
 
-    /// Tries each number with the kernels of its block.
+    /// Runs each number with the kernels of its block.
     pub(super) fn run(&self, each: impl Fn(&[Subject], u64) -> Outcome + Sync) -> Found {
         let blocks = self.blocks();
         let kept = Kept::open(self.kept.as_deref(), &program());
@@ -58,7 +59,7 @@ impl Numbers {
         let left: Vec<Range<u64>> = blocks.iter().filter(is_left).cloned().collect();
         let bar = bar(left.iter().map(|block| block.end - block.start).sum(), self.count);
         let (next, kept) = (AtomicUsize::new(0), Mutex::new(kept));
-        // Graphs stay on their thread.
+        // Graphs can't leave their thread.
         let work = || {
             let mut subjects = Vec::new();
             while let Some(block) = left.get(next.fetch_add(1, Ordering::Relaxed)) {
@@ -93,7 +94,7 @@ impl Numbers {
     }
 }
 
-/// A bar for runs of several blocks.
+/// A progress bar, if several blocks run.
 fn bar(left: u64, count: u64) -> ProgressBar {
     if count <= BLOCK {
         return ProgressBar::hidden();

@@ -1,6 +1,6 @@
 //! Changes of one field of a schedule.
 //!
-//! Every type is taken apart without `..`: a new field is an error here until it is changed as well.
+//! Every type is destructured without `..`, so that a new field is a compile error until it is changed here, too.
 
 use super::phases::phase;
 use super::values::{arena, id, list, number};
@@ -11,13 +11,13 @@ use crate::schedule::{CoreKind, Elision, Entry, Implied, Order, Role, Schedule, 
 use hpmoe_kernels::route::ExpertOrders;
 use std::num::NonZeroU32;
 
-/// What a schedule was before any change, and its graph.
+/// The schedule before any change, and its graph.
 pub(super) struct Known<'a> {
     pub(super) checked: &'a CheckedGraph,
     pub(super) whole: &'a Schedule,
 }
 
-/// Changes one field and returns its name.
+/// Changes one field, and returns its name.
 pub(super) fn field(schedule: &mut Schedule, known: &Known, random: &mut Random) -> String {
     let Schedule { aic, aiv, expert_orders, roles, phases, elided, routed_after, orders, chosen: _ } = schedule;
     match random.index(32) {
@@ -117,7 +117,7 @@ fn elision(elision: &mut Elision, known: &Known, random: &mut Random) -> String 
     ".implied".to_owned()
 }
 
-/// Another way to divide what is sent, or other turns.
+/// Another division of sends among cores, or other turns.
 pub(super) fn other_sends(sends: Sends, random: &mut Random) -> Sends {
     let rows = [1, 2, 8, 16, 128, u32::MAX].map(NonZeroU32::new)[random.index(6)].expect("none is zero");
     let all = [Sends::PeerAfterPeer, Sends::InTurn { rows }];
@@ -172,7 +172,7 @@ fn order(order: &mut Order, known: &Known, random: &mut Random) -> String {
     }
 }
 
-/// Changes the order of entries, or a field of one.
+/// Changes the order of entries, or a field of one entry.
 fn entries(queue: &mut Vec<Entry>, others: &[Entry], known: &Known, random: &mut Random) -> String {
     let len = queue.len();
     if len > 1 && random.index(4) > 0 {

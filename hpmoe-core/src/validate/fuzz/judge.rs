@@ -1,4 +1,4 @@
-//! Tells whether a schedule computes what its graph says, by running it on several routings.
+//! Judges whether a schedule computes its graph, by running it on several routings.
 
 use crate::analyze::CheckedGraph;
 use crate::graph::Sizes;
@@ -6,12 +6,12 @@ use crate::random::Random;
 use crate::schedule::{Schedule, rank_counts};
 use crate::validate::execute::{Failure, Reference, RoutedSlots, run_against};
 
-/// Routings of one kernel, by number of ranks, with the results of its phases one after the other.
+/// Routings of one kernel, by number of ranks, with the results of running its phases one after another.
 pub(super) struct Judge {
     groups: Vec<(u32, Vec<(RoutedSlots, Reference)>)>,
 }
 
-/// Most tokens of a rank: more than one tile of most heights where they all go to one expert.
+/// Most tokens of a rank: more than one tile of most heights, if all of them go to one expert.
 const TOKENS: usize = 11;
 
 /// Number of routings for each number of ranks.
@@ -34,8 +34,8 @@ impl Judge {
         Self { groups: numbers.map(group).collect() }
     }
 
-    /// How a schedule fails on one routing of each kind: with the numbers of ranks whose orders are not those of the schedule
-    /// that is known to be right, or with any in turn where something else was changed.
+    /// How a schedule fails on one routing of each kind; `None` if it does not. The numbers of ranks are those whose
+    /// orders differ from the valid schedule's. If something else was changed, they are all numbers in turn.
     pub(super) fn failure(
         &self,
         checked: &CheckedGraph,
@@ -56,7 +56,7 @@ impl Judge {
         runs.find_map(|(routing, reference)| run_against(reference, checked, schedule, routing, random).err())
     }
 
-    /// How a schedule fails on any of all routings.
+    /// How a schedule fails on any of all routings; `None` if it does not.
     pub(super) fn failure_anywhere(
         &self,
         checked: &CheckedGraph,
@@ -73,7 +73,7 @@ impl Judge {
     }
 }
 
-/// Few and many tokens, on ranks alike and not, to all experts, to some, and to as few as there can be.
+/// Few and many tokens, on equal and unequal ranks, to all experts, to some, and to as few as possible.
 fn routings(sizes: &Sizes, ranks: usize, random: &mut Random) -> [RoutedSlots; KINDS] {
     let (experts, top_k) = (sizes.physical_experts(ranks), sizes.top_k);
     let most = sizes.tokens.min(TOKENS);

@@ -8,11 +8,11 @@ use std::io::Write as _;
 use std::ops::Range;
 use std::path::Path;
 
-/// What became of some changed schedules.
+/// The outcomes of changed schedules.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub(super) struct Found {
     pub(super) tally: Tally,
-    /// Those that were accepted and run wrong.
+    /// The schedules that were accepted but ran wrong.
     pub(super) wrong: Vec<String>,
 }
 
@@ -28,20 +28,21 @@ impl Found {
     }
 }
 
-/// Blocks that are known, by their first number and the number after the last.
+/// Known blocks, by their first number and the number after their last.
 pub(super) struct Kept {
     pub(super) blocks: BTreeMap<(u64, u64), Found>,
     file: Option<File>,
 }
 
 impl Kept {
-    /// What a file has, where it was written by the same program; otherwise the file begins anew. Without a file nothing is kept.
+    /// Reads the results of a file if the same program wrote it; otherwise clears the file. Without a file, nothing is
+    /// kept.
     pub(super) fn open(path: Option<&Path>, program: &str) -> Self {
         let Some(path) = path else { return Self { blocks: BTreeMap::new(), file: None } };
         let text = fs::read_to_string(path).unwrap_or_default();
         let first = format!("program {program}\n");
         let blocks = text.strip_prefix(&first).map(blocks).unwrap_or_default();
-        // A line that was cut off is written over.
+        // Overwrites a line that was cut off.
         let lines: String = blocks.iter().map(|(block, found)| lines(*block, found)).collect();
         let written = fs::write(path, first + &lines).and_then(|()| OpenOptions::new().append(true).open(path));
         let file = written.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -57,7 +58,7 @@ impl Kept {
     }
 }
 
-/// Tells this program from one of other sources.
+/// A hash that differs between builds of this program.
 pub(super) fn program() -> String {
     let bytes = std::env::current_exe().and_then(fs::read).expect("the program that runs can be read");
     let mut hasher = DefaultHasher::new();
@@ -65,7 +66,7 @@ pub(super) fn program() -> String {
     format!("{:016x}", hasher.finish())
 }
 
-/// The lines of one block: the last one tells that it is whole.
+/// The lines of one block. The last line marks the block as complete.
 fn lines((from, end): (u64, u64), found: &Found) -> String {
     let counts = found.tally.rows().map(|(change, counts)| {
         let counts: Vec<String> = counts.iter().map(u64::to_string).collect();
@@ -75,7 +76,7 @@ fn lines((from, end): (u64, u64), found: &Found) -> String {
     counts.chain(wrong).chain([format!("{from} {end}\tend\n")]).collect()
 }
 
-/// All blocks that are whole.
+/// All complete blocks.
 fn blocks(text: &str) -> BTreeMap<(u64, u64), Found> {
     let mut open: BTreeMap<(u64, u64), Found> = BTreeMap::new();
     let mut whole = BTreeMap::new();

@@ -1,9 +1,9 @@
-//! Schedules of all kernels, changed field by field, and schedules made of a changed analysis: what validation accepts must run
-//! right.
+//! Tests validation with schedules of all kernels that are changed field by field, and with schedules of changed
+//! analyses: everything that validation accepts must run right.
 //!
-//! A number stands for a changed schedule, the same on every machine. `HPMOE_SCHEDULES` says how many are tried,
-//! `HPMOE_SCHEDULES_FROM` the first, and `HPMOE_SCHEDULES_KEPT` names a file that keeps what is found: when a run is stopped, the next one goes
-//! on. The same with `HPMOE_ANALYSES` for changes of the analysis.
+//! A number stands for a changed schedule, the same on every machine. `HPMOE_SCHEDULES` is the number of schedules that
+//! are tried and `HPMOE_SCHEDULES_FROM` the first one. `HPMOE_SCHEDULES_KEPT` names a file with results, so that a
+//! later run continues an interrupted one. `HPMOE_ANALYSES` and its variants do the same for changed analyses.
 
 mod analysis;
 mod blocks;
@@ -29,7 +29,7 @@ use subjects::{Subject, made, subjects};
 use tally::{Outcome, Verdict};
 use together::together;
 
-/// Schedules that are tried unless the environment says how many.
+/// Number of schedules, unless the environment sets another.
 const USUAL: u64 = 500;
 
 /// A changed schedule.
@@ -41,7 +41,7 @@ struct Mutant<'a> {
 }
 
 impl<'a> Mutant<'a> {
-    /// The schedule with this number: kernels take turns; one field or several are changed.
+    /// Makes the schedule with this number. Kernels take turns; one or several fields are changed.
     fn new(subjects: &'a [Subject], number: u64, random: &mut Random) -> Self {
         let subject = &subjects[(number % subjects.len() as u64) as usize];
         let whole = &subject.wholes[random.index(subject.wholes.len())];
@@ -56,7 +56,7 @@ impl<'a> Mutant<'a> {
         Self { subject, whole, schedule, changes }
     }
 
-    /// Runs a changed schedule, and returns the outcome.
+    /// Judges the changed schedule.
     fn outcome(&self, number: u64, random: &mut Random) -> Outcome {
         let Self { subject: Subject { name, checked, judge, .. }, whole, schedule, changes } = self;
         let (verdict, failure) = verdict(checked, judge, (schedule, whole), random, |_| true);
@@ -64,8 +64,8 @@ impl<'a> Mutant<'a> {
     }
 }
 
-/// What became of a schedule, and how it fails where it runs wrong. What is accepted runs on all routings; of what is refused, a
-/// few show whether it is wrong. `accepted` is asked of a schedule that keeps all promises.
+/// The verdict on a schedule, and how it fails if it runs wrong. An accepted schedule runs on all routings; for a
+/// refused one, a few show whether it is wrong. `accepted` is called for a schedule with a valid structure.
 fn verdict(
     checked: &CheckedGraph,
     judge: &Judge,
@@ -109,11 +109,12 @@ fn changed_schedules_that_are_accepted_run_right() {
     assert!(tally.total(Verdict::RefusedWrong) * 10 > count, "most break it: {}", tally.line());
 }
 
-/// Kernels that share the values of all choices, each of which one of them tries, unless `HPMOE_CHOICES` asks for more.
+/// Number of kernels that share the values of all choices. Each of them tries some of the values, unless
+/// `HPMOE_CHOICES` is set.
 const SHARING: usize = 12;
 
-/// Values of single choices, and values of all choices by chance: `HPMOE_CHOICES` is the number of the latter for each kernel, and makes each
-/// kernel try all of the former.
+/// Values of single choices, and random values of all choices. `HPMOE_CHOICES` is the number of the latter for each
+/// kernel; if it is set, each kernel also tries all of the former.
 #[test]
 fn schedules_of_all_choices_are_accepted() {
     let usual = 2;
@@ -129,7 +130,7 @@ fn schedules_of_all_choices_are_accepted() {
             choices
         });
         let all: Vec<Choices> = single.chain((0..by_chance.count()).map(|_| any(&mut random))).collect();
-        // Many choices make the same schedule: it is judged once.
+        // Many choices give the same schedule, which is judged only once.
         let mut judged: Vec<Schedule> = Vec::new();
         for choices in all {
             let cores = [Cores::ASCEND_A3, Cores { aic: 1, aiv: 2 }, Cores { aic: 3, aiv: 8 }][random.index(3)];
@@ -149,7 +150,7 @@ fn schedules_of_all_choices_are_accepted() {
     }
 }
 
-/// What is judged right is run: a schedule that everybody refuses fails for every number of ranks.
+/// Every schedule that is judged right runs: a schedule that must fail does so for every number of ranks.
 #[test]
 fn the_judge_sees_what_is_missing() {
     for subject in subjects() {
@@ -160,7 +161,7 @@ fn the_judge_sees_what_is_missing() {
             silent.phases[phase].signals.clear();
         }
         let mut random = Random(0);
-        // Where nothing waits, nothing is missed.
+        // Without waits, nothing can be missed.
         let fails = subject.judge.failure(&subject.checked, &silent, whole, &mut random).is_some();
         assert_eq!(fails, whole.waits().next().is_some(), "{}", subject.name);
         let other = Schedule { elided: Vec::new(), ..whole.clone() };

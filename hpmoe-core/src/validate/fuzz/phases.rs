@@ -1,4 +1,4 @@
-//! Changes of what is fixed for a phase: cores, tiles, waits and signals.
+//! Changes the fixed part of a phase: cores, tiles, waits and signals.
 
 use super::fields::Known;
 use super::values::{id, list, number};
@@ -10,7 +10,7 @@ use crate::schedule::PhaseSchedule;
 pub(super) const INDICES: [Index; 7] =
     [Index::RowTile, Index::Tile, Index::Expert, Index::OnceTiles, Index::Block, Index::PieceBlocks, Index::Rank];
 
-/// Changes one field of a phase and returns its name.
+/// Changes one field of a phase, and returns its name.
 pub(super) fn phase(fixed: &mut PhaseSchedule, known: &Known, random: &mut Random) -> String {
     let PhaseSchedule { role, band, by_arrival, rotation, preceding, joins_previous, reads_ahead, waits, signals } =
         fixed;

@@ -1,4 +1,4 @@
-//! The kernels whose schedules are changed, each with schedules of several machines and choices.
+//! The kernels whose schedules are changed, each with schedules for several machines and choices.
 
 use super::judge::Judge;
 use crate::analyze::CheckedGraph;
@@ -8,7 +8,7 @@ use crate::target::Target;
 use crate::validate::derive::derive;
 use crate::validate::kernels::{SMALL_GROUPS, kernels_with};
 
-/// A kernel, right schedules of it, and what tells whether others are.
+/// A kernel, valid schedules of it, and the judge of other schedules.
 pub(super) struct Subject {
     pub(super) name: String,
     pub(super) checked: CheckedGraph,
@@ -16,8 +16,8 @@ pub(super) struct Subject {
     pub(super) judge: Judge,
 }
 
-/// All kernels of examples and of the small kernels, with few experts. Their graphs are found in order, which is the same for
-/// every schedule.
+/// All kernels of the examples and all small kernels, with few experts. The order of analysis is the same for every
+/// schedule.
 pub(super) fn subjects() -> Vec<Subject> {
     let subject = |(name, checked): (String, CheckedGraph)| {
         let mut violations = Vec::new();
@@ -30,7 +30,7 @@ pub(super) fn subjects() -> Vec<Subject> {
 }
 
 impl Subject {
-    /// Takes the right schedules and the routings of a block.
+    /// Makes the valid schedules and the routings of a block.
     pub(super) fn renew(&mut self, block: u64) {
         (self.wholes, self.judge) = right(&self.name, &self.checked, block);
     }
@@ -42,7 +42,8 @@ fn right(name: &str, checked: &CheckedGraph, block: u64) -> (Vec<Schedule>, Judg
     (wholes, Judge::new(checked, &mut random))
 }
 
-/// The default choices on few cores, sending cores for each peer, peers in turn, and any choices on any cores.
+/// Machines and choices: default choices on few cores; sending cores dedicated to peers; peers in turn; and random
+/// choices on random cores.
 fn machines(random: &mut Random) -> impl Iterator<Item = (Cores, Choices)> {
     let read = |text| Choices::read(text).expect("they are choices");
     let plain = (Cores { aic: 3, aiv: 5 }, Choices::default());
@@ -52,7 +53,7 @@ fn machines(random: &mut Random) -> impl Iterator<Item = (Cores, Choices)> {
     [plain, dedicated, in_turn].into_iter().chain((0..3).map(any).collect::<Vec<_>>())
 }
 
-/// A value of each choice among those that tuning tries.
+/// A random value of each choice, among those that tuning tries.
 pub(in crate::validate) fn any(random: &mut Random) -> Choices {
     let mut choices = Choices::default();
     for choice in &CHOICES {

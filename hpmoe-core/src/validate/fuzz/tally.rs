@@ -1,31 +1,31 @@
-//! Counts of changed schedules, by what was changed.
+//! Counts changed schedules, by kind of change.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What became of a changed schedule.
+/// The verdict on a changed schedule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
     /// Accepted, and right on every routing.
     Right,
-    /// Accepted, and wrong on one.
+    /// Accepted, but wrong on one routing.
     Wrong,
-    /// Refused since it has not the structure of a schedule of its graph: it can't run.
+    /// Refused because it does not have the structure of a schedule of its graph; it can't run.
     Malformed,
     /// Refused, and wrong on one routing.
     RefusedWrong,
-    /// Refused, though right on every routing.
+    /// Refused, although right on every routing.
     RefusedRight,
 }
 
-/// A verdict, what was changed, and words about it where it is wrong.
+/// A verdict, the kind of change, and a description if an accepted schedule is wrong.
 pub(super) struct Outcome {
     pub(super) change: String,
     pub(super) verdict: Verdict,
     pub(super) wrong: Option<String>,
 }
 
-/// Counts by change and verdict.
+/// Counts by kind of change and verdict.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub(super) struct Tally {
     by_change: BTreeMap<String, [u64; 5]>,

@@ -1,4 +1,4 @@
-//! Changes of fields that belong together: each alone would be refused for the other's sake.
+//! Changes fields that belong together: validation would refuse a change of only one of them.
 
 use super::fields::{Known, other_sends};
 use super::phases::{INDICES, need};
@@ -7,9 +7,9 @@ use crate::ids::{CounterId, Id, PhaseId};
 use crate::random::Random;
 use crate::schedule::{Entry, Schedule};
 
-/// Changes several fields alike and returns what was done.
+/// Changes several fields consistently, and returns a description of the change.
 pub(super) fn together(schedule: &mut Schedule, known: &Known, random: &mut Random) -> String {
-    // An earlier change may have left one out, or the only one.
+    // An earlier change may have removed a phase, or even the only one.
     let phases = schedule.phases.len().min(known.whole.phases.len());
     if phases == 0 {
         return "no phase is left".to_owned();
@@ -121,7 +121,7 @@ pub(super) fn together(schedule: &mut Schedule, known: &Known, random: &mut Rand
         }
         13 => {
             for order in &mut schedule.orders {
-                // An earlier change may have left out a part, or a queue.
+                // An earlier change may have removed a part, or a queue.
                 let parts = order.parts.len().min(order.queues.len());
                 let Some(part) = order.parts.ids().take(parts).nth(random.index(parts.max(1))) else { continue };
                 let mut half = order.parts[part].clone();
@@ -161,7 +161,7 @@ fn each_queue(
     done
 }
 
-/// Moves the entries of a phase by so many places.
+/// Moves the entries of a phase by `by` positions.
 fn moved(queue: &mut Vec<Entry>, phase: PhaseId, by: usize, later: bool) {
     let place = |(place, entry): (usize, Entry)| {
         let place = 2 * place as isize + isize::from(later);
@@ -202,7 +202,7 @@ fn run_of(schedule: &Schedule, phase: PhaseId) -> Vec<PhaseId> {
     runs.into_iter().find(|run| run.contains(&phase)).map(<[PhaseId]>::to_vec).unwrap_or_default()
 }
 
-/// Takes entries out of a queue.
+/// Removes entries from a queue, and returns them.
 fn taken(queue: &mut Vec<Entry>, which: impl Fn(&Entry) -> bool) -> Vec<Entry> {
     let (taken, left) = std::mem::take(queue).into_iter().partition(which);
     *queue = left;

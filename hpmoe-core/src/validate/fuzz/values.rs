@@ -13,12 +13,13 @@ pub(super) fn number(value: &mut u32, neighbours: &[u32], random: &mut Random) {
     };
 }
 
-/// Takes another id of the arena with so many elements, or the first that it lacks.
+/// Takes another id of an arena with `len` elements, or the first id after its end.
 pub(super) fn id<I: Id>(value: &mut I, len: usize, random: &mut Random) {
     *value = I::new(if random.index(16) == 0 { len } else { random.index(len.max(1)) });
 }
 
-/// Drops, doubles, moves, swaps or adds an element in one case out of `rare`; otherwise changes one. Returns what was done.
+/// Removes, duplicates, moves, swaps or adds an element in one of `rare` cases; otherwise changes an element. Returns a
+/// description of the change.
 pub(super) fn list<T: Clone>(
     items: &mut Vec<T>,
     strangers: &[T],

@@ -1,4 +1,4 @@
-//! Routes that come too early, or whose ids nobody waits for, are refused.
+//! Routes that come too early, or don't wait for their ids, are refused.
 
 use super::*;
 use crate::analyze::Index;
@@ -25,7 +25,7 @@ fn an_entry_before_the_tables_is_found() {
     }
 }
 
-/// Cores go on in the queues of the number of chunks that they choose, behind the route.
+/// After the route, cores continue in the queues of the number of chunks that they chose.
 #[test]
 fn queues_of_another_number_of_chunks_with_their_route_elsewhere_are_found() {
     let checked = choosing(&Layer::SMALL, 4);
@@ -65,13 +65,14 @@ fn a_queue_without_the_tables_is_found() {
     assert_eq!(found, all);
 }
 
-/// The phases of the layer that chooses experts: squares that need no route, scores, the choice, and then what needs it.
+/// The phases of the layer that chooses experts: squares that need no route, scores, the choice, and the phases that
+/// need the route.
 const SQUARE: PhaseId = PhaseId(0);
 const SCORE: PhaseId = PhaseId(1);
 const CHOOSE: PhaseId = PhaseId(2);
 const DISPATCH: PhaseId = PhaseId(3);
 
-/// The violations of that layer's schedule, with two ranks, after a change.
+/// The violations of that layer's schedule for two ranks, after a change.
 fn changed(break_it: impl FnOnce(&mut Schedule)) -> Vec<Violation> {
     broken_of(&router(&Layer::SMALL), route, break_it)
 }
@@ -157,7 +158,7 @@ fn a_phase_before_the_route_counts_tiles_of_tokens_alone() {
         changed(|schedule| schedule.phases[CHOOSE].preceding = preceding)
     };
     assert_eq!(found(&[of_tokens, of_tokens]), []);
-    // Wherever in the list.
+    // At any position in the list.
     for spaces in [&[of_rows][..], &[of_rows, of_tokens], &[of_tokens, of_tokens, of_rows]] {
         assert_eq!(found(spaces), [Violation::NeedsRoute { phase: CHOOSE }]);
     }
@@ -226,7 +227,7 @@ fn other_checks_see_what_the_route_waits_for() {
         schedule.routed_after = Some(other);
     };
     finds(&other, |v| matches!(v, Violation::RouteForm));
-    // The tables would wait for ids that are made after them.
+    // The tables would wait for ids that are written after them.
     for kind_of in [CoreKind::Aic, CoreKind::Aiv] {
         let first = |schedule: &mut Schedule| {
             for order in &mut schedule.orders {

@@ -31,7 +31,7 @@ fn an_entry_missing_or_twice_or_elsewhere_is_found() {
     assert_eq!(found, [Violation::Missing { ranks: 1, entry }]);
     let found = broken(structure, |schedule| schedule.orders[0].queues[communication].push(entry));
     assert_eq!(found, [Violation::Twice { ranks: 1, entry }]);
-    // An expert and a phase too many.
+    // An expert and a phase that don't exist.
     for stray in [Entry { expert: 16, ..entry }, Entry { phase: PhaseId(7), ..entry }] {
         let found = broken(structure, |schedule| schedule.orders[0].queues[communication].push(stray));
         assert_eq!(found, [Violation::Misplaced { ranks: 1, part: communication, entry: stray }]);
@@ -40,7 +40,7 @@ fn an_entry_missing_or_twice_or_elsewhere_is_found() {
 
 #[test]
 fn what_is_missing_is_named_by_expert_and_peer() {
-    // What a rank sends to itself, too.
+    // Sends to the rank itself count, too.
     for (expert, peer_offset) in [(2, 3), (2, 0), (0, 0), (3, 1)] {
         let entry = Entry { phase: PhaseId(0), expert, peer_offset };
         let found = broken(structure, |schedule| {
@@ -71,7 +71,7 @@ fn tiles_move_on_by_fewer_cores_than_share_their_queue() {
     let [gate, dispatch] = [1, 0].map(PhaseId);
     let rotated = |phase, rotation| broken(structure, |schedule| schedule.phases[phase].rotation = rotation);
     assert_eq!((rotated(gate, 23), rotated(gate, 24)), (vec![], vec![Violation::Rotation { phase: gate }]));
-    // The smallest part counts.
+    // The smallest part decides.
     let least = schedule(&moe_ffn(&Layer::SMALL), Cores::ASCEND_A3);
     let parts =
         least.orders.iter().flat_map(|order| order.queues.iter().map(|(part, queue)| (&order.parts[part], queue)));

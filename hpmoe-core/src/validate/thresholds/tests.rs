@@ -1,4 +1,4 @@
-//! Sums of what tiles add are what they are said to be, and what is waited for.
+//! Sums of tiles' contributions have the stated values, and equal the needs of waits.
 
 use super::*;
 use crate::analyze::Counter;
@@ -72,7 +72,7 @@ fn a_signal_to_one_of_two_counters_of_a_tensor_is_found() {
     assert_eq!(found, unawaited.collect::<Vec<_>>());
 }
 
-/// Signals that nobody waits for would come into the counters of a later launch.
+/// Signals without a wait would change the counters of a later launch.
 #[test]
 fn what_tells_that_rows_are_no_longer_read_is_awaited() {
     let checked = chunked(&Layer::TINY, 4);
@@ -96,7 +96,7 @@ fn a_second_signal_to_a_counter_changes_its_sum() {
 }
 
 proptest! {
-    /// Tiles counted one by one add what the sum says.
+    /// The contributions of single tiles add up to the sum.
     #[test]
     fn sums_are_what_tiles_add(full in 0u64..3, over in 0u64..3, height in 1u32..70, columns in 1u64..9) {
         let rows = (full * u64::from(height) + over).saturating_sub(1);
@@ -146,7 +146,7 @@ fn each_space_adds_what_its_tiles_do() {
     assert_eq!(added(&layer, gate, Index::RowTile, Amount::Rows, received), Some(Sum::rows(columns)));
     assert_eq!(added(&layer, gate, Index::Rank, Amount::Rows, received), Some(Sum::rows(columns)));
     assert_eq!(added(&layer, combine, Index::Rank, Amount::Rows, slots), Some(Sum::rows(1)));
-    // Of a token's slots, those that are not empty.
+    // Only the non-empty slots of a token count.
     assert_eq!(added(&layer, back, Index::PieceBlocks, Amount::Rows, slots), Some(Sum::slots(1)));
     assert_eq!(added(&layer, dispatch, Index::Rank, Amount::Rows, slots), Some(Sum::slots(1)));
     // Each column of a put adds its rows.
@@ -155,7 +155,7 @@ fn each_space_adds_what_its_tiles_do() {
     assert_eq!(added(&wide, back, Index::PieceBlocks, Amount::Rows, slots), Some(Sum::slots(3)));
     assert_eq!(added(&wide, dispatch, Index::Rank, Amount::Rows, slots), Some(Sum::slots(3)));
     assert_eq!(added(&wide, back, Index::Rank, Amount::Rows, received), Some(Sum::rows(3)));
-    // Of pieces, either rank has its own rows: one of each pair received them, the other has their tokens.
+    // The two ranks of a pair count different rows of its pieces: the rows received, or those whose tokens they have.
     let at_peer = |phase, counter| {
         let signal = Signal { counter, index: Index::Rank, amount: Amount::Rows, remote: true };
         contribution(&layer, PhaseId(phase), &signal)
@@ -164,7 +164,7 @@ fn each_space_adds_what_its_tiles_do() {
     assert_eq!((at_peer(back, slots), at_peer(back, received)), (Some(Sum::slots(1)), None));
     assert_eq!(added(&layer, back, Index::Rank, Amount::Rows, received), Some(Sum::rows(1)));
     assert_eq!(added(&layer, back, Index::Rank, Amount::Rows, slots), None);
-    // How rows are cut into pieces, or that tokens are as many as rows, is up to the routing.
+    // The routing decides how rows are cut into pieces and how many rows there are per token.
     assert_eq!(added(&layer, dispatch, Index::RowTile, Amount::One, received), None);
     assert_eq!(added(&layer, combine, Index::Rank, Amount::Rows, received), None);
     assert_eq!(added(&layer, gate, Index::OnceTiles, Amount::Rows, received), None);
@@ -174,7 +174,7 @@ fn each_space_adds_what_its_tiles_do() {
     assert_eq!(one(gate, received), Some(Sum::pieces(height(gate), columns)));
     assert_eq!(one(combine, slots), Some(Sum::pieces(height(combine), 1)));
     assert_eq!((one(gate, slots), one(combine, received)), (None, None));
-    // All rows of an expert are an item: of one expert a fixed number, of a rank as many as it has experts.
+    // An item is all rows of an expert: a fixed number per expert, and the number of its experts per rank.
     let backward = moe_backward(&Layer::TINY);
     let graph = backward.graph();
     let of_experts = |id: &PhaseId| graph.spaces[graph.phases[*id].space].kind == SpaceKind::Experts;
@@ -183,7 +183,7 @@ fn each_space_adds_what_its_tiles_do() {
     let received = counter_of(&backward, RowKind::Received);
     assert_eq!(added(&backward, gradient.0, Index::Expert, Amount::One, received), Some(Sum::fixed(tiles)));
     assert_eq!(added(&backward, gradient.0, Index::Rank, Amount::One, received), None);
-    // Rows sent once are as many as the routing has it.
+    // The routing decides the number of once-sent rows.
     let once = once(&Layer::TINY);
     let received = counter_of(&once, RowKind::Received);
     assert_eq!(added(&once, 0, Index::Rank, Amount::Rows, received), None);

@@ -7,11 +7,11 @@ use crate::graph::CHUNK_BUFFERS;
 use crate::ids::{Arena, CounterId, PhaseId};
 use crate::schedule::{CoreKind, Entry, Order, Schedule, chunk};
 
-/// Which phases signal and await which array of counters: by dependencies and by the schedule.
+/// The phases that signal and await each counter array, by dependencies and by the schedule.
 pub(super) struct CounterUses {
     signals: SortedSet<(PhaseId, CounterId, Index)>,
     pub(super) waits: SortedSet<(PhaseId, CounterId, Index)>,
-    /// What the route waits for.
+    /// The counter that the route waits for.
     ids: Option<CounterId>,
 }
 
@@ -32,15 +32,16 @@ impl CounterUses {
     }
 }
 
-/// The edges of the graph, each from a node to one that comes after it.
+/// The edges of the graph; each leads to a node that comes later.
 ///
-/// Nodes are the entries; then one for each array of counters and expert chunk; then one for each chunk, whose rows are no longer read;
-/// then, if the kernel makes its route, one for the tables.
+/// The nodes are the entries; one per counter array and expert chunk; one per chunk, for the end of its reads; and one
+/// for the tables, if the kernel makes its route.
 pub(super) struct OrderGraph<'a> {
     checked: &'a CheckedGraph,
     order: &'a Order,
     entries: Vec<Entry>,
-    /// By entry, the first of those that it is walked together with or takes turns with, which stands for all of them.
+    /// By entry: the first of the entries that it is walked together with, or takes turns with. That entry stands for
+    /// all of them.
     heads: Vec<usize>,
     by_phase: Arena<PhaseId, Vec<usize>>,
     list: Vec<(u32, u32)>,
@@ -63,7 +64,7 @@ impl<'a> OrderGraph<'a> {
         Self { checked, order, entries, heads, by_phase, list: Vec::new() }
     }
 
-    /// Entries along a cycle, each before the next and the last before the first, if there is one.
+    /// The entries of a cycle, if there is one: each comes before the next, and the last before the first.
     pub(super) fn cycle(mut self, uses: &CounterUses) -> Option<Vec<Entry>> {
         self.queues();
         self.signals(uses);
@@ -76,7 +77,7 @@ impl<'a> OrderGraph<'a> {
         Some(nodes.into_iter().filter_map(|node| self.entries.get(node).copied()).collect())
     }
 
-    /// An entry comes after the one before it in its queue.
+    /// An entry comes after the previous one in its queue.
     fn queues(&mut self) {
         let mut first = 0;
         for (_, queue) in self.order.queues.iter() {
@@ -89,7 +90,7 @@ impl<'a> OrderGraph<'a> {
         }
     }
 
-    /// A counter is full after all entries that signal it.
+    /// A counter is complete after all entries that signal it.
     fn signals(&mut self, uses: &CounterUses) {
         for &(phase, counter, index) in &uses.signals {
             for number in self.by_phase[phase].clone() {
@@ -109,8 +110,8 @@ impl<'a> OrderGraph<'a> {
         }
     }
 
-    /// A tile of once-sent tokens may belong to any expert up to that of the entry which waits for it: an expert's counters
-    /// come after those of the expert before it.
+    /// A tile of once-sent tokens may belong to any expert up to that of the waiting entry, so the counters of each
+    /// expert come after those of the expert before it.
     fn once_tiles(&mut self, uses: &CounterUses) {
         for &(_, counter, _) in uses.waits.iter().filter(|(_, _, index)| *index == Index::OnceTiles) {
             for expert in 1..self.expert_chunks() {
@@ -119,7 +120,7 @@ impl<'a> OrderGraph<'a> {
         }
     }
 
-    /// An entry that writes where an earlier chunk lay comes after the word that the chunk is free.
+    /// An entry that writes memory of an earlier chunk comes after the word that frees that chunk.
     fn reuse(&mut self) {
         let Some(reuse) = self.checked.reuse() else { return };
         for (number, entry) in self.entries.clone().into_iter().enumerate() {
@@ -133,8 +134,9 @@ impl<'a> OrderGraph<'a> {
         }
     }
 
-    /// The tables are there when the vector cores of all ranks have come to make them, of complete ids. What follows in any queue comes
-    /// after them; what a queue of matrix cores has before its wait for them does not.
+    /// The tables are complete when the vector cores of all ranks have reached the route and all ids are complete. In
+    /// every queue, all entries after the route come after the tables. Earlier entries of matrix cores' queues need not
+    /// come before the tables.
     fn route(&mut self, uses: &CounterUses) {
         let queues = self.order.queues.len();
         let Some(routed_at) = self.order.routed_at.as_ref().filter(|at| at.len() == queues) else { return };
@@ -155,7 +157,7 @@ impl<'a> OrderGraph<'a> {
         }
     }
 
-    /// Adds an edge. An entry's number stands for the head of those that it is walked together with.
+    /// Adds an edge. An entry's number stands for the head of its walk.
     fn add(&mut self, from: usize, to: usize) {
         let [from, to] = [from, to].map(|node| *self.heads.get(node).unwrap_or(&node) as u32);
         self.list.push((from, to));
@@ -169,7 +171,7 @@ impl<'a> OrderGraph<'a> {
         self.entries.len() + self.checked.counters().len() * self.expert_chunks() + chunk
     }
 
-    /// The group of counters that an entry touches in an array: those of its expert, or of its chunk.
+    /// The group of counters in an array that an entry touches: those of its expert, or of its chunk.
     fn group(&self, index: Index, entry: Entry) -> usize {
         match index {
             Index::RowTile | Index::Tile | Index::Expert | Index::OnceTiles => entry.expert as usize,

@@ -1,4 +1,4 @@
-//! Cycles are found, whatever they lead through, and nothing else is.
+//! Cycles are found, whatever they lead through, and nothing else is reported.
 
 use super::*;
 use crate::analyze::Signal;
@@ -22,7 +22,7 @@ fn a_consumer_before_its_producer_is_a_cycle() {
     let checked = moe_ffn(&Layer::SMALL);
     let whole = schedule(&checked, Cores::ASCEND_A3);
     let downs = |queue: &[Entry]| (0..queue.len()).filter(|&at| queue[at].phase == PhaseId(4)).collect::<Vec<_>>();
-    // Whichever expert it is of: the way to the products of the last one leads over those of all others.
+    // For any expert: the path to the products of the last one leads over those of all others.
     for down in downs(&whole.orders[2].queues[PartId::new(0)]) {
         let mut schedule = whole.clone();
         let queue = &mut schedule.orders[2].queues[PartId::new(0)];
@@ -80,7 +80,7 @@ fn experts_of_once_sent_tokens_go_by_number() {
 
 #[test]
 fn peers_that_wait_for_one_another_are_a_cycle() {
-    // Each rank would put results back before it sends what its peer makes them from.
+    // Each rank would put back results before it sends the rows that its peer computes them from.
     let checked = moe_ffn(&Layer::TINY);
     let together = Choices::read("peer_cores=shared return_cores=sending").unwrap();
     let mut schedule = schedule_with(&checked, &Target::ascend_a3(), &together);
@@ -207,7 +207,7 @@ fn words_alone_free_memory() {
         schedule.phases[phase].waits.clear();
         schedule.phases[phase].signals.clear();
     }
-    // The activation of the first chunk, after the squares of the last: nothing says that it must come before them.
+    // The activation of the first chunk comes after the squares of the last one; nothing requires that it comes before.
     let activation = Entry { phase: PhaseId(4), expert: 0, peer_offset: 0 };
     let queues = &mut schedule.orders[0].queues;
     for part in queues.ids().collect::<Vec<_>>() {
@@ -252,7 +252,7 @@ fn a_word_that_comes_after_what_waits_for_it_is_a_cycle() {
     let checked = chunked(&Layer::TINY, 5);
     let whole = schedule(&checked, Cores::ASCEND_A3);
     assert!(!cycles(&checked, &whole));
-    // Of each chunk whose memory a later one takes.
+    // For each chunk whose memory a later one reuses.
     for chunk in 0..3 {
         let word = Entry { phase: checked.reuse().unwrap().frees, expert: chunk, peer_offset: 0 };
         let squares = Entry { phase: PhaseId(0), expert: chunk + 2, peer_offset: 0 };
@@ -275,7 +275,7 @@ fn entries_that_are_walked_together_are_one() {
     let down = PhaseId(4);
     let mut schedule = schedule(&checked, Cores::ASCEND_A3);
     assert!(!cycles(&checked, &schedule));
-    // The down projection needs what comes of the entry that it would be a part of.
+    // The down projection needs the results of the entry that it would be a part of.
     schedule.phases[down].joins_previous = true;
     let queue = &mut schedule.orders[0].queues[PartId::new(0)];
     let first = queue.iter().position(|entry| entry.phase == down).unwrap();
@@ -292,7 +292,7 @@ fn the_only_entry_before_the_tables_comes_before_them() {
     let kernel = schedule(&checked, Cores::ASCEND_A3);
     let mut seen = 0;
     for (at, order) in kernel.orders.iter().enumerate() {
-        // The first activation needs what is made of rows, and these are sent when the tables are there.
+        // The first activation needs results of rows, and rows are sent only after the tables are made.
         let activates = |part: &PartId| order.queues[*part].first().is_some_and(|entry| entry.phase == PhaseId(3));
         for part in order.queues.ids().filter(activates) {
             let mut early = kernel.clone();
@@ -314,7 +314,7 @@ fn the_last_of_several_entries_before_the_tables_comes_before_them() {
     for (at, order) in kernel.orders.iter().enumerate() {
         for (part, queue) in order.queues.iter().filter(|(part, _)| order.parts[*part].kind == CoreKind::Aiv) {
             let routed_at = order.routed_at.as_ref().unwrap()[part] as usize;
-            // An entry of tokens, and one that needs what is made of rows.
+            // An entry over tokens, and one that needs results of rows.
             let activation = |entry: &Entry| !made.follows(entry.phase) && entry.phase == PhaseId(6);
             let Some(place) = queue.iter().position(activation).filter(|_| routed_at > 0) else { continue };
             let mut late = kernel.clone();
@@ -336,7 +336,7 @@ fn tables_wait_for_ids_whatever_the_number_of_ranks() {
     let kernel = schedule(&checked, Cores::ASCEND_A3);
     assert!(!cycles(&checked, &kernel));
     for (at, order) in kernel.orders.iter().enumerate() {
-        // Each core would make tables, of ids that it writes afterwards.
+        // Each core would make tables from ids that it writes afterwards.
         let mut early = kernel.clone();
         early.orders[at].routed_at = Some(order.queues.ids().map(|_| 0).collect());
         assert!(cycles(&checked, &early), "{} ranks", order.ranks);
@@ -345,7 +345,7 @@ fn tables_wait_for_ids_whatever_the_number_of_ranks() {
 
 #[test]
 fn matrix_cores_may_have_any_entry_before_they_wait_for_the_tables() {
-    // A product of rows waits for these by itself, and the tables don't wait for matrix cores.
+    // A product of rows waits for these rows by itself, and the tables don't wait for matrix cores.
     let found = broken_of(&routed(&Layer::SMALL), total_order, |schedule| {
         for order in &mut schedule.orders {
             for (part, queue) in order.queues.iter().filter(|(part, _)| order.parts[*part].kind == CoreKind::Aic) {

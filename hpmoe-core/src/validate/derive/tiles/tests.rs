@@ -73,17 +73,17 @@ fn tiles_of_other_sizes_are_looked_at_where_they_meet() {
         }
     }
     let values = values_of_all(&graph);
-    // Tiles 0, 1 and 15 of the gate begin at the columns 0, 4 and 60; those of up at 0, 16, 32 and 48.
+    // Gate's tiles 0, 1 and 15 start at columns 0, 4 and 60; up's tiles start at 0, 16, 32 and 48.
     assert_eq!(values[gate], [SortedSet::from_iter([0, 1, 4, 8, 12, 15])]);
     assert_eq!(values[up], [SortedSet::from_iter([0, 1, 2, 3])]);
     assert_eq!(values[swiglu], [SortedSet::from_iter([0, 1, 4, 16, 32, 48, 60, 63])]);
     assert!(values[down].iter().all(|set| set.iter().len() <= 4), "{:?}", values[down]);
-    // Columns follow one range: what another one counts meets nothing.
+    // Columns depend on one range, so other ranges meet nothing.
     assert!(!meeting(&graph, gate, 0, 3).is_empty());
     assert_eq!(meeting(&graph, gate, 1, 3), []);
 }
 
-/// Rows of an outer tile are counted from its first one, and none are taken from the next matrix.
+/// Rows of an outer tile are counted from its first row, and none belong to the next matrix.
 #[test]
 fn tiles_of_a_tile_end_with_it() {
     let mut graph = moe_ffn(&Layer::SMALL).graph().clone();
@@ -131,7 +131,7 @@ fn of_a_long_range_its_ends_and_what_meets_a_fixed_region_are_looked_at() {
     let values_of =
         |graph: &TaskGraph, range| values(graph, &graph.phases[gate], range, 20).into_iter().collect::<Vec<_>>();
     assert_eq!(values_of(&graph, 0), [0, 1, 19]);
-    // Regions that move with their range, and those of other tensors, are met at its ends.
+    // Regions that move with their range, and those of other tensors, are met only at the range's ends.
     for access in &mut graph.phases[swiglu].accesses {
         let range = (access.tensor == made.tensor).then_some(0);
         access.region.columns = columns(range, if range.is_some() { 0 } else { 2 }, 8);
@@ -139,7 +139,7 @@ fn of_a_long_range_its_ends_and_what_meets_a_fixed_region_are_looked_at() {
     assert_eq!(values_of(&graph, 0), [0, 1, 19]);
     let fixed = |access: Access, region| Access { region, write: false, ..access };
     let made_at = |index, width| fixed(made, Region { columns: columns(None, index, width), ..made.region });
-    // Columns 3 to 5, 16 to 19, and 24 to 27, which the phase has not.
+    // Columns 3 to 5, 16 to 19, and 24 to 27, which the phase does not have.
     graph.phases[swiglu].accesses.extend([made_at(1, 3), made_at(4, 4), made_at(6, 4)]);
     assert_eq!(values_of(&graph, 0), [0, 1, 3, 5, 16, 19]);
     assert_eq!(values_of(&graph, 1), [0, 1, 19]);
