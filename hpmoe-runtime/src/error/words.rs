@@ -24,7 +24,7 @@ pub(super) fn room(rows: Option<usize>) -> String {
 }
 
 pub(super) fn of_chunks(most: Option<usize>) -> String {
-    most.map_or_else(String::new, |most| format!(" in one of {most} chunks, the most of this kernel"))
+    most.map_or_else(String::new, |most| format!(" in one of {most} chunks, the largest number of this kernel"))
 }
 
 pub(super) fn list(numbers: &[u32]) -> String {

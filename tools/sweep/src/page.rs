@@ -18,13 +18,20 @@ pub(crate) fn page(rows: &Rows) -> String {
     let known: &BTreeMap<Case, Figures> = &rows.iter().map(|(&case, row)| (case, row.figures)).collect();
     format!(
         "# Seven models in many sizes\n\n\
-         Made by `.ci/sweep models`, which goes on where it was stopped. Every figure is simulated ([time.md](../time.md) says how); nothing was run on an NPU.\n\n\
-         ![The faster of both others over ours, and ours over its bound](picture.svg)\n\n\
-         [table.csv](table.csv) has {} of {} cases: {}; {} tokens for each rank; {} ranks where they share the experts; both passes; \
-         balanced routing, Zipf 1.2, and a drift (Zipf 1.2 whose order of experts changes along the tokens); {} ns of overhead for \
-         each tile. Schedules are the default ones, with tile sizes left open: a build chooses them for the tokens and ranks of the case. The original does not poll, weight \
-         gradients of all policies are f32, the original's times have the kernels for permutation and sum over k, and the host makes the routing tables of all policies. `dependency`, `communication`, \
-         `contention`, `tail` and `overhead` are shares of the time of the matrix cores of `ours`.\n\n{}{}{}",
+         `.ci/sweep models` makes this page, and continues where it was stopped. Every figure is simulated ([time.md](../time.md) explains how);\n\
+         nothing was run on an NPU.\n\n\
+         ![The faster of the two other policies over ours, and ours over its bound](picture.svg)\n\n\
+         [table.csv](table.csv) has {} of {} cases:\n\n\
+         - models: {}\n\
+         - tokens per rank: {}\n\
+         - ranks: {}, if they divide the experts evenly\n\
+         - both passes\n\
+         - routing: balanced, Zipf 1.2, and drifting (Zipf 1.2 with an order of experts that changes along the tokens)\n\
+         - overhead per tile: {} ns\n\n\
+         Schedules are the default ones, with tile sizes left open: a build chooses them for the tokens and ranks of the case. The original does\n\
+         not poll, and its times include the kernels for the permutation and for the sum over k. Weight gradients of all policies are f32, and the\n\
+         host makes the routing tables of all policies. `dependency`, `communication`, `contention`, `tail` and `overhead` are shares of the time\n\
+         of the matrix cores of `ours`.\n\n{}{}{}",
         known.len(),
         cases::all().count(),
         list(MODELS.iter().map(|model| model.name)),
@@ -37,7 +44,7 @@ pub(crate) fn page(rows: &Rows) -> String {
     )
 }
 
-/// The state of the tree that rows come from, if it is not the same for all.
+/// The states of the tree that rows come from, if they differ.
 fn states(rows: &Rows) -> String {
     let mut counts: BTreeMap<(u32, &str, u32, u32), usize> = BTreeMap::new();
     for (case, row) in rows {
@@ -49,7 +56,7 @@ fn states(rows: &Rows) -> String {
         return String::new();
     }
     let mut text = format!(
-        "Rows are of several states of the tree, as the last column says: {newest} of state 1, the newest, and these of older \
+        "Rows come from several states of the tree (last column): {newest} from state 1, the newest, and these from older \
          ones.\n\n| state | pass | tokens | ranks | cases |\n|---|---|---|---|---|\n"
     );
     for ((state, direction, tokens, ranks), cases) in counts.into_iter().filter(|((state, ..), _)| *state > 1) {
@@ -81,9 +88,9 @@ fn behind(known: &BTreeMap<Case, Figures>) -> String {
     let behind = with_leads(known, 0.0..1.0 - TIE);
     let _ = writeln!(
         text,
-        "Of {} cases, another policy is faster by more than 1 % in {}, and as fast within 1 % in {tied}.\n",
-        known.len(),
-        behind.len()
+        "Another policy is faster by more than 1 % in {} of {} cases, and equally fast within 1 % in {tied}.\n",
+        behind.len(),
+        known.len()
     );
     if !behind.is_empty() {
         let _ = writeln!(text, "| case | ours | original/ours | serial/ours | ours/bound |\n|---|---|---|---|---|");
@@ -99,15 +106,15 @@ fn behind(known: &BTreeMap<Case, Figures>) -> String {
     text + &narrowly_behind(known)
 }
 
-/// The ties in which another policy is the faster one, with what stands between ours and its bound.
+/// The ties in which another policy is faster, with the reasons why ours does not reach its bound.
 fn narrowly_behind(known: &BTreeMap<Case, Figures>) -> String {
     let ties = with_leads(known, 1.0 - TIE..1.0);
     if ties.is_empty() {
         return String::new();
     }
     let mut text = format!(
-        "### Ties in which another is ahead\n\nAnother policy is faster by up to 1 % in {}. The last columns are shares of the time of the matrix cores of `ours`: what stands \
-         between it and its bound.\n\n| case | faster/ours | ours/bound | {} |\n|---|---|---|---|---|---|---|---|\n",
+        "### Ties in which another policy is ahead\n\nAnother policy is faster by up to 1 % in {}. The last columns are shares of the time of the matrix cores of `ours`:\n\
+         the reasons why it does not reach its bound.\n\n| case | faster/ours | ours/bound | {} |\n|---|---|---|---|---|---|---|---|\n",
         ties.len(),
         IDLE.join(" | ")
     );
@@ -136,7 +143,7 @@ fn bounds(known: &BTreeMap<Case, Figures>) -> String {
     };
     let header = [["ours/bound", "most"].as_slice(), &IDLE].concat();
     format!(
-        "## Ours over its bound\n\nGeometric means of all cases with {} ns for each tile, and mean shares of the time of matrix cores.\n\n{}\n",
+        "## Ours over its bound\n\nGeometric means of all cases with {} ns per tile, and mean shares of the time of matrix cores.\n\n{}\n",
         OVERHEADS[0],
         by_tokens(known, &header, rows)
     )
@@ -192,7 +199,7 @@ fn list<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
     if items.is_empty() { last } else { format!("{} and {last}", items.join(", ")) }
 }
 
-/// What the page says of the routings is true of those that there are.
+/// The page describes exactly three routings.
 const _: () = assert!(ROUTINGS.len() == 3);
 
 #[cfg(test)]
@@ -207,7 +214,9 @@ mod tests {
         let known: BTreeMap<Case, Figures> = cases::all().zip([150.0, 99.5, 90.0].map(figures)).collect();
         let text = behind(&known);
         assert!(
-            text.contains("Of 3 cases, another policy is faster by more than 1 % in 1, and as fast within 1 % in 1."),
+            text.contains(
+                "Another policy is faster by more than 1 % in 1 of 3 cases, and equally fast within 1 % in 1."
+            ),
             "{text}"
         );
         let third = cases::all().nth(2).unwrap();
@@ -227,7 +236,7 @@ mod tests {
         let row = |case: Case| Row { figures: all[&case], state: if case.layer.tokens == 16 { 2 } else { 1 } };
         let mixed: Rows = cases::all().map(|case| (case, row(case))).collect();
         let text = states(&mixed);
-        assert!(text.contains("1500 of state 1") && text.contains("| 2 | backward | 16 | 64 | 30 |"), "{text}");
+        assert!(text.contains("1500 from state 1") && text.contains("| 2 | backward | 16 | 64 | 30 |"), "{text}");
         assert_eq!(states(&mixed.into_iter().filter(|(_, row)| row.state == 1).collect()), "");
         let small = all.into_iter().filter(|(case, _)| case.layer.tokens < 8192 || case.ranks < 64).collect();
         assert_eq!(missing(&small), "Not simulated yet, or not for all models: 8192 tokens on EP64.\n\n");

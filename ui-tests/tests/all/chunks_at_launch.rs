@@ -223,7 +223,7 @@ fn too_little_room_for_any_number_is_told() {
         |rows| small::forward::KERNEL.memory(2, Some(rows)).map(|memory| memory.heap + memory.workspace).unwrap();
     let missing = needed(most) - needed(most - 1);
     let words = format!(
-        "rank 0 would receive {most} rows in one of 8 chunks, the most of this kernel, but there is room for {}: raise it with \
+        "rank 0 would receive {most} rows in one of 8 chunks, the largest number of this kernel, but there is room for {}: raise it with \
          Group::capacity_rows({most}), which takes {missing} more bytes on each rank, or send fewer tokens",
         most - 1
     );

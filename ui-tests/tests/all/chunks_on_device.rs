@@ -209,7 +209,7 @@ fn too_little_room_for_any_number_is_told() {
     let error = layer.launch(&case.group().capacity_rows(most - 1)).unwrap_err();
     let needed = |rows| chunked::KERNEL.memory(2, Some(rows)).map(|memory| memory.heap + memory.workspace).unwrap();
     let words = format!(
-        "would receive {most} rows in one of 8 chunks, the most of this kernel, but there is room for {}: raise it with \
+        "would receive {most} rows in one of 8 chunks, the largest number of this kernel, but there is room for {}: raise it with \
          Group::capacity_rows({most}), which takes {} more bytes on each rank, or send fewer tokens",
         most - 1,
         needed(most) - needed(most - 1)
