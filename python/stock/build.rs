@@ -5,7 +5,7 @@ use hpmoe_build::Kernels;
 /// Most columns of a tile of gpt-oss's unit.
 const MOST_COLUMNS: usize = 128;
 
-/// `INTER` in the source.
+/// The value of `INTER` in the source.
 const INTER: usize = 32;
 
 fn main() {
@@ -38,7 +38,7 @@ fn main() {
         }
         Err(_) => layers,
     };
-    // For the model of the device on a CPU: fewer cores than a die has make small layers fast.
+    // For the model of the device on a CPU: small layers run faster with fewer cores than a die has.
     match std::env::var("HPMOE_STOCK_CORES").map(|cores| cores.parse()) {
         Ok(Ok(cores)) => layers.matrix_cores(cores).build(),
         Ok(Err(_)) => println!("cargo::error=HPMOE_STOCK_CORES is not a number: set it to that of matrix cores"),
@@ -46,13 +46,13 @@ fn main() {
     }
 }
 
-/// The layers with SwiGLU experts: with gate and up matrices apart, and in one tensor.
+/// The layers with SwiGLU experts: with separate gate and up matrices, and with both in one tensor.
 fn swiglu() -> Kernels {
     println!("cargo::rustc-cfg=swiglu");
     hpmoe_build::kernels(["src/separate.rs", "src/joined.rs"])
 }
 
-/// The same layers, with launches that choose their number of chunks.
+/// The same layers, for launches that choose their number of chunks.
 fn swiglu_in_chunks(most: usize) -> Kernels {
     println!("cargo::rustc-cfg=swiglu");
     println!("cargo::rustc-cfg=in_chunks");
@@ -61,8 +61,8 @@ fn swiglu_in_chunks(most: usize) -> Kernels {
         .chunks_at_most(most)
 }
 
-/// The layer with the experts of gpt-oss. The width of its tiles divides `INTER`, because the unit's gradient interleaves columns; the build
-/// chooses the other tile sizes.
+/// The layer with gpt-oss experts. The width of its tiles must divide `INTER`, because the unit's gradient interleaves
+/// columns. The build chooses the other tile sizes.
 fn gpt_oss(inter: usize) -> Kernels {
     println!("cargo::rustc-cfg=gpt_oss");
     let columns = fractals(inter, MOST_COLUMNS)
@@ -78,7 +78,7 @@ fn inter() -> Option<usize> {
     set.split(',').find_map(value)
 }
 
-/// The largest multiple of 16 that divides `size` and is not above `most`.
+/// The largest multiple of 16 that divides `size` and does not exceed `most`.
 fn fractals(size: usize, most: usize) -> Option<usize> {
     (1..=most.min(size) / 16).rev().map(|fractals| fractals * 16).find(|whole| size.is_multiple_of(*whole))
 }

@@ -1,4 +1,4 @@
-"""The libraries that the tests launch: the stock layers, built as users build them."""
+"""The libraries that the tests launch: the stock layers, built in the same way as by users."""
 
 import os
 from pathlib import Path
@@ -7,11 +7,11 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 os.environ.setdefault("HPMOE_CACHE", str(ROOT / "target" / "hpmoe-python"))
-# What the workspace has built need not be built again.
+# Reuse builds of the workspace.
 os.environ.setdefault("CARGO_TARGET_DIR", str(ROOT / "target"))
 os.environ.setdefault("HPMOE_OBJECTS", str(ROOT / "target" / "hpmoe-objects"))
 
-# Users' groups have checks off by default.
+# Groups have checks off by default.
 os.environ.setdefault("HPMOE_CHECKS", "on")
 
 import hpmoe  # noqa: E402
@@ -20,7 +20,7 @@ SIZES = {"hidden": 64, "inter": 32, "experts": 8, "top_k": 2}
 
 
 def of_gate(gate: str) -> hpmoe.Library:
-    """The kernels of the stock layer of these sizes for a kind of expert."""
+    """The kernels of the stock layer of these sizes, for a kind of expert."""
     from hpmoe._moe import _library
 
     return _library(gate, {**SIZES, "max_tokens": 64}, {}, None)
@@ -28,18 +28,18 @@ def of_gate(gate: str) -> hpmoe.Library:
 
 @pytest.fixture(scope="session")
 def library() -> hpmoe.Library:
-    """The kernels with SwiGLU experts."""
+    """The kernels of the stock layer with SwiGLU experts."""
     return of_gate("swiglu")
 
 
 @pytest.fixture(scope="session")
 def biased() -> hpmoe.Library:
-    """The kernels with the experts of gpt-oss."""
+    """The kernels of the stock layer with gpt-oss experts."""
     return of_gate("gpt_oss")
 
 
 @pytest.fixture
 def group() -> hpmoe.Group:
-    """One rank."""
+    """A group of one rank."""
     with hpmoe.Group() as group:
         yield group

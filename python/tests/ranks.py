@@ -10,7 +10,7 @@ import hpmoe
 
 
 def run_ranks(script: str, ranks: int = 4, seconds: float = 300, environment: dict[str, str] | None = None) -> list[str]:
-    """Runs a script in each of `ranks` processes, as torchrun does, and returns what each of them said."""
+    """Runs a script in each of `ranks` processes, like torchrun, and returns the output of each."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

@@ -1,4 +1,4 @@
-"""Ways out that errors name: they exist in Python."""
+"""The ways out that errors name exist in Python."""
 
 import inspect
 import re
@@ -33,7 +33,7 @@ def test_every_name_of_python_exists() -> None:
 
 
 def test_every_argument_that_a_message_names_exists() -> None:
-    """In texts of the package: ``hpmoe.Group(device=..)``, ``hpmoe.Group.join(secret=..)``."""
+    """Names in texts of the package: ``hpmoe.Group(device=..)``, ``hpmoe.Group.join(secret=..)``."""
     named = set()
     for file in (ROOT / "python/src/hpmoe").rglob("*.py"):
         named.update(re.findall(r"hpmoe\.((?:[A-Za-z_]+\.)*[A-Za-z_]+)\(([a-z_]+)=", file.read_text()))

@@ -1,4 +1,4 @@
-"""Crates are built once for each set of sources and constants."""
+"""Crates are built once per set of sources and constants."""
 
 import json
 import os
@@ -24,7 +24,7 @@ ECHO = ROOT / "ui-tests" / "kernels" / "echo.rs"
 
 @pytest.fixture
 def crate(tmp_path: Path) -> Path:
-    """A user's crate: one kernel, which sends tokens to their experts and back."""
+    """A user's crate: one kernel that sends tokens to their experts and back."""
     folder = tmp_path / "my-kernels"
     (folder / "src").mkdir(parents=True)
     path = lambda name: f'{{ path = "{ROOT / name}" }}'  # noqa: E731
@@ -41,7 +41,7 @@ hpmoe-c = {path("hpmoe-runtime/c")}
 [build-dependencies]
 hpmoe-build = {path("hpmoe-core/build")}
 [workspace]
-# As the workspace of hpmoe has it, so that its builds are reused.
+# The same as in hpmoe's workspace, so that its builds are reused.
 [profile.release]
 debug = "line-tables-only"
 """
@@ -149,7 +149,7 @@ def test_a_kernel_that_makes_its_route(crate: Path, monkeypatch: pytest.MonkeyPa
         forward(hpmoe.Group(), numpy.where(ids == 0, 8, ids).astype(numpy.int32), **given)
 
 
-#: One rank of two: both passes with a kept route, then a backward pass with what no forward pass has kept.
+#: One rank of two: both passes with a kept route, then a backward pass without one.
 KEPT_RANK = """
 import os, numpy, hpmoe
 rank = int(os.environ["RANK"])
@@ -206,7 +206,7 @@ def test_a_backward_pass_takes_the_route_that_the_forward_pass_has_kept(crate: P
             backward(group, routed=numpy.zeros_like(routed), dy=dy, gate=gate, down=down, recv=recv, g=g)
     with hpmoe.Group(ranks=2) as group, pytest.raises(hpmoe.HpmoeError, match="is a kept route, which a process passes for one rank alone"):
         forward(group, ids=ids, x=x, gate=gate, down=down)
-    # Ranks that are processes, with other numbers of tokens.
+    # The ranks are processes, with other numbers of tokens.
     numpy.savez(tmp_path / "given.npz", ids=ids, x=x, dy=dy, gate=gate, down=down)
     script = KEPT_RANK.format(library=str(library.path), given=str(tmp_path / "given.npz"), folder=str(tmp_path), address=f"file:{tmp_path}/rank0")
     assert all("has no route: launch a taskflow first that keeps its route there" in said for said in run_ranks(script, 2))
@@ -281,7 +281,7 @@ def test_a_build_tells_its_stages_where_nobody_sees_a_bar(
     stages = ["the build begins", "dependencies are compiled, which takes a minute or two the first time", "kernels are scheduled and compiled as C++"]
     stages += ["the library is compiled", "built"]
     assert [re.sub(r" \(\d+ s\)$", "", line) for line in capfd.readouterr().err.splitlines()] == [f"hpmoe: {crate}: {stage}" for stage in stages]
-    # What is kept needs no words; nobody asked for some; and True is for cargo's own.
+    # A kept library prints nothing, and neither does the default; True prints cargo's own output.
     hpmoe.build(crate, HIDDEN=16)
     hpmoe.build(crate, HIDDEN=17, progress=False)
     assert capfd.readouterr().err == ""
@@ -305,7 +305,7 @@ def test_the_command(library: hpmoe.Library, capsys: pytest.CaptureFixture[str])
     assert "error: there is no library" in capsys.readouterr().err
     assert main(["build", ".", "HIDDEN"]) == 1
     assert "error: 'HIDDEN' has no `=`: write NAME=VALUE" in capsys.readouterr().err
-    # It needs neither PyTorch nor numpy.
+    # The command needs neither PyTorch nor numpy.
     code = "import sys; sys.modules['torch'] = sys.modules['numpy'] = None; from hpmoe.__main__ import main; main(['--help'])"
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "python" / "src")}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""Experts of checkpoints: those of transformers' own loaders, bit for bit, on files that are made here."""
+"""Experts of checkpoints: bit-identical to transformers' own loaders, on files that are made here."""
 
 import json
 
@@ -15,14 +15,14 @@ PREFIX = "model.layers.3.mlp.experts"
 
 
 def experts(dtype=torch.bfloat16, hidden: int = H, inter: int = I) -> tuple:
-    """Gate and up matrices of all experts in one, and down matrices."""
+    """Gate and up matrices of all experts in one tensor, and down matrices."""
     random = torch.Generator().manual_seed(0)
     normal = lambda *shape: torch.randn(*shape, generator=random).to(dtype)  # noqa: E731
     return normal(E, 2 * inter, hidden), normal(E, hidden, inter)
 
 
 def write(folder, tensors: dict, files: int = 1) -> None:
-    """A checkpoint of some files, with tensors of other layers around."""
+    """A checkpoint of several files, with tensors of other layers."""
     tensors = {f"{PREFIX}.{name}": tensor.contiguous() for name, tensor in tensors.items()}
     tensors["model.layers.30.mlp.experts.gate_up_proj"] = torch.zeros(3)
     names = sorted(tensors)
@@ -35,7 +35,7 @@ def write(folder, tensors: dict, files: int = 1) -> None:
 
 
 def of_ranks(checkpoint, ranks: int = 4, **options) -> tuple:
-    """What all ranks read, one after another."""
+    """The experts that all ranks read, one rank after another."""
     parts = [load_experts(checkpoint, PREFIX, rank=rank, ranks=ranks, **options) for rank in range(ranks)]
     assert all(tensor.is_contiguous() and len(tensor) == E // ranks for part in parts for tensor in part)
     return tuple(torch.cat(tensors) for tensors in zip(*parts))
@@ -74,7 +74,7 @@ def test_fp8_with_a_scale_for_each_block(tmp_path) -> None:
             fp8 = matrix.to(torch.float8_e4m3fn)
             scales = torch.rand(2, 2, generator=random) + 0.5
             tensors |= {f"{e}.{name}.weight": fp8, f"{e}.{name}.weight_scale_inv": scales}
-            # Block by block, as the scheme is defined.
+            # Dequantize block by block, as the scheme is defined.
             for row in range(2):
                 for column in range(2):
                     at = (slice(128 * row, 128 * row + 128), slice(128 * column, 128 * column + 128))
@@ -110,7 +110,7 @@ def test_mxfp4(tmp_path) -> None:
         blocks = torch.randint(0, 256, (E, rows, columns // 32, 16), generator=random, dtype=torch.uint8)
         scales = torch.randint(100, 140, (E, rows, columns // 32), generator=random, dtype=torch.uint8)
         tensors |= {f"{name}_blocks": blocks, f"{name}_scales": scales}
-        # That of transformers is transposed.
+        # transformers returns the transposed matrix.
         wants.append(transformers.convert_moe_packed_tensors(blocks, scales).transpose(1, 2).contiguous())
     write(tmp_path, tensors)
     assert all(map(torch.equal, of_ranks(tmp_path), wants))

@@ -1,4 +1,4 @@
-"""Launches on the CPU with checks and without, and what every launch costs."""
+"""Launches on the CPU with and without checks, and the cost of every launch."""
 
 from __future__ import annotations
 
@@ -112,12 +112,12 @@ def test_a_handler_that_raises_cancels_a_call_of_the_main_thread() -> None:
 
     before = signal.signal(signal.SIGALRM, handler)
     try:
-        # No instruction of Python comes between the signal and the call back, as in a launch.
+        # No Python instruction comes between the signal and the callback, as in a launch.
         steps = [functools.partial(getattr(ctypes.CDLL(None), "raise"), signal.SIGALRM), functools.partial(attendant.function)]
         with pytest.raises(InterruptedError, match="the handler's own"):
             attendant.call(lambda: list(map(functools.partial.__call__, steps)))
     finally:
         signal.signal(signal.SIGALRM, before)
     assert cancel.value == 1
-    # Once raised, it is over.
+    # The exception is raised only once.
     assert attendant.call(lambda: 5) == 5

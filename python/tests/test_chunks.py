@@ -1,4 +1,4 @@
-"""Layers whose launches choose their number of chunks: the bits don't depend on it, and a load that becomes uneven is no error."""
+"""Layers whose launches choose their number of chunks: bits don't depend on it, and a load that becomes uneven is not an error."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ import hpmoe  # noqa: E402
 from hpmoe._moe import MoE  # noqa: E402
 from ranks import run_ranks  # noqa: E402
 
-#: Sizes of the layer. 1,024 tokens of a rank are the fewest whose uneven load exceeds the default capacity on four ranks.
+#: Sizes of the layer. On four ranks, an uneven load exceeds the default capacity from 1,024 tokens per rank on.
 LAYER = {"hidden": 64, "inter": 32, "experts": 8, "top_k": 2, "max_tokens": 1024}
 TOKENS, STEPS = 1024, 6
 
@@ -39,7 +39,7 @@ def layer() -> MoE:
 
 
 def routed(step: int, rank: int) -> torch.Tensor:
-    """The ids of a rank's tokens: any experts in the first half of the steps, those of rank 0 and some others after it."""
+    """The ids of a rank's tokens: any experts in the first half of the steps, mostly those of rank 0 in the second half."""
     random = torch.Generator().manual_seed(100 * step + rank)
     tokens = TOKENS - 17 * rank
     ids = torch.stack([torch.randperm(8, generator=random)[:2] for _ in range(tokens)])
@@ -99,7 +99,7 @@ def test_gradients_are_those_of_the_reference_and_start_from_zeros(layer: MoE) -
         assert group.last_report()["chunks"] == 2
         for one, other in zip(found, backward.reference(group, ids, **given), strict=True):
             assert torch.equal(one, other)
-        # What is passed is added to.
+        # Gradients are added to the tensors that are passed.
         again = dict(zip(["dgate", "dup", "ddown"], (one.clone() for one in found[2:])))
         backward(group, ids, **given, **again)
         assert not torch.equal(again["ddown"], found[4]) and torch.allclose(again["ddown"], 2 * found[4], rtol=1e-4, atol=1e-3)

@@ -1,4 +1,4 @@
-"""The experts of gpt-oss: biases, transposed matrices, gate and up in turn, and a clamped unit."""
+"""Experts of gpt-oss: biases, transposed matrices, interleaved gate and up, and a clamped unit."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def inputs(tokens: int = 24, seed: int = 0, experts: int = E, scale: float = 0.5
 
 
 def reference(ids, x, weights, gate_up, gate_up_bias, down, down_bias):
-    """The layer in the type of its arguments, by ordinary operators."""
+    """The layer in the type of its arguments, computed with ordinary operators."""
     y = torch.zeros_like(x)
     for k in range(K):
         e = ids[:, k]
@@ -40,12 +40,12 @@ def reference(ids, x, weights, gate_up, gate_up_bias, down, down_bias):
 
 
 def call(layer: MoE, ids, tensors, **options):
-    """The layer, of ids and the list of the other tensors."""
+    """Calls the layer with ids and a list of the other tensors."""
     return layer(tensors[0], ids, *tensors[1:], **options)
 
 
 def leaves(tensors) -> list:
-    """The same values, with gradients."""
+    """Copies of the tensors, with gradients."""
     return [tensor.detach().clone().requires_grad_() for tensor in tensors]
 
 
@@ -62,7 +62,7 @@ def test_gradients_are_those_of_the_layer(layer: MoE, scale: float) -> None:
     for name, tensor, other in zip(names, mine, wide):
         assert tensor.grad.dtype == tensor.dtype
         error = (tensor.grad.double() - other.grad).norm() / other.grad.norm()
-        # As bf16 in PyTorch: where a clamp begins, rounding decides whether a gradient passes.
+        # The tolerance of bf16 in PyTorch: at a clamp's limit, rounding decides whether a gradient passes.
         assert error < 0.03, (name, error)
     for matrix in mine[2:]:
         assert (matrix.grad[6:] == 0).all() and (matrix.grad[:6] != 0).any()

@@ -1,4 +1,4 @@
-"""Gradients of the kernels next to differences of the layers in f64, without PyTorch."""
+"""Gradients of the kernels, compared with finite differences of the layers in f64, without PyTorch."""
 
 from collections.abc import Callable
 
@@ -8,12 +8,12 @@ import pytest
 import hpmoe
 from test_library import E, H, K, bf16, f32
 
-#: Tokens, and experts that get some.
+#: Number of tokens, and number of experts that get tokens.
 T, HIT = 40, 6
 
 
 def inputs(library: hpmoe.Library, kernel: str, seed: int = 3) -> tuple[numpy.ndarray, dict[str, numpy.ndarray]]:
-    """Ids, and what the forward pass reads."""
+    """Ids, and the inputs of the forward pass."""
     random = numpy.random.default_rng(seed)
     ids = numpy.array([random.permutation(HIT)[:K] for _ in range(T)])
     scales = {"x": 1.0, "gate": 0.2, "up": 0.2, "down": 0.1, "gate_up": 0.2, "gate_up_bias": 4.0, "down_bias": 1.0}
@@ -28,7 +28,7 @@ def inputs(library: hpmoe.Library, kernel: str, seed: int = 3) -> tuple[numpy.nd
 
 
 def gpt_oss(ids: numpy.ndarray, wide: dict[str, numpy.ndarray]) -> numpy.ndarray:
-    """The layer with the experts of gpt-oss."""
+    """The layer with gpt-oss experts."""
     y = numpy.zeros_like(wide["x"])
     for k in range(K):
         e = ids[:, k]

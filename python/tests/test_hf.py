@@ -1,4 +1,4 @@
-"""Tiny models of Hugging Face transformers: experts on hpmoe next to those of transformers."""
+"""Tiny models of Hugging Face transformers: experts on hpmoe, compared with those of transformers."""
 
 import copy
 import warnings
@@ -62,7 +62,7 @@ def model_of(name: str, seed: int):
     config = getattr(transformers, f"{name}Config")(**{**COMMON, **MODELS[name]})
     model = getattr(transformers, f"{name}ForCausalLM")._from_config(config, dtype=torch.bfloat16)
     if name == "GptOss":
-        # They begin at zero, which hides biases.
+        # Initial biases are zero, which would hide errors.
         for experts in experts_of(model):
             for bias in (experts.gate_up_proj_bias, experts.down_proj_bias):
                 nn.init.normal_(bias, std=0.1)
@@ -70,7 +70,7 @@ def model_of(name: str, seed: int):
 
 
 def experts_of(model) -> list:
-    """The modules that transformers calls by `experts_implementation`."""
+    """The modules that transformers calls through `experts_implementation`."""
     return [module for module in model.modules() if hasattr(module, "down_proj") and hasattr(module, "num_experts")]
 
 
@@ -89,7 +89,7 @@ def step(model, words):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_model_is_as_near_as_bf16_allows(name: str, library: hpmoe.Library) -> None:
-    # Until the routes are the same: bf16 changes which experts are the best where two are nearly as good.
+    # Tries seeds until the routes are equal: if two experts are almost equally good, bf16 changes the choice.
     for seed in range(6):
         eager = model_of(name, seed)
         eager.set_experts_implementation("eager")

@@ -1,4 +1,4 @@
-"""Expert parallelism of transformers, with FSDP: four processes next to one."""
+"""Expert parallelism of transformers, with FSDP: four processes, compared with one."""
 
 from pathlib import Path
 
@@ -13,11 +13,11 @@ from ranks import run_ranks  # noqa: E402
 from test_hf import experts_of, model_of  # noqa: E402
 
 RANKS = 4
-#: Tokens of each rank where experts are called alone.
+#: Number of tokens of each rank in calls of experts alone.
 TOKENS = [7, 0, 9, 4]
 MODELS = ["Qwen3Moe", "GptOss"]
 
-#: One rank: a step of each model, then experts whose ranks have other numbers of tokens, then groups that don't agree.
+#: One rank: a step of each model, then experts whose ranks have different numbers of tokens, then groups that don't agree.
 RANK = """
 import time
 import torch, torch.distributed as distributed
@@ -37,7 +37,7 @@ for name in MODELS:
     )
     experts = experts_of(model)
     for module in model.modules():
-        # Gloo can't divide while it sums. Experts that no other process has are not summed.
+# Gloo can't divide while it sums. Experts that only one process has are not summed.
         if isinstance(module, FSDPModule) and module not in experts:
             module.set_force_sum_reduction_for_comms(True)
     if name == "GptOss":
@@ -50,7 +50,7 @@ for name in MODELS:
     gradients = {{n: whole(p.grad) for n, p in model.named_parameters() if p.grad is not None}}
     tokens = model.generate(words_of(0)[:1], max_new_tokens=4, do_sample=False)
     torch.save([out.logits.detach(), gradients, tokens], {folder!r} + f"/{{name}}-{{rank}}.pt")
-    # A late rank, and one without tokens.
+# A late rank, and one without tokens.
     time.sleep(1 if rank == 2 else 0)
     x, ids, weights = routed(rank)
     x.requires_grad_()
@@ -75,7 +75,7 @@ with torch.no_grad():
     refused(lambda: experts[0](*many))
     print(experts[0](x, ids, weights).shape[0])
 
-# Two processes share a batch, and each brings a part of its tokens.
+# Two processes share a batch, and each computes a part of its tokens.
 config = DistributedConfig(tp_size=2, fsdp_size=2, ep_size=4, ep_implementation="hpmoe")
 model = AutoModelForCausalLM.from_pretrained(
     {folder!r} + "/Qwen3Moe", dtype=torch.bfloat16, experts_implementation="hpmoe", distributed_config=config
@@ -93,7 +93,7 @@ distributed.barrier()
 
 
 def words_of(rank: int):
-    """What a rank reads."""
+    """The input of a rank."""
     return torch.randint(1, 96, (2, 12), generator=torch.Generator().manual_seed(rank))
 
 
@@ -107,7 +107,7 @@ def routed(rank: int) -> tuple:
 def test_four_processes_are_one(library: hpmoe.Library, tmp_path: Path) -> None:
     for name in MODELS:
         model_of(name, 0).save_pretrained(tmp_path / name)
-    # The kernels, so that the processes don't wait for a build.
+    # Builds the kernels first, so that the processes don't wait for a build.
     hpmoe.moe(hidden=64, inter=32, experts=8, top_k=2)
     hpmoe.moe(hidden=64, inter=32, experts=8, top_k=2, gate="gpt_oss")
     said = run_ranks(RANK.format(folder=str(tmp_path)))

@@ -1,7 +1,7 @@
-"""Files of the package that import each other in a loop: none but those that are listed here, with their reason.
+"""Checks that files of the package don't import each other in a loop, except for the loops listed here with their reasons.
 
-Every import counts: at the top of a file, inside of a function, and for types alone (``TYPE_CHECKING``). The last kind does no harm when a
-program starts, but a file can't be understood without those whose types it names, which is the reason for having no loops.
+Every import counts: at the top of a file, inside a function, and for types only (``TYPE_CHECKING``). Imports for types do no harm when a program starts,
+but a file can only be understood together with the files that define its types.
 """
 
 import ast
@@ -9,7 +9,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "src" / "hpmoe"
 
-#: Loops that stay, by their files, and why.
+#: The allowed loops: their files, and the reason.
 EXPLAINED = {
     ("hpmoe._library", "hpmoe._taskflow"): "a library has taskflows, and each of them has its library as an attribute",
 }
@@ -25,8 +25,8 @@ def modules(package: Path) -> dict[str, Path]:
 
 
 def imports(module: str, file: Path, known: dict[str, Path]) -> set[str]:
-    """The modules of the package that a file of it imports."""
-    # Where names that begin with one point are looked for.
+    """The modules of the package that a file imports."""
+    # The package in which relative imports with one dot are resolved.
     package = module if file.name == "__init__.py" else module.rpartition(".")[0]
     found = set()
     for node in ast.walk(ast.parse(file.read_text())):
@@ -35,14 +35,14 @@ def imports(module: str, file: Path, known: dict[str, Path]) -> set[str]:
         elif isinstance(node, ast.ImportFrom):
             base = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
             origin = ".".join([*base, *([node.module] if node.module else [])])
-            # A name is a module of its own, or what the file of the origin defines.
+            # A name is a module, or an item of the file that it is imported from.
             names = [f"{origin}.{alias.name}" for alias in node.names]
             found.update(name if name in known else origin for name in names)
     return {name for name in found if name in known and name != module}
 
 
 def loops(edges: dict[str, set[str]]) -> list[tuple[str, ...]]:
-    """Groups of modules of which each reaches all others."""
+    """Groups of modules, each of which reaches all others of the group."""
     reached = {module: set(to) for module, to in edges.items()}
     for between in edges:
         for to in reached.values():

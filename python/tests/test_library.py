@@ -30,7 +30,7 @@ def bf16(values: numpy.ndarray) -> numpy.ndarray:
 
 
 def f32(bits: numpy.ndarray) -> numpy.ndarray:
-    """Numbers in bf16, widened."""
+    """Numbers in bf16, widened to float32."""
     return (bits.astype(numpy.uint32) << 16).view(numpy.float32)
 
 
@@ -44,7 +44,7 @@ def aligned(values: numpy.ndarray, shift: int = 0) -> numpy.ndarray:
 
 
 def layer(tokens: int = T, seed: int = 0) -> tuple[numpy.ndarray, dict[str, numpy.ndarray]]:
-    """Ids, and what the forward pass reads."""
+    """Ids, and the inputs of the forward pass."""
     random = numpy.random.default_rng(seed)
     ids = numpy.array([random.permutation(E)[:K] for _ in range(tokens)], numpy.int64).reshape(tokens, K)
     normal = lambda scale, *shape: aligned(bf16(scale * random.standard_normal(shape)))  # noqa: E731
@@ -196,7 +196,7 @@ def test_reports_of_other_threads_are_those_of_the_group(library: hpmoe.Library,
     thread.join()
     said, of_group, own = found
     assert re.search("thread 'other' has launched nothing, and last_report.. is about the thread that calls it: call last_report.. of the group", str(said))
-    # This thread's last launch stays; the group's is that of the other thread.
+    # Another thread's launch does not change this thread's last report, but it is the group's.
     assert of_group == hpmoe.last_report() and own == group.last_report() and own["received_rows"] == [3 * K]
     assert isinstance(own, hpmoe.LaunchReport) and 0 < time.time_ns() - own["began_unix_ns"] < 60e9
     assert hpmoe.Group().last_report() is None
@@ -267,7 +267,7 @@ def test_what_does_not_fit_is_said(library: hpmoe.Library, group: hpmoe.Group, c
         library["swiglu::forward"](group, ids, **tensors)
     assert said in str(error.value)
     assert not isinstance(error.value, hpmoe.LaunchError) and hpmoe.last_report() is None
-    # Nothing has happened to the group.
+    # The group is still usable.
     library["swiglu::forward"](group, *layer()[:1], **layer()[1])
 
 
@@ -355,12 +355,12 @@ def test_a_launch_lets_other_threads_run(library: hpmoe.Library, group: hpmoe.Gr
         turns += 1
     for thread in threads:
         thread.join()
-    # Forty launches take some 50 ms; with Python's lock held there would be a turn for each at most.
+    # Forty launches take about 50 ms. If they held Python's lock, there would be at most one turn per launch.
     assert turns > 45 and len(results) == 120
     assert all((result == results[0]).all() for result in results)
 
 
-#: One rank of two processes: it prints what it sees. Rank 1 has no tokens and is late, then has too little room, then ends.
+#: One rank of two processes, which prints its results. Rank 1 has no tokens and is late, then passes invalid tensors, then ends.
 RANK = """
 import os, sys, time
 sys.path.insert(0, {tests!r})
@@ -414,7 +414,7 @@ def test_ranks_as_processes(library: hpmoe.Library, group: hpmoe.Group, tmp_path
     assert "rank 1 " in lines[0][5], lines[0]
 
 
-#: One rank of two processes, of which rank 1 joins and sleeps: rank 0 waits where it says, until Ctrl-C.
+#: One rank of two processes. Rank 1 joins and sleeps; rank 0 waits in a given place until Ctrl-C.
 WAITING = """
 import os, sys, time
 sys.path.insert(0, {tests!r})
@@ -453,7 +453,7 @@ except hpmoe.HpmoeError as error:
 def test_ctrl_c_ends_a_wait_and_the_others_are_told(library: hpmoe.Library, tmp_path: Path, waits: str) -> None:
     script = WAITING.format(tests=str(Path(__file__).parent), library=library.path, address=f"file:{tmp_path}/rank0")
     environment = {**os.environ, "PYTHONPATH": str(Path(hpmoe.__file__).parents[1])}
-    # Whoever runs tests in the background has them ignore the signal, which children inherit.
+    # Shells make background processes ignore the signal, and children inherit this.
     heed = lambda: signal.signal(signal.SIGINT, signal.default_int_handler)  # noqa: E731
     start = lambda rank: subprocess.Popen(  # noqa: E731
         [sys.executable, "-c", script, str(rank), waits], env=environment, stdout=subprocess.PIPE, text=True, preexec_fn=heed
@@ -493,7 +493,7 @@ def test_who_may_join_and_how_long_it_may_take(library: hpmoe.Library) -> None:
     assert said(secret="short").startswith("the secret has 5 bytes")
     with pytest.raises(hpmoe.HpmoeError, match="join_time_limit is 0, but has to be a number of seconds above 0"):
         hpmoe.Group(2, join_time_limit=0)
-    # The knobs that errors name: those of the environment count where the call says nothing.
+    # The settings that errors name: environment variables apply if the call has no argument.
     variables = {"HPMOE_JOIN_TIME_LIMIT": "0.2", "HPMOE_JOB": "x"}
     script = f"import hpmoe; hpmoe.Group.join(0, 2, '127.0.0.1:0')._handle(hpmoe.load({library.path!r})._interface)"
     environment = {**os.environ, **variables, "PYTHONPATH": str(Path(hpmoe.__file__).parents[1])}
@@ -508,7 +508,7 @@ def test_control_characters_of_errors_are_escaped(tmp_path: Path) -> None:
         hpmoe.load(str(tmp_path / "a\x1b[2J\x9b1A\u202e.so"))
     assert r"a\u{1b}[2J\u{9b}1A\u{202e}.so" in str(error.value)
     assert str(hpmoe.LaunchError("one\n\ttwo\r\x00")) == "one\n\ttwo\\r\\u{0}"
-    # As in Rust, character by character.
+    # Compares with Rust, character by character.
     acts = [c for c in map(chr, range(0x110000)) if printable(c) != c]
     listed = "\u061c\u200b\u200c\u200d\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e\ufeff"
     assert acts == sorted([chr(c) for c in [*range(0x20), *range(0x7F, 0xA0), *range(0x2060, 0x2070)]] + list(listed))
@@ -516,7 +516,7 @@ def test_control_characters_of_errors_are_escaped(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_halves_of_many_rows_give_the_bits_of_two_matrices() -> None:
-    """Rows that tiles don't divide: the last tile of gate ends where up begins."""
+    """The number of rows is not a multiple of the tile's: gate's last tile ends where up begins."""
     from hpmoe._build import built
     from hpmoe._moe import crate
 

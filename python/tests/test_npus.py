@@ -1,5 +1,5 @@
-"""Tensors of NPUs, with the stand-in for CANN and a device "npu" of PyTorch on it, each case in a process of its own. This device has all operators of PyTorch and makes no calls of
-CANN but those that a case asks for: `test_torch_npu.py` has what torch_npu itself can do here."""
+"""Tensors of NPUs, with the stand-in for CANN and a device "npu" for PyTorch, each case in its own process. This device has all operators of PyTorch,
+and calls CANN only when a case asks for it: `test_torch_npu.py` tests the real torch_npu."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 TOOLKIT = ROOT / "target" / "cann"
 FOLDER = ROOT / "target" / "npu"
 
-#: What each case begins with.
+#: The start of each case.
 START = """
 import os, sys
 import torch, torch._dynamo.testing, standin_npu
@@ -31,7 +31,7 @@ layer = hpmoe.moe(hidden=64, inter=32, experts=8, top_k=2, max_tokens=64)
 forward = layer.library["swiglu::forward"]
 names = [argument.name for argument in forward.arguments if not argument.writable]
 """
-#: What each case ends with. A thread of PyTorch's backward pass may still be putting away what it had when Python ends, which ends it by abort.
+#: The end of each case. A thread of PyTorch's backward pass may still be freeing memory when Python ends, which would abort the process.
 END = """
 sys.stdout.flush()
 os._exit(0)
@@ -39,25 +39,25 @@ os._exit(0)
 
 
 class LogWindow:
-    """The calls of CANN that the stand-in has noted from now on."""
+    """The CANN calls that the stand-in logs from now on."""
 
     def __init__(self) -> None:
-        """Now."""
+        """Starts the window."""
         self.path = Path(os.environ["HPMOE_STANDIN_LOG"])
         self.start = len(self.path.read_text().splitlines())
 
     def calls(self, *names: str) -> list[str]:
-        """Those with one of these names, in order."""
+        """The calls with one of these names, in order."""
         return [line for line in self.path.read_text().splitlines()[self.start :] if line.split(" ")[0] in names]
 
     def names(self) -> list[str]:
-        """The names of all, but of those that choose a device, and of kernels that begin."""
+        """The names of all calls, except those that choose a device and starts of kernels."""
         names = [line.split(" ")[0] for line in self.path.read_text().splitlines()[self.start :]]
         return [name for name in names if name not in ("aclrtGetDevice", "aclrtSetDevice", "kernel")]
 
 
 def call(layer, ids, tensors, **options):
-    """The layer, of ids and the list of the other tensors."""
+    """Calls the layer with ids and a list of the other tensors."""
     return layer(tensors[0], ids, *tensors[1:], **options)
 
 
@@ -70,7 +70,7 @@ def step(layer, ids, tensors, **options) -> list:
 
 
 def refused(function) -> str:
-    """What a call says that is refused."""
+    """The error of a call that is refused."""
     try:
         function()
     except hpmoe.HpmoeError as error:
@@ -80,7 +80,7 @@ def refused(function) -> str:
 
 @pytest.fixture(scope="module")
 def environment() -> dict[str, str]:
-    """That of a process with the stand-in, once all is built."""
+    """The environment of a process with the stand-in; builds everything first."""
     subprocess.run(["cargo", "run", "--release", "--quiet", "--package", "hpmoe-standin", "--", TOOLKIT], cwd=ROOT, check=True)
     folders = [Path(hpmoe.__file__).parents[1], Path(__file__).parent, Path(__file__).parent / "npu"]
     made = {"ASCEND_HOME_PATH": str(TOOLKIT), "HPMOE_DEVICE": "cann", "HPMOE_STOCK_CORES": "2"}
@@ -88,7 +88,7 @@ def environment() -> dict[str, str]:
 
 
 def run(environment: dict[str, str], folder: Path, script: str, start: str = START, **variables: str) -> str:
-    """What a process says that runs a script, after how cases start."""
+    """The output of a process that runs a script, after the common start of cases."""
     log = folder / "log"
     log.touch()
     everything = {**environment, "HPMOE_STANDIN_LOG": str(log), **variables}
@@ -101,14 +101,14 @@ def run(environment: dict[str, str], folder: Path, script: str, start: str = STA
 def test_a_layer_takes_other_types_and_shapes_and_is_compiled(environment: dict[str, str], tmp_path: Path) -> None:
     script = """
 assert forward.for_npus and not forward.capturable
-# No tokens, and a loss that other operators make.
+# No tokens, and a loss that other operators compute.
 for tokens in (23, 0):
     ids, tensors = inputs(tokens) if tokens else [torch.zeros(0, 2, dtype=torch.int64), [t[:0] if n < 2 else t for n, t in enumerate(inputs(1)[1])]]
     want, on_npu = step(layer, ids, tensors), [tensor.to("npu:0") for tensor in tensors]
     y = call(layer, ids, on_npu)
     assert y.device == torch.device("npu:0") and y.dtype == torch.bfloat16, y.device
     assert all(torch.equal(mine, other) for mine, other in zip(step(layer, ids, on_npu), want))
-# Other types, shapes, one tensor of gate and up.
+# Other types and shapes, and gate and up in one tensor.
 x, weights, gate, up, down = on_npu = [tensor.to("npu:0") for tensor in inputs(24)[1]]
 ids = inputs(24)[0].to("npu:0")
 want = call(layer, ids, on_npu).cpu()
@@ -142,7 +142,7 @@ with hpmoe.Group(device="npu:0") as group:
     npu.set_stream(npu.new_stream(0))
     log = LogWindow()
     forward(group, ids, **tensors, y=y)
-    # It has returned before the kernel begins, and has waited for nothing.
+# The call returns before the kernel starts, and waits for nothing.
     assert log.calls("kernel", "aclrtSynchronizeStreamWithTimeout") == [], log.calls("kernel", "aclrtSynchronizeStreamWithTimeout")
     stream = f"stream {npu.current_stream(0).npu_stream:#x}"
     order = [line.partition(" ")[0] for line in log.calls("aclrtRecordEvent", "aclrtLaunchKernelWithHostArgs", "aclrtStreamWaitEvent")
@@ -151,9 +151,9 @@ with hpmoe.Group(device="npu:0") as group:
     sizes = {f"{tensor.nbytes} bytes" for tensor in [y, *tensors.values()]}
     copies = [line.partition(": 0 ")[2].partition(",")[0] for line in log.calls("aclrtMemcpy", "aclrtMemcpyAsync")]
     assert copies and not sizes & set(copies), copies
-    # Work that comes later on the stream comes after the launch.
+# Later work on the stream runs after the launch.
     assert torch.equal(y.cpu(), want)
-    # The addresses are torch's.
+# The addresses are torch's.
     given = []
     enqueue = type(layer.library._interface).enqueue
     type(layer.library._interface).enqueue = lambda self, group, what, stream: given.append((what, stream)) or enqueue(self, group, what, stream)
@@ -161,7 +161,7 @@ with hpmoe.Group(device="npu:0") as group:
     (what, handle), = given
     assert [part.data for part in what.tensors] == [tensor.data_ptr() for tensor in [*tensors.values(), y]]
     assert {part.device for part in what.tensors} == {1} and handle == npu.current_stream(0).npu_stream
-    # Many launches that nobody waits for.
+# Many launches that are never waited for.
     for _ in range(20):
         forward(group, ids, **tensors, y=y)
     assert 0 < len(group._launches._pending) <= 17
@@ -193,7 +193,7 @@ print(refused(lambda: layer(on_npu["x"], ids, *[tensor.cpu() for tensor in list(
 print(refused(lambda: forward.reference(group, ids, **on_npu)))
 print(refused(lambda: hpmoe.Group(device="npu:9") and forward(hpmoe.Group(device="npu:9"), ids, **on_npu)))
 print(refused(lambda: hpmoe.Group(device="npu:x")))
-# What does not start at a multiple of 64 bytes is copied on the NPU.
+# Tensors that don't start at a multiple of 64 bytes are copied on the NPU.
 shifted = torch.empty(gate.numel() + 1, dtype=torch.bfloat16).to("npu:0")[1:].view_as(gate).copy_(gate)
 y = torch.zeros(24 * H + 1, dtype=torch.bfloat16).to("npu:0")[1:].view(24, H)
 forward(group, ids, **{**on_npu, "gate": shifted}, y=y)
@@ -257,7 +257,7 @@ assert report["on_npus"] and fixed.wait() == report
 fixed.launch()
 assert hpmoe.last_report()["kernel"] == "routed::forward" and list(group._launches._pending) == [fixed]
 group.synchronize()
-# An ordinary launch comes in between.
+# An ordinary launch in between.
 assert torch.equal(forward(group, ids, **on_npu)[1].cpu(), want) and torch.equal(fixed.launch()[1].cpu(), want)
 ids.copy_(torch.full((37, 3), 8).int())
 fixed.launch()

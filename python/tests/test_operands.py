@@ -1,4 +1,4 @@
-"""Operands of every kind of device, layout and class: the layer gives the bits of plain tensors, or says what is wrong."""
+"""Operands of every device, layout and class: the layer gives the bits of plain tensors, or an error that names the problem."""
 
 import random
 
@@ -14,11 +14,11 @@ NAMES = ["x", "ids", "weights", "gate", "up", "down"]
 
 
 class Plain(torch.Tensor):
-    """A class of a user's, whose memory is that of any tensor."""
+    """A user's class whose memory is that of an ordinary tensor."""
 
 
 class Wrapped(torch.Tensor):
-    """A tensor around another one, without memory of its own."""
+    """A tensor that wraps another one and has no memory of its own."""
 
     @staticmethod
     def __new__(cls, inner):
@@ -46,11 +46,11 @@ def sparse_rows(value):
 
 
 def late(value):
-    """Starts in the middle of other memory."""
+    """A tensor that starts in the middle of other memory."""
     return torch.cat([value.flatten()[:3], value.flatten()])[3:].view(value.shape)
 
 
-#: What is done to an operand, and whether its elements stay what they are.
+#: Changes of an operand, and whether they keep its elements.
 CHANGES = {
     "nothing": (lambda value: value, True),
     "gaps": (gaps, True),
@@ -77,7 +77,7 @@ CHANGES = {
     "complex": (lambda value: torch.complex(value.float(), value.float()), False),
 }
 
-#: Errors that say what is wrong: of this package, and of torch about kinds that operators don't have.
+#: Errors that name the problem: those of this package, and torch's for kinds that operators don't support.
 ERRORS = (hpmoe.HpmoeError, RuntimeError, NotImplementedError, TypeError)
 
 
@@ -95,14 +95,14 @@ def operands() -> list:
 
 
 def flow(layer: MoE, tensors: list):
-    """The taskflow itself, without the operator of torch."""
+    """Calls the taskflow itself, without torch's operator."""
     x, ids, *others = tensors
     (y,) = layer.taskflow(layer.group, ids, x=x, **dict(zip(["weights", "gate", "up", "down"], others)))
     return y
 
 
 def operator(layer: MoE, tensors: list):
-    """The operator, as exported programs call it."""
+    """Calls the operator, like exported programs."""
     x, ids, *others = tensors
     (y,) = torch.ops.hpmoe.run(ids, [x, *others], layer._keys[3], layer.group.name)
     return y
@@ -112,21 +112,21 @@ SURFACES = {"layer": lambda layer, tensors: layer(*tensors), "taskflow": flow, "
 
 
 def check(layer: MoE, surface: str, changes: dict[int, str]) -> bool:
-    """Calls a surface with operands that are changed, by their places; whether there was a result."""
+    """Calls a surface with changed operands, given by position. Returns whether there was a result."""
     tensors = operands()
     want = layer(*tensors)
     for place, change in changes.items():
         try:
             tensors[place] = CHANGES[change][0](tensors[place])
         except (RuntimeError, TypeError, NotImplementedError):
-            # torch has no such thing of these elements.
+            # torch can't make this change for these elements.
             return False
     if all(getattr(tensor, "is_meta", False) for tensor in tensors):
         return False
     try:
         found = SURFACES[surface](layer, tensors)
     except AssertionError as error:
-        # torch's own word for fake tensors next to others.
+        # torch's own error for fake tensors among others.
         assert "FakeTensor" in str(error) and "fake" in changes.values(), changes
         return False
     except ERRORS as error:
@@ -137,7 +137,7 @@ def check(layer: MoE, surface: str, changes: dict[int, str]) -> bool:
     where = f"{({NAMES[place]: change for place, change in changes.items()})} on the {surface}"
     if "fake" in changes.values() and isinstance(found, torch._subclasses.FakeTensor):
         return False
-    # A number is a number whatever its type: ids of 64 bits, and arrays of f32.
+    # The type of a number does not matter: 64-bit ids, and arrays of f32.
     same = {("int64", 1), ("numpy", 2)}
     converted = [CHANGES[change][1] or (change, place) in same for place, change in changes.items()]
     assert all(converted), f"{where} gives a result"

@@ -1,4 +1,4 @@
-"""Placements of experts: a layer's results don't depend on where they lie."""
+"""Placements of experts: a layer's results don't depend on them."""
 
 import random
 
@@ -27,7 +27,7 @@ def tensors(seed, tokens=20):
 
 
 def placements(ranks):
-    """Any, with copies and empty places."""
+    """Random placements, with copies and empty places."""
     chosen = random.Random(ranks)
     local = -(-EXPERTS // ranks) + 1
     order = list(range(EXPERTS))

@@ -1,4 +1,4 @@
-"""Ranks as the processes of torch.distributed: forward and backward pass next to those of one process."""
+"""Ranks as processes of torch.distributed: both passes, compared with those of one process."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from ranks import run_ranks  # noqa: E402
 
 TOKENS = [7, 0, 9, 4]
 
-#: One rank of four: a step, then a group whose ranks don't agree, then a rank that does not go on.
+#: One rank of four: a step, then a group whose ranks don't agree, then a rank that does not continue.
 RANK = """
 import time
 import torch, torch.distributed as distributed

@@ -1,4 +1,4 @@
-"""What the command ``hpmoe`` finds out, as typed results."""
+"""Results of the command ``hpmoe``, as typed objects."""
 
 import os
 import re
@@ -15,12 +15,12 @@ from hpmoe._command import command
 
 ROOT = Path(__file__).parents[2]
 LAYER = ROOT / "examples" / "moe_ffn.rs"
-#: Sizes that are simulated in no time.
+#: Sizes with a short simulation.
 SIZE = {"HIDDEN": 64, "INTER": 32, "EXPERTS": 8, "TOP_K": 2, "max_tokens": 64}
 
 
 def program() -> Path:
-    """The command, built if it is older than its sources."""
+    """The command; builds it if it is older than its sources."""
     built = Path(os.environ["CARGO_TARGET_DIR"]) / "debug" / "hpmoe"
     sources = [file for folder in ("tools/cli", "tools/simulator", "hpmoe-core") for file in (ROOT / folder).rglob("*.rs")]
     if not built.exists() or built.stat().st_mtime < max(file.stat().st_mtime for file in sources):
@@ -130,7 +130,7 @@ def test_libraries_know_their_kernel_files(library: hpmoe.Library, biased: hpmoe
     backward = hpmoe.simulate(library["swiglu::backward"], ranks=2)
     assert backward.ours.simulated_us > hpmoe.simulate(library["swiglu::forward"], ranks=2).ours.simulated_us
     assert hpmoe.check(library["swiglu::forward"])
-    # One file, which has two taskflows: the forward pass.
+    # A single file with two taskflows: uses the forward pass.
     assert hpmoe.simulate(biased, ranks=2, max_tokens=32).ours.tokens == 32
     with pytest.raises(hpmoe.HpmoeError, match=r"was built from 2 kernel files: pass one of its taskflows \(swiglu::backward, "):
         hpmoe.simulate(library)

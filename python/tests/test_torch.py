@@ -36,7 +36,7 @@ def inputs(tokens: int = T, seed: int = 0, experts: int = E) -> tuple:
 
 
 def reference(ids, x, weights, gate, up, down):
-    """The layer in the type of its arguments, by ordinary operators."""
+    """The layer in the type of its arguments, computed with ordinary operators."""
     y = torch.zeros_like(x)
     for k in range(K):
         e = ids[:, k]
@@ -46,7 +46,7 @@ def reference(ids, x, weights, gate, up, down):
 
 
 def call(layer: MoE, ids, tensors, **options):
-    """The layer, of ids and the list of the other tensors."""
+    """Calls the layer with ids and a list of the other tensors."""
     return layer(tensors[0], ids, *tensors[1:], **options)
 
 
@@ -72,7 +72,7 @@ def test_gradients_are_those_of_the_layer(layer: MoE) -> None:
     want.backward(dy.double())
     for tensor, other in zip(mine, wide):
         assert tensor.grad.dtype == tensor.dtype
-        # Along random directions, and as a whole.
+        # Compares gradients along random directions, and as a whole.
         error = (tensor.grad.double() - other.grad).norm() / other.grad.norm()
         assert error < 0.01, error
     for matrix in mine[2:]:
@@ -148,7 +148,7 @@ def test_export_checkpoint_and_inference(layer: MoE, tmp_path: Path) -> None:
 
 def test_the_routers_weights_are_not_rounded(layer: MoE) -> None:
     ids, tensors = inputs()
-    # Weights that bf16 can't tell apart.
+    # Weights that are equal in bf16.
     tensors[1] = torch.full((T, K), 1 + 2**-12)
     want = call(layer, ids, tensors)
     wide = [tensor.float() for tensor in tensors]
@@ -176,7 +176,7 @@ def test_the_kernel_gets_the_addresses_of_torch(layer: MoE, monkeypatch: pytest.
     monkeypatch.setattr(interface, "launch", looking)
     y = call(layer, ids, tensors)
     assert given == [*(tensor.data_ptr() for tensor in tensors), y.data_ptr()]
-    # A slice begins anywhere, and has the same bits.
+    # A slice may start anywhere, and gives the same bits.
     shifted = torch.empty(tensors[2].numel() + 1, dtype=torch.bfloat16)[1:].view_as(tensors[2]).copy_(tensors[2])
     assert torch.equal(call(layer, ids, [*tensors[:2], shifted, *tensors[3:]]), y)
     assert [copy["tensor"] for copy in hpmoe.last_report()["copied"]] == ["gate"]
@@ -225,7 +225,7 @@ def test_errors_reach_the_caller(layer: MoE) -> None:
     many, more = inputs(259)
     with pytest.raises(hpmoe.HpmoeError, match="x has 259 tokens for 4 ranks, .* make it with max_tokens=65"):
         call(layer, many, more, group=hpmoe.Group(ranks=4))
-    # In a compiled graph, where numbers of tokens are not compared, the launch says so.
+    # A compiled graph does not compare numbers of tokens, so the launch reports the error.
     with pytest.raises(hpmoe.HpmoeError, match="rank 0 has 65 tokens, but swiglu::forward was built with TOKENS = 64"):
         torch.compile(lambda ids, *tensors: call(layer, ids, tensors), fullgraph=True, dynamic=True, backend="aot_eager")(ids, *tensors)
     ids, tensors = inputs()
@@ -271,7 +271,7 @@ def test_transforms_of_functions_are_refused(layer: MoE) -> None:
     run = lambda x: torch.ops.hpmoe.run(ids, [x, *others], _torch.key(layer.taskflow), layer.group.name)[0]  # noqa: E731
     with pytest.raises(hpmoe.HpmoeError, match=said):
         torch.vmap(run)(torch.stack([x, x]))
-    # Outside of torch.func, they are there.
+    # Outside of torch.func, gradients work.
     (mine,) = torch.autograd.grad(of_x(x.requires_grad_()).sum(), x)
     assert mine.shape == x.shape
 
@@ -285,7 +285,7 @@ def test_a_launch_is_part_of_a_profile(layer: MoE, tmp_path: Path) -> None:
         launch = hpmoe.last_report()
     path = tmp_path / "profile.json"
     profile.export_chrome_trace(str(path))
-    # The clocks of both are one: a tile at the launch's begin lies within the operator.
+    # Both use the same clock: a tile at the start of the launch lies within the operator.
     made = report(launch["began_unix_ns"])
     for event in made["trace"]["traceEvents"]:
         event.update({name: 0.0 for name in ("ts", "dur") if name in event})
@@ -316,7 +316,7 @@ def test_slots_may_be_empty(layer: MoE, ranks: int) -> None:
     empty[5] = True
     weights = tensors[1].masked_fill(empty, 0.0)
     results = []
-    # Next to weights of 0, which bring nothing to the result either.
+    # Compared with weights of 0, which add nothing to the result either.
     for chosen, weighed in [(ids.masked_fill(empty, -1), tensors[1]), (ids, weights)]:
         mine = with_gradients([tensors[0], weighed, *tensors[2:]])
         y = call(layer, chosen, mine, group=hpmoe.Group(ranks=ranks))
@@ -367,7 +367,7 @@ def test_gate_and_up_in_one_tensor(layer: MoE, ranks: int) -> None:
     )
 
 
-#: In a process of its own, whose memory nothing else has used: what a layer of 122 MiB of matrices adds to the most that was resident.
+#: Runs in its own process: the memory that a layer with 122 MiB of matrices adds to the peak of resident memory.
 MEMORY = """
 import gc, re
 import torch
@@ -380,9 +380,9 @@ matrices = [[normal(640, 1040, 32), normal(640, 1040, 32), normal(640, 32, 1040)
 matrices.append([torch.cat(matrices[0][:2], 1), matrices[0][2]])
 x, ids = normal(5, 32), torch.tensor([[0], [639], [1], [0], [77]])
 size = sum(tensor.nbytes for tensor in matrices[0])
-# Not that of getrusage, which begins with that of the parent.
+# Not getrusage's peak, which starts at the parent's.
 peak = lambda: 1024 * int(re.search("VmHWM:\\s*([0-9]+) kB", open("/proc/self/status").read())[1])
-# What the process needs once, whatever the sizes are, counts for nothing.
+# First use up the memory that the process needs once for any size.
 for _ in range(3):
     layer(x.clone().requires_grad_(), ids, torch.ones(5, 1), *matrices[0])
 gc.collect()
@@ -400,7 +400,7 @@ print(size, peak() - before)
 
 @pytest.fixture(scope="module")
 def large() -> MoE:
-    """A layer with many matrices, whose rows are more than a tile may have."""
+    """A layer with many matrices, which have more rows than a tile may have."""
     return hpmoe.moe(hidden=32, inter=1040, experts=640, top_k=1, max_tokens=8)
 
 
@@ -430,7 +430,7 @@ def test_memory_does_not_grow_by_the_matrices(large: MoE) -> None:
     numbers = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
     (size, apart), (_, joined), (_, copies) = numbers
     assert size > 100 * 2**20 and max(apart, joined) < size / 20, numbers
-    # What a copy would have been.
+    # The memory that a copy would have needed.
     assert copies > size / 2, numbers
 
 

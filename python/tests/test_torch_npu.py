@@ -1,4 +1,4 @@
-"""torch_npu, with the stand-in for CANN, each case in a process of its own: `.ci/sweep torch_npu` installs it."""
+"""torch_npu, with the stand-in for CANN, each case in its own process. `.ci/sweep torch_npu` installs it."""
 
 import shutil
 from importlib.util import find_spec
@@ -14,7 +14,7 @@ from ranks import run_ranks  # noqa: E402
 from test_build import crate  # noqa: E402, F401
 from test_npus import END, ROOT, TOOLKIT, environment, run  # noqa: E402, F401
 
-#: What each case begins with.
+#: The start of each case.
 START = """
 import os, sys, warnings
 warnings.simplefilter("ignore")
@@ -40,12 +40,12 @@ def gradient(tokens):
 def same(found, want):
     assert len(found) == len(want) and all(torch.equal(mine, other) for mine, other in zip(found, want))
 """
-#: Where torch_npu looks for CANN.
+#: Paths where torch_npu searches for CANN.
 CANN = {"LD_LIBRARY_PATH": str(TOOLKIT / "lib64"), "ASCEND_OPP_PATH": str(TOOLKIT / "opp"), "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
 
 
 def run_real(environment: dict[str, str], folder: Path, script: str, **variables: str) -> str:  # noqa: F811
-    """What a process says that runs a script with torch_npu."""
+    """The output of a process that runs a script with torch_npu."""
     return run(environment, folder, script, START, **CANN, **variables)
 
 
@@ -74,7 +74,7 @@ for tokens in (23, 1):
         on_npu = [tensor.to(device) for tensor in tensors]
         for chosen in (ids, ids.to(device), ids.int().to(device)):
             same(step(chosen, on_npu, dy.to(device)), want)
-        # Other work waits for a stream of its own.
+        # Other work waits for its own stream.
         stream = npu.Stream(device)
         with npu.stream(stream):
             handle = npu.current_stream(device).npu_stream
@@ -127,7 +127,7 @@ def captured(body):
 print(refused(lambda: captured(lambda: forward(group, ids, **on_npu))), file=sys.stderr)
 print(refused(lambda: captured(lambda: forward.fix(group, ids, **on_npu))).count("fix it before (Taskflow.fix)"))
 """
-    # torch_npu prints why it gives up a capture.
+    # torch_npu prints the reason why it gives up a capture.
     assert run_real(environment, tmp_path, script).splitlines()[-1] == "1"
 
 
@@ -166,7 +166,7 @@ print("done")
     assert run_real(environment, tmp_path, script, CRATE=str(crate)).splitlines()[-1] == "done"
 
 
-#: One rank of two processes, each with an NPU: its part of what one process has on the CPU.
+#: One rank of two processes, each with an NPU: compares its part with the result of one process on the CPU.
 RANK = """
 import torch.distributed as distributed
 distributed.init_process_group("gloo")

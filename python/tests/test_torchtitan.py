@@ -1,4 +1,4 @@
-"""The routed experts of TorchTitan: its own module, with its experts and with those of hpmoe."""
+"""The routed experts of TorchTitan: its own module, with its experts and with hpmoe's."""
 
 import warnings
 from dataclasses import replace
@@ -35,7 +35,7 @@ def config_of():
 
 
 def built(config):
-    """Its module in bf16, with the same parameters each time."""
+    """Its module in bf16, always with the same parameters."""
     torch.manual_seed(0)
     module = config.build()
     module.init_states()
@@ -70,7 +70,7 @@ def shape_of(module, x) -> tuple:
 
 
 def near(mine, other, limit: float) -> None:
-    """Compares as a whole."""
+    """Compares tensors as a whole."""
     error = (mine.float() - other.float()).norm() / other.float().norm().clamp(min=1e-6)
     assert error < limit, error
 
@@ -114,7 +114,7 @@ def test_one_graph(library: hpmoe.Library) -> None:
 
 
 def routed(module, x) -> tuple:
-    """What the routed experts of a module are called with."""
+    """The arguments that a module's routed experts are called with."""
     given = []
     hook = module.routed_experts.register_forward_pre_hook(lambda _, arguments: given.append(arguments))
     module(x)
@@ -147,7 +147,7 @@ from torchtitan.models.common.moe_sharding import set_moe_sharding_config
 import spmd_types as spmd
 distributed.init_process_group("gloo")
 rank = distributed.get_rank()
-# It would choose what PyTorch was built for, though there may be no such device.
+# Otherwise it chooses the device that PyTorch was built for, even if there is none.
 parallel_dims.device_type = "cpu"
 dims = parallel_dims.ParallelDims(dp_replicate=1, dp_shard=4, cp=1, tp=1, pp=1, ep=4, world_size=4, spmd_backend="partial_dtensor")
 dims.build_mesh()

@@ -46,11 +46,11 @@ def test_launches_are_merged_on_the_clock_of_the_profile(tmp_path: Path, suffix:
     assert merged["traceEvents"][:2] == PROFILE["traceEvents"] and merged["displayTimeUnit"] == "ms"
     tiles = [event for event in merged["traceEvents"] if event.get("cat") == "task"]
     assert [tile["ts"] for tile in tiles] == pytest.approx([112.5, 113.5, 132.5, 133.5])
-    # Numbers of processes and threads are none of the profile's.
+    # Process and thread numbers don't clash with the profile's.
     assert [(tile["pid"], tile["tid"]) for tile in tiles] == [(42, 79), (43, 80)] * 2
     names = {event["args"]["name"] for event in merged["traceEvents"] if event["name"] == "process_name"}
     assert names == {"Spans", "hpmoe rank 0, measured", "hpmoe rank 1, measured"}
-    # Reports are what they were.
+    # Reports are not changed.
     assert launches[0]["trace"]["traceEvents"][3]["ts"] == 2.5
 
 

@@ -1,5 +1,6 @@
-//! The front end and rustc agree about kernels: an edit that the front end accepts is one that rustc accepts, so that `hpmoe check` gives the
-//! answer of `cargo check` without compiling. The other way round, the front end refuses much that is Rust.
+//! The front end and rustc agree about kernels: rustc accepts every edit that the front end accepts, so that
+//! `hpmoe check` gives the answer of `cargo check` without compiling. The converse does not hold: the front end refuses
+//! much that is valid Rust.
 
 use crate::example::with_small_tiles;
 use hpmoe_core::expansion::of_front;
@@ -14,7 +15,7 @@ use std::path::Path;
 use std::process::Command;
 use syn::ItemMod;
 
-/// The kernels that are edited, with their names.
+/// The edited kernels, with their names.
 const KERNELS: [(&str, &str); 11] = [
     ("moe_ffn", include_str!("../../../examples/moe_ffn.rs")),
     ("moe_int8", include_str!("../../../examples/moe_int8.rs")),
@@ -29,7 +30,7 @@ const KERNELS: [(&str, &str); 11] = [
     ("once", include_str!("../../../ui-tests/kernels/once.rs")),
 ];
 
-/// What users get wrong, as one text for another, at any one place of a line.
+/// Typical mistakes of users, as replacements of one text by another at a single place in a line.
 const EDITS: &[(&str, &str)] = &[
     // References.
     ("&mut ", "&"),
@@ -161,13 +162,13 @@ const EDITS: &[(&str, &str)] = &[
     ("0", "0x0"),
 ];
 
-/// Every so many edits are tried, another one in each kernel; `STEP=1` tries all of them.
+/// Each kernel tries every `STEP`-th edit, each starting with another one; `STEP=1` tries all edits.
 const STEP: usize = 9;
 
-/// The most places at which one edit is tried in a kernel.
+/// The most places in a kernel at which an edit is tried.
 const PLACES: usize = 3;
 
-/// Of the edits of tokens, every so many of these.
+/// Of the edits of single tokens, every `TOKENS`-th is tried.
 const TOKENS: usize = 31;
 
 fn step() -> usize {
@@ -180,7 +181,7 @@ struct Edited {
     module: ItemMod,
 }
 
-/// A kernel with a statement of its own in its first task with values, or two that use a value twice.
+/// A kernel with an additional statement in its first task with values, or with two statements that use a value twice.
 fn moved(name: &str, source: &str) -> Vec<Edited> {
     let statements = ["let again = {};", "let a = {}; let b = {};", "let a = &{};", "let a = { {} };", "let a = ({});"];
     let lines: Vec<&str> = source.lines().collect();
@@ -200,14 +201,14 @@ fn moved(name: &str, source: &str) -> Vec<Edited> {
     found
 }
 
-/// All edits of a kernel that leave Rust.
+/// All edits of a kernel that are still Rust.
 fn edits(name: &str, source: &str) -> Vec<Edited> {
     let begin = source.find("#[megakernel]").expect("it is a kernel");
     let mut found = moved(name, source);
     for (from, to) in EDITS {
         let places = source.match_indices(from).map(|(at, _)| at).filter(|at| *at > begin && !is_comment(source, *at));
         let places: Vec<usize> = places.collect();
-        // Spread over the file, which begins with constants.
+        // Spread over the file, because it begins with constants.
         let step = places.len().div_ceil(PLACES).max(1);
         for at in places.into_iter().step_by(step) {
             let line = 1 + source[..at].matches('\n').count();
@@ -227,7 +228,7 @@ fn parsed(name: String, source: &str) -> Option<Edited> {
     Some(Edited { name, module: modules(source).ok()?.into_iter().next()? })
 }
 
-/// What rustc is given of a module that the front end accepts; `None` if it refuses the module.
+/// The code that rustc gets for a module that the front end accepts; `None` if the front end refuses it.
 fn expanded(module: &ItemMod) -> Option<String> {
     let none = Overrides::new();
     let front = front(module, &none).ok()?;
@@ -239,8 +240,8 @@ fn expanded(module: &ItemMod) -> Option<String> {
     Some(tokens.to_string())
 }
 
-/// What rustc says of each of these modules that it refuses. All are one crate, and those that are refused are left out of the next try, because
-/// an error of one keeps rustc from looking closer at the others.
+/// The errors of rustc for each of these modules that it refuses. All modules are one crate. Refused modules are left
+/// out of the next try, because an error in one keeps rustc from checking the others completely.
 fn refused(modules: &[(String, String)]) -> BTreeMap<usize, String> {
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
     let folder = tempfile::tempdir().expect("a folder");
@@ -268,7 +269,7 @@ fn refused(modules: &[(String, String)]) -> BTreeMap<usize, String> {
     }
 }
 
-/// The first error in each module of a crate, by the number of its file.
+/// The first error in each module of a crate, by the number of the module's file.
 fn errors(folder: &Path, root: &Path) -> BTreeMap<usize, String> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), Into::into);
     let mut cargo = Command::new(env!("CARGO"));
@@ -305,7 +306,7 @@ fn what_the_front_end_accepts_is_rust() {
         .iter()
         .enumerate()
         .flat_map(|(at, (name, source))| edits(name, source).into_iter().skip(at % step()).step_by(step()));
-    // A text stands in attributes alone, which are none of the kernel's.
+    // Texts occur only in attributes, which are not part of the kernel.
     let in_kernel = |mutant: &Mutant| !mutant.name.contains('"');
     let tokens = mutants(TOKENS * step())
         .into_iter()

@@ -1,5 +1,5 @@
-//! What packages may not depend on: users' builds compile neither simulator nor tuner nor reports, the macro has no compiler in it,
-//! and the compiler does no I/O.
+//! Dependencies that packages must not have: builds of users compile neither simulator nor tuner nor reports, the macro
+//! does not contain the compiler, and the compiler does no I/O.
 
 use crate::sources::{Package, root};
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +13,7 @@ fn section(manifest: &str, name: &str) -> Vec<(String, String)> {
     pairs.map(|(key, value)| (key.trim().trim_end_matches(".workspace").to_owned(), value.to_owned())).collect()
 }
 
-/// Packages of this workspace that each of them needs for a build, by name.
+/// The workspace's packages that each package needs for a build, by name.
 fn dependencies() -> BTreeMap<String, Vec<String>> {
     let read = |folder: &str| {
         let path = root().join(folder).join("Cargo.toml");
@@ -31,7 +31,7 @@ fn dependencies() -> BTreeMap<String, Vec<String>> {
     own.iter().map(|(name, folder)| ((*name).clone(), needed(read(folder)))).collect()
 }
 
-/// A package and all that it needs.
+/// A package and all packages that it needs.
 fn closure(package: &str) -> BTreeSet<String> {
     let dependencies = dependencies();
     let (mut all, mut open) = (BTreeSet::new(), vec![package.to_owned()]);

@@ -1,5 +1,5 @@
-//! Kernels with one edit that the front end accepts: each gets a schedule and a program, or is refused with a reason that its
-//! author can act on.
+//! Kernels with one edit that the front end accepts: each gets a schedule and a program, or an error that its author
+//! can act on.
 
 use hpmoe_core::artifacts::Artifact;
 use hpmoe_core::compile::back;
@@ -8,17 +8,17 @@ use hpmoe_core::fixture::mutants::{Mutant, mutants};
 use hpmoe_core::schedule::Choices;
 use hpmoe_core::target::Target;
 
-/// Every so many edits of the front end's own test are tried here.
+/// Every `STEP`-th edit of the front end's own test is tried here.
 const STEP: usize = 31;
 
-/// Every so many of them are compiled, too.
+/// Every `COMPILED`-th of these is compiled, too.
 const COMPILED: usize = 131;
 
 fn step(default: usize) -> usize {
     std::env::var("STEP").map_or(default, |step| step.parse().expect("a number"))
 }
 
-/// What the back end makes of each taskflow: C++, or the reason why it refuses it.
+/// The C++ that the back end generates for each taskflow, or the reason why it refuses the taskflow.
 fn built(mutant: &Mutant) -> Vec<Result<String, String>> {
     let Ok(front) = mutant.front() else { return Vec::new() };
     let target = Target::ascend_a3();

@@ -1,4 +1,4 @@
-//! The example kernels with small tile sizes for those that they leave open.
+//! The example kernels, with small tile sizes in place of open ones.
 
 use std::sync::LazyLock;
 
@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 pub(crate) static EXAMPLE: LazyLock<String> =
     LazyLock::new(|| with_small_tiles(include_str!("../../../examples/moe_ffn.rs")));
 
-/// A source with numbers for the tile sizes that it leaves open.
+/// A source with numbers in place of its open tile sizes.
 pub(crate) fn with_small_tiles(source: &str) -> String {
     let sizes =
         [("TILE_M", 16), ("TILE_N", 16), ("GRAD_M", 32), ("GRAD_N", 32), ("PUT", 8), ("BLOCK", 4), ("COLUMNS", 64)];

@@ -1,4 +1,4 @@
-//! What `#[megakernel]` makes of a module, with and without a build script's output.
+//! The expansion of `#[megakernel]`, with and without a build script's output.
 
 use crate::example::EXAMPLE;
 use hpmoe_core::artifacts::{Artifact, Fault};
@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use syn::ItemMod;
 
-/// Expands the example where the build script left `files`.
+/// Expands the example, given the `files` of a build script.
 fn expand(source: &str, out_dir: Option<&str>, files: &HashMap<PathBuf, String>) -> String {
     let read = |path: &Path| files.get(path).cloned();
     megakernel(
@@ -43,7 +43,7 @@ fn built(source: &str, overrides: &Overrides) -> HashMap<PathBuf, String> {
     built_with(source, overrides, |_| {})
 }
 
-/// What a build script writes of the example with these constants; `edit` changes what it tells the macro.
+/// The files that a build script writes for the example with these constants; `edit` changes the data for the macro.
 fn built_with(source: &str, overrides: &Overrides, edit: impl FnOnce(&mut Expansion)) -> HashMap<PathBuf, String> {
     let module = module(source);
     let mut expansion = match front(&module, overrides) {
@@ -90,13 +90,13 @@ fn sizes_that_are_left_open_are_those_that_the_build_has_chosen() {
     let text = expand(&source, Some("out"), &built(&source, &chosen));
     assert!(!text.contains("compile_error"), "{text}");
     assert!(text.contains("pub const TILE_N : usize = 32 ;") && text.contains("pub const PUT : usize = 4 ;"), "{text}");
-    // The same numbers in the source make the same kernel but for its fingerprint.
+    // The same numbers in the source give the same kernel, except for its fingerprint.
     let written =
         EXAMPLE.replace("TILE_N: usize = 16;", "TILE_N: usize = 32;").replace("PUT: usize = 8;", "PUT: usize = 4;");
     let written = expand(&written, Some("out"), &built(&written, &Overrides::new()));
     let launch = |text: &str| text[text.find("pub mod forward").unwrap()..].matches("Argument :: read").count();
     assert_eq!(launch(&text), launch(&written));
-    // Nothing has chosen what was not built, which is the only fault.
+    // If nothing was built, nothing has chosen tile sizes, but only the missing build is an error.
     let missing = expand(&source, Some("out"), &HashMap::new());
     assert_eq!(missing.matches("compile_error").count(), 1, "{missing}");
     assert!(missing.contains("was not built") && missing.contains("pub const TILE_N : usize = 16usize ;"), "{missing}");

@@ -1,5 +1,5 @@
-//! What becomes of four small kernels, byte for byte: one golden per arrow of the pipeline. A change of them is a change of
-//! what users see; read it before renewing them by
+//! The results of four small kernels, byte for byte: one golden per arrow of the pipeline. A changed golden is a change
+//! that users see. Review it before renewing the goldens with
 //! `INSTA_UPDATE=always cargo test -p hpmoe-core --test all goldens`.
 
 use hpmoe_core::artifacts::Artifact;
@@ -103,7 +103,7 @@ fn skeletons_of_operators_are_cpp_without_a_warning() {
     let mut contracts = 0;
     for (id, task) in graph.tasks.iter() {
         let Some(contract) = contract(graph, id, "kernels/external.rs:1") else { continue };
-        // A template is checked where it is used: here its arguments are constants.
+        // A template is only checked when it is used: here, its arguments are constants.
         let arguments = task.arguments.iter().map(|(name, value)| format!("constexpr uint32_t {name} = {value};\n"));
         let arguments = format!("#include \"hpmoe/kernel.h\"\n{}", arguments.collect::<String>());
         let contract = contract.replace("template <uint32_t K> ", "").replace("#pragma once\n", &arguments);

@@ -1,5 +1,6 @@
-//! What messages name as a way out exists on the surface where they appear: variables of the environment, options of the commands, and methods
-//! of Rust. (`hpmoe-c` holds the names of C to those of Rust, and the Python package its own to those of C.)
+//! The ways out that messages name exist on the surface where the messages appear: environment variables, options of
+//! commands, and methods of Rust. (`hpmoe-c` compares the names in C with those in Rust, and the Python package its own
+//! with those in C.)
 
 use crate::sources::root;
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
@@ -8,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use syn::{ImplItem, Item, Type, Visibility};
 
-/// Folders of everything that users read messages of.
+/// Folders with all messages that users read.
 const FOLDERS: [&str; 11] = [
     "hpmoe-core/build/src",
     "hpmoe-core/src",
@@ -23,7 +24,7 @@ const FOLDERS: [&str; 11] = [
     "tools/simulator/src",
 ];
 
-/// Options of programs that are not ours.
+/// Options of other programs.
 const FOREIGN: [&str; 6] = [
     // cargo
     "--example",
@@ -37,7 +38,7 @@ const FOREIGN: [&str; 6] = [
     "--version",
 ];
 
-/// All files below a folder with an ending.
+/// All files below a folder with this ending.
 fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let paths = entries.map(|entry| entry.unwrap().path());
@@ -49,13 +50,13 @@ fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     each.collect()
 }
 
-/// Whether a file holds tests, or support for them.
+/// Whether a file contains tests, or helpers of tests.
 fn is_test(path: &Path) -> bool {
     let text = path.to_string_lossy();
     text.contains("/tests") || text.ends_with("tests.rs") || text.contains("/check_") || text.ends_with("/bindings.rs")
 }
 
-/// The texts of all folders, each with its file, without documentation and tests.
+/// The texts of all folders, each with its file, excluding documentation and tests.
 fn texts(folders: &[&str]) -> Vec<(PathBuf, String)> {
     let mut all = Vec::new();
     for folder in folders {
@@ -98,12 +99,12 @@ fn literals(tokens: TokenStream, texts: &mut Vec<String>) {
     }
 }
 
-/// The words of a text whose characters are those of names, with those given.
+/// The words of a text: sequences of characters that are allowed in names, or that `more` contains.
 fn words<'a>(text: &'a str, more: &'a [char]) -> impl Iterator<Item = &'a str> {
     text.split(move |c: char| !c.is_ascii_alphanumeric() && c != '_' && !more.contains(&c))
 }
 
-/// The value of a text that is a name and nothing else.
+/// A literal without its quotation marks.
 fn whole(text: &str) -> &str {
     text.trim_matches('"')
 }
@@ -135,7 +136,7 @@ fn every_variable_that_a_message_names_is_read() {
     assert!(count > 20, "messages name variables");
 }
 
-/// The options that a command declares: by clap's attributes, or by getopts.
+/// The options that a command declares, with clap's attributes or getopts.
 fn options(folders: &[&str]) -> BTreeSet<String> {
     let mut options = BTreeSet::new();
     for file in folders.iter().flat_map(|folder| files(&root().join(folder), "rs")) {
@@ -169,16 +170,16 @@ fn every_option_that_a_message_names_exists_where_the_message_appears() {
     let examples = options(&["examples/support"]);
     assert!(command.contains("--target") && examples.contains("--processes"), "{command:?} {examples:?}");
     let surfaces: [(&[&str], &[&BTreeSet<String>]); 4] = [
-        // Builds, and the macro: their users have the command.
+        // Builds and the macro: their users have the command.
         (&["hpmoe-core/build/src", "hpmoe-core/src", "hpmoe-macros/expansion/src", "tools/simulator/src"], &[&command]),
         (&["tools/cli/src", "tools/doctor/src"], &[&command]),
         (&["examples/support"], &[&examples]),
-        // Programs of users, in any language: they have no options of ours.
+        // Users' programs, in any language: they have no options of hpmoe.
         (&["hpmoe-runtime/src", "hpmoe-runtime/c/src", "kernels/src", "kernels/cxx/src"], &[]),
     ];
     for (folders, known) in surfaces {
         for (file, text) in texts(folders) {
-            // Arguments of other programs are texts of their own.
+            // Single arguments are those of other programs.
             if whole(&text).starts_with("--") || whole(&text).starts_with("-") {
                 continue;
             }
@@ -195,7 +196,7 @@ fn every_option_that_a_message_names_exists_where_the_message_appears() {
     }
 }
 
-/// The public methods of all types of the crates that kernels and programs use, and of their build scripts: `Group::threads`.
+/// The public methods of all types that kernels, programs and build scripts use, such as `Group::threads`.
 fn methods() -> BTreeSet<String> {
     let mut methods = BTreeSet::new();
     for file in ["hpmoe-runtime/src", "kernels/src", "hpmoe-core/build/src"]

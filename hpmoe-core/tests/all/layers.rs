@@ -1,8 +1,9 @@
-//! The order of the modules: vocabulary below data, data below findings, findings below stages, no stage above a later one.
+//! The order of modules: vocabulary below data, data below findings, findings below stages, and no stage above a later
+//! one.
 
 use crate::sources::{Package, root};
 
-/// All modules, each above those that it may import.
+/// All modules; each may import the ones before it.
 const LAYERS: [&str; 32] = [
     "names",
     "units",

@@ -1,7 +1,7 @@
-//! Files that import each other in a loop: none but those that are listed here, with their reason.
+//! Checks that files don't import each other in a loop, except for the loops listed here with their reasons.
 //!
-//! An import is a path in code, outside of tests, that leads to what another file of the package defines. Names that a module hands
-//! on by `pub use` belong to the file that defines them.
+//! An import is a path in code, outside of tests, to an item that another file of the package defines. An item that a
+//! module re-exports belongs to the file that defines it.
 
 use crate::sources::{Package, packages, root};
 use petgraph::algo::tarjan_scc;
@@ -9,7 +9,7 @@ use petgraph::graph::DiGraph;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Loops that stay: the files, and why.
+/// The allowed loops: their files, and the reason.
 const EXPLAINED: [(&[&str], &str); 0] = [];
 
 #[test]
@@ -46,7 +46,7 @@ fn no_files_import_each_other() {
     assert_eq!(found.len(), EXPLAINED.len(), "a loop that is listed is gone: take it from the list");
 }
 
-/// Files that import each other, each with the names that it takes from others of its loop.
+/// Files that import each other, each with the names that it imports from others of its loop.
 fn loops(package: &Package) -> Vec<Vec<(PathBuf, Vec<String>)>> {
     let files: Vec<&PathBuf> =
         package.modules.iter().map(|module| &module.file).collect::<BTreeSet<_>>().into_iter().collect();

@@ -1,4 +1,4 @@
-//! All tests of this package that are outside of its sources, in one program. A module is a group that can be run alone:
+//! All tests of this package outside of its sources, in one program. A module is a group that can run alone:
 //! `cargo test -p hpmoe-core --test all expansion`.
 
 mod agreement;

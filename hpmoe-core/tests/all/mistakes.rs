@@ -1,4 +1,4 @@
-//! Mistakes of new users, each told by its real cause.
+//! Mistakes of new users: each error names the real cause.
 
 use crate::example::with_small_tiles;
 use hpmoe_core::front::{front, modules};
@@ -9,7 +9,7 @@ const FUSED: &str = include_str!("../../../ui-tests/kernels/fused.rs");
 const ROUTED: &str = include_str!("../../../ui-tests/kernels/routed.rs");
 const LIBRARY: &str = include_str!("../../../ui-tests/kernels/sums.rs");
 
-/// What is said of a kernel with these replacements: the text at each place, and the message with the way out.
+/// The errors of a kernel with these replacements: the text at each place, and the message with its way out.
 fn told(source: &str, edits: &[(&str, &str)]) -> Vec<(String, String)> {
     let edited = edits.iter().fold(source.to_owned(), |source, (from, to)| {
         assert!(source.contains(from), "the kernel has no `{from}`");
@@ -26,7 +26,7 @@ fn told(source: &str, edits: &[(&str, &str)]) -> Vec<(String, String)> {
     faults.iter().map(|fault| (place(fault), fault.text())).collect()
 }
 
-/// Checks that one thing is told, at that place, with these words in it.
+/// Checks that there is one error, at this place, with these words.
 #[track_caller]
 fn check(edits: &[(&str, &str)], place: &str, words: &[&str]) {
     let told = told(KERNEL, edits);
@@ -43,7 +43,7 @@ fn check_body(body: &str, place: &str, words: &[&str]) {
     check(&[("h.store(gate.silu() * up.load());", body)], place, words);
 }
 
-/// What is said if launches are to choose up to so many chunks.
+/// The errors if launches choose up to `at_most` chunks.
 fn told_of_chunks(source: &str, at_most: usize) -> String {
     let overrides: Overrides = [("CHUNKS_AT_MOST".to_owned(), at_most.into())].into_iter().collect();
     let module = &modules(source).expect("it is Rust")[0];
@@ -84,7 +84,7 @@ fn launches_choose_chunks_of_kernels_that_can_have_any_number() {
     assert!(told_of_chunks(&made, 4).contains(words), "{}", told_of_chunks(&made, 4));
 }
 
-/// The reference has as many chunks as the kernel adds parts.
+/// The reference must have as many chunks as the kernel adds parts.
 #[test]
 fn launches_choose_chunks_of_sums_in_as_many_parts_as_the_reference_has() {
     assert_eq!(told_of_chunks(LIBRARY, 4), "");
@@ -131,7 +131,7 @@ fn a_put_needs_memory_that_peers_reach() {
     check(&[local], "recv", &["`recv` lies in memory that other ranks can't reach", "PerRank::symmetric"]);
 }
 
-/// One cause is one error, though nothing in the module can be understood without it.
+/// One cause gives one error, even if nothing in the module can be understood without it.
 #[test]
 fn a_module_that_uses_nothing_is_told_to_use_the_prelude() {
     let prelude = "pub mod ffn {\n    use hpmoe_runtime::prelude::*;\n";
@@ -148,7 +148,7 @@ fn a_taskflow_without_its_marker_is_named() {
     let words =
         ["has no taskflow, and `forward`, which takes the ranks, has no marker", "mark `forward` with `#[taskflow]`"];
     check(&[("    #[taskflow]\n", "")], "forward", &words);
-    // Taskflows of the library are parts of others, and not what is missing.
+    // Taskflows of the library are parts of others, so the module still lacks its own taskflow.
     let library = (
         "use hpmoe_runtime::prelude::*;",
         "use hpmoe_runtime::prelude::*;\n    use hpmoe_runtime::taskflows::project_rows;",
@@ -194,7 +194,8 @@ fn a_static_is_told_once_to_be_a_constant() {
     assert_eq!(told(KERNEL, &[count]), []);
 }
 
-/// What gives rows back is not told that nobody has sent them, where the send is there and has a fault of its own.
+/// If a send exists but has an error of its own, the call that gives rows back has no error about rows that nobody
+/// sent.
 #[test]
 fn a_send_with_a_fault_is_the_only_fault() {
     let chunked = include_str!("../../../ui-tests/kernels/chunks.rs");
@@ -213,7 +214,7 @@ fn a_send_with_a_fault_is_the_only_fault() {
 fn advice_leads_nowhere_back() {
     let put = "rows.put(tokens);";
     check(&[(put, "rows.store(tokens.load());")], "load", &["a put copies rows unchanged", "write `to.put(from);`"]);
-    // The way out of the first is not the way into the second.
+    // The advice for the first mistake must not lead to the second.
     let marker = "#[comm_put]\n    pub fn dispatch";
     let vector = [(marker, "#[aiv_task]\n    pub fn dispatch"), (put, "rows.store(tokens.load());")];
     let told = told(KERNEL, &vector);
@@ -289,12 +290,12 @@ fn tiles_at_a_constant_distance_stay_inside_and_in_order() {
             "tile 12 of 32 rows starts after the 384 rows of `gate_up`",
         ),
         (first, "gate_up[r].expert(e).tile(n + LAYERS)", "no constant is called `LAYERS`"),
-        // What later iterations write is not there yet.
+        // Later iterations write these columns.
         (up_read, "&both[r].group(e, m).cols(n + 1)", "`both`"),
         (up_read, "&both[r].group(e, m).cols(n + (TILES - 1))", "`both`"),
-        // Columns of the first call.
+        // The first call writes these columns.
         (up_written, "&mut both[r].group(e, m).cols(n + 5)", "`both`"),
-        // Nobody writes the last columns that are read.
+        // Nothing writes the last columns that are read.
         (up_written, "&mut both[r].group(e, m).cols(n + (TILES - 1))", "`both`"),
     ] {
         let told = told(FUSED, &[(from, to)]);
@@ -542,7 +543,7 @@ fn tensors_that_nothing_reads_are_known() {
     assert_eq!(names, ["extra"]);
 }
 
-/// Tiles of a tile of a matrix: what names no such tile, and what would cross its border.
+/// Tiles of an outer tile of a matrix: indices without such a tile, and tiles that would cross its border.
 #[test]
 fn tiles_of_a_tile_stay_inside() {
     let told = |accessor: &str| {
@@ -587,7 +588,7 @@ fn tiles_of_a_tile_stay_inside() {
     }
 }
 
-/// Calls that write other rows of experts' matrices don't meet; what reads them needs all that it reads.
+/// Calls that write different rows of experts' matrices don't conflict. A read needs all rows that it reads.
 #[test]
 fn rows_of_experts_matrices_have_one_writer() {
     let stacked = include_str!("../../../ui-tests/kernels/stacked.rs");
@@ -600,7 +601,7 @@ fn rows_of_experts_matrices_have_one_writer() {
     assert!(matches!(&short[..], [(_, text)] if text.contains("rows 64 to 80 of `products` are read")), "{short:#?}");
 }
 
-/// A loop over tiles of an expert's rows is in order like one over columns.
+/// A loop over tiles of an expert's rows has an order, like a loop over columns.
 #[test]
 fn rows_that_later_iterations_write_are_not_read() {
     let stacked = include_str!("../../../ui-tests/kernels/stacked.rs");
@@ -627,7 +628,7 @@ fn rows_that_later_iterations_write_are_not_read() {
     );
 }
 
-/// A whole number where an operation takes none is no number of the wrong type.
+/// If an operation takes no whole number, passing one is an error about the operation, not about the number's type.
 #[test]
 fn sizes_are_const_arguments() {
     check_body(
@@ -645,7 +646,7 @@ fn sizes_are_const_arguments() {
     check_body("h.store(gate as i32);", "gate as i32", &["this converts to i32", "a store rounds"]);
 }
 
-/// A fault of what a taskflow of the library is given is shown at its call, not where the module names it.
+/// An error about an argument of a library's taskflow is shown at the call, not where the module imports the taskflow.
 #[test]
 fn faults_of_library_taskflows_are_those_of_their_calls() {
     let training = &with_small_tiles(include_str!("../../../examples/train_moe.rs"));
@@ -653,7 +654,7 @@ fn faults_of_library_taskflows_are_those_of_their_calls() {
     let wrong = told(training, &[(call, "project_rows::<TILE_M, 100000, _, _>(ep, route, recv, gate, g);")]);
     assert!(!wrong.is_empty());
     assert!(wrong.iter().all(|(at, _)| at == "project_rows::<TILE_M, 100000, _, _>"), "{wrong:#?}");
-    // A name that the library has not hides none of the others.
+    // A name that the library does not have hides none of the other errors.
     let misspelt = told(training, &[("dispatch_tokens,", "dispatch_token,")]);
     let texts: Vec<&str> = misspelt.iter().map(|(_, text)| text.as_str()).collect();
     assert!(
@@ -662,7 +663,7 @@ fn faults_of_library_taskflows_are_those_of_their_calls() {
             && texts.iter().any(|text| text.contains("did you mean `dispatch_tokens`?")),
         "{texts:#?}"
     );
-    // What a taskflow brings is not declared by the module.
+    // The module does not declare the tasks that a taskflow imports.
     let brought = told(training, &[("taskflows::{", "tasks::{project, projects}; use hpmoe_runtime::taskflows::{")]);
     let texts: Vec<&str> = brought.iter().map(|(_, text)| text.as_str()).collect();
     assert!(matches!(texts[..], [text] if text.contains("no task of the library is called `projects`")), "{texts:#?}");
@@ -686,7 +687,7 @@ fn forms_that_no_body_has_are_named() {
     ] {
         check_body(body, place, &words);
     }
-    // A size is converted.
+    // A size can be converted.
     let size = ("h.store(gate.silu() * up.load());", "h.store(gate * (INTER.div_ceil(TILE_N) as f32) * up.load());");
     assert_eq!(told(KERNEL, &[size]), []);
 }
@@ -724,7 +725,7 @@ fn functions_have_names_of_their_own() {
     ] {
         check(&[(from, to)], name, &twice);
     }
-    // What no task is called may be any Rust.
+    // Functions that no task calls may be any Rust.
     assert_eq!(
         told(KERNEL, &[("#[taskflow]", "#[cfg(a)]\n    fn a() {}\n    #[cfg(b)]\n    fn a() {}\n    #[taskflow]")]),
         []
@@ -752,7 +753,7 @@ fn one_call_that_writes_twice_is_one() {
     check(&[both, stores, call], "swiglu", &twice);
 }
 
-/// Tiles as high as wide: only the rows at run time tell that a product is the wrong way round.
+/// Tiles are as high as wide, so only the number of rows at run time shows that a product's operands are swapped.
 #[test]
 fn a_product_with_its_operands_swapped_is_told_by_its_rows() {
     let told = told(KERNEL, &[("x.matmul_t(w)", "w.matmul_t(x)")]);
@@ -824,7 +825,7 @@ fn what_rustc_alone_would_refuse_is_told_first() {
     );
 }
 
-/// References of the taskflow's arguments, each told with the form to write.
+/// References in a taskflow's arguments: each error names the form to write.
 #[test]
 fn arguments_have_the_references_that_rust_wants() {
     for (from, to, words) in [

@@ -1,4 +1,4 @@
-//! Sources that are nested deep: they are read or refused, on half of the usual stack.
+//! Deeply nested sources are read or refused, with half of the usual stack.
 
 use hpmoe_core::front::{front, modules};
 use hpmoe_core::syntax::Overrides;
@@ -9,7 +9,7 @@ const KERNEL: &str = include_str!("../../../ui-tests/kernels/ffn.rs");
 /// Half of the stack that programs and rustc usually have.
 const STACK: usize = 4 << 20;
 
-/// Texts that are repeated before and after an expression: most are no kernel, and some are no Rust.
+/// Texts that are repeated before and after an expression: most are not valid in a kernel, and some are not Rust.
 const KINDS: &[(&str, &str)] = &[
     ("(", ")"),
     ("[", "]"),
@@ -54,10 +54,11 @@ const KINDS: &[(&str, &str)] = &[
     ("{ mod a { const A: u8 = ", "; } 1 }"),
 ];
 
-/// Expressions of the kernel: a constant, and a value of a task.
+/// The kernel's expressions: a constant, and a value of a task.
 const PLACES: [(&str, &str); 2] = [("pub const TILE_M: usize = ", ";"), ("h.store(", ");")];
 
-/// Reads the kernel with an expression nested that often; whether it was refused for its depth.
+/// Reads the kernel with an expression that is nested `count` times. Returns whether it was refused because of its
+/// depth.
 fn is_too_deep((before, after): (&str, &str), (open, close): (&str, &str), count: usize) -> bool {
     let start = KERNEL.find(before).unwrap_or_else(|| panic!("the kernel has no `{before}`")) + before.len();
     let end = start + KERNEL[start..].find(after).unwrap();
@@ -66,7 +67,7 @@ fn is_too_deep((before, after): (&str, &str), (open, close): (&str, &str), count
         format!("{}{}{expression}{}{}", &KERNEL[..start], open.repeat(count), close.repeat(count), &KERNEL[end..]);
     let read = move || match modules(&source) {
         Ok(modules) => {
-            // Faults are right, most often.
+            // Most of these kernels have errors, rightly.
             let _ = front(&modules[0], &Overrides::new());
             false
         }

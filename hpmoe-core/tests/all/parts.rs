@@ -6,7 +6,7 @@ use hpmoe_core::finding::Diagnostic;
 use hpmoe_core::front::{front, modules};
 use hpmoe_core::syntax::Overrides;
 
-/// The layer with the work of the experts in a taskflow of its own.
+/// The layer, with the experts' work in its own taskflow.
 fn with_part() -> String {
     let loops = "        for r in ep {\n            for e in route.experts_of(r) {";
     let begin = EXAMPLE.find(loops).unwrap();
@@ -44,7 +44,7 @@ fn read(source: &str) -> Result<Vec<CheckedGraph>, Vec<String>> {
     front(&module, &Overrides::new()).map(|front| front.flows).map_err(text)
 }
 
-/// What a graph says, apart from where its calls stand and the order in which its tensors were declared.
+/// The contents of a graph, regardless of the positions of calls and the order of tensors.
 fn said(checked: &CheckedGraph) -> Vec<String> {
     let graph = checked.graph();
     let name = |tensor| graph.tensors[tensor].name.trim_start_matches("experts_").to_owned();
@@ -87,7 +87,7 @@ fn a_call_passes_tensors_as_rust_takes_them() {
         let [fault] = &faults[..] else { panic!("{to}: {faults:?}") };
         assert!(fault.contains(help), "{to}: {fault}");
     }
-    // Rust takes a reference to a reference for one, and a `&mut` for a `&`.
+    // Rust accepts a reference to a reference for a reference, and a `&mut` for a `&`.
     assert_eq!(refused(" gate", " &gate"), [""; 0]);
     let fault = &read(&call.replace("let mut out =", "let out =")).unwrap_err()[0];
     assert!(fault.contains("`out` is passed as `&mut out`, but its `let` is not `mut`"), "{fault}");
@@ -100,10 +100,10 @@ fn a_call_passes_tensors_as_rust_takes_them() {
 #[test]
 fn a_taskflow_that_calls_another_is_the_one_with_its_statements() {
     let [whole, parted] = [&EXAMPLE, &with_part()].map(|source| read(source).unwrap());
-    // The part is not `pub`: no kernel is made of it.
+    // The part is not `pub`, so no kernel is made of it.
     assert_eq!((whole.len(), parted.len()), (1, 1));
     assert_eq!(said(&whole[0]), said(&parted[0]));
-    // A `pub` one is launched as well, with tensors as arguments that rows are put to elsewhere.
+    // A `pub` part is launched, too. Its arguments then include tensors that rows are put to elsewhere.
     let public = read(&with_part().replace("    fn experts(", "    pub fn experts(")).unwrap();
     assert_eq!(public.iter().map(|flow| flow.graph().taskflow.as_str()).collect::<Vec<_>>(), ["experts", "forward"]);
 }
@@ -112,7 +112,7 @@ fn a_taskflow_that_calls_another_is_the_one_with_its_statements() {
 fn statements_keep_their_lines_and_tensors_get_other_names() {
     let source =
         with_part().replace("let recv =", "let g = PerRank::ragged::<bf16, INTER>(ep, route);\n        let recv =");
-    // The caller's `g` is another tensor: nothing writes it, and nothing reads it.
+    // The caller's `g` is a different tensor, which nothing writes or reads.
     let checked = read(&source).unwrap().remove(0);
     let graph = checked.graph();
     let names: Vec<&str> = graph.tensors.iter().map(|(_, tensor)| tensor.name.as_str()).collect();
@@ -197,7 +197,7 @@ fn calls_that_cannot_be_are_told_apart() {
     assert!(none[0].contains("`experts` is not `pub`"), "{none:?}");
 }
 
-/// The same with sizes of the part's own, which this call gives values.
+/// The same, but the part has size parameters, which this call sets.
 fn with_sizes(call: &str) -> String {
     let source = with_part().replace("        experts(&recv,", &format!("        {call}(&recv,"));
     let begin = source.find("    fn experts(").unwrap();
@@ -216,7 +216,7 @@ fn const_parameters_of_a_part_are_written_or_are_sizes_of_its_tensors() {
     for call in ["experts::<HIDDEN, INTER, TILE_M>", "experts::<_, _, TILE_M>", "experts::<_, INTER, { 2 * 8 }>"] {
         assert_eq!(said(&read(&with_sizes(call)).unwrap()[0]), whole, "{call}");
     }
-    // Where the value is a sum, it stands in parentheses.
+    // If the value is a sum, it is put in parentheses.
     let halves = read(&with_sizes("experts::<_, { INTER / 2 + INTER / 2 }, TILE_M>")).unwrap();
     assert_eq!(said(&halves[0]), whole);
 }
@@ -263,10 +263,10 @@ fn sizes_that_no_call_tells_are_asked_for() {
     assert!(read(&of_type).unwrap_err()[0].contains("others have only `const` ones"));
 }
 
-/// A layer of the library's tasks, its loops written out.
+/// A layer of the library's tasks, with explicit loops.
 const LOOPS: &str = include_str!("../../../tools/cli/src/schedule/synthetic.rs");
 
-/// The same layer of the library's taskflows; `projections` multiplies the rows by gate and up.
+/// The same layer of the library's taskflows. `projections` multiplies the rows by gate and up.
 fn of_library(projections: &str) -> String {
     let begin = LOOPS.find("        let recv =").unwrap();
     let body = format!(
@@ -303,7 +303,7 @@ fn taskflows_of_the_library_are_their_loops() {
 
 #[test]
 fn a_taskflow_of_the_library_calls_the_tasks_of_the_library() {
-    // The module's own `project` is called for up alone.
+    // Only the product with up calls the module's own `project`.
     let own = "    #[aic_task]
     pub fn project(x: &Tile<bf16, TILE_M, HIDDEN>, w: &Tile<bf16, TILE_N, HIDDEN>, y: &mut Tile<bf16, TILE_M, TILE_N>) {
         y.store(x.matmul_t(w));
@@ -325,7 +325,7 @@ fn a_taskflow_of_the_library_calls_the_tasks_of_the_library() {
     let source = of_library(up).replace("    /// Dispatch, gate", own);
     let renamed = "project_rows_project";
     assert_eq!(names(&source), ["dispatch", renamed, "project", "swiglu", renamed, "give_back", "combine"]);
-    // One that the module uses already is the same one, also under another name.
+    // A task that the module uses already is the same task, also under another name.
     let used = "use hpmoe_runtime::tasks::{project, swiglu as dispatch};\n    use hpmoe_runtime::taskflows";
     let source = of_library(PROJECTIONS).replace("use hpmoe_runtime::taskflows", used);
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Sources of packages without their tests: modules, what each defines, and the paths in its code.
+//! Sources of packages without their tests: modules, the items that each defines, and the paths in its code.
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens as _;
@@ -23,7 +23,7 @@ pub(crate) fn packages(root: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The modules of a library or program, its root first.
+/// The modules of a library or program; the root comes first.
 pub(crate) struct Package {
     pub(crate) modules: Vec<Module>,
 }
@@ -34,11 +34,11 @@ pub(crate) struct Module {
     pub(crate) file: PathBuf,
     parent: Option<usize>,
     children: BTreeMap<String, usize>,
-    /// Names that it hands on, with the path of each, and paths of which it hands on all names.
+    /// Names that it re-exports, with the path of each, and paths from which it re-exports all names.
     handed_on: BTreeMap<String, Vec<String>>,
     all_handed_on: Vec<Vec<String>>,
     defined: BTreeSet<String>,
-    /// Single names in its code; those of macros that it calls with their mark, as in `println!`.
+    /// Single names in its code. Macro names keep their mark, as in `println!`.
     pub(crate) names: BTreeSet<String>,
     /// Paths in its code.
     pub(crate) paths: Vec<Vec<String>>,
@@ -51,7 +51,7 @@ impl Package {
         package
     }
 
-    /// The module below the root that a module is in, or is; `None` for the root.
+    /// The module directly below the root that contains a module; `None` for the root.
     pub(crate) fn top(&self, module: usize) -> Option<&str> {
         let parent = self.modules[module].parent?;
         if parent != 0 {
@@ -61,7 +61,7 @@ impl Package {
         children.find_map(|(name, child)| (*child == module).then_some(name.as_str()))
     }
 
-    /// Reads a file, whose modules lie in `folder`.
+    /// Reads a file. Its child modules are in `folder`.
     fn add_file(&mut self, file: &Path, parent: Option<usize>, folder: &Path) -> usize {
         let text = fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
         let parsed = syn::parse_file(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
@@ -98,12 +98,12 @@ impl Package {
         number
     }
 
-    /// The module that defines what a path leads to from a module, if that is in this package.
+    /// The module of this package that defines the item at a path; `None` if it is in another package.
     pub(crate) fn resolve(&self, from: usize, path: &[String]) -> Option<usize> {
         self.resolve_through(from, path, 8)
     }
 
-    /// The same, through at most `depth` modules that hand the name on.
+    /// Like `resolve`, through at most `depth` re-exports.
     fn resolve_through(&self, from: usize, path: &[String], depth: usize) -> Option<usize> {
         let (mut at, mut path) = match path.first()?.as_str() {
             "crate" => (0, &path[1..]),
@@ -123,7 +123,7 @@ impl Package {
         Some(at)
     }
 
-    /// The module that defines a name which `module` has.
+    /// The module that defines a name of `module`.
     fn owner(&self, module: usize, name: &str, depth: usize) -> Option<usize> {
         let of = &self.modules[module];
         if of.defined.contains(name) || depth == 0 {
@@ -142,7 +142,7 @@ fn of_tests(attribute: &syn::Attribute) -> bool {
 }
 
 impl Module {
-    /// Paths that lead out of the module: those in its code, and those of names that it hands on and uses itself.
+    /// Paths that lead out of the module: those in its code, and those of re-exported names that it uses itself.
     pub(crate) fn imports(&self) -> impl Iterator<Item = &Vec<String>> {
         let used =
             move |name: &String| self.names.contains(name) || self.paths.iter().any(|path| path.first() == Some(name));
@@ -168,7 +168,7 @@ impl Module {
     fn add_name(&mut self, name: &str, known_as: &str, path: &[String], hands_on: bool) {
         let whole: Vec<String> =
             path.iter().map(String::as_str).chain((name != "self").then_some(name)).map(str::to_owned).collect();
-        // A name that is imported and not handed on is for children of this module.
+        // A name that is imported but not re-exported is for children of this module.
         self.handed_on.insert(known_as.to_owned(), whole.clone());
         if !hands_on {
             self.paths.push(whole);
@@ -200,7 +200,7 @@ impl Module {
         self.scan(tokens);
     }
 
-    /// Adds the paths in tokens that have more than one part. Attributes, and texts in them, are left out.
+    /// Adds the paths in tokens that have more than one part. Attributes and the texts in them are skipped.
     fn scan(&mut self, tokens: TokenStream) {
         let mut path: Vec<String> = Vec::new();
         let mut colons = 0;

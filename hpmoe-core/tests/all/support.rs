@@ -3,7 +3,7 @@
 const TARGET: &str =
     if cfg!(target_arch = "aarch64") { "aarch64-unknown-linux-gnu" } else { "x86_64-unknown-linux-gnu" };
 
-/// What the C++ compiler says of generated code, warnings included; empty if it says nothing.
+/// The C++ compiler's messages about generated code, including warnings; empty if there are none.
 pub(crate) fn said_of(cpp: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("kernel.cpp");

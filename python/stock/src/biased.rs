@@ -1,8 +1,8 @@
-//! The layer with the experts of gpt-oss: matrices transposed, gate and up column by column, biases, and a clamped unit.
+//! The layer with gpt-oss experts: transposed matrices, gate and up interleaved by columns, biases, and a clamped unit.
 
 use hpmoe_runtime::prelude::*;
 
-/// Both passes. Nothing is kept between them, as in the layers with SwiGLU experts.
+/// Both passes. The forward pass keeps nothing, like the layers with SwiGLU experts.
 #[megakernel]
 pub mod gpt_oss {
     use hpmoe_runtime::prelude::*;
@@ -16,16 +16,16 @@ pub mod gpt_oss {
     pub const HIDDEN: usize = 64;
     /// Columns between the projections.
     pub const INTER: usize = 32;
-    /// Columns of gate and up, which take turns.
+    /// Columns of gate and up, which are interleaved.
     pub const GATE_UP: usize = 2 * INTER;
     /// Experts of the whole group.
     pub const EXPERTS: usize = 8;
-    /// Experts of a token.
+    /// Experts per token.
     pub const TOP_K: usize = 2;
-    /// Most tokens that one rank may bring.
+    /// Most tokens of a rank.
     pub const TOKENS: usize = 64;
 
-    /// The limit on gate, from above, and on up, from both sides.
+    /// The upper limit of gate, and the limit of up in both directions.
     pub const LIMIT: f32 = 7.0;
     /// The slope of the sigmoid.
     pub const SLOPE: f32 = 1.702;
@@ -34,7 +34,7 @@ pub mod gpt_oss {
     pub const TILE_M: usize = _;
     /// Columns of a tile of a projection.
     pub const TILE_N: usize = _;
-    /// As many columns of gate and up.
+    /// Columns of gate and up for a tile's columns.
     pub const PAIRS: usize = 2 * TILE_N;
     /// Rows of a tile of a weight gradient.
     pub const GRAD_M: usize = _;
@@ -44,15 +44,15 @@ pub mod gpt_oss {
     pub const PUT: usize = _;
     /// Most rows of one put of single numbers.
     pub const PUT_NUMBERS: usize = TILE_M;
-    /// Tokens of a tile of a sum over k.
+    /// Tokens per tile of a sum over k.
     pub const BLOCK: usize = _;
     /// Columns of a tile of a sum over k.
     pub const COLUMNS: usize = _;
-    /// (token, k) slots of a tile of a sum over k.
+    /// (token, k) slots per tile of a sum over k.
     pub const SLOTS: usize = BLOCK * TOP_K;
-    /// Column tiles of the unit, each with a part of the gradient of the router's weights.
+    /// Column tiles of the unit; each has a part of the gradient of the router's weights.
     pub const UNIT_PARTS: usize = INTER.div_ceil(TILE_N);
-    /// All parts of that gradient: the bias of the down projection has some, too.
+    /// All parts of that gradient: the bias of the down projection adds more.
     pub const PARTS: usize = UNIT_PARTS + HIDDEN.div_ceil(COLUMNS);
 
     /// The gated unit: `(up + 1) · gate · sigmoid(SLOPE · gate)` of clamped gate and up, where even columns are gates and odd ones up.
@@ -64,8 +64,9 @@ pub mod gpt_oss {
         h.store((up + 1.0) * (&gate * (&gate * SLOPE).sigmoid()));
     }
 
-    /// The backward pass of `unit` times the router's weight of each row. From `dh`, the gradient before that weight, it makes the
-    /// gradient of the pairs, the unit's result times the weight, and this tile's part of the gradient of the weight.
+    /// The backward pass of `unit` multiplied by the router's weight of each row. From `dh`, the gradient of that
+    /// product, it computes the gradient of the pairs, the unit's result multiplied by the weight, and this tile's part
+    /// of the gradient of the weight.
     #[aiv_task]
     pub fn unit_grad(
         dh: &Tile<bf16, TILE_M, TILE_N>,
@@ -96,7 +97,7 @@ pub mod gpt_oss {
         dpairs.store(gate_passes.select(dgate, 0.0).interleave(up_passes.select(dup, 0.0)));
     }
 
-    /// The part of the gradient of the router's weight that comes from these columns of the bias of the down projection.
+    /// The part of the gradient of the router's weight that comes from these columns of the down projection's bias.
     #[aiv_task]
     pub fn bias_part(
         dout: &Tile<bf16, TILE_M, COLUMNS>,
@@ -106,8 +107,8 @@ pub mod gpt_oss {
         part.store((dout.load() * bias.load()).row_sum());
     }
 
-    /// What a row counts for in the gradients of the biases, which are products with these columns: 1 in that of gate and up,
-    /// and the router's weight in that of the down projection.
+    /// The factor of a row in the gradients of the biases, which are products with these columns: 1 for the bias of
+    /// gate and up, and the router's weight for the bias of the down projection.
     #[aiv_task]
     pub fn counts(
         weights: &Tile<f32, TILE_M, 1>,
@@ -184,7 +185,7 @@ pub mod gpt_oss {
         combine_slots::<BLOCK, SLOTS, COLUMNS, _, _>(ep, route, &back, weights, y);
     }
 
-    /// The gradients of all that `forward` reads, from that of `y`.
+    /// The gradients of all inputs of `forward`, from the gradient of `y`.
     #[taskflow]
     pub fn backward(
         ep: Ranks,

@@ -1,10 +1,11 @@
-//! The layer with SwiGLU experts whose gate and up matrices lie one after the other in one tensor, as Hugging Face has them,
-//! in as many chunks as launches choose.
+//! The layer with SwiGLU experts whose gate and up matrices are consecutive in one tensor, as in Hugging Face, in a
+//! number of chunks that launches choose.
 
 use hpmoe_runtime::prelude::*;
 
-/// Both passes. Nothing is kept between them: the backward pass dispatches tokens and computes the projections again, so that
-/// what a framework saves has sizes that don't depend on the routing. Gradients of experts are added to what is there: zeros.
+/// Both passes. The forward pass keeps nothing: the backward pass dispatches tokens and computes the projections again,
+/// so that the sizes of tensors that a framework saves don't depend on the routing. Gradients of experts are added to
+/// the given tensors, which contain zeros.
 #[megakernel]
 pub mod swiglu_joined {
     use hpmoe_runtime::prelude::*;
@@ -22,12 +23,12 @@ pub mod swiglu_joined {
     pub const GATE_UP: usize = 2 * INTER;
     /// Experts of the whole group.
     pub const EXPERTS: usize = 8;
-    /// Experts of a token.
+    /// Experts per token.
     pub const TOP_K: usize = 2;
-    /// Most tokens that one rank may bring.
+    /// Most tokens of a rank.
     pub const TOKENS: usize = 64;
 
-    /// Chunks of the tokens of a rank by which the reference adds gradients of experts up: the most that launches choose.
+    /// Chunks in which the reference adds up gradients of experts: the largest number that launches choose.
     pub const CHUNKS: usize = 8;
 
     /// Rows of a tile of a projection.
@@ -42,13 +43,13 @@ pub mod swiglu_joined {
     pub const PUT: usize = _;
     /// Most rows of one put of single numbers.
     pub const PUT_NUMBERS: usize = TILE_M;
-    /// Tokens of a tile of a sum over k.
+    /// Tokens per tile of a sum over k.
     pub const BLOCK: usize = _;
     /// Columns of a tile of a sum over k.
     pub const COLUMNS: usize = _;
-    /// (token, k) slots of a tile of a sum over k.
+    /// (token, k) slots per tile of a sum over k.
     pub const SLOTS: usize = BLOCK * TOP_K;
-    /// Column tiles of the activation, each with a part of the gradient of the router's weights.
+    /// Column tiles of the activation; each has a part of the gradient of the router's weights.
     pub const PARTS: usize = INTER.div_ceil(TILE_N);
 
     /// Sends tokens to their experts, and multiplies them by the gate and up matrices.
@@ -109,7 +110,7 @@ pub mod swiglu_joined {
         }
     }
 
-    /// The gradients of all that `forward` reads, from that of `y`.
+    /// The gradients of all inputs of `forward`, from the gradient of `y`.
     #[taskflow]
     pub fn backward(
         ep: Ranks,

@@ -1,4 +1,4 @@
-//! The layers that the Python package brings along: `hpmoe.moe(..)` builds this crate with the sizes that it is asked for.
+//! The stock layers of the Python package: `hpmoe.moe(..)` builds this crate with the requested sizes.
 
 #![forbid(unsafe_code)]
 

@@ -1,9 +1,9 @@
-//! The layer with SwiGLU experts, whose gate and up matrices are tensors of their own.
+//! The layer with SwiGLU experts whose gate and up matrices are separate tensors.
 
 use hpmoe_runtime::prelude::*;
 
-/// Both passes. Nothing is kept between them: the backward pass dispatches tokens and computes the projections again, so that
-/// what a framework saves has sizes that don't depend on the routing.
+/// Both passes. The forward pass keeps nothing: the backward pass dispatches tokens and computes the projections again,
+/// so that the sizes of tensors that a framework saves don't depend on the routing.
 #[megakernel]
 pub mod swiglu {
     use hpmoe_runtime::prelude::*;
@@ -18,9 +18,9 @@ pub mod swiglu {
     pub const INTER: usize = 32;
     /// Experts of the whole group.
     pub const EXPERTS: usize = 8;
-    /// Experts of a token.
+    /// Experts per token.
     pub const TOP_K: usize = 2;
-    /// Most tokens that one rank may bring.
+    /// Most tokens of a rank.
     pub const TOKENS: usize = 64;
 
     /// Rows of a tile of a projection.
@@ -35,13 +35,13 @@ pub mod swiglu {
     pub const PUT: usize = _;
     /// Most rows of one put of single numbers.
     pub const PUT_NUMBERS: usize = TILE_M;
-    /// Tokens of a tile of a sum over k.
+    /// Tokens per tile of a sum over k.
     pub const BLOCK: usize = _;
     /// Columns of a tile of a sum over k.
     pub const COLUMNS: usize = _;
-    /// (token, k) slots of a tile of a sum over k.
+    /// (token, k) slots per tile of a sum over k.
     pub const SLOTS: usize = BLOCK * TOP_K;
-    /// Column tiles of the activation, each with a part of the gradient of the router's weights.
+    /// Column tiles of the activation; each has a part of the gradient of the router's weights.
     pub const PARTS: usize = INTER.div_ceil(TILE_N);
 
     /// Sends tokens to their experts, and multiplies them by the gate and up matrices.
@@ -86,7 +86,7 @@ pub mod swiglu {
         combine_slots::<BLOCK, SLOTS, COLUMNS, _, _>(ep, route, &back, weights, y);
     }
 
-    /// The gradients of all that `forward` reads, from that of `y`.
+    /// The gradients of all inputs of `forward`, from the gradient of `y`.
     #[taskflow]
     pub fn backward(
         ep: Ranks,

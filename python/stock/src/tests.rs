@@ -19,7 +19,7 @@ impl Number for f32 {
     }
 }
 
-/// Numbers between -1 and 1, others for each seed.
+/// Numbers between -1 and 1 that depend on the seed.
 fn numbers<T: Number>(count: usize, seed: usize) -> Vec<T> {
     let mut state = 2 * seed as u32 + 1;
     let next = |_| {
@@ -29,18 +29,18 @@ fn numbers<T: Number>(count: usize, seed: usize) -> Vec<T> {
     (0..count).map(next).collect()
 }
 
-/// Tokens of a rank; one has none.
+/// Number of tokens of a rank; one rank has none.
 fn tokens(rank: Rank) -> usize {
     [7, 9, 0, 4][rank.id()]
 }
 
-/// Different experts for each token, of which the last one is nobody's.
+/// Different experts for each token; the last expert gets no token.
 fn ids<const K: usize>(rank: Rank, experts: usize) -> Tensor<i32, K> {
     let chosen = |slot: usize| ((slot / K * 3 + slot % K * 2 + rank.id()) % (experts - 1)) as i32;
     Tensor::from_vec((0..tokens(rank) * K).map(chosen).collect())
 }
 
-/// A test of the kernel of a module, by its matrices in order and the gradients of these in order.
+/// A test of a module's kernel, given its matrices and their gradients, both in order.
 macro_rules! is_its_reference {
     ($test:ident, $kernel:path,
      [$($matrix:ident: $element:ident, $rows:ident, $columns:ident);*], [$($gradient:ident: $height:ident, $width:ident);*]) => {

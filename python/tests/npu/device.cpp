@@ -1,5 +1,5 @@
-// A device "npu" for PyTorch, whose memory and streams are those of CANN's runtime library: what torch_npu would be, as far as the tests
-// need it. Operators run on the CPU, on copies; views share memory.
+// A device "npu" for PyTorch that uses memory and streams of CANN's runtime library. It replaces torch_npu as far as the tests need. Operators run on the CPU,
+// on copies; views share memory.
 #include "acl.h"
 
 #include <ATen/EmptyTensor.h>
@@ -29,7 +29,7 @@ void check(const char *call, aclError code) {
     TORCH_CHECK(code == ACL_SUCCESS, call, " failed: ", aclGetRecentErrMsg());
 }
 
-// What was freed while the streams may be using it, as allocators of devices keep it for what comes later on the same stream.
+// Freed memory that streams may still be using. Like other device allocators, this one keeps it for later work on the same stream.
 std::mutex freed_mutex;
 std::vector<void *> freed[DEVICES];
 
@@ -92,7 +92,7 @@ struct NpuHooks final : at::PrivateUse1HooksInterface {
     bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
     bool isAvailable() const override { return true; }
     void resizePrivateUse1Bytes(const c10::Storage &storage, size_t bytes) const override {
-        // What was in it goes: only results without a size are resized.
+        // The old contents are lost: only results without a size are resized.
         storage.set_data_ptr(allocator.allocate(bytes));
         storage.set_nbytes(bytes);
     }
@@ -135,7 +135,7 @@ at::Tensor view(const at::Tensor &self, c10::SymIntArrayRef size) {
     return at::native::view(self, C10_AS_INTARRAYREF_SLOW(size));
 }
 
-// The bytes of a tensor's storage on the host, and back: a copy of elements with gaps is one of the whole storage.
+// Copies the bytes of a tensor's storage to the host. For a tensor with gaps between elements, this is the whole storage.
 at::Tensor on_host(const at::Tensor &self) {
     const c10::Storage &storage = self.storage();
     at::Tensor bytes = at::empty({static_cast<int64_t>(storage.nbytes())}, at::kByte);
@@ -191,7 +191,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
 
 } // namespace
 
-// What the module torch.npu needs.
+// Functions for the module torch.npu.
 extern "C" {
 int npu_current() { return current; }
 void npu_set(int device) { current = device; }

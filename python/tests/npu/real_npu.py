@@ -1,4 +1,4 @@
-"""torch_npu itself, on the stand-in for CANN."""
+"""The real torch_npu, on the stand-in for CANN."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 import torch
 from torch.utils.cpp_extension import include_paths, library_paths
 
-#: PyTorch refuses a key of its allocators' settings that two backends register. Builds for CUDA have registered some that torch_npu registers as well, and it is loaded next to
-#: builds for CPUs alone, as a rule.
+# PyTorch refuses an allocator setting that two backends register. Builds for CUDA register some settings that torch_npu registers, too; usually, torch_npu is
+# used with CPU builds.
 FORGET = """
 #include <c10/core/AllocatorConfig.h>
 extern "C" void forget() { c10::CachingAllocator::AcceleratorAllocatorConfig::getMutableKeys().clear(); }
@@ -20,7 +20,7 @@ extern "C" void forget() { c10::CachingAllocator::AcceleratorAllocatorConfig::ge
 
 
 def install(folder: Path) -> types.ModuleType:
-    """Imports torch_npu, next to whichever build of PyTorch there is: the module ``torch.npu``."""
+    """Imports torch_npu with any build of PyTorch, and returns the module ``torch.npu``."""
     if torch.version.cuda is not None:
         library = folder / f"forget-{torch.__version__}.so"
         if not library.exists():

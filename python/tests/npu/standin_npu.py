@@ -1,4 +1,4 @@
-"""What torch_npu is to PyTorch, on the stand-in for CANN: tensors in the memory of NPUs, streams, and the module ``torch.npu``."""
+"""A replacement for torch_npu on the stand-in for CANN: tensors in the memory of NPUs, streams, and the module ``torch.npu``."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Stream:
     """A stream of an NPU."""
 
     def __init__(self, device: int, handle: int) -> None:
-        """With the handle that CANN knows it by."""
+        """Makes a stream with CANN's handle."""
         self.device_index, self.npu_stream = device, handle
 
 
@@ -53,33 +53,33 @@ class Device(types.ModuleType):
             self._calls.npu_set_stream(device, self._calls.npu_new_stream(device))
 
     def is_available(self) -> bool:
-        """Always."""
+        """Returns True."""
         return True
 
     def device_count(self) -> int:
-        """Those with a stream."""
+        """Number of devices that have a stream."""
         return 2
 
     def current_device(self) -> int:
-        """Of this thread."""
+        """The current device of this thread."""
         return self._calls.npu_current()
 
     def set_device(self, device: int) -> None:
-        """Of this thread."""
+        """Sets the current device of this thread."""
         self._calls.npu_set(device)
 
     def current_stream(self, device: torch.device | int | None = None) -> Stream:
-        """That of a device."""
+        """The current stream of a device."""
         index = device.index if isinstance(device, torch.device) else device
         index = self.current_device() if index is None else index
         return Stream(index, self._calls.npu_stream(index))
 
     def new_stream(self, device: int) -> Stream:
-        """Another one."""
+        """Makes another stream on a device."""
         return Stream(device, self._calls.npu_new_stream(device))
 
     def set_stream(self, stream: Stream) -> None:
-        """Makes it the current one of its device."""
+        """Makes a stream the current one of its device."""
         self._calls.npu_set_stream(stream.device_index, stream.npu_stream)
 
     def synchronize(self, device: int = 0) -> None:
