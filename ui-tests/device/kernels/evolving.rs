@@ -1,5 +1,5 @@
-//! A layer that chooses the experts of its tokens by their first columns. Its result can be its next input, so that launches without the host's help
-//! have another route each time.
+//! A layer that chooses the experts of its tokens by their first columns. Its result can be its next input, so that
+//! launches have another route each time without the host's help.
 
 use hpmoe_runtime::prelude::*;
 
@@ -18,7 +18,7 @@ pub mod evolving {
     pub const PUT: usize = 4;
     pub const BLOCK: usize = 4;
     pub const SLOTS: usize = BLOCK * TOP_K;
-    /// A token goes to no expert whose column is lower.
+    /// A token goes to no expert whose column is below this.
     pub const LEAST: f32 = 0.2;
 
     #[aiv_task]
@@ -29,7 +29,7 @@ pub mod evolving {
         ids.store(best.greater(LEAST).select(chosen, -1.0));
     }
 
-    /// Neither grows nor dies away.
+    /// A factor with which numbers neither grow nor vanish.
     #[aiv_task]
     pub fn combine(
         slots: &Tile<bf16, SLOTS, HIDDEN>,

@@ -1,4 +1,4 @@
-//! A layer that keeps time stamps and makes its route.
+//! A layer that records time stamps and makes its route.
 
 use hpmoe_runtime::prelude::*;
 

@@ -1,8 +1,8 @@
-//! A library of kernels as a user's crate makes it: for C programs, and for Rust programs that compare with them.
+//! A library of kernels like in a user's crate: for C programs, and for Rust programs that compare with them.
 
 #![forbid(unsafe_code)]
 
-// Of the kernels that the build script names, this crate has one module.
+// This crate has one module of the kernels that the build script names.
 #[path = "../../kernels/echo.rs"]
 mod of_echo;
 

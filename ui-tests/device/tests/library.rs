@@ -1,6 +1,7 @@
 //! The C interface on NPUs, with the stand-in for CANN: tensors in the memory of NPUs, and streams of the caller.
 //!
-//! The runtime library is found by the environment, so that each case runs in a process of its own, which is this program again.
+//! The environment decides which runtime library is loaded, so each case runs in its own process, which is this program
+//! again.
 
 #[path = "../kernels/evolving.rs"]
 mod evolving_file;
@@ -27,12 +28,12 @@ use std::process::Command;
 use std::ptr::{null, with_exposed_provenance_mut};
 use std::time::Duration;
 
-/// The case that a process is to run.
+/// The case that a process runs.
 const CASE: &str = "HPMOE_TEST_CASE";
-/// Where the stand-in writes its calls.
+/// The file in which the stand-in logs its calls.
 const LOG: &str = "HPMOE_STANDIN_LOG";
 
-/// Runs a case in a process of its own, which sees the stand-in.
+/// Runs a case in its own process, with the stand-in.
 fn run(case: &str, variables: &[(&str, &str)]) {
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new(std::env::current_exe().unwrap());
@@ -42,7 +43,7 @@ fn run(case: &str, variables: &[(&str, &str)]) {
     assert!(output.status.success(), "{case}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
 }
 
-/// What a process does for [`run`].
+/// The process's part of [`run`].
 #[test]
 fn one_case() {
     match std::env::var(CASE).as_deref() {
@@ -96,15 +97,15 @@ fn a_tensor_that_a_fixed_launch_was_not_made_for_is_named() {
 struct Layer {
     npus: Vec<Npu>,
     ids: Vec<Vec<i32>>,
-    /// Of each argument, then of each rank: memory, rows, columns, element.
+    /// By argument, then by rank: memory, rows, columns, element.
     memory: Vec<Vec<(DeviceMemory, u64, u32, HpmoeElement)>>,
-    /// What `y` is to be on each rank.
+    /// The expected `y` of each rank.
     expected: Vec<Vec<u8>>,
 }
 
-/// The tokens of each rank.
+/// Number of tokens of each rank.
 const TOKENS: [usize; 2] = [41, 1];
-/// The place of `y` among the arguments.
+/// The index of `y` among the arguments.
 const Y: usize = 5;
 
 fn bits(values: &[bf16]) -> Vec<u8> {
@@ -112,7 +113,7 @@ fn bits(values: &[bf16]) -> Vec<u8> {
 }
 
 impl Layer {
-    /// On as many NPUs as there are ranks, from this one on.
+    /// Uses one NPU per rank, starting with this one.
     fn new(first: usize) -> Self {
         let (ep, npus) = (Ranks::new(TOKENS.len()), hpmoe_runtime::npus::open(first, TOKENS.len()).unwrap());
         let experts = ffn::EXPERTS / TOKENS.len();
@@ -221,7 +222,7 @@ fn on_npus() -> HpmoeOptions {
     HpmoeOptions { device: HPMOE_NPU, ..HpmoeOptions::default() }
 }
 
-/// The calls that the stand-in has noted since there were so many.
+/// The calls that the stand-in has logged since there were `from` of them.
 fn calls(since: usize) -> Vec<String> {
     let log = read_to_string(std::env::var_os(LOG).unwrap()).unwrap_or_default();
     log.lines().skip(since).map(str::to_owned).collect()
@@ -233,7 +234,7 @@ fn on_streams() {
     let before = calls(0).len();
     let pending = layer.enqueue(group);
     let after = calls(before);
-    // The kernels have not even begun.
+    // No kernel has started yet.
     assert!(!after.iter().any(|call| call.starts_with("kernel ")), "{after:#?}");
     assert!((0..2).all(|rank| layer.y(rank) == vec![0; layer.expected[rank].len()]));
     for (rank, npu) in layer.npus.iter().enumerate() {
@@ -243,10 +244,10 @@ fn on_streams() {
         let (follows, precedes) = (place("aclrtRecordEvent "), place("aclrtStreamWaitEvent "));
         assert!(follows.is_some() && follows < last && last < precedes, "rank {rank}: {after:#?}");
     }
-    // Tables and records of each rank are copied, on the NPU's own stream, and no tensor.
+    // Only tables and records of each rank are copied, on the NPU's own stream, and no tensor.
     let copies = |call: &str| after.iter().filter(|line| line.starts_with(call)).count();
     assert_eq!((copies("aclrtMemcpyAsync "), copies("aclrtMemcpy ")), (2, 0), "{after:#?}");
-    // What comes later on the caller's streams comes after the launch.
+    // Later work on the caller's streams runs after the launch.
     layer.npus.iter().for_each(|npu| npu.wait(Duration::from_secs(20)).unwrap());
     assert!((0..2).all(|rank| layer.y(rank) == layer.expected[rank]));
     assert_eq!((hpmoe_wait(pending), error()), (HPMOE_OK, String::new()));
@@ -300,7 +301,7 @@ fn refused() {
         ),
         "{text}"
     );
-    // One that begins in memory of the NPU and ends after it.
+    // A tensor that starts in memory of the NPU and ends after it.
     let short = DeviceMemory::new(&layer.npus[0], 64).unwrap();
     let begin = short.address() as usize;
     let text = said(0, &|part| part.data = with_exposed_provenance_mut(begin));
@@ -320,7 +321,7 @@ fn refused() {
             && text.starts_with("the ids of rank 0 lie in the memory of an NPU, but the host makes the route"),
         "{text}"
     );
-    // The group is as good as before, and waits without streams, too.
+    // The group is still usable, and can also wait without streams.
     assert_eq!(launch(&ids, &fitting), (HPMOE_OK, String::new()));
     assert!((0..2).all(|rank| layer.y(rank) == layer.expected[rank]));
     hpmoe_group_free(group);
@@ -345,17 +346,17 @@ fn left() {
     let group = group(on_npus());
     let pending = [layer.enqueue(group), layer.enqueue(group)];
     assert_eq!(hpmoe_group_free(group), HPMOE_OK);
-    // The group has waited for the kernels, which write to tensors that may go now.
+    // The group has waited for the kernels, whose output tensors may be freed now.
     assert!((0..2).all(|rank| layer.y(rank) == layer.expected[rank]));
     assert_eq!(calls(0).iter().filter(|call| call.starts_with("kernel ")).count(), 4);
     assert_eq!(hpmoe_wait(pending[0]), HPMOE_INVALID);
     assert!(error().contains("its group has been freed"), "{}", error());
 }
 
-/// A layer that chooses its experts itself, whose tensors lie in the memory of NPUs.
+/// A layer that chooses its experts itself and whose tensors are in the memory of NPUs.
 struct Evolving {
     npus: Vec<Npu>,
-    /// Of each argument, then of each rank: memory, rows, columns, element.
+    /// By argument, then by rank: memory, rows, columns, element.
     memory: Vec<Vec<(DeviceMemory, u64, u32, HpmoeElement)>>,
     weights: PerRank<Tensor<f32, { evolving::TOP_K }>>,
     w: PerRank<Experts<bf16, { evolving::HIDDEN }, { evolving::HIDDEN }>>,
@@ -391,13 +392,13 @@ impl Evolving {
         Self { npus, memory, weights, w }
     }
 
-    /// Numbers between -1/2 and 1/2, others for each seed.
+    /// Numbers between -1/2 and 1/2 that depend on the seed.
     fn numbers(seed: usize, count: usize) -> Vec<bf16> {
         let mixed = |at: usize| ((at + 7919 * seed) as u32).wrapping_mul(2_654_435_761) >> 16;
         (0..count).map(|at| bf16::from_f32(mixed(at) as f32 / 65536.0 - 0.5)).collect()
     }
 
-    /// Writes other tokens to the same memory: what `y` is to be, and how many slots are empty.
+    /// Writes other tokens to the same memory. Returns the expected `y` and the number of empty slots.
     fn write(&self, x: &PerRank<Tensor<bf16, { evolving::HIDDEN }>>) -> (Vec<Vec<u8>>, usize) {
         let ep = x.ranks();
         ep.into_iter().for_each(|r| self.memory[0][r.id()].0.write(0, &bits(&x[r].to_vec())).unwrap());
@@ -493,12 +494,12 @@ fn fixed() {
     );
     // There is nothing to wait for.
     assert_eq!(((hpmoe_wait(number), error()), report()), (good.clone(), serde_json::Value::Null));
-    // Ten of which nobody looks at any but the last.
+    // Ten launches, of which only the last is waited for.
     let (expected, _) = layer.write(&Evolving::tokens(50));
     (0..10).for_each(|_| assert_eq!(replay(number, &parts, &streams), good));
     assert_eq!((hpmoe_wait(number), error()), good);
     assert!(layer.y() == expected);
-    // What a graph captures is the kernel, and nothing else.
+    // A graph captures the kernel, and nothing else.
     let (expected, _) = layer.write(&Evolving::tokens(51));
     let before = calls(0).len();
     // SAFETY: memory and streams of NPUs that outlive the group.
@@ -516,7 +517,7 @@ fn fixed() {
         "there is no fixed launch {number}: it has been freed, or its group has, or it is a launch that was not fixed; pass a handle from hpmoe_fix"
     );
     assert_eq!(error(), said);
-    // One that is freed with its group while it runs.
+    // A launch that is freed with its group while it runs.
     let (_, _, number) = fix(group, &parts);
     let (expected, _) = layer.write(&Evolving::tokens(52));
     assert_eq!(replay(number, &parts, &streams), good);

@@ -1,6 +1,7 @@
 //! Launches on NPUs, with the stand-in for CANN: from `Group::on_npus` to the bits of the reference.
 //!
-//! The runtime library is found by the environment, so that each case runs in a process of its own, which is this program again.
+//! The environment decides which runtime library is loaded, so each case runs in its own process, which is this program
+//! again.
 
 #![deny(unsafe_code)]
 
@@ -42,7 +43,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// The case that a process is to run.
+/// The case that a process runs.
 const CASE: &str = "HPMOE_TEST_CASE";
 
 /// The log of the library's calls.
@@ -50,7 +51,7 @@ struct Run {
     log: String,
 }
 
-/// Runs a case in a process of its own, which sees the stand-in.
+/// Runs a case in its own process, with the stand-in.
 fn run(case: &str, variables: &[(&str, &str)]) -> Run {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
@@ -61,12 +62,12 @@ fn run(case: &str, variables: &[(&str, &str)]) -> Run {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{case}: {}\n{said}", output.status);
     let log = std::fs::read_to_string(log).unwrap_or_default();
-    // A copy of memory that is not pinned would hold up the host until the stream has come to it.
+    // A copy from memory that is not pinned would block the host until the stream has reached it.
     assert!(!log.contains("not pinned"), "{log}");
     Run { log }
 }
 
-/// What a process does for [`run`].
+/// The process's part of [`run`].
 #[test]
 fn one_case() {
     let Ok(case) = std::env::var(CASE) else { return };
@@ -146,12 +147,12 @@ fn numbers<T: Element>(count: usize, seed: usize, element: impl Fn(f32) -> T) ->
 }
 
 impl Layer {
-    /// All ranks in this process.
+    /// With all ranks in this process.
     fn new(ranks: usize) -> Self {
         Self::of(&Group::new(ranks))
     }
 
-    /// The parts of the ranks that are here.
+    /// With the parts of local ranks.
     fn of(group: &Group) -> Self {
         let (ep, ranks) = (group.ranks(), group.ranks().count());
         // Rank 1 has a single token; no token goes to the last expert.
@@ -180,7 +181,7 @@ impl Layer {
         ffn::forward::launch(group, route, x, weights, gate, up, down, y)
     }
 
-    /// Puts a launch on the streams that writes to `y`.
+    /// Puts a launch that writes to `y` on the streams.
     fn enqueue<'a>(
         &'a self,
         group: &'a Group,
@@ -191,7 +192,7 @@ impl Layer {
         ffn::forward::enqueue(group, streams, route, x, weights, gate, up, down, y)
     }
 
-    /// A result that nothing was written to.
+    /// A result that nothing has written.
     fn result(&self) -> PerRank<Tensor<bf16, { ffn::HIDDEN }>> {
         PerRank::from_fn(self.ep, |rank| Tensor::zeros(self.y[rank].row_count()))
     }
@@ -203,7 +204,7 @@ impl Layer {
     }
 }
 
-/// Launch after launch on 1, 2 and 4 NPUs, with a late rank.
+/// Several launches in a row on 1, 2 and 4 NPUs, with a late rank.
 fn bits() {
     for ranks in [1, 2, 4] {
         let mut layer = Layer::new(ranks);
@@ -219,12 +220,12 @@ fn bits() {
     }
 }
 
-/// The group that this process was started for.
+/// The group of the test that started this process.
 fn joined() -> Group {
     Group::from_launcher().unwrap().expect("a rank of several").time_limit(Duration::from_secs(20)).on_npus().unwrap()
 }
 
-/// One rank of many: launch after launch, the last rank late, with the bits of the reference.
+/// One rank of several: launches in a row, with the last rank late, give the bits of the reference.
 fn process() {
     let group = joined().repeat(2);
     let ranks = group.ranks().count();
@@ -240,7 +241,7 @@ fn process() {
     }
 }
 
-/// Launches are pending together, and are waited for in any order, by being dropped too.
+/// Several launches are pending, and are waited for in any order, some by being dropped.
 #[expect(unsafe_code, reason = "streams of others")]
 fn pending() {
     let layer = Layer::new(2);
@@ -253,42 +254,43 @@ fn pending() {
     drop(first);
     third.wait().unwrap();
     assert!(results.iter().all(|y| y.iter().eq(expected.iter())));
-    // A launch between two that are pending.
+    // A launch between two pending ones.
     let (mut before, mut after) = (layer.result(), layer.result());
     let pending = layer.enqueue(&group, None, &mut before).unwrap();
     layer.enqueue(&group, None, &mut after).unwrap().wait().unwrap();
     assert!(after.iter().eq(expected.iter()));
     pending.wait().unwrap();
     assert!(before.iter().eq(expected.iter()));
-    // Memory of another size takes the place of what a launch is using: only one that nobody can wait for any more is still pending here.
+    // A launch needs memory of another size than the pending one uses. Only a launch that can no longer be waited for
+    // is still pending here.
     std::mem::forget(layer.enqueue(&group, None, &mut before).unwrap());
     let group = group.capacity_rows(400);
     let mut result = layer.result();
     let error = layer.enqueue(&group, None, &mut result).unwrap_err().to_string();
     assert!(error.starts_with("ffn::forward has a launch that is pending and uses the memory"), "{error}");
-    // On the host, the launch is over at once.
+    // On the host, the launch ends at once.
     let (host, mut result) = (Group::new(2), layer.result());
     let report = layer.enqueue(&host, None, &mut result).unwrap().wait().unwrap();
     assert!(!report.on_npus && result.iter().eq(expected.iter()));
-    // SAFETY: the group has no NPUs, and looks at no handle.
+    // SAFETY: the group has no NPUs, and ignores handles.
     let streams = unsafe { Streams::from_raw(&PerRank::from_fn(layer.ep, |_| std::ptr::null_mut())) };
     let error = layer.enqueue(&host, Some(&streams), &mut result).unwrap_err().to_string();
     assert_eq!(error, "streams of NPUs were passed, but the group runs on the host: pass none, or use Group::on_npus");
-    // SAFETY: streams for other ranks are refused.
+    // SAFETY: streams of other ranks are refused.
     let streams = unsafe { Streams::from_raw(&PerRank::from_fn(Ranks::new(1), |_| std::ptr::null_mut())) };
     let group = Group::new(2).on_npus().unwrap();
     let error = layer.enqueue(&group, Some(&streams), &mut result).unwrap_err().to_string();
     assert!(error.starts_with("`streams` holds the parts of "), "{error}");
 }
 
-/// Launches that are pending together.
+/// Number of launches that are pending together.
 const MANY: usize = 7;
 
-/// More launches are pending than have slots of pinned memory.
+/// More launches are pending than there are slots of pinned memory.
 fn many_pending() {
     let mut layers: Vec<Layer> = (0..MANY).map(|_| Layer::new(2)).collect();
     for (seed, layer) in layers.iter_mut().enumerate() {
-        // Another route each time: the tables are not those of the launch whose slot they take.
+        // The route changes each time, so tables differ from those of the launch that used the slot before.
         let ids = PerRank::from_fn(layer.ep, |rank| {
             let pair = |token: usize| [(token + seed) % 3, 3].map(|expert| expert as i32);
             let tokens = layer.x[rank].row_count();
@@ -306,7 +308,8 @@ fn many_pending() {
     }
 }
 
-/// A launch that nobody waits for writes to nothing of the caller's, and what it uses stays until the group is dropped.
+/// If a launch is not waited for, it writes to none of the caller's memory, and its own memory stays until the group is
+/// dropped.
 fn forgotten() {
     let layer = Layer::new(2);
     let group = Group::new(2).delay(1, Duration::from_millis(20)).on_npus().unwrap();
@@ -319,7 +322,7 @@ fn forgotten() {
     drop(group);
 }
 
-/// Tensors of a framework lie in the memory of its NPUs, and are written by what is on its streams.
+/// Tensors of a framework are in the memory of its NPUs, and are written by work on its streams.
 #[expect(unsafe_code, reason = "memory and streams of others")]
 fn tensors_of_others() {
     let layer = Layer::new(2);
@@ -353,7 +356,7 @@ fn tensors_of_others() {
     // SAFETY: streams of these NPUs, which live longer than the group.
     let streams = unsafe { Streams::from_raw(&PerRank::from_fn(layer.ep, |rank| npus[rank.id()].stream())) };
     let pending = group.enqueue(kernel, Some(&streams), &layer.route, arguments()).unwrap();
-    // What is on the streams now comes after the launch.
+    // Work that is now on the streams runs after the launch.
     npus.iter().for_each(|npu| npu.wait(Duration::from_secs(20)).unwrap());
     let expected = layer.reference();
     for rank in layer.ep {
@@ -368,7 +371,7 @@ fn tensors_of_others() {
 struct Evolving {
     ep: Ranks,
     npus: PerRank<Npu>,
-    /// Two, each of which is the other one's next.
+    /// Two tensors; each is the next input after the other.
     x: [PerRank<DeviceMemory>; 2],
     weights: PerRank<DeviceMemory>,
     w: PerRank<DeviceMemory>,
@@ -377,14 +380,14 @@ struct Evolving {
 impl Evolving {
     const TOKENS: [usize; 4] = [20, 7, 0, 1];
 
-    /// All ranks in this process.
+    /// With all ranks in this process.
     fn new(ranks: usize) -> Self {
         let mut npus = npus::open(0, ranks).unwrap().into_iter();
         let ep = Ranks::new(ranks);
         Self::on(ep, PerRank::from_fn(ep, |_| npus.next().unwrap()))
     }
 
-    /// The one rank of this process.
+    /// With the only rank of this process.
     fn of(group: &Group) -> Self {
         let number = |rank: Rank| npus::local_rank(rank.id()).unwrap();
         Self::on(group.ranks(), PerRank::from_fn(group.ranks(), |rank| npus::open_one(number(rank)).unwrap()))
@@ -423,7 +426,7 @@ impl Evolving {
         numbers(count, 20 + rank.id(), bf16::from_f32)
     }
 
-    /// The tensors of a launch that reads one of `x` and writes the other one.
+    /// The tensors of a launch that reads one tensor of `x` and writes the other.
     #[expect(unsafe_code, reason = "memory of others")]
     fn arguments(&self, read: usize) -> Vec<Argument<'_>> {
         let part = |memory: &PerRank<DeviceMemory>, count: &dyn Fn(Rank) -> usize| {
@@ -447,7 +450,7 @@ impl Evolving {
         }
     }
 
-    /// The tokens of the ranks that are here.
+    /// The tokens of local ranks.
     fn found(&self, which: usize) -> Vec<Vec<u8>> {
         let bytes = |rank: Rank| {
             let mut bytes = vec![0; Self::TOKENS[rank.id()] * evolving::HIDDEN * 2];
@@ -457,7 +460,7 @@ impl Evolving {
         PerRank::from_fn(self.ep, bytes).iter().cloned().collect()
     }
 
-    /// The tokens after so many launches by the reference, and how many routes there were.
+    /// The tokens after this many launches of the reference, and the number of different routes.
     fn reference(&self, launches: usize) -> (Vec<Vec<u8>>, usize) {
         let ranks = self.ep.count();
         let ep = Ranks::new(ranks);
@@ -479,11 +482,11 @@ impl Evolving {
     }
 }
 
-/// Ranks, and how often each of two argument blocks is launched.
+/// Numbers of ranks, and the number of launches of each of two argument blocks.
 const FIXED: [(usize, usize); 3] = [(1, 30), (2, 50), (4, 100)];
 
-/// Two argument blocks are launched in turn on 1, 2 and 4 NPUs, the last of which is late. Each launch has the tokens that the one before has made, and
-/// routes them by itself.
+/// Two argument blocks are launched alternately on 1, 2 and 4 NPUs, with the last NPU late. Each launch reads the
+/// tokens that the previous one wrote, and makes its own route.
 fn fixed() {
     for (ranks, launches) in FIXED {
         let evolving = Evolving::new(ranks);
@@ -502,14 +505,14 @@ fn fixed() {
         assert!(routes > launches, "{routes} routes");
         blocks[0].wait().unwrap().unwrap();
         assert!(blocks[0].wait().unwrap().is_none());
-        // Another launch of the kernel, in memory of its own for tables, comes between two of a block.
+        // Another launch of the kernel, with its own memory for tables, between two launches of a block.
         let before = evolving.found(0);
         let other = Evolving::new(ranks);
         group.enqueue_routed(kernel, None, other.arguments(0)).unwrap().wait().unwrap();
         assert!(other.found(1) == other.reference(1).0 && evolving.found(0) == before);
         blocks[0].launch(&evolving.arguments(0)).unwrap();
         assert!(evolving.found(1) == evolving.reference(2 * launches + 1).0, "{ranks} ranks");
-        // Another tensor is not the one that the block was made for.
+        // The block was made for other tensors.
         let error = blocks[0].launch(&evolving.arguments(1)).unwrap_err().to_string();
         assert!(
             error.starts_with("`x` has another address or another number of rows than when the launch was fixed: "),
@@ -526,7 +529,7 @@ fn fixed() {
     }
 }
 
-/// Groups whose blocks get another placement before each launch, and launches of each.
+/// Groups whose blocks get another placement before each launch, and the number of launches of each.
 const PLACED: [(usize, usize); 2] = [(2, 50), (4, 20)];
 
 fn fixed_placed() {
@@ -534,13 +537,13 @@ fn fixed_placed() {
         let group = Group::new(ranks).on_npus().unwrap();
         let evolving = Evolving::of(&group);
         drop(placed_launches(&group.placed(&rotated(ranks, 0)).unwrap(), &evolving, launches));
-        // A block without a placement has no room for one.
+        // A block that was made without a placement has no room for one.
         let mut plain = group.fix(&evolving::forward::KERNEL, None, &evolving.arguments(0)).unwrap();
         assert!(matches!(plain.place(&rotated(ranks, 1)), Err(LaunchError::Unplaced { .. })));
     }
 }
 
-/// The same by ranks that are processes. In the end their placements differ, and all of them are told.
+/// The same with ranks that are processes. At the end, their placements differ, and all ranks report it.
 fn fixed_placed_process() {
     let group = joined();
     let evolving = Evolving::of(&group);
@@ -560,7 +563,7 @@ fn fixed_placed_process() {
     assert!(matches!(error, LaunchError::Route(RouteError::PlacedApart { .. })), "{error}");
 }
 
-/// Experts in another order for each number.
+/// A different order of experts for each number.
 fn rotated(ranks: usize, number: usize) -> Placement {
     let place = |place: usize| Some((place * [1, 3, 5, 7][number % 4] + number) % evolving::EXPERTS);
     let places: Vec<_> = (0..evolving::EXPERTS).map(place).collect();
@@ -570,7 +573,7 @@ fn rotated(ranks: usize, number: usize) -> Placement {
 /// Numbers of an expert's matrix.
 const MATRIX: usize = evolving::HIDDEN * evolving::HIDDEN;
 
-/// Experts move before each launch: their matrices by the caller, and the placement in both argument blocks, which are returned.
+/// Experts move before each launch: the caller moves their matrices, and sets the placement in both argument blocks.
 fn placed_launches<'a>(placed: &'a Group, evolving: &'a Evolving, launches: usize) -> [FixedLaunch<'a>; 2] {
     let (kernel, ranks) = (&evolving::forward::KERNEL, placed.ranks().count());
     let matrices: Vec<Vec<bf16>> = (0..ranks)
@@ -616,7 +619,8 @@ fn fixed_process() {
     assert!(evolving.found(0) == evolving.reference(40).0);
 }
 
-/// A launch that has no room for its rows writes nothing, and later ones go on; who waits for the last one is told how many there were.
+/// A launch without room for its rows writes nothing, and later ones run. Waiting for the last one reports how many
+/// failed.
 #[expect(unsafe_code, reason = "streams of others")]
 fn fixed_unrouted() {
     let evolving = Evolving::new(2);
@@ -644,7 +648,8 @@ fn fixed_unrouted() {
     assert!(!group.is_broken());
 }
 
-/// After a launch that was given up, later ones of its block touch nothing, and the report is that of the one that was given up. The group stays broken.
+/// After a launch was given up, later launches of its block touch nothing, and the report is that of the launch that
+/// was given up. The group stays broken.
 fn fixed_given_up() {
     let evolving = Evolving::new(2);
     let group = Group::new(2).time_limit(Duration::from_nanos(40)).on_npus().unwrap();
@@ -659,7 +664,7 @@ fn fixed_given_up() {
     );
     assert!(evolving.found(1) == Evolving::new(2).found(1));
     assert!(matches!(block.enqueue(None, &evolving.arguments(0)), Err(LaunchError::Broken)) && group.is_broken());
-    // A block whose launches all came after one that was given up has nothing to show for them.
+    // A block that was launched only after that one has nothing to report.
     let group = Group::new(2).time_limit(Duration::from_nanos(40)).on_npus().unwrap();
     let mut blocks = [0, 1].map(|read| group.fix(&evolving::forward::KERNEL, None, &evolving.arguments(read)).unwrap());
     for read in [0, 1, 1] {
@@ -672,7 +677,8 @@ fn fixed_given_up() {
     );
 }
 
-/// The kernel of rank 1 ends with an exception while two launches are pending: who waits first is told, and the other one that the group is broken.
+/// The kernel of rank 1 fails with an exception while two launches are pending: the first wait returns the error, and
+/// the second one says that the group is broken.
 fn pending_failed() {
     let layer = Layer::new(2);
     let group = Group::new(2).time_limit(Duration::from_millis(300)).on_npus().unwrap();
@@ -685,7 +691,7 @@ fn pending_failed() {
     assert!(y.iter().chain(other.iter()).eq(layer.result().iter().chain(layer.result().iter())));
 }
 
-/// Ranks that are processes have launches pending, too.
+/// Ranks that are processes have pending launches, too.
 fn pending_process() {
     let group = joined();
     let layer = Layer::of(&group);
@@ -697,7 +703,7 @@ fn pending_process() {
     first.wait().unwrap();
     second.wait().unwrap();
     assert!(y[rank] == expected[rank] && other[rank] == expected[rank]);
-    // In another order on another rank, waits are told apart.
+    // Waits in another order on another rank are detected.
     let first = layer.enqueue(&group, None, &mut y).unwrap();
     let second = layer.enqueue(&group, None, &mut other).unwrap();
     let waited = if rank.id() == 0 { first } else { second };
@@ -718,10 +724,10 @@ fn without_rank_1_soon(group: &Group) -> Layer {
     layer
 }
 
-/// Rank 1 ends while the kernels of the others wait for its own: they are told which one is gone, long before the limit, and what
-/// their cores were doing.
+/// Rank 1 ends while the kernels of the others wait for it. Long before the time limit, they report the rank that is
+/// gone, and the state of their cores.
 fn late_process() {
-    // Rank 1 puts its kernel on the stream when it is gone.
+    // Rank 1 never puts its kernel on the stream.
     let group = joined().delay(1, Duration::from_secs(1));
     let mut layer = without_rank_1_soon(&group);
     let started = Instant::now();
@@ -732,14 +738,14 @@ fn late_process() {
     assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
 }
 
-/// Rank 1 ends while launches of the others are pending and nobody waits for them: who waits then is told at once which one is gone, and a second launch
-/// that is pending behind ends as well.
+/// Rank 1 ends while launches of the others are pending and nobody waits for them. A later wait reports the missing
+/// rank at once, and a second pending launch ends, too.
 fn pending_gone_process() {
     let group = joined().delay(1, Duration::from_secs(1));
     let mut layer = without_rank_1_soon(&group);
     let mut y = layer.result();
     let pending = layer.enqueue(&group, None, &mut y).unwrap();
-    // Its NPU waits for a rank that is gone, longer than anybody takes to notice.
+    // Its NPU waits for the missing rank, longer than the others need to notice.
     std::thread::sleep(Duration::from_secs(2));
     let started = Instant::now();
     let error = pending.wait().unwrap_err();
@@ -750,14 +756,14 @@ fn pending_gone_process() {
     assert!(matches!(layer.launch(&group), Err(LaunchError::Broken)));
 }
 
-/// Rank 1 ends before the kernel of rank 0 has begun, and nobody waits that would notice: what the kernel writes to the memory of rank 1 stops the NPU, and the
-/// error names the rank that is gone.
+/// Rank 1 ends before the kernel of rank 0 has started, and nobody waits. The kernel's writes to the memory of rank 1
+/// stop the NPU, and the error names the rank that is gone.
 fn write_to_a_gone_process() {
     let group = joined();
     let layer = without_rank_1_soon(&group);
     let mut y = layer.result();
     let pending = layer.enqueue(&group, None, &mut y).unwrap();
-    // Its kernel starts so late that rank 1 is gone by then on a busy machine, too.
+    // Its kernel starts so late that rank 1 is gone by then, even on a busy machine.
     std::thread::sleep(Duration::from_millis(3500));
     let error = pending.wait().unwrap_err();
     let text = error.to_string();
@@ -766,7 +772,8 @@ fn write_to_a_gone_process() {
     assert!(text.contains("it wrote to the memory of a process that has ended"), "{text}");
 }
 
-/// The NPU of rank 1 fails: all ranks have the error, also if that process has ended before the kernel of rank 0, which is late, writes to its memory.
+/// The NPU of rank 1 fails: all ranks report the error, even if that process has ended before the late kernel of rank 0
+/// writes to its memory.
 fn failed_process(late: Duration) {
     let group = joined().time_limit(Duration::from_millis(500)).delay(0, late);
     let rank = group.ranks().only().unwrap().id();
@@ -778,7 +785,7 @@ fn failed_process(late: Duration) {
     );
 }
 
-/// No core may wait: the kernel gives up, its cores are told apart, and the group is not used again.
+/// With a time limit of zero, the kernel gives up, each core's state is reported, and the group can't be used again.
 fn stuck() {
     let mut layer = Layer::new(2);
     let group = Group::new(2).time_limit(Duration::from_nanos(40)).on_npus().unwrap();
@@ -790,7 +797,7 @@ fn stuck() {
     assert!(matches!(layer.launch(&group), Err(LaunchError::Broken)));
 }
 
-/// Two groups at a time on the same two NPUs, which have cores for one kernel: their launches come in one order on both.
+/// Two groups on the same two NPUs, whose cores suffice for one kernel: both NPUs run the launches in the same order.
 fn together() {
     let launches = || {
         let group = Group::new(2).repeat(3).time_limit(Duration::from_secs(10)).on_npus().unwrap();
@@ -816,16 +823,16 @@ fn refused_launch(said: &str) {
     }
 }
 
-/// The library takes the kernel for another one than it is.
+/// The library reports another kernel than the one that it was given.
 fn refused_kernel() {
     let error = Layer::new(2).launch(&Group::new(2).on_npus().unwrap()).unwrap_err().to_string();
     assert!(error.starts_with(&std::env::var(SAID).unwrap()), "{error}");
 }
 
-/// What the error of a refused launch says on each rank that has it.
+/// The error of a refused launch on each rank that has one.
 const SAID: &str = "HPMOE_TEST_SAID";
 
-/// The memory of these NPUs can't be shared: all ranks are told before anything starts.
+/// The memory of these NPUs can't be shared: all ranks report it before anything starts.
 fn refused_process() {
     let group = joined();
     let error = Layer::of(&group).launch(&group).unwrap_err().to_string();
@@ -833,7 +840,7 @@ fn refused_process() {
     assert!(error.contains(&said), "{error}");
 }
 
-/// The kernel of rank 1 ends with an error: its peer gives up, and the error has both.
+/// The kernel of rank 1 fails: its peer gives up, and the error contains both reasons.
 fn failed() {
     let group = Group::new(2).time_limit(Duration::from_millis(300)).on_npus().unwrap();
     let error = Layer::new(2).launch(&group).unwrap_err();
@@ -845,7 +852,7 @@ fn failed() {
     assert!(matches!(Layer::new(2).launch(&group), Err(LaunchError::Broken)));
 }
 
-/// A kernel without a device object is refused, and the group stays as it was.
+/// A kernel without a device object is refused, and the group stays usable.
 fn not_built() {
     let mut layer = Layer::new(2);
     let group = Group::new(2).on_npus().unwrap();
@@ -863,16 +870,16 @@ fn not_built() {
 fn launches_on_npus_give_the_bits_of_the_reference() {
     let Run { log } = run("bits", &[]);
     let calls = |call: &str| log.lines().filter(|line| line.starts_with(call)).count();
-    // Twice three launches on each of 1, 2 and 4 NPUs.
+    // Two rows of three launches on each of 1, 2 and 4 NPUs.
     assert_eq!(calls("aclrtLaunchKernelWithHostArgs "), 6 * 7);
     assert_eq!(calls("kernel "), 6 * 7);
-    // Each launch but the first on an NPU waits for the one before it.
-    // There are two events after each launch: for the next one, and for the slot that its argument block was sent from.
+    // Each launch on an NPU, except the first, waits for the previous one.
+    // Two events follow each launch: one for the next launch, and one for the slot of its argument block.
     assert_eq!((calls("aclrtRecordEvent "), calls("aclrtStreamWaitEvent ")), (2 * 6 * 7, 6 * 7 - 4));
-    // A group loads a kernel once on each NPU, and its second row of launches uses the memory of the first: heap and workspace, tables of
-    // three launches, and tensors.
+    // A group loads a kernel once per NPU. Its second row of launches reuses the memory of the first: heap and
+    // workspace, tables of three launches, and tensors.
     assert_eq!((calls("aclrtBinaryLoadFromData "), calls("aclrtMalloc ")), (7, 7 * 6));
-    // What was taken is given back, and nothing failed.
+    // All memory was freed, and nothing failed.
     for (taken, given) in [
         ("aclrtMalloc ", "aclrtFree "),
         ("aclrtMallocHost ", "aclrtFreeHost "),
@@ -881,7 +888,7 @@ fn launches_on_npus_give_the_bits_of_the_reference() {
     ] {
         assert!(calls(taken) > 0 && calls(taken) == calls(given), "{taken}: {} and {}", calls(taken), calls(given));
     }
-    // All cores at the same time, for at most twice the limit of a wait and a minute.
+    // All cores run at the same time, for at most twice the time limit of a wait plus a minute.
     assert_eq!(log.lines().filter(|line| line.contains(": 0 2 blocks at once, 180 s, ")).count(), 6 * 7);
     let failed: Vec<&str> =
         log.lines().filter(|line| !line.contains(": 0") && !line.starts_with("aclrtGetDevice ")).collect();
@@ -934,7 +941,8 @@ fn two_groups_share_npus() {
 fn launches_can_be_pending() {
     run("pending", &[]);
     run("tensors of others", &[]);
-    // Argument blocks are sent from four slots for each NPU, and the fifth launch waits for the first, whose kernel takes longer than the host.
+    // Each NPU has four slots for argument blocks, so the fifth launch waits for the first, whose kernel takes longer
+    // than the host.
     let Run { log } = run("many pending", &[("HPMOE_STANDIN_DELAY", "50")]);
     let calls = |call: &str| log.lines().filter(|line| line.starts_with(call)).count();
     assert_eq!((calls("aclrtMallocHost "), calls("aclrtFreeHost "), calls("aclrtMemcpyAsync ")), (8, 8, 2 * MANY));
@@ -943,11 +951,11 @@ fn launches_can_be_pending() {
     run_processes("pending process", 2, &[]);
 }
 
-/// Launches of a fixed block have other tokens and another route each time, and the host has no part in it.
+/// Launches of a fixed block have other tokens and another route each time, without help from the host.
 #[test]
 fn a_fixed_launch_can_be_replayed() {
     let Run { log } = run("fixed", &[]);
-    // Of each group: from the first launch to the last one of the two blocks.
+    // For each group: from the first to the last launch of the two blocks.
     let launches: Vec<usize> = log
         .lines()
         .enumerate()
@@ -969,14 +977,14 @@ fn a_fixed_launch_can_be_replayed() {
             "kernel",
         ];
         assert!(names.iter().all(|name| allowed.contains(name)), "{names:?}");
-        // The launch of another block, and one more of the first.
+        // The launch of the other block, and one more of the first.
         first += (2 * times + 2) * ranks;
     }
     assert_eq!(first, launches.len());
     run("fixed unrouted", &[]);
     run_processes("fixed process", 2, &[]);
     let Run { log } = run("fixed placed", &[]);
-    // Of each launch and rank: what the caller copies, the placement, and what tells how the launch ended.
+    // For each launch and rank: the caller's copies, the placement, and the records that show how the launch ended.
     let (lines, mut first) = (log.lines().collect::<Vec<_>>(), 0);
     let kernels: Vec<usize> =
         (0..lines.len()).filter(|at| lines[*at].starts_with("aclrtLaunchKernelWithHostArgs ")).collect();
@@ -1023,7 +1031,7 @@ fn an_npu_that_fails_is_told_with_what_all_cores_did() {
     for (code, words) in errors {
         run("failed", &[("HPMOE_STANDIN_FAULT", &format!("1:{code}")), (SAID, &format!("{code} ({words}"))]);
     }
-    // Others have their number alone.
+    // Other errors have only their number.
     run("failed", &[("HPMOE_STANDIN_FAULT", "1:507899"), (SAID, "507899; CANN says: ")]);
 }
 
@@ -1035,7 +1043,7 @@ fn a_kernel_that_cann_takes_for_another_one_is_refused() {
     refused("2", vector);
     let even = "CANN starts ffn::forward with 1 matrix to 1 vector cores instead of 1 to 2: build it with another CANN";
     refused("3,1:1", even);
-    // Before 9.1 it doesn't tell.
+    // Before 9.1, the library does not report this.
     run("bits", &[("HPMOE_STANDIN_KERNEL", "3,0:0")]);
 }
 
@@ -1066,7 +1074,7 @@ fn what_a_machine_lacks_is_told_before_anything_starts() {
         "the NPU is `Ascend310P3`, but kernels are generated for Ascend910B and Ascend910_93",
         &[("HPMOE_STANDIN_SOC", "Ascend310P3")],
     );
-    // An older library lacks calls: any other one does.
+    // An older library lacks calls; any missing call may be named.
     let library = folder.path().join("lib64/libacl_rt.so");
     std::fs::create_dir(library.parent().unwrap()).unwrap();
     std::os::unix::fs::symlink(Path::new("libc.so.6"), &library).unwrap();

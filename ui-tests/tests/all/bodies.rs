@@ -1,4 +1,5 @@
-//! Units of current models' experts: the megakernel gives the bits of its reference, and both what a model in f64 gives.
+//! Units of current models' experts: the megakernel gives the bits of its reference, and both agree with a model in
+//! f64.
 
 use crate::random::{Case, cases, config, ids};
 use crate::routers::{bits, close, each, ended, erf, logits, rows, sigmoid};
@@ -13,7 +14,7 @@ fn bias(case: &Case) -> (PerRank<Matrix<f32, 1, BOTH>>, Vec<f64>) {
     (PerRank::from_fn(case.ep(), |_| Matrix::from_slice(&row)), wide)
 }
 
-/// The larger part of the numbers of a case, without what overflows a product of two.
+/// Most numbers of a case, excluding those whose product overflows.
 fn tokens<const C: usize>(case: &Case, which: u64) -> PerRank<Tensor<f32, C>> {
     logits::<C>(case, which)
         .map(|part| Tensor::from_vec(part.to_vec().into_iter().map(|x| x.clamp(-1e4, 1e4)).collect()))
@@ -27,7 +28,7 @@ fn gelu_tanh(x: f64) -> f64 {
     0.5 * x * (1.0 + ((2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x * x * x)).tanh())
 }
 
-/// A unit's result, gate by gate with its up.
+/// A unit's result for a gate and its up.
 fn units(gate: f64, up: f64, with_bias: (f64, f64)) -> [f64; 12] {
     let (limit, alpha, cap, cap_up) = (f64::from(LIMIT), f64::from(ALPHA), f64::from(CAP), f64::from(CAP_UP));
     let silu = |x: f64| x * sigmoid(x);
@@ -81,7 +82,7 @@ proptest! {
                     let got: Vec<f64> = (0..expected.len()).map(|way| h[way * INTER + column]).collect();
                     near(&format!("units of {} and {}", x[column], x[INTER + column]), &got, &expected)?;
                 }
-                // Sums of numbers that cancel have what f32 leaves of them.
+                // Sums that cancel keep only the precision that f32 leaves.
                 if case.seed % 3 == 2 {
                     continue;
                 }
@@ -104,7 +105,7 @@ proptest! {
         }
     }
 
-    /// Against differences of the model, where the numbers are mild.
+    /// Compared with finite differences of the model, for moderate numbers.
     #[test]
     fn gradients_of_units(case in cases(EXPERTS, bodies::TOKENS)) {
         let case = Case { seed: case.seed / 3 * 3, ..case };
@@ -127,7 +128,7 @@ proptest! {
                         [(0, 1, apart, (left, right)), (1, 3, turn, (2 * column, 2 * column + 1)), (2, 5, apart, (left, right)), (3, 9, apart, (left, right))]
                     {
                         let limit = f64::from(LIMIT);
-                        // Differences are none at a limit, nor at the bend of a ReLU.
+                        // There is no finite difference at a limit, or at the bend of a ReLU.
                         if [at.0, at.0 - limit, at.1 - limit, at.1 + limit].iter().any(|gap| gap.abs() < 1e-3) {
                             continue;
                         }

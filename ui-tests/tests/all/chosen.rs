@@ -1,4 +1,5 @@
-//! Kernels that choose experts and make the route of their choice: the bits of the reference, for any choice.
+//! Kernels that choose experts and make the route from their choice: they give the bits of the reference for any
+//! choice.
 
 use crate::random::{Case, Routing, cases, config, experts, ids, numbers, seeds, weights};
 use crate::small_kernels::chosen::{EXPERTS, HIDDEN, TOKENS, TOP_K, forward, given, told};
@@ -13,7 +14,7 @@ fn router(case: &Case) -> PerRank<Matrix<bf16, EXPERTS, HIDDEN>> {
     PerRank::from_fn(case.ep(), |_| Matrix::from_slice(&numbers))
 }
 
-/// Ids of which those that name no expert come last for each token, as scores order them.
+/// Ids with empty slots last for each token, like in an order by score.
 fn ordered_ids(case: &Case) -> PerRank<Tensor<i32, TOP_K>> {
     ids::<TOP_K>(case, EXPERTS).map(|ids| {
         let mut ids = ids.to_vec();
@@ -22,7 +23,7 @@ fn ordered_ids(case: &Case) -> PerRank<Tensor<i32, TOP_K>> {
     })
 }
 
-/// Logits for which these are the choice, in this order.
+/// Logits for which these ids are the choice, in this order.
 fn logits(ids: &PerRank<Tensor<i32, TOP_K>>) -> PerRank<Tensor<f32, EXPERTS>> {
     ids.map(|ids| {
         let ids = ids.to_vec();
@@ -35,7 +36,7 @@ fn logits(ids: &PerRank<Tensor<i32, TOP_K>>) -> PerRank<Tensor<f32, EXPERTS>> {
     })
 }
 
-/// What a case gives all kernels.
+/// The inputs of all kernels in a case.
 struct Given {
     x: PerRank<Tensor<bf16, HIDDEN>>,
     gate: PerRank<Experts<bf16, { crate::small_kernels::chosen::INTER }, HIDDEN>>,
@@ -52,7 +53,7 @@ fn fails(case: &Case, error: LaunchError) -> TestCaseError {
     TestCaseError::fail(format!("{case:?}: {error}"))
 }
 
-/// Whether the kernel whose router chooses has the bits of the reference.
+/// Checks that the kernel that contains its router has the bits of the reference.
 fn chooses(case: &Case, group: &Group) -> Result<(), TestCaseError> {
     let (Given { x, gate, down }, router) = (Given::new(case), router(case));
     let (mut y, mut found) = (case.zeros(), case.zeros());
@@ -84,7 +85,7 @@ proptest! {
             .map_err(|error| fails(&case, error))?;
         prop_assert!(found_ids.iter().eq(wanted.iter()) && w.iter().eq(found_w.iter()), "{:?}", case);
         prop_assert!(y.iter().eq(found.iter()), "{:?}", case);
-        // The same layer of ids and weights that the caller gives.
+        // The same layer with the caller's ids and weights.
         let mut again = case.zeros();
         given::launch(&case.group(), &wanted, &x, &found_w, &gate, &down, &mut again).map_err(|error| fails(&case, error))?;
         prop_assert!(y.iter().eq(again.iter()), "{:?}", case);
@@ -112,7 +113,7 @@ fn too_little_room_for_what_the_kernel_chooses_is_an_error_on_all_ranks() {
         let (mut y, mut chosen, mut w) = (case.zeros::<bf16, HIDDEN>(), case.zeros(), case.zeros());
         let z = logits(&wanted);
         let report = told::launch(group, &x, &z, &gate, &down, &mut chosen, &mut w, &mut y);
-        // What comes before the route has been done; nothing after it has.
+        // Tasks before the route have run; none after it has.
         assert!(chosen.iter().eq(wanted.iter()));
         let untouched = y.iter().all(|y| y.to_vec().iter().all(|y| y.to_bits() == 0));
         assert_eq!(report.is_err(), untouched);

@@ -1,4 +1,4 @@
-//! Tokens cut into chunks: the same bits for any number of chunks, and any routing.
+//! Tokens cut into chunks: the same bits for any number of chunks and any routing.
 
 use crate::random::{Case, Routing, cases, config, experts, ids, numbers, slots};
 use crate::small_kernels::{chunks, sums};
@@ -14,7 +14,7 @@ macro_rules! counts {
     )*};
 }
 
-// Each checks a bundled layer against its oracle, on all numbers of ranks.
+// Each module checks a bundled layer against its oracle, on all numbers of ranks.
 counts!(
     in_1_chunk,
     in_2_chunks,
@@ -63,7 +63,7 @@ proptest! {
         prop_assert!(expected_sums.iter().eq(found_sums.iter()), "{:?}", case);
     }
 
-    /// To numbers of the caller's: which of three is added first shows.
+    /// The caller's tensors contain numbers, so that the order of adding three terms shows.
     #[test]
     fn chunks_add_one_after_the_other(case in cases(sums::EXPERTS, sums::TOKENS)) {
         let ep = case.ep();
@@ -71,7 +71,7 @@ proptest! {
         let (x, z) = (numbers(&case), slots(&case, &route));
         let before = || (experts(&case, sums::EXPERTS, 1), experts(&case, sums::EXPERTS, 2));
         let ((mut first, mut second), mut y) = (before(), case.zeros());
-        // The group launches twice, and what is added is added twice.
+        // The group launches twice, so everything is added twice.
         for _launch in 0..2 {
             sums::forward(ep, &route, &x, &z, &mut first, &mut second, &mut y);
         }
@@ -86,7 +86,7 @@ proptest! {
     }
 }
 
-/// As many rows as a chunk has are room enough, and one less is not.
+/// Room for exactly a chunk's rows is sufficient; one row less is not.
 #[test]
 fn there_is_room_for_two_chunks() {
     let case = Case { tokens: vec![41, 17], routing: Routing::Few, seed: 3, late: None };

@@ -1,4 +1,4 @@
-//! Launches that choose the number of chunks: the least that fits, and the same bits for all of them.
+//! Launches that choose the number of chunks: the smallest one that fits, with the same bits for all of them.
 
 use crate::chunks::in_any_chunks::chunks_at_launch as small;
 use crate::chunks::in_chosen_chunks::moe_in_chosen_chunks as layer;
@@ -14,7 +14,7 @@ use proptest::prelude::*;
 /// The numbers that launches choose from.
 const COUNTS: [usize; 4] = [1, 2, 4, 8];
 
-/// Most rows of a chunk that a rank receives, for a number of chunks up to `most`: by counting slots, token by token.
+/// Most rows that a rank receives in a chunk, for a number of chunks up to `most`, counted slot by slot.
 fn fullest(route: &Route, chunks: usize, most: usize) -> usize {
     let of_chunk = |chunk: usize| {
         let mut rows = vec![0; route.ranks().count()];
@@ -33,7 +33,7 @@ fn fullest(route: &Route, chunks: usize, most: usize) -> usize {
     (0..chunks).map(of_chunk).max().unwrap_or(0)
 }
 
-/// The least of 1, 2 and 4 chunks that fits, where copies of an expert share the rows of each part of a rank's tokens.
+/// The smallest of 1, 2 and 4 chunks that fits, if copies of an expert share the rows of each part of a rank's tokens.
 pub fn least_placed(kernel: &CompiledKernel, route: &Route, capacity: usize) -> Option<usize> {
     let sizes = RankSizes::new(&kernel.tables().shape().sizes, route.ranks().count(), Some(capacity), false);
     let received = |route: &Route| route.ranks().into_iter().map(|rank| route.received(rank)).max();
@@ -41,7 +41,7 @@ pub fn least_placed(kernel: &CompiledKernel, route: &Route, capacity: usize) -> 
     [1, 2, 4].into_iter().find(|&chunks| (0..chunks).all(|chunk| of_chunk(chunk, chunks) <= Some(capacity)))
 }
 
-/// Matrices of all experts, placed.
+/// Matrices of all experts, in the order of the placement.
 fn matrices<const N: usize, const K: usize>(
     case: &Case,
     placement: &Placement,
@@ -51,7 +51,7 @@ fn matrices<const N: usize, const K: usize>(
     placement.place(&experts(&alone, placed::EXPERTS, which)[Rank::new(0)]).unwrap()
 }
 
-/// The least number of chunks that fits.
+/// The smallest number of chunks that fits.
 fn least(route: &Route, capacity: usize) -> Option<usize> {
     COUNTS.into_iter().find(|&chunks| fullest(route, chunks, 8) <= capacity)
 }
@@ -59,7 +59,7 @@ fn least(route: &Route, capacity: usize) -> Option<usize> {
 proptest! {
     #![proptest_config(config(32))]
 
-    /// On one group, whose launches have other numbers of chunks than those before.
+    /// One group launches with different numbers of chunks in a row.
     #[test]
     fn the_least_number_that_fits_has_the_bits_of_the_reference(case in cases(small::EXPERTS, small::TOKENS), share in 1..=8usize) {
         let ep = case.ep();
@@ -88,7 +88,7 @@ proptest! {
                         LaunchError::Capacity { rows, capacity: room, chunks: Some(8), missing, .. }
                             if (*rows, *room) == (most, capacity) && *missing > 0);
                     prop_assert!(report.as_ref().is_err_and(is_capacity), "{report:?}");
-                    // The capacity that the error names does.
+                    // The capacity that the error names is sufficient.
                     let report = small::forward::launch(&case.group().capacity_rows(most), &route, &x, &weights, &gate, &down, &mut found);
                     prop_assert_eq!(Some(report.unwrap().chunks), least(&route, most));
                     prop_assert!(expected.iter().eq(found.iter()), "{:?}", case);
@@ -122,7 +122,7 @@ proptest! {
     }
 }
 
-/// The capacities by which a launch has these numbers of chunks, as far as there are such.
+/// Capacities with which a launch has these numbers of chunks, as far as there are any.
 fn capacities(route: &Route) -> Vec<(usize, usize)> {
     let rooms = COUNTS.map(|chunks| (chunks, fullest(route, chunks, 8)));
     rooms.into_iter().filter(|&(chunks, room)| least(route, room) == Some(chunks)).collect()
@@ -131,7 +131,8 @@ fn capacities(route: &Route) -> Vec<(usize, usize)> {
 proptest! {
     #![proptest_config(config(24))]
 
-    /// Matrices that hold something before, to which launches add twice; tokens give fewer tiles than cores, parts of a tile and empty parts.
+    /// The matrices contain numbers before two launches add to them. The tokens give fewer tiles than cores, parts of
+    /// tiles, and empty parts.
     #[test]
     fn sums_have_the_bits_of_the_reference_for_any_number(case in cases(sums::EXPERTS, sums::TOKENS)) {
         let ep = case.ep();
@@ -153,7 +154,7 @@ proptest! {
         }
     }
 
-    /// The whole backward pass: gradients of tokens, of the router's weights and of experts.
+    /// The whole backward pass: gradients of tokens, of the router's weights, and of experts.
     #[test]
     fn gradients_have_the_bits_of_the_reference_for_any_number(case in cases_on(vec![1, 2, 4], gradients::EXPERTS, 70)) {
         let ep = case.ep();
@@ -186,12 +187,12 @@ proptest! {
     }
 }
 
-/// Which copy of an expert has a row would follow from the number of chunks.
+/// The copy of an expert that gets a row would depend on the number of chunks.
 #[test]
 fn gradients_of_copies_are_refused() {
     use crate::chunks::grad_in_placed_chunks::moe_back_in_placed_chunks::{EXPERTS, TOP_K, backward};
     let case = Case { tokens: vec![5, 4], routing: Routing::Uniform, seed: 3, late: None };
-    // Each rank has half of the experts and a place to spare.
+    // Each rank has half of the experts and a spare place.
     let launch = |spare: Option<usize>| {
         let half = EXPERTS / 2;
         let places = (0..half).map(Some).chain([spare]).chain((half..EXPERTS).map(Some)).chain([None]);
@@ -209,7 +210,7 @@ fn gradients_of_copies_are_refused() {
     assert!(matches!(error, LaunchError::CopiesOfSums { .. }), "{error}");
 }
 
-/// The error names the bytes that are missing, and the capacity that does.
+/// The error names the missing bytes, and a sufficient capacity.
 #[test]
 fn too_little_room_for_any_number_is_told() {
     let case = Case { tokens: vec![41, 17], routing: Routing::Few, seed: 3, late: None };
@@ -230,7 +231,7 @@ fn too_little_room_for_any_number_is_told() {
     assert_eq!(error.to_string(), words);
 }
 
-/// Two processes whose loads become skewed half-way.
+/// Two processes whose load becomes uneven half-way.
 #[test]
 #[cfg(target_os = "linux")]
 fn ranks_that_are_processes_choose_the_same_number() {

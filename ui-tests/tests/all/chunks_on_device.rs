@@ -1,4 +1,5 @@
-//! Kernels that make their route and choose the number of chunks: the least that fits, and the same bits for all of them.
+//! Kernels that make their route and choose the number of chunks: the smallest one that fits, with the same bits for
+//! all of them.
 
 use crate::chunks::placed_in_any_chunks::placed_at_launch as placed;
 use crate::chunks::routed_in_any_chunks::routed_at_launch::{EXPERTS, HIDDEN, INTER, TOKENS, TOP_K, chunked};
@@ -9,7 +10,7 @@ use hpmoe_runtime::prelude::*;
 use proptest::prelude::*;
 use std::time::Duration;
 
-/// Most rows of a chunk that a rank receives, for a number of chunks, counted slot by slot.
+/// Most rows that a rank receives in a chunk, for a number of chunks, counted slot by slot.
 fn fullest(ids: &PerRank<Tensor<i32, TOP_K>>, chunks: usize) -> usize {
     let ranks = ids.iter().count();
     let local = EXPERTS / ranks;
@@ -24,7 +25,7 @@ fn fullest(ids: &PerRank<Tensor<i32, TOP_K>>, chunks: usize) -> usize {
     rows.into_iter().flatten().max().unwrap_or(0)
 }
 
-/// The least number of chunks that fits.
+/// The smallest number of chunks that fits.
 fn least(ids: &PerRank<Tensor<i32, TOP_K>>, capacity: usize) -> Option<usize> {
     [1, 2, 4, 8].into_iter().find(|chunks| fullest(ids, *chunks) <= capacity)
 }
@@ -51,7 +52,7 @@ impl Layer {
         }
     }
 
-    /// Other numbers in the same memory.
+    /// Writes other numbers to the same memory.
     fn refill(&mut self, case: &Case) {
         let other = Self::new(case);
         for rank in self.ids.ranks().here() {
@@ -91,7 +92,7 @@ impl Layer {
         ]
     }
 
-    /// What the reference makes of the same.
+    /// The result of the reference for these tensors.
     fn expected(&self, case: &Case) -> PerRank<Tensor<bf16, HIDDEN>> {
         let mut expected = case.zeros();
         chunked(case.ep(), &self.ids, &self.x, &self.weights, &self.gate, &self.down, &mut expected);
@@ -99,7 +100,7 @@ impl Layer {
     }
 }
 
-/// A launch that none fits names the most rows of the largest number.
+/// If no number fits, the error names the most rows for the largest number.
 fn is_capacity(error: &LaunchError, ids: &PerRank<Tensor<i32, TOP_K>>, capacity: usize) -> bool {
     matches!(error, LaunchError::Capacity { rows, capacity: room, chunks: Some(8), missing, .. }
         if (*rows, *room) == (fullest(ids, 8), capacity) && *missing > 0)
@@ -108,7 +109,7 @@ fn is_capacity(error: &LaunchError, ids: &PerRank<Tensor<i32, TOP_K>>, capacity:
 proptest! {
     #![proptest_config(config(32))]
 
-    /// On one group, whose launches have other numbers of chunks than those before.
+    /// One group launches with different numbers of chunks in a row.
     #[test]
     fn kernels_choose_the_least_number_that_fits(case in cases(EXPERTS, TOKENS), share in 1..=8usize) {
         let mut layer = Layer::new(&case);
@@ -129,7 +130,7 @@ proptest! {
                 None => {
                     let report = report.unwrap_err();
                     prop_assert!(is_capacity(&report, &layer.ids, capacity), "{report}");
-                    // The capacity that the error names does.
+                    // The capacity that the error names is sufficient.
                     let most = fullest(&layer.ids, 8);
                     let report = layer.launch(&case.group().capacity_rows(most)).unwrap();
                     prop_assert_eq!(Some(report.chunks), least(&layer.ids, most));
@@ -166,13 +167,13 @@ proptest! {
     }
 }
 
-/// Cases of which other numbers of chunks fit, by turns.
+/// Cases that need different numbers of chunks in turn.
 fn turns(number: u64) -> Case {
     let routing = [Routing::Uniform, Routing::Favourite(number as usize % EXPERTS), Routing::Few][number as usize % 3];
     Case { tokens: vec![17, 0, TOKENS, 1], routing, seed: number << 8, late: Some(3) }
 }
 
-/// One argument block, whose launches choose each for itself.
+/// Launches of one argument block, each of which chooses its number.
 #[test]
 fn each_launch_of_one_argument_block_chooses() {
     let first = turns(0);
@@ -200,7 +201,7 @@ fn each_launch_of_one_argument_block_chooses() {
     assert!(found.iter().filter(|count| **count > 0).count() > 2, "{found:?}");
 }
 
-/// The error names the bytes that are missing, and the capacity that does.
+/// The error names the missing bytes, and a sufficient capacity.
 #[test]
 fn too_little_room_for_any_number_is_told() {
     let case = Case { tokens: vec![40, 17], routing: Routing::Few, seed: 3, late: None };
@@ -217,7 +218,7 @@ fn too_little_room_for_any_number_is_told() {
     assert!(error.to_string().ends_with(&words), "{error}");
 }
 
-/// Two processes whose loads become skewed half-way.
+/// Two processes whose load becomes uneven half-way.
 #[test]
 #[cfg(target_os = "linux")]
 fn ranks_that_are_processes_choose_the_same_number() {

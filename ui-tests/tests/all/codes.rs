@@ -1,4 +1,5 @@
-//! Numbers of four and eight bits: the megakernel gives the bits of its reference, and both give each code its exact number.
+//! Four- and eight-bit numbers: the megakernel gives the bits of its reference, and both give each code its exact
+//! number.
 
 use crate::random::{Case, Routing, bytes, cases, config, ids, weights};
 use crate::small_kernels::codes::{
@@ -8,7 +9,7 @@ use hpmoe_runtime::formats;
 use hpmoe_runtime::prelude::*;
 use proptest::prelude::*;
 
-/// What the kernel reads.
+/// The inputs of the kernel.
 struct Given {
     packed: PerRank<Tensor<i4x2, PAIRS>>,
     odd: PerRank<Tensor<i4x2, ODD>>,
@@ -23,7 +24,7 @@ struct Given {
     fp8: [f32; 256],
 }
 
-/// What it makes of each number, as bits; all NaN are one.
+/// The outputs for each number, as bits; all NaN are equal.
 #[derive(PartialEq, Debug)]
 struct Made {
     w4a8: Vec<i8>,
@@ -69,7 +70,7 @@ impl Given {
         }
     }
 
-    /// What the reference makes, or a launch.
+    /// The output of the reference, or of a launch.
     fn run(&self, case: &Case, route: &Route, launched: bool) -> Result<Made, LaunchError> {
         fn row<const C: usize>(ep: Ranks, numbers: [f32; C]) -> PerRank<Matrix<f32, 1, C>> {
             PerRank::from_fn(ep, |_| Matrix::from_slice(&numbers))
@@ -149,7 +150,7 @@ proptest! {
     }
 }
 
-/// The number of a sign, an exponent and a fraction, as the formats' definitions say.
+/// The number with this sign, exponent and fraction, as the formats define it.
 fn float(sign: usize, exponent: i32, fraction: f64) -> f64 {
     (1.0 - 2.0 * sign as f64) * 2f64.powi(exponent) * fraction
 }
@@ -187,19 +188,19 @@ fn hifloat4(code: usize, scale: usize, doubled: i32) -> f64 {
     }
 }
 
-/// All codes of all formats, with all scales of theirs, on one rank: as the definitions of the formats say, bit for bit.
+/// All codes of all formats, with all of their scales, on one rank: bit-identical to the formats' definitions.
 #[test]
 fn every_code_has_its_number() {
     every_code("E4M3", formats::e4m3(), e4m3);
 }
 
-/// The same with the other fp8: a table may hold infinities and several NaN.
+/// The same with the other fp8 format: a table may contain infinities and several NaN.
 #[test]
 fn every_code_of_e5m2_has_its_number() {
     every_code("E5M2", formats::e5m2(), e5m2);
 }
 
-/// With the table of an fp8 format, and what its definition says of a code.
+/// With the table of an fp8 format, and the format's definition of each code.
 fn every_code(format: &str, table: [f32; 256], fp8: fn(usize) -> f64) {
     let case = Case { tokens: vec![TOKENS], routing: Routing::Uniform, seed: 3, late: None };
     let route = Route::new(case.ep(), EXPERTS, &ids::<TOP_K>(&case, EXPERTS)).unwrap();
@@ -209,7 +210,8 @@ fn every_code(format: &str, table: [f32; 256], fp8: fn(usize) -> f64) {
     fn one<T: Element, const C: usize>(numbers: Vec<T>) -> PerRank<Tensor<T, C>> {
         PerRank::from_vec(vec![Tensor::from_vec(numbers)])
     }
-    // Columns c and c + 1 have the codes c mod 16 and (c + 1) mod 16; of a unit of HiFloat4, group j of 16 columns is doubled by bits of j.
+    // Columns c and c + 1 have the codes c mod 16 and (c + 1) mod 16. In a unit of HiFloat4, bits of j double group j
+    // of 16 columns.
     let codes = per(PAIRS, &|i| ((2 * i % 16) | ((2 * i + 1) % 16) << 4) as u8);
     let given = Given {
         packed: pairs(&one(codes)),

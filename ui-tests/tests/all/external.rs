@@ -1,4 +1,4 @@
-//! External operators: written by hand, with the bits of the bodies that they take the place of, or near to them as they promise.
+//! Hand-written operators give the bits of the bodies that they replace, or approximate them within their promise.
 
 use crate::random::{Case, cases, config, experts, full_ids, numbers, weights};
 use crate::small_kernels::external;
@@ -34,7 +34,7 @@ proptest! {
         external::softened(ep, &route, &x, &w, &mut rows, &mut expected);
         let report = external::softened::launch(&case.group(), &route, &x, &w, &mut received, &mut found);
         let report = report.map_err(|error| TestCaseError::fail(format!("{case:?}: {error}")))?;
-        // Nothing that an operator is near to has come there.
+        // No result that an operator approximates has reached this tensor.
         prop_assert!(rows.iter().eq(received.iter()), "other rows than the reference: {case:?}");
         prop_assert_eq!((report.tolerance("received"), report.tolerance("y")), (0.0, 1e-2));
         let values = |tensors: &PerRank<Tensor<bf16, { external::HIDDEN }>>| -> Vec<f32> {
@@ -43,10 +43,10 @@ proptest! {
         let (expected, found) = (values(&expected), values(&found));
         let largest = expected.iter().fold(0.0f32, |largest, value| largest.max(value.abs()));
         for (a, b) in expected.iter().zip(&found) {
-            // A result is rounded once more where the two are compared.
+            // The comparison includes one more rounding of the result.
             prop_assert!((a - b).abs() <= (1e-2 + 1.0 / 256.0) * largest, "{} and {}: {:?}", a, b, case);
         }
-        // The operator itself ran: it leaves other bits than the body.
+        // The operator itself ran: its bits differ from the body's.
         let many = expected.iter().filter(|value| **value != 0.0).count() > 1000;
         prop_assert!(!many || expected != found, "the body ran: {:?}", case);
     }
@@ -91,7 +91,7 @@ fn texts_and_reports_tell_who_computes_what() {
     ] {
         assert!(code.contains(part), "{part} is missing in\n{code}");
     }
-    // On the host, the body of what is for devices only.
+    // On the host, the body of a device-only operator runs.
     assert!(!code.contains("ops/combine.h") && code.contains("WeightedSum("), "{code}");
     let operators = external::forward::KERNEL.tables().externals;
     let listed: Vec<_> = operators.iter().map(|table| (table.task, table.file, table.device_only)).collect();

@@ -1,11 +1,11 @@
-//! Tensors of every float type, with numbers that leave the range of f16.
+//! Tensors of every float type, with numbers outside the range of f16.
 
 use crate::random::{Case, cases, config, experts, ids, weights};
 use crate::small_kernels::floats::{EXPERTS, HIDDEN, INTER, TOKENS, TOP_K, forward};
 use hpmoe_runtime::prelude::*;
 use proptest::prelude::*;
 
-/// Everything that the taskflow writes.
+/// All outputs of the taskflow.
 struct Written {
     halves: PerRank<Tensor<f16, HIDDEN>>,
     same: PerRank<Tensor<f32, HIDDEN>>,
@@ -46,26 +46,26 @@ impl Written {
     }
 }
 
-/// The bits of all numbers as f32, of which every NaN is the same.
+/// The bits of all numbers as f32; all NaN are equal.
 fn all<P, T: Float>(parts: &PerRank<P>, numbers: fn(&P) -> Vec<T>) -> Vec<u32> {
     let bits = |x: f32| if x.is_nan() { f32::NAN } else { x }.to_bits();
     parts.iter().flat_map(numbers).map(|x| bits(x.to_f32())).collect()
 }
 
-/// Numbers for the tokens of each rank, changed by their place.
+/// Numbers for the tokens of each rank, which depend on their position.
 fn changed<T: Float>(case: &Case, change: impl Fn(usize, f32) -> f32) -> PerRank<Tensor<T, HIDDEN>> {
     let number = |(place, x): (usize, f32)| T::from_f32(change(place, x));
     weights::<HIDDEN>(case).map(|part| Tensor::from_vec(part.to_vec().into_iter().enumerate().map(number).collect()))
 }
 
-/// Matrices with numbers far above one.
+/// Matrices with numbers far above 1.
 fn matrices<const N: usize, const K: usize>(case: &Case, which: u64) -> PerRank<Experts<f16, N, K>> {
     let larger = |x: f16| f16::from_f32(32.0 * x.to_f32());
     experts(case, EXPERTS, which)
         .map(|part: &Experts<f16, N, K>| Experts::from_vec(part.to_vec().into_iter().map(larger).collect()))
 }
 
-/// Where f16 rounds in every way: to infinity, to subnormal numbers and zeros, and ties.
+/// Numbers for every kind of rounding to f16: to infinity, to subnormal numbers and zeros, and ties.
 const SPECIAL: [f32; 17] = [
     65_504.0,
     65_519.0,
@@ -94,7 +94,7 @@ proptest! {
         let ep = case.ep();
         let ids = ids::<TOP_K>(&case, EXPERTS);
         let route = Route::new(ep, EXPERTS, &ids).unwrap();
-        // Products leave the range of f16 upwards and downwards; in every second case some are no number.
+        // Products exceed the range of f16 in both directions; in every second case, some are NaN.
         let x = changed(&case, |place, x| match (case.seed % 2, place % 89) {
             (_, 7) => 60_000.0_f32.copysign(x),
             (_, 11) => x * 1e-6,

@@ -1,5 +1,6 @@
-//! Backward passes against gradients computed by other software (fp32), for every number of ranks that divides the experts
-//! up to 8, whatever was saved; the same bits for every number of ranks and every order of the host's pipes.
+//! Backward passes, compared with gradients that other software computed (fp32), for every number of ranks up to 8 that
+//! divides the experts, whatever was saved. The bits are the same for every number of ranks and every order of the
+//! host's pipes.
 
 macro_rules! layers {
     ($($test:ident: $name:literal of $data:literal;)*) => {$(
@@ -34,7 +35,7 @@ macro_rules! layers {
                         assert!(found == expected, "{choice:?} on {ranks} ranks");
                         assert_eq!(report.empty_tasks, 0);
                     }
-                    // The saved activation was rounded, so that this choice has bits of its own.
+                    // The saved activation was rounded, so this choice has different bits.
                     let (found, report) = step.launch_backward(&group, &saved, Choice::Activation).unwrap();
                     assert!(found == step.backward(&saved, Choice::Activation), "on {ranks} ranks");
                     assert!(found.compare(&gradients).is_good());
@@ -78,7 +79,7 @@ layers! {
     skewed: "train_deepseek_skewed" of "deepseek_skewed";
     balanced: "train_qwen3_balanced" of "qwen3_balanced";
     ragged: "train_qwen3_ragged" of "qwen3_ragged";
-    // The first layer in a kernel that may get more tokens than it has.
+    // The first layer, in a kernel that may get more tokens than the layer has.
     many_tokens: "train_many_tokens" of "deepseek_skewed";
 }
 

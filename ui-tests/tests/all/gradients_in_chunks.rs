@@ -1,4 +1,5 @@
-//! The backward pass in chunks against gradients computed by other software (fp32), and against the pass without chunks.
+//! The backward pass in chunks, compared with gradients that other software computed (fp32), and with the pass without
+//! chunks.
 
 use support::gradients::Gradients;
 use support::layer::Layer;
@@ -44,7 +45,7 @@ macro_rules! passes {
                     }
                     let compared = expected.compare(&gradients);
                     assert!(compared.is_good(), "{compared}");
-                    // Sums over k have one order; those over the rows of an expert go chunk by chunk.
+                    // Sums over k have one order; sums over an expert's rows go chunk by chunk.
                     assert!(expected.dx.iter().eq(whole.dx.iter()), "on {ranks} ranks");
                     assert!(expected.dweights.iter().eq(whole.dweights.iter()), "on {ranks} ranks");
                     assert_eq!(expected.ddown.iter().eq(whole.ddown.iter()), $chunks == 1, "on {ranks} ranks");

@@ -1,4 +1,5 @@
-//! Backward passes on random groups and routings: tokens of all ranks to one expert, single tokens, ranks and experts without any.
+//! Backward passes on random groups and routings: all tokens to one expert, single tokens, and ranks and experts
+//! without tokens.
 
 use crate::random::{Case, Routing, cases, config, experts, full_ids, ids, numbers, weights};
 use hpmoe_runtime::prelude::*;
@@ -33,7 +34,7 @@ macro_rules! pass {
 
             include!(concat!(env!("OUT_DIR"), "/", $file, ".rs"));
 
-            /// What differs from the reference, or goes wrong, if anything.
+            /// The difference from the reference, or the error; `None` if there is neither.
             pub fn check($case: &Case) -> Result<(), String> {
                 let (layer, dy) = super::layer($case);
                 let weights = by_slot(layer.ep, &layer.route, &layer.weights);
@@ -44,8 +45,8 @@ macro_rules! pass {
     };
 }
 
-/// The same layer twice: some slots are empty, or go to experts that give nothing, because their down matrices are zero. Expert k of
-/// these is for column k.
+/// The same layer twice: slots are empty, or go to experts that contribute nothing, because their down matrices are
+/// zero. Such an expert k is for column k.
 fn with_nothing(case: &Case) -> [(Tensors<HIDDEN, INTER, TOP_K>, PerRank<Tensor<bf16, HIDDEN>>); 2] {
     let case = Case { routing: Routing::Uniform, ..case.clone() };
     let others = full_ids::<TOP_K>(&case, EXPERTS - TOP_K);
@@ -99,8 +100,8 @@ pass!(train, "train_qwen3_ragged", |case, step| {
     })
 });
 
-/// Whether empty slots are worth what experts give that give nothing: outputs and gradients are equal numbers, but for those of these
-/// experts. So their meaning is computed in another way.
+/// Checks that empty slots have the same effect as experts that contribute nothing: outputs and gradients are equal,
+/// except the gradients of these experts. This computes the meaning of empty slots in another way.
 fn worth_nothing(
     route: &Route,
     (y, found): (Vec<f32>, [Vec<f32>; 4]),

@@ -1,4 +1,4 @@
-//! Routers that choose the same number of experts in each group: exact room for the rows, and an error on all ranks where ids are other ones.
+//! Group-limited routers: exact room for the rows, and an error on all ranks if ids belong to other groups.
 
 use crate::random::{Case, Routing, cases, config, experts, numbers};
 use crate::small_kernels::kept::{
@@ -11,7 +11,7 @@ use std::time::Duration;
 const GROUP: usize = EXPERTS / GROUPS;
 const OF_GROUP: usize = TOP_K / GROUPS;
 
-/// Two different experts of each group, by turns of the seed; some slots are empty in every other case.
+/// Two different experts of each group, depending on the seed; in every other case, some slots are empty.
 fn ids(case: &Case) -> PerRank<Tensor<i32, TOP_K>> {
     PerRank::from_fn(case.ep(), |rank| {
         let tokens = case.tokens[rank.id()];
@@ -27,7 +27,7 @@ fn ids(case: &Case) -> PerRank<Tensor<i32, TOP_K>> {
     })
 }
 
-/// Rows of a rank, at most: its share of the slots of all tokens, or all of its experts for each token.
+/// Most rows of a rank: its share of the slots of all tokens, or all of its experts for each token.
 fn room(ranks: usize) -> usize {
     ranks * TOKENS * (GROUPS.div_ceil(ranks) * OF_GROUP.min(EXPERTS / ranks))
 }
@@ -71,7 +71,7 @@ proptest! {
         let back = &case.group();
         grouped_backward::launch(back, &routed, &dy, &gate, &down, &recv, &g, &mut dx, &mut dgate, &mut ddown)
             .map_err(failed)?;
-        // The same with a route that the host makes of ids in any order.
+        // The same with a route that the host makes from ids in any order.
         let route = Route::new(ep, EXPERTS, &ids).unwrap();
         let (mut host_recv, mut host_g) = (PerRank::ragged(ep, &route), PerRank::ragged(ep, &route));
         let mut host_y = case.zeros();
@@ -98,7 +98,7 @@ fn an_id_of_another_group_is_the_error_of_all_ranks() {
         assert!(report.is_ok() || untouched, "a launch without a route writes nothing");
         report.map(|_| y)
     };
-    // An expert of the other group that the token does not go to.
+    // An expert of the other group, to which the token does not go yet.
     let elsewhere = |rank: usize, slot: usize| {
         let ids = good[Rank::new(rank)].to_vec();
         let (token, other) = (slot / TOP_K * TOP_K, 1 - slot % TOP_K / OF_GROUP);
@@ -134,7 +134,8 @@ fn an_id_of_another_group_is_the_error_of_all_ranks() {
     assert!(matches!(error, LaunchError::Route(RouteError::Id { id: 8, .. })), "{error}");
 }
 
-/// A route that was kept without groups is none of groups; the other way round it serves.
+/// A kernel with groups does not accept a kept route without groups, but a kernel without groups accepts one with
+/// groups.
 #[test]
 fn routes_of_groups_are_kept_as_such() {
     let case = Case { tokens: vec![9, 14], routing: Routing::Uniform, seed: 4, late: None };
@@ -142,7 +143,7 @@ fn routes_of_groups_are_kept_as_such() {
     let (x, ids) = (numbers(&case), ids(&case));
     let (gate, down) = (experts(&case, EXPERTS, 1), experts(&case, EXPERTS, 2));
     let Made { mut recv, mut g, mut y, mut routed } = Made::new(&case, room(2));
-    // Both kernels have as much room.
+    // Both kernels have the same capacity.
     let narrow = Group::new(2).capacity_rows(room(2));
     forward::launch(&narrow, &ids, &x, &gate, &down, &mut recv, &mut g, &mut y, &mut routed).unwrap();
     let dgate = || PerRank::from_fn(case.ep(), |_| Experts::<f32, INTER, HIDDEN>::zeros(EXPERTS / 2));

@@ -7,7 +7,7 @@ use hpmoe_runtime::prelude::*;
 use proptest::prelude::*;
 use std::time::Duration;
 
-/// Of logits between -1 and 1: scores, in the order of the choice, with their numbers.
+/// The scores of logits between -1 and 1, in the order of the choice, with their ids.
 fn chosen(z: &[f32]) -> Vec<(usize, f64)> {
     let mut scores: Vec<(usize, f64)> = z.iter().map(|z| 1.0 / (1.0 + f64::from(-z).exp())).enumerate().collect();
     scores.sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -30,7 +30,7 @@ proptest! {
         let report = forward::launch(&case.group(), &z, &x, &w, &dy, &mut found_dweights, &mut found);
         report.map_err(|error| TestCaseError::fail(format!("{case:?}: {error}")))?;
         prop_assert!(y.iter().eq(found.iter()) && dweights.iter().eq(found_dweights.iter()), "{:?}", case);
-        // The same in f64, of products that were rounded to bf16 on their way.
+        // The same in f64, from products that were rounded to bf16.
         for rank in ep {
             for token in 0..case.tokens[rank.id()] {
                 let (x, dy) = (x[rank].row(token), dy[rank].row(token));
@@ -60,7 +60,7 @@ proptest! {
     }
 }
 
-/// Tokens of two ranks, each slot with an expert but for one.
+/// Tokens of two ranks; all slots but one have an expert.
 fn one_empty<const K: usize>(case: &Case, experts: usize, rank: usize, slot: usize) -> PerRank<Tensor<i32, K>> {
     let mut ids = full_ids::<K>(case, experts);
     let mut of_rank = ids[Rank::new(rank)].to_vec();
@@ -91,7 +91,7 @@ fn a_kernel_whose_matrix_task_reads_slots_refuses_an_empty_one() {
                 slot % TOP_K
             )
         );
-        // The kernel has found it, has sent nothing, and goes on with the next launch.
+        // The kernel has found it and sent nothing, and the next launch runs.
         whole::launch(&group, &full, &x, &w, &mut found).unwrap();
         assert!(expected.iter().eq(found.iter()));
     }

@@ -1,5 +1,5 @@
-//! Backward passes with the route that the forward pass has kept: the bits of a route of the host, launch after launch, and errors of
-//! what is no route of the launch.
+//! Backward passes with the route that the forward pass has kept: they give the bits of a host-made route, launch after
+//! launch, and report kept routes that don't fit the launch.
 
 #[cfg(target_os = "linux")]
 use crate::processes;
@@ -21,7 +21,7 @@ struct Layer {
     dy: PerRank<Tensor<bf16, HIDDEN>>,
 }
 
-/// What a forward pass makes.
+/// The outputs of a forward pass.
 struct Forward {
     recv: Rows<HIDDEN>,
     g: Rows<INTER>,
@@ -51,7 +51,7 @@ impl Layer {
         self.x.ranks()
     }
 
-    /// Room for what launches write, and the reference alike.
+    /// Room for the outputs of launches and of the reference.
     fn room(&self) -> Forward {
         let ranks = self.ep().count();
         let room = ranks * TOKENS * TOP_K.min(EXPERTS / ranks);
@@ -136,7 +136,7 @@ proptest! {
         }
         let (gradients, report) = layer.launch_backward(&case.group(), &found).map_err(failed)?;
         prop_assert!(gradients == expected, "{:?}", case);
-        // The same passes with a route of the host.
+        // The same passes with a host-made route.
         let Layer { x, gate, down, dy, .. } = &layer;
         let mut host = layer.forward_with(PerRank::ragged(ep, &route), PerRank::ragged(ep, &route));
         let Forward { recv, g, y, .. } = &mut host;
@@ -146,7 +146,7 @@ proptest! {
         let of = hosted_backward::launch(&case.group(), &route, dy, gate, down, &host.recv, &host.g, dx, dgate, ddown);
         prop_assert!(of_host == gradients && host.y == found.y, "{:?}", case);
         prop_assert_eq!((report.empty_tasks, report.tasks), (0, of.map_err(failed)?.tasks));
-        // What the host keeps of its route serves as well.
+        // A route that the host has kept works, too.
         route.keep(&mut found.routed);
         let (gradients, _) = layer.launch_backward(&case.group(), &found).map_err(failed)?;
         prop_assert!(gradients == expected, "{:?}", case);
@@ -157,7 +157,8 @@ fn layer_of(tokens: &[usize], seed: u64) -> Layer {
     Layer::new(&Case { tokens: tokens.to_vec(), routing: Routing::Uniform, seed, late: None })
 }
 
-/// What no launch of this shape has kept ends on all ranks before a row is sent, and the group goes on.
+/// A route that no launch of this shape has kept is an error on all ranks before a row is sent, and the group stays
+/// usable.
 #[test]
 fn what_is_no_route_of_the_launch_is_refused() {
     let (group, tokens) = (group(2), [9, 14]);
@@ -170,7 +171,7 @@ fn what_is_no_route_of_the_launch_is_refused() {
     );
     layer.launch_forward(&group, &mut made).unwrap();
     let (expected, _) = layer.launch_backward(&group, &made).unwrap();
-    // Launches of the same tokens, one rank's from each.
+    // Two launches with the same tokens; each rank's kept route is from another one.
     layer.launch_forward(&group, &mut other).unwrap();
     std::mem::swap(&mut made.routed[Rank::new(1)], &mut other.routed[Rank::new(1)]);
     let error = layer.launch_backward(&group, &made).err().expect("they are of different launches");
@@ -179,7 +180,7 @@ fn what_is_no_route_of_the_launch_is_refused() {
         "routed of rank 1 was kept by another launch than routed of rank 0: pass the parts that one launch has kept on all ranks"
     );
     std::mem::swap(&mut made.routed[Rank::new(1)], &mut other.routed[Rank::new(1)]);
-    // The ranks' parts in the other order: as many words where both have as many tokens.
+    // The ranks' parts are swapped; they have equally many words if both ranks have equally many tokens.
     let even = layer_of(&[11, 11], 3);
     let mut turned = even.room();
     even.launch_forward(&group, &mut turned).unwrap();
@@ -199,7 +200,7 @@ fn what_is_no_route_of_the_launch_is_refused() {
     assert!(found == expected, "the group goes on");
 }
 
-/// A forward pass without a route leaves none to take.
+/// A forward pass without a valid route keeps none.
 #[test]
 fn a_launch_without_a_route_keeps_none() {
     let (group, mut layer) = (group(2), layer_of(&[5, 6], 1));
@@ -213,13 +214,13 @@ fn a_launch_without_a_route_keeps_none() {
     assert!(matches!(error, LaunchError::Route(RouteError::Id { id: 99, .. })), "{error}");
     let error = layer.launch_backward(&group, &made).err().expect("the last launch has kept none");
     assert!(matches!(error, LaunchError::Route(RouteError::NotKept { rank }) if rank.id() == 0), "{error}");
-    // Too little room for the rows that it has.
+    // Too little room for its rows.
     layer.ids[Rank::new(1)].copy_from(&good);
     layer.launch_forward(&group, &mut made).unwrap();
     assert!(layer.launch_backward(&group, &made).unwrap().0 == layer.reference().1);
 }
 
-/// Two argument blocks in turn, with other data each time, as captured graphs have them.
+/// Two argument blocks alternate, with other data each time, like captured graphs.
 #[test]
 fn fixed_launches_hand_on_their_routes() {
     for tokens in [&[17][..], &[9, TOKENS], &[17, 0, TOKENS, 1]] {
@@ -300,7 +301,7 @@ fn one_rank_of_two() {
     let (found, _) = own.launch_backward(&group, &made).unwrap();
     assert!(expected_forward.routed[me] == made.routed[me] && expected.dx[me] == found.dx[me]);
     assert!(expected.dgate[me] == found.dgate[me] && expected.ddown[me] == found.ddown[me]);
-    // One rank comes with what it has kept of the launch before.
+    // One rank passes the route that it kept in the launch before.
     if me.id() == 1 {
         made.routed[me] = kept;
     }

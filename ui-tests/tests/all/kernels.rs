@@ -8,7 +8,7 @@ use crate::small_kernels::{
 use hpmoe_runtime::prelude::*;
 use proptest::prelude::*;
 
-/// `mixed.tuned.toml` lies next to the source.
+/// `mixed.tuned.toml` is next to the source.
 #[test]
 fn what_was_tuned_is_built() {
     assert_eq!(mixed::BLOCK, 4);
@@ -169,20 +169,20 @@ proptest! {
         let (x, z) = (numbers(&case), slots(&case, &route));
         let mut outputs = [products_outputs(&case, &route), products_outputs(&case, &route)];
         let [expected, found] = &mut outputs;
-        // The group launches twice, and what is added is added twice.
+        // The group launches twice, so everything is added twice.
         for _launch in 0..2 {
         products::forward(ep, &route, &x, &z, &w, &v, &u, &mut expected.0, &mut expected.1, &mut expected.2, &mut expected.3, &mut expected.4, &mut expected.5, &mut expected.6);
         }
         let report = products::forward::launch(&case.group(), &route, &x, &z, &w, &v, &u, &mut found.0, &mut found.1, &mut found.2, &mut found.3, &mut found.4, &mut found.5, &mut found.6);
         let parts = |it: &Products| {
-            // What was in an empty slot before the launch stays there.
+            // The contents of an empty slot before the launch stay there.
             let slots = |r| it.2[r].to_vec().into_iter().map(bf16::to_bits).collect::<Vec<_>>();
             let rows = |r| (it.0[r].to_vec(), it.1[r].to_vec(), slots(r));
             let experts = |r| (it.3[r].to_vec(), it.4[r].to_vec(), it.5[r].to_vec(), it.6[r].to_vec());
             ep.into_iter().map(|r| (rows(r), experts(r))).collect::<Vec<_>>()
         };
         let equal = parts(expected) == parts(found);
-        // An expert without rows has a gradient of zero where it is written, and what was there where it is added to.
+        // The gradient of an expert without rows is zero if it is written, and unchanged if it is added to.
         for e in route.experts().filter(|&e| route.expert_rows(e) == 0) {
             prop_assert!(found.3[e.owner()].expert(e).to_vec().iter().all(|&x| x == 0.0));
             prop_assert!(found.5[e.owner()].expert(e).to_vec().iter().all(|&x| x == 1.0));
@@ -220,12 +220,12 @@ proptest! {
         let route = Route::new(ep, EXPERTS, &ids::<TOP_K>(&case, EXPERTS)).unwrap();
         let (x, w, v) = (with_ties::<C>(&case), weights::<TOP_K>(&case), with_ties::<WIDE>(&case));
         let s = slots::<bf16, C>(&case, &route);
-        // Some name no column.
+        // Some ids name no column.
         let named = PerRank::from_fn(ep, |rank| {
             let count = case.tokens[rank.id()] * TOP_K;
             Tensor::<i32, TOP_K>::from_vec((0..count).map(|n| (n * 7919 + case.seed as usize % 100) as i32 % 60 - 8).collect())
         });
-        // None of them is zero: each one counts as a factor.
+        // No number is zero, so each one matters as a factor.
         let two: Vec<f32> = (0..2 * C).map(|column| (column * 37 % 17) as f32 / 4.0 - 1.875).collect();
         let two = PerRank::from_fn(ep, |_| Matrix::from_slice(&two));
         let run = |launched: bool| {
@@ -307,7 +307,7 @@ proptest! {
     }
 }
 
-/// Numbers of which many are equal, or some are none.
+/// Numbers, many of which are equal, or some of which are NaN.
 fn with_ties<const C: usize>(case: &Case) -> PerRank<Tensor<f32, C>> {
     let number = |(place, x): (usize, f32)| match (case.seed % 2, place % 97) {
         (0, _) => (x * 4.0).round(),
@@ -318,7 +318,7 @@ fn with_ties<const C: usize>(case: &Case) -> PerRank<Tensor<f32, C>> {
     weights::<C>(case).map(|part| Tensor::from_vec(part.to_vec().into_iter().enumerate().map(number).collect()))
 }
 
-/// Rows received, projected and given back, then weight gradients: written, narrow, and added to ones.
+/// Rows are received, projected and given back. Then weight gradients: written, narrow, and added to ones.
 type Products = (
     PerRank<Received<bf16, { products::HIDDEN }>>,
     PerRank<Received<bf16, { products::INTER }>>,

@@ -1,4 +1,4 @@
-//! The forward layer for each bundled layer and for dies with other numbers of cores, as the build script writes it.
+//! The forward layer for each bundled layer, and for dies with other numbers of cores, as written by the build script.
 
 use hpmoe_runtime::prelude::*;
 

@@ -1,5 +1,5 @@
-//! All tests of this package in one program, except for the mutations: what they share is compiled and linked once. A module
-//! is a group that can be run alone: `cargo test -p hpmoe-ui-tests --test all oracles`.
+//! All tests of this package in one program, except for the mutations: shared code is compiled and linked once. A
+//! module is a group that can run alone: `cargo test -p hpmoe-ui-tests --test all oracles`.
 
 mod bodies;
 mod chosen;

@@ -1,4 +1,4 @@
-//! The memory that a group allocates is what the table of the kernel says, to the byte, and it does not grow from launch to launch.
+//! The memory that a group allocates equals the kernel's table exactly, and does not grow from launch to launch.
 
 use crate::chunks::{
     grad_in_placed_chunks, in_1_chunk, in_2_chunks, in_4_chunks, in_7_chunks, in_8_chunks, in_chosen_chunks,
@@ -13,19 +13,19 @@ use hpmoe_runtime::prelude::*;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// Counts what a thread holds of memory that starts on a line: heaps, workspaces and tables of launches, which a group allocates and frees in
-/// the thread that launches.
+/// Counts a thread's memory that is aligned to a line: heaps, workspaces and tables of launches. A group allocates and
+/// frees them in the thread that launches.
 struct Counting;
 
 /// Alignment of the memory that kernels see.
 const LINE: usize = 512;
-/// Places of a rank beyond its share, as the build script has them.
+/// Spare places of a rank, as in the build script.
 const SPARE: usize = 2;
 /// Larger memory is mapped instead of allocated.
 const MAPPED: usize = 4 << 20;
 
 thread_local! {
-    /// Bytes held, and the most that were.
+    /// Bytes in use, and their maximum.
     static HELD: Cell<(isize, isize)> = const { Cell::new((0, 0)) };
 }
 
@@ -37,7 +37,7 @@ fn count(layout: Layout, sign: isize) {
     }
 }
 
-// SAFETY: the system's allocator does it all.
+// SAFETY: forwards all calls to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout, 1);
@@ -72,7 +72,7 @@ fn held() -> usize {
     usize::try_from(HELD.get().0).expect("no more is freed than was allocated")
 }
 
-/// The most that is held at a time while something runs, beyond what is held before.
+/// The most memory in use while `run` runs, beyond that in use before.
 fn peak_of(run: impl FnOnce()) -> usize {
     let before = HELD.get().0;
     HELD.set((before, before));
@@ -80,7 +80,8 @@ fn peak_of(run: impl FnOnce()) -> usize {
     usize::try_from(HELD.get().1 - before).expect("the peak is no less")
 }
 
-/// Five routings: even, with empty slots, two with a favourite expert, and all to the first experts. Tokens differ from rank to rank.
+/// Five routings: even, with empty slots, two with a favourite expert, and all to the first experts. The number of
+/// tokens differs between ranks.
 fn cases(ranks: usize, experts: usize, most: usize) -> Vec<Case> {
     let tokens: Vec<usize> = (0..ranks).map(|rank| [most, 0, most / 3, 1][rank % 4]).collect();
     let case = |routing, seed| Case { tokens: tokens.clone(), routing, seed, late: None };
@@ -93,7 +94,7 @@ fn cases(ranks: usize, experts: usize, most: usize) -> Vec<Case> {
     ]
 }
 
-/// Bytes of heap and workspace of all ranks by the table, none of them so large that it is mapped.
+/// Bytes of heap and workspace of all ranks, by the table; each is too small to be mapped.
 fn of_table(kernel: &CompiledKernel, ranks: usize, capacity: Option<usize>) -> usize {
     let table = kernel.memory_table(ranks, capacity, 0).unwrap();
     assert!(table.heap < MAPPED && table.workspace < MAPPED, "{table:?}");
@@ -103,7 +104,7 @@ fn of_table(kernel: &CompiledKernel, ranks: usize, capacity: Option<usize>) -> u
     ranks * (table.heap + table.workspace)
 }
 
-/// Launches on all routings, twice, and looks at what a group holds.
+/// Launches on all routings, twice, and checks the group's memory.
 fn holds(
     kernels: &[&CompiledKernel],
     capacity: Option<usize>,
@@ -123,7 +124,7 @@ fn holds(
             assert_eq!(held() - before, expected, "{names:?} on {ranks} ranks, {case:?}");
         }
     }
-    // The first launch of all allocates heaps and workspaces; tables live as long as their launch.
+    // The first launch allocates heaps and workspaces; tables live as long as their launch.
     assert!(peaks[0] > expected && peaks[1..].iter().all(|peak| *peak > 0), "{peaks:?} of {expected}");
     assert_eq!(peaks[cases.len() + 1..], peaks[1..cases.len()], "a second time takes more than the first");
     drop(group);
@@ -180,7 +181,7 @@ fn in_each_number_of_chunks() {
     assert_eq!([1, 2, 4, 8].map(|count| chunks.get()[count]), [true; 4]);
 }
 
-/// The five routings, with places to spare and experts anywhere.
+/// The five routings, with spare places and experts anywhere.
 #[test]
 fn in_chosen_chunks_with_places_to_spare() {
     use in_placed_chunks::moe_in_placed_chunks::{EXPERTS, TOP_K, forward};
@@ -229,7 +230,7 @@ backward! {
     back_in_chosen_chunks: chosen_chunks, grad_in_chosen_chunks;
 }
 
-/// One group whose backward launches have all numbers of chunks, with places to spare.
+/// One group whose backward launches have all numbers of chunks, with spare places.
 #[test]
 fn back_in_each_number_of_chunks_with_places_to_spare() {
     use grad_in_placed_chunks::moe_back_in_placed_chunks::{EXPERTS, TOP_K, backward};
@@ -273,7 +274,7 @@ fn back_in_each_number_of_chunks_with_places_to_spare() {
     assert_eq!([1, 2, 4, 8].map(|count| chunks.get()[count]), [true; 4]);
 }
 
-/// Experts from last to first, one place each; the places to spare are empty.
+/// Experts in descending order, one place each; spare places are empty.
 fn reversed(ep: Ranks, experts: usize, spare: usize) -> Placement {
     let share = experts.div_ceil(ep.count());
     let place = |place: usize| {
@@ -285,7 +286,7 @@ fn reversed(ep: Ranks, experts: usize, spare: usize) -> Placement {
     Placement::new(ep, experts, &places).unwrap()
 }
 
-/// Both passes with places to spare, on numbers of ranks that divide the experts and on others.
+/// Both passes with spare places, on numbers of ranks that divide the experts and on others.
 #[test]
 fn with_places_to_spare() {
     for ranks in [2, 4, 7] {
@@ -295,7 +296,8 @@ fn with_places_to_spare() {
     }
 }
 
-/// The forward pass and, where asked for, the backward pass, with experts anywhere; what one keeps for the other has the table's rows.
+/// The forward pass and, if requested, the backward pass, with experts anywhere. Tensors kept between the passes have
+/// the table's number of rows.
 fn both(group: &Group, case: &Case, backward: bool) -> Result<(), LaunchError> {
     let ep = case.ep();
     let placement = placement(case, EXPERTS, SPARE);

@@ -1,6 +1,6 @@
-//! The forward layer against layers computed by other software (fp32), for every number of ranks that divides the experts up
-//! to 8; the same bits for every number of ranks, for 50 orders of the host's pipes, and for two launches in a row with one
-//! rank late; on dies with other numbers of cores, all of which are used.
+//! The forward layer, compared with layers that other software computed (fp32), for every number of ranks up to 8 that
+//! divides the experts. The bits are the same for every number of ranks, for 50 orders of the host's pipes, and for two
+//! launches in a row with one rank late; also on dies with other numbers of cores, all of which are used.
 
 use crate::random::seeds;
 use std::time::Duration;
@@ -81,7 +81,7 @@ macro_rules! layers {
                     assert!(found == expected, "the megakernel on {ranks} ranks");
                     assert_eq!((report.empty_tasks, report.descriptor_bytes), (0, 64));
                     let used = (report.aic_cores_used, report.aiv_cores_used);
-                    // With more ranks, one may have fewer tiles than cores.
+                    // With more ranks, a rank may have fewer tiles than cores.
                     assert!(ranks > 4 || used == ($aic, 2 * $aic), "{used:?} cores on {ranks} ranks");
                     println!("{}: {ranks} ranks, {comparison:?}, {used:?} cores", stringify!($name));
                 }

@@ -1,4 +1,4 @@
-//! Placements: results have the bits of the layer without one, wherever its experts lie and however many copies of them there are.
+//! Placements: results have the bits of the layer without one, for any places and any number of copies of its experts.
 
 use crate::random::{Case, Routing, cases_on, config, ids, numbers, placement, seeds, tokens, weights};
 use crate::small_kernels::placed::{self, EXPERTS, HIDDEN, INTER, TOKENS, TOP_K};
@@ -7,7 +7,7 @@ use hpmoe_runtime::prelude::*;
 use proptest::prelude::*;
 use support::tensors::by_slot;
 
-/// Places of a rank beyond its share, as the build script has them.
+/// Spare places of a rank, as in the build script.
 const SPARE: usize = 2;
 /// Numbers of ranks: those that divide the experts, and those that the build script names.
 const RANKS: [usize; 5] = [1, 2, 4, 5, 7];
@@ -31,7 +31,7 @@ impl Weights {
     }
 }
 
-/// What both passes give.
+/// The outputs of both passes.
 #[derive(PartialEq)]
 struct Results {
     y: PerRank<Tensor<bf16, HIDDEN>>,
@@ -42,7 +42,7 @@ struct Results {
     ddown: PerRank<Experts<f32, HIDDEN, INTER>>,
 }
 
-/// Runs both passes with a placement, by launches in a group or one task after another.
+/// Runs both passes with a placement, as launches of a group or task by task.
 fn run(case: &Case, placement: &Placement, group: Option<&Group>) -> Result<Results, LaunchError> {
     let ep = case.ep();
     let route = &Route::placed(placement, &ids::<TOP_K>(case, EXPERTS))?;
@@ -78,7 +78,8 @@ fn run(case: &Case, placement: &Placement, group: Option<&Group>) -> Result<Resu
     Ok(results)
 }
 
-/// Runs both passes of kernels that make their route, by launches in a group or one task after another; the digests of what they kept.
+/// Runs both passes of kernels that make their route, as launches of a group or task by task; also returns the digests
+/// that they kept.
 fn run_routed(
     case: &Case,
     placement: &Placement,
@@ -187,14 +188,14 @@ proptest! {
     }
 }
 
-/// Shares of copies, which change where rows go but not their experts' places.
+/// Shares of copies, which change the destinations of rows but not the places of experts.
 fn with_shares(placement: &Placement, seed: u64) -> Placement {
     let places = placement.physical_to_logical().len() as u64;
     let shares: Vec<u32> = (0..places).map(|place| 1 + ((place * 7 + seed * 13) % 5) as u32).collect();
     placement.with_shares(&shares).unwrap()
 }
 
-/// A launch whose argument block is made once takes the placement of each launch, and keeps it with the route.
+/// A launch with a fixed argument block uses the placement of each launch, and keeps it with the route.
 #[test]
 fn a_fixed_launch_takes_another_placement_each_time() {
     let ep = Ranks::new(4);
@@ -237,7 +238,7 @@ fn a_fixed_launch_takes_another_placement_each_time() {
         fixed.launch(&arguments!()).unwrap();
         assert!(*y == expected, "launch {seed}");
         assert_eq!(next.scope(|| Route::of::<EXPERTS>(ep, &kept)), Route::placed(&next, ids).unwrap(), "launch {seed}");
-        // The route is for experts that lie there, and for no others.
+        // The route is only for experts in these places.
         let elsewhere = group.placed(&with_shares(&first, seed + 1)).unwrap();
         let refused = backward(&elsewhere, &case, &first, &all, &kept, (recv, g, u)).unwrap_err();
         assert!(matches!(refused, LaunchError::Route(RouteError::KeptPlaced { .. })), "{refused}");
@@ -247,7 +248,7 @@ fn a_fixed_launch_takes_another_placement_each_time() {
 
 type Rows<const C: usize> = PerRank<Received<bf16, C>>;
 
-/// A backward pass by a kept route.
+/// A backward pass with a kept route.
 fn backward(
     group: &Group,
     case: &Case,
@@ -275,7 +276,7 @@ fn backward(
     Ok(())
 }
 
-/// What a kernel that makes its route says of placements that don't fit.
+/// The error of a kernel that makes its route, for placements that don't fit.
 #[test]
 fn placements_that_do_not_fit_are_refused() {
     let case = Case { tokens: vec![3; 4], routing: Routing::Uniform, seed: 3, late: None };
@@ -302,7 +303,7 @@ fn placements_that_do_not_fit_are_refused() {
         said(even(4, EXPERTS, 1)),
         "there are 4 places for experts on each rank, but placed::routed_in_chunks was built with 5: use a placement with 5 places on each"
     );
-    // Without a placement, experts lie evenly, and spare places are empty.
+    // Without a placement, experts are distributed evenly, and spare places are empty.
     assert_eq!(refused(even(4, EXPERTS, SPARE), case.group()).map_err(|error| error.to_string()), Ok(()));
 }
 

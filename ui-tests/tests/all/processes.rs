@@ -1,9 +1,9 @@
-//! Ranks that are processes: this program again, with one of its tests.
+//! Ranks that are processes: they run this program again, with one of its tests.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Runs an ignored test as each of two ranks, and says which of them succeeded.
+/// Runs an ignored test as each of two ranks, and returns which of them succeeded.
 pub fn two_ranks(test: &str) -> [bool; 2] {
     let file = address_file();
     let start = |rank: usize| {
@@ -18,7 +18,7 @@ pub fn two_ranks(test: &str) -> [bool; 2] {
     [0, 1].map(start).map(|mut child| child.wait().expect("a process ends").success())
 }
 
-/// A file by which ranks learn the address of rank 0, which removes it when all have joined.
+/// A file with the address of rank 0, which rank 0 removes when all have joined.
 fn address_file() -> std::path::PathBuf {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);

@@ -1,4 +1,5 @@
-//! Random programs: each kernel gives the bits of its taskflow run as Rust, on any ranks, routings and orders of the host's pipes.
+//! Random programs: each kernel gives the bits of its taskflow run as Rust, for any ranks, routings and orders of the
+//! host's pipes.
 #![allow(clippy::all, reason = "programs that are drawn say what nobody would")]
 
 #[allow(unused_imports, reason = "a few programs don't need all")]
@@ -6,7 +7,7 @@ use crate::random::{Case, config, experts, ids, slots, tokens};
 use hpmoe_runtime::prelude::*;
 use proptest::prelude::*;
 
-/// Elements as f32, of which every NaN is the same.
+/// Elements as f32; all NaN are equal.
 fn bits<T: Float>(elements: &[T]) -> Vec<u32> {
     elements.iter().map(|element| element.to_f32()).map(|x| if x.is_nan() { f32::NAN } else { x }.to_bits()).collect()
 }

@@ -8,17 +8,17 @@ use hpmoe_runtime::Argument;
 use hpmoe_runtime::prelude::*;
 use std::time::Duration;
 
-/// Tokens of the ranks of a group.
+/// Number of tokens of a group's ranks.
 const TOKENS_OF: [&[usize]; 3] = [&[TOKENS], &[9, TOKENS], &[17, 0, TOKENS, 1]];
 
-/// The data of a launch: each has ids of its own, some of them of empty slots.
+/// The data of a launch: each launch has other ids, some of which are empty slots.
 fn case(tokens: &[usize], number: u64) -> Case {
     let routing = [Routing::Uniform, Routing::Favourite(number as usize % EXPERTS), Routing::Few][number as usize % 3];
     let gaps = [0, 4, 0, 6, 5, 7][number as usize / 3 % 6];
     Case { tokens: tokens.to_vec(), routing, seed: number << 8 | gaps << 5, late: Some(tokens.len() - 1) }
 }
 
-/// One rank is late in each launch.
+/// In each launch, one rank is late.
 fn group(tokens: &[usize]) -> Group {
     let group = Group::new(tokens.len()).time_limit(Duration::from_secs(60)).find_races(true);
     group.delay(tokens.len() - 1, Duration::from_micros(300))
@@ -46,7 +46,7 @@ impl Layer {
         }
     }
 
-    /// Other numbers in the same memory.
+    /// Writes other numbers to the same memory.
     fn refill(&mut self, case: &Case) {
         let (ids, x, weights) = (ids::<TOP_K>(case, EXPERTS), numbers::<HIDDEN>(case), weights::<TOP_K>(case));
         for rank in case.ep() {
@@ -124,7 +124,7 @@ fn chunks_are_routed_by_each_launch_of_one_argument_block() {
     }
 }
 
-/// Where the host makes the route, all launches of a block have the same one.
+/// If the host makes the route, all launches of a block have the same route.
 #[test]
 fn a_route_of_the_host_is_fixed_with_the_argument_block() {
     let tokens = TOKENS_OF[1];
@@ -143,7 +143,8 @@ fn a_route_of_the_host_is_fixed_with_the_argument_block() {
     }
 }
 
-/// Launches of a block, of another one of the same kernel, and ordinary ones follow each other; ids that make no route end a launch, and the next one goes on.
+/// Launches of a block, of another block of the same kernel, and ordinary launches alternate. Ids without a valid route
+/// end a launch, and the next one runs.
 #[test]
 fn fixed_launches_take_turns_with_others() {
     let tokens = TOKENS_OF[2];
@@ -194,7 +195,7 @@ fn a_fixed_launch_refuses_other_tensors_and_ends_with_its_group() {
     let error = fixed.launch(&layer.arguments(None, true)).unwrap_err().to_string();
     assert!(error.starts_with("routed::chunked takes 6 tensors, but got 5"), "{error}");
     assert!(fixed.wait().unwrap().is_none() && !group.is_broken());
-    // A launch that was given up breaks the group: its counters fit no other launch.
+    // A launch that was given up breaks the group: its counters are wrong for other launches.
     let error = fixed.launch(&layer.arguments(None, false)).unwrap_err();
     assert!(matches!(error, LaunchError::Stuck(_)), "{error}");
     assert!(matches!(fixed.launch(&layer.arguments(None, false)), Err(LaunchError::Broken)) && group.is_broken());

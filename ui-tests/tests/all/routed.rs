@@ -1,4 +1,4 @@
-//! Kernels that make their route: the bits of the route that the host makes, for any routing, and its errors.
+//! Kernels that make their route: they give the bits of a host-made route for any routing, and its errors.
 
 #[cfg(target_os = "linux")]
 use crate::processes;
@@ -8,12 +8,12 @@ use hpmoe_runtime::prelude::*;
 use proptest::prelude::*;
 use std::time::Duration;
 
-/// Room for the rows that any routing can need.
+/// Room for the rows of any routing.
 fn lossless(ranks: usize) -> usize {
     ranks * TOKENS * TOP_K.min(EXPERTS / ranks)
 }
 
-/// The rows of each rank that a route has, of a tensor with room for more.
+/// The rows of each rank that a route has, from a tensor with room for more.
 fn kept(route: &Route, rows: &PerRank<Received<bf16, INTER>>) -> Vec<Vec<bf16>> {
     route.ranks().into_iter().map(|rank| rows[rank].to_vec()[..route.received(rank) * INTER].to_vec()).collect()
 }
@@ -114,7 +114,7 @@ fn faulty_ids_are_the_error_that_a_route_of_the_host_has() {
         let expected = Route::new(faulty.case.ep(), EXPERTS, &ids).unwrap_err();
         let error = faulty.launch(&group, &ids, lossless(4)).unwrap_err();
         assert!(matches!(error, LaunchError::Route(found) if found == expected), "{error}, not {expected}");
-        // The group goes on as if nothing had happened.
+        // The group stays usable.
         faulty.launch(&group, &faulty.ids, lossless(4)).unwrap();
     }
     let first = faulty.ids[Rank::new(2)].to_vec()[30];
@@ -234,7 +234,7 @@ fn one_rank_of_two() {
     };
     for slot in [4, 50] {
         assert_eq!(launch(&faulty.ids).unwrap(), expected[me].to_vec());
-        // The fault is on rank 1, which alone knows the id.
+        // The fault is on rank 1, and only rank 1 knows the id.
         let ids = faulty.with(1, slot, 77);
         let fault = Route::new(ep, EXPERTS, &ids).unwrap_err();
         let error = launch(&ids).unwrap_err();

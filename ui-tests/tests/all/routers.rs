@@ -1,12 +1,13 @@
-//! Routers of current models: the megakernel gives the bits of its reference, and both choose and weigh as a model in f64 does, for logits that
-//! are random, often equal, or extreme.
+//! Routers of current models: the megakernel gives the bits of its reference, and both choose and weigh like a model in
+//! f64, for logits that are random, often equal, or extreme.
 
 use crate::random::{Case, cases, config, full_ids, numbers};
 use crate::small_kernels::{particular, scored, shared_out, with_products};
 use hpmoe_runtime::prelude::*;
 use proptest::prelude::*;
 
-/// Logits for each token, by the seed of the case: different ones, few different ones, or such as leave f32 no room.
+/// Logits for each token, depending on the seed: different ones, few different ones, or extreme ones that exhaust the
+/// precision of f32.
 pub fn logits<const C: usize>(case: &Case, which: u64) -> PerRank<Tensor<f32, C>> {
     const EXTREME: [f32; 12] = [0.0, -0.0, 3.0, 3.0, -20.0, 20.0, -90.0, 90.0, -1e4, 1e4, 1e30, -1e30];
     let mut state = case.seed ^ (which << 20);
@@ -32,7 +33,7 @@ fn bias<const C: usize>(case: &Case) -> PerRank<Matrix<f32, 1, C>> {
     })
 }
 
-/// A route for a launch whose kernel reads token counts alone.
+/// A route for a launch whose kernel reads only the numbers of tokens.
 fn route<const K: usize>(case: &Case, experts: usize) -> Route {
     Route::new(case.ep(), experts, &full_ids::<K>(case, experts)).unwrap()
 }
@@ -42,7 +43,7 @@ pub fn rows<T: Number, const C: usize>(tensor: &Tensor<T, C>) -> Vec<Vec<f64>> {
     tensor.to_vec().chunks(C).map(|row| row.iter().map(|x| f64::from(x.to_f32())).collect()).collect()
 }
 
-/// Bits of all numbers; of NaN any will do.
+/// Bits of all numbers; all NaN are equal.
 pub fn bits<const C: usize>(tensors: &PerRank<Tensor<f32, C>>) -> Vec<u32> {
     tensors.iter().flat_map(Tensor::to_vec).map(|x| if x.is_nan() { f32::NAN } else { x }.to_bits()).collect()
 }
@@ -55,7 +56,7 @@ pub fn ended(case: &Case, report: Result<Report, LaunchError>) -> Result<(), Tes
     report.map(|_| ()).map_err(|error| TestCaseError::fail(format!("{case:?}: {error}")))
 }
 
-/// Numbers of the largest values, of equal ones the lowest first.
+/// The indices of the largest values; among equal ones, the lowest first.
 fn top(values: &[f64], count: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|&a, &b| values[b].total_cmp(&values[a]));
@@ -63,7 +64,7 @@ fn top(values: &[f64], count: usize) -> Vec<usize> {
     order
 }
 
-/// Whether numbers that are not equal differ by more than what f32 makes of them.
+/// Whether all unequal numbers differ by more than the error of f32.
 fn settled(values: &[f64]) -> bool {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -74,7 +75,8 @@ pub fn close(got: f64, expected: f64) -> bool {
     got == expected || got.is_nan() && expected.is_nan() || (got - expected).abs() <= 2e-5 * expected.abs().max(1.0)
 }
 
-/// One token's choice: `scores` decide, `weigh` makes weights of the ids. `clear` says that no earlier choice was a close one.
+/// One token's choice: `scores` decide, and `weigh` computes weights from the ids. `clear` says that no earlier choice
+/// was close.
 fn check(
     name: &str,
     (scores, clear): (&[f64], bool),
@@ -128,13 +130,14 @@ fn pick(row: &[f64], ids: &[usize]) -> Vec<f64> {
     ids.iter().map(|&id| row[id]).collect()
 }
 
-/// Weights divided by what is made of their sum.
+/// Weights, divided by a function of their sum.
 fn over_sum(row: Vec<f64>, of_sum: impl Fn(f64) -> f64) -> Vec<f64> {
     let sum = of_sum(row.iter().sum());
     row.iter().map(|x| x / sum).collect()
 }
 
-/// Scores where all groups but the best have `other`; whether the choice of groups was clear. `best` scores a group.
+/// Scores in which all groups but the best have `other`, and whether the choice of groups was clear. `best` scores a
+/// group.
 fn of_best_groups(
     scores: &[f64],
     (groups, stay, other): (usize, usize, f64),
@@ -438,7 +441,7 @@ proptest! {
     }
 }
 
-/// Two choices with their weights, unless a number is so close to its limit that f32 may decide otherwise.
+/// Two choices with their weights; `None` if a number is so close to its limit that f32 may decide differently.
 fn sparse_mixer(z: &[f64]) -> Option<Vec<(usize, f64)>> {
     let mut left = z.to_vec();
     let mut chosen = Vec::new();
@@ -457,7 +460,7 @@ fn sparse_mixer(z: &[f64]) -> Option<Vec<(usize, f64)>> {
     Some(chosen)
 }
 
-/// Three numbers of bf16 for each of f32, whose sum it is.
+/// Three bf16 numbers for each f32, which is their sum.
 fn in_three(numbers: &[f32]) -> [Vec<bf16>; 3] {
     let mut left = numbers.to_vec();
     let parts = std::array::from_fn(|_| {
@@ -481,7 +484,7 @@ fn rounded(x: f64) -> f64 {
     f64::from(bf16::from_f32(x as f32).to_f32())
 }
 
-/// The error function, by its series, or 1 where nothing is left to add.
+/// The error function, computed as a series, or 1 if no term is left to add.
 pub fn erf(x: f64) -> f64 {
     if x.abs() > 5.0 {
         return x.signum();

@@ -1,5 +1,5 @@
-//! The variants of the layer on another bundled layer than the one they are built for as examples, where no tile divides the
-//! sizes and some experts have no row. Each brings its own test.
+//! The variants of the layer on other bundled layers than those that the examples are built for: no tile divides the
+//! sizes, and some experts have no row. Each example has its own test.
 
 macro_rules! variants {
     ($($name:ident: $variant:ident),*) => {$(
@@ -14,7 +14,7 @@ variants!(
     plain: moe_ffn, clipped: moe_clipped, biased: moe_biased, int8: moe_int8, w8a8: moe_w8a8, w4a8: moe_w4a8, prescaled: moe_prescaled, relayed: moe_relay
 );
 
-/// A way of sending tokens changes no bit, whatever the routing.
+/// No way of sending tokens changes a bit, for any routing.
 mod sends_once {
     use hpmoe_runtime::prelude::*;
     use std::time::Duration;
@@ -35,7 +35,7 @@ mod sends_once {
         }
     }
 
-    /// A bundled layer with some of its tokens, each for experts that `of` tells.
+    /// Runs a bundled layer with some of its tokens; `of` returns the experts of each.
     fn layer(tokens: usize, of: impl Fn(usize) -> Vec<i32>) -> Layer {
         let mut layer = Layer::find_bundled("qwen3_ragged", None).unwrap();
         layer.tokens = tokens;

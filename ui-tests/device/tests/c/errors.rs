@@ -1,4 +1,4 @@
-//! What a caller is told, and what is copied.
+//! Errors that a caller gets, and tensors that are copied.
 
 use std::ffi::CStr;
 use std::ptr::{null, null_mut};
@@ -15,14 +15,14 @@ use hpmoe_device_tests::hpmoe_library::{
 
 use super::support::{Echo, Group, HIDDEN, Memory, NO_OPTIONS, error, report};
 
-/// What a launch says that has been changed by a test.
+/// The error of a launch that a test has changed.
 fn refused(change: impl FnOnce(&mut Echo)) -> String {
     let (group, mut echo) = (Group::new(1), Echo::new(5));
     change(&mut echo);
     assert_eq!(echo.launch(group.0), HPMOE_INVALID, "{}", error());
     let said = error();
     assert!(report().is_none(), "a launch that was refused has no report");
-    // The group is as good as before.
+    // The group is still usable.
     let echo = Echo::new(5);
     assert_eq!(echo.launch(group.0), HPMOE_OK, "{}", error());
     assert_eq!((echo.y.floats(), error()), (echo.expected(), String::new()));
@@ -208,7 +208,7 @@ fn ids() {
         said,
         "topk_ids of rank 0, row 0 has expert 1 in column 0 and again in column 1: a token may name an expert only once"
     );
-    // Two ids of 32 bits are one of 64: 1 + 2^32 for the first token.
+    // Two 32-bit ids form one 64-bit id: 1 + 2^32 for the first token.
     let said = refused(|echo| {
         echo.ids_part.element = HPMOE_I64;
         echo.ids_part.rows = 2;
@@ -261,7 +261,7 @@ fn a_fixed_launch_can_be_replayed() {
     assert_eq!(fix(&echo, &raw mut number), (HPMOE_OK, String::new()));
     assert_eq!((replay(&echo, number), hpmoe_wait(number)), ((HPMOE_OK, String::new()), HPMOE_OK));
     assert_eq!((echo.y.floats(), report().unwrap()["ranks"].as_u64()), (echo.expected(), Some(1)));
-    // Memory that is not in its place, another tensor, and another kind of launch.
+    // Tensors that have moved, other tensors, and another kind of launch.
     echo.parts[0].data = echo.parts[0].data.wrapping_byte_add(4);
     for said in [fix(&echo, &raw mut number), replay(&echo, number)] {
         assert!(
@@ -309,7 +309,7 @@ fn a_launch_can_be_waited_for_later() {
     assert_eq!(said(numbers[0]), over);
     assert!(said(0).starts_with("there is no pending launch 0: 0 is none;"), "{}", said(0));
     assert!(said(1 << 40).contains("this library has never made it"), "{}", said(1 << 40));
-    // One that is pending when its group is freed.
+    // A launch that is pending when its group is freed.
     assert_eq!(enqueue(&raw mut numbers[1]), (HPMOE_OK, String::new()));
     drop(group);
     assert!(said(numbers[1]).contains("its group has been freed"), "{}", said(numbers[1]));
@@ -326,7 +326,7 @@ fn a_reference_is_that_of_a_module_of_the_crate() {
     assert_eq!(echo.y.floats(), echo.expected());
     assert_eq!(reference(c"once::forward"), HPMOE_INVALID);
     assert_eq!(error(), "the taskflow takes 6 arguments, but the call has 3: pass parts for 6");
-    // The library has the kernel, and its crate no module of it.
+    // The library has the kernel, but its crate has no module for it.
     let mut memory = [Memory::new(&[0; 4096], 0), Memory::new(&[0; 64], 0)];
     let [ids, x] = memory.each_mut();
     let part = |memory: &mut Memory, rows, columns, element| memory.tensor(rows, columns, element);
@@ -399,7 +399,7 @@ fn memory_is_used_where_it_lies_unless_it_is_not_on_a_line() {
         report["text"].as_str().unwrap().contains("`y` of rank 0 was copied (1728 bytes): it starts at 0x"),
         "{report}"
     );
-    // The library wrote what it should, and nothing around it.
+    // The library wrote its output, and nothing around it.
     assert!(echo.y.around().all(|byte| *byte == 0xee));
 }
 
@@ -427,7 +427,7 @@ fn a_launch_that_gets_stuck_breaks_its_group() {
     let (group, echo) =
         (Group::with(1, HpmoeOptions { time_limit_ms: 1, threads: 1, ..HpmoeOptions::default() }), Echo::new(64));
     let status = echo.launch(group.0);
-    // A fast machine may be done in time.
+    // A fast machine may finish in time.
     if status == HPMOE_OK {
         return;
     }
@@ -467,7 +467,7 @@ fn rows_that_are_kept_may_have_room_for_more() {
             unsafe { hpmoe_launch(group.0, c"once::forward".as_ptr(), ids.as_ptr(), 2, parts.as_ptr(), 6, null_mut()) };
         (status, memory)
     };
-    // Each token has an expert on each rank: 7 rows there.
+    // Each token has an expert on each rank, so each rank receives 7 rows.
     let (status, memory) = launch([24, 7]);
     assert_eq!((status, error()), (HPMOE_OK, String::new()));
     let row = [0x3f; 2 * 40];

@@ -1,4 +1,5 @@
-//! Groups of processes: who may join, how long it may take, and what ends a wait early. Each rank is a thread here, with a group of its own.
+//! Groups of processes: who may join, how long that may take, and how a wait can end early. Each rank is a thread here,
+//! with its own group.
 
 use std::ffi::CString;
 use std::net::TcpListener;
@@ -22,7 +23,7 @@ fn listen(address: &str, joining: HpmoeJoining) -> Result<(u64, u16), String> {
     if status == HPMOE_OK { Ok((listener, port)) } else { Err(error()) }
 }
 
-/// Joins as a rank that is not 0, with these settings; or an error.
+/// Joins as a rank other than 0, with these settings; or returns an error.
 fn join(port: u16, joining: HpmoeJoining, options: HpmoeOptions) -> Result<u64, String> {
     let (address, mut group) = (CString::new(format!("127.0.0.1:{port}")).unwrap(), 0);
     // SAFETY: a string, structures, and a variable of this function.
@@ -57,7 +58,7 @@ fn a_port_is_kept_until_the_group_takes_it() {
     let group = host(listener, with_secret(SECRET)).unwrap();
     let other = other.join().unwrap().unwrap();
     assert_eq!((hpmoe_group_free(other), hpmoe_group_free(group)), (HPMOE_OK, HPMOE_OK));
-    // The number means nothing any more, and the port is free.
+    // The handle is no longer valid, and the port is free.
     assert!(host(listener, with_secret(SECRET)).unwrap_err().starts_with("there is no listener "));
     let (listener, port) = listen("127.0.0.1:0", HpmoeJoining::default()).unwrap();
     assert_eq!((hpmoe_listener_free(listener), hpmoe_listener_free(listener)), (HPMOE_OK, HPMOE_INVALID));
@@ -98,7 +99,7 @@ fn settings_that_are_none_are_told() {
     assert!(said.starts_with("the secret has 5 bytes"), "{said}");
 }
 
-/// No port is chosen before: rank 0 writes it to a file, which is gone when both have joined.
+/// No port is chosen in advance: rank 0 writes it to a file, which is removed when both have joined.
 #[test]
 fn ranks_meet_by_a_file() {
     let folder = tempfile::tempdir().unwrap();
@@ -117,7 +118,7 @@ fn ranks_meet_by_a_file() {
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
 }
 
-/// A limit of the caller, and one that the environment has: the error names what the caller can change.
+/// A limit from the caller, and one from the environment: the error names the one that the caller can change.
 #[test]
 fn joining_has_a_limit() {
     let (listener, _) = listen("127.0.0.1:0", HpmoeJoining::default()).unwrap();

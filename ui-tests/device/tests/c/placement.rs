@@ -1,4 +1,4 @@
-//! Placements of experts, as a C program gives them.
+//! Placements of experts, passed by a C program.
 
 use std::ptr::{null, null_mut};
 
@@ -7,7 +7,7 @@ use hpmoe_device_tests::hpmoe_library::{hpmoe_group_free, hpmoe_group_placed, hp
 
 use super::support::{Echo, Group, error};
 
-/// A number of the group with a placement of four experts, or what is said of it.
+/// A property of the group with a placement of four experts, or the error.
 fn placed(group: &Group, places: &[i32], shares: Option<&[u32]>) -> Result<u64, String> {
     let placement = HpmoePlacement {
         experts: 4,
@@ -35,7 +35,7 @@ fn a_launch_by_a_number_with_a_placement_has_the_same_results() {
         assert_eq!(echo.launch(number), HPMOE_OK, "{}", error());
         assert_eq!(echo.y.floats(), echo.expected());
     }
-    // One more place than the kernel has.
+    // One place more than the kernel has.
     let roomy = placed(&group, &[2, 0, 3, 1, -1], None).unwrap();
     assert_eq!(Echo::new(5).launch(roomy), HPMOE_INVALID);
     assert!(error().contains("5 places for experts on each rank, but echo::forward was built with 4"), "{}", error());

@@ -1,4 +1,4 @@
-//! A C program runs a kernel of the examples: the same bits as a launch from Rust.
+//! A C program runs a kernel of the examples and gets the bits of a launch from Rust.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -30,7 +30,7 @@ impl Numbers {
     }
 }
 
-/// What `y` is for each rank, in hexadecimal digits.
+/// The expected `y` of each rank, in hexadecimal digits.
 fn launched_from_rust() -> Vec<String> {
     let (group, mut numbers) = (Group::new(2), Numbers(1));
     let ep = group.ranks();
@@ -64,7 +64,7 @@ fn launched_from_rust() -> Vec<String> {
     y.iter().map(|y| y.to_vec().iter().map(|y| format!("{:04x}", y.to_bits())).collect()).collect()
 }
 
-/// The library, in the folder of this test or in the one above it.
+/// The library, in the folder of this test or its parent.
 fn library() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let name = format!("{}hpmoe_device_tests{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);

@@ -1,9 +1,9 @@
-//! The library's functions are those that the header declares.
+//! The library's functions have the signatures that the header declares.
 
 use hpmoe_c::header;
 use hpmoe_device_tests::hpmoe_library as library;
 
-/// Compiles if both functions have one signature.
+/// Compiles only if both functions have the same signature.
 macro_rules! same {
     ($($name:ident($($_:tt),*)),* $(,)?) => {$(
         let _: [unsafe extern "C" fn($(same!(@type $_)),*) -> _; 2] = [header::$name, library::$name];

@@ -1,4 +1,4 @@
-//! Calls of the library as a C program makes them.
+//! Calls of the library, like in a C program.
 
 use std::ffi::{CStr, CString};
 use std::ptr::{null, null_mut};
@@ -35,7 +35,7 @@ impl Memory {
         &self.bytes[self.start..self.start + self.length]
     }
 
-    /// What is before it and after it.
+    /// The bytes before and after it.
     pub(crate) fn around(&self) -> impl Iterator<Item = &u8> {
         self.bytes[..self.start].iter().chain(&self.bytes[self.start + self.length..])
     }
@@ -49,7 +49,7 @@ impl Memory {
     }
 }
 
-/// A launch of `echo::forward` on one rank, with columns of 48 and two experts for each token.
+/// A launch of `echo::forward` on one rank, with 48 columns and two experts per token.
 pub(crate) struct Echo {
     pub(crate) ids: Memory,
     pub(crate) x: Memory,
@@ -66,7 +66,7 @@ pub(crate) struct Echo {
 
 pub(crate) const HIDDEN: usize = 48;
 
-/// One in bf16, and small numbers after it.
+/// 1 in bf16, and small numbers after it.
 const fn number(index: usize) -> u16 {
     0x3f80 + (index % 32) as u16
 }
@@ -76,7 +76,7 @@ impl Echo {
         Self::shifted(tokens, [0; 3])
     }
 
-    /// With tensors that start some bytes after a line.
+    /// Uses tensors that start some bytes after a line.
     pub(crate) fn shifted(tokens: usize, [x, weights, y]: [usize; 3]) -> Self {
         let ids: Vec<u8> = (0..tokens)
             .flat_map(|token| [token % 4, (token + 1) % 4])
@@ -110,7 +110,7 @@ impl Echo {
         self.launch_ids(group, &[self.ids_part])
     }
 
-    /// With ids for each rank.
+    /// Uses ids for each rank.
     pub(crate) fn launch_ids(&self, group: HpmoeGroup, ids: &[HpmoeTensor]) -> HpmoeStatus {
         let streams = self.streams.as_ref().map_or(null(), |streams| streams.as_ptr().cast());
         let parts = self.parts.as_ptr();
@@ -118,7 +118,7 @@ impl Echo {
         unsafe { hpmoe_launch(group, self.taskflow.as_ptr(), ids.as_ptr(), self.ranks, parts, self.arguments, streams) }
     }
 
-    /// What `y` is to be: each token with the sum of its weights.
+    /// The expected `y`: each token multiplied by the sum of its weights.
     pub(crate) fn expected(&self) -> Vec<f32> {
         let weights = self.weights.floats();
         let numbers = self.x.content().chunks_exact(2).map(|bytes| u16::from_le_bytes(bytes.try_into().unwrap()));
@@ -160,7 +160,7 @@ impl Drop for Group {
     }
 }
 
-/// A null that stands for options.
+/// A null pointer for options.
 pub(crate) const NO_OPTIONS: *const HpmoeOptions = null();
 
 pub(crate) fn error() -> String {

@@ -13,7 +13,7 @@ fn threads_share_a_group_and_each_has_its_own_error_and_report() {
     let launch = |tokens: usize, valid: bool| {
         for _ in 0..3 {
             let mut echo = Echo::new(tokens);
-            // Two ranks: the second one has no tokens.
+            // Two ranks; the second one has no tokens.
             let empty = |part| hpmoe_c::header::HpmoeTensor { data: std::ptr::null_mut(), rows: 0, ..part };
             let ids = [echo.ids_part, empty(echo.ids_part)];
             echo.parts = echo.parts.iter().flat_map(|part| [*part, empty(*part)]).collect();
@@ -53,7 +53,7 @@ fn a_group_that_is_freed_while_it_runs_ends_well() {
     });
     thread::sleep(std::time::Duration::from_millis(300));
     assert_eq!(hpmoe_group_free(group), HPMOE_OK);
-    // It would free itself a second time.
+    // It would be freed a second time.
     std::mem::forget(own);
     let (done, status, said) = launches.join().unwrap();
     assert!(done > 0, "{said}");

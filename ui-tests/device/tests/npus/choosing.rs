@@ -1,4 +1,4 @@
-//! A kernel that makes its route and chooses its number of chunks, launch by launch of one argument block.
+//! A kernel that makes its route and chooses its number of chunks at each launch of one argument block.
 
 #[path = "../../../kernels/routed.rs"]
 mod routed_file;
@@ -13,10 +13,10 @@ use routed_file::routed::{EXPERTS, HIDDEN, INTER, TOP_K, chunked};
 
 const RANKS: usize = 2;
 const TOKENS: [usize; RANKS] = [40, 31];
-/// Rows of a chunk that a rank has room for: as many as an even load needs.
+/// Most rows of a chunk that a rank can receive: enough for an even load.
 const ROOM: usize = 107;
 
-/// The ids of a launch: evenly, or on rank 1 for one token in `often`.
+/// The ids of a launch: evenly distributed, or on rank 1 for one in `often` tokens.
 fn ids(rank: Rank, often: usize) -> Vec<i32> {
     let local = EXPERTS / RANKS;
     let id = |token: usize, k: usize| match often > 0 && token.is_multiple_of(often) {
@@ -26,7 +26,7 @@ fn ids(rank: Rank, often: usize) -> Vec<i32> {
     (0..TOKENS[rank.id()]).flat_map(|token| (0..TOP_K).map(move |k| id(token, k) as i32)).collect()
 }
 
-/// Most rows of a chunk that a rank receives, if there are so many chunks.
+/// Most rows that a rank receives in a chunk, for this number of chunks.
 fn fullest(often: usize, chunks: usize) -> usize {
     let mut rows = vec![0; RANKS * chunks];
     for rank in Ranks::new(RANKS) {
@@ -46,7 +46,7 @@ fn small(number: f32) -> bf16 {
     bf16::from_f32(0.5 * number)
 }
 
-/// What a tensor has on a rank: ids, x, weights, gate, down, y.
+/// The tensors of a rank: ids, x, weights, gate, down, y.
 fn content(tensor: usize, rank: Rank, often: usize) -> Vec<u8> {
     let tokens = TOKENS[rank.id()];
     let matrices = EXPERTS / RANKS * INTER * HIDDEN;
@@ -121,7 +121,8 @@ impl OnNpus {
     }
 }
 
-/// Launches of one block, with other ids each time: the least number of chunks that fits, and the reference's bits.
+/// Launches of one block with other ids each time choose the smallest number of chunks that fits, and give the
+/// reference's bits.
 pub(super) fn choosing() {
     let group = Group::new(RANKS).capacity_rows(ROOM).on_npus().unwrap();
     let tensors = OnNpus::new();
@@ -144,7 +145,7 @@ pub(super) fn choosing() {
     }
     assert_eq!(seen, [0, 3, 2, 0, 3], "launches of each number of chunks");
     drop(fixed);
-    // None of the numbers fits.
+    // No number of chunks fits.
     let group = Group::new(RANKS).capacity_rows(10).on_npus().unwrap();
     let mut fixed = group.fix(&chunked::KERNEL, None, &tensors.arguments()).unwrap();
     let error = fixed.launch(&tensors.arguments()).unwrap_err();

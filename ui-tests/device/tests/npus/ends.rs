@@ -1,4 +1,5 @@
-//! Ranks that are processes, of which one ends or stands still where nobody expects it: no other waits longer than its limit.
+//! Ranks that are processes, one of which ends or stops at an unexpected moment: no other rank waits longer than its
+//! limit.
 
 use super::processes::{end, run_processes, start_processes};
 use super::{Layer, joined, shmem};
@@ -7,7 +8,7 @@ use std::process::{Child, Command};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// When the process of rank 1 ends, in microseconds after it began to leave.
+/// When the process of rank 1 ends, in microseconds after it starts to leave.
 const MOMENT: &str = "HPMOE_TEST_MOMENT";
 
 /// Sends a process a signal.
@@ -20,7 +21,7 @@ fn is_rank_1(group: &Group) -> bool {
     group.ranks().only().unwrap().id() == 1
 }
 
-/// Rank 1 is killed when all have joined, and before their memory is made.
+/// Rank 1 is killed when all have joined, but before their memory is allocated.
 pub(super) fn before_a_launch() {
     let group = joined();
     let mut layer = Layer::of(&group);
@@ -31,7 +32,7 @@ pub(super) fn before_a_launch() {
     assert!(error.starts_with("rank 1 is gone: its connection closed"), "{error}");
 }
 
-/// Rank 1 ends somewhere between its last launch and the end of its group.
+/// Rank 1 ends at some moment between its last launch and the end of its group.
 pub(super) fn while_it_leaves() {
     let group = joined();
     let mut layer = Layer::of(&group);
@@ -45,13 +46,13 @@ pub(super) fn while_it_leaves() {
         });
     }
     drop(group);
-    // It has left before its moment.
+    // It left before that moment.
     if std::env::var("HPMOE_RANK").unwrap() == "1" {
         sleep(Duration::from_secs(60));
     }
 }
 
-/// Rank 1 stands still while its kernel is late, and that of the others waits for it.
+/// Rank 1 is stopped while its kernel is late and the kernels of the others wait for it.
 pub(super) fn stopped() {
     let group = joined().time_limit(Duration::from_millis(800)).delay(1, Duration::from_millis(600));
     let mut layer = Layer::of(&group);
@@ -61,7 +62,7 @@ pub(super) fn stopped() {
             sleep(Duration::from_millis(300));
             signal("STOP", std::process::id());
         });
-        // It goes on when the others have given it up.
+        // It continues after the others have given it up.
         layer.launch(&group).unwrap_err();
         return;
     }
@@ -72,7 +73,7 @@ pub(super) fn stopped() {
     assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
 }
 
-/// All processes but that of rank 1 end well within a limit.
+/// All processes except rank 1's end well within a limit.
 fn all_others_end(case: &str, children: Vec<Child>, limit: Duration) {
     let started = Instant::now();
     for (rank, child) in children.into_iter().enumerate() {

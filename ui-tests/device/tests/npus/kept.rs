@@ -1,4 +1,4 @@
-//! Backward passes that take the route which the forward pass has kept, in the host's memory or in that of the NPUs.
+//! Backward passes that take the route that the forward pass has kept, in the memory of the host or of NPUs.
 
 #[path = "../../../kernels/kept.rs"]
 mod kept_file;
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 type Tokens = PerRank<Tensor<bf16, HIDDEN>>;
 
-/// What both passes read.
+/// The inputs of both passes.
 struct Layer {
     ep: Ranks,
     ids: PerRank<Tensor<i32, TOP_K>>,
@@ -25,7 +25,7 @@ struct Layer {
     dy: Tokens,
 }
 
-/// What the forward pass makes.
+/// The outputs of the forward pass.
 struct Forward {
     recv: PerRank<Received<bf16, HIDDEN>>,
     g: PerRank<Received<bf16, INTER>>,
@@ -41,14 +41,14 @@ struct Gradients {
 }
 
 impl Layer {
-    /// The parts of these ranks. One rank has no token, and one slot in seven names no expert.
+    /// The parts of these ranks. One rank has no token, and one slot in seven is empty.
     fn of(ep: Ranks) -> Self {
         let tokens = |rank: Rank| [31, 12, 0, 25][rank.id()];
         let id = |rank: Rank, slot: usize| match slot + rank.id() {
             at if at % 7 == 0 => -1,
             at => ((slot / TOP_K * 3 + at % TOP_K + rank.id()) % EXPERTS) as i32,
         };
-        // Different ids of a token: TOP_K neighbours, from another one on for each token.
+        // Different ids of a token: TOP_K consecutive ones, starting with another one for each token.
         let ids = |rank: Rank| (0..tokens(rank) * TOP_K).map(|slot| id(rank, slot)).collect();
         let matrices = EXPERTS / ep.count() * INTER * HIDDEN;
         let small = |number: f32| bf16::from_f32(0.5 * number);
@@ -83,7 +83,7 @@ impl Layer {
         }
     }
 
-    /// Both passes of the reference, whose ranks are all here.
+    /// Both passes of the reference, with all ranks here.
     fn reference(&self) -> (Tokens, Gradients) {
         let Self { ep, ids, x, gate, down, dy } = self;
         let (mut made, mut found) = (self.forward(), self.gradients());
@@ -113,7 +113,7 @@ impl Layer {
         Ok(found)
     }
 
-    /// Both passes, with a route that never leaves the memory of the NPUs.
+    /// Both passes, with a route that stays in the memory of the NPUs.
     #[expect(unsafe_code, reason = "memory of others")]
     fn on_npus(&self, group: &Group) -> (Forward, Gradients) {
         let npus = npus::open(0, self.ep.count()).unwrap();
@@ -159,7 +159,7 @@ impl Layer {
     }
 }
 
-/// Pass after pass on 1, 2 and 4 NPUs, with a late rank.
+/// Several passes in a row on 1, 2 and 4 NPUs, with a late rank.
 pub fn kept() {
     for ranks in [1, 2, 4] {
         let layer = Layer::of(Ranks::new(ranks));

@@ -1,4 +1,5 @@
-//! Ranks that are processes, of which one is killed at any moment: the others end with an error that names it, and nothing is left.
+//! Ranks that are processes, one of which is killed at a random moment: the others end with an error that names it, and
+//! nothing is left behind.
 
 use super::processes::{end, start_processes, wait_for};
 use super::{Layer, joined};
@@ -8,13 +9,13 @@ use std::time::{Duration, Instant, SystemTime};
 
 const LAUNCHED: &str = "a launch ended well";
 
-/// How often a process is killed.
+/// Number of runs in which a process is killed.
 const KILLS: u64 = 50;
 
-/// The longest that the others may take: less than the limit of a core's wait, which is 20 s.
+/// The longest time that the others may take: less than a core's time limit, which is 20 s.
 const ENDING: Duration = Duration::from_secs(15);
 
-/// Launches again and again, the last rank late, until something fails.
+/// Launches repeatedly, with the last rank late, until something fails.
 pub(super) fn launching_process() {
     let group = joined().repeat(2);
     let ranks = group.ranks().count();

@@ -1,4 +1,4 @@
-//! Ranks that are processes: how they are started, and how each of them ended.
+//! Ranks that are processes: how they start, and how each of them ended.
 
 use super::CASE;
 use std::io::{BufRead as _, BufReader};
@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Runs a case as several processes, each one rank.
+/// Runs a case as several processes, one per rank.
 pub(super) fn run_processes(case: &str, ranks: usize, variables: &[(&str, &str)]) {
     run_processes_with(case, ranks, variables, |_| Vec::new());
 }
 
-/// The same with variables of each rank.
+/// The same, with environment variables for each rank.
 pub(super) fn run_processes_with(
     case: &str,
     ranks: usize,
@@ -45,14 +45,14 @@ pub(super) fn start_processes(
     (0..ranks).map(start).collect()
 }
 
-/// A file by which ranks learn the address of rank 0, which removes it when all have joined.
+/// A file with the address of rank 0, which rank 0 removes when all have joined.
 fn address_file() -> std::path::PathBuf {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     std::env::temp_dir().join(format!("hpmoe-device-tests-{}-{number}", std::process::id()))
 }
 
-/// Reads what a process prints until a line has some words.
+/// Reads the output of a process until a line contains some words.
 pub(super) fn wait_for(child: &mut Child, words: &str) {
     let mut lines = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
@@ -63,7 +63,7 @@ pub(super) fn wait_for(child: &mut Child, words: &str) {
     child.stdout = Some(lines.into_inner());
 }
 
-/// Waits until the process of a rank has ended, and kills one that has not, some time after something happened.
+/// Waits until the process of a rank has ended, and kills it some time after an event if it has not.
 pub(super) fn end(rank: usize, mut child: Child, happened: Instant, limit: Duration) -> Output {
     while child.try_wait().unwrap().is_none() {
         if happened.elapsed() > limit {

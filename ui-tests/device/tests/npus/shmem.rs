@@ -1,4 +1,4 @@
-//! Ranks that are processes share memory by CANN's SHMEM library.
+//! Ranks that are processes share memory through CANN's SHMEM library.
 
 use super::processes::{run_processes, run_processes_with};
 use super::{Layer, SAID, joined};
@@ -8,8 +8,8 @@ use std::path::Path;
 pub(super) const CHOICE: (&str, &str) = ("HPMOE_SYMMETRIC_MEMORY", "shmem");
 pub(super) const HEAP: &str = "HPMOE_SHMEM_HEAP_MIB";
 
-/// Launches with room for other numbers of rows, each of which takes the place of the one before: together they need more than the heap has. One that needs more
-/// than all of it is refused, and the group goes on.
+/// Launches with room for different numbers of rows, each of which replaces the memory of the one before: together,
+/// they would exceed the heap. A launch that exceeds the heap by itself is refused, and the group stays usable.
 pub(super) fn room_process() {
     let mut group = joined();
     let ranks = group.ranks().count();
@@ -25,7 +25,7 @@ pub(super) fn room_process() {
     let error = layer.launch(&group).unwrap_err().to_string();
     let said = "left of the 4 MiB (HPMOE_SHMEM_HEAP_MIB) for all kernels: raise it, or lower Group::capacity_rows";
     assert!(error.contains(said), "{error}");
-    // The library has ended with its last group, and begins again with the next one.
+    // The library has ended with its last group, and starts again with the next one.
     drop(group);
     let group = joined();
     layer.y = layer.result();
@@ -33,7 +33,7 @@ pub(super) fn room_process() {
     assert!(layer.y[rank] == expected[rank], "rank {rank} of {ranks}");
 }
 
-/// The group has no way to memory that it shares.
+/// The group can't share memory.
 pub(super) fn refused_group_process() {
     let group = Group::from_launcher().unwrap().unwrap();
     let error = group.on_npus().map(|_| ()).unwrap_err().to_string();
@@ -41,7 +41,7 @@ pub(super) fn refused_group_process() {
     assert!(error.starts_with(&said), "{error}");
 }
 
-/// The calls in a log, which all processes write.
+/// The calls in a log that all processes write.
 pub(super) fn calls(log: &Path, call: &str) -> Vec<String> {
     let text = std::fs::read_to_string(log).unwrap();
     text.lines().filter(|line| line.split(' ').next() == Some(call)).map(str::to_owned).collect()
@@ -60,7 +60,7 @@ fn processes_that_share_memory_by_shmem_give_the_bits_of_the_reference() {
         assert_eq!(calls(&log, "aclshmem_ptr").len(), ranks * (ranks - 1));
         assert!(calls(&log, "aclrtMemExportToShareableHandleV2").is_empty());
     }
-    // A2s have no fabric handles.
+    // A2 has no fabric handles.
     run_processes("kept process", 2, &[CHOICE, ("HPMOE_STANDIN_SOC", "Ascend910B2")]);
     run_processes("room process", 2, &[CHOICE, (HEAP, "4")]);
 }
@@ -90,7 +90,7 @@ fn what_shmem_lacks_is_told_on_all_ranks() {
         .unwrap();
     let home = ("ASCEND_HOME_PATH", folder.path().to_str().unwrap());
     refused(group, &[CHOICE, home], "there is no SHMEM library of CANN (tried `libshmem.so`, `");
-    // Another library of that name.
+    // A different library with that name.
     let acl = Path::new(env!("STANDIN")).join("lib64/libacl_rt.so");
     std::os::unix::fs::symlink(acl, lib.join("libshmem.so")).unwrap();
     refused(group, &[CHOICE, home], &format!("`{}/lib64/libshmem.so` lacks a call that groups need (", home.1));

@@ -1,4 +1,4 @@
-//! A program that has initialised CANN's SHMEM library itself: hpmoe is a guest in it.
+//! A program that has initialised CANN's SHMEM library itself, before hpmoe uses it.
 
 use super::processes::run_processes;
 use super::shmem::{CHOICE, HEAP, calls};
@@ -7,20 +7,20 @@ use std::ffi::{CString, c_int, c_void};
 use std::net::TcpListener;
 use std::path::Path;
 
-/// Where the program's processes find each other in SHMEM.
+/// Address at which the program's processes meet in SHMEM.
 const ADDRESS: &str = "HPMOE_TEST_SHMEM_ADDRESS";
-/// What the program does otherwise than the group expects.
+/// Ways in which the program differs from what the group expects.
 const MISTAKE: &str = "HPMOE_TEST_SHMEM_MISTAKE";
 
 const MIB: usize = 1 << 20;
 
-/// The calls that a program makes of both libraries.
+/// The calls of both libraries that a program makes.
 struct Libraries {
     acl: libloading::Library,
     shmem: libloading::Library,
 }
 
-/// What the library is initialised with, as CANN's page has it.
+/// The attributes for initialising the library, as documented by CANN.
 #[repr(C)]
 struct Attributes {
     process: i32,
@@ -57,7 +57,7 @@ impl Libraries {
         Self { acl: open("libacl_rt.so"), shmem: open("libshmem.so") }
     }
 
-    /// As a program does it that has kernels of its own.
+    /// Initialises the library, like a program with its own kernels.
     fn initialize(&self, process: usize, processes: usize, device: i32, mib: usize) {
         assert_eq!(call!(self.acl, b"aclInit", std::ptr::null() => *const c_void ; c_int), 0);
         assert_eq!(call!(self.acl, b"aclrtSetDevice", device => i32 ; c_int), 0);
@@ -108,13 +108,14 @@ impl Libraries {
     }
 }
 
-/// The place that the test gave this process.
+/// The address that the test gave this process.
 fn place() -> (usize, usize) {
     let number = |name| std::env::var(name).unwrap().parse().unwrap();
     (number("HPMOE_RANK"), number("HPMOE_RANKS"))
 }
 
-/// Two groups, one after the other, in the library of the program, which then ends it; a third one initialises it itself.
+/// Two groups in a row use the program's library, which the program then ends. A third group initialises the library
+/// itself.
 pub(super) fn process() {
     let (rank, ranks) = place();
     let program = Libraries::open();
@@ -130,7 +131,7 @@ pub(super) fn process() {
     };
     launch();
     launch();
-    // All of it is as the program left it, and what the groups had is free again.
+    // Everything is as the program left it, and the groups' memory is free again.
     assert_eq!(call!(program.shmem, b"aclshmemx_init_status", ; c_int), 2);
     assert_eq!(program.device(), rank as i32);
     assert!(program.read(own, 4096).iter().all(|byte| *byte == 7));
@@ -140,7 +141,7 @@ pub(super) fn process() {
     assert_eq!(call!(program.shmem, b"aclshmemx_init_status", ; c_int), 0);
 }
 
-/// The program and the group do not fit together: the launch says how.
+/// If program and group do not fit together, the launch explains why.
 pub(super) fn refused_process() {
     let (rank, ranks) = place();
     let program = Libraries::open();
@@ -168,7 +169,8 @@ fn a_program_that_has_initialised_shmem_finds_it_as_it_was() {
     let log = folder.path().join("log");
     let variables = [CHOICE, (HEAP, "8"), (ADDRESS, &address()), ("HPMOE_STANDIN_LOG", log.to_str().unwrap())];
     run_processes("shmem of the program", 2, &variables);
-    // Of each process: the program's initialisation and end and those of the last group, and the memory of the two groups before.
+    // For each process: initialisation and end by the program and by the last group, and the memory of the two groups
+    // before.
     for call in ["aclshmemx_init_attr", "aclshmem_finalize", "aclshmem_free"] {
         let found = calls(&log, call);
         assert!(found.len() == 4 && found.iter().all(|line| line.contains(": 0")), "{call}: {found:?}");

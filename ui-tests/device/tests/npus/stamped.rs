@@ -1,4 +1,4 @@
-//! Kernels that keep time stamps: the trace of a launch, on the host and on NPUs.
+//! Kernels that record time stamps: the trace of a launch, on the host and on NPUs.
 
 use super::stamped_file::stamped;
 use super::{joined, number};
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 const TOKENS: [usize; 2] = [13, 20];
 
-/// Runs the layer on two ranks, and checks the bits of the ranks that are here.
+/// Runs the layer on two ranks, and checks the bits of local ranks.
 fn launch(group: &Group) -> Result<Report, LaunchError> {
     let ep = group.ranks();
     let numbers = |count: usize, seed: usize| -> Vec<f32> { (0..count).map(|i| number(seed + 97 * i)).collect() };
@@ -40,7 +40,7 @@ fn launch(group: &Group) -> Result<Report, LaunchError> {
     Ok(report)
 }
 
-/// How many tiles of each task ran on each rank and core.
+/// Number of tiles of each task, by rank and core.
 fn counts(trace: &Trace) -> BTreeMap<(usize, &'static str, usize, &'static str), usize> {
     let mut counts = BTreeMap::new();
     for (rank, cores) in trace.ranks.iter().map(|rank| &rank.cores).enumerate() {
@@ -53,11 +53,11 @@ fn counts(trace: &Trace) -> BTreeMap<(usize, &'static str, usize, &'static str),
     counts
 }
 
-/// Every tile has a stamp, one after the other on its core, and between the core's begin and end.
+/// Every tile has a stamp. Stamps of a core don't overlap, and lie between the core's begin and end.
 fn check(report: &Report) -> &Trace {
     let trace = report.trace.as_ref().expect("the kernel keeps time stamps");
     let all: usize = counts(trace).values().sum();
-    // Each core has a tile for the route, which is no task.
+    // Each core also has a tile for the route, which is not a task.
     assert_eq!((all as u64, trace.lost()), (report.tasks + 2 * 6, (0, 0)), "{report}");
     for core in trace.ranks.iter().flat_map(|rank| &rank.cores) {
         let mut now = core.begun_ns;
@@ -74,7 +74,7 @@ fn check(report: &Report) -> &Trace {
     trace
 }
 
-/// What it is as a file.
+/// The trace as a file.
 fn written(trace: &Trace) -> serde_json::Value {
     let mut text = Vec::new();
     trace.write(&mut text).unwrap();
@@ -90,7 +90,7 @@ pub(super) fn on_the_host() {
     assert_eq!(note, "measured, not simulated, on this machine's CPU, whose times mean nothing for an NPU");
     let slices = file["traceEvents"].as_array().unwrap().iter().filter(|event| event["cat"] == "task").count();
     assert_eq!(slices, counts(trace).values().sum::<usize>());
-    // Tiles for which there is no room are told, and change nothing else.
+    // Tiles without room for a stamp are counted, and change nothing else.
     let scarce = launch(&Group::new(2).stamp_room(3)).unwrap();
     let short = scarce.trace.as_ref().unwrap();
     let kept: usize = counts(short).values().sum();
@@ -117,14 +117,14 @@ pub(super) fn on_npus() {
 /// The trace that the tests of `hpmoe diff` read.
 const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/cli/tests/command/measured.json");
 
-/// What a file says but for times: the tasks of all cores, in their order, and the names of all that is said of the run.
+/// The contents of a file without times: the tasks of all cores in order, and the names of all its data.
 fn without_times(file: &serde_json::Value) -> (Vec<serde_json::Value>, Vec<&String>) {
     let events = file["traceEvents"].as_array().unwrap().iter().filter(|event| event["cat"] == "task");
     let task = |event: &serde_json::Value| ["pid", "tid", "name", "args"].map(|key| event[key].clone()).into();
     (events.map(task).collect(), file["otherData"].as_object().unwrap().keys().collect())
 }
 
-/// The file that a launch writes is the one that `hpmoe diff` is tested with.
+/// A launch writes the file that the tests of `hpmoe diff` read.
 fn check_kept(file: &serde_json::Value) {
     if std::env::var_os("HPMOE_BLESS").is_some() {
         std::fs::write(KEPT, file.to_string() + "\n").unwrap();

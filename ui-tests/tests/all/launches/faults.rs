@@ -1,4 +1,4 @@
-//! A machine that refuses a resource: the launch ends at once, on all ranks, and says what is missing.
+//! A machine that refuses a resource: the launch ends at once on all ranks, and the error names the missing resource.
 
 use super::layer::small::Layer;
 use crate::random::Routing;
@@ -13,7 +13,7 @@ fn layer() -> Layer {
 }
 
 /// Launches with the fault on each rank in turn. The other ranks wait for its rows: if nothing stopped them, they would
-/// until the time limit, and the error would be another.
+/// wait until the time limit, and the error would differ.
 #[track_caller]
 fn is_named(fault: InjectedFault, resource: Resource, texts: [&str; 2]) {
     let layer = layer();
@@ -30,7 +30,7 @@ fn is_named(fault: InjectedFault, resource: Resource, texts: [&str; 2]) {
         let error = layer.launch(&group).map(|_| ()).unwrap_err();
         assert!(matches!(error, LaunchError::Broken), "{error}");
     }
-    // What the failed launches used is as good as new.
+    // Everything that the failed launches used works again.
     layer.check(&Group::new(RANKS).threads(2));
 }
 
@@ -73,8 +73,8 @@ fn a_call_without_memory() {
     }
 }
 
-/// Each core of a rank gives up one of its first waits: those that are told leave, the report names who was not, and no core goes on
-/// with what it did not wait for, which would be a broken rule.
+/// Each core of a rank gives up one of its first waits. Stopped cores leave, the report names the core that gave up,
+/// and no core continues without the data that it did not wait for, which would break a rule.
 #[test]
 fn waits_that_are_given_up() {
     let layer = layer();
@@ -84,7 +84,7 @@ fn waits_that_are_given_up() {
             let ended = layer.launch(&group.fault(rank, InjectedFault::Wait(first)));
             let Err(error) = ended else {
                 assert!(first > 1, "{rank} has waits");
-                continue; // none of its cores comes to so many
+                continue; // none of its cores has this many waits
             };
             let LaunchError::Stuck(report) = &error else { panic!("{error}") };
             let gave_up: Vec<_> = report.cores.iter().filter(|core| core.gave_up).collect();

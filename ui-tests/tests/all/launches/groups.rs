@@ -1,10 +1,10 @@
-//! Groups of every size, with other threads and other kernels.
+//! Groups of every size, with different numbers of threads and different kernels.
 
 use super::layer::{sixteen, small, twelve};
 use crate::random::Routing;
 use hpmoe_runtime::prelude::*;
 
-/// From zero to 23 tokens, other on each rank.
+/// Zero to 23 tokens, differing between ranks.
 fn uneven(ranks: usize) -> Vec<usize> {
     (0..ranks).map(|rank| [5, 0, 23, 1][rank % 4] * usize::from(rank < 12)).collect()
 }
@@ -69,7 +69,7 @@ fn what_does_not_fit_is_refused_before_anything_runs() {
         refused(&layer, &Group::new(3)),
         "deepseek_skewed::forward has no schedule for 3 ranks: use one of 1, 2, 4, 8, 16, or name 3 in the build script, by `.ranks(3)`"
     );
-    // Neither group is the worse for it.
+    // Both groups still work.
     layer.check(&group);
     let tight = tight.capacity_rows(72);
     layer.check(&tight);

@@ -1,4 +1,4 @@
-//! Random arguments for the forward layer, in several sizes.
+//! Random inputs for the forward layer, in several sizes.
 
 use hpmoe_runtime::{CompiledKernel, KernelTables};
 
@@ -12,7 +12,7 @@ macro_rules! layers {
             pub use $kernel as kernel;
             use kernel::{EXPERTS, HIDDEN, INTER, TOP_K};
 
-            /// Tokens, weights and where they go.
+            /// Tokens, their weights, and their experts.
             pub struct Layer {
                 pub case: Case,
                 pub route: Route,
@@ -26,7 +26,7 @@ macro_rules! layers {
             pub type Output = PerRank<Tensor<bf16, HIDDEN>>;
 
             impl Layer {
-                /// That many tokens on each rank, anything else by the seed.
+                /// This many tokens on each rank; everything else depends on the seed.
                 pub fn new(tokens: &[usize], routing: Routing, seed: u64) -> Self {
                     let case = Case { tokens: tokens.to_vec(), routing, seed, late: None };
                     Self {
@@ -45,7 +45,7 @@ macro_rules! layers {
                     self.case.zeros()
                 }
 
-                /// Task after task.
+                /// Runs task by task.
                 pub fn reference(&self) -> Output {
                     let Self { case, route, x, weights, gate, up, down } = self;
                     let mut y = self.zeros();
@@ -53,12 +53,12 @@ macro_rules! layers {
                     y
                 }
 
-                /// As a megakernel.
+                /// Runs the megakernel.
                 pub fn launch(&self, group: &Group) -> Result<(Output, Report), LaunchError> {
                     self.launch_with(group, &kernel::forward::KERNEL)
                 }
 
-                /// As a megakernel, which may have other tables.
+                /// Runs the megakernel, with tables that may differ.
                 pub fn launch_with(
                     &self,
                     group: &Group,
@@ -69,7 +69,7 @@ macro_rules! layers {
                     Ok((y, report))
                 }
 
-                /// What the taskflow takes.
+                /// The inputs of the taskflow.
                 pub fn arguments<'a>(&'a self, y: &'a mut Output) -> Vec<Argument<'a>> {
                     vec![
                         Argument::read("x", &self.x),
@@ -81,7 +81,7 @@ macro_rules! layers {
                     ]
                 }
 
-                /// Launches and compares bits.
+                /// Launches, and compares bits.
                 #[track_caller]
                 pub fn check(&self, group: &Group) {
                     let (found, report) = self.launch(group).unwrap_or_else(|error| panic!("{:?}: {error}", self.case));
@@ -99,7 +99,7 @@ layers! {
     twelve: crate::layers::qwen3_ragged;
 }
 
-/// The small layer with other tables than its own.
+/// The small layer with other tables.
 #[expect(unsafe_code, reason = "tables that are wrong, to see what the host model says")]
 pub fn with_tables(tables: KernelTables) -> CompiledKernel {
     // SAFETY: the kernel accesses memory by calls of AscendC alone, and the host model checks each against the regions of
@@ -107,7 +107,7 @@ pub fn with_tables(tables: KernelTables) -> CompiledKernel {
     unsafe { CompiledKernel::new(crate::small_kernels::ffn::forward::KERNEL.entry(), tables) }
 }
 
-/// The source line of the small layer on which a call stands, which has that text.
+/// The source line of the small layer that has this call.
 pub fn line_of(call: &str) -> usize {
     let mut lines = include_str!("../../../kernels/ffn.rs").lines();
     lines.position(|line| line.contains(call)).unwrap() + 1

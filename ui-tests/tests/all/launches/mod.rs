@@ -1,4 +1,4 @@
-//! What happens around a kernel: broken rules, launches without progress, launches in a row, groups of every size.
+//! Launches: broken rules, launches without progress, launches in a row, and groups of every size.
 
 mod faults;
 mod groups;

@@ -1,4 +1,4 @@
-//! Launches follow each other without a barrier, on memory that earlier ones have used.
+//! Launches follow one another without a barrier, in memory that earlier ones have used.
 
 use super::layer::small::{Layer, Output, kernel};
 use crate::random::Routing;
@@ -8,7 +8,7 @@ use std::time::Duration;
 const MANY: [usize; 4] = [64, 17, 40, 33];
 const FEW: [usize; 4] = [3, 0, 1, 30];
 
-/// Other tokens, weights and placement in each; much, little and nothing by turns.
+/// Other tokens, weights and placement in each launch: alternately many, few and no tokens.
 fn layers(seed: u64) -> Vec<Layer> {
     let of =
         |(at, (tokens, routing)): (usize, (&[usize; 4], Routing))| Layer::new(tokens, routing, seed ^ (at as u64) << 8);
@@ -28,7 +28,7 @@ fn layers(seed: u64) -> Vec<Layer> {
     .collect()
 }
 
-/// All layers in one row, `times` times; each has the bits of its reference.
+/// All layers in one row of launches, repeated `times` times; each has the bits of its reference.
 #[track_caller]
 fn check_row(group: &Group, layers: &[Layer], times: u32) {
     let mut outputs: Vec<Output> = layers.iter().map(Layer::zeros).collect();

@@ -1,4 +1,4 @@
-//! A kernel that breaks a rule of the device is told with the call of the taskflow.
+//! If a kernel breaks a rule of the device, the error names the call of the taskflow.
 
 use super::layer::small::Layer;
 use super::layer::{line_of, with_tables};
@@ -8,14 +8,14 @@ use hpmoe_runtime::prelude::*;
 use hpmoe_runtime::tables::TensorTable;
 use hpmoe_runtime::{CompiledKernel, KernelTables};
 
-/// The layer with tables that are wrong about one tensor.
+/// The layer, with tables that are wrong about one tensor.
 fn with_tensor(name: &str, change: fn(&mut TensorTable)) -> CompiledKernel {
     let mut tensors = ffn::forward::KERNEL.tables().tensors.to_vec();
     change(tensors.iter_mut().find(|tensor| tensor.name == name).unwrap());
     with_tables(KernelTables { tensors: tensors.leak(), ..*ffn::forward::KERNEL.tables() })
 }
 
-/// The runtime thinks that the tensor's rows are narrow, so that the first call that writes it goes beyond its end.
+/// The runtime takes the tensor's rows for narrow, so that the first call that writes the tensor exceeds its end.
 #[track_caller]
 fn is_told(tensor: &str, task: &str, call: &str) {
     let kernel = with_tensor(tensor, |tensor| tensor.pitch = 16);

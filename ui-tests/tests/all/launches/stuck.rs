@@ -24,7 +24,7 @@ fn with_queues(change: fn(&mut [(u32, u32)])) -> CompiledKernel {
     with_tables(KernelTables { schedules: schedules.leak(), ..*ffn::forward::KERNEL.tables() })
 }
 
-/// Launches, and gives back the report and its text. A hang would be told as too long a time.
+/// Launches, and returns the report and its text. A hang would be reported as a timeout.
 #[track_caller]
 fn stuck(layer: &Layer, group: &Group, kernel: &CompiledKernel) -> (StuckReport, String) {
     let start = Instant::now();
@@ -36,7 +36,8 @@ fn stuck(layer: &Layer, group: &Group, kernel: &CompiledKernel) -> (StuckReport,
     (report, text)
 }
 
-/// One core of each rank makes none of its tiles: who waits for them is told first, and everybody is told.
+/// One core of each rank runs none of its tiles. The report names the cores that wait for them first, and then all
+/// others.
 #[track_caller]
 fn without_tiles_of(core: usize, kernel: &CompiledKernel, counter: &str, call: &str) {
     let layer = Layer::new(&[40, 3, 0, 9], Routing::Uniform, 1);
@@ -79,7 +80,7 @@ fn a_rank_that_comes_too_late() {
     assert!(matches!(error, LaunchError::Broken), "{error}");
 }
 
-/// They tell each other to leave, several of them at once, which is no race.
+/// Several cores tell each other to leave at the same time, which is not a race.
 #[test]
 fn ranks_that_give_up_at_once() {
     let layer = Layer::new(&[40, 30, 20, 10], Routing::Uniform, 3);
@@ -89,7 +90,7 @@ fn ranks_that_give_up_at_once() {
         let (report, _) = stuck(&layer, &group, &ffn::forward::KERNEL);
         let gave_up: BTreeSet<usize> = report.cores.iter().filter(|core| core.gave_up).map(|core| core.rank).collect();
         most = most.max(gave_up.len());
-        // On a machine with other work, two ranks seldom run at the same time.
+        // On a busy machine, two ranks rarely run at the same time.
         if seed >= 40 && most > 1 {
             break;
         }
@@ -97,7 +98,7 @@ fn ranks_that_give_up_at_once() {
     assert!(most > 1, "no two ranks gave up at once");
 }
 
-/// Ctrl-C and its like: cores that wait are stopped within a second, and the group says that its launch was cancelled.
+/// Ctrl-C and the like stop waiting cores within a second, and the launch fails as cancelled.
 #[test]
 fn a_launch_that_is_cancelled() {
     let layer = Layer::new(&[5, 7], Routing::Uniform, 2);
