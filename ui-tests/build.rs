@@ -6,7 +6,7 @@ mod programs;
 use hpmoe_build::Kernels;
 
 fn main() {
-    // Kernels that a test loads call the AscendC that the test itself has.
+    // Calls of AscendC in kernels that a test loads are resolved by the test itself.
     println!("cargo::rustc-link-arg-tests=-rdynamic");
     let own: [std::path::PathBuf; 5] =
         ["deep", "elementwise", "mixed", "odd", "products"].map(|name| format!("kernels/{name}.rs").into());
@@ -45,9 +45,9 @@ fn main() {
     // Places for two more experts on each rank, and numbers of ranks that don't divide the experts.
     kernels(["kernels/placed.rs".into(), layers::write_placed()]).matrix_cores(3).spare(2).ranks(4).ranks(7).build();
     kernels(["device/kernels/stamped.rs"]).matrix_cores(3).time_stamps().build();
-    // What the macro shows of their faults, each in a program of its own (`tests/all/compile.rs`).
+    // The kernels whose faults the macro shows, each in its own program (`tests/all/compile.rs`).
     kernels(faulty()).build();
-    // Dies with other numbers of cores, by their number alone and as a file describes them.
+    // Dies with other numbers of cores, given by number or by a target file.
     kernels([layers::write_again("one_matrix_core")]).matrix_cores(1).build();
     kernels([layers::write_again("twenty_matrix_cores")]).target("targets/twenty-cores.toml").build();
 }
@@ -57,7 +57,7 @@ fn kernels<P: Into<std::path::PathBuf>>(files: impl IntoIterator<Item = P>) -> K
     hpmoe_build::kernels(files).allow_slow_tile_sizes()
 }
 
-/// The kernels with faults, but for those that no build script names or can find.
+/// The kernels with faults, except for those that no build script names or can find.
 fn faulty() -> Vec<std::path::PathBuf> {
     const FOLDER: &str = "cases/fail";
     const UNNAMED: [&str; 2] = ["kernel-missing-from-build.rs", "marker-outside.rs"];

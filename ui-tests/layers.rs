@@ -1,5 +1,5 @@
-//! Part of the build script: the examples' kernels once more for each bundled layer, with its sizes and a name of its own.
-//! Users would set the constants by `HPMOE_SET`; one test program needs them all at once.
+//! Part of the build script: makes the examples' kernels again for each bundled layer, with its sizes and another name.
+//! Users would set the constants with `HPMOE_SET`; one test program needs all of them at once.
 
 use std::path::PathBuf;
 
@@ -9,14 +9,15 @@ const LAYERS: [(&str, [usize; 5]); 3] = [
     ("qwen3_balanced", [128, 64, 8, 2, 256]),
     ("qwen3_ragged", [96, 48, 12, 3, 200]),
 ];
-/// The first again, as a kernel that may get many more tokens: where it is chosen, cores that send serve peers alone then.
+/// The first layer again, in a kernel that may get many more tokens: if cores are dedicated to peers then, this tests
+/// it.
 const MANY_TOKENS: (&str, [usize; 5]) = ("many_tokens", [128, 64, 16, 4, 2048]);
-/// Tiles so small that each layer has several of each task.
+/// Tiles that are so small that each layer has several of each task.
 const TILES: [(&str, usize); 7] =
     [("TILE_M", 16), ("TILE_N", 16), ("GRAD_M", 32), ("GRAD_N", 32), ("PUT", 8), ("BLOCK", 4), ("COLUMNS", 64)];
 const SIZES: [&str; 5] = ["HIDDEN", "INTER", "EXPERTS", "TOP_K", "TOKENS"];
 
-/// Writes the modules, one file each, and names the files.
+/// Writes the modules, one file each, and returns the files.
 pub fn write() -> Vec<PathBuf> {
     LAYERS.iter().map(|(name, sizes)| write_layer(name, sizes)).collect()
 }
@@ -26,20 +27,21 @@ pub fn write_again(name: &str) -> PathBuf {
     write_layer(name, &LAYERS[0].1)
 }
 
-/// Variants of the layer that another bundled one checks as well: whole examples, for the sizes of that layer.
+/// Variants of the layer that are also checked with another bundled layer: whole examples, with the sizes of that
+/// layer.
 pub fn write_variants<const N: usize>(variants: [&str; N]) -> [PathBuf; N] {
     let ragged = &LAYERS[2];
     assert_eq!(ragged.0, "qwen3_ragged");
     variants.map(|name| write_file(name, &with_sizes(&whole(name), &ragged.1)))
 }
 
-/// The int8 layer, for a build whose ranks have places to spare.
+/// The int8 layer, for a build whose ranks have spare places.
 pub fn write_placed() -> PathBuf {
     let text = with_sizes(&kernel("moe_w8a8"), &LAYERS[2].1);
     write_file("placed_w8a8", &text.replacen("mod moe_w8a8", "mod placed_w8a8", 1))
 }
 
-/// The layer in chunks, for other numbers of them.
+/// The layer in chunks, for other numbers of chunks.
 pub fn write_chunks() -> [PathBuf; 6] {
     [1, 2, 3, 4, 7, 8].map(|chunks| {
         let name = format!("in_{chunks}_chunk{}", if chunks == 1 { "" } else { "s" });
@@ -48,7 +50,7 @@ pub fn write_chunks() -> [PathBuf; 6] {
     })
 }
 
-/// The backward pass and the small sums in as many chunks as launches choose, up to 8, which is the number of their references.
+/// The backward pass and the small sums, for launches that choose up to 8 chunks, the number of their references.
 pub fn write_chosen_sums() -> [PathBuf; 3] {
     let gradients = set(&with_sizes(&whole("moe_backward_chunked"), &LAYERS[2].1), "CHUNKS", 8);
     let sums = std::fs::read_to_string("kernels/sums.rs").expect("the kernels of this package");
@@ -63,21 +65,21 @@ pub fn write_chosen_sums() -> [PathBuf; 3] {
     ]
 }
 
-/// The layer in as many chunks as launches choose, and the small kernels of chunks: they are built so under other names.
+/// The layer and the small kernels of chunks, for launches that choose the number of chunks, under other names.
 pub fn write_chosen_chunks() -> [PathBuf; 3] {
     let layer = with_sizes(&whole("moe_chunked"), &LAYERS[2].1);
     let named = |name: &str| write_file(name, &layer.replace("moe_chunked", &format!("moe_{name}")));
     let small = std::fs::read_to_string("kernels/chunks.rs").expect("the kernels of this package");
     let small = small[small.find("\nuse ").expect("the kernels use the runtime")..]
         .replace("mod chunks {", "mod chunks_at_launch {");
-    // Its test is for ranks without places to spare.
+    // Its test is for ranks without spare places.
     let placed = layer[..layer.find("#[cfg(test)]").expect("the example has a test")]
         .replace("moe_chunked", "moe_in_placed_chunks");
     [named("in_chosen_chunks"), write_file("in_any_chunks", &small), write_file("in_placed_chunks", &placed)]
 }
 
-/// The small layer whose kernel makes its route and cuts the tokens into chunks, of launches that choose their number: without a placement,
-/// and for placements.
+/// The small layer whose kernel makes its route and cuts the tokens into chunks, for launches that choose their number:
+/// without a placement, and for placements.
 pub fn write_routed_chunks() -> [PathBuf; 2] {
     let text = std::fs::read_to_string("kernels/routed.rs").expect("the kernels of this package");
     let text = &text[text.find("\nuse ").expect("the kernels use the runtime")..];
@@ -102,7 +104,7 @@ pub fn write_training() -> Vec<PathBuf> {
     LAYERS.iter().chain([&MANY_TOKENS]).map(write).collect()
 }
 
-/// Chooses how peers are served, as `hpmoe tune` would: by cores of their own, or in turn.
+/// Sets how peers are served, like `hpmoe tune`: by dedicated cores, or in turn.
 fn tune((name, sizes): &(&str, [usize; 5]), choices: &str) {
     let shape: Vec<String> = SIZES.iter().zip(sizes).map(|(constant, size)| format!("{constant} = {size}")).collect();
     let text = format!(
@@ -113,7 +115,7 @@ fn tune((name, sizes): &(&str, [usize; 5]), choices: &str) {
     write_to(&format!("train_{name}.tuned.toml"), &text);
 }
 
-/// The backward pass in chunks, of the last layer and for several numbers of chunks.
+/// The backward pass in chunks, of the last layer, for several numbers of chunks.
 pub fn write_gradients_in_chunks() -> [PathBuf; 3] {
     [("grad_in_1_chunk", 1), ("grad_in_2_chunks", 2), ("grad_in_5_chunks", 5)].map(|(name, chunks)| {
         let text = with_sizes(&whole("moe_backward_chunked"), &LAYERS[2].1);

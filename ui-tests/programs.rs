@@ -1,12 +1,13 @@
-//! Part of the build script: random programs, which a test runs. `HPMOE_PROGRAMS` says how many, `HPMOE_PROGRAMS_FROM` the first.
+//! Part of the build script: random programs, which a test runs. `HPMOE_PROGRAMS` is their number, and
+//! `HPMOE_PROGRAMS_FROM` the first one.
 
 use hpmoe_programs::{Program, SETTINGS, seeds};
 use std::path::PathBuf;
 
-/// Programs that are built unless the environment says how many.
+/// Number of programs, unless the environment sets another.
 const USUAL: u64 = 3;
 
-/// Writes the modules, one file each, and a file with the tests of all; names the modules' files.
+/// Writes the modules, one file each, and a file with all of their tests; returns the modules' files.
 pub fn write() -> Vec<PathBuf> {
     let out_dir = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let (mut files, mut tests) = (Vec::new(), String::new());

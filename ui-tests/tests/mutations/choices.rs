@@ -1,7 +1,8 @@
 //! Sources in which mutations are chosen at run time.
 //!
-//! A statement that is removed becomes `if (chosen != 17) statement`, a changed expression `(chosen == 17 ? changed : unchanged)`. Each
-//! such point also notes that a run has come to it. What a constant is made of can't be chosen at run time: the compiler says where.
+//! A statement that is removed becomes `if (chosen != 17) statement`; a changed expression becomes
+//! `(chosen == 17 ? changed : unchanged)`. Each such point also records that a run has reached it. Parts of constants
+//! can't be chosen at run time: the compiler reports their lines.
 
 use crate::extent::extent;
 use crate::sites::Site;
@@ -10,16 +11,16 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// Variable of the environment with the number of the mutation that a process runs.
+/// Environment variable with the number of the mutation that a process runs.
 pub const CHOSEN: &str = "HPMOE_MUTANT";
 
-/// A stretch of a source that mutations change.
+/// A range of a source that mutations change.
 pub struct Point {
     pub source: usize,
     pub range: Range<usize>,
-    /// Mutations, and what stands here instead; of a statement that is removed, nothing.
+    /// Mutations, each with its replacement; empty for a removed statement.
     arms: Vec<(usize, Option<String>)>,
-    /// Lines of the source that a compiler may complain of, those of the changes themselves.
+    /// Lines of the source that compiler errors may refer to: those of the changes themselves.
     lines: BTreeSet<usize>,
 }
 
@@ -28,11 +29,11 @@ pub struct Choices {
     pub points: Vec<Point>,
     /// Points of each mutation.
     pub of_site: Vec<Vec<usize>>,
-    /// Mutations that can't be chosen, since what they change overlaps with what others change.
+    /// Mutations that can't be chosen, because their ranges overlap with those of others.
     pub overlapping: BTreeSet<usize>,
 }
 
-/// Where in the sources the mutations can be chosen.
+/// The points of the mutations in the sources.
 pub fn choices(sources: &[Source], sites: &[Site]) -> Choices {
     let mut all: BTreeMap<(usize, usize, Reverse<usize>, bool), Point> = BTreeMap::new();
     for (number, site) in sites.iter().enumerate() {
@@ -72,7 +73,7 @@ pub fn choices(sources: &[Source], sites: &[Site]) -> Choices {
 }
 
 impl Choices {
-    /// What generated code needs to know of points. A program of several files has the bytes once.
+    /// Declarations for points in generated code. A program of several files has the bytes only once.
     pub fn header(&self) -> String {
         let count = self.points.len().max(1);
         format!(
@@ -92,7 +93,8 @@ impl Choices {
         )
     }
 
-    /// A source with its points, but for those of mutations that are built apart. Lines are those of the source.
+    /// A source with its points, except for those of mutations that are built separately. Lines are those of the
+    /// source.
     pub fn text(&self, number: usize, source: &Source, apart: &BTreeSet<usize>) -> String {
         let own = self.points.iter().enumerate().filter(|(_, point)| point.source == number);
         let own: Vec<_> = own.filter(|(_, point)| point.arms.iter().any(|(site, _)| !apart.contains(site))).collect();
@@ -105,8 +107,8 @@ impl Choices {
         Writer { text: &text, points: &own, apart }.stretch(0..text.len(), &mut 0)
     }
 
-    /// Mutations that a complaint about a line is about: those that change the line, or else what reaches over it, or else the statement
-    /// that begins there.
+    /// The mutations that an error on a line refers to: those that change the line; if there are none, those that span
+    /// it; if there are none, those of the statement that begins there.
     pub fn at_line(&self, number: usize, source: &Source, line: usize) -> BTreeSet<usize> {
         let sites = |lines: &dyn Fn(&Point) -> bool| -> BTreeSet<usize> {
             let own = self.points.iter().filter(|point| point.source == number && lines(point));
@@ -134,7 +136,7 @@ impl Choices {
     }
 }
 
-/// Where the `constexpr` of a declaration stands, if a place belongs to what a constant is made of.
+/// The position of the `constexpr` of a declaration, if `at` is in the expression of a constant.
 fn constant(code: &str, place: usize) -> Option<usize> {
     let before = &code[..place];
     let at = before.rfind("constexpr ")?;
@@ -145,13 +147,13 @@ fn constant(code: &str, place: usize) -> Option<usize> {
 
 struct Writer<'a> {
     text: &'a str,
-    /// In the order of their starts, the outer ones first.
+    /// Ordered by start; outer ranges come first.
     points: &'a [(usize, &'a Point)],
     apart: &'a BTreeSet<usize>,
 }
 
 impl Writer<'_> {
-    /// A stretch of the text, with the points from `next` on that lie in it.
+    /// A range of the text, with the points from `next` on that are in it.
     fn stretch(&self, range: Range<usize>, next: &mut usize) -> String {
         let mut all = String::new();
         let mut at = range.start;

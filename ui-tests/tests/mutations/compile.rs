@@ -1,4 +1,5 @@
-//! From sources to libraries: one for each kernel, with all mutations that can be chosen at run time, or with one.
+//! From sources to libraries: one per kernel, with all mutations that can be chosen at run time, or with a single
+//! mutation.
 
 use crate::choices::Choices;
 use crate::kernels::ALL;
@@ -39,7 +40,7 @@ pub fn is_part(source: &Source, kernel: usize) -> bool {
     }
 }
 
-/// Writes what is changed into a folder, which must exist; nothing but generated files, for kernels as they are.
+/// Writes the changed files into an existing folder; for unchanged kernels, only generated files.
 pub fn write(sources: &[Source], site: Option<&Site>, folder: &Path) {
     for (number, source) in sources.iter().enumerate() {
         let edits = site.into_iter().flat_map(|site| &site.edits).filter(|(of, ..)| *of == number);
@@ -60,11 +61,11 @@ fn put(folder: &Path, source: &Source, text: &str) {
 /// A kernel's library.
 pub struct Built {
     pub library: PathBuf,
-    /// What is in it: the same for the same code, whatever the folder.
+    /// A hash of its contents: equal for equal code, whatever the folder.
     pub bytes: Vec<u8>,
 }
 
-/// The header that comes before all others where mutations are chosen.
+/// The header that comes before all others if mutations are chosen at run time.
 const CHOICES: &str = "choices.h";
 
 /// Writes some of the sources into a folder, with the mutations that can be chosen.
@@ -81,7 +82,7 @@ pub fn write_choices(
     std::fs::write(folder.join(CHOICES), choices.header()).expect("a file of choices");
 }
 
-/// Compiles one kernel with all mutations that can be chosen at run time, and says which can't.
+/// Compiles one kernel with all mutations that can be chosen at run time. Returns those that can't be chosen.
 pub fn compile_choices(
     sources: &[Source],
     choices: &Choices,
@@ -112,7 +113,7 @@ pub fn compile_choices(
     }
 }
 
-/// Files and lines that a compiler's errors are about: of what is no constant, its declaration.
+/// Files and lines of a compiler's errors; for an expression that is not constant, the line of its declaration.
 fn complaints(text: &str) -> Vec<(String, usize)> {
     let (mut all, mut told_by_use) = (Vec::new(), false);
     for line in text.lines() {
@@ -136,12 +137,12 @@ fn complaints(text: &str) -> Vec<(String, usize)> {
     all
 }
 
-/// Compiles one kernel. Calls of AscendC stay open: the process that loads the library has them.
+/// Compiles one kernel. Calls of AscendC stay undefined: the process that loads the library has them.
 pub fn compile(folder: &Path, kernel: &str, more: &[&str]) -> Result<Built, String> {
     let name = format!("{kernel}.so");
     let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
     let prefix = format!("-ffile-prefix-map={}=.", hpmoe_kernels::INCLUDE_DIR);
-    // Changed headers come first. `-Bsymbolic`: the process has unchanged routines of the same names.
+    // Changed headers come first. `-Bsymbolic` is needed because the process has unchanged routines of the same names.
     let output = Command::new(&compiler)
         .current_dir(folder)
         .env("LC_ALL", "C")

@@ -1,4 +1,4 @@
-//! What a sweep has shown, and whether it is as the list of survivors says.
+//! The conclusion of a sweep, and whether it agrees with the list of survivors.
 
 use crate::process::Verdict;
 use crate::sites::Site;
@@ -6,10 +6,11 @@ use crate::survivors::Survivor;
 use crate::sweep::Kind;
 use std::collections::BTreeMap;
 
-/// What an endless mutant's verdict begins with.
+/// Start of the verdict on an endless mutant.
 const ENDLESS: &str = "endless";
 
-/// Prints what is not as it should be, and the figures; whether all is good. If `whole`, every line of the list must have a mutation.
+/// Prints unexpected results and the figures. Returns whether everything is as expected. If `whole`, every line of the
+/// list must have a mutation.
 pub fn conclude(kind: &Kind, all: &[(Site, Verdict)], listed: &BTreeMap<&str, Survivor>, whole: bool) -> bool {
     let mut unseen = listed.keys().copied().collect::<Vec<_>>();
     let (mut found, mut refused, mut excused, mut open, mut faults) = (BTreeMap::new(), 0, 0, 0, 0);

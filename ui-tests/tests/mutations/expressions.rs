@@ -1,11 +1,11 @@
-//! What is changed: numbers by one, operators, conditions, counters and spaces, and calls that are left out.
+//! Changed expressions: numbers by one, operators, conditions, counters and spaces, and calls that are left out.
 
 use crate::same::{READS_AHEAD, asks_for_more, closing, is_idle, is_in_tiles, is_size, takes_the_same};
 use crate::sites::{STATEMENTS, Site, name_apart};
 use crate::source::{Source, squeezed, stretches};
 use std::ops::Range;
 
-/// What takes the place of an operator between two expressions.
+/// Replacements of an operator between two expressions.
 const OPERATORS: &[(&str, &[&str])] = &[
     ("<", &["<=", ">="]),
     ("<=", &["<", ">"]),
@@ -29,16 +29,16 @@ const OPERATORS: &[(&str, &[&str])] = &[
     ("|=", &["=", "&="]),
 ];
 
-/// Heads of statements whose condition becomes true or false.
+/// Starts of statements whose condition becomes true or false.
 const CONDITIONS: &[&str] = &["if (", "while ("];
 
-/// Heads of statements that check and compute nothing.
+/// Starts of statements that only check, and compute nothing.
 const CHECKS: &[&str] = &["HPMOE_EXPECTS(", "HPMOE_OPERATOR_", "static_assert("];
 
-/// Scopes of names that a neighbour in the same file can take the place of.
+/// Scopes of names that can be replaced by another name of the same file.
 const SCOPES: &[&str] = &["counter::", "space::"];
 
-/// All of them, in the order of the sources.
+/// All changes, in the order of the sources.
 pub fn expressions(sources: &[Source]) -> Vec<Site> {
     let mut all: Vec<Site> = sources.iter().enumerate().flat_map(|(number, source)| of(number, source)).collect();
     all.sort_by_key(|site| (site.source, site.edits[0].1.start));
@@ -46,7 +46,7 @@ pub fn expressions(sources: &[Source]) -> Vec<Site> {
     all
 }
 
-/// Those of one source. What stands outside of functions are declarations, which every run reaches, or none.
+/// The changes of one source. Text outside of functions are declarations, which are reached by every run or by none.
 fn of(number: usize, source: &Source) -> Vec<Site> {
     let changes =
         numbers(source).chain(operators(source)).chain(conditions(source)).chain(names(source)).chain(calls(source));
@@ -54,7 +54,7 @@ fn of(number: usize, source: &Source) -> Vec<Site> {
     changes.map(|(range, with)| site(number, source, range, with)).collect()
 }
 
-/// Whether a place belongs to what only says what the host checks. No device has code of it.
+/// Whether a place is part of a check for the host only, for which devices have no code.
 fn checks(code: &str, at: usize) -> bool {
     let begin = code[..at].rfind([';', '{', '}']).map_or(0, |end| end + 1);
     CHECKS.iter().any(|check| code[begin..].trim_start().starts_with(check))
@@ -69,7 +69,7 @@ fn site(number: usize, source: &Source, range: Range<usize>, with: String) -> Si
     Site { source: number, line: source.line(range.start), key, edits: vec![(number, range, with)] }
 }
 
-/// Whole numbers, each one more and one less.
+/// Whole numbers, increased and decreased by one.
 fn numbers(source: &Source) -> impl Iterator<Item = (Range<usize>, String)> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
     let words = stretches(&source.code, is_part).filter_map(|range| {
@@ -79,7 +79,7 @@ fn numbers(source: &Source) -> impl Iterator<Item = (Range<usize>, String)> {
         Some((range.clone(), value, word[digits.len()..].to_owned()))
     });
     words.flat_map(|(range, value, suffix)| {
-        // More room than a tensor takes is no fault, and neither are fewer rows at a time.
+        // Reserving more room than a tensor needs, or processing fewer rows at a time, is not a fault.
         let more = (!is_size(&source.code, &range)).then_some(value + 1);
         let less = value.checked_sub(1).filter(|_| !source.code[..range.start].ends_with(" ROWS = "));
         let same = |other: &u64| {
@@ -92,7 +92,7 @@ fn numbers(source: &Source) -> impl Iterator<Item = (Range<usize>, String)> {
     })
 }
 
-/// Operators, which have a blank on either side.
+/// Operators, with a space on either side.
 fn operators(source: &Source) -> impl Iterator<Item = (Range<usize>, String)> {
     OPERATORS.iter().flat_map(|(operator, others)| {
         let spaced = format!(" {operator} ");
@@ -107,17 +107,17 @@ fn conditions(source: &Source) -> impl Iterator<Item = (Range<usize>, String)> {
     let heads = CONDITIONS.iter().flat_map(|head| source.statements(head).map(|at| at + head.len()));
     heads.flat_map(|begin| {
         let range = begin..begin + closing(&source.code[begin..]);
-        // Both sides are still evaluated: what they wait for is another mutation.
+        // Both sides are still evaluated: their waits are other mutations.
         let text = source.code[range.clone()].to_owned();
         let constants = ["|| true", "&& false"].into_iter().filter(|constant| {
-            // Nothing is there yet: what waits for it follows.
+            // Nothing is complete yet: the wait for it follows.
             *constant != "|| true" || !text.starts_with("!core.IsThere(")
         });
         constants.map(|constant| (range.clone(), format!("({text}) {constant}"))).collect::<Vec<_>>()
     })
 }
 
-/// A counter or a space, and the next one of the file.
+/// A counter or a space, replaced by the next one of the file.
 fn names(source: &Source) -> impl Iterator<Item = (Range<usize>, String)> {
     SCOPES.iter().flat_map(|scope| {
         let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -138,7 +138,7 @@ fn names(source: &Source) -> impl Iterator<Item = (Range<usize>, String)> {
     })
 }
 
-/// Calls and assignments that stand alone, but for those that keep order, which the other sweep removes.
+/// Calls and assignments that are statements, except for those that keep order, which the other sweep removes.
 fn calls(source: &Source) -> impl Iterator<Item = (Range<usize>, String)> {
     let starts = source.code.match_indices('\n').map(|(at, _)| at + 1);
     let begins = starts.filter_map(|at| {

@@ -1,9 +1,9 @@
-//! The expression that an operator belongs to, as far as another operator may change what it is made of.
+//! The extent of an operator's expression, within which another operator may change its value.
 
 use std::ops::Range;
 
-/// The stretch between the nearest delimiters around an operator: brackets, commas, semicolons, `?` and `:`, and assignments, unless
-/// the operator is one itself.
+/// The range between the nearest delimiters around an operator: brackets, commas, semicolons, `?` and `:`, and
+/// assignments, unless the operator is one itself.
 pub fn extent(code: &str, operator: &Range<usize>) -> Range<usize> {
     let assigns = code[operator.clone()].ends_with('=') && !["==", "!=", "<=", ">="].contains(&&code[operator.clone()]);
     let bytes = code.as_bytes();
@@ -46,7 +46,7 @@ fn end(bytes: &[u8], from: usize, assigns: bool) -> usize {
             b'>' if bracket(bytes, at) && depth > 0 => depth -= 1,
             b')' | b']' | b'}' => break,
             b'>' if bracket(bytes, at) => break,
-            // What is assigned may be a choice.
+            // An assigned value may be a conditional expression.
             b'?' | b':' if assigns => {}
             other if depth == 0 && ends(bytes, at, other, assigns) => break,
             _ => {}
@@ -68,14 +68,14 @@ fn ends(bytes: &[u8], at: usize, character: u8, assigns: bool) -> bool {
     }
 }
 
-/// Whether `<` or `>` belongs to the arguments of a template: operators have a blank before them.
+/// Whether `<` or `>` is part of template arguments: operators have a space before them.
 fn bracket(bytes: &[u8], at: usize) -> bool {
     let before = at.checked_sub(1).map_or(b' ', |before| bytes[before]);
     let shifts = before == bytes[at] && at >= 2 && bytes[at - 2] == b' ';
     before != b' ' && before != b'-' && !shifts
 }
 
-/// Whether a closing brace ends the parts of a value, as in `Lists{count}`, and not a block.
+/// Whether a closing brace ends the members of a value, as in `Lists{count}`, rather than a block.
 fn initializes(bytes: &[u8], closing: usize) -> bool {
     let mut depth = 0;
     for at in (0..=closing).rev() {

@@ -1,4 +1,4 @@
-//! Mutations that somebody has thought of: a file has a line for each, `FILE: TEXT => OTHER TEXT`.
+//! Hand-written mutations: a file has a line for each, `FILE: TEXT => OTHER TEXT`.
 //!
 //! ```text
 //! # Words about what follows.
@@ -12,14 +12,14 @@ use crate::sites::{Site, name_apart};
 use crate::source::{Source, squeezed};
 use std::ops::Range;
 
-/// Stands between changes that are made together.
+/// Separates changes that are made together.
 const AND: &str = " AND ";
 
-/// The mutations of a file's text.
+/// The mutations in a file's text.
 ///
 /// # Errors
 ///
-/// When a line is none, or its text stands elsewhere, too, or nowhere.
+/// If a line is invalid, or its text occurs not exactly once.
 pub fn given(sources: &[Source], text: &str) -> Result<Vec<Site>, String> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let mut all: Vec<Site> = lines.map(|line| site(sources, line)).collect::<Result<_, _>>()?;

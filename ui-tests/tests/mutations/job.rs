@@ -1,25 +1,25 @@
-//! What a mutant's process runs.
+//! The work of a mutant's process.
 
 use std::path::PathBuf;
 
-/// A kernel, and the rows that it is run with.
+/// A kernel, and the rows of launches that it runs.
 #[derive(Clone, Debug)]
 pub struct Job {
     pub kernel: String,
     pub library: PathBuf,
-    /// What its longest row takes if it is as it should be.
+    /// Time of its longest row if the kernel is unchanged.
     pub milliseconds: u64,
     pub rows: Vec<usize>,
 }
 
 impl Job {
-    /// An argument of a process.
+    /// The job as a process argument.
     pub fn text(&self) -> String {
         let rows: Vec<String> = self.rows.iter().map(ToString::to_string).collect();
         format!("{};{};{};{}", self.kernel, self.milliseconds, rows.join(","), self.library.display())
     }
 
-    /// The job that an argument tells of.
+    /// The job of a process argument.
     pub fn read(text: &str) -> Option<Self> {
         let mut parts = text.splitn(4, ';');
         let (kernel, milliseconds, rows, library) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);

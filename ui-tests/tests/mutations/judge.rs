@@ -13,19 +13,19 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 
-/// What mutants run in, and what they are compared with.
+/// The environment in which mutants run, and the results that they are compared with.
 pub struct Judge<'a> {
     sources: &'a [Source],
     sites: &'a [Site],
     workplace: &'a Path,
     choices: Choices,
-    /// Mutations that are built apart.
+    /// Mutations that are built separately.
     pub apart: BTreeSet<usize>,
-    /// The kernels that have mutations, the quickest first.
+    /// The kernels that have mutations, the fastest first.
     kernels: Vec<Instrumented>,
-    /// The libraries of kernels as they are, for those that are built apart.
+    /// The libraries of unchanged kernels, for mutations that are built separately.
     whole: Vec<OnceLock<Result<Built, String>>>,
-    /// Judge headers, where any is changed.
+    /// Judges of headers, if any header is changed.
     suites: Option<Suites>,
     rows: usize,
     hasty: bool,
@@ -35,12 +35,12 @@ pub struct Judge<'a> {
 struct Instrumented {
     kernel: usize,
     built: Built,
-    /// For each row.
+    /// By row.
     noted: Vec<Noted>,
 }
 
 impl<'a> Judge<'a> {
-    /// Compiles the kernels that the mutations change, and runs so many rows of each as it is.
+    /// Compiles the kernels that the mutations change, and runs this many rows of each unchanged kernel.
     pub fn new(
         sources: &'a [Source],
         sites: &'a [Site],
@@ -63,17 +63,17 @@ impl<'a> Judge<'a> {
         kernels.sort_by_key(|kernel| kernel.noted.iter().map(|row| row.milliseconds).sum::<u64>());
         let apart: BTreeSet<usize> = aparts.into_iter().flatten().collect();
         let whole = ALL.iter().map(|_| OnceLock::new()).collect();
-        // In haste nothing more is built.
+        // In haste, nothing more is built.
         let suites = (!hasty).then(|| Suites::new(sources, sites, &choices, &apart, workplace)).transpose()?;
         Ok(Self { sources, sites, workplace, choices, apart, kernels, whole, suites, rows, hasty })
     }
 
-    /// The verdict of a mutation, after at most so many rows of each kernel.
+    /// The verdict on a mutation, after at most this many rows of each kernel.
     pub fn verdict(&self, number: usize, rows: usize) -> Verdict {
         if self.apart.contains(&number) { self.built_apart(number, rows) } else { self.chosen(number, rows) }
     }
 
-    /// Chooses the mutation at run time, in the rows that come to it.
+    /// Chooses the mutation at run time, in the rows that reach it.
     fn chosen(&self, number: usize, rows: usize) -> Verdict {
         let points = &self.choices.of_site[number];
         let comes = |row: &Noted| points.iter().any(|point| row.points.contains(point));
@@ -86,7 +86,7 @@ impl<'a> Judge<'a> {
         self.judged(verdict, |suites, site| suites.chosen(self.sources, site, number), number)
     }
 
-    /// The verdict of kernels, or that of the suites on what kernels don't find.
+    /// The verdict of kernels; if they don't find the mutation, that of the suites.
     fn judged(&self, verdict: Verdict, ask: impl Fn(&Suites, &Site) -> Option<Verdict>, number: usize) -> Verdict {
         match (&verdict, &self.suites) {
             (Verdict::Survived | Verdict::Unreached, Some(suites)) => {
@@ -96,7 +96,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Builds the kernels that the mutation may change, one after the other.
+    /// Builds the kernels that the mutation may change, one after another.
     pub fn built_apart(&self, number: usize, rows: usize) -> Verdict {
         let site = &self.sites[number];
         let folder = self.workplace.join(number.to_string());
@@ -142,11 +142,11 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// What becomes of each number below `count`, several at a time, in their order.
+/// The results for each number below `count`, computed several at a time, in order.
 pub fn side_by_side<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let done: Mutex<Vec<(usize, T)>> = Mutex::new(Vec::new());
-    // Mutants that make no progress sleep most of their time.
+    // Mutants that make no progress sleep most of the time.
     let workers = std::thread::available_parallelism().map_or(1, usize::from) * 2;
     std::thread::scope(|scope| {
         for _ in 0..workers {

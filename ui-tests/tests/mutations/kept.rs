@@ -1,4 +1,5 @@
-//! Launches in a row of a kernel that keeps its route, and of one that takes it: the other pass is that of the unchanged kernel.
+//! Launches in a row of a kernel that keeps its route, or of one that takes it; the unchanged kernel runs the other
+//! pass.
 
 use crate::kernels::launch_all;
 use crate::random::{Case, experts, numbers};
@@ -7,7 +8,7 @@ use crate::small_kernels::kept::{EXPERTS, HIDDEN, INTER, TOKENS, TOP_K, backward
 use hpmoe_runtime::prelude::*;
 use hpmoe_runtime::{Argument, CompiledKernel};
 
-/// What a launch is given.
+/// The inputs of a launch.
 struct Given {
     ids: PerRank<Tensor<i32, TOP_K>>,
     x: PerRank<Tensor<bf16, HIDDEN>>,
@@ -16,7 +17,7 @@ struct Given {
     dy: PerRank<Tensor<bf16, HIDDEN>>,
 }
 
-/// What a forward pass makes, and keeps for the backward pass.
+/// The outputs of a forward pass, and the route that it keeps for the backward pass.
 struct Kept {
     recv: PerRank<Received<bf16, HIDDEN>>,
     g: PerRank<Received<bf16, INTER>>,
@@ -110,7 +111,7 @@ pub fn launch_keeping(compiled: &CompiledKernel, group: &Group, row: &[Launch]) 
 pub fn launch_taking(compiled: &CompiledKernel, group: &Group, row: &[Launch]) -> Result<bool, LaunchError> {
     let given: Vec<Given> = row.iter().map(Given::of).collect();
     let mut kept: Vec<Kept> = given.iter().map(Given::room).collect();
-    // The other group may be told to give up.
+    // The other group may be the one that gives up.
     let unchanged = Group::new(given[0].ep().count());
     for (Given { ids, x, gate, down, .. }, Kept { recv, g, y, routed }) in given.iter().zip(&mut kept) {
         forward::launch(&unchanged, ids, x, gate, down, recv, g, y, routed)?;

@@ -1,4 +1,4 @@
-//! The kernels that mutants are made of, and how they are launched.
+//! The kernels that are mutated, and their launches.
 
 use crate::kept::{launch_keeping, launch_taking};
 use crate::random::{Case, bytes, experts, numbers, slots, tokens, weights};
@@ -17,7 +17,7 @@ pub struct Kernel {
     /// The generated file.
     pub text: &'static str,
     pub compiled: &'static CompiledKernel,
-    /// Launches in a row: whether all had the bits of the reference.
+    /// Runs launches in a row. Returns whether all had the bits of the reference.
     pub launch: fn(&CompiledKernel, &Group, &[Launch]) -> Result<bool, LaunchError>,
 }
 
@@ -27,7 +27,7 @@ impl Kernel {
     }
 }
 
-/// A kernel with its tensors, in the order of its parameters: those that it reads, then those that it writes.
+/// A kernel with its tensors, in the order of its parameters: first those that it reads, then those that it writes.
 macro_rules! kernel {
     ($kernel:ident, $($tensor:ident = $make:expr),+; $($result:ident = $new:expr),+) => {{
         fn launch(compiled: &CompiledKernel, group: &Group, row: &[Launch]) -> Result<bool, LaunchError> {
@@ -64,7 +64,7 @@ macro_rules! kernel {
     }};
 }
 
-/// The case with a seed of the tensor's own: no two have the same numbers, so that one cannot stand for another.
+/// The case with the tensor's own seed: no two tensors have the same numbers, so that none can replace another.
 fn of_tensor(case: &Case, name: &str) -> Case {
     let salt = name.bytes().fold(0u64, |salt, byte| (salt ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
     Case { seed: case.seed ^ salt << 20, ..case.clone() }
@@ -76,13 +76,13 @@ fn whole_numbers<const N: usize, const K: usize>(case: &Case, route: &Route) -> 
     PerRank::from_fn(case.ep(), |rank| Experts::from_vec((0..count).map(|i| (37 * i + rank.id()) as i8).collect()))
 }
 
-/// Ids, of which some name no column.
+/// Ids, some of which name no column.
 fn ids_and_others<const K: usize>(case: &Case, _: &Route) -> PerRank<Tensor<i32, K>> {
     let named = |count: usize| (0..count).map(|n| (n * 7919 + case.seed as usize % 100) as i32 % 60 - 8).collect();
     PerRank::from_fn(case.ep(), |rank| Tensor::from_vec(named(case.tokens[rank.id()] * K)))
 }
 
-/// Pairs of numbers of four bits.
+/// Pairs of 4-bit numbers.
 fn pairs<const K: usize>(case: &Case, _: &Route) -> PerRank<Tensor<i4x2, K>> {
     let bytes: PerRank<Tensor<i8, K>> = bytes(case);
     let pair = |byte: i8| i4x2::from_bits(byte.cast_unsigned());
@@ -96,18 +96,18 @@ fn table<const K: usize>(case: &Case, _: &Route) -> PerRank<Matrix<f32, 1, K>> {
     PerRank::from_fn(case.ep(), |_| Matrix::from_slice(&row))
 }
 
-/// Two rows of different numbers, none of which is zero.
+/// Two rows of different non-zero numbers.
 fn two_rows<const K: usize>(case: &Case, _: &Route) -> PerRank<Matrix<f32, 2, K>> {
     let row: Vec<f32> = (0..2 * K).map(|column| (column * 37 % 17) as f32 / 4.0 - 1.875).collect();
     PerRank::from_fn(case.ep(), |_| Matrix::from_slice(&row))
 }
 
-/// Matrices of ones, to be added to.
+/// Matrices of ones, which are added to.
 fn ones<const N: usize, const K: usize>(case: &Case, route: &Route) -> PerRank<Experts<f32, N, K>> {
     PerRank::from_fn(case.ep(), |_| Experts::from_vec(vec![1.0; route.local_experts() * N * K]))
 }
 
-/// Launches with these arguments, in a row, of a kernel that makes or takes its route.
+/// Runs launches in a row of a kernel that makes or takes its route, with these arguments.
 pub fn launch_all<'a>(
     compiled: &CompiledKernel,
     group: &Group,
@@ -118,7 +118,7 @@ pub fn launch_all<'a>(
     group.launch_routed_row(compiled, &launches)
 }
 
-/// Launches in a row of the kernel that makes its route.
+/// Runs launches in a row of the kernel that makes its route.
 fn launch_routed(compiled: &CompiledKernel, group: &Group, row: &[Launch]) -> Result<bool, LaunchError> {
     use routed::{EXPERTS, HIDDEN, TOP_K, chunked};
     struct Given {
@@ -205,7 +205,7 @@ fn launch_chosen(compiled: &CompiledKernel, group: &Group, row: &[Launch]) -> Re
     Ok(found == expected)
 }
 
-/// The one that reaches most comes first.
+/// The kernel that reaches the most points comes first.
 pub static ALL: [Kernel; 19] = [
     kernel!(
         deep,
@@ -391,7 +391,7 @@ pub static ALL: [Kernel; 19] = [
     Kernel { name: "chosen", text: chosen::told::ASCENDC, compiled: &chosen::told::KERNEL, launch: launch_chosen },
 ];
 
-/// `made`, which is of the type of `like`.
+/// `made`, with the type of `like`.
 fn alike<T>(_like: &[T], made: Vec<T>) -> Vec<T> {
     made
 }

@@ -1,5 +1,5 @@
-//! What earlier runs have found. A result belongs to the sources that it was found with, and that a mutant survives also to what it was
-//! run with.
+//! Results of earlier runs. A result is valid for the sources that it was found with; a survivor's result also depends
+//! on the runs of the mutant.
 
 use crate::process::Verdict;
 use crate::sites::Site;
@@ -11,7 +11,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::sync::Mutex;
 
-/// What mutants are run with.
+/// The code that decides how mutants run.
 const RUNS: &[&str] = &[include_str!("kernels.rs"), include_str!("rows.rs"), include_str!("mutant.rs")];
 
 /// The file of results.
@@ -20,12 +20,12 @@ pub struct Known {
     /// By sources, runs and mutation.
     verdicts: BTreeMap<(String, String), (String, Verdict)>,
     rows: usize,
-    /// Of what headers are judged by.
+    /// A hash of the tests that judge headers.
     tests: String,
 }
 
 impl Known {
-    /// Reads what is known; nothing, if it is to be forgotten. Survivors count if they had so many rows.
+    /// Reads known results; with `fresh`, forgets them. Survivors count only if they ran this many rows.
     pub fn open(name: &str, rows: usize, fresh: bool) -> Self {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("mutations-{name}.txt"));
         let text = if fresh { String::new() } else { fs::read_to_string(&path).unwrap_or_default() };
@@ -34,14 +34,14 @@ impl Known {
         Self { file: Mutex::new(file.expect("a file of results")), verdicts, rows, tests: hash(&texts_of_tests()) }
     }
 
-    /// The verdict of a mutation, if it still holds.
+    /// The verdict on a mutation, if it is still valid.
     pub fn verdict(&self, sources: &[Source], site: &Site) -> Option<Verdict> {
         let (runs, verdict) = self.verdicts.get(&(hash_of_sources(sources, site), site.key.clone()))?;
         let lives = matches!(verdict, Verdict::Survived | Verdict::Unreached);
         (!lives || *runs == self.hash_of_runs()).then(|| verdict.clone())
     }
 
-    /// Keeps a verdict, unless it is a fault.
+    /// Keeps a verdict, unless it is a failure of this tool.
     pub fn keep(&self, sources: &[Source], site: &Site, verdict: &Verdict) {
         let (word, text) = match verdict {
             Verdict::Found(text) => ("found", text.as_str()),
@@ -91,7 +91,7 @@ fn read(line: &str) -> Option<((String, String), (String, Verdict))> {
     Some(((sources, key), (runs, verdict)))
 }
 
-/// Of what a mutation is part of: its file and all headers, or all files.
+/// A hash of the code that contains a mutation: of its file and all headers, or of all files.
 fn hash_of_sources(sources: &[Source], site: &Site) -> String {
     let own = &sources[site.source];
     let part = |source: &&Source| !own.generated() || !source.generated() || source.name == own.name;

@@ -1,24 +1,25 @@
 //! Removes each flag pair, barrier, fence, dcci, wait, signal and atomic of the device library and of generated code,
-//! one at a time, and asks that some run finds it: by other bits, by a broken rule, or by a report that says who waits.
+//! one at a time, and requires that some run finds it: by other bits, a broken rule, or a report of waiting cores.
 //!
 //! ```text
 //! cargo test --release -p hpmoe-ui-tests --test mutations -- --ignored [WORDS OF A MUTATION'S LINE]
 //! ```
 //!
-//! Each kernel is compiled once, with all mutations in it: a mutant is a process that chooses one. What changes a constant is built
-//! apart. A kernel that never comes to a mutation is not run. What is known of unchanged sources is kept in the target folder, so that
-//! a sweep that was stopped goes on.
+//! Each kernel is compiled once, with all of its mutations: a mutant is a process that chooses one. Mutations of
+//! constants are built separately. A kernel that never reaches a mutation is not run. Results for unchanged sources are
+//! kept in the target folder, so that an interrupted sweep can continue.
 //!
 //! The device library's headers are also judged by tests of other packages: the C++ cases and operations of `hpmoe-kernels`, and the
 //! random routes of `hpmoe-runtime`.
 //!
-//! What no run can find stands in `survivors.txt`, each with the reason. An entry that is found, or that no mutation
-//! has, is stale; both fail, and so does a mutant that computes for ever.
+//! `survivors.txt` lists mutations that no run can find, with reasons. An entry that is found, or that no mutation has,
+//! is stale. Stale entries fail, and so does a mutant that computes for ever.
 //!
-//! With `--expressions`, changes expressions of the same sources instead: numbers, operators, conditions, names of counters and
-//! calls. 97 % of those that compile must be found; `expressions.txt` lists what can't be, each with the reason.
+//! With `--expressions`, the same sources get changed expressions instead: numbers, operators, conditions, names of
+//! counters, and calls. Runs must find 97 % of those that compile; `expressions.txt` lists the ones that can't be
+//! found, with reasons.
 //!
-//! With `--given FILE`, makes the changes that a file says: see `given.rs`.
+//! With `--given FILE`, makes the changes in a file: see `given.rs`.
 
 mod choices;
 mod compile;
@@ -52,48 +53,50 @@ mod watch;
 use clap::Parser;
 use std::process::ExitCode;
 
-/// Changes device library and generated code, one place at a time, and looks for a run that notices.
+/// Changes the device library and generated code, one place at a time, and checks that a run finds the change.
 #[derive(Parser, Debug)]
 struct Options {
-    /// Mutations whose lines have all of these words.
+    /// Run only mutations whose lines contain all of these words.
     words: Vec<String>,
-    /// And none of these.
+    /// And none of these words.
     #[arg(long, value_name = "WORD")]
     without: Vec<String>,
-    /// Runs them: without this, nothing happens.
+    /// Run the mutations; without this option, nothing happens.
     #[arg(long, visible_alias = "include-ignored")]
     ignored: bool,
-    /// Changes expressions instead of removing statements.
+    /// Change expressions instead of removing statements.
     #[arg(long)]
     expressions: bool,
-    /// One mutation of so many.
+    /// Run one of this many mutations.
     #[arg(long, value_name = "N", default_value_t = 1)]
     every: usize,
-    /// The first of these, counted from zero.
+    /// First of these mutations, counted from zero.
     #[arg(long, value_name = "N", default_value_t = 0)]
     from: usize,
-    /// About as many mutations of both kinds, spread over all sources, with few runs of each kernel: what every change is checked with.
+    /// Run about this many mutations of both kinds, spread over all sources, with few runs of each kernel: the check of
+    /// every change.
     #[arg(long, value_name = "N", conflicts_with_all = ["expressions", "every", "fresh", "survivors"])]
     sample: Option<usize>,
-    /// Mutations of a file instead, one a line: `FILE: TEXT => OTHER TEXT`, where the text stands once in a header or generated file.
+    /// Run the mutations of a file instead, one per line: `FILE: TEXT => OTHER TEXT`. The text must occur once in a
+    /// header or generated file.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["expressions", "every", "sample", "survivors"])]
     given: Option<std::path::PathBuf>,
-    /// Runs of each kernel, at most.
+    /// Most runs of each kernel.
     #[arg(long, value_name = "N")]
     rows: Option<usize>,
-    /// Forgets what earlier runs have found.
+    /// Forget results of earlier runs.
     #[arg(long)]
     fresh: bool,
-    /// Runs those again that survived before, and no others.
+    /// Run only mutations that survived before.
     #[arg(long)]
     survivors: bool,
-    /// Prints the mutations that would be run.
+    /// Print the mutations without running them.
     #[arg(long)]
     list: bool,
-    /// Also builds each mutant apart, and compares the verdicts.
+    /// Also build each mutant separately, and compare the verdicts.
     #[arg(long)]
     both: bool,
-    /// Accepted, as by all tests: everything is printed.
+    /// Accepted like by all tests: everything is printed.
     #[arg(long)]
     nocapture: bool,
 }
@@ -104,7 +107,7 @@ impl Options {
         self.words.iter().all(has) && !self.without.iter().any(has)
     }
 
-    /// Whether all mutations are asked for.
+    /// Whether all mutations run.
     fn whole(&self) -> bool {
         self.words.is_empty()
             && self.without.is_empty()

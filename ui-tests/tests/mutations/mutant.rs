@@ -1,4 +1,4 @@
-//! A mutant in a process of its own: it may crash, or never end.
+//! A mutant in its own process: it may crash, or never end.
 
 use crate::job::Job;
 use crate::kernels::{ALL, Kernel};
@@ -14,38 +14,38 @@ use std::time::Duration;
 
 /// First argument of a process that runs a mutant; jobs follow.
 pub const ARGUMENT: &str = "--mutant";
-/// The same of one that takes who waits for long at its word, whatever else the machine has to do.
+/// The same for a process that takes a long wait for a hang, however busy the machine is.
 pub const HASTY: &str = "--hasty-mutant";
-/// First argument of a process that notes which points a kernel comes to; its name, its library, the number of points and that of rows
-/// follow.
+/// First argument of a process that records the points that a kernel reaches. The kernel's name, its library, the
+/// number of points and the number of rows follow.
 pub const NOTE: &str = "--note";
-/// What a verdict's line begins with.
+/// Start of a verdict's line.
 pub const FOUND: &str = "found: ";
 pub const SURVIVED: &str = "survived";
-/// What the line of a row of [`NOTE`] begins with; milliseconds and points follow.
+/// Start of the line of a row of [`NOTE`]; milliseconds and points follow.
 pub const NOTED: &str = "noted: ";
 
-/// How long a mutant may wait: longer than a kernel that is as it should be, if the machine has little else to do. Who waits for longer
-/// is run again.
+/// How long a mutant may wait on an idle machine: longer than an unchanged kernel does. A mutant that waits longer is
+/// run again.
 const LIMIT: Duration = Duration::from_secs(2);
-/// The same if the machine has much else to do.
+/// The same on a busy machine.
 const LONG_LIMIT: Duration = Duration::from_secs(10);
-/// The same for a kernel as it is, whatever else there is to do.
+/// The same for an unchanged kernel, however busy the machine is.
 const WHOLE_LIMIT: Duration = Duration::from_secs(120);
-/// Limits under which waits that last are given up, of one row after the other.
+/// Time limits that end waits early, one row after the other.
 const HURRIES: [Duration; 4] =
     [Duration::ZERO, Duration::from_micros(100), Duration::from_micros(500), Duration::from_millis(3)];
-/// Of so many of a core's first waits one is given up although it is over, in one launch after the other.
+/// One in this many of a core's first waits is given up although it has ended, in one launch after the other.
 const GIVEN_UP: [u32; 3] = [3, 10, 40];
 
-/// Runs jobs until something is wrong, and prints the verdict.
+/// Runs jobs until one fails, and prints the verdict.
 pub fn run(jobs: &[String], hasty: bool) {
     let limits: &[Duration] = if hasty { &[LIMIT] } else { &[LIMIT, LONG_LIMIT] };
     let jobs: Vec<Job> = jobs.iter().map(|text| Job::read(text).expect("the sweep names jobs")).collect();
     let kernels: Vec<&Kernel> = jobs.iter().map(|job| kernel(&job.kernel)).collect();
     let rows: Vec<Vec<Row>> = kernels.iter().map(|kernel| kernel.rows()).collect();
     let mut mutants: Vec<Option<Mutant>> = jobs.iter().map(|_| None).collect();
-    // Whether something is wrong with a row of a kernel, which is told.
+    // Whether a row of a kernel failed; prints the reason.
     let mut is_wrong = |at: usize, row: usize, under: &str, problem: &dyn Fn(&Mutant, &Row) -> Option<String>| {
         let (job, row) = (&jobs[at], &rows[at][row]);
         let mutant = mutants[at].get_or_insert_with(|| mutant(kernels[at], library(&job.library)));
@@ -60,7 +60,8 @@ pub fn run(jobs: &[String], hasty: bool) {
         found.is_some()
     };
     let most = jobs.iter().map(|job| job.rows.len()).max().unwrap_or(0);
-    // A row of each kernel, then the next of each: what one kernel is blind for, another may find at once.
+    // One row of each kernel, then the next row of each: one kernel may find at once a fault that another one can't
+    // find.
     for turn in 0..most {
         for (at, job) in jobs.iter().enumerate() {
             let Some(&row) = job.rows.get(turn) else { continue };
@@ -69,7 +70,7 @@ pub fn run(jobs: &[String], hasty: bool) {
             }
         }
     }
-    // Waits that are given up: who goes on nevertheless breaks a rule.
+    // Waits that are given up: a core that continues breaks a rule.
     for (at, job) in jobs.iter().enumerate().filter(|_| !hasty) {
         for (&row, limit) in job.rows.iter().zip(HURRIES.into_iter().cycle()) {
             let broken = |mutant: &Mutant, row: &Row| broken_rule(launch(kernels[at], mutant, row, group(row, limit)));
@@ -87,13 +88,13 @@ pub fn run(jobs: &[String], hasty: bool) {
     println!("{SURVIVED}");
 }
 
-/// Runs all rows of a kernel as it is, and prints for each how long it took and which points it came to.
+/// Runs all rows of an unchanged kernel. Prints the time of each row and the points that it reached.
 pub fn note(name: &str, path: &str, points: usize, rows: usize) {
     let kernel = kernel(name);
     let library = library(Path::new(path));
     let reached = reached(library, points);
     let numbers = || (0..points).filter(|point| reached[*point].get() != 0).map(|point| format!(" {point}")).collect();
-    // What constants are made of.
+    // The points in the initialisation of constants.
     let at_load: String = numbers();
     let whole = mutant(kernel, library);
     for row in kernel.rows().into_iter().take(rows) {
@@ -122,7 +123,7 @@ fn kernel(name: &str) -> &'static Kernel {
     ALL.iter().find(|known| known.name == name).expect("the sweep names one of its kernels")
 }
 
-/// A library, which stays.
+/// A library, which stays loaded.
 #[expect(unsafe_code, reason = "mutants come as libraries")]
 fn library(path: &Path) -> &'static Library {
     // SAFETY: when it is loaded, the library computes constants and reads the environment, which nothing changes.
@@ -149,7 +150,8 @@ fn mutant(kernel: &Kernel, library: &'static Library) -> Mutant {
     Mutant { compiled, halves: halves(library) }
 }
 
-/// What the library notes of points. Cores of one rank are fibers of a thread, and all threads have ended when it is looked at.
+/// The points that the library records. Cores of one rank are fibers of a thread, and all threads have ended when this
+/// is read.
 #[expect(unsafe_code, reason = "mutants come as libraries")]
 fn reached(library: &'static Library, points: usize) -> &'static [Cell<u8>] {
     // SAFETY: the symbol is an array of so many bytes, and only read and written here while no kernel runs.
@@ -165,7 +167,7 @@ fn symbol(text: &str) -> &str {
     name.expect("the kernel is a function that returns nothing")
 }
 
-/// What is wrong with a run under each of the limits of waiting.
+/// The failure of a run under one of the time limits, if any.
 fn problem(kernel: &Kernel, mutant: &Mutant, row: &Row, limits: &[Duration]) -> Option<String> {
     let mut last = None;
     for limit in limits {
@@ -177,7 +179,7 @@ fn problem(kernel: &Kernel, mutant: &Mutant, row: &Row, limits: &[Duration]) -> 
     last.map(|problem| problem.text)
 }
 
-/// What is wrong with a run in which the cores of a rank give up one of so many waits.
+/// The failure of a run in which the cores of a rank give up one of their first waits, if any.
 fn given_up(kernel: &Kernel, mutant: &Mutant, row: &Row, first: u32) -> Option<Problem> {
     let rank = Rank::new(row.seed as usize % row.ranks);
     launch(kernel, mutant, row, group(row, LIMIT).fault(rank, InjectedFault::Wait(first)))
@@ -204,7 +206,7 @@ fn launch(kernel: &Kernel, mutant: &Mutant, row: &Row, group: Group) -> Option<P
     }
 }
 
-/// What was wrong with a run.
+/// The failure of a run.
 struct Problem {
     kind: ProblemKind,
     text: String,
@@ -212,7 +214,7 @@ struct Problem {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ProblemKind {
-    /// Somebody waited for too long.
+    /// A core waited too long.
     Wait,
     /// A rule of the device or of the library was broken.
     Rule,

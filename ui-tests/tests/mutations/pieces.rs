@@ -1,15 +1,15 @@
-//! The pieces that vector tasks cut their tiles into: as high as there is room for, and in some rows half as high.
+//! The pieces of tiles in vector tasks: as high as UB allows, and in some rows of launches half as high.
 //!
-//! Tiles of these kernels are low enough to be one piece each. Then the first row of a piece is always 0, and its stage always the first.
-//! A lower piece is as right as a high one.
+//! Tiles of these kernels are so low that each is a single piece. The first row of a piece is then always 0, and its
+//! stage always the first. Lower pieces are equally correct.
 
 use libloading::Library;
 use std::cell::Cell;
 
-/// The variable that says whether pieces are half as high.
+/// The variable that selects half-height pieces.
 const HALVES: &str = "hpmoe_halves";
 
-/// The text of a generated file in which that is chosen at run time. Its lines stay where they are.
+/// The text of a generated file in which the height is chosen at run time. Line numbers stay the same.
 pub fn cut(text: &str) -> String {
     format!(
         "extern \"C\" {{ __attribute__((weak)) unsigned char {HALVES}; }} \
@@ -18,7 +18,7 @@ pub fn cut(text: &str) -> String {
     )
 }
 
-/// What chooses for the kernel of a library.
+/// The cell that selects the height for the kernel of a library.
 #[expect(unsafe_code, reason = "mutants come as libraries")]
 pub fn halves(library: &'static Library) -> &'static Cell<bool> {
     // SAFETY: the symbol is a byte that is 0 or 1, which only this process writes, and only while no kernel runs.

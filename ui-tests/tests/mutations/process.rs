@@ -9,15 +9,15 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// A process that takes longer has a fault of its own: a mutant gives up waiting, and is stopped when it computes for ever.
+/// A longer process is a failure of this tool: a mutant gives up waiting, and is stopped if it computes for ever.
 const LIMIT: Duration = Duration::from_secs(1800);
 
-/// What became of a mutant.
+/// The outcome of a mutant.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Verdict {
     Found(String),
     Survived,
-    /// No run comes to it, or no kernel has other code.
+    /// No run reaches it, or it changes no kernel's code.
     Unreached,
     /// It does not compile.
     Refused(String),
@@ -25,14 +25,14 @@ pub enum Verdict {
     Fault(String),
 }
 
-/// A run of a kernel as it is.
+/// A run of an unchanged kernel.
 pub struct Noted {
     pub milliseconds: u64,
-    /// Points that it came to.
+    /// Points that it reached.
     pub points: BTreeSet<usize>,
 }
 
-/// Runs a mutant: the one with this number, or what the libraries of the jobs are.
+/// Runs a mutant: the mutation with this number, or the libraries of the jobs.
 pub fn judge(jobs: &[Job], number: Option<usize>, hasty: bool) -> Verdict {
     let mut command = itself();
     command.arg(if hasty { HASTY } else { ARGUMENT }).args(jobs.iter().map(Job::text));
@@ -50,7 +50,7 @@ pub fn judge(jobs: &[Job], number: Option<usize>, hasty: bool) -> Verdict {
     }
 }
 
-/// Runs a kernel as it is.
+/// Runs an unchanged kernel.
 pub fn note(kernel: &str, library: &Path, points: usize, rows: usize) -> Result<Vec<Noted>, String> {
     let mut command = itself();
     command.args([NOTE, kernel]).arg(library).args([points.to_string(), rows.to_string()]);
@@ -68,9 +68,9 @@ pub fn note(kernel: &str, library: &Path, points: usize, rows: usize) -> Result<
 }
 
 enum Failure {
-    /// It died by a signal.
+    /// It was killed by a signal.
     Crash(String),
-    /// It ended as no mutant does: a panic is this tool's own.
+    /// It ended in a way that no mutant does: a panic of this tool.
     Fault(String),
 }
 
@@ -80,7 +80,7 @@ fn itself() -> Command {
     command
 }
 
-/// How a process ended; `None` if it was stopped because it still ran after `limit`.
+/// How a process ended; `None` if it was stopped because it ran longer than `limit`.
 pub fn ended(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
     let start = Instant::now();
     loop {

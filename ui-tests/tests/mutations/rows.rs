@@ -1,4 +1,4 @@
-//! What kernels are run with: rows of launches, with nothing between them that makes ranks wait for each other.
+//! The runs of kernels: rows of launches, without anything between launches that makes ranks wait for one another.
 
 use crate::kernels::Kernel;
 use crate::random::{Case, Routing, ids};
@@ -8,9 +8,9 @@ use hpmoe_runtime::prelude::*;
 pub struct Row {
     pub seed: u64,
     pub ranks: usize,
-    /// Which rank starts each launch late, if any.
+    /// The rank that starts each launch late, if any.
     pub late: Option<usize>,
-    /// Whether vector tasks cut their tiles into pieces half as high as there is room for.
+    /// Whether vector tasks cut their tiles into pieces of half the usual height.
     pub halves: bool,
     pub launches: Vec<Launch>,
 }
@@ -18,15 +18,15 @@ pub struct Row {
 /// One launch of a row.
 pub struct Launch {
     pub case: Case,
-    /// Tokens stay on their ranks, so that none waits for another and one may be a launch ahead.
+    /// Tokens stay on their ranks, so that no rank waits for another and one may be a launch ahead.
     alone: bool,
 }
 
-/// Rows of a kernel: with many tokens, and now and then with few. Each launch has tokens of its own, so that what an
-/// earlier one left helps nobody; both sets of counters are used again.
+/// Rows of a kernel: with many tokens, and sometimes with few. Each launch has other tokens, so that results of an
+/// earlier launch don't help. Both sets of counters are used again.
 pub fn rows(kernel: &Kernel) -> Vec<Row> {
     let (experts, most) = (kernel.compiled.tables().experts, kernel.compiled.tables().tokens);
-    // What a token's ids are, besides any: with slots that are empty, all of a token's, or a whole rank's.
+    // Kinds of ids: any, and with empty slots: some slots, all slots of a token, or all of a rank.
     let takes_empty = kernel.compiled.tables().whole_slots.is_none() && kernel.name != "chosen";
     let divisors: Vec<usize> = (1..=6).filter(|ranks| experts.is_multiple_of(*ranks)).collect();
     let row = |seed: u64| {

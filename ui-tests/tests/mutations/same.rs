@@ -1,19 +1,21 @@
-//! Changes after which code does the same, or only takes another time, by the way in which all kernels are made.
+//! Changes that leave the code's results the same, or change only its time, because of the way in which all kernels are
+//! made.
 
 use crate::source::{Source, constant_name, stretches};
 use std::ops::Range;
 
-/// What begins a call that reads weights ahead: the product reads what it does not find.
+/// Start of a call that reads weights ahead. The product reads the weights that it does not find.
 pub const READS_AHEAD: &str = "Ahead(";
 
-/// Whether a number is a factor or a part of what a tile looks for once (core.h, `IsThere`). A tile that looks for more finds less, and then
-/// waits for what it needs.
+/// Whether a number is a factor or a term of the threshold that a tile checks once (core.h, `IsThere`). With a larger
+/// threshold, the tile finds less, and then waits for what it needs.
 pub fn asks_for_more(code: &str, at: usize) -> bool {
     let (callee, place, _) = argument(code, at);
     (callee, place) == ("IsThere", 2)
 }
 
-/// Whether a number is how many columns a tensor has, and no view has all of them: each is a tile of as many columns as go into that number.
+/// Whether a number is a tensor's number of columns, and no view has all of them: each view is a tile whose number of
+/// columns divides it.
 pub fn is_in_tiles(code: &str, at: usize, columns: u64) -> bool {
     let begin = code[..at].rfind('\n').map_or(0, |end| end + 1);
     let (line, before) = (code[begin..].lines().next().unwrap_or_default(), &code[begin..at]);
@@ -25,7 +27,7 @@ pub fn is_in_tiles(code: &str, at: usize, columns: u64) -> bool {
         let width = columns_at.and_then(|at| arguments(view, at).get(1)?.parse::<u64>().ok());
         width.is_some_and(|width| width > 0 && columns.is_multiple_of(width))
     };
-    // The host checks the pitch of rows that lie one after the other.
+    // The host checks the pitch of contiguous rows.
     let dense = line.contains(&format!(", {columns}, {columns}}}"));
     before.matches(',').count() == 1 && !dense && views(code, name).all(is_tile)
 }
@@ -37,7 +39,7 @@ fn is_tensor(line: &str) -> bool {
         .any(|kind| line.strip_prefix("constexpr ").is_some_and(|of| of.starts_with(kind)))
 }
 
-/// What is made of a tensor, wherever code names it: from its name to the end of the expression.
+/// The uses of a tensor in the code: from its name to the end of the expression.
 fn views<'a>(code: &'a str, name: &str) -> impl Iterator<Item = &'a str> {
     let named = format!("tensor::{name}");
     let places: Vec<usize> = code.match_indices(&named).map(|(at, _)| at + named.len()).collect();
@@ -52,8 +54,8 @@ fn views<'a>(code: &'a str, name: &str) -> impl Iterator<Item = &'a str> {
     })
 }
 
-/// Whether a place belongs to a constant of a generated file that no code has: neither the file's own, nor that of an operator, which it
-/// includes. A tensor that the device library knows by its number alone is one.
+/// Whether a place is in a constant of a generated file that no code uses, neither the file itself nor an operator that
+/// it includes. A tensor that the device library only knows by its number is such a constant.
 pub fn is_idle(source: &Source, at: usize) -> bool {
     let operators = || source.text.lines().any(|line| line.starts_with("#include") && !line.contains("\"hpmoe/"));
     let begin = source.code[..at].rfind('\n').map_or(0, |end| end + 1);
@@ -68,11 +70,11 @@ pub fn is_idle(source: &Source, at: usize) -> bool {
         && stretches(&source.code, is_part).filter(|word| &source.code[word.clone()] == name).count() == 1
 }
 
-/// Elements that rows of values in UB are aligned to (vector.h, `UbPitch`).
+/// Number of elements that rows of values in UB are aligned to (vector.h, `UbPitch`).
 const ROW_ALIGN: u64 = 16;
 
-/// Arguments of calls that are a number of columns, and whether fewer of them differ: in UB what follows the columns of a row up to
-/// the next one belongs to nobody.
+/// Arguments of calls that are a number of columns, and whether fewer columns make a difference: in UB, nothing uses
+/// the padding after a row's columns.
 const COLUMNS: &[(&str, usize, bool)] = &[
     ("UbCount", 1, false),
     ("ClearEmpty", 3, false),
@@ -91,8 +93,8 @@ const COLUMNS: &[(&str, usize, bool)] = &[
     ("TakeColumns", 5, true),
 ];
 
-/// Structures of parameters: which parameter is how many there are of something, and which are how far these are apart. Of one alone,
-/// nothing is apart.
+/// Structures of parameters: the parameter with a number of rows or blocks, and those with distances between them. For
+/// a single row or block, the distance is unused.
 const DISTANCES: &[(&str, usize, &[usize])] = &[
     ("DataCopyExtParams", 0, &[2, 3]),
     ("FixpipeParamsV220", 7, &[8, 9]),
@@ -100,7 +102,8 @@ const DISTANCES: &[(&str, usize, &[usize])] = &[
     ("Nd2NzParams", 0, &[3, 7]),
 ];
 
-/// Whether a number counts columns, and another one is of the same elements in UB, or it is a distance between what comes once.
+/// Whether a number counts columns, and a change leaves it within the same elements in UB; or it is a distance between
+/// things of which there is only one.
 pub fn takes_the_same(code: &str, at: usize, value: u64, other: u64) -> bool {
     let (callee, place, begin) = argument(code, at);
     let counts =
@@ -111,7 +114,7 @@ pub fn takes_the_same(code: &str, at: usize, value: u64, other: u64) -> bool {
     value.div_ceil(ROW_ALIGN) == other.div_ceil(ROW_ALIGN) && COLUMNS.iter().any(counts) || DISTANCES.iter().any(alone)
 }
 
-/// Which argument of which call a place belongs to, and where the arguments of that call begin.
+/// The call and the index of the argument that a place belongs to, and where that call's arguments start.
 fn argument(code: &str, at: usize) -> (&str, usize, usize) {
     let (mut depth, mut place) = (0, 0);
     for (begin, c) in code[..at].char_indices().rev() {
@@ -130,7 +133,7 @@ fn argument(code: &str, at: usize) -> (&str, usize, usize) {
     ("", place, at)
 }
 
-/// The arguments of the call whose first one begins here.
+/// The arguments of the call whose first argument starts here.
 fn arguments(code: &str, begin: usize) -> Vec<&str> {
     let text = &code[begin..begin + closing(&code[begin..])];
     let (mut depth, mut first, mut all) = (0, 0, Vec::new());
@@ -149,14 +152,14 @@ fn arguments(code: &str, begin: usize) -> Vec<&str> {
     all
 }
 
-/// Whether a number is how much a tensor in UB holds.
+/// Whether a number is the size of a tensor in UB.
 pub fn is_size(code: &str, number: &Range<usize>) -> bool {
     let line = code[..number.start].rsplit('\n').next().unwrap_or_default();
     let call = line.rsplit("= Ub<").next().filter(|call| call.len() < line.len()).unwrap_or_default();
     call.ends_with(", ") && call.matches(',').count() == 1 && code[number.end..].starts_with(");")
 }
 
-/// Where the parenthesis ends that has been opened before `text`.
+/// The end of the parenthesis that was opened before `text`.
 pub fn closing(text: &str) -> usize {
     let mut depth = 1;
     let ends = |c: char| {

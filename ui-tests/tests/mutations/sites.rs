@@ -1,22 +1,22 @@
-//! What is removed: the statements that keep order.
+//! Removed code: the statements that keep order.
 
 use crate::source::{Source, squeezed};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// One mutation: a place in the source, and what is changed there.
+/// One mutation: a place in the source, and its change.
 #[derive(Clone)]
 pub struct Site {
-    /// Number of the source that it is told at.
+    /// Line number with which it is reported.
     pub source: usize,
     pub line: usize,
-    /// Tells it from all others: source, function, what is removed.
+    /// Unique key: source, function, and the removed text.
     pub key: String,
-    /// Source, stretch of its text, and what stands there instead.
+    /// Source, range of its text, and the replacement.
     pub edits: Vec<(usize, Range<usize>, String)>,
 }
 
-/// Statements that are removed alone.
+/// Statements that are removed one by one.
 pub const STATEMENTS: &[&str] = &[
     "PipeBarrier<",
     "DataCacheCleanAndInvalid<",
@@ -32,19 +32,19 @@ pub const STATEMENTS: &[&str] = &[
     "if (!Await(",
     "SetAtomicAdd<",
     "SetAtomicNone(",
-    // What is left to the next kernel on a core, and what the host reads.
+    // State that is left to the next kernel on a core, and data that the host reads.
     "SetMMLayoutTransform(false",
     "ResetMask(",
     "Publish(",
-    // The clearing of counters, and the word that tells a peer to go ahead.
+    // The clearing of counters, and the word that lets a peer continue.
     "ClearNextCounters(",
     "Store(Heap(peer) + launch.ready",
-    // The number of the next launch, and what tells of one without a route.
+    // The number of the next launch, and the signal that there is no route.
     "KeepNumber(",
     "Signal(RouteMade(",
 ];
 
-/// Functions that set flags before the first tile and take them back after the last.
+/// Functions that set flags before the first tile, and wait for them after the last.
 const FRAME: &[&str] = &["Start", "Leave"];
 
 /// All mutations of some sources.
@@ -106,7 +106,7 @@ fn flags(source: &Source) -> Vec<Flag> {
     all
 }
 
-/// Pairs that leave the balance of a flag as it was: a set and its wait one after the other, all of one id in a function,
+/// Pairs whose removal leaves a flag balanced: a set and its wait next to each other; all with one id in a function;
 /// all of one event in a file.
 fn pairs(flags: &[Flag]) -> Vec<Vec<Flag>> {
     let mut left: Vec<Flag> = flags.iter().filter(|flag| !flag.frame()).cloned().collect();
@@ -151,7 +151,7 @@ fn together(sources: &[Source], number: usize, pair: &[Flag]) -> Site {
     Site { source: number, line: source.line(pair[0].range.start), key, edits }
 }
 
-/// For each event that this core sets before the first tile: every set and wait of it, everywhere.
+/// For each event that this core sets before the first tile: all of its sets and waits, everywhere.
 fn families(sources: &[Source], flags: &[Vec<Flag>], number: usize) -> Vec<Site> {
     let framed = |source: usize| flags[source].iter().any(Flag::frame);
     let primed: BTreeMap<&str, &Flag> =
@@ -188,7 +188,7 @@ fn unit_flags(sources: &[Source]) -> Option<Site> {
     Some(Site { source: number, line, key: format!("{}, everywhere: unit flags", source.name), edits })
 }
 
-/// Numbers the mutations of one name.
+/// Numbers the mutations that have the same name.
 pub fn name_apart(sites: &mut [Site]) {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for site in sites {

@@ -1,4 +1,4 @@
-//! C++ text as far as it takes to change statements and expressions of it.
+//! C++ text, parsed as far as needed to change its statements and expressions.
 
 use std::ops::Range;
 
@@ -7,13 +7,13 @@ pub struct Source {
     /// Its file name, as in `core.h` or `ffn.cpp`.
     pub name: String,
     pub text: String,
-    /// The text with comments and preprocessor lines blanked, byte for byte as long.
+    /// The text, in which comments and preprocessor lines are blanks; it has the same length.
     pub code: String,
-    /// Which function begins where, in ascending order.
+    /// The functions and their starts, in ascending order.
     functions: Vec<(usize, String)>,
 }
 
-/// The name of the constant that a declaration is of.
+/// The name of the constant that a declaration defines.
 pub fn constant_name(declaration: &str) -> Option<&str> {
     let head = declaration.split(" = ").next()?.trim_end_matches(" [[maybe_unused]]");
     head.rsplit(' ').next()
@@ -26,7 +26,7 @@ impl Source {
         Self { name: name.into(), text, code, functions }
     }
 
-    /// Whether it is generated, and not a header of the device library.
+    /// Whether it is generated, rather than a header of the device library.
     pub fn generated(&self) -> bool {
         self.name.ends_with(".cpp")
     }
@@ -35,17 +35,17 @@ impl Source {
         1 + self.text[..at].matches('\n').count()
     }
 
-    /// The function that holds a place; for generated dispatch: the case and its task.
+    /// The function that contains a place; for a generated switch, the case and its task.
     pub fn function(&self, at: usize) -> &str {
         self.functions.iter().rev().find(|(from, _)| *from <= at).map_or("", |(_, name)| name)
     }
 
-    /// Where statements begin that start with `head`.
+    /// The starts of statements that begin with `head`.
     pub fn statements<'a>(&'a self, head: &'a str) -> impl Iterator<Item = usize> + 'a {
         let begins = |&(at, _): &(usize, &str)| {
             let before = self.code[..at].trim_end();
             match before.strip_suffix('{') {
-                // A block: the values of a struct stand in a brace right behind its name.
+                // A block: the values of a struct are in a brace directly after its name.
                 Some(before) => before.ends_with(char::is_whitespace),
                 None => matches!(before.chars().next_back(), Some(';' | '}' | ':') | None),
             }
@@ -53,7 +53,7 @@ impl Source {
         self.code.match_indices(head).filter(begins).map(|(at, _)| at)
     }
 
-    /// From the start of a statement to its end: the semicolon, or for an `if` the end of its block.
+    /// A statement from its start to its end: the semicolon, or for an `if` the end of its block.
     pub fn statement(&self, at: usize) -> Range<usize> {
         let block = self.code[at..].starts_with("if ");
         let mut depth = 0i32;
@@ -81,7 +81,7 @@ impl Source {
         squeezed(&self.code[begin..end])
     }
 
-    /// The text with other words in the place of some stretches.
+    /// The text with some ranges replaced.
     pub fn changed(&self, edits: impl Iterator<Item = (Range<usize>, String)>) -> String {
         let mut edits: Vec<_> = edits.collect();
         edits.sort_by_key(|(range, _)| range.start);
@@ -93,7 +93,7 @@ impl Source {
     }
 }
 
-/// Stretches of such characters, as long as can be.
+/// Maximal ranges of characters with this property.
 pub fn stretches(text: &str, is_part: impl Fn(char) -> bool) -> impl Iterator<Item = Range<usize>> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -104,7 +104,7 @@ pub fn stretches(text: &str, is_part: impl Fn(char) -> bool) -> impl Iterator<It
     })
 }
 
-/// One line, single blanks.
+/// One line with single spaces.
 pub fn squeezed(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").replace("( ", "(")
 }

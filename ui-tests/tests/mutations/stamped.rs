@@ -1,4 +1,4 @@
-//! Launches in a row of a kernel that makes its route and keeps time stamps: its bits, and what its trace tells.
+//! Launches in a row of a kernel that makes its route and records time stamps: checks its bits and its trace.
 
 use crate::kernels::launch_all;
 use crate::random::{experts, numbers, weights};
@@ -12,7 +12,7 @@ mod file;
 pub use file::stamped;
 use stamped::{EXPERTS, HIDDEN, TOP_K, forward};
 
-/// What a launch is given.
+/// The inputs of a launch.
 struct Given {
     ids: PerRank<Tensor<i32, TOP_K>>,
     x: PerRank<Tensor<bf16, HIDDEN>>,
@@ -49,8 +49,8 @@ pub fn launch_stamped(compiled: &CompiledKernel, group: &Group, row: &[Launch]) 
     Ok(found == expected && is_consistent(&report))
 }
 
-/// Whether each tile has a stamp of its own, one after the other on its core, between the core's begin and end, by clocks that have been
-/// compared. All ranks run on this machine, which has one clock.
+/// Whether each tile has its own stamp, stamps of a core don't overlap and lie between the core's begin and end, and
+/// clocks have been compared. All ranks run on this machine, which has one clock.
 fn is_consistent(report: &Report) -> bool {
     let Some(trace) = &report.trace else { return false };
     let (mut stamps, mut routes, mut tiles, mut waited) = (0, 0, BTreeSet::new(), 0);
@@ -65,7 +65,7 @@ fn is_consistent(report: &Report) -> bool {
                 now = tile.came_ns + tile.lasted_ns;
                 waited += tile.waited_ns;
                 stamps += 1;
-                // The making of the route is a tile of each core, and no task.
+                // Making the route is a tile of each core, but not a task.
                 if tile.task == "tables of the route" {
                     routes += 1;
                 } else {

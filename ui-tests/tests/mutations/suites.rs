@@ -1,5 +1,5 @@
-//! Tests of other packages, as judges of the device library's headers: they call what a kernel of these tests reaches in few ways, with
-//! more sizes and numbers than a launch has.
+//! Tests of other packages, as judges of the device library's headers. They call code that kernels of these tests use
+//! in few ways with more sizes and numbers.
 
 use crate::choices::{CHOSEN, Choices};
 use crate::compile::{write, write_choices};
@@ -12,9 +12,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Headers as they are take less, however much else the machine has to do.
+/// Unchanged headers take less time, however busy the machine is.
 const LIMIT: Duration = Duration::from_secs(1200);
-/// A mutant that takes so many times as long, and some time more, computes for ever, or waits for what nobody says.
+/// A mutant that takes this many times as long, plus some time, computes for ever, or waits for a signal that never
+/// comes.
 const FACTOR: u32 = 4;
 const MORE: Duration = Duration::from_secs(60);
 
@@ -22,19 +23,19 @@ const MORE: Duration = Duration::from_secs(60);
 struct Suite {
     name: &'static str,
     package: &'static str,
-    /// Which test program of the package, as cargo is asked for it, and the name of its target.
+    /// The test program of the package, as arguments of cargo, and the name of its target.
     asked: &'static [&'static str],
     target: &'static str,
     /// Tests of the program.
     tests: &'static [&'static str],
-    /// How many random cases they take.
+    /// Number of random cases.
     cases: (&'static str, &'static str),
     concerns: fn(&Source) -> bool,
 }
 
 static ALL: [Suite; 2] = [
-    // They know every table number by number, with more ranks, experts and slots than a launch of the kernels has, and what a core
-    // leaves behind that refuses a route.
+    // They compare every table number by number, with more ranks, experts and slots than launches of the kernels have,
+    // and check the state that a core leaves if there is no route.
     Suite {
         name: "random routes",
         package: "hpmoe-runtime",
@@ -70,7 +71,7 @@ struct Built {
 }
 
 impl Suites {
-    /// Builds the tests, and runs them with headers as they are.
+    /// Builds the tests, and runs them with unchanged headers.
     pub fn new(
         sources: &[Source],
         sites: &[Site],
@@ -94,12 +95,12 @@ impl Suites {
         built.collect::<Result<_, _>>().map(Self)
     }
 
-    /// What the tests say of a mutation that can be chosen; nothing, if they don't concern it.
+    /// The result of the tests for a mutation that can be chosen; `None` if they don't concern it.
     pub fn chosen(&self, sources: &[Source], site: &Site, number: usize) -> Option<Verdict> {
         self.ask(sources, site, |built| built.run(&built.folder, Some(number)))
     }
 
-    /// What they say of one that can't.
+    /// The result for a mutation that can't be chosen.
     pub fn apart(&self, sources: &[Source], site: &Site, folder: &Path) -> Option<Verdict> {
         self.ask(sources, site, |built| {
             let folder = folder.join(built.suite.name);
@@ -133,11 +134,11 @@ impl Built {
         if let Some(number) = number {
             command.env(CHOSEN, number.to_string());
         }
-        // Into a file: nobody reads while it runs.
+        // Into a file, because nothing reads the output while it runs.
         let output = headers.join(format!("{}.txt", number.map_or("as it is".to_owned(), |at| at.to_string())));
         let file = std::fs::File::create(&output).expect("a file for what tests print");
         let other = file.try_clone().expect("a second name of the file");
-        // Tests start programs of their own: all are one group, which ends together.
+        // Tests start programs. All of them are one process group, which ends together.
         let command = command.stdin(Stdio::null()).stdout(file).stderr(other).process_group(0);
         let mut child = command.spawn().expect("the tests start");
         let status = ended(&mut child, self.limit);
@@ -152,7 +153,7 @@ impl Built {
     }
 }
 
-/// Ends what is left of the group that a process began.
+/// Ends the remaining processes of a group that a process started.
 #[expect(unsafe_code, reason = "a call of the system")]
 fn end_group(leader: &Child) {
     let group = i32::try_from(leader.id()).expect("a process's number");
@@ -166,7 +167,7 @@ enum Run {
     Endless,
 }
 
-/// The first case that failed, or the line that tells why a test did, or the last one.
+/// The first failed case, or the line with the reason of a failure, or the last line.
 fn said(text: &str) -> String {
     let case = text.lines().find(|line| line.starts_with("FAIL "));
     let mut lines = text.lines().skip_while(|line| !line.contains("panicked at")).skip(1);

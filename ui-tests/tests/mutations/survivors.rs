@@ -1,23 +1,23 @@
-//! The list of what no run can find.
+//! The list of mutations that no run can find.
 
 use std::collections::BTreeMap;
 
-/// Statements that no run misses.
+/// Statements whose removal no run finds.
 pub const STATEMENTS: &str = include_str!("survivors.txt");
-/// Changed expressions that no run can notice.
+/// Changed expressions that no run finds.
 pub const EXPRESSIONS: &str = include_str!("expressions.txt");
-/// Begins a line for a mutation that some runs find and others don't.
+/// Start of a line for a mutation that some runs find and others don't.
 const SOMETIMES: &str = "sometimes: ";
 
-/// Why a mutation may survive.
+/// The reason why a mutation may survive.
 #[derive(Default)]
 pub struct Survivor {
     pub reason: String,
-    /// It may be found too: what it takes comes about by chance.
+    /// It may also be found, because that depends on chance.
     pub sometimes: bool,
 }
 
-/// Reasons by mutation: a line for the mutation, indented lines for its reason.
+/// Reasons by mutation: a line for the mutation, then indented lines for its reason.
 pub fn survivors(list: &'static str) -> BTreeMap<&'static str, Survivor> {
     let mut all: BTreeMap<&str, Survivor> = BTreeMap::new();
     let mut last = None;

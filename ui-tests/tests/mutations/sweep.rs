@@ -15,20 +15,21 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-/// What is changed.
+/// Kind of the changes.
 pub struct Kind {
     pub name: &'static str,
     all: fn(&[Source], &Options) -> Result<Vec<Site>, String>,
     pub survivors: &'static str,
-    /// The share that must be found, in percent; all of them, if there is none.
+    /// The share that must be found, in percent; `None` for all of them.
     pub least: Option<f64>,
-    /// Rows of each kernel.
+    /// Number of rows of each kernel.
     rows: usize,
-    /// Whether a mutant's first word counts: nothing is run again, kept, built apart, or run though it is listed.
+    /// Whether a mutant's first result counts: nothing is run again, kept or built separately, and listed survivors are
+    /// not run.
     hasty: bool,
 }
 
-/// Statements that keep order. What is missing shows in few interleavings, so they are run often.
+/// Statements that keep order. A missing statement shows in few interleavings, so they run often.
 pub static REMOVED: Kind = Kind {
     name: "statements",
     all: |sources, _| Ok(sites(sources)),
@@ -48,8 +49,8 @@ pub static CHANGED: Kind = Kind {
     hasty: false,
 };
 
-/// As many of one as of the other. A few rows find nearly all statements and most expressions: many of those that
-/// are left change nothing that a run could show.
+/// As many statements as expressions. A few rows find nearly all statements and most expressions; many of the remaining
+/// expressions change nothing that a run can show.
 pub static SAMPLE: Kind = Kind {
     name: "sample",
     all: |sources, _| {
@@ -58,12 +59,12 @@ pub static SAMPLE: Kind = Kind {
         Ok(removed.into_iter().chain(changed.into_iter().step_by(step)).collect())
     },
     survivors: concat!(include_str!("survivors.txt"), include_str!("expressions.txt")),
-    least: Some(81.0), // of some 95, where 90 are found of all: three times the spread of a sample is 9
+    least: Some(81.0), // of about 95 mutations; in a full sweep, runs find 90 %, and three times the spread of a sample is 9 %
     rows: 3,
     hasty: true,
 };
 
-/// What a file says: a wait for a row too few shows in as few interleavings as one that is missing.
+/// The changes of a file: a wait for one row too few shows in as few interleavings as a missing wait.
 pub static GIVEN: Kind = Kind {
     name: "given",
     all: |sources, options| read(sources, options.given.as_ref().expect("`--given` asks for this kind")),
@@ -73,10 +74,10 @@ pub static GIVEN: Kind = Kind {
     hasty: false,
 };
 
-/// Rows of a mutant that is listed as a survivor: enough to see that the list is stale.
+/// Rows of a mutant that is listed as a survivor: enough to see whether the list is stale.
 const LISTED_ROWS: usize = 12;
 
-/// Runs the mutations that are asked for.
+/// Runs the requested mutations.
 pub fn sweep(kind: &Kind, options: &Options) -> ExitCode {
     let start = Instant::now();
     let rows = options.rows.unwrap_or(kind.rows);
@@ -124,7 +125,7 @@ pub fn sweep(kind: &Kind, options: &Options) -> ExitCode {
             "kernels as they are: {rows} runs each, all as the reference; {apart} mutations are built apart ({seconds} s)"
         );
         let count = AtomicUsize::new(0);
-        // What takes a compilation each comes last.
+        // Mutations that need their own compilation come last.
         let (apart, chosen): (Vec<usize>, Vec<usize>) =
             (0..open.len()).partition(|number| judge.apart.contains(number));
         let order = [chosen, apart].concat();

@@ -1,23 +1,23 @@
-//! An end for what computes for ever.
+//! Ends processes that compute for ever.
 //!
-//! A kernel that waits gives up by itself. One that doesn't is stopped when it has used far more time of processors than the kernel as
-//! it is: how much else the machine has to do makes no difference.
+//! A waiting kernel gives up by itself. Any other is stopped when it has used much more processor time than the
+//! unchanged kernel, however busy the machine is.
 
 use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How much longer than as it is a row may compute.
+/// Factor by which a row may take more processor time than in the unchanged kernel.
 const FACTOR: u64 = 20;
-/// In addition: what waiting ranks use while they look.
+/// Additional processor time, which waiting ranks use for polling.
 const MORE: u64 = 10_000;
 
-/// Prints a line and ends the process if it still exists when a row has computed for too long.
+/// Prints a line and ends the process if a row has computed for too long.
 pub struct Watch(Arc<AtomicBool>);
 
 impl Watch {
-    /// Begins with a row that takes so many milliseconds when the kernel is as it should be.
+    /// Starts a row that takes this many milliseconds in the unchanged kernel.
     pub fn start(milliseconds: u64, line: String) -> Self {
         let over = Arc::new(AtomicBool::new(false));
         let end = Self::milliseconds() + FACTOR * milliseconds + MORE;
@@ -35,7 +35,7 @@ impl Watch {
         Self(over)
     }
 
-    /// Time of processors that this process has used.
+    /// Processor time that this process has used.
     #[expect(unsafe_code, reason = "a call of the system")]
     pub fn milliseconds() -> u64 {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -52,7 +52,7 @@ impl Drop for Watch {
     }
 }
 
-/// Threads still compute, so nothing may be cleared up.
+/// Threads are still computing, so destructors must not run.
 #[expect(unsafe_code, reason = "a call of the system")]
 fn end_process() -> ! {
     // SAFETY: the call has no conditions.

@@ -6,9 +6,9 @@ use proptest::test_runner::FileFailurePersistence;
 use std::ops::Range;
 use std::time::Duration;
 
-/// The number of cases of each property: this one, unless `PROPTEST_CASES` sets another.
+/// The number of cases of each property, unless `PROPTEST_CASES` sets another.
 ///
-/// The seeds of cases that failed are kept in a file next to this one, and run first.
+/// The seeds of failed cases are kept in a file next to this one, and run first.
 pub fn config(cases: u32) -> ProptestConfig {
     let seeds = Box::new(FileFailurePersistence::Direct("tests/random/seeds.txt"));
     let default = ProptestConfig { failure_persistence: Some(seeds), ..ProptestConfig::default() };
@@ -18,7 +18,7 @@ pub fn config(cases: u32) -> ProptestConfig {
     }
 }
 
-/// The seeds of a test: as many as this, or as `PROPTEST_CASES` says if that is fewer.
+/// The seeds of a test: `usual` of them, or as many as `PROPTEST_CASES` sets, if that is fewer.
 pub fn seeds(count: u64) -> Range<u64> {
     let given = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
     0..given.map_or(count, |cases: u64| cases.min(count))
@@ -27,13 +27,13 @@ pub fn seeds(count: u64) -> Range<u64> {
 /// One run of a kernel.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// Tokens of each rank, zero among them.
+    /// Number of tokens of each rank, possibly zero.
     pub tokens: Vec<usize>,
-    /// How the router chooses.
+    /// How the router chooses experts.
     pub routing: Routing,
-    /// Of the numbers and of the host's pipes.
+    /// Seed of the numbers and of the host's pipes.
     pub seed: u64,
-    /// Which rank starts late, if any.
+    /// The rank that starts late, if any.
     pub late: Option<usize>,
 }
 
@@ -42,19 +42,19 @@ pub struct Case {
 pub enum Routing {
     /// Chooses all experts with equal probability.
     Uniform,
-    /// Everybody's first choice is this expert, the rest is any.
+    /// The first choice of every token is this expert; the others are random.
     Favourite(usize),
-    /// Only the first few experts.
+    /// Chooses only the first few experts.
     Few,
 }
 
-/// Runs on a number of ranks that divides the experts.
+/// Runs the case on a number of ranks that divides the experts.
 pub fn cases(experts: usize, most_tokens: usize) -> impl Strategy<Value = Case> {
     let divisors: Vec<usize> = (1..=8).filter(|ranks| experts.is_multiple_of(*ranks)).collect();
     cases_on(divisors, experts, most_tokens)
 }
 
-/// Runs on one of these numbers of ranks.
+/// Runs the case on one of these numbers of ranks.
 pub fn cases_on(ranks: Vec<usize>, experts: usize, most_tokens: usize) -> impl Strategy<Value = Case> {
     let routing = prop_oneof![
         3 => Just(Routing::Uniform),
@@ -78,7 +78,7 @@ impl Case {
         Ranks::new(self.tokens.len())
     }
 
-    /// Two launches in a row, one rank late.
+    /// Two launches in a row, with one rank late.
     pub fn group(&self) -> Group {
         let group = Group::new(self.tokens.len())
             .seed(self.seed)
@@ -96,7 +96,7 @@ impl Case {
     }
 }
 
-/// A small generator of numbers (SplitMix64), so that a case is told by its seed.
+/// A small random number generator (SplitMix64), so that a seed identifies a case.
 struct Numbers(u64);
 
 impl Numbers {
@@ -110,14 +110,14 @@ impl Numbers {
     fn below(&mut self, end: usize) -> usize {
         (self.next() % end as u64) as usize
     }
-    /// In [-1, 1).
+    /// A number in [-1, 1).
     fn unit(&mut self) -> f32 {
         (self.next() >> 40) as f32 / (1u32 << 23) as f32 - 1.0
     }
 }
 
-/// A placement of experts on the ranks of a case, each of which has so many places beyond its share: experts anywhere, copies of some, and
-/// in most cases shares of all sizes.
+/// A placement of experts on the ranks of a case, each of which has `spare` places beyond its even share: experts
+/// anywhere, copies of some, and in most cases shares of all sizes.
 pub fn placement(case: &Case, experts: usize, spare: usize) -> Placement {
     let mut numbers = Numbers(case.seed ^ 6);
     let (ep, ranks) = (case.ep(), case.tokens.len());
@@ -142,12 +142,13 @@ pub fn placement(case: &Case, experts: usize, spare: usize) -> Placement {
     let shares: Vec<u32> = (0..ranks * local).map(|_| numbers.below(7) as u32).collect();
     match numbers.below(3) {
         0 => placement,
-        // Shares may all be 0 for some expert.
+        // All shares of an expert may be 0.
         _ => placement.with_shares(&shares).unwrap_or(placement),
     }
 }
 
-/// Ids of experts; in half of the cases some slots are empty: one in six, every second one, whole tokens, or all of a rank and more.
+/// Ids of experts. In half of the cases, some slots are empty: one in six, every second one, whole tokens, or all of a
+/// rank and more.
 pub fn ids<const K: usize>(case: &Case, experts: usize) -> PerRank<Tensor<i32, K>> {
     let mut numbers = Numbers(case.seed ^ 5);
     let full = full_ids::<K>(case, experts);
@@ -168,7 +169,7 @@ pub fn ids<const K: usize>(case: &Case, experts: usize) -> PerRank<Tensor<i32, K
     })
 }
 
-/// Ids of experts, of which every slot has one.
+/// Ids of experts, without empty slots.
 pub fn full_ids<const K: usize>(case: &Case, experts: usize) -> PerRank<Tensor<i32, K>> {
     let mut numbers = Numbers(case.seed ^ 1);
     PerRank::from_fn(case.ep(), |rank| {
