@@ -1,8 +1,8 @@
-//! Units of current models' experts, forward and backward, and what is done with the results: each a task.
+//! Units of current models' experts, forward and backward, and ways to combine their results: one task each.
 
 use hpmoe_runtime::prelude::*;
 
-/// Units on rows of gates and ups, side by side or in turn.
+/// Units on rows of gates and ups, side by side or interleaved.
 #[megakernel]
 pub mod bodies {
     use hpmoe_runtime::prelude::*;
@@ -11,17 +11,17 @@ pub mod bodies {
     pub const TOP_K: usize = 1;
     pub const TOKENS: usize = 40;
     pub const BLOCK: usize = 9;
-    /// Columns of a unit's result. No multiple of a block.
+    /// Columns of a unit's result; not a multiple of a block.
     pub const INTER: usize = 36;
     /// Gates and ups.
     pub const BOTH: usize = 2 * INTER;
-    /// Units, each with its columns of the result.
+    /// Units; each has its columns of the result.
     pub const WAYS: usize = 12;
     pub const ALL: usize = WAYS * INTER;
-    /// Gradients, each with its columns of gates and ups.
+    /// Gradients; each has its columns of gates and ups.
     pub const GRADS: usize = 4;
     pub const ALL_GRADS: usize = GRADS * BOTH;
-    /// Results, each with its columns.
+    /// Results; each has its columns.
     pub const RESULTS: usize = 6;
     pub const ALL_RESULTS: usize = RESULTS * INTER;
 
@@ -31,12 +31,12 @@ pub mod bodies {
     pub const CAP: f32 = 4.0;
     pub const CAP_UP: f32 = 25.0;
 
-    /// A cap by tanh.
+    /// A cap with tanh.
     fn capped<const R: usize, const C: usize>(x: &Value<R, C>, height: f32) -> Value<R, C> {
         (x / height).tanh() * height
     }
 
-    /// Gates and ups of rows that have them side by side.
+    /// The gates and ups of rows in which they are side by side.
     fn halves<const R: usize>(x: &Value<R, BOTH>) -> (Value<R, INTER>, Value<R, INTER>) {
         (x.columns::<INTER>(0), x.columns::<INTER>(INTER))
     }
@@ -46,7 +46,7 @@ pub mod bodies {
         x.clamp(-LIMIT, LIMIT)
     }
 
-    /// A sigmoid steeper than the usual one, times its argument.
+    /// A steeper sigmoid than usual, multiplied by its argument.
     fn steep_silu<const R: usize, const C: usize>(gate: &Value<R, C>) -> Value<R, C> {
         gate * (gate * ALPHA).sigmoid()
     }
@@ -70,7 +70,7 @@ pub mod bodies {
         h.store(gate.silu() * limited(&x.columns::<INTER>(INTER)));
     }
 
-    /// Limits after it (Step).
+    /// Limits after the unit (Step).
     #[aiv_task]
     pub fn clipped_after(x: &Tile<f32, BLOCK, BOTH>, h: &mut Tile<f32, BLOCK, INTER>) {
         let x = x.load();
@@ -78,7 +78,7 @@ pub mod bodies {
         h.store(gate * limited::<BLOCK, INTER>(&x.columns::<INTER>(INTER)));
     }
 
-    /// Gates and ups in turn, with a bias (gpt-oss).
+    /// Interleaved gates and ups, with a bias (gpt-oss).
     #[aiv_task]
     pub fn in_turn(x: &Tile<f32, BLOCK, BOTH>, bias: &Tile<f32, 1, BOTH>, h: &mut Tile<f32, BLOCK, INTER>) {
         let x = x.load() + bias.load();
@@ -92,14 +92,14 @@ pub mod bodies {
         h.store(limited_unit(&x.columns::<INTER>(0), &x.columns::<INTER>(INTER)));
     }
 
-    /// Both capped by a tanh (Kimi-K3).
+    /// Both capped with tanh (Kimi-K3).
     #[aiv_task]
     pub fn two_caps(x: &Tile<f32, BLOCK, BOTH>, h: &mut Tile<f32, BLOCK, INTER>) {
         let (gate, up) = halves(&x.load());
         h.store(capped(&gate, CAP) * gate.sigmoid() * capped::<_, INTER>(&up, CAP_UP));
     }
 
-    /// A cap of one height (Inkling-2).
+    /// A single cap (Inkling-2).
     #[aiv_task]
     pub fn one_cap(x: &Tile<f32, BLOCK, BOTH>, h: &mut Tile<f32, BLOCK, INTER>) {
         let x = x.load();

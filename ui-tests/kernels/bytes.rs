@@ -1,8 +1,8 @@
-//! Tokens of i8, widened where they are computed with, and multiplied as they are.
+//! Tokens of i8, widened for computation and multiplied without widening.
 
 use hpmoe_runtime::prelude::*;
 
-/// Bytes sent to their experts' ranks, scaled there, summed, and multiplied.
+/// Bytes are sent to their experts' ranks, scaled there, summed, and multiplied.
 #[megakernel]
 pub mod bytes {
     use hpmoe_runtime::prelude::*;
@@ -33,13 +33,13 @@ pub mod bytes {
         to.put(from);
     }
 
-    /// Exactly: a bf16 has eight bits.
+    /// Exact, because bf16 has eight significant bits.
     #[aiv_task]
     pub fn widen(x: &Tile<i8, TALL, WIDE>, y: &mut Tile<bf16, TALL, WIDE>) {
         y.store(x.load());
     }
 
-    /// One row of bytes with all rows of them.
+    /// One row of bytes combined with all rows.
     #[aiv_task]
     pub fn shift(
         x: &Tile<i8, TALL, HIDDEN>,
@@ -51,13 +51,13 @@ pub mod bytes {
         z.store(&x * 0.25 + offset.load() - y.load() * x);
     }
 
-    /// A contraction that ends inside of what a fractal holds.
+    /// A contraction that ends inside a fractal.
     #[aic_task]
     pub fn multiply(x: &Tile<i8, TALL, HIDDEN>, w: &Tile<i8, TILE, HIDDEN>, y: &mut Tile<i32, TALL, TILE>) {
         y.store(x.matmul_t(w));
     }
 
-    /// To bytes again; sums that are too large become the largest.
+    /// Converts to bytes again; sums that are too large become the largest byte.
     #[aiv_task]
     pub fn narrow(sums: &Tile<i32, TALL, OUT>, y: &mut Tile<i8, TALL, OUT>) {
         y.store(sums.load() * 0.0015);

@@ -1,8 +1,8 @@
-//! Layers whose kernel chooses the experts of its tokens, and makes the route of its choice.
+//! Layers whose kernel chooses the experts of its tokens and makes the route from its choice.
 
 use hpmoe_runtime::prelude::*;
 
-/// Router, something that needs no route, dispatch, projections, return and top-k sum.
+/// Router, a part that needs no route, dispatch, projections, return and top-k sum.
 #[megakernel]
 pub mod chosen {
     use hpmoe_runtime::prelude::*;
@@ -12,7 +12,7 @@ pub mod chosen {
     pub const INTER: usize = 32;
     pub const EXPERTS: usize = 8;
     pub const TOP_K: usize = 3;
-    /// Most tokens that one rank may bring.
+    /// Most tokens of a rank.
     pub const TOKENS: usize = 40;
 
     pub const TILE_M: usize = 6;
@@ -21,10 +21,10 @@ pub mod chosen {
     /// Tokens of a tile of the choice and of the sum over k. Some of these tiles take scores of two tiles of the product. Their values in
     /// UB are one whole repeat, so that a comparison reads its operands before it makes scratch, and ends with what it writes.
     pub const BLOCK: usize = 4;
-    /// Tokens of a tile of what needs no route.
+    /// Tokens per tile of the part that needs no route.
     pub const WIDE: usize = 6;
     pub const SLOTS: usize = BLOCK * TOP_K;
-    /// The least score of an expert that a token goes to.
+    /// The lowest score with which a token goes to an expert.
     pub const LEAST: f32 = 0.25;
 
     /// A score of each expert for each token.
@@ -33,7 +33,7 @@ pub mod chosen {
         z.store(x.matmul_t(w));
     }
 
-    /// The experts with the best scores, and the softmax of these. A token goes to none whose score is too low.
+    /// The experts with the best scores, and the softmax of these scores. A token goes to no expert with a lower score than the minimum.
     #[aiv_task]
     pub fn choose(
         z: &Tile<f32, BLOCK, EXPERTS>,
@@ -53,7 +53,7 @@ pub mod chosen {
         own.store(&x * &x);
     }
 
-    /// The sum over k with the router's weights, in the order of k, and what needs no route.
+    /// The sum over k with the router's weights, in the order of k, and the part that needs no route.
     #[aiv_task]
     pub fn combine(
         slots: &Tile<bf16, SLOTS, HIDDEN>,

@@ -1,8 +1,8 @@
-//! Tokens cut into chunks: tensors of every kind that a chunk can make, and the caller's tensors of all tokens next to them.
+//! Tokens cut into chunks: all kinds of tensors of a chunk, and the caller's tensors of all tokens.
 
 use hpmoe_runtime::prelude::*;
 
-/// A layer whose tokens are prepared in a tensor of the chunk, with weights that are sent along.
+/// A layer whose tokens are prepared in a tensor of the chunk, and sent with their weights.
 #[megakernel]
 pub mod chunks {
     use hpmoe_runtime::prelude::*;
@@ -12,7 +12,7 @@ pub mod chunks {
     pub const INTER: usize = 32;
     pub const EXPERTS: usize = 6;
     pub const TOP_K: usize = 2;
-    /// Most tokens that one rank may bring: of the last chunk there is one, or none.
+    /// Most tokens of a rank: the last chunk has one token, or none.
     pub const TOKENS: usize = 41;
     pub const CHUNKS: usize = 5;
 
@@ -38,7 +38,7 @@ pub mod chunks {
         y.store(&z + &z);
     }
 
-    /// `silu(gate)` times the weight of each row.
+    /// `silu(gate)` multiplied by the weight of each row.
     #[aiv_task]
     pub fn activate(
         gate: &Tile<bf16, TILE_M, TILE_N>,
@@ -120,7 +120,7 @@ pub mod chunks {
         }
     }
 
-    /// Blocks of two heights, and the second of two matrices that lie one after the other.
+    /// Blocks of two heights, and the second of two consecutive matrices.
     #[taskflow]
     pub fn apart(
         ep: Ranks,

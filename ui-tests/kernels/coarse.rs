@@ -1,4 +1,4 @@
-//! Tiles whose heights don't nest: counters fall back to whole experts.
+//! Tiles whose heights don't divide one another: counters stand for whole experts instead.
 
 use hpmoe_runtime::prelude::*;
 

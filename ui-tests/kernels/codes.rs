@@ -1,8 +1,8 @@
-//! Numbers of four and eight bits: unpacked, looked up in tables, and scaled by groups of columns.
+//! Four- and eight-bit numbers: unpacked, looked up in tables, and scaled by groups of columns.
 
 use hpmoe_runtime::prelude::*;
 
-/// Tokens of packed numbers and codes, each decoded in every way; some of them travel packed.
+/// Tokens of packed numbers and codes, decoded in every way; some of them are sent packed.
 #[megakernel]
 pub mod codes {
     use hpmoe_runtime::prelude::*;
@@ -11,21 +11,21 @@ pub mod codes {
     pub const EXPERTS: usize = 4;
     pub const TOP_K: usize = 2;
     pub const TOKENS: usize = 128;
-    /// Numbers of a row, two in a byte.
+    /// Numbers of a row, two per byte.
     pub const WIDTH: usize = 128;
     pub const PAIRS: usize = WIDTH / 2;
     /// Groups of columns with a scale each.
     pub const GROUPS: usize = 4;
-    /// Groups that no block of UB holds a whole number of.
+    /// Groups whose size does not divide a block of UB.
     pub const SMALL: usize = WIDTH / 4;
-    /// Units of HiFloat4, and bits of theirs.
+    /// Units of HiFloat4, and their bits.
     pub const UNITS: usize = 2;
     pub const BYTES: usize = 2 * UNITS;
     pub const EIGHTS: usize = 8 * UNITS;
     pub const FOURS: usize = 16 * UNITS;
     /// Pairs whose rows in UB are longer than the numbers.
     pub const ODD: usize = 15;
-    /// Codes of a row, and of a tile of it: the last one is narrower.
+    /// Codes of a row, and of a tile of it; the last tile is narrower.
     pub const RAGGED_CODES: usize = 45;
     pub const CODES: usize = 40;
     pub const BLOCK: usize = 5;
@@ -38,13 +38,13 @@ pub mod codes {
         to.put(from);
     }
 
-    /// Received pairs, as they are.
+    /// Received pairs, unchanged.
     #[aiv_task]
     pub fn numbers_of(packed: &Tile<i4x2, TALL, ODD>, y: &mut Tile<f32, TALL, { 2 * ODD }>) {
         y.store(packed.unpack());
     }
 
-    /// Slots of pairs: those that are empty are left out of the sum.
+    /// Slots of pairs: empty slots are left out of the sum.
     #[aiv_task]
     pub fn sum(
         slots: &Tile<i4x2, SLOTS, ODD>,
@@ -56,7 +56,7 @@ pub mod codes {
         first.store(slots.look_up(&numbers.load()));
     }
 
-    /// Codes of a tile that ends anywhere.
+    /// Codes of a tile of any length.
     #[aiv_task]
     pub fn look(codes: &Tile<i8, BLOCK, CODES>, table: &Tile<f32, 1, 256>, y: &mut Tile<f32, BLOCK, CODES>) {
         y.store(codes.look_up(&table.load()));

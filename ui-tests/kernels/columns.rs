@@ -1,8 +1,8 @@
-//! Operations on ids, and those that give numbers other columns and rows: of single rows, of slots, of blocks of one token, unaligned.
+//! Operations on ids, and operations that rearrange columns and rows: of single rows, of slots, of blocks of one token, unaligned.
 
 use hpmoe_runtime::prelude::*;
 
-/// Everything next to each other, from tokens and slots alone.
+/// All operations, computed from tokens and slots only.
 #[megakernel]
 pub mod columns {
     use hpmoe_runtime::prelude::*;
@@ -12,11 +12,11 @@ pub mod columns {
     pub const TOKENS: usize = 40;
     pub const BLOCK: usize = 6;
     pub const SLOTS: usize = BLOCK * TOP_K;
-    /// More than sixteen repeats, and no whole one.
+    /// More than sixteen repeats, and not a whole number of them.
     pub const WIDE: usize = 1000;
-    /// Ids beyond the alignment of a row.
+    /// More ids than the alignment of a row.
     pub const MANY: usize = 17;
-    /// Columns of a token. No multiple of a block.
+    /// Columns of a token; not a multiple of a block.
     pub const C: usize = 21;
     pub const ROWC: usize = TOP_K * C;
     pub const TWICE: usize = 2 * C;
@@ -87,7 +87,7 @@ pub mod columns {
         y.store(sorted.reshape::<1, C>() + t.load() * x.pick(&ids).place::<C>(&ids));
     }
 
-    /// A column, ids that are out of range or equal, and assigned names.
+    /// A column, ids that are out of range or equal, and names that are assigned.
     #[aiv_task]
     pub fn wild(
         x: &Tile<f32, BLOCK, C>,

@@ -8,7 +8,7 @@ pub mod deep {
     use hpmoe_runtime::prelude::*;
 
     pub const HIDDEN: usize = 304;
-    /// Of a contraction of this length, `widen` can read two blocks of weights ahead, and there is a third one.
+    /// With a contraction of this length, `widen` can read two blocks of weights ahead, and there is a third one.
     pub const INTER: usize = 272;
     /// A row of the results fills an eleventh of a half of UB.
     pub const OUT: usize = 2048;
@@ -16,10 +16,10 @@ pub mod deep {
     pub const TOP_K: usize = 2;
     pub const TOKENS: usize = 40;
 
-    /// Rows and columns of small tiles: products that are over before they have begun.
+    /// Rows and columns of small tiles, whose products end before the next one sees their sums.
     pub const TILE_M: usize = 16;
     pub const TILE_N: usize = 16;
-    /// Rows and columns of tiles that take several panels.
+    /// Rows and columns of tiles that need several panels.
     pub const TALL: usize = 48;
     pub const WIDE: usize = 1024;
     pub const PUT: usize = 16;

@@ -1,4 +1,4 @@
-//! Tokens go to their experts' ranks and come back: communication alone.
+//! Tokens go to their experts' ranks and come back: communication only.
 
 use hpmoe_runtime::prelude::*;
 

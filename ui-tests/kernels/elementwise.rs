@@ -1,13 +1,13 @@
-//! Every operation of vector tasks that works number by number, with numbers and constants.
+//! All element-wise operations of vector tasks, with numbers and constants.
 
 use hpmoe_runtime::prelude::*;
 
-/// Tokens activated, sent to their experts' ranks, activated again with what came there, and summed.
+/// Tokens are activated, sent to their experts' ranks, activated again with received rows, and summed.
 #[megakernel]
 pub mod elementwise {
     use hpmoe_runtime::prelude::*;
 
-    /// No multiple of 8 or 16, nor of the tiles.
+    /// Not a multiple of 8 or 16, nor of the tiles.
     pub const HIDDEN: usize = 77;
     pub const EXPERTS: usize = 4;
     pub const TOP_K: usize = 2;
@@ -20,7 +20,7 @@ pub mod elementwise {
     /// Columns of a tile.
     pub const WIDE: usize = 20;
 
-    /// As of gpt-oss.
+    /// The value of gpt-oss.
     pub const LIMIT: f32 = 0.7;
     pub const ALPHA: f32 = 1.702;
     pub const MEAN: f32 = 1.0 / (HIDDEN as f32);
@@ -41,7 +41,7 @@ pub mod elementwise {
         y.store(&a * -&b / 3.0 + 1.0 / (&c * &c + 4.0) - MEAN * &x);
     }
 
-    /// SwiGLU with a limit, forwards and backwards.
+    /// SwiGLU with a limit, forward and backward.
     #[aiv_task]
     pub fn activate(
         gate: &Tile<bf16, TALL, WIDE>,
@@ -67,7 +67,7 @@ pub mod elementwise {
         f.store(x.less(&a).select(&b, &c) + x.greater_equal(0.25).select(d.relu(), -1.0));
     }
 
-    /// The larger, the smaller, and powers of e.
+    /// Maximum, minimum, and powers of e.
     #[aiv_task]
     pub fn compare(
         h: &Tile<bf16, TALL, WIDE>,

@@ -12,7 +12,7 @@ pub mod ffn {
     /// Experts of the whole group.
     pub const EXPERTS: usize = 4;
     pub const TOP_K: usize = 2;
-    /// Most tokens that one rank may bring.
+    /// Most tokens of a rank.
     pub const TOKENS: usize = 64;
 
     /// Rows and columns of a GEMM tile.

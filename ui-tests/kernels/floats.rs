@@ -1,8 +1,8 @@
-//! Tensors of f16, products of them and of f32, and sums of products of several types.
+//! Tensors of f16, products of f16 and of f32, and sums of products of several types.
 
 use hpmoe_runtime::prelude::*;
 
-/// Tokens of f16 sent to their experts' ranks, multiplied and given back, weight gradients, and casts.
+/// Tokens of f16 are sent to their experts' ranks, multiplied and given back; weight gradients, and casts.
 #[megakernel]
 pub mod floats {
     use hpmoe_runtime::prelude::*;
@@ -19,7 +19,7 @@ pub mod floats {
     pub const BLOCK: usize = 5;
     pub const SLOTS: usize = BLOCK * TOP_K;
 
-    /// To f16 in a tile, and in the middle of a computation.
+    /// Converts to f16, in a tile and inside a computation.
     #[aiv_task]
     pub fn narrow(v: &Tile<f32, BLOCK, HIDDEN>, h: &mut Tile<f16, BLOCK, HIDDEN>, same: &mut Tile<f32, BLOCK, HIDDEN>) {
         let v = v.load();
@@ -37,7 +37,7 @@ pub mod floats {
         y.store(x.matmul_t(w));
     }
 
-    /// One row of f16 with all rows of them.
+    /// One row of f16 combined with all rows.
     #[aiv_task]
     pub fn shift(y: &Tile<f16, TILE, INTER>, bias: &Tile<f16, 1, INTER>, g: &mut Tile<bf16, TILE, INTER>) {
         g.store(y.load() + bias.load());

@@ -1,8 +1,8 @@
-//! The forward layer with gate and up in one tensor, as checkpoints hold them, and their products in one, too.
+//! The forward layer with gate and up in one tensor, as in checkpoints, and their products in one tensor, too.
 
 use hpmoe_runtime::prelude::*;
 
-/// The layer. Tiles of the upper half are those of the lower one, plus a constant.
+/// The layer. Tiles of the upper half have the index of the lower half's tiles plus a constant.
 #[megakernel]
 pub mod fused {
     use hpmoe_runtime::prelude::*;
@@ -12,13 +12,13 @@ pub mod fused {
     /// Experts of the whole group.
     pub const EXPERTS: usize = 4;
     pub const TOP_K: usize = 2;
-    /// Most tokens that one rank may bring.
+    /// Most tokens of a rank.
     pub const TOKENS: usize = 64;
 
     /// Rows and columns of a GEMM tile.
     pub const TILE_M: usize = 32;
     pub const TILE_N: usize = 32;
-    /// Tiles of the gate, after which those of up begin.
+    /// Number of tiles of the gate; those of up follow.
     pub const TILES: usize = INTER / TILE_N;
     /// Most rows of one put.
     pub const PUT: usize = 16;

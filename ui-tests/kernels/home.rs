@@ -1,8 +1,8 @@
-//! Experts that return the token: their share of the sum is made where the token is, and nothing is sent for them.
+//! Experts that return the token: their share of the sum is computed on the token's rank, and nothing is sent for them.
 
 use hpmoe_runtime::prelude::*;
 
-/// Router, layer, sum and the gradient of the router's weights, in one kernel; and a task that reads slots as a matrix.
+/// Router, layer, sum and the gradient of the router's weights in one kernel, and a task that reads slots as a matrix.
 #[megakernel]
 pub mod home {
     use hpmoe_runtime::prelude::*;
@@ -10,7 +10,7 @@ pub mod home {
 
     pub const HIDDEN: usize = 32;
     pub const EXPERTS: usize = 4;
-    /// Scores of a token: experts, and two that return it.
+    /// Scores per token: experts, and two that return the token.
     pub const SCORES: usize = 6;
     pub const TOP_K: usize = 2;
     pub const TOKENS: usize = 24;
@@ -23,7 +23,7 @@ pub mod home {
     /// Columns of a token's slots next to each other.
     pub const WIDE: usize = HIDDEN * TOP_K;
 
-    /// The best scores are the weights. What returns the token is no expert: its slot is empty, and its weight is the token's own.
+    /// The best scores are the weights. A choice that returns the token is not an expert: its slot is empty, and its weight is for the token.
     #[aiv_task]
     pub fn choose(
         z: &Tile<f32, BLOCK, SCORES>,
@@ -52,7 +52,7 @@ pub mod home {
         y.store(sum + x.load() * own.load());
     }
 
-    /// What each weight multiplies, times the gradient of the sum: a row of an expert, or the token.
+    /// The factor of each weight (a row of an expert, or the token), multiplied by the gradient of the sum.
     #[aiv_task]
     pub fn weigh_grad(
         ids: &Tile<i32, BLOCK, TOP_K>,
@@ -126,7 +126,7 @@ pub mod home {
         }
     }
 
-    /// Reads all rows of slots, those of empty ones too.
+    /// Reads all rows of slots, including those of empty slots.
     #[aic_task]
     pub fn multiply(
         slots: &Tile<bf16, SLOTS, HIDDEN>,

@@ -2,20 +2,20 @@
 
 use hpmoe_runtime::prelude::*;
 
-/// Dispatch, two projections, return and top-k sum, and their gradients; next to the same passes with a route of the host.
+/// Dispatch, two projections, return and top-k sum, and their gradients; and the same passes with a route of the host.
 #[megakernel]
 pub mod kept {
     use hpmoe_runtime::prelude::*;
     use hpmoe_runtime::tasks::{dispatch, give_back, project, project_back, sum_over_k, weight_grad};
 
-    // Fewer tiles of columns than matrix cores: with more, a core that computes gradients of weights has waited for every row tile before.
+    // Fewer column tiles than matrix cores: with more, a core that computes weight gradients has already waited for every row tile.
     pub const HIDDEN: usize = 32;
     pub const INTER: usize = 48;
     pub const EXPERTS: usize = 8;
     pub const TOP_K: usize = 4;
-    /// Groups of experts for a router that chooses as many of each.
+    /// Groups of experts, for a router that chooses equally many of each.
     pub const GROUPS: usize = 2;
-    /// Most tokens that one rank may bring.
+    /// Most tokens of a rank.
     pub const TOKENS: usize = 40;
 
     pub const TILE_M: usize = 8;
@@ -154,7 +154,7 @@ pub mod kept {
         }
     }
 
-    /// The kernel makes the route of ids, and keeps it.
+    /// The kernel makes the route from ids, and keeps it.
     #[taskflow]
     pub fn forward(
         ep: Ranks,
@@ -172,7 +172,7 @@ pub mod kept {
         layer(ep, &route, x, gate, down, recv, g, y);
     }
 
-    /// The route is the one that the forward pass has kept.
+    /// The route that the forward pass has kept.
     #[taskflow]
     pub fn backward(
         ep: Ranks,
@@ -222,7 +222,7 @@ pub mod kept {
         gradients(ep, route, dy, gate, down, recv, g, dx, dgate, ddown);
     }
 
-    /// The router chooses two experts of each group, so that the rows of a rank follow from the tokens.
+    /// The router chooses two experts of each group, so the number of tokens determines the number of rows of a rank.
     #[taskflow]
     pub fn grouped(
         ep: Ranks,
@@ -240,7 +240,7 @@ pub mod kept {
         layer(ep, &route, x, gate, down, recv, g, y);
     }
 
-    /// With the route that it has kept.
+    /// With the route that the grouped forward pass has kept.
     #[taskflow]
     pub fn grouped_backward(
         ep: Ranks,

@@ -1,8 +1,8 @@
-//! Puts of f32, tasks over arrivals and with two results, columns written one by one, tiles of fixed index.
+//! Puts of f32, tasks over arrivals and with two results, columns written one by one, and tiles with a fixed index.
 
 use hpmoe_runtime::prelude::*;
 
-/// Tokens scaled, projected piece by piece, and summed.
+/// Tokens are scaled, projected piece by piece, and summed.
 #[megakernel]
 pub mod mixed {
     use hpmoe_runtime::prelude::*;
@@ -29,7 +29,7 @@ pub mod mixed {
         to.put(from);
     }
 
-    /// Over pieces as they arrive: rounded, and as they are.
+    /// Over pieces as they arrive: rounded, and unchanged.
     #[aiv_task]
     pub fn split(
         a: &Tile<f32, PUT, HIDDEN>,
@@ -44,7 +44,7 @@ pub mod mixed {
         squared.store(b);
     }
 
-    /// Two products of one left side.
+    /// Two products with the same left operand.
     #[aic_task]
     pub fn project(
         x: &Tile<bf16, TILE, HIDDEN>,

@@ -1,6 +1,6 @@
-//! The small kernels of this package, each in a file of its own, as users have them.
+//! The small kernels of this package, one file each, like a user's kernels.
 
-// What `#[megakernel]` adds is fine where no unsafe code may be written.
+// The code that `#[megakernel]` adds is allowed in crates without unsafe code.
 #![forbid(unsafe_code)]
 #![allow(dead_code, unused_imports, reason = "a program takes the kernels that it tests, and of these what it needs")]
 

@@ -14,7 +14,7 @@ pub mod odd {
     /// Experts of the whole group.
     pub const EXPERTS: usize = 6;
     pub const TOP_K: usize = 3;
-    /// Most tokens that one rank may bring.
+    /// Most tokens of a rank.
     pub const TOKENS: usize = 40;
 
     /// Rows and columns of a GEMM tile.

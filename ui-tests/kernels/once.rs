@@ -8,15 +8,15 @@ pub mod once {
     use hpmoe_runtime::prelude::*;
 
     pub const HIDDEN: usize = 40;
-    /// Columns of another tensor that is sent with the tokens.
+    /// Columns of another tensor that is sent along with the tokens.
     pub const OTHER: usize = 16;
     pub const EXPERTS: usize = 24;
     pub const TOP_K: usize = 4;
     pub const TOKENS: usize = 24;
-    /// Rows of a put, and of a copy: tiles that do not nest.
+    /// Rows of a put, and of a copy: neither divides the other.
     pub const PUT: usize = 3;
     pub const COPY: usize = 5;
-    /// The same of the other tensor: a copy has the rows of two puts.
+    /// The same for the other tensor: a copy has the rows of two puts.
     pub const PUT_OTHER: usize = 2;
     pub const COPY_OTHER: usize = 4;
     pub const BLOCK: usize = 4;

@@ -16,7 +16,7 @@ pub mod placed {
     pub const INTER: usize = 16;
     pub const EXPERTS: usize = 10;
     pub const TOP_K: usize = 3;
-    /// Most tokens that one rank may bring.
+    /// Most tokens of a rank.
     pub const TOKENS: usize = 40;
     pub const CHUNKS: usize = 3;
 
@@ -150,7 +150,7 @@ pub mod placed {
         gradients(ep, route, dy, weights, gate, up, down, recv, g, u, dx, dweights, dgate, dup, ddown);
     }
 
-    /// The forward pass, whose kernel makes the route of ids and keeps it.
+    /// The forward pass, whose kernel makes the route from ids and keeps it.
     #[taskflow]
     pub fn routed(
         ep: Ranks,
@@ -171,7 +171,7 @@ pub mod placed {
         layer(ep, &route, x, weights, gate, up, down, recv, g, u, y);
     }
 
-    /// The backward pass by the route that the forward pass has kept.
+    /// The backward pass with the route that the forward pass has kept.
     #[taskflow]
     pub fn routed_backward(
         ep: Ranks,
@@ -223,7 +223,7 @@ pub mod placed {
         }
     }
 
-    /// The forward pass, chunk by chunk, whose kernel makes the route of ids.
+    /// The forward pass, chunk by chunk, whose kernel makes the route from ids.
     #[taskflow]
     pub fn routed_in_chunks(
         ep: Ranks,

@@ -1,8 +1,8 @@
-//! Products of every orientation, sums of products, all rows of an expert, and tensors of the caller's that peers write.
+//! Products of every orientation, sums of products, all rows of an expert, and caller's tensors that peers write.
 
 use hpmoe_runtime::prelude::*;
 
-/// Tokens dispatched to the caller's rows, and what a backward pass makes of them.
+/// Tokens are dispatched to the caller's rows, followed by the products of a backward pass.
 #[megakernel]
 pub mod products {
     use hpmoe_runtime::prelude::*;
@@ -28,7 +28,7 @@ pub mod products {
         y.store(x.matmul(w));
     }
 
-    /// Three products in one sum, of which nothing below 0 is stored.
+    /// Three products in one sum; negative sums are stored as 0.
     #[aic_task]
     pub fn both(
         x: &Tile<bf16, TILE, HIDDEN>,

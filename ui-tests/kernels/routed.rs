@@ -1,4 +1,4 @@
-//! Layers whose kernel makes its route, each next to the same layer with a route of the host.
+//! Layers whose kernel makes its route, each with the same layer for a route of the host.
 
 use hpmoe_runtime::prelude::*;
 
@@ -12,7 +12,7 @@ pub mod routed {
     pub const INTER: usize = 32;
     pub const EXPERTS: usize = 8;
     pub const TOP_K: usize = 3;
-    /// Most tokens that one rank may bring.
+    /// Most tokens of a rank.
     pub const TOKENS: usize = 40;
     pub const CHUNKS: usize = 3;
 
@@ -120,7 +120,7 @@ pub mod routed {
         layer(ep, route, x, weights, gate, down, g, y);
     }
 
-    /// The kernel makes the route of tokens in chunks.
+    /// The kernel makes the route of tokens that are cut into chunks.
     #[taskflow]
     pub fn chunked(
         ep: Ranks,

@@ -1,4 +1,4 @@
-//! Routers of current models, each a task or two: scores, a choice, weights. No experts: ids and weights are what the kernels write.
+//! Routers of current models, one or two tasks each: scores, a choice, weights. Without experts: the kernels write ids and weights.
 
 use hpmoe_runtime::prelude::*;
 
@@ -17,12 +17,12 @@ pub mod scored {
     pub const GROUP: usize = EXPERTS / GROUPS;
     /// Groups of all tokens of a tile.
     pub const ALL: usize = BLOCK * GROUPS;
-    /// Groups whose experts can be chosen.
+    /// Number of groups whose experts can be chosen.
     pub const STAY: usize = 2;
-    /// Routers, each with its columns of ids and weights.
+    /// Routers; each has its columns of ids and weights.
     pub const WAYS: usize = 6;
     pub const IDS: usize = WAYS * TOP_K;
-    /// Less than any score.
+    /// Lower than any score.
     pub const LEAST: f32 = -3.0e38;
 
     /// Groups by the sum of their two best scores (DeepSeek-V3, Ling, Kimi-K3).
@@ -75,7 +75,7 @@ pub mod scored {
         ids.store(chosen);
     }
 
-    /// The bias is added to the logits; chosen ones are scored without it and not normalised (Kolibri).
+    /// The bias is added to the logits; the chosen ones are scored without it and not normalised (Kolibri).
     #[aiv_task]
     pub fn on_logits(
         z: &Tile<f32, BLOCK, EXPERTS>,
@@ -104,7 +104,7 @@ pub mod scored {
         ids.store(chosen);
     }
 
-    /// Ids that a table gives for the token, or that another launch has chosen; only weights are computed (DeepSeek-V4's first layers).
+    /// Ids from a table for the token, or chosen by another launch; only weights are computed (DeepSeek-V4's first layers).
     #[aiv_task]
     pub fn given(
         z: &Tile<f32, BLOCK, EXPERTS>,
@@ -151,7 +151,7 @@ pub mod scored {
     }
 }
 
-/// Scores from a softmax, over all experts or over those chosen.
+/// Scores from a softmax, over all experts or over the chosen ones.
 #[megakernel]
 pub mod shared_out {
     use hpmoe_runtime::prelude::*;
@@ -166,16 +166,16 @@ pub mod shared_out {
     pub const GROUP: usize = EXPERTS / GROUPS;
     /// Groups of all tokens of a tile.
     pub const ALL: usize = BLOCK * GROUPS;
-    /// Groups whose experts can be chosen.
+    /// Number of groups whose experts can be chosen.
     pub const STAY: usize = 2;
-    /// Experts of each group where all groups have equally many.
+    /// Number of experts that are chosen from each group, if all groups have equally many.
     pub const EACH: usize = TOP_K / GROUPS;
-    /// Routers, each with its columns of ids and weights.
+    /// Routers; each has its columns of ids and weights.
     pub const WAYS: usize = 11;
     pub const IDS: usize = WAYS * TOP_K;
     pub const LEAST: f32 = -3.0e38;
 
-    /// The largest, not normalised (DeepSeek-V2 without groups, OLMoE, FlexOLMo, Jamba, Switch).
+    /// The largest scores, not normalised (DeepSeek-V2 without groups, OLMoE, FlexOLMo, Jamba, Switch).
     #[aiv_task]
     pub fn greedy(
         z: &Tile<f32, BLOCK, EXPERTS>,
@@ -218,7 +218,7 @@ pub mod shared_out {
         ids.store(chosen);
     }
 
-    /// A softmax over those chosen (gpt-oss with the bias of its gate; JetMoE, Granite).
+    /// A softmax over the chosen ones (gpt-oss with the bias of its gate; JetMoE, Granite).
     #[aiv_task]
     pub fn of_chosen(
         z: &Tile<f32, BLOCK, EXPERTS>,
@@ -278,7 +278,7 @@ pub mod shared_out {
         ids.store(chosen);
     }
 
-    /// Equally many in each group (Pangu Pro).
+    /// Equally many from each group (Pangu Pro).
     #[aiv_task]
     pub fn of_each_group(
         z: &Tile<f32, BLOCK, EXPERTS>,
@@ -306,7 +306,7 @@ pub mod shared_out {
         ids.store(chosen);
     }
 
-    /// Chosen by logits, weighed by their sigmoid (Cohere2; Llama-4 with one expert).
+    /// Chosen by logits, weighted by their sigmoid (Cohere2; Llama-4 with one expert).
     #[aiv_task]
     pub fn by_logit(
         z: &Tile<f32, BLOCK, EXPERTS>,
@@ -371,13 +371,13 @@ pub mod shared_out {
     }
 }
 
-/// Routers whose choice is not one of experts alone, or not one by one score.
+/// Routers that don't choose only experts, or don't choose by a single score.
 #[megakernel]
 pub mod particular {
     use hpmoe_runtime::prelude::*;
 
     pub const EXPERTS: usize = 24;
-    /// Experts that return the token as it is: their ids follow those of the others.
+    /// Experts that return the token unchanged: their ids follow those of the others.
     pub const ZEROS: usize = 12;
     pub const WITH_ZEROS: usize = EXPERTS + ZEROS;
     pub const TOP_K: usize = 5;
@@ -408,7 +408,7 @@ pub mod particular {
         own.store(real.select(0.0, &w).row_sum());
     }
 
-    /// Weights over the experts chosen and the shared ones (Inkling).
+    /// Weights over the chosen experts and the shared ones (Inkling).
     #[aiv_task]
     pub fn with_shared(
         z: &Tile<f32, BLOCK, WITH_SHARED>,
@@ -425,7 +425,7 @@ pub mod particular {
         ids.store(chosen);
     }
 
-    /// Two choices, each among those close to the best of what is left (PhiMoE).
+    /// Two choices, each among those close to the best of the remaining ones (PhiMoE).
     #[aiv_task]
     pub fn sparse_mixer(
         z: &Tile<f32, BLOCK, EXPERTS>,
@@ -463,7 +463,7 @@ pub mod particular {
         ids.store(chosen + kind * (EXPERTS as f32));
     }
 
-    /// The gradient of logits from that of weights, as of `normalised` with a sigmoid: chosen scores, then back to their columns.
+    /// The gradient of logits from that of weights, as for `normalised` with a sigmoid: chosen scores, then back to their columns.
     #[aiv_task]
     pub fn gradient(
         z: &Tile<f32, BLOCK, EXPERTS>,
@@ -531,7 +531,7 @@ pub mod particular {
     }
 }
 
-/// Logits from tokens: products of bf16 with sums in f32, before them a norm or layers of their own.
+/// Logits from tokens: products of bf16 with sums in f32, after a norm or the router's own layers.
 #[megakernel]
 pub mod with_products {
     use hpmoe_runtime::prelude::*;
@@ -540,7 +540,7 @@ pub mod with_products {
     /// Columns of the router's own layers.
     pub const NARROW: usize = 24;
     pub const EXPERTS: usize = 20;
-    /// The last one means that a token goes to no expert.
+    /// The last class means that a token goes to no expert.
     pub const CLASSES: usize = EXPERTS + 1;
     pub const TOP_K: usize = 2;
     pub const TOKENS: usize = 40;
@@ -569,7 +569,7 @@ pub mod with_products {
         y.store(x.matmul_t(low).add_matmul_t(x, middle).add_matmul_t(x, high));
     }
 
-    /// The input of the gate has a norm and a scale of its own (Gemma-4).
+    /// The input of the gate has its own norm and scale (Gemma-4).
     #[aiv_task]
     pub fn norm(x: &Tile<bf16, BLOCK, HIDDEN>, scale: &Tile<f32, 1, HIDDEN>, y: &mut Tile<bf16, BLOCK, HIDDEN>) {
         y.store(x.load().rms_norm(1e-6) * scale.load() * SCALE);
@@ -607,7 +607,7 @@ pub mod with_products {
         y.store(x.load().gelu());
     }
 
-    /// A class more than there are experts: it is -1 as an id.
+    /// One class more than experts; its id is -1.
     #[aiv_task]
     pub fn or_skip(
         z: &Tile<f32, BLOCK, CLASSES>,

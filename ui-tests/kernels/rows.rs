@@ -1,28 +1,28 @@
-//! Operations on rows and columns of values: bias and scales, gates between columns, sums of rows, tiles of one column.
+//! Operations on rows and columns of values: bias and scales, interleaved gates, sums of rows, tiles of one column.
 
 use hpmoe_runtime::prelude::*;
 
-/// Interleaved gates and ups with a bias, normalised by rows, scaled, and summed.
+/// Interleaved gates and ups with a bias are normalised by rows, scaled, and summed.
 #[megakernel]
 pub mod rows {
     use hpmoe_runtime::prelude::*;
 
-    /// Columns of a token: gates between ups.
+    /// Columns of a token: gates and ups, interleaved.
     pub const PAIRED: usize = 2 * HIDDEN;
-    /// Two repeats of a vector call and some.
+    /// More than two repeats of a vector call.
     pub const HIDDEN: usize = 150;
     pub const EXPERTS: usize = 4;
     pub const TOP_K: usize = 3;
     pub const TOKENS: usize = 40;
-    /// Rows of the vector tasks' tiles, so many that the stages of a task are used again, and of a put.
+    /// Rows of the vector tasks' tiles, so many that a task reuses its stages, and of a put.
     pub const TALL: usize = 160;
     pub const PUT: usize = 8;
     pub const BLOCK: usize = 5;
     pub const SLOTS: usize = BLOCK * TOP_K;
-    /// Columns of a tile, and of its half: the last ones are narrower.
+    /// Columns of a tile, and of its half; the last ones are narrower.
     pub const PAIRS: usize = 80;
     pub const HALF: usize = PAIRS / 2;
-    /// So many that the next row is out of reach of a vector call.
+    /// So many columns that a vector call can't reach the next row.
     pub const WIDE: usize = 2050;
 
     pub const LIMIT: f32 = 0.75;
@@ -33,7 +33,7 @@ pub mod rows {
         to.put(from);
     }
 
-    /// A bias and a limit for each column and one number for all, then every second column apart.
+    /// A bias and a limit per column and one number for all; then every second column separately.
     #[aiv_task]
     pub fn gate(x: &Tile<bf16, TALL, PAIRS>, bias: &Tile<bf16, 1, PAIRS>, h: &mut Tile<f32, TALL, HALF>) {
         let bias = bias.load();
@@ -75,13 +75,13 @@ pub mod rows {
         y.store(slots.load().fold_rows::<BLOCK>());
     }
 
-    /// Few rows, far from one another.
+    /// Few rows, far apart.
     #[aiv_task]
     pub fn far(wide: &Tile<f32, BLOCK, WIDE>, each: &Tile<f32, BLOCK, 1>, z: &mut Tile<bf16, BLOCK, 1>) {
         z.store(wide.load().row_sum() - each.load());
     }
 
-    /// As routers do: scores, the best columns of each row, and shares.
+    /// Like routers: scores, the best columns of each row, and shares.
     #[aiv_task]
     pub fn choose(
         y: &Tile<f32, BLOCK, HIDDEN>,
@@ -103,7 +103,7 @@ pub mod rows {
         same.store(each.load().broadcast::<BLOCK, HIDDEN>());
     }
 
-    /// Single rows alone: the row of a block is all there is.
+    /// Only single rows: a block has one row.
     #[aiv_task]
     pub fn single(
         each: &Tile<f32, 1, HIDDEN>,

@@ -1,19 +1,19 @@
-//! A layer whose gate and up are one tensor, as checkpoints hold them, where no tile ends between the two; and products that are written so.
+//! A layer with gate and up in one tensor, as in checkpoints, where no tile ends between the two; products are written in the same way.
 
 use hpmoe_runtime::prelude::*;
 
-/// The layer. Each half of a tensor is a tile that other tiles are cut of.
+/// The layer. Each half of a tensor is an outer tile, which other tiles are cut from.
 #[megakernel]
 pub mod stacked {
     use hpmoe_runtime::prelude::*;
 
     pub const HIDDEN: usize = 96;
-    /// No multiple of a tile's columns.
+    /// Not a multiple of a tile's columns.
     pub const INTER: usize = 80;
     /// Experts of the whole group.
     pub const EXPERTS: usize = 4;
     pub const TOP_K: usize = 2;
-    /// Most tokens that one rank may bring.
+    /// Most tokens of a rank.
     pub const TOKENS: usize = 64;
 
     /// Rows and columns of a GEMM tile.

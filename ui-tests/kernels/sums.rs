@@ -1,14 +1,14 @@
-//! Matrices of experts to which each chunk adds, and rows that come back at once.
+//! Matrices of experts to which each chunk adds, and rows that come back immediately.
 
 use hpmoe_runtime::prelude::*;
 
-/// Two gradients of weights, summed up over all tokens, chunk by chunk; and the sum over k of what was sent.
+/// Two weight gradients, summed over all tokens, chunk by chunk; and the sum over k of sent rows.
 #[megakernel]
 pub mod sums {
     use hpmoe_runtime::prelude::*;
     use hpmoe_runtime::tasks::{dispatch as put, sum_over_k, weight_grad_onto};
 
-    /// One tile and a half, as of the other: fewer tiles of a matrix than cores, so that none has made some of all.
+    /// One tile and a half, like the other size: fewer tiles of a matrix than cores, so no core makes tiles of all matrices.
     pub const HIDDEN: usize = 24;
     pub const INTER: usize = 24;
     pub const EXPERTS: usize = 4;

@@ -1,4 +1,4 @@
-//! A tile of another width than the task takes.
+//! A tile with another number of columns than the task takes.
 
 use hpmoe_runtime::prelude::*;
 

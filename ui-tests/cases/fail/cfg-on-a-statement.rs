@@ -1,4 +1,4 @@
-//! What rustc leaves out, the build script would keep.
+//! A statement that rustc may leave out, but that the build script would keep.
 
 use hpmoe_runtime::prelude::*;
 

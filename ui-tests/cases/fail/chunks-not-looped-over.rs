@@ -1,4 +1,4 @@
-//! A loop over all tokens inside of one over chunks.
+//! A loop over all tokens inside a loop over chunks.
 
 use hpmoe_runtime::prelude::*;
 

@@ -1,4 +1,4 @@
-//! A tensor whose memory other chunks take, and that nobody reads.
+//! A tensor whose memory other chunks reuse, and that nothing reads.
 
 use hpmoe_runtime::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Loops over chunks that can't be.
+//! Invalid loops over chunks.
 
 use hpmoe_runtime::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Pairs of columns of a tensor that has an odd number of them.
+//! Pairs of columns of a tensor with an odd number of columns.
 
 use hpmoe_runtime::prelude::*;
 

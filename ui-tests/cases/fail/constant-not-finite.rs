@@ -1,4 +1,4 @@
-//! A constant that leaves the range of its type.
+//! A constant outside the range of its type.
 
 use hpmoe_runtime::prelude::*;
 

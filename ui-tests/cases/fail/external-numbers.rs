@@ -1,4 +1,4 @@
-//! External operators with numbers that can't be.
+//! External operators with invalid numbers.
 
 use hpmoe_runtime::prelude::*;
 

@@ -1,4 +1,4 @@
-//! External operators that are named and declared in ways that can't be.
+//! External operators with invalid names or declarations.
 
 use hpmoe_runtime::prelude::*;
 

@@ -1,4 +1,4 @@
-//! A taskflow about two groups.
+//! A taskflow over two groups.
 
 use hpmoe_runtime::prelude::*;
 

@@ -1,4 +1,4 @@
-//! What the taskflow holds by `&` is written.
+//! A taskflow writes a tensor that it takes by `&`.
 
 use hpmoe_runtime::prelude::*;
 

@@ -1,4 +1,4 @@
-//! A right kernel that no build script names.
+//! A valid kernel that no build script names.
 
 use hpmoe_runtime::prelude::*;
 

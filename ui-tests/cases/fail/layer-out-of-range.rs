@@ -1,4 +1,4 @@
-//! More tokens than have numbers.
+//! More tokens than can be numbered.
 
 use hpmoe_runtime::prelude::*;
 

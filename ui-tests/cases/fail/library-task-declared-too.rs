@@ -1,4 +1,4 @@
-//! A task of the library in a module that declares one of its name.
+//! A task of the library, in a module that declares a task with the same name.
 
 use hpmoe_runtime::prelude::*;
 

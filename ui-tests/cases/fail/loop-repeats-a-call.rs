@@ -1,4 +1,4 @@
-//! A loop that chooses nothing.
+//! A loop whose variable the call does not use.
 
 use hpmoe_runtime::prelude::*;
 

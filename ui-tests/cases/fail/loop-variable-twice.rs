@@ -1,4 +1,4 @@
-//! An inner loop has the variable of an outer one.
+//! An inner loop with the variable of an outer one.
 
 use hpmoe_runtime::prelude::*;
 

@@ -1,4 +1,4 @@
-//! A marker outside of a kernel module.
+//! A marker outside a kernel module.
 
 use hpmoe_runtime::prelude::*;
 

@@ -1,4 +1,4 @@
-//! A loop that leaves a matrix.
+//! A loop that exceeds the rows of a matrix.
 
 use hpmoe_runtime::prelude::*;
 

@@ -1,4 +1,4 @@
-//! A matrix of a rank has no row for each token.
+//! A rank's matrix has no row per token.
 
 use hpmoe_runtime::prelude::*;
 

@@ -1,4 +1,4 @@
-//! A matrix of a rank that the taskflow would write.
+//! A taskflow that would write a rank's matrix.
 
 use hpmoe_runtime::prelude::*;
 

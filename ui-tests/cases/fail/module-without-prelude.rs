@@ -1,4 +1,4 @@
-//! A module that forgets the prelude: one error, and none at each of its names.
+//! A module without the prelude: one error, instead of one for each name.
 
 use hpmoe_runtime::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Tokens are sent once to where a row for each (token, k) is expected, and the other way round.
+//! Tokens are sent once to a tensor with a row for each (token, k), and vice versa.
 
 use hpmoe_runtime::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Tokens that are sent once are read where they arrive, piece by piece.
+//! Once-sent tokens are read piece by piece, as they arrive.
 
 use hpmoe_runtime::prelude::*;
 

@@ -1,4 +1,4 @@
-//! An operation, an operator and a value that there are not.
+//! An operation, an operator and a value that don't exist.
 
 use hpmoe_runtime::prelude::*;
 

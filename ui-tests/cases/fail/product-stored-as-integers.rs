@@ -1,4 +1,4 @@
-//! A product written as integers.
+//! A product stored as integers.
 
 use hpmoe_runtime::prelude::*;
 

@@ -1,4 +1,4 @@
-//! A put to rows that other ranks cannot reach.
+//! A put to rows that other ranks can't reach.
 
 use hpmoe_runtime::prelude::*;
 

@@ -1,4 +1,4 @@
-//! A range that runs past its tensor.
+//! A range that exceeds its tensor.
 
 use hpmoe_runtime::prelude::*;
 

@@ -1,4 +1,4 @@
-//! What stands before a route, and what is made of ids too late.
+//! Statements before a route, and routes that are made from ids too late.
 
 use hpmoe_runtime::prelude::*;
 
@@ -75,7 +75,7 @@ mod late {
         id.store(z.load().arg_max());
     }
 
-    // Ids that nobody writes, that are written later, and that are written in part.
+    // Ids that nothing writes, that are written later, and that are only partly written.
     #[taskflow]
     pub fn nobody(ep: Ranks, x: &PerRank<Tensor<bf16, HIDDEN>>, y: &mut PerRank<Received<bf16, HIDDEN>>) {
         let ids = PerRank::tokens::<i32, TOP_K>(ep, x);
@@ -141,7 +141,7 @@ mod late {
     }
 }
 
-/// Tasks before a route of tokens in chunks, and tokens of rows.
+/// Tasks before a route whose tokens are cut into chunks, and tokens of rows.
 #[megakernel]
 mod chunks {
     use hpmoe_runtime::prelude::*;

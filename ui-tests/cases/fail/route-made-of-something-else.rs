@@ -1,4 +1,4 @@
-//! Routes that are made of other things than the ids of this kernel's experts.
+//! Routes that are made from something other than ids of this kernel's experts.
 
 use hpmoe_runtime::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Routes that are made where there is one, or too late.
+//! Routes that are made a second time, or too late.
 
 use hpmoe_runtime::prelude::*;
 

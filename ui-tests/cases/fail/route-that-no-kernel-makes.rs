@@ -1,4 +1,4 @@
-//! What a kernel that makes its route has no tables for.
+//! Features for which a kernel that makes its route has no tables.
 
 use hpmoe_runtime::prelude::*;
 

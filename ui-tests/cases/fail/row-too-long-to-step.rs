@@ -1,4 +1,4 @@
-//! Rows of a matrix lie farther apart than a copy can step.
+//! Rows of a matrix are farther apart than a copy can step.
 
 use hpmoe_runtime::prelude::*;
 

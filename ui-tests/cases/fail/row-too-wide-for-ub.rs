@@ -1,4 +1,4 @@
-//! A tile of which not even one row fits in UB.
+//! A tile whose rows don't fit into UB, not even a single one.
 
 use hpmoe_runtime::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Numbers that are not one for each row or column.
+//! Numbers whose count matches neither rows nor columns.
 
 use hpmoe_runtime::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Tokens are taken of the receiver, and rows of the sender.
+//! Tokens are taken from the receiver, and rows from the sender.
 
 use hpmoe_runtime::prelude::*;
 

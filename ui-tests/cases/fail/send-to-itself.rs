@@ -1,4 +1,4 @@
-//! The loops choose what a rank sends to itself, and nothing else.
+//! Loops that only choose sends of a rank to itself.
 
 use hpmoe_runtime::prelude::*;
 

@@ -1,4 +1,4 @@
-//! What a store gives back is used.
+//! The result of a store is used.
 
 use hpmoe_runtime::prelude::*;
 

@@ -1,4 +1,4 @@
-//! An `async` task, and one with a result.
+//! An `async` task, and a task with a result.
 
 use hpmoe_runtime::prelude::*;
 

@@ -1,4 +1,4 @@
-//! A loop that would be unrolled for ever.
+//! A loop that would be unrolled endlessly.
 
 use hpmoe_runtime::prelude::*;
 

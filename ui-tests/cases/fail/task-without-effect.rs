@@ -1,4 +1,4 @@
-//! A task that never writes what it takes by `&mut`.
+//! A task that never writes its `&mut` tile.
 
 use hpmoe_runtime::prelude::*;
 

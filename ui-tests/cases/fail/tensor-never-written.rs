@@ -1,4 +1,4 @@
-//! A tensor is read and never written.
+//! A tensor is read but never written.
 
 use hpmoe_runtime::prelude::*;
 

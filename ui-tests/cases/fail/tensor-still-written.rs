@@ -1,4 +1,4 @@
-//! A loop over ranks sends to all of them, and computes with what has not been sent yet.
+//! A loop over ranks sends to all of them, and computes with rows that have not been sent yet.
 
 use hpmoe_runtime::prelude::*;
 

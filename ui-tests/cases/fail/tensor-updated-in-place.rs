@@ -1,4 +1,4 @@
-//! A call reads what it writes.
+//! A call reads the tensor that it writes.
 
 use hpmoe_runtime::prelude::*;
 

@@ -1,4 +1,4 @@
-//! A fixed tile that there is not.
+//! A fixed tile that doesn't exist.
 
 use hpmoe_runtime::prelude::*;
 

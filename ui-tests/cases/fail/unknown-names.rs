@@ -1,4 +1,4 @@
-//! Names that nothing declares, with the nearest.
+//! Undeclared names, with the nearest existing ones.
 
 use hpmoe_runtime::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Two calls write one tensor in no order.
+//! Two unordered calls write the same tensor.
 
 use hpmoe_runtime::prelude::*;
 

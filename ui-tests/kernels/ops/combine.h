@@ -1,4 +1,4 @@
-// The sum over k by an instruction that the host's AscendC does not have.
+// The sum over k, with an instruction that the host's AscendC does not have.
 #pragma once
 
 #include "hpmoe/kernel.h"

@@ -1,4 +1,4 @@
-// A tile of x · wᵀ, the contraction in one piece in L1 and in steps through L0. Sums run in ascending k, as those of the task's body.
+// A tile of x · wᵀ: the whole contraction in L1, in steps through L0. Sums run in ascending k, like those of the task's body.
 #pragma once
 
 #include "hpmoe/kernel.h"
@@ -40,7 +40,7 @@ HPMOE_INLINE void project(const hpmoe::View<bfloat16_t> &x, const hpmoe::View<bf
         LoadData(b, l1_w[k * n], LoadData2DParams(0, static_cast<uint8_t>(n / 16 * blocks), 1, 0, 0, false, 0));
         SetFlag<HardEvent::MTE1_M>(0);
         WaitFlag<HardEvent::MTE1_M>(0);
-        // One row would make the cube read x as a plain vector.
+        // With a single row, the cube would read x as a plain vector.
         const uint32_t rows = x.rows == 1 ? 16 : x.rows;
         Mmad(sums, a, b,
              MmadParams(static_cast<uint16_t>(rows), static_cast<uint16_t>(w.rows), static_cast<uint16_t>(depth), 0,

@@ -1,4 +1,4 @@
-// Nearly as much of a tile as the task's body leaves of it.
+// Scales a tile by nearly the same factor as the task's body.
 #pragma once
 
 #include "tile.h"
@@ -19,7 +19,7 @@ HPMOE_INLINE void soften(const hpmoe::View<bfloat16_t> &x, const hpmoe::View<bfl
     SetFlag<HardEvent::V_MTE3>(0);
     WaitFlag<HardEvent::V_MTE3>(0);
     StoreRows(y, 0, y.rows, in);
-    // As a loop over pieces ends; the library has the same flag.
+    // As at the end of a loop over pieces; the library uses the same flag.
     SetFlag<HardEvent::MTE3_MTE2>(0);
     WaitFlag<HardEvent::MTE3_MTE2>(0);
 }

@@ -1,4 +1,4 @@
-// silu(gate) · up of a whole tile at once.
+// silu(gate) · up of a whole tile.
 #pragma once
 
 #include "tile.h"
@@ -33,7 +33,7 @@ HPMOE_INLINE void swiglu(const hpmoe::View<bfloat16_t> &gate, const hpmoe::View<
     SetFlag<HardEvent::V_MTE3>(4);
     WaitFlag<HardEvent::V_MTE3>(4);
     StoreRows(h, 0, h.rows, gate_in);
-    // As a loop over pieces ends; the library has the same flag.
+    // As at the end of a loop over pieces; the library uses the same flag.
     SetFlag<HardEvent::MTE3_MTE2>(0);
     WaitFlag<HardEvent::MTE3_MTE2>(0);
 }

@@ -1,11 +1,11 @@
-// What the operators of this folder share.
+// Helpers of the operators in this folder.
 #pragma once
 
 #include "hpmoe/kernel.h"
 
 namespace ops {
 
-// Elements of a tile in UB, and where the tile of that number begins if all are of four bytes.
+// Number of elements of a tile in UB, and the address of tile `number` if all elements have four bytes.
 constexpr uint32_t TILE = kernel::TILE_M * kernel::TILE_N;
 
 template <typename T> HPMOE_INLINE hpmoe::LocalTensor<T> Slot(uint32_t number) {
