@@ -1,4 +1,4 @@
-// Row tiles in the order in which they are complete when all ranks send in turn: see route/arrival_order.rs.
+// Row tiles in the order in which their rows are complete if all ranks send in turns: see route/arrival_order.rs.
 #pragma once
 
 #include "hpmoe/routing/spaces.h"
@@ -6,14 +6,15 @@
 
 namespace hpmoe {
 
-// The rows of one expert from each rank, of which one lies `stride` words after the other, and its row tiles.
+// The rows of one expert from each rank, `stride` words from one rank to the next, and the expert's row tiles.
 struct ArrivalOrder {
     LocalTensor<int32_t> rows;
     uint32_t stride, ranks, own, height, turn, tiles;
-    uint32_t keys;   // of each tile: the last turn that it waits for, then how far the rank is whose turn that is
+    uint32_t keys;   // for each tile: the last turn that it waits for, then the distance to the sending rank
     uint32_t sorted; // keys in ascending order, then their tiles
 
-    // Of the tile, for a source: the turn of the last of its rows there, and how far it is.
+    // The key of a tile if it waited only for this source: the later turn of the tile's first and last row from it,
+    // then its distance.
     HPMOE_INLINE int32_t Key(uint32_t source, const PairTurns &turns, uint32_t tile) const {
         const uint32_t last = Min(turns.end, (tile + 1) * height) - 1;
         const uint32_t begun = tile * height < turns.start ? turns.start : tile * height;
@@ -44,7 +45,8 @@ struct ArrivalOrder {
         return static_cast<uint32_t>(rows.GetValue(source * stride));
     }
 
-    // Turn after turn of each source, so that tiles come in order, or nearly so where a turn is shorter than a tile.
+    // Goes through the turns, and in each turn through the sources, so that tiles are found in order or, if a turn is
+    // shorter than a tile, nearly in order.
     HPMOE_INLINE void Sort() const {
         uint32_t before = 0; // rows of the sources before this rank
         for (uint32_t source = 0; source < own; ++source) {
@@ -57,7 +59,7 @@ struct ArrivalOrder {
                 const uint32_t source = (own + far) % ranks;
                 first = source == 0 ? 0 : first;
                 const PairTurns turns = PairTurnsOf(first, first + RowsOf(source), turn);
-                // The rows of this turn; of the first one, those at the end as well.
+                // The rows of this turn. The first turn also has those at the end.
                 const uint32_t later = turns.whole + (number + turns.at_first) * turn;
                 const uint32_t from = number == 0 ? first : later - turn;
                 done = Take(source, turns, from, Min(later, turns.behind), done);
@@ -69,7 +71,8 @@ struct ArrivalOrder {
         }
     }
 
-    // Inserts the tiles with some rows that are complete with this source, each once. Returns how many are inserted.
+    // Inserts each tile that has some of these rows and waits for this source last, once. Returns the number of
+    // inserted tiles.
     HPMOE_INLINE uint32_t Take(uint32_t source, const PairTurns &turns, uint32_t from, uint32_t to,
                                uint32_t done) const {
         const LocalTensor<int32_t> all = Ints(keys);
@@ -102,7 +105,7 @@ struct ArrivalOrder {
     static constexpr int32_t TAKEN = -1;
 };
 
-// Sorts the tiles of this core's share of the local experts, by the scalar unit.
+// Stores the arrival order of the tiles of this core's share of the local experts, by the scalar unit.
 template <class Share>
 HPMOE_INLINE void StoreArrivalOrder(VectorCore &core, const Share &route, const RouteLists &lists,
                                     const HpmoeSpace &space) {
@@ -133,7 +136,7 @@ HPMOE_INLINE void StoreArrivalOrder(VectorCore &core, const Share &route, const 
         order.FindKeys();
         order.Sort();
         const uint64_t first = static_cast<uint64_t>(Ints(firsts).GetValue(expert));
-        const uint32_t ordered = keys; // from a block on, as copies want it
+        const uint32_t ordered = keys; // begins a block, as copies require
         for (uint32_t place = 0; place < tiles; ++place) {
             Ints(ordered).SetValue(place, Ints(sorted).GetValue(tiles + place));
         }

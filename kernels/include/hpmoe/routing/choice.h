@@ -1,7 +1,7 @@
-// The number of chunks that a launch chooses: the least by which each rank has room for its rows of every chunk.
+// How a launch chooses its number of chunks: the smallest for which each rank has room for its rows of every chunk.
 //
-// Ranks count the most chunks that there may be. A chunk of fewer is made up of several of these, so that all ranks choose the same
-// number by the counts that they have, without another exchange.
+// Ranks count the rows of the largest number of chunks. A chunk of a smaller number is made up of several of these
+// counted chunks, so that every rank finds the same number from the counts that it has, without another exchange.
 #pragma once
 
 #include "hpmoe/routing/await.h"
@@ -9,7 +9,7 @@
 
 namespace hpmoe {
 
-// A number below `end`, a power of two, with its bits the other way round.
+// Reverses the bits of a number below `end`, a power of two.
 HPMOE_INLINE uint32_t Reversed(uint32_t number, uint32_t end) {
     uint32_t reversed = 0;
     for (uint32_t bit = 1; bit < end; bit *= 2) {
@@ -18,8 +18,9 @@ HPMOE_INLINE uint32_t Reversed(uint32_t number, uint32_t end) {
     return reversed;
 }
 
-// The rows that each rank receives of each counted chunk, in rows of `pitch` words. Chunks are in the order of their reversed numbers:
-// the sums of the first and the second half are those of half as many chunks, in that order again.
+// The rows that each rank receives of each counted chunk: a row of `pitch` words for each chunk. Chunks are in the
+// order of their bit-reversed numbers. So adding the second half of the rows to the first yields the rows for half as
+// many chunks, again in bit-reversed order.
 template <class Share>
 HPMOE_INLINE void RowsOfChunks(const VectorCore &core, const Share &route, const RouteLists &lists, uint32_t out,
                                uint32_t pitch) {
@@ -47,7 +48,7 @@ HPMOE_INLINE void RowsOfChunks(const VectorCore &core, const Share &route, const
     Lists{route.most_chunks * pitch}.Minus(out, out, before);
 }
 
-// The number of chunks. If none fits, it is the largest.
+// The smallest number of chunks for which there is room; the largest number if there is none.
 template <class Share>
 HPMOE_INLINE uint32_t LeastChunks(const VectorCore &core, const Share &route, const RouteLists &lists) {
     const uint32_t rows = lists[FIRST], over = lists[SCRATCH];
@@ -66,11 +67,11 @@ HPMOE_INLINE uint32_t LeastChunks(const VectorCore &core, const Share &route, co
     return chunks;
 }
 
-// From counts of twice as many chunks, again and again.
+// Makes the counts for `chunks` chunks, by halving the number of chunks repeatedly.
 template <class Share> HPMOE_INLINE void MergeChunks(const Share &route, const RouteLists &lists, uint32_t chunks) {
     const uint32_t from = lists[SCRATCH], even = lists[SCRATCH + 1], odd = lists[SCRATCH + 2];
     const uint32_t half = route.most_chunks / 2;
-    // Word chunk * counted + column is made of word 2 * chunk * counted + column and the same one of the next chunk.
+    // Word chunk * counted + column is the sum of that word of chunks 2 * chunk and 2 * chunk + 1.
     const RouteLists first = lists.Of(half * route.counted);
     first.Quotient(from, route.counted);
     first.Scaled(from, from, static_cast<int32_t>(route.counted) * 4);
@@ -87,7 +88,7 @@ template <class Share> HPMOE_INLINE void MergeChunks(const Share &route, const R
     }
 }
 
-// Chooses, and goes on in that number of chunks: with the counts and the launch of so many.
+// Chooses the number of chunks, and changes the counts and the launch to it.
 template <class Share> HPMOE_ROUTINE void ChooseChunks(VectorCore &core, Share &route, RouteLists &lists) {
     const uint32_t chunks = LeastChunks(core, route, lists);
     if (chunks < route.most_chunks) {

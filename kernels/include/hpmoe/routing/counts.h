@@ -1,16 +1,17 @@
-// The second step of a route: every core tells every rank what it has counted, and sums what all ranks have.
+// The second step of a route: every core sends its counts to every rank, and sums the counts of all ranks.
 //
-// A count carries its own proof that it has come: it is never zero, and its sign is the other one two launches later, when its word is
-// written again. So no fence, ready word or counter is needed. A rank writes the counts of a launch after it has read all of the
-// launch before, in the other half; nobody reads those of two launches before any more.
+// A count shows by itself that it has arrived. It is never zero, and its sign alternates each time its word is written,
+// which is every second launch. So no fence, ready word or counter is needed. Counts have two halves: a rank writes the
+// counts of a launch after it has read all counts of the launch before, which are in the other half. By then nobody
+// reads the counts of two launches before.
 #pragma once
 
 #include "hpmoe/routing/share.h"
 
 namespace hpmoe {
 
-// Words of UB, so many bytes from the beginning of every rank's heap, this rank's first. What is not the peer's is the same for all: a
-// copy takes one load, of the peer's heap.
+// Copies words from UB to every rank's heap, `to` bytes from its beginning, starting with this rank's. Only the address
+// of the peer's heap differs from copy to copy, so each copy loads one value.
 HPMOE_ROUTINE void PutToRanks(const VectorCore &core, uint64_t to, uint32_t from, const DataCopyExtParams &copy) {
     uint32_t peer = core.launch.rank;
     for (uint32_t i = 0; i < core.launch.ranks; ++i) {
@@ -19,7 +20,8 @@ HPMOE_ROUTINE void PutToRanks(const VectorCore &core, uint64_t to, uint32_t from
     }
 }
 
-// The exchange of one word instead of counts: the digest of each rank's placement, or which launch has kept its route.
+// The exchange of one word per rank instead of counts: the digest of its placement, or the number of the launch that
+// kept its route.
 template <class Share> HPMOE_INLINE Share Digests(const VectorCore &core, const Share &route) {
     Share digests = route;
     digests.from.counts = route.from.digests;
@@ -28,7 +30,7 @@ template <class Share> HPMOE_INLINE Share Digests(const VectorCore &core, const 
     return digests;
 }
 
-// A number to all ranks, as the first count of this one would be.
+// Sends a number to all ranks, in the form and at the place of this rank's first count.
 template <class Share> HPMOE_ROUTINE void PutNumber(const VectorCore &core, const Share &route, uint32_t number) {
     Ints(UB_TOTALS).SetValue(0, (static_cast<int32_t>(number) + 1) * route.sign);
     SetFlag<HardEvent::S_MTE3>(4);
@@ -38,13 +40,13 @@ template <class Share> HPMOE_ROUTINE void PutNumber(const VectorCore &core, cons
     WaitFlag<HardEvent::MTE3_S>(4);
 }
 
-// Counts that a core tells all ranks, one after the other in each chunk.
+// The counts that a core sends to all ranks: consecutive columns of each chunk.
 struct OwnColumns {
     uint32_t first;
     uint32_t count;
 };
 
-// Puts counts from UB_COUNTED: each plus one, so that no count is zero, with the sign of the launch.
+// Sends the counts in UB_COUNTED to all ranks: each plus one, so that no count is zero, with the sign of the launch.
 template <class Share> HPMOE_ROUTINE void PutCounts(VectorCore &core, const Share &route, const OwnColumns &own) {
     const uint32_t pitch = AlignUp(own.count, BLOCK_WORDS);
     const Lists counted{route.Parts() * route.Chunks(core) * pitch};
@@ -60,8 +62,8 @@ template <class Share> HPMOE_ROUTINE void PutCounts(VectorCore &core, const Shar
     }
 }
 
-// The least number of `rows` rows of `pitch` words, times a sign, about: rows are folded to `to`, then 64 lanes at a time, then their
-// results. Ends with the vector unit having come here.
+// The minimum of `rows` rows of `pitch` words, each word times a sign, with the precision of f32. Rows are folded into
+// `to`, then each 64 lanes of the result, then their minima. Waits for the vector unit before it returns.
 HPMOE_ROUTINE float LeastOf(uint32_t from, uint32_t rows, uint32_t pitch, uint32_t to, int32_t sign) {
     const LocalTensor<int32_t> out = Ints(to);
     const LocalTensor<float> numbers = UbFrom<float>(to);
@@ -102,17 +104,17 @@ HPMOE_ROUTINE float LeastOf(uint32_t from, uint32_t rows, uint32_t pitch, uint32
     return numbers.GetValue(0);
 }
 
-// The counts of some ranks in UB, in rows of `pitch` words.
+// The counts of some ranks in UB, a row of `pitch` words for each rank.
 struct CountRows {
     uint32_t at;
-    uint32_t words; // of a row
+    uint32_t words; // words in a row
     uint32_t pitch;
-    uint32_t most; // ranks at a time
+    uint32_t most; // largest number of ranks at a time
 
     HPMOE_INLINE CountRows(uint32_t begin, uint32_t columns)
         : at(begin), words(columns), pitch(AlignUp(columns, BLOCK_WORDS)), most((UB_KEPT - begin) / (pitch * 4)) {}
 
-    // The same with room to fold half of them.
+    // The same, with a third of the room left for folding rows.
     HPMOE_INLINE CountRows ToFold() const {
         CountRows rows = *this;
         rows.most = most * 2 / 3;
@@ -121,13 +123,13 @@ struct CountRows {
     HPMOE_INLINE uint32_t Row(uint32_t row) const { return at + row * pitch * 4; }
     HPMOE_INLINE uint32_t Folded() const { return Row(most); }
 
-    // The counts of `rows` ranks from `rank` on, all of them positive where they have come.
+    // Loads the counts of `rows` ranks from `rank` on; those that have arrived are positive.
     template <class Share>
     HPMOE_INLINE void LoadRanks(const Share &route, uint32_t part, uint32_t rank, uint32_t rows) const {
         LoadSigned(route, part, rank, rows);
         Lists{rows * pitch}.Scaled(at, at, route.sign);
     }
-    // The same, with the sign of the launch.
+    // The same, but counts keep the sign of the launch.
     template <class Share>
     HPMOE_ROUTINE void LoadSigned(const Share &route, uint32_t part, uint32_t rank, uint32_t rows) const {
         const uint32_t rest = pitch - words;
@@ -141,7 +143,7 @@ struct CountRows {
         WaitFlag<HardEvent::MTE2_V>(2);
     }
 
-    // Sums rows `from` to `end` into the first of them.
+    // Sums rows `from` to `end`, into row `from`.
     HPMOE_INLINE void Sum(uint32_t from, uint32_t end) const {
         for (uint32_t left = end - from; left > 1;) {
             const uint32_t half = left / 2;
@@ -150,12 +152,12 @@ struct CountRows {
         }
     }
 
-    // The least number of `rows` rows from `first` on, times a sign, about.
+    // The minimum of `rows` rows from `first` on, as in LeastOf.
     HPMOE_INLINE float Least(uint32_t first, uint32_t rows, int32_t sign) const {
         return LeastOf(Row(first), rows, pitch, Folded(), sign);
     }
 
-    // The first of the rows in which not all counts have come, if there is one: by halves.
+    // The first row in which some count has not arrived, by bisection. The caller knows that there is one.
     HPMOE_INLINE uint32_t Missing(uint32_t rows, int32_t sign) const {
         uint32_t first = 0;
         for (uint32_t left = rows; left > 1;) {
@@ -168,7 +170,7 @@ struct CountRows {
     }
 };
 
-// Waits until the counts of one rank have come. False: the launch is given up, leave at once.
+// Waits until the counts of one rank have arrived. False if the launch is given up: leave at once.
 template <class Share>
 HPMOE_ROUTINE bool AwaitCounts(VectorCore &core, const Share &route, const CountRows &rows, uint32_t part,
                                uint32_t rank) {
@@ -189,12 +191,13 @@ HPMOE_ROUTINE bool AwaitCounts(VectorCore &core, const Share &route, const Count
     }
 }
 
-// Waits for the counts of the rank that puts to this one after all others: then most likely all have come. False: leave at once.
+// Waits for the rank that sends to this one last: after its counts, most likely all have arrived. False: leave at once.
 template <class Share> HPMOE_INLINE bool AwaitLast(VectorCore &core, const Share &route, const CountRows &rows) {
     return AwaitCounts(core, route, rows, 0, (core.launch.rank + 1) % core.launch.ranks);
 }
 
-// The counts of `count` ranks from `rank` on, in UB, with the sign of the launch, as soon as all have come. False: leave at once.
+// Loads the counts of `count` ranks from `rank` on, with the sign of the launch, as soon as all have arrived. False:
+// leave at once.
 template <class Share>
 HPMOE_ROUTINE bool LoadAll(VectorCore &core, const Share &route, const CountRows &rows, uint32_t part, uint32_t rank,
                            uint32_t count) {
@@ -209,12 +212,12 @@ HPMOE_ROUTINE bool LoadAll(VectorCore &core, const Share &route, const CountRows
     }
 }
 
-// Sums the counts of a part over ranks, to OWN, BEFORE and TOTAL, chunk by chunk, by column. `faulty` tells whether one of them is a fault.
-// False: leave at once.
+// Sums the counts of a part over ranks, into OWN, BEFORE and TOTAL: chunk by chunk, by column. Sets `faulty` if a count
+// is a fault. False: leave at once.
 template <class Share>
 HPMOE_INLINE bool SumCounts(VectorCore &core, const Share &route, const RouteLists &lists, uint32_t part,
                             bool &faulty) {
-    // Counts of more chunks than the launch may have take the room of lists that are made of them.
+    // If launches choose their number of chunks, counts need the room of ORDER and later lists, which are not made yet.
     const uint32_t begin = Share::Needs(NEEDS_CHOICE) && part == 0 ? lists[ORDER] : lists.End();
     const CountRows rows = CountRows(begin, route.columns).ToFold();
     const uint32_t rank = core.launch.rank, ranks = core.launch.ranks;
@@ -252,7 +255,7 @@ HPMOE_INLINE bool SumCounts(VectorCore &core, const Share &route, const RouteLis
     return true;
 }
 
-// The fault of the first rank that has one, by the scalar unit: its cores have each sent their first.
+// The fault of the first rank that has one, by the scalar unit. Each core of that rank has sent its own first fault.
 template <class Share>
 HPMOE_ROUTINE RouteFault FaultOfCounts(VectorCore &core, const Share &route, const RouteLists &lists) {
     const CountRows rows(lists.End(), route.columns);

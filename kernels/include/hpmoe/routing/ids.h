@@ -1,32 +1,32 @@
-// The first step of a route: each core looks for faults among its share of the tokens, and counts the slots of its share of the
-// experts.
+// The first step of a route: each core checks its share of the tokens for faults, and counts the slots of its share of
+// the experts.
 #pragma once
 
 #include "hpmoe/routing/share.h"
 
 namespace hpmoe {
 
-constexpr uint32_t IDS_BLOCK = 8192;     // most slots in UB
-constexpr uint32_t CHECKED_BLOCK = 4096; // the same while they are looked at for faults
+constexpr uint32_t IDS_BLOCK = 8192;     // largest number of slots in UB
+constexpr uint32_t CHECKED_BLOCK = 4096; // the same during the check for faults
 
 constexpr uint32_t UB_IDS = 0;
 constexpr uint32_t UB_SLOTS = UB_IDS + 4 * IDS_BLOCK;              // 0, 1, 2, …
-constexpr uint32_t UB_BITS = UB_SLOTS + 4 * IDS_BLOCK;             // of a comparison
-constexpr uint32_t UB_OWN = UB_BITS + IDS_BLOCK / 8;               // ids that name this core's experts
-constexpr uint32_t UB_OWN_SLOTS = UB_OWN + 4 * IDS_BLOCK;          // and their slots
-constexpr uint32_t UB_BLOCK_COUNTS = UB_OWN_SLOTS + 4 * IDS_BLOCK; // how many of them each expert has
-constexpr uint32_t UB_PICKED = UB_IDS;                             // slots of an expert, once these are there
-constexpr uint32_t UB_WORK = UB_OWN + LIST_FRONT;                  // five lists, while they are not
+constexpr uint32_t UB_BITS = UB_SLOTS + 4 * IDS_BLOCK;             // result of a comparison
+constexpr uint32_t UB_OWN = UB_BITS + IDS_BLOCK / 8;               // ids of this core's experts
+constexpr uint32_t UB_OWN_SLOTS = UB_OWN + 4 * IDS_BLOCK;          // slots with these ids
+constexpr uint32_t UB_BLOCK_COUNTS = UB_OWN_SLOTS + 4 * IDS_BLOCK; // number of slots of each expert
+constexpr uint32_t UB_PICKED = UB_IDS;                             // slots of one expert, after the ids are packed
+constexpr uint32_t UB_WORK = UB_OWN + LIST_FRONT; // lists of the check and of SentOnce, before the ids are packed
 constexpr uint32_t WORK_BYTES = 4 * CHECKED_BLOCK + LIST_FRONT;
-constexpr uint32_t ONCE_BLOCK = 2048; // the same while slots are looked for that are sent once
+constexpr uint32_t ONCE_BLOCK = 2048; // as IDS_BLOCK, for once-sent rows
 constexpr uint32_t ONCE_BYTES = 4 * ONCE_BLOCK + LIST_FRONT;
 static_assert(UB_WORK + 5 * WORK_BYTES <= UB_KEPT && UB_WORK + 8 * ONCE_BYTES <= UB_KEPT &&
                   UB_BLOCK_COUNTS + 4 * MOST_COUNTED <= UB_KEPT,
               "below what is kept");
 
-// How many of the first `count` bits of the last comparison are set. Packs those words of `from`.
+// Packs the words of `from` whose bits are set in the last comparison, of the first `count` bits. Returns their number.
 HPMOE_ROUTINE uint32_t PickSet(uint32_t out, uint32_t from, uint32_t count) {
-    uint64_t early{}; // read before the vector unit has come so far
+    uint64_t early{}; // the intrinsic sets it before the vector unit is done
     PipeBarrier<PIPE_V>();
     GatherMask(Ints(out), Ints(from), UbFrom<uint32_t>(UB_BITS), true, count, GatherMaskParams(1, 1, LANE_BLOCKS, 1),
                early);
@@ -34,24 +34,24 @@ HPMOE_ROUTINE uint32_t PickSet(uint32_t out, uint32_t from, uint32_t count) {
     return static_cast<uint32_t>(GetGatherMaskRemainCount());
 }
 
-// Compares numbers of two lists.
+// Compares two lists, number by number.
 HPMOE_ROUTINE void CompareLists(uint32_t a, uint32_t b, uint32_t count) {
     Compare(UbFrom<uint8_t>(UB_BITS), Ints(a), Ints(b), CMPMODE::EQ, AlignUp(count, LANES));
 }
 
-// How many numbers of two lists are equal.
+// The number of places at which two lists are equal.
 HPMOE_INLINE uint32_t CountEqual(uint32_t a, uint32_t b, uint32_t scratch, uint32_t count) {
     CompareLists(a, b, count);
     return PickSet(scratch, a, count);
 }
 
-// How many numbers of a list are equal to one. Packs those words of `from`.
+// Packs the words of `from` at whose places the list has a number. Returns how many these are.
 HPMOE_ROUTINE uint32_t PickEqual(uint32_t out, uint32_t from, uint32_t list, int32_t number, uint32_t count) {
     CompareScalar(UbFrom<uint8_t>(UB_BITS), Ints(list), number, CMPMODE::EQ, AlignUp(count, LANES));
     return PickSet(out, from, count);
 }
 
-// The first fault among slots in UB, by the scalar unit: twice the slot, plus 1 if it repeats an id.
+// The first fault among the slots in UB, by the scalar unit: twice the slot, plus 1 if its id is a repeated one.
 template <class Share>
 HPMOE_ROUTINE uint32_t FirstFault(const Share &route, uint32_t first, uint32_t count, int32_t least) {
     const LocalTensor<int32_t> ids = Ints(UB_IDS);
@@ -74,7 +74,7 @@ HPMOE_ROUTINE uint32_t FirstFault(const Share &route, uint32_t first, uint32_t c
     return NO_FAULT;
 }
 
-// Offsets of the next slot of each slot's token; after the last one comes the first.
+// For each slot, the offset of the next slot of its token. The first slot follows the last one.
 HPMOE_ROUTINE void NextOfToken(const Lists &lists, uint32_t out, uint32_t token, uint32_t following, uint32_t top_k) {
     lists.Quotients(token, UB_SLOTS, top_k);
     lists.Shifted(out, UB_SLOTS, 1);
@@ -85,7 +85,7 @@ HPMOE_ROUTINE void NextOfToken(const Lists &lists, uint32_t out, uint32_t token,
     lists.Scaled(out, out, 4);
 }
 
-// The first expert of each slot's group, where each group has its own slots of a token.
+// For each slot, the first expert of its group. Each group has its own slots of a token.
 template <class Share>
 HPMOE_INLINE void GroupsOfSlots(const Lists &lists, const Share &route, uint32_t out, uint32_t scratch) {
     lists.Quotients(scratch, UB_SLOTS, route.from.top_k);
@@ -95,7 +95,7 @@ HPMOE_INLINE void GroupsOfSlots(const Lists &lists, const Share &route, uint32_t
     lists.Scaled(out, out, static_cast<int32_t>(route.from.group_experts));
 }
 
-// Whether the ids in UB are those of their slots' groups, or of empty slots.
+// Whether each id in UB belongs to the group of its slot, or its slot is empty.
 template <class Share>
 HPMOE_INLINE bool InGroups(const Lists &lists, const Share &route, uint32_t groups, uint32_t near, uint32_t last,
                            uint32_t scratch) {
@@ -109,8 +109,9 @@ HPMOE_INLINE bool InGroups(const Lists &lists, const Share &route, uint32_t grou
     return good == lists.count;
 }
 
-// Looks for ids that no expert has, and for ids that a token has twice: rotated among the slots of its token, half of a turn, an
-// id must meet no equal one. -1 is no id, and not equal to itself.
+// Looks for ids that are out of range or in the wrong group, and for ids that a token has twice. For the latter, the
+// slots of each token are rotated top_k / 2 times, and each time no id may be equal to the one rotated to its place.
+// Empty slots (-1) become -2 in the rotated list, so that two of them are not equal.
 template <class Share> HPMOE_ROUTINE uint32_t CheckIds(VectorCore &core, const Share &route) {
     const uint32_t top_k = route.from.top_k;
     const int32_t least = route.from.gaps != 0 ? -1 : 0;
@@ -137,14 +138,14 @@ template <class Share> HPMOE_ROUTINE uint32_t CheckIds(VectorCore &core, const S
             good = InGroups(lists, route, groups, turned, other, scratch);
         }
         lists.AtMost(turned, UB_IDS, 0);
-        lists.Plus(turned, turned, UB_IDS); // -1 becomes -2
+        lists.Plus(turned, turned, UB_IDS);
         for (uint32_t turn = 1; good && turn <= top_k / 2; ++turn) {
             const uint32_t from = turn % 2 == 1 ? turned : other;
             const uint32_t to = turn % 2 == 1 ? other : turned;
             lists.Picked(to, from, next, 0);
             good = CountEqual(UB_IDS, to, scratch, lists.count) == 0;
         }
-        if (!good) { // exact: some slot of these is a fault
+        if (!good) { // some slot of the block is a fault: find the first one
             const uint32_t fault = FirstFault(route, at, lists.count, least);
             HPMOE_EXPECTS(fault != NO_FAULT);
             return fault;
@@ -153,13 +154,14 @@ template <class Share> HPMOE_ROUTINE uint32_t CheckIds(VectorCore &core, const S
     return NO_FAULT;
 }
 
-// Of the ids in UB, those of slots that are sent once stay: no other slot of the token goes to a lower expert of the same rank.
+// Keeps the ids in UB whose slots are sent once: the token has no slot with a lower expert of the same rank. All others
+// become -1.
 HPMOE_ROUTINE void SentOnce(const Lists &lists, uint32_t top_k, uint32_t local) {
     const uint32_t next = UB_WORK, turned = next + ONCE_BYTES, other = turned + ONCE_BYTES, least = other + ONCE_BYTES;
     const uint32_t sent = least + ONCE_BYTES, lower = sent + ONCE_BYTES, same = lower + ONCE_BYTES;
     NextOfToken(lists, next, turned, other, top_k);
     lists.Copied(turned, UB_IDS);
-    // The first expert of each id's rank.
+    // The first expert on the rank of each id's expert.
     lists.AtLeast(least, UB_IDS, 0);
     lists.Quotients(least, least, local);
     lists.Scaled(least, least, static_cast<int32_t>(local));
@@ -182,8 +184,8 @@ HPMOE_ROUTINE void SentOnce(const Lists &lists, uint32_t top_k, uint32_t local) 
     lists.Minus(UB_IDS, UB_IDS, lower);
 }
 
-// A block of the slots of a chunk, which has `tokens` tokens from `first_token` on: `begin` counts all slots of the rank, `at` those of
-// the chunk.
+// A block of the slots of a chunk, whose tokens are `tokens` tokens from `first_token` on. `begin` is its first slot,
+// counted from the first slot of the rank, and `at` the same counted from the first slot of the chunk.
 struct SlotBlock {
     uint32_t begin;
     uint32_t at;
@@ -201,8 +203,8 @@ struct SlotBlock {
             SentOnce(Lists{count}, route.from.top_k, core.launch.chunk_experts);
         }
     }
-    // Packs the ids in UB that name this core's experts, and their slots, counted from the first of the block: how many they are. Few
-    // are left to look at for each expert.
+    // Packs the ids in UB that name this core's experts, and their slots, counted from the first slot of the block.
+    // Returns their number. This leaves few ids to compare for each expert.
     template <class Share> HPMOE_INLINE uint32_t PickOwn(const Share &route) const {
         const int32_t first = static_cast<int32_t>(route.first), last = first + static_cast<int32_t>(route.own) - 1;
         Lists{count}.Limited(UB_OWN, UB_IDS, first, last);
@@ -210,7 +212,7 @@ struct SlotBlock {
         PickSet(UB_OWN_SLOTS, UB_SLOTS, count);
         return PickSet(UB_OWN, UB_IDS, count);
     }
-    // Of `own` packed slots those that go to an expert, to UB_PICKED: how many they are.
+    // Packs the slots of an expert into UB_PICKED, out of `own` packed ones. Returns their number.
     static HPMOE_INLINE uint32_t SlotsOf(uint32_t expert, uint32_t own) {
         return own == 0 ? 0 : PickEqual(UB_PICKED, UB_OWN_SLOTS, UB_OWN, static_cast<int32_t>(expert), own);
     }
@@ -229,7 +231,8 @@ template <class Share> HPMOE_INLINE void KeepPicked(Share &route, const SlotBloc
     route.kept += room;
 }
 
-// Adds how many slots of a block each expert has to what the core has counted, and keeps them with the slots. They begin blocks of UB.
+// Adds the counts of a block to the counts of the core, and keeps them together with the slots if there is room. In UB
+// they begin blocks.
 template <class Share> HPMOE_INLINE void AddCounts(Share &route, uint32_t counted) {
     const Lists own{route.own};
     const uint32_t room = AlignUp(route.own, BLOCK_WORDS);
@@ -262,7 +265,8 @@ template <class Share> HPMOE_INLINE void CountPart(VectorCore &core, Share &rout
     }
 }
 
-// Counts the slots of this core's experts, to UB_COUNTED; a fault is every count. Returns whether there is none.
+// Counts the slots of this core's experts, into UB_COUNTED. After a fault, the fault takes the place of every count.
+// Returns whether there is no fault.
 template <class Share> HPMOE_INLINE bool CountSlots(VectorCore &core, Share &route) {
     Lists{Min(IDS_BLOCK, core.launch.tokens * route.from.top_k)}.Ramp(UB_SLOTS, 1);
     const Lists counted{route.Parts() * route.Chunks(core) * AlignUp(route.own, BLOCK_WORDS)};

@@ -1,7 +1,8 @@
 // Routes that one launch keeps for later ones, in the caller's memory (HpmoeKeptHead).
 //
-// A later launch needs no ids and no counts of others. One word of each rank tells that all of them were given what the same launch has
-// kept, so that all ranks go on, or all find the same fault before anything is sent.
+// A launch with a kept route needs no ids, and no counts of other ranks. Each rank sends one word, which identifies the
+// launch that kept its route. So all ranks find either that the same launch kept all routes, or the same fault, before
+// any row is sent.
 #pragma once
 
 #include "hpmoe/routing/placement.h"
@@ -9,8 +10,8 @@
 namespace hpmoe {
 
 constexpr uint32_t KEPT_WORDS = sizeof(HpmoeKeptHead) / 4;
-constexpr uint32_t KEPT_LAUNCH = 1; // the word that any launch may have
-constexpr uint32_t KEPT_GROUPS = 7; // the word that any route may have where this launch needs no groups
+constexpr uint32_t KEPT_LAUNCH = 1; // the head may have any launch number
+constexpr uint32_t KEPT_GROUPS = 7; // and any group_slots, if this launch needs no groups
 constexpr uint32_t KEPT_PLACEMENT = 8;
 constexpr uint32_t COPIED_WORDS = 4096;
 
@@ -19,7 +20,7 @@ template <class Share> HPMOE_INLINE uint32_t KeptPitch(const Share &route) {
     return AlignUp(route.experts, HPMOE_LINE / 4);
 }
 
-// A word of the head that this rank's route has.
+// A word that the head must have on this rank.
 template <class Share> HPMOE_INLINE uint32_t HeadWord(const VectorCore &core, const Share &route, uint32_t word) {
     switch (word) {
     case 0: return HPMOE_KEPT;
@@ -35,7 +36,8 @@ template <class Share> HPMOE_INLINE uint32_t HeadWord(const VectorCore &core, co
     }
 }
 
-// What a rank tells the others of the route that it was given: which launch has kept it, or a fault with the word that differs.
+// The word that a rank sends about the route that it was given: the launch that kept it, or a fault with the number of
+// a wrong word.
 template <class Share> HPMOE_INLINE uint32_t KeptBy(const VectorCore &core, const Share &route) {
     for (uint32_t word = 0; word < KEPT_WORDS; ++word) {
         const bool any = word == KEPT_LAUNCH || (word == KEPT_GROUPS && route.from.group_slots == 0);
@@ -46,7 +48,7 @@ template <class Share> HPMOE_INLINE uint32_t KeptBy(const VectorCore &core, cons
     return Word<uint32_t>(route.from.kept, KEPT_LAUNCH) % FAULT_COUNT;
 }
 
-// The exchange that tells which launch has kept each rank's route: in place of counts, or where those follow, of digests.
+// The exchange of these words: in place of the counts or, if counts are exchanged as well, of the digests.
 template <class Share> HPMOE_INLINE Share KeptWords(const VectorCore &core, const Share &route) {
     return route.IsPlaced() ? Digests(core, route) : route;
 }
@@ -62,7 +64,7 @@ template <class Share> HPMOE_INLINE void LoadKept(const VectorCore &core, const 
     Lists{route.own}.Shifted(UB_COUNTED, UB_COUNTED, -1);
 }
 
-// The fault of what ranks were given, by the scalar unit: of the first rank with one.
+// The fault of the first rank that was given a wrong route, by the scalar unit.
 HPMOE_INLINE RouteFault FaultOfKept(const VectorCore &core, const CountRows &rows) {
     RouteFault fault = {};
     const int32_t first = Ints(rows.Row(0)).GetValue(0) - 1;
@@ -82,8 +84,8 @@ HPMOE_INLINE RouteFault FaultOfKept(const VectorCore &core, const CountRows &row
     return fault;
 }
 
-// Takes the counts of a kept route, unless ranks exchange them again, once all ranks have said that theirs is of the same launch. False:
-// leave at once.
+// Waits until the words of all ranks have arrived and compares them. Then takes the counts of the kept route, unless
+// ranks exchange counts again. False: leave at once.
 template <class Share>
 HPMOE_INLINE bool TakeKept(VectorCore &core, Share &route, const RouteLists &lists, RouteFault &fault) {
     const Share words = KeptWords(core, route);
@@ -102,7 +104,7 @@ HPMOE_INLINE bool TakeKept(VectorCore &core, Share &route, const RouteLists &lis
     return true;
 }
 
-// Writes the head of what this launch keeps, or that it has kept nothing.
+// Writes the head of the kept route; zeros if the launch has kept none.
 template <class Share> HPMOE_ROUTINE void StoreHead(VectorCore &core, const Share &route, uint32_t at, bool made) {
     AfterVector();
     for (uint32_t word = 0; word < KEPT_WORDS; ++word) {
@@ -121,7 +123,7 @@ template <class Share> HPMOE_INLINE void SumColumns(const Share &route, const Ro
     SumsBefore(sums, rows, lists[WORDS], scratch, route.columns);
     LoadWords(firsts, PlacementAt(route, FIRST_COLUMNS), route.experts);
     LoadWords(ends, PlacementAt(route, FIRST_COLUMNS) + 4, route.experts);
-    // Up to the last column of each expert, with its own rows.
+    // The sum over the columns of each expert: up to its last one, less the sum before its first one.
     experts.Shifted(ends, ends, -1);
     experts.Scaled(ends, ends, 4);
     experts.Scaled(firsts, firsts, 4);

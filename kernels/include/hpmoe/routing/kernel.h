@@ -8,7 +8,8 @@
 
 namespace hpmoe {
 
-// Made of the same text, once for all kernels whose routes need the same: what makes routes knows nothing else of the kernel.
+// Kernels whose routes need the same share one copy of this code, compiled apart: it depends on nothing else of a
+// kernel.
 template <uint32_t NEEDS> bool MakeRouteApart(VectorCore &core);
 template <uint32_t NEEDS> HPMOE_INLINE bool MakeRoute(VectorCore &core) { return MakeRouteApart<NEEDS>(core); }
 

@@ -1,19 +1,19 @@
-// Lists of int32 in UB: sums, quotients, sums of what comes before, order.
+// Lists of int32 in UB: sums, quotients, prefix sums and permutations.
 //
-// A list begins on 32 bytes, after a block of zeros that belongs to it: what lies at other places is read by Gather, also from before
-// the first number.
+// A list begins at a multiple of 32 bytes, after a block of zeros that belongs to it. Numbers at shifted places are
+// read by Gather, which may read from this block, too.
 #pragma once
 
 #include "hpmoe/vector.h"
 
 namespace hpmoe {
 
-constexpr uint32_t LIST_FRONT = BLOCK_BYTES; // zeros before a list
+constexpr uint32_t LIST_FRONT = BLOCK_BYTES; // bytes of zeros before a list
 constexpr uint32_t BLOCK_WORDS = BLOCK_BYTES / 4;
 
 HPMOE_INLINE LocalTensor<int32_t> Ints(uint32_t at) { return UbFrom<int32_t>(at); }
 
-// Bytes from one list of this many numbers to the next.
+// Bytes from a list of `count` numbers to the next list.
 HPMOE_INLINE uint32_t ListBytes(uint32_t count) { return AlignUp(count, LANES) * 4 + LIST_FRONT; }
 
 HPMOE_INLINE void AfterVector() {
@@ -26,10 +26,10 @@ HPMOE_INLINE void BeforeVector() {
     WaitFlag<HardEvent::S_V>(0);
 }
 
-// Calls on lists of `count` numbers, told where these begin. What one wrote the next may read.
+// Operations on lists of `count` numbers, given where these begin. Each may read the results of the one before.
 //
-// Each is a routine: a route is made once per launch by code that runs once, and fetching a copy of the call at each of some 200 places
-// takes longer than jumping to one.
+// They are routines and not inlined. Code that makes a route runs once per launch, and fetching another inlined copy at
+// each of some 200 calls takes longer than a jump to a routine.
 HPMOE_ROUTINE void AddLists(uint32_t out, uint32_t a, uint32_t b, uint32_t count) {
     Add(Ints(out), Ints(a), Ints(b), static_cast<int32_t>(count));
     PipeBarrier<PIPE_V>();
@@ -119,7 +119,7 @@ HPMOE_ROUTINE void RampList(uint32_t out, int32_t step, uint32_t count) {
     }
 }
 
-// The same calls, of the lists of one length.
+// The same operations, on lists that all have the same length.
 struct Lists {
     uint32_t count;
 
@@ -141,17 +141,18 @@ struct Lists {
     HPMOE_INLINE void Filled(uint32_t out, int32_t number) const { FillList(out, number, count); }
     // 0 for numbers below 1, 1 for all others.
     HPMOE_INLINE void Positive(uint32_t out, uint32_t a) const { Limited(out, a, 0, 1); }
-    // out[i] = the number that lies offsets[i] bytes after from + base.
+    // out[i] = the number at from + base + offsets[i] (in bytes).
     HPMOE_INLINE void Picked(uint32_t out, uint32_t from, uint32_t offsets, uint32_t base) const {
         PickFromList(out, from, offsets, base, count);
     }
-    // out[i] = ⌊a[i] / by⌋ for 0 <= a[i] < 2^22: f32 is off by less than the half that is added.
+    // out[i] = ⌊a[i] / by⌋ for 0 <= a[i] < 2^22: the error of f32 is less than the half that is added.
     HPMOE_INLINE void Quotients(uint32_t out, uint32_t a, uint32_t by) const { DivideList(out, a, by, count); }
     // out[i] = i · step.
     HPMOE_INLINE void Ramp(uint32_t out, int32_t step) const { RampList(out, step, count); }
 };
 
-// out[i] = Σ a[j] for j < i: of sums that end with a[i], less that. `words` counts by four: a word's offset. `scratch` is another list.
+// out[i] = Σ a[j] for j < i, from the sums that include a[i]. `words` has the offset of each word, 4 * i. `scratch` is
+// another list.
 HPMOE_ROUTINE void SumsBefore(uint32_t out, uint32_t a, uint32_t words, uint32_t scratch, uint32_t count) {
     const Lists lists{count};
     Lists{BLOCK_WORDS}.Filled(a - LIST_FRONT, 0);
@@ -170,7 +171,7 @@ HPMOE_ROUTINE void SumsBefore(uint32_t out, uint32_t a, uint32_t words, uint32_t
     lists.Minus(out, out, a);
 }
 
-// Σ a[i], by halves: the list is overwritten. Ends with the vector unit having come here.
+// Σ a[i]. The list is overwritten: its halves are added repeatedly. Waits for the vector unit before it returns.
 HPMOE_ROUTINE int32_t TotalOf(uint32_t a, uint32_t count) {
     const LocalTensor<int32_t> numbers = Ints(a);
     const uint32_t blocks = count / BLOCK_WORDS;

@@ -1,7 +1,8 @@
-// Makes the tables of a route on the vector cores, when all ids are there: the tables that the host makes of counts, number by number.
+// Makes the tables of a route on the vector cores, as soon as all ids are there. They are the same tables that the host
+// makes of counts.
 //
-// Every core counts the slots of its share of the experts and tells all ranks; every core sums what all ranks have, and finds the
-// same faults; each table is made by one core. docs: HpmoeRouting in abi.h.
+// Every core counts the slots of its share of the experts and sends the counts to all ranks. Then every core sums the
+// counts of all ranks and finds the same faults; each table is made by one core. See HpmoeRouting in abi.h.
 #pragma once
 
 #include "hpmoe/routing/await.h"
@@ -13,7 +14,7 @@
 
 namespace hpmoe {
 
-// Which of the vector cores makes the next table.
+// Distributes tables over the vector cores in turn.
 struct Turns {
     uint32_t next;
     uint32_t number;
@@ -22,16 +23,16 @@ struct Turns {
     HPMOE_INLINE bool Mine() { return next++ % cores == number; }
 };
 
-// The list of the first place of each column among this rank's slots.
+// The list that has, for each column, its first place among this rank's slots.
 template <class Share> HPMOE_INLINE uint32_t FirstList(const Share &route) { return route.IsPlaced() ? ORDER : FIRST; }
 
-// The places of the slots that were kept, which begin `sent` places later. Fragments lie as they were counted, and stay there until the
-// core is used for something else.
+// Stores the kept slots at their places, `sent` slots after those in the list. They are still in UB as they were
+// counted, block by block: the core has used this part of UB for nothing else.
 template <class Share>
 HPMOE_INLINE void PlaceKept(VectorCore &core, Share &route, const RouteLists &lists, uint32_t part, uint32_t sent) {
     const LocalTensor<int32_t> next = Ints(lists[SCRATCH]);
     lists.Of(route.columns).Shifted(lists[SCRATCH], lists[FirstList(route)], static_cast<int32_t>(sent));
-    AfterVector(); // which has also made what is stored
+    AfterVector(); // the vector unit has also made the slots that are stored
     const uint32_t merged = route.Merged(core);
     for (uint32_t counted = 0; counted < route.Chunks(core) * merged; ++counted) {
         const uint32_t chunk = counted / merged;
@@ -62,7 +63,7 @@ HPMOE_INLINE void PlaceKept(VectorCore &core, Share &route, const RouteLists &li
     BeforeVector();
 }
 
-// Where the next slot of each of this core's experts goes, of a part, while there is no room for the slots themselves.
+// Where UB has the next place of each of this core's experts, for a part, if there was no room to keep the slots.
 template <class Share> HPMOE_INLINE uint32_t NextPlaces(const VectorCore &core, const Share &route, uint32_t part) {
     return UB_KEPT_SLOTS + part * route.Chunks(core) * route.own * 4;
 }
@@ -81,7 +82,7 @@ HPMOE_INLINE void KeepPlaces(VectorCore &core, const Share &route, const RouteLi
     }
 }
 
-// Picks the slots again, and puts them where they belong.
+// Picks the slots again, and stores them at their places.
 template <class Share> HPMOE_INLINE void PlaceAgain(VectorCore &core, const Share &route, uint32_t part) {
     const LocalTensor<int32_t> next = Ints(NextPlaces(core, route, part));
     for (uint32_t chunk = 0; chunk < route.Chunks(core); ++chunk) {
@@ -102,7 +103,8 @@ template <class Share> HPMOE_INLINE void PlaceAgain(VectorCore &core, const Shar
     }
 }
 
-// The sum of items of all spaces that come before a phase's tiles, by the scalar unit.
+// Stores `starts` of each phase, from the items of all spaces, and the number of chunks if the launch chose it; by the
+// scalar unit.
 template <class Share> HPMOE_INLINE void StoreStarts(VectorCore &core, const Share &route, const RouteLists &lists) {
     const LocalTensor<int32_t> totals = Ints(UB_TOTALS);
     const uint32_t local = core.launch.local_experts;
@@ -148,7 +150,7 @@ template <class Share> HPMOE_INLINE void StoreStarts(VectorCore &core, const Sha
     BeforeVector();
 }
 
-// ORDER and PLACE, on a core that makes a table of them.
+// Makes ORDER and PLACE, on a core that makes a table from them.
 template <class Share> HPMOE_ROUTINE void OrderExperts(VectorCore &core, Share &route, const RouteLists &lists) {
     if (route.ordered) {
         return;
@@ -203,7 +205,7 @@ HPMOE_INLINE void StoreTables(VectorCore &core, Share &route, const RouteLists &
     }
 }
 
-// Says why there is no route.
+// Records why there is no route.
 template <class Share> HPMOE_INLINE void RefuseRoute(VectorCore &core, const Share &route, const RouteFault &fault) {
     core.record.group = fault.kind;
     core.record.item = fault.rank;
@@ -225,14 +227,14 @@ template <class Share> HPMOE_INLINE void RefuseRoute(VectorCore &core, const Sha
     core.LeaveUnrouted();
 }
 
-// How many slots this rank sends, of the present part.
+// The number of slots that this rank sends, of the present part.
 HPMOE_INLINE uint32_t SlotsSent(const RouteLists &lists) {
     AfterVector();
     const uint32_t last = lists.count - 1;
     return static_cast<uint32_t>(Ints(lists[FIRST]).GetValue(last) + Ints(lists[OWN]).GetValue(last));
 }
 
-// False: there is no route, or the launch is given up: leave at once.
+// False if there is no route, or the launch is given up: leave at once.
 template <uint32_t NEEDS> HPMOE_INLINE bool MakeRoute(VectorCore &core) {
     using Share = RouteShare<NEEDS>;
     Share route;
@@ -259,7 +261,7 @@ template <uint32_t NEEDS> HPMOE_INLINE bool MakeRoute(VectorCore &core) {
     }
     route.kept = 0;
     route.fragments = 0;
-    lists.Of(route.pairs + 1).Ramp(lists[WORDS], 4); // while counts are on their way
+    lists.Of(route.pairs + 1).Ramp(lists[WORDS], 4); // while counts are on their way to other ranks
     Segments(lists, lists[SEGMENT], core.launch.chunk_experts);
     if (route.IsKept() && !TakeKept(core, route, lists, fault)) {
         return false;
@@ -272,7 +274,7 @@ template <uint32_t NEEDS> HPMOE_INLINE bool MakeRoute(VectorCore &core) {
         return false;
     }
     Turns turns{0, core.number, core.launch.aiv};
-    uint32_t sent = 0; // slots of the parts before
+    uint32_t sent = 0; // slots that the parts before send
     for (uint32_t part = 0; part < route.Parts(); ++part) {
         bool faulty = false;
         if (!SumCounts(core, route, lists.Of(route.columns), part, faulty)) {
@@ -286,7 +288,7 @@ template <uint32_t NEEDS> HPMOE_INLINE bool MakeRoute(VectorCore &core) {
             RefuseRoute(core, route, fault);
             return false;
         }
-        // A kept route has its slots by expert already.
+        // A kept route already has its slots by expert.
         if (!route.IsKept() && route.keeps) {
             PlaceKept(core, route, lists, part, sent);
         } else if (!route.IsKept()) {
@@ -301,7 +303,7 @@ template <uint32_t NEEDS> HPMOE_INLINE bool MakeRoute(VectorCore &core) {
             OrderByRank(core, route, lists);
         }
         if (part + 1 < route.Parts()) {
-            OrderExperts(core, route, lists); // by the rows of the first part, in all of them
+            OrderExperts(core, route, lists); // all parts have the order by the rows of the first one
         }
         StoreTables(core, route, lists, part, turns);
     }

@@ -1,22 +1,24 @@
-// Where experts lie, if not one after the other (HpmoePlacementHead).
+// Placements: experts whose rows are spread over several places of the group (HpmoePlacementHead).
 //
-// Of the n rows that a source has for an expert, a place takes those from ⌊(n · from + t) / 4096⌋ to ⌊(n · to + t) / 4096⌋: see
-// placement/shares.rs of the host. If the launch chooses its number of chunks, t is another one in each counted chunk, and a chunk that
-// several make up has the sum of theirs. Nothing of other sources is needed, so that each rank cuts its own counts before it tells them. A
-// column is a place with an expert; columns of an expert follow each other, in the order of the slots that go there.
+// If a source has n rows for an expert, a place of the expert takes its rows ⌊(n · from + t) / 4096⌋ to ⌊(n · to + t) /
+// 4096⌋: see placement/shares.rs of the host. If the launch chooses its number of chunks, t differs between counted
+// chunks, and the rows of a chunk are the sum over the counted chunks that make it up. This needs no counts of other
+// sources, so each rank divides its own counts before it sends them. A column is a place that holds an expert. The
+// columns of an expert are consecutive, in the order of the slots that go there.
 #pragma once
 
 #include "hpmoe/routing/counts.h"
 
 namespace hpmoe {
 
-constexpr uint32_t SHARE_BITS = 12; // of a source's turn, and of a place's share of its expert's rows
-constexpr uint32_t PLACEMENT_WORDS = sizeof(HpmoePlacementHead) / 4; // of its head, and of a line of its lists
+constexpr uint32_t SHARE_BITS = 12; // bits of a source's turn, and of the bounds of a place's share
+// Words of the head. Lists begin at multiples of so many words.
+constexpr uint32_t PLACEMENT_WORDS = sizeof(HpmoePlacementHead) / 4;
 
-// The lists after the head.
+// The lists that follow the head.
 enum PlacementList : uint32_t { PLACE_COUNTS, COLUMN_EXPERTS, COLUMN_BEGINS, COLUMN_ENDS, FIRST_COLUMNS };
 
-// Bytes from list to list.
+// Bytes from one list to the next.
 template <class Share> HPMOE_INLINE uint32_t PlacementPitch(const Share &route) {
     return AlignUp(route.CountedPairs() + 1, PLACEMENT_WORDS) * 4;
 }
@@ -30,7 +32,7 @@ template <class Share> HPMOE_INLINE uint32_t FirstColumn(const Share &route, uin
     return route.IsPlaced() ? Word<uint32_t>(PlacementAt(route, FIRST_COLUMNS), expert) : expert;
 }
 
-// The turn of a source among all of them: the bits of its number, the lowest first.
+// The turn of a source: its number with the bits reversed.
 HPMOE_INLINE int32_t TurnOf(uint32_t source) {
     int32_t turn = 0;
     for (int32_t bit = 1 << (SHARE_BITS - 1); source != 0; source /= 2, bit /= 2) {
@@ -39,7 +41,8 @@ HPMOE_INLINE int32_t TurnOf(uint32_t source) {
     return turn;
 }
 
-// Cuts the counts of this core's experts, in UB_COUNTED, into those of their columns. A fault is every count.
+// Divides the counts of this core's experts, in UB_COUNTED, among the experts' columns. After a fault, every count is
+// the fault.
 template <class Share> HPMOE_ROUTINE OwnColumns CutCounts(VectorCore &core, const Share &route, bool is_good) {
     const uint32_t first = FirstColumn(route, route.first);
     const OwnColumns own{first, FirstColumn(route, route.first + route.own) - first};
@@ -90,12 +93,13 @@ template <class Share> HPMOE_ROUTINE OwnColumns CutCounts(VectorCore &core, cons
     return own;
 }
 
-// Tells all ranks what this core has counted.
+// Sends the counts of this core to all ranks.
 template <class Share> HPMOE_INLINE void TellCounts(VectorCore &core, const Share &route, bool is_good) {
     PutCounts(core, route, route.IsPlaced() ? CutCounts(core, route, is_good) : OwnColumns{route.first, route.own});
 }
 
-// Whether all ranks have the same placement, once all have said which; `fault` is that of the first one with another than rank 0. False: leave at once.
+// Compares the placements of all ranks, as soon as all digests have arrived. `fault` is set to the first rank whose
+// placement is not that of rank 0. False: leave at once.
 template <class Share>
 HPMOE_INLINE bool ComparePlacements(VectorCore &core, const Share &route, const RouteLists &lists, RouteFault &fault) {
     const Share digests = Digests(core, route);
@@ -115,7 +119,7 @@ HPMOE_INLINE bool ComparePlacements(VectorCore &core, const Share &route, const 
     return true;
 }
 
-// From columns to places, chunk by chunk: OWN, BEFORE, FIRST and TOTAL. FIRST by column stays in ORDER.
+// Reorders OWN, BEFORE, FIRST and TOTAL from columns to places, chunk by chunk. ORDER then has FIRST by column.
 template <class Share> HPMOE_ROUTINE void OrderByPlace(const Share &route, const RouteLists &lists) {
     const uint32_t counts = lists[PLACE], picked = lists[SCRATCH];
     LoadWords(counts, PlacementAt(route, PLACE_COUNTS), lists.count);
@@ -127,7 +131,7 @@ template <class Share> HPMOE_ROUTINE void OrderByPlace(const Share &route, const
     }
 }
 
-// How many slots of this rank go anywhere: the rows of OWN.
+// Stores the number of this rank's non-empty slots, the sum of OWN.
 template <class Share> HPMOE_INLINE void StoreSent(const Share &route, const RouteLists &lists) {
     lists.Copied(lists[SCRATCH], lists[OWN]);
     Ints(lists.End()).SetValue(0, TotalOf(lists[SCRATCH], lists.count));

@@ -1,11 +1,11 @@
-// The third step of a route: where rows lie, from the counts of all ranks.
+// The third step of a route: computes from the counts of all ranks where rows lie.
 #pragma once
 
 #include "hpmoe/routing/placement.h"
 
 namespace hpmoe {
 
-// out[i] = Σ a[j] for the j < i of the same segment: those from the word at `segments[i]` on.
+// out[i] = Σ a[j] over all j < i in the segment of i, which begins at offset segments[i].
 HPMOE_INLINE void SumsInSegments(const RouteLists &lists, uint32_t out, uint32_t a, uint32_t segments,
                                  uint32_t scratch) {
     SumsBefore(out, a, lists[WORDS], scratch, lists.count);
@@ -13,13 +13,13 @@ HPMOE_INLINE void SumsInSegments(const RouteLists &lists, uint32_t out, uint32_t
     lists.Minus(out, out, scratch);
 }
 
-// Offsets of the first of each `length` words.
+// For each word, the offset of its segment, where segments have `length` words.
 HPMOE_INLINE void Segments(const RouteLists &lists, uint32_t out, uint32_t length) {
     lists.Quotient(out, length);
     lists.Scaled(out, out, static_cast<int32_t>(length) * 4);
 }
 
-// The rank that would receive most rows of a chunk, if that is more than there is room for; of several, the first. Lists are chunk by
+// The rank with the most rows of a chunk, and the first of several, if it has no room for so many. Lists are chunk by
 // chunk.
 template <class Share>
 HPMOE_INLINE RouteFault FaultOfCapacity(VectorCore &core, const Share &route, const RouteLists &lists) {
@@ -46,7 +46,8 @@ HPMOE_INLINE RouteFault FaultOfCapacity(VectorCore &core, const Share &route, co
     return fault;
 }
 
-// BASE and FIRST, chunk by chunk, as if memory had room for all chunks' first halves; or why there is no route.
+// Makes BASE and FIRST, chunk by chunk, as if all chunks lay in the first half of memory. Returns a fault if there is
+// no route.
 template <class Share>
 HPMOE_INLINE RouteFault PlaceRows(VectorCore &core, const Share &route, const RouteLists &lists) {
     SumsBefore(lists[FIRST], lists[OWN], lists[WORDS], lists[SCRATCH], route.columns);
@@ -57,7 +58,8 @@ HPMOE_INLINE RouteFault PlaceRows(VectorCore &core, const Share &route, const Ro
     return FaultOfCapacity(core, route, lists);
 }
 
-// Odd chunks lie in the second half of memory. Then from the order of counts, chunk by chunk, to that of tables, rank by rank.
+// Moves odd chunks to the second half of memory. Then reorders lists: from chunk by chunk, as counts are, to rank by
+// rank, as tables are.
 template <class Share> HPMOE_INLINE void OrderByRank(VectorCore &core, const Share &route, const RouteLists &lists) {
     const uint32_t chunk = lists[SCRATCH], half = lists[SCRATCH + 1], rank = lists[SCRATCH + 2],
                    from = lists[SCRATCH + 3];
@@ -82,7 +84,7 @@ template <class Share> HPMOE_INLINE void OrderByRank(VectorCore &core, const Sha
     }
 }
 
-// ORDER and PLACE where queues name experts by their number.
+// ORDER and PLACE if queues take experts by number.
 HPMOE_INLINE void OrderByNumber(const RouteLists &lists, uint32_t local) {
     lists.Remainders(lists[ORDER], lists[PLACE], local);
     lists.Copied(lists[PLACE], lists[ORDER]);
@@ -90,18 +92,19 @@ HPMOE_INLINE void OrderByNumber(const RouteLists &lists, uint32_t local) {
 
 constexpr int32_t LARGEST = 0x7fffffff;
 
-// A list by expert and group, those of the first expert of each group first, and what it is some experts later; a group is a rank and a
-// chunk. Where groups fill whole blocks, the list lies there twice, and nothing is moved.
+// A list with a number for each expert and group, expert by expert, and the same list rotated by some experts. A group
+// is a rank and a chunk. If the groups fill whole blocks, the list is stored twice in a row, and rotating only moves
+// its beginning.
 struct Turned {
     RouteLists lists;
     uint32_t groups;
     uint32_t at;   // room for two lists
-    uint32_t next; // offsets of the next expert's numbers, unless they lie there twice
+    uint32_t next; // offsets of the next expert's numbers; zero if the list is stored twice
 
     HPMOE_INLINE Turned(const RouteLists &from, uint32_t count, uint32_t room, uint32_t offsets)
         : lists(from), groups(count), at(room), next(count % BLOCK_WORDS == 0 ? 0 : offsets) {
         if (next != 0) {
-            // The last expert comes before the first.
+            // The first expert follows the last one.
             const int32_t all = lists.All(), last = all - static_cast<int32_t>(groups);
             lists.Shifted(at, lists[WORDS], -4 * (last - 1));
             lists.Positive(at, at);
@@ -117,7 +120,8 @@ struct Turned {
             lists.Copied(at + 4 * lists.count, list);
         }
     }
-    // Numbers `turn` experts later: after those of the turn before.
+    // For each expert and group, the number of the expert `turn` later. Turns have to be asked for in ascending order,
+    // from 1 on.
     HPMOE_INLINE uint32_t Later(uint32_t turn) const {
         if (next == 0) {
             return at + 4 * groups * turn;
@@ -128,7 +132,7 @@ struct Turned {
     }
 };
 
-// Of experts by group: rows of the most loaded one of each group, less an expert's own.
+// For each expert and group, how many rows less than the group's most loaded expert it has.
 HPMOE_INLINE void RowsToMost(const Turned &turned, uint32_t experts, uint32_t rows, uint32_t out) {
     const Lists &lists = turned.lists;
     turned.Begin(rows);
@@ -139,8 +143,8 @@ HPMOE_INLINE void RowsToMost(const Turned &turned, uint32_t experts, uint32_t ro
     lists.Minus(out, out, rows);
 }
 
-// By which experts are ordered, the greatest first, and no two of a group alike: by rows, then by number; but the last expert with rows
-// comes first, unless all have equally many.
+// Keys that order the experts of a group, the greatest first: by rows, the most first, then by number. But the last
+// expert that has rows comes first, unless all experts have equally many. No two keys of a group are equal.
 HPMOE_INLINE void KeysByLoad(const Turned &turned, uint32_t experts, uint32_t number, uint32_t rows, uint32_t key,
                              uint32_t least, uint32_t fewer, uint32_t work) {
     const Lists &lists = turned.lists;
@@ -149,7 +153,7 @@ HPMOE_INLINE void KeysByLoad(const Turned &turned, uint32_t experts, uint32_t nu
     lists.Shifted(key, key, static_cast<int32_t>(experts) - 1);
     RowsToMost(turned, experts, rows, fewer);
     lists.Positive(fewer, fewer);
-    // The least key of those that have rows.
+    // The least key of the experts that have rows.
     lists.Positive(work, rows);
     lists.Shifted(work, work, -1);
     lists.Scaled(work, work, -LARGEST);
@@ -167,8 +171,8 @@ HPMOE_INLINE void KeysByLoad(const Turned &turned, uint32_t experts, uint32_t nu
     lists.Greater(key, key, work);
 }
 
-// By which experts are ordered, the greatest first, and no two of a group alike: by rows, the fewest first, then by number; but those
-// without rows come last.
+// Keys that order the experts of a group, the greatest first: by rows, the fewest first, then by number. Experts
+// without rows come last. No two keys of a group are equal.
 HPMOE_INLINE void KeysFromLightest(const Lists &lists, uint32_t experts, uint32_t number, uint32_t rows, uint32_t key,
                                    uint32_t work) {
     const int32_t all = static_cast<int32_t>(experts);
@@ -180,7 +184,7 @@ HPMOE_INLINE void KeysFromLightest(const Lists &lists, uint32_t experts, uint32_
     lists.Minus(key, work, key);
 }
 
-// The number of experts of the group with a greater key.
+// The number of experts of the group with a greater key, which is an expert's place.
 HPMOE_INLINE void PlacesOf(const Turned &turned, uint32_t experts, uint32_t key, uint32_t out, uint32_t work) {
     const Lists &lists = turned.lists;
     turned.Begin(key);
@@ -192,7 +196,8 @@ HPMOE_INLINE void PlacesOf(const Turned &turned, uint32_t experts, uint32_t key,
     }
 }
 
-// From places by load to those where each expert of the third with most rows is followed by two others: see route/load.rs.
+// Changes places by load to those of the mixed order, where two lighter experts follow each of the heaviest third: see
+// route/load.rs.
 HPMOE_INLINE void MixedPlaces(const Lists &lists, uint32_t experts, uint32_t place, uint32_t heavy_place,
                               uint32_t light_place) {
     const int32_t heavy = static_cast<int32_t>((experts - 1) / 3);
@@ -206,7 +211,7 @@ HPMOE_INLINE void MixedPlaces(const Lists &lists, uint32_t experts, uint32_t pla
     lists.Scaled(heavy_place, place, 3);
     lists.Shifted(heavy_place, heavy_place, -2);
     lists.AtLeast(heavy_place, heavy_place, 0);
-    // One of both.
+    // Select one of the two.
     lists.Shifted(place, place, -heavy);
     lists.Positive(place, place);
     lists.Minus(light_place, light_place, heavy_place);
@@ -214,7 +219,8 @@ HPMOE_INLINE void MixedPlaces(const Lists &lists, uint32_t experts, uint32_t pla
     lists.Plus(place, heavy_place, light_place);
 }
 
-// The expert that has the place of each number: so many later as all turns are, less those at which another place comes.
+// The expert at each place: as many experts later as the turn at which the place is found. That turn is the sum of all
+// turns, less those at which another place is found.
 HPMOE_INLINE void ExpertsOf(const Turned &turned, uint32_t experts, uint32_t number, uint32_t place, uint32_t out,
                             uint32_t work) {
     const Lists &lists = turned.lists;
@@ -234,7 +240,7 @@ HPMOE_INLINE void ExpertsOf(const Turned &turned, uint32_t experts, uint32_t num
     lists.Plus(out, out, work);
 }
 
-// ORDER and PLACE by load: see route/load.rs. Lists are in the order of tables.
+// Makes ORDER and PLACE by load: see route/load.rs. Lists are in the order of tables.
 template <class Share>
 HPMOE_INLINE void OrderByLoad(const RouteLists &lists, uint32_t experts, uint32_t local, uint32_t expert_order) {
     const uint32_t number = lists[SCRATCH], rows = lists[SCRATCH + 3], key = lists[SCRATCH + 4],
@@ -258,7 +264,7 @@ HPMOE_INLINE void OrderByLoad(const RouteLists &lists, uint32_t experts, uint32_
         MixedPlaces(lists, experts, place, key, work);
     }
     ExpertsOf(turned, experts, number, place, order, work);
-    // And back.
+    // Back to the order of tables.
     lists.Remainders(number, key, experts);
     lists.Scaled(work, number, static_cast<int32_t>(groups) * 4);
     lists.Scaled(key, key, 4);
@@ -270,7 +276,7 @@ HPMOE_INLINE void OrderByLoad(const RouteLists &lists, uint32_t experts, uint32_
     if (experts == local) {
         return;
     }
-    // From places and numbers in a chunk to those of all chunks of the rank.
+    // From places and numbers within a chunk to those within all chunks of the rank.
     lists.Remainders(rows, work, local);
     lists.Minus(rows, rows, number);
     lists.Plus(order, order, rows);

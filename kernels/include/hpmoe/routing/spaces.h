@@ -5,18 +5,19 @@
 
 namespace hpmoe {
 
-constexpr uint32_t RAGGED_HEIGHT = 1u << 30; // of a space whose items are all rows of an expert
+constexpr uint32_t RAGGED_HEIGHT = 1u << 30; // height of a space whose items are all rows of an expert
 
 HPMOE_INLINE bool MadeOnHost(uint32_t kind) { return kind == HPMOE_BLOCKS || kind == HPMOE_CHUNKS; }
 
-// Which rows a space runs over.
+// The part whose rows a space has.
 HPMOE_INLINE uint32_t PartOf(uint32_t kind) { return kind == HPMOE_SENDS_ONCE || kind == HPMOE_ONCE_TILES ? 1 : 0; }
 
 HPMOE_INLINE HpmoeSpace SpaceOf(const VectorCore &core, uint32_t space) {
     return Load<HpmoeSpace>(core.launch.spaces + space * sizeof(HpmoeSpace));
 }
 
-// Items of `height` rows that hold rows [at, at + rows) of each expert, cut where its row tiles are. `at` may be overwritten.
+// The number of items that hold rows [at, at + rows) of each expert. Items are cut at multiples of `height` rows. `at`
+// may be overwritten.
 HPMOE_INLINE void Pieces(const RouteLists &lists, uint32_t out, uint32_t at, uint32_t rows, uint32_t height,
                          uint32_t scratch) {
     lists.Positive(scratch, rows);
@@ -32,7 +33,8 @@ HPMOE_INLINE void Pieces(const RouteLists &lists, uint32_t out, uint32_t at, uin
     lists.Times(out, out, scratch);
 }
 
-// Items of each group of a space, to the first scratch list. Groups are pairs, or for tiles the local experts of all ranks.
+// The number of items of each group of a space, to the first scratch list. Groups are pairs, or for tiles the local
+// experts of all ranks.
 template <class Share>
 HPMOE_ROUTINE void ItemsOf(VectorCore &core, const Share &route, const RouteLists &lists, uint32_t kind,
                            uint32_t height) {
@@ -57,15 +59,16 @@ HPMOE_ROUTINE void ItemsOf(VectorCore &core, const Share &route, const RouteList
     Pieces(lists, items, at, lists[sends ? OWN : TOTAL], height, scratch);
 }
 
-// Items before each group when groups are taken in the order of queues, and for each place from peer to peer. `items` has those
-// of `peers` times the local experts; each peer's order is its own, or this rank's.
+// Items before each group, if groups are sorted by place in the order of queues, and at each place by peer. `items` has
+// a number for each of `peers` peers and each local expert. The order of queues is each peer's own, or this rank's if
+// `own`.
 HPMOE_ROUTINE void CountedBefore(VectorCore &core, const RouteLists &lists, uint32_t items, uint32_t peers, bool own,
                                  uint32_t out) {
     const uint32_t local = core.launch.local_experts;
     const uint32_t mine = core.launch.rank * local;
     const RouteLists groups = lists.Of(peers * local);
     const uint32_t place = lists[SCRATCH + 2], peer = lists[SCRATCH + 3], expert = lists[SCRATCH + 4];
-    // From word place * peers + peer to the group.
+    // From groups to the sorted order: word place * peers + peer.
     groups.Remainders(peer, place, peers);
     groups.Scaled(peer, peer, static_cast<int32_t>(local));
     if (own) {
@@ -79,7 +82,7 @@ HPMOE_ROUTINE void CountedBefore(VectorCore &core, const RouteLists &lists, uint
     groups.Scaled(place, place, 4);
     groups.Picked(expert, items, place, 0);
     SumsBefore(peer, expert, lists[WORDS], place, groups.count);
-    // And back, from the group to that word.
+    // Back to the order of groups.
     groups.Remainders(place, expert, local);
     if (own) {
         groups.Shifted(place, place, static_cast<int32_t>(mine));
@@ -99,13 +102,14 @@ HPMOE_INLINE bool InPieces(uint32_t kind) {
     return kind == HPMOE_SENDS || kind == HPMOE_SENDS_ONCE || kind == HPMOE_ARRIVALS;
 }
 
-// Items before each group of a space; where its groups are the local experts, also for each rank, as peers need to know.
+// Stores the items before each group of a space. If the groups are local experts, also stores those of all ranks, which
+// peers need.
 template <class Share>
 HPMOE_INLINE void StoreItems(VectorCore &core, const Share &route, const RouteLists &lists, const HpmoeSpace &space) {
     const uint32_t items = lists[SCRATCH], sums = lists[SCRATCH + 1], mine = lists[SCRATCH + 5];
     const uint32_t segments = lists[SCRATCH + 2], scratch = lists[SCRATCH + 3];
     const uint32_t local = core.launch.local_experts;
-    lists.Of(lists.count + 1).Filled(items, 0); // of which sums read the last one
+    lists.Of(lists.count + 1).Filled(items, 0); // the sums read one more
     ItemsOf(core, route, lists, space.kind, space.height);
     if (InPieces(space.kind)) {
         SumsBefore(sums, items, lists[WORDS], scratch, lists.count + 1);
@@ -122,7 +126,7 @@ HPMOE_INLINE void StoreItems(VectorCore &core, const Share &route, const RouteLi
     StoreWords(space.first_items, segments, local + 1);
 }
 
-// Items before each group in the order of queues.
+// Stores the items before each group in the order of queues.
 template <class Share>
 HPMOE_INLINE void StoreCounted(VectorCore &core, const Share &route, const RouteLists &lists, const HpmoeSpace &space) {
     const uint32_t items = lists[SCRATCH], sums = lists[SCRATCH + 1], mine = lists[SCRATCH + 5];
@@ -136,7 +140,7 @@ HPMOE_INLINE void StoreCounted(VectorCore &core, const Share &route, const Route
     const RouteLists own = lists.Of(local);
     own.Picked(mine, items, lists[WORDS], core.launch.rank * local * 4);
     if (space.height >= RAGGED_HEIGHT && route.Chunks(core) > 1 && space.kind == HPMOE_ROW_TILES) {
-        // The same core adds to the matrices of an expert in every chunk.
+        // An expert has the same number in every chunk, so that the same core adds to its matrices.
         own.Remainders(sums, items, core.launch.chunk_experts);
     } else {
         CountedBefore(core, lists, mine, 1, true, sums);

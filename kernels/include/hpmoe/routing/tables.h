@@ -1,14 +1,14 @@
-// Tables of a route in global memory, from the lists of a part.
+// Writes the tables of a route to global memory, from the lists of a part.
 #pragma once
 
 #include "hpmoe/routing/places.h"
 
 namespace hpmoe {
 
-constexpr uint32_t PATTERN_WORDS = 1024; // offsets that interleave lists, as often as needed
+constexpr uint32_t PATTERN_WORDS = 1024; // words of the pattern of offsets that interleaves lists
 
-// out[n * i + j] = word i of the j-th of `n` lists, `apart` bytes from one to the next, to global memory. The first word is `begin`
-// bytes from the beginning of its list.
+// Stores `n` lists in global memory, interleaved: out[n * i + j] is word i of list j. Lists are `apart` bytes from each
+// other, and their word 0 is `begin` bytes from their beginning.
 HPMOE_ROUTINE void StoreInterleaved(uint64_t to, uint32_t list, uint32_t begin, uint32_t apart, uint32_t n,
                                     uint32_t count, uint32_t scratch) {
     const LocalTensor<int32_t> pattern = Ints(scratch);
@@ -31,13 +31,13 @@ HPMOE_ROUTINE void StoreInterleaved(uint64_t to, uint32_t list, uint32_t begin, 
     }
 }
 
-// This rank's counts of some sources in UB: each chunk of a source begins a block.
+// Counts of some sources for this rank's experts, in UB. Each chunk of a source begins a block.
 struct OwnCounts {
     uint32_t at;     // a row with the sums of all sources before
-    uint32_t room;   // words of a chunk
-    uint32_t pitch;  // of a source
-    uint32_t most;   // sources at a time: all, or so many that lists of them are whole blocks
-    uint32_t places; // by a placement, the offset of each place's count in a row of counts
+    uint32_t room;   // words in a chunk
+    uint32_t pitch;  // words in a source
+    uint32_t most;   // largest number of sources at a time: all, or a number whose words are whole blocks
+    uint32_t places; // with a placement, a list of the offset of each place's count in a row of counts
 
     template <class Share>
     HPMOE_INLINE OwnCounts(const VectorCore &core, const Share &route, uint32_t begin)
@@ -48,12 +48,13 @@ struct OwnCounts {
         if (route.IsPlaced()) {
             LoadPlaces(core, route);
             at += pitch * 4;
-            words -= pitch + AlignUp(route.CountedColumns(), BLOCK_WORDS); // the list, and a row of counts
-            words -= merged > 1 ? pitch : 0;                               // and what is added to a source
+            words -= pitch + AlignUp(route.CountedColumns(), BLOCK_WORDS); // the list of places, and a row of counts
+            words -= merged > 1 ? pitch : 0;                               // the counts that are added to a source's
         }
         most = words / pitch - 1;
-        most = merged > 1 && !route.IsPlaced() ? most / 2 : most; // what is added to all of them
-        const uint32_t low = core.launch.local_experts & (0u - core.launch.local_experts); // its greatest power of two
+        most = merged > 1 && !route.IsPlaced() ? most / 2 : most; // the counts that are added to those of all sources
+        const uint32_t low =
+            core.launch.local_experts & (0u - core.launch.local_experts); // the greatest power of two that divides it
         const uint32_t apart = low < BLOCK_WORDS ? BLOCK_WORDS / low : 1;
         most = most < core.launch.ranks ? most / apart * apart : core.launch.ranks;
         HPMOE_EXPECTS(most > 0);
@@ -90,7 +91,7 @@ struct OwnCounts {
         all.Shifted(Row(0), Row(0), -static_cast<int32_t>(merged));
     }
 
-    // Of the counted chunks that make up each chunk, the one with that number.
+    // Loads for each chunk its counted chunk with that number, among those that make it up.
     template <class Share>
     HPMOE_INLINE void LoadChunks(const VectorCore &core, const Share &route, uint32_t source, uint32_t count,
                                  uint32_t number, uint32_t to) const {
@@ -109,7 +110,7 @@ struct OwnCounts {
         WaitFlag<HardEvent::MTE2_V>(2);
     }
 
-    // The same by a placement: from as many whole rows of counts at a time as there is room for behind.
+    // The same with a placement: loads whole rows of counts, as many at a time as fit behind the sources.
     template <class Share>
     HPMOE_INLINE void PickSources(const Share &route, uint32_t source, uint32_t count, uint32_t merged) const {
         const uint32_t added = Row(count);
@@ -129,7 +130,7 @@ struct OwnCounts {
         Lists{count * pitch}.Shifted(Row(0), Row(0), -static_cast<int32_t>(merged));
     }
 
-    // Adds to each source those before it: twice as many at a time, where there is room for a copy.
+    // Adds to each source all sources before it: in steps that double, if there is room for a copy.
     HPMOE_INLINE void SumUp(uint32_t count) const {
         if (Row(2 * count) <= UB_KEPT) {
             Lists{pitch}.Plus(Row(0), Row(0), at);
@@ -147,13 +148,14 @@ struct OwnCounts {
     }
 };
 
-// Of each source and own local expert, in the order of tables: how many rows, and the first among the expert's.
+// For each source and local expert of this rank, in the order of tables: the number of rows, and the position of the
+// first one among the expert's rows.
 template <class Share>
 HPMOE_ROUTINE void Arrivals(VectorCore &core, const Share &route, const RouteLists &lists, uint32_t rows_to,
                             uint32_t at_to) {
     const uint32_t local = core.launch.chunk_experts;
     const OwnCounts counts(core, route, lists.End());
-    // Where their words lie without those between.
+    // Offsets of the loaded words, which skip the padding of chunks.
     const uint32_t dense = lists[SCRATCH + 2], scratch = lists[SCRATCH + 3];
     lists.Quotient(scratch, local);
     lists.Scaled(scratch, scratch, static_cast<int32_t>(counts.room - local) * 4);
@@ -171,7 +173,7 @@ HPMOE_ROUTINE void Arrivals(VectorCore &core, const Share &route, const RouteLis
     lists.Minus(at_to, at_to, rows_to);
 }
 
-// For each pair, the offset of the pair of the same local expert on this rank.
+// For each pair, the offset of this rank's pair with the same local expert.
 HPMOE_INLINE void OwnWords(const VectorCore &core, const RouteLists &lists, uint32_t out, uint32_t scratch) {
     lists.Remainders(out, scratch, core.launch.local_experts);
     lists.Shifted(out, out, static_cast<int32_t>(core.launch.rank * core.launch.local_experts));
