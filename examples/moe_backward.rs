@@ -12,8 +12,8 @@ use support::options::Options;
 use support::program;
 use support::tensors::{Tensors, by_slot};
 
-/// The layer with what a training step needs: a forward pass that saves, and three backward passes that differ in what
-/// was saved.
+/// The taskflows of a training step: a forward pass that saves tensors, and three backward passes that differ in the
+/// tensors that they need.
 #[megakernel]
 pub mod moe_train {
     use hpmoe_runtime::prelude::*;

@@ -102,12 +102,12 @@ pub(crate) enum SyntaxFault {
     LoopPattern,
     /// A range of a taskflow that is not `0..N`.
     FlowRange,
-    /// A loop over the route with other arguments than it takes.
+    /// A loop over the route with wrong arguments.
     FlowLoopForm {
         /// The loop's range as written.
         form: String,
     },
-    /// A loop of a taskflow over something else.
+    /// A loop of a taskflow over anything that it can't run over.
     FlowLoop { ranks: String, route: String, chunk: bool },
     /// `if` in a taskflow.
     FlowIf,

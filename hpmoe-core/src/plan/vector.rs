@@ -106,7 +106,7 @@ fn place(
         let bytes = row_bytes(buffer);
         let range = |other: BufferId| (offsets[other], offsets[other] + row_bytes(&program.buffers[other]));
         let others: Vec<BufferId> = placed.iter().copied().filter(|&other| overlap(lives[id], lives[other])).collect();
-        // Work in place needs both to lie at the same place in full.
+        // If an operation works in place, its result takes exactly the bytes of the dying value.
         let dying = others.iter().find(|&&dying| {
             let in_the_way = |&&other: &&BufferId| other != dying && meet(range(dying), range(other));
             !lives[id].clashes(lives[dying])
@@ -124,7 +124,7 @@ fn place(
     end
 }
 
-/// The lowest start from `from` on with `bytes` that none of the ranges meets.
+/// The lowest start, from `from` on, at which `bytes` overlap none of the ranges.
 fn lowest(from: Bytes, bytes: Bytes, mut taken: Vec<(Bytes, Bytes)>) -> Bytes {
     taken.sort_unstable();
     let mut at = from;

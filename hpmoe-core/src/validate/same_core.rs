@@ -81,7 +81,7 @@ mod tests {
         assert!(!alike(gate, up, &|schedule| schedule.phases[up].rotation += 1));
         assert!(!alike(gate, up, &|schedule| schedule.phases[up].by_arrival ^= true));
         assert!(!alike(gate, up, &|schedule| schedule.phases[up].preceding.push((SpaceId(0), 1))));
-        // As many columns, but counted by other ranges.
+        // The same number of columns, but from ranges in another order.
         let turned = checked.changed(|graph| {
             (graph.phases[gate].ranges, graph.phases[up].ranges) = (vec![2, 3], vec![3, 2]);
         });

@@ -54,7 +54,7 @@ impl Fixed {
     ///
     /// As the header says of `hpmoe_replay`.
     pub(crate) unsafe fn replay(&mut self, replay: &Replay) -> Result<(), Failure> {
-        // SAFETY: as this function asks for.
+        // SAFETY: the caller upholds the contract of this function.
         unsafe { self.again(replay, |launch, streams, arguments| launch.enqueue(streams, arguments)) }
     }
 
@@ -67,7 +67,7 @@ impl Fixed {
         let capture = |launch: &mut FixedLaunch<'_>, streams: Option<&Streams>, arguments: &[Argument<'_>]| {
             launch.capture(streams.expect("they are not null"), arguments)
         };
-        // SAFETY: as this function asks for.
+        // SAFETY: the caller upholds the contract of this function.
         unsafe { self.again(replay, capture) }
     }
 

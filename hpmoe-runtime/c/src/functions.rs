@@ -98,7 +98,7 @@ pub unsafe fn group_new(ranks: u64, options: *const HpmoeOptions, group: *mut Hp
         }
         // SAFETY: null, or the caller's structure.
         let options = unsafe { options.as_ref() }.copied().unwrap_or_default();
-        // SAFETY: as this function asks for.
+        // SAFETY: the caller upholds the contract of this function.
         let made = unsafe { groups::make(ranks, &options) }?;
         // SAFETY: the caller's variable.
         unsafe { group.write(made) };
@@ -126,7 +126,7 @@ pub unsafe fn group_join(
         // SAFETY: null, or the caller's string and structures.
         let (address, joining, options) = unsafe { (address_of(address)?, joining.as_ref(), options.as_ref()) };
         let options = options.copied().unwrap_or_default();
-        // SAFETY: as this function asks for.
+        // SAFETY: the caller upholds the contract of this function.
         let joining = unsafe { joining::joining(&joining.copied().unwrap_or_default(), &options) }?;
         let made = groups::join(rank, ranks, address, &joining, &options)?;
         // SAFETY: the caller's variable.
@@ -152,7 +152,7 @@ pub unsafe fn listen(
         }
         // SAFETY: null, or the caller's string and structure.
         let (address, joining) = unsafe { (address_of(address)?, joining.as_ref()) };
-        // SAFETY: as this function asks for.
+        // SAFETY: the caller upholds the contract of this function.
         let joining = unsafe { joining::joining(&joining.copied().unwrap_or_default(), &HpmoeOptions::default()) }?;
         let (number, found) = listeners::listen(&address, &joining)?;
         // SAFETY: the caller's variables.
@@ -183,7 +183,7 @@ pub unsafe fn group_host(
         // SAFETY: null, or the caller's structures.
         let (joining, options) = unsafe { (joining.as_ref(), options.as_ref()) };
         let options = options.copied().unwrap_or_default();
-        // SAFETY: as this function asks for.
+        // SAFETY: the caller upholds the contract of this function.
         let joining = unsafe { joining::joining(&joining.copied().unwrap_or_default(), &options) }?;
         let made = groups::host(listener, ranks, &joining, &options)?;
         // SAFETY: the caller's variable.
@@ -208,7 +208,7 @@ unsafe fn address_of(address: *const c_char) -> Result<String, Failure> {
             "`address` is null: pass the address that rank 0 listens on, such as 127.0.0.1:28471",
         ));
     }
-    // SAFETY: as this function asks for.
+    // SAFETY: the caller upholds the contract of this function.
     Ok(unsafe { CStr::from_ptr(address) }.to_string_lossy().into_owned())
 }
 
@@ -239,7 +239,7 @@ pub unsafe fn group_placed(
         // SAFETY: null, or the caller's structure.
         let placement = unsafe { placement.as_ref() }
             .ok_or_else(|| Failure::invalid("`placement` is null: pass an HpmoePlacement"))?;
-        // SAFETY: as this function asks for.
+        // SAFETY: the caller upholds the contract of this function.
         let made = unsafe { placement::group_placed(group, placement) }?;
         // SAFETY: the caller's variable.
         unsafe { placed.write(made) };
@@ -261,7 +261,7 @@ pub unsafe fn place(
     moves: u64,
     physical_to_logical: *mut i32,
 ) -> HpmoeStatus {
-    // SAFETY: as this function asks for.
+    // SAFETY: the caller upholds the contract of this function.
     guarded(|| unsafe { placement::place((ranks, experts, places), loads, (current, moves), physical_to_logical) })
 }
 
@@ -282,7 +282,7 @@ pub unsafe fn launch(
     streams: *const *mut c_void,
 ) -> HpmoeStatus {
     let request = Request { group, taskflow, ids, ranks, tensors, arguments, streams };
-    // SAFETY: as this function asks for.
+    // SAFETY: the caller upholds the contract of this function.
     guarded(|| unsafe { crate::launch::launch(library, &request) })
 }
 
@@ -308,7 +308,7 @@ pub unsafe fn enqueue(
         if pending.is_null() {
             return Err(Failure::invalid("`pending` is null: pass the address of an HpmoePending for the result"));
         }
-        // SAFETY: as this function asks for.
+        // SAFETY: the caller upholds the contract of this function.
         let started = unsafe { crate::launch::start(library, &request) }?;
         // SAFETY: the caller's variable.
         unsafe { pending.write(launches::keep_pending(group, started)) };
@@ -337,7 +337,7 @@ pub unsafe fn fix(
         if fixed.is_null() {
             return Err(Failure::invalid("`fixed` is null: pass the address of an HpmoeFixed for the result"));
         }
-        // SAFETY: as this function asks for.
+        // SAFETY: the caller upholds the contract of this function.
         let made = unsafe { Fixed::new(library, &request) }?;
         // SAFETY: the caller's variable.
         unsafe { fixed.write(launches::keep_fixed(group, made)) };
@@ -361,7 +361,7 @@ pub unsafe fn replay(
     guarded(|| {
         report::forget();
         let fixed = launches::fixed(fixed)?;
-        // SAFETY: as this function asks for.
+        // SAFETY: the caller upholds the contract of this function.
         unsafe { fixed.lock().unwrap_or_else(PoisonError::into_inner).replay(&replay) }
     })
 }
@@ -385,7 +385,7 @@ pub unsafe fn capture(
         }
         report::forget();
         let fixed = launches::fixed(fixed)?;
-        // SAFETY: as this function asks for.
+        // SAFETY: the caller upholds the contract of this function.
         unsafe { fixed.lock().unwrap_or_else(PoisonError::into_inner).capture(&replay) }
     })
 }
@@ -405,7 +405,7 @@ pub unsafe fn fixed_place(fixed: HpmoeFixed, placement: *const HpmoePlacement) -
         // SAFETY: null, or the caller's structure.
         let placement = unsafe { placement.as_ref() }
             .ok_or_else(|| Failure::invalid("`placement` is null: pass an HpmoePlacement"))?;
-        // SAFETY: as this function asks for.
+        // SAFETY: the caller upholds the contract of this function.
         unsafe { placement::fixed_place(fixed, placement) }
     })
 }
@@ -435,7 +435,7 @@ pub unsafe fn reference(
     arguments: u64,
 ) -> HpmoeStatus {
     let request = Request { group, taskflow, ids, ranks, tensors, arguments, streams: std::ptr::null() };
-    // SAFETY: as this function asks for.
+    // SAFETY: the caller upholds the contract of this function.
     guarded(|| unsafe { crate::launch::reference(library, &request) })
 }
 

@@ -29,7 +29,7 @@ static GROUPS: Mutex<Groups> = Mutex::new(Groups { made: 0, living: BTreeMap::ne
 /// As the header says of the options.
 pub(crate) unsafe fn make(ranks: u64, options: &HpmoeOptions) -> Result<HpmoeGroup, Failure> {
     let group = Group::new(rank_count(ranks)?);
-    // SAFETY: as this function asks for.
+    // SAFETY: the caller upholds the contract of this function.
     let group = match unsafe { cancel(options) } {
         Some(cancel) => group.cancelled_by(&cancel),
         None => group,

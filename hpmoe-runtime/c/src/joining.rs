@@ -35,7 +35,7 @@ pub(crate) unsafe fn joining(said: &HpmoeJoining, options: &HpmoeOptions) -> Res
         1 => joining.let_anyone_join(),
         other => return Err(Failure::invalid(format!("`let_anyone_join` is {other}, but should be 0 or 1"))),
     };
-    // SAFETY: as this function asks for.
+    // SAFETY: the caller upholds the contract of this function.
     Ok(match unsafe { cancel(options) } {
         Some(cancel) => joining.cancelled_by(&cancel),
         None => joining,

@@ -56,7 +56,7 @@ unsafe impl Send for Started {}
 ///
 /// As the header says of `hpmoe_launch`.
 pub(crate) unsafe fn launch(library: &'static Library, request: &Request) -> Result<(), Failure> {
-    // SAFETY: as this function asks for.
+    // SAFETY: the caller upholds the contract of this function.
     unsafe { start(library, request) }?.finish()
 }
 

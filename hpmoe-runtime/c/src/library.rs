@@ -42,7 +42,7 @@ impl Library {
         if name.is_null() {
             return Err(Failure::invalid("the name of the taskflow is null: pass one of hpmoe_describe()"));
         }
-        // SAFETY: a string, as this function asks for.
+        // SAFETY: a string, by the contract of this function.
         let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
         let kernel = self.kernels.iter().find(|kernel| kernel.compiled.tables().name == name);
         kernel.ok_or_else(|| {

@@ -94,7 +94,7 @@ macro_rules! functions {
             capacity_rows: u64,
             memory: *mut $crate::HpmoeMemory,
         ) -> $crate::HpmoeStatus {
-            // SAFETY: as this function asks for.
+            // SAFETY: the caller upholds the contract of this function.
             unsafe { $crate::functions::memory(&$library, taskflow, ranks, capacity_rows, memory) }
         }
 
@@ -111,7 +111,7 @@ macro_rules! functions {
             tokens: u64,
             table: *mut *const ::core::ffi::c_char,
         ) -> $crate::HpmoeStatus {
-            // SAFETY: as this function asks for.
+            // SAFETY: the caller upholds the contract of this function.
             unsafe { $crate::functions::memory_table(&$library, taskflow, ranks, capacity_rows, tokens, table) }
         }
 
@@ -126,7 +126,7 @@ macro_rules! functions {
             options: *const $crate::HpmoeOptions,
             group: *mut $crate::HpmoeGroup,
         ) -> $crate::HpmoeStatus {
-            // SAFETY: as this function asks for.
+            // SAFETY: the caller upholds the contract of this function.
             unsafe { $crate::functions::group_new(ranks, options, group) }
         }
 
@@ -144,7 +144,7 @@ macro_rules! functions {
             options: *const $crate::HpmoeOptions,
             group: *mut $crate::HpmoeGroup,
         ) -> $crate::HpmoeStatus {
-            // SAFETY: as this function asks for.
+            // SAFETY: the caller upholds the contract of this function.
             unsafe { $crate::functions::group_join(rank, ranks, address, joining, options, group) }
         }
 
@@ -160,7 +160,7 @@ macro_rules! functions {
             listener: *mut $crate::HpmoeListener,
             port: *mut u16,
         ) -> $crate::HpmoeStatus {
-            // SAFETY: as this function asks for.
+            // SAFETY: the caller upholds the contract of this function.
             unsafe { $crate::functions::listen(address, joining, listener, port) }
         }
 
@@ -177,7 +177,7 @@ macro_rules! functions {
             options: *const $crate::HpmoeOptions,
             group: *mut $crate::HpmoeGroup,
         ) -> $crate::HpmoeStatus {
-            // SAFETY: as this function asks for.
+            // SAFETY: the caller upholds the contract of this function.
             unsafe { $crate::functions::group_host(listener, ranks, joining, options, group) }
         }
 
@@ -200,7 +200,7 @@ macro_rules! functions {
             placement: *const $crate::HpmoePlacement,
             placed: *mut $crate::HpmoeGroup,
         ) -> $crate::HpmoeStatus {
-            // SAFETY: as this function asks for.
+            // SAFETY: the caller upholds the contract of this function.
             unsafe { $crate::functions::group_placed(group, placement, placed) }
         }
 
@@ -219,7 +219,7 @@ macro_rules! functions {
             moves: u64,
             physical_to_logical: *mut i32,
         ) -> $crate::HpmoeStatus {
-            // SAFETY: as this function asks for.
+            // SAFETY: the caller upholds the contract of this function.
             unsafe { $crate::functions::place(ranks, experts, places, loads, current, moves, physical_to_logical) }
         }
 
@@ -238,7 +238,7 @@ macro_rules! functions {
             arguments: u64,
             streams: *const *mut ::core::ffi::c_void,
         ) -> $crate::HpmoeStatus {
-            // SAFETY: as this function asks for.
+            // SAFETY: the caller upholds the contract of this function.
             unsafe { $crate::functions::launch(&$library, group, taskflow, ids, ranks, tensors, arguments, streams) }
         }
 
@@ -255,7 +255,7 @@ macro_rules! functions {
             streams: *const *mut ::core::ffi::c_void,
             pending: *mut $crate::HpmoePending,
         ) -> $crate::HpmoeStatus {
-            // SAFETY: as this function asks for.
+            // SAFETY: the caller upholds the contract of this function.
             unsafe {
                 $crate::functions::enqueue(&$library, group, taskflow, ids, ranks, tensors, arguments, streams, pending)
             }
@@ -272,7 +272,7 @@ macro_rules! functions {
             arguments: u64,
             fixed: *mut $crate::HpmoeFixed,
         ) -> $crate::HpmoeStatus {
-            // SAFETY: as this function asks for.
+            // SAFETY: the caller upholds the contract of this function.
             unsafe { $crate::functions::fix(&$library, group, taskflow, ids, ranks, tensors, arguments, fixed) }
         }
 
@@ -285,7 +285,7 @@ macro_rules! functions {
             arguments: u64,
             streams: *const *mut ::core::ffi::c_void,
         ) -> $crate::HpmoeStatus {
-            // SAFETY: as this function asks for.
+            // SAFETY: the caller upholds the contract of this function.
             unsafe { $crate::functions::replay(fixed, ranks, tensors, arguments, streams) }
         }
 
@@ -298,7 +298,7 @@ macro_rules! functions {
             arguments: u64,
             streams: *const *mut ::core::ffi::c_void,
         ) -> $crate::HpmoeStatus {
-            // SAFETY: as this function asks for.
+            // SAFETY: the caller upholds the contract of this function.
             unsafe { $crate::functions::capture(fixed, ranks, tensors, arguments, streams) }
         }
 
@@ -314,7 +314,7 @@ macro_rules! functions {
             fixed: $crate::HpmoeFixed,
             placement: *const $crate::HpmoePlacement,
         ) -> $crate::HpmoeStatus {
-            // SAFETY: as this function asks for.
+            // SAFETY: the caller upholds the contract of this function.
             unsafe { $crate::functions::fixed_place(fixed, placement) }
         }
 
@@ -344,7 +344,7 @@ macro_rules! functions {
             tensors: *const $crate::HpmoeTensor,
             arguments: u64,
         ) -> $crate::HpmoeStatus {
-            // SAFETY: as this function asks for.
+            // SAFETY: the caller upholds the contract of this function.
             unsafe { $crate::functions::reference(&$library, group, taskflow, ids, ranks, tensors, arguments) }
         }
 
@@ -354,7 +354,7 @@ macro_rules! functions {
             group: $crate::HpmoeGroup,
             message: *const ::core::ffi::c_char,
         ) -> $crate::HpmoeStatus {
-            // SAFETY: as this function asks for.
+            // SAFETY: the caller upholds the contract of this function.
             unsafe { $crate::functions::refuse(group, message) }
         }
 

@@ -27,7 +27,7 @@ pub(crate) unsafe fn array<'a>(
     match (start.is_null(), count) {
         (_, 0) => Ok(&[]),
         (true, _) => Err(Failure::invalid(format!("`{name}` is null: pass an array of {count} parts"))),
-        // SAFETY: as this function asks for.
+        // SAFETY: the caller upholds the contract of this function.
         (false, _) => Ok(unsafe { slice::from_raw_parts(start, count) }),
     }
 }

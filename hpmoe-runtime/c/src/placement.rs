@@ -108,7 +108,7 @@ unsafe fn numbers<'a, T>(array: *const T, ep: Ranks, places: u64, name: &str) ->
     let all = all.ok_or_else(|| {
         Failure::invalid(format!("{places} places per rank are too many: {MOST} is the limit for all ranks together"))
     })?;
-    // SAFETY: as this function asks for.
+    // SAFETY: the caller upholds the contract of this function.
     Ok(unsafe { slice::from_raw_parts(array, all) })
 }
 

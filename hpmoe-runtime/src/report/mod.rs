@@ -198,7 +198,7 @@ impl fmt::Display for Report {
             _ => writeln!(f, ", for {} received rows ({})", self.capacity_rows, self.capacity_rule)?,
         }
         if let Some(most) = self.chunks_at_most {
-            writeln!(f, "  {} of at most {most}, the least that fits", counted(self.chunks as u64, "chunk", "chunks"))?;
+            writeln!(f, "  {} of at most {most}, the fewest that fit", counted(self.chunks as u64, "chunk", "chunks"))?;
         }
         if !self.kept.is_empty() {
             let all = size_text(self.kept.iter().map(|(_, bytes)| bytes).sum());

@@ -1,5 +1,5 @@
-//! The host's AscendC declares nothing that a promised version of CANN lacks: every declaration is a line of `host/versions.txt`, with a
-//! mark for each version.
+//! Checks that the host's AscendC declares nothing that a supported version of CANN lacks. Every declaration has a line in
+//! `host/versions.txt`, with a mark for each version that has it.
 
 mod scan;
 

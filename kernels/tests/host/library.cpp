@@ -419,7 +419,7 @@ CASE(records_tell_what_was_waited_for) {
     }
 }
 
-/// All tiles that the first matrix core comes to, in order; its record is in memory by then.
+/// Collects the tiles that the first matrix core runs, in order, and checks that memory has a record of each before it runs.
 struct Walk : ReadsNothing {
     static inline std::vector<hpmoe::Tile> tiles;
     static inline bool noted;

@@ -157,7 +157,7 @@ pub(crate) struct PlaceArgs {
     /// Places per rank beyond its share of the experts, for copies of experts.
     #[arg(long, default_value_t = 0)]
     pub(crate) spare: usize,
-    /// The placement in force, in a file that this command has written; only some places of each layer then change.
+    /// File of the placement in force, written by this command. At most --moves places of each layer then change.
     #[arg(long, value_name = "FILE.json", conflicts_with = "spare")]
     pub(crate) current: Option<PathBuf>,
     /// Maximum number of places per layer that change, with --current.

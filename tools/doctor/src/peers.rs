@@ -50,16 +50,15 @@ impl Examination {
         Ok(heaps)
     }
 
-    /// Runs one launch on all NPUs, whose heaps are zero at first. What the cores of each rank here left.
+    /// Runs one launch on all NPUs, with heaps that are zero at first. Returns the results of each rank in this process.
     pub(crate) fn run_with_peers(&self, request: Request) -> Result<Vec<Seen>, Failure> {
         let of_one = |launches: Vec<Seen>| launches.into_iter().next();
         let seen = self.run_row_with_peers(request, 1..=1)?.into_iter().map(of_one);
         seen.collect::<Option<_>>().ok_or_else(|| Failure::new("no launch was made"))
     }
 
-    /// Runs launches with these numbers one after the other on all NPUs, with nothing between them that makes ranks wait for each other.
-    /// Heaps are zero before launch 1. What the cores of the ranks here left: for each rank, of each launch. The last rank is late
-    /// now and then.
+    /// Runs launches with these numbers one after the other on all NPUs. Between launches, ranks don't wait for each other, and the last
+    /// rank is late now and then. Heaps are zero before launch 1. Returns the results of each launch, for each rank in this process.
     pub(crate) fn run_row_with_peers(
         &self,
         request: Request,

@@ -1,4 +1,4 @@
-//! Versions that texts state are those of the packages, and packages have what a release needs.
+//! Checks the versions that texts state against the packages, and that published packages are complete.
 
 use crate::pages::root;
 use std::fs;

@@ -221,7 +221,7 @@ fn a_path_leads_from_row_to_row_and_from_rank_to_rank() {
     let all = vec![true; checked.dependencies().len()];
     let [of_gate, of_activation, origins] = [2, 4, 7].map(|number| &checked.dependencies()[number]);
     assert!(path(&checked, &all, of_gate) && path(&checked, &all, origins));
-    // An order from tile to tile is weaker than one from all columns to all columns.
+    // An order between tiles of the same columns doesn't imply one between all columns of the rows.
     for (signal, wait) in
         [(Index::RowTile, Index::RowTile), (Index::Tile, Index::RowTile), (Index::RowTile, Index::Tile)]
     {

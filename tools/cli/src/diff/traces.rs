@@ -64,7 +64,7 @@ pub(super) fn compared(old: &Path, new: &Path) -> Result<String, String> {
         };
         let _ = writeln!(
             text,
-            "the order parts first on rank {} {}, task {place} of those that both have: {} in A, {} in B",
+            "the order first differs on rank {} {}, task {place} of those that both have: {} in A, {} in B",
             core.rank,
             core.name,
             told(a),

@@ -75,7 +75,8 @@ fn run(scenario: &Scenario, policy: Policy, is_drawn: bool) -> Result<PolicyRun,
     })
 }
 
-/// The target of the bound: separate operators count at the efficiency of fused ones, so that all policies have one bound.
+/// The target that bounds are computed with. Separate operators have the efficiency of fused ones on it, so that all policies have the
+/// same bound.
 fn fused(target: &Target) -> Target {
     let mut target = target.clone();
     target.fitted.gemm_operator_efficiency = target.fitted.gemm_fused_efficiency;

@@ -109,7 +109,9 @@ impl Scenario {
     pub(crate) fn about_chunks(&self) -> Option<String> {
         let (chunks, most) = (self.checked.graph().sizes.chunks, self.checked.graph().sizes.most_chunks());
         let chunks = if chunks == 1 { "1 chunk".to_owned() } else { format!("{chunks} chunks") };
-        self.room.map(|room| format!("{chunks} of at most {most}, the least with room for {room} rows of each"))
+        self.room.map(|room| {
+            format!("{chunks} of at most {most}, the fewest with room for their rows ({room} per rank and chunk)")
+        })
     }
 
     /// The schedule of `ours`, if it is simulated.

@@ -258,7 +258,12 @@ fn the_number_of_chunks_is_that_of_a_launch() {
     assert_eq!(["1024", "1023", "512", "300", "128"].map(chunks), [1, 2, 2, 4, 8]);
     assert_eq!(number(&json(&kernel(&["--json"])), "chunks"), 1.0);
     let told = prints(&kernel(&["--rows", "300"]));
-    assert!(told.contains("a launch of 4 chunks of at most 8, the least with room for 300 rows of each"), "{told}");
+    assert!(
+        told.contains(
+            "a launch of 4 chunks of at most 8, the fewest with room for their rows (300 per rank and chunk)"
+        ),
+        "{told}"
+    );
     let words = "a rank would receive 128 rows in one of 8 chunks, but there is room for 127: pass --rows 128, or another routing";
     let said = refuses(&kernel(&["--rows", "127"]));
     assert!(said.contains(words), "{said}");

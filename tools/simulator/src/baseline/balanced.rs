@@ -1,4 +1,4 @@
-//! The real part of each task when routing is balanced.
+//! The part of each task that is real work, not padding, if routing is balanced.
 
 use super::product::Tiles;
 use super::sizes::{CUBE_CORES, ROWS};

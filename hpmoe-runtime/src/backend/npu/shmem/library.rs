@@ -12,7 +12,7 @@ use crate::backend::npu::acl::reason;
 
 const NAME: &str = "libshmem.so";
 
-/// By its name, as the system's loader finds it after set_env.sh, then in its own folder and in the toolkit's.
+/// Opens the library: by its name, which the loader finds after set_env.sh, or else in SHMEM's folder, or in that of the toolkit.
 pub(super) fn open() -> Result<ShmemCalls, ShmemError> {
     let inside = |(variable, folder): (&str, &str)| {
         let home = env::var_os(variable).filter(|home| !home.is_empty())?;

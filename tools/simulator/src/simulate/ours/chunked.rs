@@ -5,11 +5,11 @@ use hpmoe_core::graph::Sizes;
 use hpmoe_kernels::route::{choose_chunks, chunk_tokens};
 use std::ops::Range;
 
-/// The number of chunks that launches of a routing choose, if each rank has room for `capacity` rows of a chunk: the least that fits.
+/// The number of chunks that launches of a routing choose: the smallest for which no rank receives more than `capacity` rows of a chunk.
 ///
 /// # Errors
 ///
-/// The rows of the fullest rank and chunk, if none fits.
+/// If there is none: the most rows that a rank receives of a chunk, for the largest number of chunks.
 pub fn chosen_chunks(sizes: &Sizes, routing: &Routing, capacity: usize) -> Result<usize, usize> {
     let fullest = |chunks| {
         let chunked = Chunked::new(&Sizes { chunks, ..*sizes }, routing);

@@ -112,7 +112,7 @@ mod tests {
     fn all_of_a_schedule_is_drawn() {
         for checked in [moe_ffn(&LAYER), routed(&LAYER), router(&LAYER)] {
             let (timeline, entries, picture) = drawn(&checked);
-            // A box says how many entries it stands for unless it is one; captions say how many have no tile.
+            // The title of a box states its number of entries if that is not 1. Captions state how many entries have no tile.
             let number = |text: &str, words: &str| {
                 let (before, _) = text.split_once(words)?;
                 before.rsplit(|one: char| !one.is_ascii_digit()).next()?.parse::<usize>().ok()
