@@ -15,13 +15,13 @@ pub mod bodies {
     pub const INTER: usize = 36;
     /// Gates and ups.
     pub const BOTH: usize = 2 * INTER;
-    /// Units; each has its columns of the result.
+    /// Number of units. Each has its own columns of the result.
     pub const WAYS: usize = 12;
     pub const ALL: usize = WAYS * INTER;
-    /// Gradients; each has its columns of gates and ups.
+    /// Number of gradients. Each has its own columns, for gates and ups.
     pub const GRADS: usize = 4;
     pub const ALL_GRADS: usize = GRADS * BOTH;
-    /// Results; each has its columns.
+    /// Number of results. Each has its own columns.
     pub const RESULTS: usize = 6;
     pub const ALL_RESULTS: usize = RESULTS * INTER;
 

@@ -2,7 +2,7 @@
 
 use hpmoe_runtime::prelude::*;
 
-/// A layer whose tokens are prepared in a tensor of the chunk, and sent with their weights.
+/// A layer that writes squared tokens to a tensor of the chunk, and sends them with their weights.
 #[megakernel]
 pub mod chunks {
     use hpmoe_runtime::prelude::*;

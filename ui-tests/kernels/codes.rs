@@ -109,7 +109,7 @@ pub mod codes {
             }
         }
         for r in ep {
-            // In an order in which most load or compute where the one before still stores from.
+            // In this order, most tasks load to UB that the one before still stores from, or compute there.
             for t in route.token_blocks::<BLOCK>(r) {
                 decode_hifloat4::<BLOCK, _, _, _, EIGHTS, _, _>(
                     &packed[r].rows(t),

@@ -8,9 +8,9 @@ pub mod products {
     use hpmoe_runtime::prelude::*;
     use hpmoe_runtime::tasks::weight_grad_onto;
 
-    /// Two tiles and a half.
+    /// Two and a half tiles.
     pub const HIDDEN: usize = 40;
-    /// One and a half.
+    /// One and a half tiles.
     pub const INTER: usize = 24;
     pub const EXPERTS: usize = 4;
     pub const TOP_K: usize = 2;

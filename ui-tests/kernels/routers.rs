@@ -2,7 +2,7 @@
 
 use hpmoe_runtime::prelude::*;
 
-/// Scores from a sigmoid or the root of a softplus, chosen with a bias that does not weigh. No size is a multiple of a block.
+/// Scores from a sigmoid or the root of a softplus, chosen with a bias that is no part of the weights. No size is a multiple of a block.
 #[megakernel]
 pub mod scored {
     use hpmoe_runtime::prelude::*;

@@ -1,4 +1,4 @@
-//! Tensors that are read and never written, which later stages report: a put that is missing has its cause told there.
+//! Tensors that are read and never written. Later stages report these, with the cause of a missing put.
 
 use crate::graph::{Phase, RowKind, TaskGraph};
 use crate::ids::TensorId;

@@ -42,7 +42,7 @@ impl Deal {
         if tile < from { self.next(tile) } else { tile }
     }
 
-    /// The next tile of the core that makes a tile, in the next round.
+    /// The tile that the core of `tile` makes in the next round.
     #[must_use]
     pub const fn next(self, tile: u64) -> u64 {
         let wraps = tile % self.cores < self.rotation;

@@ -1,4 +1,4 @@
-//! The launch for which choices are made that hold for every launch.
+//! The launch for which the scheduler makes choices that then apply to every launch.
 
 use crate::graph::TaskGraph;
 

@@ -4,8 +4,8 @@ use crate::time::Time;
 
 /// The estimated microseconds of all taskflows of a kernel.
 ///
-/// Sizes are to be good for any routing. Tiles that come out even for one don't for another, and the larger they are, the longer is a
-/// core that has one more; so uneven tokens count as much as even ones.
+/// Sizes should suit any routing. If all cores have equally many tiles for one routing, some core has one more for another, and larger
+/// tiles then cost more time. So uneven tokens count as much as even ones.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Latency {
     pub(super) even: f64,

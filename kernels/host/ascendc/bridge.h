@@ -104,7 +104,7 @@ struct Operator {
 };
 void operatorBegins(const Operator &begun);
 void operatorEnds();
-/// Whether a test wants a wait that has ended to be given up.
+/// Whether a test makes the core give up a wait that has just ended.
 bool givesUp();
 /// Reports an error unless the condition holds; `text` is the condition.
 void expects(bool holds, const char *text, Where where = Where::here());

@@ -5,7 +5,7 @@
 //! | `dense`, `received`, `once`, `slots` | rows: of tokens, of (token, k) at the expert's owner, of tokens sent once, of (token, k) at the sender |
 //! | `experts`, `matrix` | matrices: one per expert, one per rank |
 //! | `per_rank` | one of them on each rank |
-//! | `tile`, `value`, `integers`, `operand` | a view in global memory, numbers on chip, those of products of i8, what stands on the right |
+//! | `tile`, `value`, `integers`, `operand` | a view in global memory, numbers on chip, products of i8 on chip, right operands |
 //! | `element`, `bfloat16`, `float16`, `half_precision`, `nibbles`, `buffer` | element types, the three of them that Rust lacks, memory |
 
 mod bfloat16;

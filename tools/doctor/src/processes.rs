@@ -18,7 +18,7 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 pub(crate) fn start(options: &Options) -> Result<(Team, Started), String> {
     let asked = options.ranks.or(options.processes);
     if asked == Some(0) {
-        return Err("there are no 0 ranks: ask for one or more".to_owned());
+        return Err("a group can't have 0 ranks: ask for one or more".to_owned());
     }
     if let Some(place) = Place::from_launcher().map_err(|error| error.to_string())? {
         if asked.is_some_and(|asked| asked != place.ranks) {

@@ -107,7 +107,7 @@ fn expect_failure(run: &Run, broken: &str, seen: &str) {
 fn every_probe_of_one_npu_can_fail() {
     let cases = [
         ("argument", "passed second", &["cores", "poll", "adds", "order", "sums", "stuck"][..]),
-        ("cores", "vector core 0 takes itself for number 0 of 2 blocks with a ratio of 1:1", &[]),
+        ("cores", "vector core 0 found that it is number 0 of 2 blocks, with a ratio of 1:1", &[]),
         ("poll", "gave up: it waited for word", &["adds", "sums"]),
         ("adds", "a word is ", &["poll", "sums", "stuck"]),
         ("order", "words were not what they should be", &["poll", "adds", "sums", "stuck"]),

@@ -33,7 +33,7 @@ pub(crate) const MODELS: [Model; 7] = [
 pub(crate) const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward];
 /// Tokens of a rank.
 pub(crate) const TOKENS: [u32; 6] = [16, 64, 256, 1024, 4096, 8192];
-/// Ranks of a group, where they share the experts.
+/// Ranks of a group. A number that doesn't divide the experts is left out.
 pub(crate) const RANKS: [u32; 4] = [2, 8, 32, 64];
 /// Nanoseconds of `sync.tile_overhead_ns`.
 pub(crate) const OVERHEADS: [u32; 2] = [200, 900];

@@ -222,7 +222,7 @@ fn on_npus() -> HpmoeOptions {
     HpmoeOptions { device: HPMOE_NPU, ..HpmoeOptions::default() }
 }
 
-/// The calls that the stand-in has logged since there were `from` of them.
+/// The calls that the stand-in has logged after the first `since`.
 fn calls(since: usize) -> Vec<String> {
     let log = read_to_string(std::env::var_os(LOG).unwrap()).unwrap_or_default();
     log.lines().skip(since).map(str::to_owned).collect()

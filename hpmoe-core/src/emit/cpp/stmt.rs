@@ -54,7 +54,7 @@ impl Stmt {
         Self::call(format!("WaitFlag<HardEvent::{event}>"), vec![id])
     }
 
-    /// `for (uint32_t counter = 0; …)`, the bound taken in.
+    /// `for (uint32_t counter = 0; counter <= bound; ++counter)`.
     pub(in crate::emit) fn for_up_to(counter: &str, bound: Expr, body: Vec<Stmt>) -> Self {
         Self::For { counter: counter.to_owned(), compare: "<=", bound, body }
     }

@@ -1,4 +1,4 @@
-//! What comes before what, on a few entries.
+//! Which entries come before which others, for a few entries.
 
 use super::*;
 use crate::fixture::{Layer, chunked, moe_ffn, once, router, sums};

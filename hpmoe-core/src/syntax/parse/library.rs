@@ -218,7 +218,7 @@ fn sources(taskflow: bool) -> &'static [(&'static str, &'static str)] {
     if taskflow { taskflows::SOURCES } else { tasks::SOURCES }
 }
 
-/// The function with the span of its name in the module on every token, so that its faults are shown there.
+/// Parses a function of the library. All its tokens get the span of its name in the user's module, so that faults are shown there.
 fn function(tokens: TokenStream, name: &Ident) -> ItemFn {
     let mut function: ItemFn = syn::parse2(at(tokens, name.span())).expect("a file of the library holds one function");
     function.sig.ident = name.clone();

@@ -1,5 +1,5 @@
-//! The forward layer that `hpmoe schedule --tile-tasks` schedules: sizes are set, tasks are those of the library. It is read as a
-//! text, as users' kernels are.
+//! The forward layer that `hpmoe schedule --tile-tasks` schedules: it sets sizes and uses the library's tasks. Like users'
+//! kernels, it is read as text.
 
 #[megakernel]
 pub mod synthetic {
@@ -17,7 +17,7 @@ pub mod synthetic {
     /// Most tokens that one rank may bring.
     pub const TOKENS: usize = 384;
 
-    /// Rows of a tile of a projection. Small, as the bundled layers are: for a real one, 128 by 256.
+    /// Rows of a tile of a projection. Tiles are small, because the layer is; a real layer has tiles of 128 by 256.
     pub const TILE_M: usize = 16;
     /// Columns of a tile of a projection.
     pub const TILE_N: usize = 16;

@@ -14,7 +14,7 @@ pub(super) static PROBE: Probe = Probe {
     needs: &["argument"],
     ranks: 1,
     run,
-    means: "CANN starts half a kernel, another ratio of cores, or numbers cores in another way",
+    means: "CANN starts only one half of a kernel, starts cores in another ratio, or numbers them differently",
     falls: "tiles of cores that don't run are never made: launches end with a report, at their time limit",
     change: "kernel type and ratio of the object (hpmoe-core/build/src/cann/object), or `Open` in kernels/include/hpmoe/core.h",
 };
@@ -22,10 +22,10 @@ pub(super) static PROBE: Probe = Probe {
 fn run(examination: &mut Examination) -> Result<String, Failure> {
     let cores = examination.cores;
     examination.each_die(|_, die| expect_all(die))?;
-    Ok(format!("{} matrix and {} vector cores told their numbers", cores.matrix, cores.vector()))
+    Ok(format!("{} matrix and {} vector cores ran with the right numbers", cores.matrix, cores.vector()))
 }
 
-/// Each core tells what it takes itself for.
+/// Expects that each core writes the right number, number of blocks and ratio.
 pub(super) fn expect_all(die: &Die) -> Result<(), Failure> {
     let request = Request { words: observation_lines(die.cores) as u32, ..Request::new(Which::Cores, 1) };
     let alone = die.run_alone(request, 0, |_, _, _| Ok(()))?;
@@ -42,7 +42,7 @@ fn compare(seen: &Seen, cores: Cores, mark: u32) -> Result<(), Failure> {
             (0, _) => format!("a core ran that should not be there: number {} of {} blocks", found.index, found.blocks),
             (_, 0) => format!("{} did not run", cores.name(slot)),
             _ => format!(
-                "{} takes itself for number {} of {} blocks with a ratio of 1:{}",
+                "{} found that it is number {} of {} blocks, with a ratio of 1:{}",
                 cores.name(slot),
                 found.index,
                 found.blocks,

@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn panels_that_do_not_fit_are_read_for_each_band() {
-        // A right panel of 65,536 rows has 32 MiB: 28 of them don't fit, and of the left ones of 16 MiB a few do.
+        // A right panel of 65,536 rows takes 32 MiB and a left one 16 MiB. L2 has room for a few left ones, but not for 28 right ones.
         let share = sums(Operator::W2Grad, 65_536, 0);
         let panel = 2.0 * 128.0 * 65_536.0;
         let tiles = share.padded / (2.0 * 128.0 * 256.0 * 65_536.0);

@@ -92,8 +92,8 @@ pub enum NoResult {
 /// The number of kicks without a new candidate after which the search ends.
 const KICKS: usize = 24;
 
-/// Candidates that are given up when their value is this many times that of the best one: kicked ones, from which a descent rarely leads to a
-/// better one, and the default.
+/// How many times the best value a candidate may have before its simulation stops. This applies to the default, and to candidates after a
+/// kick: from a slower one, a descent rarely leads to a better candidate.
 const FAR_SLOWER: f64 = 2.0;
 
 /// Searches for the candidate with the least mean time plus a share of the worst time, among those that are slower than the default on no

@@ -462,7 +462,7 @@ fn rows_that_are_kept_may_have_room_for_more() {
         ];
         parts[3] = [0, 1].map(|rank| memory[rank].tensor(kept[rank], 40, HPMOE_BF16));
         let parts = parts.as_flattened();
-        // SAFETY: memory of this function, as large as it says.
+        // SAFETY: memory of this function, of the stated sizes.
         let status =
             unsafe { hpmoe_launch(group.0, c"once::forward".as_ptr(), ids.as_ptr(), 2, parts.as_ptr(), 6, null_mut()) };
         (status, memory)
