@@ -10,7 +10,7 @@ pub mod deep {
     pub const HIDDEN: usize = 304;
     /// With a contraction of this length, `widen` can read two blocks of weights ahead, and there is a third one.
     pub const INTER: usize = 272;
-    /// A row of the results fills an eleventh of a half of UB.
+    /// Half of UB has room for eleven rows of the result.
     pub const OUT: usize = 2048;
     pub const EXPERTS: usize = 4;
     pub const TOP_K: usize = 2;

@@ -9,7 +9,7 @@ pub mod floats {
 
     /// Two tiles and a half.
     pub const HIDDEN: usize = 40;
-    /// One and a half.
+    /// One and a half tiles.
     pub const INTER: usize = 24;
     pub const EXPERTS: usize = 4;
     pub const TOP_K: usize = 2;

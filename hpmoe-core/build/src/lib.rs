@@ -6,8 +6,8 @@
 //! hpmoe_build::kernels(["src/moe.rs"]).build();
 //! ```
 //!
-//! Faults of a kernel don't end the script: rustc shows them at their place in the kernel. What does end it is a missing tool, a file that
-//! can't be read, and a constant that no kernel declares.
+//! Faults of a kernel don't end the script: rustc shows them at their place in the kernel. A missing tool, a file that can't be
+//! read, and a constant that no kernel declares end it.
 //!
 //! Constants of the kernels can be set for a build, and kernels can be made for another machine:
 //!

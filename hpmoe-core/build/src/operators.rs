@@ -94,8 +94,8 @@ struct Included {
     missing: Vec<PathBuf>,
 }
 
-/// A file and the files that it includes, as far as they lie next to the file that names them or in the package. Cargo runs the build
-/// script again when one of them arrives, changes or goes.
+/// A file, and the files that it includes if they lie next to the file that names them or in the package. If one of these is added,
+/// changed or removed, cargo runs the build script again.
 fn with_included(file: &str, root: &Path) -> Result<Included, String> {
     let mut included = Included::default();
     let mut waiting = vec![PathBuf::from(file)];
@@ -106,7 +106,7 @@ fn with_included(file: &str, root: &Path) -> Result<Included, String> {
                 watch::missing(&path);
                 error.to_string()
             }
-            false => format!("it includes `{}`, of which this is said: {error}", path.display()),
+            false => format!("it includes `{}`, which can't be read: {error}", path.display()),
         })?;
         watch::input(&path);
         let folder = path.parent().unwrap_or(Path::new(""));

@@ -4,7 +4,7 @@ use hpmoe_core::sizes::Expected;
 use hpmoe_core::syntax::{Kernel, Overrides};
 use hpmoe_core::tuned::{NamedSizes, TILE_SIZES};
 
-/// Tile sizes by the place that they come from. What is set wins over what was tuned, and that over what was chosen or is in the source.
+/// Tile sizes by their origin. A size that is set takes precedence over a tuned one, and a tuned one over a chosen one or the source's.
 pub(crate) struct TileSizes<'a> {
     pub(crate) set: &'a Overrides,
     pub(crate) tuned: &'a NamedSizes,

@@ -73,7 +73,7 @@ impl Secret {
         let mode = exposed_mode(&file).map_err(|error| unusable(error.to_string()))?;
         if let Some(mode) = mode {
             return Err(unusable(format!(
-                "its mode is {mode:o}, so that others can read or change it: make that 600 by chmod"
+                "its mode is {mode:o}, so that others can read or change it: set its mode to 600 with chmod"
             )));
         }
         let bytes = read(&mut file).map_err(|error| unusable(error.to_string()))?;

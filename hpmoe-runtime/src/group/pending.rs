@@ -29,7 +29,7 @@ use crate::{Argument, CompiledKernel, LaunchError, Report, Streams, check};
 ///     pending.wait().unwrap();
 /// }
 /// ```
-#[must_use = "the launch is waited for at once where its result is dropped"]
+#[must_use = "dropping the result waits for the launch at once"]
 #[derive(Debug)]
 pub struct Pending<'a> {
     group: Holder<'a>,

@@ -200,7 +200,7 @@ impl fmt::Display for RouteError {
                 "{groups} groups can't share {experts} experts and {top_k} ids per token equally: use a number of groups that divides both"
             ),
             Self::PlacedGroups => f.write_str(
-                "`.in_groups::<..>()` fixes each rank's number of rows, but a placement changes it: leave out `.in_groups::<..>()` or the placement",
+                "`.in_groups::<..>()` bounds the number of rows of each rank, but with a placement the bound doesn't hold: leave out `.in_groups::<..>()` or the placement",
             ),
             Self::Group { rank, token, k, id, first, last } => write!(
                 f,

@@ -64,7 +64,7 @@ CASE(numbers_of_many_rows_are_placed) {
     for (uint32_t i = 0; i < kRows * kCols; ++i) EXPECT(out[i] == expected[i], std::to_string(i));
 }
 
-/// A routine on rows that all are alike, with at most 16 columns or few rows: where its areas lie, and what it makes.
+/// A call of a routine that treats all rows alike, with at most 16 columns or few rows, and the size of its result.
 struct Routine {
     const char *name;
     uint32_t cols; // of the result

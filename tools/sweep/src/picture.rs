@@ -46,7 +46,7 @@ const MAPS: [Map; 2] = [
     },
 ];
 
-/// The picture (SVG) of all cases with the least overhead of a tile.
+/// The picture (SVG) of all cases with the smaller overhead per tile.
 pub(crate) fn picture(known: &BTreeMap<Case, Figures>) -> String {
     let rows = rows();
     let columns = (TOKENS.len() * ROUTINGS.len()) as f64;
