@@ -39,13 +39,13 @@ impl<const HIDDEN: usize, const INTER: usize> Found<HIDDEN, INTER> {
         names.into_iter().zip(found.iter().zip(wanted)).map(|(name, (a, b))| (name, Comparison::of(a, b))).collect()
     }
 
-    /// The numbers of all ranks, from those of the ranks here.
+    /// The numbers of all ranks, gathered from all processes.
     pub fn gather(&self, team: &Team) -> Result<[Vec<f32>; 4], String> {
         let [a, b, c, d] = self.numbers().map(|numbers| team.gather(&numbers).map_err(|error| error.to_string()));
         Ok([a?, b?, c?, d?])
     }
 
-    /// Those of the ranks here, as a file has them: gate and up of an expert in one matrix.
+    /// The numbers of the ranks in this process, in the form of a file: gate and up of an expert are one matrix.
     pub fn numbers(&self) -> [Vec<f32>; 4] {
         let gate = self.dgate.iter().map(Experts::to_vec);
         let both = gate.zip(self.dup.iter().map(Experts::to_vec)).flat_map(|(gate, up)| {

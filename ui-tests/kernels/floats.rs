@@ -2,12 +2,12 @@
 
 use hpmoe_runtime::prelude::*;
 
-/// Tokens of f16 are sent to their experts' ranks, multiplied and given back; weight gradients, and casts.
+/// Sends tokens of f16 to their experts' ranks, multiplies and gives them back; also weight gradients and casts.
 #[megakernel]
 pub mod floats {
     use hpmoe_runtime::prelude::*;
 
-    /// Two tiles and a half.
+    /// Two and a half tiles.
     pub const HIDDEN: usize = 40;
     /// One and a half tiles.
     pub const INTER: usize = 24;

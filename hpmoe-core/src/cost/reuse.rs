@@ -88,7 +88,7 @@ mod tests {
         let target = Target::ascend_a3();
         let walk = TileWalk { items: 32, columns: 16, band: 2 };
         let product = ProductExtents { m: 128, n: 256, k: 14336, operands: ElementType::bf16, written: 2 };
-        // 16 panels of 7 MiB fit into 192 MiB; two products of them don't, nor do they with much other work.
+        // 16 panels of 7 MiB fit into 192 MiB. Those of two products don't, and neither do those of one product with much other work.
         assert_eq!(reuse(&target, walk, product, Neighbours::NONE).right, 32.0);
         assert_eq!(reuse(&target, walk, product, Neighbours { joined: 2, ..Neighbours::NONE }).right, 2.0);
         let busy = Neighbours { joined: 1, bytes_per_flop: 0.01 };

@@ -40,7 +40,7 @@ pub(crate) struct Prepared {
 
 /// A launch that has been started.
 pub(crate) struct Started {
-    /// Before what it uses: it is waited for when it is dropped.
+    /// The first field, so that it is dropped first: that waits for the launch, which uses the other fields.
     pending: Pending<'static>,
     group: Arc<Group>,
     received: Vec<usize>,

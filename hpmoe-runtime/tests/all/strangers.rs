@@ -303,7 +303,7 @@ fn a_greeting_that_is_replayed_lets_nobody_in() {
     strangers.iter().for_each(check_received);
 }
 
-/// A second process with the secret that says it is a rank which has joined is sent away, and the first one stays.
+/// If a second process with the secret claims the number of a rank that has joined, it is sent away, and the first one stays.
 #[test]
 fn a_rank_that_comes_twice_is_sent_away_the_second_time() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
