@@ -83,10 +83,12 @@ pub fn write_chosen_chunks() -> [PathBuf; 3] {
 pub fn write_routed_chunks() -> [PathBuf; 2] {
     let text = std::fs::read_to_string("kernels/routed.rs").expect("the kernels of this package");
     let text = &text[text.find("\nuse ").expect("the kernels use the runtime")..];
-    let at = |words: &str| text.find(words).expect("the layers of the file");
-    let (others, chunked) =
-        (at("    /// Received rows are kept"), at("    /// The kernel makes the route of tokens in chunks."));
-    let chunked = text[..others].to_owned() + &text[chunked..];
+    // An item begins behind an empty line.
+    let item = |words: &str| {
+        let inside = text.find(words).expect("the taskflows of the file");
+        text[..inside].rfind("\n\n").expect("an item ends before it")
+    };
+    let chunked = text[..item("#[taskflow]")].to_owned() + &text[item("pub fn chunked(")..];
     ["routed", "placed"].map(|name| {
         let kernel = chunked.replace("mod routed {", &format!("mod {name}_at_launch {{"));
         write_file(&format!("{name}_in_any_chunks"), &kernel)
