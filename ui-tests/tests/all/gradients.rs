@@ -6,6 +6,7 @@ macro_rules! layers {
     ($($test:ident: $name:literal of $data:literal;)*) => {$(
         #[allow(dead_code, reason = "the example also prints")]
         mod $test {
+            use crate::random::seeds;
             use std::time::Duration;
 
             include!(concat!(env!("OUT_DIR"), "/", $name, ".rs"));
@@ -64,7 +65,7 @@ macro_rules! layers {
                 let step = Step::of(&layer, &gradients, &Group::new(4)).unwrap();
                 let saved = step.forward();
                 let expected = step.backward(&saved, Choice::Least);
-                for seed in 0..5 {
+                for seed in seeds(5) {
                     let late = (seed % 4) as usize;
                     let group = Group::new(4).seed(seed).repeat(2).delay(late, Duration::from_millis(2));
                     let (found, _) = step.launch_backward(&group, &saved, Choice::Least).unwrap();

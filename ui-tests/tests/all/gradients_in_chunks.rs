@@ -37,12 +37,10 @@ macro_rules! passes {
                     let whole = super::whole::gradients(Ranks::new(ranks));
                     let step = Step::of(&layer, &gradients, &Group::new(ranks)).unwrap();
                     let expected = step.reference();
-                    for seed in 0..2 {
-                        let group = Group::new(ranks).seed(seed).delay(ranks - 1, Duration::from_millis(2));
-                        let (found, report) = step.launch(&group).unwrap_or_else(|error| panic!("{error}"));
-                        assert!(found == expected, "on {ranks} ranks, seed {seed}");
-                        assert_eq!(report.empty_tasks, 0);
-                    }
+                    let group = Group::new(ranks).seed(ranks as u64).delay(ranks - 1, Duration::from_millis(2));
+                    let (found, report) = step.launch(&group).unwrap_or_else(|error| panic!("{error}"));
+                    assert!(found == expected, "on {ranks} ranks");
+                    assert_eq!(report.empty_tasks, 0);
                     let compared = expected.compare(&gradients);
                     assert!(compared.is_good(), "{compared}");
                     // Sums over k have one order; sums over an expert's rows go chunk by chunk.

@@ -18,7 +18,7 @@ pub fn config(cases: u32) -> ProptestConfig {
     }
 }
 
-/// The seeds of a test: `usual` of them, or as many as `PROPTEST_CASES` sets, if that is fewer.
+/// The seeds of a test: `count` of them, or as many as `PROPTEST_CASES` sets, if that is fewer.
 pub fn seeds(count: u64) -> Range<u64> {
     let given = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
     0..given.map_or(count, |cases: u64| cases.min(count))
