@@ -114,7 +114,7 @@ pub(crate) struct ScheduleArgs {
     pub(crate) svg: Option<PathBuf>,
     /// Measures the time of scheduling and validating about N tiles per rank: of a synthetic layer, or of the file's
     /// first taskflow with a suitable value of TOKENS.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", conflicts_with_all = ["svg", "export"])]
     pub(crate) tile_tasks: Option<u64>,
     /// Writes the queues of all ranks, task by task (see docs/export.md).
     #[arg(long, value_name = "FILE.json")]

@@ -3,9 +3,10 @@
 mod rates;
 mod work;
 
+use super::Launched;
 use crate::options::ScheduleArgs;
-use crate::plan::{FlowPlan, chosen};
-use crate::routing::{of_schedule, sizes_of};
+use crate::plan::FlowPlan;
+use crate::routing::sizes_of;
 use hpmoe_core::target::Target;
 use hpmoe_kernels::printable::printable_path;
 use hpmoe_simulator::simulate::{CoreKind, EntriesRead, Ours, QueuedTask, Upcoming, Workload as _, ready_seen};
@@ -15,19 +16,17 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// Writes the queues of all ranks with the extents of a routing; returns what the schedule was made with.
+/// Writes the queues of all ranks with the extents of a routing.
 pub(super) fn export(
     options: &ScheduleArgs,
     target: &Target,
-    plans: Vec<FlowPlan>,
+    plan: &FlowPlan,
+    launched: &Launched,
     path: &Path,
-) -> Result<String, String> {
-    let plan = chosen(plans, options.taskflow.as_deref())?;
-    let valid = plan.schedule(target)?;
-    let graph = plan.checked.graph();
+) -> Result<(), String> {
+    let (graph, routing) = (plan.graph(), &launched.routing);
     let sizes = sizes_of(&graph.sizes, options.group())?;
-    let routing = of_schedule(options, &graph.sizes)?;
-    let ours = Ours::new(target, &plan.checked, valid.schedule(), &routing).map_err(|unfit| unfit.to_string())?;
+    let ours = launched.workload(target)?;
     let head = json!({
         "format": "hpmoe-schedule",
         "version": 2,
@@ -36,6 +35,7 @@ pub(super) fn export(
         "ranks": sizes.ranks,
         "experts": sizes.experts,
         "top_k": sizes.top_k,
+        "chunks": launched.checked.graph().sizes.chunks,
         "tokens": (0..sizes.ranks).map(|rank| routing.tokens(rank)).collect::<Vec<_>>(),
         "routing": options.routing,
         "schedule": plan.origin.name(),
@@ -43,8 +43,7 @@ pub(super) fn export(
         "rates": rates(target, ours.costs()),
         "counters": (0..sizes.ranks).map(|rank| ours.counters(rank)).collect::<Vec<_>>(),
     });
-    write(target, &ours, &head, path).map_err(|error| format!("can't write {}: {error}", printable_path(path)))?;
-    Ok(plan.about())
+    write(target, &ours, &head, path).map_err(|error| format!("can't write {}: {error}", printable_path(path)))
 }
 
 /// Writes queue by queue, so that millions of tasks need no memory.

@@ -15,7 +15,7 @@ use hpmoe_core::validate::default_rows;
 use hpmoe_simulator::baseline::{
     Direction, ForeignLayer, LayerShape, Original, Replay, SameLayer, Serial, extras, routing_tables, same_layer,
 };
-use hpmoe_simulator::simulate::{Ours, Policy, Routing, Time, Workload, Written, chosen_chunks, simulate};
+use hpmoe_simulator::simulate::{Ours, Policy, Routing, Time, Workload, Written, chosen_chunks, in_chunks, simulate};
 
 /// One kernel on one target, for all policies.
 pub(crate) struct Scenario {
@@ -81,8 +81,8 @@ impl Scenario {
                 format!("a rank would receive {rows} rows in one of {most} chunks, but there is room for {room}: pass --rows {rows}, or another routing")
             })?,
         };
+        let schedule = schedule.map(|schedule| in_chunks(&plan.checked, &schedule, chunks).1);
         let checked = plan.checked.in_chunks(chunks);
-        let schedule = schedule.map(|schedule| of_chunks(schedule, chunks));
         Ok(Self {
             tokens: (0..options.ranks).map(|rank| routing.tokens(rank)).max().unwrap_or_default(),
             name: format!("{}::{}", graph.kernel, graph.taskflow),
@@ -171,7 +171,8 @@ impl Scenario {
             choices.set(key, value)?;
         }
         let valid = scheduled(&self.plan.checked, &self.target, &choices)?;
-        let schedule = of_chunks(valid.schedule().clone(), self.checked.graph().sizes.chunks);
+        let chunks = self.checked.graph().sizes.chunks;
+        let (_, schedule) = in_chunks(&self.plan.checked, valid.schedule(), chunks);
         let ours = Ours::new(&self.target, &self.checked, &schedule, &self.routing);
         let ours = ours.map_err(|unfit| unfit.to_string())?;
         simulate(&self.target, &ours, false).map(|run| run.time).map_err(|stuck| stuck.to_string())
@@ -236,10 +237,4 @@ fn room(options: &LayerArgs, plan: &FlowPlan) -> Result<Option<usize>, String> {
         )),
         (Some(_), rows) => Ok(Some(rows.unwrap_or(default_rows(graph, options.ranks) as usize))),
     }
-}
-
-/// The schedule of launches of so many chunks.
-fn of_chunks(schedule: Schedule, chunks: usize) -> Schedule {
-    let chosen = schedule.in_chunks().find(|(count, _)| *count == chunks);
-    chosen.map_or(schedule, |(_, schedule)| schedule)
 }

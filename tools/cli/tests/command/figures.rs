@@ -192,3 +192,31 @@ fn a_search_starts_from_what_is_simulated() {
         assert_eq!(default, number(&simulated, "simulated_us"));
     }
 }
+
+#[test]
+fn launches_that_choose_their_chunks_are_scheduled_and_searched_in_the_chosen_ones() {
+    let file = format!("{}/../../examples/moe_chunked.rs", env!("CARGO_MANIFEST_DIR"));
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let base = [&file, "--ranks", "8", "--set", "CHUNKS_AT_MOST=4,TOKENS=1024", "--routing", "zipf:1.2:1"];
+    let of = |command: &'static str, more: &[&str]| json(&[&[command], &base[..], more].concat());
+    let simulated = of("simulate", &["--policy", "ours", "--untuned", "--json"]);
+    let (chunks, latency) = (number(&simulated, "chunks"), number(&simulated, "simulated_us"));
+    assert!(chunks > 1.0, "one chunk has room for the rows: {simulated}");
+    let scheduled = of("schedule", &["--untuned", "--json"]);
+    assert_eq!((number(&scheduled, "chunks"), &scheduled["tasks"]), (chunks, &simulated["tasks"]));
+    // One run of the command writes both files.
+    let files = [path("schedule.svg"), path("schedule.json")];
+    let written =
+        hpmoe(&[&["schedule"], &base[..], &["--untuned", "--svg", &files[0], "--export", &files[1]]].concat());
+    assert!(written.status.success(), "{}", String::from_utf8_lossy(&written.stderr));
+    assert!((after(&read(files[0].as_ref()), "simulated latency ") - latency).abs() < 6e-3, "{latency}");
+    let exported: Value = serde_json::from_str(&read(files[1].as_ref())).unwrap();
+    assert_eq!(number(&exported, "chunks"), chunks);
+    let replayed = Replay::new(&exported).run();
+    assert!((replayed / latency - 1.0).abs() < 0.03, "replayed {replayed}, simulated {latency}");
+    let searched = as_typed(&[&["tune"], &base[..], &["--seconds", "2", "--dry-run", "--json"]].concat());
+    let found: Value = serde_json::from_slice(&searched.stdout)
+        .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&searched.stderr)));
+    assert_eq!(found["default_simulated_us"][0].as_f64(), Some(latency));
+}

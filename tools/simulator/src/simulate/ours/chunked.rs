@@ -1,7 +1,10 @@
 //! A routing cut into chunks of tokens.
 
 use crate::simulate::Routing;
-use hpmoe_core::graph::Sizes;
+use hpmoe_core::analyze::CheckedGraph;
+use hpmoe_core::graph::{Sizes, TaskGraph};
+use hpmoe_core::schedule::Schedule;
+use hpmoe_core::validate::default_rows;
 use hpmoe_kernels::route::{choose_chunks, chunk_tokens};
 use std::ops::Range;
 
@@ -22,6 +25,25 @@ pub fn chosen_chunks(sizes: &Sizes, routing: &Routing, capacity: usize) -> Resul
     };
     let most = sizes.chunk_counts().last().unwrap_or(1);
     choose_chunks(sizes.chunk_counts(), capacity, fullest).ok_or_else(|| fullest(most))
+}
+
+/// The number of chunks in a launch of a routing, in a group with the default capacity.
+///
+/// # Errors
+///
+/// The rows of the fullest rank and chunk, if launches choose the number of chunks and none fits.
+pub fn default_chunks(graph: &TaskGraph, routing: &Routing) -> Result<usize, usize> {
+    match graph.sizes.chunks_at_most {
+        None => Ok(graph.sizes.chunks),
+        Some(_) => chosen_chunks(&graph.sizes, routing, default_rows(graph, routing.ranks()) as usize),
+    }
+}
+
+/// A kernel and its schedule in launches with this number of chunks.
+#[must_use]
+pub fn in_chunks(checked: &CheckedGraph, schedule: &Schedule, chunks: usize) -> (CheckedGraph, Schedule) {
+    let chosen = schedule.in_chunks().find(|(count, _)| *count == chunks);
+    (checked.in_chunks(chunks), chosen.map_or_else(|| schedule.clone(), |(_, schedule)| schedule))
 }
 
 /// The rows and tokens of each chunk. Experts are counted once for each chunk, as in the tables: by owner, chunk, local expert.
