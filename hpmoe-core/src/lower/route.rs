@@ -26,7 +26,12 @@ pub(super) fn route(
     let ids = ids(made, graph, errors)?;
     graph.tensors[ids].pitch = graph.tensors[ids].columns;
     let graph = &*graph;
-    let tokens = tokens(ids, graph)?;
+    let Some(tokens) = tokens(ids, graph) else {
+        if lowered.faulty.is_empty() {
+            errors.push(made.span, Finding::Route(RouteFault::WithoutTokens { taskflow: graph.taskflow.clone() }));
+        }
+        return None;
+    };
     let experts = kernel.constants.evaluate(&made.experts, &ByName::new(), errors)?;
     let mut refuse = |fault| errors.push(made.span, Finding::Route(fault));
     if experts != graph.sizes.experts {
@@ -118,7 +123,7 @@ pub(super) fn has_tokens(name: &str, at: Span, graph: &TaskGraph, errors: &mut E
     has
 }
 
-/// A parameter with a row for each token. Ids that the taskflow makes are shaped like one.
+/// A parameter with a row for each token; `None` if only a kept route says how many tokens there are.
 fn tokens(ids: TensorId, graph: &TaskGraph) -> Option<TensorId> {
     let is_input = |id: &TensorId| {
         let tensor = &graph.tensors[*id];

@@ -91,6 +91,28 @@ mod layer {
         let route = Route::of::<EXPERTS>(ep, ids).in_groups::<GROUPS>();
         all(ep, &route, x, z);
     }
+
+    #[aiv_task]
+    pub fn turn(u: &Tile<bf16, BLOCK, HIDDEN>, h: &mut Tile<bf16, BLOCK, HIDDEN>) {
+        h.store(u.load().relu());
+    }
+
+    #[taskflow]
+    pub fn without_tokens(
+        ep: Ranks,
+        routed: &PerRank<Routed>,
+        u: &PerRank<Received<bf16, HIDDEN>>,
+        h: &mut PerRank<Received<bf16, HIDDEN>>,
+    ) {
+        let route = Route::of::<EXPERTS>(ep, routed);
+        for r in ep {
+            for e in route.experts_of(r) {
+                for m in route.row_tiles::<BLOCK>(e) {
+                    turn(&u[r].group(e, m), &mut h[r].group(e, m));
+                }
+            }
+        }
+    }
 }
 
 fn main() {}

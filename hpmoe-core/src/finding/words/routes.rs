@@ -37,6 +37,10 @@ impl RouteFault {
                 format!("`{name}` does not have one row per token"),
                 "take the tokens of a parameter such as `x: &PerRank<Tensor<bf16, HIDDEN>>`".into(),
             ),
+            Self::WithoutTokens { taskflow } => (
+                format!("no parameter of `{taskflow}` has one row per token, so its kernel doesn't know the number of tokens"),
+                "add a parameter such as `x: &PerRank<Tensor<bf16, HIDDEN>>`, even if no call reads it".into(),
+            ),
             Self::Late { ids, .. } => (
                 format!("this call writes `{ids}` after the route has been made from it"),
                 format!("move the call above the route, or write to another tensor than `{ids}`"),
