@@ -109,11 +109,31 @@ fn heading(graph: &TaskGraph, simulated: Option<&str>, ranks: u32) -> Group {
     Group::new().add(text(title, 20.0, 32.0, "title")).add(text(note, 20.0, 54.0, "note"))
 }
 
-/// The time that the cores of a part are in use: in entries, and while they make tables.
+/// The time in which a core of a part is in use: in an entry, or while it makes tables.
 fn in_use(bars: &[Bar], steps: &[StepBar]) -> Nanos {
-    let entries: u64 = bars.iter().map(|bar| (bar.end - bar.start).0).sum();
-    let tables = steps.iter().filter(|step| step.kind == StepKind::Tables);
-    Nanos(entries + tables.map(|step| (step.end - step.start).0).sum::<u64>())
+    let tables = steps.iter().filter(|step| step.kind == StepKind::Tables).map(|step| (step.start, step.end));
+    let mut spans: Vec<(Nanos, Nanos)> = bars.iter().map(|bar| (bar.start, bar.end)).chain(tables).collect();
+    spans.sort_unstable();
+    let (mut used, mut reached) = (0, Nanos(0));
+    for (start, end) in spans {
+        used += end.0.saturating_sub(start.max(reached).0);
+        reached = reached.max(end);
+    }
+    Nanos(used)
+}
+
+/// An entry's bar, and the time at which the box of a later entry begins to cover it.
+struct Shown<'a> {
+    bar: &'a Bar,
+    until: Nanos,
+}
+
+/// The bars of a lane, as they begin. Cores of a lane run several entries at a time, so that bars overlap.
+fn shown(bars: &[Bar]) -> Vec<Shown<'_>> {
+    let mut sorted: Vec<&Bar> = bars.iter().collect();
+    sorted.sort_by_key(|bar| bar.start);
+    let next = sorted.iter().skip(1).map(|bar| bar.start).chain([Nanos(u64::MAX)]);
+    sorted.iter().zip(next).map(|(&bar, next)| Shown { bar, until: bar.end.min(next) }).collect()
 }
 
 /// The name of a part, its cores, the share of the time in which they are in use, and the number of entries that have nothing to draw.
@@ -174,31 +194,36 @@ fn lane(
         let (from, to) = place(step.start, step.end);
         lane = lane.add(boxed((from, to), top, fill, format!("{name}: {}", times(step.start, step.end))));
     }
-    let narrow = |bar: &Bar| axis.x(bar.end) - axis.x(bar.start) < NARROW;
-    let (thin, wide): (Vec<&[Bar]>, Vec<&[Bar]>) = bars
-        .chunk_by(|a, b| narrow(a) && narrow(b) && axis.x(b.start) - axis.x(a.end) < NARROW)
+    let bars = shown(bars);
+    let narrow = |shown: &Shown<'_>| axis.x(shown.until) - axis.x(shown.bar.start) < NARROW;
+    let (thin, wide): (Vec<&[Shown<'_>]>, Vec<&[Shown<'_>]>) = bars
+        .chunk_by(|a, b| narrow(a) && narrow(b) && axis.x(b.bar.start) - axis.x(a.until) < NARROW)
         .partition(|bars| bars.iter().all(narrow));
     // Thin boxes come last, so that none is hidden below a wide one.
     for same in wide.into_iter().chain(thin) {
-        let (first, last) = (same[0], same[same.len() - 1]);
-        let entries: Vec<Entry> = same.iter().map(|bar| bar.entry).collect();
+        let start = same[0].bar.start;
+        let end = same.iter().map(|shown| shown.bar.end).max().unwrap_or(start);
+        let entries: Vec<Entry> = same.iter().map(|shown| shown.bar.entry).collect();
         let mut title = super::runs::runs(graph, &entries).join("; ");
         if same.len() > 1 {
             title = format!("{} entries: {title}", same.len());
         }
         if timed {
-            title.push_str(&format!(": {}", times(first.start, last.end)));
+            title.push_str(&format!(": {}", times(start, end)));
         }
-        let longest = same.iter().max_by_key(|bar| bar.end - bar.start).unwrap_or(&first);
-        let (from, to) = place(first.start, last.end);
+        let longest = same.iter().map(|shown| shown.bar).max_by_key(|bar| bar.end - bar.start).unwrap_or(same[0].bar);
+        let drawn = if narrow(&same[0]) { same[same.len() - 1].until } else { end };
+        let (from, to) = place(start, drawn);
         let shape = boxed((from, to), top, palette.colour(longest.entry.phase), title);
         lane = lane.add(if to - from > 2.0 { shape.set("stroke", "#ffffff").set("stroke-width", 0.4) } else { shape });
     }
-    for same in bars.chunk_by(|a, b| (a.entry.phase, a.entry.expert) == (b.entry.phase, b.entry.expert)) {
-        let (from, to) = (axis.x(same[0].start), axis.x(same[same.len() - 1].end));
-        let blocks = graph.spaces[graph.phases[same[0].entry.phase].space].by_chunk();
+    let of_entry = |shown: &Shown<'_>| (shown.bar.entry.phase, shown.bar.entry.expert);
+    for same in bars.chunk_by(|a, b| of_entry(a) == of_entry(b)) {
+        let (from, to) = (axis.x(same[0].bar.start), axis.x(same[same.len() - 1].until));
+        let entry = same[0].bar.entry;
+        let blocks = graph.spaces[graph.phases[entry.phase].space].by_chunk();
         if to - from > LABEL && !blocks {
-            let label = format!("e{}", same[0].entry.expert);
+            let label = format!("e{}", entry.expert);
             lane = lane.add(text(label, f64::midpoint(from, to), top + BAR / 2.0 + 4.0, "inside"));
         }
     }

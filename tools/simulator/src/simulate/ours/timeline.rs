@@ -48,13 +48,7 @@ impl Ours<'_> {
         }
         let bars = |part: PartId| {
             let own = spans.range((part, 0)..=(part, usize::MAX));
-            let mut bars: Vec<Bar> = own
-                .map(|(&(_, place), &(start, end))| Bar { entry: self.order.queues[part][place], start, end })
-                .collect();
-            for at in 1..bars.len() {
-                bars[at - 1].end = bars[at - 1].end.min(bars[at].start.max(bars[at - 1].start));
-            }
-            bars
+            own.map(|(&(_, place), &(start, end))| Bar { entry: self.order.queues[part][place], start, end }).collect()
         };
         Timeline { lanes: self.order.parts.ids().map(bars).collect(), steps, end: nanos(run.time) }
     }
@@ -128,6 +122,17 @@ mod tests {
             assert_eq!(in_boxes, timeline.lanes.iter().map(|(_, lane)| lane.len()).sum::<usize>(), "{name}");
             assert_eq!(in_boxes + without, entries, "{name}");
             assert_eq!(others.len(), timeline.steps.iter().map(|(_, steps)| steps.len()).sum::<usize>(), "{name}");
+            // Cores of a lane run several entries at a time: an entry ends with its last core.
+            let overlap = |two: &[Bar]| two[0].start <= two[1].start && two[0].end > two[1].start;
+            assert!(timeline.lanes.iter().any(|(_, lane)| lane.windows(2).any(overlap)), "{name}");
+            let time = |text: &str| text.trim_end_matches(" µs").parse::<f64>().unwrap();
+            for title in &titles {
+                let (from, to) = title.rsplit_once(": ").unwrap().1.split_once(" to ").unwrap();
+                assert!(time(from) <= time(to), "{name}: {title}");
+            }
+            for used in picture.split("in use ").skip(1).map(|rest| rest.split_once(" %").unwrap().0) {
+                assert!(used.parse::<u64>().unwrap() <= 100, "{name}: {used} %");
+            }
             // No box is thinner than a pixel.
             let width = |rest: &str| rest.split_once('"').unwrap().0.parse::<f64>().unwrap();
             assert!(picture.split("<rect").skip(1).all(|rect| width(rect.split_once(" width=\"").unwrap().1) >= 1.0));
