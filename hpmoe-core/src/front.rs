@@ -5,7 +5,7 @@ use crate::constant::Overrides;
 use crate::finding::{Diagnostic, Errors};
 use crate::fingerprint::{Fingerprint, of_module};
 use crate::lower::{chunks_to_choose, lower};
-use crate::syntax::{Constants, Kernel, moves, parse, with_library};
+use crate::syntax::{Constants, Kernel, columns, moves, parse, with_library};
 use hpmoe_expansion::nesting;
 use proc_macro2::TokenStream;
 use std::fmt;
@@ -63,6 +63,7 @@ impl ReadModule {
         let (kernel, constants) = parse(&module, &mut faults);
         let mut moved = Errors::default();
         moves(&module, &kernel, &mut moved);
+        columns(&module, &kernel, &mut moved);
         Self { kernel, constants, faults, moves: moved, fingerprint: of_module(&module) }
     }
 

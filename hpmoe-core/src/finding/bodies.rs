@@ -19,8 +19,10 @@ pub(crate) enum BodyFault {
     Moved { name: String },
     /// `&name` of a name that is a reference already.
     ReferenceToReference { name: String },
-    /// A value of `operation` whose columns `user` doesn't determine.
-    ColumnsNotInferred { operation: String, user: String },
+    /// `&` before a literal number.
+    ReferenceToNumber { number: String },
+    /// A result of `operation` whose columns no use determines.
+    ColumnsNotInferred { operation: String },
     /// Const arguments of an operation that contradict the number of columns given by its operands; `stated` is the
     /// number in the source.
     Columns { operation: String, stated: Vec<usize>, made: usize },

@@ -25,4 +25,10 @@ pub(crate) enum HelperFault {
     TakesNumber { name: String, param: String },
     /// A value of another size than the parameter states; rows and columns.
     Size { name: String, param: String, stated: [usize; 2], given: [usize; 2] },
+    /// A result of another size than the function states; rows and columns.
+    ReturnedSize { name: String, stated: [usize; 2], made: [usize; 2] },
+    /// A number where the function states a value, or the other way round.
+    ReturnedKind { name: String, number: bool },
+    /// A value for a parameter that is a reference, or the other way round.
+    Reference { name: String, param: String, by_reference: bool },
 }

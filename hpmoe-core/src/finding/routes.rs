@@ -27,6 +27,8 @@ pub(crate) enum RouteFault {
     Spaces { spaces: usize, most: usize },
     /// A tensor without a row for each token, whose tokens are taken.
     NoTokens { name: String },
+    /// Ids that the taskflow makes without `&`, or a parameter with it.
+    Reference { name: String, by_reference: bool },
     /// A taskflow without a parameter that has a row for each token, which gives the number of tokens of a kept route.
     WithoutTokens { taskflow: String },
     /// A call that writes ids after the route has been made of them.

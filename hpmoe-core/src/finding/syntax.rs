@@ -35,6 +35,8 @@ pub(crate) enum SyntaxFault {
     },
     /// A second task or taskflow attribute on a function.
     SecondMarker,
+    /// A second constant with the same name.
+    SecondConstant { name: String },
     /// A second function with the same name as a task or a taskflow.
     SecondFunction { name: String },
     /// A function that is `async`, `unsafe`, `extern` or has a result.
@@ -173,4 +175,8 @@ pub(crate) enum NotPlain {
     Unsafe,
     Abi,
     Result,
+    /// A lifetime with a name.
+    Lifetime,
+    /// A const parameter with a default.
+    Default,
 }

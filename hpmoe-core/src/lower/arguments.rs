@@ -52,6 +52,9 @@ pub(super) fn place(
         if rows.is_none() && cuts && matches!(row_kind, RowKind::Matrix(_)) {
             rows = Some(matrix(row_kind));
         }
+        if let Accessor::Slots { rows, .. } = accessor {
+            written.0 = size(kernel, rows.as_ref(), errors)?;
+        }
         match accessor {
             Accessor::Tile { rows: height, index } if outer::is_outer(argument, number) && of_matrix(rows) => {
                 rows = Some(outer::cut(kernel, nest, argument, (row_kind, rows), (height.as_ref(), index), errors)?);
@@ -208,7 +211,7 @@ fn named_rows(nest: &Nest, accessor: &Accessor, row_kind: RowKind) -> Option<Row
             Some(matrix(row_kind))
         }
         (SpaceKind::Blocks, Accessor::Rows(block)) if nest.is_item(block) => Some(Rows::Block),
-        (SpaceKind::Blocks, Accessor::Slots(block)) if nest.is_item(block) => Some(Rows::BlockSlots),
+        (SpaceKind::Blocks, Accessor::Slots { block, .. }) if nest.is_item(block) => Some(Rows::BlockSlots),
         _ => None,
     }
 }
@@ -230,6 +233,13 @@ impl LoweredArgument {
         };
         let columns = graph.tensors[self.tensor].columns as usize;
         (rows, if self.cols.is_none() { Some(columns) } else { self.written.1 })
+    }
+
+    /// The rows and columns by which rustc infers const arguments: as [`Self::size`], but the slots of a block and all rows of an expert only
+    /// as they are written.
+    pub(super) fn inferable_size(&self, graph: &TaskGraph, nest: &Nest) -> (Option<usize>, Option<usize>) {
+        let (rows, cols) = self.size(graph, nest);
+        (if matches!(self.rows, Rows::BlockSlots | Rows::Group) { self.written.0 } else { rows }, cols)
     }
 
     /// The region of a tile of `rows` rows and `cols` columns.

@@ -34,7 +34,8 @@ impl Lowering<'_> {
                 differs(ArgumentFault::ElementType { expected: param.shape.element, given: tensor.element });
             }
             let (rows, cols) = place.size(self.graph, nest);
-            if let Some(given) = rows.filter(|rows| *rows != param.shape.rows) {
+            let (written, _) = place.inferable_size(self.graph, nest);
+            if let Some(given) = [rows, written].into_iter().flatten().find(|rows| *rows != param.shape.rows) {
                 differs(ArgumentFault::Rows { expected: param.shape.rows, given });
             }
             if let Some(given) = cols.filter(|cols| *cols != param.shape.cols) {

@@ -33,7 +33,7 @@ impl Lowering<'_> {
             values.insert(name.clone(), self.kernel.constants.evaluate(expr, &ByName::new(), self.errors)?);
         }
         for (param, place) in function.params.iter().zip(places) {
-            let (rows, cols) = place.size(self.graph, nest);
+            let (rows, cols) = place.inferable_size(self.graph, nest);
             for (dimension, size) in [(&param.rows, rows), (&param.cols, cols)] {
                 let (Expr::Path(path), Some(size)) = (bare(dimension), size) else { continue };
                 let name = path.path.get_ident().map(ToString::to_string);

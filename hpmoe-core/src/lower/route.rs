@@ -139,6 +139,11 @@ fn ids(made: &syntax::MadeRoute, graph: &TaskGraph, errors: &mut Errors) -> Opti
         errors.push(made.span, Finding::Unknown { kind: NameKind::Tensor, name: made.ids.clone(), nearest });
         return None;
     };
+    if graph.tensors[ids].storage.is_argument() == made.by_reference {
+        let (name, by_reference) = (made.ids.clone(), made.by_reference);
+        errors.push(made.span, Finding::Route(RouteFault::Reference { name, by_reference }));
+        return None;
+    }
     if graph.tensors[ids].rows == RowKind::Routed {
         if graph.tensors[ids].writable {
             errors.push(made.span, Finding::Route(RouteFault::KeptHere { name: made.ids.clone() }));

@@ -12,4 +12,4 @@ pub(crate) use ast::{
 };
 pub(crate) use constants::arithmetic;
 pub use constants::{Constants, declared_constants, leaving_open, open_constants, refuse_unknown_overrides, settable};
-pub(crate) use parse::{library_functions, moves, parse, with_library};
+pub(crate) use parse::{columns, library_functions, moves, parse, with_library};

@@ -792,7 +792,7 @@ fn what_rustc_alone_would_refuse_is_told_first() {
     // Sizes.
     check_body(
         "h.store(&gate * gate.concat(up.load()).row_sum());",
-        "row_sum",
+        "concat",
         &["how many columns `concat` makes", "`concat::<COLUMNS>(..)`"],
     );
     check_body(
@@ -867,4 +867,109 @@ fn a_missing_send_of_a_chunk_is_a_tensor_that_nothing_writes() {
         !layer.is_empty() && layer.iter().all(|(_, text)| text.contains("`recv` is read, but no call writes it")),
         "{layer:?}"
     );
+}
+
+#[test]
+fn columns_that_rustc_infers_from_no_use_are_written() {
+    let words = |operation: &str| [format!("rustc can't infer how many columns `{operation}` makes here")];
+    for (body, operation) in [
+        ("let a = gate.even_columns(); let b = gate.odd_columns::<16>(); h.store(b.interleave(&a));", "even_columns"),
+        (
+            "h.store((gate.even_columns::<16>() + gate.odd_columns()).interleave(&gate.even_columns::<16>()));",
+            "odd_columns",
+        ),
+        ("let both = gate.concat(&gate); h.store(both.columns::<TILE_N>(0));", "concat"),
+        ("h.store(gate.interleave(&gate).even_columns());", "interleave"),
+        ("let both = gate.concat::<_>(&gate).exp(); h.store(&gate - both.row_max());", "concat"),
+    ] {
+        check_body(body, operation, &words(operation).each_ref().map(String::as_str));
+    }
+    // A store, an assignment, and functions of the module determine them.
+    let half = "fn half<const R: usize, const C: usize>(x: &Value<R, C>) -> Value<R, C> { x * 0.5 }\n    \
+                fn evens(x: &Value<TILE_M, TILE_N>) -> Value<TILE_M, 16> { x.even_columns() }\n    #[aiv_task]\n    pub fn swiglu";
+    for body in [
+        "let both = gate.concat(&gate); h.store(both.exp().even_columns());",
+        "let a = gate.even_columns(); let mut b = gate.odd_columns::<16>(); b = half(&a); h.store(b.interleave(&b));",
+        "let a = evens(&gate); h.store(a.interleave(&a));",
+    ] {
+        let kernel = [("#[aiv_task]\n    pub fn swiglu", half), ("h.store(gate.silu() * up.load());", body)];
+        let said = told(KERNEL, &kernel);
+        let refused = body.starts_with("let both");
+        assert_eq!(said.len(), usize::from(refused), "{body}: {said:#?}");
+    }
+}
+
+#[test]
+fn what_a_function_takes_and_returns_is_as_it_says() {
+    let with = |function: &str, body: &str, place: &str, words: &[&str]| {
+        let functions = format!("{function}\n    #[aiv_task]\n    pub fn swiglu");
+        let edits =
+            [("#[aiv_task]\n    pub fn swiglu", functions.as_str()), ("h.store(gate.silu() * up.load());", body)];
+        check(&edits, place, words);
+    };
+    let turned = "fn half<const R: usize, const C: usize>(x: &Value<R, C>) -> Value<R, C> { x.row_max() }";
+    with(
+        turned,
+        "h.store(&gate - half(&gate));",
+        "Value<R, C>",
+        &["`half` returns a value of 32x32, but its last expression makes one of 32x1"],
+    );
+    let number = "fn half<const R: usize, const C: usize>(x: &Value<R, C>) -> f32 { x * 0.5 }";
+    with(
+        number,
+        "h.store(gate * half(&gate));",
+        "f32",
+        &["`half` returns a number, but its last expression makes a value"],
+    );
+    let value = "fn half<const R: usize, const C: usize>(x: &Value<R, C>, by: f32) -> Value<R, C> { by }";
+    with(
+        value,
+        "h.store(half(&gate, 1.0));",
+        "Value<R, C>",
+        &["`half` returns a value, but its last expression makes a number"],
+    );
+    let half = "fn half<const R: usize, const C: usize>(x: &Value<R, C>) -> Value<R, C> { x * 0.5 }";
+    with(half, "h.store(half(gate));", "gate", &["`half` takes `x` by reference, but is given a value", "`&`"]);
+    let owned = "fn half<const R: usize, const C: usize>(x: Value<R, C>) -> Value<R, C> { x * 0.5 }";
+    with(owned, "h.store(half(&gate));", "&gate", &["`half` takes the value `x`, but is given a reference"]);
+}
+
+#[test]
+fn references_are_where_rust_has_them() {
+    check_body("h.store(gate.less(&0.0).select(1.0, &gate));", "&0.0", &["a reference to a number", "write `0.0`"]);
+    let told_of = |edits: &[(&str, &str)]| told(ROUTED, edits);
+    let route = "Route::of::<EXPERTS>(ep, ids)";
+    let [(at, text)] = &told_of(&[(route, "Route::of::<EXPERTS>(ep, &ids)")])[..] else { panic!("one fault") };
+    assert!(at == "route" && text.contains("`&ids` is a reference to a reference"), "{at}: {text}");
+    let chosen = include_str!("../../../ui-tests/kernels/chosen.rs");
+    let [(at, text)] = &told(chosen, &[("Route::of::<EXPERTS>(ep, &ids)", route)])[..] else { panic!("one fault") };
+    assert!(at == "route" && text.contains("by reference") && text.contains("write `&ids`"), "{at}: {text}");
+}
+
+#[test]
+fn const_arguments_are_where_rust_has_them() {
+    let slots = "combine(&back[r].slots(t).cols(n)";
+    assert_eq!(told(KERNEL, &[(slots, "combine(&back[r].slots::<SLOTS, _>(t).cols(n)")]), []);
+    check(&[(slots, "combine(&back[r].slots::<7, _>(t).cols(n)")], "back", &["takes 32 rows as `slots`", "7 rows"]);
+    check(&[(slots, "combine(&back[r].slots::<SLOTS>(t).cols(n)")], "slots", &[".slots(t)"]);
+    check(&[("&weights[r].rows(t)", "&weights[r].rows::<7>(t)")], "rows", &[".rows(t)"]);
+    // Rust doesn't know that a token has `TOP_K` slots.
+    let summed = "pub fn combine<const ALL: usize>(\n        slots: &Tile<bf16, ALL, COLUMNS>,";
+    let generic = ("pub fn combine(\n        slots: &Tile<bf16, SLOTS, COLUMNS>,", summed);
+    check(&[generic], "combine", &["don't determine `ALL` of `combine`", "combine::<ALL>(..)"]);
+    for right in ["combine::<SLOTS>(&back[r].slots(t).cols(n)", "combine(&back[r].slots::<SLOTS, _>(t).cols(n)"] {
+        assert_eq!(told(KERNEL, &[generic, (slots, right)]), []);
+    }
+}
+
+#[test]
+fn declarations_are_those_of_rust() {
+    let name = ("pub const INTER: usize = 64;", "pub const INTER: usize = 64;\n    pub const INTER: usize = 64;");
+    check(&[name], "INTER", &["two constants of this kernel module are called `INTER`"]);
+    check(&[("const K: usize>", "const K: usize = 8>")], "8", &["a default for a const parameter"]);
+    check(&[("route: &Route", "route: &'a Route")], "a", &["names a lifetime that it doesn't declare"]);
+    check(&[("gate: &Tile<bf16", "gate: &Tile<half::bf16")], "bf16", &["elements of type `half::bf16`"]);
+    for right in ["&'static Route", "&'_ Route"] {
+        assert_eq!(told(KERNEL, &[("route: &Route", &format!("route: {right}"))]), []);
+    }
 }

@@ -30,8 +30,12 @@ impl BodyFault {
                     format!("write `{name}`"),
                 );
             }
-            Self::ColumnsNotInferred { operation, user } => {
-                let problem = format!("rustc can't infer how many columns `{operation}` makes for `{user}`");
+            Self::ReferenceToNumber { number } => {
+                let problem = format!("`&{number}` is a reference to a number, but operations take numbers themselves");
+                return (problem, format!("write `{number}`"));
+            }
+            Self::ColumnsNotInferred { operation } => {
+                let problem = format!("rustc can't infer how many columns `{operation}` makes here");
                 return (problem, format!("write the number: `{operation}::<COLUMNS>(..)`"));
             }
             Self::Columns { operation, stated, made } => {

@@ -66,6 +66,26 @@ impl HelperFault {
                     "let `{name}` take any size: `fn {name}<const R: usize, const C: usize>({param}: &Value<R, C>, …)`"
                 ),
             ),
+            Self::ReturnedSize { name, stated: [rows, cols], made: [made_rows, made_cols] } => (
+                format!("`{name}` returns a value of {rows}x{cols}, but its last expression makes one of {made_rows}x{made_cols}"),
+                "state the size of the last expression: `Value<R, C>` has the size of a value, `Value<R, 1>` that of a column".into(),
+            ),
+            Self::ReturnedKind { name, number: true } => (
+                format!("`{name}` returns a value, but its last expression makes a number"),
+                "return `f32`, or a value".into(),
+            ),
+            Self::ReturnedKind { name, number: false } => (
+                format!("`{name}` returns a number, but its last expression makes a value"),
+                "return `Value<ROWS, COLS>`".into(),
+            ),
+            Self::Reference { name, param, by_reference: true } => (
+                format!("`{name}` takes `{param}` by reference, but is given a value"),
+                "write `&` before the argument".into(),
+            ),
+            Self::Reference { name, param, by_reference: false } => (
+                format!("`{name}` takes the value `{param}`, but is given a reference"),
+                format!("leave out `&`, or declare `{param}: &Value<ROWS, COLS>`"),
+            ),
         }
     }
 }

@@ -37,6 +37,14 @@ impl RouteFault {
                 format!("`{name}` does not have one row per token"),
                 "take the tokens of a parameter such as `x: &PerRank<Tensor<bf16, HIDDEN>>`".into(),
             ),
+            Self::Reference { name, by_reference: true } => (
+                format!("`{name}` is a reference already, so `&{name}` is a reference to a reference"),
+                format!("write `{name}`"),
+            ),
+            Self::Reference { name, by_reference: false } => (
+                format!("a route takes the ids by reference, but `{name}` is a tensor that this taskflow makes"),
+                format!("write `&{name}`"),
+            ),
             Self::WithoutTokens { taskflow } => (
                 format!("no parameter of `{taskflow}` has one row per token, so its kernel doesn't know the number of tokens"),
                 "add a parameter such as `x: &PerRank<Tensor<bf16, HIDDEN>>`, even if no call reads it".into(),

@@ -8,7 +8,7 @@ impl SyntaxFault {
     pub(super) fn words(&self) -> Sentence {
         match self {
             Self::FlowLet { ranks, route } => (
-                "a `let` in a taskflow creates a tensor".into(),
+                "a `let` in a taskflow creates a tensor, and has no type and no other pattern than a name".into(),
                 format!(
                     "write `let name = PerRank::symmetric::<bf16, COLS>({ranks}, {route});`, `PerRank::ragged`, \
                      `PerRank::once`, `PerRank::slots`, `PerRank::tokens` or `PerRank::experts::<bf16, ROWS, COLS>`"
@@ -86,6 +86,10 @@ impl SyntaxFault {
             Self::SecondFunction { name } => (
                 format!("two functions of this kernel module are called `{name}`"),
                 "give each function a unique name: calls refer to functions by name".into(),
+            ),
+            Self::SecondConstant { name } => (
+                format!("two constants of this kernel module are called `{name}`"),
+                "give each constant a unique name, or delete one".into(),
             ),
             Self::NotPlain(reason) => {
                 let (what, help) = reason.words();
@@ -309,6 +313,11 @@ impl NotPlain {
             Self::Unsafe => ("is `unsafe`", "remove `unsafe`: tiles are checked"),
             Self::Abi => ("has an ABI", "remove `extern`"),
             Self::Result => ("has a result", "write results to `&mut` parameters"),
+            Self::Lifetime => ("names a lifetime that it doesn't declare", "leave the lifetime out"),
+            Self::Default => (
+                "has a default for a const parameter",
+                "leave the default out: calls write the size, or rustc infers it",
+            ),
         }
     }
 }

@@ -56,7 +56,8 @@ impl<'a> Builder<'a> {
         self.errors.within(Some(&helper.name));
         let results = self
             .statements(&helper.body)
-            .and_then(|()| helper.results.iter().map(|result| self.value(result)).collect());
+            .and_then(|()| helper.results.iter().map(|result| self.value(result)).collect::<Option<Vec<_>>>())
+            .filter(|results| self.returns(helper, results));
         self.within.pop();
         self.errors.within(Some(self.within.last().copied().unwrap_or(&self.function.name)));
         (self.names, self.locals) = (names, locals);
@@ -122,6 +123,31 @@ impl<'a> Builder<'a> {
             }
         }
         Some(())
+    }
+
+    /// Whether the results have the types that the function states; if not, refuses the function.
+    fn returns(&mut self, helper: &HelperFn, results: &[Operand]) -> bool {
+        let (types, at) = &helper.returns;
+        let name = || helper.name.clone();
+        for (ty, result) in types.iter().zip(results) {
+            let fault = match (ty, self.shape(*result)) {
+                (HelperType::Number, None) => continue,
+                (HelperType::Number, Some(_)) => HelperFault::ReturnedKind { name: name(), number: false },
+                (HelperType::Value { .. }, None) => HelperFault::ReturnedKind { name: name(), number: true },
+                (HelperType::Value { rows, cols }, Some(shape)) => {
+                    let mut size = |size| self.kernel.constants.evaluate(size, &self.locals, self.errors);
+                    let (Some(rows), Some(cols)) = (size(rows), size(cols)) else { return false };
+                    if [rows, cols] == [shape.rows, shape.cols] {
+                        continue;
+                    }
+                    let (stated, made) = ([rows, cols], [shape.rows, shape.cols]);
+                    HelperFault::ReturnedSize { name: name(), stated, made }
+                }
+            };
+            self.errors.push(*at, Finding::Helper(fault));
+            return false;
+        }
+        true
     }
 
     fn refuse_call<T>(&mut self, at: Span, fault: HelperFault) -> Option<T> {

@@ -119,8 +119,8 @@ pub(crate) enum Accessor {
     Scatter(String),
     /// `.group(expert, row_tile)`.
     Group(String, String),
-    /// `.slots(block)`.
-    Slots(String),
+    /// `.slots(block)`, or `.slots::<ROWS, _>(block)`.
+    Slots { block: String, rows: Option<Expr> },
     /// `.rows(block)`.
     Rows(String),
     /// `.expert(expert)`.
@@ -139,7 +139,7 @@ impl Accessor {
             Self::RowsOf(_) => "rows_of",
             Self::Scatter(_) => "scatter",
             Self::Group(..) => "group",
-            Self::Slots(_) => "slots",
+            Self::Slots { .. } => "slots",
             Self::Rows(_) => "rows",
             Self::Expert(_) => "expert",
             Self::Tile { .. } => "tile",
@@ -153,7 +153,7 @@ impl Accessor {
             Self::Gather(one)
             | Self::RowsOf(one)
             | Self::Scatter(one)
-            | Self::Slots(one)
+            | Self::Slots { block: one, .. }
             | Self::Rows(one)
             | Self::Expert(one) => vec![one],
             Self::GatherTile(expert, tile) | Self::Group(expert, tile) => vec![expert, tile],
@@ -212,6 +212,8 @@ pub(crate) struct MadeRoute {
     pub(crate) after: usize,
     /// Name of the tensor of ids, or of a kept route.
     pub(crate) ids: String,
+    /// Whether it is passed as `&ids`.
+    pub(crate) by_reference: bool,
     /// Where `route.keep(routed);` keeps it for another launch.
     pub(crate) keeps: Option<(String, Span)>,
     /// The number of experts.

@@ -1,6 +1,7 @@
 //! Helper functions as written: what several task bodies compute alike.
 
 use super::{BodyExpr, BodyStmt};
+use proc_macro2::Span;
 use syn::Expr;
 
 /// A function without a marker that task bodies call: values and numbers in, one or more of them out.
@@ -13,6 +14,8 @@ pub(crate) struct HelperFn {
     pub(crate) body: Vec<BodyStmt>,
     /// The expression at the end of the body, or those of the tuple that stands there.
     pub(crate) results: Vec<BodyExpr>,
+    /// The types of the results, and the place where they are declared.
+    pub(crate) returns: (Vec<HelperType>, Span),
 }
 
 /// A parameter of a helper function.
@@ -20,6 +23,7 @@ pub(crate) struct HelperFn {
 pub(crate) struct HelperParam {
     pub(crate) name: String,
     pub(crate) ty: HelperType,
+    pub(crate) by_reference: bool,
 }
 
 /// The type of such a parameter.

@@ -1,6 +1,6 @@
 //! Reads arguments of a task call: a tile of a tensor.
 
-use super::forms::{borrowed, constant_argument, fault, ident, name_of};
+use super::forms::{borrowed, fault, ident, name_of, written_or_inferred};
 use crate::finding::{ArgumentForm, Finding, FindingAt, NameKind, SyntaxFault};
 use crate::names::nearest;
 use crate::syntax::ast::{Accessor, Argument, Rank};
@@ -60,22 +60,28 @@ fn accessor(call: &syn::ExprMethodCall) -> Result<Accessor, FindingAt> {
         return Err(Box::new((call.method.span(), Finding::Unknown { kind: NameKind::Accessor, name, nearest })));
     };
     let arguments: Vec<_> = call.args.iter().collect();
-    let size = call.turbofish.as_ref().and_then(|sizes| constant_argument(sizes.args.first()?));
-    known(&name, size, &arguments).ok_or_else(|| {
+    let sizes = call.turbofish.as_ref().map(|sizes| sizes.args.iter().map(written_or_inferred).collect::<Vec<_>>());
+    known(&name, sizes.as_deref(), &arguments).ok_or_else(|| {
         let form = ArgumentForm::Accessor { form: (*form).to_owned() };
         fault(&call.method, SyntaxFault::FlowArgument(form))
     })
 }
 
-/// The accessor of that name, if it takes these arguments; `size` is its const argument.
-fn known(name: &str, size: Option<Expr>, arguments: &[&Expr]) -> Option<Accessor> {
+/// The accessor of that name, if it takes these arguments and const arguments.
+fn known(name: &str, sizes: Option<&[Option<Expr>]>, arguments: &[&Expr]) -> Option<Accessor> {
+    let size = match (name, sizes) {
+        (_, None) => None,
+        ("tile" | "cols", Some([size])) | ("slots", Some([size, Some(Expr::Infer(_))])) => Some(size.clone()?),
+        _ => return None,
+    };
+    let size = size.filter(|size| !matches!(size, Expr::Infer(_)));
     Some(match (name, arguments) {
         ("gather", [send]) => Accessor::Gather(borrowed(send)?),
         ("gather", [expert, tile]) => Accessor::GatherTile(name_of(expert)?, name_of(tile)?),
         ("rows_of", [send]) => Accessor::RowsOf(borrowed(send)?),
         ("scatter", [send]) => Accessor::Scatter(borrowed(send)?),
         ("group", [expert, tile]) => Accessor::Group(name_of(expert)?, name_of(tile)?),
-        ("slots", [block]) => Accessor::Slots(name_of(block)?),
+        ("slots", [block]) => Accessor::Slots { block: name_of(block)?, rows: size },
         ("rows", [block]) => Accessor::Rows(name_of(block)?),
         ("expert", [expert]) => Accessor::Expert(name_of(expert)?),
         ("tile", [index]) => Accessor::Tile { rows: size, index: (*index).clone() },

@@ -63,6 +63,10 @@ pub(super) fn const_parameters(signature: &Signature, other: &SyntaxFault, error
                     errors.push(constant.ident.span(), Finding::Constant(ConstantFault::OfType { name, ty }));
                 }
                 names.push(name);
+                // Rust allows defaults in types only.
+                if let Some((_, default)) = &constant.default {
+                    errors.push(default.span(), Finding::Syntax(SyntaxFault::NotPlain(NotPlain::Default)));
+                }
             }
             parameter => errors.push(parameter.span(), Finding::Syntax(other.clone())),
         }
@@ -96,6 +100,35 @@ pub(super) fn plain(signature: &Signature, errors: &mut Errors) {
     if let Some(abi) = &signature.abi {
         refuse(abi.span(), NotPlain::Abi);
     }
+    // Generic lifetimes are refused as generic parameters.
+    if signature.generics.lifetimes().next().is_none() {
+        for input in &signature.inputs {
+            if let Some(lifetime) = undeclared_lifetime(input.to_token_stream()) {
+                refuse(lifetime, NotPlain::Lifetime);
+            }
+        }
+    }
+}
+
+/// The place of a lifetime that has a name of its own.
+fn undeclared_lifetime(tokens: TokenStream) -> Option<Span> {
+    let mut tick = false;
+    for token in tokens {
+        match token {
+            TokenTree::Punct(punct) => tick = punct.as_char() == '\'',
+            TokenTree::Ident(name) => {
+                if std::mem::take(&mut tick) && name != "static" && name != "_" {
+                    return Some(name.span());
+                }
+            }
+            TokenTree::Group(group) => match undeclared_lifetime(group.stream()) {
+                None => tick = false,
+                found => return found,
+            },
+            TokenTree::Literal(_) => tick = false,
+        }
+    }
+    None
 }
 
 /// Reads `Name<element, A, B…>` with `count` constants.
@@ -116,7 +149,7 @@ pub(super) fn generic_tensor(
 ) -> Option<(ElementType, Vec<Expr>)> {
     let mut arguments = arguments.args.iter().filter(|argument| !matches!(argument, GenericArgument::Lifetime(_)));
     let GenericArgument::Type(Type::Path(element)) = arguments.next()? else { return None };
-    let element = element.path.segments.last()?.ident.to_string();
+    let element = element_name(&element.path)?;
     let element = ElementType::ALL.into_iter().find(|candidate| candidate.name() == element)?;
     let dimensions: Option<Vec<Expr>> = arguments.map(constant_argument).collect();
     dimensions.filter(|dimensions| dimensions.len() == count).map(|dimensions| (element, dimensions))
@@ -150,12 +183,22 @@ fn parameter_in(tokens: TokenStream, parameters: &[String]) -> Option<String> {
     })
 }
 
-/// The type in `<element, A, B…>` that is not an element type, if the first argument is one; lifetimes are ignored.
-pub(super) fn unknown_element(arguments: &syn::AngleBracketedGenericArguments) -> Option<&syn::Ident> {
+/// The name of an element type; with its path, if the path doesn't lead to hpmoe's.
+fn element_name(path: &syn::Path) -> Option<String> {
+    let (first, last) = (path.segments.first()?, path.segments.last()?);
+    let elsewhere = path.segments.len() > 1 && !ROOTS.iter().any(|root| first.ident == root);
+    Some(if elsewhere { one_line(path) } else { last.ident.to_string() })
+}
+
+/// The first names of paths that can lead to the types of the language.
+const ROOTS: [&str; 4] = ["hpmoe_runtime", "self", "super", "crate"];
+
+/// The type in `<element, A, B…>` that is not an element type, if the first argument is one, and its place; lifetimes are ignored.
+pub(super) fn unknown_element(arguments: &syn::AngleBracketedGenericArguments) -> Option<(Span, String)> {
     let first = arguments.args.iter().find(|argument| !matches!(argument, GenericArgument::Lifetime(_)))?;
     let GenericArgument::Type(Type::Path(element)) = first else { return None };
-    let name = &element.path.segments.last()?.ident;
-    ElementType::ALL.iter().all(|element| name != element.name()).then_some(name)
+    let (name, at) = (element_name(&element.path)?, element.path.segments.last()?.ident.span());
+    ElementType::ALL.iter().all(|element| name != element.name()).then_some((at, name))
 }
 
 /// The fault of a type `Name<element, …>` whose element type is unknown; `inside` are the names of such types.
@@ -163,7 +206,8 @@ pub(super) fn element_fault(ty: &Type, inside: &[&str]) -> Option<FindingAt> {
     let Type::Path(path) = ty else { return None };
     let last = path.path.segments.last().filter(|last| inside.iter().any(|name| last.ident == name))?;
     let PathArguments::AngleBracketed(arguments) = &last.arguments else { return None };
-    unknown_element(arguments).map(|name| fault(name, SyntaxFault::ElementType { name: name.to_string() }))
+    let (at, name) = unknown_element(arguments)?;
+    Some(Box::new((at, Finding::Syntax(SyntaxFault::ElementType { name }))))
 }
 
 /// A const argument as an expression; a bare name parses as a type.

@@ -72,20 +72,22 @@ fn helper(function: &ItemFn, errors: &mut Errors) -> Option<HelperFn> {
         one => vec![one],
     };
     let (body, results) = body::with_results(&function.block, errors)?;
-    if returned.iter().any(|ty| helper_type(ty).is_none()) || returned.len() != results.len() || results.is_empty() {
+    let types: Vec<HelperType> = returned.iter().filter_map(|ty| helper_type(ty)).collect();
+    if types.len() != returned.len() || returned.len() != results.len() || results.is_empty() {
         errors.push(result.span(), Finding::Syntax(SyntaxFault::HelperResult));
     }
-    (errors.len() == before).then(|| HelperFn { name: function.sig.ident.to_string(), generics, params, body, results })
+    let (name, returns) = (function.sig.ident.to_string(), (types, result.span()));
+    (errors.len() == before).then(|| HelperFn { name, generics, params, body, results, returns })
 }
 
 fn parameter(input: &FnArg) -> Option<HelperParam> {
     let FnArg::Typed(typed) = input else { return None };
     let Pat::Ident(name) = &*typed.pat else { return None };
-    let ty = match &*typed.ty {
-        Type::Reference(reference) if reference.mutability.is_none() => helper_type(&reference.elem)?,
-        ty => helper_type(ty)?,
+    let (ty, by_reference) = match &*typed.ty {
+        Type::Reference(reference) if reference.mutability.is_none() => (helper_type(&reference.elem)?, true),
+        ty => (helper_type(ty)?, false),
     };
-    Some(HelperParam { name: name.ident.to_string(), ty })
+    Some(HelperParam { name: name.ident.to_string(), ty, by_reference })
 }
 
 fn helper_type(ty: &Type) -> Option<HelperType> {

@@ -36,6 +36,7 @@ fn kernel(module: &ItemMod, constants: &mut Vec<ItemConst>, errors: &mut Errors)
     let runtime = runtime(items);
     refuse_without_prelude(module, items, &runtime, errors);
     refuse_unimported(items, &runtime, errors);
+    refuse_second_constants(items, errors);
     let statics = statics(items, errors);
     let declared = items.iter().filter_map(|item| match item {
         Item::Const(constant) => Some(constant),
@@ -231,6 +232,22 @@ fn refuse_second_functions(items: &[Item], errors: &mut Errors) -> bool {
         }
     }
     errors.len() > before
+}
+
+/// Refuses constants that have the name of another one, unless `#[cfg]` may choose between them.
+fn refuse_second_constants(items: &[Item], errors: &mut Errors) {
+    let mut known: Vec<&Ident> = Vec::new();
+    for item in items {
+        let Item::Const(constant) = item else { continue };
+        let (name, attributes) = (&constant.ident, &constant.attrs);
+        if name == "_" || attributes.iter().any(|one| one.path().is_ident("cfg")) {
+            continue;
+        }
+        if known.contains(&name) {
+            errors.push(name.span(), Finding::Syntax(SyntaxFault::SecondConstant { name: name.to_string() }));
+        }
+        known.push(name);
+    }
 }
 
 /// Refuses `#[cfg]` anywhere in an item, also on its statements and parameters.

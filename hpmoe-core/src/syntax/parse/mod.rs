@@ -3,6 +3,7 @@
 mod arguments;
 mod attributes;
 mod body;
+mod columns;
 mod const_arguments;
 mod flow;
 mod forms;
@@ -18,6 +19,7 @@ mod route;
 mod statements;
 mod task;
 
+pub(crate) use columns::columns;
 pub(crate) use kernel::parse;
 pub(crate) use library::{library_functions, with_library};
 pub(crate) use moves::moves;

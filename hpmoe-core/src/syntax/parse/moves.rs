@@ -1,17 +1,14 @@
-//! Faults in task bodies that otherwise only rustc would report: values used after a move, references to references,
-//! and sizes that nothing determines. A value (`Value<R, C>`) is not copied: `a + b`, `f(a)` and `let c = a;` move it,
+//! Faults in task bodies that otherwise only rustc would report: values used after a move, references to references, and arguments that are
+//! references where a function takes values, or the other way round. A value (`Value<R, C>`) is not copied: `a + b`, `f(a)` and `let c = a;` move it,
 //! whereas `&a + &b` and `a.exp()` borrow it.
 
-use super::forms::unparenthesized;
-use crate::finding::{BodyFault, Errors, Finding};
-use crate::syntax::ast::Kernel;
-use hpmoe_kernels::op::OperandKind;
+use super::forms::{one_line, unparenthesized};
+use crate::finding::{BodyFault, Errors, Finding, HelperFault};
+use crate::syntax::ast::{HelperFn, HelperType, Kernel};
 use hpmoe_kernels::ops;
 use proc_macro2::Span;
-use syn::{BinOp, Block, Expr, ExprMethodCall, FnArg, Item, ItemMod, Local, Pat, Stmt, Type};
-
-/// Operations whose result has columns that rustc infers from what the result is used for, unless the call states them.
-const INFERRED: [&str; 5] = ["concat", "interleave", "even_columns", "odd_columns", "unpack"];
+use syn::spanned::Spanned as _;
+use syn::{BinOp, Block, Expr, ExprCall, ExprMethodCall, FnArg, Item, ItemMod, Local, Pat, Stmt, Type};
 
 /// The kind of item that a name refers to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,6 +32,7 @@ struct Bound {
 /// The names in scope, the innermost last.
 struct Moves<'a> {
     bound: Vec<Bound>,
+    helpers: &'a [HelperFn],
     errors: &'a mut Errors,
 }
 
@@ -48,7 +46,7 @@ pub(crate) fn moves(module: &ItemMod, kernel: &Kernel, errors: &mut Errors) {
         if names.contains(&&name) {
             errors.within(Some(&name));
             let bound = function.sig.inputs.iter().filter_map(parameter).collect();
-            Moves { bound, errors }.block(&function.block);
+            Moves { bound, helpers: &kernel.helpers, errors }.block(&function.block);
         }
     }
     errors.within(None);
@@ -156,10 +154,31 @@ impl Moves<'_> {
                 }
             }
             Expr::MethodCall(call) => self.method(call),
-            Expr::Call(call) => call.args.iter().for_each(|argument| self.taken(argument)),
+            Expr::Call(call) => {
+                self.references(call);
+                call.args.iter().for_each(|argument| self.taken(argument));
+            }
             Expr::Block(block) => self.block(&block.block),
             Expr::Tuple(tuple) => tuple.elems.iter().for_each(|element| self.taken(element)),
             _ => {}
+        }
+    }
+
+    /// Refuses values for references, and references for values, among the arguments of a function.
+    fn references(&mut self, call: &ExprCall) {
+        let Expr::Path(path) = &*call.func else { return };
+        let Some(name) = path.path.segments.last().map(|last| last.ident.to_string()) else { return };
+        let helpers = self.helpers;
+        let Some(helper) = helpers.iter().find(|helper| helper.name == name) else { return };
+        for (param, argument) in helper.params.iter().zip(&call.args) {
+            let by_reference = param.by_reference;
+            let given = self.kind(argument);
+            let differs = given == if by_reference { Kind::Value } else { Kind::Borrowed };
+            if differs && matches!(param.ty, HelperType::Value { .. }) {
+                let (name, param) = (name.clone(), param.name.clone());
+                self.errors
+                    .push(argument.span(), Finding::Helper(HelperFault::Reference { name, param, by_reference }));
+            }
         }
     }
 
@@ -190,12 +209,14 @@ impl Moves<'_> {
             "fold_rows" => self.taken(&call.receiver),
             _ => self.borrowed(&call.receiver),
         }
-        call.args.iter().for_each(|argument| self.taken(argument));
-        if forgets_columns(&name) {
-            if let Some(operation) = without_columns(&call.receiver) {
-                self.errors
-                    .push(call.method.span(), Finding::Body(BodyFault::ColumnsNotInferred { operation, user: name }));
+        for argument in &call.args {
+            if let Expr::Reference(reference) = unparenthesized(argument) {
+                if is_number(&reference.expr) {
+                    let number = one_line(&reference.expr);
+                    self.errors.push(argument.span(), Finding::Body(BodyFault::ReferenceToNumber { number }));
+                }
             }
+            self.taken(argument);
         }
     }
 
@@ -239,33 +260,18 @@ impl Moves<'_> {
     }
 }
 
+/// Whether an expression is a literal number, with or without a sign.
+fn is_number(expr: &Expr) -> bool {
+    match unparenthesized(expr) {
+        Expr::Unary(unary) => is_number(&unary.expr),
+        expr => matches!(expr, Expr::Lit(_)),
+    }
+}
+
 /// The name that an expression is.
 fn name_in(expr: &Expr) -> Option<(String, Span)> {
     match unparenthesized(expr) {
         Expr::Path(path) => path.path.get_ident().map(|name| (name.to_string(), name.span())),
-        _ => None,
-    }
-}
-
-/// Whether the result of an operation doesn't tell rustc the columns of its first operand.
-fn forgets_columns(operation: &str) -> bool {
-    let reduces = operation.starts_with("row_") || operation == "arg_max" || INFERRED.contains(&operation);
-    reduces || ops::named(operation).any(|operation| operation.operands.contains(&OperandKind::Size))
-}
-
-/// The operation that makes this value with columns that nothing states.
-fn without_columns(expr: &Expr) -> Option<String> {
-    match unparenthesized(expr) {
-        Expr::Reference(reference) => without_columns(&reference.expr),
-        Expr::MethodCall(call) => {
-            let name = call.method.to_string();
-            match INFERRED.contains(&name.as_str()) {
-                true if call.turbofish.is_none() => Some(name),
-                true => None,
-                false if forgets_columns(&name) => None,
-                false => without_columns(&call.receiver),
-            }
-        }
         _ => None,
     }
 }

@@ -50,7 +50,7 @@ pub(super) fn statements(call: &syn::ExprCall, part: &Flow, caller: &Reader<'_>)
             (Role::Ranks, (false, Some(name))) if name == caller.ranks => {}
             (Role::Ranks, _) => {
                 let takes = caller.ranks.to_owned();
-                return Err(part_fault(argument, PartFault::Argument { takes, what: "the ranks" }));
+                return Err(part_fault(argument, PartFault::Argument { takes, what: "ranks" }));
             }
             (Role::Route, (_, Some(name))) if name == caller.route && !caller.made => {
                 return Err(fault(argument, caller.too_early()));
@@ -59,7 +59,7 @@ pub(super) fn statements(call: &syn::ExprCall, part: &Flow, caller: &Reader<'_>)
                 if name == caller.route && borrowed == caller.owned && !is_unique(argument) => {}
             (Role::Route, _) => {
                 let takes = caller.route_argument();
-                return Err(part_fault(argument, PartFault::Argument { takes, what: "the route" }));
+                return Err(part_fault(argument, PartFault::Argument { takes, what: "route" }));
             }
             (Role::Tensor(tensor), (_, Some(name))) if caller.tensors.borrow().contains(&name) => {
                 let (param, types) = (&part.params[*tensor], caller.types.borrow());

@@ -46,8 +46,10 @@ fn read(statement: &Stmt, ranks: &str) -> Option<(String, MadeRoute)> {
     let experts = (arguments.args.len() == 1).then(|| constant_argument(&arguments.args[0]))??;
     let [group, ids] = call.args.iter().collect::<Vec<_>>()[..] else { return None };
     (name_of(group)? == ranks).then_some(())?;
+    let by_reference = name_of(ids).is_none();
     let (ids, source) = (whole(ids)?, one_line(made));
-    let made = MadeRoute { after: 0, ids, keeps: None, experts, groups, source, span: name.ident.span() };
+    let span = name.ident.span();
+    let made = MadeRoute { after: 0, ids, by_reference, keeps: None, experts, groups, source, span };
     Some((name.ident.to_string(), made))
 }
 
@@ -64,7 +66,7 @@ pub(super) fn kept_in(statement: &Stmt, route: &str) -> Option<(String, Span)> {
     let Stmt::Expr(Expr::MethodCall(call), _) = statement else { return None };
     let routed = call.args.first().filter(|_| call.args.len() == 1)?;
     (call.method == "keep" && call.turbofish.is_none() && ident(&call.receiver)? == route).then_some(())?;
-    Some((whole(routed)?, call.method.span()))
+    Some((name_of(routed)?, call.method.span()))
 }
 
 /// The last part of the path `Route::of`.

@@ -108,8 +108,8 @@ impl Reader<'_> {
             return Err(Box::new((constructor.ident.span(), finding)));
         };
         if let PathArguments::AngleBracketed(arguments) = &constructor.arguments {
-            if let Some(element) = unknown_element(arguments) {
-                return Err(fault(element, SyntaxFault::ElementType { name: element.to_string() }));
+            if let Some((at, name)) = unknown_element(arguments) {
+                return Err(Box::new((at, Finding::Syntax(SyntaxFault::ElementType { name }))));
             }
         }
         self.known_tensor(name, call, constructor).ok_or_else(|| {

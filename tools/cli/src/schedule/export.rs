@@ -3,7 +3,7 @@
 mod rates;
 mod work;
 
-use super::Launched;
+use super::launched::Launched;
 use crate::options::ScheduleArgs;
 use crate::plan::FlowPlan;
 use crate::routing::sizes_of;
