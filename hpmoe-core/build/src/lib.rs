@@ -61,7 +61,7 @@ use hpmoe_core::syntax::{Constant, Overrides};
 use hpmoe_expansion::expansion::{BUILT, FOLDER};
 use hpmoe_kernels::printable::printable_lines;
 use module::Build;
-use sources::{KernelGroup, read_sources, refuse_undeclared};
+use sources::{KernelGroup, Sources, read_sources, refuse_undeclared};
 use std::path::{Path, PathBuf};
 use target::Machine;
 use units::{Built, DeviceBuild, Unit};
@@ -251,11 +251,11 @@ impl Kernels {
         println!("cargo::rerun-if-env-changed=HPMOE_TIME_STAMPS");
         let environment = artifacts::parse_settings(&std::env::var("HPMOE_SET").unwrap_or_default())?;
         let cores = target::named_cores(std::env::var("HPMOE_MATRIX_CORES").ok().as_deref())?;
-        let Some(parts) = self.into_parts(cores)? else {
-            // rustc reports files that are not Rust as soon as this script ends.
-            return Ok(());
-        };
-        refuse_undeclared(&parts, &environment)?;
+        let (parts, complete) = self.into_parts(cores)?;
+        // A file that is not valid Rust may declare the constants.
+        if complete {
+            refuse_undeclared(&parts, &environment)?;
+        }
         let folder = out_dir.join(FOLDER);
         files::forget(&folder)?;
         let variable = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
@@ -299,8 +299,8 @@ impl Kernels {
         Ok(())
     }
 
-    /// Reads these kernels and the ones added by `and`; `None` if a file is not valid Rust.
-    fn into_parts(self, cores: Option<u32>) -> Result<Option<Vec<KernelGroup>>, String> {
+    /// Reads these kernels and the ones added by `and`; whether all files are valid Rust.
+    fn into_parts(self, cores: Option<u32>) -> Result<(Vec<KernelGroup>, bool), String> {
         let Self {
             files,
             settings,
@@ -316,7 +316,7 @@ impl Kernels {
         let machine = Machine { matrix_cores: cores.or(machine.matrix_cores), ..machine };
         let (target, tune) = (machine.target()?, machine.options());
         let expected = Expected { ranks: ranks.first().copied(), ..expected };
-        let Some(sources) = read_sources(&files)? else { return Ok(None) };
+        let Sources { modules: sources, mut complete } = read_sources(&files)?;
         let part = KernelGroup {
             settings,
             target,
@@ -331,10 +331,11 @@ impl Kernels {
         };
         let mut parts = vec![part];
         for other in others {
-            let Some(other) = other.into_parts(cores)? else { return Ok(None) };
+            let (other, of_other) = other.into_parts(cores)?;
             parts.extend(other);
+            complete &= of_other;
         }
-        Ok(Some(parts))
+        Ok((parts, complete))
     }
 }
 

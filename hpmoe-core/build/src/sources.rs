@@ -51,9 +51,16 @@ pub(crate) struct KernelModule {
     pub(crate) tuned: Option<Tuned>,
 }
 
-/// The kernel modules of all files; `None` if one of them is not Rust.
-pub(crate) fn read_sources(files: &[PathBuf]) -> Result<Option<Vec<KernelModule>>, String> {
-    let mut sources = Vec::new();
+/// Kernel modules of files.
+pub(crate) struct Sources {
+    pub(crate) modules: Vec<KernelModule>,
+    /// Whether all files are valid Rust. Kernels of the others are not built; rustc reports the faults.
+    pub(crate) complete: bool,
+}
+
+/// The kernel modules of all files that are valid Rust.
+pub(crate) fn read_sources(files: &[PathBuf]) -> Result<Sources, String> {
+    let (mut sources, mut complete) = (Vec::new(), true);
     for (at, file) in files.iter().enumerate() {
         if files[..at].contains(file) {
             println!("cargo::warning=the build script names `{}` twice: name it once", file.display());
@@ -68,7 +75,15 @@ pub(crate) fn read_sources(files: &[PathBuf]) -> Result<Option<Vec<KernelModule>
             (Err(_), Some(error)) => {
                 return Err(format!("`{}`, line {}: {error}", file.display(), error.span().start().line));
             }
-            (Err(_), None) => return Ok(None),
+            (Err(error), None) => {
+                let (file, at) = (file.display(), error.span().start());
+                println!(
+                    "cargo::warning=`{file}` is not valid Rust, so its kernels are not built: {error}, line {}",
+                    at.line
+                );
+                complete = false;
+                continue;
+            }
         };
         if modules.is_empty() {
             println!("cargo::warning=`{}` holds no `#[megakernel]` module", file.display());
@@ -91,5 +106,5 @@ pub(crate) fn read_sources(files: &[PathBuf]) -> Result<Option<Vec<KernelModule>
             tuned: tuned.clone(),
         }));
     }
-    Ok(Some(sources))
+    Ok(Sources { modules: sources, complete })
 }

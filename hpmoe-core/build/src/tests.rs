@@ -85,7 +85,7 @@ impl Package {
     }
 
     fn source(&self) -> KernelModule {
-        read_sources(&[self.path("mixed.rs")]).unwrap().unwrap().remove(0)
+        read_sources(&[self.path("mixed.rs")]).unwrap().modules.remove(0)
     }
 
     /// What the macro makes of the kernel next to such a build.
@@ -292,7 +292,24 @@ fn a_source_that_is_nested_too_deep_is_told_with_its_place() {
     assert!(said.contains(&format!("mixed.rs`, line {line}: this is nested deeper than hpmoe reads")), "{said}");
     // rustc reports files that aren't Rust.
     package.write("mixed.rs", "mod {");
-    assert!(read_sources(&[package.path("mixed.rs")]).unwrap().is_none());
+    // The kernels of other files are built.
+    std::fs::copy(KERNEL, package.path("right.rs")).unwrap();
+    let read = read_sources(&[package.path("mixed.rs"), package.path("right.rs")]).unwrap();
+    assert!(!read.complete && read.modules.len() == 1 && read.modules[0].file.ends_with("right.rs"));
+}
+
+#[test]
+fn a_module_that_is_not_rust_is_told_from_other_items() {
+    let expand = |item: &str| {
+        let script = hpmoe_expansion::BuildScript::Missing;
+        megakernel(Default::default(), item.parse().unwrap(), &script, &|_| None).to_string()
+    };
+    let inside = expand("pub mod kernel { pub const A: usize = 160 fn f() {} }");
+    assert!(inside.contains("this kernel is not valid Rust: expected `;`"), "{inside}");
+    for item in ["mod elsewhere;", "fn f() {}", "struct S { a: u8 }"] {
+        let said = expand(item);
+        assert!(!said.contains("not valid Rust"), "{said}");
+    }
 }
 
 #[test]

@@ -26,7 +26,7 @@ mod signature;
 pub mod tokens;
 
 use expansion::{Expansion, FOLDER, PlacedFault};
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
 use quote::{ToTokens as _, quote_spanned};
 use std::path::{Path, PathBuf};
 use syn::ItemMod;
@@ -68,8 +68,12 @@ pub fn megakernel(arguments: TokenStream, item: TokenStream, script: &BuildScrip
         tokens.extend(fault(place, nesting::TOO_DEEP));
         return tokens;
     }
-    let mut tokens = match syn::parse2(item) {
+    let mut tokens = match syn::parse2(item.clone()) {
         Ok(module) => expanded(&module, script, read),
+        Err(error) if is_inline_module(item) => {
+            let text = format!("this kernel is not valid Rust: {error}\nhelp: mend what rustc reports first");
+            fault(error.span(), &text)
+        }
         Err(_) => fault(
             Span::call_site(),
             "`#[megakernel]` marks an inline module\nhelp: write `#[megakernel] mod name { … }`",
@@ -79,6 +83,13 @@ pub fn megakernel(arguments: TokenStream, item: TokenStream, script: &BuildScrip
         tokens.extend(fault(first.span(), "`#[megakernel]` takes no arguments [HP01]\nhelp: write `#[megakernel]`"));
     }
     tokens
+}
+
+/// Whether an item begins like a module and ends with braces.
+fn is_inline_module(item: TokenStream) -> bool {
+    let mut tokens: Vec<TokenTree> = item.into_iter().collect();
+    let in_braces = matches!(tokens.pop(), Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Brace);
+    in_braces && tokens.iter().any(|token| matches!(token, TokenTree::Ident(name) if name == "mod"))
 }
 
 fn expanded(module: &ItemMod, script: &BuildScript, read: Read<'_>) -> TokenStream {
