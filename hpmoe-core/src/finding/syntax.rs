@@ -25,6 +25,8 @@ pub(crate) enum SyntaxFault {
     Cfg,
     /// `use hpmoe_runtime::tasks::*`.
     LibraryGlob,
+    /// A `use` of the library inside braces with others.
+    LibraryNested { module: String, runtime: String },
     /// An attribute of ours with an argument that it doesn't take.
     AttributeArgument {
         attribute: String,
@@ -78,7 +80,7 @@ pub(crate) enum SyntaxFault {
     /// A second `Ranks` or `Route` parameter.
     FlowSecondRoute,
     /// A parameter of a taskflow that is not a tensor.
-    FlowParameter,
+    FlowParameter { text: String },
     /// A taskflow without `Ranks` or a route.
     FlowWithoutRoute,
     /// A route that is made with other arguments than it takes.

@@ -973,3 +973,17 @@ fn declarations_are_those_of_rust() {
         assert_eq!(told(KERNEL, &[("route: &Route", &format!("route: {right}"))]), []);
     }
 }
+
+#[test]
+fn parameters_and_imports_are_named() {
+    for (from, to) in [("ep: Ranks", "ep: &Ranks"), ("route: &Route", "route: Route")] {
+        check(&[(from, to)], to, &[&format!("but not `{to}`"), "write `ep: Ranks`, `route: &Route`"]);
+    }
+    let nested = "use hpmoe_runtime::{prelude::*, tasks::project as times};";
+    let prelude = "pub mod ffn {\n    use hpmoe_runtime::prelude::*;\n";
+    let edit = [(prelude, &*format!("{prelude}    {nested}\n"))];
+    check(&edit, "tasks", &["have a `use` of their own", "write `use hpmoe_runtime::tasks::{…};`"]);
+    let typed = "let recv: PerRank<_> = PerRank::symmetric";
+    let kernel = [("let recv = PerRank::symmetric", typed)];
+    assert!(told(KERNEL, &kernel)[0].1.contains("creates a tensor, and has no type"), "{:?}", told(KERNEL, &kernel));
+}

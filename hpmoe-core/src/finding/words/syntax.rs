@@ -87,6 +87,17 @@ impl SyntaxFault {
                 format!("two functions of this kernel module are called `{name}`"),
                 "give each function a unique name: calls refer to functions by name".into(),
             ),
+            Self::LibraryNested { module, runtime } => (
+                format!("tasks and taskflows of the library have a `use` of their own, not one of several in braces after `{runtime}`"),
+                format!("write `use {runtime}::{module}::{{…}};`"),
+            ),
+            Self::FlowParameter { text } => (
+                format!("a taskflow takes `Ranks`, `&Route` and tensors, but not `{text}`"),
+                "write `ep: Ranks`, `route: &Route`, and tensors as `name: &PerRank<Tensor<bf16, COLS>>`, `&PerRank<Experts<bf16, ROWS, COLS>>`, \
+                 `&PerRank<Matrix<bf16, ROWS, COLS>>`, `&PerRank<Received<bf16, COLS>>`, `&PerRank<Once<bf16, COLS>>`, \
+                 `&PerRank<Slots<bf16, COLS>>`, or `&mut` for what it writes"
+                    .into(),
+            ),
             Self::SecondConstant { name } => (
                 format!("two constants of this kernel module are called `{name}`"),
                 "give each constant a unique name, or delete one".into(),
@@ -165,12 +176,6 @@ impl SyntaxFault {
                 "use constants of the module",
             ),
             Self::FlowSecondRoute => ("a taskflow has one group and one route", "take one `Ranks` and one `&Route`"),
-            Self::FlowParameter => (
-                "a taskflow takes `Ranks`, `&Route` and tensors",
-                "write `ep: Ranks`, `route: &Route`, and tensors as `name: &PerRank<Tensor<bf16, COLS>>`, `&PerRank<Experts<bf16, ROWS, COLS>>`, \
-                 `&PerRank<Matrix<bf16, ROWS, COLS>>`, `&PerRank<Received<bf16, COLS>>`, `&PerRank<Once<bf16, COLS>>`, \
-                 `&PerRank<Slots<bf16, COLS>>`, or `&mut` for what it writes",
-            ),
             Self::FlowWithoutRoute => (
                 "a taskflow takes `ep: Ranks` and `route: &Route`",
                 "add both parameters, in this order, before the tensors; or make the route from ids, \

@@ -1,6 +1,6 @@
 //! Reads taskflows: signatures here, statements in `statements`.
 
-use super::forms::{const_parameters, element_fault, plain_function, tensor_type};
+use super::forms::{const_parameters, element_fault, one_line, plain_function, tensor_type};
 use super::known_flows::{KnownFlows, is_public};
 use super::reader::{Held, Reader};
 use super::route::{kept_in, made_route, makes_route};
@@ -20,6 +20,7 @@ pub(super) fn flow(function: &ItemFn, known: &KnownFlows<'_>, errors: &mut Error
         errors.push(function.sig.generics.span(), Finding::Syntax(SyntaxFault::FlowGeneric));
     }
     let (mut ranks, mut route, mut roles, mut params) = (None, None, Vec::new(), Vec::new());
+    let mut others = false;
     for input in &function.sig.inputs {
         match flow_param(input) {
             Some(Input::Ranks(name)) if ranks.is_none() => {
@@ -41,14 +42,21 @@ pub(super) fn flow(function: &ItemFn, known: &KnownFlows<'_>, errors: &mut Error
             }
             None => match unknown_element(input) {
                 Some(fault) => errors.push(fault.0, fault.1),
-                None => errors.push(input.span(), Finding::Syntax(SyntaxFault::FlowParameter)),
+                None => {
+                    others = true;
+                    let text = one_line(input);
+                    errors.push(input.span(), Finding::Syntax(SyntaxFault::FlowParameter { text }));
+                }
             },
         }
     }
     let statements = &function.block.stmts;
     let maker = statements.iter().position(|statement| route.is_none() && makes_route(statement));
     let (Some(ranks), true) = (ranks, route.is_some() || maker.is_some()) else {
-        errors.push(function.sig.ident.span(), Finding::Syntax(SyntaxFault::FlowWithoutRoute));
+        // A faulty parameter may be meant as the missing one.
+        if !others {
+            errors.push(function.sig.ident.span(), Finding::Syntax(SyntaxFault::FlowWithoutRoute));
+        }
         return None;
     };
     let made = match maker.map(|at| made_route(&statements[at], &ranks)).transpose() {

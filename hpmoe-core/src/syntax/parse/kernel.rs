@@ -65,7 +65,7 @@ fn kernel(module: &ItemMod, constants: &mut Vec<ItemConst>, errors: &mut Errors)
                     None => unmarked.push(function),
                 },
             },
-            item if used(item, &runtime).is_some() => library::refuse(item, items, errors),
+            Item::Use(_) => library::refuse(item, items, errors),
             Item::Macro(call) => errors.push(call.span(), Finding::Syntax(SyntaxFault::MacroCall)),
             _ => {}
         }
