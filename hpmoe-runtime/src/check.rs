@@ -229,14 +229,14 @@ pub(crate) fn placed_arrivals_fit(sizes: &RankSizes) -> bool {
     const WORDS: usize = 152 * 1024 / 4;
     const LISTS: usize = 15;
     let RankSizes { ranks, local_experts, .. } = *sizes;
-    let counted = ranks * local_experts * sizes.most_chunks();
+    let counted = ranks * local_experts * sizes.counted_chunks();
     let lists = LISTS * ((counted + 1).next_multiple_of(LANES) + BLOCK);
     let fit = |chunks: usize| {
         let of_rank = local_experts * chunks;
         let pitch = chunks * local_experts.next_multiple_of(BLOCK);
         // The lists: where the counts of its places are; the sums over all previous sources; all counts of one source; the next of several
         // chunks that are counted for one.
-        let merged = if chunks < sizes.most_chunks() { pitch } else { 0 };
+        let merged = if chunks < sizes.counted_chunks() { pitch } else { 0 };
         let needed = lists + 2 * pitch + merged + counted.next_multiple_of(BLOCK);
         let sources = WORDS.saturating_sub(needed) / pitch;
         sources >= ranks.min(BLOCK / (1 << of_rank.trailing_zeros().min(BLOCK.trailing_zeros())))
@@ -269,14 +269,14 @@ pub(crate) fn routing(
     )?;
     let slots = sizes.ranks.saturating_mul(tables.tokens).saturating_mul(tables.top_k);
     within("slots of all ranks", slots, MOST_SLOTS, "lower TOKENS or use fewer ranks")?;
-    let places = sizes.ranks * sizes.local_experts * sizes.most_chunks();
+    let places = sizes.ranks * sizes.local_experts * sizes.counted_chunks();
     if sizes.chunks_at_most.is_some() {
         within("places of all ranks and chunks", places, MOST_PLACES, "build with fewer chunks_at_most")?;
     }
     if is_placed {
         let most = if placed_arrivals_fit(sizes) { MOST_PLACES } else { PLACES_OF_ANY };
         within("places of all ranks and chunks", places, most, "use fewer chunks or a smaller SPARE")?;
-        let tokens = sizes.in_chunks(sizes.most_chunks()).chunk_tokens;
+        let tokens = sizes.in_chunks(sizes.counted_chunks()).chunk_tokens;
         within("tokens of a chunk of a rank", tokens, MOST_CUT, "lower TOKENS or use more chunks")?;
     }
     for sizes in sizes.of_launches() {

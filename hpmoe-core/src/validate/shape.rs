@@ -2,7 +2,7 @@
 
 use crate::analyze::{CheckedGraph, Grid};
 use crate::collections::IdSet;
-use crate::graph::{Sizes, Space, TaskGraph, Tensor};
+use crate::graph::{RowKind, Sizes, Space, TaskGraph, Tensor};
 use crate::ids::CounterId;
 use crate::schedule::Schedule;
 use hpmoe_kernels::memory::{self, KernelShape, KernelSizes, SpaceTable, TensorShape};
@@ -18,7 +18,8 @@ pub(crate) fn used_counters(schedule: &Schedule) -> IdSet<CounterId> {
 pub fn kernel_sizes(graph: &TaskGraph) -> KernelSizes {
     let Sizes { experts, spare, top_k, tokens, chunks, chunks_at_most } = graph.sizes;
     let groups = graph.route.as_ref().and_then(|route| route.groups).unwrap_or(1);
-    KernelSizes { experts, spare, top_k, tokens, chunks, chunks_at_most, groups }
+    let keeps_route = graph.tensors.iter().any(|(_, tensor)| tensor.rows == RowKind::Routed);
+    KernelSizes { experts, spare, top_k, tokens, chunks, chunks_at_most, groups, keeps_route }
 }
 
 /// The constants that determine the memory of a scheduled kernel. The runtime's tables contain them.

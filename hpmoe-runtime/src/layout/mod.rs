@@ -34,7 +34,7 @@ pub(crate) fn rows_of(row_kind: RowKind, route: &Route, rank: Rank) -> usize {
         RowKind::Expert(height) => route.local_experts() * height as usize,
         RowKind::Matrix(height) => height as usize,
         RowKind::Routed => {
-            KeptWords::new(route.ranks().count(), route.expert_count(), route.top_k(), route.tokens(rank)).end
+            KeptWords::new(route.ranks().count(), route.expert_count(), route.top_k(), 1, route.tokens(rank)).end
         }
     }
 }

@@ -104,7 +104,7 @@ impl RouteTables {
             arrivals: vec![pair; pairs],
             order: vec![UNMADE; parts * slots],
             expert_order: vec![UNMADE as u32; pairs],
-            starts: starts_of_tokens(tables, &spaces, sizes.chunks_at_most.is_some() && sizes.chunks > 1),
+            starts: starts_of_tokens(tables, &spaces, sizes.chooses()),
             spaces,
             rows_once: None,
             origins: None,

@@ -18,7 +18,8 @@ use crate::tables::{ScheduleTable, SpaceTable};
 
 /// All tables that a kernel reads, except tensors and counters, and the launch structure.
 pub(crate) struct RankTables {
-    chunks: usize,
+    /// Number of chunks in which ranks count rows.
+    counted: usize,
     memory: TableMemory,
     launch_arena: LineMemory,
 }
@@ -98,7 +99,10 @@ impl RankTables {
         let Common { tables, schedule, plan, time_limit, stamp_room, .. } = *common;
         let choices = choices(common, route);
         let most = choices.last().map_or(common.tables, |choice| &choice.tables);
-        let chunks = most.chunks;
+        let counted = match route {
+            LaunchRoute::Host(_) => common.tables.chunks,
+            LaunchRoute::Kernel(route) => route.sizes().counted_chunks(),
+        };
         let turn = |space: usize| {
             choices.iter().find_map(|choice| choice.arrival_turns[space]).or(common.arrival_turns[space])
         };
@@ -125,8 +129,8 @@ impl RankTables {
         let sends = arenas.add("sends", &made.sends);
         let arrivals = arenas.add("arrivals", &made.arrivals);
         let order = match kept {
-            Some((at, words)) => at + words_bytes(words.order),
-            None => arenas.add("order", &made.order),
+            Some((at, words)) if counted == 1 => at + words_bytes(words.order),
+            _ => arenas.add("order", &made.order),
         };
         let expert_order = arenas.add("order of experts", &made.expert_order);
         arenas.by_kernel = false;
@@ -180,11 +184,17 @@ impl RankTables {
             };
             let launches: Vec<HpmoeLaunch> = choices.iter().map(in_chunks).collect();
             arenas.arenas[table].memory.write(0, &launches);
-            launch = launches[launches.len() - 1];
+            // Until the kernel has chosen, the chunks are those that it counts.
+            launch = HpmoeLaunch {
+                chunks: small(counted),
+                local_experts: small(local_experts * counted),
+                chunk_tokens: small(chunk_tokens(tokens, counted, tables.chunks_at_most())),
+                ..launches[launches.len() - 1]
+            };
         }
         let mut launch_arena = LineMemory::zeroed(size_of::<HpmoeLaunch>());
         launch_arena.write(0, &[launch]);
-        Self { chunks, memory: arenas, launch_arena }
+        Self { counted, memory: arenas, launch_arena }
     }
 
     /// Address of the launch structure.
@@ -209,7 +219,7 @@ impl RankTables {
     /// Overwrites the placement with another one that has the same number of places.
     pub(crate) fn place(&mut self, placement: &Placement) {
         let (table, _) = self.memory.placement.expect("the launch has a placement");
-        self.memory.arenas[table].memory.write(0, &placement.device_words(self.chunks));
+        self.memory.arenas[table].memory.write(0, &placement.device_words(self.counted));
     }
 
     /// Offset of the placement in the image, if there is one.
@@ -240,7 +250,7 @@ fn choices(common: &Common<'_>, route: &LaunchRoute<'_>) -> Vec<Choice> {
         let schedule = schedule.expect("each number of chunks has schedules for the same ranks");
         Choice { tables, schedule, arrival_turns: arrival_turns(&tables, schedule) }
     };
-    match route.sizes().most_chunks() > 1 && common.tables.chunks_at_most().is_some() {
+    match route.sizes().chooses() {
         true => route.sizes().of_launches().map(choice).collect(),
         false => Vec::new(),
     }
@@ -354,7 +364,7 @@ impl TableMemory {
             start_pairs: self.add("start pairs", &start_pairs),
             placement: route
                 .placement()
-                .map_or(0, |placement| self.add_placement(placement, route.sizes().most_chunks())),
+                .map_or(0, |placement| self.add_placement(placement, route.sizes().counted_chunks())),
             sent: route.placement().map_or(0, |_| self.add_made("slots sent", &[UNMADE])),
             expert_order: order_word(common.tables.expert_orders.on(common.schedule.ranks)),
             ..routing(

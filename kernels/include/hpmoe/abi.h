@@ -218,8 +218,10 @@ struct HpmoePlacementHead {
 
 #define HPMOE_DIGESTS 0x3fffffff /* HpmoePlacementHead.digest */
 
-/* Head of a kept route, one line. Three lists follow it: the counts of all ranks, each plus one, in rows whose words are a
- * multiple of 128; the ids of this rank's slots, padded to a block; and its slots by expert, like HpmoeLaunch.order. */
+/* Head of a kept route, one line. Three lists follow it: the counts of all ranks, each plus one, chunk by chunk and expert by
+ * expert, in rows whose words are the number of chunks times the number of experts rounded up to a multiple of 128; the ids of
+ * this rank's slots, padded to a block; and its slots by expert, numbered from the rank's first token, all chunks together. With
+ * one chunk, HpmoeLaunch.order is this last list. */
 struct HpmoeKeptHead {
     uint32_t kept;   /* HPMOE_KEPT if a route is kept */
     uint32_t launch; /* number of the launch that kept it, the same on all ranks; zero if the host kept it */
@@ -230,7 +232,8 @@ struct HpmoeKeptHead {
     uint32_t tokens;      /* tokens of the rank */
     uint32_t group_slots; /* HpmoeRouting.group_slots */
     uint32_t placement;   /* HpmoePlacementHead.digest; zero without one */
-    uint32_t reserved[7];
+    uint32_t chunks;      /* chunks that are counted, the largest number that launches choose from; zero for one */
+    uint32_t reserved[6];
 };
 
 #define HPMOE_KEPT 0x726f7574u /* HpmoeKeptHead.kept */

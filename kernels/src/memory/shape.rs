@@ -22,6 +22,9 @@ pub struct KernelSizes {
     /// Number of expert groups if routing is group-limited (every token picks equally many experts from each group); 1
     /// otherwise.
     pub groups: usize,
+    /// Whether launches keep their route for others, or take a kept one. If launches also choose their number of chunks, the largest number is
+    /// counted, because other kernels may need it.
+    pub keeps_route: bool,
 }
 
 impl KernelSizes {

@@ -18,6 +18,8 @@ pub struct RankSizes {
     pub chunks: usize,
     /// Largest number of chunks if launches choose it; `None` if it is a constant.
     pub chunks_at_most: Option<usize>,
+    /// Whether launches keep their route for others, or take a kept one.
+    pub keeps_route: bool,
     /// Most tokens of a rank.
     pub tokens: usize,
     /// Most tokens of a chunk of a rank.
@@ -41,6 +43,7 @@ impl RankSizes {
             top_k: sizes.top_k,
             chunks: sizes.chunks,
             chunks_at_most: sizes.chunks_at_most,
+            keeps_route: sizes.keeps_route,
             tokens: sizes.tokens,
             chunk_tokens: sizes.chunk_tokens(),
             token_rows: sizes.rows_of_a_token(ranks),
@@ -72,10 +75,26 @@ impl RankSizes {
         self.of_launches().last().map_or(self.chunks, |sizes| sizes.chunks)
     }
 
+    /// Number of chunks in which a kernel that makes its route counts rows: the largest number that a launch needs or, in routes that
+    /// are kept, the largest number of the kernel. Launches of fewer chunks add counts up.
+    #[must_use]
+    pub fn counted_chunks(&self) -> usize {
+        match self.chunks_at_most {
+            Some(most) if self.keeps_route => most,
+            _ => self.most_chunks(),
+        }
+    }
+
+    /// Whether a kernel that makes its route chooses the number of chunks.
+    #[must_use]
+    pub fn chooses(&self) -> bool {
+        self.chunks_at_most.is_some() && self.counted_chunks() > 1
+    }
+
     /// How launches cut their tokens; `None` if the number of chunks is a constant.
     #[must_use]
     pub fn chosen_chunks(&self) -> Option<ChosenChunks> {
-        self.chunks_at_most.map(|at_most| ChosenChunks { at_most, needed: self.most_chunks() })
+        self.chunks_at_most.map(|at_most| ChosenChunks { at_most, shared: self.counted_chunks() })
     }
 
     /// Number of freed words, by which peers say which chunks they no longer read. Launches with different numbers of chunks use different
@@ -162,7 +181,13 @@ impl RankSizes {
 
     /// The layout of a kept route, on a rank with `tokens` tokens.
     #[must_use]
-    pub const fn kept(&self, tokens: usize) -> KeptWords {
-        KeptWords::new(self.ranks, self.experts, self.top_k, tokens)
+    pub fn kept(&self, tokens: usize) -> KeptWords {
+        KeptWords::new(self.ranks, self.experts, self.top_k, self.kept_chunks(), tokens)
+    }
+
+    /// Number of chunks of which a kept route has counts.
+    #[must_use]
+    pub fn kept_chunks(&self) -> usize {
+        self.chunks_at_most.unwrap_or(self.chunks)
     }
 }

@@ -213,7 +213,13 @@ fn formula(row_kind: RowKind, sizes: &RankSizes, of_caller: bool) -> String {
         RowKind::Once => format!("{times}min(rows, R·⌈T/{chunks}⌉)"),
         RowKind::Expert(height) => format!("S·{height}"),
         RowKind::Matrix(height) => height.to_string(),
-        RowKind::Routed => format!("{KEPT_HEAD} + R·{COUNT_LINE}·⌈E/{COUNT_LINE}⌉ + 2·{KEPT_SLOTS}·⌈T·k/{KEPT_SLOTS}⌉"),
+        RowKind::Routed => {
+            let counted = match sizes.kept_chunks() {
+                1 => String::new(),
+                chunks => format!("{chunks}·"),
+            };
+            format!("{KEPT_HEAD} + R·{counted}{COUNT_LINE}·⌈E/{COUNT_LINE}⌉ + 2·{KEPT_SLOTS}·⌈T·k/{KEPT_SLOTS}⌉")
+        }
     }
 }
 
@@ -255,6 +261,7 @@ mod tests {
                 chunks: 1,
                 chunks_at_most: None,
                 groups: 1,
+                keeps_route: false,
             },
             cores: 9,
             time_stamps: false,

@@ -7,10 +7,9 @@ use std::iter;
 pub struct ChosenChunks {
     /// The kernel's largest number of chunks. The tokens of each rank are divided into this many equal parts.
     pub at_most: usize,
-    /// The largest number of chunks that a launch of the group can need. The tokens of each rank are divided into this
-    /// many parts, and copies of an expert share the rows of each part separately, so that a chunk of any size has the
-    /// sums of its parts.
-    pub needed: usize,
+    /// Number of parts of each rank's tokens whose rows the copies of an expert share separately, so that a chunk of any
+    /// size has the sums of its parts. It is the number of chunks that a kernel counts if it makes its route.
+    pub shared: usize,
 }
 
 /// Number of tokens per chunk, for a rank with `tokens` tokens; the last chunks of a rank may have fewer. If launches

@@ -2,6 +2,7 @@
 
 use super::Route;
 use crate::tensor::buffer::CellBuffer;
+use crate::route::chunk_tokens;
 use crate::{PerRank, Placement, Rank, Ranks, RouteError};
 use std::cell::Cell;
 
@@ -17,12 +18,15 @@ pub const COUNT_LINE: usize = 128;
 /// Index of the head's word with the placement's digest.
 #[doc(hidden)]
 pub const KEPT_PLACEMENT: usize = 8;
+/// Index of the head's word with the number of chunks that are counted; it is 0 for one chunk.
+#[doc(hidden)]
+pub const KEPT_CHUNKS: usize = 9;
 /// Number of slots that a rank's id list and slot list are each padded to a multiple of: one block of memory.
 #[doc(hidden)]
 pub const KEPT_SLOTS: usize = 8;
 
-/// Layout of a kept route: a head, the counts that each rank sends to each expert, the ids of this rank's slots, and
-/// its slots sorted by expert.
+/// Layout of a kept route: a head, the counts that each rank sends to each expert in each chunk, the ids of this rank's slots,
+/// and its slots sorted by expert.
 #[doc(hidden)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KeptWords {
@@ -39,13 +43,24 @@ pub struct KeptWords {
 }
 
 impl KeptWords {
-    /// The layout for a rank with `tokens` tokens.
+    /// The layout for a rank with `tokens` tokens, if rows are counted in `chunks` chunks.
     #[must_use]
-    pub const fn new(ranks: usize, experts: usize, top_k: usize, tokens: usize) -> Self {
-        let pitch = experts.next_multiple_of(COUNT_LINE);
+    pub const fn new(ranks: usize, experts: usize, top_k: usize, chunks: usize, tokens: usize) -> Self {
+        let pitch = chunks * experts.next_multiple_of(COUNT_LINE);
         let slots = (tokens * top_k).next_multiple_of(KEPT_SLOTS);
         let ids = KEPT_HEAD + ranks * pitch;
         Self { pitch, counts: KEPT_HEAD, ids, order: ids + slots, end: ids + 2 * slots }
+    }
+
+    /// The number of chunks for which `words` words are the layout of a rank with `tokens` tokens.
+    #[must_use]
+    pub const fn chunks_of(ranks: usize, experts: usize, top_k: usize, tokens: usize, words: usize) -> Option<usize> {
+        let without = Self::new(ranks, experts, top_k, 0, tokens).end;
+        let of_chunk = Self::new(ranks, experts, top_k, 1, tokens).end - without;
+        match words.checked_sub(without) {
+            Some(counts) if counts > 0 && counts % of_chunk == 0 => Some(counts / of_chunk),
+            _ => None,
+        }
     }
 }
 
@@ -53,6 +68,7 @@ impl KeptWords {
 struct KeptSizes {
     ranks: usize,
     experts: usize,
+    chunks: usize,
     slots: usize,
     words: KeptWords,
 }
@@ -110,30 +126,30 @@ impl Routed {
     /// ```
     #[must_use]
     pub fn rows_from(&self, source: Rank) -> Option<Vec<usize>> {
-        let KeptSizes { ranks, experts, words, .. } = self.sizes()?;
+        let KeptSizes { ranks, experts, chunks, words, .. } = self.sizes()?;
         if source.id() >= ranks {
             return None;
         }
-        let first = words.counts + source.id() * words.pitch;
+        let counts = self.cells.get(words.counts + source.id() * words.pitch..)?.get(..chunks * experts)?;
         // A count is stored plus one.
-        let rows =
-            self.cells.get(first..first + experts)?.iter().map(|count| usize::try_from(count.get() - 1).unwrap_or(0));
-        Some(rows.collect())
+        let rows = |expert| counts[expert..].iter().step_by(experts).map(|count| usize::try_from(count.get() - 1).unwrap_or(0));
+        Some((0..experts).map(|expert| rows(expert).sum()).collect())
     }
 
     /// The head, without the launch number.
-    fn head(&self) -> [i32; 8] {
+    fn head(&self) -> [i32; 9] {
         let word = |at: usize| self.cells.get(at).map_or(0, Cell::get);
-        [word(0), word(2), word(3), word(4), word(5), word(6), word(7), word(KEPT_PLACEMENT)]
+        let last = [word(7), word(KEPT_PLACEMENT), word(KEPT_CHUNKS)];
+        [word(0), word(2), word(3), word(4), word(5), word(6), last[0], last[1], last[2]]
     }
 
     /// The sizes in the head; `None` if no route is kept.
     fn sizes(&self) -> Option<KeptSizes> {
-        let [kept, ranks, _, experts, top_k, tokens, ..] = self.head();
-        let [ranks, experts, top_k, tokens] =
-            [ranks, experts, top_k, tokens].map(|word| usize::try_from(word).unwrap_or(0));
-        let words = KeptWords::new(ranks, experts, top_k, tokens);
-        (kept == KEPT).then_some(KeptSizes { ranks, experts, slots: tokens * top_k, words })
+        let [kept, ranks, _, experts, top_k, tokens, _, _, chunks] = self.head();
+        let [ranks, experts, top_k, tokens, chunks] =
+            [ranks, experts, top_k, tokens, chunks.max(1)].map(|word| usize::try_from(word).unwrap_or(0));
+        let words = KeptWords::new(ranks, experts, top_k, chunks, tokens);
+        (kept == KEPT).then_some(KeptSizes { ranks, experts, chunks, slots: tokens * top_k, words })
     }
 
     /// The counts, the ids and the slots by expert, without unused words.
@@ -152,7 +168,7 @@ impl Routed {
     /// The ids of `rank`, after checking that this is that rank's part of a route with these numbers of ranks and
     /// experts and this placement digest.
     fn ids(&self, rank: Rank, ranks: usize, experts: usize, placement: u32) -> Result<(usize, Vec<i32>), RouteError> {
-        let [kept, of_ranks, of_rank, of_experts, top_k, tokens, _, placed] = self.head();
+        let [kept, of_ranks, of_rank, of_experts, top_k, tokens, _, placed, chunks] = self.head();
         let whole = |word: i32| usize::try_from(word).unwrap_or(0);
         if kept != KEPT {
             return Err(RouteError::NotKept { rank });
@@ -168,7 +184,7 @@ impl Routed {
             return Err(RouteError::KeptPlaced { rank });
         }
         let (top_k, tokens) = (whole(top_k), whole(tokens));
-        let words = KeptWords::new(ranks, experts, top_k, tokens);
+        let words = KeptWords::new(ranks, experts, top_k, whole(chunks).max(1), tokens);
         if words.end != self.cells.len() {
             return Err(RouteError::KeptFor { rank, what: "words", found: self.cells.len(), wanted: words.end });
         }
@@ -207,7 +223,29 @@ impl PerRank<()> {
     /// ```
     #[must_use]
     pub fn routed(ep: Ranks, experts: usize, top_k: usize, tokens: &PerRank<usize>) -> PerRank<Routed> {
-        let words = |rank: Rank| KeptWords::new(ep.count(), experts, top_k, tokens[rank]).end;
+        Self::routed_in_chunks(ep, experts, top_k, 1, tokens)
+    }
+
+    /// Like [`routed`](Self::routed), for kernels with chunks. The kernel that keeps the route and those that take it have equally many
+    /// chunks: the `N` of `chunks_at_most(N)` or, if the build has none, of `route.chunks::<N>()`.
+    ///
+    /// ```
+    /// use hpmoe_kernels::{PerRank, Rank, Ranks, Route, Tensor};
+    ///
+    /// let (ep, ids) = (Ranks::new(1), PerRank::from_vec(vec![Tensor::<i32, 2>::from_slice(&[0, 3, -1, 3])]));
+    /// let mut routed = PerRank::routed_in_chunks(ep, 4, 2, 8, &ids.map(Tensor::row_count));
+    /// Route::of::<4>(ep, &ids).keep(&mut routed);
+    /// assert_eq!(routed[Rank::new(0)].rows_from(Rank::new(0)), Some(vec![1, 0, 0, 2]));
+    /// ```
+    #[must_use]
+    pub fn routed_in_chunks(
+        ep: Ranks,
+        experts: usize,
+        top_k: usize,
+        chunks: usize,
+        tokens: &PerRank<usize>,
+    ) -> PerRank<Routed> {
+        let words = |rank: Rank| KeptWords::new(ep.count(), experts, top_k, chunks.max(1), tokens[rank]).end;
         PerRank::from_fn(ep, |rank| Routed::with_words(words(rank)))
     }
 }
@@ -221,34 +259,47 @@ impl Route {
     pub fn keep(&self, routed: &mut PerRank<Routed>) {
         for rank in self.ranks() {
             assert_eq!(self.first_token(rank), 0, "a route of some of the tokens can't be kept");
-            let (cells, words) = (&routed[rank].cells, self.kept_words(rank));
-            let (got, wanted) = (cells.len(), words.len());
-            assert_eq!(
-                got, wanted,
-                "routed of {rank} has {got} words, but this route takes {wanted}: make it with PerRank::routed for the same tokens"
-            );
+            let cells = &routed[rank].cells;
+            let (ranks, experts, top_k, tokens) = self.kept_sizes(rank);
+            let Some(chunks) = KeptWords::chunks_of(ranks, experts, top_k, tokens, cells.len()) else {
+                let (got, wanted) = (cells.len(), KeptWords::new(ranks, experts, top_k, 1, tokens).end);
+                panic!(
+                    "routed of {rank} has {got} words, but this route takes {wanted}: make it with PerRank::routed for the same tokens"
+                );
+            };
+            let words = self.kept_words(rank, chunks);
             for (cell, word) in cells.iter().zip(words) {
                 cell.set(word);
             }
         }
     }
 
-    /// The words that a rank keeps, except the launch number.
+    /// Ranks, experts, ids of a token, and tokens of a rank.
+    fn kept_sizes(&self, rank: Rank) -> (usize, usize, usize, usize) {
+        (self.ranks().count(), self.expert_count(), self.top_k(), self.tokens(rank))
+    }
+
+    /// The words that a rank keeps, except the launch number, if rows are counted in `chunks` chunks.
     #[doc(hidden)]
     #[must_use]
-    pub fn kept_words(&self, rank: Rank) -> Vec<i32> {
-        let (ranks, experts, top_k, tokens) =
-            (self.ranks().count(), self.expert_count(), self.top_k(), self.tokens(rank));
-        let words = KeptWords::new(ranks, experts, top_k, tokens);
+    pub fn kept_words(&self, rank: Rank, chunks: usize) -> Vec<i32> {
+        let (ranks, experts, top_k, tokens) = self.kept_sizes(rank);
+        let words = KeptWords::new(ranks, experts, top_k, chunks, tokens);
         let mut words_of = vec![0; words.end];
         words_of[0] = KEPT;
         words_of[2..7].copy_from_slice(&[ranks, rank.id(), experts, top_k, tokens].map(number));
         words_of[7] = number(self.group_slots);
         words_of[KEPT_PLACEMENT] = self.places.word() as i32;
+        words_of[KEPT_CHUNKS] = if chunks > 1 { number(chunks) } else { 0 };
         for source in self.ranks() {
-            let counts = &mut words_of[words.counts + source.id() * words.pitch..][..experts];
-            for (count, (_, slots)) in counts.iter_mut().zip(self.slots_of_logical(source)) {
-                *count = number(slots.len()) + 1;
+            let counts = &mut words_of[words.counts + source.id() * words.pitch..][..chunks * experts];
+            counts.fill(1);
+            let slots_of_chunk = (chunk_tokens(self.tokens(source), chunks, None) * top_k).max(1);
+            for (expert, slots) in self.slots_of_logical(source) {
+                for slot in slots {
+                    let chunk = usize::try_from(*slot).expect("a route lists no negative slot") / slots_of_chunk;
+                    counts[chunk * experts + expert.id()] += 1;
+                }
             }
         }
         let ids = &mut words_of[words.ids..words.order];

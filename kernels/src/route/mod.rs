@@ -35,7 +35,7 @@ pub use chunks::{ChosenChunks, choose_chunks, chunk_counts, chunk_parts, chunk_t
 pub use error::RouteError;
 pub use gather::Exchange;
 pub use groups::most_of_a_token;
-pub use kept::{COUNT_LINE, KEPT, KEPT_HEAD, KEPT_PLACEMENT, KEPT_SLOTS, KeptWords, Routed};
+pub use kept::{COUNT_LINE, KEPT, KEPT_CHUNKS, KEPT_HEAD, KEPT_PLACEMENT, KEPT_SLOTS, KeptWords, Routed};
 pub use load::{ExpertOrder, ExpertOrders, by_load, lightest_first, mixed};
 pub use made::RouteSource;
 pub use pair::Pair;
@@ -193,9 +193,9 @@ impl Route {
         let sources = self.ranks.into_iter().zip(self.each.sources()).map(chunk_order).collect();
         let parts = |rank: Rank| match chosen {
             None => vec![Part::WHOLE],
-            Some(ChosenChunks { needed, .. }) => {
-                let of_chunk = (needed / chunks).max(1);
-                let end = |part| tokens_of(rank, part, needed).end * self.top_k;
+            Some(ChosenChunks { shared, .. }) => {
+                let of_chunk = (shared / chunks).max(1);
+                let end = |part| tokens_of(rank, part, shared).end * self.top_k;
                 (chunk * of_chunk..(chunk + 1) * of_chunk).map(|part| Part { number: part, end: end(part) }).collect()
             }
         };

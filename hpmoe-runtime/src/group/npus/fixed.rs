@@ -71,7 +71,7 @@ impl Flight {
     /// Overwrites the placement in the argument block, and returns when the copy is complete. No launch of the block may be
     /// running.
     pub(in super::super) fn place(&self, placement: &Placement) -> Result<(), NpuError> {
-        let words = placement.device_words(self.sizes.most_chunks());
+        let words = placement.device_words(self.sizes.counted_chunks());
         self.ranks.iter().try_for_each(|rank| rank.place(&words))
     }
 

@@ -171,6 +171,7 @@ impl Case {
             top_k: 1,
             chunks,
             chunks_at_most: None,
+            keeps_route: false,
             tokens: chunks,
             chunk_tokens: 1,
             token_rows: 1,

@@ -3,6 +3,7 @@
 use hpmoe_kernels::{Rank, Route, RouteError};
 
 use super::case::{Case, Draw, placement};
+use super::choosing::choosing;
 use super::launch::{CaseKernel, Ended, FAULT_COUNT, KEPT_HEAD, Kept, UNROUTED_BEFORE, run};
 use super::{cases, counts_of, done, left};
 use crate::abi::{
@@ -109,9 +110,9 @@ fn an_id_is_found_twice_at_any_distance() {
 }
 
 /// The route of a case, its counts, and the rows that each rank receives.
-fn received(case: &Case) -> (Route, Vec<Vec<i32>>, Vec<usize>) {
+fn received(case: &Case, kept: Kept) -> (Route, Vec<Vec<i32>>, Vec<usize>) {
     let route = case.route().expect("the ids make a route");
-    let ample = CaseKernel::new(case);
+    let ample = CaseKernel::with_kept(case, kept);
     let tables = ample.counted();
     let chunks = RouteChunks::new(&tables, &route, &ample.sizes);
     let rows = route.ranks().into_iter().map(|rank| chunks.received(rank)).collect();
@@ -123,7 +124,7 @@ fn received(case: &Case) -> (Route, Vec<Vec<i32>>, Vec<usize>) {
 fn all_ranks_find_the_same_lack_of_room() {
     for seed in 0..cases().end / 20 {
         let case = Case::new(seed);
-        let (route, counts, rows) = received(&case);
+        let (route, counts, rows) = received(&case, Kept::No);
         let most = rows.iter().copied().max().unwrap_or(0);
         let rank = Rank::new(Draw(seed).below(case.ranks));
         let enough = CaseKernel::new(&Case { capacity: Some(most), ..case.clone() });
@@ -155,6 +156,7 @@ fn head_words(case: &Case) -> [(usize, i32, bool); KEPT_HEAD] {
         1 => (word, 0, false),
         2..=6 => (word, sizes[word - 2], true),
         7 => (word, group_slots, case.groups.is_some()),
+        9 => (word, case.at_most.map_or(0, |most| most as i32), true),
         _ => (word, 0, true),
     })
 }
@@ -162,14 +164,20 @@ fn head_words(case: &Case) -> [(usize, i32, bool); KEPT_HEAD] {
 /// A kept route that does not fit the launch: all ranks name its rank, and the word of the head that differs.
 #[test]
 fn all_ranks_find_the_same_other_head() {
-    let taking = |seed: &u64| Some(Case::new(*seed)).filter(|case| case.chunks == 1 && !case.once && case.ranks < 65);
-    for (seed, case) in (0..cases().end / 2).filter_map(|seed| taking(&seed).map(|case| (seed, case))) {
+    let taking = |seed: u64| {
+        let case = if seed % 8 < 6 { Case::new(seed) } else { choosing(seed) };
+        Some((seed, case)).filter(|(_, case)| {
+            case.chunks == 1 && !case.once && case.ranks < 65 && case.placement.is_none()
+        })
+    };
+    for (seed, case) in (0..cases().end / 2).filter_map(taking) {
         let mut draw = Draw(seed + 1);
         let route = case.route().expect("the ids make a route");
         let rank = Rank::new(draw.below(case.ranks));
         let mut words = head_words(&case);
         (words[3].1, words[6].1) = (rank.id() as i32, route.tokens(rank) as i32);
-        let (word, own, compared) = words[seed as usize % KEPT_HEAD];
+        // Another number of chunks is as likely as any other word.
+        let (word, own, compared) = if seed % 8 == 7 { words[9] } else { words[seed as usize % KEPT_HEAD] };
         let other = own + [1, -1][draw.below(2)];
         let mut kernel = CaseKernel::with_kept(&case, Kept::Takes);
         kernel.other_word = Some((word, other));
@@ -242,7 +250,7 @@ fn all_ranks_find_the_same_other_placement() {
         let rank = Rank::new(draw.below(case.ranks));
         let with_other = (rank.id() + 1 + draw.below(case.ranks - 1)) % case.ranks;
         case.other_placement = Some((with_other, other));
-        let (route, counts, _) = received(&case);
+        let (route, counts, _) = received(&case, Kept::No);
         let kernel = CaseKernel::new(&case);
         let ended = run(&case, &kernel, &route, rank, &counts, seed);
         left(&ended.outcome, seed);
@@ -259,11 +267,11 @@ fn all_ranks_find_the_same_other_placement() {
 #[test]
 fn a_refused_route_is_not_kept() {
     for seed in 0..cases().end / 4 {
-        let case = Case::new(seed);
-        if case.chunks > 1 || case.once {
+        let case = if seed.is_multiple_of(4) { choosing(seed) } else { Case::new(seed) };
+        if case.once {
             continue;
         }
-        let (route, counts, rows) = received(&case);
+        let (route, counts, rows) = received(&case, Kept::Keeps);
         let most = rows.iter().copied().max().unwrap_or(0);
         let rank = Rank::new(Draw(seed).below(case.ranks));
         if most == 0 {

@@ -174,7 +174,7 @@ impl CaseKernel {
 
     /// The tables for the number of chunks that ranks count.
     pub(super) fn counted(&self) -> KernelTables {
-        self.tables.in_chunks(self.sizes.most_chunks())
+        self.tables.in_chunks(self.sizes.counted_chunks())
     }
 }
 
@@ -304,7 +304,7 @@ pub(super) fn launch(
     let before = HpmoeRecord { unrouted: UNROUTED_BEFORE, ..HpmoeRecord::default() };
     let mut records = filled(&vec![before; (tables.aic + tables.aiv) as usize]);
     let mut ids = filled(&case.ids[me]);
-    let kept = if kernel_of.kept == Kept::No { Vec::new() } else { route.kept_words(rank) };
+    let kept = if kernel_of.kept == Kept::No { Vec::new() } else { route.kept_words(rank, sizes.kept_chunks()) };
     let mut given = kept.clone();
     match kernel_of.kept {
         Kept::Takes => kernel_of.other_word.iter().for_each(|(word, number)| given[*word] = *number),
@@ -367,7 +367,7 @@ pub(super) fn launch(
     };
     let outcome = kernel(kernel_of.bare).run(&run, stop);
     let mut tables = compared(&mut device, &mut expected, route.order(rank).len() as i32);
-    if sizes.most_chunks() > 1 && sizes.chunks_at_most.is_some() {
+    if sizes.chooses() {
         let (_, starts, _) = tables.iter_mut().find(|(name, ..)| *name == "starts").expect("there are starts");
         starts.resize(kernel_of.tables.phases.len() * 4, 0);
         starts.extend((chunks as u32).to_le_bytes());

@@ -61,7 +61,7 @@ fn compare(case: &Case, seed: u64) {
             assert_eq!(sent, &counts[rank.id()], "case {seed}: counts of {rank} for rank {peer}");
         }
         alike(&ended, &format!("case {seed}, {rank}"));
-        let chosen = if kernel.sizes.most_chunks() > case.chunks { kernel.chunks(&route) as u32 } else { 0 };
+        let chosen = if kernel.sizes.chooses() { kernel.chunks(&route) as u32 } else { 0 };
         assert!(ended.records.iter().all(|record| record.chunks == chosen), "case {seed}: {chosen} chunks");
     }
 }
@@ -129,11 +129,16 @@ fn device_tables_of_chosen_chunks_are_those_of_the_host() {
 /// Kept routes equal the host's, word by word, and tables made from the host's kept route equal those made from ids.
 #[test]
 fn kept_routes_are_those_of_the_host() {
-    let both = |seed: u64| [Case::new(seed), Case::placed(seed)].map(|case| (seed, case));
-    let kept = |(_, case): &(u64, Case)| case.chunks == 1 && !case.once;
-    for (seed, case) in (0..cases().end / 5).flat_map(both).filter(kept) {
+    let mut found = [0; 4];
+    // Launches that choose have room for some number of chunks or, now and then, for any routing in one.
+    let any = |case: Case, seed: u64| Case { capacity: case.capacity.filter(|_| !seed.is_multiple_of(4)), ..case };
+    let all = |seed: u64| [Case::new(seed), Case::placed(seed), any(choosing(seed), seed)].map(|case| (seed, case));
+    for (seed, case) in (0..cases().end / 5).flat_map(all).filter(|(_, case)| !case.once) {
         let route = case.route().expect("the ids make a route");
         let rank = Rank::new(Draw(seed).below(case.ranks));
+        if case.at_most.is_some() {
+            found[CaseKernel::with_kept(&case, Kept::Keeps).chunks(&route).ilog2() as usize] += 1;
+        }
         for kept in [Kept::Keeps, Kept::Takes] {
             let kernel = CaseKernel::with_kept(&case, kept);
             // Ranks that take the host's kept route tell each other that no launch kept it. With a placement, they
@@ -149,6 +154,7 @@ fn kept_routes_are_those_of_the_host() {
             alike(&ended, &format!("case {seed}, {kept:?}, {rank}"));
         }
     }
+    assert!(cases().end < CASES || found.iter().all(|found| *found > 0), "1, 2, 4, 8 chunks: {found:?}");
 }
 
 /// Ranks exchange counts in one launch after another, in the same memory, with other tokens each time.

@@ -218,15 +218,15 @@ struct SlotBlock {
     }
 };
 
-// Keeps picked slots, as long as there is room for all of this core's: counted from the first of the chunk or, where nobody knows its
-// chunk yet, of the rank.
+// Keeps picked slots, as long as there is room for all of this core's: counted from the first of the chunk or, if their chunk is not
+// known yet or the route is kept, of the rank.
 template <class Share> HPMOE_INLINE void KeepPicked(Share &route, const SlotBlock &block, uint32_t count) {
     const uint32_t room = AlignUp(count, BLOCK_WORDS);
     route.keeps = route.keeps && route.kept + room <= KEPT_SLOTS;
     if (!route.keeps) {
         return;
     }
-    const uint32_t before = Share::Needs(NEEDS_CHOICE) ? block.begin : block.at;
+    const uint32_t before = Share::CountsFromFirst() ? block.begin : block.at;
     Lists{count}.Shifted(UB_KEPT_SLOTS + route.kept * 4, UB_PICKED, static_cast<int32_t>(before));
     route.kept += room;
 }

@@ -13,11 +13,12 @@ constexpr uint32_t KEPT_WORDS = sizeof(HpmoeKeptHead) / 4;
 constexpr uint32_t KEPT_LAUNCH = 1; // the head may have any launch number
 constexpr uint32_t KEPT_GROUPS = 7; // and any group_slots, if this launch needs no groups
 constexpr uint32_t KEPT_PLACEMENT = 8;
+constexpr uint32_t KEPT_CHUNKS = 9;
 constexpr uint32_t COPIED_WORDS = 4096;
 
 // Words from one rank's kept counts to the next one's.
 template <class Share> HPMOE_INLINE uint32_t KeptPitch(const Share &route) {
-    return AlignUp(route.experts, HPMOE_LINE / 4);
+    return route.most_chunks * AlignUp(route.experts, HPMOE_LINE / 4);
 }
 
 // A word that the head must have on this rank.
@@ -32,6 +33,7 @@ template <class Share> HPMOE_INLINE uint32_t HeadWord(const VectorCore &core, co
     case 6: return core.launch.tokens;
     case KEPT_GROUPS: return route.from.group_slots;
     case KEPT_PLACEMENT: return route.from.placement != 0 ? Word<uint32_t>(route.from.placement, 0) : 0;
+    case KEPT_CHUNKS: return route.KeepsApart() ? route.most_chunks : 0;
     default: return 0;
     }
 }
@@ -57,11 +59,26 @@ template <class Share> HPMOE_INLINE uint64_t KeptCounts(const Share &route, uint
     return route.from.kept + sizeof(HpmoeKeptHead) + static_cast<uint64_t>(rank) * KeptPitch(route) * 4;
 }
 
-// The counts of this core's experts, as an earlier launch has kept them, to UB_COUNTED.
-template <class Share> HPMOE_INLINE void LoadKept(const VectorCore &core, const Share &route) {
-    HPMOE_EXPECTS(route.Chunks(core) == 1);
-    LoadWords(UB_COUNTED, KeptCounts(route, core.launch.rank) + route.first * 4, route.own);
-    Lists{route.own}.Shifted(UB_COUNTED, UB_COUNTED, -1);
+// The ids of this rank's slots, and after them its slots by expert.
+template <class Share> HPMOE_INLINE uint64_t KeptIds(const VectorCore &core, const Share &route) {
+    return KeptCounts(route, core.launch.ranks);
+}
+template <class Share> HPMOE_INLINE uint64_t KeptOrder(const VectorCore &core, const Share &route) {
+    return KeptIds(core, route) + AlignUp(core.launch.tokens * route.from.top_k, BLOCK_WORDS) * 4;
+}
+
+// This core's counts as an earlier launch has kept them: those of each chunk begin a block.
+template <class Share> HPMOE_INLINE void LoadKept(const VectorCore &core, const Share &route, uint32_t to) {
+    const uint32_t pitch = AlignUp(route.own, BLOCK_WORDS), rest = pitch - route.own;
+    SetFlag<HardEvent::V_MTE2>(2);
+    WaitFlag<HardEvent::V_MTE2>(2);
+    DataCopyPad(Ints(to), Global<int32_t>(KeptCounts(route, core.launch.rank) + route.first * 4),
+                DataCopyExtParams(static_cast<uint16_t>(route.most_chunks), route.own * 4,
+                                  (route.experts - route.own) * 4, 0, 0),
+                DataCopyPadExtParams<int32_t>(rest > 0, 0, static_cast<uint8_t>(rest), 1));
+    SetFlag<HardEvent::MTE2_V>(2);
+    WaitFlag<HardEvent::MTE2_V>(2);
+    Lists{route.most_chunks * pitch}.Shifted(to, to, -1);
 }
 
 // The fault of the first rank that was given a wrong route, by the scalar unit.
@@ -99,6 +116,7 @@ HPMOE_INLINE bool TakeKept(VectorCore &core, Share &route, const RouteLists &lis
     BeforeVector();
     if (!route.Exchanges()) {
         route.told = KeptCounts(route, 0);
+        route.from.count_pitch = KeptPitch(route);
         route.sign = 1;
     }
     return true;
@@ -114,13 +132,15 @@ template <class Share> HPMOE_ROUTINE void StoreHead(VectorCore &core, const Shar
     BeforeVector();
 }
 
-// From counts of columns, each plus one, to those of experts.
-template <class Share> HPMOE_INLINE void SumColumns(const Share &route, const RouteLists &lists, uint32_t counts) {
+// From the counts of a chunk's columns, each plus one, to those of experts, in the last list.
+template <class Share>
+HPMOE_INLINE void SumColumns(const Share &route, const RouteLists &lists, uint32_t counts, uint32_t chunk) {
     const uint32_t rows = lists[SCRATCH], sums = lists[SCRATCH + 1], scratch = lists[SCRATCH + 2],
-                   firsts = lists[SCRATCH + 3], ends = lists[SCRATCH + 4];
-    const RouteLists columns = lists.Of(route.columns), experts = lists.Of(route.experts);
-    columns.Shifted(rows, counts, -1);
-    SumsBefore(sums, rows, lists[WORDS], scratch, route.columns);
+                   firsts = lists[SCRATCH + 3], ends = lists[SCRATCH + 4], out = lists[SCRATCH + 5];
+    const RouteLists columns = lists.Of(route.counted), experts = lists.Of(route.experts);
+    columns.Picked(rows, counts, lists[WORDS], chunk * route.counted * 4);
+    columns.Shifted(rows, rows, -1);
+    SumsBefore(sums, rows, lists[WORDS], scratch, route.counted);
     LoadWords(firsts, PlacementAt(route, FIRST_COLUMNS), route.experts);
     LoadWords(ends, PlacementAt(route, FIRST_COLUMNS) + 4, route.experts);
     // The sum over the columns of each expert: up to its last one, less the sum before its first one.
@@ -128,26 +148,91 @@ template <class Share> HPMOE_INLINE void SumColumns(const Share &route, const Ro
     experts.Scaled(ends, ends, 4);
     experts.Scaled(firsts, firsts, 4);
     columns.Plus(rows, rows, sums);
-    experts.Picked(counts, rows, ends, 0);
+    experts.Picked(out, rows, ends, 0);
     experts.Picked(scratch, sums, firsts, 0);
-    experts.Minus(counts, counts, scratch);
-    experts.Shifted(counts, counts, 1);
+    experts.Minus(out, out, scratch);
+    experts.Shifted(out, out, 1);
 }
 
-// Keeps the route for later launches, each core its share. Slots by expert are kept where they were placed.
+// Where the kept slots of each of this core's experts begin, to UB_COUNTED: after those of lower experts, of all chunks.
+template <class Share> HPMOE_INLINE void FirstKept(VectorCore &core, const Share &route, uint32_t first_places) {
+    const LocalTensor<int32_t> first = Ints(first_places), next = Ints(UB_COUNTED);
+    SetFlag<HardEvent::MTE3_S>(4); // counts have been told from there
+    WaitFlag<HardEvent::MTE3_S>(4);
+    AfterVector();
+    for (uint32_t i = 0; i < route.own; ++i) {
+        const uint32_t column = FirstColumn(route, route.first + i);
+        int32_t before = 0;
+        for (uint32_t chunk = 0; chunk < route.Chunks(core); ++chunk) {
+            before += first.GetValue(chunk * route.counted + column) - first.GetValue(chunk * route.counted);
+        }
+        next.SetValue(i, before);
+    }
+}
+
+// Keeps slots of one of this core's experts, counted from the first of the rank, after those that are kept already.
+template <class Share>
+HPMOE_INLINE void KeepSlots(const VectorCore &core, const Share &route, uint32_t expert, uint32_t slots,
+                            uint32_t count) {
+    const LocalTensor<int32_t> next = Ints(UB_COUNTED);
+    const int32_t place = next.GetValue(expert);
+    StoreWords(KeptOrder(core, route) + static_cast<uint64_t>(place) * 4, slots, count);
+    next.SetValue(expert, place + static_cast<int32_t>(count));
+}
+
+// Brings kept slots to the order of the launch: of each chunk, counted from its first.
+template <class Share>
+HPMOE_ROUTINE void TakeSlots(VectorCore &core, const Share &route, const RouteLists &lists, uint32_t first_places) {
+    if (route.own == 0) {
+        return;
+    }
+    const LocalTensor<int32_t> next = Ints(UB_COUNTED), counts = Ints(UB_KEPT_SLOTS);
+    const uint32_t merged = route.Merged(core), pitch = AlignUp(route.own, BLOCK_WORDS), slots = lists.End();
+    LoadKept(core, route, UB_KEPT_SLOTS);
+    FirstKept(core, route, first_places);
+    for (uint32_t chunk = 0; chunk < route.Chunks(core); ++chunk) {
+        const int32_t first_slot = static_cast<int32_t>(core.FirstToken(chunk) * route.from.top_k);
+        for (uint32_t i = 0; i < route.own; ++i) {
+            const uint32_t column = chunk * route.counted + FirstColumn(route, route.first + i);
+            uint64_t from = KeptOrder(core, route) + static_cast<uint64_t>(next.GetValue(i)) * 4;
+            uint64_t to = core.launch.order + static_cast<uint64_t>(Ints(first_places).GetValue(column)) * 4;
+            int32_t count = 0;
+            for (uint32_t part = chunk * merged; part < (chunk + 1) * merged; ++part) {
+                count += counts.GetValue(part * pitch + i);
+            }
+            next.SetValue(i, next.GetValue(i) + count);
+            for (uint32_t left = static_cast<uint32_t>(count); left > 0;) {
+                const uint32_t some = Min(COPIED_WORDS, left);
+                LoadWords(slots, from, some);
+                Lists{some}.Shifted(slots, slots, -first_slot);
+                StoreWords(to, slots, some);
+                from += some * 4;
+                to += some * 4;
+                left -= some;
+            }
+        }
+    }
+    BeforeVector();
+}
+
+// Keeps the route for later launches, each core its share. Slots by expert have been kept when they were placed.
 template <class Share> HPMOE_ROUTINE void KeepRoute(VectorCore &core, const Share &route, const RouteLists &lists) {
-    const CountRows rows(lists.End(), route.columns);
+    const CountRows rows(lists.End(), route.CountedColumns());
     if (route.IsPlaced()) {
-        lists.Of(route.columns).Ramp(lists[WORDS], 4); // slots may have been there since
+        lists.Of(route.counted).Ramp(lists[WORDS], 4); // slots may have been there since
     }
     for (uint32_t rank = core.number; rank < core.launch.ranks; rank += core.launch.aiv) {
         rows.LoadRanks(route, 0, rank, 1);
-        if (route.IsPlaced()) {
-            SumColumns(route, lists, rows.at);
+        for (uint32_t chunk = 0; route.IsPlaced() && chunk < route.most_chunks; ++chunk) {
+            SumColumns(route, lists, rows.at, chunk);
+            const uint64_t to = KeptCounts(route, rank) + static_cast<uint64_t>(chunk) * route.experts * 4;
+            StoreWords(to, lists[SCRATCH + 5], route.experts);
         }
-        StoreWords(KeptCounts(route, rank), rows.at, route.experts);
+        if (!route.IsPlaced()) {
+            StoreWords(KeptCounts(route, rank), rows.at, route.CountedColumns());
+        }
     }
-    const uint64_t ids = KeptCounts(route, core.launch.ranks);
+    const uint64_t ids = KeptIds(core, route);
     const uint32_t slots = core.launch.tokens * route.from.top_k;
     const uint32_t apart = core.launch.aiv * COPIED_WORDS;
     for (uint32_t at = core.number * COPIED_WORDS; at < slots; at += apart) {

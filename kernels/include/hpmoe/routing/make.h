@@ -44,13 +44,16 @@ HPMOE_INLINE void PlaceKept(VectorCore &core, Share &route, const RouteLists &li
                 const uint32_t pair = chunk * route.counted + FirstColumn(route, route.first + i);
                 const uint32_t count = static_cast<uint32_t>(Ints(UB_FRAGMENTS).GetValue(route.fragments + i));
                 const int32_t place = next.GetValue(pair);
-                if (Share::Needs(NEEDS_CHOICE) && first_slot != 0 && count > 0) {
-                    const uint32_t kept = UB_KEPT_SLOTS + route.kept * 4;
+                const uint32_t kept = UB_KEPT_SLOTS + route.kept * 4;
+                if (route.Keeps() && route.KeepsApart() && count > 0) {
+                    KeepSlots(core, route, i, kept, count);
+                }
+                if (Share::CountsFromFirst() && first_slot != 0 && count > 0) {
                     Lists{count}.Shifted(kept, kept, -static_cast<int32_t>(first_slot));
                     AfterVector();
                 }
                 DataCopyPad(Global<int32_t>(core.launch.order + static_cast<uint64_t>(place) * 4),
-                            Ints(UB_KEPT_SLOTS + route.kept * 4), OneRow(count));
+                            Ints(kept), OneRow(count));
                 if (merged > 1 || at + block.count < slots) {
                     next.SetValue(pair, place + static_cast<int32_t>(count));
                 }
@@ -97,6 +100,10 @@ template <class Share> HPMOE_INLINE void PlaceAgain(VectorCore &core, const Shar
                 Lists{count}.Shifted(UB_PICKED, UB_PICKED, static_cast<int32_t>(block.at));
                 StoreWords(core.launch.order + static_cast<uint64_t>(place) * 4, UB_PICKED, count);
                 next.SetValue(chunk * route.own + i, place + static_cast<int32_t>(count));
+                if (route.Keeps() && route.KeepsApart() && count > 0) {
+                    Lists{count}.Shifted(UB_PICKED, UB_PICKED, static_cast<int32_t>(block.begin - block.at));
+                    KeepSlots(core, route, i, UB_PICKED, count);
+                }
             }
             at += block.count;
         }
@@ -253,7 +260,7 @@ template <uint32_t NEEDS> HPMOE_INLINE bool MakeRoute(VectorCore &core) {
         PutNumber(core, Digests(core, route), Word<uint32_t>(route.from.placement, 0));
     }
     if (route.own > 0 && route.IsKept() && route.Exchanges()) {
-        LoadKept(core, route);
+        LoadKept(core, route, UB_COUNTED);
         TellCounts(core, route, true);
     } else if (route.own > 0 && !route.IsKept()) {
         const bool is_good = CountSlots(core, route);
@@ -288,8 +295,13 @@ template <uint32_t NEEDS> HPMOE_INLINE bool MakeRoute(VectorCore &core) {
             RefuseRoute(core, route, fault);
             return false;
         }
+        if (route.Keeps() && route.KeepsApart()) {
+            FirstKept(core, route, lists[FirstList(route)]);
+        }
         // A kept route already has its slots by expert.
-        if (!route.IsKept() && route.keeps) {
+        if (route.IsKept() && route.KeepsApart()) {
+            TakeSlots(core, route, lists, lists[FirstList(route)]);
+        } else if (!route.IsKept() && route.keeps) {
             PlaceKept(core, route, lists, part, sent);
         } else if (!route.IsKept()) {
             KeepPlaces(core, route, lists, part, sent);

@@ -120,6 +120,12 @@ template <uint32_t NEEDS> struct RouteShare {
         return Needs(NEEDS_CHOICE) ? Min(most_tokens, core.launch.tokens - FirstToken(core, chunk))
                                    : core.ChunkTokens(chunk);
     }
+    // Whether slots are kept by expert, those of all chunks together, and not in the order of the launch.
+    HPMOE_INLINE bool KeepsApart() const { return Needs(NEEDS_CHUNKS) && most_chunks > 1; }
+    // Whether slots in UB count from the first of the rank, and not of their chunk.
+    static constexpr bool CountsFromFirst() {
+        return Needs(NEEDS_CHOICE) || (Needs(NEEDS_CHUNKS) && Needs(NEEDS_TO_KEEP));
+    }
     // Whether ranks exchange counts.
     HPMOE_INLINE bool Exchanges() const { return !IsKept() || IsPlaced(); }
 
