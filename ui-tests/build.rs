@@ -27,7 +27,7 @@ fn main() {
     // So few cores that each has several tiles of a task.
     let few = [
         "bodies", "bytes", "chosen", "chunks", "coarse", "codes", "columns", "echo", "external", "ffn", "floats",
-        "fused", "home", "kept", "once", "routed", "routers", "rows", "stacked", "sums",
+        "fused", "home", "kept", "kept_chunks", "once", "routed", "routers", "rows", "stacked", "sums",
     ]
     .map(|name| format!("kernels/{name}.rs"));
     kernels(few.into_iter().map(Into::into).chain(programs::write())).matrix_cores(3).build();
@@ -41,6 +41,9 @@ fn main() {
     kernels([placed]).chunks_at_most(4).spare(1).ranks(5).build();
     let [routed, placed] = layers::write_routed_chunks();
     kernels([routed]).chunks_at_most(8).matrix_cores(3).build();
+    kernels([placed]).chunks_at_most(4).matrix_cores(3).spare(1).ranks(3).build();
+    let [kept, placed] = layers::write_kept_chunks();
+    kernels([kept]).chunks_at_most(8).matrix_cores(3).build();
     kernels([placed]).chunks_at_most(4).matrix_cores(3).spare(1).ranks(3).build();
     // Places for two more experts on each rank, and numbers of ranks that don't divide the experts.
     kernels(["kernels/placed.rs".into(), layers::write_placed()]).matrix_cores(3).spare(2).ranks(4).ranks(7).build();

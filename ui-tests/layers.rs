@@ -95,6 +95,17 @@ pub fn write_routed_chunks() -> [PathBuf; 2] {
     })
 }
 
+/// The small layer in chunks whose backward pass takes a kept route, of launches that choose their number: without a placement, and for
+/// placements.
+pub fn write_kept_chunks() -> [PathBuf; 2] {
+    let text = std::fs::read_to_string("kernels/kept_chunks.rs").expect("the kernels of this package");
+    let text = &text[text.find("\nuse ").expect("the kernels use the runtime")..];
+    ["kept", "kept_placed"].map(|name| {
+        let kernel = text.replace("mod kept_chunks {", &format!("mod {name}_at_launch {{"));
+        write_file(&format!("{name}_in_any_chunks"), &kernel)
+    })
+}
+
 /// The backward example, for each bundled layer.
 pub fn write_training() -> Vec<PathBuf> {
     let write = |(name, sizes): &(&str, [usize; 5])| {

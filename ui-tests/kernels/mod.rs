@@ -36,6 +36,8 @@ mod fused_file;
 mod home_file;
 #[path = "kept.rs"]
 mod kept_file;
+#[path = "kept_chunks.rs"]
+mod kept_chunks_file;
 #[path = "mixed.rs"]
 mod mixed_file;
 #[path = "odd.rs"]
@@ -72,6 +74,7 @@ pub use ffn_file::ffn;
 pub use floats_file::floats;
 pub use fused_file::fused;
 pub use home_file::home;
+pub use kept_chunks_file::kept_chunks;
 pub use kept_file::kept;
 pub use mixed_file::mixed;
 pub use odd_file::odd;

@@ -13,8 +13,6 @@ pub(crate) enum RouteFault {
     KeptHere { name: String },
     /// The route is kept in an argument that is not a writable `Routed`.
     Keeps { name: String },
-    /// A kept route is used in a taskflow that divides tokens into chunks, or kept there.
-    KeptChunks { chunks: usize },
     /// A kept route is kept again.
     KeptAgain { name: String },
     /// The route is made for a number of experts other than `EXPERTS`.

@@ -92,11 +92,6 @@ fn groups(kernel: &Kernel, made: &syntax::MadeRoute, graph: &TaskGraph, errors: 
 /// The tensor that keeps the route; `None` if none does, or there is a fault.
 fn keeps(made: &syntax::MadeRoute, ids: TensorId, graph: &TaskGraph, errors: &mut Errors) -> Option<TensorId> {
     let of_kept = graph.tensors[ids].rows == RowKind::Routed;
-    let chunks = graph.sizes.most_chunks();
-    if chunks > 1 && (of_kept || made.keeps.is_some()) {
-        errors.push(made.span, Finding::Route(RouteFault::KeptChunks { chunks }));
-        return None;
-    }
     let (name, span) = made.keeps.as_ref()?;
     let tensor = graph.tensors.position(|tensor| tensor.name == *name);
     let fits = |id: &TensorId| graph.tensors[*id].rows == RowKind::Routed && graph.tensors[*id].writable;

@@ -16,6 +16,7 @@ pub(crate) const IN_C: &[(&str, &str)] = &[
     ("Pending::wait", "hpmoe_wait"),
     ("Route::placed", "hpmoe_group_placed"),
     ("Group::placed", "hpmoe_group_placed"),
+    ("PerRank::routed_in_chunks", "hpmoe_memory_table"),
     ("Joining::secret", "HpmoeJoining.secret"),
     ("Joining::let_anyone_join", "HpmoeJoining.let_anyone_join"),
 ];

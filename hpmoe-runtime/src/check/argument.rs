@@ -1,9 +1,10 @@
 //! Whether an argument is what a kernel's tensor asks for.
 
+use hpmoe_kernels::route::KeptWords;
 use hpmoe_kernels::{Rank, Ranks};
 
 use super::here::here;
-use crate::layout::LaunchRoute;
+use crate::layout::{KernelRoute, LaunchRoute, RankSizes};
 use crate::tables::{RowKind, TensorTable};
 use crate::{Argument, ArgumentError, RawPart};
 
@@ -58,6 +59,9 @@ fn fits_rows(
 ) -> Result<(), ArgumentError> {
     let got = argument.part(rank).count;
     let asked = route.rows(tensor.row_kind, rank);
+    if let (RowKind::Routed, LaunchRoute::Kernel(route)) = (tensor.row_kind, route) {
+        kept_chunks(argument, route, rank)?;
+    }
     let (unit, wanted, reason, way_out) = match (tensor.row_kind, route) {
         (RowKind::Expert(height), _) => {
             let experts = asked / height as usize;
@@ -88,6 +92,18 @@ fn fits_rows(
             let (tensor, rank) = (argument.name, rank.id());
             Err(ArgumentError::Rows { tensor, rank, unit, got, wanted, reason, way_out })
         }
+    }
+}
+
+/// Whether a kept route, or room for one, has counts of as many chunks as the kernel.
+fn kept_chunks(argument: &Argument<'_>, route: &KernelRoute, rank: Rank) -> Result<(), ArgumentError> {
+    let RankSizes { ranks, experts, top_k, .. } = *route.sizes();
+    let wanted = route.sizes().kept_chunks();
+    match KeptWords::chunks_of(ranks, experts, top_k, route.tokens(rank), argument.part(rank).count) {
+        Some(got) if got != wanted => {
+            Err(ArgumentError::KeptChunks { tensor: argument.name, rank: rank.id(), got, wanted })
+        }
+        _ => Ok(()),
     }
 }
 

@@ -85,6 +85,22 @@ pub enum ArgumentError {
         /// What to do.
         way_out: &'static str,
     },
+    /// A kept route, or room for one, is for another number of chunks than the kernel has.
+    #[error(
+        "`{tensor}` of rank {rank} is for a route in {}, but this kernel counts rows in {}: give it as many words as \
+         PerRank::routed_in_chunks does, and build the kernels of both passes with the same number of chunks",
+        chunks(*.got), chunks(*.wanted)
+    )]
+    KeptChunks {
+        /// Name of the tensor in the taskflow.
+        tensor: &'static str,
+        /// The rank whose part of the tensor does not fit.
+        rank: usize,
+        /// Number of chunks of the tensor.
+        got: usize,
+        /// Number of chunks of the kernel: the largest that its launches choose from, or the constant.
+        wanted: usize,
+    },
     /// A tensor is in the memory of NPUs, but the group can't use it there.
     #[error("`{tensor}` lies in the memory of NPUs, {reason}: {way_out}")]
     OnNpus {
@@ -147,6 +163,10 @@ pub enum ArgumentError {
         /// Name of the tensor in the taskflow.
         tensor: &'static str,
     },
+}
+
+fn chunks(count: usize) -> String {
+    if count == 1 { "1 chunk".to_owned() } else { format!("{count} chunks") }
 }
 
 /// Whose memory it is.

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use bytemuck::Zeroable as _;
 use hpmoe_kernels::memory::{capacity_rule, default_capacity};
-use hpmoe_kernels::route::KEPT_PLACEMENT;
+use hpmoe_kernels::route::{KEPT_CHUNKS, KEPT_PLACEMENT};
 use hpmoe_kernels::{Rank, RouteError};
 
 use super::rank_end::{RankEnd, is_done};
@@ -116,13 +116,15 @@ fn of_another_group(tables: &KernelTables, id: i32) -> Option<(usize, (usize, us
 
 /// The error of a kept route that is missing, or that is not valid for this launch.
 fn not_kept(rank: Rank, record: &HpmoeRecord) -> RouteError {
-    const WORDS: [&str; 8] = ["", "", "ranks", "rank", "experts", "TOP_K", "tokens", "ids of a group"];
+    const WORDS: [&str; 10] = ["", "", "ranks", "rank", "experts", "TOP_K", "tokens", "ids of a group", "", "chunks"];
     if record.column as usize == KEPT_PLACEMENT {
         return RouteError::KeptPlaced { rank };
     }
     match WORDS.get(record.column as usize).filter(|what| !what.is_empty()) {
         Some(what) => {
-            let [found, wanted] = [record.need, record.have].map(|word| word.unsigned_abs() as usize);
+            // No chunks are one.
+            let least = if record.column as usize == KEPT_CHUNKS { 1 } else { 0 };
+            let [found, wanted] = [record.need, record.have].map(|word| least.max(word.unsigned_abs() as usize));
             RouteError::KeptFor { rank, what, found, wanted }
         }
         None => RouteError::NotKept { rank },

@@ -127,7 +127,7 @@ pub enum RouteError {
     KeptFor {
         /// The rank that it belongs to.
         rank: Rank,
-        /// The size that differs: `ranks`, `rank`, `experts` or `words`.
+        /// The size that differs, such as `ranks`, `experts`, `chunks` or `words`.
         what: &'static str,
         /// Value in the kept route.
         found: usize,
@@ -212,9 +212,10 @@ impl fmt::Display for RouteError {
             ),
             Self::KeptFor { rank, what, found, wanted } => {
                 let found = if *what == "rank" { format!("rank {found}") } else { format!("{found} {what}") };
+                let same = if *what == "chunks" { "chunks_at_most" } else { "ranks, experts and tokens" };
                 write!(
                     f,
-                    "the route kept in routed of {rank} is for {found}, not for {wanted}: pass one that a launch with the same ranks, experts and tokens has kept"
+                    "the route kept in routed of {rank} is for {found}, not for {wanted}: pass one that a launch with the same {same} has kept"
                 )
             }
             Self::KeptPlaced { rank } => write!(

@@ -17,6 +17,7 @@ IN_PYTHON = {
     "hpmoe_launch": "a call of the taskflow",
     "hpmoe_fix": "Taskflow.fix",
     "hpmoe_wait": "hpmoe.last_report",
+    "hpmoe_memory_table": "Taskflow.shapes",
     "hpmoe_group_placed": "hpmoe.Group.placed",
 }
 

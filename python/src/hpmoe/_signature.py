@@ -51,7 +51,7 @@ class Argument:
             # Ranks with other numbers of tokens have other numbers of words, which one tensor does not cut.
             if here != 1:
                 raise HpmoeError(f"`{self.name}` of {flow.name} is a kept route, which a process passes for one rank alone: make a group of processes")
-            counts = group.ranks * -(-flow.experts // 128) * 128
+            counts = group.ranks * (flow.chunks_at_most or flow.chunks) * -(-flow.experts // 128) * 128
             return (16 + counts + 2 * -(-tokens * flow.top_k // 8) * 8, self.columns)
         if self.rows in rows:
             return (rows[self.rows], self.columns)

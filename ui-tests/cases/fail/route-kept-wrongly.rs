@@ -65,23 +65,6 @@ mod layer {
     }
 
     #[taskflow]
-    pub fn chunks(
-        ep: Ranks,
-        routed: &PerRank<Routed>,
-        x: &PerRank<Tensor<bf16, HIDDEN>>,
-        z: &mut PerRank<Tensor<bf16, HIDDEN>>,
-    ) {
-        let route = Route::of::<EXPERTS>(ep, routed);
-        for c in route.chunks::<2>() {
-            for r in ep {
-                for t in c.token_blocks::<BLOCK>(r) {
-                    copy(&x[r].rows(t), &mut z[r].rows(t));
-                }
-            }
-        }
-    }
-
-    #[taskflow]
     pub fn groups(
         ep: Ranks,
         ids: &PerRank<Tensor<i32, TOP_K>>,

@@ -28,7 +28,9 @@ counts!(
     grad_in_placed_chunks,
     sums_in_any_chunks,
     routed_in_any_chunks,
-    placed_in_any_chunks
+    placed_in_any_chunks,
+    kept_in_any_chunks,
+    kept_placed_in_any_chunks
 );
 
 proptest! {

@@ -16,6 +16,7 @@ mod gradients_of_any_routing;
 mod groups;
 mod home;
 mod kept;
+mod kept_chunks;
 mod kernels;
 mod launches;
 mod layers;

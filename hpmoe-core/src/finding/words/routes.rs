@@ -25,10 +25,6 @@ impl RouteFault {
                 format!("a route can't be kept in `{name}`, because it is not a `&mut PerRank<Routed>` parameter"),
                 format!("take `{name}: &mut PerRank<Routed>` as a parameter"),
             ),
-            Self::KeptChunks { chunks } => (
-                format!("a kept route covers all tokens, but this taskflow divides them into {}", counted(*chunks, "chunk")),
-                "make the route from ids here; keep routes only in taskflows without chunks".into(),
-            ),
             Self::KeptAgain { name } => (
                 format!("this route was kept by an earlier launch, so it can't be kept again in `{name}`"),
                 "pass the tensor in which the first launch has kept it to later launches".into(),
