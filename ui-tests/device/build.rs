@@ -14,7 +14,9 @@ fn main() {
     let for_npus = for_npus.allow_slow_tile_sizes().matrix_cores(2).device(Device::Cann).toolkit(&toolkit);
     let choosing = hpmoe_build::kernels(["../kernels/routed.rs"]).chunks_at_most(4);
     let choosing = choosing.allow_slow_tile_sizes().matrix_cores(2).device(Device::Cann).toolkit(&toolkit);
+    let kept = hpmoe_build::kernels(["../kernels/kept_chunks.rs"]).chunks_at_most(8);
+    let kept = kept.allow_slow_tile_sizes().matrix_cores(2).device(Device::Cann).toolkit(&toolkit);
     let stamped = hpmoe_build::kernels(["kernels/stamped.rs"]).time_stamps();
     let stamped = stamped.allow_slow_tile_sizes().matrix_cores(2).device(Device::Cann).toolkit(toolkit);
-    layer.and(small.matrix_cores(2)).and(for_npus).and(choosing).and(stamped).build();
+    layer.and(small.matrix_cores(2)).and(for_npus).and(choosing).and(kept).and(stamped).build();
 }

@@ -17,6 +17,8 @@ mod evolving_file;
 mod ffn_file;
 #[path = "npus/kept.rs"]
 mod kept;
+#[path = "npus/kept_chunks.rs"]
+mod kept_chunks;
 #[path = "npus/killed.rs"]
 mod killed;
 #[path = "npus/processes.rs"]
@@ -91,6 +93,7 @@ fn one_case() {
         "kept process" => kept::kept_process(),
         "fixed" => fixed(),
         "fixed process" => fixed_process(),
+        "kept chunks" => kept_chunks::kept_chunks(),
         "choosing" => choosing::choosing(),
         "fixed placed" => fixed_placed(),
         "fixed placed process" => fixed_placed_process(),
