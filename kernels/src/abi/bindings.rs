@@ -511,7 +511,8 @@ pub struct HpmoeKeptHead {
     pub tokens: u32,
     pub group_slots: u32,
     pub placement: u32,
-    pub reserved: [u32; 7usize],
+    pub chunks: u32,
+    pub reserved: [u32; 6usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
@@ -545,8 +546,11 @@ const _: () = {
         "Offset of field: HpmoeKeptHead::placement",
     ][::core::mem::offset_of!(HpmoeKeptHead, placement) - 32usize];
     [
+        "Offset of field: HpmoeKeptHead::chunks",
+    ][::core::mem::offset_of!(HpmoeKeptHead, chunks) - 36usize];
+    [
         "Offset of field: HpmoeKeptHead::reserved",
-    ][::core::mem::offset_of!(HpmoeKeptHead, reserved) - 36usize];
+    ][::core::mem::offset_of!(HpmoeKeptHead, reserved) - 40usize];
 };
 pub const HPMOE_BY_NUMBER: HpmoeExpertOrder = 0;
 pub const HPMOE_BY_LOAD: HpmoeExpertOrder = 1;
