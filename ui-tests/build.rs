@@ -26,8 +26,27 @@ fn main() {
     kernels(own).build();
     // So few cores that each has several tiles of a task.
     let few = [
-        "bodies", "bytes", "chosen", "chunks", "coarse", "codes", "columns", "echo", "external", "ffn", "floats",
-        "fused", "home", "kept", "kept_chunks", "once", "routed", "routers", "rows", "stacked", "sums",
+        "bodies",
+        "bytes",
+        "chosen",
+        "chunks",
+        "coarse",
+        "codes",
+        "columns",
+        "echo",
+        "external",
+        "ffn",
+        "floats",
+        "fused",
+        "home",
+        "kept",
+        "kept_chunks",
+        "once",
+        "routed",
+        "routers",
+        "rows",
+        "stacked",
+        "sums",
     ]
     .map(|name| format!("kernels/{name}.rs"));
     kernels(few.into_iter().map(Into::into).chain(programs::write())).matrix_cores(3).build();

@@ -100,8 +100,9 @@ pub fn write_routed_chunks() -> [PathBuf; 2] {
 pub fn write_kept_chunks() -> [PathBuf; 2] {
     let text = std::fs::read_to_string("kernels/kept_chunks.rs").expect("the kernels of this package");
     let text = &text[text.find("\nuse ").expect("the kernels use the runtime")..];
-    ["kept", "kept_placed"].map(|name| {
+    [("kept", 8), ("kept_placed", 4)].map(|(name, chunks)| {
         let kernel = text.replace("mod kept_chunks {", &format!("mod {name}_at_launch {{"));
+        let kernel = set(&kernel, "CHUNKS", chunks);
         write_file(&format!("{name}_in_any_chunks"), &kernel)
     })
 }

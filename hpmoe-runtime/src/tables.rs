@@ -104,8 +104,17 @@ impl KernelTables {
     pub(crate) fn sizes(&self) -> KernelSizes {
         let Self { experts, spare, top_k, tokens, chunks, .. } = *self;
         let groups = self.route.and_then(|route| route.groups).unwrap_or(1);
-        let keeps_route = self.route.is_some_and(|route| route.kept || route.keeps.is_some());
-        KernelSizes { experts, spare, top_k, tokens, chunks, chunks_at_most: self.chunks_at_most(), groups, keeps_route }
+        let counts_parts = self.route.is_some_and(|route| route.kept || route.keeps.is_some() || self.adds_by_parts());
+        KernelSizes {
+            experts,
+            spare,
+            top_k,
+            tokens,
+            chunks,
+            chunks_at_most: self.chunks_at_most(),
+            groups,
+            counts_parts,
+        }
     }
 
     /// The constants that determine the kernel's memory.

@@ -1,12 +1,12 @@
-//! A layer in chunks whose backward pass takes the route that the forward pass has made.
+//! A layer in chunks whose backward passes take the route that the forward pass has made, or make their own.
 
 use hpmoe_runtime::prelude::*;
 
-/// Dispatch, two projections, return and top-k sum, and the gradients of its tokens.
+/// Dispatch, two projections, return and top-k sum; the gradients of its tokens, and those of its weights.
 #[megakernel]
 pub mod kept_chunks {
     use hpmoe_runtime::prelude::*;
-    use hpmoe_runtime::tasks::{dispatch, give_back, project, project_back, sum_over_k};
+    use hpmoe_runtime::tasks::{dispatch, give_back, project, project_back, sum_over_k, weight_grad_onto};
 
     pub const HIDDEN: usize = 32;
     pub const INTER: usize = 48;
@@ -138,5 +138,107 @@ pub mod kept_chunks {
                 }
             }
         }
+    }
+
+    /// Gradients of weights, and of tokens by them.
+    #[taskflow]
+    fn gradients(
+        ep: Ranks,
+        route: &Route,
+        x: &PerRank<Tensor<bf16, HIDDEN>>,
+        dy: &PerRank<Tensor<bf16, HIDDEN>>,
+        down: &PerRank<Experts<bf16, HIDDEN, INTER>>,
+        gate: &PerRank<Experts<bf16, INTER, HIDDEN>>,
+        dx: &mut PerRank<Tensor<bf16, HIDDEN>>,
+        dgate: &mut PerRank<Experts<f32, INTER, HIDDEN>>,
+    ) {
+        for c in route.chunks::<CHUNKS>() {
+            let recv = PerRank::symmetric::<bf16, HIDDEN>(ep, &c);
+            let dout = PerRank::symmetric::<bf16, HIDDEN>(ep, &c);
+            let dg = PerRank::ragged::<bf16, INTER>(ep, &c);
+            let drows = PerRank::ragged::<bf16, HIDDEN>(ep, &c);
+            let back = PerRank::slots::<bf16, HIDDEN>(ep, &c);
+            for src in ep {
+                for e in c.experts() {
+                    for s in c.sends::<PUT>(src, e) {
+                        dispatch(&x[src].gather(&s), &mut recv[e.owner()].rows_of(&s));
+                        dispatch(&dy[src].gather(&s), &mut dout[e.owner()].rows_of(&s));
+                    }
+                }
+            }
+            for r in ep {
+                for e in c.experts_of(r) {
+                    for m in c.row_tiles::<TILE_M>(e) {
+                        for n in 0..INTER.div_ceil(TILE_N) {
+                            project_back::<TILE_N, _, _>(
+                                &dout[r].group(e, m),
+                                &down[r].expert(e).cols(n),
+                                &mut dg[r].group(e, m).cols(n),
+                            );
+                        }
+                        for n in 0..HIDDEN.div_ceil(TILE_N) {
+                            project_back::<TILE_N, _, _>(
+                                &dg[r].group(e, m),
+                                &gate[r].expert(e).cols(n),
+                                &mut drows[r].group(e, m).cols(n),
+                            );
+                        }
+                    }
+                    for m in 0..INTER.div_ceil(TILE_N) {
+                        for n in 0..HIDDEN.div_ceil(TILE_N) {
+                            weight_grad_onto::<TILE_N, TILE_N>(
+                                &dg[r].expert(e).cols(m),
+                                &recv[r].expert(e).cols(n),
+                                &mut dgate[r].expert(e).tile(m).cols(n),
+                            );
+                        }
+                    }
+                }
+            }
+            for src in ep {
+                for e in c.experts() {
+                    for s in c.sends::<PUT>(src, e) {
+                        give_back(&drows[e.owner()].rows_of(&s), &mut back[src].scatter(&s));
+                    }
+                }
+            }
+            for r in ep {
+                for t in c.token_blocks::<BLOCK>(r) {
+                    sum_over_k::<SLOTS, HIDDEN, _>(&back[r].slots(t), &mut dx[r].rows(t));
+                }
+            }
+        }
+    }
+
+    /// With the route that the forward pass has kept.
+    #[taskflow]
+    pub fn backward_of_weights(
+        ep: Ranks,
+        routed: &PerRank<Routed>,
+        x: &PerRank<Tensor<bf16, HIDDEN>>,
+        dy: &PerRank<Tensor<bf16, HIDDEN>>,
+        down: &PerRank<Experts<bf16, HIDDEN, INTER>>,
+        gate: &PerRank<Experts<bf16, INTER, HIDDEN>>,
+        dx: &mut PerRank<Tensor<bf16, HIDDEN>>,
+        dgate: &mut PerRank<Experts<f32, INTER, HIDDEN>>,
+    ) {
+        let route = Route::of::<EXPERTS>(ep, routed);
+        gradients(ep, &route, x, dy, down, gate, dx, dgate);
+    }
+
+    /// With a route that the kernel makes of ids.
+    #[taskflow]
+    pub fn backward_of_ids(
+        ep: Ranks,
+        ids: &PerRank<Tensor<i32, TOP_K>>,
+        x: &PerRank<Tensor<bf16, HIDDEN>>,
+        dy: &PerRank<Tensor<bf16, HIDDEN>>,
+        down: &PerRank<Experts<bf16, HIDDEN, INTER>>,
+        gate: &PerRank<Experts<bf16, INTER, HIDDEN>>,
+        dx: &mut PerRank<Tensor<bf16, HIDDEN>>,
+        dgate: &mut PerRank<Experts<f32, INTER, HIDDEN>>,
+    ) {
+        let route = Route::of::<EXPERTS>(ep, ids);
+        gradients(ep, &route, x, dy, down, gate, dx, dgate);
     }
 }

@@ -34,10 +34,10 @@ mod floats_file;
 mod fused_file;
 #[path = "home.rs"]
 mod home_file;
-#[path = "kept.rs"]
-mod kept_file;
 #[path = "kept_chunks.rs"]
 mod kept_chunks_file;
+#[path = "kept.rs"]
+mod kept_file;
 #[path = "mixed.rs"]
 mod mixed_file;
 #[path = "odd.rs"]

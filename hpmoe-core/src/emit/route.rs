@@ -44,6 +44,7 @@ pub(super) fn code(graph: &TaskGraph, schedule: &Schedule) -> Option<RouteCode> 
         ("PLACEMENT", placement, 2_988),
         ("TO_KEEP", keeps, 840 + if placement { PLACED_AND_KEEPS } else { 0 }),
         ("KEPT", kept, 1_516 + if placement { PLACED_AND_KEPT } else { 0 }),
+        ("PARTS", graph.adds_by_parts(), 900),
         ("CHOICE", graph.sizes.chunks_at_most.is_some(), 1_600 + if placement { PLACED_AND_CHOICE } else { 0 }),
     ];
     let needed = || needs.iter().filter(|(_, needed, _)| *needed);

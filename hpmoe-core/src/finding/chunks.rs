@@ -31,8 +31,6 @@ pub(crate) enum ChunkFault {
     SumRead { tensor: String, chunk: String },
     /// A tensor of the loop that no call reads.
     Unread { tensor: String },
-    /// Launches choose the number of chunks, which add to a sum, but the kernel makes its route.
-    ChosenOnDevice { tensor: String, chunk: String },
     /// Launches choose the number of chunks, up to `most`, but chunks add to a sum, and the reference has `count` chunks.
     ChosenSum { tensor: String, chunk: String, count: usize, most: usize },
     /// Launches choose the number of chunks, but a sum that a task adds is more than one product of an expert's rows.

@@ -91,6 +91,13 @@ impl TaskGraph {
         let is_matrix = |access: &Access| matches!(self.tensors[access.tensor].rows, RowKind::Expert(_));
         self.sizes.cuts() && self.phases[phase].accesses.iter().any(|access| access.write && is_matrix(access))
     }
+
+    /// Whether chunks add to experts' matrices and launches choose the number of chunks: sums then add up part by part.
+    #[must_use]
+    pub fn adds_by_parts(&self) -> bool {
+        let is_sum = |tensor: &Tensor| tensor.writable && matches!(tensor.rows, RowKind::Expert(_));
+        self.sizes.chunks_at_most.is_some() && self.tensors.iter().any(|(_, tensor)| is_sum(tensor))
+    }
 }
 
 /// One taskflow with every task that it calls.

@@ -90,17 +90,13 @@ pub(crate) fn chunks_to_choose(kernel: &Kernel, errors: &mut Errors) {
 }
 
 /// Refuses what can't be if launches choose the number of chunks.
-pub(super) fn chosen(chunks: &Chunks, kernel: &Kernel, graph: &TaskGraph, makes_route: bool, errors: &mut Errors) {
+pub(super) fn chosen(chunks: &Chunks, kernel: &Kernel, graph: &TaskGraph, errors: &mut Errors) {
     let Some(most) = kernel.constants.get(CHUNKS_AT_MOST) else { return };
     let chunk = chunks.variable.clone();
     let matrix = |access: &&Access| access.write && matches!(graph.tensors[access.tensor].rows, RowKind::Expert(_));
     let sums = graph.phases.iter().filter_map(|(_, phase)| Some((phase, phase.accesses.iter().find(matrix)?)));
     let mut sums = sums.peekable();
     let Some((_, sum)) = sums.peek() else { return };
-    if makes_route && graph.sizes.chunks_at_most.is_some() {
-        let tensor = graph.tensors[sum.tensor].name.clone();
-        errors.push(chunks.span, Finding::Chunk(ChunkFault::ChosenOnDevice { tensor, chunk: chunk.clone() }));
-    }
     // The reference adds chunk by chunk, and its chunks are the parts by which a kernel adds.
     if chunks.count != most {
         let tensor = graph.tensors[sum.tensor].name.clone();

@@ -65,7 +65,7 @@ pub(crate) fn lower(kernel: &Kernel, flow: &Flow, errors: &mut Errors) -> Option
         graph.route = route::route(kernel, made, &lowered, &mut graph, errors);
     }
     if let Some(chunks) = chunks {
-        chunks::chosen(&chunks, kernel, &graph, flow.route.is_some(), errors);
+        chunks::chosen(&chunks, kernel, &graph, errors);
     }
     errors.within(None);
     errors.is_empty().then_some(graph)

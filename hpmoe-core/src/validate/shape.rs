@@ -18,8 +18,9 @@ pub(crate) fn used_counters(schedule: &Schedule) -> IdSet<CounterId> {
 pub fn kernel_sizes(graph: &TaskGraph) -> KernelSizes {
     let Sizes { experts, spare, top_k, tokens, chunks, chunks_at_most } = graph.sizes;
     let groups = graph.route.as_ref().and_then(|route| route.groups).unwrap_or(1);
-    let keeps_route = graph.tensors.iter().any(|(_, tensor)| tensor.rows == RowKind::Routed);
-    KernelSizes { experts, spare, top_k, tokens, chunks, chunks_at_most, groups, keeps_route }
+    let keeps = graph.tensors.iter().any(|(_, tensor)| tensor.rows == RowKind::Routed);
+    let counts_parts = graph.route.is_some() && (keeps || graph.adds_by_parts());
+    KernelSizes { experts, spare, top_k, tokens, chunks, chunks_at_most, groups, counts_parts }
 }
 
 /// The constants that determine the memory of a scheduled kernel. The runtime's tables contain them.

@@ -254,7 +254,7 @@ fn routes_that_kernels_make() {
         top_k: 1,
         chunks: 1,
         chunks_at_most: None,
-        keeps_route: false,
+        counts_parts: false,
         tokens: chunk_tokens,
         chunk_tokens,
         token_rows: 1,

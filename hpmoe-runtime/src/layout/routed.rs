@@ -6,7 +6,7 @@ use hpmoe_kernels::route::ExpertOrder;
 
 use super::route::sends_once;
 use super::spaces::{self, Extents};
-use super::{KernelRoute, LaunchRoute, RouteChunks, once, routing};
+use super::{KernelRoute, LaunchRoute, RankSizes, RouteChunks, once, routing};
 use crate::KernelTables;
 use crate::abi::{
     HPMOE_ARRIVALS, HPMOE_BY_LOAD, HPMOE_BY_NUMBER, HPMOE_EXPERTS, HPMOE_LIGHTEST_FIRST, HPMOE_MIXED, HPMOE_ONCE_TILES,
@@ -109,9 +109,14 @@ impl RouteTables {
             rows_once: None,
             origins: None,
             ids: None,
-            parts: None,
+            parts: tables.adds_by_parts().then(|| vec![UNMADE; room_of_parts(route.sizes())]),
         }
     }
+}
+
+/// Words of the rows by part, for any number of chunks: of each expert and chunk one for each source and part, and one for all.
+fn room_of_parts(sizes: &RankSizes) -> usize {
+    sizes.local_experts * (sizes.ranks * sizes.counted_chunks() + sizes.most_chunks())
 }
 
 fn room_of(kind: u32, local: usize, pairs: usize) -> Extents {

@@ -133,11 +133,11 @@ impl RankTables {
             _ => arenas.add("order", &made.order),
         };
         let expert_order = arenas.add("order of experts", &made.expert_order);
+        let parts = made.parts.map_or(0, |rows| arenas.add("rows by part", &rows));
         arenas.by_kernel = false;
         let rows_once = made.rows_once.map_or(0, |rows| arenas.add("rows sent once", &rows));
         let origins = made.origins.map_or(0, |rows| arenas.add("(token, k) of rows", &rows));
         let ids = made.ids.map_or(0, |ids| arenas.add("ids of slots", &ids));
-        let parts = made.parts.map_or(0, |rows| arenas.add("rows by part", &rows));
         let (tokens, local_experts) = (route.tokens(rank), tables.local_experts(schedule.ranks as usize));
         let mut launch = HpmoeLaunch {
             peers: arenas.add("peers", addresses.peers),

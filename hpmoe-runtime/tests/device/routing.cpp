@@ -8,8 +8,8 @@
 // For what there is code.
 #define CODE                                                                                                           \
     SPACES, SPACES | NEEDS_LOAD, SPACES | NEEDS_MIXED, SPACES | NEEDS_LIGHTEST, SPACES | NEEDS_ONCE | NEEDS_GROUPS,    \
-        SPACES | NEEDS_CHUNKS, SPACES | NEEDS_CHUNKS | NEEDS_CHOICE, SPACES | NEEDS_PLACEMENT, SPACES | NEEDS_TO_KEEP, \
-        SPACES | NEEDS_KEPT, NEEDS_ALL
+        SPACES | NEEDS_CHUNKS, SPACES | NEEDS_CHUNKS | NEEDS_CHOICE | NEEDS_PARTS, SPACES | NEEDS_PLACEMENT,           \
+        SPACES | NEEDS_TO_KEEP, SPACES | NEEDS_KEPT, NEEDS_ALL
 #endif
 
 namespace {
@@ -25,6 +25,7 @@ uint32_t NeedsOfLaunch(const VectorCore &core) {
     needs |= from.once != 0 ? NEEDS_ONCE : 0;
     needs |= core.launch.chunks > 1 ? NEEDS_CHUNKS : 0;
     needs |= core.launch.choices != 0 ? NEEDS_CHOICE : 0;
+    needs |= core.launch.parts != 0 ? NEEDS_PARTS : 0;
     needs |= from.group_slots != 0 ? NEEDS_GROUPS : 0;
     needs |= from.placement != 0 ? NEEDS_PLACEMENT : 0;
     needs |= from.is_kept != 0 ? NEEDS_KEPT : 0;

@@ -47,8 +47,16 @@ mod tests {
 
     #[test]
     fn the_default_holds_what_any_routing_brings() {
-        let deepseek =
-            KernelSizes { experts: 64, spare: 0, top_k: 8, tokens: 4096, chunks: 1, chunks_at_most: None, groups: 1, keeps_route: false };
+        let deepseek = KernelSizes {
+            experts: 64,
+            spare: 0,
+            top_k: 8,
+            tokens: 4096,
+            chunks: 1,
+            chunks_at_most: None,
+            groups: 1,
+            counts_parts: false,
+        };
         assert_eq!((default_capacity(&deepseek, 8), balanced_rows(&deepseek)), (262_144, 32_768));
         // A rank with one expert receives a token once.
         assert_eq!(default_capacity(&deepseek, 64), 64 * 4096);
@@ -70,7 +78,7 @@ mod tests {
             chunks: 1,
             chunks_at_most: Some(8),
             groups: 1,
-            keeps_route: false,
+            counts_parts: false,
         };
         let of = |tokens, ranks| {
             let sizes = KernelSizes { tokens, ..deepseek };

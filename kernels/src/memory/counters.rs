@@ -73,7 +73,7 @@ mod tests {
             top_k: 2,
             chunks: 1,
             chunks_at_most: None,
-            keeps_route: false,
+            counts_parts: false,
             tokens: 100,
             chunk_tokens: 100,
             token_rows: 2,

@@ -215,7 +215,7 @@ mod tests {
                 writable: true,
             };
             let shape = KernelShape {
-                sizes: KernelSizes { experts: 2 * ranks, spare: 0, top_k: 2, tokens, chunks, chunks_at_most: None, groups: 1, keeps_route: false },
+                sizes: KernelSizes { experts: 2 * ranks, spare: 0, top_k: 2, tokens, chunks, chunks_at_most: None, groups: 1, counts_parts: false },
                 cores: 9,
                 time_stamps,
                 makes_route,

@@ -22,9 +22,9 @@ pub struct KernelSizes {
     /// Number of expert groups if routing is group-limited (every token picks equally many experts from each group); 1
     /// otherwise.
     pub groups: usize,
-    /// Whether launches keep their route for others, or take a kept one. If launches also choose their number of chunks, the largest number is
-    /// counted, because other kernels may need it.
-    pub keeps_route: bool,
+    /// Whether a kernel that makes its route and chooses the number of chunks counts the rows of the largest number, also if no launch needs
+    /// it: it keeps its route for other kernels or takes a kept one, or its sums add up by parts of the tokens.
+    pub counts_parts: bool,
 }
 
 impl KernelSizes {

@@ -18,8 +18,8 @@ pub struct RankSizes {
     pub chunks: usize,
     /// Largest number of chunks if launches choose it; `None` if it is a constant.
     pub chunks_at_most: Option<usize>,
-    /// Whether launches keep their route for others, or take a kept one.
-    pub keeps_route: bool,
+    /// Whether a kernel that makes its route and chooses the number of chunks counts the rows of the largest number.
+    pub counts_parts: bool,
     /// Most tokens of a rank.
     pub tokens: usize,
     /// Most tokens of a chunk of a rank.
@@ -43,7 +43,7 @@ impl RankSizes {
             top_k: sizes.top_k,
             chunks: sizes.chunks,
             chunks_at_most: sizes.chunks_at_most,
-            keeps_route: sizes.keeps_route,
+            counts_parts: sizes.counts_parts,
             tokens: sizes.tokens,
             chunk_tokens: sizes.chunk_tokens(),
             token_rows: sizes.rows_of_a_token(ranks),
@@ -75,12 +75,12 @@ impl RankSizes {
         self.of_launches().last().map_or(self.chunks, |sizes| sizes.chunks)
     }
 
-    /// Number of chunks in which a kernel that makes its route counts rows: the largest number that a launch needs or, in routes that
-    /// are kept, the largest number of the kernel. Launches of fewer chunks add counts up.
+    /// Number of chunks in which a kernel that makes its route counts rows: the largest number that a launch needs or, for kept routes and for
+    /// sums by parts, the largest number of the kernel. Launches of fewer chunks add counts up.
     #[must_use]
     pub fn counted_chunks(&self) -> usize {
         match self.chunks_at_most {
-            Some(most) if self.keeps_route => most,
+            Some(most) if self.counts_parts => most,
             _ => self.most_chunks(),
         }
     }

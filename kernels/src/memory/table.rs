@@ -261,7 +261,7 @@ mod tests {
                 chunks: 1,
                 chunks_at_most: None,
                 groups: 1,
-                keeps_route: false,
+                counts_parts: false,
             },
             cores: 9,
             time_stamps: false,

@@ -1,8 +1,8 @@
 //! Routes that one launch keeps for a later one.
 
 use super::Route;
-use crate::tensor::buffer::CellBuffer;
 use crate::route::chunk_tokens;
+use crate::tensor::buffer::CellBuffer;
 use crate::{PerRank, Placement, Rank, Ranks, RouteError};
 use std::cell::Cell;
 
@@ -132,7 +132,9 @@ impl Routed {
         }
         let counts = self.cells.get(words.counts + source.id() * words.pitch..)?.get(..chunks * experts)?;
         // A count is stored plus one.
-        let rows = |expert| counts[expert..].iter().step_by(experts).map(|count| usize::try_from(count.get() - 1).unwrap_or(0));
+        let rows = |expert| {
+            counts[expert..].iter().step_by(experts).map(|count| usize::try_from(count.get() - 1).unwrap_or(0))
+        };
         Some((0..experts).map(|expert| rows(expert).sum()).collect())
     }
 

@@ -71,13 +71,6 @@ impl ChunkFault {
                 format!("no call reads `{tensor}`, so it is unknown when a later chunk can reuse its memory"),
                 "remove it, and the calls that write it",
             ),
-            Self::ChosenOnDevice { tensor, chunk } => (
-                format!(
-                    "chunks `{chunk}` add to `{tensor}`, and launches can choose their number only by a route of the host, but this kernel makes \
-                     its route"
-                ),
-                "take the route as a parameter, `route: &Route`, or build without `chunks_at_most`",
-            ),
             Self::ChosenSum { tensor, chunk, count, most } => {
                 let help = format!("loop over `route.chunks::<{most}>()`, or build with `chunks_at_most({count})`");
                 let alone = format!("loop over `route.chunks::<{most}>()`, or build without `chunks_at_most`");

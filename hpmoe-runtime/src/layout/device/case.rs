@@ -63,6 +63,8 @@ pub(super) struct Case {
     pub(super) chunks: usize,
     /// Largest number of chunks, if the launch chooses the number.
     pub(super) at_most: Option<usize>,
+    /// Whether chunks add to matrices of experts.
+    pub(super) sums: bool,
     /// Most rows that a rank can receive in a chunk; `None` for the default.
     pub(super) capacity: Option<usize>,
     /// Most tokens of a rank.
@@ -139,6 +141,7 @@ impl Case {
             top_k,
             chunks,
             at_most: None,
+            sums: false,
             capacity: None,
             tokens,
             order,
@@ -171,7 +174,7 @@ impl Case {
             top_k: 1,
             chunks,
             chunks_at_most: None,
-            keeps_route: false,
+            counts_parts: false,
             tokens: chunks,
             chunk_tokens: 1,
             token_rows: 1,
@@ -232,6 +235,7 @@ impl Case {
             top_k,
             chunks,
             at_most: None,
+            sums: false,
             capacity: None,
             tokens,
             order,

@@ -6,6 +6,7 @@ use crate::abi::{HPMOE_CHUNKS, HPMOE_ONCE_TILES, HPMOE_SENDS_ONCE};
 use crate::check;
 use crate::layout::RouteChunks;
 use crate::tables::SpaceTable;
+use hpmoe_kernels::{Placement, Ranks};
 
 /// A random case that chooses its number of chunks, with a placement in half of the cases.
 pub(super) fn choosing(seed: u64) -> Case {
@@ -14,6 +15,12 @@ pub(super) fn choosing(seed: u64) -> Case {
     let mut case = if draw.once_in(2) { Case::new(seed) } else { Case::placed(seed) };
     case.spaces.retain(|space| ![HPMOE_CHUNKS, HPMOE_SENDS_ONCE, HPMOE_ONCE_TILES].contains(&space.kind));
     case.spaces.push(SpaceTable { kind: HPMOE_CHUNKS, height: 1 });
+    // Sums by parts, where no expert has copies.
+    case.sums = draw.once_in(2);
+    if case.sums && case.placement.is_some() {
+        let even = Placement::even(Ranks::new(case.ranks), case.experts, case.spare);
+        case.placement = Some(even.expect("there are experts and ranks"));
+    }
     case = Case { chunks: 1, at_most: Some(at_most), capacity: Some(0), once: false, before: 0, ..case };
     let sizes = CaseKernel::new(&case).sizes;
     let pairs = case.ranks * sizes.local_experts * at_most;

@@ -166,9 +166,8 @@ fn head_words(case: &Case) -> [(usize, i32, bool); KEPT_HEAD] {
 fn all_ranks_find_the_same_other_head() {
     let taking = |seed: u64| {
         let case = if seed % 8 < 6 { Case::new(seed) } else { choosing(seed) };
-        Some((seed, case)).filter(|(_, case)| {
-            case.chunks == 1 && !case.once && case.ranks < 65 && case.placement.is_none()
-        })
+        Some((seed, case))
+            .filter(|(_, case)| case.chunks == 1 && !case.once && case.ranks < 65 && case.placement.is_none())
     };
     for (seed, case) in (0..cases().end / 2).filter_map(taking) {
         let mut draw = Draw(seed + 1);

@@ -108,7 +108,10 @@ impl CaseKernel {
             columns: 1,
             ..tensor("routed", RowKind::Routed, Storage::Argument(1))
         });
-        let tensors: Vec<TensorTable> = std::iter::once(ids).chain(once).chain(routed).collect();
+        let sums = case
+            .sums
+            .then(|| TensorTable { writable: true, ..tensor("sums", RowKind::Expert(1), Storage::Argument(2)) });
+        let tensors: Vec<TensorTable> = std::iter::once(ids).chain(once).chain(routed).chain(sums).collect();
         let tables = KernelTables {
             experts: case.experts,
             spare: case.spare,
@@ -316,7 +319,8 @@ pub(super) fn launch(
         Kept::No => {}
     }
     let mut routed = filled(&given);
-    let tensors = [ids.address(), routed.address()].map(TensorAddress::At);
+    // Nothing accesses the last one.
+    let tensors = [ids.address(), routed.address(), 0].map(TensorAddress::At);
     let chunks = kernel_of.chunks(route);
     let in_chunks = tables.in_chunks(chunks);
     let made = |tables: &KernelTables, route: &LaunchRoute<'_>, records: u64| {

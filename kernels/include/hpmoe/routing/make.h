@@ -10,6 +10,7 @@
 #include "hpmoe/routing/arrival_order.h"
 #include "hpmoe/routing/ids.h"
 #include "hpmoe/routing/kept.h"
+#include "hpmoe/routing/parts.h"
 #include "hpmoe/worker.h"
 
 namespace hpmoe {
@@ -52,8 +53,8 @@ HPMOE_INLINE void PlaceKept(VectorCore &core, Share &route, const RouteLists &li
                     Lists{count}.Shifted(kept, kept, -static_cast<int32_t>(first_slot));
                     AfterVector();
                 }
-                DataCopyPad(Global<int32_t>(core.launch.order + static_cast<uint64_t>(place) * 4),
-                            Ints(kept), OneRow(count));
+                DataCopyPad(Global<int32_t>(core.launch.order + static_cast<uint64_t>(place) * 4), Ints(kept),
+                            OneRow(count));
                 if (merged > 1 || at + block.count < slots) {
                     next.SetValue(pair, place + static_cast<int32_t>(count));
                 }
@@ -318,6 +319,9 @@ template <uint32_t NEEDS> HPMOE_INLINE bool MakeRoute(VectorCore &core) {
             OrderExperts(core, route, lists); // all parts have the order by the rows of the first one
         }
         StoreTables(core, route, lists, part, turns);
+        if (route.AddsByParts(core)) {
+            StoreParts(core, route, lists.End());
+        }
     }
     if (!route.keeps) {
         Lists{IDS_BLOCK}.Ramp(UB_SLOTS, 1);

@@ -20,7 +20,8 @@ constexpr uint32_t NEEDS_PLACEMENT = 1u << 8;     // a placement of experts
 constexpr uint32_t NEEDS_TO_KEEP = 1u << 9;       // routes that are kept for later launches
 constexpr uint32_t NEEDS_KEPT = 1u << 10;         // routes that earlier launches have kept
 constexpr uint32_t NEEDS_CHOICE = 1u << 11;       // a number of chunks that each launch chooses
-constexpr uint32_t NEEDS_ALL = NEEDS_CHOICE * 2 - 1;
+constexpr uint32_t NEEDS_PARTS = 1u << 12;        // sums that are added up by parts of the tokens
+constexpr uint32_t NEEDS_ALL = NEEDS_PARTS * 2 - 1;
 
 // The part that an order of experts needs.
 constexpr uint32_t NeedsOf(uint32_t expert_order) {

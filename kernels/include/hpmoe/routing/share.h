@@ -95,10 +95,12 @@ template <uint32_t NEEDS> struct RouteShare {
         return core.launch.chunks == Chunks(core) && (from.once != 0) == (Parts() == 2) &&
                (from.group_slots != 0) == HasGroups() && (from.placement != 0) == IsPlaced() &&
                (from.is_kept != 0) == IsKept() && (from.kept != 0) == (IsKept() || Keeps()) &&
-               (core.launch.choices != 0) == Chooses(core);
+               (core.launch.choices != 0) == Chooses(core) && (core.launch.parts != 0) == AddsByParts(core);
     }
     // Whether the launch chooses its number of chunks.
     HPMOE_INLINE bool Chooses(const VectorCore &core) const { return Needs(NEEDS_CHOICE) && core.launch.choices != 0; }
+    // Whether sums are added up by parts of the tokens, which are the counted chunks.
+    HPMOE_INLINE bool AddsByParts(const VectorCore &core) const { return Needs(NEEDS_PARTS) && core.launch.parts != 0; }
     // The number of counted chunks that make up a chunk of the launch.
     HPMOE_INLINE uint32_t Merged(const VectorCore &core) const {
         return Needs(NEEDS_CHOICE) ? most_chunks / Chunks(core) : 1;

@@ -111,7 +111,7 @@ mod tests {
             chunks: 1,
             chunks_at_most: Some(PARTS),
             groups: 1,
-            keeps_route: false,
+            counts_parts: false,
         };
         let part = chunk_tokens(tokens_of_all, PARTS, Some(PARTS)) as u32;
         let mut rows = vec![[0_usize; PARTS]; all];
