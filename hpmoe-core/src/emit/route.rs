@@ -97,5 +97,19 @@ mod tests {
         assert_eq!(changed(spare), needs(" | NEEDS_PLACEMENT"));
         let chooses = needs_of(&choosing(&Layer::SMALL, 4), "by_load=false");
         assert_eq!(chooses, Some("NEEDS_CHUNKS | NEEDS_ARRIVALS | NEEDS_PLACEMENT | NEEDS_CHOICE".to_owned()));
+        // A kernel that chooses can keep its route, and add to matrices of experts.
+        let keeps = |graph: &mut TaskGraph| {
+            let ids = graph.route.as_ref().expect("it makes a route").ids;
+            graph.route.as_mut().expect("it makes a route").keeps = Some(ids);
+        };
+        let chooses = needs_of(&choosing(&Layer::SMALL, 4).changed(keeps), "by_load=false");
+        assert!(chooses.is_some_and(|needs| needs.ends_with("NEEDS_TO_KEEP | NEEDS_CHOICE")));
+        let adds = |graph: &mut TaskGraph| {
+            let matrix = graph.tensors.iter().find(|(_, tensor)| matches!(tensor.rows, RowKind::Expert(_)));
+            let matrix = matrix.expect("experts have weights").0;
+            graph.tensors[matrix].writable = true;
+        };
+        let chooses = needs_of(&choosing(&Layer::SMALL, 4).changed(adds), "by_load=false");
+        assert!(chooses.is_some_and(|needs| needs.ends_with("NEEDS_PARTS | NEEDS_CHOICE")));
     }
 }

@@ -122,7 +122,7 @@ mod tests {
         let row = Bytes(u64::from(checked.graph().tensors[weights].pitch) * 2);
         assert_eq!(workspace(Some(RowKind::Expert(32))), workspace(None) + row * (16 / 4 * 32));
         assert_eq!(workspace(Some(RowKind::Matrix(32))), workspace(None) + row * 32);
-        let kept = KeptWords::new(4, 16, Layer::SMALL.top_k, Layer::SMALL.tokens).end as u64;
+        let kept = KeptWords::new(4, 16, Layer::SMALL.top_k, 1, Layer::SMALL.tokens).end as u64;
         assert_eq!(workspace(Some(RowKind::Routed)), workspace(None) + row * kept);
         assert_eq!(footprint(&checked, &made, 3, 100).descriptors, 0);
     }
