@@ -127,10 +127,14 @@ fn spread(top_k: usize, tokens: usize, chunks: usize, once: bool) -> Case {
 }
 
 /// Checks that each rank of a case makes the host's tables.
-fn has_tables_of_host(case: &Case, name: &str) {
+fn has_tables_of_host(case: &Case, kept: Kept, name: &str) {
     let route = case.route().expect("the ids make a route");
-    let kernel = CaseKernel::new(case);
-    let counts = counts_of(case, &kernel, &route);
+    let kernel = CaseKernel::with_kept(case, kept);
+    // Ranks that take a kept route exchange no counts.
+    let counts = match kept {
+        Kept::Takes => vec![vec![0]; case.ranks],
+        Kept::No | Kept::Keeps => counts_of(case, &kernel, &route),
+    };
     for rank in route.ranks() {
         let ended = run(case, &kernel, &route, rank, &counts, 9);
         done(case, rank, &kernel, &ended, name);
@@ -143,7 +147,7 @@ fn has_tables_of_host(case: &Case, name: &str) {
 #[test]
 fn slots_that_are_not_kept_are_picked_again() {
     for (once, chunks) in [(false, 1), (true, 1), (false, 3)] {
-        has_tables_of_host(&spread(16, 1200, chunks, once), &format!("{chunks} chunks, {once}"));
+        has_tables_of_host(&spread(16, 1200, chunks, once), Kept::No, &format!("{chunks} chunks, {once}"));
     }
 }
 
@@ -153,7 +157,7 @@ fn cores_behind_those_that_count_have_no_experts() {
     for (once, chunks) in [(true, 1), (false, 3)] {
         for tokens in [7, 30] {
             let case = Case { cores: 6, once, ..case(3, 9, chunks, tokens, 7) };
-            has_tables_of_host(&case, &format!("{chunks} chunks, {tokens} tokens"));
+            has_tables_of_host(&case, Kept::No, &format!("{chunks} chunks, {tokens} tokens"));
         }
     }
 }
@@ -162,6 +166,18 @@ fn cores_behind_those_that_count_have_no_experts() {
 #[test]
 fn tokens_are_sent_once_whatever_block_of_slots_they_are_in() {
     for top_k in [5, 12] {
-        has_tables_of_host(&spread(top_k, 2500 / top_k, 1, true), &format!("{top_k} slots of a token"));
+        has_tables_of_host(&spread(top_k, 2500 / top_k, 1, true), Kept::No, &format!("{top_k} slots of a token"));
+    }
+}
+
+/// Slots of chunks are kept by expert: those that a core picks again, and runs that are longer than a copy.
+#[test]
+fn kept_slots_of_chunks_are_those_of_the_host() {
+    let mut long = case(1, 2, 2, 20_000, 7);
+    long.spaces[0].height = 8;
+    for (case, name) in [(spread(16, 1200, 3, false), "picked again"), (long, "long runs")] {
+        for kept in [Kept::Keeps, Kept::Takes] {
+            has_tables_of_host(&case, kept, &format!("{name}, {kept:?}"));
+        }
     }
 }
