@@ -63,10 +63,13 @@ impl Links {
         (1..self.ranks).filter(|&peer| self.writer(peer).is_none()).collect()
     }
 
-    /// Sends a frame to a peer. One that can't be reached is found gone by the thread that reads its connection.
+    /// Sends a frame to a peer. One that can't be reached is found gone by the thread that reads its connection: a part of a frame may have
+    /// arrived, after which no other one could be read.
     pub(super) fn send(&self, peer: usize, frame: &Frame) {
         if let Some(stream) = self.writer(peer).as_ref() {
-            let _ = frame.write(&**stream);
+            if frame.write(&**stream).is_err() {
+                let _ = stream.shutdown(Shutdown::Both);
+            }
         }
     }
 
