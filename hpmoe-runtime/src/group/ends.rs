@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use hpmoe_kernels::Rank;
+use hpmoe_kernels::printable::printable_lines;
 
 use super::member::{Member, same};
 use super::rank_end::RankEnd;
@@ -95,12 +96,17 @@ fn encode(end: &RankEnd) -> Vec<u8> {
     stamps.add_to(add(message, host)).finish()
 }
 
+/// A text of another rank, which is shown.
+fn safe(reader: &mut Reader<'_>) -> Option<String> {
+    Some(printable_lines(&reader.text()?).into_owned())
+}
+
 fn decode(tables: &KernelTables, end: &[u8]) -> Option<RankEnd> {
     let mut reader = Reader(end);
     let outcome = match reader.number()? {
         0 => Outcome::Left(statistics(&mut reader)?),
-        1 => Outcome::BrokenRule { message: reader.text()?, core: reader.size()? },
-        2 => Outcome::Lacking { resource: *RESOURCES.get(reader.size()?)?, cause: reader.text()? },
+        1 => Outcome::BrokenRule { message: safe(&mut reader)?, core: reader.size()? },
+        2 => Outcome::Lacking { resource: *RESOURCES.get(reader.size()?)?, cause: safe(&mut reader)? },
         3 => Outcome::Stopped,
         _ => return None,
     };
