@@ -15,7 +15,10 @@ const MOST: u64 = 300;
 pub(super) struct AddressFile(PathBuf);
 
 /// The address in a file, as long as this value lives.
-pub(super) struct Told<'a>(&'a Path);
+pub(super) struct Told<'a> {
+    file: &'a AddressFile,
+    address: String,
+}
 
 impl AddressFile {
     pub(super) fn new(path: impl Into<PathBuf>) -> Self {
@@ -31,7 +34,7 @@ impl AddressFile {
         let draft = PathBuf::from(draft);
         let written = create(&draft).and_then(|mut file| file.write_all(address.as_bytes()));
         written.and_then(|()| fs::rename(&draft, &self.0)).inspect_err(|_| drop(fs::remove_file(&draft)))?;
-        Ok(Told(&self.0))
+        Ok(Told { file: self, address: address.to_owned() })
     }
 
     /// The address that is in it.
@@ -41,7 +44,10 @@ impl AddressFile {
         }
         let mut text = String::new();
         fs::File::open(&self.0)?.take(MOST).read_to_string(&mut text)?;
-        Ok(text.trim().to_owned())
+        match text.trim() {
+            "" => Err(io::Error::new(ErrorKind::InvalidData, "it is empty")),
+            address => Ok(address.to_owned()),
+        }
     }
 
     /// The file in messages.
@@ -52,8 +58,10 @@ impl AddressFile {
 
 impl Drop for Told<'_> {
     fn drop(&mut self) {
-        // Somebody else may have removed it.
-        let _ = fs::remove_file(self.0);
+        // Somebody else may have removed it, and the next job may have written its own.
+        if self.file.read().is_ok_and(|address| address == self.address) {
+            let _ = fs::remove_file(&self.file.0);
+        }
     }
 }
 
@@ -80,6 +88,13 @@ mod tests {
         assert_eq!(file.read().unwrap(), "127.0.0.1:77");
         drop(told);
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "nothing is left");
+        let told = file.tell("127.0.0.1:77").unwrap();
+        let next = file.tell("127.0.0.1:78").unwrap();
+        drop(told);
+        assert_eq!(file.read().unwrap(), "127.0.0.1:78", "that of the next job stays");
+        drop(next);
+        fs::write(&file.0, "\n").unwrap();
+        assert!(file.read().unwrap_err().to_string().contains("it is empty"));
         assert!(AddressFile::new(folder.path()).read().unwrap_err().to_string().contains("it is no file"));
         assert!(AddressFile::new("/nowhere/rank0").tell("127.0.0.1:77").is_err());
     }

@@ -32,6 +32,14 @@ pub enum BootstrapError {
         /// Ranks of the group.
         ranks: usize,
     },
+    /// A group has no ranks, or more than a group can have.
+    #[error("a group has 1 to {most} ranks, and not {ranks}: start fewer processes, or correct the number of ranks")]
+    Ranks {
+        /// The number given.
+        ranks: usize,
+        /// Maximum number of ranks.
+        most: usize,
+    },
     /// A secret is too short or too long.
     #[error("the secret has {bytes} bytes, but should have {least} to {most}: make one with `openssl rand -hex 32`")]
     SecretSize {
@@ -228,6 +236,11 @@ impl BootstrapError {
             _ => return None,
         };
         Some(Self::Descriptors { action: action.to_owned(), cause: error.to_string(), way_out })
+    }
+
+    /// Whether this is what a rank of another job, or another program, answers.
+    pub(super) const fn is_of_another_job(&self) -> bool {
+        matches!(self, Self::Foreign { .. } | Self::OtherJob { .. } | Self::Secret { .. })
     }
 
     /// A system that refuses a thread for the connections of a rank.

@@ -9,6 +9,7 @@ use super::place::OWN_PORT;
 use super::secret::SECRET_FILE;
 use super::starter::{STARTED_BY, Starter};
 use super::tcp::lengthen;
+use super::variables::with_variables;
 use super::{BootstrapError, Cancel, Place, Secret};
 
 /// The variable that names the job of a process.
@@ -93,7 +94,7 @@ impl Joining {
     ///
     /// If a variable has an invalid value, or the file contains no secret.
     pub fn from_environment() -> Result<Self, BootstrapError> {
-        Self::from_variables(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
+        with_variables(|value| Self::from_variables(value))
     }
 
     fn from_variables(value: impl Fn(&str) -> Option<String>) -> Result<Self, BootstrapError> {
@@ -128,9 +129,8 @@ impl Joining {
     ///
     /// If the system gives no random bytes, or `HPMOE_JOIN_TIME_LIMIT` is invalid.
     pub fn of_own_processes() -> Result<Self, BootstrapError> {
-        let Self { limit, knobs: Knobs { limit_variable, .. }, .. } = Self::from_variables(|name| {
-            std::env::var(name).ok().filter(|text| name == TIME_LIMIT && !text.is_empty())
-        })?;
+        let Self { limit, knobs: Knobs { limit_variable, .. }, .. } =
+            with_variables(|value| Self::from_variables(|name| value(name).filter(|_| name == TIME_LIMIT)))?;
         let knobs = Knobs { limit_variable, ..Self::new().knobs };
         let job = format!("processes of process {}", std::process::id());
         Ok(Self { job, secret: Some(Secret::generate()?), limit, knobs, ..Self::new() })

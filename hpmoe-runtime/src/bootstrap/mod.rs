@@ -15,6 +15,7 @@ mod secret;
 mod starter;
 mod strangers;
 mod tcp;
+mod variables;
 pub(crate) mod wire;
 
 pub use cancel::Cancel;

@@ -1,12 +1,13 @@
 //! The place of a process in its group.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::net::TcpListener;
 use std::num::NonZero;
 
 use super::BootstrapError;
 use super::address_file::{AddressFile, Told};
 use super::launcher::{LAUNCHERS, Launcher};
+use super::variables::with_variables;
 
 /// The default port of rank 0: below those that systems assign automatically, and not registered.
 const PORT: u16 = 28_471;
@@ -14,6 +15,9 @@ const PORT: u16 = 28_471;
 pub(super) const OWN_PORT: &str = "HPMOE_PORT";
 
 pub(super) const ADDRESS_FILE: &str = "HPMOE_ADDRESS_FILE";
+
+/// The most ranks of a group. More have neither ports nor file descriptors.
+const MOST_RANKS: usize = 1 << 16;
 
 const LOOPBACK: &str = "127.0.0.1";
 
@@ -26,9 +30,11 @@ const LOCAL_RANKS: [&str; 4] = ["LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI
 ///
 /// If the variable is not a number.
 pub fn local_rank(rank: usize) -> Result<usize, BootstrapError> {
-    let said = |name: &'static str| Some((name, std::env::var(name).ok().filter(|value| !value.is_empty())?));
-    let Some((name, value)) = LOCAL_RANKS.into_iter().find_map(said) else { return Ok(rank) };
-    parse(name, &value, "a number from 0 on")
+    with_variables(|value| {
+        let said = |name: &'static str| Some((name, value(name)?));
+        let Some((name, value)) = LOCAL_RANKS.into_iter().find_map(said) else { return Ok(rank) };
+        parse(name, &value, "a number from 0 on")
+    })
 }
 
 /// The rank of a process, and the address where its group meets.
@@ -94,7 +100,7 @@ impl Place {
     ///
     /// If a variable is not a number, or the rank is not below the number of ranks.
     pub fn from_launcher() -> Result<Option<Self>, BootstrapError> {
-        Self::from_variables(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
+        with_variables(|value| Self::from_variables(value))
     }
 
     /// As rank 0: writes the address of a listener into the file, if there is one, for as long as the result lives.
@@ -116,8 +122,31 @@ impl Place {
         BootstrapError::no_descriptor("listening as rank 0", error).unwrap_or_else(|| BootstrapError::Listen {
             address: self.address.clone(),
             cause: error.to_string(),
-            way_out: self.other_port(),
+            way_out: match error.kind() {
+                ErrorKind::AddrInUse | ErrorKind::PermissionDenied => self.other_port(),
+                _ => self.other_host(),
+            },
         })
+    }
+
+    /// How a user moves rank 0 to another host.
+    const fn other_host(&self) -> &'static str {
+        match self.origin {
+            Origin::Variables => {
+                "set MASTER_ADDR to a name or address of the machine that rank 0 runs on, for all ranks"
+            }
+            Origin::Program => "choose another address, for all ranks",
+        }
+    }
+
+    /// How a user leads ranks away from another program's address.
+    pub(super) const fn elsewhere(&self) -> &'static str {
+        match self.origin {
+            Origin::Variables if self.file.is_some() => {
+                "remove the file that HPMOE_ADDRESS_FILE names if it is left of another job, or name another one, for all ranks"
+            }
+            _ => self.other_port(),
+        }
     }
 
     /// How a user moves rank 0 to another port.
@@ -151,9 +180,7 @@ impl Place {
         let Some(launcher) = Launcher::find(&value) else { return Ok(None) };
         let number = |name: &str| parse::<usize>(name, &value(name).unwrap_or_default(), "a number from 0 on");
         let (rank, ranks) = (number(launcher.rank)?, number(launcher.ranks)?);
-        if rank >= ranks {
-            return Err(BootstrapError::Rank { rank, ranks });
-        }
+        check_number(rank, ranks)?;
         let port = |name: &str| value(name).map(|text| port(name, &text)).transpose();
         let port = match (port(OWN_PORT)?, port("MASTER_PORT")?) {
             (Some(port), _) => port,
@@ -163,7 +190,8 @@ impl Place {
         };
         let host = value("MASTER_ADDR").filter(|_| !launcher.is_one_machine(&value));
         let host = host.unwrap_or_else(|| LOOPBACK.to_owned());
-        let host = if host.contains(':') { format!("[{host}]") } else { host };
+        let is_bare = host.contains(':') && !host.starts_with('[');
+        let host = if is_bare { format!("[{host}]") } else { host };
         let place = Self::by_variables(rank, ranks, format!("{host}:{port}"));
         let place = match value(ADDRESS_FILE) {
             None => place,
@@ -173,13 +201,22 @@ impl Place {
     }
 }
 
+/// Checks that a group can have so many ranks, and that it has this one.
+pub(super) const fn check_number(rank: usize, ranks: usize) -> Result<(), BootstrapError> {
+    match ranks {
+        1..=MOST_RANKS if rank < ranks => Ok(()),
+        1..=MOST_RANKS => Err(BootstrapError::Rank { rank, ranks }),
+        _ => Err(BootstrapError::Ranks { ranks, most: MOST_RANKS }),
+    }
+}
+
 /// The port of rank 0 according to this crate's variable, if it is set.
 ///
 /// # Errors
 ///
 /// If it is not a port.
 pub(crate) fn own_port() -> Result<Option<u16>, BootstrapError> {
-    std::env::var(OWN_PORT).ok().filter(|text| !text.is_empty()).map(|text| port(OWN_PORT, &text)).transpose()
+    with_variables(|value| value(OWN_PORT).map(|text| port(OWN_PORT, &text)).transpose())
 }
 
 fn port(variable: &str, text: &str) -> Result<u16, BootstrapError> {
@@ -218,6 +255,8 @@ mod tests {
         let inside = [("SLURM_PROCID", "3"), ("SLURM_NTASKS", "4"), ("HPMOE_RANK", "0"), ("HPMOE_RANKS", "2")];
         assert_eq!(place(&inside), at(0, 2, "127.0.0.1:28471"), "the project's own variables come first");
         assert_eq!(place(&[("PMI_RANK", "0"), ("PMI_SIZE", "2"), ("MASTER_ADDR", "::1")]), at(0, 2, "[::1]:28471"));
+        let bracketed = [("PMI_RANK", "0"), ("PMI_SIZE", "2"), ("MASTER_ADDR", "[::1]")];
+        assert_eq!(place(&bracketed), at(0, 2, "[::1]:28471"));
     }
 
     #[test]
@@ -255,6 +294,10 @@ mod tests {
         for port in ["0", "70000"] {
             let said = error(&[("PMI_RANK", "0"), ("PMI_SIZE", "2"), ("HPMOE_PORT", port)]);
             assert!(said.starts_with(&format!("HPMOE_PORT is `{port}`, but should be a port from 1")), "{said}");
+        }
+        for ranks in ["0", "65537", "99999999999"] {
+            let said = error(&[("RANK", "0"), ("WORLD_SIZE", ranks)]);
+            assert!(said.starts_with(&format!("a group has 1 to 65536 ranks, and not {ranks}: ")), "{said}");
         }
         let said = error(&[("RANK", "\u{1b}[2J"), ("WORLD_SIZE", "2")]);
         assert!(said.starts_with(r"RANK is `\u{1b}[2J`"), "{said}");

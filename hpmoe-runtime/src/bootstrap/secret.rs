@@ -77,6 +77,9 @@ impl Secret {
             )));
         }
         let bytes = read(&mut file).map_err(|error| unusable(error.to_string()))?;
+        if bytes.len() > MOST {
+            return Err(unusable(format!("it has more than {MOST} bytes; a secret has {LEAST} to {MOST}")));
+        }
         Self::new(bytes).map_err(|error| unusable(error.to_string()))
     }
 
@@ -206,7 +209,7 @@ mod tests {
         );
         assert!(said(folder.path()).contains("Is a directory"));
         assert!(said(Path::new("/dev/null")).contains("the secret has 0 bytes"));
-        assert!(said(Path::new("/dev/zero")).contains("the secret has 4097 bytes"));
+        assert!(said(Path::new("/dev/zero")).contains("it has more than 4096 bytes; a secret has 16 to 4096"));
         let pipe = folder.path().join("pipe");
         let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
         assert!(made.success());

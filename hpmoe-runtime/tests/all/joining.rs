@@ -1,7 +1,10 @@
 //! Processes that are to become a group, of which one ends before all have joined, or finds somebody else where rank 0 should be.
 
+use std::ffi::OsStr;
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
+use std::os::unix::ffi::OsStrExt as _;
+use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -239,4 +242,80 @@ fn an_exchange_can_be_cancelled() {
         let (said, again) = waits.join().unwrap();
         assert!(said.starts_with("rank 1 was cancelled") && said == again, "{said}, {again}");
     });
+}
+
+/// A variable that is no text does not count as one that is not set: a job would have no secret.
+#[test]
+fn a_variable_that_is_no_text_is_an_error() {
+    if std::env::var_os("HPMOE_RANK").is_some() {
+        return eprintln!("{}", Group::from_launcher().unwrap_err());
+    }
+    for variable in ["HPMOE_SECRET_FILE", "HPMOE_JOB", "HPMOE_ADDRESS_FILE", "HPMOE_PORT", "HPMOE_JOIN_TIME_LIMIT"] {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["joining::a_variable_that_is_no_text_is_an_error", "--exact", "--nocapture"]);
+        command.env("HPMOE_JOIN_TIME_LIMIT", "1").env("HPMOE_RANK", "1").env("HPMOE_RANKS", "2");
+        let output = command.env(variable, OsStr::from_bytes(b"/s\x1b\xff")).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        let named = format!("{variable} is `/s\\u{{1b}}\u{fffd}`, but should be text in UTF-8");
+        assert!(said.contains(&named), "{said}");
+    }
+}
+
+/// An impostor's reason is shown without control characters. Without a secret, any process of the machine can be one.
+#[test]
+fn a_refusal_does_not_act_on_terminals() {
+    let impostor = TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = Place::new(1, 2, impostor.local_addr().unwrap().to_string());
+    let said = std::thread::scope(|scope| {
+        let rank = scope.spawn(|| TcpBootstrap::join(&place, &limited(20)).unwrap_err().to_string());
+        let (mut stream, _) = impostor.accept().unwrap();
+        let (hello, challenge, mut proof) = (&mut [0; 96], [7; 32], [0; 32]);
+        stream.read_exact(hello).unwrap();
+        stream.write_all(&crate::strangers::answer(0, challenge)).unwrap();
+        stream.read_exact(&mut proof).unwrap();
+        let words = [&b"hpmoe: rank 0 proves"[..], hello, &challenge].concat();
+        stream.write_all(&crate::strangers::answer(1, hmac_sha256::HMAC::mac(words, [0; 32]))).unwrap();
+        let text = b"\x1b[2J\r\nerror: none";
+        stream.write_all(&[16 + text.len() as u64, 2, text.len() as u64].map(u64::to_le_bytes).concat()).unwrap();
+        stream.write_all(text).unwrap();
+        rank.join().unwrap()
+    });
+    assert!(said.starts_with(r"\u{1b}[2J\r\nerror: none: start all processes"), "{said}");
+}
+
+/// A file that an earlier job left may name an address where another program listens by now.
+#[test]
+fn an_address_file_that_was_left_is_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("rank0");
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    std::fs::write(&file, other.local_addr().unwrap().to_string()).unwrap();
+    let place = |rank| Place::new(rank, 2, "127.0.0.1:0").with_address_file(&file);
+    std::thread::scope(|scope| {
+        let one = scope.spawn(|| TcpBootstrap::join(&place(1), &limited(20)).map(drop));
+        let (mut stream, _) = other.accept().unwrap();
+        stream.write_all(b"SSH-2.0-x\r\n").unwrap();
+        drop((stream, other));
+        sleep(Duration::from_millis(400));
+        let zero = TcpBootstrap::join(&place(0), &limited(20)).map(drop);
+        one.join().unwrap().unwrap();
+        zero.unwrap();
+    });
+}
+
+/// A host of another machine is not mended by another port.
+#[test]
+fn a_host_that_is_not_here_is_told() {
+    let joining = limited(1).secret(Secret::generate().unwrap());
+    if std::env::var_os("HPMOE_RANK").is_some() {
+        let place = Place::from_launcher().unwrap().unwrap();
+        return eprintln!("{}", TcpBootstrap::join(&place, &joining).unwrap_err());
+    }
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["joining::a_host_that_is_not_here_is_told", "--exact", "--nocapture"]);
+    // An address of documentation.
+    command.env("HPMOE_RANK", "0").env("HPMOE_RANKS", "2").env("MASTER_ADDR", "192.0.2.1");
+    let said = String::from_utf8(command.output().unwrap().stderr).unwrap();
+    assert!(said.contains("rank 0 can't listen on 192.0.2.1:") && said.contains("set MASTER_ADDR to "), "{said}");
 }

@@ -323,7 +323,10 @@ fn a_rank_that_comes_twice_is_sent_away_the_second_time() {
         let ends: Vec<_> = both.map(|rank| rank.join().unwrap()).into_iter().collect();
         let refused: Vec<_> = ends.iter().filter_map(|end| end.as_ref().err()).map(ToString::to_string).collect();
         assert_eq!(refused.len(), 1, "{refused:?}");
-        assert!(refused[0].starts_with("two processes were started as rank 1"), "{refused:?}");
+        assert!(
+            refused[0].starts_with("two processes were started as rank 1: number the processes from 0 to 2"),
+            "{refused:?}"
+        );
         assert_eq!((zero.join().unwrap().strangers().misplaced, two.strangers().misplaced), (1, 1));
     });
 }

@@ -18,7 +18,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use hpmoe_kernels::printable::printable;
+
 use super::error::Besides;
+use super::place::check_number;
 use super::{Bootstrap, BootstrapError, Cancel, Joining, Place, Strangers};
 use answer::Refusal;
 use door::Door;
@@ -57,9 +60,7 @@ impl TcpBootstrap {
     /// together.
     pub fn join(place: &Place, joining: &Joining) -> Result<Self, BootstrapError> {
         let Place { rank, ranks, .. } = *place;
-        if rank >= ranks {
-            return Err(BootstrapError::Rank { rank, ranks });
-        }
+        check_number(rank, ranks)?;
         joining.end_with_starter(rank)?;
         match rank {
             0 => Self::host_at(joining.listen_at(place)?, place, joining),
@@ -79,6 +80,7 @@ impl TcpBootstrap {
     }
 
     fn host_at(listener: TcpListener, place: &Place, joining: &Joining) -> Result<Self, BootstrapError> {
+        check_number(0, place.ranks)?;
         joining.may_listen_by(&listener)?;
         let no_listener = |error: io::Error| place.no_listener(&error);
         listener.set_nonblocking(true).map_err(no_listener)?;
@@ -160,7 +162,9 @@ impl TcpBootstrap {
         let mut patient = Patient { stream: &stream, deadline, cancel: &joining.cancel };
         let strangers = match Frame::read(&mut patient, MOST_BEFORE) {
             Ok(Frame::Welcome(strangers)) => strangers,
-            Ok(Frame::Refused(problem)) => return Err(BootstrapError::Mismatch(problem)),
+            Ok(Frame::Refused(problem)) => {
+                return Err(BootstrapError::Mismatch(printable(&problem).into_owned()));
+            }
             Ok(Frame::Gone { rank, .. }) => {
                 return Err(BootstrapError::Gone { rank, how: "its connection closed before all ranks had joined" });
             }

@@ -21,6 +21,12 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(1
 /// The longest that a try waits for a connection. A system whose queue is full drops the first packet, and sends it again after a second.
 const CONNECTING: Duration = Duration::from_secs(2);
 
+/// The time for which an address file of another job may be left: rank 0 may be about to write its own.
+const STALE: Duration = Duration::from_secs(5);
+
+/// The time between two tries at such an address.
+const AFRESH: Duration = Duration::from_millis(250);
+
 /// The longest that a greeting takes to be sent.
 const SENDING: Duration = Duration::from_secs(5);
 
@@ -53,13 +59,26 @@ pub(super) fn reach(
     let address = place.file.as_ref().map_or_else(|| place.address.clone(), AddressFile::named);
     let mut traveller = Traveller { place, address, joining, key, nonces, deadline };
     let mut pause = PAUSES[0];
+    // Where another program than rank 0 answered, and since when.
+    let mut stale: Option<(String, Instant)> = None;
     loop {
         let cause = match traveller.arrive() {
             Ok(stream) => return Ok((stream, traveller.address)),
+            Err(Failure::Ended(error)) if place.file.is_some() && error.is_of_another_job() => {
+                let address = &traveller.address;
+                let (_, since) =
+                    stale.take_if(|(other, _)| other == address).unwrap_or_else(|| (address.clone(), Instant::now()));
+                if since.elapsed() > STALE || rest(deadline).is_none() {
+                    return Err(error);
+                }
+                stale = Some((address.clone(), since));
+                pause = AFRESH;
+                error.to_string()
+            }
             Err(Failure::Ended(error)) => return Err(error),
             Err(Failure::Again(cause)) => cause,
         };
-        let (rank, address) = (place.rank, traveller.address.clone());
+        let (rank, address) = (place.rank, traveller.named());
         if joining.cancel.is_cancelled() {
             return Err(BootstrapError::Cancelled { rank });
         }
@@ -98,6 +117,14 @@ impl Traveller<'_> {
             Answer::Accepted(_) => Err(self.unproven("it did not prove that it knows that of this rank")),
             Answer::Refused(why) => Err(self.refused(why)),
             Answer::Challenge(_) => Err(self.foreign()),
+        }
+    }
+
+    /// The address in messages.
+    fn named(&self) -> String {
+        match &self.place.file {
+            Some(file) if self.address != file.named() => format!("{}, {}", self.address, file.named()),
+            _ => self.address.clone(),
         }
     }
 
@@ -158,7 +185,7 @@ impl Traveller<'_> {
 
     fn foreign(&self) -> Failure {
         let (rank, address) = (self.place.rank, self.address.clone());
-        Failure::Ended(BootstrapError::Foreign { rank, address, way_out: self.place.other_port() })
+        Failure::Ended(BootstrapError::Foreign { rank, address, way_out: self.place.elsewhere() })
     }
 
     fn unproven(&self, why: &'static str) -> Failure {
@@ -181,7 +208,10 @@ impl Traveller<'_> {
             Refusal::Ranks(others) => {
                 BootstrapError::Mismatch(format!("rank {rank} was started for {ranks} ranks and rank 0 for {others}"))
             }
-            Refusal::Taken => BootstrapError::Mismatch(format!("two processes were started as rank {rank}")),
+            Refusal::Taken => BootstrapError::Failed(format!(
+                "two processes were started as rank {rank}: number the processes from 0 to {}, each by its own number",
+                ranks - 1
+            )),
         })
     }
 }
