@@ -18,8 +18,12 @@ const GNU: &str = "-fno-single-precision-constant";
 /// Subnormal numbers are kept; only clang++ has an option to treat them as zeros.
 const CLANG: &str = "-fdenormal-fp-math=ieee";
 
+/// Each operation rounds to its type; `-mfpmath=387` would keep more bits in registers.
+const X86_64: &str = "-mfpmath=sse";
+
 /// The flags for a compiler. They follow all others.
 pub(crate) fn arithmetic(tool: &cc::Tool) -> Vec<&'static str> {
     let of_one = if tool.is_like_clang() { CLANG } else { GNU };
-    BOTH.into_iter().chain([of_one]).collect()
+    let is_x86_64 = std::env::var("TARGET").is_ok_and(|target| target.starts_with("x86_64"));
+    BOTH.into_iter().chain([of_one]).chain(is_x86_64.then_some(X86_64)).collect()
 }

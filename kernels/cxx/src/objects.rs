@@ -116,7 +116,7 @@ impl Compiler {
                 Refusal::File { compiler, file: source.to_path_buf(), said: said.to_owned() }
             }
             Err(problem) => Refusal::Compiler(format!(
-                "the C++ compiler `{tool}` can't compile a C++17 file of five lines:\n{}\nhelp: hpmoe needs g++ 9 or clang++ 10, or \
+                "the C++ compiler `{tool}` can't compile a C++17 file of a few lines:\n{}\nhelp: hpmoe needs g++ 9 or clang++ 10, or \
                  newer: name one in CXX; look at CXXFLAGS, and at the space that is left in `{}` and in `{}`",
                 problem.trim_end(),
                 std::env::temp_dir().display(),
@@ -160,8 +160,11 @@ impl From<String> for Refusal {
     }
 }
 
-/// The options that every compiler accepts that hpmoe can use.
+/// A file that every compiler accepts that hpmoe can use. One that is a script can add flags after all others.
 const PROBE: &str = "#include <atomic>
+#if defined(__FAST_MATH__) || __FINITE_MATH_ONLY__ || defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || defined(__NO_SIGNED_ZEROS__)
+#error this compiler changes the results of arithmetic by -ffast-math or a part of it
+#endif
 #include <utility>
 inline constexpr int value = 1;
 template <int N> int probe(std::pair<int, int> pair) { auto [a, b] = pair; if constexpr (N > 0) return a; return b; }

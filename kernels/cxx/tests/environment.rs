@@ -249,7 +249,7 @@ fn a_compiler_that_compiles_nothing_is_named_instead_of_hpmoe() {
     package.write("broken", "#!/bin/sh\nfor word; do case $word in --version|-?version|-E|-dumpmachine) exec c++ \"$@\";; esac; done\necho 'no space left' >&2\nexit 1\n");
     let broken = package.executable("broken");
     let problem = package.build(&[("CXX", &broken)]).unwrap_err();
-    assert!(problem.contains("can't compile a C++17 file of five lines:\nno space left"), "{problem}");
+    assert!(problem.contains("can't compile a C++17 file of a few lines:\nno space left"), "{problem}");
     assert!(problem.contains("CXXFLAGS") && !problem.contains("fault of hpmoe"), "{problem}");
     assert_eq!(package.objects("out/objects"), 0);
 }
@@ -296,10 +296,28 @@ fn no_flags_of_the_environment_change_arithmetic() {
         let fused =
             if cfg!(target_arch = "x86_64") { "-O2 -mfma -ffp-contract=fast" } else { "-O2 -ffp-contract=fast" };
         let parts = "-O2 -funsafe-math-optimizations -fassociative-math -fno-signed-zeros -ffinite-math-only -freciprocal-math -fno-trapping-math";
-        for flags in ["-O2", "-O2 -ffast-math", "-Ofast", fused, parts] {
+        let registers = if cfg!(target_arch = "x86_64") { "-O2 -mfpmath=387" } else { "-O2" };
+        for flags in ["-O2", "-O2 -ffast-math", "-Ofast", fused, parts, registers] {
             for variable in ["CXXFLAGS", of_target.as_str(), "HOST_CXXFLAGS"] {
                 assert!(is_exact(variable, flags, compiler), "{compiler}, {variable}={flags}");
             }
         }
     }
+}
+
+/// A compiler that is a script can add flags after all others. hpmoe's headers refuse it, and hpmoe is not blamed.
+#[test]
+fn a_compiler_that_changes_arithmetic_is_named_instead_of_hpmoe() {
+    let package = Package::new();
+    let header = concat!(env!("CARGO_MANIFEST_DIR"), "/../host/ascendc/base.h");
+    package.write("source.cpp", &format!("#include \"{header}\"\n"));
+    for flag in ["-ffast-math", "-freciprocal-math", "-ffinite-math-only", "-fno-signed-zeros"] {
+        package.write("adding", &format!("#!/bin/sh\nexec c++ \"$@\" {flag}\n"));
+        let adding = package.executable("adding");
+        let said = package.build(&[("CXX", &adding)]).unwrap_err();
+        assert!(said.contains(&format!("the C++ compiler `{adding}` can't compile")), "{flag}: {said}");
+        assert!(said.contains("changes the results of arithmetic") && !said.contains("fault of hpmoe"), "{said}");
+    }
+    package.write("adding", "#!/bin/sh\nexec c++ \"$@\" -O3\n");
+    package.build(&[("CXX", &package.executable("adding"))]).unwrap();
 }
