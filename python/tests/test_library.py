@@ -19,6 +19,7 @@ import numpy
 import pytest
 
 import hpmoe
+from hpmoe import _processes
 
 T, H, I, E, K = 24, 64, 32, 8, 2
 
@@ -419,6 +420,7 @@ WAITING = """
 import os, sys, time
 sys.path.insert(0, {tests!r})
 import hpmoe
+from hpmoe import _processes
 from test_library import layer
 rank, waits = int(sys.argv[1]), sys.argv[2]
 ids, tensors = layer(9)
@@ -477,6 +479,20 @@ def test_ctrl_c_ends_a_wait_and_the_others_are_told(library: hpmoe.Library, tmp_
     finally:
         first.kill()
         second.kill()
+
+
+def test_settings_of_joining_that_the_library_would_read_otherwise_are_refused() -> None:
+    def said(address: str = "127.0.0.1:28471", **settings) -> str:
+        with pytest.raises(hpmoe.HpmoeError) as error:
+            hpmoe.Group.join(0, 2, address, **settings)
+        return str(error.value)
+
+    assert said(job="a\0b").startswith("job is 'a\\x00b', but has to be text in UTF-8 without a NUL")
+    assert said(job="a\ud800").startswith("job is 'a\\ud800', but has to be text")
+    assert said("file:a\0b").startswith("address is 'file:a\\x00b', but has to be text")
+    assert said("127.0.0.1:²").startswith("'127.0.0.1:²' is no address")
+    assert said(join_time_limit=float("inf")).startswith("join_time_limit is inf, but has to be a number of seconds above 0")
+    assert _processes.joining(None, None, 1e30, False).time_limit_ms == 2**63, "and not what is left of it"
 
 
 def test_who_may_join_and_how_long_it_may_take(library: hpmoe.Library) -> None:

@@ -203,6 +203,26 @@ mod tests {
         }
     }
 
+    /// What another rank says is shown, on several lines at most.
+    #[test]
+    fn an_end_does_not_act_on_terminals() {
+        let records = vec![HpmoeRecord::zeroed(); (TABLES.aic + TABLES.aiv) as usize];
+        let text = || "core\u{1b}[2J\n3\r".to_owned();
+        for outcome in [
+            Outcome::BrokenRule { message: text(), core: 3 },
+            Outcome::Lacking { resource: Resource::Stack, cause: text() },
+        ] {
+            let (host, stamps) = (HostStatistics::default(), RankStamps::default());
+            let end = RankEnd { outcome, records: records.clone(), number: 5, host, stamps };
+            match decode(&TABLES, &encode(&end)).unwrap().outcome {
+                Outcome::BrokenRule { message: text, .. } | Outcome::Lacking { cause: text, .. } => {
+                    assert_eq!(text, "core\\u{1b}[2J\n3\\r");
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
     /// A process that was built with other cores would have reports look at records that are not there.
     #[test]
     fn an_end_with_records_of_other_cores_is_none() {

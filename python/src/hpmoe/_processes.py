@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import secrets
 import socket
 from typing import TYPE_CHECKING, Any, Callable
@@ -19,22 +20,34 @@ Join = Callable[["Interface", "Options"], int]
 
 def joining(job: str | None, secret: bytes | str | None, time_limit: float | None, let_anyone_join: bool) -> _c.Joining:
     """The settings for joining: who may join, and the time limit."""
-    if time_limit is not None and not time_limit > 0:
+    if time_limit is not None and not 0 < time_limit < math.inf:
         raise HpmoeError(f"join_time_limit is {time_limit!r}, but has to be a number of seconds above 0")
     said = secret.encode() if isinstance(secret, str) else secret
-    milliseconds = 0 if time_limit is None else max(1, round(time_limit * 1000))
-    name = None if job is None else job.encode()
+    milliseconds = 0 if time_limit is None else min(max(1, round(time_limit * 1000)), 2**63)
+    name = None if job is None else _text("job", job)
     return _c.Joining(name, said, 0 if said is None else len(said), milliseconds, int(let_anyone_join))
+
+
+def _text(name: str, value: str) -> bytes:
+    """A text for the library, which would read it up to a NUL."""
+    try:
+        text = value.encode()
+    except UnicodeEncodeError:
+        text = b"\0"
+    if b"\0" in text:
+        raise HpmoeError(f"{name} is {value!r}, but has to be text in UTF-8 without a NUL: pass another one")
+    return text
 
 
 def join_at(rank: int, ranks: int, address: str, settings: _c.Joining) -> Join:
     """Joins at an address. Further libraries use the following ports, or files whose names end with a number."""
     if not 0 <= rank < ranks:
         raise HpmoeError(f"a group of {ranks} ranks has no rank {rank}: number the processes from 0 to {ranks - 1}")
+    _text("address", address)
     host, colon, port = address.rpartition(":")
     if address.startswith("file:"):
         addresses = (f"{address}.{number}" if number else address for number in itertools.count())
-    elif colon and port.isdigit():
+    elif colon and port.isascii() and port.isdigit():
         addresses = (f"{host}:{number}" for number in itertools.count(int(port)))
     else:
         raise HpmoeError(f"{address!r} is no address: write host:port, such as 127.0.0.1:28471, or file:NAME for a file that rank 0 writes its address to")
