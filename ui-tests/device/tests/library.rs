@@ -607,6 +607,7 @@ fn fixed_refused() {
             "kept::forward",
             "kept::backward",
             "kept::grouped",
+            "kept_chunks::",
             "routed::forward",
             "routed::chunked",
             "stamped::",

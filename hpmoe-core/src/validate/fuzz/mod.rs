@@ -110,11 +110,11 @@ fn changed_schedules_that_are_accepted_run_right() {
 }
 
 /// Number of kernels that share the values of all choices. Each of them tries some of the values, unless
-/// `HPMOE_CHOICES` is set.
+/// `HPMOE_CHOICES` is more than usual.
 const SHARING: usize = 12;
 
 /// Values of single choices, and random values of all choices. `HPMOE_CHOICES` is the number of the latter for each
-/// kernel; if it is set, each kernel also tries all of the former.
+/// kernel; if it is more than usual, each kernel also tries all of the former.
 #[test]
 fn schedules_of_all_choices_are_accepted() {
     let usual = 2;
@@ -146,7 +146,7 @@ fn schedules_of_all_choices_are_accepted() {
             assert_eq!(failure, None, "{}: {choices}", subject.name);
             judged.push(schedule);
         }
-        assert!(judged.len() > 2, "{}: {} schedules", subject.name, judged.len());
+        assert!(judged.len() > 1, "{}: {} schedules", subject.name, judged.len());
     }
 }
 

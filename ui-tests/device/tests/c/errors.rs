@@ -410,8 +410,8 @@ fn a_library_describes_itself() {
     let description: serde_json::Value = serde_json::from_str(text).unwrap();
     let kernels = description["kernels"].as_array().unwrap();
     let names: Vec<_> = kernels.iter().map(|kernel| kernel["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["echo", "evolving", "ffn", "kept", "moe_ffn", "once", "routed", "stamped"]);
-    let layer = &kernels[4];
+    assert_eq!(names, ["echo", "evolving", "ffn", "kept", "kept_chunks", "moe_ffn", "once", "routed", "stamped"]);
+    let layer = &kernels[5];
     assert_eq!(layer["constants"]["HIDDEN"], 128);
     assert!(layer["file"].as_str().unwrap().ends_with("moe_ffn.rs"), "{}", layer["file"]);
     let flow = &layer["taskflows"][0];
