@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use argument::fits_tensor;
 use here::here;
-use hpmoe_kernels::{LogicalExpert, PerRank, Placement, Rank, Ranks, Route, RouteError};
+use hpmoe_kernels::{PerRank, Placement, Rank, Ranks, Route, RouteError};
 
 use crate::backend::npu::Npu;
 use crate::layout::route::sends_once;
@@ -180,8 +180,7 @@ pub(crate) fn placement(
     if sends_once(tables) {
         return Err(LaunchError::Copies { kernel: tables.name });
     }
-    let has_copies = |expert| placement.copies(LogicalExpert::new(expert)).nth(1).is_some();
-    if tables.adds_by_parts() && (0..tables.experts).any(has_copies) {
+    if placement.has_copies() && tables.adds_by_parts() {
         return Err(LaunchError::CopiesOfSums { kernel: tables.name });
     }
     Ok(Some(Arc::clone(placement)))

@@ -154,6 +154,12 @@ impl Placement {
         self.places.of.iter().map(|place| place.cut.range()).collect()
     }
 
+    /// Whether any logical expert has several physical ones.
+    #[must_use]
+    pub fn has_copies(&self) -> bool {
+        self.places.has_copies()
+    }
+
     /// The physical experts that hold a logical expert, in ascending order.
     pub fn copies(&self, expert: LogicalExpert) -> impl Iterator<Item = usize> + '_ {
         let holds = move |(physical, place): (usize, &Place)| (place.expert == Some(expert)).then_some(physical);
