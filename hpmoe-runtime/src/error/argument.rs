@@ -3,6 +3,8 @@
 use hpmoe_kernels::op::ElementType;
 use thiserror::Error;
 
+use crate::report::counted;
+
 /// A tensor that does not match the kernel or the route.
 #[derive(Clone, Debug, Error)]
 #[non_exhaustive]
@@ -166,7 +168,7 @@ pub enum ArgumentError {
 }
 
 fn chunks(count: usize) -> String {
-    if count == 1 { "1 chunk".to_owned() } else { format!("{count} chunks") }
+    counted(count as u64, "chunk", "chunks")
 }
 
 /// Whose memory it is.

@@ -20,8 +20,8 @@ use crate::abi::{HpmoeDescriptor, HpmoeRecord};
 use crate::backend::host::{HostStatistics, LIMITS, UNCHECKED};
 use crate::bootstrap::Strangers;
 use crate::tables::{ExternalTable, ToleranceTable};
-pub(crate) use words::size_text;
-use words::{between, counted};
+use words::between;
+pub(crate) use words::{counted, size_text};
 
 /// A report of a launch on all ranks. After several launches in a row it describes the last one; only `wall` and `host`
 /// cover all of them.
