@@ -141,8 +141,7 @@ impl Routed {
     /// The head, without the launch number.
     fn head(&self) -> [i32; 9] {
         let word = |at: usize| self.cells.get(at).map_or(0, Cell::get);
-        let last = [word(7), word(KEPT_PLACEMENT), word(KEPT_CHUNKS)];
-        [word(0), word(2), word(3), word(4), word(5), word(6), last[0], last[1], last[2]]
+        [0, 2, 3, 4, 5, 6, 7, KEPT_PLACEMENT, KEPT_CHUNKS].map(word)
     }
 
     /// The sizes in the head; `None` if no route is kept.
