@@ -8,7 +8,7 @@ use hpmoe_core::report::{simulated_svg, totals};
 use hpmoe_core::schedule::Schedule;
 use hpmoe_core::target::Target;
 use hpmoe_core::validate::{ValidSchedule, default_rows};
-use hpmoe_simulator::simulate::{Ours, Routing, default_chunks, in_chunks, simulate, tile_tasks};
+use hpmoe_simulator::simulate::{Ours, Routing, default_chunks, schedule_in_chunks, simulate, tile_tasks};
 
 /// A kernel and its schedule in a launch of the command line's routing, with the default capacity.
 pub(super) struct Launched {
@@ -25,8 +25,8 @@ impl Launched {
             let (most, room) = (graph.sizes.most_chunks(), default_rows(graph, options.group()));
             format!("a rank would receive {rows} rows in one of {most} chunks, but there is room for {room}: pass another --routing")
         })?;
-        let (checked, schedule) = in_chunks(&plan.checked, valid.schedule(), chunks);
-        Ok(Self { routing, checked, schedule })
+        let schedule = schedule_in_chunks(valid.schedule(), chunks).into_owned();
+        Ok(Self { routing, checked: plan.checked.in_chunks(chunks), schedule })
     }
 
     pub(super) fn workload<'a>(&'a self, target: &'a Target) -> Result<Ours<'a>, String> {

@@ -15,7 +15,9 @@ use hpmoe_core::validate::default_rows;
 use hpmoe_simulator::baseline::{
     Direction, ForeignLayer, LayerShape, Original, Replay, SameLayer, Serial, extras, routing_tables, same_layer,
 };
-use hpmoe_simulator::simulate::{Ours, Policy, Routing, Time, Workload, Written, chosen_chunks, in_chunks, simulate};
+use hpmoe_simulator::simulate::{
+    Ours, Policy, Routing, Time, Workload, Written, chosen_chunks, schedule_in_chunks, simulate,
+};
 
 /// One kernel on one target, for all policies.
 pub(crate) struct Scenario {
@@ -81,7 +83,7 @@ impl Scenario {
                 format!("a rank would receive {rows} rows in one of {most} chunks, but there is room for {room}: pass --rows {rows}, or another routing")
             })?,
         };
-        let schedule = schedule.map(|schedule| in_chunks(&plan.checked, &schedule, chunks).1);
+        let schedule = schedule.map(|schedule| schedule_in_chunks(&schedule, chunks).into_owned());
         let checked = plan.checked.in_chunks(chunks);
         Ok(Self {
             tokens: (0..options.ranks).map(|rank| routing.tokens(rank)).max().unwrap_or_default(),
@@ -171,8 +173,7 @@ impl Scenario {
             choices.set(key, value)?;
         }
         let valid = scheduled(&self.plan.checked, &self.target, &choices)?;
-        let chunks = self.checked.graph().sizes.chunks;
-        let (_, schedule) = in_chunks(&self.plan.checked, valid.schedule(), chunks);
+        let schedule = schedule_in_chunks(valid.schedule(), self.checked.graph().sizes.chunks);
         let ours = Ours::new(&self.target, &self.checked, &schedule, &self.routing);
         let ours = ours.map_err(|unfit| unfit.to_string())?;
         simulate(&self.target, &ours, false).map(|run| run.time).map_err(|stuck| stuck.to_string())

@@ -40,7 +40,7 @@ pub use result::{Halted, OpTotal, Simulated, Stuck, TaskTimes};
 pub use tally::tile_tasks;
 pub use traced::{TracedTask, traced_tasks};
 
-pub use ours::{Ours, TileExtents, Unfit, chosen_chunks, default_chunks, in_chunks};
+pub use ours::{Ours, TileExtents, Unfit, chosen_chunks, default_chunks, schedule_in_chunks};
 pub use routing::{Routing, RoutingError, RoutingSizes};
 pub use upcoming::{CoreId, EntriesRead, Upcoming};
 pub use workload::{CoreCosts, CounterSignal, CounterWait, Cursor, Op, Policy, PolicyCosts, QueuedTask, Workload};

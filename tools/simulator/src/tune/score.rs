@@ -1,6 +1,6 @@
 //! The simulated times of candidates.
 
-use crate::simulate::{Halted, Ours, Routing, Time, default_chunks, in_chunks, simulate_while};
+use crate::simulate::{Halted, Ours, Routing, Time, default_chunks, schedule_in_chunks, simulate_while};
 use hpmoe_core::analyze::CheckedGraph;
 use hpmoe_core::schedule::schedule_with;
 use hpmoe_core::target::Target;
@@ -92,7 +92,7 @@ impl Trial<'_> {
                 }
                 // If no number of chunks fits the default capacity, a group with room for the rows takes the most chunks.
                 let chunks = default_chunks(checked.graph(), routing).unwrap_or(checked.graph().sizes.most_chunks());
-                let (launched, schedule) = in_chunks(checked, valid.schedule(), chunks);
+                let (launched, schedule) = (checked.in_chunks(chunks), schedule_in_chunks(valid.schedule(), chunks));
                 let Ok(workload) = Ours::new(self.target, &launched, &schedule, routing) else {
                     return Outcome::Invalid;
                 };

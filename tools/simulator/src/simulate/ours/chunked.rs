@@ -1,11 +1,11 @@
 //! A routing cut into chunks of tokens.
 
 use crate::simulate::Routing;
-use hpmoe_core::analyze::CheckedGraph;
 use hpmoe_core::graph::{Sizes, TaskGraph};
 use hpmoe_core::schedule::Schedule;
 use hpmoe_core::validate::default_rows;
 use hpmoe_kernels::route::{choose_chunks, chunk_tokens};
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// The number of chunks that launches of a routing choose: the smallest for which no rank receives more than `capacity` rows of a chunk.
@@ -39,11 +39,11 @@ pub fn default_chunks(graph: &TaskGraph, routing: &Routing) -> Result<usize, usi
     }
 }
 
-/// A kernel and its schedule in launches with this number of chunks.
+/// The schedule of launches with this number of chunks.
 #[must_use]
-pub fn in_chunks(checked: &CheckedGraph, schedule: &Schedule, chunks: usize) -> (CheckedGraph, Schedule) {
+pub fn schedule_in_chunks(schedule: &Schedule, chunks: usize) -> Cow<'_, Schedule> {
     let chosen = schedule.in_chunks().find(|(count, _)| *count == chunks);
-    (checked.in_chunks(chunks), chosen.map_or_else(|| schedule.clone(), |(_, schedule)| schedule))
+    chosen.map_or(Cow::Borrowed(schedule), |(_, schedule)| Cow::Owned(schedule))
 }
 
 /// The rows and tokens of each chunk. Experts are counted once for each chunk, as in the tables: by owner, chunk, local expert.

@@ -13,6 +13,6 @@ mod turns;
 mod unfit;
 mod workload;
 
-pub use chunked::{chosen_chunks, default_chunks, in_chunks};
+pub use chunked::{chosen_chunks, default_chunks, schedule_in_chunks};
 pub use unfit::Unfit;
 pub use workload::{Ours, TileExtents};
