@@ -2,6 +2,7 @@
 //! store, an assignment, a function's parameter or result, and from the left operand of operators, but from no other use.
 
 use super::forms::unparenthesized;
+use super::kernel::functions_of_tasks;
 use crate::finding::{BodyFault, Errors, Finding};
 use crate::syntax::ast::Kernel;
 use hpmoe_kernels::op::OperandKind;
@@ -9,7 +10,7 @@ use hpmoe_kernels::ops;
 use proc_macro2::Span;
 use std::collections::HashMap;
 use syn::{
-    AngleBracketedGenericArguments, BinOp, Block, Expr, ExprCall, ExprMethodCall, FnArg, GenericArgument, Item, ItemFn,
+    AngleBracketedGenericArguments, BinOp, Block, Expr, ExprCall, ExprMethodCall, FnArg, GenericArgument, ItemFn,
     ItemMod, Pat, PathArguments, ReturnType, Stmt, Type,
 };
 
@@ -37,23 +38,16 @@ struct Inference<'a> {
 
 /// Checks the bodies of a kernel's tasks and of the functions that these call. A fault of any other kind goes before.
 pub(crate) fn columns(module: &ItemMod, kernel: &Kernel, errors: &mut Errors) {
-    let items = module.content.iter().flat_map(|(_, items)| items);
-    let functions: Vec<&ItemFn> =
-        items.filter_map(|item| if let Item::Fn(function) = item { Some(function) } else { None }).collect();
-    let of_tasks = kernel.tasks.iter().map(|task| &task.name);
-    let names: Vec<&String> = of_tasks.chain(kernel.helpers.iter().map(|helper| &helper.name)).collect();
+    let functions = functions_of_tasks(module, kernel);
     for function in &functions {
-        let name = function.sig.ident.to_string();
-        if names.contains(&&name) {
-            errors.within(Some(&name));
-            let mut inference = Inference { functions: &functions, bound: Vec::new(), unknowns: Vec::new() };
-            let result = inference.block(&function.block);
-            if matches!(function.sig.output, ReturnType::Type(..)) {
-                result.into_iter().for_each(|columns| inference.equal(columns, None));
-            }
-            for (operation, at) in inference.left() {
-                errors.push(at, Finding::Body(BodyFault::ColumnsNotInferred { operation }));
-            }
+        errors.within(Some(&function.sig.ident.to_string()));
+        let mut inference = Inference { functions: &functions, bound: Vec::new(), unknowns: Vec::new() };
+        let result = inference.block(&function.block);
+        if matches!(function.sig.output, ReturnType::Type(..)) {
+            result.into_iter().for_each(|columns| inference.equal(columns, None));
+        }
+        for (operation, at) in inference.left() {
+            errors.push(at, Finding::Body(BodyFault::ColumnsNotInferred { operation }));
         }
     }
     errors.within(None);

@@ -9,13 +9,22 @@ use hpmoe_expansion::library::{runtime, used};
 use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
 use quote::ToTokens as _;
 use syn::spanned::Spanned as _;
-use syn::{FnArg, Item, ItemConst, ItemMod, ItemStatic, Type, parse_quote};
+use syn::{FnArg, Item, ItemConst, ItemFn, ItemMod, ItemStatic, Type, parse_quote};
 
 /// Reads a kernel module, but for the values of its constants: returns it with their declarations.
 pub(crate) fn parse(module: &ItemMod, errors: &mut Errors) -> (Kernel, Vec<ItemConst>) {
     let mut constants = Vec::new();
     let kernel = kernel(module, &mut constants, errors);
     (kernel, constants)
+}
+
+/// The functions of a kernel's tasks, and the functions that tasks call.
+pub(super) fn functions_of_tasks<'a>(module: &'a ItemMod, kernel: &Kernel) -> Vec<&'a ItemFn> {
+    let of_tasks = kernel.tasks.iter().map(|task| &task.name);
+    let names: Vec<&String> = of_tasks.chain(kernel.helpers.iter().map(|helper| &helper.name)).collect();
+    let items = module.content.iter().flat_map(|(_, items)| items);
+    let functions = items.filter_map(|item| if let Item::Fn(function) = item { Some(function) } else { None });
+    functions.filter(|function| names.iter().any(|name| function.sig.ident == *name)).collect()
 }
 
 /// Reads a kernel module, and collects the declarations of its constants.

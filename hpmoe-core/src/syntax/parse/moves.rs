@@ -3,12 +3,13 @@
 //! whereas `&a + &b` and `a.exp()` borrow it.
 
 use super::forms::{one_line, unparenthesized};
+use super::kernel::functions_of_tasks;
 use crate::finding::{BodyFault, Errors, Finding, HelperFault};
 use crate::syntax::ast::{HelperFn, HelperType, Kernel};
 use hpmoe_kernels::ops;
 use proc_macro2::Span;
 use syn::spanned::Spanned as _;
-use syn::{BinOp, Block, Expr, ExprCall, ExprMethodCall, FnArg, Item, ItemMod, Local, Pat, Stmt, Type};
+use syn::{BinOp, Block, Expr, ExprCall, ExprMethodCall, FnArg, ItemMod, Local, Pat, Stmt, Type};
 
 /// The kind of item that a name refers to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,16 +39,10 @@ struct Moves<'a> {
 
 /// Checks the bodies of a kernel's tasks and of the functions that these call. A fault of any other kind goes before.
 pub(crate) fn moves(module: &ItemMod, kernel: &Kernel, errors: &mut Errors) {
-    let of_tasks = kernel.tasks.iter().map(|task| &task.name);
-    let names: Vec<&String> = of_tasks.chain(kernel.helpers.iter().map(|helper| &helper.name)).collect();
-    for item in module.content.iter().flat_map(|(_, items)| items) {
-        let Item::Fn(function) = item else { continue };
-        let name = function.sig.ident.to_string();
-        if names.contains(&&name) {
-            errors.within(Some(&name));
-            let bound = function.sig.inputs.iter().filter_map(parameter).collect();
-            Moves { bound, helpers: &kernel.helpers, errors }.block(&function.block);
-        }
+    for function in functions_of_tasks(module, kernel) {
+        errors.within(Some(&function.sig.ident.to_string()));
+        let bound = function.sig.inputs.iter().filter_map(parameter).collect();
+        Moves { bound, helpers: &kernel.helpers, errors }.block(&function.block);
     }
     errors.within(None);
 }
