@@ -27,8 +27,8 @@ pub(crate) enum HelperFault {
     Size { name: String, param: String, stated: [usize; 2], given: [usize; 2] },
     /// A result of another size than the function states; rows and columns.
     ReturnedSize { name: String, stated: [usize; 2], made: [usize; 2] },
-    /// A number where the function states a value, or the other way round.
+    /// The function returns a number but declares a value, or the reverse.
     ReturnedKind { name: String, number: bool },
-    /// A value for a parameter that is a reference, or the other way round.
+    /// A value is passed to a parameter that takes a reference, or the reverse.
     Reference { name: String, param: String, by_reference: bool },
 }

@@ -98,7 +98,8 @@ impl Sum {
         }
     }
 
-    /// The same function for at most `most` rows: a larger height gives one piece, and pieces of one row are rows.
+    /// The same function if there are at most `most` rows: heights are lowered to `most`, and pieces with a height of one
+    /// row are counted as rows.
     fn clamped(&self, most: Option<Height>) -> Self {
         let mut clamped = Self { pieces: Vec::new(), ..*self };
         for &(height, count) in self.pieces.iter().filter(|(_, count)| *count > 0) {

@@ -1,4 +1,4 @@
-//! The ways out that messages name exist on the surface where the messages appear: environment variables, options of
+//! Each remedy that a message names exists on the surface where the message appears: environment variables, options of
 //! commands, and methods of Rust. (`hpmoe-c` compares the names in C with those in Rust, and the Python package its own
 //! with those in C.)
 

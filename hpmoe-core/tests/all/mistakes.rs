@@ -193,8 +193,8 @@ fn a_static_is_told_once_to_be_a_constant() {
     assert_eq!(told(KERNEL, &[count]), []);
 }
 
-/// If a send exists but has an error of its own, the call that gives rows back has no error about rows that nobody
-/// sent.
+/// If the call that sends rows has an error of its own, the call that gives rows back is not also blamed for a missing
+/// send.
 #[test]
 fn a_send_with_a_fault_is_the_only_fault() {
     let chunked = include_str!("../../../ui-tests/kernels/chunks.rs");

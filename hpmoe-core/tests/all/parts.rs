@@ -266,7 +266,8 @@ fn sizes_that_no_call_tells_are_asked_for() {
 /// A layer of the library's tasks, with explicit loops.
 const LOOPS: &str = include_str!("../../../tools/cli/src/schedule/synthetic.rs");
 
-/// The same layer of the library's taskflows. `projections` multiplies the rows by gate and up.
+/// The same layer, written with the library's taskflows. `projections` are the calls that multiply the rows by gate and
+/// up.
 fn of_library(projections: &str) -> String {
     let begin = LOOPS.find("        let recv =").unwrap();
     let body = format!(

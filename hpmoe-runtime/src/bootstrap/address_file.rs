@@ -58,7 +58,7 @@ impl AddressFile {
 
 impl Drop for Told<'_> {
     fn drop(&mut self) {
-        // Somebody else may have removed it, and the next job may have written its own.
+        // The file may have been removed, or the next job may have written its address there.
         if self.file.read().is_ok_and(|address| address == self.address) {
             let _ = fs::remove_file(&self.file.0);
         }

@@ -201,7 +201,7 @@ impl Place {
     }
 }
 
-/// Checks that a group can have so many ranks, and that it has this one.
+/// Checks that `ranks` is within the limits of a group, and that `rank` is below it.
 pub(super) const fn check_number(rank: usize, ranks: usize) -> Result<(), BootstrapError> {
     match ranks {
         1..=MOST_RANKS if rank < ranks => Ok(()),

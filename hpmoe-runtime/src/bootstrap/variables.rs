@@ -5,8 +5,8 @@ use std::env::{self, VarError};
 
 use super::BootstrapError;
 
-/// Calls `read` with the environment's variables that are not empty. One that is no text is an error: without it, a job could have no
-/// secret.
+/// Calls `read` with a function that looks up environment variables; empty ones count as unset. If `read` looks up a
+/// variable that is not valid UTF-8, this is an error: if it counted as unset, a job could run without its secret.
 pub(super) fn with_variables<T>(
     read: impl FnOnce(&dyn Fn(&str) -> Option<String>) -> Result<T, BootstrapError>,
 ) -> Result<T, BootstrapError> {

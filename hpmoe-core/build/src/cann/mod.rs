@@ -42,7 +42,7 @@ fn object(compiler: &DeviceCompiler, unit: &Unit) -> Result<PathBuf, Fault> {
     Ok(object)
 }
 
-/// Copies the object to where the macro includes it from, and writes a marker file that names CANN's version.
+/// Copies the object to the folder from which the macro includes it, and writes a file with CANN's version.
 fn embed(unit: &Unit, object: &Path, toolkit: &Toolkit, folder: &Path) -> Result<(), String> {
     files::write_bytes(&folder.join(unit.artifact.file("device.o")), &object::read(object)?)?;
     let notice = format!("CANN {}, {}\n", toolkit.version, compiler::ARCHITECTURE);

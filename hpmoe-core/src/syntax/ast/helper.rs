@@ -14,7 +14,7 @@ pub(crate) struct HelperFn {
     pub(crate) body: Vec<BodyStmt>,
     /// The expression at the end of the body, or those of the tuple that stands there.
     pub(crate) results: Vec<BodyExpr>,
-    /// The types of the results, and the place where they are declared.
+    /// The declared types of the results, and their position in the source.
     pub(crate) returns: (Vec<HelperType>, Span),
 }
 

@@ -1,6 +1,6 @@
-//! Faults in task bodies that otherwise only rustc would report: values used after a move, references to references, and arguments that are
-//! references where a function takes values, or the other way round. A value (`Value<R, C>`) is not copied: `a + b`, `f(a)` and `let c = a;` move it,
-//! whereas `&a + &b` and `a.exp()` borrow it.
+//! Faults in task bodies that otherwise only rustc would report: values used after a move, references to references, and
+//! references passed to functions that take values, or the reverse. A value (`Value<R, C>`) is not copied: `a + b`,
+//! `f(a)` and `let c = a;` move it, whereas `&a + &b` and `a.exp()` borrow it.
 
 use super::forms::{one_line, unparenthesized};
 use super::kernel::functions_of_tasks;

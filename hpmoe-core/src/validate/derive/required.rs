@@ -43,7 +43,7 @@ impl Nodes {
     }
 }
 
-/// Two nodes, the first of which must come before the second.
+/// Two nodes; the first must come before the second.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Required {
     pub(super) from: usize,
@@ -52,9 +52,9 @@ pub(super) struct Required {
     pub(super) tensor: TensorId,
 }
 
-/// Every two tiles that share an element which one of them writes. If chunks share memory, also each tile that touches
-/// memory of the taskflow, with both words of the rank where that memory is: the routing decides which rows of which
-/// chunks share memory, so any may. Sorted, without duplicates.
+/// All pairs of tiles that access the same element, if at least one of them writes it. If chunks share memory, each tile
+/// that accesses memory of the taskflow also forms a pair with each of the two words of the rank that holds the memory:
+/// which rows of which chunks share memory depends on the routing, so any rows may. Sorted, without duplicates.
 pub(super) fn required(graph: &TaskGraph, instance: &Instance, nodes: &Nodes) -> Vec<Required> {
     let accesses = graph.phases.iter().flat_map(|(_, phase)| &phase.accesses);
     let origins = graph.phases.iter().filter_map(|(_, phase)| phase.origins).map(|origins| origins.tensor);

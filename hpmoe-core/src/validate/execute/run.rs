@@ -140,8 +140,8 @@ pub(in crate::validate) fn run_against(
     if counters.exact() { Ok(()) } else { Err(Failure::Inexact) }
 }
 
-/// Whether the memory of a tile's chunk is known to be free on the ranks where it must be. `freed` has the (rank,
-/// chunk) whose rows are no longer read.
+/// Whether the earlier chunk that used the memory of a tile's chunk is in `freed`, which contains the (rank, chunk)
+/// pairs whose rows are no longer read. True if no earlier chunk used the memory, or the phase need not wait.
 fn is_free(checked: &CheckedGraph, freed: &BTreeSet<(usize, usize)>, tile: &PhaseTile) -> bool {
     let whose = checked.reuse().and_then(|reuse| reuse.waits[tile.phase]);
     let (Some(whose), Some(before)) = (whose, tile.item.chunk.checked_sub(CHUNK_BUFFERS)) else { return true };

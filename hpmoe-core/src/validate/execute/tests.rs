@@ -410,8 +410,8 @@ fn one_core_has_all_words_of_a_rank() {
     assert!(shared > 0, "several cores share a queue with words");
 }
 
-/// An expert's rows are in many row tiles or in none, so there is no single counter to wait for. The run reports this
-/// instead of panicking.
+/// A wait for a row tile's counter in a phase over whole experts: an expert has many row tiles or none, so no single
+/// counter is meant. The run reports this instead of panicking.
 #[test]
 fn a_counter_that_a_tile_has_none_of_is_told() {
     let checked = moe_backward(&Layer::TINY);

@@ -116,7 +116,7 @@ fn only_the_word_of_a_chunk_waits_for_what_is_no_longer_read() {
             assert_eq!(found, wanted.into_iter().collect::<Vec<_>>());
         }
     }
-    // If no chunk reuses memory, there is no such word.
+    // If no chunk reuses memory, no word says that rows are no longer read.
     let mut without = checked.clone();
     *without.reuse_mut() = None;
     assert!(waits.iter().all(|wait| wait_fits(&checked, frees, wait) && !wait_fits(&without, frees, wait)));
