@@ -5,10 +5,12 @@ use crate::constant::Overrides;
 use crate::finding::{Diagnostic, Errors};
 use crate::fingerprint::{Fingerprint, of_module};
 use crate::lower::{chunks_to_choose, lower};
-use crate::syntax::{Constants, Kernel, columns, moves, parse, with_library};
+use crate::syntax::{Constants, Kernel, columns, moves, names_in, parse, with_library};
 use hpmoe_expansion::nesting;
 use proc_macro2::TokenStream;
+use std::collections::HashSet;
 use std::fmt;
+use std::ops::Range;
 use syn::{Item, ItemConst, ItemMod};
 
 /// A kernel module with its checked taskflows.
@@ -39,6 +41,8 @@ impl fmt::Debug for Front {
 
 /// A kernel module that has been read once, and can be checked with different values of its constants.
 pub struct ReadModule {
+    /// The module with the functions of the library that it uses.
+    module: ItemMod,
     /// The kernel, with the constants of the last check.
     kernel: Kernel,
     constants: Vec<ItemConst>,
@@ -64,7 +68,13 @@ impl ReadModule {
         let mut moved = Errors::default();
         moves(&module, &kernel, &mut moved);
         columns(&module, &kernel, &mut moved);
-        Self { kernel, constants, faults, moves: moved, fingerprint: of_module(&module) }
+        let fingerprint = of_module(&module);
+        Self { module, kernel, constants, faults, moves: moved, fingerprint }
+    }
+
+    /// The names that each taskflow depends on, in order of declaration.
+    pub(crate) fn names(&self) -> Vec<HashSet<String>> {
+        self.kernel.flows.iter().map(|flow| names_in(&self.module, &flow.name)).collect()
     }
 
     /// The value of a `usize` constant, with the constants that a build sets; `None` if it can't be computed.
@@ -81,13 +91,22 @@ impl ReadModule {
     ///
     /// All findings of the first stage that has any.
     pub fn check(&mut self, overrides: &Overrides) -> Result<Vec<CheckedGraph>, Vec<Diagnostic>> {
+        self.check_some(0..self.kernel.flows.len(), overrides)
+    }
+
+    /// As [`check`](Self::check), for one taskflow; `None` if it has faults, or what all taskflows share has any.
+    pub(crate) fn check_one(&mut self, flow: usize, overrides: &Overrides) -> Option<CheckedGraph> {
+        self.check_some(flow..flow + 1, overrides).ok()?.pop()
+    }
+
+    fn check_some(&mut self, flows: Range<usize>, overrides: &Overrides) -> Result<Vec<CheckedGraph>, Vec<Diagnostic>> {
         let errors = &mut self.faults.clone();
         let declared: Vec<&ItemConst> = self.constants.iter().collect();
         self.kernel.constants = Constants::compute(&declared, overrides, errors);
         errors.checkpoint()?;
         let kernel = &self.kernel;
         chunks_to_choose(kernel, errors);
-        let graphs: Vec<_> = kernel.flows.iter().filter_map(|flow| lower(kernel, flow, errors)).collect();
+        let graphs: Vec<_> = kernel.flows[flows].iter().filter_map(|flow| lower(kernel, flow, errors)).collect();
         errors.checkpoint()?;
         let flows: Vec<_> = graphs.into_iter().filter_map(|graph| analyze(graph, errors)).collect();
         errors.checkpoint()?;

@@ -2,7 +2,7 @@
 
 use crate::time::Time;
 
-/// The estimated microseconds of all taskflows of a kernel.
+/// The estimated microseconds of a taskflow, or of all those of a kernel.
 ///
 /// Sizes should suit any routing. If all cores have equally many tiles for one routing, some core has one more for another, and larger
 /// tiles then cost more time. So uneven tokens count as much as even ones.
@@ -14,8 +14,13 @@ pub(super) struct Latency {
 }
 
 impl Latency {
-    pub(super) fn add(&mut self, even: Time, uneven: Time) {
-        self.even += even.us();
-        self.mean += (even.us() * uneven.us()).sqrt();
+    /// The latency of one taskflow.
+    pub(super) fn new(even: Time, uneven: Time) -> Self {
+        Self { even: even.us(), mean: (even.us() * uneven.us()).sqrt() }
+    }
+
+    pub(super) fn add(&mut self, other: Self) {
+        self.even += other.even;
+        self.mean += other.mean;
     }
 }

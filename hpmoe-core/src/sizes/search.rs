@@ -13,7 +13,7 @@ use crate::target::Target;
 use crate::time::Time;
 use crate::tuned::{NamedSizes, overrides};
 use hpmoe_kernels::op::TaskKind;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use syn::ItemMod;
 
 /// The state of the search, and its inputs.
@@ -27,14 +27,16 @@ pub(super) struct Search<'a> {
     tokens: Option<usize>,
     /// The ladder of each size, and the place of a size on its ladder, have the same index.
     pub(super) ladders: Vec<Ladder>,
-    /// All places tried.
-    known: HashMap<Vec<usize>, Known>,
+    /// The ladders of the sizes that each taskflow depends on, by index.
+    of_flows: Vec<Vec<usize>>,
+    /// For each taskflow, all places tried on its ladders.
+    known: Vec<HashMap<Vec<usize>, Known>>,
 }
 
-/// The known latency of sizes.
+/// The known latency of a taskflow with some sizes.
 #[derive(Clone, Copy)]
 pub(super) enum Known {
-    /// The kernel can't have them.
+    /// The taskflow can't have them.
     Refused,
     Estimated(Latency),
     /// A lower bound in microseconds with even tokens, which was already too long for the caller.
@@ -45,13 +47,6 @@ impl Known {
     /// Whether this is enough for a caller that needs less than `below` microseconds with even tokens.
     pub(super) fn answers(&self, below: Option<f64>) -> bool {
         !matches!(self, Self::Slow(even) if below.is_none_or(|below| *even < below))
-    }
-
-    fn latency(self) -> Option<Latency> {
-        match self {
-            Self::Estimated(latency) => Some(latency),
-            Self::Refused | Self::Slow(_) => None,
-        }
     }
 }
 
@@ -65,7 +60,12 @@ impl<'a> Search<'a> {
     ) -> Self {
         let (name, module) = (module.ident.to_string(), ReadModule::new(module));
         let tokens = expected.estimated(module.constant("TOKENS", set)).tokens;
-        Self { name, module, set, target, expected, tokens, ladders, known: HashMap::new() }
+        let depends = |names: &HashSet<String>| {
+            (0..ladders.len()).filter(|&ladder| names.contains(ladders[ladder].name)).collect::<Vec<_>>()
+        };
+        let of_flows: Vec<_> = module.names().iter().map(depends).collect();
+        let known = vec![HashMap::new(); of_flows.len()];
+        Self { name, module, set, target, expected, tokens, ladders, of_flows, known }
     }
 
     /// The best sizes; those that the search begins with, if the kernel can have none.
@@ -219,27 +219,36 @@ impl<'a> Search<'a> {
     /// The estimated latency of all taskflows of the kernel together; `None` if it can't have these sizes, or takes as long as `below`
     /// microseconds or longer with even tokens.
     fn time(&mut self, places: &[usize], below: Option<f64>) -> Result<Option<Latency>, String> {
-        if let Some(known) = self.known.get(places).filter(|known| known.answers(below)) {
-            return Ok(known.latency());
-        }
-        let known = self.estimate(places, below)?;
-        self.known.insert(places.to_vec(), known);
-        Ok(known.latency())
-    }
-
-    fn estimate(&mut self, places: &[usize], below: Option<f64>) -> Result<Known, String> {
-        let Ok(flows) = self.module.check(&self.settings(places)) else { return Ok(Known::Refused) };
         let mut sum = Latency::default();
-        for flow in &flows {
-            let ranks = self.ranks(flow.graph().sizes.experts)?;
-            let needs_uneven = |even: Time| below.is_none_or(|below| sum.even + even.us() < below);
-            match estimate(flow, self.target, ranks, needs_uneven) {
-                Some(Estimate { even, uneven: Some(uneven) }) => sum.add(even, uneven),
-                Some(Estimate { even, uneven: None }) => return Ok(Known::Slow(sum.even + even.us())),
-                None => return Ok(Known::Refused),
+        for flow in 0..self.of_flows.len() {
+            match self.time_of_flow(flow, places, below.map(|below| below - sum.even))? {
+                Known::Estimated(latency) => sum.add(latency),
+                Known::Refused | Known::Slow(_) => return Ok(None),
             }
         }
-        Ok(Known::Estimated(sum))
+        Ok(Some(sum))
+    }
+
+    /// The same of one taskflow. Sizes that it doesn't depend on may have changed since it was estimated.
+    fn time_of_flow(&mut self, flow: usize, places: &[usize], below: Option<f64>) -> Result<Known, String> {
+        let own: Vec<usize> = self.of_flows[flow].iter().map(|&ladder| places[ladder]).collect();
+        if let Some(known) = self.known[flow].get(&own).filter(|known| known.answers(below)) {
+            return Ok(*known);
+        }
+        let known = self.estimate(flow, places, below)?;
+        self.known[flow].insert(own, known);
+        Ok(known)
+    }
+
+    fn estimate(&mut self, flow: usize, places: &[usize], below: Option<f64>) -> Result<Known, String> {
+        let Some(flow) = self.module.check_one(flow, &self.settings(places)) else { return Ok(Known::Refused) };
+        let ranks = self.ranks(flow.graph().sizes.experts)?;
+        let needs_uneven = |even: Time| below.is_none_or(|below| even.us() < below);
+        Ok(match estimate(&flow, self.target, ranks, needs_uneven) {
+            Some(Estimate { even, uneven: Some(uneven) }) => Known::Estimated(Latency::new(even, uneven)),
+            Some(Estimate { even, uneven: None }) => Known::Slow(even.us()),
+            None => Known::Refused,
+        })
     }
 
     /// The ranks that are expected.

@@ -2,6 +2,7 @@
 
 mod ast;
 mod constants;
+mod names;
 mod parse;
 
 pub use crate::constant::{Constant, Overrides, TILE_SIZES};
@@ -12,4 +13,5 @@ pub(crate) use ast::{
 };
 pub(crate) use constants::arithmetic;
 pub use constants::{Constants, declared_constants, leaving_open, open_constants, refuse_unknown_overrides, settable};
+pub(crate) use names::names_in;
 pub(crate) use parse::{columns, library_functions, moves, parse, with_library};
