@@ -81,7 +81,6 @@ impl Frame {
             Self::Gone { rank, how } => Message::default().number(7).number(*rank as u64).number(*how as u64),
             Self::Goodbye => Message::default().number(8),
         };
-        // One write: no frame is torn by another thread's.
         to.write_all(&Message::default().bytes(&message.finish()).finish())
     }
 

@@ -9,6 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::frame::{End, Frame, most_bytes};
+use super::patient::Urgent;
 use crate::bootstrap::{BootstrapError, Cancel};
 
 /// The connections of a process.
@@ -67,7 +68,7 @@ impl Links {
     /// arrived, after which no other one could be read.
     pub(super) fn send(&self, peer: usize, frame: &Frame) {
         if let Some(stream) = self.writer(peer).as_ref() {
-            if frame.write(&**stream).is_err() {
+            if frame.write(Urgent(stream)).is_err() {
                 let _ = stream.shutdown(Shutdown::Both);
             }
         }

@@ -32,9 +32,6 @@ use patient::Patient;
 pub(super) use queue::lengthen;
 use reach::reach;
 
-/// The time that a peer may take to receive what is sent to it.
-const SENDING: Duration = Duration::from_secs(10);
-
 /// The most bytes of what rank 0 says before all ranks have joined.
 const MOST_BEFORE: u64 = 1 << 16;
 
@@ -193,7 +190,7 @@ impl TcpBootstrap {
     fn attach(&mut self, peer: usize, stream: TcpStream) -> Result<(), BootstrapError> {
         let unusable =
             |error: io::Error| BootstrapError::Failed(format!("the connection to rank {peer} failed ({error})"));
-        stream.set_read_timeout(None).and_then(|()| stream.set_write_timeout(Some(SENDING))).map_err(unusable)?;
+        stream.set_read_timeout(None).map_err(unusable)?;
         // One descriptor for both directions: a process has few.
         let stream = Arc::new(stream);
         self.links.connect(peer, Arc::clone(&stream));

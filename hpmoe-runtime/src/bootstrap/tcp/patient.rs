@@ -1,14 +1,19 @@
-//! Reads from a connection under one deadline for any number of reads.
+//! Reads and writes under one deadline for any number of system calls: a peer that sends or takes a byte now and then gains no time.
 
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::links::rest;
 use crate::bootstrap::Cancel;
 
-/// A connection that is read until a deadline, or until the read is cancelled. A peer that sends a byte now and then gains no
-/// time.
+/// The time that a peer may take to receive what is sent to it, up to [`PIECE`].
+const SENDING: Duration = Duration::from_secs(10);
+
+/// The most bytes that are sent under one deadline, in bytes: a peer has to take 1 MiB a second.
+const PIECE: usize = 10 << 20;
+
+/// A connection that is read until a deadline, or until the read is cancelled.
 pub(super) struct Patient<'a> {
     pub(super) stream: &'a TcpStream,
     pub(super) deadline: Instant,
@@ -30,5 +35,34 @@ impl Read for Patient<'_> {
                 other => return other,
             }
         }
+    }
+}
+
+/// A connection to a peer that must take each piece of what is sent to it within [`SENDING`].
+pub(super) struct Urgent<'a>(pub(super) &'a TcpStream);
+
+impl Write for Urgent<'_> {
+    /// Sends the whole of the next piece.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let piece = &bytes[..bytes.len().min(PIECE)];
+        let deadline = Instant::now() + SENDING;
+        let mut left = piece;
+        while !left.is_empty() {
+            let Some(rest) = rest(deadline) else { return Err(ErrorKind::TimedOut.into()) };
+            self.0.set_write_timeout(Some(rest))?;
+            match (&mut &*self.0).write(left) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(sent) => left = &left[sent..],
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted) => {
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
