@@ -117,7 +117,7 @@ def test_a_crate_of_a_user(crate: Path, monkeypatch: pytest.MonkeyPatch, tmp_pat
         hpmoe.build(crate, HIDDEN=16, TOKENS=8)
     source.write_text(ECHO.read_text())
     manifest.write_text(manifest.read_text().replace('"cdylib"', '"rlib"'))
-    with pytest.raises(hpmoe.BuildError, match="is no library: write `crate-type"):
+    with pytest.raises(hpmoe.BuildError, match="is not a library: write `crate-type"):
         hpmoe.build(crate, HIDDEN=16, TOKENS=8)
 
 
@@ -216,7 +216,7 @@ def test_a_backward_pass_takes_the_route_that_the_forward_pass_has_kept(crate: P
 
 
 def test_what_can_not_be_built(crate: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    with pytest.raises(hpmoe.BuildError, match="is no crate: there is no Cargo.toml in it"):
+    with pytest.raises(hpmoe.BuildError, match="is not a crate: it contains no Cargo.toml"):
         hpmoe.build(tmp_path / "nothing")
     with pytest.raises(hpmoe.HpmoeError, match="HIDDEN is '64': constants of kernels are whole numbers or floats"):
         hpmoe.build(crate, HIDDEN="64")
@@ -244,7 +244,7 @@ def test_sizes_of_layers() -> None:
     sizes = {"hidden": 64, "inter": 32, "experts": 8, "top_k": 2}
     for change, said in [
         ({"top_k": 9}, "top_k is 9, but there are 8 experts"),
-        ({"hidden": 0}, "hidden is 0, but has to be a whole number of at least 1"),
+        ({"hidden": 0}, "hidden is 0, but must be a whole number of at least 1"),
         ({"gate": "relu"}, "there is no gate 'relu': use one of 'swiglu', 'gpt_oss'"),
         ({"tile_m": 16}, "a layer with swiglu experts has no argument tile_m: did you mean TILE_M?"),
         ({"tokens": 16}, "a layer with swiglu experts has no argument tokens: did you mean max_tokens?"),

@@ -58,7 +58,7 @@ def test_checks_are_chosen_by_the_group_or_else_by_the_environment(monkeypatch: 
     monkeypatch.setenv("HPMOE_CHECKS", "yes")
     with pytest.raises(hpmoe.HpmoeError, match="HPMOE_CHECKS is `yes`, but should be `on` or `off`: set it so, or unset it for `off`"):
         hpmoe.Group()
-    with pytest.raises(hpmoe.HpmoeError, match="checks is 'on', but has to be True or False"):
+    with pytest.raises(hpmoe.HpmoeError, match="checks is 'on', but must be True or False"):
         hpmoe.Group(checks="on")
 
 

@@ -107,7 +107,7 @@ def test_gradients_are_those_of_the_reference_and_start_from_zeros(layer: MoE) -
 
 @pytest.mark.parametrize("most", [0, 3, 16, True, 2.5])
 def test_other_numbers_are_refused(most: object) -> None:
-    with pytest.raises(hpmoe.HpmoeError, match="has to be 1, 2, 4 or 8"):
+    with pytest.raises(hpmoe.HpmoeError, match="must be 1, 2, 4 or 8"):
         hpmoe.moe(**LAYER, chunks_at_most=most)
 
 

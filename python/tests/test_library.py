@@ -240,7 +240,7 @@ def test_files_that_are_no_libraries(tmp_path) -> None:
     [
         ({"x": None}, "swiglu::forward reads `x`, which is missing: pass x=.."),
         ({"z": 1}, "swiglu::forward has no argument `z`: it has x, weights, gate, up, down, y"),
-        ({"x": 7}, "`x` is a int: pass a tensor of torch, an array of numpy, or a buffer"),
+        ({"x": 7}, "`x` is of type int: pass a tensor of torch, an array of numpy, or a buffer"),
         ({"x": numpy.zeros((T, H), numpy.float32)}, "`x` has elements of f32, but swiglu::forward takes bf16"),
         ({"x": numpy.zeros((T, H))}, "`x` has elements of float64: pass float32"),
         ({"x": numpy.zeros((T, H), ">u2")}, "`x` has elements of >u2: pass float32"),
@@ -301,7 +301,7 @@ def test_memory_is_what_a_group_allocates(library: hpmoe.Library) -> None:
     assert few.capacity_rows == 10 and few.workspace_bytes < table.workspace_bytes
     for arguments, said in [
         ({"ranks": 3}, "has no schedule for 3 ranks"),
-        ({"ranks": 2, "rows": 0}, "rows is 0, but has to be a whole number of at least 1"),
+        ({"ranks": 2, "rows": 0}, "rows is 0, but must be a whole number of at least 1"),
         ({"ranks": 2, "tokens": 65}, "was built with TOKENS = 64"),
     ]:
         with pytest.raises(hpmoe.HpmoeError, match=said):
@@ -310,10 +310,10 @@ def test_memory_is_what_a_group_allocates(library: hpmoe.Library) -> None:
 
 def test_groups(library: hpmoe.Library) -> None:
     for arguments, said in [
-        ({"ranks": 0}, "ranks is 0, but has to be a whole number of at least 1"),
+        ({"ranks": 0}, "ranks is 0, but must be a whole number of at least 1"),
         ({"ranks": 1.5}, "ranks is 1.5, but"),
         ({"device": "gpu"}, "there is no device 'gpu': use one of 'cpu', 'npu'"),
-        ({"time_limit": 0}, "time_limit is 0, but has to be a number of seconds above 0"),
+        ({"time_limit": 0}, "time_limit is 0, but must be a number of seconds above 0"),
     ]:
         with pytest.raises(hpmoe.HpmoeError, match=re.escape(said)):
             hpmoe.Group(**arguments)
@@ -441,7 +441,7 @@ try:
     forward(group, ids[9 * rank:], **own)
 except KeyboardInterrupt:
     print("interrupted", flush=True)
-    time.sleep(2)  # The group lives, and the others are told all the same.
+    time.sleep(2)  # The group lives, and the others are notified all the same.
     try:
         forward(group, ids[9 * rank:], **own)
     except hpmoe.HpmoeError as error:
@@ -487,11 +487,11 @@ def test_settings_of_joining_that_the_library_would_read_otherwise_are_refused()
             hpmoe.Group.join(0, 2, address, **settings)
         return str(error.value)
 
-    assert said(job="a\0b").startswith("job is 'a\\x00b', but has to be text in UTF-8 without a NUL")
-    assert said(job="a\ud800").startswith("job is 'a\\ud800', but has to be text")
-    assert said("file:a\0b").startswith("address is 'file:a\\x00b', but has to be text")
-    assert said("127.0.0.1:²").startswith("'127.0.0.1:²' is no address")
-    assert said(join_time_limit=float("inf")).startswith("join_time_limit is inf, but has to be a number of seconds above 0")
+    assert said(job="a\0b").startswith("job is 'a\\x00b', but must be text in UTF-8 without a NUL")
+    assert said(job="a\ud800").startswith("job is 'a\\ud800', but must be text")
+    assert said("file:a\0b").startswith("address is 'file:a\\x00b', but must be text")
+    assert said("127.0.0.1:²").startswith("'127.0.0.1:²' is not an address")
+    assert said(join_time_limit=float("inf")).startswith("join_time_limit is inf, but must be a number of seconds above 0")
     assert _processes.joining(None, None, 1e30, False).time_limit_ms == 2**63, "and not what is left of it"
 
 
@@ -507,7 +507,7 @@ def test_who_may_join_and_how_long_it_may_take(library: hpmoe.Library) -> None:
     assert "rank 1 did not join" in said("0.0.0.0:0", secret=b"what both ranks know")
     assert "rank 1 did not join" in said("0.0.0.0:0", let_anyone_join=True)
     assert said(secret="short").startswith("the secret has 5 bytes")
-    with pytest.raises(hpmoe.HpmoeError, match="join_time_limit is 0, but has to be a number of seconds above 0"):
+    with pytest.raises(hpmoe.HpmoeError, match="join_time_limit is 0, but must be a number of seconds above 0"):
         hpmoe.Group(2, join_time_limit=0)
     # The settings that errors name: environment variables apply if the call has no argument.
     variables = {"HPMOE_JOIN_TIME_LIMIT": "0.2", "HPMOE_JOB": "x"}

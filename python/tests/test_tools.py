@@ -89,11 +89,11 @@ def test_what_the_command_refuses_is_said_in_words_of_python(tmp_path: Path) -> 
         hpmoe.simulate(LAYER, HIDEN=64)
     with pytest.raises(hpmoe.HpmoeError, match=re.escape("there is no taskflow `backward`: choose taskflow=.. among moe_ffn::forward")):
         hpmoe.simulate(LAYER, taskflow="backward")
-    with pytest.raises(hpmoe.HpmoeError, match="ranks is 0, but has to be a whole number from 1 to 256"):
+    with pytest.raises(hpmoe.HpmoeError, match="ranks is 0, but must be a whole number from 1 to 256"):
         hpmoe.report(LAYER, ranks=0)
     with pytest.raises(hpmoe.HpmoeError, match="HIDDEN is '64': constants of kernels are"):
         hpmoe.simulate(LAYER, HIDDEN="64")
-    with pytest.raises(hpmoe.HpmoeError, match="a int has no kernel file: pass a .rs file, a layer, a taskflow or a library"):
+    with pytest.raises(hpmoe.HpmoeError, match="an object of type int has no kernel file: pass a .rs file, a layer, a taskflow or a library"):
         hpmoe.simulate(7)
 
 
@@ -111,7 +111,7 @@ def test_without_the_command_an_error_tells_where_it_comes_from(monkeypatch: pyt
         hpmoe.simulate(LAYER)
     # A program of another version.
     monkeypatch.setattr(_command, "_places", lambda: [Path("/bin/echo")])
-    with pytest.raises(hpmoe.BuildError, match="the command /bin/echo is of version"):
+    with pytest.raises(hpmoe.BuildError, match="the command /bin/echo has version"):
         hpmoe.simulate(LAYER)
 
 

@@ -199,13 +199,13 @@ def test_shapes_around_the_layer(layer: MoE) -> None:
 @pytest.mark.parametrize(
     ("number", "change", "said"),
     [
-        (0, lambda x: x.float().numpy(), "x is a ndarray: pass a tensor of PyTorch"),
+        (0, lambda x: x.float().numpy(), "x is of type ndarray: pass a tensor of PyTorch"),
         (0, lambda x: x.long(), "x has elements of torch.int64: pass a floating-point type"),
         (1, lambda ids: ids.short(), "ids has elements of torch.int16: pass int32 or int64"),
         (1, lambda ids: ids[:, :1], r"ids has the shape \[24, 1\], but a token of this layer has 2 experts: pass \[.., 2\]"),
         (1, lambda ids: ids[:5], r"ids has the shape \[5, 2\], and x \[24, 64\]: pass a row of both for each token"),
         (2, lambda weights: weights[:5], r"weights has the shape \[5, 2\], and x \[24, 64\]"),
-        (5, lambda down: None, "a matrix is a NoneType: pass a tensor of PyTorch"),
+        (5, lambda down: None, "a matrix is of type NoneType: pass a tensor of PyTorch"),
     ],
 )
 def test_what_a_layer_is_called_with(layer: MoE, number: int, change, said: str) -> None:
@@ -214,7 +214,7 @@ def test_what_a_layer_is_called_with(layer: MoE, number: int, change, said: str)
     arguments[number] = change(arguments[number])
     with pytest.raises(hpmoe.HpmoeError, match=said):
         layer(*arguments)
-    with pytest.raises(hpmoe.HpmoeError, match=r"the group is a int: pass group=hpmoe.Group\(..\)"):
+    with pytest.raises(hpmoe.HpmoeError, match=r"the group is of type int: pass group=hpmoe.Group\(..\)"):
         layer(*arguments, group=2)
 
 

@@ -48,7 +48,7 @@ def built(
     """Builds a crate's library. `more` adds environment variables to the build; `name` is the name that progress lines show."""
     manifest = Path(crate).resolve() / "Cargo.toml"
     if not manifest.exists():
-        raise BuildError(f"{Path(crate)} is no crate: there is no Cargo.toml in it")
+        raise BuildError(f"{Path(crate)} is not a crate: it contains no Cargo.toml")
     environment = {**os.environ, **more, "HPMOE_SET": settings(constants, os.environ.get("HPMOE_SET", ""))}
     # Python, or a package that it has imported, may have loaded an older libstdc++ than the C++ compiler's.
     environment.setdefault("HPMOE_CXX_RUNTIME", "prefer-static")
@@ -81,7 +81,7 @@ def _built(manifest: Path, environment: dict[str, str], progress: bool | None, d
     kept.parent.mkdir(parents=True, exist_ok=True)
     stages = Stages(described, progress)
     with open(cache() / "lock", "w") as lock:
-        # Another process may be building the same, with other constants at the same place.
+        # Another process may be building the same crate, with other constants, in the same folder.
         stages.lock(lock)
         if not kept.exists():
             made = _cargo_build(manifest, target, environment, stages)
@@ -92,7 +92,7 @@ def _built(manifest: Path, environment: dict[str, str], progress: bool | None, d
 
 def _replace(kept: Path, content: bytes) -> None:
     """Writes a file atomically."""
-    # Processes of two containers that share the cache can have one number.
+    # Processes in different containers that share the cache can have the same process id.
     part = kept.with_suffix(f".{secrets.token_hex(8)}")
     part.write_bytes(content)
     os.replace(part, kept)
@@ -144,7 +144,7 @@ def _packages(manifest: Path, environment: dict[str, str]) -> tuple[str, list[Pa
                 seen.add(package)
                 next_ones.append(package)
     local = [packages[i] for i in seen if packages[i]["source"] is None]
-    # What comes from a registry is named by its version and checksum there.
+    # Cargo.lock covers packages from a registry by version and checksum.
     folders = [Path(package["manifest_path"]).parent for package in local] + [Path(metadata["workspace_root"]) / "Cargo.lock"]
     return packages[wanted]["name"], sorted(folders)
 
@@ -201,7 +201,7 @@ def _cargo_build(manifest: Path, target: Path, environment: dict[str, str], stag
             words = "see the compiler's words above" if stages.by_cargo else said.read().strip()
             raise BuildError(f"{manifest.parent} does not compile:\n{words}")
     if not made:
-        raise BuildError(f"{manifest.parent} is no library: write `crate-type = [\"cdylib\"]` below `[lib]` in its Cargo.toml")
+        raise BuildError(f"{manifest.parent} is not a library: write `crate-type = [\"cdylib\"]` below `[lib]` in its Cargo.toml")
     stages.over()
     return made[0]
 

@@ -83,9 +83,9 @@ class Memory(Structure):
     ]
 
 
-#: What a launch takes: group, taskflow, ids, ranks, tensors, arguments.
+#: Argument types of a launch: group, taskflow, ids, ranks, tensors, arguments.
 LAUNCH = [c_uint64, c_char_p, POINTER(Tensor), c_uint64, POINTER(Tensor), c_uint64]
-#: What a replay takes: fixed launch, ranks, tensors, arguments, streams.
+#: Argument types of a replay: fixed launch, ranks, tensors, arguments, streams.
 REPLAY = [c_uint64, c_uint64, POINTER(Tensor), c_uint64, POINTER(c_void_p)]
 #: Result and arguments of each function.
 FUNCTIONS = {
@@ -122,7 +122,7 @@ class Launch(NamedTuple):
 
     taskflow: str
     ranks: int
-    #: None where the taskflow makes its route itself.
+    #: None if the taskflow makes its own route.
     ids: list[Tensor] | None
     tensors: list[Tensor]
 
@@ -153,10 +153,10 @@ class Interface:
                     f"{path} has no function {name}: a library of kernels has `hpmoe_c::export!();` in its lib.rs"
                 ) from error
             function.restype, function.argtypes = result, arguments
-            # The first of them: a library of another version lacks others.
+            # FUNCTIONS lists it first, because a library of another version may lack later functions.
             if name == "hpmoe_c_abi" and function() != ABI:
                 raise HpmoeError(
-                    f"{path} has version {function()} of the C interface, and this package knows {ABI}: "
+                    f"{path} has version {function()} of the C interface, but this package needs version {ABI}: "
                     "build it with the hpmoe-c of this package's version"
                 )
 

@@ -58,7 +58,7 @@ def command() -> Path:
     version = _version(found, found.stat().st_mtime_ns)
     if version != __version__:
         raise MissingToolError(
-            f"the command {found} is of version {version}, but this package of {__version__}: install the wheel again, or in a checkout "
+            f"the command {found} has version {version}, but this package has {__version__}: install the wheel again, or in a checkout "
             "the command with `cargo install --path tools/cli`"
         )
     return found

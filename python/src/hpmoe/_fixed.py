@@ -94,7 +94,7 @@ class FixedLaunch:
             HpmoeError: If the launch has no placement, one of its launches is pending, or the placement does not fit the kernel.
         """
         if not isinstance(placement, Placement):
-            raise HpmoeError(f"the placement is a {type(placement).__name__}: pass a hpmoe.Placement")
+            raise HpmoeError(f"the placement is of type {type(placement).__name__}: pass a hpmoe.Placement")
         self._interface.fixed_place(self._number, placement._structure())
 
     def wait(self, replays: int = 0) -> dict[str, Any] | None:

@@ -31,7 +31,7 @@ class Group:
     each with its own tokens and the matrices of its own experts. An invalid argument on one rank raises an error on all ranks, and so does the end
     of a process. Ranks of a `process_group` share a secret that no other process knows.
 
-    Ctrl-C ends joining and launches within a second, and the other processes are told. The group can't be used afterwards.
+    Ctrl-C ends joining and launches within a second and notifies the other processes. The group can't be used afterwards.
 
     Args:
         ranks: Number of ranks, which must divide the experts of the kernels.
@@ -80,9 +80,9 @@ class Group:
         kind, number = _device(device)
         for name, value, least in [("ranks", ranks, 1), ("capacity_rows", capacity_rows, 1), ("threads", threads, 1)]:
             if value is not None and (not isinstance(value, int) or value < least):
-                raise HpmoeError(f"{name} is {value!r}, but has to be a whole number of at least {least}")
+                raise HpmoeError(f"{name} is {value!r}, but must be a whole number of at least {least}")
         if not time_limit > 0:
-            raise HpmoeError(f"time_limit is {time_limit!r}, but has to be a number of seconds above 0")
+            raise HpmoeError(f"time_limit is {time_limit!r}, but must be a number of seconds above 0")
         self.ranks = ranks
         #: Where kernels run: ``"cpu"`` or ``"npu"``.
         self.device = kind
@@ -99,7 +99,7 @@ class Group:
         self._closed = False
         settings: dict[str, Any] = {"ranks": ranks, "seed": seed, "time_limit": time_limit, "capacity_rows": capacity_rows}
         settings.update(threads=threads, device=device, join_time_limit=join_time_limit, checks=checks)
-        #: The name by which operators of PyTorch find the group.
+        #: The name by which PyTorch operators find the group.
         of_processes = "" if self.rank is None else f" rank {self.rank} of processes"
         self.name = f"{json.dumps(settings)}{of_processes}#{next(Group._numbers)}"
         Group._named[self.name] = self
@@ -148,7 +148,7 @@ class Group:
         If ranks are processes, all of them pass the same placement.
         """
         if not isinstance(placement, Placement):
-            raise HpmoeError(f"the placement is a {type(placement).__name__}: pass a hpmoe.Placement")
+            raise HpmoeError(f"the placement is of type {type(placement).__name__}: pass a hpmoe.Placement")
         if placement.ranks != self.ranks:
             raise HpmoeError(f"the placement is for {placement.ranks} ranks, but the group has {self.ranks}: make one for {self.ranks}")
         with self._making:
@@ -230,13 +230,13 @@ class Group:
                     finalizer = weakref.finalize(self, interface.group_free, handle)
                     self.__dict__.setdefault("_finalizers", []).append(finalizer)
 
-                # What torch does to gather addresses can't be cancelled.
+                # Torch gathers the addresses in calls that can't be cancelled.
                 interruptible(make, self._cancel, borrows=False)
             return self._handles[interface.path]
 
     def _waiting(self, call: Callable[[], T]) -> T:
         """The result of a C call that may wait for other ranks. Ctrl-C ends the wait."""
-        # The library calls back the thread that the process began with.
+        # The library makes its callbacks on the thread that the process began with.
         if self.rank is None and self.device == "cpu" and (_main_is_first() or threading.current_thread() is not threading.main_thread()):
             return self._attendant.call(call)
         return interruptible(call, self._cancel)
@@ -302,7 +302,7 @@ def _checks(chosen: bool | None) -> bool:
             raise HpmoeError(f"HPMOE_CHECKS is `{printable(named)}`, but should be `on` or `off`: set it so, or unset it for `off`")
         return named == "on"
     if not isinstance(chosen, bool):
-        raise HpmoeError(f"checks is {chosen!r}, but has to be True or False")
+        raise HpmoeError(f"checks is {chosen!r}, but must be True or False")
     return chosen
 
 

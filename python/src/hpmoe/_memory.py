@@ -12,12 +12,12 @@ from ._errors import HpmoeError
 from ._npu import device_of
 from ._operands import address, kind_fault
 
-#: Element types by numpy's names. Numpy has no bf16: two bytes without a meaning, or whole numbers of two bytes, stand for it.
+#: Element types by numpy's names. Numpy has no bf16, so two raw bytes or a 16-bit unsigned integer represent it.
 NUMPY = {"f2": "f16", "f4": "f32", "i4": "i32", "i1": "i8", "i8": "i64", "u1": "i4x2", "u2": "bf16", "V2": "bf16"}
 #: Element types by the format of a buffer.
 FORMATS = {"e": "f16", "f": "f32", "i": "i32", "l": "i64", "q": "i64", "b": "i8", "B": "i4x2", "H": "bf16"}
 
-#: Tensors that a launch uses where they lie start at a multiple of this number of bytes.
+#: Alignment in bytes of tensors that a launch uses in place.
 ALIGNMENT = 64
 
 
@@ -27,9 +27,9 @@ class View(NamedTuple):
     address: int
     shape: tuple[int, ...]
     element: str
-    #: Whether it may be written.
+    #: Whether the memory may be written.
     writable: bool
-    #: The device of torch, if it lies in the memory of an NPU.
+    #: The torch device, if the memory is on an NPU.
     npu: Any = None
 
 
@@ -56,17 +56,17 @@ def view(value: Any, name: str, kinds: str = "bfloat16, float16, float32, int32,
         buffer = memoryview(value)
     except TypeError as error:
         raise HpmoeError(
-            f"`{name}` is a {type(value).__name__}: pass a tensor of torch, an array of numpy, or a buffer"
+            f"`{name}` is of type {type(value).__name__}: pass a tensor of torch, an array of numpy, or a buffer"
         ) from error
     element = FORMATS.get(buffer.format.lstrip("@=<"))
     if element is None:
         raise HpmoeError(f"`{name}` has elements of the format {buffer.format!r}: pass one of {', '.join(FORMATS)}")
     if not buffer.c_contiguous:
-        raise HpmoeError(f"`{name}` has gaps between its elements: pass a copy without")
+        raise HpmoeError(f"`{name}` has gaps between its elements: pass a contiguous copy")
     if buffer.nbytes == 0:
         return View(0, buffer.shape, element, not buffer.readonly)
     if buffer.readonly:
-        raise HpmoeError(f"`{name}` is read-only, and Python does not tell where such buffers lie: pass a writable one")
+        raise HpmoeError(f"`{name}` is read-only, and Python gives no address for read-only buffers: pass a writable one")
     address = ctypes.addressof(ctypes.c_char.from_buffer(buffer.cast("B")))
     return View(address, buffer.shape, element, True)
 
@@ -132,12 +132,12 @@ def empty_like(value: Any, shape: tuple[int, ...], element: str) -> Any:
 
         wide = {"bf16": numpy.uint16, "f16": numpy.float16, "f32": numpy.float32, "i32": numpy.int32}
         kinds = wide | {"i8": numpy.int8, "i4x2": numpy.uint8}
-        # It starts where a launch can use it, which numpy does not promise.
+        # Aligned so that a launch can use it in place; numpy does not promise that alignment.
         size = count(shape) * kinds[element]().itemsize
         memory = numpy.empty(size + ALIGNMENT, dtype=numpy.uint8)
         start = -memory.ctypes.data % ALIGNMENT
         return memory[start : start + size].view(kinds[element]).reshape(shape)
-    raise HpmoeError("what the taskflow writes can't be allocated for buffers: pass it, too")
+    raise HpmoeError("outputs can't be allocated for arguments that are plain buffers: pass the outputs, too")
 
 
 def zeros_like(value: Any, shape: tuple[int, ...], element: str) -> Any:

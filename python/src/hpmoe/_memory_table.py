@@ -78,7 +78,7 @@ def memory(flow: Taskflow | MoE, *, ranks: int, tokens: int | None = None, rows:
     flow = flow.taskflow if isinstance(flow, MoE) else flow
     for name, value, least in [("ranks", ranks, 1), ("tokens", tokens, 0), ("rows", rows, 1)]:
         if value is not None and (not isinstance(value, int) or value < least):
-            raise HpmoeError(f"{name} is {value!r}, but has to be a whole number of at least {least}")
+            raise HpmoeError(f"{name} is {value!r}, but must be a whole number of at least {least}")
     text = flow._interface.memory_table(flow.name, ranks, rows or 0, flow.max_tokens if tokens is None else tokens)
     found: dict[str, Any] = json.loads(text)
     return MemoryTable(**{**found, "lines": tuple(MemoryLine(**line) for line in found["lines"])})

@@ -74,24 +74,24 @@ def moe(
         **constants: Other constants of the kernel, such as ``TILE_M``, or ``LIMIT=7.0`` and ``SLOPE=1.702`` of gpt-oss.
 
     Raises:
-        BuildError: If the kernels have to be built and the build fails.
+        BuildError: If the kernels must be built and the build fails.
     """
     if gate not in GATES:
         raise HpmoeError(f"there is no gate {gate!r}: use one of {', '.join(map(repr, GATES))}")
     sizes = {"hidden": hidden, "inter": inter, "experts": experts, "top_k": top_k, "max_tokens": max_tokens}
     for name, value in sizes.items():
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise HpmoeError(f"{name} is {value!r}, but has to be a whole number of at least 1")
+            raise HpmoeError(f"{name} is {value!r}, but must be a whole number of at least 1")
     if top_k > experts:
         raise HpmoeError(f"top_k is {top_k}, but there are {experts} experts: a token may name an expert only once")
     if not isinstance(spare, int) or isinstance(spare, bool) or spare < 0:
-        raise HpmoeError(f"spare is {spare!r}, but has to be a whole number of at least 0")
+        raise HpmoeError(f"spare is {spare!r}, but must be a whole number of at least 0")
     if isinstance(chunks_at_most, bool) or chunks_at_most not in (1, 2, 4, 8):
-        raise HpmoeError(f"chunks_at_most is {chunks_at_most!r}, but has to be 1, 2, 4 or 8")
+        raise HpmoeError(f"chunks_at_most is {chunks_at_most!r}, but must be 1, 2, 4 or 8")
     if chunks_at_most > 1 and gate == "gpt_oss":
         raise HpmoeError("a layer with gpt_oss experts has no chunks, because the gradients of its biases can't be added up chunk by chunk: leave out chunks_at_most")
     if ranks is not None and (not isinstance(ranks, int) or isinstance(ranks, bool) or not 1 <= ranks <= 256):
-        raise HpmoeError(f"ranks is {ranks!r}, but has to be a whole number from 1 to 256")
+        raise HpmoeError(f"ranks is {ranks!r}, but must be a whole number from 1 to 256")
     _refuse_unknown(gate, constants)
     named = ranks if ranks is not None and experts % ranks else None
     if spare:
@@ -131,7 +131,7 @@ def _constants(gate: str) -> set[str]:
     return {name for file in files for name in re.findall(r"(?m)^ *pub const ([A-Z0-9_]+): (?:usize|f32) =", file.read_text())} | {"SPARE"}
 
 
-#: The libraries that this process has asked for: a model has many layers of the same sizes.
+#: The libraries that this process has made so far: a model has many layers of the same sizes.
 _made: dict[str, Library] = {}
 
 
@@ -152,7 +152,7 @@ def _library(
         more["HPMOE_STOCK_RANKS"] = str(ranks)
     if chunks_at_most > 1:
         more["HPMOE_STOCK_CHUNKS"] = str(chunks_at_most)
-    # What the package brings along is for the CPU.
+    # The library that the package includes is for the CPU.
     if os.environ.get("HPMOE_DEVICE") != "cann":
         if not constants and ranks is None and chunks_at_most == 1 and bundled.exists():
             return load(bundled)
@@ -294,7 +294,7 @@ class MoE:
             The sums, [.., hidden].
         """
         if not isinstance(group, Group):
-            raise HpmoeError(f"the group is a {type(group).__name__}: pass group=hpmoe.Group(..)")
+            raise HpmoeError(f"the group is of type {type(group).__name__}: pass group=hpmoe.Group(..)")
         return self._run(group, group.name, x, ids, weights, matrices)
 
     def _run(
@@ -311,7 +311,7 @@ class MoE:
             self._refuse(group, fault)
         (y,) = _torch.run_plainly(of_ids, tensors, self._keys[len(tensors) - 2], name)
         y = y.to(x.dtype)
-        # A view of the same shape would hide from FSDP what is changed in place.
+        # A view of the same shape would hide changes in place from FSDP.
         return y if x.dim() == 2 else y.reshape(x.shape)
 
     def reference(self, group: Group, x: "Tensor", ids: "Tensor", weights: "Tensor", *matrices: "Tensor") -> "Tensor":
@@ -321,7 +321,7 @@ class MoE:
         from . import _torch
 
         if not isinstance(group, Group):
-            raise HpmoeError(f"the group is a {type(group).__name__}: pass hpmoe.Group(..)")
+            raise HpmoeError(f"the group is of type {type(group).__name__}: pass hpmoe.Group(..)")
         of_ids, tensors = self._converted(group, x, ids, weights, matrices)
         flow = _torch.flow_of(self._keys[len(tensors) - 2])
         names = [argument.name for argument in flow.arguments if not argument.writable]
@@ -336,7 +336,7 @@ class MoE:
 
         wrong = self._fault(x, ids, weights, matrices)
         if wrong is None and not torch.compiler.is_compiling():
-            # A number that is known: of one that is not, a comparison would be part of the graph.
+            # Only if the number of tokens is known; comparing a symbolic number would become part of the graph.
             wrong = self._too_many(math.prod(x.shape[:-1]), group)
         if wrong is not None:
             self._refuse(group, wrong)
@@ -359,7 +359,7 @@ class MoE:
             return f"a layer has 2 or 3 matrices, but got {len(matrices)}: pass gate_up and down, or gate, up and down"
         for name, value in [("x", x), ("ids", ids), ("weights", weights), *(("a matrix", matrix) for matrix in matrices)]:
             if not isinstance(value, torch.Tensor):
-                return f"{name} is a {type(value).__name__}: pass a tensor of PyTorch"
+                return f"{name} is of type {type(value).__name__}: pass a tensor of PyTorch"
             if name == "ids":
                 if value.dtype not in (torch.int32, torch.int64):
                     return f"ids has elements of {value.dtype}: pass int32 or int64"

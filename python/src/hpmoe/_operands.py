@@ -24,7 +24,7 @@ def device_fault(first: tuple[str, Any], others: Iterable[tuple[str, Any]], on_h
     wanted = value.device
     for other, tensor in others:
         device = tensor.device
-        # Ids of a host's route are copied there, from wherever they lie with data.
+        # Ids for a route made on the host are copied to the CPU from any device that holds data.
         if device == wanted or (other in on_host and "meta" not in (device.type, wanted.type)):
             continue
         if wanted.type == "meta":
@@ -37,7 +37,7 @@ def address(name: str, value: Any) -> tuple[int, str | None]:
     """The address of a tensor's elements, or an error for tensors without memory: FakeTensor, DTensor across ranks, and tensors inside torch.func."""
     if value.is_conj() or value.is_neg():
         return 0, f"`{name}` is a view that is negated or conjugated when it is read: pass .resolve_conj().resolve_neg()"
-    fault = f"`{name}` is a {type(value).__name__} without memory of its own: pass a plain tensor"
+    fault = f"`{name}` is of type {type(value).__name__} and has no memory of its own: pass a plain tensor"
     try:
         import torch
 

@@ -9,7 +9,7 @@ from typing import Any, Callable, Protocol
 
 from ._errors import HpmoeError
 
-#: Most launches that are pending where nothing else makes the host wait for them.
+#: Most pending launches, if nothing else makes the host wait for them.
 MOST_PENDING = 16
 
 

@@ -55,7 +55,7 @@ class Placement:
         if self.shares is not None and len(self.shares) != len(self.physical_to_logical):
             raise HpmoeError(f"{len(self.shares)} shares were given for {len(self.physical_to_logical)} places: give one for each")
         if self.shares is not None and not all(0 <= share < 2**32 for share in self.shares):
-            raise HpmoeError(f"a share is a whole number from 0 to {2**32 - 1}")
+            raise HpmoeError(f"shares must be whole numbers from 0 to {2**32 - 1}")
 
     @classmethod
     def even(cls, experts: int, ranks: int, spare: int = 0) -> "Placement":

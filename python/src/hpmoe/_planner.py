@@ -35,14 +35,14 @@ def placement(
             raise HpmoeError(f"there are loads for {len(rows)} layers, but {len(olds)} placements in force: pass one placement for each layer")
         return [_placed(list(row), ranks, spare, old, moves) for row, old in zip(rows, olds)]
     if current is not None and not isinstance(current, Placement):
-        raise HpmoeError("the loads are for one layer, but `current` is no hpmoe.Placement: pass the layer's placement")
+        raise HpmoeError("the loads are for one layer, but `current` is not an hpmoe.Placement: pass the layer's placement")
     return _placed(rows, ranks, spare, current, moves)
 
 
 def _placed(loads: list[Any], ranks: int, spare: int, current: Placement | None, moves: int) -> Placement:
     for load in loads:
         if not isinstance(load, (int, float)) or not 0 <= load < 2**53:
-            raise HpmoeError(f"{load!r} is no load: pass numbers that are at least 0")
+            raise HpmoeError(f"{load!r} is not a load: pass numbers of at least 0")
     if current is not None and (current.ranks, current.experts) != (ranks, len(loads)):
         raise HpmoeError(
             f"the placement in force has {current.experts} experts on {current.ranks} ranks, but there are {len(loads)} loads and {ranks} ranks"

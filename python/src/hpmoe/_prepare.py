@@ -20,11 +20,11 @@ class Prepared(NamedTuple):
     #: The ids on the host, whose memory the launch reads.
     ids: Any
     launch: _c.Launch
-    #: The NPU that they lie on.
+    #: The NPU that the tensors lie on; None if they lie on the CPU.
     npu: Any
-    #: Copies of those that don't start where tensors of NPUs have to, by name.
+    #: Copies of tensors on NPUs whose addresses are not aligned, by name.
     aligned: dict[str, Any]
-    #: What the report says of these.
+    #: The report's entries for these copies.
     copied: list[dict[str, Any]]
 
 
@@ -38,7 +38,7 @@ def prepared(flow: Signature, group: Group, ids: Any, tensors: dict[str, Any]) -
             raise HpmoeError(f"{flow.name} has no argument `{name}`: it has {', '.join(names)}")
     npu = _npu(flow, group, tensors)
     if device_of(ids) is not None:
-        # The host makes the route of them. This waits for the stream, and so for what has been launched on it.
+        # The host makes the route from the ids. This copy waits for the stream, and so for all launches on it.
         ids = ids.cpu()
     of_ids = _ids(flow, ids)
     like = ids if npu is None and ids is not None else next(value for value in tensors.values() if value is not None and device_of(value) == npu)
@@ -113,7 +113,7 @@ def _npu(flow: Signature, group: Group, tensors: dict[str, Any]) -> Any:
     first, npu = next(iter(on_npus.items()))
     for name, value in tensors.items():
         if value is not None and on_npus.get(name) != npu:
-            where = getattr(value, "device", f"a {type(value).__name__}")
+            where = getattr(value, "device", f"the CPU ({type(value).__name__})")
             raise HpmoeError(f"`{name}` is on {where}, but `{first}` on {npu}: move it there with .to({str(npu)!r})")
     if group.device != npu.type:
         raise HpmoeError(f"`{first}` is on {npu}, but the group runs on the CPU: make it with hpmoe.Group(device={str(npu)!r})")

@@ -2,7 +2,7 @@
 
 import re
 
-#: Controls of ASCII and Latin-1, and the characters of Unicode that end lines, are not seen or turn the direction of writing.
+#: Control characters of ASCII and Latin-1, and Unicode characters that end lines, are invisible or change the direction of writing.
 _ACTS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 _SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 

@@ -21,7 +21,7 @@ Join = Callable[["Interface", "Options"], int]
 def joining(job: str | None, secret: bytes | str | None, time_limit: float | None, let_anyone_join: bool) -> _c.Joining:
     """The settings for joining: who may join, and the time limit."""
     if time_limit is not None and not 0 < time_limit < math.inf:
-        raise HpmoeError(f"join_time_limit is {time_limit!r}, but has to be a number of seconds above 0")
+        raise HpmoeError(f"join_time_limit is {time_limit!r}, but must be a number of seconds above 0")
     said = secret.encode() if isinstance(secret, str) else secret
     milliseconds = 0 if time_limit is None else min(max(1, round(time_limit * 1000)), 2**63)
     name = None if job is None else _text("job", job)
@@ -35,7 +35,7 @@ def _text(name: str, value: str) -> bytes:
     except UnicodeEncodeError:
         text = b"\0"
     if b"\0" in text:
-        raise HpmoeError(f"{name} is {value!r}, but has to be text in UTF-8 without a NUL: pass another one")
+        raise HpmoeError(f"{name} is {value!r}, but must be text in UTF-8 without a NUL: pass another one")
     return text
 
 
@@ -50,7 +50,7 @@ def join_at(rank: int, ranks: int, address: str, settings: _c.Joining) -> Join:
     elif colon and port.isascii() and port.isdigit():
         addresses = (f"{host}:{number}" for number in itertools.count(int(port)))
     else:
-        raise HpmoeError(f"{address!r} is no address: write host:port, such as 127.0.0.1:28471, or file:NAME for a file that rank 0 writes its address to")
+        raise HpmoeError(f"{address!r} is not an address: write host:port, such as 127.0.0.1:28471, or file:NAME for a file that rank 0 writes its address to")
     return lambda interface, options: interface.group_join(rank, ranks, next(addresses), settings, options)
 
 
@@ -74,7 +74,7 @@ def join_by(process_group: Any, time_limit: float | None) -> tuple[int, int, Joi
                 problem = str(error)
         told: list[tuple[str, str, str, str]] = [("", "", "", "")] * ranks
         try:
-            # Those of the other ranks mean nothing.
+            # Of the addresses and secrets, only rank 0's are used.
             mine = (socket.gethostname(), address, secret if rank == 0 else "", problem)
             distributed.all_gather_object(told, mine, group=process_group)
             names = sorted({name for name, *_ in told})

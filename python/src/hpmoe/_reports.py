@@ -27,7 +27,7 @@ class LastReport:
 
     def __init__(self) -> None:
         """Starts without a launch."""
-        #: The report, also as JSON, None for a launch without one, or a call that waits for the launch and returns a report or None.
+        #: The report (parsed or as JSON), None for a launch without a report, or a call that waits for the launch and returns a report or None.
         self.kept: Any = None
         self.launched = False
 
@@ -38,7 +38,7 @@ class LastReport:
     def get(self) -> LaunchReport | None:
         """The report. Waits for a pending launch."""
         if isinstance(self.kept, str):
-            # Most launches are not asked for theirs.
+            # Parsed only on request, because most reports are never read.
             self.kept = json.loads(self.kept)
         found = self.kept() if callable(self.kept) else self.kept
         return None if found is None else LaunchReport(found)

@@ -10,7 +10,7 @@ from ._errors import HpmoeError
 from ._group import Group
 
 
-#: Numbers of tokens that shapes are kept for.
+#: Most numbers of tokens that shapes are cached for.
 MOST_SHAPES = 64
 
 
@@ -48,7 +48,7 @@ class Argument:
         here = group.here
         rows = {"token": tokens, "slot": tokens * flow.top_k, "received": here * received, "once": here * once}
         if self.rows == "routed":
-            # Ranks with other numbers of tokens have other numbers of words, which one tensor does not cut.
+            # The number of words depends on a rank's tokens, so one tensor can't be split evenly among ranks.
             if here != 1:
                 raise HpmoeError(f"`{self.name}` of {flow.name} is a kept route, which a process passes for one rank alone: make a group of processes")
             counts = group.ranks * (flow.chunks_at_most or flow.chunks) * -(-flow.experts // 128) * 128
@@ -81,11 +81,11 @@ class Signature:
         self.for_npus: bool = flow["npu"]
         self.capturable: bool = flow["capturable"]
         self._memory: dict[tuple[int, int], _c.Memory] = {}
-        # Of the last numbers of tokens: a model's layers, and its steps, mostly have the same.
+        # Cached by number of tokens, because most layers and steps of a model have the same number.
         self._shapes: dict[tuple[int, ...], dict[str, tuple[int, ...]]] = {}
 
     def adds_to(self, argument: Argument) -> bool:
-        """Whether chunks add to an argument, which the launch does not set to zeros."""
+        """Whether chunks add to an argument. The launch does not set such an argument to zeros."""
         return argument.writable and argument.rows == "expert" and (self.chunks > 1 or self.chunks_at_most is not None)
 
     def memory(self, group: Group) -> _c.Memory:
@@ -99,7 +99,7 @@ class Signature:
 
     def shapes(self, group: Group, tokens: int) -> dict[str, tuple[int, ...]]:
         """The shape of each argument, for a total of `tokens` tokens on the ranks of this process."""
-        # A number that stands for any, as that of a graph, is no key.
+        # A symbolic number of tokens, as in a graph of torch, is not a key.
         key = (group.ranks, group.here, group.capacity_rows or 0, tokens) if type(tokens) is int else None
         if key is not None and key in self._shapes:
             return self._shapes[key]

@@ -49,7 +49,7 @@ def source_of(kernel: Any) -> Source:
         return _of_flow(kernel)
     if isinstance(kernel, Library):
         return _of_library(kernel)
-    raise HpmoeError(f"a {type(kernel).__name__} has no kernel file: pass a .rs file, a layer, a taskflow or a library")
+    raise HpmoeError(f"an object of type {type(kernel).__name__} has no kernel file: pass a .rs file, a layer, a taskflow or a library")
 
 
 def _of_library(library: Library) -> Source:
@@ -71,13 +71,13 @@ def _found(library: Library, file: str, taskflow: str | None) -> Source:
     if not kept.is_file():
         raise HpmoeError(f"the source files of {library.path} are unknown: build it with hpmoe.build, or pass the kernel file")
     built = json.loads(kept.read_text())
-    # Layers of the wheel are built from the sources that it brings along.
+    # Layers of the wheel are built from the sources that the wheel includes.
     found = (crate() if built["crate"] is None else Path(built["crate"])) / file
     if not found.is_file():
         raise HpmoeError(f"{found}, from which {library.path} was built, is gone: build it again with hpmoe.build, or pass the kernel file")
     if built["sources"].get(file, digest(found)) != digest(found):
         raise HpmoeError(f"{found} has changed since {library.path} was built from it: build it again, or pass the file itself")
-    # Constants of kernels in other files of the library are none of this file's.
+    # Leaves out constants of kernels in other files of the library.
     known = {"SPARE"}.union(*(kernel["constants"] for kernel in library.describe()["kernels"] if kernel["file"] == file))
     return Source(found, {name: value for name, value in built["constants"].items() if name.rpartition("::")[2] in known}, taskflow)
 

@@ -91,7 +91,7 @@ class Taskflow(Signature):
         if stream is None:
             keep(group._waiting(lambda: interface.launch(handle, made.launch)), group._last)
             return written(self, made.given)
-        # What was launched before is over if the host has waited for the stream. Processes wait together.
+        # Earlier launches have ended if the host has waited for the stream. Ranks that are processes wait together.
         waited = (device_of(ids) is not None and not self.makes_route) or group.rank is not None
         group._launches.wait(0 if waited else MOST_PENDING)
         number = group._waiting(lambda: interface.enqueue(handle, made.launch, stream))

@@ -124,7 +124,7 @@ def _layer(
 ) -> list[str]:
     """A layer as command-line arguments."""
     if not isinstance(ranks, int) or isinstance(ranks, bool) or not 1 <= ranks <= 256:
-        raise HpmoeError(f"ranks is {ranks!r}, but has to be a whole number from 1 to 256")
+        raise HpmoeError(f"ranks is {ranks!r}, but must be a whole number from 1 to 256")
     source = source_of(kernel)
     arguments = source.arguments(constants)
     arguments += ["--ranks", str(ranks), "--routing", os.fspath(routing), "--target", os.fspath(target)]

@@ -27,7 +27,7 @@ def dtype(element: str) -> torch.dtype:
     return {name: kind for kind, name in torch_elements().items()}[element]
 
 
-#: Taskflows by their texts. Their libraries stay open, so that a file is looked for once.
+#: Taskflows by the texts of `key`. Their libraries stay open, so that each file is opened once.
 _flows: dict[str, Taskflow] = {}
 
 
@@ -80,7 +80,7 @@ def run_plainly(ids: Tensor, inputs: list[Tensor], key: str, group: str) -> list
     return launched(ids, inputs, key, group)
 
 
-#: Types of tensors that hold their elements and nothing else.
+#: Tensor types that hold only their elements.
 PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 
@@ -161,7 +161,7 @@ def _setup(ctx: Any, inputs: tuple[Any, ...], output: list[Tensor]) -> None:
     ids, tensors, ctx.key, ctx.group = inputs
     flow = flow_of(ctx.key)
     saved = dict(zip([argument.name for argument in _read(flow)], tensors))
-    # Of what was written, only what the gradients need.
+    # Of the outputs, only those that the gradients need.
     needed = {argument.name for other in flow.library if other is not flow for argument in other.arguments}
     for argument, tensor in zip(_written(flow), output):
         if argument.name in needed and argument.rows in ("received", "once"):

@@ -15,7 +15,7 @@ from . import _c
 
 T = TypeVar("T")
 
-#: Numbers that groups look at as long as the process lives.
+#: Numbers that groups may read for as long as the process lives.
 _NUMBERS: list[ctypes.c_uint32] = []
 
 
@@ -34,7 +34,7 @@ class Attendant:
         self._raised: BaseException | None = None
         self._looks = self._look()
         next(self._looks)
-        # The call enters the block below, in which a handler's exception is caught: a function would raise it before its first line.
+        # A generator, because it is already inside its `try` block when a handler raises; a function could be interrupted before its first line.
         self.function = _c.ATTEND(self._looks.__next__)
 
     def _look(self) -> Generator[None, None, None]:
@@ -57,7 +57,7 @@ class Attendant:
                 raise raised from None
 
 
-#: The longest that a call which has been cancelled is waited for, if it uses no memory of the caller, in seconds.
+#: Longest wait in seconds for a cancelled call that uses no memory of the caller.
 LEAVING = 1.0
 
 

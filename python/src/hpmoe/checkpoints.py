@@ -171,7 +171,7 @@ def _separate(files: _Files, rank: int, ranks: int) -> tuple[Tensor, Tensor]:
     numbers = {name.partition(".")[0] for name in files.names}
     experts = sorted(int(number) for number in numbers if number.isdigit())
     if experts != list(range(len(experts))) or not experts:
-        raise HpmoeError(f"{files.prefix} has the experts {experts or 'of no number'}: they have to be numbered from 0 on, without gaps")
+        raise HpmoeError(f"{files.prefix} has experts {experts}: number them from 0 without gaps")
     kinds = [names for names in SEPARATE if f"0.{names[0]}.weight" in files.names]
     if not kinds:
         raise HpmoeError(f"{files.prefix}.0 has none of {', '.join(names[0] for names in SEPARATE)}.weight: its layout is not known")

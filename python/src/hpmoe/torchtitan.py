@@ -72,7 +72,7 @@ class HpmoeRoutedExperts(RoutedExperts):
         super().__init__(replace(config, token_dispatcher=local))
         self._layer: MoE | None = None
 
-    # The names of its parameters, which sharding refers to, differ between versions of TorchTitan.
+    # Wraps the original, because sharding refers to its parameter names, which differ between versions of TorchTitan.
     @functools.wraps(RoutedExperts.forward)
     def forward(self, x: Tensor, scores: Tensor, ids: Tensor, _counts: Tensor, /) -> Tensor:
         """The sum over each token's experts, weighted by the router's scores."""

@@ -109,7 +109,7 @@ def layer_of(experts: nn.Module, top_k: int, max_tokens: int, group: Group | Non
     kind = kind_of(experts)
     assert isinstance(kind, Kind), kind
     own: Any = experts
-    # Of a process, or of all of them.
+    # The experts of this process, or with expert parallelism of all processes.
     parallel = getattr(experts, "_hpmoe_parallel", None)
     count = own.num_experts if parallel is None else parallel.experts
     _, hidden, inter = own.down_proj.shape
@@ -151,7 +151,7 @@ def experts_forward(self: Any, hidden_states: Tensor, top_k_index: Tensor, top_k
         layer = layer_of(self, top_k_index.shape[1], room(-(-hidden_states.shape[0] // ranks)), group)
         self._hpmoe = layer
     if getattr(self, "_is_expert_parallel", False):
-        # Of an expert parallelism of transformers: experts of other processes have numbers above those of this one.
+        # Under the expert parallelism of transformers, ids of other processes' experts are at least `num_experts`.
         top_k_index = top_k_index.masked_fill(top_k_index >= self.num_experts, -1)
     return layer(hidden_states, top_k_index, top_k_weights, *matrices_of(self))
 
