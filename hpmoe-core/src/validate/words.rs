@@ -25,7 +25,7 @@ impl Violation {
             }
             Self::Table { what } => format!("`{what}` does not have one row for each phase"),
             Self::Joins { phase } => {
-                format!("{} can't be walked together with the phase before it", phase_name(phase))
+                format!("{} can't be joined with the phase before it", phase_name(phase))
             }
             Self::WrongCores { phase, role } => format!("role {} can't run {}", role.0, phase_name(phase)),
             Self::Band { phase } => format!("{} has a band without rows", phase_name(phase)),
@@ -115,8 +115,8 @@ impl Violation {
                 format!("{} signals {}, but no phase waits for it", phase_name(phase), counter_name(counter))
             }
             Self::Chunks => {
-                "launches choose the number of chunks, but the orders are not those of exactly the numbers that they choose \
-                 from"
+                "launches choose the number of chunks, but the orders are not for exactly the numbers that \
+                 launches can choose"
                     .to_owned()
             }
             Self::NoWord => "chunks reuse memory, but no phase signals when it is free".to_owned(),
@@ -140,7 +140,10 @@ impl Violation {
                 )
             }
             Self::SumsOutOfOrder { ranks, phase } => {
-                format!("{ranks} ranks: the entries of {} are not in one queue in the order of chunks", phase_name(phase))
+                format!(
+                    "{ranks} ranks: the entries of {} are not in one queue in the order of chunks",
+                    phase_name(phase)
+                )
             }
             Self::Unrouted { ranks, part } => {
                 format!("{ranks} ranks: queue {} reads tables of the route before they are made", part.0)
@@ -153,7 +156,9 @@ impl Violation {
                 format!("the route does not wait for the ids that {} writes", phase_name(phase))
             }
             Self::RouteThreshold { need, added } => {
-                format!("the route waits until the counter of its ids reaches {need}, but the signals add up to {added}")
+                format!(
+                    "the route waits until the counter of its ids reaches {need}, but the signals add up to {added}"
+                )
             }
             Self::SecondRoute { ranks } => {
                 format!("{ranks} ranks: the kernel makes tables of a route that the host has made")

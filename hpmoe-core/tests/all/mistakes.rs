@@ -60,10 +60,10 @@ fn launches_choose_chunks_of_kernels_that_can_have_any_number() {
         assert!(told_of_chunks(chunks, most).contains(&words), "{}", told_of_chunks(chunks, most));
     }
     for (source, words) in [
-        (KERNEL, "no taskflow of this kernel has any"),
+        (KERNEL, "no taskflow of this kernel has chunks"),
         (
             LIBRARY,
-            "the reference adds to `first` in 4 chunks `c`, and launches, which have up to 8, could not add in the same order",
+            "the reference adds to `first` in 4 chunks `c`, but launches have up to 8 and could not add in the same order",
         ),
         (
             &ROUTED.replace("EXPERTS: usize = 8", "EXPERTS: usize = 288"),
@@ -118,10 +118,7 @@ fn a_sum_in_chunks_that_launches_choose_is_one_product_of_rows() {
             .replacen("&mut first[r]", "&w[r].expert(e).tile(m),\n&w[r].expert(e).tile(0),\n&mut first[r]", 1)
     };
     let told = told_of_chunks(&source("dy.t_matmul(x).add_matmul(a, b)"), 4);
-    assert!(
-        told.contains("`added` adds something else to `first` than one product of all rows of an expert"),
-        "{told}"
-    );
+    assert!(told.contains("`added` must add to `first` exactly one product of all rows of an expert"), "{told}");
 }
 
 #[test]
@@ -437,7 +434,7 @@ fn columns_and_rows_of_values_are_there() {
         "top_k",
         &["is given a value", "sizes are const arguments: `x.top_k::<TOP_K>()`"],
     );
-    check_body("h.store(gate.top_k::<40>());", "top_k", &["but there are 32", "choose from 1 to 32"]);
+    check_body("h.store(gate.top_k::<40>());", "top_k", &["can't choose 40 of 32 columns", "choose from 1 to 32"]);
     check_body("h.store(gate.columns::<8>(25));", "columns", &["a value of 32 columns doesn't have"]);
     check_body("h.store(gate.columns::<32>(up));", "up", &["`up`"]);
     check_body("h.store(gate.columns::<32>(0.0));", "0.0", &["whole"]);
@@ -559,7 +556,7 @@ fn tiles_of_a_tile_stay_inside() {
         ),
         (
             ".tile::<96>(0).tile(n)",
-            "tile 3 of 32 rows starts after the 96 rows of the tile that it is cut of, in `gate_up`",
+            "tile 3 of 32 rows starts after the 96 rows of the tile that it is cut from, in `gate_up`",
             "end the range at 3",
         ),
         (

@@ -63,7 +63,7 @@ pub(crate) fn to_copy(parts: &[Part]) -> Result<Vec<(usize, String)>, Failure> {
     if let Some(part) = parts.iter().find(|part| part.start().checked_add(part.bytes).is_none()) {
         let (name, address, bytes) = (part.name(), part.start(), part.bytes);
         return Err(Failure::invalid(format!(
-            "{name} can't have {bytes} bytes from address {address:#x} on: check its rows"
+            "{name} can't be {bytes} bytes at address {address:#x}: check its number of rows"
         )));
     }
     let mut copies = Vec::new();

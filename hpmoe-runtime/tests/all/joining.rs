@@ -125,9 +125,9 @@ fn secrets(zero: Option<&str>, one: Option<&str>) -> (String, String) {
 fn ranks_without_one_secret_do_not_join() {
     let (mine, other) = (Some("a secret of this job"), Some("a secret of another"));
     for (zero, one, why) in [
-        (mine, None, "that one has one, and this rank has none"),
-        (None, mine, "this rank has one, and that one has none"),
-        (mine, other, "theirs differ"),
+        (mine, None, "rank 0 has one, but this rank has none"),
+        (None, mine, "this rank has one, but rank 0 has none"),
+        (mine, other, "their secrets differ"),
     ] {
         let (first, second) = secrets(zero, one);
         assert!(second.contains("share no secret: ") && second.contains(why), "{second}");
@@ -152,7 +152,7 @@ fn an_impostor_is_not_taken_for_rank_0() {
         stream.read_exact(&mut proof).unwrap();
         stream.write_all(&crate::strangers::answer(1, [7; 32])).unwrap();
         let said = rank.join().unwrap();
-        assert!(said.contains("it did not prove that it knows that of this rank"), "{said}");
+        assert!(said.contains("rank 0 did not prove that it knows the secret of this rank"), "{said}");
         stream.read_to_end(&mut more).unwrap();
         assert_eq!(more, [], "an impostor gets a greeting and nothing else");
     });

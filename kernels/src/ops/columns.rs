@@ -30,7 +30,7 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
                 "`columns::<{columns}>({first})` takes columns that a value of {} columns doesn't have",
                 value.cols
             ),
-            format!("take from 1 to {} columns, from one of the first {} on", value.cols, value.cols),
+            format!("take at least one column, and none beyond column {}", value.cols - 1),
         ));
     }
     Ok(Shape { element: ElementType::f32, cols: columns, ..value })
@@ -52,7 +52,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
     /// If the value does not have these columns.
     #[must_use]
     pub fn columns<const N: usize>(&self, first: usize) -> Value<R, N> {
-        const { assert!(N > 0 && N <= C, "`columns` takes columns that there are") };
+        const { assert!(N > 0 && N <= C, "`columns` takes 1 to C columns") };
         slice(self, first, N)
     }
 }

@@ -27,8 +27,8 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
     let (value, rows) = (operands[0], operands[1].rows);
     if rows == 0 || value.rows % rows != 0 {
         return Err(misshapen(
-            format!("`fold_rows` sums as many rows into each of {rows}, but there are {}", value.rows),
-            format!("fold into a divisor of {}", value.rows),
+            format!("`fold_rows` can't sum {} rows into {rows} equal groups", value.rows),
+            format!("fold into a number of rows that divides {}", value.rows),
         ));
     }
     Ok(Shape { kind: OperandKind::Value, element: ElementType::f32, rows, cols: value.cols })
@@ -50,7 +50,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
     /// If the number of rows at run time is not a multiple of B.
     #[must_use]
     pub fn fold_rows<const B: usize>(self) -> Value<B, C> {
-        const { assert!(B > 0 && R % B == 0, "`fold_rows` sums as many rows into each") };
+        const { assert!(B > 0 && R % B == 0, "`fold_rows` sums equal groups of rows") };
         folded(&self, R / B)
     }
 }
@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(shape(&[value(32, 64), size(4)], None), Ok(value(4, 64)));
         assert_eq!(
             shape(&[value(32, 64), size(5)], None).unwrap_err().problem,
-            "`fold_rows` sums as many rows into each of 5, but there are 32"
+            "`fold_rows` can't sum 32 rows into 5 equal groups"
         );
     }
 }

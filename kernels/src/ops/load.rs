@@ -20,7 +20,7 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
     let tile = operands[0];
     if tile.element == ElementType::i4x2 {
         return Err(mistyped(
-            format!("`load` takes one number of each element, but this is a {tile}"),
+            format!("`load` needs one number per element, but this is a {tile}"),
             "write `.unpack()`, a value with twice as many columns, or `.look_up(&table)`",
         ));
     }

@@ -28,10 +28,10 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
     if value.rows != ids.rows && value.rows != 1 {
         return Err(misshapen(
             format!(
-                "`pick` takes ids for each row of a value, or for one row for all, but there are {} rows and ids for {}",
+                "`pick` needs as many rows of ids as the value has, or a value of one row, but the value has {} rows and the ids {}",
                 value.rows, ids.rows
             ),
-            format!("take ids of {} rows", value.rows),
+            format!("take ids with {} rows", value.rows),
         ));
     }
     Ok(Shape { element: ElementType::f32, ..ids })
@@ -60,7 +60,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
     /// If value and ids have different numbers of rows at run time.
     #[must_use]
     pub fn pick<const R2: usize, const K: usize>(&self, ids: &Value<R2, K>) -> Value<R2, K> {
-        const { assert!(R == R2 || R == 1, "`pick` takes ids for each row of a value, or for one row for all") };
+        const { assert!(R == R2 || R == 1, "`pick` needs as many rows of ids as the value has, or a value of one row") };
         picked(self, ids)
     }
 }
@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(shape(&[value(16, 256), value(16, 8)], None), Ok(value(16, 8)));
         assert_eq!(shape(&[value(1, 256), value(16, 8)], None), Ok(value(16, 8)));
         let misfit = shape(&[value(16, 256), value(8, 8)], None).unwrap_err();
-        assert!(misfit.problem.ends_with("but there are 16 rows and ids for 8"), "{}", misfit.problem);
+        assert!(misfit.problem.ends_with("but the value has 16 rows and the ids 8"), "{}", misfit.problem);
     }
 
     #[test]

@@ -95,7 +95,7 @@ fn sizes(name: &str, x: Side<'_>, w: Side<'_>) -> Result<Shape, Misfit> {
     }
     if m == RAGGED || n == RAGGED {
         return Err(misshapen(
-            format!("`{name}` contracts other than the ragged rows, which leaves a result of unknown size"),
+            format!("`{name}` doesn't contract the ragged rows, so the size of its result is unknown"),
             "contract ragged rows with `t_matmul`, or multiply row tiles: `for m in route.row_tiles::<ROWS>(e)`",
         ));
     }
@@ -119,7 +119,7 @@ pub(super) fn added(name: &str, value: &Shape, product: Shape) -> Result<Shape, 
             "`{name}` adds a product of {}x{} to a value of {}x{}",
             product.rows, product.cols, value.rows, value.cols
         ),
-        "add products of one size",
+        "add a product of the value's size",
     ))
 }
 
@@ -169,7 +169,7 @@ impl<S: Accumulator> Factor<S> {
     /// Adds the product.
     #[inline]
     pub(super) fn add_to(&self, sums: &mut [S], w: &Self, name: &str) {
-        assert_eq!(self.depth, w.depth, "`{name}` contracts as many elements on both sides, there are");
+        assert_eq!(self.depth, w.depth, "`{name}` contracts equally many elements on both sides, but there are");
         if !sums.is_empty() {
             S::add_product(sums, w.free, &self.panel, &w.panel);
         }

@@ -17,7 +17,7 @@ pub(super) static OPERATION: Operation = Operation {
 
 fn shape(operands: &[Shape], element: Option<ElementType>) -> Result<Shape, Misfit> {
     if operands[0].element == ElementType::i32 {
-        let problem = "`relu` is computed of f32, but this is a product of integers, which is only stored".to_owned();
+        let problem = "`relu` works on f32, but this is a product of integers, which can only be stored".to_owned();
         return Err(mistyped(problem, "store it in a tile of i32, and take `relu` in the #[aiv_task] that scales it"));
     }
     (ONE_VALUE.shape)(operands, element)

@@ -28,7 +28,7 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
     if cols == 0 || value.cols == 0 || cols % value.cols != 0 {
         return Err(misshapen(
             format!(
-                "`repeat_columns` takes each column as often as the others, but of {} columns it makes {cols}",
+                "`repeat_columns` repeats all columns equally often, so it can't make {cols} columns from {}",
                 value.cols
             ),
             format!("make a multiple of {} columns", value.cols),
@@ -50,7 +50,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
     /// ```
     #[must_use]
     pub fn repeat_columns<const D: usize>(&self) -> Value<R, D> {
-        const { assert!(D > 0 && D % C == 0, "a multiple of the columns that there are") };
+        const { assert!(D > 0 && D % C == 0, "`repeat_columns` makes a multiple of the value's columns") };
         repeated(self, D)
     }
 }

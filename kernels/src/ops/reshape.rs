@@ -25,7 +25,7 @@ pub(super) static OPERATION: Operation = Operation {
 fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
     let (value, rows, cols) = (operands[0], operands[1].rows, operands[2].rows);
     let wrong = |problem: String| {
-        let help = "state as many rows and columns as there are numbers: `x.reshape::<ROWS, COLS>()` splits each row into several, or joins several rows into one";
+        let help = "state a size with the same number of elements: `x.reshape::<ROWS, COLS>()` splits each row into several, or joins several rows into one";
         Err(misshapen(problem, help))
     };
     let count = rows.checked_mul(cols).unwrap_or(0);

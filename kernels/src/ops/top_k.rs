@@ -29,7 +29,7 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
     let (value, most) = (operands[0], operands[1].rows);
     if most == 0 || most > value.cols {
         return Err(misshapen(
-            format!("`top_k::<{most}>` chooses from the columns of a row, but there are {}", value.cols),
+            format!("`top_k::<{most}>` can't choose {most} of {} columns", value.cols),
             format!("choose from 1 to {}", value.cols),
         ));
     }
@@ -53,7 +53,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
     /// If there are fewer than K columns at run time.
     #[must_use]
     pub fn top_k<const K: usize>(&self) -> Value<R, K> {
-        const { assert!(K > 0 && K <= C, "`top_k` chooses from the columns of a row") };
+        const { assert!(K > 0 && K <= C, "`top_k` chooses 1 to C columns") };
         largest(self, K)
     }
 }
@@ -85,7 +85,7 @@ mod tests {
         assert_eq!(shape(&[value(16, 256), size(8)], None), Ok(value(16, 8)));
         assert_eq!(shape(&[value(16, 8), size(8)], None), Ok(value(16, 8)));
         let misfit = shape(&[value(16, 8), size(9)], None).unwrap_err();
-        assert_eq!(misfit.problem, "`top_k::<9>` chooses from the columns of a row, but there are 8");
+        assert_eq!(misfit.problem, "`top_k::<9>` can't choose 9 of 8 columns");
         assert_eq!(misfit.help, "choose from 1 to 8");
         assert!(shape(&[value(16, 8), size(0)], None).is_err());
     }

@@ -55,7 +55,7 @@ fn cut_into(plan: &FlowPlan, chunks: u32) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "--chunks {chunks}: {}::{} cuts its tokens into {found}: its loop is not `for route in route.chunks::<CHUNKS>()`, or choose \
+        "--chunks {chunks}: {}::{} always has {found}: write its loop as `for route in route.chunks::<CHUNKS>()`, or choose \
          another --taskflow",
         graph.kernel, graph.taskflow
     ))

@@ -141,14 +141,13 @@ fn loads(value: &Value) -> Result<Vec<Vec<u64>>, String> {
 fn of_ranks(counts: &[Vec<u64>]) -> Result<Vec<u64>, String> {
     let experts = counts.first().map_or(0, Vec::len);
     if experts == 0 || counts.iter().any(|of_rank| of_rank.len() != experts) {
-        return Err(
-            "`counts` are rows of each rank to each expert: all ranks have as many, and one at least".to_owned()
-        );
+        return Err("`counts` are rows of each rank to each expert: all ranks need equally many experts, at least one"
+            .to_owned());
     }
     Ok((0..experts).map(|expert| counts.iter().map(|of_rank| of_rank[expert]).fold(0, u64::saturating_add)).collect())
 }
 
-/// A list of lists of whole numbers; one list is a single layer, and of lists of these, as of several steps, all are added up.
+/// Loads by layer and expert. A single list is one layer; lists of several steps are added up.
 fn rows(value: &Value) -> Result<Vec<Vec<u64>>, String> {
     let list =
         value.as_array().ok_or("there is no list of loads under `loads`, `logical_count` or `global_expert_load`")?;
@@ -182,14 +181,12 @@ fn rows(value: &Value) -> Result<Vec<Vec<u64>>, String> {
             }
             Ok(sum)
         }
-        depth => {
-            Err(format!("loads are lists in {depth} levels: layers and experts are two, with steps before them three"))
-        }
+        depth => Err(format!("loads are nested {depth} deep: pass [layers, experts] or [steps, layers, experts]")),
     }
 }
 
 fn layer_loads(layer: &Value) -> Result<Vec<u64>, String> {
-    let list = layer.as_array().ok_or("a layer is no list of loads")?;
+    let list = layer.as_array().ok_or("a layer is not a list of loads")?;
     list.iter().map(load).collect()
 }
 
@@ -198,7 +195,7 @@ fn load(value: &Value) -> Result<u64, String> {
     let number = value
         .as_u64()
         .or_else(|| value.as_f64().filter(|mean| (0.0..1e15).contains(mean)).map(|mean| mean.round() as u64));
-    number.ok_or_else(|| format!("{value} is no load: a load is a number from 0 on"))
+    number.ok_or_else(|| format!("{value} is not a load: loads are numbers of at least 0"))
 }
 
 fn of_logical(of_physical: &Value, map: &Value) -> Result<Vec<Vec<u64>>, String> {
@@ -287,8 +284,8 @@ mod tests {
         assert!(problem("{}").contains("no list of loads"));
         assert!(problem("[]").contains("no loads"));
         assert!(problem("[[1, 2], [3]]").contains("layer 1 has 1 loads, layer 0 has 2"));
-        assert!(problem("[[1, -2]]").contains("-2 is no load"));
-        assert!(problem(r#"{"counts": [[1], [1, 2]]}"#).contains("all ranks have as many"));
+        assert!(problem("[[1, -2]]").contains("-2 is not a load"));
+        assert!(problem(r#"{"counts": [[1], [1, 2]]}"#).contains("all ranks need equally many experts"));
         assert!(problem("[[[[1]]]]").contains("4 levels"));
         assert!(problem("[[[1], [2]], [[1]]]").contains("steps have different numbers"));
         assert!(problem(r#"{"expert_load_pass": [[1]]}"#).contains("physical_to_logical_map"));

@@ -72,7 +72,7 @@ fn routing(text: &str, sizes: RoutingSizes) -> Result<Routing, String> {
     let own = (routing.ranks(), routing.experts(), routing.top_k());
     if own != (ranks, experts, top_k) {
         let sizes = |(ranks, experts, top_k)| format!("{ranks} ranks and {experts} experts, {top_k} for a token");
-        return Err(words(format!("has {}; asked for are {}", sizes(own), sizes((ranks, experts, top_k)))));
+        return Err(words(format!("has {}, but the options ask for {}", sizes(own), sizes((ranks, experts, top_k)))));
     }
     Ok(routing)
 }

@@ -48,7 +48,7 @@ struct Observation {
     uint32_t blocks;
     uint32_t ratio;
     uint32_t rounds;    // that it came to the end of
-    uint32_t misses;    // words that were not what they should be
+    uint32_t misses;    // wrong words
     uint32_t miss_word; // the first of them
     int32_t miss_have;
     int32_t miss_need;

@@ -5,7 +5,7 @@ namespace probe {
 enum Loop : uint64_t {
     COPY = 0,      // bursts from global memory to UB
     ADD = 1,       // sums of blocks in UB
-    WAIT = 2,      // looks at a counter that is large enough
+    WAIT = 2,      // reads of a counter that has reached its threshold
     SIGNAL = 3,    // adds to a counter
     TRIP = 4,      // a signal to another core and one back
     STREAM = 5,    // bursts of all cores from memory that each reads once
@@ -13,7 +13,7 @@ enum Loop : uint64_t {
     PUT_ALL = 7,   // bursts of all cores to a peer
     FENCE = 8,     // lines to a peer, each with a barrier of all pipes
     FAR_TRIP = 9,  // a signal to a peer and one back
-    BARRIER = 10,  // a signal to each peer, and one of each
+    BARRIER = 10,  // a signal to and from each peer
     PRODUCTS = 11, // products of all matrix cores
     COPY_L1 = 12,  // bursts of a matrix core, of the same memory
     STREAM_L1 = 13 // bursts of a matrix core from memory that it reads once

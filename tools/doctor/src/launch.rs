@@ -249,7 +249,7 @@ impl Seen {
         match self.observations.iter().enumerate().find(|(_, observation)| observation.misses > 0) {
             None => Ok(()),
             Some((slot, first)) => Err(Failure::new(format!(
-                "{wrong} words were not what they should be; the first that {} saw, in round {}: word {} was {} instead of {}",
+                "{wrong} words were wrong; the first that {} saw, in round {}: word {} was {} instead of {}",
                 self.cores.name(slot),
                 first.miss_round,
                 first.miss_word,
@@ -267,12 +267,12 @@ impl Seen {
         let slot = states.into_iter().find_map(in_state).or_else(other)?;
         let (record, name) = (&self.records[slot], self.cores.name(slot));
         Some(match record.state {
-            HPMOE_REFUSED => format!("{name} found other cores than the launch has"),
+            HPMOE_REFUSED => format!("{name} found a number of cores that differs from the launch's"),
             HPMOE_GAVE_UP => format!(
                 "{name} gave up: it waited for word {} until that would be {}, and saw {} (on a busy machine: fewer --tries)",
                 record.index, record.need, record.have
             ),
-            HPMOE_STOPPED => format!("{name} was told to leave by a core of another rank"),
+            HPMOE_STOPPED => format!("{name} left because a core of another rank had given up"),
             state => format!("{name} left no record of its end (its state is {state})"),
         })
     }

@@ -54,7 +54,7 @@ pub(crate) struct Options {
     /// Everything is written to one file. A step that fails or takes too long does not keep others from being run.
     #[arg(long, conflicts_with_all = ["ranks", "processes", "measure"])]
     pub(crate) no_npu: bool,
-    /// The file that says everything.
+    /// The file with all results.
     #[arg(long, value_name = "FILE.json", default_value = "no-npu.json", requires = "no_npu")]
     pub(crate) report: PathBuf,
     /// The longest that a step may take, in minutes.

@@ -71,7 +71,7 @@ impl Started {
             match end(child, deadline) {
                 // It has found what this process has found.
                 Ok(Some(Some(0 | 1))) => {}
-                Ok(Some(_)) => problems.push(format!("rank {rank} ended before its time")),
+                Ok(Some(_)) => problems.push(format!("rank {rank} ended early")),
                 Ok(None) => problems.push(format!("rank {rank} did not end within {PATIENCE:?} and was killed")),
                 Err(error) => problems.push(format!("rank {rank}: {error}")),
             }

@@ -74,7 +74,7 @@ pub(crate) struct Observation {
     /// Vector cores to a matrix core, as a vector core sees it.
     pub(crate) ratio: u32,
     pub(crate) rounds: u32,
-    /// Words that were not what they should be, and the first of them.
+    /// Wrong words, and the first of them.
     pub(crate) misses: u32,
     pub(crate) miss_word: u32,
     pub(crate) miss_have: i32,

@@ -110,14 +110,14 @@ fn every_probe_of_one_npu_can_fail() {
         ("cores", "vector core 0 found that it is number 0 of 2 blocks, with a ratio of 1:1", &[]),
         ("poll", "gave up: it waited for word", &["adds", "sums"]),
         ("adds", "a word is ", &["poll", "sums", "stuck"]),
-        ("order", "words were not what they should be", &["poll", "adds", "sums", "stuck"]),
+        ("order", "words were wrong", &["poll", "adds", "sums", "stuck"]),
         ("sums", "at depth 16, more than 64", &["poll", "adds", "order", "stuck"]),
         (
             "relu",
-            "of a sum of -3.0 (bits 0xc0400000) it made -0.0 (bits 0x80000000)",
+            "a sum of -3.0 (bits 0xc0400000) became -0.0 (bits 0x80000000)",
             &["poll", "adds", "order", "sums", "stuck"],
         ),
-        ("flags", "words were not what they should be", &["poll", "adds", "order", "sums", "relu", "rows", "stuck"]),
+        ("flags", "words were wrong", &["poll", "adds", "order", "sums", "relu", "rows", "stuck"]),
         ("rows", "the scalar unit waits", &["poll", "adds", "order", "flags", "sums", "relu"]),
         ("stuck", "had not left by themselves", &["poll", "adds", "order", "sums"]),
     ];

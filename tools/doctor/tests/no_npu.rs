@@ -1,4 +1,4 @@
-//! `--no-npu` with the stand-in for CANN: each step has a status, failures and limits are told, and the file says everything.
+//! `--no-npu` with the stand-in for CANN: each step has a status, failures and limits are reported, and the file has all results.
 
 use hpmoe_standin::{Fault, Toolkit};
 use serde_json::Value;
@@ -75,8 +75,8 @@ fn every_step_is_told_in_one_file() {
     run.expect("simulate probes", "ok", "Ascend910B1: 11 hold");
     let probes = run.step("simulate probes")["detail"]["probes"].as_array().unwrap();
     assert!(probes.iter().any(|probe| probe["probe"] == "stuck" && probe["answer"] == "not run"));
-    // This is no checkout that the layer can be built in.
-    run.expect("build moe_ffn", "skipped", "is no checkout of hpmoe");
+    // This is not a checkout that the layer can be built in.
+    run.expect("build moe_ffn", "skipped", "is not a checkout of hpmoe");
     run.expect("tiles of moe_ffn", "skipped", "it needs `build moe_ffn`");
     assert!(
         run.text.contains("4 ok, 0 failed, 0 timed out, 3 skipped") && run.text.contains("please send it"),
@@ -125,7 +125,7 @@ fn a_simulation_without_a_result_has_failed() {
     let run = with(|toolkit| toolkit, &["--layer", program], &[]);
     run.expect("build moe_ffn", "skipped", "was given");
     run.expect("simulate moe_ffn", "failed", "no result: ");
-    run.expect("tiles of moe_ffn", "skipped", "has written no trace");
+    run.expect("tiles of moe_ffn", "skipped", "wrote no trace");
     let cores = &run.step("simulate moe_ffn")["detail"]["cores"];
     assert_eq!(cores["core0.veccore0"]["SCALAR"]["cycles"], 4.0, "{cores:#}");
 

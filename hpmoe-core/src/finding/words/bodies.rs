@@ -80,7 +80,7 @@ impl BodyFault {
                     "`{operation}` works with whole rows of the tiles of `{task}`, the smallest of which has {tile}, but the \
                      values here have {rows} rows"
                 ),
-                "take rows that are a multiple of that: a row of a tile becomes several, and these become one again",
+                "use a multiple of the tile's rows: split each row of a tile into several, and join them into one again",
             ),
             Self::AfterProduct { operation } => (
                 format!(

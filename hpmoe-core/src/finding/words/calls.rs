@@ -167,7 +167,7 @@ impl CallFault {
                 let help =
                     "an index is a constant, or the variable of a loop like `for n in 0..COLUMNS.div_ceil(TILE)`";
                 return (
-                    format!("`{index}` is no index of a tile: `{variable}` is not the variable of a range"),
+                    format!("`{index}` is not an index of a tile: `{variable}` is not the variable of a range"),
                     help.into(),
                 );
             }

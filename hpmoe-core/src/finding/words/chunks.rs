@@ -77,21 +77,22 @@ impl ChunkFault {
                 let can_have = count.is_power_of_two() && *count <= MOST_CHOSEN;
                 return (
                     format!(
-                        "the reference adds to `{tensor}` in {count} chunks `{chunk}`, and launches, which have up to {most}, could not add in the \
-                         same order"
+                        "the reference adds to `{tensor}` in {count} chunks `{chunk}`, but launches have up to {most} and could not \
+                         add in the same order"
                     ),
                     if can_have { help } else { alone },
                 );
             }
             Self::ChosenTerms { task, tensor, chunk } => (
                 format!(
-                    "`{task}` adds something else to `{tensor}` than one product of all rows of an expert, and launches choose the number of chunks \
-                     `{chunk}`"
+                    "`{task}` must add to `{tensor}` exactly one product of all rows of an expert, because launches choose the \
+                     number of chunks `{chunk}`"
                 ),
-                "add one `x.t_matmul(&w)` of `RAGGED` tiles, not by an external operator, or build without `chunks_at_most`",
+                "let the task add one `x.t_matmul(&w)` of `RAGGED` tiles, without an external operator, or build without `chunks_at_most`",
             ),
             Self::ChosenNone => (
-                "the build lets launches choose a number of chunks, but no taskflow of this kernel has any".to_owned(),
+                "the build lets launches choose the number of chunks, but no taskflow of this kernel has chunks"
+                    .to_owned(),
                 "loop over `route.chunks::<N>()`, or build this kernel without `chunks_at_most`",
             ),
         };

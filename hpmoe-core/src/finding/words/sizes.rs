@@ -25,7 +25,7 @@ pub(super) fn empty_tile(
     fixed: bool,
 ) -> Sentence {
     let what = along.words();
-    let of = if inside { "the tile that it is cut of, in " } else { "" };
+    let of = if inside { "the tile that it is cut from, in " } else { "" };
     let (choose, tiles) = (if fixed { "choose an index below" } else { "end the range at" }, extent.div_ceil(size));
     (
         format!("tile {index} of {size} {what} starts after the {extent} {what} of {of}`{tensor}`"),
@@ -75,8 +75,7 @@ impl RealOperand {
 impl RealSize {
     fn words(&self) -> String {
         match self {
-            Self::Item => "as many as there are".into(),
-            Self::Slots => "as many as there are slots".into(),
+            Self::Item | Self::Slots => "a run-time number of".into(),
             Self::Parts(parts) => format!("{parts} for each row of the loop's tile"),
             Self::Fixed(size) => size.to_string(),
             Self::Tail { range, sizes } => {

@@ -74,7 +74,7 @@ fn memory_of_an_npu_is_not_copied_and_is_not_the_hosts() {
 
 #[test]
 fn a_part_ends_in_memory() {
-    let said = format!("`x` of rank 0 can't have 64 bytes from address {:#x} on: check its rows", usize::MAX - 63);
+    let said = format!("`x` of rank 0 can't be 64 bytes at address {:#x}: check its number of rows", usize::MAX - 63);
     assert_eq!(refused(&[read("x", usize::MAX - 63, 64)]), Failure::invalid(said));
 }
 

@@ -114,7 +114,7 @@ impl Traveller<'_> {
         (&stream).write_all(&self.key.proof(Side::Rank, &hello, &challenge)).map_err(again)?;
         match self.answer(&stream)? {
             Answer::Accepted(proof) if self.key.is_right(&proof, Side::RankZero, &hello, &challenge) => Ok(stream),
-            Answer::Accepted(_) => Err(self.unproven("it did not prove that it knows that of this rank")),
+            Answer::Accepted(_) => Err(self.unproven("rank 0 did not prove that it knows the secret of this rank")),
             Answer::Refused(why) => Err(self.refused(why)),
             Answer::Challenge(_) => Err(self.foreign()),
         }
@@ -202,9 +202,9 @@ impl Traveller<'_> {
             Refusal::OtherJob => {
                 BootstrapError::OtherJob { rank, address, job: job.clone(), naming: self.joining.naming() }
             }
-            Refusal::NoSecret => return self.unproven("that one has one, and this rank has none"),
-            Refusal::UnknownSecret => return self.unproven("this rank has one, and that one has none"),
-            Refusal::Unproven => return self.unproven("theirs differ"),
+            Refusal::NoSecret => return self.unproven("rank 0 has one, but this rank has none"),
+            Refusal::UnknownSecret => return self.unproven("this rank has one, but rank 0 has none"),
+            Refusal::Unproven => return self.unproven("their secrets differ"),
             Refusal::Ranks(others) => {
                 BootstrapError::Mismatch(format!("rank {rank} was started for {ranks} ranks and rank 0 for {others}"))
             }

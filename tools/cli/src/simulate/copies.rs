@@ -12,7 +12,7 @@ pub(crate) struct Copies {
     pub(crate) places: usize,
     /// Bytes of the weights of an expert.
     pub(crate) bytes: u64,
-    /// The time in which the rank that gets most of them receives them over its link.
+    /// The time that the rank that receives most of them needs over its link.
     pub(crate) time: Time,
 }
 
@@ -44,8 +44,8 @@ impl Copies {
             .filter(|latency| latency.us() > 0.0)
             .map(|latency| format!(", as long as {:.1} launches", self.time.us() / latency.us()));
         format!(
-            "the placement writes {} of its places once, {:.1} MB each: {:.1} µs over the link of the rank that gets most of them, \
-             simulated{}; launches don't wait for it\n",
+            "once, the placement copies weights to {} places, {:.1} MB each: {:.1} µs over the link of the rank that receives most of \
+             them, simulated{}; launches don't wait for the copies\n",
             self.places,
             self.bytes as f64 / 1e6,
             self.time.us(),

@@ -21,7 +21,7 @@ const INTERRUPTED: u8 = 130;
 
 pub(crate) fn tune(options: &TuneArgs) -> Result<ExitCode, String> {
     if !(options.seconds.is_finite() && options.seconds > 0.0) {
-        return Err(format!("--seconds is {}: it is a time above zero", options.seconds));
+        return Err(format!("--seconds is {}, but must be above 0", options.seconds));
     }
     let target = options.target.read()?;
     let input = SourceFile::as_written(&options.file, &options.settings)?;
@@ -66,8 +66,8 @@ fn kept_for_itself(target: &Target) -> Result<(), String> {
         target.constants().iter().find(|constant| constant.provenance == Provenance::Given && !is_core_count(constant));
     changed.map_or(Ok(()), |constant| {
         Err(format!(
-            "--constant {}.{}: what is found would be taken for {} as it is: give the other machine a file with a name of its \
-             own (--target), or add --dry-run",
+            "--constant {}.{}: later builds would use this schedule for the unchanged {}: describe the other machine in a \
+             file with its own name (--target), or add --dry-run",
             constant.section, constant.key, target.name
         ))
     })

@@ -79,7 +79,7 @@ fn chunks_and_kept_rows_are_counted() {
 fn what_can_not_be_is_refused() {
     let routed = concat!(env!("CARGO_MANIFEST_DIR"), "/../../ui-tests/kernels/routed.rs");
     let said = refuses(&["memory", routed, "--ranks", "2", "--chunks", "3"]);
-    assert!(said.contains("cuts its tokens into 1") && said.contains("choose another --taskflow"), "{said}");
+    assert!(said.contains("always has 1: write its loop as") && said.contains("choose another --taskflow"), "{said}");
     assert!(refuses(&["memory", LAYER, "--chunks", "2"]).contains("CHUNKS"));
     assert!(refuses(&["memory", LAYER, "--ranks", "7", "--taskflow", "none"]).contains("there is no taskflow `none`"));
 }

@@ -42,7 +42,7 @@ fn loads_become_placements_and_placements_are_simulated() {
     let placed_run = [&placed_run[..], &["--set", "SPARE=1", "--placement", placed]].concat();
     let text = prints(&placed_run);
     assert!(text.contains("top 2 of 16 experts in 20 places"), "{text}");
-    assert!(text.contains("of its places once, 1.6 MB each: "), "{text}");
+    assert!(text.contains(" places, 1.6 MB each: "), "{text}");
     let copies = &json(&[&placed_run[..], &["--json"]].concat())["placement"];
     // Three matrices of bf16.
     assert_eq!(copies["bytes_each"], 3 * 1024 * 256 * 2);

@@ -18,7 +18,9 @@ impl Machine<'_> {
     pub(super) fn text(&self, base: &str, measured: &[Measured]) -> String {
         let known = if self.stand_in { "assumed, meaningless" } else { "measured" };
         let mut text = format!("# Timed by `hpmoe measure` on {}, with {} ranks. ", self.chip, self.ranks);
-        text.push_str("What is not said to be measured is as in the file that this one is based on.\n");
+        text.push_str(
+            "Constants whose comments do not name a measurement are those of the file that this one is based on.\n",
+        );
         if self.stand_in {
             text.push_str(&format!("# This was {MEANINGLESS}.\n"));
         }

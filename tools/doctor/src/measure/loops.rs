@@ -23,7 +23,7 @@ pub(super) fn all(examination: &Examination, options: &Options, target: &Target)
     let mut measured = own?;
     if examination.team.ranks > 1 {
         let meet = with_peers(examination, Loop::Barrier, 0)? / f64::from(ROUNDS) / 1e3;
-        let by = format!("a signal to each of {} ranks and one of each", examination.team.ranks);
+        let by = format!("a signal to and from each of {} ranks", examination.team.ranks);
         measured.push(Measured { section: "launch", key: "rank_sync_us", value: meet, by });
     }
     let visible =
@@ -51,7 +51,7 @@ fn of_one(die: &Die, options: &Options, target: &Target) -> Result<Vec<Measured>
     let share = blocks.div_ceil(die.cores.vector()).max(1);
     let streamed = share as usize * die.cores.vector() as usize * BLOCK;
     let cores =
-        |key, value: u32| Measured { section: "cores", key, value: f64::from(value), by: "as CANN says".to_owned() };
+        |key, value: u32| Measured { section: "cores", key, value: f64::from(value), by: "as CANN reports".to_owned() };
     let timed = |section, key, value, by: &str| Measured { section, key, value, by: by.to_owned() };
     Ok(vec![
         cores("aic", die.cores.matrix),
@@ -77,10 +77,15 @@ fn of_one(die: &Die, options: &Options, target: &Target) -> Result<Vec<Measured>
             "64 KiB to L1, of one matrix core",
         ),
         product(die, target)?,
-        timed("launch", "kernel_us", die.time_empty(ROUNDS / 10)?.as_secs_f64() * 1e6, "launches of nothing in a row"),
-        timed("sync", "counter_visible_ns", per_round(Loop::Trip)? / 2.0, "half of a signal's way there and back"),
-        timed("sync", "wait_ns", per_round(Loop::Wait)?, "looks at a counter that is large enough"),
-        timed("sync", "signal_ns", per_round(Loop::Signal)?, "signals one after the other"),
+        timed(
+            "launch",
+            "kernel_us",
+            die.time_empty(ROUNDS / 10)?.as_secs_f64() * 1e6,
+            "consecutive launches of an empty kernel",
+        ),
+        timed("sync", "counter_visible_ns", per_round(Loop::Trip)? / 2.0, "half of a signal's round trip"),
+        timed("sync", "wait_ns", per_round(Loop::Wait)?, "reads of a counter that has reached its threshold"),
+        timed("sync", "signal_ns", per_round(Loop::Signal)?, "consecutive signals"),
     ])
 }
 
@@ -103,7 +108,7 @@ fn product(die: &Die, target: &Target) -> Result<Measured, Failure> {
     Ok(Measured { section: "fitted", key: "gemm_fused_efficiency", value: share.clamp(0.001, 1.0), by })
 }
 
-/// The link from rank 0 to a peer; `visible` is what a signal takes on one NPU.
+/// The link from rank 0 to a peer; `visible` is the latency of a signal on one NPU.
 fn of_link(examination: &Examination, peer: usize, same: bool, visible: f64) -> Result<Vec<Measured>, Failure> {
     let (rate, latency) = if same {
         ("same_package_gb_per_s", "same_package_ns")
@@ -120,7 +125,7 @@ fn of_link(examination: &Examination, peer: usize, same: bool, visible: f64) -> 
     }
     Ok(vec![
         timed("link", rate, cores * block / put_all, "64 KiB at a time from all vector cores"),
-        timed("link", latency, (trip / 2.0 - visible).max(0.0), "a signal's way, more than on one NPU"),
+        timed("link", latency, (trip / 2.0 - visible).max(0.0), "latency of a signal in excess of that on one NPU"),
         timed("link", "put_gb_per_s_per_aiv", block / put, "64 KiB at a time from one vector core"),
         timed("sync", "fence_remote_ns", fence, "a line and a barrier of all pipes"),
     ])

@@ -25,7 +25,8 @@ pub(crate) fn measure(
     let base = examination.team.exchange(base(&options.target).map(String::into_bytes).map_err(Failure::new));
     let base = base.map_err(|failure| failure.seen)?.swap_remove(0);
     let base = String::from_utf8_lossy(&base).into_owned();
-    let target = Target::read(&base).map_err(|_| "the target of rank 0 is none here".to_owned())?;
+    let target = Target::read(&base)
+        .map_err(|_| "this process can't read rank 0's target: start all processes from one build".to_owned())?;
     let measured = loops::all(examination, options, &target).map_err(|failure| failure.seen)?;
     if !examination.team.tells() {
         return Ok(());
@@ -38,7 +39,7 @@ pub(crate) fn measure(
     let text = machine.text(&base, &measured);
     if let Err(faults) = Target::read(&text) {
         let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
-        return Err(format!("what was timed is no machine: {}", faults.join("; ")));
+        return Err(format!("the measured constants are not a valid target: {}", faults.join("; ")));
     }
     std::fs::write(&options.out, text)
         .map_err(|error| format!("can't write `{}`: {error}", printable_path(&options.out)))?;

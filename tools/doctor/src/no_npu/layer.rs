@@ -58,7 +58,7 @@ fn build(machine: &Machine<'_>) -> (Step, Option<PathBuf>) {
     let checkout = &machine.options.checkout;
     if !checkout.join("examples/moe_ffn.rs").is_file() {
         let why = format!(
-            "`{}` is no checkout of hpmoe: run this in one, or name it (--checkout), or a program that was built (--layer)",
+            "`{}` is not a checkout of hpmoe: run this in one, or name it (--checkout), or a program that was built (--layer)",
             printable_path(checkout)
         );
         return (Step::skipped(BUILD, why), None);
@@ -120,7 +120,7 @@ fn told(ran: &Ran, cycles: Result<Value, String>) -> Step {
 /// Simulates the same launch by `hpmoe simulate`, and compares kind by kind how long tiles take.
 fn tiles(machine: &Machine<'_>, trace: &Path) -> Step {
     if !trace.is_file() {
-        return Step::skipped(TILES, "the launch has written no trace");
+        return Step::skipped(TILES, "the launch wrote no trace");
     }
     let hpmoe = machine.program.with_file_name("hpmoe");
     if !hpmoe.is_file() {

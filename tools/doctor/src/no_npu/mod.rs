@@ -113,7 +113,7 @@ impl Taken<'_> {
     fn end(&self) -> Result<bool, String> {
         let count = |status| self.steps.iter().filter(|step| step.status == status).count();
         print(format!(
-            "\n{} ok, {} failed, {} timed out, {} skipped; `{}` says everything: please send it, whatever came of it (docs/npu.md)",
+            "\n{} ok, {} failed, {} timed out, {} skipped; `{}` has all results: please send it, even if steps failed (docs/npu.md)",
             count(Status::Ok),
             count(Status::Failed),
             count(Status::TimedOut),

@@ -16,7 +16,7 @@ pub(super) static PROBE: Probe = Probe {
     ranks: 1,
     run,
     means: "the compiler puts the address for flags between cores before it, or hands arguments over in another way",
-    falls: "a launch reads its tables from an address that is none",
+    falls: "a launch reads its tables from an invalid address",
     change: "`arguments` in hpmoe-runtime/src/group/npus/rank.rs: `[0, tables.launch_address()]`; later probes do so",
 };
 
@@ -33,7 +33,8 @@ fn run(examination: &mut Examination) -> Result<String, Failure> {
     match forms.iter().find(|form| **form == Form::Second) {
         None => Ok("the kernel found the structure that was passed first".to_owned()),
         Some(_) => {
-            let seen = "the kernel found the structure that was passed second, after what is the address for flags between cores";
+            let seen =
+                "the kernel found the structure that was passed second, after the address for flags between cores";
             Err(Failure { seen: seen.to_owned(), then: Then::Everything })
         }
     }

@@ -13,7 +13,7 @@ pub(super) static PROBE: Probe = Probe {
     ranks: 1,
     run,
     means: "a signal can overtake the data that it announces",
-    falls: "the same bits: results are wrong now and then",
+    falls: "the same bits: some results are wrong at random",
     change: "`Fence` in kernels/include/hpmoe/vector_core.h and cube.h: a barrier of all pipes",
 };
 

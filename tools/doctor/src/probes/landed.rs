@@ -14,7 +14,7 @@ pub(super) static PROBE: Probe = Probe {
     ranks: 2,
     run,
     means: "a signal to a peer can overtake the rows that it announces",
-    falls: "the same bits: results of rows from other ranks are wrong now and then",
+    falls: "the same bits: some results of rows from other ranks are wrong at random",
     change: "`FencePeer` in kernels/include/hpmoe/vector_core.h: read back what was written last before the signal",
 };
 

@@ -15,7 +15,7 @@ pub(super) static PROBE: Probe = Probe {
     needs: &[],
     ranks: 1,
     run,
-    means: "the library is another one than is documented, or the NPUs are not those of an A2 or A3",
+    means: "the library differs from its documentation, or the NPUs are not those of an A2 or A3",
     falls: "no kernel can be launched",
     change: "what the message names; the calls are declared in hpmoe-runtime/acl/acl.h",
 };
@@ -30,7 +30,8 @@ fn run(examination: &mut Examination) -> Result<String, Failure> {
         .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
         .collect();
     let places: Option<Vec<(NpuPlace, u32)>> = all.iter().flat_map(|text| text.lines()).map(read).collect();
-    let places = places.ok_or_else(|| Failure::new("another process says it otherwise: start all from one build"))?;
+    let places =
+        places.ok_or_else(|| Failure::new("another process sent an invalid answer: start all from one build"))?;
     examination.npus = opened?;
     let fewest = places.iter().map(|(_, matrix)| *matrix).min().unwrap_or(0);
     examination.cores = Cores { matrix: fewest.min(examination.most_cores) };

@@ -12,7 +12,7 @@ pub(super) static PROBE: Probe = Probe {
     needs: &["cores"],
     ranks: 1,
     run,
-    means: "the load is answered by a copy that the core has kept, or the write stays somewhere else",
+    means: "the load returns a stale cached copy, or the write does not reach memory",
     falls: "no wait ends: every launch of a kernel ends with a report, at its time limit",
     change: "`Read` in kernels/include/hpmoe/core.h: ReadGmByPassDCache, or a DMA to UB",
 };

@@ -7,11 +7,11 @@ use crate::request::{Request, Which};
 
 pub(super) static PROBE: Probe = Probe {
     name: "reach",
-    assumption: "kernels write the memory of every peer: at its plain address, or at that by which another process shares it",
+    assumption: "kernels write the memory of every peer: at its plain address, or at the address where it is mapped from another process",
     needs: &["cores"],
     ranks: 2,
     run,
-    means: "the NPUs are not connected, the process lacks rights to memory of others, or addresses are others than assumed",
+    means: "the NPUs are not connected, the process lacks rights to the memory of others, or addresses differ from those assumed",
     falls: "no kernel runs on these ranks together",
     change: "the NPUs or rights, if the message says so; what gives the memory (HPMOE_SYMMETRIC_MEMORY); else hpmoe-runtime/src/backend/npu/fabric.rs",
 };

@@ -13,7 +13,7 @@ pub(super) static PROBE: Probe = Probe {
     ranks: 2,
     run,
     means: "ready words are lost or arrive late, or a launch begins before the one before it on its NPU has ended",
-    falls: "launch after launch: a put can meet rows of the launch before, or waits until its time limit",
+    falls: "consecutive launches: a put can overwrite rows of the previous launch, or waits until its time limit",
     change: "`Start` and `AwaitReady` in kernels/include/hpmoe/vector_core.h; hpmoe-runtime/src/backend/npu/chain.rs",
 };
 
@@ -28,7 +28,10 @@ fn run(examination: &mut Examination) -> Result<String, Failure> {
         let all = examination.run_row_with_peers(Request::new(Which::Ready, 1), first..=last)?;
         examination.team.together(expect_done(examination, &all, first))?;
     }
-    Ok(format!("{launches} launches on each of {} ranks, one of which was late now and then", examination.team.ranks))
+    Ok(format!(
+        "{launches} launches on each of {} ranks, one of which started late in some launches",
+        examination.team.ranks
+    ))
 }
 
 /// All launches of a row ended well on the ranks here; else the first that did not, of each rank.

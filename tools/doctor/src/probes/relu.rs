@@ -60,7 +60,7 @@ fn compare(found: &[f32]) -> Result<String, Failure> {
             Ok(format!("{below} sums below 0 became +0, and {nan} stayed NaN"))
         }
         Some((plain, relu)) => Err(Failure::new(format!(
-            "of a sum of {plain:?} (bits {:#010x}) it made {relu:?} (bits {:#010x})",
+            "a sum of {plain:?} (bits {:#010x}) became {relu:?} (bits {:#010x})",
             plain.to_bits(),
             relu.to_bits()
         ))),

@@ -8,7 +8,7 @@ use hpmoe_runtime::prelude::bf16;
 
 pub(super) static PROBE: Probe = Probe {
     name: "rows",
-    assumption: "a product of 1, 7, 8 or 9 rows gives back all of L0C that it took, and leaves the product after it as it is",
+    assumption: "a product of 1, 7, 8 or 9 rows releases all of the L0C that it used, and does not change the next product",
     needs: &["sums"],
     ranks: 1,
     run,

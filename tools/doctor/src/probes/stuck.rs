@@ -13,12 +13,12 @@ use std::time::{Duration, Instant};
 
 pub(super) static PROBE: Probe = Probe {
     name: "stuck",
-    assumption: "a kernel whose cores wait in vain leaves within its time limit (the system counter has 50 MHz), and its NPU goes on",
+    assumption: "a kernel whose waits never succeed ends within its time limit (the system counter has 50 MHz), and its NPU stays usable",
     needs: &["poll"],
     ranks: 1,
     run,
     means: "the counter has another frequency or stands still, or an NPU is not usable after a kernel that gave up",
-    falls: "nothing waits for ever: CANN's own limit for a kernel ends it then, and the process has to start again",
+    falls: "no launch hangs: CANN's own limit ends the kernel instead, and the process must be restarted",
     change: "`time_limit_cycles` in hpmoe-runtime/src/group/options.rs, or `MayGoOn` in kernels/include/hpmoe/core.h",
 };
 

@@ -9,11 +9,11 @@ use std::fmt::Write as _;
 
 pub(super) static PROBE: Probe = Probe {
     name: "sums",
-    assumption: "the cube adds products of bf16 as exactly as sums in f32 are, in whatever order",
+    assumption: "the cube sums products of bf16 as exactly as f32 sums in any order",
     needs: &["cores"],
     ranks: 1,
     run,
-    means: "a matrix core computes something else, or adds with fewer bits",
+    means: "a matrix core computes a different product, or sums with fewer bits",
     falls: "the tolerance of results on NPUs, which is that of a bf16 number",
     change: "operands or layouts in kernels/include/hpmoe/matmul.h if the sums are wrong; else the tolerance",
 };

@@ -78,7 +78,7 @@ fn ranks_with_another_secret_or_job_are_refused() {
     assert!(said.contains("belongs to another job than rank 1, whose job is `B`"), "{said}");
     let wrong = HpmoeJoining { job: c"A".as_ptr(), ..with_secret(b"what nobody else knows") };
     let said = join(port, wrong, HpmoeOptions::default()).unwrap_err();
-    assert!(said.contains("share no secret: theirs differ"), "{said}");
+    assert!(said.contains("share no secret: their secrets differ"), "{said}");
     let none = HpmoeJoining { secret: null(), ..own };
     assert!(join(port, none, HpmoeOptions::default()).unwrap_err().contains("this rank has none"));
     let other = join(port, own, HpmoeOptions::default()).unwrap();
