@@ -18,9 +18,9 @@ pub(crate) struct Operator {
     pub(crate) function: String,
     /// Its file, as the source names it.
     pub(crate) file: String,
-    /// That file and those that it includes.
+    /// The file and all files that it includes.
     pub(crate) files: Files,
-    /// Places in the package of files that these include and the package does not have.
+    /// Paths in the package that these files include but that do not exist.
     pub(crate) missing: Vec<PathBuf>,
     /// How the function must be declared.
     pub(crate) signature: String,

@@ -5,7 +5,7 @@ use hpmoe_core::schedule::Cores;
 use hpmoe_core::target::{FileFault, Target};
 use std::path::{Path, PathBuf};
 
-/// As a build script names it: nothing is the built-in target.
+/// The machine that a build script names; by default the built-in target.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Machine {
     pub(crate) file: Option<PathBuf>,

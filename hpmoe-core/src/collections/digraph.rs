@@ -34,7 +34,7 @@ impl Digraph {
         self.starts.len() - 1
     }
 
-    /// The nodes to which edges lead from a node: those of the last edges first.
+    /// The successors of a node, the most recent edges first.
     pub(crate) fn successors(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
         let all = &self.successors[self.starts[node] as usize..self.starts[node + 1] as usize];
         all.iter().map(|&next| next as usize)

@@ -3,7 +3,7 @@
 /// Disjoint sets of the numbers from 0 on; at first, each number is in its own set.
 #[derive(Clone, Debug)]
 pub(crate) struct DisjointSets {
-    /// By number: the least of its set, or one that is nearer to it.
+    /// For each number, the least number of its set, or a number closer to it.
     towards: Vec<usize>,
 }
 

@@ -108,7 +108,7 @@ impl<'a> Context<'a> {
 
 /// The counter arrays that a schedule uses, numbered without gaps, as kernel and runtime know them.
 pub(super) struct UsedCounters {
-    /// Each with its name, by number; their ids ascend.
+    /// Counter arrays with their names, by number. Their ids are in ascending order.
     arrays: Vec<(CounterId, String)>,
 }
 
@@ -132,7 +132,7 @@ impl UsedCounters {
         Self { arrays: used.iter().map(named).collect() }
     }
 
-    /// The arrays with their names, in the order of their numbers.
+    /// The counter arrays with their names, in the order of their numbers.
     pub(super) fn iter(&self) -> impl Iterator<Item = (CounterId, &str)> {
         self.arrays.iter().map(|(id, name)| (*id, name.as_str()))
     }

@@ -1,4 +1,4 @@
-//! What an external operator is given and must keep to, as the beginning of the file that will hold it.
+//! The contract of an external operator: its arguments and rules, as the head of a new file for it.
 
 use super::cpp::{Expr, Function, Item, Stmt, int, name, print};
 use crate::graph::{Param, Task, TaskGraph};

@@ -1,4 +1,4 @@
-//! What a core does for a tile: the case of its phase.
+//! The work of a core on a tile: the case of the tile's phase.
 
 use super::context::{Context, number};
 use super::cpp::{Case, Expr, Function, Item, Stmt, int, name};
@@ -62,7 +62,7 @@ fn case(context: &Context<'_>, id: PhaseId) -> Case {
     Case { comments: vec![phase.source.clone(), context.place(phase.line)], value: number(id), body }
 }
 
-/// The first put of a piece tells whose rows they are.
+/// The first put of a piece also sends the origins of its rows.
 fn origins(context: &Context<'_>, id: PhaseId) -> Option<Stmt> {
     let phase = &context.graph.phases[id];
     phase.origins.filter(|origins| origins.write)?;

@@ -1,4 +1,4 @@
-//! What the host checks of a task's arguments. A device has no code of it.
+//! Checks of a task's arguments on the host. Devices run without them.
 
 use super::cpp::{Expr, Stmt, int, name};
 use crate::graph::Param;

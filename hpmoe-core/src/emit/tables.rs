@@ -29,7 +29,7 @@ pub struct Paths<'a> {
 pub struct Tables {
     /// Rust items: the descriptors, and the constant `TABLES`, which the macro joins with the kernel's entry point.
     pub rust: TokenStream,
-    /// The content of the file of descriptors: those of each number of ranks, one after another.
+    /// The content of the descriptor file: the descriptors for each number of ranks, one after another.
     pub descriptors: Vec<u8>,
 }
 

@@ -1,4 +1,4 @@
-//! How far results may be from the reference: what operators promise, and what is computed from their results.
+//! Tolerances of results: how far they may differ from the reference, given the tolerances of external operators.
 
 use crate::graph::TaskGraph;
 use crate::ids::{Arena, TensorId};
@@ -7,9 +7,9 @@ use crate::ids::{Arena, TensorId};
 /// are equal.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct Tolerance {
-    /// Of runs on the host, which leave out operators for devices.
+    /// The bound for runs on the host, without device-only operators.
     pub(super) host: f32,
-    /// Of runs on devices, in addition to the cube's order of sums.
+    /// The bound for runs on devices, in addition to the effect of the cube's order of sums.
     pub(super) device: f32,
 }
 

@@ -77,7 +77,7 @@ impl Emitter<'_> {
         body
     }
 
-    /// Where and how long a piece is, and which stage it takes.
+    /// The first row, number of rows and stage of a piece.
     fn piece(&self, number: Expr) -> Stmt {
         let rows = name(&self.params[self.plan.program.leader]).dot("rows");
         let made = name("PieceOf").call(vec![rows, name("ROWS"), number]);
@@ -99,7 +99,7 @@ impl Emitter<'_> {
             .collect()
     }
 
-    /// That no argument is larger than its tile, and that a piece of it fits its stages.
+    /// Checks that no argument is larger than its tile, and that a piece of it fits its stages.
     fn expected(&self) -> impl Iterator<Item = Stmt> {
         self.task.params.iter().zip(&self.params).enumerate().map(|(number, (param, argument))| {
             let is_stage = |buffer: &Buffer| {

@@ -65,7 +65,7 @@ fn first_token(context: &Context<'_>, tensor: TensorId) -> Option<Expr> {
     }
 }
 
-/// Which of the rank's experts a tile is about.
+/// The local expert of a tile.
 fn own_expert(context: &Context<'_>) -> Expr {
     if context.graph.sizes.cuts() {
         name("core").method("OwnExpert", vec![name("tile")])

@@ -9,7 +9,7 @@ pub struct Diagnostic {
     pub(crate) finding: Finding,
     /// The source text that is wrong.
     pub at: Span,
-    /// The task or taskflow that contains it, if it is inside one: the macro replaces the body of that function.
+    /// The task or taskflow that contains the fault, if any. The macro replaces the body of that function.
     pub function: Option<String>,
 }
 

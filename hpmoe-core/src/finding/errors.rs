@@ -11,7 +11,7 @@ pub(crate) type FindingAt = Box<(Span, Finding)>;
 pub(crate) struct Errors {
     list: Vec<Diagnostic>,
     function: Option<String>,
-    /// Where findings are shown instead of at their own places.
+    /// The place of all findings, instead of their own places.
     place: Option<Span>,
 }
 
@@ -37,7 +37,7 @@ impl Errors {
         self.function = function.map(str::to_owned);
     }
 
-    /// Shows later findings at this place, or at their own: those in a task of the library belong to its call.
+    /// Shows later findings at this place, or at their own if it is `None`. Findings in a task of the library belong to its call.
     pub(crate) fn shown_at(&mut self, place: Option<Span>) {
         self.place = place;
     }

@@ -7,9 +7,9 @@ pub(crate) enum RealSize {
     Item,
     /// The `TOP_K` slots of each token of the block.
     Slots,
-    /// So many for each of the item's rows.
+    /// This number for each of the item's rows.
     Parts(u64),
-    /// The same number in every iteration.
+    /// A number that is equal in all iterations.
     Fixed(u64),
     /// The remainder of the tensor, for each iteration of a range.
     Tail { range: String, sizes: Vec<u64> },

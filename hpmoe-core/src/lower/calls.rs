@@ -65,7 +65,7 @@ pub(super) struct Lowering<'a> {
     pub(super) failed: Vec<(String, ByName<usize>)>,
     /// Faulty tensors, which calls are not checked against.
     faulty: Vec<String>,
-    /// Whether calls so far are not in the graph.
+    /// Whether some of the calls so far are missing from the graph because of faults.
     pub(super) incomplete: bool,
 }
 

@@ -67,7 +67,7 @@ pub(super) fn chunks(kernel: &Kernel, flow: &Flow, errors: &mut Errors) -> Optio
     (errors.len() == before).then_some(Some(chunks))
 }
 
-/// Sizes with the number of chunks: that of the loop or, if the build lets launches choose, one chunk as the first choice.
+/// Sizes with the number of chunks: the loop's number or, if the build lets launches choose, one chunk as the first choice.
 pub(super) fn cut(sizes: Sizes, kernel: &Kernel, chunks: Option<&Chunks>, errors: &mut Errors) -> Sizes {
     let count = chunks.map_or(1, |chunks| chunks.count);
     let (Some(most), Some(_)) = (kernel.constants.get(CHUNKS_AT_MOST), chunks) else {
@@ -189,7 +189,7 @@ pub(super) fn argument(chunks: &Chunks, graph: &TaskGraph, used: &Use<'_>, error
     None
 }
 
-/// Adds the phase that tells all ranks, at the end of a chunk, that the memory of its rows is free.
+/// Adds the phase that signals all ranks, at the end of a chunk, that the memory of its rows is free.
 pub(super) fn free(chunks: &Chunks, graph: &mut TaskGraph) {
     let line = super::source_line::line(chunks.span);
     let task = graph.tasks.push(Task {

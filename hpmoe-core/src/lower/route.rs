@@ -14,7 +14,7 @@ use hpmoe_kernels::op::{ElementType, TaskKind};
 use proc_macro2::Span;
 
 /// Resolves the statement that makes the route of a taskflow with this graph; `None` if it has faults. Ids that
-/// the taskflow makes lie without gaps, as the caller's do.
+/// the taskflow makes are stored without gaps, like the caller's.
 pub(super) fn route(
     kernel: &Kernel,
     made: &syntax::MadeRoute,

@@ -9,7 +9,7 @@ use crate::graph::Task;
 use crate::ids::Arena;
 use crate::units::Bytes;
 
-/// A plan of how a vector task uses UB, one piece of its rows after the other.
+/// The UB layout of a vector task, which processes its rows piece by piece.
 #[derive(Clone, PartialEq, Debug)]
 pub struct VectorPlan {
     /// The body as vector calls on buffers.

@@ -37,8 +37,8 @@ pub(super) struct EntryCosts {
 struct PhaseCost {
     /// Picoseconds of a full tile, without overhead.
     tile_ps: u64,
-    /// Of a tile of a whole expert, the picoseconds that come in addition and are the same for any number of its rows: those of the
-    /// matrices that a vector task makes something of.
+    /// Picoseconds of a tile of a whole expert that don't depend on its rows, in addition to `tile_ps`: the time of the matrices that a
+    /// vector task processes.
     fixed_ps: u64,
     full_rows: u64,
     columns: u64,

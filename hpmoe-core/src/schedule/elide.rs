@@ -70,7 +70,7 @@ fn same_part(checked: &CheckedGraph, dependency: &Dependency) -> bool {
     accesses(dependency.after).all(|access| !access.remote && written(access.region))
 }
 
-/// Of several producers of one tile on one core, the last speaks for all.
+/// If several producers of one tile run on one core, the wait for the last one implies the others.
 fn queue_order(checked: &CheckedGraph, before: &Before, implied: &mut [Option<Implied>]) {
     let dependencies = checked.dependencies();
     for consumer in checked.graph().phases.ids() {
@@ -92,7 +92,7 @@ fn queue_order(checked: &CheckedGraph, before: &Before, implied: &mut [Option<Im
     }
 }
 
-/// Whether `other`'s counter, once full, tells that `dependency`'s producer is done with the same tiles.
+/// Whether `other`'s counter, once complete, implies that `dependency`'s producer has finished the same tiles.
 fn speaks_for(checked: &CheckedGraph, before: &Before, other: &Dependency, dependency: &Dependency) -> bool {
     let grid = |d: &Dependency| checked.counters()[d.signal.counter].grid;
     before.same_tiles(dependency.before, other.before)
@@ -138,9 +138,9 @@ fn keep(checked: &CheckedGraph, implied: &[Option<Implied>], phases: &mut Arena<
     }
 }
 
-/// Which phases cut the same space into the same tiles for the same cores, one before the other in every queue.
+/// Pairs of phases that cut the same space into the same tiles for the same cores, one before the other in every queue.
 struct Before {
-    /// By phase: those that come after it.
+    /// The later phases of such pairs, by earlier phase.
     after: Arena<PhaseId, IdSet<PhaseId>>,
 }
 

@@ -1,4 +1,4 @@
-//! The latency of a schedule, roughly: what open tile sizes are chosen by.
+//! A rough estimate of a schedule's latency, by which open tile sizes are chosen.
 
 mod busy;
 mod extents;
@@ -154,7 +154,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// When the last core is done; not before all bytes have passed through HBM and through the links.
+    /// The time at which the last core is done, and all bytes have passed through HBM and the links.
     fn end(&self) -> Time {
         let clocks = self.clocks.iter().flat_map(|(_, clocks)| clocks);
         let hbm = Time((self.hbm / self.target.memory.hbm_gb_per_s * 1e3) as u64);

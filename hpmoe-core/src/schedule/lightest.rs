@@ -1,4 +1,4 @@
-//! From how many ranks on work begins with the experts that have the fewest rows.
+//! The number of ranks from which on work begins with the experts that have the fewest rows.
 
 use super::Choices;
 use super::cost::{EntryCosts, MANY_ROWS};

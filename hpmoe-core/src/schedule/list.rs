@@ -149,19 +149,19 @@ fn classes(checked: &CheckedGraph, role_of: &Arena<PhaseId, RoleId>) -> Arena<Ph
 /// The entries of one part that are still to be placed, and the time of its cores.
 #[derive(Default)]
 struct PartState {
-    /// When its cores have finished the entries that it was given.
+    /// The time at which its cores have finished all placed entries.
     free: Nanos,
     /// Entries by the time at which they become ready.
     pending: BinaryHeap<Reverse<(Nanos, usize)>>,
     /// Entries that are ready, the most urgent one on top.
     ready: BinaryHeap<(Urgency, usize)>,
-    /// Of matrix cores: the entries that are left, in the order in which they run.
+    /// Remaining entries of matrix cores, in the order in which they run; `None` for other parts.
     sequence: Option<VecDeque<usize>>,
 }
 
 struct ListScheduler<'a> {
     incoming: Vec<u32>,
-    /// When the last predecessor of each node releases it.
+    /// The time at which the last predecessor of each node releases it.
     ready: Vec<Nanos>,
     states: Arena<PartId, PartState>,
     precedence: &'a Precedence,

@@ -9,13 +9,13 @@ use crate::fixture::{Layer, moe_ffn};
 use crate::random::Random;
 use crate::target::Target;
 
-/// Entries on lanes, one at a time on each, with what must end before.
+/// Entries on lanes, one at a time per lane, with the entries that must end before each.
 struct Problem {
     time: Vec<u64>,
     lane: Vec<usize>,
     before: Vec<Vec<usize>>,
     visible: u64,
-    /// From the start of an entry until all is done, at least.
+    /// Least time from the start of an entry to the end of all entries.
     left: Vec<u64>,
     lanes: usize,
 }
@@ -25,7 +25,7 @@ struct Problem {
 struct State {
     end: Vec<Option<u64>>,
     free: Vec<u64>,
-    /// Time that each lane still has to work.
+    /// Remaining work of each lane.
     work: Vec<u64>,
 }
 

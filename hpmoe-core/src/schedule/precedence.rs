@@ -186,7 +186,7 @@ impl Edges {
     }
 }
 
-/// The group of an array's counters that an entry touches: that of its expert, or that of its chunk.
+/// The group of an array's counters that an entry touches: by its expert, or by its chunk.
 fn group_of(graph: &TaskGraph, ranks: u32, index: Index, entry: Entry) -> usize {
     match index {
         Index::RowTile | Index::Tile | Index::Expert | Index::OnceTiles => entry.expert as usize,

@@ -1,4 +1,4 @@
-//! By how many cores the deal of tiles to matrix cores moves on in each round.
+//! The rotation: by how many cores the deal of tiles to matrix cores moves on in each round.
 
 use super::typical::{GOLDEN, OWN, Typical, on_ranks, typical};
 use super::{Choices, Deal, PhaseSchedule, Swizzle};

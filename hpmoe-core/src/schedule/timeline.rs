@@ -1,4 +1,4 @@
-//! When entries would run: the queues replayed along the modelled times that ordered them.
+//! The modelled timeline of entries: replays the queues with the cost model that ordered them.
 
 use super::cost::EntryCosts;
 use super::groups::Groups;
@@ -90,7 +90,7 @@ pub fn timeline(checked: &CheckedGraph, schedule: &Schedule, target: &Target, ra
     Some(Timeline { steps: order.queues.iter().map(|_| Vec::new()).collect(), lanes, end })
 }
 
-/// When something releases what waits for it.
+/// The time of a release.
 pub(super) trait Released: Copy + Default {
     /// The later of both.
     fn latest(self, other: Self) -> Self;
@@ -106,7 +106,7 @@ impl Released for Nanos {
 pub(super) struct QueueReplay<'a, T> {
     /// Number of nodes that each node still waits for.
     pub(super) incoming: Vec<u32>,
-    /// When the last predecessor so far has released each node.
+    /// The time at which the last predecessor so far released each node.
     pub(super) ready: Vec<T>,
     precedence: &'a Precedence,
 }

@@ -18,8 +18,8 @@ pub(super) struct Ladder {
     /// shows. Taller tiles must save more: they make the loads of cores less even, by up to a fifth of the latency if the experts' rows
     /// differ a little.
     pub(super) even: Option<f64>,
-    /// The part of the estimated latency that another size must save. Where sizes differ by less, the larger ones stay, which are made
-    /// for more rows than expected. Larger puts must save more: what rows wait for is only estimated to a sixteenth of an expert's.
+    /// The part of the estimated latency that another size must save. If sizes differ by less, the larger ones stay, because they
+    /// suit more rows than expected. Larger puts must save more: the wait for rows is only estimated to a sixteenth of an expert's.
     pub(super) gain: f64,
 }
 
@@ -64,7 +64,7 @@ pub(super) const ROWS_OF_PUTS: usize = 16;
 /// The most bytes of a put of more rows. A core puts them in 6.5 µs, nearly three times as long as it takes to start and to fence.
 pub(super) const BYTES_OF_PUTS: usize = 64 << 10;
 
-/// The tile sizes in the order in which they are chosen: those of products matter most. A gradient's rows come before its columns:
+/// The tile sizes in the order in which they are chosen: sizes of products matter most. A gradient's rows come before its columns:
 /// if doubling one makes doubling the other unnecessary, doubling the rows costs less with uneven tokens.
 pub(super) const LADDERS: [Ladder; 7] = [
     PRODUCT_COLUMNS,

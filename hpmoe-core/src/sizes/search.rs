@@ -33,10 +33,10 @@ pub(super) struct Search<'a> {
     known: Vec<HashMap<Vec<usize>, Known>>,
 }
 
-/// The known latency of a taskflow with some sizes.
+/// The result of estimating a taskflow with one combination of tile sizes.
 #[derive(Clone, Copy)]
 pub(super) enum Known {
-    /// The taskflow can't have them.
+    /// The taskflow can't have these sizes.
     Refused,
     Estimated(Latency),
     /// A lower bound in microseconds with even tokens, which was already too long for the caller.
@@ -162,7 +162,7 @@ impl<'a> Search<'a> {
         all
     }
 
-    /// That a rank can have the expected tokens, if the kernel can have these sizes.
+    /// Checks that a rank can have the expected tokens, if the kernel can have these sizes.
     fn check_tokens(&mut self, places: &[usize]) -> Result<(), String> {
         let Some(tokens) = self.expected.tokens else { return Ok(()) };
         let Ok(flows) = self.module.check(&overrides(self.set, &self.sizes(places))) else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! The first stage, from tokens to the syntax of a kernel: what the module says, before anything is known about it.
+//! The first stage, from tokens to the syntax of a kernel: the contents of the module, before any analysis.
 
 mod ast;
 mod constants;

@@ -11,7 +11,7 @@ pub struct FileFault {
     pub text: String,
 }
 
-/// What was read, if it has no fault; or all faults by line.
+/// Returns `read` if there are no faults, and otherwise all faults by line.
 pub(crate) fn without_faults<T>(read: T, faults: Vec<FileFault>) -> Result<T, Vec<FileFault>> {
     if faults.is_empty() { Ok(read) } else { Err(by_line(faults)) }
 }

@@ -60,21 +60,21 @@ fn kernel(BuiltTaskflow { symbol, stem, for_device, .. }: &BuiltTaskflow) -> Tok
 /// The module for a kernel with faults, so that code that uses the kernel compiles.
 pub(crate) fn stand_in(function: &ItemFn, runtime: &Ident) -> TokenStream {
     let items = quote! {
-        /// The kernel has faults.
+        /// Placeholder, because the kernel has faults.
         pub const GRAPH: &str = "";
-        /// The kernel has faults.
+        /// Placeholder, because the kernel has faults.
         pub const SCHEDULE: &str = "";
-        /// The kernel has faults.
+        /// Placeholder, because the kernel has faults.
         pub const ASCENDC: &str = "";
-        /// The kernel has faults.
+        /// Placeholder, because the kernel has faults.
         pub const GRAPH_MERMAID: &str = "";
-        /// The kernel has faults.
+        /// Placeholder, because the kernel has faults.
         pub const TILE_SIZES: &str = "";
-        /// The kernel has faults.
+        /// Placeholder, because the kernel has faults.
         pub const FINGERPRINT: &str = "";
-        /// The kernel has faults.
+        /// Placeholder, because the kernel has faults.
         pub fn summary(_ranks: usize) -> ::core::option::Option<&'static str> { ::core::option::Option::None }
-        /// The kernel has faults.
+        /// Placeholder, because the kernel has faults.
         pub fn schedule_svg(_ranks: usize) -> ::core::option::Option<&'static str> { ::core::option::Option::None }
     };
     let unreachable = quote!(::core::unreachable!());

@@ -26,7 +26,7 @@ static GROUPS: Mutex<Groups> = Mutex::new(Groups { made: 0, living: BTreeMap::ne
 ///
 /// # Safety
 ///
-/// As the header says of the options.
+/// The options must satisfy the conditions in the header.
 pub(crate) unsafe fn make(ranks: u64, options: &HpmoeOptions) -> Result<HpmoeGroup, Failure> {
     let group = Group::new(rank_count(ranks)?);
     // SAFETY: the caller upholds the contract of this function.

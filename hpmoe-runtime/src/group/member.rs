@@ -40,7 +40,7 @@ impl Member {
         Ranks::joined(self.rank(), self.bootstrap.ranks())
     }
 
-    /// Which rank is gone, if one is.
+    /// The error that names the rank that is gone, if any.
     pub(super) fn gone(&self) -> Option<BootstrapError> {
         self.bootstrap.gone()
     }
@@ -71,7 +71,7 @@ impl Member {
         Ok(readers.iter_mut().map(|reader| reader.bytes().unwrap_or_default().to_vec()).collect())
     }
 
-    /// Exchanges what each rank has, or the error that it has instead: with one rank's error, all have one.
+    /// Exchanges each rank's result. If one rank has an error, all ranks return an error.
     pub(super) fn exchange_results<T>(
         &self,
         purpose: &'static str,

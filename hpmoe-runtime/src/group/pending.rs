@@ -175,7 +175,7 @@ impl Group {
         self.land(number, row, false)
     }
 
-    /// The same; with `again`, what they use is kept for more launches.
+    /// Like [`finish`](Self::finish). With `again`, the resources of the launches are kept for more launches.
     pub(super) fn land(&self, number: u64, row: &[&[Argument<'_>]], again: bool) -> Result<Report, LaunchError> {
         let mut state = self.joint.state.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(mut kept) = state.take() else { return Err(LaunchError::Broken) };

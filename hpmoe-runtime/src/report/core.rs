@@ -22,16 +22,16 @@ pub struct CoreReport {
     pub gave_up: bool,
     /// The counter that the core waited for, and its task with source line, tile and call.
     pub text: String,
-    /// If it waited, how early: zero for another rank's start, then the calls in the taskflow's order.
+    /// The position of the wait, if the core waited: 0 for another rank's start, then the calls in the taskflow's order.
     pub(super) waited: Option<u32>,
     pub(super) gist: Gist,
 }
 
-/// The common text of cores that do the same, around the numbers that differ.
+/// The text that cores in the same state share, around the numbers that differ.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Gist {
     pub(super) before: String,
-    /// Of a counter or a rank.
+    /// The number of a counter or a rank.
     pub(super) index: Option<usize>,
     pub(super) after: String,
 }

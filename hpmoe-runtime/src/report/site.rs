@@ -7,7 +7,7 @@ use crate::abi::{
 };
 use crate::tables::{PhaseTable, RouteTable};
 
-/// Number of chunks of a launch: that of the kernel, or what its cores have chosen.
+/// Number of chunks of a launch: the kernel's constant, or the number that its cores have chosen.
 pub(super) fn chunks_of<'a>(tables: &KernelTables, records: impl IntoIterator<Item = &'a HpmoeRecord>) -> usize {
     let chosen = records.into_iter().map(|record| record.chunks as usize).max().unwrap_or(0);
     if chosen > 0 { chosen } else { tables.chunks }

@@ -30,7 +30,7 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
                 "`columns::<{columns}>({first})` takes columns that a value of {} columns doesn't have",
                 value.cols
             ),
-            format!("take at least one column, and none beyond column {}", value.cols - 1),
+            format!("take at least one of its {} columns, and none beyond the last", value.cols),
         ));
     }
     Ok(Shape { element: ElementType::f32, cols: columns, ..value })

@@ -5,8 +5,8 @@
 //! differs between sources, so that rounding favours a different physical expert on each source. Every row goes
 //! somewhere, because the first cut begins at 0 and the last one ends at 4096.
 //!
-//! A source whose launch chooses its number of chunks cuts each part of its tokens so, with another turn. A chunk of several
-//! parts has the sums.
+//! If a launch chooses its number of chunks, a source cuts each part of its tokens in this way, with a different turn for each part.
+//! The rows of a chunk are the sums over its parts.
 //!
 //! This costs a multiplication, an addition and a shift per count, and no source needs another source's counts.
 
@@ -47,7 +47,7 @@ pub(super) fn turn_of_part(source: usize, part: usize) -> u32 {
     (turn(source) + turn(part)) % WHOLE
 }
 
-/// The turn of a source: its bits reversed, so that the turns of any first sources are spread over the whole.
+/// The turn of a source: its number with reversed bits. The turns of the first n sources are thus spread over the whole, for any n.
 pub(super) fn turn(source: usize) -> u32 {
     (source as u32 % WHOLE).reverse_bits() >> (u32::BITS - WHOLE.trailing_zeros())
 }

@@ -63,7 +63,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
         &self.data
     }
 
-    /// Whether a row is that of an empty slot.
+    /// Whether a row belongs to an empty slot.
     pub(crate) fn is_empty(&self, row: usize) -> bool {
         self.empty.get(row).is_some_and(|empty| *empty)
     }
@@ -73,7 +73,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
         &self.empty
     }
 
-    /// The same numbers, computed from rows with these empty ones. A value with another number of rows has no effect.
+    /// Marks rows as empty slots, unless some are marked already or the number of rows differs.
     #[must_use]
     pub(crate) fn with_empty(mut self, empty: &[bool]) -> Self {
         if self.empty.is_empty() && empty.len() == self.rows {
@@ -82,12 +82,12 @@ impl<const R: usize, const C: usize> Value<R, C> {
         self
     }
 
-    /// The same numbers under other bounds.
+    /// This value with other bounds.
     pub(crate) fn bounded<const R2: usize, const C2: usize>(&self) -> Value<R2, C2> {
         Value::new(self.rows, self.cols, self.data.clone()).with_empty(&self.empty)
     }
 
-    /// The same numbers as a value of any size.
+    /// This value without bounds.
     pub(crate) fn any(&self) -> AnyValue {
         self.bounded()
     }
@@ -96,7 +96,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
         Self { data: self.data.iter().map(|x| f(*x)).collect(), empty: self.empty.clone(), ..*self }
     }
 
-    /// Combines each number with that of the other value: of one size, or one row or one column for all.
+    /// Combines each number with the corresponding number of the other value, which has the same size, one row or one column.
     pub(crate) fn zip<const R2: usize, const C2: usize>(
         &self,
         other: &Value<R2, C2>,
@@ -130,7 +130,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
         Self { rows, cols, open, empty: Vec::new(), data }.with_empty(&self.empty).with_empty(&other.empty)
     }
 
-    /// The same number for all rows, or for all columns, of a larger type.
+    /// This value as a larger type, with one row for all rows or one column for all columns.
     pub(crate) fn opened<const R2: usize, const C2: usize>(&self) -> Value<R2, C2> {
         const { assert!((R == R2 || R == 1) && (C == C2 || C == 1), "one row becomes several, one column becomes several") };
         let open = [self.open[0] || R != R2, self.open[1] || C != C2];

@@ -3,7 +3,7 @@
 use crate::draw::one_of;
 use fastrand::Rng;
 
-/// What the rows of a tensor stand for.
+/// The kind of a tensor's rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Rows {
     /// One for each token of the rank.
@@ -16,7 +16,7 @@ pub(crate) enum Rows {
     Once,
 }
 
-/// Where a tensor comes from.
+/// The origin of a tensor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Origin {
     /// A parameter that is read.
@@ -36,7 +36,7 @@ pub(crate) enum Element {
 }
 
 impl Element {
-    /// What products take that contract rows; those along columns take all.
+    /// Element types of products that contract rows. Products along columns take all types.
     pub(crate) const FACTORS: &[Self] = &[Self::Bf16, Self::F16];
 
     pub(crate) const fn name(self) -> &'static str {
@@ -89,7 +89,7 @@ impl Tensor {
     }
 }
 
-/// Matrices of experts, or of a rank, that some task takes.
+/// A tensor of experts' matrices, or a matrix of a rank, that a task reads or writes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Weights {
     pub(crate) name: String,
@@ -99,7 +99,7 @@ pub(crate) struct Weights {
     pub(crate) kind: WeightsKind,
 }
 
-/// Whose they are, and whether they are an output.
+/// The owner of the matrices, and whether they are an output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum WeightsKind {
     Experts,

@@ -18,10 +18,10 @@ fn first_version() -> (u32, u32) {
     numbers(hpmoe_kernels::CANN_VERSIONS[0]).expect("a promised version begins with two numbers")
 }
 
-/// An installed toolkit of a version that will do.
+/// An installed toolkit of a supported version.
 pub(super) struct Toolkit {
     pub(super) home: PathBuf,
-    /// As the toolkit's own file writes it.
+    /// The version as the toolkit's own file states it.
     pub(super) version: String,
 }
 

@@ -1,10 +1,10 @@
-//! Values whose rows are slots of tokens. Some slots may be empty, and nothing was sent to these.
+//! Values whose rows are slots of tokens. Some slots may be empty, and nothing was sent to empty slots.
 
 use crate::graph::{Step, Task};
 use crate::ids::{Id as _, ValueId};
 use hpmoe_kernels::op::{Device, More, Routine, Sizes};
 
-/// Of each value, whether its rows are slots: those of a tile of slots, and those made of such rows one by one.
+/// For each value, whether its rows are slots: loaded from a tile of slots, or computed row by row from such values.
 pub(super) fn slots(task: &Task) -> Vec<bool> {
     let shapes = task.shapes();
     let mut slots: Vec<bool> = task.params.iter().map(|param| param.slots && !param.write).collect();

@@ -128,7 +128,7 @@ fn a_narrow_last_tile_costs_what_it_holds() {
     assert!(time(&wide).abs_diff(time(&exact)) * 20 < time(&exact));
 }
 
-/// What a full tile of a phase takes by itself, in nanoseconds, with what each tile takes in addition.
+/// Nanoseconds of a full tile of a phase that runs alone, with the overhead of a tile.
 fn tile_ns(works: &Works, target: &Target) -> f64 {
     let alone = works.alone(target, &cost::CostModel::new(target), works.full_rows());
     alone.0 as f64 / 1e3 + (target.sync.task_pickup_ns + target.sync.tile_overhead_ns).round()

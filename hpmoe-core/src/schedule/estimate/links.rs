@@ -6,11 +6,11 @@ use crate::ids::{Arena, PartId, PhaseId};
 use crate::schedule::Order;
 use crate::target::Target;
 
-/// When each part's share of the links is free.
+/// The time at which each part's share of the links is free.
 ///
-/// Parts are replayed one after the other, each as far as it gets, so that a put that is replayed later may well begin earlier. Parts that put
-/// in the same phase therefore have fixed shares of the links, in proportion to their cores. Puts of different phases of several parts are taken to
-/// follow one another.
+/// Parts are replayed one after the other, each as far as it gets, so a put that is replayed later can begin earlier. Parts that put
+/// in the same phase therefore have fixed shares of the links, in proportion to their cores. Puts of different phases of several parts
+/// are assumed to be consecutive.
 pub(super) struct Links {
     free: Arena<PartId, Time>,
     /// Cores of each part, and of all parts that have entries of a phase.
@@ -35,7 +35,7 @@ impl Links {
         }
     }
 
-    /// When bytes of a part's phase that are put from a time on are through.
+    /// The end time of a put of `bytes` bytes in a phase of a part that begins at `begun`.
     pub(super) fn put(&mut self, (part, phase): (PartId, PhaseId), bytes: u64, begun: Time) -> Time {
         let share = f64::from(self.cores[part]) / f64::from(self.sharing[phase]);
         self.bytes += bytes as f64;

@@ -9,7 +9,7 @@ use crate::schedule::{CoreKind, Entry, ahead_of};
 use hpmoe_kernels::op::TaskKind;
 
 impl Run<'_> {
-    /// The tiles of an entry that is walked with others, and has some.
+    /// The tiles of an entry, which must have at least one. `joined` phases are walked together.
     pub(super) fn tiles_of(
         &mut self,
         (part, entry): (PartId, Entry),

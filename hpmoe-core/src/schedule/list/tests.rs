@@ -166,7 +166,7 @@ fn one_by_one(checked: &CheckedGraph, choices: &Choices, ranks: u32) -> [Arena<P
     [queues, list(checked, &costs, choices, &roles, &role_of, (ranks, &by_arrival(checked))).queues]
 }
 
-/// When all that comes before a node is done, and seen where it is data; nothing if some of it is not.
+/// The time at which all predecessors of a node are done (and visible, if they produce data); `None` if one is not done.
 fn when(
     before: &[Vec<usize>],
     ends: &[Option<Nanos>],

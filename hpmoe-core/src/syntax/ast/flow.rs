@@ -69,7 +69,7 @@ pub(crate) struct Let {
     pub(crate) kind: TensorKind,
     pub(crate) element: ElementType,
     pub(crate) columns: Expr,
-    /// The tensor whose tokens it has; `None` if the route tells its rows.
+    /// The tensor that has the same tokens; `None` if the route determines the rows.
     pub(crate) like: Option<String>,
     pub(crate) span: Span,
 }
@@ -85,7 +85,7 @@ pub(crate) enum Over<N = Expr> {
     Experts,
     /// `route.experts_of(rank)`.
     ExpertsOf(String),
-    /// `route.sends::<HEIGHT>(rank, expert)`: what that rank sends.
+    /// `route.sends::<HEIGHT>(rank, expert)`: the pieces that the rank sends.
     Sends { height: N, rank: String, expert: String },
     /// `route.sends_once::<HEIGHT>(rank, expert)`.
     SendsOnce { height: N, rank: String, expert: String },
@@ -97,7 +97,7 @@ pub(crate) enum Over<N = Expr> {
     Range { extent: N },
 }
 
-/// Which rank's part of a tensor.
+/// The rank whose part of a tensor is meant.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Rank {
     /// `[rank]`.
@@ -214,7 +214,7 @@ pub(crate) struct MadeRoute {
     pub(crate) ids: String,
     /// Whether it is passed as `&ids`.
     pub(crate) by_reference: bool,
-    /// Where `route.keep(routed);` keeps it for another launch.
+    /// The tensor in which `route.keep(routed);` keeps the route for another launch.
     pub(crate) keeps: Option<(String, Span)>,
     /// The number of experts.
     pub(crate) experts: Expr,

@@ -1,4 +1,4 @@
-//! Helper functions as written: what several task bodies compute alike.
+//! Helper functions as written: computations that several task bodies share.
 
 use super::{BodyExpr, BodyStmt};
 use proc_macro2::Span;

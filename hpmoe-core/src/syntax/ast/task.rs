@@ -22,7 +22,7 @@ pub(crate) struct TileParam {
 #[derive(Clone)]
 pub(crate) struct TaskFn {
     pub(crate) name: String,
-    /// Which cores run it.
+    /// The kind of cores that run the task.
     pub(crate) kind: TaskKind,
     /// Names of the const parameters.
     pub(crate) generics: Vec<String>,

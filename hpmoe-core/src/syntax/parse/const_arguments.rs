@@ -9,7 +9,7 @@ use proc_macro2::{Group, TokenStream, TokenTree};
 use quote::{ToTokens as _, quote};
 use syn::{Expr, PathArguments};
 
-/// The values of a part's const parameters at a call: those that are written there, and for `_` those that the tensors have. `names`
+/// The values of a part's const parameters at a call: as written, or for `_` the sizes of the tensors. `names`
 /// are the part's tensors with the caller's.
 pub(super) fn const_arguments(
     call: &syn::ExprCall,

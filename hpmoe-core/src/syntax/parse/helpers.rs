@@ -1,4 +1,4 @@
-//! Reads helper functions: those without a marker that task bodies call.
+//! Reads helper functions: functions without a marker that task bodies call.
 
 use super::body;
 use super::forms::{const_parameters, constant_argument, fault, plain};

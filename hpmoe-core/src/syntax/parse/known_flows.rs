@@ -9,10 +9,10 @@ pub(super) fn is_public(function: &ItemFn) -> bool {
     !matches!(function.vis, Visibility::Inherited)
 }
 
-/// The taskflows of a module, and what has been read of them.
+/// The taskflows of a module, each read at most once.
 pub(super) struct KnownFlows<'a> {
     pub(super) functions: &'a [&'a ItemFn],
-    /// Those that were read; the inner `None` is one with faults.
+    /// For each function, the taskflow if it was read; the inner `None` is one with faults.
     pub(super) read: Vec<Option<Option<Flow>>>,
 }
 

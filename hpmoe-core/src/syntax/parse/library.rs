@@ -36,9 +36,9 @@ pub(crate) fn with_library(module: &ItemMod) -> ItemMod {
 
 /// The names of functions in a module.
 struct Names {
-    /// Of functions that it declares.
+    /// Functions that the module declares.
     declared: Vec<String>,
-    /// Of functions of the library: those that it names, then the tasks of taskflows among them, and helper functions of tasks.
+    /// Functions of the library: those that the module names, then the tasks of its taskflows and the helper functions of tasks.
     used: Vec<Used>,
 }
 

@@ -12,7 +12,7 @@ pub(super) fn makes_route(statement: &Stmt) -> bool {
     local.init.as_ref().is_some_and(|init| made_of(&init.expr).is_some_and(|(call, _)| route_of(call).is_some()))
 }
 
-/// The call that makes a route, and that which says its groups.
+/// The call that makes a route, and the call that sets its groups.
 fn made_of(made: &Expr) -> Option<(&ExprCall, Option<&ExprMethodCall>)> {
     match made {
         Expr::Call(call) => Some((call, None)),

@@ -23,7 +23,7 @@ pub struct DeviceMemory {
     owner: Owner,
 }
 
-/// Where memory goes back to.
+/// The owner that memory is returned to.
 enum Owner {
     /// Memory that only this process uses.
     Allocated,
@@ -83,7 +83,7 @@ impl DeviceMemory {
         Self::mapped(device, u64::from_le_bytes(*bytes) as usize, device.acl.import(name)?)
     }
 
-    /// A part of a heap of this NPU that processes share. The first `poisoned` bytes have all bits set, and the others are zero.
+    /// A part of a heap on this NPU, which processes share. The first `poisoned` bytes have all bits set; all others are zero.
     pub(super) fn lent(
         device: &Device,
         address: u64,

@@ -49,7 +49,7 @@ struct Traveller<'a> {
     deadline: Instant,
 }
 
-/// Connects to rank 0, until both sides have proven that they belong to one job: the connection, and the address.
+/// Connects to rank 0, retrying until both sides have proven that they belong to one job. Returns the connection and the address.
 pub(super) fn reach(
     place: &Place,
     joining: &Joining,

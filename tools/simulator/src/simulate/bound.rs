@@ -35,18 +35,18 @@ pub struct Bound {
 /// A lower bound on the time of a rank's matrix cores.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct MatrixBound {
-    /// The least time before the first task of a core, in which the rows arrive that it waits for, less what the core can do meanwhile.
+    /// Least time that a core waits for rows before its first task, minus the work that it can do in that time.
     pub head: Time,
     /// The work with the overhead of each task, shared by the cores: evenly, or as whole tasks can be. Each panel comes from HBM once.
     pub work: Time,
     /// The time that HBM needs for this work, if that is longer, without what can be read during the head.
     pub hbm: Time,
-    /// The least time after the last task of a core, in which its results are processed further.
+    /// Least time after the last task of a core, while its results are processed further.
     pub tail: Time,
 }
 
 impl MatrixBound {
-    /// From the launch to the end.
+    /// The time from the launch to the end.
     #[must_use]
     pub fn time(&self) -> Time {
         self.head + self.work.max(self.hbm) + self.tail
@@ -62,7 +62,7 @@ impl Bound {
     }
 }
 
-/// The lower bounds of a workload's latency: those of every resource, as if all others were free.
+/// Lower bounds of a workload's latency: for each resource, as if all others were free.
 #[must_use]
 pub fn bound(target: &Target, workload: &dyn Workload) -> Bound {
     let costs = CostModel::new(target);

@@ -1,6 +1,6 @@
-//! Arguments of the language's attributes: those between the parentheses, by name.
+//! Arguments of the language's attributes, by name.
 //!
-//! An argument of the wrong form is read all the same, as a [`Given`] without a value, so that its fault has our words and its code.
+//! An argument of the wrong form is still read, as a [`Given`] without a value, so that its fault gets a message and code of hpmoe.
 
 use crate::finding::{Errors, Finding, SyntaxFault};
 use proc_macro2::Span;

@@ -46,7 +46,7 @@ pub(super) unsafe fn map(at: *mut u8, bytes: usize, flags: c_int, file: Option<&
     unsafe { map_as(PROT_READ | PROT_WRITE, at, bytes, flags, file) }
 }
 
-/// Addresses for `bytes` bytes that can be neither read nor written.
+/// Reserves `bytes` bytes of address space that can be neither read nor written.
 pub(super) fn reserve(bytes: usize) -> io::Result<NonNull<u8>> {
     let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     // SAFETY: the system chooses the addresses, so nothing that exists is replaced.
@@ -55,7 +55,7 @@ pub(super) fn reserve(bytes: usize) -> io::Result<NonNull<u8>> {
 
 /// # Safety
 ///
-/// As of [`map`].
+/// As for [`map`].
 unsafe fn map_as(
     protection: c_int,
     at: *mut u8,
