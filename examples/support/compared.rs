@@ -15,7 +15,7 @@ impl Compared {
         self.0.iter().all(|(_, comparison)| comparison.is_good())
     }
 
-    /// What `--json` prints of a backward pass; `equal`: whether the bits are the reference's.
+    /// The output of `--json` for a backward pass; `equal`: whether the bits are the reference's.
     pub fn json(&self, equal: bool, report: &Report, processes: usize) -> JsonValue {
         let figures = |comparison: &Comparison| {
             jzon::object! { relative_l2: comparison.relative_l2, max_error: comparison.max_error }

@@ -1,4 +1,4 @@
-//! From the command line to the exit code: what every example does with its kernel.
+//! The program of every example, from the command line to the exit code.
 
 use super::compare::{Comparison, same_bits};
 use super::layer::Layer;
@@ -23,7 +23,7 @@ pub struct Sizes {
     pub tokens: usize,
 }
 
-/// What the macro adds next to the kernel's taskflow.
+/// The items that the macro adds next to the kernel's taskflow.
 pub struct Kernel {
     pub name: &'static str,
     pub sizes: Sizes,

@@ -1,4 +1,4 @@
-//! What a backward pass finds.
+//! The results of a backward pass.
 
 use super::compare::{Comparison, same_bits};
 use super::compared::Compared;

@@ -5,30 +5,30 @@ use super::safetensors::TensorFile;
 use hpmoe_runtime::prelude::*;
 use std::path::Path;
 
-/// What a backward pass is given, and what it should find.
+/// The inputs of a backward pass, and the expected gradients.
 #[derive(Clone, Debug)]
 pub struct Gradients {
     /// `[tokens, hidden]`: the gradient of the output.
     pub output: Vec<bf16>,
-    /// Of the hidden states, `[tokens, hidden]`.
+    /// Gradient of the hidden states, `[tokens, hidden]`.
     pub hidden_states: Vec<f32>,
-    /// Of the router's weights, `[tokens, top_k]`.
+    /// Gradient of the router's weights, `[tokens, top_k]`.
     pub topk_weights: Vec<f32>,
-    /// Of both projections, `[experts, 2 * inter, hidden]`, gate rows first.
+    /// Gradient of both projections, `[experts, 2 * inter, hidden]`, gate rows first.
     pub gate_up_proj: Vec<f32>,
     /// `[experts, hidden, inter]`.
     pub down_proj: Vec<f32>,
 }
 
 impl Gradients {
-    /// Reads a file, or else a bundled one: that of the layer found the same way.
+    /// Reads a file, or else the bundled file, which belongs to the layer that is found in the same way.
     pub fn find(file: Option<&Path>) -> Result<Self, String> {
         let file = bundled_or(file);
         Self::parse(&bytes(&file)?).map_err(|problem| format!("{}: {problem}", file.display()))
     }
 
-    /// Reads the bytes of a file. Of a layer with a shared expert, the routed experts' part of `grad_hidden_states` is not
-    /// told apart there.
+    /// Reads the bytes of a file. For a layer with a shared expert, the file does not contain the routed experts' part of
+    /// `grad_hidden_states` separately.
     pub fn parse(bytes: &[u8]) -> Result<Self, String> {
         let file = TensorFile::parse(bytes)?;
         let [tokens, hidden] = file.shape("hidden_states")?;

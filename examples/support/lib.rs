@@ -1,4 +1,4 @@
-//! What the examples share: reading a layer from a file, running it, comparing, and printing.
+//! The examples' common code: reading a layer from a file, running it, comparing, and printing.
 
 pub mod check;
 pub mod check_engine;

@@ -50,7 +50,7 @@ fn declared<O: CommandLine>() -> getopts::Options {
 #[derive(Debug)]
 pub struct Options {
     pub team: TeamSize,
-    /// The file of a layer; a bundled one if there is none.
+    /// The file of a layer; `None` for the bundled one.
     pub data: Option<PathBuf>,
     pub json: bool,
     /// The file for times of tiles.

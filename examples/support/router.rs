@@ -12,7 +12,7 @@ pub struct Router {
     weights: Vec<f32>,
 }
 
-/// What the router says of the tokens of all ranks.
+/// The router's output for the tokens of all ranks.
 pub struct Routed<const K: usize> {
     /// The `K` experts of each token with the largest scores.
     pub ids: PerRank<Tensor<i32, K>>,

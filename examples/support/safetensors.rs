@@ -93,7 +93,7 @@ impl<'a> TensorFile<'a> {
     }
 }
 
-/// A tensor as the header has it.
+/// A tensor's entry in the header.
 struct Entry {
     name: String,
     dtype: String,

@@ -19,7 +19,7 @@ pub struct TeamSize {
     device: Device,
 }
 
-/// What runs kernels.
+/// The device that runs kernels.
 #[derive(Clone, Copy, Debug)]
 enum Device {
     Host,
@@ -130,7 +130,7 @@ impl Team {
         self.group.ranks().only().map_or(1, |_| self.group.ranks().count())
     }
 
-    /// Whether this process tells what came of it: one of them does.
+    /// Whether this process prints the results. Exactly one process does.
     pub fn tells(&self) -> bool {
         self.group.ranks().only().is_none_or(|rank| rank.id() == 0)
     }

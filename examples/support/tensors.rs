@@ -4,7 +4,7 @@ use super::example::Sizes;
 use super::layer::Layer;
 use hpmoe_runtime::prelude::*;
 
-/// What every layer has.
+/// The tensors of every layer.
 pub struct Tensors<const HIDDEN: usize, const INTER: usize, const TOP_K: usize> {
     pub ep: Ranks,
     pub route: Route,
@@ -37,14 +37,14 @@ impl<const HIDDEN: usize, const INTER: usize, const TOP_K: usize> Tensors<HIDDEN
         PerRank::from_fn(self.ep, |rank| Tensor::zeros(self.x[rank].row_count()))
     }
 
-    /// What a taskflow of these arguments gives as an ordinary function.
+    /// The result of a taskflow with these arguments, called as an ordinary function.
     pub fn reference(&self, forward: Forward<HIDDEN, INTER, TOP_K>) -> Vec<f32> {
         let mut y = self.output();
         forward(self.ep, &self.route, &self.x, &self.weights, &self.gate, &self.up, &self.down, &mut y);
         numbers(&y)
     }
 
-    /// What its megakernel gives, on the ranks that are here.
+    /// The result of its megakernel on the local ranks.
     pub fn launch(
         &self,
         group: &Group,

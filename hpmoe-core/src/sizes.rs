@@ -1,4 +1,4 @@
-//! Tile sizes that a kernel leaves open: those with the least estimated latency.
+//! Chooses the tile sizes that a kernel leaves open, by the least estimated latency.
 
 mod expected;
 mod fit;

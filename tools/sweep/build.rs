@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 
-/// What figures depend on, from the root of the tree.
+/// Files and folders that figures depend on, from the root of the tree.
 const SOURCES: [&str; 8] = [
     "kernels/src",
     "hpmoe-core/src",

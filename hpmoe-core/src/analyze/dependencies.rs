@@ -144,7 +144,7 @@ fn amount(graph: &TaskGraph, writer: Use) -> Amount {
     }
 }
 
-/// The signals that tell that a tensor's part of each chunk is complete on its rank, by the phases before `end`, and the wait for them.
+/// The signals by phases before `end` that a tensor's part of each chunk is complete on its rank, and the wait for them.
 /// `None` if no phase writes the tensor.
 pub(super) fn complete(
     graph: &TaskGraph,

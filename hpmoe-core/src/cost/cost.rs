@@ -111,7 +111,7 @@ impl CostModel {
         }
     }
 
-    /// Picoseconds of products whose operands are in L2: those of the cube, of reading or of writing, which overlap.
+    /// Picoseconds of products whose operands are in L2: the largest of the times of the cube, of reading and of writing, which overlap.
     fn in_l2(&self, products: &Products) -> f64 {
         let rate = match products.efficiency {
             Efficiency::Fused => self.fused_flop_per_ps,

@@ -54,10 +54,9 @@ impl Neighbours {
 
 /// The reuse of the panels of products that are walked together.
 ///
-/// A left panel is used in every column of its band. A right panel is used by every item of a band, and even by every band if
-/// a whole band fits in L2. A panel stays in L2 between two uses if all bytes that are touched in between fit: those of the
-/// products, of the products that are walked with them, and of the vector cores and puts that run meanwhile. L2 keeps what was
-/// used last.
+/// A left panel is used in every column of its band. A right panel is used by every item of a band, and even by every band if a whole band
+/// fits in L2. A panel stays in L2 between two uses if all bytes that are touched in between fit: the bytes of the products, of the
+/// products that are walked with them, and of concurrent vector work and puts. L2 keeps the most recently used bytes.
 #[must_use]
 pub fn reuse(target: &Target, walk: TileWalk, product: ProductExtents, neighbours: Neighbours) -> PanelReuse {
     let ProductExtents { m, n, k, operands, written } = product;

@@ -38,7 +38,7 @@ pub struct Works {
 enum Column {
     /// Products of one size.
     Product(TileProduct),
-    /// Bytes moved by elementwise work: those proportional to the rows, and those of experts' and ranks' matrices, whatever the rows.
+    /// Bytes moved by elementwise work: proportional to the rows, and a fixed number for experts' and ranks' matrices.
     Vector { read: u64, written: u64, fixed: Fixed },
     /// Bytes put for each row.
     Put { row: u64 },

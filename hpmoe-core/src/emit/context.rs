@@ -51,7 +51,7 @@ impl<'a> Context<'a> {
         self.schedule.roles[self.schedule.phases[phase].role].kind
     }
 
-    /// The plan of a task on its core: that of its external operator, or that of its body if the body runs instead.
+    /// The plan of a task on its core: the plan of its external operator, or of its body if the body runs instead.
     pub(super) fn plan(&self, task: TaskId) -> &'a Plan {
         match &self.plans[task] {
             Plan::External(ExternalPlan { body: Some(body), .. }) if self.machine == Machine::Host => body,

@@ -40,7 +40,7 @@ pub(super) fn cube(context: &Context<'_>, task: &Task, function: &str, plan: &Cu
     Function { head: "HPMOE_INLINE void".to_owned(), name: function.to_owned(), params, body: products.collect() }
 }
 
-/// The function that reads weights of a tile before it begins, in phases that read ahead: those of its first product.
+/// The function that reads weights of a tile before it begins, in phases that read ahead: the weights of its first product.
 pub(super) fn ahead(context: &Context<'_>) -> Function {
     let reads = products_ahead(context).map(|(id, phase, product)| {
         let term = &product.terms[0];

@@ -203,7 +203,7 @@ fn row_tile(context: &Context<'_>, phase: &Phase, counter: CounterId) -> Expr {
     first + tile("at") / int(context.graph.spaces[space].height.number())
 }
 
-/// The threshold of a wait: what all producers of the counter's rows add together.
+/// The threshold of a wait: the sum of all additions by producers of the counter's rows.
 fn need(context: &Context<'_>, phase: &Phase, wait: &Wait) -> Expr {
     let Need { fixed, per_row, per_slot, pieces } = &wait.need;
     let rows = || rows(context, phase, wait.counter);

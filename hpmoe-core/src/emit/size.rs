@@ -1,4 +1,4 @@
-//! An estimate of code size: what has to fit the instruction caches.
+//! An estimate of code size, because code must fit the instruction caches.
 //!
 //! A guess, made without the device's compiler. A call of AscendC puts its operands into registers and issues an
 //! instruction: 8 bytes, and 8 for each operand and each parameter of a parameter structure. A branch or a loop takes 16

@@ -214,7 +214,7 @@ impl Lowering<'_> {
         Finding::Unknown { kind: NameKind::Task, name, nearest }
     }
 
-    /// The side that runs the task: that of the arguments it reads. Only a put may write on the other side.
+    /// The side that runs the task: the side of the arguments that it reads. Only a put may write on the other side.
     fn executing_side(&mut self, function: &TaskFn, call: &Call<'_>, places: &[LoweredArgument]) -> Option<Side> {
         let reads = || call.arguments.iter().zip(places).filter(|(argument, _)| !argument.write);
         let all = || call.arguments.iter().zip(places);

@@ -1,7 +1,7 @@
 //! The time of entries on a target when tokens are spread evenly over the experts.
 //!
-//! It decides the order of entries and how vector cores are divided. Times are modelled, never measured: those of tiles are the
-//! simulator's for a tile that runs alone.
+//! It decides the order of entries and how vector cores are divided. Times are modelled, never measured. The time of a tile is the
+//! simulator's time for a tile that runs alone.
 
 use super::Role;
 use crate::cost::{self, Works};

@@ -3,7 +3,7 @@
 use crate::graph::{Height, TaskGraph};
 use crate::ids::{Arena, PhaseId, RoleId, SpaceId};
 
-/// The kinds of tiles that precede each phase's own: those of its role's earlier phases, each kind once.
+/// The kinds of tiles that precede each phase's own: the kinds of its role's earlier phases, each once.
 ///
 /// Phases with the same tiles have the same count, so that one core makes the same tile of all of them. Phases over whole
 /// experts follow one another instead: their tiles are few, and each takes as long as its expert has rows, so a core with one

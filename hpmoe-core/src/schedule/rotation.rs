@@ -26,8 +26,8 @@ const RANKS: [u32; 3] = [8, 4, 2];
 /// The rotation of the tiles of all products: as chosen, or none unless the same cores would make the short and narrow tiles of
 /// typical launches.
 ///
-/// If a rank has few experts, uneven rows are considered as well, except in kernels with tiles that need all rows of an expert:
-/// those tiles are dealt evenly, and wait longer if their inputs are spread over more cores.
+/// If a rank has few experts, uneven rows are considered as well, except in kernels with tiles that need all rows of an expert: such tiles
+/// are dealt evenly, and wait longer if their inputs are spread over more cores.
 pub(super) fn rotation(
     graph: &TaskGraph,
     target: &Target,

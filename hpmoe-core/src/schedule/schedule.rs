@@ -47,7 +47,7 @@ pub fn schedule_with(checked: &CheckedGraph, target: &Target, choices: &Choices)
     with_orders(checked, target, choices, rank_counts(checked.graph()).into_iter())
 }
 
-/// Makes the schedule of a graph for the dies of a target, with the default choices and one order: that for a number of ranks.
+/// Makes the schedule of a graph for the dies of a target, with the default choices and one order, for a given number of ranks.
 pub(super) fn schedule_on(checked: &CheckedGraph, target: &Target, ranks: u32) -> Schedule {
     with_orders(checked, target, &Choices::default(), std::iter::once(ranks))
 }
@@ -126,7 +126,7 @@ fn phases(
     phases
 }
 
-/// The numbers of ranks that schedules are made for, ascending: those that divide the experts, and those that the build names.
+/// The numbers of ranks that schedules are made for, ascending: all that divide the experts, and all that the build names.
 #[must_use]
 pub fn rank_counts(graph: &TaskGraph) -> Vec<u32> {
     let named = |ranks: &u32| graph.named_ranks.contains(ranks);

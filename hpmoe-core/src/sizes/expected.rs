@@ -19,7 +19,7 @@ impl Expected {
         self.ranks.unwrap_or_else(|| (1..=RANKS).rev().find(shared).unwrap_or(1))
     }
 
-    /// The launches that are estimated for these, if a kernel takes that many tokens: those with at most [`MOST_TOKENS`].
+    /// The expected launches that are estimated, if a kernel takes `tokens` tokens: all with at most [`MOST_TOKENS`].
     pub(crate) fn estimated(self, tokens: Option<usize>) -> Self {
         let many = self.tokens.or(tokens).is_some_and(|tokens| tokens > MOST_TOKENS);
         Self { tokens: if many { Some(MOST_TOKENS) } else { self.tokens }, ..self }

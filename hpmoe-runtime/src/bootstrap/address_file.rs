@@ -1,4 +1,4 @@
-//! A file that tells the other ranks where rank 0 listens.
+//! A file with the address of rank 0, for the other ranks.
 
 use std::fs::{self, OpenOptions};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -10,7 +10,7 @@ use hpmoe_kernels::printable::printable_path;
 /// The most bytes of an address: a name of a host has at most 255.
 const MOST: u64 = 300;
 
-/// A file that rank 0 writes as soon as it listens, and removes when all ranks have joined: no port has to be chosen before.
+/// A file that rank 0 writes as soon as it listens, and removes when all ranks have joined. No port must be chosen beforehand.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct AddressFile(PathBuf);
 

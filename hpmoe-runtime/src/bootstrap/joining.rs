@@ -21,7 +21,7 @@ const LET_ANYONE_JOIN: &str = "HPMOE_LET_ANYONE_JOIN";
 /// The variable that limits the time of joining, in seconds.
 const TIME_LIMIT: &str = "HPMOE_JOIN_TIME_LIMIT";
 
-/// The time that joining may take unless told otherwise.
+/// The default time limit of joining.
 const USUAL_LIMIT: Duration = Duration::from_secs(60);
 
 /// Settings for joining a group: the job's name and secret, which decide who may join, and the time limit.
@@ -228,7 +228,7 @@ impl Joining {
         self.starter.map_or(Ok(()), |starter| starter.end_with(rank))
     }
 
-    /// Whether there is a secret.
+    /// Whether a secret is set.
     pub(crate) const fn has_secret(&self) -> bool {
         self.secret.is_some()
     }

@@ -48,7 +48,7 @@ pub struct Place {
     /// Host and port where rank 0 listens. Port 0 means any free port, and is allowed only for rank 0 with an address
     /// file.
     pub address: String,
-    /// The file in which rank 0 tells its address.
+    /// The file to which rank 0 writes its address.
     pub(super) file: Option<AddressFile>,
     /// The origin of the address, for the advice in errors.
     pub(super) origin: Origin,

@@ -22,7 +22,7 @@ const LEAST: usize = 16;
 /// The most bytes of a secret.
 const MOST: usize = 4096;
 
-/// The time that a pipe has to give the whole secret.
+/// Time limit for reading the whole secret from a pipe.
 const READING: Duration = Duration::from_secs(5);
 
 /// A secret of 16 to 4,096 bytes that only the ranks of a job know.

@@ -244,7 +244,7 @@ fn a_part_starts_on_a_line() {
     assert_eq!(refused, text);
 }
 
-/// Every limit of a route that a kernel makes: what is at it passes, one more is told with a way out.
+/// Every limit of a route that a kernel makes: a value at the limit passes, and one more is an error with a way out.
 #[test]
 fn routes_that_kernels_make() {
     let sizes = |ranks, local_experts, chunk_tokens| RankSizes {

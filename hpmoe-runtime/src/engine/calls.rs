@@ -42,7 +42,7 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// Opens the library and begins. It stays open: what it starts can't be stopped.
+    /// Opens and initialises the library. It stays open, because the threads that it starts can't be stopped.
     pub(super) fn open() -> Result<Self, BootstrapError> {
         // Its parts look for symbols of each other among those of all libraries.
         // SAFETY: the system's library, whose initialisers may run in any program.

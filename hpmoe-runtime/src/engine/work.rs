@@ -11,10 +11,10 @@ use crate::bootstrap::BootstrapError;
 /// The longest time between two calls of a peer.
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// Room for what rank 0 tells the others: an address, a secret that it has made, and zeros.
+/// Bytes of rank 0's message to the others: an address, a fresh secret, and zeros.
 const ROOM: usize = 512;
 
-/// Opens the library, tells this process's rank and the number of ranks, and does what it is asked to.
+/// Opens the library, reports this process's rank and the number of ranks, and then executes commands.
 pub(super) fn work(queue: &Receiver<Command>, opened: &SyncSender<Result<(usize, usize), BootstrapError>>) {
     let calls = match Calls::open() {
         Ok(calls) => calls,

@@ -51,7 +51,7 @@ fn terms(tables: &KernelTables, options: &LaunchOptions, row: &PreparedRow<'_>) 
     ]
 }
 
-/// One launch after another can't be told apart in memory that all of them write.
+/// Refuses consecutive launches that can't be distinguished in memory that all of them write.
 fn in_order<'a>(tables: &KernelTables, row: PreparedRow<'a>) -> Result<PreparedRow<'a>, LaunchError> {
     match tables.tensors.iter().find(|tensor| matches!(tensor.storage, Storage::Shared(_))) {
         Some(tensor) if row.steps.len() > 1 => Err(LaunchError::Row { tensor: tensor.name, launches: row.steps.len() }),

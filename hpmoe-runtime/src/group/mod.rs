@@ -67,7 +67,7 @@ struct Joint {
     /// The NPU of each rank, if kernels run on NPUs.
     npus: Option<Vec<Arc<Npu>>>,
     state: Mutex<GroupState>,
-    /// Of ranks that are processes on NPUs: what gives the memory that peers write. Dropped after that memory.
+    /// The source of memory that peers write, if ranks are processes on NPUs. Dropped after that memory.
     shared: Option<SharedByGroup>,
 }
 

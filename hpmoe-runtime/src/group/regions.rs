@@ -29,7 +29,7 @@ pub(super) fn regions(
     regions
 }
 
-/// Lists the regions of ranks that are other processes: those of their heaps, which this process may write.
+/// Lists the regions of ranks in other processes: their heaps, which this process may write.
 pub(super) fn peer_regions(tables: &KernelTables, step: &LaunchStep<'_>, session: &mut Session) -> Vec<MemoryRegion> {
     let others = (0..session.ranks.len()).filter(|rank| !session.here.contains(rank)).map(Rank::new);
     let mut regions = Vec::new();

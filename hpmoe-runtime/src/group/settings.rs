@@ -92,8 +92,8 @@ impl Group {
     }
 
     /// Ends launches early, within a second, when this handle is cancelled. Running cores are stopped, and the group can't be used after
-    /// that. If ranks are processes, use [`Joining::cancelled_by`](crate::Joining::cancelled_by) instead, which also tells the other ranks
-    /// that this one is gone.
+    /// that. If ranks are processes, use [`Joining::cancelled_by`](crate::Joining::cancelled_by) instead, which also notifies the other
+    /// ranks that this one is gone.
     ///
     /// # Panics
     ///

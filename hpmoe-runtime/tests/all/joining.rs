@@ -79,7 +79,8 @@ fn limited(seconds: u64) -> Joining {
     Joining::new().limit(Duration::from_secs(seconds))
 }
 
-/// Two jobs on one port: no rank runs with one of the other job, the one that comes to the wrong rank 0 is told so, and its job goes on.
+/// Two jobs on one port: ranks of different jobs never run together. A rank that reaches the wrong rank 0 gets an error that says so, and
+/// its job continues.
 #[test]
 fn a_rank_of_another_job_is_refused_and_told() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -180,7 +181,7 @@ fn rank_0_that_says_little_is_waited_for_as_long_as_the_limit_says() {
     assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
 }
 
-/// Joining ends within a second when it is cancelled, on rank 0 and on others, and the other side is told.
+/// Joining ends within a second when it is cancelled, on rank 0 and on others, and the other side is notified.
 #[test]
 fn joining_can_be_cancelled() {
     let cancelled_after = |cancel: &Cancel| {

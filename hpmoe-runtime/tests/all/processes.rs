@@ -315,7 +315,7 @@ fn processes_that_do_not_fit_together_all_say_so() {
     }
 }
 
-/// Without a secret, it can be anybody: it is told, and rank 0 waits on.
+/// Without a secret, it can be any process: it gets the reason, and rank 0 continues to wait.
 #[test]
 fn a_process_of_another_size_without_a_secret_is_refused_alone() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

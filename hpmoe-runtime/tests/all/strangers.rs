@@ -15,7 +15,7 @@ use hpmoe_runtime::{Bootstrap as _, Joining, Place, Secret, TcpBootstrap};
 const HELLO: usize = 96;
 const ANSWER: usize = 56;
 
-/// What ranks exchange, and no stranger may see.
+/// Data that ranks exchange and no stranger may see.
 const PAYLOAD: &[u8] = b"what only ranks may know";
 
 /// The longest that a job may take to join once its last rank has come.
@@ -76,7 +76,7 @@ impl RankZero {
         Self { process, lines, address: ([127, 0, 0, 1], port).into(), ranks, joining }
     }
 
-    /// All other ranks join: what they cost rank 0 in memory, and what it says of strangers.
+    /// Lets all other ranks join. Returns the memory that they cost rank 0, and its report on strangers.
     fn join_all(mut self) -> (u64, String) {
         let last = Instant::now();
         let joined = self.ranks();
@@ -146,7 +146,7 @@ fn is_rank_zero() -> bool {
     true
 }
 
-/// Bytes of memory of this process, as Linux tells them.
+/// Bytes of memory of this process, as Linux reports them.
 fn memory(name: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let kib = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')?.trim().strip_suffix(" kB"));

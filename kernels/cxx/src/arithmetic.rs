@@ -1,7 +1,7 @@
 //! Flags that keep arithmetic as IEEE 754 and the source have it, whatever the environment asks for.
 
-/// Flags of both g++ and clang++ that undo what `-ffast-math`, `-Ofast` and each of their parts change of results. The last one forbids fused
-/// multiplications: the reference has none.
+/// Flags of both g++ and clang++ that undo what `-ffast-math`, `-Ofast` and each of their parts change in results. The last one forbids
+/// fused multiplications, because the reference has none.
 const BOTH: [&str; 7] = [
     "-fno-fast-math",
     "-fno-unsafe-math-optimizations",

@@ -31,7 +31,7 @@ impl Asker {
 /// The folder belongs to the asker (`OUT_DIR` of a build script), or is the one that `HPMOE_OBJECTS` names.
 #[derive(Debug)]
 pub struct Store {
-    /// Of all that objects depend on, except for their own source.
+    /// Hash of all inputs of objects, except for their own source.
     identity: DefaultHasher,
     folder: PathBuf,
     asker: Asker,
@@ -112,7 +112,8 @@ impl Store {
     }
 }
 
-/// A word that no other draft has, in any process: those of two containers that share the folder can have one number.
+/// A word that no other draft has, in any process. Process ids are not enough, because processes in two containers that share the folder
+/// can have equal ids.
 fn unique() -> String {
     // The standard library gives each map its own keys, from the system's random bytes.
     let random = RandomState::new().build_hasher().finish();

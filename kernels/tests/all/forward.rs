@@ -1,7 +1,6 @@
 //! The forward layer as plain functions, against layers computed elsewhere.
 //!
-//! The taskflow is that of `examples/moe_ffn.rs` without its attributes: what runs here is the reference that the
-//! generated kernel is compared with.
+//! The taskflow is that of `examples/moe_ffn.rs` without its attributes: this is the reference that the generated kernel is compared with.
 
 use crate::oracle::Oracle;
 use hpmoe_kernels::bf16;

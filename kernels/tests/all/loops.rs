@@ -80,7 +80,7 @@ fn no_headers_include_each_other() {
     assert!(loops.is_empty(), "headers include each other: {loops:#?}");
 }
 
-/// Names of symbols in an object: those that it defines and others can link with, and those that it takes from others.
+/// Names of symbols in an object: exported ones, and undefined ones.
 fn symbols(object: &Path) -> (BTreeSet<String>, BTreeSet<String>) {
     let output = Command::new("nm").arg("-P").arg("-g").arg(object).output().expect("nm, of the linker's package");
     assert!(output.status.success(), "{}: {}", object.display(), String::from_utf8_lossy(&output.stderr));

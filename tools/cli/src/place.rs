@@ -72,7 +72,7 @@ fn scaled(rows: u64, launches: u64, counted: u64) -> u64 {
     u64::try_from((rows * launches + counted / 2) / counted).unwrap_or(u64::MAX)
 }
 
-/// The placements to use: those in force for layers whose new one does not pay.
+/// The placements to use: for a layer whose new placement does not pay, the one in force.
 fn in_force(placed: &[Placement], current: Option<&[Placement]>, payoffs: Option<&[Payoff]>) -> Vec<Placement> {
     let Some((current, payoffs)) = current.zip(payoffs) else { return placed.to_vec() };
     let chosen = placed.iter().zip(current).zip(payoffs);

@@ -70,7 +70,7 @@ impl Failure {
         Err(Self { seen: seen.join("; "), then })
     }
 
-    /// The same, for one rank of several.
+    /// This answer, attributed to one rank of several.
     pub(crate) fn of_rank(self, rank: usize, ranks: usize) -> Self {
         if ranks == 1 { self } else { Self { seen: format!("rank {rank}: {}", self.seen), ..self } }
     }

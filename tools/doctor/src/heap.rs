@@ -8,7 +8,7 @@ use hpmoe_runtime::npus::DeviceMemory;
 
 const LINE: usize = HPMOE_LINE as usize;
 
-/// Where everything lies in it: at the same offset on all ranks.
+/// The offsets of all areas in the heap, which are the same on all ranks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HeapPlan {
     /// Counters of one of the two sets.

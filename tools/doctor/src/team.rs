@@ -1,4 +1,4 @@
-//! The ranks that examine NPUs together: those of this process, or one in each of many processes.
+//! The ranks that examine NPUs together: all in this process, or one in each of many processes.
 
 use crate::answer::{Failure, Then};
 use hpmoe_runtime::{Bootstrap as _, Strangers, TcpBootstrap};
@@ -43,7 +43,7 @@ impl Team {
         self.bootstrap.as_ref().map(|bootstrap| bootstrap.strangers()).unwrap_or_default()
     }
 
-    /// Whether this process tells what came of it.
+    /// Whether this process prints the results.
     pub(crate) fn tells(&self) -> bool {
         self.own().start == 0
     }

@@ -73,7 +73,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Where everything goes.
+/// The folders of copies and results.
 struct Folders {
     copy: PathBuf,
     target: PathBuf,

@@ -59,7 +59,7 @@ pub(crate) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// As in the list of survivors: a name that other changes of the file leave as it is.
+/// The name in the list of survivors, which does not depend on other changes of the file.
 impl fmt::Display for Mutant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { path, function, text, change, number, .. } = self;

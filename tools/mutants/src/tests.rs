@@ -1,4 +1,4 @@
-//! The tests that judge mutants: what each reaches, and how long it takes.
+//! The tests that judge mutants: the mutants that each reaches, and its duration.
 
 use crate::build::Program;
 use crate::part::Part;

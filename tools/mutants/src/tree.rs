@@ -26,7 +26,7 @@ pub(crate) struct Tree {
     pub(crate) mutants: BTreeMap<String, Vec<Mutant>>,
 }
 
-/// Where mutants stand in the copy of a file.
+/// The positions of mutants in the copy of a file.
 pub(crate) struct Written {
     /// The name of each mutant, and the bytes of its place with all around it, inner ones after outer ones.
     pub(crate) places: Vec<(String, Range<usize>)>,

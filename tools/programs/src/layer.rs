@@ -29,12 +29,12 @@ pub(crate) struct Layer {
     pub(crate) weights: Vec<Weights>,
     /// The text of all tasks.
     pub(crate) tasks: String,
-    /// What stands before the route that the kernel makes.
+    /// The statements before the route that the kernel makes.
     pub(crate) early: Vec<Nest>,
     pub(crate) nests: Vec<Nest>,
     /// The numbers of those nests that stand in a taskflow of their own.
     pub(crate) part: Option<std::ops::Range<usize>>,
-    /// What that taskflow's const parameters are.
+    /// The const parameters of that taskflow.
     pub(crate) generics: Generics,
 }
 

@@ -56,7 +56,7 @@ impl Program {
     }
 }
 
-/// What the environment sets: how many programs are tried, and the first.
+/// Environment variables: the number of programs, and the first one.
 pub const SETTINGS: [&str; 2] = ["HPMOE_PROGRAMS", "HPMOE_PROGRAMS_FROM"];
 
 /// The seeds that the environment asks for: the first `usual` ones, unless it sets others.

@@ -110,7 +110,7 @@ fn is_cut(body: &str, tensor: &str) -> bool {
 struct Part<'a> {
     layer: &'a Layer,
     text: String,
-    /// What it takes: name and whether it writes it.
+    /// Its arguments: name, and whether it writes the argument.
     takes: Vec<(&'a str, bool)>,
     /// The arguments for its const parameters, with the brackets.
     constants: String,

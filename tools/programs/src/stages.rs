@@ -1,4 +1,4 @@
-//! The stages of a layer: what is done with tokens, with rows that are sent, with rows of experts, and with what comes back.
+//! The stages of a layer: work on tokens, on sent rows, on rows of experts, and on returned rows.
 
 use crate::body::{Body, Size, body};
 use crate::draw::{once_in, one_of};

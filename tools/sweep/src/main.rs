@@ -63,7 +63,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Simulates what is not known yet, and tells of it; false if the files in docs are not current.
+/// Simulates and prints all cases without results; false if the files in docs are not current.
 fn sweep(options: &Options) -> Result<bool, String> {
     let has_all = |case: &Case, words: &String| {
         words.split_whitespace().all(|word| case.to_string().split(' ').any(|part| part == word))

@@ -29,7 +29,7 @@ pub(crate) struct LayerPlan {
     target: Target,
     checked: CheckedGraph,
     schedule: ValidSchedule,
-    /// The type of the original's weight gradients: that of ours.
+    /// The type of the original's weight gradients, which equals ours.
     gradients: Written,
 }
 

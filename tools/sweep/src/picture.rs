@@ -20,7 +20,7 @@ const STYLE: &str = "text{font-family:system-ui,'DejaVu Sans',sans-serif;fill:#2
     .title{font-size:18px;font-weight:600}.head{font-size:14px;font-weight:600}.note{fill:#59636e}\
     .name{text-anchor:end}.tick{fill:#59636e;text-anchor:middle;font-size:10px}.cell{text-anchor:middle;font-size:9px}";
 
-/// A heat map: what its cells show, and their colours by value, ascending.
+/// A heat map: the values of its cells, and the colours by ascending value.
 struct Map {
     title: &'static str,
     value: fn(&Figures) -> f64,

@@ -9,7 +9,7 @@ use support::tensors::by_slot;
 
 /// Spare places of a rank, as in the build script.
 const SPARE: usize = 2;
-/// Numbers of ranks: those that divide the experts, and those that the build script names.
+/// Numbers of ranks that divide the experts, or that the build script names.
 const RANKS: [usize; 5] = [1, 2, 4, 5, 7];
 
 /// The experts of all ranks, each in its own matrix.

@@ -69,7 +69,7 @@ impl DeviceCompiler {
         Ok(Self { compiler, linker, toolkit, store })
     }
 
-    /// The linked object of a kernel; compiled if there is none for the same content.
+    /// The linked object of a kernel. Compiles it unless an object with the same content exists.
     pub(super) fn object(&self, unit: &Unit) -> Result<PathBuf, Fault> {
         self.linked(&unit.device_source, unit.headers()).map_err(|refusal| match refusal {
             Refusal::Compiler(said) => {

@@ -1,4 +1,4 @@
-//! Colours of operations: those with the same kind of work share a hue.
+//! Colours of operations. Operations with the same kind of work share a hue.
 
 use hpmoe_kernels::op::TaskKind;
 

@@ -38,7 +38,7 @@ impl<'a> Reach<'a> {
         near.map_or(short, |at| (at as u32 + 1).max(short))
     }
 
-    /// Picoseconds of the tiles of an item: those that the cores need, or HBM.
+    /// Picoseconds of the tiles of an item: the time of the cores or of HBM, whichever is longer.
     fn time(&self, graph: &TaskGraph, phase: PhaseId, joined: u32, band: u32) -> f64 {
         let works = &self.works[phase];
         let items = typical(graph).rows.div_ceil(works.full_rows()).min(ITEMS);

@@ -258,7 +258,7 @@ extern "C" fn write(
     WRITTEN
 }
 
-/// The fault as the C interface numbers it, and what it strikes.
+/// The fault's number in the C interface, and its target.
 const fn fault(fault: Option<InjectedFault>) -> (u32, u32) {
     match fault {
         None | Some(InjectedFault::RankThread) => (0, 0),

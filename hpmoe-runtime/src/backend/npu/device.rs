@@ -82,7 +82,7 @@ impl Device {
         }
     }
 
-    /// The superpod that it is in, if the driver tells.
+    /// The superpod of the NPU, if the driver reports it.
     pub(crate) fn superpod(&self) -> Option<i64> {
         self.known(ACL_DEV_ATTR_SUPER_POD_ID)
     }

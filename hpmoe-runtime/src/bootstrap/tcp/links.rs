@@ -118,7 +118,7 @@ impl Links {
         End::Closed
     }
 
-    /// Which rank is gone.
+    /// The error that names the rank that is gone, if any.
     pub(super) fn gone(&self) -> Option<BootstrapError> {
         self.state().gone()
     }
@@ -205,7 +205,7 @@ impl Links {
         true
     }
 
-    /// Marks a rank as gone. On rank 0, also tells the other ranks.
+    /// Marks a rank as gone. On rank 0, also notifies the other ranks.
     fn lose(&self, rank: usize, how: End) {
         let mut state = self.state();
         if !state.leaving && state.gone.is_none() {

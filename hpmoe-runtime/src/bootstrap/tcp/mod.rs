@@ -35,8 +35,7 @@ use reach::reach;
 /// The most bytes of what rank 0 says before all ranks have joined.
 const MOST_BEFORE: u64 = 1 << 16;
 
-/// A [`Bootstrap`] over TCP. Rank 0 listens. If a connection closes, its rank counts as dead, and all other ranks are
-/// told.
+/// A [`Bootstrap`] over TCP. Rank 0 listens. If a connection closes, its rank counts as dead, and all other ranks are notified.
 ///
 /// [`Joining`] decides who may join. Other connections cost rank 0 little, are counted ([`Strangers`]), and never end
 /// its wait. Data between ranks is not encrypted.

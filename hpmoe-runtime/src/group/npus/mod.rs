@@ -52,7 +52,7 @@ pub(super) struct Flight {
     enqueued: Result<(), (usize, NpuError)>,
     /// How often its launches were put on the streams and not waited for.
     pending: u32,
-    /// Launches without a route that have been told.
+    /// Number of launches without a route that have been reported.
     unrouted: u32,
 }
 

@@ -1,4 +1,4 @@
-//! A trace of a run, read from its file: that of `hpmoe simulate --trace`, or of a launch.
+//! A trace of a run, read from a file that `hpmoe simulate --trace` or a launch has written.
 
 use hpmoe_kernels::printable::printable_path;
 use serde_json::Value;
@@ -34,7 +34,7 @@ pub(super) struct Task {
     pub(super) wait: f64,
 }
 
-/// Which task of its rank it is.
+/// The identity of a task within its rank.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct TaskPlace {
     pub(super) name: String,
@@ -114,12 +114,12 @@ impl RunTrace {
         self.cores.iter().flat_map(|(core, tasks)| tasks.iter().map(move |task| (core, task)))
     }
 
-    /// From the first task's begin to the last one's end, in µs.
+    /// Time from the start of the first task to the end of the last one, in µs.
     pub(super) fn time(&self) -> f64 {
         let begin = self.tasks().map(|(_, task)| task.begin - task.wait).fold(f64::INFINITY, f64::min);
         self.tasks().map(|(_, task)| task.begin + task.time).fold(begin, f64::max) - begin
     }
 }
 
-/// By which slices end early, in µs.
+/// By how much slices end early, in µs.
 const NS: f64 = 0.001;

@@ -17,7 +17,7 @@ struct Kind {
     moved: usize,
     /// Tasks in whose place of the order another one runs, among those that both runs have on that core.
     reordered: usize,
-    /// When its first task began, in the first run that has some.
+    /// Start of its first task, in the first run that has such tasks.
     first: f64,
 }
 

@@ -68,7 +68,7 @@ impl Run {
     }
 }
 
-/// The tasks that the page has: those of a rank, and those that they or the end of the run go back to.
+/// The tasks on the page: all of a rank, and those that they or the end of the run depend on.
 struct Kept {
     /// By task: its number on the page.
     number: Vec<Option<usize>>,

@@ -1,4 +1,4 @@
-//! `--ablate`: what each choice of the schedule brings.
+//! `--ablate`: the effect of each choice of the schedule.
 
 use super::scenario::Scenario;
 use crate::progress::{Progress, Reader};

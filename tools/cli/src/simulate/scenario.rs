@@ -107,7 +107,7 @@ impl Scenario {
         &self.checked
     }
 
-    /// What the number of chunks follows from, if launches choose it.
+    /// The reason for the number of chunks, if launches choose it.
     pub(crate) fn about_chunks(&self) -> Option<String> {
         let (chunks, most) = (self.checked.graph().sizes.chunks, self.checked.graph().sizes.most_chunks());
         let chunks = if chunks == 1 { "1 chunk".to_owned() } else { format!("{chunks} chunks") };
@@ -147,7 +147,7 @@ impl Scenario {
         self.layer.as_ref().err().map(|foreign| format!("{} does not apply: {foreign}", Policy::Hyperparallel.name()))
     }
 
-    /// The layer that the original runs: that of the kernel.
+    /// The layer that the original runs, which is the kernel's layer.
     fn shape(&self) -> Result<LayerShape, String> {
         let layer = self.layer.as_ref().map_err(|_| self.foreign().unwrap_or_default())?;
         Ok(LayerShape {

@@ -19,7 +19,7 @@ pub(super) struct SearchedKernel {
     pub(super) open: NamedSizes,
     /// The tile sizes of the default schedule that the search may change.
     pub(super) sizes: NamedSizes,
-    /// Those that the source fixes.
+    /// The tile sizes that the source fixes.
     pub(super) fixed: NamedSizes,
     /// The sizes from which the search starts, as far as they differ from the default's.
     pub(super) start: NamedSizes,

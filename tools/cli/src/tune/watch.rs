@@ -18,7 +18,7 @@ const TICK: Duration = Duration::from_millis(50);
 /// How long a search may take in addition to the time given, in parts of it and in seconds: it ends between two steps of its work, and a first
 /// comparison has that time, too. The command promises 10 % and one second.
 const GRACE: (f64, f64) = (0.08, 0.8);
-/// Bytes of the worker's stack: those that a main thread has on Linux, for which the front end is made.
+/// Bytes of the worker's stack: the default of a main thread on Linux, which the front end is designed for.
 const STACK: usize = 8 << 20;
 /// The multiple of the given time to suggest, if it is not known how long a candidate takes.
 const MUCH_MORE: f64 = 10.0;

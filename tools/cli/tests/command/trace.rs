@@ -136,7 +136,7 @@ fn names(events: &[Value]) -> BTreeSet<Track> {
     threads.into_keys().collect()
 }
 
-/// The trace of a run, and how many tasks the command tells of it.
+/// The trace of a run, and the number of tasks that the command reports.
 fn traced(policy: &str, more: &[&str]) -> (Value, u64) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run.json");

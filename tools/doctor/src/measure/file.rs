@@ -1,4 +1,4 @@
-//! The file of the machine: that of the target that it is based on, with the values that were timed.
+//! The file of the machine: the file of the base target, with the measured values.
 
 use super::measured::Measured;
 use std::path::Path;
@@ -14,7 +14,7 @@ pub(super) struct Machine<'a> {
 const MEANINGLESS: &str = "the stand-in for CANN: the times mean nothing, and no machine has these values";
 
 impl Machine<'_> {
-    /// The text. The first word of a comment says how a value is known: what means nothing is an estimate.
+    /// The text. The first word of a comment states the provenance of a value; times of the stand-in count as estimates.
     pub(super) fn text(&self, base: &str, measured: &[Measured]) -> String {
         let known = if self.stand_in { "assumed, meaningless" } else { "measured" };
         let mut text = format!("# Timed by `hpmoe measure` on {}, with {} ranks. ", self.chip, self.ranks);

@@ -139,7 +139,7 @@ fn alone(die: &Die, what: Loop, rounds: u32, data: usize) -> Result<f64, Failure
     })
 }
 
-/// The same for a loop of rank 0 with a peer. All processes call it; only rank 0's process gets the result.
+/// Like [`alone`], for a loop of rank 0 with a peer. All processes call it; only rank 0's process gets the result.
 fn with_peers(examination: &Examination, what: Loop, peer: usize) -> Result<f64, Failure> {
     fastest(|| {
         let seen = examination.run_with_peers(Request::timed(what, ROUNDS, peer))?;

@@ -12,7 +12,7 @@ use hpmoe_core::target::{ASCEND_A3, Target};
 use hpmoe_runtime::printable::{printable_lines, printable_path};
 use std::path::Path;
 
-/// Times what can be timed and writes the file, in the process that tells. All processes call it.
+/// Measures all measurable constants, and writes the file in the process that prints results. All processes call it.
 pub(crate) fn measure(
     examination: &mut Examination,
     options: &Options,

@@ -49,7 +49,7 @@ fn run(examination: &mut Examination) -> Result<String, Failure> {
     if total.iter().all(|blocks| blocks.late == 0) { Ok(text) } else { Err(Failure::new(text)) }
 }
 
-/// Of the blocks that came to a rank: those from its package, and those from beyond.
+/// Counts the blocks that arrived at a rank, from its own package and from other packages.
 fn count(examination: &Examination, rank: usize, seen: &Seen) -> [Blocks; 2] {
     let mut blocks = [Blocks::default(); 2];
     for (core, observation) in vector_observations(examination.cores, seen) {

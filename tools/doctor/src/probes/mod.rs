@@ -42,7 +42,7 @@ static PROBES: [&Probe; 16] = [
     &stuck::PROBE,
 ];
 
-/// Runs all probes, and prints each answer if this process tells them.
+/// Runs all probes, and prints each answer if this is the process that prints results.
 pub(crate) fn answers(examination: &mut Examination) -> Vec<(&'static Probe, Answer)> {
     let mut answers: Vec<(&Probe, Answer)> = Vec::new();
     for probe in PROBES {

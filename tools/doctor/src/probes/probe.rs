@@ -11,9 +11,9 @@ pub(crate) struct Probe {
     pub(super) needs: &'static [&'static str],
     /// Ranks that it needs.
     pub(super) ranks: usize,
-    /// Runs it on the ranks here, at the same time as other processes do: what was seen.
+    /// Runs the probe on the local ranks, at the same time as in other processes. Returns what was observed.
     pub(super) run: fn(&mut Examination) -> Result<String, Failure>,
-    /// If the assumption fails: what that means, which promise falls, and what to change.
+    /// Meaning of a failure. `falls` is the promise that no longer holds, `change` the fix.
     pub(crate) means: &'static str,
     pub(crate) falls: &'static str,
     pub(crate) change: &'static str,

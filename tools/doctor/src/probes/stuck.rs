@@ -61,7 +61,7 @@ fn time_to_leave(die: &Die) -> Result<Duration, Failure> {
     }
 }
 
-/// Every core gave up or was told to leave.
+/// Checks that every core gave up, or left because another one had given up.
 fn expect_left(seen: &Seen) -> Result<(), Failure> {
     let left = |state| [HPMOE_GAVE_UP, HPMOE_STOPPED].contains(&state);
     match seen.records.iter().position(|record| !left(record.state)) {

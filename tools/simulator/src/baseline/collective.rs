@@ -50,7 +50,7 @@ impl Exchanged {
     }
 }
 
-/// The time until all rows of a rank have left and all rows for it have arrived: that of its busiest link, at the share of the
+/// The time until all rows of a rank have left and all rows for it have arrived: the time of its busiest link, at the share of the
 /// bandwidth that a collective reaches. Rows that stay on the rank are copied meanwhile.
 pub(super) fn collective(way: Way, row: u64, rank: u32, exchanged: &Exchanged, target: &Target) -> Time {
     let traffic = traffic(way, row, rank, exchanged, target);

@@ -1,4 +1,4 @@
-//! The programs that a kernel is compared with: that of the original system, and one operator after another.
+//! The programs that a kernel is compared with: the original system's, and one operator after another.
 //!
 //! [`Original`] builds the tasks, counters and queues of HyperParallel-MoE (arXiv 2605.23764) from its published
 //! rules. Under balanced routing they equal the output of its own scheduler, task by task.

@@ -107,7 +107,7 @@ mod tests {
     use crate::calibrate::{PUBLISHED, Published, PublishedPolicy};
     use hpmoe_core::target::Target;
 
-    /// Latencies as a simple formula has them: what the fit has to find is known.
+    /// Latencies from a simple formula, so that the correct result of the fit is known.
     fn formula(published: &Published, target: &Target) -> f64 {
         let passes = if published.direction == Direction::Forward { 1.0 } else { 2.0 };
         match published.policy {

@@ -7,7 +7,7 @@ use super::{QUOTIENTS, RoutingShape, RoutingSteps};
 const LAUNCH_WORDS: u64 = 40;
 
 impl RoutingShape {
-    /// The same launch in so many chunks, which it does not choose.
+    /// This launch with a fixed number of chunks.
     fn in_chunks(&self, chunks: u64) -> Self {
         Self {
             local_experts: self.local_experts / self.chunks * chunks,

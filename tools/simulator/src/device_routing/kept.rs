@@ -9,7 +9,7 @@ const HEAD_WORDS: u64 = 16;
 const COPIED_WORDS: u64 = 4096;
 
 impl RoutingShape {
-    /// `PutKept`: one core compares the head, and tells all ranks which launch has kept the route.
+    /// `PutKept`: one core compares the head, and sends all ranks the number of the launch that has kept the route.
     pub(super) fn put_kept(&self, core: u64) -> RoutingSteps {
         if core > 0 {
             return RoutingSteps::default();

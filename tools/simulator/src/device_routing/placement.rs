@@ -4,7 +4,7 @@ use super::steps::BLOCK_WORDS;
 use super::{RoutingShape, RoutingSteps};
 
 impl RoutingShape {
-    /// One core tells all ranks which placement this one has.
+    /// One core sends this rank's placement digest to all ranks.
     pub(super) fn put_digest(&self, core: u64) -> RoutingSteps {
         if self.placed.is_none() || core > 0 {
             return RoutingSteps::default();
@@ -61,7 +61,7 @@ impl RoutingShape {
         steps
     }
 
-    /// `PickSources`: what of its places a rank receives from all sources.
+    /// `PickSources`: the rows for its places that a rank receives from all sources.
     pub(super) fn pick_arrivals(&self, steps: &mut RoutingSteps) {
         let pitch = self.local_experts.next_multiple_of(BLOCK_WORDS);
         let columns = self.experts() * self.merged();

@@ -11,7 +11,7 @@ pub(super) struct CoreState {
     pub(super) next: Upcoming,
     /// The number of the task's waits that are over.
     pub(super) held: usize,
-    /// When the core looks at the next wait's counter.
+    /// The time at which the core reads the counter of the next wait.
     pub(super) looks: Time,
     pub(super) came: Time,
     pub(super) looked: Time,
@@ -25,7 +25,7 @@ pub(super) struct CoreState {
     pub(super) done: bool,
 }
 
-/// When a core that looks at a counter from `looks` on sees a signal that is visible from `seen` on.
+/// The time at which a core that polls a counter from `looks` on sees a signal that is visible from `seen` on.
 pub(super) fn look_at(looks: Time, seen: Time, poll: Option<Time>) -> Time {
     match poll {
         _ if seen <= looks => looks,

@@ -18,7 +18,7 @@ pub(super) enum WaitCause {
 struct CounterState {
     value: u32,
     waiting: u32,
-    /// When cores see the latest signal so far.
+    /// The time at which cores see the latest signal so far.
     seen: Time,
     cause: WaitCause,
 }

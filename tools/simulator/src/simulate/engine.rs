@@ -82,7 +82,7 @@ struct Engine<'a> {
     tally: Tally,
     slices: Option<Vec<TaskTimes>>,
     woken: Vec<u32>,
-    /// When the last core is done.
+    /// End time of the last core.
     end: Time,
     /// The latest end of a task so far.
     reached: Time,

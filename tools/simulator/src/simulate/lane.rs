@@ -53,7 +53,7 @@ impl Lane {
         self.rate
     }
 
-    /// When the first member ends at this rate.
+    /// The end time of the first member that ends at this rate.
     pub(super) fn next_end(&self) -> Option<Time> {
         let &Reverse((end, _)) = self.ends.peek()?;
         let left = (f64::from_bits(end) - self.served).max(0.0);

@@ -63,7 +63,7 @@ pub struct SearchResult {
 }
 
 impl SearchResult {
-    /// The times that candidates are compared with: those of the default or, if it has none, those of the start.
+    /// The times that candidates are compared with: the default's or, if it has none, those of the start.
     #[must_use]
     pub fn reference(&self) -> &Score {
         self.default.as_ref().unwrap_or(&self.start)
@@ -176,7 +176,7 @@ enum Seen {
 }
 
 impl Search<'_> {
-    /// Descends, and kicks the candidate that is reached, until kicks lead to nothing new or the search has to end.
+    /// Descends, and kicks the candidate that is reached, until kicks lead to nothing new or the search must end.
     fn run(&mut self, knobs: &[Knob], mut at: (Candidate, f64)) {
         let mut idle = 0;
         while idle < KICKS {
@@ -196,7 +196,7 @@ impl Search<'_> {
         }
     }
 
-    /// Turns one knob after another to its best value until no knob helps, or the search has to end.
+    /// Turns one knob after another to its best value until no knob helps, or the search must end.
     fn descend(&mut self, knobs: &[Knob], (mut at, mut value): (Candidate, f64)) -> Candidate {
         loop {
             let before = value;

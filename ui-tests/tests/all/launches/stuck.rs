@@ -80,7 +80,7 @@ fn a_rank_that_comes_too_late() {
     assert!(matches!(error, LaunchError::Broken), "{error}");
 }
 
-/// Several cores tell each other to leave at the same time, which is not a race.
+/// Several cores abort each other at the same time, which is not a race.
 #[test]
 fn ranks_that_give_up_at_once() {
     let layer = Layer::new(&[40, 30, 20, 10], Routing::Uniform, 3);

@@ -10,7 +10,7 @@ use hpmoe_kernels::op::ElementType;
 pub struct SerialOperator {
     /// The name in tables and pictures. If several phases form one operator, it has up to three of their names.
     pub name: String,
-    /// The line of its first call in the user's source; 0 if it has none.
+    /// Source line of the operator's first call; 0 if unknown.
     pub line: usize,
     /// The work of the operator.
     pub work: SerialWork,

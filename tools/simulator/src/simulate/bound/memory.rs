@@ -13,10 +13,10 @@ pub(super) struct HbmBytes {
 
 #[derive(Clone, Copy, Default)]
 struct OfRank {
-    /// Of the tasks of matrix cores, and of those of vector cores.
+    /// Bytes of tasks of matrix cores and of vector cores.
     matrix: f64,
     vector: f64,
-    /// Of puts to other ranks, and of theirs to this one.
+    /// Bytes of puts to other ranks, and of puts from other ranks to this one.
     puts: f64,
     /// The most that a matrix core can read before a task begins.
     ahead: f64,

@@ -16,7 +16,7 @@ pub(super) struct RouteSteps {
     pub(super) line: usize,
     /// The ids that it waits for.
     ids: Option<Wait>,
-    /// Time until a vector core has told its counts, and from then on until it has made its tables.
+    /// Time until a vector core has sent its counts, and the time from then until it has made its tables.
     stages: [Time; 2],
     aiv: u32,
 }
