@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io::{ErrorKind, Write as _, stdout};
 
-/// Prints lines. A reader that stops, such as `head`, is no fault.
+/// Prints lines. A reader that stops, such as `head`, is not an error.
 ///
 /// # Errors
 ///

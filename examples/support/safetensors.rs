@@ -146,7 +146,7 @@ mod tests {
         assert!(TensorFile::parse(&longer).unwrap_err().ends_with("follow the header"));
     }
 
-    /// A file with this header and so many bytes for tensors.
+    /// A file with this header and this number of bytes for tensors.
     fn file(header: &str, bytes: usize) -> Vec<u8> {
         [&(header.len() as u64).to_le_bytes(), header.as_bytes(), &vec![0; bytes]].concat()
     }

@@ -99,7 +99,7 @@ impl TeamSize {
     }
 }
 
-/// Starts this program again for each rank but the first, which this process is. They share a secret that nobody else has.
+/// Starts this program again for each rank but the first, which this process is. They share a secret that no other process has.
 fn start_processes(processes: usize, seed: u64) -> Result<Team, String> {
     let problem = |error: io::Error| format!("can't start {processes} processes: {error}");
     let said = |error: hpmoe_runtime::BootstrapError| error.to_string();

@@ -28,7 +28,7 @@ struct Clock {
 };
 
 struct Release;
-/// For each core of all ranks, its last release that somebody has learnt of by polling a word; null if none. Immutable
+/// For each core of all ranks, its last release that another core has seen by polling a word; null if none. Immutable
 /// once made.
 using Heard = std::shared_ptr<const std::vector<const Release *>>;
 

@@ -41,8 +41,8 @@ Mem checkLocal(Core &core, Where where, const char *name, const char *what, cons
     if (core.aic == (mem == Mem::UB))
         fail(core, where, name, "%s is in %s, which an %s does not have", what, memory, core.aic ? "AIC" : "AIV");
     if (local.address % alignment)
-        fail(core, where, name, "%s starts at byte %u of %s, which is no multiple of %u", what, local.address, memory,
-             alignment);
+        fail(core, where, name, "%s starts at byte %u of %s, which is not a multiple of %u", what, local.address,
+             memory, alignment);
     uint32_t limit = kMemBytes[static_cast<int>(mem)];
     if (local.address + bytes > limit)
         fail(core, where, name, "%s takes bytes %u..%llu of %s, of which %u are usable%s", what, local.address,

@@ -15,8 +15,8 @@ uint32_t wholeBlocks(Core &core, Where where, uint32_t count, Dt type) {
     uint64_t bytes = uint64_t(count) * sizeOf(type);
     if (bytes % 32)
         fail(core, where, kCopy,
-             "count %u x %u B = %llu B is no multiple of 32 B, and the rest would be dropped: use DataCopyPad", count,
-             sizeOf(type), static_cast<unsigned long long>(bytes));
+             "count %u x %u B = %llu B is not a multiple of 32 B, and the rest would be dropped: use DataCopyPad",
+             count, sizeOf(type), static_cast<unsigned long long>(bytes));
     if (bytes > (1u << 20)) fail(core, where, kCopy, "count %u is more than any on-chip memory holds", count);
     return static_cast<uint32_t>(bytes);
 }
@@ -145,7 +145,7 @@ void padIn(const Local &dst, const Global &src, const DataCopyExtParams &p, bool
     checkRange(core, where, kPad, "leftPadding", left, 0, 32 / size);
     checkRange(core, where, kPad, "rightPadding", right, 0, 32 / size);
     if (p.blockLen % size)
-        fail(core, where, kPad, "blockLen %u is no multiple of the element's %u B", p.blockLen, size);
+        fail(core, where, kPad, "blockLen %u is not a multiple of the element's %u B", p.blockLen, size);
     if (size == 8 && value) fail(core, where, kPad, "paddingValue must be 0 for 64-bit elements");
     if (!isPad && (left || right))
         fail(core, where, kPad, "paddings without isPad take an undefined value: set isPad and paddingValue");

@@ -105,7 +105,7 @@ struct Core {
     int32_t slice;           ///< calls left until the fiber lets others run
     bool starves;            ///< a test makes its calls run out of memory
     bool checks;             ///< see `Rank::checks`
-    uint32_t waits;          ///< waits until the one that a test makes it give up; 0: none
+    uint32_t waits;          ///< number of the wait that a test makes it give up; 0: none
 
     /// Assigns the core to a launch, with this kind and number. Throws NoStack.
     void take(Rank &owner, bool matrix, uint32_t number);

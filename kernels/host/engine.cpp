@@ -2,7 +2,7 @@
 //
 // The pipes' work runs on the core's own fiber, at its own calls: a pipe depends on nothing outside its core. Between
 // two barriers, copies and Fixpipes of a pipe may finish in any order; V and M work in order. At random moments the
-// engine draws anew how far the scalar program runs ahead, which pipe goes first and which of several copies runs, and
+// engine draws again how far the scalar program runs ahead, which pipe goes first and which of several copies runs, and
 // keeps that for a while: a steady bias finds more than a fair coin.
 //
 // Without checks nothing is random: calls run in the order in which they were issued, as soon as flags let them.

@@ -61,7 +61,7 @@ HPMOE_CLONES void lnOf(float *dst, const float *src, uint32_t n) {
         bool tiny = x < 1.17549435e-38f;
         float in = tiny ? x * 16777216.0f : x;
         uint32_t bits = bitsOf(in);
-        // Exponent such that the mantissa lies in [sqrt(1/2), sqrt(2)): 0x3F3504F3 is sqrt(1/2).
+        // Exponent for which the mantissa lies in [sqrt(1/2), sqrt(2)): 0x3F3504F3 is sqrt(1/2).
         int32_t exponent = static_cast<int32_t>(bits - 0x3F3504F3u) >> 23;
         float f = floatOf(bits - (static_cast<uint32_t>(exponent) << 23)) - 1.0f;
         float e = static_cast<float>(tiny ? exponent - 24 : exponent);

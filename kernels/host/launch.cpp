@@ -41,7 +41,7 @@ void runCore(void *argument) {
     leaveForEver(core);
 }
 
-/// Passes without work before a thread waits for other threads and ranks. A single thread has nobody to wait for, but
+/// Passes without work before a thread waits for other threads and ranks. A single thread has no other to wait for, but
 /// time must pass.
 constexpr uint32_t SPINS = 4, SPINS_ALONE = 256;
 
@@ -55,7 +55,7 @@ void rest(uint32_t idlePasses) {
     nanosleep(&pause, nullptr);
 }
 
-/// A core may be arbitrarily slow. Now and then, one core pauses for so long that others may run out of work.
+/// A core may be arbitrarily slow. Sometimes, one core pauses until others may have run out of work.
 class Nap {
   public:
     Nap(Random &random, const Rank &rank, uint32_t patience)
@@ -185,7 +185,7 @@ class Worker {
     }
 
     /// Whether a core that only polls skips this turn: either its words have not changed, or other cores have work and
-    /// it polls now and then. In the long run every core polls, because time must pass.
+    /// it polls sometimes. In the long run every core polls, because time must pass.
     bool polls(const Core &core, size_t before) {
         if (idle_ < spins_ && core.looks.isInVain()) return true;
         return rank_.checks() && before && random_.below(POLLS);

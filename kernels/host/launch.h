@@ -86,7 +86,7 @@ typedef struct HpmoeHostOptions {
     uint32_t unchecked; /* 1: no search for races, and calls run in the order in which they were issued; else 0 */
     uint32_t reserved;
     int32_t (*attend)(
-        void *context); /* may be null: asked by the calling thread now and then; not 0 ends all launches */
+        void *context); /* may be null: called periodically by the calling thread; nonzero ends all launches */
     void *attended;     /* its context */
 } HpmoeHostOptions;
 

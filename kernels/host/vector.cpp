@@ -137,7 +137,7 @@ void checkMasks(const Checker &c) {
             fail(c.core, c.where, v.name, "takes half and float, and int32_t with EQ");
         if (bytes % 256)
             fail(c.core, c.where, v.name,
-                 "count * size = %llu B is no multiple of 256 B, and the rest would not be computed",
+                 "count * size = %llu B is not a multiple of 256 B, and the rest would not be computed",
                  static_cast<unsigned long long>(bytes));
         c.local("the destination", v.dst, bits);
         c.apart("the first source", v.a, bytes, bits, false);

@@ -114,7 +114,7 @@ def _used() -> float:
 
 
 def measured(steps: list[Step], seconds: float) -> list[Time]:
-    """The median time of each step, measured in turn in at least five rounds and for about so many seconds."""
+    """The median time of each step, measured alternately in at least five rounds and for about this number of seconds."""
     for step in steps:
         step.run()
     # Rounds so long that the time of the process, which counts in milliseconds on some systems, is exact.

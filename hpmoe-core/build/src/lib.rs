@@ -187,7 +187,7 @@ impl Kernels {
     /// `TOKENS`, the maximum that the kernel accepts.
     ///
     /// ```no_run
-    /// // Decoding on 32 ranks, with prompts of up to `TOKENS` now and then.
+    /// // Decoding on 32 ranks, with occasional prompts of up to `TOKENS`.
     /// hpmoe_build::kernels(["src/moe.rs"]).ranks(32).tokens(64).build();
     /// ```
     pub fn tokens(mut self, count: usize) -> Self {
@@ -198,8 +198,8 @@ impl Kernels {
     /// Compiles the kernels for `device` in addition to this machine's CPU, so that one program can run on either. The
     /// environment variable `HPMOE_DEVICE` (`cann` or `off`) overrides this setting for all kernels.
     ///
-    /// The compiler is that of the installed CANN toolkit: the one that [`toolkit`](Self::toolkit) or
-    /// `ASCEND_HOME_PATH` names, or else one in a default folder.
+    /// The compiler belongs to the CANN toolkit that [`toolkit`](Self::toolkit) or `ASCEND_HOME_PATH` names, or else to one in a default
+    /// folder.
     pub fn device(mut self, device: Device) -> Self {
         self.device = Some(device);
         self

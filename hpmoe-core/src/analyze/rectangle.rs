@@ -150,7 +150,7 @@ mod tests {
         assert!(![at(0..4, 0..9), at(8..9, 0..9), at(0..9, 0..2), at(0..9, 4..5)].iter().any(|other| one.meets(other)));
     }
 
-    /// All ranges within so many rows or columns, empty ones too.
+    /// All ranges within this number of rows or columns, including empty ones.
     fn ranges(end: u32) -> impl Iterator<Item = Range<u32>> + Clone {
         (0..=end).flat_map(move |from| (from..=end).map(move |to| from..to))
     }

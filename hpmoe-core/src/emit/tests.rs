@@ -152,7 +152,7 @@ fn code_beyond_a_cache_is_told_with_its_figure() {
     let [matrix, vector] = &told[..] else { panic!("{told:?}") };
     assert!(
         matrix.starts_with(
-            "the code that loops on a matrix core is estimated at 40,000 B, and its instruction cache holds 32,768 B. This is no error: "
+            "the code that loops on a matrix core is estimated at 40,000 B, and its instruction cache holds 32,768 B. This is not an error: "
         ),
         "{matrix}"
     );

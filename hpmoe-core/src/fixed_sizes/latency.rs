@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn launches_have_the_ranks_for_which_open_sizes_are_chosen() {
         let expected = Expected::default();
-        // Any number up to nine shares so many experts.
+        // Any number up to nine divides this number of experts.
         assert!(expected.to_string().contains(&format!("at most {} ranks", expected.ranks_for(2520))));
     }
 }

@@ -32,7 +32,7 @@ const STYLE: &str = "text{font-family:system-ui,'DejaVu Sans',sans-serif;fill:#2
 
 /// The order of entries of one rank, with a lane for each queue; `None` if there is no schedule for that number of ranks.
 ///
-/// Widths show the estimated times by which the entries were ordered for the target. They are no latencies, and the picture
+/// Widths show the estimated times by which the entries were ordered for the target. They are not latencies, and the picture
 /// has no time axis; [`simulated_svg`] draws times.
 #[must_use]
 pub fn schedule_svg(checked: &CheckedGraph, schedule: &Schedule, target: &Target, ranks: u32) -> Option<String> {

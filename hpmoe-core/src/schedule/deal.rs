@@ -9,7 +9,7 @@
 pub struct Deal {
     /// Cores that share the queue.
     pub cores: u64,
-    /// Number of cores by which each round is shifted against the previous one; less than `cores`.
+    /// Shift of each round against the previous one, in cores; less than `cores`.
     pub rotation: u64,
 }
 

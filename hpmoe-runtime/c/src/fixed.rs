@@ -28,7 +28,7 @@ pub(crate) struct Fixed {
     launch: FixedLaunch<'static>,
 }
 
-// SAFETY: an argument block has addresses of the caller's memory, which the caller leaves to it until it is freed, by whichever thread.
+// SAFETY: an argument block has addresses of the caller's memory, which the caller leaves to it until any thread frees it.
 unsafe impl Send for Fixed {}
 
 impl Fixed {

@@ -47,7 +47,7 @@ pub(crate) struct Started {
     memory: LaunchMemory,
 }
 
-// SAFETY: a launch has addresses of the caller's memory, which the caller leaves to it until it has been waited for, by whichever thread.
+// SAFETY: a launch has addresses of the caller's memory, which the caller leaves to it until any thread has waited for it.
 unsafe impl Send for Started {}
 
 /// Runs a kernel on the caller's memory, and keeps the report.

@@ -40,7 +40,7 @@ impl AddressFile {
     /// The address that is in it.
     pub(super) fn read(&self) -> io::Result<String> {
         if !fs::metadata(&self.0)?.is_file() {
-            return Err(io::Error::new(ErrorKind::InvalidData, "it is no file"));
+            return Err(io::Error::new(ErrorKind::InvalidData, "it is not a file"));
         }
         let mut text = String::new();
         fs::File::open(&self.0)?.take(MOST).read_to_string(&mut text)?;
@@ -95,7 +95,7 @@ mod tests {
         drop(next);
         fs::write(&file.0, "\n").unwrap();
         assert!(file.read().unwrap_err().to_string().contains("it is empty"));
-        assert!(AddressFile::new(folder.path()).read().unwrap_err().to_string().contains("it is no file"));
+        assert!(AddressFile::new(folder.path()).read().unwrap_err().to_string().contains("it is not a file"));
         assert!(AddressFile::new("/nowhere/rank0").tell("127.0.0.1:77").is_err());
     }
 }

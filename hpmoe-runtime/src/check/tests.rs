@@ -278,7 +278,7 @@ fn routes_that_kernels_make() {
     assert_eq!(check(8, by_number, sizes(1, 1, most)), Ok(()));
     let way_out = "lower TOKENS, use more chunks or fewer ranks";
     refused(check(8, by_number, sizes(1, 1, most + 1)), most, "rows of an expert", 1, most + 1, way_out);
-    // Experts are ordered by rows times experts, which has to be a number of 32 bits, whatever fits next to each other.
+    // Experts are ordered by rows times experts, which must be a number of 32 bits.
     assert_eq!(check(8, by_number, sizes(2, 512, 1 << 20)), Ok(()));
     let way_out = "lower TOKENS, or use more chunks or ranks";
     for (local, tokens) in [(513, 1 << 20), (1024, 1 << 20), (2048, 63 << 15)] {

@@ -98,7 +98,7 @@ impl OpenShmem {
         let own_secret = joining.has_secret();
         if rank == 0 {
             let listening = Self::listen(joining);
-            // The others wait for what rank 0 has to say: nothing, if it can't listen.
+            // The others wait for rank 0's message, which is empty if it can't listen.
             let message = listening.as_ref().map(|(_, address, secret)| {
                 let secret = secret.as_ref().map(Secret::bytes).unwrap_or_default();
                 [address.as_bytes(), &[SEPARATOR], secret].concat()

@@ -175,7 +175,7 @@ fn chunks(count: usize) -> String {
 fn found_in(found: Option<i32>) -> String {
     match found {
         Some(npu) => format!("in the memory of NPU {npu}"),
-        None => "which is no memory of an NPU: the host's, or memory that has been freed".to_owned(),
+        None => "which is not memory of an NPU: the host's, or memory that has been freed".to_owned(),
     }
 }
 

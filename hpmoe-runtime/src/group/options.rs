@@ -27,7 +27,7 @@ pub(super) struct LaunchOptions {
     pub(super) fault: Option<(Rank, InjectedFault)>,
     /// Ends launches early.
     pub(super) cancel: Option<Cancel>,
-    /// Called now and then by a thread that launches and waits.
+    /// Called periodically by a thread that launches and waits.
     pub(super) attend: Option<Attend>,
 }
 

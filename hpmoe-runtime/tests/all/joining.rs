@@ -1,4 +1,4 @@
-//! Processes that are to become a group, of which one ends before all have joined, or finds somebody else where rank 0 should be.
+//! Processes that join a group: one ends before all have joined, or finds another program in place of rank 0.
 
 use std::ffi::OsStr;
 use std::io::{Read as _, Write as _};
@@ -159,7 +159,7 @@ fn an_impostor_is_not_taken_for_rank_0() {
     });
 }
 
-/// An impostor that sends a byte now and then holds nobody longer than the limit.
+/// An impostor that sends a byte from time to time delays no rank beyond the limit.
 #[test]
 fn rank_0_that_says_little_is_waited_for_as_long_as_the_limit_says() {
     let impostor = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -192,7 +192,7 @@ fn joining_can_be_cancelled() {
             Instant::now()
         })
     };
-    // Rank 0 of two, to which nobody comes; a rank that finds nobody; and a rank that has joined, while another one is missing.
+    // Rank 0 without its second rank; a rank without rank 0; and a rank that has joined while another one is missing.
     let (listener, nobody) = (TcpListener::bind("127.0.0.1:0").unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
     let place = Place::new(1, 3, listener.local_addr().unwrap().to_string());
     let silent = Place::new(1, 3, nobody.local_addr().unwrap().to_string());
@@ -245,7 +245,7 @@ fn an_exchange_can_be_cancelled() {
     });
 }
 
-/// A variable that is no text does not count as one that is not set: a job would have no secret.
+/// A variable that is not text does not count as unset: otherwise, a job would have no secret.
 #[test]
 fn a_variable_that_is_no_text_is_an_error() {
     if std::env::var_os("HPMOE_RANK").is_some() {

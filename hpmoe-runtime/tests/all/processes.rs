@@ -65,7 +65,7 @@ impl Processes {
     /// Sends a signal to a rank's process.
     pub(crate) fn signal(&self, rank: usize, signal: i32) {
         let id = i32::try_from(self.0[rank].id()).unwrap();
-        // SAFETY: the process is this value's child, which nobody has waited for, so that its number is still its own.
+        // SAFETY: the process is this value's child, which has not been waited for, so its process id is still valid.
         assert_eq!(unsafe { libc::kill(id, signal) }, 0, "{}", std::io::Error::last_os_error());
     }
 
@@ -513,7 +513,7 @@ fn a_rank_without_a_descriptor_for_the_heap_of_another_is_told_by_all() {
         // SAFETY: a limit of this process, by a value that outlives the call.
         assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &few) }, 0);
         files.extend(std::iter::from_fn(|| std::fs::File::open("/dev/null").ok()));
-        // For the own heap.
+        // For its own heap.
         files.pop();
     }
     let error = launch_trading(&group, &kernel).unwrap_err().to_string();

@@ -50,7 +50,7 @@ struct RankZero {
 }
 
 impl RankZero {
-    /// Starts this test as rank 0, with at most so many descriptors.
+    /// Starts this test as rank 0, with at most this number of descriptors.
     fn start(test: &str, ranks: usize, descriptors: Option<u32>) -> Self {
         let joining = Joining::of_own_processes().unwrap().limit(Duration::from_secs(60));
         let program = std::env::current_exe().unwrap();
@@ -210,7 +210,7 @@ fn a_job_joins_among_strangers_of_every_kind() {
         half.shutdown(Shutdown::Write).unwrap();
         strangers.push(half);
     }
-    // Gone at once, with data that nobody has read: the system resets the connection.
+    // Closed at once, with unread data: the system resets the connection.
     (0..20).for_each(|_| drop(say(&right)));
     // One after the other, for as long as it takes.
     let over = AtomicBool::new(false);
@@ -402,7 +402,7 @@ fn a_member_that_takes_too_little_is_gone() {
     assert!(gone.to_string().starts_with("rank 1 is gone: its connection closed"), "{gone}");
 }
 
-/// Sends so many strangers to rank 0, 500 a second, of all kinds in turns. They stay as long as the result.
+/// Sends this number of strangers to rank 0, 500 per second, of alternating kinds. They stay as long as the result.
 fn flood(address: SocketAddr, hello: &[u8], count: usize, over: &AtomicBool) -> Vec<TcpStream> {
     let began = Instant::now();
     let mut strangers = Vec::with_capacity(count);
@@ -426,7 +426,7 @@ fn flood(address: SocketAddr, hello: &[u8], count: usize, over: &AtomicBool) -> 
     strangers
 }
 
-/// Ranks come when nine of ten of so many strangers have, and join in time.
+/// Ranks that come after nine tenths of the strangers still join in time.
 fn expect_join_in_flood(test: &str, ranks: usize, count: usize, descriptors: Option<u32>) {
     let zero = RankZero::start(test, ranks, descriptors);
     let (address, hello) = (zero.address, hello(1, u32::try_from(ranks).unwrap(), true, &zero.job()));
@@ -450,7 +450,7 @@ fn a_job_joins_among_hundreds_of_strangers() {
     }
 }
 
-/// Too many open files are no reason to give up: the oldest stranger goes.
+/// With too many open files, rank 0 does not give up: it disconnects the oldest stranger.
 #[test]
 fn a_job_joins_among_strangers_when_descriptors_are_few() {
     if !is_rank_zero() {

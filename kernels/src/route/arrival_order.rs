@@ -11,7 +11,7 @@ use super::PairTurns;
 ///
 /// // Two ranks send four rows each, in turns of two: tiles 0 and 2 are complete before 1 and 3.
 /// assert_eq!(arrival_order(&[4, 4], 0, 2, 2), [0, 2, 1, 3]);
-/// // Each rank sends all of its rows in one turn, and rank 1 is the own rank.
+/// // Each rank sends all of its rows in one turn, and rank 1 is this rank.
 /// assert_eq!(arrival_order(&[4, 4], 1, 2, 4), [2, 3, 0, 1]);
 /// ```
 #[must_use]

@@ -39,7 +39,7 @@ impl i4x2 {
     #[must_use]
     pub fn pack(numbers: &[i8]) -> Vec<Self> {
         let pairs = numbers.chunks_exact(2);
-        assert!(pairs.remainder().is_empty(), "{} numbers are no pairs", numbers.len());
+        assert!(pairs.remainder().is_empty(), "{} numbers are not whole pairs", numbers.len());
         pairs.map(|pair| Self::new(pair[0], pair[1])).collect()
     }
 

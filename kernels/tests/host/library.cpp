@@ -10,7 +10,7 @@ using namespace AscendC;
 
 namespace {
 
-/// Every core has one tile, and waits for a counter that nobody adds to.
+/// Every core has one tile, and waits for a counter that no core adds to.
 struct Waits : ReadsNothing {
     template <class AnyCore> static bool Run(AnyCore &core, const hpmoe::Tile &tile) {
         return core.Await(0, tile.number, 1);
@@ -151,7 +151,7 @@ CASE(cores_that_give_up_leave_nothing_behind) {
     EXPECT(ranks.left(0, 3 * kCores, kLaunch + 1));
 }
 
-/// Cores of one kind alone have a tile: they tell all ranks, and nobody else does.
+/// Only cores of one kind have a tile: they, and no others, signal all ranks.
 CASE(cores_of_either_kind_that_give_up_tell_all_ranks) {
     for (uint32_t which = 0; which < 4; ++which) {
         const bool matrix = which % 2 == 0;
@@ -391,7 +391,7 @@ CASE(records_count_what_cores_have_done) {
     }
 }
 
-/// Every core waits for a counter that somebody has added to, but not as often.
+/// Every core waits for a counter that others have added to, but not often enough.
 struct WaitsForMore : ReadsNothing {
     template <class AnyCore> static bool Run(AnyCore &core, const hpmoe::Tile &) { return core.Await(1, 2, 5); }
 };

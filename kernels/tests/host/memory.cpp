@@ -92,7 +92,7 @@ CASE(a_put_has_rows_and_pieces_as_long_as_plans_say) {
     EXPECT(contains(put(kOrigins + 1).c_str(), "the tensor ends at byte"), put(kOrigins + 1));
 }
 
-/// A product of these sizes, whose numbers are small and whole, on a core that has read up to so many stages of weights ahead.
+/// A product of these sizes, whose numbers are small and whole, on a core that has read up to this number of stages of weights ahead.
 template <Contracted way = Contracted::Columns>
 void product(uint32_t m, uint32_t n, uint32_t k, const hpmoe::MatmulPlan &plan, uint32_t ahead = 0) {
     using Product = hpmoe::Term<way, way>;

@@ -39,8 +39,9 @@ F ub(uint32_t address) { return F(TPosition::VECCALC, address, 1024); }
 #define W(...) (std::vector<const char *>{__VA_ARGS__})
 
 CASE(copies_are_checked) {
-    AIV(W("DataCopy at ", "rules.cpp", "no multiple of 32 B", "DataCopyPad"), DataCopy(ub(0), global(m.own.data), 9));
-    AIV(W("byte 4 of UB", "no multiple of 32"), DataCopy(ub(4), global(m.own.data), 8));
+    AIV(W("DataCopy at ", "rules.cpp", "not a multiple of 32 B", "DataCopyPad"),
+        DataCopy(ub(0), global(m.own.data), 9));
+    AIV(W("byte 4 of UB", "not a multiple of 32"), DataCopy(ub(4), global(m.own.data), 8));
     AIV(W("bytes 188000..188192 of UB", "188160 are usable"), DataCopy(ub(188000), global(m.own.data), 48));
     AIV(W("blockCount = 4096"), DataCopy(ub(0), global(m.own.data), DataCopyParams(4096, 1, 0, 0)));
     AIV(W("is in L1, which an AIV does not have"), DataCopy(F(TPosition::A1, 0, 64), global(m.own.data), 8));
@@ -342,11 +343,11 @@ CASE(the_scalar_cache_is_as_the_kernel_before_left_it) {
 CASE(the_cube_is_checked) {
     B l1(TPosition::A1, 0, 1024), a(TPosition::A2, 0, 1024), b(TPosition::B2, 0, 1024);
     F c(TPosition::CO1, 0, 1024);
-    AIC(W("no multiple of 512"), LoadData(a[16], l1, LoadData2DParams(0, 1, 1, 0, 0, false, 0)));
+    AIC(W("not a multiple of 512"), LoadData(a[16], l1, LoadData2DParams(0, 1, 1, 0, 0, false, 0)));
     AIC(W("ifTranspose works on 16-bit"),
         LoadData(F(TPosition::A2, 0, 64), F(TPosition::A1, 0, 64), LoadData2DParams(0, 1, 1, 0, 0, true, 0)));
     AIC(W("L1, of which 524032 are usable"), LoadData(a, l1, LoadData2DParams(1023, 1, 1, 0, 0, false, 0)));
-    AIC(W("no multiple of 1024"), Mmad(c[16], a, b, MmadParams(16, 16, 16, 0, false, true)));
+    AIC(W("not a multiple of 1024"), Mmad(c[16], a, b, MmadParams(16, 16, 16, 0, false, true)));
     AIC(W("k = 4096"), Mmad(c, a, b, MmadParams(16, 16, 4096, 0, false, true)));
     AIC(W("A takes bytes 0..98304 of L0A"), Mmad(c, a, b, MmadParams(192, 16, 256, 0, false, true)));
     AIC(W("unitFlag = 1"), Mmad(c, a, b, MmadParams(16, 16, 16, 1, false, true)));
@@ -389,8 +390,8 @@ CASE(vector_calls_are_checked) {
     AIV(W("this pair of types does not exist"), Cast(ub(0), nibbles, RoundMode::CAST_NONE, 64));
     AIV(W("overlap"), Cast(halves, LocalTensor<int4b_t>(TPosition::VECCALC, 96, 64), RoundMode::CAST_NONE, 64));
     AIV(W("overlap in part"), Add(ub(32), ub(0), ub(8192), 64));
-    AIV(W("no multiple of 256 B"), Compare(bits, ub(0), ub(8192), CMPMODE::LT, 65));
-    AIV(W("CompareScalar", "no multiple of 256 B"), CompareScalar(bits, ub(0), 1.0f, CMPMODE::LT, 63));
+    AIV(W("not a multiple of 256 B"), Compare(bits, ub(0), ub(8192), CMPMODE::LT, 65));
+    AIV(W("CompareScalar", "not a multiple of 256 B"), CompareScalar(bits, ub(0), 1.0f, CMPMODE::LT, 63));
     AIV(W("CompareScalar", "the first source"), CompareScalar(bits, ub(65536), 1.0f, CMPMODE::LT, 64));
     AIV(W("VSEL_TENSOR_SCALAR_MODE only"), Select(ub(0), bits, ub(8192), 1.0f, SELMODE::VSEL_TENSOR_TENSOR_MODE, 64));
     AIV(W("VSEL_TENSOR_TENSOR_MODE only"),

@@ -275,7 +275,7 @@ HpmoeHostResult putElsewhere(Elsewhere &other, Buffer<int32_t> &box) {
     options.aiv = 1, options.regions = regions.data(), options.region_count = regions.size(), options.peers = &peers;
     HpmoeHostResult result;
     hpmoe_host_run([](uint8_t *) { g_body(); }, nullptr, &options, &result);
-    // What nobody else adds to is added to here.
+    // Adds to counters that no other core adds to.
     EXPECT(other.answer == HPMOE_HOST_GONE ||
            (other.counter == 5 && counter[0] == (other.answer == HPMOE_HOST_MAPPED ? 5 : 0) && own[0] == 6));
     return result;

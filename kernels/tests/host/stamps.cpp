@@ -27,7 +27,7 @@ struct Tiles : ReadsNothing {
     }
 };
 
-/// A launch of a kernel that keeps time stamps of so many tiles of each core. All that is waited for is there.
+/// A launch of a kernel that keeps time stamps of this number of tiles of each core. All waits are satisfied.
 struct StampedLaunch : Ranks {
     static constexpr uint64_t kClocks = 40 * HPMOE_LINE, kFreed = 32 * HPMOE_LINE;
     static constexpr uint64_t kCounter = 29 * HPMOE_LINE; // in the set of this launch
@@ -72,7 +72,7 @@ struct StampedLaunch : Ranks {
 
     /// What ranks tell each other in a round.
     static int32_t told(uint32_t round) { return static_cast<int32_t>(kLaunch * kRounds + round + 1); }
-    /// The peer has told the time in so many rounds.
+    /// The peer has sent its time in this number of rounds.
     void hear(uint32_t rounds) { word(heap, kClocks + (1 - launch[0].rank) * HPMOE_LINE) = told(rounds) - 1; }
     /// What this rank has told the peer last.
     int32_t said() { return word(peer, kClocks + launch[0].rank * HPMOE_LINE); }
@@ -221,7 +221,7 @@ CASE(waits_of_a_tile_are_added_up) {
     EXPECT(added);
 }
 
-/// Tiles that have waited and lasted for so long, as far as their core knows.
+/// Tiles with these waits and durations, by their core's clock.
 struct LastsLong : ReadsNothing {
     static constexpr uint64_t kMost = ~0u;
     static constexpr uint64_t kWaited[Tiles::kTiles] = {kMost - 2, kMost - 1, kMost, kMost + 1, 2 * kMost, 8 * kMost};

@@ -42,7 +42,7 @@ CASE(counters_of_the_next_launch_are_cleared) {
             constexpr int32_t before = 0x7777;
             const uint32_t lines = 2 * count + 2;
             Buffer<int32_t> heap(lines * HPMOE_LINE / 4, before);
-            // Counters lie in another part of memory, so many bytes from the heap.
+            // Counters lie in another part of memory, this number of bytes from the heap.
             HpmoeLaunch &all = ranks.launch[0];
             all.counters = Ranks::address(heap.data) + HPMOE_LINE - Ranks::address(ranks.heap.data);
             all.counter_count = count;

@@ -28,7 +28,7 @@ class Stages:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            self._say("another build has to end first")
+            self._say("another build must end first")
             fcntl.flock(file, fcntl.LOCK_EX)
 
     def begun(self) -> None:

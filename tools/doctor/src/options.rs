@@ -16,7 +16,7 @@ pub(crate) struct Options {
     /// this.
     #[arg(long, value_name = "N")]
     pub(crate) processes: Option<usize>,
-    /// How often a probe tries what may go wrong now and then: blocks that a core sends, adds to a word.
+    /// How often a probe tries operations that may fail only sometimes: blocks that a core sends, adds to a word.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) tries: u32,
     /// The longest that a core waits for a word, in seconds.

@@ -58,7 +58,8 @@ impl Examination {
     }
 
     /// Runs launches with these numbers one after the other on all NPUs. Between launches, ranks don't wait for each other, and the last
-    /// rank is late now and then. Heaps are zero before launch 1. Returns the results of each launch, for each rank in this process.
+    /// rank starts late in some launches. Heaps are zero before launch 1. Returns the results of each launch, for each rank in this
+    /// process.
     pub(crate) fn run_row_with_peers(
         &self,
         request: Request,

@@ -177,7 +177,7 @@ static int run(const Function &function, uint32_t blocks, const Start &start, in
     return ended("kernel", result.code == HPMOE_HOST_OK ? ACL_SUCCESS : CORE_EXCEPTION, result.message);
 }
 
-// What is wrong with the options of a load: each may be given once, and the magic number has to be.
+// The fault of the options of a load: each may be given once, and the magic number is mandatory.
 static const char *wrong_options(const aclrtBinaryLoadOptions *options) {
     constexpr int LAZY = 1; // whether the object goes to the device when it is first used
     bool seen[3] = {};

@@ -72,8 +72,8 @@ struct Memory {
 
 struct Stream;
 
-// Memory of the host that copies on streams read. While the host can't know that the last of them is done, because it has not waited for an event
-// behind it or for its stream, nobody can write the memory.
+// Memory of the host that copies on streams read. While the host can't know that the last of them is done, because it has not waited for an
+// event behind it or for its stream, no call can write the memory.
 struct Pinned {
     std::byte *base;
     size_t bytes;

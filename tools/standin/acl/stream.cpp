@@ -245,7 +245,7 @@ aclError aclrtRecordEvent(aclrtEvent handle, aclrtStream stream) {
     event->stream = recording;
     event->captured = recording->graph != nullptr ? recording->graph->number : 0;
     if (recording->graph != nullptr) {
-        // Captured work runs in the order in which it was given, so that no stream has to wait.
+        // Captured work runs in the order in which it was given, so no stream needs to wait.
         event->place = recording->graph->streams[recording];
         return ended("aclrtRecordEvent", ACL_SUCCESS, named(stream) + ", captured");
     }

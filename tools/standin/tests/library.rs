@@ -119,7 +119,7 @@ impl Drop for Sender {
 fn pinned_memory_that_a_stream_copies_is_kept() {
     let sender = Sender::new();
     let Sender { acl, pinned, memory, .. } = &sender;
-    // SAFETY: memory of so many bytes, which nothing reads.
+    // SAFETY: memory of this size, which nothing reads.
     unsafe { pinned.write_bytes(7, Sender::BYTES) };
     assert_eq!(sender.send(*pinned), 0);
     // The host can't know yet that it may go.

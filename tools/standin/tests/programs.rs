@@ -247,7 +247,7 @@ fn captures_refuse_what_cann_refuses() {
     assert_eq!(call!(acl, "aclmdlRICaptureThreadExchangeMode", &raw mut mode => *mut u32), 0);
     assert_eq!((mode, memset()), (0, 0));
     assert_eq!(call!(acl, "aclmdlRICaptureThreadExchangeMode", &raw mut mode => *mut u32), 0);
-    // A stream that goes on from there has to come back.
+    // A stream that continues from there must join again.
     assert_eq!((acl.record(event, stream), acl.wait(side, event)), (0, 0));
     assert_eq!(call!(acl, "aclrtSynchronizeEvent", event => Handle), EVENT_CAPTURED);
     assert_eq!(acl.copy(memory, memory, 3, side), 0);

@@ -41,7 +41,7 @@ struct Options {
     /// as those of an older state.
     #[arg(long)]
     known: bool,
-    /// Simulates for so many minutes, and ends builds that have begun. What is left is for the next run.
+    /// Simulates for this number of minutes, and finishes builds that have begun. The next run continues.
     #[arg(long, value_name = "MINUTES")]
     minutes: Option<u64>,
     /// Fails if what is in docs/sweep is not what this program simulates, and writes nothing there.

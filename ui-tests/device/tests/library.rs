@@ -290,7 +290,7 @@ fn refused() {
     let text = said(5, &|part| part.data = line.cast());
     assert!(
         text.contains("`gate` of rank 1 lies at 0x")
-            && text.contains("which is no memory of an NPU: the host's, or memory that has been freed"),
+            && text.contains("which is not memory of an NPU: the host's, or memory that has been freed"),
         "{text}"
     );
     let freed = DeviceMemory::new(&layer.npus[0], 1 << 16).unwrap().address();
@@ -305,7 +305,7 @@ fn refused() {
     let short = DeviceMemory::new(&layer.npus[0], 64).unwrap();
     let begin = short.address() as usize;
     let text = said(0, &|part| part.data = with_exposed_provenance_mut(begin));
-    assert!(text.contains("which is no memory of an NPU"), "{text}");
+    assert!(text.contains("which is not memory of an NPU"), "{text}");
     drop(short);
     let text = said(0, &|part| part.data = part.data.wrapping_byte_add(32));
     assert!(text.contains("but parts start at multiples of 64 bytes: copy it to one"), "{text}");

@@ -1,6 +1,6 @@
 //! Random programs: each kernel gives the bits of its taskflow run as Rust, for any ranks, routings and orders of the
 //! host's pipes.
-#![allow(clippy::all, reason = "programs that are drawn say what nobody would")]
+#![allow(clippy::all, reason = "random programs contain unusual code")]
 
 #[allow(unused_imports, reason = "a few programs don't need all")]
 use crate::random::{Case, config, experts, ids, slots, tokens};

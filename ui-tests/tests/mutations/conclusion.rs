@@ -31,7 +31,7 @@ pub fn conclude(kind: &Kind, all: &[(Site, Verdict)], listed: &BTreeMap<&str, Su
                     fault(format!("listed as a survivor, but found: {key}\n    {text}"));
                 }
                 if kind.least.is_none() && how == Some(ENDLESS) {
-                    fault(format!("nobody would say who waits: {key}"));
+                    fault(format!("no report would name the core that waits: {key}"));
                 }
             }
             Verdict::Survived | Verdict::Unreached if survivor.is_some() => excused += 1,

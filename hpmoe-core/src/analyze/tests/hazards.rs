@@ -119,7 +119,7 @@ fn each_element_has_one_writer() {
     assert_eq!(both("n", "n"), NONE);
     assert_eq!(both("0", "n"), ["all iterations over `n` write the same elements of `a`, in undefined order"]);
     assert_eq!(both("n", "1")[..1], [by_each("n")]);
-    // A range of one is no repetition.
+    // A range of one value is not a repetition.
     assert_eq!(faults(&[ranges(&write("n")).replace("for k in 0..2", "for k in 0..1")]), NONE);
 }
 

@@ -44,7 +44,7 @@ fn rows_come_back_to_a_rank_that_freed_its_memory_before_it_sent_them() {
     let calls = squares(4, "x", "z") + &dispatch("z") + &project(8, 16, "recv", "a");
     let checked = in_chunks(&calls, "a").unwrap();
     assert_eq!(waits(&checked), ["square: Own", "dispatch: Peer", "sum_over_k: Own"]);
-    // Squares of tokens whose slots are all empty are sent to nobody.
+    // Squares of tokens whose slots are all empty are sent to no rank.
     let squares = "square with z: rows, 1 per row";
     assert_eq!(frees(&checked), [[squares].as_slice(), &BOTH_ENDS].concat());
 }

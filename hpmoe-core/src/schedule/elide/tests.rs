@@ -214,7 +214,7 @@ fn of_several_producers_on_a_core_the_last_one_speaks_for_all() {
             let wanted = (earlier != third).then_some(Implied::QueueOrder { earlier, later: third });
             assert_eq!(implied, wanted);
         }
-        // Whose signal is left out for another reason speaks for nobody.
+        // A phase whose signal is left out for another reason implies no other.
         let path = || Implied::Path(vec![third, consumer]);
         let mut implied = dependencies.each_ref().map(|d| (d.before == third).then(path));
         queue_order(&checked, &before, &mut implied);

@@ -38,7 +38,7 @@ struct Walked {
     hbm: f64,
 }
 
-/// Runs entries as [`Run::walk`] does, but looks nothing up: each tile's core, place, rows and work are found anew.
+/// Runs entries as [`Run::walk`] does, but looks nothing up: each tile's core, place, rows and work are computed again.
 fn one_by_one(
     run: &Run,
     links: &mut Links,

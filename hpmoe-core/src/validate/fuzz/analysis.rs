@@ -246,5 +246,5 @@ fn schedules_of_a_changed_analysis_that_are_accepted_run_right() {
     let (tally, count) = (&found.tally, numbers.count());
     assert!(found.wrong.is_empty(), "accepted and wrong: {:#?}", found.wrong);
     assert!(tally.total(Verdict::RefusedWrong) * 10 > count, "many are wrong: {}", tally.line());
-    assert!(tally.total(Verdict::Right) * 50 > count, "some matter to nobody: {}", tally.line());
+    assert!(tally.total(Verdict::Right) * 50 > count, "some have no effect: {}", tally.line());
 }

@@ -135,7 +135,7 @@ mod tests {
         again.add(&(30..40), found(&[Verdict::RefusedWrong]));
         assert_eq!(Kept::open(Some(&path), "one").blocks.len(), 3);
         assert_eq!(Kept::open(Some(&path), "other").blocks.len(), 0);
-        assert_eq!(Kept::open(Some(&path), "one").blocks.len(), 0, "the other program has begun anew");
+        assert_eq!(Kept::open(Some(&path), "one").blocks.len(), 0, "the other program starts again");
         assert_eq!(Kept::open(None, "one").blocks.len(), 0);
     }
 }

@@ -50,7 +50,7 @@ fn what_is_written_shares_memory_with_nothing() {
     // Something that ends earlier lies between them.
     let between = [read("x", 0, 512), read("z", 64, 64), written("y", 256, 64)];
     assert_eq!(refused(&between), Failure::invalid(said));
-    // A copy is no way out: the caller would not see in which order they are used.
+    // A copy does not help: the caller would not see in which order the copies are used.
     assert_eq!(refused(&[read("x", 65, 128), written("y", 64, 64)]), Failure::invalid(said));
     let twice = refused(&[written("dx", 0, 128), written("dy", 64, 64)]);
     assert_eq!(

@@ -165,7 +165,7 @@ pub(crate) struct RankRun<'a> {
     pub(crate) writer: Option<&'a dyn Writer>,
     /// Whether accesses that nothing orders are searched for, and everything that is left open is drawn.
     pub(crate) checks: bool,
-    /// Asked now and then by the calling thread; once it says so, the run ends.
+    /// The calling thread calls this periodically; the run ends once it returns true.
     pub(crate) is_over: Option<&'a (dyn Fn() -> bool + 'a)>,
     /// The resource that a test lets be missing.
     pub(crate) fault: Option<InjectedFault>,

@@ -1,4 +1,5 @@
-//! Reads and writes under one deadline for any number of system calls: a peer that sends or takes a byte now and then gains no time.
+//! Reads and writes under one deadline for any number of system calls: a peer that sends or takes a byte from time to time gains no
+//! time.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -7,10 +8,10 @@ use std::time::{Duration, Instant};
 use super::links::rest;
 use crate::bootstrap::Cancel;
 
-/// The time that a peer may take to receive what is sent to it, up to [`PIECE`].
+/// The time that a peer may take to receive what is sent to it, up to [`PIECE`] bytes.
 const SENDING: Duration = Duration::from_secs(10);
 
-/// The most bytes that are sent under one deadline, in bytes: a peer has to take 1 MiB a second.
+/// The most bytes that are sent under one deadline, in bytes: a peer must take 1 MiB a second.
 const PIECE: usize = 10 << 20;
 
 /// A connection that is read until a deadline, or until the read is cancelled.

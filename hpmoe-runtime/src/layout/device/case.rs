@@ -88,7 +88,7 @@ impl Case {
         let mut draw = Draw(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         // So many ranks and chunks that a rank's arrivals don't fit into UB at once.
         let wide = draw.once_in(40);
-        // Or so many slots that a core has no room to keep those of its experts, and processes them in several blocks.
+        // Or more slots than a core has room to keep for its experts, so that it processes them in several blocks.
         let long = !wide && draw.once_in(40);
         let ranks = if wide || !long && draw.once_in(16) {
             draw.within(65, 256)

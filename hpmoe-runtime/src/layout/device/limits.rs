@@ -64,7 +64,7 @@ fn at_most(largest: &Case, larger: &Case, rule: &str) {
 fn routes_have_so_many_pairs() {
     // So many pairs that only the counts of two ranks fit into UB at a time.
     at_most(&case(16, 2048, 1, 9, 7), &case(3, 2049, 1, 9, 7), "pairs <= MOST_PAIRS");
-    // And so many experts per core that it has no room to keep their slots.
+    // And more experts per core than it has room to keep slots of.
     at_most(&Case { cores: 2, ..case(16, 2048, 1, 9, 7) }, &case(3, 2049, 1, 9, 7), "pairs <= MOST_PAIRS");
     at_most(&case(256, 2048, 1, 2, 7), &case(3, 2049, 1, 9, 7), "pairs <= MOST_PAIRS");
 }

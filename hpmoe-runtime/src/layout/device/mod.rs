@@ -91,7 +91,7 @@ fn alike(ended: &Ended, what: &str) {
 
 /// Compares the tables of all cases that `of_seed` makes.
 fn compare_all(of_seed: impl Fn(u64) -> Case + Sync) {
-    // More than there are cores, because a launch sleeps now and then.
+    // More than there are cores, because a launch sometimes sleeps.
     const THREADS: usize = 4;
     let next = AtomicU64::new(cases().start);
     let some = || {
@@ -130,7 +130,7 @@ fn device_tables_of_chosen_chunks_are_those_of_the_host() {
 #[test]
 fn kept_routes_are_those_of_the_host() {
     let mut found = [0; 4];
-    // Launches that choose have room for some number of chunks or, now and then, for any routing in one.
+    // Launches that choose have room for some number of chunks or, in some cases, for any routing in one chunk.
     let any = |case: Case, seed: u64| Case { capacity: case.capacity.filter(|_| !seed.is_multiple_of(4)), ..case };
     let all = |seed: u64| [Case::new(seed), Case::placed(seed), any(choosing(seed), seed)].map(|case| (seed, case));
     for (seed, case) in (0..cases().end / 5).flat_map(all).filter(|(_, case)| !case.once) {

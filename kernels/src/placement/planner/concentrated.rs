@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(steps(&[3], &[3]), [[0; 0]; 0]);
     }
 
-    /// A draft of a placement whose experts have so many copies, on ranks of one place each.
+    /// A draft of a placement whose experts have these numbers of copies, on ranks of one place each.
     fn with_copies<R>(
         copies: &[usize],
         loads: &[u64],

@@ -46,7 +46,7 @@ def kind_of(experts: nn.Module) -> Kind | str:
     if activation is not nn.functional.silu and type(activation).__name__ not in ("SiLU", "SiLUActivation"):
         return f"their activation is {type(activation).__name__}, and not SiLU"
     if not isinstance(getattr(experts, "gate_up_proj", None), Tensor) or not isinstance(experts.down_proj, Tensor):
-        return "their matrices are no tensors gate_up_proj and down_proj"
+        return "their matrices are not in tensors gate_up_proj and down_proj"
     return SWIGLU
 
 

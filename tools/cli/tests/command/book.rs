@@ -13,7 +13,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-/// The pictures of the guide are compared with those that its commands draw, or written anew with `HPMOE_BLESS=1`.
+/// The pictures of the guide are compared with those that its commands draw, or rewritten with `HPMOE_BLESS=1`.
 const PICTURES: &str = "docs/guide";
 
 #[test]
@@ -39,7 +39,7 @@ fn commands_print_and_draw_what_is_shown() {
     compare_pictures(folder.path());
 }
 
-/// What a command prints, which may say that something is wrong.
+/// The output of a command, which may report faults.
 fn print(arguments: &[&str], folder: &Path, must_succeed: bool) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_hpmoe")).args(arguments).current_dir(folder).output();
     let output = output.expect("the command runs");

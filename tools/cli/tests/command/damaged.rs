@@ -1,4 +1,4 @@
-//! Files that somebody has damaged: the command does its work or says what is wrong, within its time.
+//! Damaged files: the command does its work or reports an error, within its time limit.
 
 use super::{LAYER, SIZE};
 use hpmoe_core::random::Random;

@@ -25,7 +25,7 @@ const KERNELS: [Kernel; 12] = [
     ("ui-tests/kernels/stacked.rs", "forward", "2"),
 ];
 
-/// The name of the steps of a core that makes the route, which are no tasks.
+/// The name of the steps of a core that makes the route, which are not tasks.
 const ROUTE: &str = "tables of the route";
 
 fn number(value: &Value, key: &str) -> f64 {

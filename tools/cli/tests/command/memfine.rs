@@ -48,7 +48,7 @@ fn parts([(a, peak_a), (b, peak_b)]: [(u32, f64); 2]) -> (f64, f64) {
     (peak_a - rows / f64::from(a), rows)
 }
 
-/// Eq. 8 and 9: chunks for rows of so many GB, of the bins 1, 2, 4 and 8; `None` if even 8 do not fit.
+/// Eq. 8 and 9: chunks for rows of this number of GB, of the bins 1, 2, 4 and 8; `None` if even 8 do not fit.
 fn chosen(budget: f64, fixed: f64, whole: f64, rows: f64) -> Option<u32> {
     let room = budget - fixed - whole;
     let least = (rows / room).ceil();

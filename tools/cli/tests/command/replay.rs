@@ -355,7 +355,7 @@ fn job(core: usize, time: f64, hbm: f64, l2: f64) -> Job {
     Job { core, left, rate: 1.0, hbm: hbm / left, l2: l2 / left, ahead: 0.0, share: 0.0 }
 }
 
-/// What one of the users of a resource gets where they want more than there is.
+/// The share of each user of a resource whose users want more than its capacity.
 fn level(capacity: f64, mut wants: Vec<f64>) -> f64 {
     if wants.iter().sum::<f64>() <= capacity {
         return f64::INFINITY;
@@ -419,7 +419,7 @@ fn a_replay_takes_as_long_as_the_simulation() {
     compare(("backward", &backward, "4", "zipf:0.8:5"));
 }
 
-/// Rows that each rank has for each expert, of so many tokens for so many experts each. One expert in three has most.
+/// Rows that each rank has for each expert, for these numbers of tokens and of experts per token. One expert in three has most.
 fn skewed_rows(ranks: usize, experts: usize, tokens: usize, top_k: usize) -> Vec<Vec<usize>> {
     let of_rank = |rank: usize| {
         let mut counts: Vec<usize> = (0..experts).map(|expert| (expert + rank) % 3).collect();

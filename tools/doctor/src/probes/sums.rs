@@ -74,7 +74,7 @@ fn compare(found: &[f32], left: &[u16], right: &[u16]) -> Result<String, Failure
             let rows = [&left[number / SIDE * PITCH..], &right[number % SIDE * PITCH..]];
             let (exact, sum, size) = element(rows[0], rows[1], depth);
             let part = |value: f32| (f64::from(value) - exact).abs() / size * f64::from(1 << 24);
-            // A NaN is no error that `max` would keep.
+            // `max` would drop a NaN.
             error = if have.is_nan() { f64::INFINITY } else { error.max(part(*have)) };
             own = own.max(part(sum));
             equal += usize::from(have.to_bits() == sum.to_bits());

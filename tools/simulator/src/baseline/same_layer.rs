@@ -153,7 +153,7 @@ fn forward(graph: &TaskGraph, operators: &[SerialOperator]) -> Result<SameLayer,
     let operations: Vec<String> =
         on_received(graph).flat_map(|task| &task.body.steps).map(|step| step.operation.name()).collect();
     if let Some(other) = operations.iter().find(|name| !SWIGLU.contains(&name.as_str())) {
-        return foreign(format!("`{}` computes `{other}`, which is no part of SwiGLU", activation.name));
+        return foreign(format!("`{}` computes `{other}`, which is not part of SwiGLU", activation.name));
     }
     let sigmoids = operations.iter().filter(|name| ["silu", "sigmoid"].contains(&name.as_str())).count();
     if sigmoids != 1 {

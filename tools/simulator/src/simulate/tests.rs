@@ -193,7 +193,7 @@ fn weights_are_read_while_a_core_waits() {
     assert_eq!(workload.run(&target).time.us().round(), 16.0);
 }
 
-/// The latency in µs of a product alone, which has 16 µs of its own, if a core needs so many µs between tasks.
+/// The latency in µs of a product alone, which has 16 µs of its own, if a core needs this number of µs between tasks.
 fn between(task_us: f64, ahead: Ahead) -> f64 {
     let mut workload = Listed::new(1, 1, 1);
     workload.costs.aic.task = Time::from_us(task_us);

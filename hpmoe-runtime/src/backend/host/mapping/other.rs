@@ -37,7 +37,7 @@ impl SharedMapping {
     /// # Safety
     ///
     /// There is nothing to be kept.
-    #[expect(unsafe_code, reason = "who calls it has to keep what the other systems ask for")]
+    #[expect(unsafe_code, reason = "callers must satisfy the conditions of other systems")]
     pub(crate) unsafe fn lent(_address: u64, _bytes: usize, _poisoned: usize) -> io::Result<Self> {
         Err(io::ErrorKind::Unsupported.into())
     }

@@ -138,7 +138,7 @@ impl SharedMapping {
     ///
     /// If it is not an aligned word of the memory.
     pub(crate) fn word(&self, at: usize) -> &AtomicI32 {
-        assert!(at % 4 == 0 && at + 4 <= self.bytes, "byte {at} of {} is no word", self.bytes);
+        assert!(at % 4 == 0 && at + 4 <= self.bytes, "byte {at} of {} is not a word", self.bytes);
         // SAFETY: aligned, mapped as long as `self` lives, and only accessed by atomics, in this and every other process.
         unsafe { AtomicI32::from_ptr(self.start.as_ptr().add(at).cast()) }
     }

@@ -83,7 +83,7 @@ impl Acl {
         Err(NpuError::Call { call, code, says })
     }
 
-    /// Initialises the library. It is no error if other code in the process has initialised it already.
+    /// Initialises the library. It is not an error if other code in the process has initialised it already.
     fn initialize(&self) -> Result<(), NpuError> {
         // SAFETY: null is "no configuration".
         let code = unsafe { self.calls.aclInit(std::ptr::null()) };

@@ -71,7 +71,7 @@ fn products_of_one_input_and_neighbouring_elementwise_phases_are_one_operator() 
     assert!(router.contains(&"tables of the route".to_owned()), "{router:?}");
     // Chunks are a matter of the schedule.
     assert_eq!(names(&fixture::chunked(&layer, 4), &routing), names(&fixture::prepared(&layer), &routing));
-    // A copy on the rank that tokens are sent to once is no collective.
+    // A copy on the rank that tokens are sent to once is not a collective.
     let once = names(&fixture::once(&layer), &routing);
     assert_eq!(once[..3], ["permutation for dispatch→once", "dispatch→once", "dispatch→recv"]);
 }
