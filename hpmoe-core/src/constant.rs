@@ -6,16 +6,16 @@ use std::fmt;
 /// Values that a build sets instead of the values in the source, by the constant's name.
 pub type Overrides = ByName<Constant>;
 
-/// Names of the constants that are tile sizes. Their values change times, but no results, except those of sums over column
-/// tiles. The source may leave them open: `pub const TILE_N: usize = _;`.
+/// Names of the constants that are tile sizes. Their values change times, and results only of sums over column tiles. The source may leave
+/// them open: `pub const TILE_N: usize = _;`.
 pub const TILE_SIZES: [&str; 7] = ["TILE_M", "TILE_N", "GRAD_M", "GRAD_N", "PUT", "BLOCK", "COLUMNS"];
 
 /// The number of places for experts that each rank has beyond its share. A build may set it in every kernel; a kernel that does not declare
 /// it has none.
 pub(crate) const SPARE: &str = "SPARE";
 
-/// The largest number of chunks that a launch may choose. A build may set it in every kernel; in one that does not declare it, the number is that
-/// of the loop.
+/// The largest number of chunks that a launch may choose. A build may set it in every kernel; in a kernel that does not declare it, the
+/// loop states the number.
 pub(crate) const CHUNKS_AT_MOST: &str = "CHUNKS_AT_MOST";
 /// The largest number of chunks that launches can choose.
 pub(crate) const MOST_CHOSEN: usize = 8;

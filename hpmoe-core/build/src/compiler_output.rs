@@ -8,7 +8,7 @@ pub(crate) fn first_error(said: &str) -> &str {
     error.unwrap_or_else(|| said.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("it gave no reason"))
 }
 
-/// The line of the generated file that a message names: that of an error, else of a note (an error in a header is found
+/// The line of the generated file that a message names: the line of an error, or else of a note (an error in a header is found
 /// where the kernel uses it).
 pub(crate) fn generated_line(source: &Path, said: &str) -> Option<usize> {
     let file = source.file_name()?.to_str()?;

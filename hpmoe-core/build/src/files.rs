@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Once;
 
-/// Endings of what a build says of itself.
+/// Suffixes of the files that describe a build.
 const NOTICES: [&str; 4] = ["built", "fault", "expansion", "device"];
 
 static FIRST: Once = Once::new();

@@ -41,7 +41,7 @@ pub fn settings_of(module: &ItemMod, settings: &Overrides) -> Overrides {
 
 /// One build, as all of its modules see it.
 pub(crate) struct Build {
-    /// Constants that are set, for whichever kernels declare them.
+    /// Constants that are set, for all kernels that declare them.
     pub(crate) settings: Overrides,
     pub(crate) target: Target,
     /// The launches that open tile sizes are chosen for.

@@ -98,7 +98,7 @@ impl CheckedGraph {
     pub fn route_input_mut(&mut self) -> &mut Option<RouteInput> {
         &mut self.route_input
     }
-    /// The tensors of the taskflow that no call reads, though it makes them.
+    /// The tensors that the taskflow makes but no call reads.
     pub fn unread(&self) -> impl Iterator<Item = &Tensor> {
         let made = self.graph.tensors.iter().filter(|(_, tensor)| !tensor.storage.is_argument());
         let read = |id: TensorId| {
@@ -109,7 +109,7 @@ impl CheckedGraph {
         };
         made.filter(move |(id, _)| !read(*id)).map(|(_, tensor)| tensor)
     }
-    /// Names numbers of ranks that schedules are made for, besides those that divide the experts. Nothing else depends on them.
+    /// Names numbers of ranks that schedules are made for, in addition to those that divide the experts. The names affect nothing else.
     pub fn name_ranks(&mut self, ranks: &[u32]) {
         self.graph.named_ranks.extend_from_slice(ranks);
     }

@@ -50,7 +50,7 @@ impl Rectangle {
         sides.iter().all(|(a, b)| a.start < b.end && b.start < a.end)
     }
 
-    /// The first columns, or the first rows, that none of these covers.
+    /// The first columns or rows that no rectangle in `covers` contains.
     pub(super) fn missing(&self, covers: &[Self]) -> Option<(Dimension, Range<u32>)> {
         // Between two edges, what is covered is the same for all rows.
         let mut edges: Vec<u32> = covers.iter().flat_map(|cover| [cover.rows.start, cover.rows.end]).collect();

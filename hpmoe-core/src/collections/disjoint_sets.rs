@@ -12,7 +12,7 @@ impl DisjointSets {
         Self { towards: (0..numbers).collect() }
     }
 
-    /// Makes one set of those of two numbers.
+    /// Merges the sets of two numbers.
     pub(crate) fn join(&mut self, one: usize, other: usize) {
         let (one, other) = (self.first(one), self.first(other));
         self.towards[one.max(other)] = one.min(other);

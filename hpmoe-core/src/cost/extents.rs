@@ -31,7 +31,7 @@ fn place(phase: &Phase, access: &Access, column: u32) -> (u32, u32) {
     (rows, columns)
 }
 
-/// Rows and columns of an argument in one column of the phase: fewer than those of its tile at the edge of a tensor.
+/// Rows and columns of an argument in one column of the phase: at the edge of a tensor, fewer than in its tile.
 pub(super) fn extent(
     graph: &TaskGraph,
     phase: &Phase,

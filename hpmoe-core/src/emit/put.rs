@@ -4,8 +4,8 @@ use super::cpp::{Expr, Function, Scope, Stmt, name};
 use crate::graph::{SpaceKind, Task};
 use crate::plan::PutPlan;
 
-/// A function that calls the library's put: the tile, the parameters, and for scattered rows their (token, k), for
-/// gathered rows a list of them and how many places of the list one row of the source stands for.
+/// A function that calls the library's put with the tile and the parameters; for scattered rows also with their (token, k), and for
+/// gathered rows with a list of (token, k) and the number of list entries per row of the source.
 pub(super) fn put(task: &Task, function: &str, plan: &PutPlan, kind: SpaceKind) -> Function {
     let mut scope = Scope::with(&["core", "tile", "origins", "list", "per_row"]);
     let names: Vec<String> = task.params.iter().map(|param| scope.new_name(&param.name)).collect();

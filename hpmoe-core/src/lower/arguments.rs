@@ -15,7 +15,7 @@ use proc_macro2::Span;
 pub(super) struct LoweredArgument {
     pub(super) tensor: TensorId,
     pub(super) side: Side,
-    /// The rows that the accessors name; of a matrix those of the outer tile, which `tile` and the parameter cut.
+    /// The rows that the accessors name. For a matrix, these are the rows of the outer tile, which `tile` and the parameter cut.
     pub(super) rows: Rows,
     /// The index of `.tile(..)`, for matrices.
     pub(super) tile: Option<Index>,

@@ -136,7 +136,7 @@ fn refuse_nested(statements: &[Stmt], errors: &mut Errors) {
     }
 }
 
-/// Checks a `let` inside of the loop: its rows must belong to a chunk, which those of matrices and once-sent rows don't.
+/// Checks a `let` inside the loop: its rows must belong to a chunk. Matrices and once-sent rows don't.
 pub(super) fn local(chunks: &Chunks, tensor: &Tensor, errors: &mut Errors) {
     if tensor.rows == RowKind::Once {
         let (tensor_name, chunk) = (tensor.name.clone(), chunks.variable.clone());

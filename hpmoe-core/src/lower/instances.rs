@@ -57,8 +57,8 @@ impl Lowering<'_> {
         Some(function.generics.iter().filter_map(|name| Some((name.clone(), *values.get(name)?))).collect())
     }
 
-    /// The task with these const arguments. The device code of a put depends on its direction, so that a put in both directions is
-    /// two tasks. That of another task depends on which parameters have rows of slots, which may be empty.
+    /// The task with these const arguments. The device code of a put depends on its direction, so a put in both directions is two tasks.
+    /// The code of another task depends on which parameters have rows of slots, because slots may be empty.
     pub(super) fn instance(
         &mut self,
         function: &TaskFn,

@@ -32,7 +32,7 @@ pub struct Product {
     pub element: ElementType,
     /// Number of the parameter that is written.
     pub y: usize,
-    /// Whether the sum is added to the contents of `y` rather than replacing them.
+    /// Whether the sum is added to `y`. Otherwise, it replaces the contents.
     pub onto: bool,
     /// Whether negative sums become 0 as they are stored from L0C.
     pub relu: bool,

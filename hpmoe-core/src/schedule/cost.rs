@@ -109,7 +109,7 @@ impl EntryCosts {
         }
     }
 
-    /// Number of vector cores that fill the link with puts of a phase; more of them put no faster. A core that waits for its
+    /// Number of vector cores that fill the link with puts of a phase; more cores put no faster. A core that waits for its
     /// rows to arrive leaves the link to others.
     pub(super) fn put_cores(&self, graph: &TaskGraph, phase: PhaseId) -> u32 {
         let PhaseCost { tile_ps, full_rows, .. } = self.phases[phase];

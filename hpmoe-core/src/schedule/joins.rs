@@ -8,9 +8,8 @@ use crate::collections::SortedSet;
 use crate::ids::{Arena, Id, PhaseId};
 use std::collections::HashMap;
 
-/// Lets a phase join the previous one if both cut the same space into the same tiles for the same cores, and if it needs neither data
-/// nor memory that the previous one doesn't need, so that it does not depend on the previous one. Its entries move next to those of
-/// the previous phase.
+/// Lets a phase join the previous one if both cut the same space into the same tiles for the same cores, and if it needs no data or memory
+/// beyond the previous one's, so that it does not depend on the previous one. Its entries move next to those of the previous phase.
 ///
 /// Gate and up projections then read a row tile one after the other, while it is in L2. They consume rows half as fast as
 /// one of them alone, so rows from other ranks have twice the time to arrive.

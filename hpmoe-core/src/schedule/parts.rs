@@ -13,9 +13,8 @@ const CORES_PER_RANK: u32 = 3;
 /// cores of a peer that gets little would be idle.
 const PIECES_PER_CORE: usize = 16;
 
-/// The percentage of shares that are equal for all peers, if sending cores should be dedicated to peers wherever there are enough
-/// of them. `None` if they should be shared, if nothing is sent, or if so little is sent that some cores would have nothing to
-/// do.
+/// The percentage of shares that are equal for all peers, if sending cores should be dedicated to peers if there are enough of them. `None`
+/// if they should be shared, if nothing is sent, or if so little is sent that some cores would have nothing to do.
 pub(super) fn dedicated(graph: &TaskGraph, aiv: u32, choices: &Choices) -> Option<u32> {
     let PeerCores::Dedicated { percent } = choices.peer_cores else { return None };
     let tile = graph.heights(SpaceKind::RowTiles).max().unwrap_or(0);
@@ -40,7 +39,7 @@ fn walks_by_arrival(graph: &TaskGraph, choices: &Choices) -> bool {
 /// The parts of all roles for one number of ranks.
 pub(super) struct Parts {
     pub(super) parts: Arena<PartId, Role>,
-    /// How a rank divides what it sends among its peers, where sending cores are dedicated to them.
+    /// The division of a rank's sends among its peers, if sending cores are dedicated to peers.
     pub(super) dedicated: Option<Sends>,
     /// The part of each phase; if the phase has peers, by distance of the peer.
     parts_of_phase: Arena<PhaseId, Vec<PartId>>,

@@ -12,7 +12,7 @@ use crate::collections::SortedSet;
 use crate::graph::{CHUNK_BUFFERS, TaskGraph};
 use crate::ids::{Arena, CounterId, Id, PhaseId, RoleId};
 
-/// The entries of one rank and what must come before what among them.
+/// The entries of one rank and their required order.
 ///
 /// Nodes are the entries by number; then one for each group of counters, which follows all entries that signal it and
 /// precedes all that wait for it; then one for each point at which one phase of a role ends and the next begins, for

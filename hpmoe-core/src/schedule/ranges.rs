@@ -5,8 +5,8 @@ use crate::graph::TaskGraph;
 use crate::ids::PartId;
 use hpmoe_kernels::op::TaskKind;
 
-/// The difference from the peer of one entry to that of the next, modulo the ranks, if a descriptor may stand for both: of one phase and
-/// one place in the order of experts, for neighbours on the ring of ranks.
+/// The difference between the peers of two consecutive entries, modulo the ranks, if one descriptor may represent both: they have the same
+/// phase and the same place in the order of experts, and their peers are neighbours on the ring of ranks.
 pub(crate) fn peer_step(ranks: u32, entry: Entry, next: Entry) -> Option<u32> {
     let alike = (entry.phase, entry.expert) == (next.phase, next.expert);
     let on_ring = alike && entry.peer_offset < ranks && next.peer_offset < ranks;
@@ -70,7 +70,7 @@ impl Schedule {
         })
     }
 
-    /// A queue as descriptors have it: entries that are walked together, and of these, ranges of vector cores with a peer after the other.
+    /// A queue as descriptors represent it: entries that are walked together, combined into ranges of consecutive peers for vector cores.
     ///
     /// Matrix cores have no ranges: a core that holds a tile counts the descriptors that it reads.
     pub(super) fn ranges<'a>(&'a self, graph: &TaskGraph, ranks: u32, queue: &'a [Entry]) -> Vec<Range<'a>> {

@@ -24,7 +24,7 @@ pub(crate) fn last_is(ty: &Type, wanted: &str) -> bool {
 const DECLARED: [&str; 9] =
     ["ASCENDC", "DESCRIPTORS", "FINGERPRINT", "GRAPH", "GRAPH_MERMAID", "KERNEL", "SCHEDULE", "TABLES", "TILE_SIZES"];
 
-/// A type as it reads outside that module, in which a constant may have one of these names.
+/// A type as written outside the module, in which a constant may shadow one of its names.
 pub(crate) fn outside(tokens: TokenStream, in_braces: bool) -> TokenStream {
     let named = |token: TokenTree| match token {
         TokenTree::Ident(name) if DECLARED.iter().any(|declared| name == declared) => {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::header::HPMOE_C_ABI;
 use crate::kernel::{Constant, Kernel};
 
-/// The description of these kernels; the header says what is in it.
+/// The description of these kernels. The header documents its fields.
 pub(crate) fn describe(kernels: &[Kernel]) -> Value {
     let mut modules: Vec<(&Kernel, Vec<Value>)> = Vec::new();
     for kernel in kernels {

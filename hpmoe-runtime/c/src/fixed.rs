@@ -36,7 +36,7 @@ impl Fixed {
     ///
     /// # Safety
     ///
-    /// As the header says of `hpmoe_fix`.
+    /// The conditions of `hpmoe_fix` in the header apply.
     pub(crate) unsafe fn new(library: &'static Library, request: &Request) -> Result<Self, Failure> {
         report::forget();
         // SAFETY: the caller's strings, arrays and memory.
@@ -52,7 +52,7 @@ impl Fixed {
     ///
     /// # Safety
     ///
-    /// As the header says of `hpmoe_replay`.
+    /// The conditions of `hpmoe_replay` in the header apply.
     pub(crate) unsafe fn replay(&mut self, replay: &Replay) -> Result<(), Failure> {
         // SAFETY: the caller upholds the contract of this function.
         unsafe { self.again(replay, |launch, streams, arguments| launch.enqueue(streams, arguments)) }
@@ -62,7 +62,7 @@ impl Fixed {
     ///
     /// # Safety
     ///
-    /// As the header says of `hpmoe_capture`.
+    /// The conditions of `hpmoe_capture` in the header apply.
     pub(crate) unsafe fn capture(&mut self, replay: &Replay) -> Result<(), Failure> {
         let capture = |launch: &mut FixedLaunch<'_>, streams: Option<&Streams>, arguments: &[Argument<'_>]| {
             launch.capture(streams.expect("they are not null"), arguments)
@@ -101,7 +101,7 @@ impl Fixed {
     ///
     /// # Safety
     ///
-    /// As the header says of `hpmoe_replay`.
+    /// The conditions of `hpmoe_replay` in the header apply.
     unsafe fn again(
         &mut self,
         replay: &Replay,

@@ -30,7 +30,7 @@ pub fn describe(library: &'static Library) -> *const c_char {
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The conditions in the header apply.
 pub unsafe fn memory(
     library: &'static Library,
     taskflow: *const c_char,
@@ -64,7 +64,7 @@ pub unsafe fn memory(
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The conditions in the header apply.
 pub unsafe fn memory_table(
     library: &'static Library,
     taskflow: *const c_char,
@@ -90,7 +90,7 @@ pub unsafe fn memory_table(
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The conditions in the header apply.
 pub unsafe fn group_new(ranks: u64, options: *const HpmoeOptions, group: *mut HpmoeGroup) -> HpmoeStatus {
     guarded(|| {
         if group.is_null() {
@@ -110,7 +110,7 @@ pub unsafe fn group_new(ranks: u64, options: *const HpmoeOptions, group: *mut Hp
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The conditions in the header apply.
 pub unsafe fn group_join(
     rank: u64,
     ranks: u64,
@@ -139,7 +139,7 @@ pub unsafe fn group_join(
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The conditions in the header apply.
 pub unsafe fn listen(
     address: *const c_char,
     joining: *const HpmoeJoining,
@@ -168,7 +168,7 @@ pub unsafe fn listen(
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The conditions in the header apply.
 pub unsafe fn group_host(
     listener: HpmoeListener,
     ranks: u64,
@@ -226,7 +226,7 @@ pub fn group_free(group: HpmoeGroup) -> HpmoeStatus {
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The conditions in the header apply.
 pub unsafe fn group_placed(
     group: HpmoeGroup,
     placement: *const HpmoePlacement,
@@ -251,7 +251,7 @@ pub unsafe fn group_placed(
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The conditions in the header apply.
 pub unsafe fn place(
     ranks: u64,
     experts: u64,
@@ -269,7 +269,7 @@ pub unsafe fn place(
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The conditions in the header apply.
 #[expect(clippy::too_many_arguments, reason = "those of the header")]
 pub unsafe fn launch(
     library: &'static Library,
@@ -290,7 +290,7 @@ pub unsafe fn launch(
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The conditions in the header apply.
 #[expect(clippy::too_many_arguments, reason = "those of the header")]
 pub unsafe fn enqueue(
     library: &'static Library,
@@ -320,7 +320,7 @@ pub unsafe fn enqueue(
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The conditions in the header apply.
 #[expect(clippy::too_many_arguments, reason = "those of the header")]
 pub unsafe fn fix(
     library: &'static Library,
@@ -349,7 +349,7 @@ pub unsafe fn fix(
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The conditions in the header apply.
 pub unsafe fn replay(
     fixed: HpmoeFixed,
     ranks: u64,
@@ -370,7 +370,7 @@ pub unsafe fn replay(
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The conditions in the header apply.
 pub unsafe fn capture(
     fixed: HpmoeFixed,
     ranks: u64,
@@ -399,7 +399,7 @@ pub fn replayed(fixed: HpmoeFixed, launches: u32) -> HpmoeStatus {
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The conditions in the header apply.
 pub unsafe fn fixed_place(fixed: HpmoeFixed, placement: *const HpmoePlacement) -> HpmoeStatus {
     guarded(|| {
         // SAFETY: null, or the caller's structure.
@@ -424,7 +424,7 @@ pub fn wait(pending: HpmoePending) -> HpmoeStatus {
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The conditions in the header apply.
 pub unsafe fn reference(
     library: &'static Library,
     group: HpmoeGroup,
@@ -443,7 +443,7 @@ pub unsafe fn reference(
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The conditions in the header apply.
 pub unsafe fn refuse(group: HpmoeGroup, message: *const c_char) -> HpmoeStatus {
     guarded(|| {
         // SAFETY: the caller's string, if there is one.

@@ -10,11 +10,11 @@ use hpmoe_runtime::{BootstrapError, Cancel, Joining, Secret};
 use crate::error::Failure;
 use crate::header::{HpmoeJoining, HpmoeOptions};
 
-/// The settings of joining: those of the environment, and in their place what the caller says.
+/// The settings of joining: from the environment, overridden by the caller.
 ///
 /// # Safety
 ///
-/// As the header says of both structures.
+/// Both structures must satisfy the conditions in the header.
 pub(crate) unsafe fn joining(said: &HpmoeJoining, options: &HpmoeOptions) -> Result<Joining, Failure> {
     let HpmoeJoining { job, secret, secret_bytes, time_limit_ms, let_anyone_join } = *said;
     let mut joining = Joining::from_environment().map_err(invalid)?;
@@ -46,7 +46,7 @@ pub(crate) unsafe fn joining(said: &HpmoeJoining, options: &HpmoeOptions) -> Res
 ///
 /// # Safety
 ///
-/// As the header says.
+/// The conditions in the header apply.
 pub(crate) unsafe fn cancel(options: &HpmoeOptions) -> Option<Cancel> {
     let number = options.cancel.cast_mut();
     // SAFETY: the caller's number, which lives as long as the process and is only written as a whole.

@@ -54,7 +54,7 @@ unsafe impl Send for Started {}
 ///
 /// # Safety
 ///
-/// As the header says of `hpmoe_launch`.
+/// The conditions of `hpmoe_launch` in the header apply.
 pub(crate) unsafe fn launch(library: &'static Library, request: &Request) -> Result<(), Failure> {
     // SAFETY: the caller upholds the contract of this function.
     unsafe { start(library, request) }?.finish()
@@ -64,7 +64,7 @@ pub(crate) unsafe fn launch(library: &'static Library, request: &Request) -> Res
 ///
 /// # Safety
 ///
-/// As the header says of `hpmoe_enqueue`.
+/// The conditions of `hpmoe_enqueue` in the header apply.
 pub(crate) unsafe fn start(library: &'static Library, request: &Request) -> Result<Started, Failure> {
     report::forget();
     // SAFETY: the caller's strings, arrays and memory.
@@ -82,7 +82,7 @@ pub(crate) unsafe fn start(library: &'static Library, request: &Request) -> Resu
 ///
 /// # Safety
 ///
-/// As the header says of `hpmoe_reference`.
+/// The conditions of `hpmoe_reference` in the header apply.
 pub(crate) unsafe fn reference(library: &'static Library, request: &Request) -> Result<(), Failure> {
     report::forget();
     // SAFETY: the caller's strings, arrays and memory.
@@ -145,7 +145,7 @@ pub(crate) fn agreed<T>(group: &Group, found: Result<T, Failure>) -> Result<T, F
 ///
 /// # Safety
 ///
-/// As the header says of `hpmoe_launch`.
+/// The conditions of `hpmoe_launch` in the header apply.
 pub(crate) unsafe fn prepare(library: &'static Library, request: &Request) -> Result<Prepared, Failure> {
     // SAFETY: the caller's string.
     let kernel = unsafe { library.kernel(request.taskflow) }?;
@@ -172,7 +172,7 @@ type Arrays<'a> = (Option<PerRank<Vec<i32>>>, &'a [HpmoeTensor]);
 ///
 /// # Safety
 ///
-/// As the header says of `hpmoe_launch`.
+/// The conditions of `hpmoe_launch` in the header apply.
 unsafe fn arrays<'a>(kernel: &Kernel, group: &Group, request: &Request) -> Result<Arrays<'a>, Failure> {
     let tables = kernel.compiled.tables();
     // SAFETY: the caller's array.
@@ -195,7 +195,7 @@ unsafe fn arrays<'a>(kernel: &Kernel, group: &Group, request: &Request) -> Resul
 ///
 /// # Safety
 ///
-/// As the header says of `hpmoe_launch`.
+/// The conditions of `hpmoe_launch` in the header apply.
 pub(crate) unsafe fn tensors<'a>(
     kernel: &Kernel,
     group: &Group,
@@ -214,7 +214,7 @@ pub(crate) unsafe fn tensors<'a>(
 ///
 /// # Safety
 ///
-/// As the header says of `hpmoe_launch`.
+/// The conditions of `hpmoe_launch` in the header apply.
 pub(crate) unsafe fn streams(group: &Group, streams: *const *mut c_void) -> Option<Streams> {
     if streams.is_null() {
         return None;

@@ -30,7 +30,7 @@ impl LaunchMemory {
     ///
     /// # Safety
     ///
-    /// As the header says of `hpmoe_launch`.
+    /// The conditions of `hpmoe_launch` in the header apply.
     pub(crate) unsafe fn new(
         kernel: &Kernel,
         group: &Group,
@@ -68,7 +68,7 @@ impl LaunchMemory {
     ///
     /// # Safety
     ///
-    /// As the header says of `hpmoe_launch`. They are used no longer than this memory.
+    /// The conditions of `hpmoe_launch` in the header apply. The parts are not used after this memory is dropped.
     pub(crate) unsafe fn arguments(&self, kernel: &Kernel, group: &Group) -> Vec<Argument<'static>> {
         let argument = |(table, parts): (&'static TensorTable, &[LaunchPart])| {
             let mut raws = parts.iter().map(|part| part.raw);

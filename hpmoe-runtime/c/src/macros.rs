@@ -86,7 +86,7 @@ macro_rules! functions {
         ///
         /// # Safety
         ///
-        /// As the header says.
+        /// The conditions in the header apply.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn hpmoe_memory(
             taskflow: *const ::core::ffi::c_char,
@@ -102,7 +102,7 @@ macro_rules! functions {
         ///
         /// # Safety
         ///
-        /// As the header says.
+        /// The conditions in the header apply.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn hpmoe_memory_table(
             taskflow: *const ::core::ffi::c_char,
@@ -119,7 +119,7 @@ macro_rules! functions {
         ///
         /// # Safety
         ///
-        /// As the header says.
+        /// The conditions in the header apply.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn hpmoe_group_new(
             ranks: u64,
@@ -134,7 +134,7 @@ macro_rules! functions {
         ///
         /// # Safety
         ///
-        /// As the header says.
+        /// The conditions in the header apply.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn hpmoe_group_join(
             rank: u64,
@@ -152,7 +152,7 @@ macro_rules! functions {
         ///
         /// # Safety
         ///
-        /// As the header says.
+        /// The conditions in the header apply.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn hpmoe_listen(
             address: *const ::core::ffi::c_char,
@@ -168,7 +168,7 @@ macro_rules! functions {
         ///
         /// # Safety
         ///
-        /// As the header says.
+        /// The conditions in the header apply.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn hpmoe_group_host(
             listener: $crate::HpmoeListener,
@@ -208,7 +208,7 @@ macro_rules! functions {
         ///
         /// # Safety
         ///
-        /// As the header says.
+        /// The conditions in the header apply.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn hpmoe_place(
             ranks: u64,
@@ -227,7 +227,7 @@ macro_rules! functions {
         ///
         /// # Safety
         ///
-        /// As the header says.
+        /// The conditions in the header apply.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn hpmoe_launch(
             group: $crate::HpmoeGroup,
@@ -334,7 +334,7 @@ macro_rules! functions {
         ///
         /// # Safety
         ///
-        /// As the header says.
+        /// The conditions in the header apply.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn hpmoe_reference(
             group: $crate::HpmoeGroup,

@@ -148,7 +148,7 @@ impl PartCopy {
         self.lines.as_mut_ptr().cast()
     }
 
-    /// Brings back what the launch has written.
+    /// Copies the results of the launch back to the part.
     ///
     /// # Safety
     ///
@@ -169,11 +169,11 @@ static IN_USE: Mutex<Vec<(usize, usize, bool)>> = Mutex::new(Vec::new());
 pub(crate) struct InUse(Vec<(usize, usize, bool)>);
 
 impl InUse {
-    /// Begins to use parts. What launches use of an NPU's memory is ordered by its streams.
+    /// Marks parts as in use. Uses of an NPU's memory by launches are ordered by its streams.
     ///
     /// # Errors
     ///
-    /// If a launch of another thread writes one of them, or uses one that is to be written.
+    /// If a launch of another thread writes one of the parts, or uses one that this launch writes.
     pub(crate) fn begin(parts: &[Part]) -> Result<Self, Failure> {
         let mut in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
         let parts = || parts.iter().filter(|part| !part.on_npu);

@@ -14,7 +14,7 @@ use crate::{groups, launches};
 ///
 /// # Safety
 ///
-/// As the header says of `hpmoe_group_placed`.
+/// The conditions of `hpmoe_group_placed` in the header apply.
 pub(crate) unsafe fn group_placed(group: HpmoeGroup, placement: &HpmoePlacement) -> Result<HpmoeGroup, Failure> {
     // SAFETY: the caller's arrays.
     let placed = unsafe { read(groups::find(group)?.ranks(), placement) }?;
@@ -25,7 +25,7 @@ pub(crate) unsafe fn group_placed(group: HpmoeGroup, placement: &HpmoePlacement)
 ///
 /// # Safety
 ///
-/// As the header says of `hpmoe_fixed_place`.
+/// The conditions of `hpmoe_fixed_place` in the header apply.
 pub(crate) unsafe fn fixed_place(fixed: HpmoeFixed, placement: &HpmoePlacement) -> Result<(), Failure> {
     let fixed = launches::fixed(fixed)?;
     let mut fixed = fixed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -38,7 +38,7 @@ pub(crate) unsafe fn fixed_place(fixed: HpmoeFixed, placement: &HpmoePlacement) 
 ///
 /// # Safety
 ///
-/// As the header says of `HpmoePlacement`.
+/// The conditions of `HpmoePlacement` in the header apply.
 unsafe fn read(ep: Ranks, placement: &HpmoePlacement) -> Result<Placement, Failure> {
     let HpmoePlacement { experts, places: places_of_rank, physical_to_logical, shares } = *placement;
     // SAFETY: the caller's arrays.
@@ -56,7 +56,7 @@ unsafe fn read(ep: Ranks, placement: &HpmoePlacement) -> Result<Placement, Failu
 ///
 /// # Safety
 ///
-/// As the header says of `hpmoe_place`.
+/// The conditions of `hpmoe_place` in the header apply.
 pub(crate) unsafe fn place(
     (ranks, experts, places): (u64, u64, u64),
     loads: *const u64,

@@ -92,7 +92,7 @@ impl Calls {
         usize::try_from(unsafe { (self.n_pes)() }).expect("a number of ranks")
     }
 
-    /// Memory of all ranks, which all of them ask for.
+    /// Symmetric memory. All ranks make this call.
     pub(super) fn allocate(&self, bytes: usize) -> Option<u64> {
         // SAFETY: takes two numbers.
         let memory = unsafe { (self.align)(PAGE, bytes) };

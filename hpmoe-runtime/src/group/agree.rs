@@ -13,7 +13,7 @@ use hpmoe_kernels::digest;
 const TERMS: [&str; 9] =
     ["the kernel", "EXPERTS", "TOP_K", "TOKENS", "capacity (rows)", "launches", "seed", "the fingerprint", "the route"];
 
-/// Compares a launch with those of the other processes; `row` is what this process is about to launch, or why it can't.
+/// Compares a launch with the launches of the other processes. `row` is what this process is about to launch, or the reason why it can't.
 pub(super) fn agree<'a>(
     member: &Member,
     tables: &KernelTables,

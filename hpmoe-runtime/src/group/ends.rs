@@ -19,7 +19,7 @@ use crate::{KernelTables, LaunchError};
 
 const RESOURCES: [Resource; 4] = [Resource::RankThread, Resource::WorkerThread, Resource::Stack, Resource::Memory];
 
-/// Gives this rank's end to all others and returns those of all ranks. If a rank is gone, the error says what the cores of
+/// Sends this rank's end to all others and returns the ends of all ranks. If a rank is gone, the error says what the cores of
 /// this one were doing.
 pub(super) fn exchange(shared: &LaunchShared<'_>, member: &Member, own: RankEnd) -> Result<Vec<RankEnd>, LaunchError> {
     let tables = shared.kernel.tables();

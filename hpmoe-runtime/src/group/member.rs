@@ -100,7 +100,7 @@ impl Member {
     }
 }
 
-/// Whether all ranks have the same; `values` are those of each rank.
+/// Checks that all ranks have the same value. `values` has one value per rank.
 pub(super) fn same(subject: &'static str, values: &[String]) -> Result<(), LaunchError> {
     let mut groups: Vec<(Vec<usize>, &String)> = Vec::new();
     for (rank, value) in values.iter().enumerate() {

@@ -9,7 +9,7 @@ use crate::backend::host::{SharedMapping, Write, Writer};
 use crate::bootstrap::BootstrapError;
 use crate::engine::OpenShmem;
 
-/// The heaps of all ranks, by the addresses that kernels here call them by.
+/// The heaps of all ranks, by the addresses that local kernels use for them.
 pub(super) struct RemoteHeaps {
     engine: &'static OpenShmem,
     rank: usize,

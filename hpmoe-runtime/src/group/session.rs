@@ -40,7 +40,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// The bytes that a rank needs, if there is no room for them.
+    /// The bytes that a rank needs, if there is too little memory.
     pub(super) fn new(tables: &KernelTables, sizes: &RankSizes) -> Result<Self, usize> {
         let plan = plan(tables, sizes)?;
         let memory = |_| {

@@ -91,7 +91,7 @@ impl Group {
         self.run_row(kernel, row, None)
     }
 
-    /// Runs launches on the host, by the tables of a fixed launch or by some that are made for them.
+    /// Runs launches on the host, with the tables of a fixed launch, or with tables made for this call.
     pub(super) fn run_row(
         &self,
         kernel: &CompiledKernel,

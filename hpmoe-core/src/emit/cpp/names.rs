@@ -98,7 +98,7 @@ pub(in crate::emit) struct Scope {
 }
 
 impl Scope {
-    /// A scope that has these names already.
+    /// A scope that already contains these names.
     pub(in crate::emit) fn with(taken: &[&str]) -> Self {
         Self { taken: taken.iter().map(|&name| name.to_owned()).collect() }
     }

@@ -36,7 +36,7 @@ impl Builder<'_> {
         all
     }
 
-    /// The first operand of a step, with the same number of rows as its result: a single row is copied to each of them.
+    /// The first operand of a step, with the same number of rows as its result. A single row is copied to each row.
     pub(super) fn one_row_for_all(
         &mut self,
         (number, step): (usize, &Step),

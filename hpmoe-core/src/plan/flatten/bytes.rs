@@ -28,7 +28,7 @@ impl Builder<'_> {
         self.of_codes(("UnpackNibbles", &[]), number, step, made, name)
     }
 
-    /// Codes are converted like numbers, and these to offsets in a copy of the table that begins with the least code.
+    /// Codes are converted like numbers, and then to offsets in a copy of the table that begins with the least code.
     pub(super) fn look_up(&mut self, number: usize, step: &Step, made: Made, name: String) -> BufferId {
         let table = step.operands[1];
         let (from, shape) = (self.value(table), self.shapes[table]);
@@ -71,7 +71,7 @@ impl Builder<'_> {
         to
     }
 
-    /// The name of the value of a tile: a `let` may have that of the tile that it loads.
+    /// The name of the value of a tile. A `let` may have the same name as the tile that it loads.
     pub(super) fn of_value(&self, name: String) -> String {
         let taken = self.task.params.iter().any(|other| other.name == name);
         if taken { format!("{name}_value") } else { name }

@@ -16,7 +16,7 @@ pub(super) fn slots(task: &Task) -> Vec<bool> {
     slots
 }
 
-/// Whether anything looks at the rows of a loaded value but sums over k, which leave those of empty slots out by themselves.
+/// Whether an operation other than a sum over k reads the rows of a loaded value. A sum over k skips rows of empty slots itself.
 pub(super) fn shows_empty(task: &Task, value: ValueId) -> bool {
     task.body.steps.iter().any(|step| {
         let left_out = matches!(step.operation.device, Device::Routine(routine) if routine.more() == More::Terms);

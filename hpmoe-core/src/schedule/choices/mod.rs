@@ -10,7 +10,7 @@ pub use list::{CHOICES, Choice};
 use std::fmt;
 
 impl Choices {
-    /// Values by key, as [`set`](Self::set) reads them, without those of the default.
+    /// Values by key, as [`set`](Self::set) reads them, without values that equal the default.
     pub fn named(&self) -> impl Iterator<Item = (&'static str, String)> + '_ {
         let default = Self::default();
         let all = CHOICES.iter().map(move |choice| (choice.key, choice.value(self), choice.value(&default)));

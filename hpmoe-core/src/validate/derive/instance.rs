@@ -24,7 +24,7 @@ pub(super) struct Row {
     /// The rank that the token belongs to.
     pub(super) source: usize,
     pub(super) token: usize,
-    /// Number of the expert among those of the token.
+    /// The expert's position k among the choices of the token.
     pub(super) k: usize,
 }
 

@@ -19,7 +19,7 @@ pub(super) struct PlacedItem {
     /// The rank that received the rows, and the number of the expert there.
     pub(super) owner: usize,
     pub(super) expert: usize,
-    /// Rows among those of the expert.
+    /// Range of the expert's rows.
     pub(super) rows: Range<usize>,
     /// The first of these rows, counted among all rows of the owner.
     pub(super) first: usize,
@@ -61,7 +61,7 @@ impl Items {
 /// A tile, and the turn in which a core makes it.
 pub(super) type TurnTile = (usize, PhaseTile);
 
-/// The tiles of an entry on a rank that one core makes, in order. `orders` are those of [`orders`].
+/// The tiles of an entry on a rank that one core makes, in order. `orders` is the result of [`orders`].
 pub(super) fn tiles_of_core(
     checked: &CheckedGraph,
     schedule: &Schedule,

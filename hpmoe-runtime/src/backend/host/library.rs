@@ -22,8 +22,8 @@ pub(crate) struct KernelLibrary {
 impl KernelLibrary {
     /// Compiles a file of this package's tests. The kernel's entry point has the file's name.
     ///
-    /// With a folder in `HPMOE_CHANGED_HEADERS`, its headers come before those of the device library, and its `choices.h` before all;
-    /// the library is left there, and the next one to ask finds it.
+    /// If `HPMOE_CHANGED_HEADERS` names a folder, its headers precede the device library's, and its `choices.h` precedes all; the library
+    /// is kept there for later calls.
     pub(crate) fn compile(file: &str) -> Self {
         let package = Path::new(env!("CARGO_MANIFEST_DIR"));
         let source = package.join("tests/device").join(file).with_extension("cpp");

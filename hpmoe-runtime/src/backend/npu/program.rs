@@ -66,11 +66,11 @@ impl Program {
         device.chain.link(device.stream, launch)
     }
 
-    /// Puts a launch on another stream of the NPU, which is being captured: in no order with other launches but that of the stream.
+    /// Puts a launch on another stream of the NPU, which is being captured. Only that stream orders it with other launches.
     ///
     /// # Errors
     ///
-    /// A call that failed.
+    /// A call failed.
     ///
     /// # Safety
     ///

@@ -155,7 +155,7 @@ impl Case {
         }
     }
 
-    /// A case with experts anywhere, some of them in several places.
+    /// A case with an arbitrary placement, in which some experts have several places.
     pub(super) fn placed(seed: u64) -> Self {
         let mut draw = Draw(seed.wrapping_mul(0xd1b5_4a32_d192_ed03));
         let ranks = if draw.once_in(3) { draw.within(9, 64) } else { draw.within(1, 8) };

@@ -135,7 +135,7 @@ impl Commands {
         assert!((replayed / latency - 1.0).abs() < 0.03, "replayed {replayed}, simulated {latency}");
     }
 
-    /// The trace, and what `diff` says of it.
+    /// The trace, and the output of `diff` for it.
     fn check_trace(&self, latency: f64, tasks: f64) {
         let trace: Value = serde_json::from_str(&self.written("simulate", "--trace", &["--policy", "ours"])).unwrap();
         let slices = || trace["traceEvents"].as_array().unwrap().iter().filter(|event| event["cat"] == "task");

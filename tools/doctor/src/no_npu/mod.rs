@@ -68,7 +68,7 @@ pub(crate) fn examine(options: &Options) -> Result<bool, String> {
     taken.end()
 }
 
-/// The steps that were taken, and what the file says of all.
+/// The completed steps, and the contents of the file header.
 struct Taken<'a> {
     options: &'a Options,
     toolkit: Option<InstalledToolkit>,
@@ -128,7 +128,7 @@ fn first_line(text: &str) -> String {
     printable_lines(text.lines().next().unwrap_or_default()).into_owned()
 }
 
-/// Which toolkit there is, and what its compiler says of itself.
+/// The installed toolkit, and the version that its compiler reports.
 fn toolkit_step(machine: &Machine<'_>, toolkit: &Result<InstalledToolkit, String>) -> (Step, String) {
     let step = |status, seconds, said, detail| Step { name: TOOLKIT.to_owned(), status, seconds, said, detail };
     match toolkit {

@@ -15,7 +15,7 @@ const HALVES: [(&str, &str); 2] = [("_mix_aic", "matrix"), ("_mix_aiv", "vector"
 /// Matrix and vector cores of a group.
 const RATIO: [u16; 2] = [1, 2];
 
-/// Types of what a half's section says of it.
+/// Record types in the section that describes a half of the object.
 const KERNEL_TYPE: u16 = 1;
 const TASK_RATIO: u16 = 3;
 

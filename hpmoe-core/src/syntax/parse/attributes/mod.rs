@@ -1,4 +1,4 @@
-//! The attributes of the language: which they are, what each takes, and what that says of an external operator.
+//! The attributes of the language: their names, their arguments, and the external operators that they describe.
 
 mod arguments;
 mod external;

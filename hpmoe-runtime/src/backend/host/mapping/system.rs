@@ -72,11 +72,11 @@ unsafe fn map_as(
     NonNull::new(start.cast()).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
 }
 
-/// Gives mapped bytes back.
+/// Unmaps bytes.
 ///
 /// # Safety
 ///
-/// Nothing may refer to them.
+/// Nothing may refer to the bytes.
 pub(super) unsafe fn unmap(start: NonNull<u8>, bytes: usize) -> io::Result<()> {
     // SAFETY: as the caller promises.
     succeeded(unsafe { libc::munmap(start.as_ptr().cast(), bytes) }).map(drop)

@@ -273,8 +273,8 @@ impl Acl {
     ///
     /// # Safety
     ///
-    /// `function` is a kernel that takes `arguments`, and what these point to is memory of the stream's device, and stays so until
-    /// the kernel has ended.
+    /// `function` is a kernel that takes `arguments`. They point to memory of the stream's device that stays allocated until the kernel has
+    /// ended.
     pub(super) unsafe fn launch(
         &self,
         function: Handle,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::abi::LINE;
 
-/// The free ranges, by their starts. No two of them touch.
+/// The free ranges, by their starts. Free ranges never touch each other.
 pub(super) struct FreeRanges(BTreeMap<usize, usize>);
 
 impl FreeRanges {
