@@ -15,8 +15,8 @@ pub(crate) fn chosen(by_script: Option<Device>, environment: Option<&str>) -> Re
         Some("cann") => Ok(Some(Device::Cann)),
         Some("off") => Ok(None),
         Some(other) => Err(format!(
-            "HPMOE_DEVICE is `{other}`: it is `cann`, to compile kernels for Ascend NPUs as well, `off`, to compile them for \
-             this machine's CPU only, or not set, to follow the build script"
+            "HPMOE_DEVICE is `{other}`, but should be `cann`, to compile kernels for Ascend NPUs as well, or `off`, to compile \
+             them for this machine's CPU only: set it so, or unset it to follow the build script"
         )),
     }
 }
@@ -30,6 +30,6 @@ mod tests {
         let script = Some(Device::Cann);
         assert_eq!((chosen(None, None), chosen(script, Some(""))), (Ok(None), Ok(script)));
         assert_eq!((chosen(None, Some("cann")), chosen(script, Some("off"))), (Ok(script), Ok(None)));
-        assert!(chosen(None, Some("npu")).unwrap_err().starts_with("HPMOE_DEVICE is `npu`: it is `cann`"));
+        assert!(chosen(None, Some("npu")).unwrap_err().starts_with("HPMOE_DEVICE is `npu`, but should be `cann`"));
     }
 }

@@ -243,7 +243,7 @@ impl Kernels {
 
     fn try_build(self) -> Result<(), String> {
         let out_dir = PathBuf::from(variable("OUT_DIR")?);
-        let root = std::env::current_dir().map_err(|error| format!("can't tell the package's folder: {error}"))?;
+        let root = std::env::current_dir().map_err(|error| format!("can't determine the package's folder: {error}"))?;
         let package = variable("CARGO_PKG_NAME")?;
         println!("cargo::rerun-if-env-changed=HPMOE_SET");
         println!("cargo::rerun-if-env-changed=HPMOE_DEVICE");

@@ -21,8 +21,8 @@ impl Machine {
         let built_in = Target::ascend_a3();
         if target.name == built_in.name && target.fingerprint().hex() != built_in.fingerprint().hex() {
             println!(
-                "cargo::warning=`{}` has the name of the built-in target, `{}`, and other constants: it gets what was tuned \
-                 for either; give it a name of its own",
+                "cargo::warning=`{}` has the name of the built-in target, `{}`, but other constants, so builds would use the \
+                 tuned schedules of either: give it its own name",
                 file.display(),
                 target.name
             );
@@ -49,8 +49,8 @@ pub(crate) fn named_cores(environment: Option<&str>) -> Result<Option<u32>, Stri
         Some(text) => match text.parse() {
             Ok(count) => Ok(Some(count)),
             Err(_) => Err(format!(
-                "HPMOE_MATRIX_CORES is `{text}`: it is the number of matrix cores that kernels are scheduled for, from 1 to {}, or not \
-                 set, to follow the build script",
+                "HPMOE_MATRIX_CORES is `{text}`, but should be the number of matrix cores that kernels are scheduled for, from 1 \
+                 to {}: set it so, or unset it to follow the build script",
                 Cores::MOST_MATRIX
             )),
         },
@@ -72,7 +72,7 @@ pub fn fit_for_kernels(target: Target, file: Option<&Path>, matrix_cores: Option
     };
     let unfit = target.unfit_for_kernels();
     if !unfit.is_empty() {
-        let help = "kernels can't run on such a machine, but `hpmoe simulate --target` tells their time on it";
+        let help = "kernels can't run on such a machine, but `hpmoe simulate --target` can simulate them";
         return Err(fault_list(file, &unfit, help));
     }
     match matrix_cores {
@@ -114,6 +114,8 @@ mod tests {
             [named_cores(None), named_cores(Some("")), named_cores(Some("2"))],
             [Ok(None), Ok(None), Ok(Some(2))]
         );
-        assert!(named_cores(Some("two")).unwrap_err().starts_with("HPMOE_MATRIX_CORES is `two`: it is the number"));
+        assert!(
+            named_cores(Some("two")).unwrap_err().starts_with("HPMOE_MATRIX_CORES is `two`, but should be the number")
+        );
     }
 }

@@ -260,7 +260,7 @@ fn a_faulty_target_is_told_line_by_line() {
         package.refused(&package.machine("odd.toml")),
         "`odd.toml`, line 8: `cores.aiv` is 40: kernels have two vector cores for each matrix core, and 48 for `cores.aic` \
          24\n       `odd.toml`, line 23: `memory.l0a_kib` is 32: kernels are generated for cores with 64 or more\n\
-         help: kernels can't run on such a machine, but `hpmoe simulate --target` tells their time on it"
+         help: kernels can't run on such a machine, but `hpmoe simulate --target` can simulate them"
     );
     let missing = package.refused(&package.machine("nowhere.toml"));
     assert!(missing.starts_with("target `nowhere.toml` is neither built in (ascend-a3) nor a file: "), "{missing}");

@@ -7,8 +7,8 @@ pub(crate) fn chosen(by_script: bool, environment: Option<&str>) -> Result<bool,
         Some("on") => Ok(true),
         Some("off") => Ok(false),
         Some(other) => Err(format!(
-            "HPMOE_TIME_STAMPS is `{other}`: it is `on`, to make kernels keep time stamps of their tiles, `off`, to make them keep \
-             none, or not set, to follow the build script"
+            "HPMOE_TIME_STAMPS is `{other}`, but should be `on`, to make kernels keep time stamps of their tiles, or `off`: set \
+             it so, or unset it to follow the build script"
         )),
     }
 }
@@ -21,6 +21,6 @@ mod tests {
     fn the_environment_wins_and_other_words_are_refused() {
         assert_eq!([chosen(false, None), chosen(true, Some(""))], [Ok(false), Ok(true)]);
         assert_eq!([chosen(false, Some("on")), chosen(true, Some("off"))], [Ok(true), Ok(false)]);
-        assert!(chosen(true, Some("1")).unwrap_err().starts_with("HPMOE_TIME_STAMPS is `1`: it is `on`"));
+        assert!(chosen(true, Some("1")).unwrap_err().starts_with("HPMOE_TIME_STAMPS is `1`, but should be `on`"));
     }
 }

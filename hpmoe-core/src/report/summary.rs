@@ -31,7 +31,7 @@ pub fn summary(checked: &CheckedGraph, schedule: &Schedule, kernel: &Ascendc, ra
         };
         let _ = writeln!(text, "  operators     {} by {}{only}{near}", task.label, external.file);
     }
-    let _ = writeln!(text, "  tiles         {} on each rank, were the routing even", totals.tiles);
+    let _ = writeln!(text, "  tiles         {} on each rank, with even routing", totals.tiles);
     let _ = writeln!(
         text,
         "  dependencies  {}: {} by counters, {} implied by other waits, {} by the order of queues",
@@ -71,7 +71,7 @@ pub fn summary(checked: &CheckedGraph, schedule: &Schedule, kernel: &Ascendc, ra
     if !kept.is_empty() {
         let all: Bytes = kept.iter().map(|(_, bytes)| *bytes).sum();
         let each: Vec<String> = kept.iter().map(|(name, bytes)| format!("{name} {bytes}")).collect();
-        let _ = writeln!(text, "  kept          {all} by the caller, were the routing even: {}", each.join(", "));
+        let _ = writeln!(text, "  kept          {all} by the caller, with even routing: {}", each.join(", "));
     }
     for (memory, used, capacity, task) in high_water(checked) {
         let _ = writeln!(text, "  {:<12}  {used} of {capacity} at most (`{task}`)", memory.to_string());

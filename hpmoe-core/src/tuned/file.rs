@@ -110,7 +110,7 @@ impl FileReader<'_> {
                 ("sizes", DeValue::Table(table)) => {
                     for (size, _) in table.iter().filter(|(size, _)| !TILE_SIZES.contains(&size.get_ref().as_ref())) {
                         let known = TILE_SIZES.join("`, `");
-                        self.fault(size, format!("`{}` is not a tile size: those are `{known}`", size.get_ref()));
+                        self.fault(size, format!("`{}` is not a tile size: use one of `{known}`", size.get_ref()));
                     }
                     candidate.sizes.extend(self.numbers(table));
                 }

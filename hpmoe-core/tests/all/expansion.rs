@@ -194,7 +194,7 @@ fn a_stale_kernel_is_refused() {
     assert_ne!(edited, *EXAMPLE);
     let text = expand(&edited, Some("out"), &built(&EXAMPLE, &Overrides::new()));
     assert!(
-        text.contains("kernel `moe_ffn` is stale: what was built from `src/moe.rs` is not this module [HP17]"),
+        text.contains("kernel `moe_ffn` is stale: the build from `src/moe.rs` does not match this module [HP17]"),
         "{text}"
     );
 }

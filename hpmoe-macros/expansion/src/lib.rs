@@ -71,7 +71,7 @@ pub fn megakernel(arguments: TokenStream, item: TokenStream, script: &BuildScrip
     let mut tokens = match syn::parse2(item.clone()) {
         Ok(module) => expanded(&module, script, read),
         Err(error) if is_inline_module(item) => {
-            let text = format!("this kernel is not valid Rust: {error}\nhelp: mend what rustc reports first");
+            let text = format!("this kernel is not valid Rust: {error}\nhelp: fix the errors that rustc reports first");
             fault(error.span(), &text)
         }
         Err(_) => fault(
@@ -132,7 +132,7 @@ fn look_up(module: &ItemMod, script: &BuildScript, read: Read<'_>) -> Result<Exp
     }
     Err(match read(&folder.join(expansion::latest_file(module))) {
         Some(source) => format!(
-            "kernel `{name}` is stale: what was built from `{}` is not this module [HP17]\nhelp: let the build script name the \
+            "kernel `{name}` is stale: the build from `{}` does not match this module [HP17]\nhelp: let the build script name the \
              file that holds this module, and give each kernel of a package a name of its own",
             source.trim()
         ),

@@ -79,7 +79,7 @@ pub(super) fn report(
     Ok(Report { begun, trace, ..report })
 }
 
-/// The error of ids that make no route, which all ranks have found.
+/// The error of invalid ids, which all ranks have found.
 fn no_route(shared: &LaunchShared<'_>, ends: &[RankEnd]) -> Option<LaunchError> {
     let tables = shared.kernel.tables();
     let unrouted = |end: &RankEnd| end.records.iter().find(|record| record.state == HPMOE_UNROUTED).copied();

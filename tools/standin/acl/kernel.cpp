@@ -234,7 +234,7 @@ aclError aclrtBinaryLoadFromData(const void *data, size_t bytes, const aclrtBina
                     "\x7f"
                     "ELF\x02\x01",
                     6) != 0) {
-        return ended("aclrtBinaryLoadFromData", PARAMETER, "a 64-bit ELF file of low byte first");
+        return ended("aclrtBinaryLoadFromData", PARAMETER, "a little-endian 64-bit ELF file");
     }
     if (const char *wrong = wrong_options(options)) {
         return ended("aclrtBinaryLoadFromData", PARAMETER, wrong);

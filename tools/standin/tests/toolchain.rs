@@ -159,7 +159,9 @@ fn a_build_without_the_device_is_as_if_there_were_none() {
     assert!(package.made(".device").is_none());
     let said = package.build_with(&[("HPMOE_DEVICE", "npu")]).unwrap_err();
     assert!(
-        said.contains("HPMOE_DEVICE is `npu`: it is `cann`, to compile kernels for Ascend NPUs as well, `off`,"),
+        said.contains(
+            "HPMOE_DEVICE is `npu`, but should be `cann`, to compile kernels for Ascend NPUs as well, or `off`,"
+        ),
         "{said}"
     );
 }

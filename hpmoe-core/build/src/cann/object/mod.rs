@@ -27,7 +27,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, String> {
 /// Checks that an object can be launched on an A2 or A3: linked, with both halves of a kernel, of the type and ratio that launches rely on.
 pub(super) fn check(bytes: &[u8], symbol: &str) -> Result<(), String> {
     let file = ElfBytes::<LittleEndian>::minimal_parse(bytes).ok().filter(|file| file.ehdr.class == Class::ELF64);
-    let file = file.ok_or("it is not a 64-bit ELF file, low byte first")?;
+    let file = file.ok_or("it is not a little-endian 64-bit ELF file")?;
     chip::check_machine(&file.ehdr)?;
     // The kernel type of the remaining half says that the other one is empty. The object may also be for one kind of core
     // only.
@@ -85,7 +85,7 @@ fn check_half(file: &ElfBytes<'_, LittleEndian>, symbol: &str, (ending, cores): 
         Some(other) => {
             return Err(format!("`{name}` has {} instead of {}", kind::named(other), kind::named(kind::BOTH)));
         }
-        None => return Err(format!("`{name}` has no kernel type instead of {}", kind::named(kind::BOTH))),
+        None => return Err(format!("`{name}` has no kernel type, but needs {}", kind::named(kind::BOTH))),
     }
     let ratio = value(data, TASK_RATIO).and_then(|value| {
         let [a, b, c, d] = value.try_into().ok()?;
@@ -96,7 +96,7 @@ fn check_half(file: &ElfBytes<'_, LittleEndian>, symbol: &str, (ending, cores): 
         Some([aic, aiv]) => {
             Err(format!("`{name}` has a ratio of {aic} matrix to {aiv} vector cores instead of 1 to 2"))
         }
-        None => Err(format!("`{name}` has no ratio of matrix to vector cores instead of 1 to 2")),
+        None => Err(format!("`{name}` has no ratio of matrix to vector cores, but needs 1 to 2")),
     }
 }
 
