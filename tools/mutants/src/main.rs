@@ -28,33 +28,32 @@ use std::time::Duration;
 use tests::Judges;
 use tree::Tree;
 
-/// Changes one expression at a time, of analysis, schedule and validation or of another part, and looks for a test that notices. What it has found
-/// is kept in target/mutants: when it is stopped, the next run goes on. When the sources have changed since, it asks the tests first that
-/// noticed a mutant before.
+/// Mutates one expression of analysis, schedule and validation (or another part) at a time, and searches for a test that fails. Results are
+/// kept in target/mutants, so an interrupted run can continue. If sources have changed, the tests that killed a mutant last time run first.
 #[derive(Parser, Debug)]
 struct Options {
-    /// The part of the project that is changed.
+    /// The part of the project to mutate.
     #[arg(long, value_enum, default_value = "compiler")]
     part: Part,
-    /// Mutants whose names contain this, such as a file or a function.
+    /// Runs only mutants whose names contain this text, such as a file or a function.
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
-    /// As many mutants, spread over all of them, instead of all.
+    /// Runs this number of mutants, spread evenly over all.
     #[arg(long, value_name = "N")]
     sample: Option<usize>,
-    /// The first of a sample, counted from where it would begin: another sample for each number.
+    /// Offset of the sample; each number gives another sample.
     #[arg(long, value_name = "N", default_value_t = 0, requires = "sample")]
     from: usize,
-    /// Forgets what earlier runs have found.
+    /// Discards the results of earlier runs.
     #[arg(long)]
     fresh: bool,
-    /// Runs those again that nothing noticed before.
+    /// Reruns the mutants that no test has killed.
     #[arg(long)]
     survivors: bool,
-    /// Prints the mutants and runs none.
+    /// Lists the mutants without running them.
     #[arg(long)]
     list: bool,
-    /// Mutants at a time.
+    /// Number of mutants to run in parallel.
     #[arg(long, value_name = "N", default_value_t = 2)]
     jobs: usize,
 }
@@ -78,7 +77,7 @@ struct Folders {
     copy: PathBuf,
     target: PathBuf,
     refused: PathBuf,
-    /// The tests and what they reach, of the sources of the digest in the first line.
+    /// The tests and the mutants that they reach, for the sources whose digest is in the first line.
     reached: PathBuf,
     all: PathBuf,
 }
@@ -132,12 +131,12 @@ fn run(options: &Options) -> Result<bool, String> {
     Ok(report(&chosen, &results.found(), &reasons, &numbers))
 }
 
-/// The file of a mutant, of its name.
+/// The file in the name of a mutant.
 fn file_of(name: &str) -> &str {
     name.split_once(',').map_or(name, |(file, _)| file)
 }
 
-/// The tests and what they reach: as an earlier run has written it of the same sources, or found by running each.
+/// The tests and the mutants that they reach: from an earlier run with the same sources, or found by running each test.
 fn judges(
     part: Part,
     programs: &[Program],
@@ -164,7 +163,7 @@ fn choose(options: &Options, names: &[&String]) -> Result<Vec<String>, String> {
     Ok((0..count).map(|index| all[(index * all.len() / count + options.from) % all.len()].clone()).collect())
 }
 
-/// Runs mutants until a test notices.
+/// Runs each mutant until a test fails.
 fn judge(
     chosen: &[String],
     numbers: &BTreeMap<String, u32>,
@@ -198,7 +197,7 @@ fn judge(
     Ok(())
 }
 
-/// Prints what came of the mutants; whether nothing was found that is not known.
+/// Prints the results. Returns whether all survivors are known ones.
 fn report(
     chosen: &[String],
     found: &Found,

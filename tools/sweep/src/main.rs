@@ -20,36 +20,35 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::time::Instant;
 
-/// Simulates the layers of current models in many sizes. What has been simulated is kept in target/sweep: when it is stopped, the
-/// next run goes on.
+/// Simulates the layers of current models at many sizes. Results are kept in target/sweep, so an interrupted run can continue.
 #[derive(Parser, Debug)]
 struct Options {
-    /// Cases whose names contain all of these words, such as `gpt-oss-120b EP8 backward`, instead of all; can be repeated for more
-    /// cases. Nothing is written to docs.
+    /// Simulates only cases whose names contain all of these words, such as `gpt-oss-120b EP8 backward`; can be repeated for more cases.
+    /// Writes nothing to docs.
     #[arg(long, value_name = "WORDS")]
     only: Vec<String>,
     /// Prints a line for each case.
     #[arg(long)]
     list: bool,
-    /// Builds at a time.
+    /// Number of builds to run in parallel.
     #[arg(long, value_name = "N", default_value_t = 2)]
     jobs: usize,
-    /// Takes what other states of the tree have simulated for figures of this one.
+    /// Accepts figures that other states of the tree have simulated.
     #[arg(long)]
     keep: bool,
-    /// Writes what is known to docs/sweep, and simulates nothing. Cases that are not known keep the figures that they have there,
-    /// as those of an older state.
+    /// Writes the known figures to docs/sweep, and simulates nothing. Unknown cases keep their figures there, marked as those of an older
+    /// state.
     #[arg(long)]
     known: bool,
     /// Simulates for this number of minutes, and finishes builds that have begun. The next run continues.
     #[arg(long, value_name = "MINUTES")]
     minutes: Option<u64>,
-    /// Fails if what is in docs/sweep is not what this program simulates, and writes nothing there.
+    /// Fails if docs/sweep differs from the simulated figures, and writes nothing there.
     #[arg(long)]
     check: bool,
 }
 
-/// The folder that table, picture and page go to.
+/// The folder for table, picture and page.
 const DOCS: &str = "docs/sweep";
 
 fn main() -> ExitCode {
@@ -103,7 +102,7 @@ fn sweep(options: &Options) -> Result<bool, String> {
     )
 }
 
-/// Simulates cases, several builds at a time, and returns these with those that were known, and how many it has simulated.
+/// Simulates cases, several builds at a time. Returns all cases, including those known before, and the number of simulated ones.
 fn simulate(left: &[Case], options: &Options, results: Results) -> Result<(Rows, usize), String> {
     let style = ProgressStyle::with_template("{elapsed} {wide_bar} {pos}/{len} {msg}").expect("the template is right");
     let bar = ProgressBar::new(left.len() as u64).with_style(style);

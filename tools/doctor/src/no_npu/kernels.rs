@@ -16,7 +16,7 @@ use std::process::Command;
 /// Stands for the doctor's own kernel in place of a file.
 const PROBES: &str = "probes";
 
-/// Compiles a file of kernels, or the probes, and prints what came of each as a line of JSON. Whether CANN took all of them.
+/// Compiles a file of kernels, or the probes, and prints the result of each as a line of JSON. Returns whether CANN accepted all.
 pub(crate) fn compile(file: &Path, options: &Options) -> Result<bool, String> {
     let kept = folder(options).join("kernels");
     let kernels = match file.to_str() {
