@@ -19,7 +19,7 @@ pub(crate) fn answer(probe: &Probe, answer: &Answer) {
     print(format!("{:<10} {word:<8} {}\n{:19} {text}", probe.name, probe.assumption, ""));
     if answer.is_failure() {
         let Probe { means, falls, change, .. } = probe;
-        print(format!("{0:19} means: {means}\n{0:19} falls: {falls}\n{0:19} change: {change}", ""));
+        print(format!("{0:19} means: {means}\n{0:19} breaks: {falls}\n{0:19} change: {change}", ""));
     }
 }
 

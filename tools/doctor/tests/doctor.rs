@@ -98,7 +98,7 @@ fn all_holds_between_npus_of_one_process() {
 fn expect_failure(run: &Run, broken: &str, seen: &str) {
     assert_eq!((run.failing(), run.code), (vec![broken], Some(1)), "{broken}:\n{}", run.text);
     assert!(run.answers[broken].1.contains(seen), "{broken}:\n{}", run.text);
-    for word in ["means: ", "falls: ", "change: "] {
+    for word in ["means: ", "breaks: ", "change: "] {
         assert!(run.text.contains(word), "{broken}:\n{}", run.text);
     }
 }
