@@ -428,7 +428,7 @@ fn run(options: &Options) -> Result<bool, String> {
     Ok(good)
 }
 
-/// What was saved for the backward pass.
+/// The kind of data saved for the backward pass.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Choice {
     /// Rows received, projections and activation.
@@ -452,7 +452,7 @@ impl Choice {
     }
 }
 
-/// What the forward pass keeps for the backward pass.
+/// Tensors that the forward pass keeps for the backward pass.
 struct Saved {
     recv: PerRank<Received<bf16, { moe_train::HIDDEN }>>,
     g: PerRank<Received<bf16, { moe_train::INTER }>>,
@@ -483,7 +483,7 @@ impl PartialEq for Saved {
     }
 }
 
-/// What the backward pass finds.
+/// The results of the backward pass.
 type Found = found::Found<{ moe_train::HIDDEN }, { moe_train::INTER }>;
 
 /// The tensors of a training step, cut for the ranks.

@@ -211,7 +211,7 @@ fn run(options: &Options) -> Result<bool, String> {
     Ok(equal && compared.is_good())
 }
 
-/// What the pass finds.
+/// The results of the pass.
 type Found = found::Found<{ moe_backward_chunked::HIDDEN }, { moe_backward_chunked::INTER }>;
 
 /// The tensors of the pass, cut for the ranks.

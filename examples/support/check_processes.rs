@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime};
 
-/// What a rank of a test does.
+/// Environment variable with the work of a test's rank.
 pub(super) const WORK: &str = "HPMOE_TEST_WORK";
 
 /// The longest that a test waits for its processes.
@@ -70,7 +70,7 @@ pub fn check_kill<E: Example>(layer: &str, module: &str, test: &str) {
     }
 }
 
-/// What the program does by 2 processes takes no more memory than `most` bytes in either of them.
+/// Checks that the program, run by 2 processes, takes at most `most` bytes of memory in each.
 pub fn check_memory<E: Example>(layer: &str, most: u64, module: &str, test: &str) {
     if std::env::var(WORK).is_ok() {
         let folder = std::env::temp_dir().join(format!("hpmoe-{test}-{}", std::process::id()));
@@ -123,7 +123,7 @@ pub(super) fn be_a_rank<E: Example>(layer: &str, launches: u32) {
     }
 }
 
-/// What a rank prints after its first launch.
+/// The line that a rank prints after its first launch.
 pub(super) const LAUNCHED: &str = "a launch ended well";
 
 fn start(module: &str, test: &str, ranks: usize) -> Vec<Child> {

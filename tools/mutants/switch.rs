@@ -1,11 +1,11 @@
-//! Which mutant of an instrumented package is on. The tool adds this file to the packages that it instruments.
+//! The switch for the mutant of an instrumented package. The tool adds this file to the packages that it instruments.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{LazyLock, Mutex};
 
-/// Which mutants have been reached, where `HPMOE_MUTANTS_REACHED` names a file for their numbers.
+/// The mutants that have been reached, if `HPMOE_MUTANTS_REACHED` names a file for their numbers.
 struct Reached {
     flags: Vec<AtomicBool>,
     file: Mutex<File>,

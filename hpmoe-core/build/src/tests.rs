@@ -88,7 +88,7 @@ impl Package {
         read_sources(&[self.path("mixed.rs")]).unwrap().modules.remove(0)
     }
 
-    /// What the macro makes of the kernel next to such a build.
+    /// The macro's expansion of the kernel after such a build.
     fn expand(&self, out: &str) -> String {
         let read = |path: &Path| std::fs::read_to_string(path).ok();
         megakernel(

@@ -1,4 +1,4 @@
-//! Which phases walk row tiles in the order in which their rows arrive.
+//! Chooses the phases that walk row tiles in the order in which their rows arrive.
 
 use crate::analyze::CheckedGraph;
 use crate::graph::{Height, SpaceKind};

@@ -1,4 +1,4 @@
-//! Which band each phase's tiles are walked in.
+//! Chooses the band of each phase.
 
 mod reach;
 

@@ -1,4 +1,4 @@
-//! Which core makes which tile.
+//! The deal: the assignment of tiles to cores.
 
 /// Assignment of a phase's tiles to the cores that share its queue. The device library has the same formula.
 ///

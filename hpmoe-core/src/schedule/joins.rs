@@ -1,4 +1,4 @@
-//! Which phases are walked together with the one before, tile by tile.
+//! Joins: chooses the phases that are walked together with the previous one, tile by tile.
 
 use super::tiling::same_tiles;
 use super::{Entry, Order, PhaseSchedule};

@@ -1,4 +1,4 @@
-//! Which cores of a role share a queue.
+//! Parts: divides the cores of a role among queues.
 
 use super::turns::in_turn;
 use super::{ByArrival, Choices, CoreKind, Entry, PeerCores, Role, Sends};

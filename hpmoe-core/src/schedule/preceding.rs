@@ -1,4 +1,4 @@
-//! Which tiles precede those of a phase in the count that deals tiles to cores.
+//! The tiles that precede a phase's own in the count that deals tiles to cores.
 
 use crate::graph::{Height, TaskGraph};
 use crate::ids::{Arena, PhaseId, RoleId, SpaceId};

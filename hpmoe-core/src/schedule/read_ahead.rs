@@ -1,4 +1,4 @@
-//! Which phases read weights ahead.
+//! Chooses the phases that read weights ahead.
 
 use super::{PhaseSchedule, Schedule};
 use crate::analyze::CheckedGraph;

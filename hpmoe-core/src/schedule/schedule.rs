@@ -96,7 +96,7 @@ fn with_orders(
     Schedule { aic: cores.aic, aiv: cores.aiv, expert_orders, roles, phases, elided, routed_after, orders, chosen }
 }
 
-/// Which cores run each phase and how its tiles are dealt to them; nothing is joined, awaited or signalled yet.
+/// The cores of each phase and the deal of its tiles. Nothing is joined, awaited or signalled yet.
 fn phases(
     checked: &CheckedGraph,
     target: &Target,

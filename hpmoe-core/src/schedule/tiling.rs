@@ -1,4 +1,4 @@
-//! Which phases are cut and dealt to cores alike.
+//! Compares phases: whether they are cut into the same tiles and dealt to the same cores.
 
 use super::PhaseSchedule;
 use crate::graph::TaskGraph;

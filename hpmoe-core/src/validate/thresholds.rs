@@ -98,7 +98,7 @@ impl Sum {
         }
     }
 
-    /// The same function if there are at most `most` rows: heights are lowered to `most`, and pieces with a height of one
+    /// This function for at most `most` rows: heights are lowered to `most`, and pieces with a height of one
     /// row are counted as rows.
     fn clamped(&self, most: Option<Height>) -> Self {
         let mut clamped = Self { pieces: Vec::new(), ..*self };

@@ -197,7 +197,7 @@ fn calls_that_cannot_be_are_told_apart() {
     assert!(none[0].contains("`experts` is not `pub`"), "{none:?}");
 }
 
-/// The same, but the part has size parameters, which this call sets.
+/// Like the function above, but the part has size parameters, which this call sets.
 fn with_sizes(call: &str) -> String {
     let source = with_part().replace("        experts(&recv,", &format!("        {call}(&recv,"));
     let begin = source.find("    fn experts(").unwrap();
@@ -266,7 +266,7 @@ fn sizes_that_no_call_tells_are_asked_for() {
 /// A layer of the library's tasks, with explicit loops.
 const LOOPS: &str = include_str!("../../../tools/cli/src/schedule/synthetic.rs");
 
-/// The same layer, written with the library's taskflows. `projections` are the calls that multiply the rows by gate and
+/// The layer, written with the library's taskflows. `projections` are the calls that multiply the rows by gate and
 /// up.
 fn of_library(projections: &str) -> String {
     let begin = LOOPS.find("        let recv =").unwrap();

@@ -96,7 +96,7 @@ pub struct BuiltTaskflow {
     pub symbol: String,
     /// The stem of its files below [`FOLDER`].
     pub stem: String,
-    /// Whether there is an object for the device, too.
+    /// Whether the build also made an object for the device.
     pub for_device: bool,
     /// Whether the crate has a C interface, through which the reference can be called.
     pub exported: bool,

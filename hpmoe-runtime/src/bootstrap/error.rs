@@ -75,7 +75,7 @@ pub enum BootstrapError {
         action: String,
         /// The system's answer.
         cause: String,
-        /// What to do.
+        /// The way out.
         way_out: &'static str,
     },
     /// Rank 0 would listen to other machines without a secret, so that anyone could join.
@@ -83,7 +83,7 @@ pub enum BootstrapError {
     Exposed {
         /// Host and port.
         address: String,
-        /// What to do.
+        /// The way out.
         way_out: &'static str,
     },
     /// Rank 0 can't listen for the other ranks.
@@ -93,7 +93,7 @@ pub enum BootstrapError {
         address: String,
         /// The system's answer.
         cause: String,
-        /// What to do.
+        /// The way out.
         way_out: &'static str,
     },
     /// Rank 0 did not answer.
@@ -107,7 +107,7 @@ pub enum BootstrapError {
         limit: Duration,
         /// The last error of an attempt.
         cause: String,
-        /// What to do.
+        /// The way out.
         way_out: &'static str,
     },
     /// A different program answers at rank 0's address.
@@ -117,7 +117,7 @@ pub enum BootstrapError {
         rank: usize,
         /// Host and port.
         address: String,
-        /// What to do.
+        /// The way out.
         way_out: &'static str,
     },
     /// The rank 0 at this address belongs to another job.

@@ -233,7 +233,7 @@ impl Joining {
         self.secret.is_some()
     }
 
-    /// The same settings with a secret, if one is given.
+    /// These settings with a secret, if one is given.
     pub(crate) fn with(self, secret: Option<Secret>) -> Self {
         match secret {
             Some(secret) => self.secret(secret),

@@ -2,7 +2,7 @@
 
 use hpmoe_kernels::Ranks;
 
-/// Which ranks are here, in words.
+/// The local ranks, in words.
 pub(super) fn here(ranks: Ranks) -> String {
     match ranks.only() {
         Some(only) => format!("{only} alone"),

@@ -84,7 +84,7 @@ pub enum ArgumentError {
         wanted: usize,
         /// The source of the required number.
         reason: &'static str,
-        /// What to do.
+        /// The way out.
         way_out: &'static str,
     },
     /// A kept route, or room for one, is for another number of chunks than the kernel has.
@@ -110,7 +110,7 @@ pub enum ArgumentError {
         tensor: &'static str,
         /// The reason why the group can't use it there.
         reason: &'static str,
-        /// What to do.
+        /// The way out.
         way_out: &'static str,
     },
     /// A part of a tensor is not in the memory of its rank's NPU.

@@ -305,7 +305,7 @@ depend on that number: give each expert one place, or build the kernel without c
         value: usize,
         /// The largest number that fits.
         limit: usize,
-        /// What to do.
+        /// The way out.
         way_out: &'static str,
     },
     /// A [`Cancel`](crate::Cancel) ended the launch before its cores had finished.

@@ -147,17 +147,17 @@ impl Report {
         }
     }
 
-    /// The same report with the counts of strangers.
+    /// This report with the counts of strangers.
     pub(crate) fn after(self, strangers: Strangers) -> Self {
         Self { strangers, ..self }
     }
 
-    /// The same report, for a host run that was checked or not.
+    /// This report, for a host run with or without checks.
     pub(crate) fn with_checks(self, checks: bool) -> Self {
         Self { checks, ..self }
     }
 
-    /// The same report, for NPUs of the given kind.
+    /// This report, for NPUs of the given kind.
     pub(crate) fn of_npus(self, chip: String) -> Self {
         Self { on_npus: true, trace: self.trace.map(|trace| Trace { on: chip, ..trace }), ..self }
     }

@@ -107,7 +107,7 @@ fn a_rank_of_another_job_is_refused_and_told() {
     });
 }
 
-/// What rank 0 and another rank say of secrets that are not one.
+/// The errors of rank 0 and of another rank if their secrets differ.
 fn secrets(zero: Option<&str>, one: Option<&str>) -> (String, String) {
     let with = |secret: Option<&str>, seconds| match secret {
         None => Joining::new().limit(Duration::from_millis(seconds)),

@@ -1,4 +1,4 @@
-//! What a kernel gets from a launch, and the runtime from a kernel; and the same for ranks that are processes.
+//! The interface between launches and kernels, for ranks that are threads and for processes.
 
 mod descriptors;
 mod joining;

@@ -127,7 +127,7 @@ fn said(lines: &mut impl Iterator<Item = std::io::Result<String>>, begin: &str) 
     found.unwrap_or_else(|| panic!("rank 0 ended without {begin:?}"))
 }
 
-/// What the process of rank 0 does, if this is one.
+/// Runs as rank 0 if this process was started as such.
 fn is_rank_zero() -> bool {
     if std::env::var_os("HPMOE_RANK").is_none() {
         return false;
@@ -265,7 +265,7 @@ fn record(zero: SocketAddr, join: impl FnOnce(String) + Send) -> Vec<u8> {
     })
 }
 
-/// What a rank has said once is worth nothing to whoever repeats it, to the same rank 0 or to one with the same secret.
+/// A replayed hello of a rank is refused, by the same rank 0 and by one with the same secret.
 #[test]
 fn a_greeting_that_is_replayed_lets_nobody_in() {
     if is_rank_zero() {

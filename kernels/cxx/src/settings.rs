@@ -57,7 +57,7 @@ pub struct Settings<'a> {
 }
 
 impl Settings<'_> {
-    /// The same settings for `cc`, which adds those of the environment: `CXX`, `CXXFLAGS` and so on.
+    /// These settings for `cc`, which adds settings from the environment: `CXX`, `CXXFLAGS` and so on.
     pub(crate) fn build(&self) -> cc::Build {
         let mut build = cc::Build::new();
         build

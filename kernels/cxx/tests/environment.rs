@@ -1,4 +1,4 @@
-//! What the environment of a build script says about C++ counts, and what is compiled once stays.
+//! A build script's environment determines how C++ is compiled, and compiled objects are kept.
 
 use hpmoe_cxx::{Compiler, Effort, Settings, archive_and_link};
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ impl Package {
         self.build_by(Command::new(std::env::current_exe().unwrap()), variables)
     }
 
-    /// The same in namespaces of its own (flags of `unshare`), after a command of the shell.
+    /// Like `build`, in its own namespaces (flags of `unshare`), after a shell command.
     fn build_apart(&self, namespaces: &str, first: &str, variables: &[(&str, &str)]) -> Result<String, String> {
         let mut command = Command::new("unshare");
         command.args([namespaces, "sh", "-c", &format!("{first} && exec \"$0\" \"$@\"")]);

@@ -52,7 +52,7 @@ impl RankSizes {
         }
     }
 
-    /// The same sizes for launches with this number of chunks.
+    /// These sizes for launches with this number of chunks.
     #[must_use]
     pub fn in_chunks(&self, chunks: usize) -> Self {
         Self { chunks, chunk_tokens: chunk_tokens(self.tokens, chunks, self.chunks_at_most), ..*self }

@@ -5,7 +5,7 @@ use crate::op::{Columns, Device, Host, OperandKind, Operation, Scalar, Slot, Spe
 
 /// Scratch of the routines in `include/hpmoe/compare.h`, however many rows there are.
 pub(super) const SCRATCH: Columns = Columns::Once(256);
-/// That scratch, the first of an operation.
+/// The scratch value of comparisons with a number, the first of an operation.
 pub(super) const WORK: &[Slot] = &[Slot::Scratch(0)];
 
 /// A comparison of two values by a call of the device library.
@@ -44,7 +44,7 @@ pub(super) const fn compare_with_number(routine: &'static str) -> [VectorCall; 2
     ]
 }
 
-/// 1 for what holds, 0 for what doesn't.
+/// 1 if the comparison holds, and 0 otherwise.
 pub(super) fn truth(holds: bool) -> f32 {
     f32::from(u8::from(holds))
 }

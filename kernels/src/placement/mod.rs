@@ -99,7 +99,7 @@ impl Placement {
         Ok(Self { ranks: ep, places: Places::even(ep.count(), experts, spare)? })
     }
 
-    /// The same placement with other shares, one per physical expert. A physical expert takes its share of its logical
+    /// This placement with other shares, one per physical expert. A physical expert takes its share of its logical
     /// expert's rows, relative to the sum of the shares of all physical experts with that logical expert. A share of 0
     /// gives it no rows. Shares of empty places are ignored.
     ///
@@ -282,7 +282,7 @@ impl Places {
         parts.map(of_part).fold(0..0, |sum, rows| sum.start + rows.start..sum.end + rows.end)
     }
 
-    /// Of experts, places of a rank, and each place with its share.
+    /// Digest of the number of experts, the places of a rank, and each place with its share.
     pub(crate) fn digest(&self) -> u64 {
         let head = [self.experts as u64, self.local as u64];
         let of_place = |place: &Place| {

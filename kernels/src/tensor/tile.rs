@@ -63,7 +63,7 @@ impl<'a, T: Element, const R: usize, const C: usize> Tile<'a, T, R, C> {
         tile
     }
 
-    /// The same tile, with the given rows marked as empty slots; an empty list marks none.
+    /// This tile, with the given rows marked as empty slots; an empty list marks none.
     pub(crate) const fn with_empty(self, empty: &'a [bool]) -> Self {
         Self { empty, ..self }
     }

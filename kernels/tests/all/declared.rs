@@ -36,7 +36,7 @@ fn read(text: &str) -> BTreeMap<String, Vec<bool>> {
     table
 }
 
-/// What is wrong with declarations, by the table.
+/// The faults of declarations, by the table.
 fn faults(declared: &BTreeSet<String>, table: &BTreeMap<String, Vec<bool>>) -> Vec<String> {
     let mut faults = Vec::new();
     for declaration in declared {

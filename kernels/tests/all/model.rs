@@ -55,7 +55,7 @@ pub(crate) fn sources(folder: &Path) -> Vec<PathBuf> {
     sources
 }
 
-/// Those that run the device library, where its headers are changed; all of them otherwise.
+/// The sources that run the device library, if its headers are changed; otherwise all sources.
 pub(crate) fn concerned(mut sources: Vec<PathBuf>) -> Vec<PathBuf> {
     let runs_it = |path: &PathBuf| {
         let text = std::fs::read_to_string(path).expect("a source file");

@@ -87,7 +87,7 @@ fn payoff_json(payoff: &Payoff) -> Value {
     json!({ "accepted": payoff.pays(), "saved_ns": saved_ns(payoff), "copies_ns": payoff.copies_ns })
 }
 
-/// Which placements are accepted and why, for people.
+/// A table of accepted placements with reasons, for people.
 fn payoff_table(payoffs: &[Payoff]) -> String {
     let mut text = "\nlayer  saved us  copies us  accepted\n".to_owned();
     for (layer, payoff) in payoffs.iter().enumerate() {

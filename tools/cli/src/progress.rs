@@ -42,7 +42,7 @@ impl Reader {
 }
 
 impl Progress {
-    /// That many steps.
+    /// Progress in `steps` steps.
     pub(crate) fn new(steps: usize, reader: Reader) -> Self {
         Self::on(reader.target(), Some(steps as u64))
     }
@@ -112,7 +112,7 @@ mod tests {
         (terminal.clone(), ProgressDrawTarget::term_like(Box::new(terminal)))
     }
 
-    /// What is on the screen as soon as it is as wanted; a test ends by itself where it never is.
+    /// The screen as soon as it is as wanted. The test fails by timeout if it never is.
     fn screen(terminal: &InMemoryTerm, wanted: impl Fn(&str) -> bool) -> String {
         let start = Instant::now();
         loop {

@@ -5,13 +5,13 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::process::Command;
 
-/// Those that need no peer, and those that do.
+/// The probes that need no peer, and those that do.
 const OWN: [&str; 10] = ["toolkit", "npu", "argument", "cores", "poll", "adds", "order", "flags", "sums", "relu"];
 const PEERS: [&str; 4] = ["reach", "peer-adds", "landed", "ready"];
-/// Those after which a core may be left that waits for ever, and which come last therefore.
+/// The probes that may leave a core in an endless wait, and therefore run last.
 const LAST: [&str; 2] = ["rows", "stuck"];
 
-/// What a run of the doctor came to.
+/// The outcome of a run of the doctor.
 struct Run {
     code: Option<i32>,
     text: String,
@@ -35,7 +35,7 @@ fn run(toolkit: Toolkit, arguments: &[&str], variables: &[(&str, &str)]) -> Run 
     Run { code: output.status.code(), text, answers }
 }
 
-/// The same with a toolkit in which nothing is wrong.
+/// Like `run`, with a toolkit without faults.
 fn run_sound(arguments: &[&str], variables: &[(&str, &str)]) -> Run {
     let folder = tempfile::tempdir().unwrap();
     run(Toolkit::new(folder.path()), arguments, variables)

@@ -55,7 +55,7 @@ fn sorted(names: &[&str]) -> Vec<String> {
 /// Set in the process that stands for a build script: the folder with the file of the machine.
 const BUILD: &str = "HPMOE_TEST_BUILD_SCRIPT";
 
-/// What a process does for [`build`].
+/// The work of a process for [`build`].
 #[test]
 fn a_build_script() {
     let Some(folder) = std::env::var_os(BUILD) else { return };

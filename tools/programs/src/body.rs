@@ -46,7 +46,7 @@ const UNARY: [&str; 20] = [
     "v.cast::<f16>()",
     "bend(&v, 0.75)",
 ];
-/// The same of whole rows.
+/// Expressions of whole rows.
 const ROWS: [&str; 3] = ["v.softmax()", "v.rms_norm(1e-5)", "v.column_ids() * &v"];
 /// Operations on whole rows that give one number each.
 const REDUCED: [&str; 5] = ["v.row_sum()", "v.row_mean()", "v.row_max()", "v.row_min()", "v.arg_max()"];

@@ -124,7 +124,7 @@ impl Layer {
         }
     }
 
-    /// What nothing reads becomes an output, as it is or by way of its tokens. What is given and not read is left out.
+    /// Makes each unread tensor an output, directly or through its tokens, and leaves out unread arguments.
     fn use_all(&mut self, rng: &mut Rng) {
         for at in 0..self.tensors.len() {
             let tensor = &self.tensors[at];

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Space {
     Blocks(usize),
-    /// The same before there is a route: blocks of the tokens of a tensor.
+    /// Token blocks of a tensor, before the route is made.
     EarlyBlocks(usize),
     Sends(usize),
     SendsOnce(usize),

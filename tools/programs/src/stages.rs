@@ -263,7 +263,7 @@ fn stacked(rng: &mut Rng, rows: usize) -> (usize, String) {
     ((before + 1) * rows + after, format!(".tile::<{rows}>({before})"))
 }
 
-/// The same for a single row: one of a matrix, or of a part of it. A matrix of a rank is `cut` by rows if it isn't by columns.
+/// Like the function above, for a single row of a matrix, or of a part of it. A matrix of a rank is `cut` by rows if it isn't by columns.
 fn one_row(rng: &mut Rng, cut: bool) -> (usize, String) {
     let (part, row) = (rng.usize(..3), rng.usize(..3));
     match rng.usize(..4) {

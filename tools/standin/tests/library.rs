@@ -1,4 +1,4 @@
-//! What the stand-ins for CANN's libraries refuse.
+//! Errors of the stand-ins for CANN's libraries.
 
 mod calls;
 
@@ -74,7 +74,7 @@ fn handles_are_checked() {
     assert_eq!(call!(acl, "aclrtDestroyStream", stream => *mut c_void), 107_017);
 }
 
-/// What a stream needs to copy from pinned memory of the host to a device.
+/// A stream with pinned host memory and device memory, for copies.
 struct Sender {
     acl: Acl,
     stream: *mut c_void,

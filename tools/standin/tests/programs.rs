@@ -1,4 +1,4 @@
-//! What the stand-in does for programs besides hpmoe, as CANN documents it: names of libraries, copies on streams, options of loads, graphs.
+//! The stand-in for programs other than hpmoe, as CANN documents it: names of libraries, copies on streams, options of loads, graphs.
 
 mod calls;
 
@@ -100,7 +100,7 @@ impl Acl {
         (code, graph)
     }
 
-    /// What memory of a device holds.
+    /// The contents of device memory.
     fn bytes(&self, memory: *const u8) -> [u8; 64] {
         let mut bytes = [0; 64];
         let code = call!(self, "aclrtMemcpy", bytes.as_mut_ptr() => *mut u8, 64 => usize, memory => *const u8, 64 => usize, 2 => u32);

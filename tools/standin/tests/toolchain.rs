@@ -15,7 +15,7 @@ const KERNEL: &str = include_str!("../../../ui-tests/kernels/echo.rs");
 /// A package with a kernel and a toolkit.
 struct Package(TempDir);
 
-/// What a build printed for cargo, or what it said when it failed.
+/// The output of a build for cargo, or its error.
 type Said = Result<String, String>;
 
 impl Package {

@@ -1,4 +1,4 @@
-//! Which changes around a package make cargo run its build script again: by cargo itself, with a script that builds a kernel.
+//! Changes around a package that make cargo run its build script again. Tested with cargo and a script that builds a kernel.
 
 use hpmoe_standin::Toolkit;
 use std::fs::{self, File};
@@ -146,7 +146,7 @@ impl Package {
 struct Input {
     file: &'static str,
     texts: [String; 2],
-    /// Whether there are kernels without it.
+    /// Whether kernels also build without the file.
     optional: bool,
 }
 

@@ -546,7 +546,7 @@ fn fixed_placed() {
     }
 }
 
-/// The same with ranks that are processes. At the end, their placements differ, and all ranks report it.
+/// Like the test above, with ranks that are processes. At the end, their placements differ, and all ranks report it.
 fn fixed_placed_process() {
     let group = joined();
     let evolving = Evolving::of(&group);

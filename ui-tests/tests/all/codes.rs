@@ -194,7 +194,7 @@ fn every_code_has_its_number() {
     every_code("E4M3", formats::e4m3(), e4m3);
 }
 
-/// The same with the other fp8 format: a table may contain infinities and several NaN.
+/// Like the test above, with the other fp8 format: a table may contain infinities and several NaN.
 #[test]
 fn every_code_of_e5m2_has_its_number() {
     every_code("E5M2", formats::e5m2(), e5m2);

@@ -45,7 +45,7 @@ macro_rules! pass {
     };
 }
 
-/// The same layer twice: slots are empty, or go to experts that contribute nothing, because their down matrices are
+/// A layer in two forms: slots are empty, or go to experts that contribute nothing, because their down matrices are
 /// zero. Such an expert k is for column k.
 fn with_nothing(case: &Case) -> [(Tensors<HIDDEN, INTER, TOP_K>, PerRank<Tensor<bf16, HIDDEN>>); 2] {
     let case = Case { routing: Routing::Uniform, ..case.clone() };

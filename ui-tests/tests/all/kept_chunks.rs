@@ -40,7 +40,7 @@ struct Layer {
     dy: Tokens,
 }
 
-/// What both passes make.
+/// The results of both passes.
 struct Made {
     y: Tokens,
     routed: PerRank<Routed>,

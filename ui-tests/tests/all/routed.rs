@@ -72,7 +72,7 @@ impl Faulty {
         Self { case, ids }
     }
 
-    /// The same with another id in one place.
+    /// These ids with another id in one place.
     fn with(&self, rank: usize, slot: usize, id: i32) -> PerRank<Tensor<i32, TOP_K>> {
         let spoiled = |of: Rank| {
             let mut ids = self.ids[of].to_vec();

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// First argument of a process that runs a mutant; jobs follow.
 pub const ARGUMENT: &str = "--mutant";
-/// The same for a process that takes a long wait for a hang, however busy the machine is.
+/// Like the argument above, for a process that treats a long wait as a hang, even on a busy machine.
 pub const HASTY: &str = "--hasty-mutant";
 /// First argument of a process that records the points that a kernel reaches. The kernel's name, its library, the
 /// number of points and the number of rows follow.
@@ -28,9 +28,9 @@ pub const NOTED: &str = "noted: ";
 /// How long a mutant may wait on an idle machine: longer than an unchanged kernel does. A mutant that waits longer is
 /// run again.
 const LIMIT: Duration = Duration::from_secs(2);
-/// The same on a busy machine.
+/// The limit on a busy machine.
 const LONG_LIMIT: Duration = Duration::from_secs(10);
-/// The same for an unchanged kernel, however busy the machine is.
+/// The limit for an unchanged kernel, even on a busy machine.
 const WHOLE_LIMIT: Duration = Duration::from_secs(120);
 /// Time limits that end waits early, one row after the other.
 const HURRIES: [Duration; 4] =

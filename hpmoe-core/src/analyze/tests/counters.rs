@@ -1,4 +1,4 @@
-//! Which counters stand between calls, and which dependencies a path replaces.
+//! Counters between calls, and dependencies that a path replaces.
 
 use super::super::{Amount, CheckedGraph, Cover, Dependency, Grid};
 use super::{dispatch, flow, module, project, read, sending, source, squares, swiglu, tiles};
@@ -6,7 +6,7 @@ use crate::fixture::{Layer, moe_backward, moe_ffn, once, router};
 use crate::ids::{PhaseId, SpaceId};
 use std::collections::BTreeSet;
 
-/// What orders the users of a tensor: its grid, who adds how much to which counter, and what the reader waits for.
+/// The order of a tensor's users: its grid, each producer's addition to a counter, and the reader's wait.
 fn orders(checked: &CheckedGraph, tensor: &str) -> Vec<String> {
     let graph = checked.graph();
     let name = |dependency: &&Dependency| graph.tensors[dependency.tensor].name == tensor;

@@ -1,4 +1,4 @@
-//! Which calls are refused since elements would be read or written in no order.
+//! Calls that are refused because elements would be read or written in no order.
 
 use super::{checked, dispatch, swiglu, tiles};
 
@@ -10,7 +10,7 @@ fn columns(width: u32, from: (&str, u32), to: (&str, u32)) -> String {
     tiles(8, &call)
 }
 
-/// What is wrong with calls after which `b` goes back.
+/// The faults of calls that are followed by giving `b` back.
 fn faults(calls: &[String]) -> Vec<String> {
     checked(&(dispatch("x") + &calls.concat()), "b").err().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! What the analysis makes of small taskflows.
+//! The analysis of small taskflows.
 
 mod counters;
 mod hazards;
@@ -125,7 +125,7 @@ fn read(source: &str) -> Result<CheckedGraph, Vec<String>> {
     front.map(|front| front.flows.into_iter().next().unwrap()).map_err(|faults| faults.iter().map(message).collect())
 }
 
-/// What is wrong with a source.
+/// The faults of a source.
 fn faults(source: &str) -> Vec<Diagnostic> {
     front(&modules(source).unwrap().remove(0), &Overrides::new()).expect_err("the source has a fault")
 }

@@ -14,7 +14,7 @@ fn waits(checked: &CheckedGraph) -> Vec<String> {
     reuse.waits.iter().filter_map(text).collect()
 }
 
-/// What frees the memory waits for: the tasks that touch the rows of a chunk last, and what they add.
+/// The waits before memory is freed: the tasks that touch the rows of a chunk last, and the amounts that they add.
 fn frees(checked: &CheckedGraph) -> Vec<String> {
     let graph = checked.graph();
     let frees = checked.reuse().unwrap().frees;

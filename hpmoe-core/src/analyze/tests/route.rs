@@ -1,4 +1,4 @@
-//! What is wrong with the ids of a route, and at which call.
+//! Faults of a route's ids, and the calls at which they are reported.
 
 use super::super::{analyze, hazards, route};
 use crate::finding::{Diagnostic, Errors};
@@ -11,7 +11,7 @@ const SCORE: PhaseId = PhaseId(1);
 const CHOOSE: PhaseId = PhaseId(2);
 const COMBINE: PhaseId = PhaseId(9);
 
-/// What is wrong with the ids of the layer that chooses experts, after a change of its graph, and the line of the call that is named.
+/// The fault of the ids in a layer that chooses experts, after a change of its graph, and the line of the reported call.
 fn found(change: impl FnOnce(&mut TaskGraph, TensorId)) -> Vec<(String, Option<usize>)> {
     let mut graph = router(&Layer::TINY).graph().clone();
     let ids = graph.route.as_ref().unwrap().ids;

@@ -1,4 +1,4 @@
-//! Which waits and signals are left out, and which are not.
+//! Waits and signals that are left out, or kept.
 
 use super::*;
 use crate::analyze::Index;

@@ -31,7 +31,7 @@ fn a_tile_takes_longer_for_each_further_wait_and_signal() {
 /// A part's queue as cores walk it.
 type Walks<'a> = Vec<(&'a [Entry], Comes)>;
 
-/// What a walk of entries does to the clocks and the links of a run, and when each entry's rows are there.
+/// The effect of a walk on the clocks and links of a run, and the time at which each entry's rows are complete.
 struct Walked {
     clocks: Vec<Time>,
     ends: Vec<Ready>,

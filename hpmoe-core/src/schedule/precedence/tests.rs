@@ -1,4 +1,4 @@
-//! Which entries come before which others, for a few entries.
+//! The precedence of a few entries.
 
 use super::*;
 use crate::fixture::{Layer, chunked, moe_ffn, once, router, sums};

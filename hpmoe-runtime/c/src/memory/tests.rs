@@ -1,4 +1,4 @@
-//! What is copied, and what is refused.
+//! Parts that are copied, and parts that are refused.
 
 use super::*;
 

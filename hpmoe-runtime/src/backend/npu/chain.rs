@@ -17,7 +17,7 @@ pub(super) struct Chain {
     last: Handle,
     /// Recorded on a stream of the caller that a launch follows.
     before: Handle,
-    /// Whether there was a launch.
+    /// Whether the NPU has run a launch.
     launched: AtomicBool,
 }
 

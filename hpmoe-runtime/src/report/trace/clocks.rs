@@ -32,7 +32,7 @@ pub(super) fn offset(stamps: &[RankStamps], rank: usize) -> Option<ClockOffset> 
 pub(super) mod tests {
     use super::*;
 
-    /// What rank 0 and a rank whose clock is `ahead` keep; a way takes 10 cycles, and in the third round 4.
+    /// The stamps of rank 0 and of a rank whose clock is `ahead`; one way takes 10 cycles, and 4 in the third round.
     pub(in super::super) fn exchange(stamps: &mut [RankStamps], rank: usize, ahead: u64) {
         for all in stamps.iter_mut() {
             all.clocks = vec![HpmoeClock::default(); 3 * CLOCK_ROUNDS];

@@ -7,7 +7,7 @@ use crate::Rank;
 struct Draws(u64);
 
 impl Draws {
-    /// From 0 to 1, without both.
+    /// A random number between 0 and 1, both excluded.
     fn uniform(&mut self) -> f64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((self.0 >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
@@ -85,7 +85,7 @@ struct Rule {
 struct Replayed {
     /// The fullest rank over the mean of all, over layers and steps.
     over: f64,
-    /// The same without a placement.
+    /// The value without a placement.
     without: f64,
     /// Places written for each placement of a layer.
     writes: f64,

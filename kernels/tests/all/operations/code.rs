@@ -7,7 +7,7 @@ use hpmoe_kernels::op::{
     self, Device, ElementType, More, Operation, Routine, Scalar, Sizes, Slot, Spread, VectorCall, Waits,
 };
 
-/// What is compiled of a row.
+/// The part of a row that is compiled.
 #[derive(Clone, Copy)]
 pub(crate) enum Form {
     /// Its code.

@@ -64,7 +64,7 @@ pub(crate) fn report(options: &ReportArgs) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The same layer from another file.
+/// The layer from another file.
 fn second(layer: &LayerArgs, file: std::path::PathBuf) -> Result<(LayerArgs, Scenario), String> {
     let layer = LayerArgs { file, ..layer.clone() };
     let scenario = Scenario::read(&layer, &[Policy::Ours]);

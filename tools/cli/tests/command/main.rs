@@ -60,7 +60,7 @@ fn tuned_until(arguments: &[&str], wanted: impl Fn(&str) -> bool) -> Output {
     ["1", "4", "16", "64"].into_iter().map(search).find(enough).expect("64 s are enough for a small layer")
 }
 
-/// What a command that succeeds prints.
+/// The output of a command, which must succeed.
 fn prints(arguments: &[&str]) -> String {
     let output = hpmoe(arguments);
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -72,7 +72,7 @@ fn json(arguments: &[&str]) -> Value {
     serde_json::from_str(&prints(arguments)).expect("JSON")
 }
 
-/// What a command that fails says: one line.
+/// The error of a command, which must fail: one line.
 fn refuses(arguments: &[&str]) -> String {
     let output = hpmoe(arguments);
     assert!(!output.status.success() && output.stdout.is_empty(), "{arguments:?} succeeds");

@@ -44,7 +44,7 @@ fn a_machine_that_was_measured_is_searched_and_simulated_like_any_other() {
     assert!(tuned["simulated_us"].as_f64() < default["simulated_us"].as_f64(), "{tuned}");
 }
 
-/// What a loaded machine may take for anything in addition.
+/// Additional time that a loaded machine may take.
 const NOISE: Duration = Duration::from_secs(20);
 
 #[test]

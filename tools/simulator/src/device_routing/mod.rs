@@ -26,7 +26,7 @@ pub use steps::{RoutingPrices, RoutingSteps};
 const CODE_LINE: u64 = 512;
 /// Most slots in UB at a time.
 const IDS_BLOCK: u64 = 8192;
-/// The same, while they are checked for faults.
+/// Most slots in UB at a time while ids are checked for faults.
 const CHECKED_BLOCK: u64 = 4096;
 /// First byte of UB after all lists.
 const LISTS_END: u64 = 152 * 1024;
@@ -175,7 +175,7 @@ impl RoutingShape {
         self.one_counted().count_blocks(core, self.blocks(), self.choice.unwrap_or(1))
     }
 
-    /// The same of blocks of so many chunks.
+    /// Like the function above, for blocks of several chunks.
     fn count_blocks(&self, core: u64, blocks: impl Iterator<Item = u64>, chunks: u64) -> RoutingSteps {
         let own = self.own(core);
         let mut steps = RoutingSteps::default();

@@ -1,4 +1,4 @@
-//! Which constants of a target can change a simulated figure.
+//! The constants of a target that can change a simulated figure.
 
 use super::Policy;
 use hpmoe_core::target::TargetConstant;

@@ -127,7 +127,7 @@ fn a_search_finds_no_less_than_the_default_and_the_same_again() {
     assert_eq!(result.tried, 60);
 }
 
-/// What is given up changes nothing but the time: no candidate that is better than the one at hand is.
+/// Giving candidates up saves time only: no better candidate is given up.
 #[test]
 fn candidates_that_are_given_up_are_worse_than_the_one_at_hand() {
     let subject = Subject::new();

@@ -12,7 +12,7 @@ pub(super) fn run_processes(case: &str, ranks: usize, variables: &[(&str, &str)]
     run_processes_with(case, ranks, variables, |_| Vec::new());
 }
 
-/// The same, with environment variables for each rank.
+/// Like `run_processes`, with environment variables for each rank.
 pub(super) fn run_processes_with(
     case: &str,
     ranks: usize,

@@ -1,4 +1,4 @@
-//! Which token each row belongs to.
+//! The token of each row.
 
 use super::{Routing, RoutingError};
 use hpmoe_core::divisor::gcd;
