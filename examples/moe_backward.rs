@@ -392,7 +392,7 @@ fn main() -> ExitCode {
     program::main(run)
 }
 
-/// Runs both passes and prints what came of them; whether they are right.
+/// Runs both passes and prints the results. Returns whether they are right.
 fn run(options: &Options) -> Result<bool, String> {
     let file = options.data.as_deref();
     let (layer, gradients) = (Layer::find(file, None)?, Gradients::find(file)?);
@@ -462,7 +462,7 @@ struct Saved {
 }
 
 impl Saved {
-    /// Whether what the ranks here saved is what they saved there.
+    /// Whether the local ranks saved the same data in both.
     fn is_part_of(&self, whole: &Self) -> bool {
         self.y.ranks().here().all(|r| {
             let rows = |a: &PerRank<Received<bf16, { moe_train::INTER }>>, b: &PerRank<_>| a[r] == b[r];

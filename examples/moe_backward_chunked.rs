@@ -188,7 +188,7 @@ fn main() -> ExitCode {
     program::main(run)
 }
 
-/// Runs the pass and prints what came of it; whether it is right.
+/// Runs the pass and prints the results. Returns whether they are right.
 fn run(options: &Options) -> Result<bool, String> {
     let file = options.data.as_deref();
     let (layer, gradients) = (Layer::find(file, None)?, Gradients::find(file)?);

@@ -60,7 +60,7 @@ fn start(module: &str, test: &str, ranks: usize, launches: u32) -> Child {
     command.spawn().expect("this test needs oshrun (apt-get install openmpi-bin)")
 }
 
-/// Reads what the ranks print until each has launched once: their processes.
+/// Reads the output of the ranks until each has launched once. Returns their processes.
 fn wait_for_launches(child: &mut Child, ranks: usize) -> Vec<String> {
     let (mut launched, mut processes) = (0, Vec::new());
     let mut lines = BufReader::new(child.stdout.take().expect("piped"));

@@ -147,7 +147,7 @@ fn address_file() -> std::path::PathBuf {
     std::env::temp_dir().join(format!("hpmoe-examples-{}-{number}", std::process::id()))
 }
 
-/// Reads what a rank prints until its first launch has ended.
+/// Reads the output of a rank until its first launch has ended.
 fn wait_for_a_launch(child: &mut Child) {
     let (mut text, mut byte) = (Vec::new(), [0]);
     let output = child.stdout.as_mut().expect("piped");

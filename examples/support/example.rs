@@ -68,7 +68,7 @@ pub use kernel;
 pub trait Example: Sized {
     /// The kernel's texts and sizes, for the command line.
     const KERNEL: Kernel;
-    /// The variant's name in the names of its oracles; none where the layer's file holds what should come out.
+    /// The variant's name in the names of its oracles; `None` if the layer's file contains the expected output.
     const VARIANT: Option<&'static str>;
     /// Cuts a layer: the parts of the ranks that are here.
     fn of(layer: &Layer, group: &Group) -> Result<Self, String>;
@@ -83,7 +83,7 @@ pub fn main<E: Example>() -> ExitCode {
     program::main(run::<E>)
 }
 
-/// Runs the layer and prints what came of it; whether it is right.
+/// Runs the layer and prints the results. Returns whether they are right.
 pub fn run<E: Example>(options: &Options) -> Result<bool, String> {
     let layer = Layer::find(options.data.as_deref(), E::VARIANT)?;
     let team = options.team.start(options.seed)?;

@@ -1,4 +1,4 @@
-//! A task to learn: tokens of a seed, and what a fixed function makes of them.
+//! A task to learn: tokens from a seed, and the results of a fixed function of them.
 
 use hpmoe_runtime::prelude::*;
 

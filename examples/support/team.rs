@@ -11,7 +11,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// The options that say how many ranks there are, and what they are.
+/// The options that set the number of ranks and their kind.
 #[derive(Debug)]
 pub struct TeamSize {
     ranks: Option<usize>,
@@ -29,7 +29,7 @@ enum Device {
 /// The longest that processes wait for each other to end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The longest that processes have to say what an error of this one means for them, before they are killed.
+/// Time limit for other processes to report this process's error, before they are killed.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// A group, and the processes that were started for it.
@@ -181,7 +181,7 @@ pub fn end(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus
     Ok(None)
 }
 
-/// Processes that end with this one, whatever happens.
+/// Processes that always end with this one.
 struct Started(Vec<Child>);
 
 impl Started {

@@ -95,7 +95,7 @@ mod tests {
         assert!(matches!(printable_source("fn f() {\r\n\t1\n}"), Cow::Borrowed(_)));
     }
 
-    /// No text acts on a terminal afterwards, whatever it was.
+    /// No text controls a terminal afterwards.
     #[test]
     fn nothing_that_acts_is_left() {
         let all: String = ('\0'..=char::MAX).collect();

@@ -24,7 +24,7 @@ impl ModuleToTell {
 /// The variable that cargo sets for build scripts of packages that depend on `hpmoe-c`.
 const EXPORTS: &str = "DEP_HPMOE_C_EXPORTS";
 
-/// Writes the file of each module, with what compilers have left in the folder of its taskflows.
+/// Writes the file of each module, including compiler results from the folder of its taskflows.
 pub(crate) fn write(modules: Vec<ModuleToTell>, folder: &Path) -> Result<(), String> {
     for ModuleToTell { file, mut expansion, taskflows } in modules {
         for mut taskflow in taskflows {

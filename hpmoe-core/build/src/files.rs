@@ -9,8 +9,8 @@ const NOTICES: [&str; 4] = ["built", "fault", "expansion", "device"];
 
 static FIRST: Once = Once::new();
 
-/// Removes the notices of earlier builds (what was built, for which device, faults), which would speak of modules that are gone. Objects and
-/// sources stay: they are named by their content.
+/// Removes the notices of earlier builds (what was built, for which device, faults), which may be about modules that no longer exist.
+/// Objects and sources stay, because they are named by their content.
 ///
 /// A build script may build several times; only the first forgets.
 pub(crate) fn forget(folder: &Path) -> Result<(), String> {

@@ -63,7 +63,7 @@ pub(crate) struct Build {
 }
 
 impl Build {
-    /// Writes what the macro and the compiler need for one module; returns the C++ to compile.
+    /// Writes the files that the macro and the compiler need for one module. Returns the C++ to compile.
     pub(crate) fn module(&self, source: &KernelModule) -> Result<Built, String> {
         let name = source.module.ident.to_string();
         let set = settings_of(&source.module, &self.settings);

@@ -9,7 +9,7 @@ use hpmoe_core::graph::{Task, TaskGraph};
 use hpmoe_core::names::ByName;
 use std::path::{Path, PathBuf};
 
-/// The external operator of a task, with what a message about it needs.
+/// The external operator of a task, with all data for messages about it.
 #[derive(Clone, Debug)]
 pub(crate) struct Operator {
     /// The name of the task.

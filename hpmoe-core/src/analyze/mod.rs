@@ -77,7 +77,7 @@ impl CheckedGraph {
     pub fn counters(&self) -> &Arena<CounterId, Counter> {
         &self.counters
     }
-    /// All dependencies between phases, whatever enforces them.
+    /// All dependencies between phases, however they are enforced.
     #[must_use]
     pub fn dependencies(&self) -> &[Dependency] {
         &self.dependencies
@@ -120,7 +120,7 @@ impl CheckedGraph {
     }
 }
 
-/// Checks a graph and finds what orders its phases.
+/// Checks a graph and derives the order of its phases.
 pub(crate) fn analyze(mut graph: TaskGraph, errors: &mut Errors) -> Option<CheckedGraph> {
     errors.within(Some(&graph.taskflow));
     hazards::hazards(&graph, errors);

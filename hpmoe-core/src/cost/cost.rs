@@ -123,7 +123,7 @@ impl CostModel {
         (products.padded / rate).max(moved)
     }
 
-    /// No reuse is assumed: what a vector core reads counts as read from HBM, though some of it is still in L2.
+    /// Assumes no reuse: all reads of a vector core count as reads from HBM, although some data are still in L2.
     fn elementwise(&self, read: f64, written: f64) -> SharedWork {
         let bytes = read + written;
         SharedWork { time: Time((bytes / self.elementwise_per_ps).ceil() as u64), hbm: bytes, l2: read }

@@ -44,7 +44,7 @@ struct Emitter<'a> {
     plan: &'a VectorPlan,
     params: Vec<String>,
     buffers: Arena<BufferId, String>,
-    /// Names of where values begin in UB, which is what routines take.
+    /// Names of the offsets of values in UB, which routines take as arguments.
     addresses: Arena<BufferId, String>,
     /// The different numbers of elements that calls run over.
     extents: Vec<Extent>,

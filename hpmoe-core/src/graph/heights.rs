@@ -11,7 +11,7 @@ impl TaskGraph {
         })
     }
 
-    /// Whether a phase needs all rows of an expert at once, from whichever rank.
+    /// Whether a phase needs all rows of an expert at once, from any rank.
     pub(crate) fn needs_whole_experts(&self) -> bool {
         self.phases.iter().any(|(_, phase)| self.spaces[phase.space].height == Height::WholeExpert)
     }

@@ -74,7 +74,7 @@ impl Phase {
 
 impl TaskGraph {
     /// The number of a phase's columns that the swizzle treats as rows. If an item has all rows of an expert, this is the
-    /// number of values of the outermost range, so that tiles made at the same time share what they read; otherwise 1.
+    /// number of values of the outermost range, so that tiles made at the same time share their reads; otherwise 1.
     #[must_use]
     pub fn column_rows(&self, phase: PhaseId) -> u32 {
         let phase = &self.phases[phase];

@@ -89,7 +89,7 @@ pub(crate) fn chunks_to_choose(kernel: &Kernel, errors: &mut Errors) {
     }
 }
 
-/// Refuses what can't be if launches choose the number of chunks.
+/// Refuses sums that are impossible if launches choose the number of chunks.
 pub(super) fn chosen(chunks: &Chunks, kernel: &Kernel, graph: &TaskGraph, errors: &mut Errors) {
     let Some(most) = kernel.constants.get(CHUNKS_AT_MOST) else { return };
     let chunk = chunks.variable.clone();

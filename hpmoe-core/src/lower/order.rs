@@ -67,7 +67,7 @@ pub(super) fn written(loops: &[Loop], nest: &Nest, place: &LoweredArgument, size
     LoopWrite { tensor: place.tensor, loops, span }
 }
 
-/// The loop whose later iterations still write what this call reads, if there is one, and the place of the writer.
+/// The loop whose later iterations still write data that this call reads, if any, and the place of the writer.
 pub(super) fn still_written<'a>(
     earlier: &[LoopWrite],
     loops: &'a [Loop],

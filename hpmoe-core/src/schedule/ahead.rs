@@ -1,4 +1,4 @@
-//! How many experts a role starts before it continues with what another role has made of the first.
+//! Experts ahead: the number of experts that a role starts before it continues with another role's results for the first.
 
 use super::Choices;
 use super::cost::EntryCosts;

@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(chosen(&feeds, "matrix_band=7 put_band=3"), [1, 7, 7, 7, 3, 1, 1]);
     }
 
-    /// The layer with a put that would read what the gate projection makes.
+    /// The layer with a put that would read the output of the gate projection.
     fn checked_with_band_of_put_after_gate() -> CheckedGraph {
         let layer = moe_ffn(&Layer::DEEPSEEK);
         let mut dependencies = layer.dependencies().to_vec();

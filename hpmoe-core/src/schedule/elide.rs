@@ -60,7 +60,7 @@ fn changes_task(checked: &CheckedGraph, dependency: &Dependency) -> bool {
     before != after && [before, after].iter().all(|&task| graph.tasks[task].kind == TaskKind::Vector)
 }
 
-/// Whether a tile of the consumer touches nothing of the tensor but what the producer's tile of the same place has written.
+/// Whether a tile of the consumer touches only those elements of the tensor that the producer's tile at the same place has written.
 fn same_part(checked: &CheckedGraph, dependency: &Dependency) -> bool {
     let accesses = |phase: PhaseId| {
         let all = checked.graph().phases[phase].accesses.iter();

@@ -47,7 +47,7 @@ fn together(queue: &[Entry], phases: &Arena<PhaseId, PhaseSchedule>) -> Vec<Entr
     heads.flat_map(|entry| std::iter::once(entry).chain(joining.remove(&entry).unwrap_or_default())).collect()
 }
 
-/// The phases that make what a phase reads.
+/// The phases that produce the inputs of a phase.
 fn needs(checked: &CheckedGraph, phase: PhaseId) -> IdSet<PhaseId> {
     checked.dependencies().iter().filter(|d| d.after == phase).map(|d| d.before).collect()
 }
@@ -124,7 +124,7 @@ mod tests {
         assert!(!joins(None, own) && !joins(own, peer) && !joins(peer, own));
     }
 
-    /// Two tasks over the same blocks: one writes what the caller keeps, the other memory that chunks take in turn.
+    /// Two tasks over the same blocks: one writes memory of the caller, the other memory that chunks reuse.
     const PREPARED: &str = "
         #[megakernel]
         pub mod prepared {

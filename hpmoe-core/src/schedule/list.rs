@@ -206,7 +206,7 @@ impl ListScheduler<'_> {
         number
     }
 
-    /// Releases what waits for an entry. Data are visible a moment later, program order at once.
+    /// Releases the nodes that wait for an entry. Data are visible a moment later, program order at once.
     fn finish(&mut self, number: usize, end: Nanos) {
         let precedence = self.precedence;
         for next in precedence.successors(number) {

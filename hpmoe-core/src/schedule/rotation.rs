@@ -16,7 +16,7 @@ const UNEVEN: f64 = 1.006;
 const UNEVEN_OF_FEW: f64 = 1.001;
 /// The most experts of a rank whose short last row tiles do not even out.
 const FEW: u32 = 4;
-/// The most experts and row tiles of an expert that are looked at; more repeat what these show.
+/// Most experts, and row tiles per expert, to examine. Further ones repeat the pattern.
 const MOST: u32 = 64;
 
 /// The numbers of ranks that a rotation is to suit, if they share the experts: with fewer ranks a rank has more experts, and the same

@@ -36,7 +36,7 @@ pub(super) fn route(
 }
 
 /// Moves the entries that ids are made by to the front of a queue: all ranks wait for the slowest one's. They need nothing of the
-/// others, so that what was in an order is still in one.
+/// others, so that ordered entries stay ordered.
 pub(super) fn ids_first(checked: &CheckedGraph, queue: &mut [Entry]) {
     let making = making_ids(checked);
     let (first, rest): (Vec<Entry>, Vec<Entry>) = queue.iter().partition(|entry| making.contains(entry.phase));

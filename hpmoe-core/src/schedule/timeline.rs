@@ -120,7 +120,7 @@ impl<'a, T: Released> QueueReplay<'a, T> {
         replay
     }
 
-    /// Releases what waits for a node.
+    /// Releases the nodes that wait for a node.
     pub(super) fn release(&mut self, node: usize, time: T) {
         let precedence = self.precedence;
         for next in precedence.successors(node) {

@@ -1,4 +1,4 @@
-//! The values that open tile sizes may get, and what they must save.
+//! The values that open tile sizes may get, and the latency that each must save.
 
 use super::latency::Latency;
 
@@ -59,7 +59,7 @@ pub(super) const PUTS: Ladder =
 /// Puts that the rows of a rank for an expert make at least, if they are larger than the first size. With fewer, cores have unlike numbers of
 /// rows, and simulated layers take up to 2 % longer, which is more than an estimate of the whole knows of single puts.
 pub(super) const LEAST_PUTS: usize = 4;
-/// The rows that a put may have whatever their bytes.
+/// The rows that a put may always have, regardless of their bytes.
 pub(super) const ROWS_OF_PUTS: usize = 16;
 /// The most bytes of a put of more rows. A core puts them in 6.5 µs, nearly three times as long as it takes to start and to fence.
 pub(super) const BYTES_OF_PUTS: usize = 64 << 10;

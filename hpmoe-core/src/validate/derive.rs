@@ -25,7 +25,7 @@ use tiles::Cut;
 ///
 /// The analysis compares regions as formulae, phase by phase. This check routes a few tokens and lists the elements of
 /// every tile. Any two tiles with a common element must be ordered: by a dependency whose counters they share, or by a
-/// path of such tiles. It therefore finds everything that the analysis misses, whatever the reason.
+/// path of such tiles. It therefore finds everything that the analysis misses, for any reason.
 /// [`coverage`](super::coverage::coverage) checks that a schedule keeps the dependencies, and
 /// [`thresholds`](super::thresholds::thresholds) that counters count exactly.
 pub(super) fn derive(checked: &CheckedGraph, violations: &mut Vec<Violation>) {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// Methods that errors of the runtime name, and what a caller in C has in their place.
+/// Methods that errors of the runtime name, and their counterparts for callers in C.
 pub(crate) const IN_C: &[(&str, &str)] = &[
     // The longer one of two names that begin alike comes first.
     ("Group::on_npus_from", "HpmoeOptions.npu"),

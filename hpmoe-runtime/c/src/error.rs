@@ -39,7 +39,8 @@ thread_local! {
     static LAST_ERROR: RefCell<CString> = RefCell::default();
 }
 
-/// Runs what a function of the interface does, with the arithmetic of kernels and references whatever the caller's is. No panic leaves it.
+/// Runs the body of an interface function with the arithmetic of kernels and references, regardless of the caller's floating-point state.
+/// Catches panics.
 pub(crate) fn guarded(body: impl FnOnce() -> Result<(), Failure>) -> HpmoeStatus {
     let _arithmetic = StandardArithmetic::begin();
     let panicked = |payload: Box<dyn Any + Send>| {
@@ -56,7 +57,7 @@ pub(crate) fn guarded(body: impl FnOnce() -> Result<(), Failure>) -> HpmoeStatus
     status
 }
 
-/// A string of C; what comes after a zero byte is left out.
+/// A C string; text after a zero byte is dropped.
 pub(crate) fn text(message: &str) -> CString {
     let end = message.find('\0').unwrap_or(message.len());
     CString::new(&message[..end]).unwrap_or_default()

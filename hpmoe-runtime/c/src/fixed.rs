@@ -97,7 +97,7 @@ impl Fixed {
         Ok(())
     }
 
-    /// Checks what the caller passes, and launches.
+    /// Checks the arguments, and launches.
     ///
     /// # Safety
     ///

@@ -95,7 +95,7 @@ pub(crate) unsafe fn reference(library: &'static Library, request: &Request) -> 
 }
 
 impl Started {
-    /// Waits for the launch, brings what was written to copies to the caller's memory, and keeps the report.
+    /// Waits for the launch, copies results from copies back to the caller's memory, and keeps the report.
     pub(crate) fn finish(self) -> Result<(), Failure> {
         report::forget();
         let Self { pending, group, received, mut memory } = self;
@@ -141,7 +141,7 @@ pub(crate) fn agreed<T>(group: &Group, found: Result<T, Failure>) -> Result<T, F
     }
 }
 
-/// Checks what the caller passes, and makes the route.
+/// Checks the arguments, and makes the route.
 ///
 /// # Safety
 ///

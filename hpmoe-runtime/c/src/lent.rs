@@ -93,7 +93,7 @@ impl LaunchMemory {
         }
     }
 
-    /// Brings what was written to copies to the caller's memory.
+    /// Copies results from copies back to the caller's memory.
     pub(crate) fn bring_back(&mut self) {
         // SAFETY: the caller's memory, which stays until the launch has been waited for.
         self.copies.iter_mut().for_each(|copy| unsafe { copy.copy_back() });

@@ -238,7 +238,7 @@ impl BootstrapError {
         Some(Self::Descriptors { action: action.to_owned(), cause: error.to_string(), way_out })
     }
 
-    /// Whether this is what a rank of another job, or another program, answers.
+    /// Whether the answer came from a rank of another job or from another program.
     pub(super) const fn is_of_another_job(&self) -> bool {
         matches!(self, Self::Foreign { .. } | Self::OtherJob { .. } | Self::Secret { .. })
     }

@@ -1,4 +1,4 @@
-//! Whether an argument is what a kernel's tensor asks for.
+//! Checks an argument against the kernel's tensor.
 
 use hpmoe_kernels::route::KeptWords;
 use hpmoe_kernels::{Rank, Ranks};

@@ -119,7 +119,7 @@ impl Calls {
         }
     }
 
-    /// Reads memory of a rank. While it waits, what others have written arrives.
+    /// Reads memory of a rank. While it waits, writes by other ranks arrive.
     pub(super) fn read<const N: usize>(&self, rank: usize, from: u64) -> [u8; N] {
         let mut bytes = [0; N];
         // SAFETY: symmetric memory of at least this many bytes, and a place for them.

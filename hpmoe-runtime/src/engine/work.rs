@@ -49,7 +49,7 @@ pub(super) fn work(queue: &Receiver<Command>, opened: &SyncSender<Result<(usize,
     }
 }
 
-/// Gives what rank 0 says to all ranks.
+/// Broadcasts rank 0's message to all ranks.
 fn tell(calls: &Calls, scratch: u64, mut bytes: Vec<u8>) -> Vec<u8> {
     assert!(bytes.len() < ROOM, "{} bytes are more than the name of a host", bytes.len());
     bytes.resize(ROOM, 0);

@@ -13,7 +13,7 @@ pub(super) const PAUSE: Duration = Duration::from_millis(50);
 const LOOK: Duration = Duration::from_micros(100);
 
 impl LaunchOptions {
-    /// Locks what a group keeps. A thread that has a launch to attend to does so while another one launches.
+    /// Locks the state of a group. A thread that has a launch to attend to does so while another one launches.
     pub(super) fn lock<'a, T>(&self, state: &'a Mutex<T>) -> MutexGuard<'a, T> {
         if self.attend.is_none() {
             return state.lock().unwrap_or_else(PoisonError::into_inner);

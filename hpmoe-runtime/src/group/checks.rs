@@ -9,7 +9,7 @@ use crate::LaunchError;
 const CHOICE: &str = "HPMOE_CHECKS";
 
 impl LaunchOptions {
-    /// Whether host runs search for races on chip and vary what kernels leave open.
+    /// Whether host runs search for on-chip races and randomise the order of work that kernels leave open.
     ///
     /// # Errors
     ///

@@ -119,7 +119,7 @@ fn copy_in(tables: &KernelTables, row: &[LaunchStep<'_>], session: &Session) {
     each_shared(tables, row, session, |heap, at, argument, rank| heap.copy_in(argument, rank, at));
 }
 
-/// Brings what peers wrote to the caller's tensors.
+/// Copies data that peers wrote to the caller's tensors.
 fn copy_out(tables: &KernelTables, row: &[LaunchStep<'_>], session: &Session) {
     each_shared(tables, row, session, |heap, at, argument, rank| heap.copy_out(at, argument, rank));
 }

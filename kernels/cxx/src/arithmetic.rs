@@ -1,4 +1,4 @@
-//! Flags that keep arithmetic as IEEE 754 and the source have it, whatever the environment asks for.
+//! Flags that keep arithmetic as IEEE 754 and the source define it, regardless of flags in the environment.
 
 /// Flags of both g++ and clang++ that undo what `-ffast-math`, `-Ofast` and each of their parts change in results. The last one forbids
 /// fused multiplications, because the reference has none.

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::Path;
 
-/// Bytes that are written: more than the largest object of a kernel, and than what compilers write next to it.
+/// Bytes to write as a test: more than the largest object of a kernel and the temporary files of its compiler.
 const BYTES: usize = 32 << 20;
 
 /// Why a folder does not take another file of 32 MiB; `None` if it does. Nothing is left of the file.

@@ -14,7 +14,7 @@ const ARCHIVE: &str = "libstdc++.a";
 enum Way {
     /// The shared library of the machine that the program runs on.
     Shared,
-    /// A copy in the program or library, which then runs with whatever shared one other libraries have loaded.
+    /// A copy in the program or library, which then works next to any shared libstdc++ that other libraries have loaded.
     Static,
     /// A copy if the compiler has one to link, else the shared library.
     PreferStatic,

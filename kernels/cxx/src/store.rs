@@ -1,4 +1,4 @@
-//! A folder of objects, each named by what decides its content.
+//! A folder of objects, each named by a hash of its inputs.
 
 use crate::room;
 use std::fmt;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The caller that asks for objects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Asker {
-    /// A build script. The store tells cargo what objects depend on, so that cargo runs the script again when that changes.
+    /// A build script. The store declares the inputs of objects to cargo, so that cargo runs the script again when that changes.
     BuildScript,
     /// A program. The store prints nothing to its output.
     Program,

@@ -172,7 +172,7 @@ impl OffsetAllocator {
 
 const LAST: usize = usize::MAX / LINE * LINE;
 
-/// Bytes with what fills the last line.
+/// Bytes, rounded up to whole lines.
 pub(super) fn in_lines(bytes: usize) -> usize {
     bytes.checked_next_multiple_of(LINE).unwrap_or(LAST)
 }

@@ -194,7 +194,7 @@ impl fmt::Debug for Placement {
     }
 }
 
-/// A placement, whichever of its ranks are here.
+/// A placement, regardless of which ranks are local.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Places {
     /// Logical experts.

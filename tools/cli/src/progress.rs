@@ -1,4 +1,4 @@
-//! A progress bar on stderr, for what takes longer than two seconds.
+//! A progress bar on stderr, for work that takes longer than two seconds.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::sync::OnceLock;
@@ -47,7 +47,7 @@ impl Progress {
         Self::on(reader.target(), Some(steps as u64))
     }
 
-    /// Nobody knows how many steps.
+    /// Progress with an unknown number of steps.
     pub(crate) fn counting(what: &'static str, reader: Reader) -> Self {
         let progress = Self::on(reader.target(), None);
         progress.begins(what.to_owned());

@@ -50,7 +50,7 @@ pub(crate) fn simulate(options: &SimulateArgs) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints what each choice of the schedule of `ours` brings.
+/// Prints the gain of each choice of the schedule of `ours`.
 fn ablate(options: &SimulateArgs) -> Result<ExitCode, String> {
     let scenario = Scenario::read(&options.layer, &[Policy::Ours])?;
     let ablations = ablate::ablations(&scenario, Reader::new(options.json))?;

@@ -5,7 +5,7 @@ use hpmoe_runtime::NpuError;
 /// The answer of a probe, over all ranks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Answer {
-    /// The assumption holds; what was seen.
+    /// The assumption holds, with the observation.
     Holds(String),
     /// It does not.
     Fails(Failure),
@@ -54,7 +54,7 @@ impl Failure {
         Self { seen: seen.into(), then: Then::Nothing }
     }
 
-    /// Another process is gone, or sends what can't be understood.
+    /// Another process is gone, or sent an invalid message.
     pub(crate) fn gone(seen: impl Into<String>) -> Self {
         Self { seen: seen.into(), then: Then::Gone }
     }

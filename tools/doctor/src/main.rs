@@ -1,4 +1,4 @@
-//! `hpmoe-doctor`: looks at what hpmoe assumes of NPUs and can't see, probe by probe.
+//! `hpmoe-doctor`: checks hpmoe's assumptions about NPUs, probe by probe.
 //!
 //! A probe is a small kernel with a known answer. Probes run in the order of their dependence, on one NPU or on several, and each ends
 //! with an answer: the assumption holds, it fails, or the probe was not run. The kernel is compiled when the program runs, by the
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs all probes, or what needs no NPU. Whether nothing failed.
+/// Runs all probes, or the steps without an NPU. Returns whether nothing failed.
 fn examine(options: &Options) -> Result<bool, String> {
     if let Some(file) = &options.compile {
         return no_npu::compile(file, options);

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// The longest that processes wait for each other to end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The longest that processes have to say what an error of this one means for them, before they are killed.
+/// Time limit for other processes to report this process's error, before they are killed.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Joins the processes that a launcher or `--processes` starts, or takes all ranks here.

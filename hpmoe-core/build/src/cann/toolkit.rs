@@ -26,7 +26,7 @@ pub(super) struct Toolkit {
 }
 
 impl Toolkit {
-    /// Finds the toolkit in a folder, or the installed one, and tells cargo what that depends on.
+    /// Finds the toolkit in a folder, or the installed one, and declares its inputs to cargo.
     pub(super) fn find(named: Option<&Path>, asker: Asker) -> Result<Self, String> {
         let home = match named {
             Some(folder) => folder.to_owned(),

@@ -82,7 +82,7 @@ impl Expr {
     }
 }
 
-/// Products and sums leave out what does not matter, so that generated text reads as one would write it.
+/// Products and sums omit neutral terms, so that generated text looks hand-written.
 impl Mul for Expr {
     type Output = Self;
     fn mul(self, right: Self) -> Self {

@@ -110,7 +110,7 @@ impl<'a> Builder<'a> {
         Some(())
     }
 
-    /// Refuses values whose sizes differ from the parameters', as rustc does, for those who don't run rustc first.
+    /// Refuses values whose sizes differ from the parameters', as rustc does, because tools can run without rustc.
     fn check_sizes(&mut self, helper: &HelperFn, at: Span, sizes: &ByName<usize>, arguments: &[Operand]) -> Option<()> {
         for (param, argument) in helper.params.iter().zip(arguments) {
             let (HelperType::Value { rows, cols }, Some(shape)) = (&param.ty, self.shape(*argument)) else { continue };

@@ -8,9 +8,9 @@ use crate::target::Target;
 
 /// The tallest band that is considered.
 const TALLEST: u32 = 8;
-/// The most items of an expert that are looked at; more repeat what these show.
+/// Most items of an expert to examine. Further items repeat the pattern.
 const ITEMS: u32 = 64;
-/// The share of HBM that products may use before they slow down what else runs.
+/// The share of HBM bandwidth that products may use before they slow down other work.
 const SHARE: f64 = 0.85;
 /// The gain from which on a taller band is worth that rows are finished later.
 const WORTH: f64 = 1.01;

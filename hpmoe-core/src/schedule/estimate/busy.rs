@@ -1,4 +1,4 @@
-//! How long cores are busy with a taskflow's tiles, whatever the order.
+//! The time that cores are busy with a taskflow's tiles, in any order.
 
 use super::{Estimate, Extents, Spread};
 use crate::analyze::CheckedGraph;

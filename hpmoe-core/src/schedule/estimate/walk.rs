@@ -6,7 +6,7 @@ use super::{Comes, Deal, Entry, Run, Swizzle, Time};
 use crate::ids::PartId;
 
 impl Run<'_> {
-    /// Runs entries that are walked together, when their rows are ready, and returns when what they make is.
+    /// Runs entries that are walked together, once their rows are ready. Returns the time at which their results are ready.
     pub(super) fn walk(&mut self, part: PartId, (walk, comes): (&[Entry], Comes), ready: &Ready) -> Vec<Ready> {
         let head = walk[0];
         let phase = &self.graph.phases[head.phase];

@@ -9,7 +9,7 @@ use syn::spanned::Spanned as _;
 use syn::{Expr, Item, ItemMod, Type, parse_quote_spanned};
 
 impl Constants {
-    /// Computes the sizes and numbers among the constants of a module, whatever their order.
+    /// Computes the sizes and numbers among the constants of a module, in any order.
     pub(crate) fn compute(items: &[&syn::ItemConst], overrides: &Overrides, errors: &mut Errors) -> Self {
         let mut constants = Self::default();
         let named = items.iter().copied().filter(|item| item.ident != "_");
@@ -100,7 +100,7 @@ pub fn open_constants(module: &ItemMod) -> Vec<String> {
         .collect()
 }
 
-/// The module with these constants left open, whatever values they have in the source.
+/// The module with these constants left open, regardless of their values in the source.
 #[must_use]
 pub fn leaving_open(module: &ItemMod, names: &[String]) -> ItemMod {
     let mut module = module.clone();

@@ -138,7 +138,7 @@ fn helpers_in(tokens: TokenStream, calls: &mut Vec<String>) {
     }
 }
 
-/// The tokens with other names for what they call.
+/// The tokens with renamed calls.
 fn with_names(tokens: TokenStream, names: &[(String, Ident)]) -> TokenStream {
     let named = |token| match token {
         TokenTree::Group(group) => TokenTree::Group(Group::new(group.delimiter(), with_names(group.stream(), names))),

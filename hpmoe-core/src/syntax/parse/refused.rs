@@ -22,7 +22,7 @@ pub(super) const fn form(expr: &Expr) -> BodyForm {
     }
 }
 
-/// Whether `as` converts what an operation makes, and not a size.
+/// Whether `as` converts the result of an operation rather than a size.
 pub(super) fn casts_value(cast: &ExprCast) -> bool {
     matches!(unparenthesized(&cast.expr), Expr::MethodCall(call) if !METHODS.iter().any(|name| call.method == name))
 }

@@ -1,7 +1,7 @@
 //! The order of launches on each NPU of this process.
 //!
 //! Cores of a kernel wait for the cores of their peers, so two kernels that share NPUs must run in the same order on
-//! all of them. Launches take turns, and each waits for the previous launch on its NPU, whichever thread enqueued that
+//! all of them. Launches take turns, and each waits for the previous launch on its NPU, no matter which thread enqueued that
 //! one.
 
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -10,10 +10,10 @@ use super::shmem::Shmem;
 use super::symmetric::SymmetricMemory;
 use super::{Npu, NpuError};
 
-/// The variable that chooses what gives the memory.
+/// The variable that chooses the source of shared memory.
 const CHOICE: &str = "HPMOE_SYMMETRIC_MEMORY";
 
-/// Ends what gives memory, with the group that has used it.
+/// Finalises the source of shared memory when its group ends.
 pub(crate) struct SharedByGroup {
     shared: &'static dyn SymmetricMemory,
     npu: Arc<Npu>,

@@ -28,7 +28,7 @@ impl Key {
         Self(secret.map_or([0; 32], |secret| Hash::hash(secret.bytes())))
     }
 
-    /// The proof of a side, for a greeting and what rank 0 has answered it.
+    /// The proof of a side, for a greeting and rank 0's answer to it.
     pub(super) fn proof(&self, side: Side, hello: &[u8; HELLO_BYTES], challenge: &Nonce) -> Proof {
         self.mac(side, hello, challenge).finalize()
     }

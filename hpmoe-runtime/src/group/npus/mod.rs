@@ -38,7 +38,7 @@ pub(super) struct LocalNpus<'a> {
     pub(super) member: Option<&'a Member>,
 }
 
-/// Launches that were put on the streams of NPUs, and what they use until they have ended.
+/// Launches on the streams of NPUs, and the resources that they use until they have ended.
 pub(super) struct Flight {
     kernel: CompiledKernel,
     options: LaunchOptions,
@@ -176,8 +176,8 @@ pub(super) struct Landing {
     pub(super) over: bool,
 }
 
-/// Waits for launches, for at most `limit`, and brings what they wrote to the caller's tensors. If ranks are processes, all of them call it and get the same result,
-/// unless one fails.
+/// Waits for launches, for at most `limit`, and copies their results to the caller's tensors. If ranks are processes, all of them call it
+/// and get the same result, unless one fails.
 pub(super) fn finish(
     flight: &mut Flight,
     row: &[&[Argument<'_>]],

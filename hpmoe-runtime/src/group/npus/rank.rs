@@ -153,7 +153,7 @@ impl OnNpu {
         Ok(RankStamps::read(tables, shared.sizes.ranks, room, &bytes))
     }
 
-    /// Brings what the launches wrote to the caller's tensors.
+    /// Copies the results of the launches to the caller's tensors.
     pub(super) fn copy_out(
         &self,
         tables: &KernelTables,

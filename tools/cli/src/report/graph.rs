@@ -1,4 +1,4 @@
-//! The task graph: phases from left to right, no earlier than what they depend on.
+//! The task graph: phases from left to right, each after its dependencies.
 
 use super::drawing::{picture, rectangle};
 use hpmoe_core::analyze::CheckedGraph;

@@ -1,4 +1,4 @@
-//! The file next to the source, which keeps what was found.
+//! The file next to the source, which stores the tuned schedules.
 
 use super::found::Found;
 use crate::options::TuneArgs;

@@ -57,8 +57,8 @@ fn interrupts() -> Result<Arc<AtomicBool>, String> {
     Ok(flag)
 }
 
-/// Refuses changed constants: schedules are kept by the target's name and cores, and builds for the unchanged target would
-/// take what was found for a changed one.
+/// Refuses changed constants: schedules are kept by the target's name and cores, and builds for the unchanged target would use a schedule
+/// that was found for a changed one.
 fn kept_for_itself(target: &Target) -> Result<(), String> {
     let is_core_count =
         |constant: &TargetConstant| matches!((constant.section, constant.key), ("cores", "aic" | "aiv"));

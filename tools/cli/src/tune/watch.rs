@@ -78,7 +78,7 @@ fn no_time(options: &TuneArgs, kernel: &str, Doing { text, part }: &Doing) -> St
 enum Failure {
     Said(String),
     Interrupted,
-    /// The time is over; what the search was doing.
+    /// The time is over. Says what the search was doing.
     Overdue(Doing),
     Panicked,
 }

@@ -1,4 +1,4 @@
-//! A poll sees what another core has written.
+//! A poll sees another core's writes.
 
 use super::probe::Probe;
 use crate::answer::Failure;

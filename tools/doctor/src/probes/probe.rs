@@ -1,4 +1,4 @@
-//! Probes: assumptions, and what looks at them.
+//! Probes: assumptions, and the functions that check them.
 
 use crate::answer::{Answer, Failure, Then};
 use crate::examination::Examination;

@@ -15,7 +15,7 @@ use libc::{
     PROT_NONE, PROT_READ, PROT_WRITE, c_int,
 };
 
-/// A file in memory that has no path and can be sealed. `label` is what the system lists it as.
+/// A file in memory that has no path and can be sealed. The system lists it under `label`.
 pub(crate) fn nameless_file(label: &CStr) -> io::Result<File> {
     // SAFETY: `label` ends with a zero, and the descriptor that comes back belongs to nothing else.
     unsafe {

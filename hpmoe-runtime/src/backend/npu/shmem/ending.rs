@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Whether this process does not wait for the others any more.
 static ALONE: AtomicBool = AtomicBool::new(false);
 
-/// The processes no longer do the same: nothing is given back before this one ends, whatever the others do.
+/// The processes no longer act alike: this one frees no memory before it ends, whatever the others do.
 pub(crate) fn ends_alone() {
     ALONE.store(true, Ordering::Release);
 }
