@@ -35,7 +35,7 @@ impl Rectangle {
         Self { rows, columns }
     }
 
-    /// All of a tensor.
+    /// The rectangle of a whole tensor.
     pub(super) fn whole(tensor: &Tensor) -> Self {
         let rows = match tensor.rows {
             RowKind::Expert(rows) | RowKind::Matrix(rows) => 0..rows,

@@ -84,7 +84,7 @@ pub(super) const LADDERS: [Ladder; 7] = [
 ];
 
 /// The columns of products in launches that mainly read weights. Narrow tiles take the same time as wide ones there. But at the end
-/// all cores wait for the last tile, and no estimate tells how many cores then have one.
+/// all cores wait for the last tile, and no estimate predicts how many cores then have one.
 pub(super) const NARROW: Ladder = Ladder { first: 2, gain: 0.006, ..PRODUCT_COLUMNS };
 /// The most rows per expert for which the time of products is mainly that of reading weights: half of the rows for which a matrix core
 /// multiplies as long as it reads.

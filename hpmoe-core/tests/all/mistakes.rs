@@ -253,7 +253,7 @@ fn constants_of_other_types_are_known() {
     let limit = ("pub const INTER", "const LIMIT: f64 = 7.0;\n    pub const INTER");
     let body = ("gate.silu()", "gate.at_most(LIMIT)");
     check(&[limit, body], "LIMIT", &["`LIMIT` is of type f64, but numbers of a task are of type f32"]);
-    check(&[("PUT: usize = 16", "PUT: usize = -16")], "-16", &["is not below zero"]);
+    check(&[("PUT: usize = 16", "PUT: usize = -16")], "-16", &["can't be negative"]);
 }
 
 #[test]
@@ -705,7 +705,7 @@ fn what_a_constant_cannot_be_is_named() {
     inter("64 % (TOP_K - TOP_K)", "64 % (TOP_K - TOP_K)", &["`%` by zero in a constant"]);
     inter("1 & 6", "1 & 6", &["the compiler doesn't compute `&` in a constant"]);
     let negative = ("gate: &Tile<bf16, TILE_M, TILE_N>", "gate: &Tile<bf16, -1, TILE_N>");
-    check(&[negative], "-1", &["a constant of type usize is not below zero"]);
+    check(&[negative], "-1", &["a constant of type usize can't be negative"]);
     let narrow = ("project<const K: usize>", "project<const K: u32>");
     check(&[narrow], "K", &["`K` is of type u32, but sizes are of type usize", "declare it as `const K: usize`"]);
 }

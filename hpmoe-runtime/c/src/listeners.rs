@@ -29,7 +29,7 @@ pub(crate) fn listen(address: &str, joining: &Joining) -> Result<(HpmoeListener,
     Ok((number, port))
 }
 
-/// Takes a listener, whose number means nothing from now on.
+/// Takes a listener, whose handle becomes invalid.
 pub(crate) fn take(number: HpmoeListener) -> Result<TcpListener, Failure> {
     lock().open.remove(&number).ok_or_else(|| {
         let what = "a group has taken it, it was freed, or this library has never made it";

@@ -161,7 +161,7 @@ fn at_least(name: &str, rank: Rank, rows: usize, needed: Option<usize>) -> Resul
     match rows >= needed {
         true => Ok((needed, needed)),
         false => Err(Failure::invalid(format!(
-            "`{name}` of {rank} has room for {rows} rows, but the route brings {needed}: make room for those of hpmoe_memory"
+            "`{name}` of {rank} has room for {rows} rows, but the route brings {needed}: make room for the rows that hpmoe_memory returns"
         ))),
     }
 }

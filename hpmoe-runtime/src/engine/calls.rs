@@ -28,7 +28,7 @@ const PAGE: usize = 4096;
 /// The longest that the process's end waits for the other ranks'.
 const ENDING: Duration = Duration::from_secs(5);
 
-/// The calls, declared as the specification of OpenSHMEM 1.4 has them.
+/// The calls, declared as in the specification of OpenSHMEM 1.4.
 pub(super) struct Calls {
     my_pe: unsafe extern "C" fn() -> c_int,
     n_pes: unsafe extern "C" fn() -> c_int,

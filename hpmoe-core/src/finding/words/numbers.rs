@@ -50,7 +50,7 @@ impl ConstantFault {
             Self::OtherModule { path } => format!("`{path}` is not a constant of this module"),
             Self::IsNumber { name } => format!("`{name}` is an f32, but this is a usize"),
             Self::OfType { name, ty } => format!("`{name}` is of type {ty}, but sizes are of type usize"),
-            Self::Negative => "a constant of type usize is not below zero".into(),
+            Self::Negative => "a constant of type usize can't be negative".into(),
             Self::Operator { sign } => format!("the compiler doesn't compute `{sign}` in a constant"),
             Self::DivisionByZero { operator } => format!("`{operator}` by zero in a constant"),
             Self::Method { name } => format!("the compiler doesn't compute `{name}` in a constant"),

@@ -5,7 +5,7 @@ use hmac_sha256::HMAC;
 /// A number that is used once.
 pub(super) type Nonce = [u8; 32];
 
-/// Numbers that are used once. All come from one random one, so that they need neither a file nor a call of the system.
+/// Numbers that are used once. All derive from one random number, so later ones need neither a file nor a system call.
 pub(super) struct Nonces {
     seed: [u8; 32],
     used: u64,

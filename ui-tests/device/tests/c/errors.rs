@@ -480,6 +480,6 @@ fn rows_that_are_kept_may_have_room_for_more() {
         );
     }
     assert_eq!(launch([24, 6]).0, HPMOE_INVALID);
-    let text = "`kept` of rank 1 has room for 6 rows, but the route brings 7: make room for those of hpmoe_memory";
+    let text = "`kept` of rank 1 has room for 6 rows, but the route brings 7: make room for the rows that hpmoe_memory returns";
     assert_eq!(error(), text);
 }
