@@ -212,7 +212,9 @@ fn a_toolkit_that_is_missing_or_too_old_is_told_in_one_message() {
 fn a_toolkit_without_a_linker_is_told() {
     let said = Package::with(Fault::NoLinker).build().unwrap_err();
     assert!(
-        said.starts_with("error: the CANN toolkit `…/cann` has no ld.lld (looked for `…/cann/bin/ld.lld`, "),
+        said.starts_with(
+            "error: the CANN toolkit `…/cann` has no ld.lld (looked for `…/cann/bin/ld.lld`, `…/cann/tools/ccec_compiler/bin/ld.lld`, "
+        ),
         "{said}"
     );
 }

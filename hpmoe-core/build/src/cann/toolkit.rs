@@ -49,10 +49,14 @@ impl Toolkit {
         }
     }
 
-    /// A program of the toolkit.
+    /// A program of the toolkit, in one of the folders that its `set_env.sh` or its CMake modules name.
     pub(super) fn program(&self, name: &str) -> Result<PathBuf, String> {
-        let folders =
-            ["bin".to_owned(), format!("{ARCH}-linux/ccec_compiler/bin"), "compiler/ccec_compiler/bin".to_owned()];
+        let folders = [
+            "bin".to_owned(),
+            "tools/ccec_compiler/bin".to_owned(),
+            format!("{ARCH}-linux/ccec_compiler/bin"),
+            "compiler/ccec_compiler/bin".to_owned(),
+        ];
         let paths = folders.map(|folder| self.home.join(folder).join(name));
         paths.iter().find(|path| path.is_file()).cloned().ok_or_else(|| {
             format!(
