@@ -20,6 +20,10 @@ uint64_t setting(const char *name, uint64_t otherwise) {
 
 uint32_t matrix_cores() { return static_cast<uint32_t>(setting("HPMOE_STANDIN_CORES", 24)); }
 
+static uint32_t vector_cores() {
+    return static_cast<uint32_t>(setting("HPMOE_STANDIN_VECTOR_CORES", 2 * matrix_cores()));
+}
+
 int &current_device() {
     thread_local int device = -1;
     return device;
@@ -201,7 +205,7 @@ aclError aclrtGetDeviceInfo(uint32_t device, aclrtDevAttr attribute, int64_t *va
     }
     switch (attribute) {
     case ACL_DEV_ATTR_CUBE_CORE_NUM: *value = matrix_cores(); break;
-    case ACL_DEV_ATTR_VECTOR_CORE_NUM: *value = 2 * matrix_cores(); break;
+    case ACL_DEV_ATTR_VECTOR_CORE_NUM: *value = vector_cores(); break;
     case ACL_DEV_ATTR_SUPER_POD_ID: *value = superpod(device); break;
     case ACL_DEV_ATTR_IS_VIRTUAL: *value = static_cast<int64_t>(setting("HPMOE_STANDIN_VIRTUAL", 0)); break;
     default: return ended("aclrtGetDeviceInfo", PARAMETER, "unknown attribute " + std::to_string(attribute));

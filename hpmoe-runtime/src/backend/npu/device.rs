@@ -62,12 +62,15 @@ impl Device {
 
     /// Number of matrix cores and number of vector cores.
     ///
+    /// CANN's simulator knows the matrix cores and reports 0 vector cores. All A2 and A3 have two for each matrix core.
+    ///
     /// # Errors
     ///
     /// A call failed.
     pub fn cores(&self) -> Result<(i64, i64), NpuError> {
         let count = |attribute| self.acl.device_info(self.number, attribute);
-        Ok((count(ACL_DEV_ATTR_CUBE_CORE_NUM)?, count(ACL_DEV_ATTR_VECTOR_CORE_NUM)?))
+        let (matrix, vector) = (count(ACL_DEV_ATTR_CUBE_CORE_NUM)?, count(ACL_DEV_ATTR_VECTOR_CORE_NUM)?);
+        Ok((matrix, if vector == 0 { 2 * matrix } else { vector }))
     }
 
     /// Refuses an NPU whose memory has no fabric handles.
