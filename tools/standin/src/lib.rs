@@ -31,6 +31,8 @@ const LIBRARIES: [&str; 3] = ["libacl_rt.so", "libascendcl.so", "libshmem.so"];
 /// Libraries of CANN that are empty here: collective communication, the operator compiler, graphs, channels.
 const OTHER_LIBRARIES: [&str; 5] =
     ["libhccl.so", "libacl_op_compiler.so", "libge_runner.so", "libgraph.so", "libacl_tdt_channel.so"];
+/// Libraries in `devlib`, which programs are linked with on machines without a driver, and which do nothing.
+const EMPTY_LIBRARIES: [&str; 2] = ["libascend_hal.so", "libacl_rt.so"];
 /// Folders that programs look for, and find nothing in.
 const FOLDERS: [&str; 3] = ["opp", "runtime", "compiler"];
 
@@ -134,6 +136,11 @@ impl Toolkit {
         }
         for other in OTHER_LIBRARIES {
             fs::copy(concat!(env!("OUT_DIR"), "/libother.so"), libraries.join(other))?;
+        }
+        let empty = self.folder.join("devlib");
+        fs::create_dir_all(&empty)?;
+        for library in EMPTY_LIBRARIES {
+            fs::copy(concat!(env!("OUT_DIR"), "/libother.so"), empty.join(library))?;
         }
         FOLDERS.iter().try_for_each(|folder| fs::create_dir_all(self.folder.join(folder)))
     }

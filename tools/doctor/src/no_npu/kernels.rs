@@ -1,6 +1,6 @@
 //! The compilation of kernels, each file in a separate process, which ends at the time limit of a step.
 
-use super::machine::{Machine, folder, objects};
+use super::machine::{Machine, folder, for_toolkit, objects};
 use super::step::{Add, Status, Step, run};
 use crate::kernel::{SYMBOL, compiled};
 use crate::options::Options;
@@ -68,6 +68,7 @@ pub(super) fn steps(machine: &Machine<'_>, add: &mut Add<'_>) -> Result<(), Stri
 fn step(machine: &Machine<'_>, file: &Path) -> Step {
     let name = format!("compile {}", file.file_stem().unwrap_or_default().to_string_lossy());
     let mut command = Command::new(&machine.program);
+    for_toolkit(&mut command, &machine.toolkit);
     command.arg("--compile").arg(file).arg("--objects").arg(&machine.objects);
     let log = machine.folder.join(format!("{}.log", name.replace(' ', "-")));
     let ran = run(command, machine.limit(), &log);

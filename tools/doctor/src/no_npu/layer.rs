@@ -1,6 +1,6 @@
 //! `moe_ffn` of a small layer on the simulator: its bits, and the cycles of its tiles next to those of `hpmoe simulate`.
 
-use super::machine::Machine;
+use super::machine::{Machine, absolute, for_toolkit};
 use super::simulator::{Simulated, Simulator, collected};
 use super::step::{Add, Ran, Status, Step, run};
 use hpmoe_runtime::prelude::bf16;
@@ -31,12 +31,16 @@ fn settings() -> String {
     format!("HIDDEN={HIDDEN},INTER={INTER},EXPERTS={EXPERTS},TOP_K={TOP_K},TOKENS={TOKENS},{TILE_SIZES}")
 }
 
-/// Builds the layer, runs it on the simulator, and compares its tiles.
-pub(super) fn steps(machine: &Machine<'_>, simulator: &Simulator, add: &mut Add<'_>) -> Result<(), String> {
+/// Builds the layer, also without a simulator, runs it on the simulator, and compares its tiles.
+pub(super) fn steps(
+    machine: &Machine<'_>,
+    simulator: Result<&Simulator, &String>,
+    add: &mut Add<'_>,
+) -> Result<(), String> {
     let program = match &machine.options.layer {
         Some(program) => {
             add(Step::skipped(BUILD, format!("`{}` was given", printable_path(program))))?;
-            Some(program.clone())
+            Some(absolute(program.clone()))
         }
         None => {
             let (built, program) = build(machine);
@@ -44,10 +48,14 @@ pub(super) fn steps(machine: &Machine<'_>, simulator: &Simulator, add: &mut Add<
             program
         }
     };
-    let Some(program) = program else {
-        let why = format!("it needs `{BUILD}`");
-        add(Step::skipped(RUN, &*why))?;
-        return add(Step::skipped(TILES, why));
+    let (program, simulator) = match (program, simulator) {
+        (Some(program), Ok(simulator)) => (program, simulator),
+        (program, simulator) => {
+            let why = simulator.err().filter(|_| program.is_some()).cloned();
+            let why = why.unwrap_or_else(|| format!("it needs `{BUILD}`"));
+            add(Step::skipped(RUN, &*why))?;
+            return add(Step::skipped(TILES, why));
+        }
     };
     let trace = machine.folder.join("measured.json");
     add(simulate(machine, simulator, &program, &trace))?;
@@ -66,6 +74,7 @@ fn build(machine: &Machine<'_>) -> (Step, Option<PathBuf>) {
     let target = machine.folder.join("target");
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(["build", "--release", "-p", "hpmoe-example-moe_ffn", "--example", "moe_ffn"]).current_dir(checkout);
+    for_toolkit(&mut command, &machine.toolkit);
     command.env("CARGO_TARGET_DIR", &target).env("HPMOE_DEVICE", "cann").env("HPMOE_SET", settings());
     command.env("HPMOE_MATRIX_CORES", machine.cores.to_string()).env("HPMOE_TIME_STAMPS", "on");
     let ran = run(command, machine.limit(), &machine.folder.join("build.log"));

@@ -1,7 +1,8 @@
 //! The state that the steps share: the options, this program, folders, cores.
 
 use crate::options::Options;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 /// The state that the steps share.
@@ -13,6 +14,8 @@ pub(super) struct Machine<'a> {
     pub(super) objects: PathBuf,
     /// The folder of everything else.
     pub(super) folder: PathBuf,
+    /// The folder of the CANN toolkit.
+    pub(super) toolkit: PathBuf,
     pub(super) cores: u32,
 }
 
@@ -23,6 +26,11 @@ impl Machine<'_> {
     }
 }
 
+/// Sets the variables by which programs of CANN find a toolkit, as its `set_env.sh` does: it may not have been run in this shell.
+pub(super) fn for_toolkit(command: &mut Command, toolkit: &Path) {
+    command.env("ASCEND_HOME_PATH", toolkit).env("ASCEND_TOOLKIT_HOME", toolkit);
+}
+
 /// The folder of what steps write, which no other user may write to.
 pub(super) fn folder(options: &Options) -> PathBuf {
     objects(options).join("no-npu")
@@ -30,5 +38,10 @@ pub(super) fn folder(options: &Options) -> PathBuf {
 
 /// The folder of objects.
 pub(super) fn objects(options: &Options) -> PathBuf {
-    options.objects.clone().unwrap_or_else(|| std::env::temp_dir().join("hpmoe-doctor"))
+    absolute(options.objects.clone().unwrap_or_else(|| std::env::temp_dir().join("hpmoe-doctor")))
+}
+
+/// A path for programs that run in another folder, or that look for programs without a leading `/` or `./` in `PATH`.
+pub(super) fn absolute(path: PathBuf) -> PathBuf {
+    std::path::absolute(&path).unwrap_or(path)
 }

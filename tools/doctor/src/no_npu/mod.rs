@@ -14,13 +14,13 @@ use crate::options::Options;
 use crate::words::print;
 use hpmoe_build::InstalledToolkit;
 use hpmoe_runtime::printable::{printable_lines, printable_path};
-use machine::{Machine, folder, objects};
+use machine::{Machine, absolute, folder, objects};
 use serde_json::{Value, json};
 use simulator::{Simulated, Simulator};
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread::available_parallelism;
 use std::time::Duration;
@@ -48,29 +48,30 @@ pub(crate) fn examine(options: &Options) -> Result<bool, String> {
     let cannot = |error: std::io::Error| format!("can't write to `{}`: {error}", printable_path(&folder));
     DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(cannot)?;
     let program = std::env::current_exe().map_err(|error| format!("can't find this program: {error}"))?;
-    let cores = options.matrix_cores.unwrap_or(CORES);
-    let machine = Machine { options, program, objects: objects(options), folder, cores };
-    let mut taken = Taken { options, toolkit: None, compiler: String::new(), steps: Vec::new() };
     let toolkit = hpmoe_build::installed_toolkit();
-    let (step, compiler) = toolkit_step(&machine, &toolkit);
-    taken.toolkit = toolkit.clone().ok();
-    taken.compiler = compiler;
+    let (step, compiler) = toolkit_step(&folder, &toolkit);
+    let mut taken =
+        Taken { options, folder: folder.clone(), toolkit: toolkit.clone().ok(), compiler, steps: Vec::new() };
     taken.add(step)?;
     let Ok(toolkit) = toolkit else { return taken.end() };
+    let cores = options.matrix_cores.unwrap_or(CORES);
+    let machine =
+        Machine { options, program, objects: objects(options), folder, toolkit: absolute(toolkit.folder), cores };
     kernels::steps(&machine, &mut |step| taken.add(step))?;
-    match Simulator::find(&toolkit.folder, options.chip.as_deref()) {
-        Err(why) => taken.add(Step::skipped(PROBES, why))?,
-        Ok(simulator) => {
-            taken.add(probes(&machine, &simulator))?;
-            layer::steps(&machine, &simulator, &mut |step| taken.add(step))?;
-        }
-    }
+    let simulator = Simulator::find(&machine.toolkit, options.chip.as_deref());
+    taken.add(match &simulator {
+        Err(why) => Step::skipped(PROBES, why.as_str()),
+        Ok(simulator) => probes(&machine, simulator),
+    })?;
+    layer::steps(&machine, simulator.as_ref(), &mut |step| taken.add(step))?;
     taken.end()
 }
 
 /// The completed steps, and the contents of the file header.
 struct Taken<'a> {
     options: &'a Options,
+    /// The folder of logs.
+    folder: PathBuf,
     toolkit: Option<InstalledToolkit>,
     compiler: String,
     steps: Vec<Step>,
@@ -113,11 +114,13 @@ impl Taken<'_> {
     fn end(&self) -> Result<bool, String> {
         let count = |status| self.steps.iter().filter(|step| step.status == status).count();
         print(format!(
-            "\n{} ok, {} failed, {} timed out, {} skipped; `{}` has all results: please send it, even if steps failed (docs/npu.md)",
+            "\n{} ok, {} failed, {} timed out, {} skipped; logs of the steps are in `{}`\n\
+             `{}` has all results: please send it, even if steps failed (docs/npu.md says where)",
             count(Status::Ok),
             count(Status::Failed),
             count(Status::TimedOut),
             count(Status::Skipped),
+            printable_path(&self.folder),
             printable_path(&self.options.report)
         ));
         Ok(count(Status::Failed) + count(Status::TimedOut) == 0)
@@ -129,7 +132,7 @@ fn first_line(text: &str) -> String {
 }
 
 /// The installed toolkit, and the version that its compiler reports.
-fn toolkit_step(machine: &Machine<'_>, toolkit: &Result<InstalledToolkit, String>) -> (Step, String) {
+fn toolkit_step(logs: &Path, toolkit: &Result<InstalledToolkit, String>) -> (Step, String) {
     let step = |status, seconds, said, detail| Step { name: TOOLKIT.to_owned(), status, seconds, said, detail };
     match toolkit {
         Err(why) => {
@@ -139,7 +142,7 @@ fn toolkit_step(machine: &Machine<'_>, toolkit: &Result<InstalledToolkit, String
         Ok(InstalledToolkit { folder, version, compiler }) => {
             let mut command = Command::new(compiler);
             command.arg("--version");
-            let ran = run(command, Duration::from_secs(60), &machine.folder.join("compiler.log"));
+            let ran = run(command, Duration::from_secs(60), &logs.join("compiler.log"));
             let said = match ran.status {
                 Status::Ok => format!("CANN {version}, `{}`", printable_path(folder)),
                 _ => format!("{}: {}", ran.end, ran.last().trim()),

@@ -1,12 +1,13 @@
 //! CANN's simulator of operators, `msprof op simulator`: its command line, and what it writes. Guides name each part of it; `docs/npu.md` has
 //! the pages.
 
+use super::machine::for_toolkit;
 use super::step::{Ran, run};
 use hpmoe_runtime::printable::printable_path;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, symlink};
@@ -14,14 +15,28 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// Chips that kernels are generated for, as prefixes of the simulator's folder names; the first existing folder is used.
-const CHIPS: [&str; 2] = ["Ascend910_93", "Ascend910B"];
+/// Chips that kernels are generated for, as prefixes of the simulator's folder names; the first existing folder is used. Since CANN 9.0,
+/// a folder is also named by the architecture of these chips.
+const CHIPS: [&str; 3] = ["Ascend910_93", "Ascend910B", "dav_2201"];
+
+/// Folders of `msprof` in a toolkit, which its `set_env.sh` puts into `PATH`.
+const PROGRAMS: [&str; 2] = ["bin", "tools/profiler/bin"];
+
+/// Bytes that the path of `--output` may have.
+const LONGEST_OUTPUT: usize = 200;
+
+/// The driver's library. `msprof` can't be loaded without it before CANN 9.2.
+const DRIVER: &str = "libascend_hal.so";
+
+/// The way out of a path with spaces.
+const WITHOUT_SPACES: &str = "name another folder by --objects, or run a doctor (or --layer) whose own path has none";
 
 /// How much longer the step may take than the simulated program: the simulator then reads what it has written.
 const AFTER: Duration = Duration::from_secs(300);
 
 /// An installed simulator.
 pub(super) struct Simulator {
+    toolkit: PathBuf,
     msprof: PathBuf,
     pub(super) chip: String,
     /// The folder of the chip's libraries.
@@ -40,7 +55,8 @@ pub(super) struct Simulated<'a> {
 impl Simulator {
     /// The simulator of a toolkit, for a chip by its name or for one that kernels are generated for.
     pub(super) fn find(toolkit: &Path, chip: Option<&str>) -> Result<Self, String> {
-        let msprof = [toolkit.join("bin/msprof")].into_iter().chain(in_path("msprof")).find(|path| path.is_file());
+        let inside = PROGRAMS.map(|folder| toolkit.join(folder).join("msprof"));
+        let msprof = inside.into_iter().chain(in_path("msprof")).find(|path| path.is_file());
         let all = toolkit.join("tools/simulator");
         let names =
             fs::read_dir(&all).into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().into_string().ok());
@@ -48,7 +64,8 @@ impl Simulator {
         names.sort();
         let way_out = "install the whole toolkit, Ascend-cann-toolkit, or run this in one of CANN's containers";
         let Some(msprof) = msprof else {
-            return Err(format!("`{}` has no bin/msprof: {way_out}", printable_path(toolkit)));
+            let folders = PROGRAMS.join(" and ");
+            return Err(format!("`{}` has no msprof in {folders}: {way_out}", printable_path(toolkit)));
         };
         let first = |prefix: &&str| names.iter().find(|name| name.starts_with(prefix)).cloned();
         let found = match chip {
@@ -56,7 +73,7 @@ impl Simulator {
             None => CHIPS.iter().find_map(first),
         };
         let Some(chip) = found else {
-            let wanted = chip.unwrap_or("Ascend910_93… or Ascend910B…");
+            let wanted = chip.unwrap_or("Ascend910_93…, Ascend910B… or dav_2201");
             return Err(format!(
                 "`{}` has no simulator of {wanted}, but {}: {way_out}, or name another chip (--chip)",
                 printable_path(&all),
@@ -64,11 +81,12 @@ impl Simulator {
             ));
         };
         let libraries = all.join(&chip).join("lib");
-        Ok(Self { msprof, chip, libraries })
+        Ok(Self { toolkit: toolkit.to_owned(), msprof, chip, libraries })
     }
 
     /// Simulates a program. What comes of it is in its own files: the simulator's exit status says nothing about the program.
     pub(super) fn run(&self, simulated: &Simulated<'_>) -> Result<Ran, String> {
+        simulated.check_paths()?;
         let command = self.command(simulated);
         let command =
             command.map_err(|error| format!("can't write to `{}`: {error}", printable_path(&simulated.folder)))?;
@@ -87,16 +105,49 @@ impl Simulator {
         let (output, links) = (folder("output")?, folder("links")?);
         // For a program that was not linked with the simulator.
         symlink(self.libraries.join("libruntime_camodel.so"), links.join("libruntime.so"))?;
-        let before = env::var_os("LD_LIBRARY_PATH").filter(|before| !before.is_empty());
-        let folders = [links, self.libraries.clone()].into_iter().chain(before.iter().flat_map(env::split_paths));
         let mut command = Command::new(&self.msprof);
+        for_toolkit(&mut command, &self.toolkit);
         command.args(["op", "simulator"]).arg(format!("--soc-version={}", self.chip));
         command.arg(format!("--timeout={}", simulated.minutes));
         command.arg(prefixed("--output=", &output)).arg(simulated.program).args(&simulated.arguments);
-        command.env("LD_LIBRARY_PATH", env::join_paths(folders).map_err(io::Error::other)?);
+        command.env("LD_LIBRARY_PATH", env::join_paths(self.search(links)).map_err(io::Error::other)?);
         // It knows device 0, and fails if other devices are made visible.
         command.env_remove("ASCEND_RT_VISIBLE_DEVICES");
         Ok(command)
+    }
+
+    /// The folders in which libraries are looked for: those of the simulator before all others. Without a driver, the toolkit's empty
+    /// libraries come last, as `set_env.sh` puts them.
+    fn search(&self, links: PathBuf) -> Vec<PathBuf> {
+        let before = env::var_os("LD_LIBRARY_PATH").filter(|before| !before.is_empty());
+        let mut folders = vec![links, self.libraries.clone()];
+        folders.extend(before.iter().flat_map(env::split_paths));
+        folders.push(self.toolkit.join("lib64"));
+        if !folders.iter().any(|folder| folder.join(DRIVER).is_file()) {
+            folders.push(self.toolkit.join("devlib"));
+        }
+        folders
+    }
+}
+
+impl Simulated<'_> {
+    /// Refuses what the simulator does not take: it splits the program's command line at spaces, and limits the length of `--output`.
+    fn check_paths(&self) -> Result<(), String> {
+        let spaced = |text: &&OsStr| text.to_string_lossy().contains(char::is_whitespace);
+        let mut all = [self.program.as_os_str(), self.folder.as_os_str()].into_iter();
+        if let Some(path) = all.find(spaced).or_else(|| self.arguments.iter().map(OsString::as_os_str).find(spaced)) {
+            let shown = printable_path(Path::new(path));
+            return Err(format!("CANN's simulator takes no path with spaces, such as `{shown}`: {WITHOUT_SPACES}"));
+        }
+        let output = self.folder.join("output");
+        let bytes = output.as_os_str().len();
+        if bytes > LONGEST_OUTPUT {
+            let shown = printable_path(&output);
+            return Err(format!(
+                "`{shown}` has {bytes} bytes, and CANN's simulator takes {LONGEST_OUTPUT}: name a shorter folder by --objects"
+            ));
+        }
+        Ok(())
     }
 }
 
@@ -115,7 +166,7 @@ fn in_path(name: &str) -> Vec<PathBuf> {
 /// The simulator's output for the first kernel, core by core: the number of instructions on each pipe, and their cycles.
 pub(super) fn collected(simulated: &Simulated<'_>) -> Result<Value, String> {
     let output = simulated.folder.join("output");
-    let lacking = || format!("no OPPROF_*/simulator/core*/core*_instr_exe.csv in `{}`", printable_path(&output));
+    let lacking = || format!("no OPPROF_*/simulator/core*/core*_instr_exe*.csv in `{}`", printable_path(&output));
     let run = folders(&output).into_iter().find(|path| begins(path, "OPPROF_")).ok_or_else(lacking)?;
     let mut cores = Map::new();
     for core in folders(&run.join("simulator")).iter().filter(|path| begins(path, "core")) {
