@@ -8,10 +8,9 @@
 
 namespace hpmoe {
 
-// Kernels whose routes need the same share one copy of this code, compiled apart: it depends on nothing else of a
+// Kernels whose routes need the same share one copy of MakeRoute, compiled apart: it depends on nothing else of a
 // kernel.
 template <uint32_t NEEDS> bool MakeRouteApart(VectorCore &core);
-template <uint32_t NEEDS> HPMOE_INLINE bool MakeRoute(VectorCore &core) { return MakeRouteApart<NEEDS>(core); }
 
 } // namespace hpmoe
 
@@ -25,7 +24,11 @@ template <uint32_t NEEDS> struct KernelRoute {
     static constexpr bool IN_KERNEL = true;
     static constexpr bool CHOOSES = (NEEDS & NEEDS_CHOICE) != 0;
 
+#ifdef HPMOE_ROUTING_APART
+    static HPMOE_INLINE bool Make(VectorCore &core) { return MakeRouteApart<NEEDS>(core); }
+#else
     static HPMOE_INLINE bool Make(VectorCore &core) { return MakeRoute<NEEDS>(core); }
+#endif
     static HPMOE_INLINE bool Make(CubeCore &core) { return AwaitRoute<CHOOSES>(core); }
 };
 
