@@ -215,6 +215,40 @@ def test_a_backward_pass_takes_the_route_that_the_forward_pass_has_kept(crate: P
         assert (numpy.concatenate([part[name] for part in parts]) == whole).all(), name
 
 
+@pytest.mark.slow
+def test_each_pass_chooses_its_chunks_by_its_own_room_with_one_kept_route(crate: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HPMOE_CACHE", str(tmp_path / "cache"))
+    shutil.copy(ROOT / "ui-tests" / "kernels" / "kept_chunks.rs", crate / "src")
+    (crate / "build.rs").write_text('fn main() { hpmoe_build::kernels(["src/kept_chunks.rs"]).chunks_at_most(8).matrix_cores(2).build(); }\n')
+    (crate / "src" / "lib.rs").write_text("pub mod kept_chunks;\nhpmoe_c::export!();\n")
+    library = hpmoe.build(crate)
+    forward, backward = library["kept_chunks::forward"], library["kept_chunks::backward"]
+    random = numpy.random.default_rng(2)
+    normal = lambda *shape: bf16(0.3 * random.standard_normal(shape))  # noqa: E731
+    hidden, inter, experts, top_k = (forward.constants[name] for name in ("HIDDEN", "INTER", "EXPERTS", "TOP_K"))
+    ids = numpy.array([random.permutation(experts)[:top_k] for _ in range(41)], numpy.int32)
+    ids[7] = -1
+    x, dy, gate, down = normal(41, hidden), normal(41, hidden), normal(experts, inter, hidden), normal(experts, hidden, inter)
+    # 120 rows in all: as many chunks as leave no more than these.
+    rooms = {200: 1, 70: 2, 40: 4, 20: 8}
+    groups = {rows: hpmoe.Group(capacity_rows=rows) for rows in rooms}
+    found = []
+    for rows, chunks in rooms.items():
+        y, routed = forward(groups[rows], ids=ids, x=x, gate=gate, down=down)
+        assert groups[rows].last_report()["chunks"] == chunks
+        for other, of_backward in rooms.items():
+            dx = backward(groups[other], routed=routed, dy=dy, gate=gate, down=down)
+            assert groups[other].last_report()["chunks"] == of_backward
+            found.append((y, dx))
+    want = forward.reference(groups[200], ids=ids, x=x, gate=gate, down=down)
+    expected = want[0], backward.reference(groups[200], routed=want[1], dy=dy, gate=gate, down=down)
+    assert expected[1].any()
+    for passes in found:
+        assert all((one == other).all() for one, other in zip(passes, expected, strict=True))
+    with hpmoe.Group(capacity_rows=10) as group, pytest.raises(hpmoe.HpmoeError, match="10 rows"):
+        backward(group, routed=routed, dy=dy, gate=gate, down=down)
+
+
 def test_what_can_not_be_built(crate: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with pytest.raises(hpmoe.BuildError, match="is not a crate: it contains no Cargo.toml"):
         hpmoe.build(tmp_path / "nothing")

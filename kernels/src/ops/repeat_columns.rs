@@ -71,7 +71,7 @@ mod tests {
         let size = |cols: usize| Shape { kind: OperandKind::Size, rows: cols, cols: 0, ..value(1, 1) };
         assert_eq!(shape(&[value(8, 56), size(7168)], None), Ok(value(8, 7168)));
         let misfit = shape(&[value(8, 56), size(7100)], None).unwrap_err();
-        assert!(misfit.problem.ends_with("but of 56 columns it makes 7100"), "{}", misfit.problem);
+        assert!(misfit.problem.ends_with("it can't make 7100 columns from 56"), "{}", misfit.problem);
         assert!(shape(&[value(8, 56), size(0)], None).is_err());
     }
 }

@@ -286,7 +286,7 @@ mod tests {
         assert!(problem("[[1, 2], [3]]").contains("layer 1 has 1 loads, layer 0 has 2"));
         assert!(problem("[[1, -2]]").contains("-2 is not a load"));
         assert!(problem(r#"{"counts": [[1], [1, 2]]}"#).contains("all ranks need equally many experts"));
-        assert!(problem("[[[[1]]]]").contains("4 levels"));
+        assert!(problem("[[[[1]]]]").contains("nested 4 deep"));
         assert!(problem("[[[1], [2]], [[1]]]").contains("steps have different numbers"));
         assert!(problem(r#"{"expert_load_pass": [[1]]}"#).contains("physical_to_logical_map"));
         let physical = r#"{"expert_load_pass": [[1, 2]], "physical_to_logical_map": [[0]]}"#;

@@ -8,6 +8,7 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::deadline::{deadline, rest};
 use super::frame::{End, Frame, most_bytes};
 use super::patient::Urgent;
 use crate::bootstrap::{BootstrapError, Cancel};
@@ -263,15 +264,4 @@ impl State {
         self.awaited = exchange;
         self.wholes.retain(|number, _| *number >= exchange);
     }
-}
-
-/// The moment at which a limit is over. One beyond the clock is a century.
-pub(super) fn deadline(limit: Duration) -> Instant {
-    const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
-    Instant::now().checked_add(limit).unwrap_or_else(|| Instant::now() + CENTURY)
-}
-
-/// The time until a moment, if it is still to come.
-pub(super) fn rest(deadline: Instant) -> Option<Duration> {
-    Some(deadline.saturating_duration_since(Instant::now())).filter(|rest| !rest.is_zero())
 }

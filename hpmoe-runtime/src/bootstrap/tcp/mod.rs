@@ -1,6 +1,7 @@
 //! Processes connected by TCP: rank 0 listens, and all other ranks connect to it.
 
 mod answer;
+mod deadline;
 mod door;
 mod frame;
 mod guest;
@@ -24,10 +25,11 @@ use super::error::Besides;
 use super::place::check_number;
 use super::{Bootstrap, BootstrapError, Cancel, Joining, Place, Strangers};
 use answer::Refusal;
+use deadline::{deadline, rest};
 use door::Door;
 use frame::Frame;
 use guest::Arrival;
-use links::{Links, deadline, rest};
+use links::Links;
 use patient::Patient;
 pub(super) use queue::lengthen;
 use reach::reach;

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use super::links::rest;
+use super::deadline::rest;
 use crate::bootstrap::Cancel;
 
 /// The time that a peer may take to receive what is sent to it, up to [`PIECE`] bytes.

@@ -6,8 +6,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use super::answer::{ANSWER_BYTES, Answer, Refusal};
+use super::deadline::rest;
 use super::hello::Hello;
-use super::links::rest;
 use super::nonce::Nonces;
 use super::patient::Patient;
 use super::proof::{Key, Side, job_digest};

@@ -13,7 +13,10 @@ fn nothing_is_kept_for_a_machine_that_it_was_not_found_on() {
     let base = [layer.to_str().unwrap(), "--set", SIZE, "--ranks", "2", "--routing", "balanced"];
     let changed = [&base[..], &["--constant", "link.other_package_ns=9290"]].concat();
     let refused = refuses(&[&["tune", "--seconds", "0.1"], &changed[..]].concat());
-    assert!(refused.contains("link.other_package_ns") && refused.contains("taken for ascend-a3"), "{refused}");
+    assert!(
+        refused.contains("link.other_package_ns") && refused.contains("use this schedule for the unchanged ascend-a3"),
+        "{refused}"
+    );
     let found = tuned(&[&changed[..], &["--dry-run", "--json", "--allow-slow-tile-sizes"]].concat());
     assert!(String::from_utf8(found.stdout).unwrap().contains("default_simulated_us"));
     assert!(!folder.path().join("layer.tuned.toml").exists());

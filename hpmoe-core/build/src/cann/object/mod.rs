@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn what_is_not_an_object_is_refused() {
         let said = check(b"kernel", "k").unwrap_err();
-        assert!(said.starts_with("it is not a 64-bit ELF file,"), "{said}");
+        assert!(said.starts_with("it is not a little-endian 64-bit ELF file"), "{said}");
     }
 
     /// A file that consists of a header only.
