@@ -12,12 +12,15 @@ pub(super) struct RouteCode {
     pub(super) bytes: Bytes,
 }
 
-/// Code that every route needs.
-const EVERY_ROUTE: u64 = 16_424;
+/// Code that every route needs, in bytes. All sizes here are those of AArch64 code.
+const EVERY_ROUTE: u64 = 16_472;
 /// Code for placements and for routes that are kept, or have been, or choose their number of chunks, beyond that for each of both.
 const PLACED_AND_KEEPS: u64 = 456;
 const PLACED_AND_KEPT: u64 = 268;
-const PLACED_AND_CHOICE: u64 = 280;
+const PLACED_AND_CHOICE: u64 = 528;
+/// Code for chunks and for routes that are kept, or have been, beyond that for each of both.
+const CHUNKED_AND_KEEPS: u64 = 792;
+const CHUNKED_AND_KEPT: u64 = 1_376;
 
 /// The code of a kernel's route; `None` if the kernel makes none. It is for everything that a launch of the kernel can ask for.
 pub(super) fn code(graph: &TaskGraph, schedule: &Schedule) -> Option<RouteCode> {
@@ -32,20 +35,22 @@ pub(super) fn code(graph: &TaskGraph, schedule: &Schedule) -> Option<RouteCode> 
         let walks = |phase| graph.spaces[graph.phases[phase].space].kind == SpaceKind::RowTiles;
         graph.phases.ids().any(|phase| walks(phase) && schedule.arrival_turn(order, phase).is_some())
     });
+    let chunked = graph.sizes.most_chunks() > 1;
+    let with = |other: bool, bytes: u64| if other { bytes } else { 0 };
     let needs = [
-        ("ONCE", once, 1_220),
-        ("CHUNKS", graph.sizes.most_chunks() > 1, 1_300),
+        ("ONCE", once, 1_228),
+        ("CHUNKS", chunked, 1_224),
         ("GROUPS", route.groups.is_some(), 672),
         ("ARRIVALS", space(SpaceKind::Arrivals), 48),
-        ("ARRIVAL_ORDER", arrival_order, 1_792),
+        ("ARRIVAL_ORDER", arrival_order, 1_684),
         ("LOAD", load, 2_548),
         ("MIXED", mixed, if load { 492 } else { 3_040 }),
         ("LIGHTEST", lightest, if load || mixed { 172 } else { 1_668 }),
-        ("PLACEMENT", placement, 2_988),
-        ("TO_KEEP", keeps, 840 + if placement { PLACED_AND_KEEPS } else { 0 }),
-        ("KEPT", kept, 1_516 + if placement { PLACED_AND_KEPT } else { 0 }),
-        ("PARTS", graph.adds_by_parts(), 900),
-        ("CHOICE", graph.sizes.chunks_at_most.is_some(), 1_600 + if placement { PLACED_AND_CHOICE } else { 0 }),
+        ("PLACEMENT", placement, 2_908),
+        ("TO_KEEP", keeps, 864 + with(placement, PLACED_AND_KEEPS) + with(chunked, CHUNKED_AND_KEEPS)),
+        ("KEPT", kept, 1_516 + with(placement, PLACED_AND_KEPT) + with(chunked, CHUNKED_AND_KEPT)),
+        ("PARTS", graph.adds_by_parts(), 1_116),
+        ("CHOICE", graph.sizes.chunks_at_most.is_some(), 1_804 + with(placement, PLACED_AND_CHOICE)),
     ];
     let needed = || needs.iter().filter(|(_, needed, _)| *needed);
     let named: Vec<String> = needed().map(|(name, ..)| format!("NEEDS_{name}")).collect();
