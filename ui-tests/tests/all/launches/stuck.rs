@@ -84,14 +84,14 @@ fn a_rank_that_comes_too_late() {
 #[test]
 fn ranks_that_give_up_at_once() {
     let layer = Layer::new(&[40, 30, 20, 10], Routing::Uniform, 3);
-    let mut most = 0;
-    for seed in 0..400 {
+    let (began, mut most) = (Instant::now(), 0);
+    for seed in 0.. {
         let group = Group::new(4).seed(seed).find_races(true).time_limit(Duration::ZERO);
         let (report, _) = stuck(&layer, &group, &ffn::forward::KERNEL);
         let gave_up: BTreeSet<usize> = report.cores.iter().filter(|core| core.gave_up).map(|core| core.rank).collect();
         most = most.max(gave_up.len());
         // On a busy machine, two ranks rarely run at the same time.
-        if seed >= 40 && most > 1 {
+        if (seed >= 40 && most > 1) || began.elapsed() > Duration::from_secs(60) {
             break;
         }
     }
