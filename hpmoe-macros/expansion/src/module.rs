@@ -4,7 +4,7 @@ use crate::expansion::{BuiltConstant, Expansion, LibraryTask};
 use crate::markers::{TASKFLOW, marker};
 use crate::tokens::SourceTokens;
 use crate::{launch, library};
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens as _, quote, quote_spanned};
 use syn::{Item, ItemFn, ItemMod, UseTree, parse_quote};
 
@@ -33,14 +33,25 @@ pub(crate) fn with_launch(module: &ItemMod, expansion: &Expansion, source: &Sour
         }
     }
     for taskflow in &expansion.taskflows {
-        let function = items.iter().find_map(|item| match item {
+        let function = items.iter_mut().find_map(|item| match item {
             Item::Fn(function) if function.sig.ident == taskflow.name => Some(function),
             _ => None,
         });
-        added.extend(function.map(|function| launch::built(function, taskflow, &runtime)));
+        let Some(function) = function else { continue };
+        added.push(launch::built(function, taskflow, &runtime));
+        compute_as_kernels_do(function, &runtime);
     }
     items.extend(added.into_iter().map(Item::Verbatim));
     module.into_token_stream()
+}
+
+/// Makes a reference independent of the floating-point state of the thread that calls it.
+fn compute_as_kernels_do(function: &mut ItemFn, runtime: &Ident) {
+    let (block, arithmetic) = (&function.block, Ident::new("_arithmetic", Span::mixed_site()));
+    *function.block = parse_quote!({
+        let #arithmetic = ::#runtime::StandardArithmetic::begin();
+        #block
+    });
 }
 
 /// Asserts that rustc computes the value of a constant that the kernel was built with, to the bit.

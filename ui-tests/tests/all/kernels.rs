@@ -7,6 +7,7 @@ use crate::small_kernels::{
 };
 use hpmoe_runtime::prelude::*;
 use proptest::prelude::*;
+use std::ffi::c_int;
 
 /// `mixed.tuned.toml` is next to the source.
 #[test]
@@ -15,6 +16,21 @@ fn what_was_tuned_is_built() {
     assert!(mixed::forward::SCHEDULE.contains("communication  AIV 0..19\n"), "{}", mixed::forward::SCHEDULE);
     assert!(mixed::forward::SCHEDULE.contains(", rotation 5, reads w ahead\n"), "{}", mixed::forward::SCHEDULE);
     assert_eq!(mixed::forward::TILE_SIZES, "PUT = 8, as in the source\nBLOCK = 4, found by `hpmoe tune`\n");
+}
+
+/// Runs a function on a thread that rounds toward zero, as a library in another language may have left it.
+fn rounding_toward_zero<T>(run: impl FnOnce() -> T) -> T {
+    unsafe extern "C" {
+        safe fn fegetround() -> c_int;
+        safe fn fesetround(mode: c_int) -> c_int;
+    }
+    const TOWARD_ZERO: c_int = if cfg!(target_arch = "aarch64") { 0xc0_0000 } else { 0xc00 };
+    let before = fegetround();
+    assert_eq!(fesetround(TOWARD_ZERO), 0);
+    let found = run();
+    assert_eq!(fegetround(), TOWARD_ZERO, "the state of the caller is restored");
+    fesetround(before);
+    found
 }
 
 proptest! {
@@ -31,6 +47,12 @@ proptest! {
         let mut found = case.zeros();
         let report = ffn::forward::launch(&case.group(), &route, &x, &w, &gate, &up, &down, &mut found);
         check(&case, report, expected.iter().eq(found.iter()))?;
+        let (mut of_reference, mut of_launch) = (case.zeros(), case.zeros());
+        let report = rounding_toward_zero(|| {
+            ffn::forward(ep, &route, &x, &w, &gate, &up, &down, &mut of_reference);
+            ffn::forward::launch(&case.group(), &route, &x, &w, &gate, &up, &down, &mut of_launch)
+        });
+        check(&case, report, [of_reference, of_launch].iter().all(|found| expected.iter().eq(found.iter())))?;
     }
 
     #[test]
