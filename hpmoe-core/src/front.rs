@@ -5,7 +5,7 @@ use crate::constant::Overrides;
 use crate::finding::{Diagnostic, Errors};
 use crate::fingerprint::{Fingerprint, of_module};
 use crate::lower::{chunks_to_choose, lower};
-use crate::syntax::{Constants, Kernel, columns, moves, names_in, parse, with_library};
+use crate::syntax::{Constants, Kernel, columns, moves, names_of, parse, with_library};
 use hpmoe_expansion::nesting;
 use proc_macro2::TokenStream;
 use std::collections::HashSet;
@@ -74,7 +74,7 @@ impl ReadModule {
 
     /// The names that each taskflow depends on, in order of declaration.
     pub(crate) fn names(&self) -> Vec<HashSet<String>> {
-        self.kernel.flows.iter().map(|flow| names_in(&self.module, &flow.name)).collect()
+        names_of(&self.module, self.kernel.flows.iter().map(|flow| flow.name.as_str()))
     }
 
     /// The value of a `usize` constant, with the constants that a build sets; `None` if it can't be computed.

@@ -229,7 +229,7 @@ impl<'a> Search<'a> {
         Ok(Some(sum))
     }
 
-    /// The same of one taskflow. Sizes that it doesn't depend on may have changed since it was estimated.
+    /// The estimated latency of one taskflow, known if only sizes that it doesn't depend on have changed since it was estimated.
     fn time_of_flow(&mut self, flow: usize, places: &[usize], below: Option<f64>) -> Result<Known, String> {
         let own: Vec<usize> = self.of_flows[flow].iter().map(|&ladder| places[ladder]).collect();
         if let Some(known) = self.known[flow].get(&own).filter(|known| known.answers(below)) {

@@ -13,5 +13,5 @@ pub(crate) use ast::{
 };
 pub(crate) use constants::arithmetic;
 pub use constants::{Constants, declared_constants, leaving_open, open_constants, refuse_unknown_overrides, settable};
-pub(crate) use names::names_in;
+pub(crate) use names::names_of;
 pub(crate) use parse::{columns, library_functions, moves, parse, with_library};

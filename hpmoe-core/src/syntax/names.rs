@@ -1,61 +1,60 @@
-//! The names that a taskflow depends on.
+//! The names in tokens, and the names that taskflows depend on.
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens as _;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use syn::{Item, ItemMod};
 
-/// The names in a taskflow, and in the functions and constants that these names stand for. With any values of other constants, the
-/// taskflow has the same graph.
-pub(crate) fn names_in(module: &ItemMod, taskflow: &str) -> HashSet<String> {
-    let items = module.content.iter().flat_map(|(_, items)| items);
-    let (mut names, mut next) = (HashSet::new(), Vec::from([taskflow.to_owned()]));
-    let mut named = Vec::new();
-    for item in items {
-        match item {
-            Item::Fn(function) => named.push((function.sig.ident.to_string(), item)),
-            Item::Const(constant) => named.push((constant.ident.to_string(), item)),
-            _ => collect(item.to_token_stream(), &mut next),
-        }
-    }
-    while let Some(name) = next.pop() {
-        for (_, item) in named.iter().filter(|(other, _)| *other == name) {
-            if !names.contains(&name) {
-                collect(item.to_token_stream(), &mut next);
-            }
-        }
-        names.insert(name);
-    }
-    names
-}
-
-fn collect(tokens: TokenStream, names: &mut Vec<String>) {
-    for tree in tokens {
-        match tree {
+/// Appends all names in tokens.
+pub(crate) fn all_names(tokens: TokenStream, names: &mut Vec<String>) {
+    for token in tokens {
+        match token {
             TokenTree::Ident(name) => names.push(name.to_string()),
-            TokenTree::Group(group) => collect(group.stream(), names),
+            TokenTree::Group(group) => all_names(group.stream(), names),
             TokenTree::Punct(_) | TokenTree::Literal(_) => {}
         }
     }
+}
+
+/// For each taskflow, the names in it and in the functions and constants that these names stand for. A taskflow has the same graph
+/// whatever the values of other constants are.
+pub(crate) fn names_of<'a>(module: &ItemMod, taskflows: impl Iterator<Item = &'a str>) -> Vec<HashSet<String>> {
+    let (mut by_item, mut of_others) = (HashMap::<String, Vec<String>>::new(), Vec::new());
+    for item in module.content.iter().flat_map(|(_, items)| items) {
+        let names = match item {
+            Item::Fn(function) => by_item.entry(function.sig.ident.to_string()).or_default(),
+            Item::Const(constant) => by_item.entry(constant.ident.to_string()).or_default(),
+            _ => &mut of_others,
+        };
+        all_names(item.to_token_stream(), names);
+    }
+    let names_of_one = |taskflow| {
+        let mut next: Vec<&str> = of_others.iter().map(String::as_str).chain([taskflow]).collect();
+        let mut names = HashSet::new();
+        while let Some(name) = next.pop() {
+            if names.insert(name.to_owned()) {
+                next.extend(by_item.get(name).into_iter().flatten().map(String::as_str));
+            }
+        }
+        names
+    };
+    taskflows.map(names_of_one).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::front::modules;
-    use crate::syntax::TILE_SIZES;
+    use crate::syntax::{TILE_SIZES, with_library};
 
     #[test]
     fn a_taskflow_depends_on_what_its_tasks_and_constants_name() {
         let source = include_str!("../../../examples/moe_backward.rs");
-        let module = crate::syntax::with_library(&modules(source).unwrap()[0]);
-        let sizes = |taskflow| {
-            let names = names_in(&module, taskflow);
-            TILE_SIZES.into_iter().filter(|size| names.contains(*size)).collect::<Vec<_>>()
-        };
-        assert_eq!(sizes("forward"), ["TILE_M", "TILE_N", "PUT", "BLOCK", "COLUMNS"]);
-        assert_eq!(sizes("backward_recomputing"), TILE_SIZES);
-        // By name only; and through PUT_NUMBERS, SLOTS and PARTS.
-        assert!(names_in(&module, "backward").contains("PUT_NUMBERS"));
+        let module = with_library(&modules(source).unwrap()[0]);
+        let names = names_of(&module, ["forward", "backward_recomputing", "backward"].into_iter());
+        let sizes = |flow: usize| TILE_SIZES.into_iter().filter(|size| names[flow].contains(*size)).collect::<Vec<_>>();
+        assert_eq!(sizes(0), ["TILE_M", "TILE_N", "PUT", "BLOCK", "COLUMNS"]);
+        assert_eq!(sizes(1), TILE_SIZES);
+        assert!(names[2].contains("PUT_NUMBERS"));
     }
 }

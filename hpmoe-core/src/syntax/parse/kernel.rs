@@ -5,6 +5,7 @@ use super::{helpers, library, parts, task};
 use crate::finding::{Errors, Finding, PartFault, SyntaxFault};
 use crate::syntax::ast::Kernel;
 use crate::syntax::constants::{Constants, is_computed};
+use crate::syntax::names::all_names;
 use hpmoe_expansion::library::{runtime, used};
 use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
 use quote::ToTokens as _;
@@ -155,16 +156,6 @@ fn refuse_unimported(items: &[Item], runtime: &Ident, errors: &mut Errors) {
             let (span, name) = (name.span(), name.to_string());
             known.push(name.clone());
             errors.push(span, Finding::Syntax(SyntaxFault::NotImported { name, runtime: runtime.to_string() }));
-        }
-    }
-}
-
-fn all_names(tokens: TokenStream, names: &mut Vec<String>) {
-    for token in tokens {
-        match token {
-            TokenTree::Ident(name) => names.push(name.to_string()),
-            TokenTree::Group(group) => all_names(group.stream(), names),
-            _ => {}
         }
     }
 }
