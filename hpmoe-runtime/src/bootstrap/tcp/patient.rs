@@ -30,13 +30,16 @@ impl Read for Patient<'_> {
             }
             self.stream.set_read_timeout(Some(rest.min(Cancel::PAUSE)))?;
             match (&mut &*self.stream).read(buffer) {
-                Err(error)
-                    if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted) => {
-                }
+                Err(error) if can_go_on(&error) => {}
                 other => return other,
             }
         }
     }
+}
+
+/// Whether a call only ended early: its own limit was over, or a signal interrupted it.
+fn can_go_on(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
 
 /// A connection to a peer that must take each piece of what is sent to it within [`SENDING`].
@@ -54,9 +57,7 @@ impl Write for Urgent<'_> {
             match (&mut &*self.0).write(left) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
                 Ok(sent) => left = &left[sent..],
-                Err(error)
-                    if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted) => {
-                }
+                Err(error) if can_go_on(&error) => {}
                 Err(error) => return Err(error),
             }
         }
