@@ -134,8 +134,8 @@ impl Simulated<'_> {
     /// Refuses what the simulator does not take: it splits the program's command line at spaces, and limits the length of `--output`.
     fn check_paths(&self) -> Result<(), String> {
         let spaced = |text: &&OsStr| text.to_string_lossy().contains(char::is_whitespace);
-        let mut all = [self.program.as_os_str(), self.folder.as_os_str()].into_iter();
-        if let Some(path) = all.find(spaced).or_else(|| self.arguments.iter().map(OsString::as_os_str).find(spaced)) {
+        let paths = [self.program.as_os_str(), self.folder.as_os_str()].into_iter();
+        if let Some(path) = paths.chain(self.arguments.iter().map(OsString::as_os_str)).find(spaced) {
             let shown = printable_path(Path::new(path));
             return Err(format!("CANN's simulator takes no path with spaces, such as `{shown}`: {WITHOUT_SPACES}"));
         }
