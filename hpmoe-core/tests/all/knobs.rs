@@ -1,6 +1,6 @@
-//! Each remedy that a message names exists on the surface where the message appears: environment variables, options of
-//! commands, and methods of Rust. (`hpmoe-c` compares the names in C with those in Rust, and the Python package its own
-//! with those in C.)
+//! If a message tells users to set an environment variable, pass an option or call a method, it exists where the message appears: for
+//! Rust and for commands. (`hpmoe-c` compares the names in C with the names in Rust, and the Python package compares its names with
+//! those in C.)
 
 use crate::sources::root;
 use proc_macro2::{Delimiter, TokenStream, TokenTree};

@@ -194,7 +194,7 @@ impl fmt::Debug for Placement {
     }
 }
 
-/// A placement, regardless of which ranks are local.
+/// The contents of a placement that don't depend on which ranks are local.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Places {
     /// Logical experts.

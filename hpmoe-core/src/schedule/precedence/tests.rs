@@ -85,7 +85,7 @@ fn blocks_of_a_role_follow_one_another_for_each_chunk() {
     }
 }
 
-/// The same graph with an unused counter before all others.
+/// A copy of the graph in which an unused counter precedes all others.
 fn with_another_counter(checked: &CheckedGraph) -> CheckedGraph {
     let first = checked.counters().iter().next();
     let counters = first.into_iter().chain(checked.counters().iter()).map(|(_, counter)| *counter).collect();

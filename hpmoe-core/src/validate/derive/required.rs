@@ -52,9 +52,10 @@ pub(super) struct Required {
     pub(super) tensor: TensorId,
 }
 
-/// All pairs of tiles that access the same element, if at least one of them writes it. If chunks share memory, each tile
-/// that accesses memory of the taskflow also forms a pair with each of the two words of the rank that holds the memory:
-/// which rows of which chunks share memory depends on the routing, so any rows may. Sorted, without duplicates.
+/// All pairs of tiles that access the same element, if at least one of them writes it. The pairs are sorted and have no duplicates.
+///
+/// If chunks share memory, the routing decides which of their rows do. Each tile that accesses memory of the taskflow therefore also
+/// forms a pair with each of the two words of the rank that holds the memory.
 pub(super) fn required(graph: &TaskGraph, instance: &Instance, nodes: &Nodes) -> Vec<Required> {
     let accesses = graph.phases.iter().flat_map(|(_, phase)| &phase.accesses);
     let origins = graph.phases.iter().filter_map(|(_, phase)| phase.origins).map(|origins| origins.tensor);

@@ -7,7 +7,7 @@ use crate::request::{Request, Which};
 
 pub(super) static PROBE: Probe = Probe {
     name: "reach",
-    assumption: "kernels write the memory of every peer: at its plain address, or at the address where it is mapped from another process",
+    assumption: "kernels can write the memory of every peer: at its plain address or, if the peer is another process, at the shared address",
     needs: &["cores"],
     ranks: 2,
     run,

@@ -28,10 +28,7 @@ fn run(examination: &mut Examination) -> Result<String, Failure> {
         let all = examination.run_row_with_peers(Request::new(Which::Ready, 1), first..=last)?;
         examination.team.together(expect_done(examination, &all, first))?;
     }
-    Ok(format!(
-        "{launches} launches on each of {} ranks, one of which started late in some launches",
-        examination.team.ranks
-    ))
+    Ok(format!("{launches} launches on each of {} ranks; in some, one rank started late", examination.team.ranks))
 }
 
 /// All launches of a row ended well on the ranks here; else the first that did not, of each rank.
