@@ -5,8 +5,10 @@ use hpmoe_runtime::prelude::*;
 /// Dispatch, two projections, return and top-k sum; the gradients of its tokens, and those of its weights.
 #[megakernel]
 pub mod kept_chunks {
-    use hpmoe_runtime::prelude::*;
-    use hpmoe_runtime::tasks::{dispatch, give_back, project, project_back, sum_over_k, weight_grad_onto};
+    use hpmoe_runtime::{
+        prelude::*,
+        tasks::{dispatch, give_back, project, project_back, sum_over_k, weight_grad_onto},
+    };
 
     pub const HIDDEN: usize = 32;
     pub const INTER: usize = 48;

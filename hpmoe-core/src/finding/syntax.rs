@@ -25,8 +25,6 @@ pub(crate) enum SyntaxFault {
     Cfg,
     /// `use hpmoe_runtime::tasks::*`.
     LibraryGlob,
-    /// A `use` of the library inside braces with others.
-    LibraryNested { module: String, runtime: String },
     /// An attribute of ours with an argument that it doesn't take.
     AttributeArgument {
         attribute: String,

@@ -978,7 +978,7 @@ fn parameters_and_imports_are_named() {
     let nested = "use hpmoe_runtime::{prelude::*, tasks::project as times};";
     let prelude = "pub mod ffn {\n    use hpmoe_runtime::prelude::*;\n";
     let edit = [(prelude, &*format!("{prelude}    {nested}\n"))];
-    check(&edit, "tasks", &["have a `use` of their own", "write `use hpmoe_runtime::tasks::{…};`"]);
+    assert_eq!(told(KERNEL, &edit), []);
     let typed = "let recv: PerRank<_> = PerRank::symmetric";
     let kernel = [("let recv = PerRank::symmetric", typed)];
     assert!(told(KERNEL, &kernel)[0].1.contains("creates a tensor, and has no type"), "{:?}", told(KERNEL, &kernel));

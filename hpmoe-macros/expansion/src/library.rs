@@ -2,13 +2,13 @@
 //! name that the crate has for `hpmoe-runtime`.
 
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
-use syn::{Item, ItemUse, UseTree};
+use syn::{Item, ItemUse, UseGroup, UsePath, UseTree};
 
 /// The name of the crate `hpmoe-runtime` in a kernel module: the crate from which the module imports the prelude.
 #[must_use]
 pub fn runtime(items: &[Item]) -> Ident {
     const USUAL: &str = "hpmoe_runtime";
-    let names: Vec<String> = items.iter().filter_map(prelude_of).collect();
+    let names: Vec<String> = items.iter().flat_map(split).filter_map(|item| prelude_of(&item)).collect();
     let others = || names.iter().find(|name| !matches!(name.as_str(), "crate" | "self" | "super" | "std" | "core"));
     let usual = names.iter().find(|name| *name == USUAL);
     Ident::new(usual.or_else(others).map_or(USUAL, String::as_str), Span::call_site())
@@ -20,6 +20,20 @@ fn prelude_of(item: &Item) -> Option<String> {
     let UseTree::Path(second) = &*first.tree else { return None };
     let all = matches!(*second.tree, UseTree::Glob(_)) && second.ident == "prelude";
     all.then(|| first.ident.to_string())
+}
+
+/// A `use` item for each module of the crate that one `use` imports from: `use moe::{prelude::*, tasks::project}`. Any other item stays as it is.
+#[must_use]
+pub fn split(item: &Item) -> Vec<Item> {
+    let Item::Use(whole @ ItemUse { tree: UseTree::Path(first), .. }) = item else { return vec![item.clone()] };
+    let UseTree::Group(group) = &*first.tree else { return vec![item.clone()] };
+    let is_module = |path: &UsePath| ["prelude", "tasks", "taskflows"].iter().any(|name| path.ident == name);
+    let is_module = |tree: &&UseTree| matches!(tree, UseTree::Path(path) if is_module(path));
+    let (modules, others): (Vec<&UseTree>, Vec<&UseTree>) = group.items.iter().partition(is_module);
+    let of_others = UseTree::Group(UseGroup { items: others.iter().copied().cloned().collect(), ..group.clone() });
+    let trees = modules.into_iter().cloned().chain((!others.is_empty()).then_some(of_others));
+    let with = |tree| UseTree::Path(UsePath { tree: Box::new(tree), ..first.clone() });
+    trees.map(|tree| Item::Use(ItemUse { tree: with(tree), ..whole.clone() })).collect()
 }
 
 /// The library functions that an item imports, if it is a `use` of the library: the word `tasks` or `taskflows`, and the tree after

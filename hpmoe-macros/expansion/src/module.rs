@@ -145,7 +145,7 @@ fn stripped(module: &ItemMod) -> ItemMod {
     let runtime = runtime(module);
     let mut module = module.clone();
     if let Some((_, items)) = &mut module.content {
-        items.retain(|item| library::used(item, &runtime).is_none());
+        *items = items.iter().flat_map(library::split).filter(|item| library::used(item, &runtime).is_none()).collect();
         for item in items {
             if let Item::Fn(function) = item {
                 strip(function);

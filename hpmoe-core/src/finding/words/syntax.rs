@@ -87,10 +87,6 @@ impl SyntaxFault {
                 format!("two functions of this kernel module are called `{name}`"),
                 "give each function a unique name: calls refer to functions by name".into(),
             ),
-            Self::LibraryNested { module, runtime } => (
-                format!("tasks and taskflows of the library have a `use` of their own, not one of several in braces after `{runtime}`"),
-                format!("write `use {runtime}::{module}::{{…}};`"),
-            ),
             Self::FlowParameter { text } => (
                 format!("a taskflow takes `Ranks`, `&Route` and tensors, but not `{text}`"),
                 "write `ep: Ranks`, `route: &Route`, and tensors as `name: &PerRank<Tensor<bf16, COLS>>`, `&PerRank<Experts<bf16, ROWS, COLS>>`, \

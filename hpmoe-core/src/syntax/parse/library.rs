@@ -7,7 +7,7 @@ use crate::names::nearest;
 use hpmoe_expansion::library::{self, at, runtime};
 use hpmoe_kernels::{helpers, taskflows, tasks};
 use proc_macro2::{Group, Ident, TokenStream, TokenTree};
-use syn::{Item, ItemFn, ItemMod, ItemUse, UseTree};
+use syn::{Item, ItemFn, ItemMod, UseTree};
 
 /// The module with the library's functions in place of its `use` of them. A `use` of one that the library doesn't have stays, next to
 /// those that it has, and [`parse`](super::parse) refuses it.
@@ -16,13 +16,14 @@ pub(crate) fn with_library(module: &ItemMod) -> ItemMod {
     let mut module = module.clone();
     let Some((_, items)) = &mut module.content else { return module };
     let runtime = runtime(items);
+    let split: Vec<Item> = items.iter().flat_map(library::split).collect();
     let mut names = Names { declared: items.iter().filter_map(declared).collect(), used: Vec::new() };
     let known = |item: &Item, names: &Names| -> Vec<Used> {
         used(item, &runtime).into_iter().flatten().filter(|used| names.has(used)).collect()
     };
-    names.used = items.iter().flat_map(|item| known(item, &names)).collect();
-    let mut all = Vec::with_capacity(items.len());
-    for item in std::mem::take(items) {
+    names.used = split.iter().flat_map(|item| known(item, &names)).collect();
+    let mut all = Vec::with_capacity(split.len());
+    for item in split {
         let functions = known(&item, &names);
         let whole = used(&item, &runtime).is_some_and(|used| used.len() == functions.len());
         all.extend(functions.iter().flat_map(|used| names.functions(used)).map(Item::Fn));
@@ -157,10 +158,6 @@ pub(super) fn refuse(item: &Item, items: &[Item], errors: &mut Errors) {
     let of_library = |item: &Item| matches!(item, Item::Fn(function) if is_of_library(function));
     let own: Vec<String> = items.iter().filter(|item| !of_library(item)).filter_map(declared).collect();
     let runtime = runtime(items);
-    if let Some(word) = nested(item, &runtime) {
-        let (module, runtime) = (word.to_string(), runtime.to_string());
-        errors.push(word.span(), Finding::Syntax(SyntaxFault::LibraryNested { module, runtime }));
-    }
     for used in used(item, &runtime).into_iter().flatten() {
         let Used { taskflow, function: Some(function), name } = &used else {
             errors.push(used.name.span(), Finding::Syntax(SyntaxFault::LibraryGlob));
@@ -175,17 +172,6 @@ pub(super) fn refuse(item: &Item, items: &[Item], errors: &mut Errors) {
             errors.push(name.span(), Finding::Call(fault));
         }
     }
-}
-
-/// The word `tasks` or `taskflows` in `use hpmoe_runtime::{tasks::…, …}`.
-fn nested<'a>(item: &'a Item, runtime: &Ident) -> Option<&'a Ident> {
-    let Item::Use(ItemUse { tree: UseTree::Path(first), .. }) = item else { return None };
-    let UseTree::Group(group) = &*first.tree else { return None };
-    let words = group.items.iter().filter_map(|tree| match tree {
-        UseTree::Path(path) => Some(&path.ident),
-        _ => None,
-    });
-    words.filter(|_| first.ident == *runtime).find(|word| *word == "tasks" || *word == "taskflows")
 }
 
 /// A task or taskflow of the library under the name that the module gives it; `function` is `None` for `*`.

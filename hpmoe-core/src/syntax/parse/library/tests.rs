@@ -52,6 +52,15 @@ fn the_crate_can_have_another_name() {
 }
 
 #[test]
+fn one_use_can_import_from_several_modules() {
+    let written = |text: &str| with_library(&module(text)).to_token_stream().to_string();
+    let one = "mod k { use moe::{self, prelude::*, Report, tasks::{dispatch, project as product}}; }";
+    let several =
+        "mod k { use moe::prelude::*; use moe::tasks::{dispatch, project as product}; use moe::{self, Report}; }";
+    assert_eq!(written(one), written(several));
+}
+
+#[test]
 fn other_uses_stay() {
     let text = "mod k { use hpmoe_runtime::prelude::*; use other::tasks::dispatch; }";
     let written = |module: ItemMod| module.to_token_stream().to_string();
