@@ -36,7 +36,7 @@ pub struct Report {
     pub launches: u32,
     /// Number of task bodies that were run.
     pub tasks: u64,
-    /// Number of task bodies without rows, columns or contraction. The schedule guarantees zero.
+    /// Number of task bodies without rows or without columns. The schedule guarantees zero.
     pub empty_tasks: u64,
     /// Number of counter reads, over all cores.
     pub waits: u64,

@@ -51,10 +51,10 @@ struct HpmoeDescriptor {
     uint16_t core_first;  /* first core of its kind that shares this queue */
     uint16_t core_count;  /* number of cores that share it */
     uint32_t column_rows; /* swizzle: an item has this many rows of columns / column_rows tiles; at least 1 */
-    uint32_t more;        /* number of next phases that the core also runs on each tile before the next tile */
+    uint32_t more;        /* number of following phases that the core runs on each tile before the next tile */
     uint32_t chunk;
     uint32_t arrival_turn; /* ROW_TILES: rows of a turn if items are walked in HpmoeSpace.arrival_order; */
-                           /* 0: items are walked from the rank's own rows on */
+                           /* 0: items are walked starting with the rank's own rows */
     uint32_t rotation;     /* number of cores by which the deal of tiles moves on each round; less than core_count */
     uint32_t turn;         /* with peers: rows put to one peer before the next peer has its turn; 0: all rows */
     uint32_t peers;        /* SENDS, SENDS_ONCE, ARRIVALS: number of the entry's peers, with one group each; else 1 */
@@ -68,7 +68,7 @@ struct HpmoeQueue {
     uint32_t count;
 };
 
-/* The rows that one rank sends to one expert: of this rank to any expert, or of any rank to one of this rank's. */
+/* The rows that one rank sends to one expert: from this rank to any expert, or from any rank to one of its experts. */
 struct HpmoePair {
     int32_t rows;  /* number of rows */
     int32_t at;    /* position of the first one among the expert's rows */
@@ -85,9 +85,9 @@ struct HpmoeExpert {
 
 /* One iteration space: kind, tile height and its run-time extents. */
 struct HpmoeSpace {
-    uint64_t first_items; /* GM int32[groups + 1]: items before each group; last, the number of all items */
+    uint64_t first_items; /* GM int32[groups + 1]: items before each group; the last word is the number of all items */
     uint64_t
-        peer_items; /* .._TILES: GM int32[ranks * local_experts]: of each pair, items before the expert at its owner; */
+        peer_items; /* .._TILES: GM int32[ranks * local_experts]: for each pair, items before the expert at its owner; */
                     /* zero for other kinds */
     uint64_t counted; /* GM int32[groups]: items before each group if groups are ordered by expert_order, then by */
                       /* peer; CHUNKS: zeros, so that one core runs all items */
@@ -102,26 +102,28 @@ struct HpmoeSpace {
 /* The kernel's only argument: a line-aligned structure in the rank's GM. */
 struct HpmoeLaunch {
     uint64_t peers;   /* GM uint64[ranks]: address of each rank's symmetric heap, as this rank sees it */
-    uint64_t tensors; /* GM uint64[tensors]: the address; of a symmetric tensor, the byte offset in the heap; of a */
-                      /* caller's tensor that peers write, the address of GM uint64[ranks], its address on each */
+    uint64_t tensors; /* GM uint64[tensors]: address; for a symmetric tensor, byte offset in the heap; for a caller's */
+                      /* tensor that peers write, address of GM uint64[ranks] with its address on each rank */
     uint64_t queues;  /* GM HpmoeQueue[aic + aiv], AICs first */
     uint64_t descriptors; /* GM HpmoeDescriptor[] */
     uint64_t spaces;      /* GM HpmoeSpace[spaces] */
     uint64_t starts;      /* GM uint32[phases]: start of each phase's count of tiles, by which tiles are dealt to */
                           /* cores; with `choices`, the chosen number of chunks follows */
-                          /* If tokens are sent once, `experts`, `sends` and `order` each have a second part: the */
-                          /* same table for the once-sent rows */
-    uint64_t experts;     /* GM HpmoeExpert[local_experts] */
-    uint64_t sends;       /* GM HpmoePair[ranks * local_experts]: from this rank to (owner, expert) */
-    uint64_t arrivals;    /* GM HpmoePair[ranks * local_experts]: from each source to (this rank, expert) */
-    uint64_t order; /* GM int32[tokens * top_k]: slots, token * top_k + k, in a stable order by chunk and expert; */
-                    /* tokens are counted from the chunk's first token */
+
+    /* If tokens are sent once, `experts`, `sends` and `order` each have a second part: the same table for the once-sent
+     * rows. */
+    uint64_t experts;  /* GM HpmoeExpert[local_experts] */
+    uint64_t sends;    /* GM HpmoePair[ranks * local_experts]: from this rank to (owner, expert) */
+    uint64_t arrivals; /* GM HpmoePair[ranks * local_experts]: from each source to (this rank, expert) */
+    uint64_t order;    /* GM int32[tokens * top_k]: slots, token * top_k + k, in a stable order by chunk and expert; */
+                       /* tokens are counted from the chunk's first token */
     uint64_t counter_bases; /* GM uint32[counters]: number of the first counter of each counter array */
-                            /* The launch number is one more than the core's word in `launches`, modulo 2^32. Its */
-                            /* lowest bit selects the set of counters in use */
-    uint64_t launches;      /* byte offset in the heap: int32[aic + aiv], HPMOE_LINE apart: number of the last */
-                            /* launch that each core finished; zero before the first */
-    uint64_t counters;      /* byte offset in the heap: two sets of counter_count counters, HPMOE_LINE apart */
+
+    /* The launch number is one more than the core's word in `launches`, modulo 2^32. Its lowest bit selects the set of
+     * counters in use. */
+    uint64_t launches;     /* byte offset in the heap: int32[aic + aiv], HPMOE_LINE apart: number of the last */
+                           /* launch that each core finished; zero before the first */
+    uint64_t counters;     /* byte offset in the heap: two sets of counter_count counters, HPMOE_LINE apart */
     uint64_t ready;        /* byte offset in the heap: int32[ranks], HPMOE_LINE apart: number of the last launch that */
                            /* each peer is ready for */
     uint64_t freed;        /* byte offset in the heap: int32[ranks], HPMOE_LINE apart: launch number * chunks + the */
@@ -143,7 +145,7 @@ struct HpmoeLaunch {
     uint32_t aiv;           /* vector cores of the schedule */
     uint32_t chunks;        /* at least 1 */
     uint32_t chunk_tokens;  /* tokens of each chunk of this rank; the last chunks may have fewer, or none */
-    uint32_t chunk_experts; /* experts of this rank, counted once */
+    uint32_t chunk_experts; /* experts of this rank, the same in each chunk */
     uint64_t routing;       /* GM HpmoeRouting; zero if the host has made the routing tables */
     uint64_t ids;    /* GM int32[tokens * top_k]: negative for an empty slot; zero if no slot is empty or the kernel */
                      /* makes the routing tables */
@@ -218,10 +220,12 @@ struct HpmoePlacementHead {
 
 #define HPMOE_DIGESTS 0x3fffffff /* HpmoePlacementHead.digest */
 
-/* Head of a kept route, one line. Three lists follow it: the counts of all ranks, each plus one, chunk by chunk and expert by
- * expert, in rows whose words are the number of chunks times the number of experts rounded up to a multiple of 128; the ids of
- * this rank's slots, padded to a block; and its slots by expert, numbered from the rank's first token, all chunks together. With
- * one chunk, HpmoeLaunch.order is this last list. */
+/* Head of a kept route, one line. Three lists follow it:
+ * - the counts of all ranks, each plus one: a row per rank, chunk by chunk and expert by expert. A row has as many words as
+ *   there are chunks, times the number of experts rounded up to a multiple of 128
+ * - the ids of this rank's slots, padded to a block
+ * - this rank's slots by expert, numbered from the rank's first token, all chunks together. With one chunk, this list is
+ *   HpmoeLaunch.order */
 struct HpmoeKeptHead {
     uint32_t kept;   /* HPMOE_KEPT if a route is kept */
     uint32_t launch; /* number of the launch that kept it, the same on all ranks; zero if the host kept it */
@@ -232,7 +236,7 @@ struct HpmoeKeptHead {
     uint32_t tokens;      /* tokens of the rank */
     uint32_t group_slots; /* HpmoeRouting.group_slots */
     uint32_t placement;   /* HpmoePlacementHead.digest; zero without one */
-    uint32_t chunks;      /* chunks that are counted, the largest number that launches choose from; zero for one */
+    uint32_t chunks;      /* number of chunks of the counts, the most that a launch may choose; zero for one */
     uint32_t reserved[6];
 };
 
@@ -241,9 +245,9 @@ struct HpmoeKeptHead {
 /* The order of a rank's experts in queues: by number, or one of the orders by load in route/load.rs. */
 enum HpmoeExpertOrder { HPMOE_BY_NUMBER = 0, HPMOE_BY_LOAD = 1, HPMOE_MIXED = 2, HPMOE_LIGHTEST_FIRST = 3 };
 
-/* Why there is no route. All ranks report the same fault: the first one of the first rank that has any. In the record of
- * a core that leaves because of it (HPMOE_UNROUTED), `group` is the kind and `item` the rank. On the rank whose ids are
- * faulty, `need` is the id. */
+/* Reasons why there is no route. All ranks report the same fault: the first one of the first rank that has any. In the
+ * record of a core that leaves because of it (HPMOE_UNROUTED), `group` is the kind and `item` the rank. On the rank whose
+ * ids are faulty, `need` is the id. */
 enum HpmoeRouteFaultKind {
     HPMOE_ROUTE_MADE = 0,
     HPMOE_ROUTE_ID = 1,       /* the id of slot `column` is not an expert's number */
@@ -281,8 +285,8 @@ struct HpmoeRecord {
     uint32_t index;   /* number of the counter in that array */
     int32_t need;
     int32_t have;
-    uint32_t tasks;    /* tiles begun */
-    uint32_t empty;    /* begun tiles without rows, columns or contraction */
+    uint32_t tasks;    /* tiles finished */
+    uint32_t empty;    /* tiles without rows or without columns */
     uint32_t waits;    /* waits that the core began, and counters that it found complete */
     uint32_t entries;  /* entries of its queue with a tile for this core */
     uint32_t unrouted; /* launches without a route since the host made the record; only for vector cores */

@@ -7,8 +7,8 @@
 
 #include "hpmoe/abi.h"
 
-// Inlined into every caller: calls stay few levels deep, and arguments stay in registers. A tensor that is passed on
-// would lie on the stack. A build for which a call costs nothing may define this macro as it likes.
+// Inlined into every caller, so that calls nest only a few levels deep and arguments stay in registers: a tensor passed to
+// a call would lie on the stack. A build in which calls are cheap may define this macro otherwise.
 #ifndef HPMOE_INLINE
 #define HPMOE_INLINE __attribute__((always_inline)) __aicore__ inline
 #endif
@@ -43,7 +43,7 @@ constexpr uint32_t BLOCK_BYTES = 32;
 // form runs over all rows of a piece at once.
 constexpr uint32_t ROW_ALIGN = 16;
 
-// Whatever follows such a structure in memory starts on a cache line, too, if the structure does.
+// If one of these structures starts on a cache line, so does whatever follows it in memory.
 static_assert(sizeof(HpmoeDescriptor) % 64 == 0 && sizeof(HpmoeLaunch) % 64 == 0 && sizeof(HpmoeRouting) % 64 == 0 &&
                   sizeof(HpmoeKeptHead) % 64 == 0 && sizeof(HpmoeRecord) % 64 == 0 && sizeof(HpmoeStampHead) % 64 == 0,
               "structures of the ABI are whole lines of the cache");

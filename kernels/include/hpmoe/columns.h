@@ -1,4 +1,4 @@
-// Routines that rearrange the columns and rows of values. Bits don't change.
+// Routines that rearrange the columns and rows of values. Every number keeps its bits.
 //
 // A copy needs both ends aligned to 32-byte blocks. If columns are not, a gather takes each number by its offset; the
 // offsets are the same in every row.
@@ -81,7 +81,8 @@ HPMOE_ROUTINE void TakeColumns(uint32_t out_at, uint32_t values_at, uint32_t off
     GatherRows(out_at, values_at, pitch, offsets_at, rows, out_cols);
 }
 
-// Copies both values into rows of `both`, each aligned like a row. Returns the columns of such a row.
+// Copies the rows of both values side by side into rows of `both`, each part padded like a row. Returns the number of
+// columns of a row of `both`.
 HPMOE_INLINE uint32_t CopyBoth(uint32_t both_at, uint32_t left_at, uint32_t right_at, uint32_t rows, uint32_t left_cols,
                                uint32_t right_cols) {
     const uint32_t left = UbPitch(left_cols);
@@ -123,8 +124,8 @@ HPMOE_ROUTINE void Interleave(uint32_t out_at, uint32_t even_at, uint32_t odd_at
     GatherRows(out_at, both_at, pitch, offsets_at, rows, out_cols);
 }
 
-// Repeats each of `numbers` consecutive blocks, which hold one number each, so that `times` numbers result; `times` is
-// a multiple of a block's numbers.
+// Repeats each of `numbers` numbers `times` times. In `blocks`, each number fills a block; `times` is a multiple of a
+// block's numbers.
 HPMOE_INLINE void CopyBlocks(uint32_t out_at, uint32_t blocks_at, uint32_t numbers, uint32_t times) {
     const LocalTensor<float> out = UbFrom<float>(out_at);
     const LocalTensor<float> blocks = UbFrom<float>(blocks_at);

@@ -32,7 +32,7 @@ struct Core : Launch {
     HpmoeRecord record;
     uint64_t counters;        // offset in the heap of this launch's set of counters
     RankSet freed;            // peers that are known to have freed the memory that chunk `freed_chunk` reuses
-    uint32_t freed_chunk = 0; // 0: no chunk, because chunk 0 needs no memory freed
+    uint32_t freed_chunk = 0; // 0: none, because chunk 0 reuses no memory
     uint32_t number;          // number among the cores of its kind
     uint32_t slot;            // number among all cores, matrix cores first
     int32_t launch_number;    // number of this launch
@@ -179,7 +179,7 @@ struct Core : Launch {
         DataCacheCleanAndInvalid<uint64_t, CacheLine::SINGLE_CACHE_LINE, DcciDst::CACHELINE_OUT>(line);
     }
 
-    // A core that was told to leave must not wait any more.
+    // Begins a wait. A core that was told to leave must not wait any more.
     HPMOE_INLINE void BeginWait() {
         HPMOE_EXPECTS(record.state == HPMOE_RUNNING);
         record.waits += 1;
@@ -242,7 +242,7 @@ struct Core : Launch {
         return Global<int32_t>(Heap(launch.rank) + launch.launches + static_cast<uint64_t>(slot) * HPMOE_LINE);
     }
 
-    // Counters of a launch that was given up are not valid for later launches.
+    // Whether this launch or an earlier one was given up, after which its counters are not valid for later launches.
     HPMOE_INLINE bool IsGivenUp() const { return Read(Global<int32_t>(Heap(launch.rank) + launch.abort)) != 0; }
 
     // Whether the vector cores of this rank have left because there is no route.

@@ -5,7 +5,7 @@
 
 namespace hpmoe {
 
-// Elements in 32 bytes, which is a fractal's length along the contraction, and elements of a whole fractal.
+// Number of elements in 32 bytes, the length of a fractal along the contraction; and in a whole fractal.
 template <typename In> constexpr uint32_t FRACTAL_DEPTH = BLOCK_BYTES / sizeof(In);
 template <typename In> constexpr uint32_t FRACTAL = 16 * FRACTAL_DEPTH<In>;
 
@@ -71,8 +71,8 @@ template <typename In> HPMOE_INLINE MatmulStage<In> StageOf(uint32_t stage, uint
                            Local<In>(TPosition::B1, stage * L1_STAGE + split, L1_STAGE - split)};
 }
 
-// Loads contraction range [k0, k0 + length) of one operand to L1, as NZ with its own number of rows or with `length`
-// rows.
+// Loads contraction range [k0, k0 + length) of one operand to L1, in NZ format. The NZ has the operand's rows if these are
+// not contracted, else `length` rows.
 template <Contracted way, typename In>
 HPMOE_INLINE void LoadOperand(const LocalTensor<In> &to, const View<In> &tile, uint32_t k0, uint32_t length) {
     const bool columns = way == Contracted::Columns;
@@ -93,15 +93,15 @@ struct RowRun {
     uint32_t rows;
 };
 
-// The rows of an expert whose tokens belong to one part of a chunk: one run per source, in order of sources. They are
-// walked once.
+// The rows of an expert whose tokens belong to one part of a chunk: one run per source, in order of sources. Next walks
+// them once.
 struct PartRows {
     uint64_t bounds; // GM int32[sources * parts + 1]: rows before those of each source and part, then all rows
     uint32_t sources;
     uint32_t parts;
     uint32_t part;
     uint32_t source; // source of the next run
-    RowRun next;     // the part of that source's run that has not been walked
+    RowRun next;     // rows of that source's run that have not been walked
 
     static HPMOE_INLINE PartRows Of(const Core &core, uint32_t expert, uint32_t part) {
         const uint32_t sources = core.launch.ranks, parts = core.launch.chunk_parts;
@@ -155,7 +155,7 @@ template <typename In> struct PartTerm : Term<Contracted::Rows, Contracted::Rows
     HPMOE_INLINE uint32_t Contraction() const { return contraction; }
 };
 
-// Loads the rows of a run to L1, as rows from `at` on of an NZ of `length` rows.
+// Loads the rows of a run to L1, into an NZ of `length` rows, starting at its row `at`.
 template <typename In>
 HPMOE_INLINE void LoadRun(const LocalTensor<In> &to, const View<In> &tile, const RowRun &run, uint32_t at,
                           uint32_t length) {
@@ -210,7 +210,8 @@ HPMOE_ROUTINE void ReadAhead(CubeCore &core, const MatmulPlan &plan, const Term<
     }
 }
 
-// Copies contraction fractals [k0, k0 + k1) of x to L0A, from NZ to zZ. `rows` is the number of rows of the NZ.
+// Copies `k1` contraction fractals of x to L0A, starting at contraction index `k0`, from NZ to zZ. `rows` is the number of
+// rows of the NZ.
 template <Contracted X, typename In>
 HPMOE_INLINE void LoadLeft(const LocalTensor<In> &a, const LocalTensor<In> &x, uint32_t mp, uint32_t rows, uint32_t k0,
                            uint32_t k1) {
@@ -227,7 +228,7 @@ HPMOE_INLINE void LoadLeft(const LocalTensor<In> &a, const LocalTensor<In> &x, u
     }
 }
 
-// Copies contraction fractals of w to L0B, from NZ to nZ.
+// Copies the same contraction fractals of w to L0B, from NZ to nZ.
 template <Contracted W, typename In>
 HPMOE_INLINE void LoadRight(const LocalTensor<In> &b, const LocalTensor<In> &w, uint32_t np, uint32_t rows, uint32_t k0,
                             uint32_t k1) {
@@ -241,11 +242,11 @@ HPMOE_INLINE void LoadRight(const LocalTensor<In> &b, const LocalTensor<In> &w, 
     }
 }
 
-// Rows that the cube is given: with a single row, it would read x as a plain vector.
+// Number of rows that Mmad is told: given a single row, it would read x as a plain vector.
 HPMOE_INLINE uint32_t CubeRows(uint32_t m) { return m == 1 ? 16 : m; }
 
-// Copies contraction range [k0, k0 + depth) of an L1 stage of `length` to L0 and multiplies it into L0C. `first` starts
-// at zero; `last` hands L0C over to Fixpipe.
+// Copies contraction range [k0, k0 + depth) of an L1 stage of `length` to L0 and adds its product to L0C. With `first`, the
+// sums start at zero; with `last`, L0C is handed over to Fixpipe.
 template <Contracted X, Contracted W, typename In>
 HPMOE_INLINE void Accumulate(CubeCore &core, const MatmulStage<In> &from, const Term<X, W, In> &term, uint32_t length,
                              uint32_t k0, uint32_t depth, bool first, bool last) {
@@ -267,7 +268,7 @@ HPMOE_INLINE void Accumulate(CubeCore &core, const MatmulStage<In> &from, const 
     Mmad(Local<Sum<In>>(TPosition::CO1, 0, L0C_BYTES), a, b,
          MmadParams(static_cast<uint16_t>(rows), static_cast<uint16_t>(n), static_cast<uint16_t>(depth), last ? 3 : 2,
                     false, first));
-    // A product this small ends before the next one would see its sums.
+    // The next product would not see the sums of a product this small without a barrier.
     if ((rows / 16) * (n / 16) < 10) {
         PipeBarrier<PIPE_M>();
     }
@@ -346,9 +347,8 @@ HPMOE_INLINE void AddTerms(CubeCore &core, const MatmulPlan &plan, uint32_t row,
     }
 }
 
-// y = the sum of the products. Sums are f32, or i32 for bytes: term by term, each in ascending k. Each further
-// `plan.rows` rows are another panel. If there is nothing to sum up (all rows of an expert without rows), y becomes
-// zero.
+// y = the sum of the products, added term by term, each in ascending k, in f32, or in i32 for bytes. Rows are computed in
+// panels of `plan.rows`. If the contraction is empty (over the rows of an expert that has none), y becomes zero.
 template <typename Out, class First, class... More>
 HPMOE_ROUTINE void Matmul(CubeCore &core, const View<Out> &y, const MatmulPlan &plan, const First &term,
                           const More &...more) {
@@ -374,7 +374,7 @@ HPMOE_ROUTINE void MatmulOnto(CubeCore &core, const View<float> &y, const Matmul
     const uint32_t n = term.Columns();
     HPMOE_EXPECTS(y.rows == term.Rows() && y.cols == n);
     core.record.empty += n == 0 ? 1 : 0;
-    // If the task also writes the gradient of an expert without rows, there is nothing to add here.
+    // An expert without rows adds nothing.
     if (term.Contraction() == 0) {
         return;
     }
@@ -386,7 +386,7 @@ HPMOE_ROUTINE void MatmulOnto(CubeCore &core, const View<float> &y, const Matmul
     }
 }
 
-// Like Accumulate, for the rows of an expert in a chunk if launches choose the number of chunks: adds the sum of each
+// Like MatmulOnto, for the rows of an expert in a chunk if launches choose the number of chunks: adds the sum of each
 // part to y, in order. A part of a larger chunk is a whole smaller chunk, so the sums don't depend on the number of
 // chunks.
 template <typename In>

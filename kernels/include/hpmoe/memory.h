@@ -5,11 +5,11 @@
 
 namespace hpmoe {
 
-// UB: tasks own [0, UB_TASKS); the rest, up to the scratch of the headers, belongs to the library.
+// UB: tasks own [0, UB_TASKS); the rest, up to the scratch of AscendC's headers, belongs to the library.
 constexpr uint32_t UB_LINES = 4;                               // pending signals
-constexpr uint32_t UB_END = 184 * 1024 - 256;                  // above it: scratch of the headers
+constexpr uint32_t UB_END = 184 * 1024 - 256;                  // above it: scratch of AscendC's headers
 constexpr uint32_t UB_TASKS = UB_END - UB_LINES * BLOCK_BYTES; // above it: the signal lines
-constexpr uint32_t UB_ZEROS = 8 * 1024;                        // from address 0, while a launch starts
+constexpr uint32_t UB_ZEROS = 8 * 1024;                        // zeros at address 0, while a launch starts
 
 // UB during a put: two halves with rows, then the (token, k) of rows.
 constexpr uint32_t UB_HALF = 88 * 1024;
@@ -29,7 +29,7 @@ template <typename T> HPMOE_INLINE LocalTensor<T> Local(TPosition position, uint
     return LocalTensor<T>(position, address, bytes / static_cast<uint32_t>(sizeof(T)));
 }
 
-// This many consecutive blocks, of 32 bytes in L1 and of 512 in L0.
+// Parameters for filling consecutive blocks with a value. A block has 32 bytes in L1, 512 bytes in L0.
 HPMOE_INLINE InitConstValueParams<int32_t> BlocksOf(uint32_t blocks, int32_t value) {
     InitConstValueParams<int32_t> fill;
     fill.repeatTimes = 1;

@@ -1,6 +1,6 @@
-// Hooks around external operators, for an implementation of AscendC that checks calls: an operator starts (its name and
-// the bytes that it may use of UB, or of L1, L0A, L0B and L0C, from address 0 on), and it has returned. Other
-// implementations ignore them.
+// Hooks around external operators, for an implementation of AscendC that checks calls; other implementations ignore them.
+// HPMOE_OPERATOR_BEGINS takes the operator's name and the number of bytes that it may use, from address 0 on: of UB, or of
+// L1, L0A, L0B and L0C. HPMOE_OPERATOR_ENDS says that the operator has returned.
 #pragma once
 
 #ifndef HPMOE_OPERATOR_BEGINS

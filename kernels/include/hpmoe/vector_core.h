@@ -121,7 +121,7 @@ struct VectorCore : Core {
         }
     }
 
-    // Waits until the tokens of a row tile are there; `array` counts each token `per_row` times. A token is stored
+    // Waits until the tokens of a row tile have arrived; `array` counts each token `per_row` times. A token is stored
     // under the first of this rank's experts that it goes to, in row tiles of `height` once-sent rows. False: leave at
     // once.
     HPMOE_ROUTINE bool AwaitTokens(const Tile &tile, uint32_t array, uint32_t space, uint32_t height,

@@ -84,7 +84,7 @@ HPMOE_INLINE uint32_t NextRound(const HpmoeDescriptor &entry, uint32_t &in_round
     return entry.core_count + in_round - from;
 }
 
-// Most entries that a matrix core reads while it holds a tile. Other cores wait for that tile, so there are few.
+// Most entries that a matrix core reads while it holds a tile. Other cores wait for that tile, so the number is small.
 constexpr uint32_t ENTRIES_AHEAD = 8;
 
 // Runs a tile. False: leave.
@@ -194,9 +194,9 @@ HPMOE_INLINE bool WalkGroup(AnyCore &core, const HpmoeDescriptor &entry, const H
         return true;
     }
     core.record.entries += 1;
-    // Row tiles are walked starting with the rank's own rows, which are there first; this also sends each rank's
-    // results to a different peer. A tile that begins with rows of the previous rank, which arrive last, comes last. If
-    // the entry has an arrival turn, row tiles are walked in arrival order instead.
+    // Row tiles are walked starting with the rank's own rows, which are complete first; so ranks also send results to
+    // different peers at a time. A tile that begins with rows of the previous rank, which arrive last, comes last. If the
+    // entry has an arrival turn, row tiles are walked in arrival order instead.
     uint32_t own = 0;
     const bool by_arrival = entry.kind == HPMOE_ROW_TILES && entry.arrival_turn != 0;
     if (entry.kind == HPMOE_ROW_TILES && !by_arrival) {

@@ -29,7 +29,7 @@ template <bool CHOOSES = false, class AnyCore> HPMOE_INLINE bool AwaitRoute(AnyC
             TakeChunks(core, Word<uint32_t>(core.launch.starts, from.phases));
         }
     }
-    // If fewer slots are sent than there are, some slot is empty, and tasks check ids.
+    // If this rank sends fewer slots than it has, some slot is empty, and tasks check ids.
     const uint32_t pairs = core.launch.ranks * core.launch.local_experts;
     const HpmoePair last = Load<HpmoePair>(core.launch.sends + (pairs - 1) * sizeof(HpmoePair));
     const int32_t sent = from.sent != 0 ? Word<int32_t>(from.sent, 0) : last.order + last.rows;

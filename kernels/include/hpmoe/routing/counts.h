@@ -1,9 +1,9 @@
 // The second step of a route: every core sends its counts to every rank, and sums the counts of all ranks.
 //
 // A count shows by itself that it has arrived. It is never zero, and its sign alternates each time its word is written,
-// which is every second launch. So no fence, ready word or counter is needed. Counts have two halves: a rank writes the
-// counts of a launch after it has read all counts of the launch before, which are in the other half. By then nobody
-// reads the counts of two launches before.
+// which is every second launch. So no fence, ready word or counter is needed. The table of counts has two halves: a rank
+// writes the counts of a launch after it has read all counts of the launch before, which are in the other half. By then,
+// no rank still reads the counts that it overwrites.
 #pragma once
 
 #include "hpmoe/routing/share.h"
@@ -114,7 +114,7 @@ struct CountRows {
     HPMOE_INLINE CountRows(uint32_t begin, uint32_t columns)
         : at(begin), words(columns), pitch(AlignUp(columns, BLOCK_WORDS)), most((UB_KEPT - begin) / (pitch * 4)) {}
 
-    // The same, with a third of the room left for folding rows.
+    // Like this, but leaves a third of the room for folding rows.
     HPMOE_INLINE CountRows ToFold() const {
         CountRows rows = *this;
         rows.most = most * 2 / 3;
@@ -129,7 +129,7 @@ struct CountRows {
         LoadSigned(route, part, rank, rows);
         Lists{rows * pitch}.Scaled(at, at, route.sign);
     }
-    // The same, but counts keep the sign of the launch.
+    // Like LoadRanks, but counts keep the sign of the launch.
     template <class Share>
     HPMOE_ROUTINE void LoadSigned(const Share &route, uint32_t part, uint32_t rank, uint32_t rows) const {
         const uint32_t rest = pitch - words;

@@ -24,7 +24,7 @@ static_assert(UB_WORK + 5 * WORK_BYTES <= UB_KEPT && UB_WORK + 8 * ONCE_BYTES <=
                   UB_BLOCK_COUNTS + 4 * MOST_COUNTED <= UB_KEPT,
               "below what is kept");
 
-// Packs the words of `from` whose bits are set in the last comparison, of the first `count` bits. Returns their number.
+// Packs those of the first `count` words of `from` whose bits the last comparison has set. Returns their number.
 HPMOE_ROUTINE uint32_t PickSet(uint32_t out, uint32_t from, uint32_t count) {
     uint64_t early{}; // the intrinsic sets it before the vector unit is done
     PipeBarrier<PIPE_V>();
@@ -45,7 +45,7 @@ HPMOE_INLINE uint32_t CountEqual(uint32_t a, uint32_t b, uint32_t scratch, uint3
     return PickSet(scratch, a, count);
 }
 
-// Packs the words of `from` at whose places the list has a number. Returns how many these are.
+// Packs the words of `from` at the places where the list has `number`. Returns the number of packed words.
 HPMOE_ROUTINE uint32_t PickEqual(uint32_t out, uint32_t from, uint32_t list, int32_t number, uint32_t count) {
     CompareScalar(UbFrom<uint8_t>(UB_BITS), Ints(list), number, CMPMODE::EQ, AlignUp(count, LANES));
     return PickSet(out, from, count);
@@ -109,9 +109,10 @@ HPMOE_INLINE bool InGroups(const Lists &lists, const Share &route, uint32_t grou
     return good == lists.count;
 }
 
-// Looks for ids that are out of range or in the wrong group, and for ids that a token has twice. For the latter, the
-// slots of each token are rotated top_k / 2 times, and each time no id may be equal to the one rotated to its place.
-// Empty slots (-1) become -2 in the rotated list, so that two of them are not equal.
+// The first fault among the slots of this core's share of the tokens, as FirstFault returns it: an id that is out of range,
+// in the wrong group, or a repeated one of its token. To find repeated ids, the slots of each token are rotated top_k / 2
+// times, and each time no id may be equal to the one rotated to its place. Empty slots (-1) become -2 in the rotated list,
+// so that two of them are not equal.
 template <class Share> HPMOE_ROUTINE uint32_t CheckIds(VectorCore &core, const Share &route) {
     const uint32_t top_k = route.from.top_k;
     const int32_t least = route.from.gaps != 0 ? -1 : 0;
@@ -218,8 +219,8 @@ struct SlotBlock {
     }
 };
 
-// Keeps picked slots, as long as there is room for all of this core's: counted from the first of the chunk or, if their chunk is not
-// known yet or the route is kept, of the rank.
+// Keeps the picked slots, as long as there is room for all slots of this core's experts. Slots are numbered from the chunk's first
+// one or, if their chunk is not known yet or the route is kept, from the rank's first one.
 template <class Share> HPMOE_INLINE void KeepPicked(Share &route, const SlotBlock &block, uint32_t count) {
     const uint32_t room = AlignUp(count, BLOCK_WORDS);
     route.keeps = route.keeps && route.kept + room <= KEPT_SLOTS;
@@ -231,8 +232,8 @@ template <class Share> HPMOE_INLINE void KeepPicked(Share &route, const SlotBloc
     route.kept += room;
 }
 
-// Adds the counts of a block to the counts of the core, and keeps them together with the slots if there is room. In UB
-// they begin blocks.
+// Adds the counts of a block of slots to the counts of the core, and keeps them together with the slots if there is room.
+// Each list of counts begins at a multiple of 32 bytes.
 template <class Share> HPMOE_INLINE void AddCounts(Share &route, uint32_t counted) {
     const Lists own{route.own};
     const uint32_t room = AlignUp(route.own, BLOCK_WORDS);

@@ -11,7 +11,7 @@ namespace hpmoe {
 
 constexpr uint32_t KEPT_WORDS = sizeof(HpmoeKeptHead) / 4;
 constexpr uint32_t KEPT_LAUNCH = 1; // the head may have any launch number
-constexpr uint32_t KEPT_GROUPS = 7; // and any group_slots, if this launch needs no groups
+constexpr uint32_t KEPT_GROUPS = 7; // the head may have any group_slots if this launch needs no groups
 constexpr uint32_t KEPT_PLACEMENT = 8;
 constexpr uint32_t KEPT_CHUNKS = 9;
 constexpr uint32_t COPIED_WORDS = 4096;
@@ -50,7 +50,8 @@ template <class Share> HPMOE_INLINE uint32_t KeptBy(const VectorCore &core, cons
     return Word<uint32_t>(route.from.kept, KEPT_LAUNCH) % FAULT_COUNT;
 }
 
-// The exchange of these words: in place of the counts or, if counts are exchanged as well, of the digests.
+// The exchange of what KeptBy returns. It takes the place of the exchange of counts or, if ranks exchange counts as well,
+// of digests.
 template <class Share> HPMOE_INLINE Share KeptWords(const VectorCore &core, const Share &route) {
     return route.IsPlaced() ? Digests(core, route) : route;
 }
@@ -67,7 +68,7 @@ template <class Share> HPMOE_INLINE uint64_t KeptOrder(const VectorCore &core, c
     return KeptIds(core, route) + AlignUp(core.launch.tokens * route.from.top_k, BLOCK_WORDS) * 4;
 }
 
-// This core's counts as an earlier launch has kept them: those of each chunk begin a block.
+// Loads this core's counts that an earlier launch kept. The counts of each chunk begin a block.
 template <class Share> HPMOE_INLINE void LoadKept(const VectorCore &core, const Share &route, uint32_t to) {
     const uint32_t pitch = AlignUp(route.own, BLOCK_WORDS), rest = pitch - route.own;
     SetFlag<HardEvent::V_MTE2>(2);
@@ -132,7 +133,7 @@ template <class Share> HPMOE_ROUTINE void StoreHead(VectorCore &core, const Shar
     BeforeVector();
 }
 
-// From the counts of a chunk's columns, each plus one, to those of experts, in the last list.
+// Computes the counts of experts from the counts of a chunk's columns, into the last scratch list. All counts are plus one.
 template <class Share>
 HPMOE_INLINE void SumColumns(const Share &route, const RouteLists &lists, uint32_t counts, uint32_t chunk) {
     const uint32_t rows = lists[SCRATCH], sums = lists[SCRATCH + 1], scratch = lists[SCRATCH + 2],
@@ -154,10 +155,11 @@ HPMOE_INLINE void SumColumns(const Share &route, const RouteLists &lists, uint32
     experts.Shifted(out, out, 1);
 }
 
-// Where the kept slots of each of this core's experts begin, to UB_COUNTED: after those of lower experts, of all chunks.
+// Stores in UB_COUNTED where the kept slots of each of this core's experts begin: after the slots of lower experts in all
+// chunks.
 template <class Share> HPMOE_INLINE void FirstKept(VectorCore &core, const Share &route, uint32_t first_places) {
     const LocalTensor<int32_t> first = Ints(first_places), next = Ints(UB_COUNTED);
-    SetFlag<HardEvent::MTE3_S>(4); // counts have been told from there
+    SetFlag<HardEvent::MTE3_S>(4); // counts were sent from there
     WaitFlag<HardEvent::MTE3_S>(4);
     AfterVector();
     for (uint32_t i = 0; i < route.own; ++i) {
@@ -170,7 +172,7 @@ template <class Share> HPMOE_INLINE void FirstKept(VectorCore &core, const Share
     }
 }
 
-// Keeps slots of one of this core's experts, counted from the first of the rank, after those that are kept already.
+// Keeps slots of one of this core's experts, numbered from the rank's first slot, after its slots kept so far.
 template <class Share>
 HPMOE_INLINE void KeepSlots(const VectorCore &core, const Share &route, uint32_t expert, uint32_t slots,
                             uint32_t count) {
@@ -180,7 +182,7 @@ HPMOE_INLINE void KeepSlots(const VectorCore &core, const Share &route, uint32_t
     next.SetValue(expert, place + static_cast<int32_t>(count));
 }
 
-// Brings kept slots to the order of the launch: of each chunk, counted from its first.
+// Copies kept slots into the order of the launch: chunk by chunk, numbered from the chunk's first slot.
 template <class Share>
 HPMOE_ROUTINE void TakeSlots(VectorCore &core, const Share &route, const RouteLists &lists, uint32_t first_places) {
     if (route.own == 0) {
@@ -215,11 +217,11 @@ HPMOE_ROUTINE void TakeSlots(VectorCore &core, const Share &route, const RouteLi
     BeforeVector();
 }
 
-// Keeps the route for later launches, each core its share. Slots by expert have been kept when they were placed.
+// Keeps this core's share of the route for later launches. Slots by expert were kept when they were placed.
 template <class Share> HPMOE_ROUTINE void KeepRoute(VectorCore &core, const Share &route, const RouteLists &lists) {
     const CountRows rows(lists.End(), route.CountedColumns());
     if (route.IsPlaced()) {
-        lists.Of(route.counted).Ramp(lists[WORDS], 4); // slots may have been there since
+        lists.Of(route.counted).Ramp(lists[WORDS], 4); // slots may have overwritten the list
     }
     for (uint32_t rank = core.number; rank < core.launch.ranks; rank += core.launch.aiv) {
         rows.LoadRanks(route, 0, rank, 1);

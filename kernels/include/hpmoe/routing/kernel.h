@@ -8,8 +8,8 @@
 
 namespace hpmoe {
 
-// Kernels whose routes need the same share one copy of MakeRoute, compiled apart: it depends on nothing else of a
-// kernel.
+// Kernels whose routes have the same needs share one copy of MakeRoute, which is compiled separately: it depends on nothing
+// else of a kernel.
 template <uint32_t NEEDS> bool MakeRouteApart(VectorCore &core);
 
 } // namespace hpmoe

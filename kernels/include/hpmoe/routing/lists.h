@@ -26,7 +26,7 @@ HPMOE_INLINE void BeforeVector() {
     WaitFlag<HardEvent::S_V>(0);
 }
 
-// Operations on lists of `count` numbers, given where these begin. Each may read the results of the one before.
+// Operations on lists of `count` numbers, which are passed as addresses. Each may read the results of the one before.
 //
 // They are routines and not inlined. Code that makes a route runs once per launch, and fetching another inlined copy at
 // each of some 200 calls takes longer than a jump to a routine.
@@ -119,7 +119,7 @@ HPMOE_ROUTINE void RampList(uint32_t out, int32_t step, uint32_t count) {
     }
 }
 
-// The same operations, on lists that all have the same length.
+// The operations above, on lists of one length.
 struct Lists {
     uint32_t count;
 
@@ -151,8 +151,8 @@ struct Lists {
     HPMOE_INLINE void Ramp(uint32_t out, int32_t step) const { RampList(out, step, count); }
 };
 
-// out[i] = Σ a[j] for j < i, from the sums that include a[i]. `words` has the offset of each word, 4 * i. `scratch` is
-// another list.
+// out[i] = Σ a[j] for j < i, computed as the sum up to a[i], less a[i]. `words` has the offset of each word, 4 * i.
+// `scratch` is another list.
 HPMOE_ROUTINE void SumsBefore(uint32_t out, uint32_t a, uint32_t words, uint32_t scratch, uint32_t count) {
     const Lists lists{count};
     Lists{BLOCK_WORDS}.Filled(a - LIST_FRONT, 0);

@@ -1,5 +1,5 @@
-// Makes the tables of a route on the vector cores, as soon as all ids are there. They are the same tables that the host
-// makes of counts.
+// Makes the tables of a route on the vector cores, as soon as all ids are complete. The host would make the same tables from
+// the counts.
 //
 // Every core counts the slots of its share of the experts and sends the counts to all ranks. Then every core sums the
 // counts of all ranks and finds the same faults; each table is made by one core. See HpmoeRouting in abi.h.
@@ -27,13 +27,13 @@ struct Turns {
 // The list that has, for each column, its first place among this rank's slots.
 template <class Share> HPMOE_INLINE uint32_t FirstList(const Share &route) { return route.IsPlaced() ? ORDER : FIRST; }
 
-// Stores the kept slots at their places, `sent` slots after those in the list. They are still in UB as they were
-// counted, block by block: the core has used this part of UB for nothing else.
+// Stores the kept slots at their places, which lie `sent` slots after the places in the list. The slots are still in UB as
+// they were counted, block by block: the core has used this part of UB for nothing else.
 template <class Share>
 HPMOE_INLINE void PlaceKept(VectorCore &core, Share &route, const RouteLists &lists, uint32_t part, uint32_t sent) {
     const LocalTensor<int32_t> next = Ints(lists[SCRATCH]);
     lists.Of(route.columns).Shifted(lists[SCRATCH], lists[FirstList(route)], static_cast<int32_t>(sent));
-    AfterVector(); // the vector unit has also made the slots that are stored
+    AfterVector(); // also waits for the slots to be stored, which the vector unit has made
     const uint32_t merged = route.Merged(core);
     for (uint32_t counted = 0; counted < route.Chunks(core) * merged; ++counted) {
         const uint32_t chunk = counted / merged;
@@ -67,7 +67,7 @@ HPMOE_INLINE void PlaceKept(VectorCore &core, Share &route, const RouteLists &li
     BeforeVector();
 }
 
-// Where UB has the next place of each of this core's experts, for a part, if there was no room to keep the slots.
+// Address in UB of the next place of each of this core's experts in a part, if there was no room to keep the slots.
 template <class Share> HPMOE_INLINE uint32_t NextPlaces(const VectorCore &core, const Share &route, uint32_t part) {
     return UB_KEPT_SLOTS + part * route.Chunks(core) * route.own * 4;
 }
@@ -235,14 +235,14 @@ template <class Share> HPMOE_INLINE void RefuseRoute(VectorCore &core, const Sha
     core.LeaveUnrouted();
 }
 
-// The number of slots that this rank sends, of the present part.
+// The number of slots that this rank sends in the current part.
 HPMOE_INLINE uint32_t SlotsSent(const RouteLists &lists) {
     AfterVector();
     const uint32_t last = lists.count - 1;
     return static_cast<uint32_t>(Ints(lists[FIRST]).GetValue(last) + Ints(lists[OWN]).GetValue(last));
 }
 
-// False if there is no route, or the launch is given up: leave at once.
+// Makes the route. False if there is none, or the launch is given up: leave at once.
 template <uint32_t NEEDS> HPMOE_INLINE bool MakeRoute(VectorCore &core) {
     using Share = RouteShare<NEEDS>;
     Share route;
@@ -282,7 +282,7 @@ template <uint32_t NEEDS> HPMOE_INLINE bool MakeRoute(VectorCore &core) {
         return false;
     }
     Turns turns{0, core.number, core.launch.aiv};
-    uint32_t sent = 0; // slots that the parts before send
+    uint32_t sent = 0; // slots that earlier parts send
     for (uint32_t part = 0; part < route.Parts(); ++part) {
         bool faulty = false;
         if (!SumCounts(core, route, lists.Of(route.columns), part, faulty)) {
@@ -316,7 +316,7 @@ template <uint32_t NEEDS> HPMOE_INLINE bool MakeRoute(VectorCore &core) {
             OrderByRank(core, route, lists);
         }
         if (part + 1 < route.Parts()) {
-            OrderExperts(core, route, lists); // all parts have the order by the rows of the first one
+            OrderExperts(core, route, lists); // all parts use the order by the rows of the first part
         }
         StoreTables(core, route, lists, part, turns);
         if (route.AddsByParts(core)) {

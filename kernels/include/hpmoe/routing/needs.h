@@ -5,7 +5,7 @@
 
 namespace hpmoe {
 
-// What the routes of a kernel may need. A kernel that makes its routes names this, so that it has no code for anything
+// Needs of a kernel's routes, one bit each. A kernel that makes its routes names its needs, and has no code for anything
 // else.
 constexpr uint32_t NEEDS_NOTHING = 0;
 constexpr uint32_t NEEDS_ONCE = 1u << 0;          // tables of tokens that are sent once to each rank
@@ -23,7 +23,7 @@ constexpr uint32_t NEEDS_CHOICE = 1u << 11;       // a number of chunks that eac
 constexpr uint32_t NEEDS_PARTS = 1u << 12;        // sums that are added up by parts of the tokens
 constexpr uint32_t NEEDS_ALL = NEEDS_PARTS * 2 - 1;
 
-// The part that an order of experts needs.
+// The need of an order of experts.
 constexpr uint32_t NeedsOf(uint32_t expert_order) {
     return expert_order == HPMOE_BY_LOAD          ? NEEDS_LOAD
            : expert_order == HPMOE_MIXED          ? NEEDS_MIXED

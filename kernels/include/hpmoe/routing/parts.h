@@ -1,19 +1,19 @@
-// Rows of this rank's experts by source and part of the tokens (HpmoeLaunch.parts), from the counts of all ranks. Each core makes those of
-// some experts.
+// Rows of this rank's experts by source and part of the tokens (HpmoeLaunch.parts), computed from the counts of all ranks.
+// Each core makes them for some of the experts.
 #pragma once
 
 #include "hpmoe/routing/placement.h"
 
 namespace hpmoe {
 
-// Bytes from the first count of a source and part to that of one of this rank's experts.
+// Offset in bytes of the count of one of this rank's experts among the counts of a source and part.
 template <class Share>
 HPMOE_INLINE uint32_t CountOfExpert(const VectorCore &core, const Share &route, uint32_t expert) {
     const uint32_t place = core.launch.rank * core.launch.chunk_experts + expert;
     return route.IsPlaced() ? Word<uint32_t>(PlacementAt(route, PLACE_COUNTS), place) : place * 4;
 }
 
-// The counts of an expert from `sources` sources: of each part and source, one word that begins a block.
+// Loads the counts of an expert from `sources` sources: for each part and source, one word at the beginning of a block.
 template <class Share>
 HPMOE_INLINE void LoadPartCounts(const VectorCore &core, const Share &route, uint32_t expert, uint32_t source,
                                  uint32_t sources, uint32_t to) {
@@ -30,7 +30,7 @@ HPMOE_INLINE void LoadPartCounts(const VectorCore &core, const Share &route, uin
     WaitFlag<HardEvent::MTE2_S>(4);
 }
 
-// By the scalar unit: a core has few experts, if any.
+// Stores the rows of this core's experts by source and part. Uses the scalar unit, because a core has few experts, if any.
 template <class Share> HPMOE_ROUTINE void StoreParts(VectorCore &core, const Share &route, uint32_t scratch) {
     const uint32_t ranks = core.launch.ranks, chunks = route.Chunks(core), parts = core.launch.chunk_parts;
     const uint32_t row = ranks * parts + 1, pitch = AlignUp(row, BLOCK_WORDS), loaded = scratch + chunks * pitch * 4;

@@ -1,10 +1,10 @@
 // Placements: experts whose rows are spread over several places of the group (HpmoePlacementHead).
 //
 // If a source has n rows for an expert, a place of the expert takes its rows ⌊(n · from + t) / 4096⌋ to ⌊(n · to + t) /
-// 4096⌋: see placement/shares.rs of the host. If the launch chooses its number of chunks, t differs between counted
-// chunks, and the rows of a chunk are the sum over the counted chunks that make it up. This needs no counts of other
-// sources, so each rank divides its own counts before it sends them. A column is a place that holds an expert. The
-// columns of an expert are consecutive, in the order of the slots that go there.
+// 4096⌋, where t is the source's turn: see placement/shares.rs of the host. If the launch chooses its number of chunks, t
+// also depends on the counted chunk, and the rows of a chunk are the sum over the counted chunks that make it up. The
+// formula needs no counts of other sources, so each rank divides its own counts before it sends them. A column is a place
+// that holds an expert. The columns of an expert are consecutive, in the order of the slots that go there.
 #pragma once
 
 #include "hpmoe/routing/counts.h"
@@ -12,7 +12,7 @@
 namespace hpmoe {
 
 constexpr uint32_t SHARE_BITS = 12; // bits of a source's turn, and of the bounds of a place's share
-// Words of the head. Lists begin at multiples of so many words.
+// Words of the head; each list begins at a multiple of this number of words.
 constexpr uint32_t PLACEMENT_WORDS = sizeof(HpmoePlacementHead) / 4;
 
 // The lists that follow the head.

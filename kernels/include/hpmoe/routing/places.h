@@ -13,14 +13,14 @@ HPMOE_INLINE void SumsInSegments(const RouteLists &lists, uint32_t out, uint32_t
     lists.Minus(out, out, scratch);
 }
 
-// For each word, the offset of its segment, where segments have `length` words.
+// For each word, the offset of its segment. Each segment has `length` words.
 HPMOE_INLINE void Segments(const RouteLists &lists, uint32_t out, uint32_t length) {
     lists.Quotient(out, length);
     lists.Scaled(out, out, static_cast<int32_t>(length) * 4);
 }
 
-// The rank with the most rows of a chunk, and the first of several, if it has no room for so many. Lists are chunk by
-// chunk.
+// The fault of a rank that has no room for its rows of a chunk: of these ranks, the one with the most rows, and the first
+// among equals. Lists are chunk by chunk.
 template <class Share>
 HPMOE_INLINE RouteFault FaultOfCapacity(VectorCore &core, const Share &route, const RouteLists &lists) {
     const uint32_t ends = lists[SCRATCH], over = lists[SCRATCH + 1];
@@ -120,8 +120,8 @@ struct Turned {
             lists.Copied(at + 4 * lists.count, list);
         }
     }
-    // For each expert and group, the number of the expert `turn` later. Turns have to be asked for in ascending order,
-    // from 1 on.
+    // For each expert and group, the number that belongs to the expert `turn` experts later. Calls must pass the turns 1,
+    // 2, 3, … in this order.
     HPMOE_INLINE uint32_t Later(uint32_t turn) const {
         if (next == 0) {
             return at + 4 * groups * turn;
@@ -132,7 +132,7 @@ struct Turned {
     }
 };
 
-// For each expert and group, how many rows less than the group's most loaded expert it has.
+// For each expert and group, how many rows the expert has fewer than the group's most loaded one.
 HPMOE_INLINE void RowsToMost(const Turned &turned, uint32_t experts, uint32_t rows, uint32_t out) {
     const Lists &lists = turned.lists;
     turned.Begin(rows);
@@ -219,8 +219,8 @@ HPMOE_INLINE void MixedPlaces(const Lists &lists, uint32_t experts, uint32_t pla
     lists.Plus(place, heavy_place, light_place);
 }
 
-// The expert at each place: as many experts later as the turn at which the place is found. That turn is the sum of all
-// turns, less those at which another place is found.
+// The expert at each place p: expert p + t, modulo the number of experts, if p is the place of expert p + t. This turn t is
+// the sum of all turns, less the turns whose experts have other places.
 HPMOE_INLINE void ExpertsOf(const Turned &turned, uint32_t experts, uint32_t number, uint32_t place, uint32_t out,
                             uint32_t work) {
     const Lists &lists = turned.lists;

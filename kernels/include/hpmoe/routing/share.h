@@ -11,12 +11,12 @@ constexpr uint32_t MOST_PAIRS = 2048;      // ranks * local_experts: experts of 
 constexpr uint32_t MOST_ROUTE_CHUNKS = 64; // of a route that a kernel makes
 constexpr uint32_t MOST_ROUTE_SPACES = 64;
 constexpr uint32_t MOST_ROUTE_TILES = 2048; // row tiles of an expert in a space with an arrival order
-// Counts from here on are faults: twice the slot, plus 1 if its id is a repeated one.
+// Counts of at least this number are faults: this number plus twice the slot, plus 1 if its id is a repeated one.
 constexpr int32_t FAULT_COUNT = 1 << 22;
 constexpr uint32_t NO_FAULT = ~0u;
 constexpr uint32_t ROUTE_LAYOUT = ~1u; // layout of UB while a route is made
 
-// From here on, above all lists, a core keeps its slots and counts until the places of its slots are known.
+// From this address on, above all lists, a core keeps its slots and counts until the places of its slots are known.
 constexpr uint32_t UB_KEPT = 152 * 1024;
 constexpr uint32_t UB_FRAGMENTS = UB_KEPT; // number of slots of each kept list
 constexpr uint32_t MOST_FRAGMENTS = 960;
@@ -52,7 +52,7 @@ template <uint32_t NEEDS> struct RouteShare {
     uint32_t fragments = 0; // words used in UB_FRAGMENTS
     bool keeps = true;      // whether UB_KEPT_SLOTS has room for all slots of this core's experts
     bool ordered = false;   // whether ORDER and PLACE are made
-    int32_t sign;           // sign of this launch's counts; two launches before, it was the other one
+    int32_t sign;           // sign of this launch's counts, the opposite of that two launches before
     uint64_t told;          // counts of all ranks: in this rank's heap, or in a kept route
 
     HPMOE_INLINE void Begin(const VectorCore &core) {
@@ -105,11 +105,11 @@ template <uint32_t NEEDS> struct RouteShare {
     HPMOE_INLINE uint32_t Merged(const VectorCore &core) const {
         return Needs(NEEDS_CHOICE) ? most_chunks / Chunks(core) : 1;
     }
-    // Pairs of the counted chunks. A placement's lists have so many words.
+    // Number of pairs of the counted chunks. A placement's lists have one word more.
     HPMOE_INLINE uint32_t CountedPairs() const { return Needs(NEEDS_CHOICE) ? most_pairs : pairs; }
     // Counts of a rank in the first part, of all counted chunks.
     HPMOE_INLINE uint32_t CountedColumns() const { return Needs(NEEDS_CHOICE) ? most_chunks * counted : columns; }
-    // Sets the sizes for the present number of chunks.
+    // Sets the sizes for the current number of chunks.
     HPMOE_INLINE void Resize(const VectorCore &core) {
         columns = Chunks(core) * counted;
         pairs = core.launch.ranks * core.launch.local_experts;
@@ -122,9 +122,9 @@ template <uint32_t NEEDS> struct RouteShare {
         return Needs(NEEDS_CHOICE) ? Min(most_tokens, core.launch.tokens - FirstToken(core, chunk))
                                    : core.ChunkTokens(chunk);
     }
-    // Whether slots are kept by expert, those of all chunks together, and not in the order of the launch.
+    // Whether slots are kept by expert, over all chunks, rather than in the order of the launch.
     HPMOE_INLINE bool KeepsApart() const { return Needs(NEEDS_CHUNKS) && most_chunks > 1; }
-    // Whether slots in UB count from the first of the rank, and not of their chunk.
+    // Whether slots in UB are numbered from the rank's first slot rather than from their chunk's.
     static constexpr bool CountsFromFirst() {
         return Needs(NEEDS_CHOICE) || (Needs(NEEDS_CHUNKS) && Needs(NEEDS_TO_KEEP));
     }
@@ -135,16 +135,16 @@ template <uint32_t NEEDS> struct RouteShare {
     HPMOE_INLINE uint64_t Counts(const VectorCore &core, uint32_t heap, uint32_t rank) const {
         return core.Heap(heap) + CountsInHeap(core, rank);
     }
-    // Their offset in any heap.
+    // The offset of a rank's counts in any heap.
     HPMOE_INLINE uint64_t CountsInHeap(const VectorCore &core, uint32_t rank) const {
         const uint64_t row = static_cast<uint64_t>(core.SetOf(0)) * core.launch.ranks + rank;
         return from.counts + row * from.count_pitch * 4;
     }
-    // The counts of a rank that this one reads.
+    // Where this rank reads the counts of a rank.
     HPMOE_INLINE uint64_t Told(uint32_t rank) const {
         return told + static_cast<uint64_t>(rank) * from.count_pitch * 4;
     }
-    // Where UB has this core's counts of a part; each chunk begins a block.
+    // Address in UB of this core's counts of a part; the counts of each chunk begin a block.
     HPMOE_INLINE uint32_t Counted(const VectorCore &core, uint32_t part) const {
         HPMOE_EXPECTS(part < Parts());
         return UB_COUNTED + part * Chunks(core) * AlignUp(own, BLOCK_WORDS) * 4;
@@ -213,7 +213,7 @@ HPMOE_ROUTINE void StoreWords(uint64_t to, uint32_t from, uint32_t count) {
     WaitFlag<HardEvent::MTE3_V>(2);
 }
 
-// The same for words that the scalar unit made and may overwrite after the call.
+// Like StoreWords, for words that the scalar unit made and may overwrite after the call.
 HPMOE_ROUTINE void StoreScalars(uint64_t to, uint32_t from, uint32_t count) {
     SetFlag<HardEvent::S_MTE3>(4);
     WaitFlag<HardEvent::S_MTE3>(4);

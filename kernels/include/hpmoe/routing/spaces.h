@@ -33,7 +33,7 @@ HPMOE_INLINE void Pieces(const RouteLists &lists, uint32_t out, uint32_t at, uin
     lists.Times(out, out, scratch);
 }
 
-// The number of items of each group of a space, to the first scratch list. Groups are pairs, or for tiles the local
+// Stores the number of items of each group of a space in the first scratch list. Groups are pairs or, for tiles, the local
 // experts of all ranks.
 template <class Share>
 HPMOE_ROUTINE void ItemsOf(VectorCore &core, const Share &route, const RouteLists &lists, uint32_t kind,

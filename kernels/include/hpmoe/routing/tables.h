@@ -33,7 +33,7 @@ HPMOE_ROUTINE void StoreInterleaved(uint64_t to, uint32_t list, uint32_t begin, 
 
 // Counts of some sources for this rank's experts, in UB. Each chunk of a source begins a block.
 struct OwnCounts {
-    uint32_t at;     // a row with the sums of all sources before
+    uint32_t at;     // a row with the sums of all earlier sources
     uint32_t room;   // words in a chunk
     uint32_t pitch;  // words in a source
     uint32_t most;   // largest number of sources at a time: all, or a number whose words are whole blocks
@@ -91,7 +91,7 @@ struct OwnCounts {
         all.Shifted(Row(0), Row(0), -static_cast<int32_t>(merged));
     }
 
-    // Loads for each chunk its counted chunk with that number, among those that make it up.
+    // Loads one counted chunk for each chunk: of those that make it up, the one with this number.
     template <class Share>
     HPMOE_INLINE void LoadChunks(const VectorCore &core, const Share &route, uint32_t source, uint32_t count,
                                  uint32_t number, uint32_t to) const {
@@ -110,7 +110,7 @@ struct OwnCounts {
         WaitFlag<HardEvent::MTE2_V>(2);
     }
 
-    // The same with a placement: loads whole rows of counts, as many at a time as fit behind the sources.
+    // Like LoadSources, with a placement: loads whole rows of counts, as many at a time as fit after the sources.
     template <class Share>
     HPMOE_INLINE void PickSources(const Share &route, uint32_t source, uint32_t count, uint32_t merged) const {
         const uint32_t added = Row(count);
