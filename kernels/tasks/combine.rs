@@ -1,4 +1,4 @@
-/// The sum over k with the router's weights, in the order of k: B·K slots of B tokens.
+/// Sums the K slots of each of B tokens with the router's weights, in the order of k. `SLOTS` is B · K.
 #[aiv_task]
 pub fn combine<const SLOTS: usize, const C: usize, const B: usize, const K: usize>(
     slots: &Tile<bf16, SLOTS, C>,

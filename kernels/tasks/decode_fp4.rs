@@ -1,5 +1,5 @@
-/// Weights of 4-bit codes with an 8-bit code of a scale for each group of columns, such as MXFP4 (E2M1 with E8M0), as bf16: the product of
-/// what two tables hold for the codes, rounded once.
+/// Decodes weights of 4-bit codes with an 8-bit scale code for each group of columns, such as MXFP4 (E2M1 with E8M0), to bf16. Each weight
+/// is the product of a code's number and a scale code's power, both from tables, rounded once.
 #[aiv_task]
 pub fn decode_fp4<const N: usize, const PAIRS: usize, const GROUPS: usize, const K: usize>(
     codes: &Tile<i4x2, N, PAIRS>,

@@ -1,5 +1,5 @@
-/// Weights of 8-bit codes with a scale for each group of columns, such as fp8 (E4M3 or E5M2), as bf16: what a table holds for the code,
-/// times the scale, rounded once.
+/// Decodes weights of 8-bit codes with a scale for each group of columns, such as fp8 (E4M3 or E5M2), to bf16: the table's number for the
+/// code, times the scale, rounded once.
 #[aiv_task]
 pub fn decode_fp8<const N: usize, const GROUPS: usize, const K: usize>(
     codes: &Tile<i8, N, K>,

@@ -1,6 +1,6 @@
-/// Weights of HiFloat4 as bf16, exact. A unit is 64 columns of S1P2 codes with one E6M2 code of a scale; eight bits, of which each doubles 8
-/// columns, and 16, of which each doubles 4. Bits of a byte count from the lowest, two bytes of 16 bits from the first. `places` are
-/// 2^-(c mod 8) for each column c, from 0: what moves the bit of a column to the lowest place.
+/// Decodes weights of HiFloat4 to bf16, exactly. A unit is 64 columns of S1P2 codes, with one E6M2 scale code, eight bits that each double 8
+/// columns, and 16 bits that each double 4 columns. A byte's bits count from the lowest one; the first of two bytes has bits 0 to 7.
+/// `places` has 2^-(c mod 8) for each column c from 0 on: the factor that moves the column's bit to the lowest place.
 #[aiv_task]
 pub fn decode_hifloat4<
     const N: usize,

@@ -1,4 +1,4 @@
-/// Puts rows of tokens at the owner of their expert.
+/// Puts rows of tokens to the owner of their expert.
 #[comm_put]
 pub fn dispatch<const R: usize, const C: usize>(tokens: &Tile<bf16, R, C>, rows: &mut Tile<bf16, R, C>) {
     rows.put(tokens);

@@ -1,4 +1,4 @@
-/// One tile of the gradient of the rows that came in, through both projections: `dgate · gate + dup · up` in one sum, rounded
+/// One tile of the gradient of the received rows, through both projections: `dgate · gate + dup · up` in one sum, rounded
 /// once to bf16.
 #[aic_task]
 pub fn input_grad<const N: usize, const M: usize, const K: usize>(

@@ -1,4 +1,4 @@
-/// Each column times its own scale, as weights of i8 need it.
+/// Multiplies each column by its own scale, as products with i8 weights need.
 #[aiv_task]
 pub fn scale_by_column<const C: usize, const R: usize>(
     rows: &Tile<bf16, R, C>,

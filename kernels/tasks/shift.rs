@@ -1,4 +1,4 @@
-/// Adds a bias: one row, to all rows.
+/// Adds a bias, which is one row, to all rows.
 #[aiv_task]
 pub fn shift<const C: usize, const R: usize>(
     rows: &Tile<bf16, R, C>,

@@ -1,4 +1,4 @@
-/// The sum over k, in the order of k: B·K slots of B tokens.
+/// Sums the slots of each of B tokens, in the order of k. `SLOTS` is B times the experts of a token.
 #[aiv_task]
 pub fn sum_over_k<const SLOTS: usize, const C: usize, const B: usize>(
     slots: &Tile<bf16, SLOTS, C>,

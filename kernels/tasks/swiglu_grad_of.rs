@@ -1,4 +1,4 @@
-/// The same as `swiglu_grad`, with an activation `h` that was saved.
+/// Like `swiglu_grad`, with an activation `h` that was saved.
 #[aiv_task]
 pub fn swiglu_grad_of<const N: usize, const M: usize>(
     dh: &Tile<bf16, M, N>,

@@ -1,4 +1,4 @@
-/// Weights of four bits as bf16: each times the scale of its group of columns, rounded once.
+/// Converts 4-bit weights to bf16: each is multiplied by the scale of its group of columns and rounded once.
 #[aiv_task]
 pub fn unpack_to_bf16<const N: usize, const PAIRS: usize, const GROUPS: usize, const K: usize>(
     packed: &Tile<i4x2, N, PAIRS>,

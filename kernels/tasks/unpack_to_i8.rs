@@ -1,4 +1,4 @@
-/// Weights of four bits as i8: each times the whole number of its group of columns. The largest of these is 16: 7 · 16 and -8 · 16 are i8.
+/// Converts 4-bit weights to i8: each is multiplied by the whole number of its group of columns, at most 16, which gives -128 to 112.
 #[aiv_task]
 pub fn unpack_to_i8<const N: usize, const PAIRS: usize, const GROUPS: usize, const K: usize>(
     packed: &Tile<i4x2, N, PAIRS>,
