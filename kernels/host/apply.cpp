@@ -7,7 +7,7 @@ namespace AscendC::host {
 
 void applyWrite(Atomic atomic, uint8_t *to, const uint8_t *from, uint32_t bytes) {
     if (atomic == Atomic::None) {
-        // Others may poll up to one line, but never whole rows.
+        // Other cores may poll words of a write of at most one line, but never words of a longer one.
         if (bytes <= Cache::kLine) storeWords(reinterpret_cast<uint64_t>(to), from, bytes);
         else std::memcpy(to, from, bytes);
         return;

@@ -29,7 +29,7 @@ class Cache {
     /// Writes back and drops the line of an address; with `onlyStored`, only if the line was stored to.
     void clean(uint64_t address, bool onlyStored);
     void cleanAll();
-    /// Writes back the lines that a stopped core still held, for whoever examines the fault.
+    /// Writes back the lines that a stopped core still holds, so that the fault can be examined.
     void salvage();
     void evict(uint32_t slot);
     /// A store that was never written back; null if there is none.

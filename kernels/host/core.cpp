@@ -49,7 +49,7 @@ void Core::prepare(void (*run)(void *core)) {
     gatherMask = 0, gathered = 0;
     scalarBarrier = seq[PIPE_S], unfinished = false, lingers = 0, std::fill_n(lastRegions, 4, 0u),
     registers = Registers{}, lent = {};
-    // The state in which the last kernel or the runtime left it.
+    // Control bits as an earlier kernel or the runtime left them: random.
     Random earlier(options.seed ^ who);
     registers.keepsInfinities = registers.keptThemBefore = earlier.oneIn(2);
     registers.others = earlier.next();

@@ -8,8 +8,8 @@ namespace AscendC::host {
 
 struct Core;
 
-/// Each thread has its own cores. A thread whose cores only poll asks for work, and a thread that has several cores
-/// with work gives it one, because the time that a core needs, and the cores that have work, change all the time.
+/// Each thread has its own cores. Because the cores that have work change all the time, a thread whose cores only poll
+/// asks for work, and a thread that has several cores with work gives it one.
 class Crew {
   public:
     Crew(uint32_t threads, size_t cores) : places_(threads), share_(cores / threads), left_(cores) {}

@@ -67,8 +67,8 @@ void stopIfAsked(Core &core) {
     if (__atomic_load_n(core.rank->stop, __ATOMIC_RELAXED)) leaveForEver(core);
 }
 
-/// Lets all others run: a signal has overtaken data, and whoever relies on it shall have time to read. Other ranks may
-/// be asleep in a poll, so this takes real time.
+/// Lets all other cores run: a signal has overtaken data, and a core that takes the signal for the data gets time to read.
+/// Other ranks may be asleep in a poll, so this takes real time.
 void linger(Core &core, bool remote) {
     timespec begin, now;
     clock_gettime(CLOCK_MONOTONIC, &begin);

@@ -172,7 +172,7 @@ void GlobalShadow::settle(const Access &by, uint64_t address, uint64_t bytes) {
 void GlobalShadow::changed(const Access &by, uint64_t address, uint64_t bytes) {
     eachKept(address, bytes, [&](Word &word, Slot *, uint64_t at) {
         Heard heard = with(by.heard, cores_, by.core, by.release);
-        // Whoever sees a sum sees everything that was added.
+        // A core that sees a sum sees everything that was added.
         if (by.atomic) heard = join(heard, word.versions.back().heard);
         push(word, Version{valueAt(at), &by, std::move(heard)});
     });

@@ -1,4 +1,4 @@
-// What a core knows of other cores' calls. It learns from the words that it polls.
+// A core's knowledge of other cores' calls. A core learns of them from the words that it polls.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace AscendC::host {
 
 struct Access;
 
-/// What is complete on one core, as far as another one knows.
+/// The calls of one core that another core knows to be complete.
 struct Done {
     uint64_t launch; ///< of this core; everything in earlier launches is complete
     Clock clock;     ///< calls of its pipes
@@ -20,7 +20,7 @@ struct Done {
     bool covers(const Access &access) const;
 };
 
-/// A write that another core may see, and what is complete for whoever sees it.
+/// A write that another core may see, and the calls that are complete for a core that sees it.
 struct Release {
     uint64_t number; ///< number among the releases of its core
     Done done;

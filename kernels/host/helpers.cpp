@@ -17,7 +17,7 @@ class Helper {
         task_ = std::move(task);
         changed_.notify_all();
     }
-    /// Waits until it has finished its task.
+    /// Waits until the helper has finished its task.
     void wait() {
         std::unique_lock<std::mutex> guard(lock_);
         changed_.wait(guard, [this] { return !task_; });

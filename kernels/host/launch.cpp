@@ -264,7 +264,7 @@ void runRank(HpmoeHostKernel entry, void *launch, const HpmoeHostOptions &option
     }
 }
 
-/// Ends the rank because of a missing resource, and lets the others stop.
+/// Ends the rank because of a missing resource, and stops all other ranks.
 void lack(const HpmoeHostOptions &options, HpmoeHostResult &result, int32_t code, const char *answer) {
     result.code = code;
     std::snprintf(result.message, sizeof result.message, "%s", answer);

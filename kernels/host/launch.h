@@ -24,7 +24,7 @@ enum {
     HPMOE_HOST_FAULT_CALL = 4,   /* memory in one of that core's calls */
     HPMOE_HOST_FAULT_WAIT = 5    /* timeout of one of the first `fault_at` waits of each core */
 };
-/* What is assumed of hardware and a test can ask to be otherwise on all cores of the launch, in place of a fault. */
+/* Assumptions about hardware that a test can break on all cores of the launch, in place of a fault. */
 enum {
     HPMOE_HOST_BREAK_POLL = 16,      /* a line stays in the cache after a dcci, unless the core has stored to it */
     HPMOE_HOST_BREAK_ADDS = 17,      /* some atomic adds to the rank's own memory are lost */
@@ -40,32 +40,32 @@ enum {
 };
 enum { HPMOE_HOST_AIC = 0, HPMOE_HOST_AIV = 1 };
 
-/* One stretch of global memory. Every access lies wholly inside one. A rank reads its own regions,
-   writes its own writable ones, and reaches another rank's only where they are symmetric and
-   writable, and only by copies that write. */
+/* A region of global memory. Every access lies inside one region. A rank may read its own regions and write its own
+   writable ones. It may access another rank's regions only by copies that write, and only if they are symmetric and
+   writable. */
 typedef struct HpmoeHostRegion {
     void *base; /* a multiple of 64 */
     uint64_t bytes;
-    uint32_t rank;     /* the owner */
-    uint32_t kind;     /* HPMOE_HOST_PRIVATE or HPMOE_HOST_SYMMETRIC */
-    uint32_t writable; /* 0 or 1 */
-    uint32_t
-        self_validating; /* 1: each word shows by its value that it has come, so accesses need no other order; else 0 */
-    const char *name;    /* for messages; may be null */
+    uint32_t rank;            /* the owner */
+    uint32_t kind;            /* HPMOE_HOST_PRIVATE or HPMOE_HOST_SYMMETRIC */
+    uint32_t writable;        /* 0 or 1 */
+    uint32_t self_validating; /* 1: each word's value shows that it has arrived, so accesses need no order; else 0 */
+    const char *name;         /* for messages; may be null */
 } HpmoeHostRegion;
 
-/* The search for races in global memory, of ranks of one process that run together, launch after launch. */
+/* The search for races in global memory among ranks that run together in one process, launch after launch. */
 typedef struct HpmoeHostRaces HpmoeHostRaces;
 
-/* How the memory of another rank is to be written: bytes, or words that are added to. */
+/* The kinds of write to another rank's memory: bytes are replaced, or words are added to. */
 enum { HPMOE_HOST_PUT = 0, HPMOE_HOST_ADD_I32 = 1, HPMOE_HOST_ADD_F32 = 2 };
-/* What became of it: it is there; the caller is to do it, because the memory is mapped here; the memory is gone. */
+/* The results of a write: written; left to the caller, because the memory is mapped here; failed, because the memory is
+   gone. */
 enum { HPMOE_HOST_WRITTEN = 0, HPMOE_HOST_MAPPED = 1, HPMOE_HOST_GONE = 2 };
 
-/* Who is asked to write the memory of other ranks, and to add to words of this one that they add to as well. */
+/* The writer of other ranks' memory, which also adds to words of this rank that other ranks add to. */
 typedef struct HpmoeHostPeers {
     void *context;
-    /* At most 512 bytes of a region of that rank. Worker threads call it at the same time. */
+    /* Writes at most 512 bytes to a region of that rank. Worker threads call it concurrently. */
     int32_t (*write)(void *context, uint32_t rank, void *to, const void *from, uint32_t bytes, uint32_t how);
 } HpmoeHostPeers;
 
@@ -107,9 +107,10 @@ typedef struct HpmoeHostResult {
     uint64_t threads;  /* threads started for this launch; they are kept for later launches */
 } HpmoeHostResult;
 
-/* A search for that many ranks of that many cores each, matrix and vector cores; null where there is no memory. */
+/* Starts a search among `ranks` ranks with `cores` cores each, matrix and vector cores together; null if there is no
+   memory. */
 HpmoeHostRaces *hpmoe_host_races_new(uint32_t ranks, uint32_t cores);
-/* Ends a search, once all launches that were given it have returned. */
+/* Ends a search. All launches that use it must have returned. */
 void hpmoe_host_races_free(HpmoeHostRaces *races);
 
 /* The floating-point state of a thread: rounding, subnormal numbers, signals. */
@@ -117,14 +118,14 @@ typedef struct HpmoeHostArithmetic {
     uint64_t state[8];
 } HpmoeHostArithmetic;
 
-/* Makes the calling thread round to nearest and keep subnormal numbers, as the device does, and keeps the state that it had.
-   hpmoe_host_run does so by itself on each of its threads. */
+/* Makes the calling thread round to nearest and keep subnormal numbers, as the device does, and stores the thread's earlier
+   state in `before`. hpmoe_host_run does this itself on each of its threads. */
 void hpmoe_host_arithmetic_begin(HpmoeHostArithmetic *before);
-/* Gives the calling thread the state that it had. */
+/* Restores the state in `before` on the calling thread. */
 void hpmoe_host_arithmetic_end(const HpmoeHostArithmetic *before);
 
-/* Runs `entry(launch)` on every core of one rank and returns when all have left. Several ranks call
-   it at the same time, each from a thread of its own. Returns result->code. No exception gets out. */
+/* Runs `entry(launch)` on every core of one rank, and returns result->code when all cores have left. Several ranks call it
+   at the same time, each from its own thread. It throws no exception. */
 int32_t hpmoe_host_run(HpmoeHostKernel entry, void *launch, const HpmoeHostOptions *options, HpmoeHostResult *result);
 
 #ifdef __cplusplus

@@ -34,13 +34,13 @@ void collectRows(float *to, const uint8_t *l0c, uint32_t rows, const FixpipePara
         }
 }
 
-/// Negative numbers become zero; for floats, or for integers in the same place.
+/// Sets negative numbers to zero: floats, or integers stored in their place.
 void relu(float *row, uint32_t n, bool integers) {
     for (uint32_t j = 0; j < n; ++j)
         if (integers ? bitsOf(row[j]) >> 31 != 0 : row[j] <= 0) row[j] = 0.0f;
 }
 
-/// The behaviour of relu that some documents describe instead.
+/// Multiplies negative numbers by zero, which is how some documents describe relu.
 void timesZero(float *row, uint32_t n) {
     for (uint32_t j = 0; j < n; ++j)
         if (row[j] < 0) row[j] *= 0.0f;

@@ -28,7 +28,7 @@
 
 namespace AscendC::host {
 
-/// Where a kernel made a call: the default argument of every call of the subset.
+/// The place of a call in a kernel's source, the default argument of every call of the subset.
 struct Where {
     const char *file;
     int line;

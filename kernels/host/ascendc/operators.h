@@ -1,5 +1,5 @@
-// Hooks of the device library for implementations that check calls: a hand-written operator starts or ends inside a
-// kernel, and a condition that the library relies on.
+// Hooks of the device library for implementations that check calls: the start and the end of a hand-written operator inside
+// a kernel, and conditions that the library relies on.
 #pragma once
 
 #include "ascendc/bridge.h"
