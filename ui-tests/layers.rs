@@ -9,8 +9,8 @@ const LAYERS: [(&str, [usize; 5]); 3] = [
     ("qwen3_balanced", [128, 64, 8, 2, 256]),
     ("qwen3_ragged", [96, 48, 12, 3, 200]),
 ];
-/// The first layer again, in a kernel that may get many more tokens: if cores are dedicated to peers then, this tests
-/// it.
+/// The first layer again, in a kernel for many more tokens, for which the scheduler may dedicate cores to peers: this tests
+/// such cores.
 const MANY_TOKENS: (&str, [usize; 5]) = ("many_tokens", [128, 64, 16, 4, 2048]);
 /// Tiles that are so small that each layer has several of each task.
 const TILES: [(&str, usize); 7] =
@@ -50,7 +50,7 @@ pub fn write_chunks() -> [PathBuf; 6] {
     })
 }
 
-/// The backward pass and the small sums, for launches that choose up to 8 chunks, the number of their references.
+/// The backward pass and the small sums, for launches that choose up to 8 chunks; their references have 8.
 pub fn write_chosen_sums() -> [PathBuf; 3] {
     let gradients = set(&with_sizes(&whole("moe_backward_chunked"), &LAYERS[2].1), "CHUNKS", 8);
     let sums = std::fs::read_to_string("kernels/sums.rs").expect("the kernels of this package");
@@ -78,12 +78,12 @@ pub fn write_chosen_chunks() -> [PathBuf; 3] {
     [named("in_chosen_chunks"), write_file("in_any_chunks", &small), write_file("in_placed_chunks", &placed)]
 }
 
-/// The small layer whose kernel makes its route and cuts the tokens into chunks, for launches that choose their number:
+/// The small layer whose kernel makes its route and cuts the tokens into chunks, for launches that choose the number of chunks:
 /// without a placement, and for placements.
 pub fn write_routed_chunks() -> [PathBuf; 2] {
     let text = std::fs::read_to_string("kernels/routed.rs").expect("the kernels of this package");
     let text = &text[text.find("\nuse ").expect("the kernels use the runtime")..];
-    // An item begins behind an empty line.
+    // An item begins after an empty line.
     let item = |words: &str| {
         let inside = text.find(words).expect("the taskflows of the file");
         text[..inside].rfind("\n\n").expect("an item ends before it")
@@ -95,8 +95,8 @@ pub fn write_routed_chunks() -> [PathBuf; 2] {
     })
 }
 
-/// The small layer in chunks whose backward pass takes a kept route, of launches that choose their number: without a placement, and for
-/// placements.
+/// The small layer in chunks whose backward pass takes a kept route, for launches that choose the number of chunks: without a placement,
+/// and for placements.
 pub fn write_kept_chunks() -> [PathBuf; 2] {
     let text = std::fs::read_to_string("kernels/kept_chunks.rs").expect("the kernels of this package");
     let text = &text[text.find("\nuse ").expect("the kernels use the runtime")..];

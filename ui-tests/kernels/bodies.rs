@@ -41,7 +41,7 @@ pub mod bodies {
         (x.columns::<INTER>(0), x.columns::<INTER>(INTER))
     }
 
-    /// The limits of gates and of ups.
+    /// Gates or ups within their limits.
     fn limited<const R: usize, const C: usize>(x: &Value<R, C>) -> Value<R, C> {
         x.clamp(-LIMIT, LIMIT)
     }
@@ -108,14 +108,14 @@ pub mod bodies {
         h.store(gate * capped.columns::<INTER>(0) * capped.columns::<INTER>(INTER));
     }
 
-    /// The exact form (Grok).
+    /// A gate with the exact GELU (Grok).
     #[aiv_task]
     pub fn gelu_gated(x: &Tile<f32, BLOCK, BOTH>, h: &mut Tile<f32, BLOCK, INTER>) {
         let x = x.load();
         h.store(x.columns::<INTER>(0).gelu() * x.columns::<INTER>(INTER));
     }
 
-    /// The form with tanh (Gemma-4).
+    /// A gate with the GELU that uses tanh (Gemma-4).
     #[aiv_task]
     pub fn gelu_tanh_gated(x: &Tile<f32, BLOCK, BOTH>, h: &mut Tile<f32, BLOCK, INTER>) {
         let x = x.load();
@@ -136,7 +136,7 @@ pub mod bodies {
         gelu.store(x.gelu());
     }
 
-    /// The gradient of `clipped`, side by side: at a limit it passes.
+    /// The gradient of `clipped`, side by side. At a limit, the gradient passes.
     #[aiv_task]
     pub fn clipped_grad(x: &Tile<f32, BLOCK, BOTH>, dh: &Tile<f32, BLOCK, INTER>, dx: &mut Tile<f32, BLOCK, BOTH>) {
         let x = x.load();
@@ -192,8 +192,8 @@ pub mod bodies {
         dx.store(dg.concat(&dg * 0.0));
     }
 
-    /// What becomes of results: a norm for each expert, one without the mean, a shared expert with a gate, the mean of both, a scale after
-    /// the sum is rounded, and the token itself for experts that change nothing.
+    /// Ways to combine results: a norm for each expert, a norm without the mean, a shared expert with a gate, the mean of both, a scale after
+    /// the sum is rounded, and the token itself for experts that return it.
     #[aiv_task]
     pub fn finish(
         routed: &Tile<f32, BLOCK, INTER>,

@@ -7,7 +7,7 @@ use hpmoe_runtime::prelude::*;
 pub mod bytes {
     use hpmoe_runtime::prelude::*;
 
-    /// As bytes and as f32 in rows of one pitch; tiles of it and the last one are not.
+    /// A row of bytes and a row of f32 have the same pitch in UB; rows of tiles, and of the narrower last tile, don't.
     pub const HIDDEN: usize = 90;
     pub const EXPERTS: usize = 4;
     pub const TOP_K: usize = 2;
@@ -20,7 +20,7 @@ pub mod bytes {
     /// Columns of a product: a tile and a half.
     pub const OUT: usize = 24;
     pub const TILE: usize = 16;
-    /// Of the largest i8.
+    /// The inverse of the largest magnitude of an i8.
     pub const UNIT: f32 = 1.0 / 128.0;
 
     #[comm_put]
@@ -33,7 +33,7 @@ pub mod bytes {
         to.put(from);
     }
 
-    /// Exact, because bf16 has eight significant bits.
+    /// Converts bytes to bf16: exact, because bf16 has eight significant bits.
     #[aiv_task]
     pub fn widen(x: &Tile<i8, TALL, WIDE>, y: &mut Tile<bf16, TALL, WIDE>) {
         y.store(x.load());

@@ -18,8 +18,8 @@ pub mod chosen {
     pub const TILE_M: usize = 6;
     pub const TILE_N: usize = 16;
     pub const PUT: usize = 4;
-    /// Tokens of a tile of the choice and of the sum over k. Some of these tiles take scores of two tiles of the product. Their values in
-    /// UB are one whole repeat, so that a comparison reads its operands before it makes scratch, and ends with what it writes.
+    /// Tokens of a tile of the choice and of the sum over k. Some of these tiles take scores of two tiles of the product. A tile's values in
+    /// UB are one whole repeat, so comparisons have no rest: they read their operands before they write scratch, and write their result last.
     pub const BLOCK: usize = 4;
     /// Tokens per tile of the part that needs no route.
     pub const WIDE: usize = 6;
@@ -150,7 +150,7 @@ pub mod chosen {
         layer(ep, &route, x, &weights, &own, gate, down, y);
     }
 
-    /// Logits come from the caller; ids and weights are results, too, and what needs no route is written first.
+    /// Logits come from the caller. Ids and weights are results, too, and the part that needs no route is written first.
     #[taskflow]
     pub fn told(
         ep: Ranks,
@@ -177,7 +177,7 @@ pub mod chosen {
         layer(ep, &route, x, weights, &own, gate, down, y);
     }
 
-    /// The ids are the caller's, and what needs no route is computed before it.
+    /// The ids are the caller's, and the part that needs no route is computed before the route.
     #[taskflow]
     pub fn given(
         ep: Ranks,

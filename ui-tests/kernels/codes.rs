@@ -109,7 +109,7 @@ pub mod codes {
             }
         }
         for r in ep {
-            // In this order, most tasks load to UB that the one before still stores from, or compute there.
+            // In this order, most tasks load or compute in the part of UB from which the previous task still stores.
             for t in route.token_blocks::<BLOCK>(r) {
                 decode_hifloat4::<BLOCK, _, _, _, EIGHTS, _, _>(
                     &packed[r].rows(t),

@@ -87,7 +87,7 @@ pub mod columns {
         y.store(sorted.reshape::<1, C>() + t.load() * x.pick(&ids).place::<C>(&ids));
     }
 
-    /// A column, ids that are out of range or equal, and names that are assigned.
+    /// A single column, ids that are out of range or equal, and a variable that is assigned again.
     #[aiv_task]
     pub fn wild(
         x: &Tile<f32, BLOCK, C>,

@@ -16,7 +16,7 @@ pub mod deep {
     pub const TOP_K: usize = 2;
     pub const TOKENS: usize = 40;
 
-    /// Rows and columns of small tiles, whose products end before the next one sees their sums.
+    /// Rows and columns of tiles whose products are so small that the next one needs a barrier to see their sums.
     pub const TILE_M: usize = 16;
     pub const TILE_N: usize = 16;
     /// Rows and columns of tiles that need several panels.

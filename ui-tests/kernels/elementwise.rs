@@ -20,8 +20,8 @@ pub mod elementwise {
     /// Columns of a tile.
     pub const WIDE: usize = 20;
 
-    /// The value of gpt-oss.
     pub const LIMIT: f32 = 0.7;
+    /// The value of gpt-oss.
     pub const ALPHA: f32 = 1.702;
     pub const MEAN: f32 = 1.0 / (HIDDEN as f32);
 

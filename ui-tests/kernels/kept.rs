@@ -172,7 +172,7 @@ pub mod kept {
         layer(ep, &route, x, gate, down, recv, g, y);
     }
 
-    /// The route that the forward pass has kept.
+    /// Takes the route that the forward pass has kept.
     #[taskflow]
     pub fn backward(
         ep: Ranks,
@@ -240,7 +240,7 @@ pub mod kept {
         layer(ep, &route, x, gate, down, recv, g, y);
     }
 
-    /// With the route that the grouped forward pass has kept.
+    /// Takes the route that the grouped forward pass has kept.
     #[taskflow]
     pub fn grouped_backward(
         ep: Ranks,

@@ -24,7 +24,7 @@ pub mod kept_chunks {
     pub const BLOCK: usize = 4;
     pub const SLOTS: usize = BLOCK * TOP_K;
 
-    /// The kernel makes the route of ids, and keeps it.
+    /// The kernel makes the route from ids, and keeps it.
     #[taskflow]
     pub fn forward(
         ep: Ranks,
@@ -84,7 +84,7 @@ pub mod kept_chunks {
         }
     }
 
-    /// The route is the one that the forward pass has kept.
+    /// Takes the route that the forward pass has kept.
     #[taskflow]
     pub fn backward(
         ep: Ranks,
@@ -142,7 +142,7 @@ pub mod kept_chunks {
         }
     }
 
-    /// Gradients of weights, and of tokens by them.
+    /// Gradients of the gate's weights, and of tokens.
     #[taskflow]
     fn gradients(
         ep: Ranks,
@@ -212,7 +212,7 @@ pub mod kept_chunks {
         }
     }
 
-    /// With the route that the forward pass has kept.
+    /// The gradients with the route that the forward pass has kept.
     #[taskflow]
     pub fn backward_of_weights(
         ep: Ranks,
@@ -228,7 +228,7 @@ pub mod kept_chunks {
         gradients(ep, &route, x, dy, down, gate, dx, dgate);
     }
 
-    /// With a route that the kernel makes of ids.
+    /// The gradients with a route that the kernel makes from ids.
     #[taskflow]
     pub fn backward_of_ids(
         ep: Ranks,

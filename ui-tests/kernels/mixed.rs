@@ -29,7 +29,7 @@ pub mod mixed {
         to.put(from);
     }
 
-    /// Over pieces as they arrive: rounded, and unchanged.
+    /// Runs over pieces as they arrive: their numbers rounded, and their squares.
     #[aiv_task]
     pub fn split(
         a: &Tile<f32, PUT, HIDDEN>,

@@ -1,5 +1,5 @@
-//! The forward layer with sizes that no tile divides, names that C++ and the compiler keep for themselves, and an order
-//! of its own: rank by rank.
+//! The forward layer with sizes that no tile divides, names that C++ or the compiler reserves, and an order of its own:
+//! rank by rank.
 
 use hpmoe_runtime::prelude::*;
 

@@ -1,5 +1,5 @@
-//! A layer whose experts may lie anywhere: its ranks have places for two more experts than their share, and may be as many as don't divide
-//! the experts.
+//! A layer whose experts may lie anywhere: its ranks have places for two more experts than their share, and the number of experts need not
+//! be a multiple of the number of ranks.
 
 use hpmoe_runtime::prelude::*;
 
@@ -58,7 +58,7 @@ pub mod placed {
         combine_slots::<BLOCK, SLOTS, COLUMNS, _, _>(ep, route, &back, weights, y);
     }
 
-    /// Its gradients.
+    /// The gradients of the layer.
     #[taskflow]
     fn gradients(
         ep: Ranks,

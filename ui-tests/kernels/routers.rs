@@ -545,7 +545,7 @@ pub mod with_products {
     pub const TOP_K: usize = 2;
     pub const TOKENS: usize = 40;
     pub const BLOCK: usize = 16;
-    /// Of the norm, for 1 / √HIDDEN.
+    /// The factor of the norm, 1 / √HIDDEN.
     pub const SCALE: f32 = 0.1118034;
 
     #[aic_task]

@@ -14,7 +14,7 @@ pub mod rows {
     pub const EXPERTS: usize = 4;
     pub const TOP_K: usize = 3;
     pub const TOKENS: usize = 40;
-    /// Rows of the vector tasks' tiles, so many that a task reuses its stages, and of a put.
+    /// Rows of a put, and of the vector tasks' tiles: enough for a task to reuse its stages.
     pub const TALL: usize = 160;
     pub const PUT: usize = 8;
     pub const BLOCK: usize = 5;
@@ -22,7 +22,7 @@ pub mod rows {
     /// Columns of a tile, and of its half; the last ones are narrower.
     pub const PAIRS: usize = 80;
     pub const HALF: usize = PAIRS / 2;
-    /// So many columns that a vector call can't reach the next row.
+    /// Enough columns that the next row is too far away for a repeat of a vector call.
     pub const WIDE: usize = 2050;
 
     pub const LIMIT: f32 = 0.75;

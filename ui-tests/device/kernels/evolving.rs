@@ -29,7 +29,7 @@ pub mod evolving {
         ids.store(best.greater(LEAST).select(chosen, -1.0));
     }
 
-    /// A factor with which numbers neither grow nor vanish.
+    /// The weighted sum less the token, through tanh, so that numbers neither grow nor vanish.
     #[aiv_task]
     pub fn combine(
         slots: &Tile<bf16, SLOTS, HIDDEN>,
