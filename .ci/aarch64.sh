@@ -4,7 +4,7 @@
 aarch64=target/aarch64
 of_both=(-o APT::Architectures::=arm64)
 
-# Installs what C++ needs, and fetches the lists of the target's packages, too.
+# Installs the cross compiler and the emulator, and fetches the lists of the target's packages.
 aarch64_tools() {
     as_root apt-get -qq "${of_both[@]}" update
     have aarch64-linux-gnu-g++ && have qemu-aarch64-static || as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
@@ -14,7 +14,7 @@ aarch64_tools() {
 # The newest of Debian's Rusts for AArch64 that builds examples, as `VERSION NAME`, or nothing.
 aarch64_rustc() { debian_rusts "$(rust_version python/stock)" arm64 | tail -n 1; }
 
-# Unpacks it.
+# Unpacks a Rust for AArch64, by its version and name.
 aarch64_rust() { debian_rust "$1" "$2" "$aarch64/rust" "libstd-rust${2#rustc}-dev:arm64=$1"; }
 
 # Builds examples, by their names.
@@ -25,13 +25,14 @@ aarch64_build() {
         cargo build --locked --target aarch64-unknown-linux-gnu "${packages[@]}"
 }
 
-# Runs an example, which tells how it compares.
+# Runs an example, which prints how its result compares with its reference.
 aarch64_run() { qemu-aarch64-static -L /usr/aarch64-linux-gnu "$aarch64/aarch64-unknown-linux-gnu/debug/examples/$1" --json "${@:2}"; }
 
-# The same, which must have the bits of its reference.
+# Runs an example; fails unless its result has the bits of its reference.
 aarch64_layer() { aarch64_run "$@" | grep -F '"bitwise_equal":true'; }
 
-# By two processes. Programs of another architecture can't start each other here: each rank is started as a launcher does. Rank 0 tells of both.
+# Runs an example by two processes. Programs of another architecture can't start each other here, so each rank is started as by a launcher. Rank 0
+# reports on both.
 aarch64_processes() {
     local -x HPMOE_RANK HPMOE_RANKS=2 HPMOE_ADDRESS_FILE=$PWD/$aarch64/rank0-$$
     local other

@@ -1,18 +1,18 @@
-# What the scripts of this folder share: how they start, and steps that tell their time.
+# Shared by the scripts of this folder: their settings, and steps that print their time.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-# One stream, so that its lines come in order.
+# One stream, so that lines appear in order.
 exec 2>&1
 export CARGO_TERM_COLOR=never
-# Nothing is built twice here, and nobody debugs it.
+# Each build runs once, and needs no debugger.
 export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=none
 
-# Options of cargo with which Clippy compiles the workspace: `cargo clippy` would build every library that build scripts need, and
-# run these, once more. What the tests themselves build with cargo is not linted. CLIPPY_ARGS is what `cargo clippy -- -D warnings` sets.
+# Options of cargo with which Clippy compiles the workspace. `cargo clippy` would build every library that build scripts need, and run the
+# build scripts, a second time. Crates that tests build with cargo are not linted. `cargo clippy -- -D warnings` sets CLIPPY_ARGS like this.
 lint=(--config 'build.rustc-workspace-wrapper="clippy-driver"')
 export CLIPPY_ARGS=-Dwarnings
 
-# Packages for those who work on this one.
+# Packages that only this repository uses.
 unpublished=(--exclude hpmoe-book --exclude 'hpmoe-example-*' --exclude hpmoe-ui-tests --exclude hpmoe-standin --exclude hpmoe-device-tests \
     --exclude hpmoe-mutants --exclude hpmoe-sweep --exclude hpmoe-stock \
     --exclude hpmoe-programs)
@@ -24,7 +24,7 @@ as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
 venv=target/venv
 make_venv() { [ -x "$venv/bin/python" ] || python3 -m venv "$venv"; }
 
-# Runs a command between a line that names it and a line with its time. The first one that fails ends the script.
+# Runs a command between a line that names it and a line with its time. The first command that fails ends the script.
 step() {
     local command="$*"
     [ "${#command}" -le 160 ] || command="${command:0:160} …"

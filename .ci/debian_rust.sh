@@ -4,7 +4,7 @@
 # The lowest Rust version that a package of this workspace states, by its folder.
 rust_version() { sed -n 's/^rust-version = "\(.*\)"$/\1/p' "$1/Cargo.toml"; }
 
-# Debian's Rusts for an architecture that are as new as asked, the oldest first: a line `VERSION NAME` each. A stable release updates `rustc-web` alone.
+# Debian's Rusts for an architecture, of a version or newer, the oldest first: a line `VERSION NAME` each. A stable release updates only `rustc-web`.
 debian_rusts() {
     local needed=$1 architecture=$2 name version
     for name in rustc rustc-web; do
@@ -16,8 +16,8 @@ debian_rusts() {
     done | sort --version-sort
 }
 
-# Unpacks one of them to a folder, with other packages of its version: `rustc` there runs it, and `cargo` if its package is among them. Installed, it
-# would be in the way of other toolchains. The libraries that its programs need are installed.
+# Unpacks one of these Rusts to a folder, with other packages of its version, because an installed one would conflict with other toolchains. In the
+# folder, `rustc` runs it, and so does `cargo` if its package is among the others. The libraries that its programs need are installed.
 debian_rust() {
     local version=$1 name=$2 root=$PWD/$3 of libraries
     of=libstd-rust${name#rustc}
