@@ -23,7 +23,7 @@ fn build() -> Result<(), String> {
     let out_dir = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("OUT_DIR is not set: this is a build script")?);
     let host = Path::new(hpmoe_kernels::HOST_DIR);
     println!("cargo::rerun-if-changed={}", host.display());
-    // As the runtime compiles it, so that it is compiled once for both.
+    // The same settings as the runtime's, so that the sources are compiled once for both.
     let compiler =
         Compiler::new(&Settings { warnings: false, includes: &[host], macros: &[], effort: Effort::Run }, &out_dir)?;
     let whole = out_dir.join("hpmoe_host.cpp");
@@ -34,10 +34,10 @@ fn build() -> Result<(), String> {
     let (acl, shmem, header) = (Path::new(SOURCES), Path::new(SHMEM), Path::new(HEADERS));
     library("acl_rt", acl, &[acl, header, host], &[], &out_dir)?;
     library("shmem", shmem, &[shmem, acl, header, host], &["acl_rt"], &out_dir)?;
-    // Programs that link this name alone find the runtime library's calls by it.
+    // Programs that link only this library also find the runtime library's calls.
     let ascendcl = Path::new(ASCENDCL);
     library("ascendcl", ascendcl, &[ascendcl, acl, header, host], &["acl_rt"], &out_dir)?;
-    // Names of libraries that programs link or open; what they look for there is in the one before.
+    // Programs link or open libraries of other names, too; the calls that they look up there are in the library above.
     linked(&compiler, &[], &out_dir.join("libother.so"), &["ascendcl"])
 }
 

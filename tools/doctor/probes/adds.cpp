@@ -1,4 +1,4 @@
-// All cores add to the same words, on their own rank or on all others. The host knows the sums.
+// All cores add to the same words, on their own rank or on all other ranks. The host compares the sums.
 namespace probe {
 
 constexpr uint32_t SUMMED = 8; // words

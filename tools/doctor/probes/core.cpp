@@ -1,4 +1,4 @@
-// What the probes share: what they are asked, what they tell, words and blocks by DMA.
+// Shared by all probes: the request, the observations, and words and blocks that are written and read by DMA.
 //
 // All files of this folder are one kernel, in the order in which `src/kernel.rs` joins them.
 #include "hpmoe/matmul.h"
@@ -30,8 +30,8 @@ enum Which : uint32_t {
 struct Request {
     uint32_t which;
     uint32_t rounds;
-    uint32_t words; // of a block of data
-    uint32_t mark;  // what tells this request from another
+    uint32_t words; // in a block of data
+    uint32_t mark;  // identifies this request
     uint64_t observations;
     uint64_t data; // offsets in the heap
     uint64_t left;
@@ -40,31 +40,31 @@ struct Request {
 };
 static_assert(sizeof(Request) == 64, "one line");
 
-// What a core tells: a line of its own, matrix cores first.
+// The result that a core reports, one line per core, matrix cores first.
 struct Observation {
     uint32_t mark;
-    uint32_t matrix; // the kind of core, and what it takes itself for
-    uint32_t index;
+    uint32_t matrix; // whether it is a matrix core
+    uint32_t index;  // this and the next two fields: as the core reads them
     uint32_t blocks;
     uint32_t ratio;
-    uint32_t rounds;    // that it came to the end of
+    uint32_t rounds;    // rounds that it finished
     uint32_t misses;    // wrong words
     uint32_t miss_word; // the first of them
     int32_t miss_have;
     int32_t miss_need;
     uint32_t miss_round;
-    uint32_t cycles; // of the system counter, that a timed loop took
+    uint32_t cycles; // cycles of the system counter that a timed loop took
     uint32_t reserved[4];
 };
 static_assert(sizeof(Observation) == 64, "one line");
 
-// UB: a block that is sent, one that is looked at, and a line of ones.
+// UB: a block that is sent, a block that is checked, and a line of ones.
 constexpr uint32_t MOST_WORDS = 16 * 1024;
 constexpr uint32_t SENT = 0;
 constexpr uint32_t SEEN = MOST_WORDS * 4;
 constexpr uint32_t ONES = 2 * MOST_WORDS * 4;
 constexpr uint32_t LAYOUT = 1;
-// One word of each line of the scalar cache is looked at.
+// One word of each line of the scalar cache is checked.
 constexpr uint32_t STRIDE = 16;
 
 HPMOE_INLINE LocalTensor<int32_t> Block(uint32_t address) { return Ub<int32_t>(address, MOST_WORDS * 4); }
@@ -92,7 +92,7 @@ HPMOE_INLINE void Miss(Observation &observation, uint32_t word, int32_t have, in
     observation.misses += 1;
 }
 
-// UB is this probe's.
+// Gives all of UB to the probe.
 HPMOE_INLINE void Prepare(VectorCore &core) {
     core.Use(LAYOUT);
     Duplicate(Ub<int32_t>(ONES, BLOCK_BYTES), 1, BLOCK_BYTES / 4);
@@ -100,7 +100,7 @@ HPMOE_INLINE void Prepare(VectorCore &core) {
 }
 HPMOE_INLINE void Prepare(CubeCore &) {}
 
-// A one to a word, by a plain copy.
+// Writes 1 to a word, by a plain copy.
 HPMOE_INLINE void Mark(VectorCore &, uint64_t address) {
     DataCopy(Global<int32_t>(address), Ub<int32_t>(ONES, BLOCK_BYTES), BLOCK_BYTES / 4);
 }
@@ -108,7 +108,7 @@ HPMOE_INLINE void Mark(CubeCore &, uint64_t address) {
     DataCopy(Global<int32_t>(address), Local<int32_t>(TPosition::A1, L1_ONES, BLOCK_BYTES), BLOCK_BYTES / 4);
 }
 
-// A block of one value to global memory. Nothing says that it is there afterwards.
+// Writes a block of one value to global memory. When the function returns, the copy may still be under way.
 HPMOE_ROUTINE void Send(uint64_t address, uint32_t words, int32_t value) {
     PipeBarrier<PIPE_ALL>();
     Duplicate(Block(SENT), value, static_cast<int32_t>(words));
@@ -117,7 +117,7 @@ HPMOE_ROUTINE void Send(uint64_t address, uint32_t words, int32_t value) {
     DataCopy(Global<int32_t>(address), Block(SENT), words);
 }
 
-// A block of one value is in global memory, as DMA reads it.
+// Checks that global memory, read by DMA, holds a block of one value.
 HPMOE_ROUTINE void Look(Observation &observation, uint64_t address, uint32_t words, int32_t value) {
     PipeBarrier<PIPE_ALL>();
     const LocalTensor<int32_t> seen = Block(SEEN);

@@ -1,5 +1,5 @@
-// A word of each matrix core, round after round: its scalar unit stores a number, MTE3 adds one to it when a flag of the scalar unit says so,
-// and the scalar unit reads it when a flag of MTE3 says so.
+// Each matrix core has a word. In each round, its scalar unit stores a number there and sets a flag; MTE3 waits for that flag, adds one to the
+// word and sets another flag; the scalar unit waits for this flag and reads the word.
 namespace probe {
 
 HPMOE_INLINE bool Flags(CubeCore &core, const Request &request, Observation &observation) {

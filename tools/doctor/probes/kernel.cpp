@@ -1,4 +1,4 @@
-// The kernel: each core does what is requested.
+// The kernel: each core runs the requested probe.
 namespace probe {
 
 HPMOE_INLINE bool Run(VectorCore &core, const Request &request, Observation &observation) {
@@ -11,7 +11,7 @@ HPMOE_INLINE bool Run(VectorCore &core, const Request &request, Observation &obs
     case LANDED: return Landed(core, request, observation);
     case READY: return Ready(core, request, observation);
     case TIME: return Time(core, request, observation);
-    // Nobody signals.
+    // No core signals this counter.
     case STUCK: return core.Await(0, 0, 1);
     default: return true;
     }
@@ -43,7 +43,7 @@ template <class AnyCore> HPMOE_INLINE void Examine(GM_ADDR argument, bool matrix
     observation.blocks = static_cast<uint32_t>(GetBlockNum());
     observation.ratio = matrix ? 0 : static_cast<uint32_t>(GetTaskRatio());
     if (request.which == CORES) {
-        // Nothing but this is relied on: not even that each core has a line.
+        // This probe relies on nothing else: not even that each core has a line.
         const uint32_t slot = matrix ? observation.index : observation.blocks + observation.index;
         if (slot < request.words) {
             Tell(request, slot, observation);

@@ -1,5 +1,5 @@
-// Data, the pipe's barrier, a signal: who has waited for the signal reads the data. From vector core to vector core, and a product of
-// each matrix core to a vector core.
+// A core writes data, waits by its pipe's barrier, and signals: a core that has waited for the signal must read the data. Vector cores send
+// to vector cores, and each matrix core sends a product to a vector core.
 namespace probe {
 
 constexpr uint32_t TILE = 128; // rows and columns of a product
@@ -7,7 +7,7 @@ constexpr uint32_t DEPTH = 64;
 constexpr int32_t PRODUCT = 0x42800000; // 64 as a float: the sum of DEPTH ones
 static_assert(TILE * TILE == MOST_WORDS, "a product is as large as a block");
 
-// Counters: a block is there, has been looked at, a product is there, has been looked at.
+// Counters, one of each kind per core: a block is complete, a block was checked, a product is complete, a product was checked.
 HPMOE_INLINE uint32_t BlockSeen(const Core &core, uint32_t number) { return core.launch.aiv + number; }
 HPMOE_INLINE uint32_t ProductMade(const Core &core, uint32_t number) { return 2 * core.launch.aiv + number; }
 HPMOE_INLINE uint32_t ProductSeen(const Core &core, uint32_t number) {
@@ -21,7 +21,7 @@ HPMOE_INLINE uint64_t ProductOf(const Core &core, const Request &request, uint32
     return BlockOf(core, request, core.launch.aiv + number);
 }
 
-// The product of a matrix core, which is zero again afterwards.
+// Checks the product of a matrix core, and sets it to zero.
 HPMOE_INLINE bool TakeProduct(VectorCore &core, const Request &request, Observation &observation, uint32_t maker) {
     if (!core.Await(0, ProductMade(core, maker), observation.rounds + 1)) {
         return false;

@@ -1,4 +1,4 @@
-// Writes to the memory of peers. A vector core writes to one peer, and looks at what the core of its number on another rank writes here.
+// Writes to the memory of peers. A vector core writes to one peer, and checks what the core with its number on another rank writes here.
 namespace probe {
 
 // Ranks from this one to the peer that a core writes to.
@@ -11,7 +11,7 @@ HPMOE_INLINE uint64_t BlockAt(const VectorCore &core, const Request &request, ui
     return core.Heap(rank) + request.data + static_cast<uint64_t>(core.number) * MOST_WORDS * 4;
 }
 
-// Each rank has a block at each peer, which the host reads.
+// Each rank writes a block at each peer, which the host checks.
 HPMOE_INLINE bool Reach(VectorCore &core, const Request &request, Observation &observation) {
     for (uint32_t peer = core.number; peer < core.launch.ranks; peer += core.launch.aiv) {
         if (peer != core.launch.rank) {
@@ -24,7 +24,7 @@ HPMOE_INLINE bool Reach(VectorCore &core, const Request &request, Observation &o
     return true;
 }
 
-// Data, a barrier of all pipes, a signal.
+// A core writes data, waits by a barrier of all pipes, and signals: the peer must read the data.
 HPMOE_INLINE bool Landed(VectorCore &core, const Request &request, Observation &observation) {
     const uint32_t target = Target(core);
     const uint32_t source = Source(core);
@@ -46,7 +46,7 @@ HPMOE_INLINE bool Landed(VectorCore &core, const Request &request, Observation &
     return true;
 }
 
-// One launch of many, without a barrier between them: a peer's block is free when its ready word says so.
+// One of many launches without a barrier between them: a peer's block may be written when its ready word says so.
 HPMOE_INLINE bool Ready(VectorCore &core, const Request &request, Observation &observation) {
     const uint32_t target = Target(core);
     if (!core.AwaitReady(target)) {

@@ -1,5 +1,5 @@
-// A word goes from core to core, matrix and vector cores: each waits until the one before it has written by DMA what it has polled
-// in vain.
+// Signals go from core to core, over all matrix and vector cores: each core polls a word until the core before it has written the word
+// by DMA.
 namespace probe {
 
 template <class AnyCore> HPMOE_INLINE bool Poll(AnyCore &core, const Request &request, Observation &observation) {

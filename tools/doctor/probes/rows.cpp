@@ -3,7 +3,7 @@ namespace probe {
 
 constexpr uint32_t PAIRS = 4;
 
-// Rows of the first product of a pair: 1, 7, 8 and 9. Blocks of 512 B, which unit flags and Fixpipe count in, hold eight.
+// Rows of the first product of a pair: 1, 7, 8 and 9. Unit flags and Fixpipe work on blocks of 512 B, which hold eight rows.
 HPMOE_INLINE uint32_t FewRows(uint32_t pair) { return pair == 0 ? 1 : 6 + pair; }
 
 HPMOE_INLINE bool Rows(CubeCore &core, const Request &request, Observation &observation) {

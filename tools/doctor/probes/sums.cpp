@@ -21,7 +21,7 @@ HPMOE_INLINE bool Sums(CubeCore &core, const Request &request, Observation &obse
     return true;
 }
 
-// One product as it is, and once more with negative sums set to 0 on their way out of L0C.
+// One product, stored unchanged, and stored again with negative sums set to 0 on their way out of L0C.
 HPMOE_INLINE bool Relu(CubeCore &core, const Request &request, Observation &observation) {
     if (core.number > 0) {
         return true;

@@ -1,4 +1,4 @@
-// Loops of one thing, timed by the core that runs them: what the host makes constants of a machine of.
+// Loops that repeat one operation, timed by the core that runs them. From these times, the host computes the constants of a machine.
 namespace probe {
 
 // As in `src/request.rs`: Request.left.
@@ -19,7 +19,7 @@ enum Loop : uint64_t {
     STREAM_L1 = 13 // bursts of a matrix core from memory that it reads once
 };
 
-constexpr uint32_t BURST = 4; // copies of one burst, which go to places of their own
+constexpr uint32_t BURST = 4; // copies of one burst, each to a different place
 constexpr uint32_t PIECE_WORDS = MOST_WORDS / BURST;
 
 HPMOE_INLINE void BurstIn(uint64_t address) {
@@ -137,7 +137,7 @@ HPMOE_INLINE bool Time(VectorCore &core, const Request &request, Observation &ob
     return ended;
 }
 
-// The tile of the original, by operands in L2; each product goes to a place of its own.
+// A tile as large as the original's, with operands in L2; each product is stored at a different place.
 constexpr uint32_t WIDE = 256;
 
 HPMOE_INLINE void MakeProduct(CubeCore &core, const Request &request, uint32_t round) {

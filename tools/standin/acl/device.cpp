@@ -29,7 +29,7 @@ int &current_device() {
     return device;
 }
 
-// By the name of the probe of hpmoe-doctor that finds it.
+// An assumption, by the name of the probe of hpmoe-doctor that finds it broken.
 struct Assumption {
     const char *name;
     uint32_t number;
@@ -122,7 +122,7 @@ const char *aclGetRecentErrMsg() {
     return given.c_str();
 }
 
-// The devices that this process may see, as CANN's variable lists them.
+// The number of devices that this process may see, which CANN's variable lists.
 static uint32_t visible() {
     const char *listed = std::getenv("ASCEND_RT_VISIBLE_DEVICES");
     if (listed == nullptr) {
@@ -189,7 +189,7 @@ aclError aclrtSetCurrentContext(aclrtContext context) {
 
 const char *aclrtGetSocName() { return chip(); }
 
-// The superpod of a device, in the list that the environment gives: 0 without.
+// The superpod of a device, from the list in the environment; 0 if there is no list.
 static int64_t superpod(uint32_t device) {
     const char *at = std::getenv("HPMOE_STANDIN_PODS");
     for (; at != nullptr && device > 0; --device) {

@@ -1,4 +1,4 @@
-// Graphs: work that was captured, and that is run again and again.
+// Graphs: captured work, which can run any number of times.
 #include "state.h"
 
 #include <cstdio>
@@ -11,7 +11,7 @@ static aclmdlRICaptureMode &mode_of_thread() {
     return mode;
 }
 
-// The captures that this thread has begun.
+// Number of captures that this thread has begun and that have not ended.
 static int &begun() {
     thread_local int captures = 0;
     return captures;
@@ -24,7 +24,7 @@ bool forbidden() {
             mode_of_thread() == ACL_MODEL_RI_CAPTURE_MODE_RELAXED) {
             continue;
         }
-        // Other threads are free if either they or the capture ask for no more than a thread of its own.
+        // If the mode of the thread or of the capture is thread-local, only the thread that began the capture is restricted.
         const bool local = graph->mode == ACL_MODEL_RI_CAPTURE_MODE_THREAD_LOCAL ||
                            mode_of_thread() == ACL_MODEL_RI_CAPTURE_MODE_THREAD_LOCAL;
         if (begun() > 0 || !local) {
@@ -48,14 +48,14 @@ int wait_captured(Stream &stream, const Event &event) {
         stream.graph = recorded.graph;
         stream.graph->streams[&stream] = 0;
     } else if (&recorded != &stream && stream.graph->streams[&recorded] == event.place) {
-        // All of that stream's work comes before what this one does from now on.
+        // From now on, this stream's work comes after all work of the recorded stream.
         stream.graph->streams[&recorded] = 0;
         stream.graph->streams[&stream] += 1;
     }
     return ACL_SUCCESS;
 }
 
-// Ends a capture: why it has none to give, if some stream has work that the first one does not wait for.
+// Ends a capture. Returns an error if some stream has work that the first stream does not wait for.
 static int release(Graph &graph) {
     int error = ACL_SUCCESS;
     const std::map<Stream *, uint64_t> streams = std::move(graph.streams);

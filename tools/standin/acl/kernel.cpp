@@ -16,7 +16,7 @@ namespace standin {
 constexpr uint32_t MIX_MAGIC = 0x43554245;
 constexpr int MIX_KERNEL = 3;
 
-// How a kernel is to be started.
+// Attributes of a launch.
 struct Start {
     bool batch = false;
     std::chrono::seconds limit{1091};
@@ -36,8 +36,8 @@ static int start_of(const aclrtLaunchKernelCfg *cfg, Start &start) {
     return ACL_SUCCESS;
 }
 
-// Takes the cores of a launch. A launch that does not ask for all of them at the same time gets those that are free, and cores that wait
-// for others never end.
+// Takes the cores of a launch. A launch that does not ask for all cores at the same time would get only those that are free, and those would
+// wait for the others: it never ends.
 static bool take_cores(std::unique_lock<std::mutex> &lock, Device &device, uint32_t blocks, const Start &start) {
     const auto free = [&] { return device.busy_cores + blocks <= matrix_cores(); };
     if (!start.batch && !free()) {
@@ -49,7 +49,7 @@ static bool take_cores(std::unique_lock<std::mutex> &lock, Device &device, uint3
     return true;
 }
 
-// Ends all running kernels if one of them takes longer than it may.
+// Ends all running kernels if one of them exceeds its time limit.
 class Watchdog {
   public:
     explicit Watchdog(std::chrono::seconds limit)
@@ -61,7 +61,7 @@ class Watchdog {
               }
           }) {}
 
-    // The kernel is over. Whether it was ended.
+    // Called when the kernel is over. Returns whether the watchdog has ended it.
     bool end() {
         {
             std::lock_guard<std::mutex> lock(mutex_);
@@ -77,7 +77,7 @@ class Watchdog {
     std::condition_variable changed_;
     bool over_ = false;
     bool late_ = false;
-    std::thread thread_; // last: it uses the others
+    std::thread thread_; // last, because it uses the members above
 };
 
 // The error that kernels of a device end with, for tests: `device:error`.
@@ -87,7 +87,7 @@ static int fault(int device) {
     return colon != nullptr && std::atoi(set) == device ? std::atoi(colon + 1) : ACL_SUCCESS;
 }
 
-// Memory of other processes that a kernel may write. What they have mapped here is gone when they have ended.
+// Memory of other processes that a kernel may write. Its mapping here is invalid once its process has ended.
 struct Peers {
     std::map<uint32_t, const Memory *> memory; // by device
     std::atomic<bool> gone{false};
@@ -177,7 +177,7 @@ static int run(const Function &function, uint32_t blocks, const Start &start, in
     return ended("kernel", result.code == HPMOE_HOST_OK ? ACL_SUCCESS : CORE_EXCEPTION, result.message);
 }
 
-// The fault of the options of a load: each may be given once, and the magic number is mandatory.
+// The fault of the options of a load, or null: each option may be given once, and the magic number is mandatory.
 static const char *wrong_options(const aclrtBinaryLoadOptions *options) {
     constexpr int LAZY = 1; // whether the object goes to the device when it is first used
     bool seen[3] = {};
@@ -201,8 +201,8 @@ static const char *wrong_options(const aclrtBinaryLoadOptions *options) {
     return seen[ACL_RT_BINARY_LOAD_OPT_MAGIC] ? nullptr : "no magic number";
 }
 
-// Gives the object of an NPU the head of a library for this machine, which the stand-in's linker has made it of. What is wrong with an
-// object that is no such one.
+// Gives an NPU's object the ELF header of a library for this machine: the stand-in's linker has made it from such a library. Returns the
+// expected kind of object if it is of another kind, else null.
 static const char *made_loadable(std::vector<unsigned char> &image) {
     Elf64_Ehdr head;
     std::memcpy(&head, image.data(), sizeof head);
@@ -267,7 +267,7 @@ aclError aclrtBinaryGetFunction(const aclrtBinHandle handle, const char *name, a
     if (state().binaries.count(binary) == 0 || name == nullptr || current_device() < 0) {
         return ended("aclrtBinaryGetFunction", BAD_HANDLE, "a loaded kernel, a name and a device");
     }
-    // Both halves have one body here.
+    // Here, the code for both kinds of core is the same.
     void *matrix = dlsym(binary->library, (std::string(name) + "_mix_aic").c_str());
     void *vector = dlsym(binary->library, (std::string(name) + "_mix_aiv").c_str());
     void *runner = dlsym(binary->library, "hpmoe_host_run");
@@ -330,7 +330,7 @@ aclError aclrtLaunchKernelWithHostArgs(aclrtFuncHandle handle, uint32_t blocks, 
     }
     uint64_t given[2] = {};
     std::memcpy(given, arguments, bytes);
-    // A kernel takes the first one. An object that wanted the address for flags between cores would take the second.
+    // A kernel takes the first argument. An object that expected the address for flags between cores first would take the second.
     const uint64_t argument = given[broken() == FIRST_ARGUMENT ? 1 : 0];
     std::lock_guard<std::mutex> lock(state().mutex);
     const auto function = state().functions.find(static_cast<Function *>(handle));

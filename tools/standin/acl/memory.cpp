@@ -32,7 +32,7 @@ void close(Memory &memory) {
     }
 }
 
-// Either side of a copy, in memory of a device or of the host as the kind says.
+// One side of a copy, in memory of a device or of the host.
 struct Side {
     const void *address;
     bool on_device;
@@ -90,7 +90,7 @@ aclError aclrtMalloc(void **address, size_t bytes, aclrtMemMallocPolicy) {
     if (bytes > setting("HPMOE_STANDIN_MEMORY", UINT64_MAX)) {
         return ended("aclrtMalloc", OUT_OF_MEMORY, std::to_string(bytes) + " bytes");
     }
-    // One page further than the system would: what relies on more than a page of alignment shows.
+    // Starts one page later than the system would, so that code that relies on more than a page's alignment fails.
     void *mapped = mmap(nullptr, pages(bytes) + HUGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapped == MAP_FAILED) {
         return ended("aclrtMalloc", OUT_OF_MEMORY, std::to_string(bytes) + " bytes");
@@ -186,7 +186,7 @@ aclError aclrtMemcpyAsync(void *to, size_t room, const void *from, size_t bytes,
     enqueue(handle, [=] { return copy("aclrtMemcpyAsync", target, source, bytes); });
     lock.unlock();
     ended(call, ACL_SUCCESS, std::to_string(bytes) + (pageable ? " bytes, not pinned, " : " bytes, ") + named(handle));
-    // Of memory that is not pinned, the call returns when the copy is done.
+    // With memory that is not pinned, the call returns after the copy is done.
     return pageable ? aclrtSynchronizeStream(handle) : ACL_SUCCESS;
 }
 

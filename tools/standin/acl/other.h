@@ -1,4 +1,4 @@
-// Calls of CANN's runtime library that other programs of the process make, and hpmoe does not. Names, numbers and layouts are those of the library.
+// Calls of CANN's runtime library that other code in the process makes, but not hpmoe. Names, numbers and layouts are the library's.
 #pragma once
 
 #include "acl.h"

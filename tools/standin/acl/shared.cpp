@@ -14,7 +14,7 @@ namespace standin {
 
 constexpr size_t LARGE_PAGE = 2 << 20;
 
-// What a fabric handle holds here: where the file is, and what says that it is the same one.
+// Contents of a fabric handle here: the place of the file, and its size and number, which identify it.
 struct FabricName {
     char kind[8];
     int64_t process;
@@ -33,7 +33,7 @@ bool is_gone(const Memory &memory) {
     return poll(&owner, 1, 0) != 0;
 }
 
-// Devices of other processes have numbers of their own.
+// Each device of another process gets a new number.
 static int next_device() {
     static int last = 1000;
     return ++last;
@@ -169,7 +169,7 @@ aclError aclrtUnmapMem(void *address) {
 
 aclError aclrtMemExportToShareableHandleV2(aclrtDrvMemHandle handle, uint64_t flags, aclrtMemSharedHandleType type,
                                            void *name) {
-    // A2 has no fabric, and neither has a part of an NPU.
+    // Neither an A2 nor a part of an NPU has a fabric.
     if (std::strncmp(chip(), "Ascend910B", 10) == 0 || setting("HPMOE_STANDIN_VIRTUAL", 0) != 0) {
         return ended("aclrtMemExportToShareableHandleV2", UNSUPPORTED, "an NPU that has fabric handles");
     }

@@ -1,4 +1,4 @@
-// What the stand-in for CANN's runtime library keeps: devices, memory, streams, events, kernels.
+// The state of the stand-in for CANN's runtime library: devices, memory, streams, events, kernels.
 #pragma once
 
 #include "acl.h"
@@ -28,7 +28,7 @@ constexpr size_t PAGE = 4096;
 // Bytes, rounded up to whole pages.
 constexpr size_t pages(size_t bytes) { return (bytes + PAGE - 1) / PAGE * PAGE; }
 
-// Numbers of errors, as the library has them.
+// The library's error numbers.
 enum Error : int {
     PARAMETER = 107000,
     NO_DEVICE_SET = 107002,
@@ -61,23 +61,23 @@ struct Physical {
     bool imported() const { return owner >= 0; }
 };
 
-// Memory of a device. Nobody can read or write it but copies and kernels: outside of them, an access faults.
+// Memory of a device. Only copies and kernels can read or write it: any other access faults.
 struct Memory {
     std::byte *base;
     size_t bytes;
     int device;
-    const Physical *mapped = nullptr; // what processes share
+    const Physical *mapped = nullptr; // the shared memory that is mapped here, if any
     int users = 0;                    // copies and kernels that are using it
 };
 
 struct Stream;
 
-// Memory of the host that copies on streams read. While the host can't know that the last of them is done, because it has not waited for an
-// event behind it or for its stream, no call can write the memory.
+// Memory of the host that copies on streams read. The memory is write-protected until the host knows that the last of these copies is done,
+// because it has waited for the stream, or for an event after the copy.
 struct Pinned {
     std::byte *base;
     size_t bytes;
-    std::map<Stream *, uint64_t> copies; // by stream: the place of the last copy there that reads it
+    std::map<Stream *, uint64_t> copies; // by stream: the place of the last copy that reads this memory
 };
 
 // A kernel that was loaded.
@@ -92,36 +92,35 @@ struct Function {
     Binary *binary;
 };
 
-// Work that streams were given while they were captured, in the order in which it was given.
+// Work that was put on streams while they were captured, in order.
 struct Graph {
     std::vector<std::function<int()>> work;
-    // Streams that are captured, each with the number of its tasks that the first stream has not been told to wait for. Empty once the capture has
-    // ended.
+    // Captured streams, each with its number of tasks that the first stream does not wait for yet. Empty after the capture has ended.
     std::map<Stream *, uint64_t> streams;
     Stream *first = nullptr; // where the capture began
-    uint64_t number = 0;     // of the capture, from 1
+    uint64_t number = 0;     // number of the capture, from 1
     aclmdlRICaptureMode mode = ACL_MODEL_RI_CAPTURE_MODE_GLOBAL;
 };
 
 // Records that something has been done on a stream.
 struct Event {
     uint64_t recorded = 0;    // calls of RecordEvent
-    uint64_t reached = 0;     // of them, those that a stream has come to
-    Stream *stream = nullptr; // of the last one,
-    uint64_t place = 0;       // and its place there
-    uint64_t captured = 0;    // the number of the capture that it was part of, or 0
+    uint64_t reached = 0;     // number of these calls that a stream has reached
+    Stream *stream = nullptr; // stream of the last call
+    uint64_t place = 0;       // place of the last call on that stream
+    uint64_t captured = 0;    // number of the capture that the last call was part of, or 0
     std::chrono::steady_clock::time_point time;
 };
 
-// What is to be done, in order, by a thread of its own.
+// Work that a thread of the stream runs in order.
 struct Stream {
     int device;
     std::deque<std::function<int()>> work;
     bool busy = false;
     bool ends = false;
-    uint64_t places = 0;          // what was ever put on it
-    std::shared_ptr<Graph> graph; // takes what is put on it, while it is captured
-    int error = 0;                // the first one; nothing runs after it
+    uint64_t places = 0;          // amount of work ever put on the stream
+    std::shared_ptr<Graph> graph; // while the stream is captured, takes the work that is put on it
+    int error = 0;                // first error; no work runs after it
     std::thread thread;
 };
 
@@ -141,14 +140,14 @@ struct State {
     std::set<Physical *> physical;
     std::set<Stream *> streams;
     std::set<Event *> events;
-    std::map<void *, std::shared_ptr<Graph>> graphs; // whose capture has ended
+    std::map<void *, std::shared_ptr<Graph>> graphs; // graphs whose capture has ended
     uint64_t captures = 0;
     std::set<Binary *> binaries;
     std::set<Function *> functions;
     volatile int32_t stop = 0; // ends all running kernels
     uint32_t running = 0;
     uint64_t launches = 0;
-    std::string failure; // why the last kernel failed
+    std::string failure; // message of the last kernel that failed
 };
 
 State &state();
@@ -159,7 +158,7 @@ uint64_t setting(const char *name, uint64_t otherwise);
 // Matrix cores of each device.
 uint32_t matrix_cores();
 
-// What is assumed of devices and the environment asks to be otherwise: HPMOE_HOST_BREAK_..., or one of these.
+// The assumption about devices that the environment asks to break: HPMOE_HOST_BREAK_..., or one of these.
 enum Broken : uint32_t { NOTHING = 0, FIRST_ARGUMENT = 100, VECTOR_CORES = 101, REACH = 102, UNKNOWN = 103 };
 uint32_t broken();
 
@@ -172,7 +171,7 @@ bool refused(const char *what);
 // The device that this thread has set, or -1.
 int &current_device();
 
-// Notes a call in the file that the environment names, with its result, and keeps the words of an error.
+// Logs a call and its result in the file that the environment names, and keeps the text of an error.
 int ended(const char *call, int error, const std::string &why = {});
 
 // The memory that holds these bytes, or null.
@@ -181,7 +180,7 @@ Memory *memory_of(const void *address, size_t bytes);
 // The pinned memory that holds these bytes, or null.
 Pinned *pinned_of(const void *address, size_t bytes);
 
-// What a fabric handle holds: it names physical memory of this process, for others.
+// Makes the contents of a fabric handle, which names physical memory of this process for other processes.
 int name_physical(aclrtDrvMemHandle handle, void *name);
 
 // The physical memory of another process that has this name.
@@ -190,23 +189,24 @@ int physical_named(const void *name, aclrtDrvMemHandle *handle);
 // Whether memory is gone, because the process that it belongs to has ended.
 bool is_gone(const Memory &memory);
 
-// Lets memory be read and written, and again not. With the lock held.
+// Allow reads and writes of memory, and forbid them again. With the lock held.
 void open(Memory &memory);
 void close(Memory &memory);
 
-// The host has learned that a stream has come past a place: memory that copies up to there have read can be written again. With the lock held.
+// Called when the host learns that a stream has passed a place: pinned memory that only copies before that place read can be written again.
+// With the lock held.
 void learned(Stream *stream, uint64_t place);
 
-// A stream, for the log.
+// Name of a stream for the log.
 std::string named(aclrtStream stream);
 
-// Adds work to a stream, or to the graph that captures it; with the lock held. False where there is no such stream.
+// Adds work to a stream, or to the graph that captures it; with the lock held. False if there is no such stream.
 bool enqueue(aclrtStream stream, std::function<int()> work);
 
-// A stream that is captured waits for an event that was recorded there, or a stream is captured from now on because it does. With the lock held.
+// Makes a stream wait for an event of a capture: a stream of that capture, or one that joins the capture by this call. With the lock held.
 int wait_captured(Stream &stream, const Event &event);
 
-// Whether a capture forbids this thread a call that is not asynchronous. With the lock held.
+// Whether a capture forbids this thread to make synchronous calls. With the lock held.
 bool forbidden();
 
 } // namespace standin

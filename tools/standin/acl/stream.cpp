@@ -50,7 +50,7 @@ bool enqueue(aclrtStream handle, std::function<int()> next) {
     return true;
 }
 
-// Waits until a stream has no work left, for at most that many milliseconds, or without a limit if that is -1.
+// Waits until a stream has no work left, for at most `milliseconds`; -1 means without a limit.
 static int synchronize(const char *call, aclrtStream handle, int32_t milliseconds) {
     Stream *stream = static_cast<Stream *>(handle);
     std::unique_lock<std::mutex> lock(state().mutex);
@@ -71,7 +71,7 @@ static int synchronize(const char *call, aclrtStream handle, int32_t millisecond
     return ended(call, error, error == ACL_SUCCESS ? "" : "work on the stream failed: " + state().failure);
 }
 
-// Waits until a stream has come to an event.
+// Waits until a stream has reached an event.
 static int synchronize_event(const char *call, aclrtEvent handle, int32_t milliseconds) {
     std::unique_lock<std::mutex> lock(state().mutex);
     Event *event = static_cast<Event *>(handle);
@@ -107,7 +107,7 @@ static int create_stream(const char *call, aclrtStream *handle) {
     return ended(call, ACL_SUCCESS);
 }
 
-// Flags of events: what is recorded serves streams that wait, a progress that the host reads, times.
+// Flags of events: streams wait for the event, the host reads the progress, the event has a time.
 constexpr uint32_t EVENT_FLAGS = ACL_EVENT_SYNC | 2 | 8;
 
 } // namespace standin
@@ -245,7 +245,7 @@ aclError aclrtRecordEvent(aclrtEvent handle, aclrtStream stream) {
     event->stream = recording;
     event->captured = recording->graph != nullptr ? recording->graph->number : 0;
     if (recording->graph != nullptr) {
-        // Captured work runs in the order in which it was given, so no stream needs to wait.
+        // Captured work runs in the order of its capture, so no stream needs to wait.
         event->place = recording->graph->streams[recording];
         return ended("aclrtRecordEvent", ACL_SUCCESS, named(stream) + ", captured");
     }

@@ -1,4 +1,4 @@
-// Calls of CANN's older library that PyTorch's backend makes beside those of the runtime library. Names and numbers are those of the library.
+// Calls of CANN's older library that PyTorch's backend makes in addition to those of the runtime library. Names and numbers are the library's.
 #pragma once
 
 #include "acl.h"

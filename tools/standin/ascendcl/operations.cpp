@@ -1,4 +1,4 @@
-// Tensors and operations: of these, the conversion of f32 to bf16 alone.
+// Tensors, and the only operation here: the conversion of f32 to bf16.
 #include "ascendcl.h"
 #include "state.h"
 
@@ -19,7 +19,7 @@ struct aclopAttr {};
 
 namespace standin {
 
-// To the nearest bf16, of two that are as near the even one. A NaN stays one.
+// Rounds to the nearest bf16, ties to even. A NaN stays a NaN.
 static uint16_t rounded(uint32_t bits) {
     if ((bits & 0x7fffffff) > 0x7f800000) {
         return static_cast<uint16_t>(bits >> 16 | 0x40);
@@ -27,7 +27,7 @@ static uint16_t rounded(uint32_t bits) {
     return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-// On the stream's thread. Both places are in memory of the stream's device.
+// Runs on the stream's thread. Both addresses are in memory of the stream's device.
 static int convert(const void *from, void *to, size_t elements) {
     std::unique_lock<std::mutex> lock(state().mutex);
     Memory *source = memory_of(from, 4 * elements), *target = memory_of(to, 2 * elements);

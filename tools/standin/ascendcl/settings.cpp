@@ -1,9 +1,9 @@
-// Settings, logs and profiles, and what PyTorch's backend looks for when it is loaded: calls that do nothing, and succeed.
+// Calls that do nothing and succeed: settings, logs and profiles, and symbols that PyTorch's backend looks up when it is loaded.
 
 #define NOTHING(name)                                                                                                  \
     extern "C" int name() { return 0; }
 
-// Properties of tensors and operations that the stand-in has no use for.
+// Properties of tensors and operations that the stand-in does not use.
 NOTHING(aclSetTensorDescName)
 NOTHING(aclSetTensorFormat)
 NOTHING(aclSetTensorPlaceMent)

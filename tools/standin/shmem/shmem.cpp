@@ -11,10 +11,10 @@ namespace standin::shmem {
 constexpr size_t LARGE_PAGE = 2 << 20;
 constexpr uint64_t MOST_BYTES = 40ULL << 30;
 constexpr int32_t MOST_PROCESSES = 16384;
-// What the library adds to a heap for itself.
+// Bytes that the library adds to a heap for itself.
 constexpr size_t ITS_OWN = 6 << 20;
 
-// Numbers of errors, as the library has them.
+// The library's error numbers.
 enum Failure : int {
     BAD_PARAMETER = -1,
     BAD_VALUE = -2,
@@ -32,9 +32,9 @@ struct Library {
     bool initialized = false;
     int process = -1;
     int processes = -1;
-    size_t bytes = 0;               // of each heap
-    std::map<size_t, size_t> taken; // allocations of them: where each begins and ends
-    std::vector<std::byte *> heaps; // as this process calls them
+    size_t bytes = 0;               // bytes of each heap
+    std::map<size_t, size_t> taken; // allocations in all heaps: the begin and the end of each
+    std::vector<std::byte *> heaps; // addresses in this process
     std::vector<aclrtDrvMemHandle> physical;
 };
 
@@ -43,7 +43,7 @@ static Library &library() {
     return *all;
 }
 
-// What a process tells the others of its heap.
+// The message about its heap that a process sends to the others.
 struct Told {
     uint64_t bytes;
     char name[sizeof(aclrtMemFabricHandle)];
@@ -102,7 +102,7 @@ static void drop_heaps(Library &all) {
     all.heaps.clear();
 }
 
-// What is wrong with the attributes, in words.
+// The requirement that the attributes don't meet, in words; empty if there is none.
 static std::string wrong(const aclshmemx_init_attr_t &attributes) {
     const aclshmem_init_optional_attr_t &option = attributes.option_attr;
     if (attributes.my_pe < 0 || attributes.my_pe >= attributes.n_pes || attributes.n_pes > MOST_PROCESSES) {
@@ -208,7 +208,7 @@ void *aclshmem_align(size_t alignment, size_t bytes) {
         ended(call, NOT_BEGUN, "aclshmemx_init_attr before");
         return nullptr;
     }
-    // All processes come here, whatever they ask for.
+    // All processes reach this exchange, whatever they ask for.
     std::vector<std::string> texts;
     const std::string mine = std::to_string(alignment) + ", " + std::to_string(bytes) + " bytes";
     if (!all.store.gather(mine, texts)) {

@@ -1,4 +1,4 @@
-// How processes of the stand-in for CANN's SHMEM library find each other: process 0 listens, the others are connected to it.
+// Connects the processes of the stand-in for CANN's SHMEM library: process 0 listens, and the others connect to it.
 #pragma once
 
 #include <chrono>
@@ -12,10 +12,11 @@ class Store {
   public:
     ~Store() { end(); }
 
-    // Joins the processes at an address, "tcp://1.2.3.4:5678". Process 0 takes the socket, if it is one. An error in words.
+    // Joins the processes at an address, "tcp://1.2.3.4:5678". Process 0 listens on `socket` if it is a socket. Returns an error in words.
     std::string begin(int process, int processes, const char *address, int socket, uint32_t seconds);
 
-    // What each process passes, in the order of their numbers. All of them call it. False where one is gone or late.
+    // Collects the text that each process passes, in the order of the processes' numbers. All processes must call it. False if one is gone or
+    // late.
     bool gather(const std::string &mine, std::vector<std::string> &all);
 
     void end();
@@ -29,7 +30,7 @@ class Store {
 
     int process_ = 0;
     uint32_t seconds_ = 0;
-    // Of process 0: to each other one. Of the others: the first alone, to process 0.
+    // In process 0, a connection to each other process; in another process, only one connection, to process 0.
     std::vector<int> links_;
 };
 

@@ -172,13 +172,13 @@ impl Toolkit {
             ("lacks", lacks),
             ("type", &kind.to_string()),
             ("ratio", &ratio),
-            // Of the head of an object, as printf's escapes of its bytes.
+            // Fields of an object's ELF header, whose bytes are written as printf's escapes.
             ("elf_type", &escaped(&linked.to_le_bytes())),
             ("elf_machine", &escaped(&machine.to_le_bytes())),
             ("elf_flags", &escaped(&chip.to_le_bytes())),
-            // With another implementation of AscendC, objects are others.
+            // Another implementation of AscendC makes other objects.
             ("contents", &format!("{contents:016x}")),
-            // Part of what the programs say their version is: objects of a faulty toolkit are not those of another.
+            // Part of the version that the programs print, because a faulty toolkit makes other objects.
             ("fault", &self.fault.map(|fault| format!("{fault:?}")).unwrap_or_default()),
         ];
         settings.map(|(name, value)| format!("{name}='{}'\n", value.replace('\'', r"'\''"))).concat()
