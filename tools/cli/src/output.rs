@@ -22,7 +22,7 @@ pub(crate) fn line(line: impl Display) -> Result<(), String> {
 
 /// Writes a line to stderr, which may be closed.
 pub(crate) fn note(note: impl Display) {
-    // Nobody is left to tell that stderr can't be written.
+    // A failure to write to stderr can't be reported anywhere.
     let _ = writeln!(io::stderr().lock(), "{}", printable_lines(&note.to_string()));
 }
 

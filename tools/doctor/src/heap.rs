@@ -24,7 +24,7 @@ pub(crate) struct HeapPlan {
 
 impl HeapPlan {
     pub(crate) fn new(ranks: usize, cores: Cores, data_bytes: usize) -> Self {
-        // Two for each core: a block has arrived, and it has been read.
+        // Two for each core: whether a block has arrived, and whether it has been read.
         let counters = 2 * cores.count().max(8);
         let launches = 2 * counters * LINE;
         let ready = launches + cores.count() * LINE;

@@ -39,7 +39,7 @@ pub(crate) fn compiled(folder: &Path) -> Result<DeviceObject, String> {
     let source = folder.join(format!("{SYMBOL}.{random:016x}.cpp"));
     std::fs::write(&source, text).map_err(cannot)?;
     let object = hpmoe_build::device_object(&source, SYMBOL, folder);
-    // A refusal names the file: then it stays.
+    // An error of the compiler names the file, which then stays.
     if object.is_ok() {
         let _ = std::fs::remove_file(&source);
     }

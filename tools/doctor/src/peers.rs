@@ -70,7 +70,7 @@ impl Examination {
         let mut running: Vec<Vec<Running>> = self.dies.iter().map(|_| Vec::new()).collect();
         let launches = numbers.clone().count() as u32;
         let started = self.start_with_peers(heaps, request, numbers, &mut running);
-        // Whatever happened, no kernel is still running when the others learn of it.
+        // Waits even after an error, so that no kernel is running when the other processes learn of the error.
         let waited = Failure::joined(self.dies.iter().filter_map(|die| die.wait(launches).err()).collect());
         let seen = waited.and(started).and_then(|()| {
             let of_rank = |launches: &Vec<Running>| launches.iter().map(Running::seen).collect();

@@ -69,7 +69,7 @@ impl Started {
         let mut problems = Vec::new();
         for (rank, child) in (1..).zip(&mut self.0) {
             match end(child, deadline) {
-                // It has found what this process has found.
+                // It has reported the same results as this process.
                 Ok(Some(Some(0 | 1))) => {}
                 Ok(Some(_)) => problems.push(format!("rank {rank} ended early")),
                 Ok(None) => problems.push(format!("rank {rank} did not end within {PATIENCE:?} and was killed")),
@@ -83,7 +83,7 @@ impl Started {
 
 impl Drop for Started {
     fn drop(&mut self) {
-        // After an error. A process that has joined ends because this one has left; others would look for rank 0.
+        // After an error, processes that have joined end because this one has left; others would go on looking for rank 0.
         let deadline = Instant::now() + LAST_WORDS;
         for child in &mut self.0 {
             let _ = end(child, deadline);

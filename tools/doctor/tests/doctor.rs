@@ -131,7 +131,7 @@ fn every_probe_of_one_npu_can_fail() {
 #[test]
 fn every_probe_of_peers_can_fail() {
     let cases = [
-        // One rank has left its memory, and the other one stopped for it: which is told first is up to them.
+        // One rank accesses memory that is not its own, which stops the other one: either error may be reported first.
         ("reach", "a core of the NPU ended with an exception", &OWN[2..]),
         ("peer-adds", "a word is ", &["reach", "stuck"]),
         ("landed", "read what had not landed", &["reach", "peer-adds", "stuck"]),
@@ -142,7 +142,7 @@ fn every_probe_of_peers_can_fail() {
         expect_failure(&run, broken, seen);
         run.expect(others, "holds");
     }
-    // What one process finds, all of them tell.
+    // All processes report what one of them finds.
     let run = run_sound(&["--limit", "2", "--processes", "2"], &[("HPMOE_STANDIN_BREAK", "landed")]);
     expect_failure(&run, "landed", "read what had not landed");
 }
@@ -155,7 +155,7 @@ fn the_compiler_and_the_npus_can_be_wrong() {
     expect_failure(&run_faulty, "toolkit", "told to refuse this line");
     run_faulty.expect(&["npu"], "holds");
     run_faulty.expect(&OWN[2..], "not run");
-    // Why: what it needs, which is not run for the same reason, down to what fails.
+    // The reason names a probe that is needed but was not run or failed, down to the one that failed.
     let needs = ["argument", "cores", "poll", "order", "stuck"].map(|probe| run_faulty.answers[probe].1.as_str());
     assert_eq!(
         needs,

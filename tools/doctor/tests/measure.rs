@@ -93,7 +93,7 @@ fn a_machine_is_what_was_timed_and_the_rest_of_its_base() {
         assert_eq!(found, sorted(&expected), "{text}");
         assert_eq!((target.name.as_str(), target.cores.aic, target.cores.aiv), ("stand-in", 2, 4));
         assert!(text.contains("the times mean nothing") && said.contains("the times mean nothing"), "{text}{said}");
-        // What was not timed is as it was, and known as well as it was.
+        // Constants that were not timed keep their values and their provenance.
         let base = Target::ascend_a3();
         let is_untimed = |name: &str| !found.iter().any(|timed| timed == name);
         for constant in base.constants().iter().filter(|it| is_untimed(&format!("{}.{}", it.section, it.key))) {

@@ -87,7 +87,7 @@ fn every_step_is_told_in_one_file() {
 
 #[test]
 fn failures_do_not_keep_other_steps_from_being_run() {
-    // The compiler takes the probes, and not the kernel.
+    // The compiler accepts the probes, but not the kernel.
     let run = with(|toolkit| toolkit.fault(Fault::Refuses("namespace task")), &[], &[("HPMOE_STANDIN_BREAK", "sums")]);
     assert_eq!(run.code, Some(1), "{}", run.text);
     run.expect("compile probes", "failed", "has `namespace task`");

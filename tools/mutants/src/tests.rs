@@ -102,7 +102,7 @@ impl Judges {
                     continue;
                 }
                 tell(&name);
-                // It is there only if the test before this one reached something.
+                // The file exists only if the previous test reached a mutant.
                 let _ = fs::remove_file(&file);
                 let start = Instant::now();
                 let outcome = run(program, &[&name], Duration::from_secs(600), variable)?;

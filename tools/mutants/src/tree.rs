@@ -142,7 +142,7 @@ pub(crate) fn instrument(
     mutants: &[(String, &Mutant)],
     numbers: &BTreeMap<String, u32>,
 ) -> (String, Vec<(String, Range<usize>)>) {
-    // At one place what ends comes before what begins, inner ends before outer ones and outer begins before inner ones.
+    // At one position, ends come before beginnings, inner ends before outer ends, and outer beginnings before inner ones.
     let mut events = Vec::new();
     for (order, (_, mutant)) in mutants.iter().enumerate() {
         events.push((mutant.range.start, 1, order));

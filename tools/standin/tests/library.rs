@@ -122,7 +122,7 @@ fn pinned_memory_that_a_stream_copies_is_kept() {
     // SAFETY: memory of this size, which nothing reads.
     unsafe { pinned.write_bytes(7, Sender::BYTES) };
     assert_eq!(sender.send(*pinned), 0);
-    // The host can't know yet that it may go.
+    // The host can't know yet that the memory may be freed.
     assert_eq!(call!(acl, "aclrtFreeHost", *pinned => *mut u8), 107_000);
     sender.record_and_wait();
     let mut back = [0_u8; Sender::BYTES];

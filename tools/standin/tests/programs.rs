@@ -173,7 +173,7 @@ fn loads_take_several_options_each_once() {
         }
     };
     const MAGIC: (u32, u32) = (2, 0x4355_4245);
-    // These options are taken: what is refused is the object.
+    // These options are valid, so the error is about the object.
     for taken in [&[MAGIC][..], &[MAGIC, (1, 1)], &[(1, 0), MAGIC]] {
         assert!(said(taken).contains("an object for both kinds of core"), "{}", said(taken));
     }

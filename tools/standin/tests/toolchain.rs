@@ -62,7 +62,7 @@ impl Package {
             return Err(text(output.stderr));
         }
         let printed = text(output.stdout);
-        // What cargo shows as its own errors.
+        // Errors that cargo prints for a build script.
         let errors: Vec<&str> =
             printed.lines().filter_map(|line| line.split_once("cargo::error=")).map(|(_, error)| error).collect();
         match errors.is_empty() {
@@ -332,7 +332,7 @@ fn operators_are_built_for_both_machines_and_again_when_a_file_of_theirs_changes
 #[test]
 fn an_operator_for_devices_is_not_given_to_the_host() {
     let package = with_operator(", device_only");
-    // No host knows such a function.
+    // A header that only the device's compiler accepts.
     fs::write(package.path("ops/zeros.h"), format!("#ifndef __NPU_ARCH__\n#error \"for devices\"\n#endif\n{ZEROS}"))
         .unwrap();
     package.build_with(&[]).unwrap();
@@ -343,7 +343,7 @@ fn an_operator_for_devices_is_not_given_to_the_host() {
     let text = |paths: &[&PathBuf]| fs::read_to_string(paths[0]).unwrap();
     assert!(!text(&host).contains("ops/sum.h") && text(&host).contains("WeightedSum("), "{}", text(&host));
     assert!(text(&device).contains("#include \"ops/sum.h\""), "{}", text(&device));
-    // The device's compiler gets it, which here is the host's: it refuses it, and the fault is that of the operator.
+    // The device build compiles the header. Here the host's compiler does so and refuses it: the fault is the operator's.
     package.build().unwrap();
     let fault = package.text(".fault");
     assert!(fault.starts_with("@sum\n`ops/sum.h`, where the task `sum`") && fault.contains("for devices"), "{fault}");

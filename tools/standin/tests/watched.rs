@@ -176,7 +176,7 @@ fn every_input_that_arrives_changes_or_goes_is_noticed_whatever_its_time_stamp()
     for Input { file, texts: [text, other], optional } in inputs {
         let expect = |what: &str, there: bool| {
             assert!(package.build(&[]).0, "{file} {what}");
-            // A build that lacks something looks for it each time.
+            // A build that lacks a required file looks for it each time.
             assert_eq!(package.build(&[]).0, !there && !optional, "nothing has changed after {file} {what}");
         };
         package.put(file, &text);

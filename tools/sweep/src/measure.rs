@@ -120,14 +120,14 @@ mod tests {
             let mut serial = SerialTimes::new();
             let mut figures = |routing| plan.figures(&Case { layer, ranks: 2, routing }, &mut serial).unwrap();
             let [balanced, drifting] = [RoutingKind::Balanced, RoutingKind::Drifting].map(&mut figures);
-            // What is known of serial execution is what another overhead has.
+            // Serial times are the same for another overhead, whether they are reused or simulated again.
             let slow = Layer { overhead: 900, ..layer };
             let slow = LayerPlan::new(Build { layer: slow, ranks: 2 }).unwrap();
             let case = Case { layer, ranks: 2, routing: RoutingKind::Balanced };
             let [known, anew] =
                 [&mut serial, &mut SerialTimes::new()].map(|serial| slow.figures(&case, serial).unwrap());
             assert!(known == anew && known.serial == balanced.serial);
-            // Ours reads weights while a tile begins, and is not always slower by what a tile costs.
+            // Our kernel reads weights while a tile begins, so it is not always slower by a tile's overhead.
             assert!(known.original > balanced.original && known.ours != balanced.ours);
             assert!(balanced.over_bound() >= 1.0 && drifting.over_bound() >= 1.0);
             assert!(balanced.original > 0.0 && balanced.serial > 0.0 && balanced != drifting);

@@ -53,7 +53,7 @@ fn layers(checked: &CheckedGraph) -> Vec<Vec<Stop>> {
     let dependencies = checked.dependencies();
     let mut layer: Vec<usize> = Vec::new();
     for id in checked.graph().phases.ids() {
-        // A dependency goes forwards in the order of the calls, but for what a later chunk waits for.
+        // Dependencies lead forward in the order of the calls, except for those of waits of a later chunk.
         let before = dependencies.iter().filter(|one| one.after == id).filter_map(|one| layer.get(one.before.index()));
         layer.push(before.max().map_or(0, |last| last + 1));
     }
@@ -79,7 +79,7 @@ fn line(checked: &CheckedGraph, schedule: &Schedule, dependency: usize, stops: &
             let bend = number((before + NODE.0 + x) / 2.0);
             path.push_str(&format!("C{bend} {} {bend} {} {} {}", middle(height), middle(y), number(x), middle(y)));
         }
-        // It leaves on the right, and its last stop is its end.
+        // The path leaves its first stop on the right, passes through the others, and ends at the last one.
         if at == 0 {
             path.push_str(&format!("M{} {}", number(x + NODE.0), middle(y)));
         } else if at + 1 < stops.len() {

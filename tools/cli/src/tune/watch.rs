@@ -60,7 +60,7 @@ pub(super) fn found(
 /// Says that the time was too short to compare anything.
 fn no_time(options: &TuneArgs, kernel: &str, Doing { text, part }: &Doing) -> String {
     let seconds = options.seconds;
-    // The start takes as long as its part says, and as much again is left for candidates.
+    // Enough time for the whole start, whose finished part is known, and as much again for candidates.
     let times = part.filter(|part| *part > 0.0).map_or(MUCH_MORE, |part| 2.0 / part);
     let fewer = if options.routings.len() == 1 {
         "or simulate fewer tokens or ranks (`--set TOKENS=…`, `--ranks`)"

@@ -107,7 +107,7 @@ impl Job {
                 self.options.ranks,
                 printable_path(&self.options.file)
             ),
-            // Nobody waits for these words.
+            // Not printed: the main thread no longer waits for it.
             NoResult::Ended { .. } => format!("kernel `{}`: the search was given up", searched.name),
         })?;
         Ok(Box::new(Found { kernel: searched, result, warning }))

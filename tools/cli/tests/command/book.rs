@@ -19,7 +19,7 @@ const PICTURES: &str = "docs/guide";
 #[test]
 fn commands_print_and_draw_what_is_shown() {
     let folder = tempfile::tempdir().expect("a folder");
-    // What commands write lies next to what they read, as at the repository's root.
+    // Commands write next to the files that they read, as at the repository's root.
     for name in ["docs", "examples"] {
         symlink(root().join(name), folder.path().join(name)).expect("a link");
     }

@@ -90,7 +90,7 @@ fn a_launch_runs_what_is_simulated_where_and_in_the_order_that_it_is() {
         let cells = line(&text, task);
         assert_eq!((cells[1], cells[2], &cells[8..]), (count, count, &["0", "0", "0"][..]), "{text}");
     }
-    // What a kernel does before its tasks is a part of none in the simulation.
+    // In the simulation, a kernel's work before its tasks belongs to no task.
     assert_eq!(&line(&text, "tables")[4..6], ["0", "12"], "{text}");
     assert!(!text.contains("order first differs"), "{text}");
 }

@@ -37,7 +37,7 @@ fn a_contract_says_what_an_operator_has_and_leaves() {
     ] {
         assert!(printed.contains(part), "{part} is missing in\n{printed}");
     }
-    // Of a task that has none yet, all that it could have.
+    // For a task without an operator, an operator that it could have.
     let printed = prints(&["emit", LAYER, "--task", "swiglu"]);
     for part in
         ["external = \"ops/swiglu.h\"", "- UB: 188,032 B from address 0 on", "LoadRows(", "HPMOE_INLINE void swiglu("]

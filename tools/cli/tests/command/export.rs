@@ -85,7 +85,7 @@ fn every_wait_is_reached_and_nothing_stays_behind() {
         let mut replay = Replay::new(&schedule);
         replay.run();
         assert_eq!(replay.left(), 0, "{more:?}");
-        // What is awaited is all that is ever signalled.
+        // The highest threshold of each counter is the sum of all of its signals.
         for (counter, most) in &replay.awaited {
             assert_eq!(replay.counters[counter], *most, "{counter:?} with {more:?}");
         }
@@ -140,6 +140,6 @@ fn open_sizes_suit_the_ranks() {
         assert_eq!(exported, number(&json(&[&simulate[..], &common].concat()), "tasks"), "{ranks} ranks");
         exported
     };
-    // For two ranks other tiles than for eight.
+    // The tiles for two ranks differ from those for eight.
     assert_ne!(tasks("2") / 2, tasks("8") / 8);
 }

@@ -74,7 +74,7 @@ fn its_peaks_follow_from_its_formula() {
 
 #[test]
 fn its_formula_gives_the_savings_without_a_fit() {
-    // From the shape alone, with the rows that the printed peak without chunks leaves, and to a point.
+    // From the shape alone and the rows that follow from the printed peak without chunks: within one percentage point.
     let whole = SHAPE.whole() / GB;
     assert!((whole - 0.698).abs() < 0.001, "{whole}");
     let parts = (whole, PEAKS[0].1 - whole);

@@ -69,7 +69,7 @@ fn chunks_and_kept_rows_are_counted() {
     let kept = json(&backward);
     assert_eq!(line(&kept, "recv")["purpose"], "kept for another launch");
     assert!(number(&kept, "kept_bytes") > 0);
-    // Processes have what peers write of it in the heap, and a word to stop.
+    // With processes, the heap also has the tensor that peers write, and the word that stops them.
     let processes = json(&[&backward[..], &["--processes"]].concat());
     let received = number(line(&kept, "recv"), "bytes").next_multiple_of(512);
     assert_eq!(number(&processes, "heap_bytes"), number(&kept, "heap_bytes") + received + 512);

@@ -34,7 +34,7 @@ fn control_characters_of_names_and_sources_are_escaped() {
     let absent = folder.path().join(format!("a{clears}\nerror: b.rs"));
     let said = String::from_utf8(hpmoe(&["check", absent.to_str().expect("UTF-8")]).stderr).expect("text");
     assert!(said.contains(r"a\u{1b}[2J\u{9b}1A\u{202e}\nerror: b.rs") && said.lines().count() == 1, "{said}");
-    // A fault in a line with controls, and one whose message has words of the source.
+    // Control characters in the faulty line, and in source text that the message quotes.
     let source = folder.path().join(format!("kernel{clears}.rs"));
     let text = std::fs::read_to_string(LAYER).expect("the layer");
     let faulty = text.replacen("#[aiv_task]", &format!("/* {clears} */ #[aiv_task(external = \"{clears}\")]"), 1);

@@ -152,7 +152,7 @@ fn a_browser_shows_tasks_and_follows_what_they_waited_for() {
         chain[chain.len() - 1].contains("project") && chain[1..].iter().any(|row| row.contains("waited")),
         "{chain:?}"
     );
-    // The page begins with all of the kernel, however long the original takes.
+    // At first, the page shows all of the kernel, even if the original takes longer.
     let data = runs(&page);
     let end = data[0]["end"].as_f64().unwrap() / 1e3;
     assert_eq!(seen["before"].as_str(), Some(format!("0.0 µs to {end:.1} µs").as_str()));

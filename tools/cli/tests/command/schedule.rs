@@ -55,9 +55,9 @@ fn a_tuned_schedule_is_shown_and_named() {
     assert_eq!(heading(&untuned), "moe_ffn::forward, default schedule");
     assert_ne!(tuned.lines().skip(1).collect::<Vec<_>>(), untuned.lines().skip(1).collect::<Vec<_>>());
     assert_eq!(json(&["schedule", &layer, "--set", &size, "--json"])["schedule"], "tuned");
-    // What is set wins.
+    // Set sizes win over tuned ones.
     assert_eq!(heading(&prints(&["schedule", &layer, "--set", SIZE])), "moe_ffn::forward, tuned schedule");
-    // An export says which it is, too.
+    // An export also says which schedule it has.
     let path = folder.path().join("schedule.json");
     let path = path.to_str().unwrap();
     for (more, origin) in [(&[][..], "tuned"), (&["--untuned"], "default")] {

@@ -20,7 +20,7 @@ fn all_policies_stand_in_one_table_with_what_it_rests_on() {
     }
     assert!(table.lines().next().unwrap().contains("simulated on ascend-a3: 4 ranks of 256 tokens"));
     assert!(table.contains("sync.tile_overhead_ns = 200 (assumed") && table.contains("original.empty_task_us = 1.5"));
-    // One policy rests on fewer.
+    // A single policy depends on fewer constants.
     let serial = prints(&with(&["--policy", "serial"]));
     assert!(serial.contains("vector.elementwise_gb_per_s = 50") && !serial.contains("original."));
 }
@@ -34,7 +34,7 @@ fn a_policy_is_one_object() {
         let (time, bound) = (number(&found, "simulated_us"), number(&found, "bound_us"));
         assert!(0.0 < bound && bound <= time, "{bound} of {time}");
         assert!((0.0..=1.0).contains(&number(&found, "aic_useful")));
-        // All that a core does or doesn't do is the latency.
+        // Busy and idle times of a core add up to the latency.
         for kind in ["aic", "aiv"] {
             let parts = ["idle", "busy"].into_iter().flat_map(|half| found[half].as_object().unwrap().values());
             let sum: f64 = parts.map(|part| number(part, kind)).sum();
@@ -160,7 +160,7 @@ fn a_layer_in_int8_is_compared_with_its_own_operators_in_int8() {
         )
     };
     let (narrow, wide) = (table(kernel, &["--policy", "serial"]), table(LAYER, &["--policy", "serial"]));
-    // Nothing but the products of one layer depends on the constant.
+    // Only the products of the int8 layer depend on the constant.
     assert!(narrow.contains("cube.int8_efficiency = 0.8") && !wide.contains("cube.int8_efficiency"), "{narrow}");
 }
 

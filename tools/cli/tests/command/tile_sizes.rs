@@ -29,7 +29,7 @@ fn fixed_sizes_that_cost_time_are_warned_of_once() {
             "{warning}"
         );
         assert!(warning.contains(": usize = _;` in the source, and likewise "), "{warning}");
-        // What it offers is there.
+        // The option that the warning offers exists.
         assert!(warning.ends_with(". `--allow-slow-tile-sizes` keeps the sizes without this warning"), "{warning}");
         assert_eq!(prints(&typed), printed);
     }

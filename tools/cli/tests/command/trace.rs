@@ -88,7 +88,7 @@ impl<'a> Trace<'a> {
             assert!(cut_ns(start, "ts") < cut_ns(end, "ts"), "{start} leads to {end}");
             let (from, to) = (self.enclosing(start), self.enclosing(end));
             assert!(!std::ptr::eq(from, to) && from["cat"] == "task" && to["cat"] == "task", "{from} leads to {to}");
-            // The head is where the wait is over.
+            // The arrow ends when the wait is over.
             assert!(to["args"]["empty"] == true || cut_ns(to, "ts") == cut_ns(end, "ts"), "{end} is late in {to}");
         }
         starts.len()

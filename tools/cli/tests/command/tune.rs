@@ -38,7 +38,7 @@ fn a_machine_that_was_measured_is_searched_and_simulated_like_any_other() {
     assert_eq!((&default["target"], &default["schedule"]), (&"stand-in".into(), &"default".into()), "{default}");
     let estimates = default["assumed"].to_string();
     assert!(estimates.contains("meaningless: "), "{estimates}");
-    // Launches cost so much there that many a schedule is faster.
+    // On this target, launches are so expensive that many schedules are faster.
     let found = tuned_until(&[&[layer][..], &size].concat(), |found| !found.contains("nothing better"));
     let said = String::from_utf8_lossy(&found.stdout);
     assert!(said.contains("simulated on stand-in: 0."), "{said}");
@@ -54,7 +54,7 @@ const NOISE: Duration = Duration::from_secs(20);
 fn the_time_given_is_kept_even_if_one_candidate_takes_longer() {
     let folder = tempfile::tempdir().unwrap();
     let layer = layer_with(folder.path(), "layer.rs", "16");
-    // A product of one tile takes little, and there are a million of them for each of 40 simulations.
+    // The product of a tile is cheap, but each of 40 simulations has a million of them.
     let size = "HIDDEN=7168,INTER=2048,EXPERTS=256,TOP_K=8,TOKENS=4096";
     let set = |sizes: &str| format!("{size}{sizes}");
     let tune = |settings: &str, seconds: &str, routings: &[&str]| {
@@ -97,11 +97,11 @@ fn a_search_starts_from_the_sizes_that_a_build_would_choose() {
     assert_eq!((chosen.len(), listed(&found)), (5, chosen.clone()), "{found}");
     let sum = |times: &Value| times.as_array().unwrap().iter().map(|time| time.as_f64().unwrap()).sum::<f64>();
     assert!(sum(&found["simulated_us"]) <= sum(&found["start_simulated_us"]), "{found}");
-    // The default is a kernel of small tiles, whose estimate is that of a far slower one.
+    // The default kernel has small tiles: its estimate is far slower, so it is not simulated.
     assert!(found["default_simulated_us"].is_null() && found["sizes"]["TILE_M"].as_u64() > Some(16), "{found}");
     let same = tune(&open, &[]);
     assert_eq!((listed(&same), &same["default_simulated_us"]), (chosen.clone(), &same["start_simulated_us"]), "{same}");
-    // What is set stays.
+    // Set sizes stay.
     let set = tune(&fixed, &["--set", "TILE_N=64"]);
     assert!(!listed(&set).iter().any(|size| size.starts_with("TILE_N")) && set["sizes"]["TILE_N"].is_null(), "{set}");
 }
@@ -127,7 +127,7 @@ fn what_was_found_before_an_interrupt_is_kept() {
         (output.status.code(), said)
     };
     let start = Instant::now();
-    // Where the machine is loaded, nothing is there after a second.
+    // On a loaded machine, there may be no result after a second.
     let mut interrupted = [1, 8, 64].into_iter().map(interrupted_after);
     let said = interrupted.find_map(|(code, said)| (code == Some(130)).then_some(said)).expect("something is found");
     assert!(said.ends_with("interrupted: the search ended early\n"), "{said}");

@@ -108,7 +108,7 @@ fn told(ran: &Ran, cycles: Result<Value, String>) -> Step {
     let error = launch.as_ref().and_then(|launch| launch["relative_l2"].as_f64());
     let bits = match (&launch, error) {
         (Some(launch), _) if launch["bitwise_equal"] == true => "equal bit for bit with the reference".to_owned(),
-        // The cube adds in its own order.
+        // Not a fault: the cube may add in another order.
         (_, Some(error)) => format!("other bits than the reference's, with a relative L2 error of {error:.2e}"),
         _ => format!("no result: {}: {}", ran.end, ran.last().trim()),
     };

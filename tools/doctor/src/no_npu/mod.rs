@@ -171,7 +171,7 @@ fn probes(machine: &Machine<'_>, simulator: &Simulator) -> Step {
         found.iter().filter(|answer| answer["answer"] == word).filter_map(|answer| answer["probe"].as_str()).collect()
     };
     let (holds, fails) = (with("holds"), with("fails"));
-    // The last two of one NPU come after those that need a peer.
+    // The last two probes of a single NPU come after those that need a peer.
     let complete = found.iter().any(|answer| answer["probe"] == TOO_LONG);
     let status = match (ran.status, complete) {
         (Status::TimedOut, _) => Status::TimedOut,

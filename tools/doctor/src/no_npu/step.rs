@@ -111,7 +111,7 @@ fn wait(child: &mut Child, deadline: Instant) -> io::Result<Option<std::process:
     }
     for process in descendants(child.id()) {
         if let Ok(process) = i32::try_from(process) {
-            // SAFETY: a signal to a process, which this one has started by way of others a moment ago.
+            // SAFETY: a signal to a descendant of a process that this one has started.
             unsafe { libc::kill(process, libc::SIGKILL) };
         }
     }

@@ -44,7 +44,7 @@ fn run(examination: &mut Examination) -> Result<String, Failure> {
 fn form(die: &Die) -> Result<Form, Failure> {
     let plan = HeapPlan::new(1, die.cores, 0);
     let request = Request { words: observation_lines(die.cores) as u32, ..Request::new(Which::Cores, 1) };
-    // Each of the two may be the one.
+    // Either structure may be the one that the kernel reads.
     let heap = DeviceMemory::poisoned(&die.npu, plan.bytes, 0)?;
     let heaps = [heap.address()];
     let launch = |mark| Launch { request: Request { mark, ..request }, plan: &plan, heaps: &heaps, rank: 0 };

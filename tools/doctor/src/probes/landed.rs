@@ -30,7 +30,7 @@ fn run(examination: &mut Examination) -> Result<String, Failure> {
     let counted: Vec<[Blocks; 2]> =
         examination.team.own().zip(&seen).map(|(rank, seen)| count(examination, rank, seen)).collect();
     let ended: Result<(), Failure> = seen.iter().try_for_each(|seen| match seen.expect_done() {
-        // Wrong words are counted.
+        // Wrong words are not an error here: `count` counts them.
         Err(_) if seen.observations.iter().any(|observation| observation.misses > 0) => Ok(()),
         result => result,
     });

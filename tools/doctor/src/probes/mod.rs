@@ -37,7 +37,7 @@ static PROBES: [&Probe; 16] = [
     &adds::PEERS,
     &landed::PROBE,
     &ready::PROBE,
-    // Of these, a core may be left that waits for ever.
+    // The last ones, because they may leave a core that waits for ever.
     &rows::PROBE,
     &stuck::PROBE,
 ];

@@ -94,7 +94,7 @@ mod tests {
         let (left, right) = (numbers(7, 5), numbers(5, 3));
         let mut found = sound(&left, &right);
         assert!(compare(&found, &left, &right).is_ok());
-        // A row behind the seven of the second pair.
+        // A row after the seven rows of the second pair.
         let behind = 2 * SIDE * SIDE + 7 * SIDE + 3;
         found[behind] = 4.0;
         let said = compare(&found, &left, &right).unwrap_err().seen;

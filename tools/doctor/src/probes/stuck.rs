@@ -54,7 +54,7 @@ fn time_to_leave(die: &Die) -> Result<Duration, Failure> {
         return Err(Failure { seen, ..failure });
     }
     expect_left(&running.seen()?)?;
-    // The counter of another frequency shows here: that of a host run is exact, that of an NPU within a per mille.
+    // Shows whether the system counter has another frequency. On the host, it is exact; on an NPU, within 0.1 %.
     match time >= LIMIT.mul_f64(0.9) {
         true => Ok(time),
         false => Err(Failure::new(format!("the cores left after {time:.2?}, before their limit of {LIMIT:?}"))),
