@@ -242,7 +242,7 @@ HPMOE_INLINE void LoadRight(const LocalTensor<In> &b, const LocalTensor<In> &w, 
     }
 }
 
-// Number of rows that Mmad is told: given a single row, it would read x as a plain vector.
+// Number of rows that is passed to Mmad: with a single row, it would read x as a plain vector.
 HPMOE_INLINE uint32_t CubeRows(uint32_t m) { return m == 1 ? 16 : m; }
 
 // Copies contraction range [k0, k0 + depth) of an L1 stage of `length` to L0 and adds its product to L0C. With `first`, the

@@ -241,7 +241,7 @@ fn captures_refuse_what_cann_refuses() {
     assert_eq!((acl.synchronize(stream), acl.wait(stream, outside)), (CAPTURED, DEPENDENCY));
     assert_eq!(call!(acl, "aclmdlRICaptureBegin", stream => Handle, 0 => u32), CAPTURED);
     assert_eq!(call!(acl, "aclrtDestroyStream", stream => Handle), CAPTURED);
-    // What is not asynchronous is forbidden, unless the thread says otherwise.
+    // Synchronous calls are forbidden, unless the thread's mode allows them.
     assert_eq!((memset(), acl.copy(memory, host.as_ptr(), 1, stream)), (MODE, MODE));
     let mut mode = 2_u32;
     assert_eq!(call!(acl, "aclmdlRICaptureThreadExchangeMode", &raw mut mode => *mut u32), 0);

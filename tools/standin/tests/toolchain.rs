@@ -154,7 +154,7 @@ fn a_build_without_the_device_is_as_if_there_were_none() {
     package.build_with(&[(BUILD, "for cann")]).unwrap();
     assert!(package.made(".device").is_some());
     assert_eq!(package.text(".rs"), tables);
-    // What an earlier build made for the device is not taken by a later one.
+    // A build without a device ignores the objects that an earlier build made for one.
     package.build_with(&[]).unwrap();
     assert!(package.made(".device").is_none());
     let said = package.build_with(&[("HPMOE_DEVICE", "npu")]).unwrap_err();

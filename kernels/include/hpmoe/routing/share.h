@@ -140,7 +140,7 @@ template <uint32_t NEEDS> struct RouteShare {
         const uint64_t row = static_cast<uint64_t>(core.SetOf(0)) * core.launch.ranks + rank;
         return from.counts + row * from.count_pitch * 4;
     }
-    // Where this rank reads the counts of a rank.
+    // The address at which this rank reads the counts of a rank.
     HPMOE_INLINE uint64_t Told(uint32_t rank) const {
         return told + static_cast<uint64_t>(rank) * from.count_pitch * 4;
     }
@@ -175,7 +175,7 @@ struct RouteLists : Lists {
     HPMOE_INLINE uint32_t operator[](uint32_t list) const { return list * bytes + LIST_FRONT; }
     // The first byte after all lists.
     HPMOE_INLINE uint32_t End() const { return ROUTE_LISTS * bytes; }
-    // The same lists with another number of words, at most one more.
+    // These lists with another number of words, at most one more.
     HPMOE_INLINE RouteLists Of(uint32_t numbers) const {
         RouteLists lists = *this;
         lists.count = numbers;

@@ -22,7 +22,7 @@ const top = (lane, run) => {
     return AXIS + (lane < matrix ? lane * LANES[0] : matrix * LANES[0] + GAP + (lane - matrix) * LANES[1]);
 };
 
-// Where a task works, in the words of the taskflow.
+// The place of a task, in the terms of the taskflow.
 function place(run, task) {
     const { group, item, column, op, rank } = run.tasks;
     const [g, i, c, r] = [group[task], item[task], column[task], rank[task]];
@@ -49,7 +49,7 @@ function source(run, task) {
     const line = run.ops[run.tasks.op[task]].line;
     return run.file && line > 0 ? `${run.file}:${line}` : "";
 }
-// What the task waited for, and for how long.
+// The cause of a task's wait, with its length, in words.
 function reason(run, task) {
     const { looked, begun, end, cause, by } = run.tasks, other = by[task];
     switch (cause[task]) {

@@ -49,7 +49,7 @@ pub(super) struct Doing {
 pub(super) struct Stops {
     /// The time is over: no candidate is tried any more, and what is being tried is given up.
     pub(super) candidates: AtomicBool,
-    /// Nobody waits for the result.
+    /// The main thread no longer waits for the result.
     pub(super) all: AtomicBool,
 }
 

@@ -188,10 +188,10 @@ impl RoutingShape {
         self.check(core, &mut steps);
         for slots in blocks {
             steps.load(slots);
-            // What names the core's experts: two limits, a comparison, two GatherMasks, each with a wait.
+            // Picks the ids of the core's experts: two limits, a comparison, two GatherMasks, each with a wait.
             steps.vector(5, slots);
             steps.waits += 2;
-            // Of that, for each expert, a comparison, a GatherMask, a wait; the count, and the slots that are kept.
+            // From these ids, for each expert: a comparison, a GatherMask, a wait; the count, and the slots that are kept.
             steps.vector(2 * own, (own * slots).div_ceil(self.counted_experts()));
             steps.waits += own;
             steps.vector(own, slots / self.counted_experts());

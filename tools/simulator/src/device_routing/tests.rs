@@ -49,7 +49,7 @@ fn a_kernel_that_makes_its_route_takes_the_time_for_it() {
     assert_eq!(kernel, host + tables);
 }
 
-/// Where tasks make the ids, the tables are made after them, while cores do what needs no route.
+/// If tasks make the ids, the tables are made after these tasks, while cores do work that needs no route.
 #[test]
 fn tables_that_wait_for_ids_are_a_task() {
     let target = Target::ascend_a3();

@@ -319,7 +319,7 @@ mod tests {
                 visited.insert((task.op, task.group));
             }
             read += task.entries;
-            // What is sent and what is put back has an entry for each expert.
+            // Sends and returns have an entry for each expert.
             assert_eq!(read as usize, 2 * 8 + visited.len(), "core {core}");
             without += 2 * 64 - visited.len();
         }
