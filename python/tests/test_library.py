@@ -537,7 +537,7 @@ def test_halves_of_many_rows_give_the_bits_of_two_matrices() -> None:
     from hpmoe._moe import crate
 
     constants = {"HIDDEN": 32, "INTER": 1050, "EXPERTS": 4, "TOP_K": 2, "TOKENS": 16}
-    library = hpmoe.load(built(crate(), constants, {"HPMOE_STOCK_CORES": "2"}, None))
+    library = hpmoe.load(built(crate(), constants, {"HPMOE_STOCK_CORES": "2"}, None, "halves"))
     assert 1050 % library["swiglu_joined::forward"].constants["TILE_N"] != 0
     random = numpy.random.default_rng(2)
     normal = lambda scale, *shape: aligned(bf16(scale * random.standard_normal(shape)))  # noqa: E731
