@@ -2,7 +2,9 @@
 
 use super::expected::Expected;
 use super::fit::fitted;
-use super::ladders::{BYTES_OF_PUTS, FEW_ROWS, LEAST_PUTS, Ladder, NARROW, ROWS_BESIDE_GRADIENTS, ROWS_OF_PUTS};
+use super::ladders::{
+    BYTES_OF_PUTS, FEW_PUTS, FEW_ROWS, GAIN_OF_FEW_PUTS, Ladder, NARROW, ROWS_BESIDE_GRADIENTS, ROWS_OF_PUTS,
+};
 use super::latency::Latency;
 use crate::analyze::CheckedGraph;
 use crate::front::ReadModule;
@@ -27,6 +29,8 @@ pub(super) struct Search<'a> {
     tokens: Option<usize>,
     /// The ladder of each size, and the place of a size on its ladder, have the same index.
     pub(super) ladders: Vec<Ladder>,
+    /// Rows of a rank for an expert.
+    rows: usize,
     /// The ladders of the sizes that each taskflow depends on, by index.
     of_flows: Vec<Vec<usize>>,
     /// For each taskflow, all places tried on its ladders.
@@ -65,7 +69,7 @@ impl<'a> Search<'a> {
         };
         let of_flows: Vec<_> = module.names().iter().map(depends).collect();
         let known = vec![HashMap::new(); of_flows.len()];
-        Self { name, module, set, target, expected, tokens, ladders, of_flows, known }
+        Self { name, module, set, target, expected, tokens, ladders, rows: 0, of_flows, known }
     }
 
     /// The best sizes; those that the search begins with, if the kernel can have none.
@@ -96,21 +100,21 @@ impl<'a> Search<'a> {
         self.module.check(&self.settings(places)).unwrap_or_default()
     }
 
-    /// Selects the ladders that suit the kernel: only puts of which a rank makes [`LEAST_PUTS`] for an expert, large puts only of short
-    /// rows, and taller tiles if it makes gradients.
+    /// Selects the ladders that suit the kernel: puts that are no larger than a rank's rows for an expert need, large puts only of short rows,
+    /// and taller tiles if it makes gradients.
     pub(super) fn suit(&mut self, flows: &[CheckedGraph]) {
         let rows = flows.iter().map(|flow| {
             let Sizes { experts, tokens, top_k, .. } = flow.graph().sizes;
             tokens * top_k / experts
         });
         let rows = rows.min().unwrap_or_default();
+        self.rows = rows;
         let bytes = flows.iter().map(|flow| bytes_of_put_rows(flow.graph())).max().unwrap_or_default();
         let gradients = flows.iter().any(|flow| flow.graph().needs_whole_experts());
         for ladder in &mut self.ladders {
             match ladder.name {
                 "PUT" => {
-                    let fits =
-                        |put: usize| put * LEAST_PUTS <= rows && (put <= ROWS_OF_PUTS || put * bytes <= BYTES_OF_PUTS);
+                    let fits = |put: usize| put < 2 * rows && (put <= ROWS_OF_PUTS || put * bytes <= BYTES_OF_PUTS);
                     let fit = ladder.values.iter().filter(|&&put| fits(put)).count();
                     ladder.values = &ladder.values[..fit.max(ladder.first + 1)];
                 }
@@ -199,8 +203,9 @@ impl<'a> Search<'a> {
             let before = places.clone();
             for ladder in 0..places.len() {
                 for next in self.moves(ladder, &places) {
-                    let even = self.ladders[ladder].even_below(&time);
-                    if let Some(less) = self.time(&next, even)?.filter(|less| self.ladders[ladder].saves(less, &time)) {
+                    let wanted = self.wanted(ladder, places[ladder], next[ladder]);
+                    let less = self.time(&next, wanted.even_below(&time))?;
+                    if let Some(less) = less.filter(|less| wanted.saves(less, &time)) {
                         (places, time) = (next, less);
                     }
                 }
@@ -208,6 +213,16 @@ impl<'a> Search<'a> {
             if places == before {
                 return Ok(places);
             }
+        }
+    }
+
+    /// A ladder, with what a step on it must save.
+    fn wanted(&self, ladder: usize, from: usize, to: usize) -> Ladder {
+        let ladder = self.ladders[ladder];
+        if ladder.name == "PUT" && to > from && ladder.values[to] * FEW_PUTS > self.rows {
+            Ladder { gain: GAIN_OF_FEW_PUTS, even: Some(GAIN_OF_FEW_PUTS), ..ladder }
+        } else {
+            ladder
         }
     }
 
