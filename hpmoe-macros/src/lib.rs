@@ -50,6 +50,7 @@ use proc_macro::TokenStream;
 /// | item of `rms::forward` | what it is |
 /// |---|---|
 /// | `launch(&group, &route, &x, &gain, &mut y)` | runs the kernel on every rank of a group; returns a report, or an error that says what went wrong |
+/// | `enqueue(&group, streams, …)` | puts the kernel on the NPUs' streams, and returns a pending launch |
 /// | `GRAPH`, `SCHEDULE`, `TILE_SIZES`, `ASCENDC` | graph, schedule, tile sizes and generated code as text, for snapshot tests |
 /// | `GRAPH_MERMAID`, `summary(ranks)`, `schedule_svg(ranks)` | graph and schedule as pictures, and a summary, for people |
 /// | `KERNEL` | the compiled kernel, for launches with arguments that are known at run time |

@@ -264,12 +264,7 @@ pub(crate) fn routing(
     let rows = sizes.ranks.saturating_mul(sizes.chunk_tokens);
     within("rows of an expert", rows, MOST_EXPERT_ROWS, "lower TOKENS, use more chunks or fewer ranks")?;
     let keys = rows.saturating_mul(sizes.local_experts);
-    within(
-        "rows of an expert, times experts of a rank,",
-        keys,
-        MOST_KEYS,
-        "lower TOKENS, or use more chunks or ranks",
-    )?;
+    within("pairs of a row and a local expert", keys, MOST_KEYS, "lower TOKENS, or use more chunks or ranks")?;
     let slots = sizes.ranks.saturating_mul(tables.tokens).saturating_mul(tables.top_k);
     within("slots of all ranks", slots, MOST_SLOTS, "lower TOKENS or use fewer ranks")?;
     let places = sizes.ranks * sizes.local_experts * sizes.counted_chunks();

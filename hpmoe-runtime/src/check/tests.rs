@@ -282,7 +282,7 @@ fn routes_that_kernels_make() {
     assert_eq!(check(8, by_number, sizes(2, 512, 1 << 20)), Ok(()));
     let way_out = "lower TOKENS, or use more chunks or ranks";
     for (local, tokens) in [(513, 1 << 20), (1024, 1 << 20), (2048, 63 << 15)] {
-        let what = "rows of an expert, times experts of a rank,";
+        let what = "pairs of a row and a local expert";
         refused(check(8, by_number, sizes(2, local, tokens)), 1 << 30, what, 2, 2 * local * tokens, way_out);
     }
     let slots = 1 << 26;

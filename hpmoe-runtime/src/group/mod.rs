@@ -43,7 +43,7 @@ use state::GroupState;
 /// The ranks that run a kernel together: as threads of this process ([`new`](Self::new)), or as one process each
 /// ([`join`](Self::join)).
 ///
-/// A group keeps the memory of each kernel that it has run, so later launches need not clear anything.
+/// A group keeps the memory of each kernel that it has run, so later launches don't set it up again.
 ///
 /// ```
 /// use std::time::Duration;

@@ -3,7 +3,7 @@
 use super::{Grid, RankSizes, SpaceTable};
 use crate::abi::HPMOE_ONCE_TILES;
 
-/// The numbers of the counters within one of the two sets.
+/// Numbers of the counters within a set. A rank has two sets, which launches use in turn.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CounterNumbers {
     /// Number of the first counter of each array.

@@ -116,7 +116,7 @@ impl MemoryPlan {
         Self { tensors, tensor_bytes, counters, words, heap: heap.end(), workspace: workspace.end() }
     }
 
-    /// Offset of a word in the heap.
+    /// Offset in the heap of the words of this kind.
     #[must_use]
     pub const fn at(&self, word: Word) -> usize {
         self.words[word as usize].0
@@ -151,7 +151,7 @@ fn tensor_bytes(tensor: &TensorShape<'_>, sizes: &RankSizes) -> usize {
     rows.saturating_mul(tensor.row_bytes())
 }
 
-/// Assigns offsets one after another. An offset that would overflow is the largest address.
+/// Assigns offsets one after another. Offsets stop at the largest multiple of a line instead of overflowing.
 #[derive(Default)]
 pub struct OffsetAllocator(usize);
 

@@ -30,7 +30,7 @@ const CALLS: &[VectorCall] = &[
 ];
 
 impl<const R: usize, const C: usize> Value<R, C> {
-    /// x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))), computed as the equal x / (e^(x · (a + b · x · x)) + 1) with a = -1.595769 and
+    /// x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))), computed in the equivalent form x / (e^(x · (a + b · x · x)) + 1) with a = -1.595769 and
     /// b = -0.071354814: R×C to R×C. [`gelu`](Self::gelu) is the exact form. +∞ and NaN stay as they are; -∞ becomes NaN.
     ///
     /// ```

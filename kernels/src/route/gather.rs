@@ -27,7 +27,8 @@ impl Route {
     ///
     /// # Errors
     ///
-    /// As for [`new`](Self::new), if the processes have different numbers of ids per token, or if the exchange fails.
+    /// The errors of [`new`](Self::new); also if the processes have different numbers of ids per token, or if the exchange
+    /// fails.
     pub fn gather<G: Exchange, const K: usize>(
         group: &G,
         experts: usize,

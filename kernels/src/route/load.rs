@@ -38,8 +38,8 @@ impl ExpertOrders {
 }
 
 impl ExpertOrder {
-    /// A rank's experts in the order in which work on them begins. `rows` has the number of rows of each expert.
-    /// Experts of the same chunk stay together; there are `chunks` chunks.
+    /// A rank's expert chunks in the order in which work on them begins: chunk after chunk, and in this order in each
+    /// chunk. `rows` has the rows of each expert chunk, in `chunks` parts of equal length.
     #[must_use]
     pub fn of(self, rows: &[usize], chunks: usize) -> Vec<usize> {
         match self {
@@ -51,10 +51,10 @@ impl ExpertOrder {
     }
 }
 
-/// A rank's experts in the order in which work on them begins. `rows` has the number of rows of each expert. The expert
-/// with the fewest rows (but at least one) comes first, because its work can begin while rows of other experts arrive.
-/// The others follow from most rows to fewest, so that the last expert is finished quickly. Experts of the same chunk
-/// stay together; there are `chunks` chunks.
+/// A rank's expert chunks in the order in which work on them begins, chunk after chunk. `rows` has the rows of each
+/// expert chunk, in `chunks` parts of equal length. In each chunk, the expert with the fewest rows (but at least one)
+/// comes first, because its work can begin while rows of other experts arrive. The others follow from most rows to
+/// fewest, so that the last expert is finished quickly.
 ///
 /// ```
 /// use hpmoe_kernels::route::by_load;
@@ -68,8 +68,7 @@ pub fn by_load(rows: &[usize], chunks: usize) -> Vec<usize> {
 }
 
 /// Like [`by_load`], but after the first expert, each expert of the heaviest third is followed by two lighter ones.
-/// Tiles that write weight gradients of light experts keep HBM busy while tiles of heavy experts multiply. Experts of
-/// the same chunk stay together; there are `chunks` chunks.
+/// Tiles that write weight gradients of light experts keep HBM busy while tiles of heavy experts multiply.
 ///
 /// ```
 /// use hpmoe_kernels::route::{by_load, mixed};
@@ -83,9 +82,9 @@ pub fn mixed(rows: &[usize], chunks: usize) -> Vec<usize> {
     chunk_by_chunk(rows, chunks, heavy_then_two_light)
 }
 
-/// A rank's experts from the fewest rows to the most, followed by experts without rows. `rows` has the number of rows
-/// of each expert. The heaviest expert comes last, so that its rows can arrive while the others are computed. Experts
-/// of the same chunk stay together; there are `chunks` chunks.
+/// A rank's expert chunks, chunk after chunk; in each chunk from the fewest rows to the most, then those without rows.
+/// `rows` has the rows of each expert chunk, in `chunks` parts of equal length. The heaviest expert comes last, so that
+/// its rows can arrive while the others are computed.
 ///
 /// ```
 /// use hpmoe_kernels::route::lightest_first;

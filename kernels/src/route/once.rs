@@ -58,11 +58,8 @@ impl Route {
     }
 
     /// For each (token, k) row that a rank receives: the number of its token's once-sent row.
-    ///
-    /// # Panics
-    ///
-    /// Never: a route numbers rows by i32.
     #[must_use]
+    #[expect(clippy::missing_panics_doc, reason = "a route numbers rows by i32")]
     pub fn rows_once(&self, rank: Rank) -> Vec<i32> {
         let mut rows = vec![0; self.received(rank)];
         for source in self.ranks() {

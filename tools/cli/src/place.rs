@@ -195,13 +195,17 @@ fn load(value: &Value) -> Result<u64, String> {
     let number = value
         .as_u64()
         .or_else(|| value.as_f64().filter(|mean| (0.0..1e15).contains(mean)).map(|mean| mean.round() as u64));
-    number.ok_or_else(|| format!("{value} is not a load: loads are numbers of at least 0"))
+    number.ok_or_else(|| format!("{value} is not a load: loads are whole numbers of at least 0, or means below 10^15"))
 }
 
 fn of_logical(of_physical: &Value, map: &Value) -> Result<Vec<Vec<u64>>, String> {
     let (physical, map) = (rows(of_physical)?, rows_of_map(map)?);
     if physical.len() != map.len() {
-        return Err(format!("there are loads of {} layers and maps of {}", physical.len(), map.len()));
+        return Err(format!(
+            "the loads have {} layers, but `physical_to_logical_map` has {}",
+            physical.len(),
+            map.len()
+        ));
     }
     let layer = |(layer, (loads, map)): (usize, (&Vec<u64>, &Vec<i64>))| {
         if loads.len() != map.len() {

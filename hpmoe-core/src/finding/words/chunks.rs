@@ -12,7 +12,9 @@ impl ChunkFault {
                     "use a tensor of `PerRank::symmetric` with `{chunk}.sends`, or remove the loop over `{chunk}`"
                 );
                 return (
-                    format!("`{tensor}` has a row for each token sent once, but chunks send each (token, k)"),
+                    format!(
+                        "`{tensor}` has a row for each token, sent once, but in a loop over chunks a row is sent for each (token, k)"
+                    ),
                     help,
                 );
             }
@@ -60,7 +62,7 @@ impl ChunkFault {
                 "put into slots created in the loop: `PerRank::slots`",
             ),
             Self::Overwritten { tensor, chunk } => (
-                format!("every chunk `{chunk}` overwrites `{tensor}`, which has no rows for the chunk's tokens"),
+                format!("every chunk `{chunk}` overwrites `{tensor}`, whose matrices all chunks share"),
                 "use `accumulate` instead of `store`, and set the tensor to zeros before the launch",
             ),
             Self::SumRead { tensor, chunk } => (

@@ -48,7 +48,7 @@ impl ConstantFault {
             Self::NotWhole => "a constant of type usize is a whole number".into(),
             Self::NotOneExpression => "a constant is one expression".into(),
             Self::OtherModule { path } => format!("`{path}` is not a constant of this module"),
-            Self::IsNumber { name } => format!("`{name}` is an f32, but this is a usize"),
+            Self::IsNumber { name } => format!("`{name}` is an f32, but sizes are of type usize"),
             Self::OfType { name, ty } => format!("`{name}` is of type {ty}, but sizes are of type usize"),
             Self::Negative => "a constant of type usize can't be negative".into(),
             Self::Operator { sign } => format!("the compiler doesn't compute `{sign}` in a constant"),

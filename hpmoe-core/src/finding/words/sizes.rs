@@ -10,10 +10,10 @@ pub(super) fn uneven(task: &str, operation: &str, left: &RealOperand, right: &Re
             "a row tile, a send or a token block has a run-time number of rows, but a matrix has a fixed one: take both sides from the loop, or both from matrices (`x.matmul_t(w)` has the rows of `x`, and a column for each row of `w`)"
         }
     };
-    (
-        format!("`{task}` doesn't fit these tiles: its `{operation}` combines {} with {}", left.words(), right.words()),
-        help.into(),
-    )
+    let (left, needed, right) = (left.words(), right.is_need(), right.words());
+    let found =
+        if needed { format!("needs {right}, but gets {left}") } else { format!("combines {left} with {right}") };
+    (format!("`{task}` doesn't fit these tiles: its `{operation}` {found}"), help.into())
 }
 
 pub(super) fn empty_tile(
@@ -54,6 +54,11 @@ impl RealOperand {
         }
     }
 
+    /// Whether it is what the operation needs of its operand, and no operand itself.
+    fn is_need(&self) -> bool {
+        matches!(self, Self::ColumnPairs | Self::AllColumns(_) | Self::Together(_))
+    }
+
     fn words(&self) -> String {
         match self {
             Self::Rows(rows) => rows.of_rows(),
@@ -80,7 +85,7 @@ impl RealSize {
             Self::Fixed(size) => size.to_string(),
             Self::Tail { range, sizes } => {
                 let (first, last) = (sizes.first().unwrap_or(&0), sizes.last().unwrap_or(&0));
-                format!("{first} (and {last} at the end of `{range}`)")
+                format!("{first} ({last} at the last `{range}`)")
             }
         }
     }

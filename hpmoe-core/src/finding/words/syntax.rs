@@ -205,7 +205,7 @@ impl PartFault {
                 "make the taskflow `pub` to launch it".into(),
             ),
             Self::Recursive { name } => (
-                format!("taskflow `{name}` calls itself, or another taskflow that does"),
+                format!("taskflow `{name}` calls itself, directly or through others, or a taskflow that does"),
                 "calls are inlined: write repeated statements as a loop".into(),
             ),
             Self::InLoop { variable } => (
@@ -279,7 +279,7 @@ impl ArgumentForm {
             Self::Accessor { form } => {
                 return (
                     "accessors take variables of the loops around the call".into(),
-                    format!("write `{form}` with their names"),
+                    format!("write `{form}`, with the names of your loop variables"),
                 );
             }
             Self::Other => (

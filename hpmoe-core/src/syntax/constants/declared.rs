@@ -222,7 +222,10 @@ mod tests {
         let (_, faults) = declared("const A: f32 = 1; const B: usize = C; const C: f32 = 2.0;");
         assert_eq!(
             faults,
-            ["`1` is a whole number, but numbers of a task are f32: write `1.0`", "`C` is an f32, but this is a usize"]
+            [
+                "`1` is a whole number, but numbers of a task are f32: write `1.0`",
+                "`C` is an f32, but sizes are of type usize"
+            ]
         );
     }
 

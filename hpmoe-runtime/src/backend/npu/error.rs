@@ -53,7 +53,9 @@ pub enum NpuError {
         devices: u32,
     },
     /// The message of another process does not describe a memory handle.
-    #[error("another process sent {bytes} bytes as the name of its memory: start all processes from one build")]
+    #[error(
+        "a message of {bytes} bytes from another process has another length than in this build: start all processes from one build"
+    )]
     Ticket {
         /// Number of bytes of the message.
         bytes: usize,
