@@ -57,10 +57,10 @@ pub(super) const ROWS_BESIDE_GRADIENTS: Ladder = Ladder { even: Some(0.011), ..P
 pub(super) const PUTS: Ladder =
     Ladder { name: "PUT", values: &[2, 4, 8, 16, 32, 64, 128], first: 2, least: 2, even: Some(0.01), gain: 0.01 };
 /// Larger puts must save [`GAIN_OF_FEW_PUTS`] if the rows of a rank for an expert make fewer puts than this. Cores then have unlike numbers of
-/// rows, which the estimate does not show: simulated layers with long rows take up to 5 % longer, and those with short rows half as long.
+/// rows, which the estimate does not show: simulated layers with long rows take up to 7 % longer, and those with short rows up to half as long.
 pub(super) const FEW_PUTS: usize = 4;
 /// The part of the estimated latency that larger puts must save if there are [`FEW_PUTS`].
-pub(super) const GAIN_OF_FEW_PUTS: f64 = 0.05;
+pub(super) const GAIN_OF_FEW_PUTS: f64 = 0.1;
 /// The rows that a put may always have, regardless of their bytes.
 pub(super) const ROWS_OF_PUTS: usize = 16;
 /// The most bytes of a put of more rows. A core puts them in 6.5 µs, nearly three times as long as it takes to start and to fence.
