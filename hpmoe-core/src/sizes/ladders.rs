@@ -57,7 +57,7 @@ pub(super) const ROWS_BESIDE_GRADIENTS: Ladder = Ladder { even: Some(0.011), ..P
 pub(super) const PUTS: Ladder =
     Ladder { name: "PUT", values: &[2, 4, 8, 16, 32, 64, 128], first: 2, least: 2, even: Some(0.01), gain: 0.01 };
 /// Larger puts must save [`GAIN_OF_FEW_PUTS`] if the rows of a rank for an expert make fewer puts than this. Cores then have unlike numbers of
-/// rows, which the estimate does not show: simulated layers with long rows take up to 7 % longer, and those with short rows up to half as long.
+/// rows, which the estimate does not show. In the simulator, layers with long rows take up to 7 % longer, but some with short rows half the time.
 pub(super) const FEW_PUTS: usize = 4;
 /// The part of the estimated latency that larger puts must save if there are [`FEW_PUTS`].
 pub(super) const GAIN_OF_FEW_PUTS: f64 = 0.1;

@@ -24,6 +24,13 @@ fn chosen(settings: &str, expected: Expected) -> Result<NamedSizes, String> {
     open_sizes(&module(), &parse_settings(settings).unwrap(), &Target::ascend_a3(), expected)
 }
 
+/// The rows of a put of the layer with both passes.
+fn chosen_put(settings: &str, ranks: u32) -> usize {
+    let module = kernel(include_str!("../../../examples/moe_backward.rs"));
+    let expected = Expected { ranks: Some(ranks), tokens: None };
+    open_sizes(&module, &parse_settings(settings).unwrap(), &Target::ascend_a3(), expected).unwrap()["PUT"]
+}
+
 /// The sizes for two ranks of a machine that takes long between tiles.
 fn chosen_slowly(settings: &str) -> NamedSizes {
     let mut slow = Target::ascend_a3();
@@ -60,10 +67,7 @@ fn short_rows_are_put_in_large_pieces() {
     let sizes = chosen("HIDDEN=128,INTER=128,EXPERTS=8,TOP_K=6,TOKENS=4096", Expected { ranks: Some(4), tokens: None });
     assert_eq!(sizes.unwrap()["PUT"], 128);
     // Rows of 8 KiB are not, even if the estimate says so.
-    let module = kernel(include_str!("../../../examples/moe_backward.rs"));
-    let set = parse_settings("HIDDEN=4096,INTER=1536,EXPERTS=128,TOP_K=8,TOKENS=4096").unwrap();
-    let sizes = open_sizes(&module, &set, &Target::ascend_a3(), Expected { ranks: Some(32), tokens: None });
-    assert_eq!(sizes.unwrap()["PUT"], 16);
+    assert_eq!(chosen_put("HIDDEN=4096,INTER=1536,EXPERTS=128,TOP_K=8,TOKENS=4096", 32), 16);
 }
 
 /// 512 tokens are 64 rows for each expert.
@@ -82,16 +86,12 @@ fn puts_are_no_larger_than_the_rows_of_an_expert_need() {
     assert_eq!([4096, 1023, 512, 511, 64].map(most), [128, 128, 64, 64, 8].map(Some));
 }
 
-/// Each put is fenced. With short rows, that takes longer than to send 48 of them, so few puts cost less than cores with unlike numbers of rows.
+/// Each put ends with a fence, which takes longer than sending 48 short rows. Larger puts therefore pay off there, although cores then have
+/// different numbers of rows. With long rows, they don't.
 #[test]
 fn few_puts_must_save_much() {
-    let sizes = |layer: &str, ranks| {
-        let module = kernel(include_str!("../../../examples/moe_backward.rs"));
-        let set = parse_settings(layer).unwrap();
-        open_sizes(&module, &set, &Target::ascend_a3(), Expected { ranks: Some(ranks), tokens: None }).unwrap()["PUT"]
-    };
-    assert!(sizes("HIDDEN=384,INTER=768,EXPERTS=128,TOP_K=6,TOKENS=1024", 8) >= 32);
-    assert_eq!(sizes("HIDDEN=4096,INTER=1536,EXPERTS=128,TOP_K=8,TOKENS=256", 32), 8);
+    assert!(chosen_put("HIDDEN=384,INTER=768,EXPERTS=128,TOP_K=6,TOKENS=1024", 8) >= 32);
+    assert_eq!(chosen_put("HIDDEN=4096,INTER=1536,EXPERTS=128,TOP_K=8,TOKENS=256", 32), 8);
 }
 
 /// Wide tiles take least time where every expert has a row.

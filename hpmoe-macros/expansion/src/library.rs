@@ -8,28 +8,35 @@ use syn::{Item, ItemUse, UseGroup, UsePath, UseTree};
 #[must_use]
 pub fn runtime(items: &[Item]) -> Ident {
     const USUAL: &str = "hpmoe_runtime";
-    let names: Vec<String> = items.iter().flat_map(split).filter_map(|item| prelude_of(&item)).collect();
+    let names: Vec<String> = items.iter().filter_map(prelude_of).collect();
     let others = || names.iter().find(|name| !matches!(name.as_str(), "crate" | "self" | "super" | "std" | "core"));
     let usual = names.iter().find(|name| *name == USUAL);
     Ident::new(usual.or_else(others).map_or(USUAL, String::as_str), Span::call_site())
 }
 
-/// The crate of `use crate_name::prelude::*`.
+/// The crate of `use crate_name::prelude::*` or `use crate_name::{prelude::*, …}`.
 fn prelude_of(item: &Item) -> Option<String> {
     let Item::Use(ItemUse { tree: UseTree::Path(first), .. }) = item else { return None };
-    let UseTree::Path(second) = &*first.tree else { return None };
-    let all = matches!(*second.tree, UseTree::Glob(_)) && second.ident == "prelude";
+    let is_prelude = |tree: &UseTree| matches!(tree, UseTree::Path(path) if path.ident == "prelude" && matches!(*path.tree, UseTree::Glob(_)));
+    let all = match &*first.tree {
+        UseTree::Group(group) => group.items.iter().any(is_prelude),
+        tree => is_prelude(tree),
+    };
     all.then(|| first.ident.to_string())
 }
 
-/// A `use` item for each module of the crate that one `use` imports from: `use moe::{prelude::*, tasks::project}`. Any other item stays as it is.
+/// Splits a `use` of the prelude or the library together with other names, as in `use moe::{prelude::*, tasks::project, Report}`, into one
+/// for each of these modules and one for the other names. Any other item stays as it is.
 #[must_use]
-pub fn split(item: &Item) -> Vec<Item> {
-    let Item::Use(whole @ ItemUse { tree: UseTree::Path(first), .. }) = item else { return vec![item.clone()] };
-    let UseTree::Group(group) = &*first.tree else { return vec![item.clone()] };
+pub fn split(item: Item) -> Vec<Item> {
+    let Item::Use(whole @ ItemUse { tree: UseTree::Path(first), .. }) = &item else { return vec![item] };
+    let UseTree::Group(group) = &*first.tree else { return vec![item] };
     let is_module = |path: &UsePath| ["prelude", "tasks", "taskflows"].iter().any(|name| path.ident == name);
     let is_module = |tree: &&UseTree| matches!(tree, UseTree::Path(path) if is_module(path));
     let (modules, others): (Vec<&UseTree>, Vec<&UseTree>) = group.items.iter().partition(is_module);
+    if modules.is_empty() {
+        return vec![item];
+    }
     let of_others = UseTree::Group(UseGroup { items: others.iter().copied().cloned().collect(), ..group.clone() });
     let trees = modules.into_iter().cloned().chain((!others.is_empty()).then_some(of_others));
     let with = |tree| UseTree::Path(UsePath { tree: Box::new(tree), ..first.clone() });

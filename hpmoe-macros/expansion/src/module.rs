@@ -145,7 +145,8 @@ fn stripped(module: &ItemMod) -> ItemMod {
     let runtime = runtime(module);
     let mut module = module.clone();
     if let Some((_, items)) = &mut module.content {
-        *items = items.iter().flat_map(library::split).filter(|item| library::used(item, &runtime).is_none()).collect();
+        let split = std::mem::take(items).into_iter().flat_map(library::split);
+        *items = split.filter(|item| library::used(item, &runtime).is_none()).collect();
         for item in items {
             if let Item::Fn(function) = item {
                 strip(function);

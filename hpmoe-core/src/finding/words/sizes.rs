@@ -10,9 +10,10 @@ pub(super) fn uneven(task: &str, operation: &str, left: &RealOperand, right: &Re
             "a row tile, a send or a token block has a run-time number of rows, but a matrix has a fixed one: take both sides from the loop, or both from matrices (`x.matmul_t(w)` has the rows of `x`, and a column for each row of `w`)"
         }
     };
-    let (left, needed, right) = (left.words(), right.is_need(), right.words());
-    let found =
-        if needed { format!("needs {right}, but gets {left}") } else { format!("combines {left} with {right}") };
+    let found = match right.is_requirement() {
+        true => format!("needs {}, but gets {}", right.words(), left.words()),
+        false => format!("combines {} with {}", left.words(), right.words()),
+    };
     (format!("`{task}` doesn't fit these tiles: its `{operation}` {found}"), help.into())
 }
 
@@ -54,8 +55,8 @@ impl RealOperand {
         }
     }
 
-    /// Whether it is what the operation needs of its operand, and no operand itself.
-    fn is_need(&self) -> bool {
+    /// Whether this describes what the operation requires of its operand, rather than a second operand.
+    fn is_requirement(&self) -> bool {
         matches!(self, Self::ColumnPairs | Self::AllColumns(_) | Self::Together(_))
     }
 

@@ -16,8 +16,8 @@ pub(crate) fn with_library(module: &ItemMod) -> ItemMod {
     let mut module = module.clone();
     let Some((_, items)) = &mut module.content else { return module };
     let runtime = runtime(items);
-    let split: Vec<Item> = items.iter().flat_map(library::split).collect();
-    let mut names = Names { declared: items.iter().filter_map(declared).collect(), used: Vec::new() };
+    let split: Vec<Item> = std::mem::take(items).into_iter().flat_map(library::split).collect();
+    let mut names = Names { declared: split.iter().filter_map(declared).collect(), used: Vec::new() };
     let known = |item: &Item, names: &Names| -> Vec<Used> {
         used(item, &runtime).into_iter().flatten().filter(|used| names.has(used)).collect()
     };
