@@ -193,7 +193,8 @@ void readsGlobal(Core &core, const Call &call, uint64_t from, uint32_t rows, uin
 inline void readGlobal(void *to, uint64_t from, uint32_t bytes) {
     std::memcpy(to, reinterpret_cast<const void *>(from), bytes);
 }
-/// The same check for a load of the scalar unit, with what the core had learnt when it fetched the line.
+/// Checks a load of the scalar unit in the same way. The cached line may be old, so `heard` is what the core knew of
+/// others when it fetched the line.
 void scalarReads(Core &core, Where where, const char *name, uint64_t address, uint32_t bytes, const Heard &heard);
 void scalarWrites(Core &core, Where where, const char *name, uint64_t address, uint32_t bytes);
 /// What a core has learnt of others; null if the memory is not searched for races.

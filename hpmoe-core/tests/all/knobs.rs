@@ -1,5 +1,5 @@
-//! If a message tells users to set an environment variable, pass an option or call a method, it exists where the message appears: for
-//! Rust and for commands. (`hpmoe-c` compares the names in C with the names in Rust, and the Python package compares its names with
+//! Every environment variable, option and method that a message tells users to use exists where the message appears. These tests cover
+//! Rust and the commands. (`hpmoe-c` compares the names in C with the names in Rust, and the Python package compares its names with
 //! those in C.)
 
 use crate::sources::root;

@@ -166,7 +166,7 @@ pub(crate) fn take(handle: HpmoeGroup) -> Result<Arc<Group>, Failure> {
 fn missing(groups: &Groups, handle: HpmoeGroup) -> Failure {
     let was_made = (first() + 1..=first() + groups.made).contains(&handle);
     let why = match (handle, was_made) {
-        (0, _) => "the number of a group is never 0",
+        (0, _) => "group numbers are never 0",
         (_, true) => "it has been freed",
         (_, false) => "this library has never made it",
     };

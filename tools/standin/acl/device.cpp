@@ -189,7 +189,7 @@ aclError aclrtSetCurrentContext(aclrtContext context) {
 
 const char *aclrtGetSocName() { return chip(); }
 
-// The superpod of a device, from the list in the environment; 0 if there is no list.
+// The number of the superpod that a device is in: its entry of HPMOE_STANDIN_PODS, or 0 if it has none.
 static int64_t superpod(uint32_t device) {
     const char *at = std::getenv("HPMOE_STANDIN_PODS");
     for (; at != nullptr && device > 0; --device) {

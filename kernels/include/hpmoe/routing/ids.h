@@ -45,7 +45,8 @@ HPMOE_INLINE uint32_t CountEqual(uint32_t a, uint32_t b, uint32_t scratch, uint3
     return PickSet(scratch, a, count);
 }
 
-// Packs the words of `from` at the places where the list has `number`. Returns the number of packed words.
+// Copies those words of `from` whose counterpart in `list` equals `number`, one after another, to `out`. Returns how many
+// there are.
 HPMOE_ROUTINE uint32_t PickEqual(uint32_t out, uint32_t from, uint32_t list, int32_t number, uint32_t count) {
     CompareScalar(UbFrom<uint8_t>(UB_BITS), Ints(list), number, CMPMODE::EQ, AlignUp(count, LANES));
     return PickSet(out, from, count);

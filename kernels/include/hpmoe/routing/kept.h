@@ -155,8 +155,8 @@ HPMOE_INLINE void SumColumns(const Share &route, const RouteLists &lists, uint32
     experts.Shifted(out, out, 1);
 }
 
-// Stores in UB_COUNTED where the kept slots of each of this core's experts begin: after the slots of lower experts in all
-// chunks.
+// Stores in UB_COUNTED, for each of this core's experts, where its kept slots begin: after those of all experts with lower
+// numbers, in all chunks.
 template <class Share> HPMOE_INLINE void FirstKept(VectorCore &core, const Share &route, uint32_t first_places) {
     const LocalTensor<int32_t> first = Ints(first_places), next = Ints(UB_COUNTED);
     SetFlag<HardEvent::MTE3_S>(4); // counts were sent from there

@@ -20,7 +20,7 @@ const PROBES: &str = "probes";
 pub(crate) fn compile(file: &Path, options: &Options) -> Result<bool, String> {
     let kept = folder(options).join("kernels");
     let kernels = match file.to_str() {
-        // In the folder where the step that runs the probes on the simulator finds the object.
+        // The step that runs the probes on the simulator looks for the object in this folder.
         Some(PROBES) => vec![(SYMBOL.to_owned(), None, compiled(&objects(options)))],
         _ => hpmoe_build::device_kernels(file, &BTreeMap::new().into_iter().collect(), options.matrix_cores, &kept)?
             .into_iter()

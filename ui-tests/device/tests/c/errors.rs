@@ -124,7 +124,7 @@ fn groups() {
     let echo = Echo::new(1);
     assert_eq!((echo.launch(group), error()), (HPMOE_INVALID, freed));
     let refused = |group| (echo.launch(group), error()).1;
-    assert_eq!(refused(0), "there is no group 0: the number of a group is never 0; make one with hpmoe_group_new");
+    assert_eq!(refused(0), "there is no group 0: group numbers are never 0; make one with hpmoe_group_new");
     assert_eq!(refused(7), "there is no group 7: this library has never made it; make one with hpmoe_group_new");
 }
 
