@@ -1,5 +1,5 @@
 //! The layer with the tokens of each rank cut into chunks: rows received and results in flight take memory for two chunks, not for all
-//! tokens, and one chunk's tokens travel while another one's are computed.
+//! tokens, and one chunk's tokens travel while another one's are computed. A launch has as few chunks as its memory allows.
 
 use hpmoe_runtime::prelude::*;
 use std::process::ExitCode;
@@ -24,8 +24,10 @@ pub mod moe_chunked {
     /// Most tokens that one rank may bring.
     pub const TOKENS: usize = 384;
 
-    /// Chunks of the tokens of a rank.
+    /// Chunks of the tokens of a rank, in the reference.
     pub const CHUNKS: usize = 4;
+    /// Most chunks of a launch, which takes the smallest number whose rows fit into memory. 0: always `CHUNKS`.
+    pub const CHUNKS_AT_MOST: usize = CHUNKS;
 
     /// Rows of a tile of a projection. The build chooses tile sizes that a kernel leaves open.
     pub const TILE_M: usize = _;

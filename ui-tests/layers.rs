@@ -45,7 +45,7 @@ pub fn write_placed() -> PathBuf {
 pub fn write_chunks() -> [PathBuf; 6] {
     [1, 2, 3, 4, 7, 8].map(|chunks| {
         let name = format!("in_{chunks}_chunk{}", if chunks == 1 { "" } else { "s" });
-        let text = set(&with_sizes(&whole("moe_chunked"), &LAYERS[2].1), "CHUNKS", chunks);
+        let text = in_chunks(&with_sizes(&whole("moe_chunked"), &LAYERS[2].1), chunks);
         write_file(&name, &text.replace("moe_chunked", &format!("moe_{name}")))
     })
 }
@@ -133,7 +133,7 @@ fn tune((name, sizes): &(&str, [usize; 5]), choices: &str) {
 pub fn write_gradients_in_chunks() -> [PathBuf; 3] {
     [("grad_in_1_chunk", 1), ("grad_in_2_chunks", 2), ("grad_in_5_chunks", 5)].map(|(name, chunks)| {
         let text = with_sizes(&whole("moe_backward_chunked"), &LAYERS[2].1);
-        write_file(name, &set(&text, "CHUNKS", chunks).replace("moe_backward_chunked", name))
+        write_file(name, &in_chunks(&text, chunks).replace("moe_backward_chunked", name))
     })
 }
 
@@ -181,6 +181,11 @@ fn write_to(file: &str, text: &str) -> PathBuf {
     let path = out_dir.join(file);
     std::fs::write(&path, text).expect("OUT_DIR can be written");
     path
+}
+
+/// A kernel with a constant number of chunks.
+fn in_chunks(text: &str, chunks: usize) -> String {
+    set(&set(text, "CHUNKS", chunks), "CHUNKS_AT_MOST", 0)
 }
 
 fn set(text: &str, constant: &str, value: usize) -> String {

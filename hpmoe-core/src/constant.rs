@@ -14,8 +14,8 @@ pub const TILE_SIZES: [&str; 7] = ["TILE_M", "TILE_N", "GRAD_M", "GRAD_N", "PUT"
 /// it has none.
 pub(crate) const SPARE: &str = "SPARE";
 
-/// The largest number of chunks that a launch may choose. A build may set it in every kernel; in a kernel that does not declare it, the
-/// loop states the number.
+/// The largest number of chunks that a launch may choose; 0 if launches don't choose. A build may set it in every kernel. In a kernel that
+/// does not declare it, launches don't choose.
 pub(crate) const CHUNKS_AT_MOST: &str = "CHUNKS_AT_MOST";
 /// The largest number of chunks that launches can choose.
 pub(crate) const MOST_CHOSEN: usize = 8;

@@ -173,8 +173,8 @@ impl Kernels {
     /// rank has room for the rows of each chunk ([`Group::capacity_rows`](https://docs.rs/hpmoe-runtime)). The number in
     /// `route.chunks::<N>()` then applies to the reference only; if chunks add to experts' matrices, it must be
     /// `count`. Kernels that make their route choose it themselves, for up to 2,048 experts times `count`. This sets
-    /// the constant `CHUNKS_AT_MOST`; `HPMOE_SET`
-    /// can set it too.
+    /// the constant `CHUNKS_AT_MOST`, which a kernel can also declare itself and `HPMOE_SET` can set. If it is 0, the
+    /// number is that of the loop.
     ///
     /// ```no_run
     /// hpmoe_build::kernels(["src/moe.rs"]).chunks_at_most(8).build();

@@ -70,7 +70,7 @@ pub(super) fn chunks(kernel: &Kernel, flow: &Flow, errors: &mut Errors) -> Optio
 /// Sizes with the number of chunks: the loop's number or, if the build lets launches choose, one chunk as the first choice.
 pub(super) fn cut(sizes: Sizes, kernel: &Kernel, chunks: Option<&Chunks>, errors: &mut Errors) -> Sizes {
     let count = chunks.map_or(1, |chunks| chunks.count);
-    let (Some(most), Some(_)) = (kernel.constants.get(CHUNKS_AT_MOST), chunks) else {
+    let (Some(most), Some(_)) = (at_most(kernel), chunks) else {
         return Sizes { chunks: count, ..sizes };
     };
     if !most.is_power_of_two() || most > MOST_CHOSEN {
@@ -81,17 +81,22 @@ pub(super) fn cut(sizes: Sizes, kernel: &Kernel, chunks: Option<&Chunks>, errors
     Sizes { chunks: 1, chunks_at_most: Some(most).filter(|most| *most > 1), ..sizes }
 }
 
+/// The largest number of chunks that launches may choose, if they choose it.
+fn at_most(kernel: &Kernel) -> Option<usize> {
+    kernel.constants.get(CHUNKS_AT_MOST).filter(|most| *most > 0)
+}
+
 /// Refuses a kernel without loops over chunks whose build lets launches choose the number.
 pub(crate) fn chunks_to_choose(kernel: &Kernel, errors: &mut Errors) {
     let loops = |flow: &Flow| flow.body.iter().any(|stmt| matches!(stmt, Stmt::For { over: Over::Chunks { .. }, .. }));
-    if kernel.constants.get(CHUNKS_AT_MOST).is_some() && !kernel.flows.iter().any(loops) {
+    if at_most(kernel).is_some() && !kernel.flows.iter().any(loops) {
         errors.push(kernel.span, Finding::Chunk(ChunkFault::ChosenNone));
     }
 }
 
 /// Refuses sums that are impossible if launches choose the number of chunks.
 pub(super) fn chosen(chunks: &Chunks, kernel: &Kernel, graph: &TaskGraph, errors: &mut Errors) {
-    let Some(most) = kernel.constants.get(CHUNKS_AT_MOST) else { return };
+    let Some(most) = at_most(kernel) else { return };
     let chunk = chunks.variable.clone();
     let matrix = |access: &&Access| access.write && matches!(graph.tensors[access.tensor].rows, RowKind::Expert(_));
     let sums = graph.phases.iter().filter_map(|(_, phase)| Some((phase, phase.accesses.iter().find(matrix)?)));

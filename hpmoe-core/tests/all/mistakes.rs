@@ -54,9 +54,11 @@ fn told_of_chunks(source: &str, at_most: usize) -> String {
 #[test]
 fn launches_choose_chunks_of_kernels_that_can_have_any_number() {
     let chunks = include_str!("../../../ui-tests/kernels/chunks.rs");
-    assert_eq!([1, 2, 8].map(|most| told_of_chunks(chunks, most)), [""; 3]);
-    for most in [0, 3, 16] {
-        let words = format!("`CHUNKS_AT_MOST` is {most}, but it must be a power of two up to 8");
+    assert_eq!([0, 1, 2, 8].map(|most| told_of_chunks(chunks, most)), [""; 4]);
+    assert_eq!([KERNEL, LIBRARY].map(|source| told_of_chunks(source, 0)), [""; 2]);
+    for most in [3, 16] {
+        let words =
+            format!("`CHUNKS_AT_MOST` is {most}, but it must be a power of two up to 8, or 0 if launches don't choose");
         assert!(told_of_chunks(chunks, most).contains(&words), "{}", told_of_chunks(chunks, most));
     }
     for (source, words) in [

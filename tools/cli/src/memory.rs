@@ -26,8 +26,12 @@ struct FlowMemory {
 pub(crate) fn memory(options: &MemoryArgs) -> Result<ExitCode, String> {
     let target = options.source.die.read()?;
     let mut settings = options.source.settings.clone();
+    let says_most = settings.iter().any(|set| set.contains("CHUNKS_AT_MOST"));
     settings.extend(options.tokens.map(|tokens| format!("TOKENS={tokens}")));
-    settings.extend(options.chunks.map(|chunks| format!("CHUNKS={chunks}")));
+    if let Some(chunks) = options.chunks {
+        settings.push(format!("CHUNKS={chunks}"));
+        settings.extend((!says_most).then(|| "CHUNKS_AT_MOST=0".to_owned()));
+    }
     let expected = Expected { ranks: Some(options.ranks), tokens: None };
     let mut plans = plans(&options.source.file, &settings, (&target, expected), Tuning::Taken)?;
     if options.taskflow.is_some() {
@@ -50,15 +54,17 @@ pub(crate) fn memory(options: &MemoryArgs) -> Result<ExitCode, String> {
 /// Whether a taskflow has the chunks that the command line asks for.
 fn cut_into(plan: &FlowPlan, chunks: u32) -> Result<(), String> {
     let graph = plan.graph();
-    let found = graph.sizes.chunks;
-    if found == chunks as usize {
-        return Ok(());
+    let flow = format!("{}::{}", graph.kernel, graph.taskflow);
+    match (graph.sizes.chunks, graph.sizes.chunks_at_most) {
+        (_, Some(most)) => Err(format!(
+            "--chunks {chunks}: launches of {flow} choose up to {most} chunks: leave it out, or set CHUNKS_AT_MOST to 0"
+        )),
+        (found, None) if found == chunks as usize => Ok(()),
+        (found, None) => Err(format!(
+            "--chunks {chunks}: {flow} always has {found}: write its loop as `for route in route.chunks::<CHUNKS>()`, or \
+             choose another --taskflow"
+        )),
     }
-    Err(format!(
-        "--chunks {chunks}: {}::{} always has {found}: write its loop as `for route in route.chunks::<CHUNKS>()`, or choose \
-         another --taskflow",
-        graph.kernel, graph.taskflow
-    ))
 }
 
 impl FlowMemory {

@@ -123,7 +123,9 @@ impl RangeFault {
             Self::Experts { experts, most } => format!("`EXPERTS` is {experts}, out of range: 1 to {}", grouped(*most)),
             Self::Spare { spare, most } => format!("`SPARE` is {spare}, out of range: 0 to {}", grouped(*most)),
             Self::Chosen { value, most } => {
-                format!("`CHUNKS_AT_MOST` is {value}, but it must be a power of two up to {most}")
+                format!(
+                    "`CHUNKS_AT_MOST` is {value}, but it must be a power of two up to {most}, or 0 if launches don't choose"
+                )
             }
             Self::Tokens { tokens, top_k } => {
                 format!("`TOKENS` is {tokens}: with {top_k} experts for each token, slot numbers exceed 32 bits")

@@ -80,6 +80,8 @@ fn what_can_not_be_is_refused() {
     let routed = concat!(env!("CARGO_MANIFEST_DIR"), "/../../ui-tests/kernels/routed.rs");
     let said = refuses(&["memory", routed, "--ranks", "2", "--chunks", "3"]);
     assert!(said.contains("always has 1: write its loop as") && said.contains("choose another --taskflow"), "{said}");
+    let said = refuses(&["memory", CHUNKED, "--set", "CHUNKS_AT_MOST=8", "--ranks", "4", "--chunks", "2"]);
+    assert!(said.contains("choose up to 8 chunks: leave it out, or set CHUNKS_AT_MOST to 0"), "{said}");
     assert!(refuses(&["memory", LAYER, "--chunks", "2"]).contains("CHUNKS"));
     assert!(refuses(&["memory", LAYER, "--ranks", "7", "--taskflow", "none"]).contains("there is no taskflow `none`"));
 }
