@@ -1,4 +1,4 @@
-// Weights that a matrix core reads before the rows of its tile are there.
+// Weights that a matrix core reads before the rows of its tile have arrived.
 #include "cores.h"
 
 #include <memory>
@@ -28,7 +28,7 @@ struct Operands {
         for (size_t i = 0; i < x.count; ++i) x[i] = bfloat16_t(data.next());
         for (size_t i = 0; i < w.count; ++i) w[i] = bfloat16_t(data.next());
     }
-    /// Weights are held as N x K, or as K x N.
+    /// Weights are stored as N x K, or as K x N.
     template <Contracted W> Product<W> product() {
         const bool columns = W == Contracted::Columns;
         const hpmoe::View<bfloat16_t> weights = view(w, columns ? kColumns : depth, columns ? depth : kColumns);
@@ -42,11 +42,11 @@ struct Operands {
 };
 
 template <Contracted W> void sameProducts() {
-    // L1 holds 2 x 320 of a contraction ahead of 128 rows, 2 x 448 ahead of 16.
+    // Each of the two stages has room for 320 contracted elements of weights next to 128 rows, and for 448 next to 16.
     for (uint32_t rows : {1u, 16u, 40u, 128u, 200u}) {
         for (uint32_t depth : {48u, 320u, 704u, 1312u}) {
             for (uint64_t seed = 0; seed < 4; ++seed) {
-                const uint32_t stages = seed % 2 + 1; // before it begins, and while it waits
+                const uint32_t stages = seed % 2 + 1; // one before the tile begins, or a second one while it waits
                 Operands of(rows, depth);
                 Setup setup;
                 setup.aic = 1, setup.aiv = 0, setup.seed = seed, setup.regions = of.regions();
@@ -56,7 +56,7 @@ template <Contracted W> void sameProducts() {
                     hpmoe::Matmul(core, of.result(0), kPlan, of.product<W>());
                     hpmoe::ReadAhead(core, kPlan, of.product<W>(), 1);
                     EXPECT(core.ahead == 1, std::to_string(core.ahead));
-                    for (uint32_t wait = 0; wait < 3; ++wait) // nothing is there
+                    for (uint32_t wait = 0; wait < 3; ++wait) // the rows have not arrived
                         hpmoe::ReadAhead(core, kPlan, of.product<W>(), std::min(stages, wait + 1));
                     filled = core.ahead;
                     hpmoe::Matmul(core, of.result(1), kPlan, of.product<W>());
@@ -93,7 +93,7 @@ CASE(a_tile_without_rows_reads_nothing_ahead) {
     EXPECT(result.code == HPMOE_HOST_OK, result.message);
 }
 
-/// A vector core makes the weights and signals; a matrix core multiplies them after it has seen the signal. `early`: it reads them ahead.
+/// A vector core writes the weights and signals; a matrix core waits for the signal and multiplies. `early`: it reads weights before it waits.
 HpmoeHostResult multiplied(bool early, uint64_t seed) {
     Operands of(16, 256);
     Buffer<int32_t> counters(256, 0);

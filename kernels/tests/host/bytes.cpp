@@ -1,4 +1,4 @@
-// Tiles of bytes in UB: as values, by a table, and back; of columns that fill their rows and of columns that don't.
+// Bytes in UB: widened, unpacked or looked up in a table, and narrowed again; in rows that fill whole blocks and in rows that don't.
 #include "cores.h"
 
 #include <cmath>
@@ -8,18 +8,18 @@ using namespace AscendC;
 namespace {
 
 constexpr uint32_t kMostRows = 9, kMostCols = 100;
-// Areas of UB: bytes, values, tables, and scratch for as many numbers.
+// Areas of UB: bytes, values, the table, and scratch.
 constexpr uint32_t kBytes = 0, kValues = 0x2000, kTable = 0xc000, kTurned = 0xd000, kHalves = 0x10000, kWords = 0x18000;
 constexpr uint32_t kArea = kTable - kValues;
 
 uint32_t up(uint32_t count, uint32_t to) { return (count + to - 1) / to * to; }
 
-/// What a byte means as a code.
+/// The number of a code in the table.
 float meaning(uint32_t code) { return static_cast<float>((code * 37 + 11) % 257) / 4.0f - 30.0f; }
 
 int8_t byteAt(uint32_t i) { return static_cast<int8_t>((i * 151 + 77) % 256); }
 
-/// Runs a routine on bytes that lie as rows of a tile do, next to the table of all codes, and gives back the area of values.
+/// Loads rows of bytes and the table to UB, runs a routine, and returns the area of values.
 std::vector<float> valuesOf(uint32_t rows, uint32_t cols, uint32_t codes, const std::function<void()> &routine) {
     Buffer<int8_t> bytes(rows * cols);
     Buffer<float> table(codes), out(kArea / 4);
@@ -47,7 +47,7 @@ std::vector<float> valuesOf(uint32_t rows, uint32_t cols, uint32_t codes, const 
     return std::vector<float>(out.data, out.data + kArea / 4);
 }
 
-/// Whether rows of `cols` values are as they should be, and nothing after them has changed.
+/// Checks the rows of `cols` values, and that nothing after them has changed.
 void compare(const std::vector<float> &found, uint32_t rows, uint32_t cols, const char *what,
              const std::function<float(uint32_t row, uint32_t col)> &expected) {
     const uint32_t pitch = up(cols, 16);
@@ -58,7 +58,7 @@ void compare(const std::vector<float> &found, uint32_t rows, uint32_t cols, cons
     EXPECT(right, what + (" of " + std::to_string(rows)) + "x" + std::to_string(cols));
 }
 
-/// The first number of a byte is in its lower half; both in two's complement.
+/// One of the two numbers in a byte: the first is the low half. Both are in two's complement.
 int32_t nibble(uint32_t i, uint32_t half) {
     const int32_t bits = static_cast<uint8_t>(byteAt(i)) >> (4 * half) & 15;
     return bits < 8 ? bits : bits - 16;
@@ -93,7 +93,7 @@ CASE(halves_of_bytes_become_values) {
     });
 }
 
-/// To nearest, ties to even; what is larger becomes the largest byte.
+/// Values are rounded to nearest, ties to even, and saturate.
 CASE(values_become_bytes) {
     forSizes([](uint32_t rows, uint32_t cols) {
         Buffer<float> values(rows * cols);
@@ -106,7 +106,7 @@ CASE(values_become_bytes) {
             VectorCore core;
             const hpmoe::View<float> from = {address(values.data), rows, cols, cols};
             hpmoe::LoadRows(hpmoe::Ub<float>(kValues, kArea), from, 0, rows);
-            Duplicate(hpmoe::Ub<int16_t>(kBytes, kValues), int16_t(0x3737), kValues / 2); // 55, twice
+            Duplicate(hpmoe::Ub<int16_t>(kBytes, kValues), int16_t(0x3737), kValues / 2); // two bytes of 55
             SetFlag<HardEvent::MTE2_V>(0);
             WaitFlag<HardEvent::MTE2_V>(0);
             PipeBarrier<PIPE_V>();

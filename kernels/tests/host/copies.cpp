@@ -1,11 +1,11 @@
-// Layouts: ND to NZ, fractals into L0, strided and padded rows, constants.
+// Layouts of copies: ND to NZ, fractals into L0, strided and padded rows, constants.
 #include "harness.h"
 
 using namespace AscendC;
 
 namespace {
 
-/// Runs a body on one matrix core, ending in PIPE_ALL.
+/// Runs a body on one matrix core, then waits for all pipes.
 HpmoeHostResult onMatrix(std::vector<HpmoeHostRegion> regions, const std::function<void()> &body) {
     Setup setup;
     setup.aiv = 0, setup.regions = std::move(regions);
@@ -51,7 +51,7 @@ CASE(nd_to_nz_pads_columns_with_zero_and_leaves_rows) {
 }
 
 CASE(load_data_transposes_and_strides) {
-    // B stored [K, N] reaches L0B through transposing loads; A is a diagonal, so C shows B.
+    // B is stored as [K, N] and loaded into L0B with transposition. A is an identity, so C has B's first rows.
     constexpr uint32_t k = 32, n = 48;
     Buffer<half> a(16 * k), b(k * n);
     Buffer<float> c(16 * n);
@@ -115,7 +115,7 @@ CASE(padded_copies_stride_and_keep_what_lies_between) {
         HpmoeHostResult result = onVector({in.region("in"), out.region("out"), image.region("image")}, seed, [&] {
             LocalTensor<float> ub(TPosition::VECIN, 0, rows * 24);
             LocalTensor<float> row(TPosition::VECIN, 8192, rows * 24);
-            // One float of padding on the left: 12 floats, 48 B, 64 B in UB, and a block between the rows.
+            // With one float of padding on the left, a row has 12 floats: 48 B, in 64 B of UB, with a block between rows.
             DataCopyPad(ub, global(in.data), DataCopyExtParams(rows, cols * 4, (inPitch - cols) * 4, 1, 0),
                         DataCopyPadExtParams<float>(true, 1, 0, 42.0f));
             DataCopyPad(row, global(in.data), DataCopyExtParams(rows, cols * 4, (inPitch - cols) * 4, 0, 0),
@@ -136,7 +136,7 @@ CASE(padded_copies_stride_and_keep_what_lies_between) {
     }
 }
 
-/// 4 KiB of L1 in global memory, after a body has had its way with them.
+/// Runs a body on 4 KiB of L1, then compares them with `want`.
 void expectL1(const std::function<void(const LocalTensor<int32_t> &)> &body,
               const std::function<int32_t(uint32_t word)> &want) {
     constexpr uint32_t words = 1024;
@@ -157,7 +157,7 @@ CASE(a_launch_finds_nothing_of_the_one_before) {
     expectL1([](const LocalTensor<int32_t> &l1) { InitConstValue(l1, InitConstValueParams<int32_t>(1, 128, 0, 7)); },
              [](uint32_t) { return 7; });
     expectL1([](const LocalTensor<int32_t> &) {}, untouched);
-    // A fill of a part settles the rest, too.
+    // After a fill of one part, the rest does not show the launch before, either.
     expectL1(
         [](const LocalTensor<int32_t> &l1) { InitConstValue(l1[512], InitConstValueParams<int32_t>(1, 16, 0, 7)); },
         [](uint32_t word) { return word >= 512 && word < 640 ? 7 : -1; });
@@ -165,7 +165,7 @@ CASE(a_launch_finds_nothing_of_the_one_before) {
 }
 
 CASE(fills_keep_what_lies_beside_and_between) {
-    // Runs that begin and end anywhere in a group of blocks; one over a part of what was filled whole leaves the rest.
+    // Fills may begin and end anywhere in a group of blocks. A later fill of a part of a filled group keeps the rest.
     expectL1(
         [](const LocalTensor<int32_t> &l1) {
             InitConstValue(l1[24], InitConstValueParams<int32_t>(2, 37, 3, 9)); // words 24..320 and 344..640

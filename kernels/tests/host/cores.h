@@ -1,5 +1,5 @@
-// Cores of the device library with no launch around them, as they are between tiles. When one goes, its flags are as before its first
-// tile, or the host says so.
+// Cores of the device library without a launch, in the state that they have between tiles. A destructor waits for the flags that its core
+// has left set; the host reports a flag that is missing or still set.
 #pragma once
 
 #include "hpmoe/kernel.h"
@@ -33,7 +33,7 @@ struct VectorCore : hpmoe::VectorCore {
 
 template <typename T> uint64_t address(T *at) { return reinterpret_cast<uint64_t>(at); }
 
-/// A rectangle within a buffer of larger rows, with numbers around it that stay as they are.
+/// A rectangle inside a buffer with longer rows. All elements around it are `around`, so that a test sees stray writes.
 template <typename T> struct Framed {
     uint32_t rows, cols, pitch, column;
     T around;
@@ -47,7 +47,7 @@ template <typename T> struct Framed {
         const hpmoe::View<T> whole = {address(all.data), rows + 2, pitch, pitch};
         return whole.Rows(1, rows).Cols(column, cols);
     }
-    /// Whether nothing around it has changed.
+    /// Whether all elements around the rectangle are unchanged.
     bool kept() {
         for (uint32_t row = 0; row < rows + 2; ++row)
             for (uint32_t col = 0; col < pitch; ++col) {

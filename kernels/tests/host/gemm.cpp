@@ -1,4 +1,4 @@
-// The worked matrix product: right for every seed, and wrong or refused when any pair of flags is missing.
+// A double-buffered matrix product: correct for every seed. Without any one pair of flags, some seed makes it wrong or refused.
 #include <chrono>
 #include <cmath>
 
@@ -9,7 +9,7 @@ using namespace AscendC;
 namespace {
 
 struct Problem {
-    uint32_t m, n, k, tiles; // tiles: how often the product is computed, into outputs of their own
+    uint32_t m, n, k, tiles; // tiles: number of times that the product is computed, each into its own output
     uint32_t l1K, l0K;
     bool unitFlags;
 };
@@ -103,7 +103,7 @@ void gemm(const Problem &p, Skip skip, bfloat16_t *a, bfloat16_t *w, bfloat16_t 
     SetMMLayoutTransform(false);
 }
 
-/// 0: right; 1: wrong numbers; 2: refused.
+/// Computes the product; returns 0 if it is correct, 1 if numbers are wrong, 2 if it was refused.
 int outcome(const Problem &p, Skip skip, uint64_t seed, std::string *message) {
     Buffer<bfloat16_t> a(p.m * p.k), w(p.n * p.k), c(p.tiles * p.m * p.n, bfloat16_t(-777.0f));
     Data data{7};

@@ -84,7 +84,7 @@ HpmoeHostResult launch(const Setup &setup, std::function<void()> body) {
     return result;
 }
 
-/// Runs all cases, or those whose name contains the argument; one line each.
+/// Runs all cases, or those whose names contain the argument, and prints a line for each.
 int main(int count, char **arguments) {
     int bad = 0;
     for (const Case &c : cases()) {

@@ -1,4 +1,4 @@
-// Cases, expectations, and launches on the host model, for the tests of kernels/host.
+// Test cases, expectations, and launches on the model of the device, for the tests of kernels/host.
 #pragma once
 
 #include <cstdio>
@@ -18,7 +18,7 @@ struct Case {
     Case(const char *name, void (*run)());
 };
 
-/// Notes a failure of the present case; it goes on.
+/// Records a failure of the running case unless the condition holds. The case continues.
 void expectAt(bool holds, const char *file, int line, const char *what, const std::string &detail = "");
 
 #define EXPECT(condition, ...) expectAt((condition), __FILE__, __LINE__, #condition, ##__VA_ARGS__)
@@ -27,7 +27,7 @@ void expectAt(bool holds, const char *file, int line, const char *what, const st
     static Case case_##NAME(#NAME, NAME);                                                                              \
     static void NAME()
 
-/// 64-byte aligned global memory of one rank.
+/// Global memory of one rank, aligned to 512 bytes.
 template <typename T> struct Buffer {
     explicit Buffer(size_t n, T value = T())
         : count(n), data(static_cast<T *>(std::aligned_alloc(512, (n * sizeof(T) + 511) / 512 * 512))) {
@@ -55,22 +55,22 @@ struct Setup {
     bool unchecked = false;
     int32_t (*attend)(void *) = nullptr;
     void *attended = nullptr;
-    bool bare = false; ///< the body itself does what a kernel does first and last
+    bool bare = false; ///< the body itself begins and ends like a kernel; `launch` adds nothing
     std::vector<HpmoeHostRegion> regions;
 };
 
-/// What a kernel does first: state registers and the scalar cache are as an earlier one left them.
+/// Start of a kernel: resets the state registers and empties the scalar cache, which an earlier kernel has used.
 void begin();
-/// What it does last: the next one finds the mask as it expects it.
+/// End of a kernel: resets the vector mask for the next kernel.
 void end();
 
-/// What the running kernel does: `launch` runs one entry point that calls this.
+/// Body of the running kernel. `launch` always runs the same entry point, which calls this.
 extern std::function<void()> g_body;
 HpmoeHostResult launch(const Setup &setup, std::function<void()> body);
 
 inline bool contains(const char *text, const char *part) { return std::strstr(text, part) != nullptr; }
 
-/// A small generator for data.
+/// Pseudo-random test data: multiples of 1/512 in [-4, 4).
 struct Data {
     uint32_t state;
     float next() {
@@ -87,11 +87,11 @@ template <typename T> AscendC::GlobalTensor<T> global(T *at) {
 
 using Word = AscendC::GlobalTensor<int32_t>;
 
-/// A word as it is in memory.
 /// The control register.
 uint64_t control();
+/// Reads a word from memory, not from the cache.
 int32_t look(const Word &word);
-/// Polls until the word reaches `need`; false after `cycles` of 20 ns.
+/// Polls until the word reaches `need`; false after `cycles` cycles of 20 ns. Without `dcci`, the cached copy is polled.
 bool await(const Word &word, int32_t need, bool dcci = true, int64_t cycles = 500000000);
 /// Adds n to one counter from a vector core.
 void addFromVector(int32_t *counter, int32_t n);

@@ -1,4 +1,4 @@
-// What a launch costs besides its kernel, who attends to it, and what it does without checks.
+// The threads and turns that a launch takes, launches without checks, and the callback that a launch calls.
 #include <mutex>
 #include <set>
 #include <sys/resource.h>
@@ -14,7 +14,7 @@ constexpr uint32_t kCount = 1024;
 
 LocalTensor<float> rows() { return LocalTensor<float>(TPosition::VECIN, 0, kCount); }
 
-/// Ones to a box; with a race in UB if the flag between both calls is left out.
+/// Copies ones to a box. Unless `ordered`, the flag between both calls is missing, and they race in UB.
 void fill(float *box, bool ordered) {
     Duplicate(rows(), 1.0f, static_cast<int32_t>(kCount));
     if (ordered) {
@@ -25,7 +25,7 @@ void fill(float *box, bool ordered) {
     PipeBarrier<PIPE_ALL>();
 }
 
-/// Many calls that keep a core busy.
+/// Keeps a core busy with many calls.
 void work(uint32_t calls) {
     for (uint32_t i = 0; i < calls; ++i) {
         SetFlag<HardEvent::V_S>(1);
@@ -45,7 +45,7 @@ CASE(a_launch_without_checks_does_not_look_for_races) {
             setup.regions = {box.region("box")};
             HpmoeHostResult result = launch(setup, [&] { fill(box.data, false); });
             refused[unchecked] += result.code == HPMOE_HOST_BROKEN_RULE;
-            // Calls run in the order in which they were issued, so that the race goes well.
+            // Without checks, calls run in the order of issue, so the race does no harm.
             EXPECT(!unchecked || (box[0] == 1.0f && box[kCount - 1] == 1.0f));
         }
     EXPECT(refused[false] == 10 && refused[true] == 0);
@@ -72,7 +72,7 @@ CASE(cores_wait_for_each_other_without_checks) {
         Setup setup;
         setup.aic = 0, setup.aiv = 8, setup.threads = threads, setup.unchecked = true;
         setup.regions = {words.region("words")};
-        // Each core but the last, which begins, waits for the one after it.
+        // Each core waits for the one after it; the last core starts the chain.
         HpmoeHostResult result = launch(setup, [&] {
             const int64_t core = GetBlockIdx();
             if (core < 7) EXPECT(await(global(words.data + core * 16), 1));
@@ -135,13 +135,13 @@ CASE(cores_that_wait_take_no_turns) {
             PipeBarrier<PIPE_ALL>();
         });
         EXPECT(result.code == HPMOE_HOST_OK, result.message);
-        // Slices of the core that works are about 140 calls long, and each of the others looks a few times when it begins.
+        // The working core's slices are about 140 calls long, and each of the other cores polls a few times when it begins.
         EXPECT(result.switches < 30000 * 2 / 140 * 2 + kCores * 16, std::to_string(result.switches));
     }
 }
 
 CASE(a_lone_thread_waits_for_nobody) {
-    // Signals that overtake data let a core linger for many passes, in which no core of the launch has anything to do.
+    // A core whose signal overtakes data lingers for many passes, in which no core of the launch has anything to do.
     Buffer<float> box(kCount, 0.0f);
     Buffer<int32_t> word(64, 0);
     Setup setup;
@@ -163,7 +163,7 @@ CASE(a_lone_thread_waits_for_nobody) {
         EXPECT(result.code == HPMOE_HOST_OK, result.message);
     }
     getrusage(RUSAGE_THREAD, &after);
-    // A thread that sleeps gives the machine away.
+    // Each sleep of a thread is a voluntary context switch.
     EXPECT(after.ru_nvcsw - before.ru_nvcsw < 20, std::to_string(after.ru_nvcsw - before.ru_nvcsw));
 }
 

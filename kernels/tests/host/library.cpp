@@ -1,4 +1,4 @@
-// The device library by itself: launches that it refuses, and how cores leave that give up.
+// The device library alone: launches that it refuses, how cores walk queues, and how they give up.
 #include "ranks.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ using namespace AscendC;
 
 namespace {
 
-/// Every core has one tile, and waits for a counter that no core adds to.
+/// A tile waits for a counter to which no core adds.
 struct Waits : ReadsNothing {
     template <class AnyCore> static bool Run(AnyCore &core, const hpmoe::Tile &tile) {
         return core.Await(0, tile.number, 1);
@@ -21,7 +21,7 @@ CASE(one_vector_core_to_a_matrix_core_is_refused_and_told_to_all) {
     Ranks ranks(kMinute);
     HpmoeHostResult result = ranks.run<Waits>(kCores, kCores);
     EXPECT(result.code == HPMOE_HOST_OK, result.message);
-    // Matrix cores see nothing wrong: they begin to wait, and leave when they are told.
+    // Matrix cores can't see the ratio: they begin to wait, and leave when the abort word is set.
     EXPECT(ranks.count(0, kCores, HPMOE_STOPPED) == kCores);
     EXPECT(ranks.count(kCores, 2 * kCores, HPMOE_REFUSED) == kCores);
     EXPECT(ranks.aborted() && ranks.left(0, 2 * kCores, kLaunch));
@@ -51,7 +51,7 @@ CASE(another_number_of_cores_of_one_kind_is_refused_and_told_to_all) {
     }
 }
 
-/// Cores that the launch doesn't know of leave no trace.
+/// Cores that the launch doesn't know of write no words.
 CASE(more_cores_than_expected_are_refused_and_told_to_all) {
     Ranks ranks(kMinute);
     HpmoeHostResult result = ranks.run<Waits>(kCores + 1, 2 * (kCores + 1));
@@ -62,7 +62,7 @@ CASE(more_cores_than_expected_are_refused_and_told_to_all) {
         EXPECT(ranks.word(ranks.heap, Ranks::kLaunches + i * HPMOE_LINE) == 0, std::to_string(i));
 }
 
-/// What matrix cores find in the stages of L1 when a launch begins, in the first tile that each has.
+/// Copies the stages of L1 from the first matrix core at the beginning of a launch.
 struct ReadsL1 : ReadsNothing {
     static inline const uint32_t bytes = hpmoe::L1_STAGES * hpmoe::L1_STAGE;
     static inline int32_t *found;
@@ -76,7 +76,7 @@ struct ReadsL1 : ReadsNothing {
     }
 };
 
-/// Rows that a product takes along without having been loaded are numbers: zeros.
+/// Products also read rows of L1 that were never loaded. They are zeros, so they can't be NaN.
 CASE(stages_of_l1_begin_with_zeros) {
     Ranks ranks(kMinute);
     Buffer<int32_t> found(ReadsL1::bytes / 4, 7);
@@ -88,7 +88,7 @@ CASE(stages_of_l1_begin_with_zeros) {
     EXPECT(zero);
 }
 
-/// The matrix core that makes each tile, in the order of tiles; a tile that several make is none's.
+/// Notes the core that runs each tile, or kSeveral if several cores do.
 struct Makes : ReadsNothing {
     static inline std::array<std::atomic<int32_t>, 64> maker;
     static constexpr int32_t kNobody = -1, kSeveral = -2;
@@ -102,7 +102,7 @@ struct Makes : ReadsNothing {
     }
 };
 
-/// Tile n of all belongs to core (n + n div cores * rotation) mod cores.
+/// Tile n of a phase belongs to core (n + n div cores * rotation) mod cores.
 CASE(tiles_move_on_from_round_to_round) {
     for (uint32_t rotation = 0; rotation < kCores; ++rotation) {
         for (uint32_t before = 0; before < 3 * kCores; ++before) {
@@ -133,7 +133,7 @@ CASE(tiles_move_on_from_round_to_round) {
     }
 }
 
-/// Registers, flags and cache lines are left as the next kernel expects them, or the host says so.
+/// The host checks that such cores leave registers, flags and cache lines as the next kernel expects them.
 CASE(cores_that_give_up_leave_nothing_behind) {
     Ranks ranks(500000); // 10 ms
     HpmoeHostResult result = ranks.run<Waits>(kCores, 2 * kCores);
@@ -142,7 +142,7 @@ CASE(cores_that_give_up_leave_nothing_behind) {
     uint32_t done = ranks.count(0, 3 * kCores, HPMOE_DONE);
     EXPECT(gaveUp >= 1 && gaveUp + stopped + done == 3 * kCores, std::to_string(gaveUp) + " gave up");
     EXPECT(ranks.aborted() && ranks.left(0, 3 * kCores, kLaunch));
-    // Counters fit no launch any more: the next one touches no tile, though nothing keeps it waiting. Records say why it was given up.
+    // Counters are no longer valid, so the next launch runs no tile, though nothing would block it. Records still say why.
     for (auto &maker : Makes::maker) maker = Makes::kNobody;
     result = ranks.run<Makes>(kCores, 2 * kCores);
     EXPECT(result.code == HPMOE_HOST_OK, result.message);
@@ -151,7 +151,7 @@ CASE(cores_that_give_up_leave_nothing_behind) {
     EXPECT(ranks.left(0, 3 * kCores, kLaunch + 1));
 }
 
-/// Only cores of one kind have a tile: they, and no others, signal all ranks.
+/// Only cores of one kind have tiles, so only they can tell all ranks.
 CASE(cores_of_either_kind_that_give_up_tell_all_ranks) {
     for (uint32_t which = 0; which < 4; ++which) {
         const bool matrix = which % 2 == 0;
@@ -166,7 +166,7 @@ CASE(cores_of_either_kind_that_give_up_tell_all_ranks) {
         HpmoeHostResult result = ranks.run<Waits>(kCores, 2 * kCores);
         EXPECT(result.code == HPMOE_HOST_OK, result.message);
         EXPECT(ranks.count(from, to, HPMOE_GAVE_UP) >= 1);
-        // Others have nothing to do, or come when the launch has been given up.
+        // The other cores have no tile, or start after the launch was given up.
         for (uint32_t i = 0; i < 3 * kCores; ++i) {
             const uint32_t state = ranks.records[i].state;
             EXPECT((from <= i && i < to) || state == HPMOE_DONE || state == HPMOE_STOPPED, std::to_string(i));
@@ -175,7 +175,7 @@ CASE(cores_of_either_kind_that_give_up_tell_all_ranks) {
     }
 }
 
-/// Matrix cores read weights ahead of rows that don't come.
+/// Matrix cores read weights ahead for rows that never arrive.
 struct ReadsAhead {
     static inline hpmoe::View<bfloat16_t> weights;
 
@@ -195,7 +195,7 @@ struct ReadsAhead {
 };
 
 CASE(what_was_read_ahead_is_left_behind_by_cores_that_give_up) {
-    // One stage for a tile whose rows are there, and both for one that waits, if the contraction is long enough.
+    // A core reads one stage before its tile begins, and the second one while the tile waits if the contraction is long enough.
     for (auto [depth, waits] : {std::pair(256u, true), std::pair(1024u, false), std::pair(1024u, true)}) {
         Ranks ranks(500000);
         ReadsAhead::waits = waits;
@@ -207,7 +207,7 @@ CASE(what_was_read_ahead_is_left_behind_by_cores_that_give_up) {
     }
 }
 
-/// How many entries each matrix core has read since it found the tile that it runs, by phase.
+/// The number of entries that each matrix core read between finding and running a tile, by phase.
 struct Passes : ReadsNothing {
     static inline uint32_t passed[kCores][2];
 
@@ -222,7 +222,7 @@ CASE(a_tile_is_held_for_few_entries) {
         Ranks ranks(kMinute);
         Buffer<HpmoeDescriptor> descriptors(gap + 3);
         for (uint32_t i = 0; i < gap + 3; ++i) {
-            const bool tile = i == 0 || i == gap + 1; // the last entry has none
+            const bool tile = i == 0 || i == gap + 1; // the last entry has no tile, either
             descriptors[i] = ranks.descriptors[0];
             descriptors[i].columns = tile ? 1 : 0, descriptors[i].phase = i == 0 ? 0 : 1;
         }
@@ -239,7 +239,7 @@ CASE(a_tile_is_held_for_few_entries) {
     }
 }
 
-/// What each core does, one after the other: tiles by their phase, and the route.
+/// Notes what each core does, in order: the phases of its tiles, and "r" for the route.
 struct Turns : ReadsNothing {
     static inline std::string of[3 * kCores];
 
@@ -261,7 +261,7 @@ struct MadeInTurn {
     }
 };
 
-/// Ids may come of a tile that a matrix core holds: it runs it before it waits for the route.
+/// A held tile may write ids, so a matrix core runs it before it waits for the route.
 CASE(tiles_before_the_route_are_run_before_it_is_made) {
     for (bool made : {true, false}) {
         Ranks ranks(kMinute);
@@ -279,7 +279,7 @@ CASE(tiles_before_the_route_are_run_before_it_is_made) {
     }
 }
 
-/// Every core waits for the other rank: vector cores until it has started, all of them until it has freed its first chunk.
+/// Every core waits until the other rank has freed its first chunk; vector cores first wait until it has started.
 struct Words : ReadsNothing {
     template <class AnyCore> static bool Run(AnyCore &core, const hpmoe::Tile &) {
         if constexpr (std::is_same_v<AnyCore, hpmoe::VectorCore>) {
@@ -289,7 +289,7 @@ struct Words : ReadsNothing {
     }
 };
 
-/// Each core asks twice for the same words.
+/// Each core waits twice for the same words.
 struct Asks : ReadsNothing {
     template <class AnyCore> static bool Run(AnyCore &core, const hpmoe::Tile &tile) {
         return Words::Run(core, tile) && Words::Run(core, tile);
@@ -307,7 +307,7 @@ CASE(a_rank_that_is_known_to_be_ready_or_free_is_not_asked_again) {
         EXPECT(ranks.records[i].waits == (i < kCores ? 1 : 2), std::to_string(ranks.records[i].waits));
 }
 
-/// A tile that goes on although its wait was given up.
+/// A tile that goes on after its wait has failed.
 struct GoesOn : ReadsNothing {
     template <class AnyCore> static bool Run(AnyCore &core, const hpmoe::Tile &tile) {
         Words::Run(core, tile);
@@ -323,7 +323,7 @@ CASE(a_core_that_has_given_up_runs_nothing_more) {
            result.message);
 }
 
-/// Numbers go on after the greatest: words of peers and of chunks that are one launch old don't count, and those of this one do.
+/// Launch numbers wrap around. Ready and freed words that are one too low don't end a wait; equal and higher ones do.
 CASE(launches_are_numbered_past_the_greatest_number) {
     for (int32_t before : {0, 5, INT32_MAX - 1, INT32_MAX, -2, -1}) {
         for (int32_t ahead : {-1, 0, 1}) {
@@ -342,7 +342,7 @@ CASE(launches_are_numbered_past_the_greatest_number) {
     }
 }
 
-/// Every tile of a matrix core is one without rows; of two tiles the second waits for one signal of another core.
+/// Each tile of a matrix core waits for the signal of the vector core with the same number.
 struct Counts : ReadsNothing {
     static constexpr uint32_t kArray = 1;
 
@@ -356,7 +356,7 @@ struct Counts : ReadsNothing {
     }
 };
 
-/// What a core has done: tiles, waits, and entries that had a tile for it.
+/// Records count each core's tiles, waits, and entries with a tile for it.
 CASE(records_count_what_cores_have_done) {
     for (uint64_t rounds : {1u, 4u}) {
         Ranks ranks(kMinute);
@@ -368,7 +368,7 @@ CASE(records_count_what_cores_have_done) {
         ranks.descriptors[0].core_count = kCores;
         ranks.numbers[1] = static_cast<int32_t>(tiles);
         ranks.launch[0].tokens = ranks.launch[0].chunk_tokens = tiles;
-        // The first vector cores signal, one for each matrix core; the others have nothing to do.
+        // One vector core per matrix core signals; the others have no queue entries.
         for (uint32_t i = 2 * kCores; i < 3 * kCores; ++i) ranks.queues[i] = HpmoeQueue{0, 0};
         HpmoeHostResult result = ranks.run<Counts>(kCores, 2 * kCores, {bases.region("bases", false)});
         EXPECT(result.code == HPMOE_HOST_OK, result.message);
@@ -380,25 +380,25 @@ CASE(records_count_what_cores_have_done) {
             EXPECT(record.waits == (matrix ? rounds : 0), std::to_string(i) + ": " + std::to_string(record.waits));
         }
         for (uint32_t tile = 0; tile < tiles; ++tile) {
-            // The next launch's counters are zero, those of this one have what was signalled.
+            // The counters of this launch have what was signalled.
             const uint64_t set = ranks.launch[0].counters + kLaunch % 2 * (1 + tiles) * HPMOE_LINE;
             const int32_t told = ranks.word(ranks.heap, set + (1 + tile) * HPMOE_LINE);
             EXPECT(told == 2, std::to_string(rounds) + " " + std::to_string(tile) + ": " + std::to_string(told));
-            // A copy moves seven more words, which are zero.
+            // A signal copies seven more words, which are zero.
             for (uint32_t i = 1; i < 8; ++i)
                 EXPECT(ranks.word(ranks.heap, set + (1 + tile) * HPMOE_LINE + 4 * i) == 0, std::to_string(i));
         }
     }
 }
 
-/// Every core waits for a counter that others have added to, but not often enough.
+/// Every core waits for a counter that is one short of its threshold.
 struct WaitsForMore : ReadsNothing {
     template <class AnyCore> static bool Run(AnyCore &core, const hpmoe::Tile &) { return core.Await(1, 2, 5); }
 };
 
-/// What a core waited for when it gave up, and the tile that it came to.
+/// Records show what each core waited for, and its tile.
 CASE(records_tell_what_was_waited_for) {
-    // Half a second: on a machine that does much else, all cores have begun to wait before the first gives up.
+    // Half a second, so that all cores begin to wait before the first one gives up, also on a busy machine.
     Ranks ranks(25000000);
     Buffer<uint32_t> bases{16, 0};
     bases[1] = 3;
@@ -419,7 +419,7 @@ CASE(records_tell_what_was_waited_for) {
     }
 }
 
-/// Collects the tiles that the first matrix core runs, in order, and checks that memory has a record of each before it runs.
+/// Collects the tiles that a core runs, in order, and checks that its record in memory names each tile when it begins.
 struct Walk : ReadsNothing {
     static inline std::vector<hpmoe::Tile> tiles;
     static inline bool noted;
@@ -433,7 +433,7 @@ struct Walk : ReadsNothing {
     }
 };
 
-/// Tables of rank 0 of two, with two experts each: what a queue of one entry walks.
+/// Tables of rank 0 of two ranks with two experts each, for a queue of one entry.
 struct Tables {
     static constexpr uint32_t kHeight = 4;
     Buffer<int32_t> first{8, 0}, order{4}, experts{8}, arrivalOrder{16, 0};
@@ -482,7 +482,7 @@ HpmoeDescriptor entryOf(uint16_t kind) {
     return entry;
 }
 
-/// Where the tiles of an entry lie, in order: bands of items, each column by column.
+/// Places of an entry's tiles, in order: bands of items, each column by column.
 std::vector<hpmoe::Place> swizzled(uint32_t items, uint32_t columns, uint32_t band) {
     std::vector<hpmoe::Place> places;
     for (uint32_t first = 0; first < items; first += band)
@@ -501,7 +501,7 @@ CASE(row_tiles_are_walked_from_own_rows_on_or_by_arrival) {
                 const int32_t comes[] = {-1, -1, 3, 0, 4, 1, 2};
                 for (uint32_t i = 0; i < 7; ++i) tables.arrivalOrder[i] = comes[i];
                 tables.walk(entry, {0, 2, 7});
-                // Expert 1 has 18 rows from row 32 on in tiles 2 to 6, and this rank's are from its row 7 on.
+                // Expert 1 has 18 rows, from row 32 on, in tiles 2 to 6. This rank's own rows begin at its row 7.
                 const uint32_t wide = 4 / columnRows, turn = 2;
                 const std::vector<hpmoe::Place> places = swizzled(5 * columnRows, wide, band);
                 EXPECT(Walk::tiles.size() == 20);
@@ -519,7 +519,6 @@ CASE(row_tiles_are_walked_from_own_rows_on_or_by_arrival) {
     }
 }
 
-/// Each tile without rows is counted.
 CASE(tiles_without_rows_are_counted) {
     Tables tables;
     tables.experts[3] = 0;
@@ -530,7 +529,7 @@ CASE(tiles_without_rows_are_counted) {
     for (const hpmoe::Tile &tile : Walk::tiles) EXPECT(tile.rows == 0, std::to_string(tile.rows));
 }
 
-/// Pieces are cut at the row tiles of who receives them.
+/// Pieces are cut at the receiver's row tiles.
 CASE(pieces_of_a_pair_are_walked) {
     const std::pair<uint16_t, uint32_t> kinds[] = {{HPMOE_SENDS, 0}, {HPMOE_SENDS_ONCE, 4}, {HPMOE_ARRIVALS, 0}};
     for (const auto &[kind, part] : kinds) {
@@ -564,8 +563,8 @@ CASE(pieces_of_a_pair_are_walked) {
     }
 }
 
-/// Two peers take turns of eight rows, in pieces of four. Of rows 5 to 33 the ends come first, and of rows 6 to 23 one whole turn with them; rows
-/// 2 to 8 have one turn.
+/// Two peers take turns of eight rows, in pieces of four. The first turn of rows 5 to 33 has their two ends. The first turn of rows 6 to 23
+/// also has eight whole rows, because the ends are short. Rows 2 to 8 take one turn.
 CASE(peers_take_turns) {
     using Pieces = std::vector<std::pair<uint32_t, uint32_t>>;
     struct {
@@ -596,7 +595,7 @@ CASE(peers_take_turns) {
     }
 }
 
-/// The groups to which each core comes, in order, and the items that it has there.
+/// Notes the group and item of each tile of a vector core, in order.
 struct Comes : ReadsNothing {
     static inline std::vector<std::pair<uint32_t, uint32_t>> at[2 * kCores];
 
@@ -606,8 +605,8 @@ struct Comes : ReadsNothing {
     }
 };
 
-/// Some ranks with two experts each: every core finds the tiles that are its own, peer after peer, whatever number of them each peer has. An
-/// entry may begin at any peer, go up or down, and leave peers out.
+/// Among several ranks with two experts each, every core finds its own tiles, peer after peer, however many each peer has. An entry may
+/// begin at any peer, ascend or descend, and leave peers out.
 CASE(tiles_are_found_among_those_of_many_peers) {
     uint32_t state = 1;
     const auto random = [&](uint32_t below) { return ((state = state * 1664525 + 1013904223) >> 8) % below; };
@@ -672,7 +671,7 @@ CASE(tiles_are_found_among_those_of_many_peers) {
     }
 }
 
-/// Blocks of a chunk's tokens, all rows of an expert, and the one tile of a chunk.
+/// Entries of a chunk's token blocks, of the one tile of a chunk, and of all rows of an expert.
 CASE(blocks_experts_and_chunks_are_walked) {
     for (uint32_t chunk : {0u, 1u, 2u}) { // of 10, 10 and 2 tokens
         Tables tables;
@@ -693,7 +692,7 @@ CASE(blocks_experts_and_chunks_are_walked) {
         Tables tables;
         tables.experts[3] = rows;
         HpmoeDescriptor entry = entryOf(HPMOE_EXPERTS);
-        entry.more = 2; // phases on the same tile
+        entry.more = 2; // two more phases on the same tile
         tables.walk(entry, {0, 1, 2});
         EXPECT(Walk::tiles.size() == 3);
         for (uint32_t i = 0; i < Walk::tiles.size(); ++i) {
@@ -704,7 +703,7 @@ CASE(blocks_experts_and_chunks_are_walked) {
     }
 }
 
-/// Ranks of a set are those that were added, for all that a kernel may have.
+/// A set has exactly the ranks that were added, for every rank that a kernel may have.
 CASE(sets_of_ranks_have_who_was_added) {
     hpmoe::RankSet set;
     set.Clear();

@@ -1,5 +1,5 @@
-// How the device library divides on-chip memories: each part is as large as plans take it to be (hpmoe-core/src/plan), and ends
-// where the next one begins.
+// How the device library divides on-chip memories: each area is as large as plans assume (hpmoe-core/src/plan) and ends where the next
+// one begins.
 #include "cores.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ std::string onCore(bool matrix, std::vector<HpmoeHostRegion> regions, const std:
     return launch(setup, body).message;
 }
 
-/// Memories end where the scratch of AscendC's headers begins.
+/// The library uses each memory up to the scratch area of AscendC's headers.
 CASE(the_library_takes_all_of_a_memory) {
     const auto fillUb = [](uint32_t at) {
         return onCore(false, {}, [at] {
@@ -39,7 +39,7 @@ CASE(the_library_takes_all_of_a_memory) {
     EXPECT(stages <= hpmoe::L1_ONES && stages + 1024 > hpmoe::L1_ONES, std::to_string(stages));
 }
 
-/// So many signals are under way while MTE3 stands still; the next one waits for the first.
+/// Four signals can be pending while MTE3 is blocked; a fifth one waits for the first.
 CASE(four_signals_are_under_way_at_a_time) {
     for (uint32_t signals : {4u, 5u}) {
         Buffer<int32_t> words(signals * 8, 0);
@@ -54,10 +54,10 @@ CASE(four_signals_are_under_way_at_a_time) {
     }
 }
 
-constexpr uint32_t kHalf = 88 * 1024; // bytes of a half of a put
-constexpr uint32_t kOrigins = 1952;   // (token, k) of a put's piece
+constexpr uint32_t kHalf = 88 * 1024; // bytes of a half of the put buffer
+constexpr uint32_t kOrigins = 1952;   // (token, k) of the longest piece
 
-/// The longest row of a put fills a half of UB; the rest of UB has the (token, k) of the longest piece.
+/// The longest row of a put fills a half of the put buffer. UB above it holds the (token, k) of the longest piece.
 CASE(a_put_has_rows_and_pieces_as_long_as_plans_say) {
     EXPECT(hpmoe::UB_HALF == kHalf, "another half, in which a row would never fit");
     if (hpmoe::UB_HALF != kHalf) return;
@@ -92,7 +92,7 @@ CASE(a_put_has_rows_and_pieces_as_long_as_plans_say) {
     EXPECT(contains(put(kOrigins + 1).c_str(), "the tensor ends at byte"), put(kOrigins + 1));
 }
 
-/// A product of these sizes, whose numbers are small and whole, on a core that has read up to this number of stages of weights ahead.
+/// Checks a product of small integers, on a core that has read this number of stages of weights ahead.
 template <Contracted way = Contracted::Columns>
 void product(uint32_t m, uint32_t n, uint32_t k, const hpmoe::MatmulPlan &plan, uint32_t ahead = 0) {
     using Product = hpmoe::Term<way, way>;
@@ -122,7 +122,7 @@ void product(uint32_t m, uint32_t n, uint32_t k, const hpmoe::MatmulPlan &plan, 
     EXPECT(right, std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k));
 }
 
-/// Products that fill two stages of L1, of L0A and L0B, and L0C.
+/// Products that fill both stages of L1, both of L0A or L0B, or all of L0C.
 CASE(products_fill_the_memories_of_a_matrix_core) {
     constexpr Contracted Rows = Contracted::Rows;
     product(16, 96, 2 * 1168, hpmoe::MatmulPlan{16, 1168, 16}); // (16 + 96) * 1168 * 2 B = 511 * 512 B
@@ -132,13 +132,13 @@ CASE(products_fill_the_memories_of_a_matrix_core) {
     product<Rows>(128, 256, 128, hpmoe::MatmulPlan{128, 128, 64});
 }
 
-/// Weights that are read ahead leave room for rows in their stage, whatever their number is.
+/// Weights that are read ahead leave room for rows in their stage, whatever the number of rows.
 CASE(weights_that_are_read_ahead_fill_stages) {
     for (uint32_t n : {16u, 17u, 96u, 100u})
         for (uint32_t m : {1u, 16u, 17u, 40u}) product(m, n, 6000, hpmoe::MatmulPlan{48, 256, 64}, 2);
 }
 
-/// Small products, which are over before the next one would see their sums, and such as are just large enough.
+/// Products near ten fractals: below that, the next product does not see their sums without a barrier.
 CASE(products_of_few_fractals) {
     for (auto [m, n] : {std::pair(30u, 90u), std::pair(90u, 30u), std::pair(48u, 48u), std::pair(16u, 144u),
                         std::pair(32u, 80u), std::pair(47u, 63u), std::pair(144u, 30u)})

@@ -1,4 +1,4 @@
-// Bits: Exp against its documented steps, Ln and Cast against the standard library.
+// Results of Exp, bit for bit against its documented steps, and of Ln and conversions.
 #include <cmath>
 #include <limits>
 
@@ -18,7 +18,7 @@ void through(Buffer<T> &out, Buffer<U> &in,
     Setup setup;
     setup.aic = 0, setup.aiv = 1;
     setup.regions = {in.region("in"), out.region("out")};
-    const uint32_t n = static_cast<uint32_t>(in.count), blocks = (n + 31) / 32 * 32; // whole blocks of any type
+    const uint32_t n = static_cast<uint32_t>(in.count), blocks = (n + 31) / 32 * 32; // whole blocks for any type
     HpmoeHostResult result = launch(setup, [&] {
         LocalTensor<U> a(TPosition::VECIN, 0, blocks);
         LocalTensor<T> b(TPosition::VECOUT, 65536, blocks);
@@ -35,7 +35,7 @@ void through(Buffer<T> &out, Buffer<U> &in,
     EXPECT(result.code == 0, result.message);
 }
 
-/// The steps of the algorithm, one rounding each, written without looking at the model.
+/// The documented steps of Exp, each rounded once, written independently of the model.
 float expSteps(float x) {
     if (x != x) return x + x;
     if (x > host::floatOf(0x42B17218u)) return std::numeric_limits<float>::infinity();
@@ -86,7 +86,7 @@ CASE(exp_has_the_documented_bits) {
     EXPECT(out[0] != out[0], "NaN");
 }
 
-/// The checksum of `hpmoe_kernels::math`, over its inputs: all signs and exponents, and the ends.
+/// The checksum equals that of `hpmoe_kernels::math` over the same inputs: all signs and exponents, and both limits.
 CASE(exp_has_the_bits_of_the_rust_one) {
     const char *want = std::getenv("HPMOE_EXP_CHECKSUM");
     if (!want) return std::puts("    skipped: HPMOE_EXP_CHECKSUM is not set"), void();
@@ -162,7 +162,7 @@ CASE(cast_rounds_by_mode) {
 }
 
 CASE(four_bits_are_numbers_of_the_lower_half_first) {
-    Buffer<uint8_t> in(512); // of which the first half is converted
+    Buffer<uint8_t> in(512); // only the first half is converted
     for (uint32_t i = 0; i < 512; ++i) in[i] = static_cast<uint8_t>(i);
     Buffer<half> out(512);
     through<half, uint8_t>(out, in, [&](const LocalTensor<half> &b, const LocalTensor<uint8_t> &a) {

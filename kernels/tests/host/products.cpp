@@ -1,4 +1,4 @@
-// Mmad for every type of its operands: ragged sizes, sums in order, integers that saturate.
+// Mmad for every operand type: ragged sizes, the order of sums, saturating integers.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -11,7 +11,7 @@ namespace {
 
 struct Sizes {
     uint32_t m, n, k;
-    uint32_t times; ///< the product is added so often
+    uint32_t times; ///< number of times that the product is added
 };
 
 /// c = times * (a * w^T) on one matrix core; a is m x k, w is n x k.
@@ -54,7 +54,7 @@ template <typename T, typename S> void product(const Sizes &p, T *a, T *w, S *c)
     PipeBarrier<PIPE_ALL>();
 }
 
-/// The same element by element: ascending k, each step rounded; integers saturate after each product.
+/// One element of the result: k ascends, and each step is rounded. Integers saturate after each of the products.
 template <typename T> float expected(const Sizes &p, const T *a, const T *w, float) {
     float sum = 0;
     for (uint32_t i = 0; i < p.times * p.k; ++i) {
@@ -72,7 +72,7 @@ int32_t expected(const Sizes &p, const int8_t *a, const int8_t *w, int32_t) {
     return static_cast<int32_t>(sum);
 }
 
-/// The same bits, or both no number.
+/// Whether two results have the same bits or are both NaN.
 template <typename S> bool same(S a, S b) { return std::memcmp(&a, &b, sizeof a) == 0 || (a != a && b != b); }
 
 template <typename T, typename S> void check(const Sizes &p, Buffer<T> &a, Buffer<T> &w) {
@@ -105,7 +105,7 @@ CASE(products_of_reals_add_in_ascending_k) {
     }
 }
 
-/// A bf16 with any sign and fraction, and one of two neighbouring exponents.
+/// A random bf16 whose biased exponent is `exponent` or one more.
 bfloat16_t near(uint32_t exponent, uint32_t &state) {
     state = state * 1664525 + 1013904223;
     bfloat16_t value;
@@ -114,8 +114,8 @@ bfloat16_t near(uint32_t exponent, uint32_t &state) {
     return value;
 }
 
-/// Around the limits (of biased exponents and their sum) where a float no longer holds every product: one is rounded, infinite or
-/// lost before it is added, and must be so here, too.
+/// Exponents, and sums of two biased exponents, near the limits beyond which a float can't hold every product. Such a product is
+/// rounded, infinite or zero before it is added, and the model must do the same.
 CASE(products_of_bf16_are_rounded_where_a_float_can_not_hold_them) {
     const Sizes p = {19, 21, 37, 2};
     uint32_t state = 1;
@@ -147,7 +147,7 @@ CASE(products_of_int8_are_exact_at_any_depth) {
         Data data{p.k};
         for (size_t i = 0; i < a.count; ++i) a[i] = static_cast<int8_t>(data.next() * 32.0f);
         for (size_t i = 0; i < w.count; ++i) w[i] = static_cast<int8_t>(data.next() * 32.0f);
-        // The largest sums there are, of either sign.
+        // The largest possible sums of either sign.
         std::fill_n(a.data, p.k, int8_t(-128)), std::fill_n(w.data, p.k, int8_t(-128));
         std::fill_n(w.data + p.k, p.k, int8_t(127));
         check<int8_t, int32_t>(p, a, w);

@@ -1,5 +1,5 @@
-// Puts of the device library: rows gathered by a list, rows scattered to their places, what counters are told; and the tables that tell
-// of rows.
+// Puts of the device library: gathered rows, scattered rows, and the signals after them; and queries of the launch tables that describe
+// rows.
 #include <algorithm>
 
 #include "cores.h"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint32_t kRows = 20;
 
-/// Rows of one rank and the memory of another, which is rank 1.
+/// The heaps of rank 0, which puts, and of rank 1, with the tables of a launch.
 struct Ranks {
     Buffer<uint8_t> own{64 * HPMOE_LINE, 0}, peer{64 * HPMOE_LINE, 0};
     Buffer<uint64_t> peers{2};
@@ -64,14 +64,14 @@ Framed<int16_t> rowsOf(uint32_t cols) {
     return rows;
 }
 
-/// Around blocks of 32 bytes, and rows of which few fit a half: one, three with room to spare, and four that fill it.
+/// Columns near a 32-byte block, and of long rows: four fill a half of the put buffer, three leave some room, one fills it.
 const uint32_t kColumns[] = {1, 15, 16, 17, hpmoe::UB_HALF / 8, hpmoe::UB_HALF / 7, hpmoe::UB_HALF / 2};
 
 CASE(rows_are_gathered_by_a_list_of_slots) {
     for (uint32_t cols : kColumns) {
         for (uint32_t count : {1u, 3u, 4u, 5u, 8u, 13u, 300u}) {
-            if (count > 255 && cols > 16) continue; // more rows in one copy than 8 bits count: short ones
-            for (uint32_t slots : {1u, 3u}) {       // of a row
+            if (count > 255 && cols > 16) continue; // more rows in one copy than 8 bits can count, for short rows only
+            for (uint32_t slots : {1u, 3u}) {       // per row
                 Ranks ranks;
                 Framed<int16_t> from = rowsOf(cols), to(count, cols, -2);
                 Buffer<int32_t> list(count);
@@ -123,7 +123,7 @@ CASE(rows_are_scattered_to_their_places) {
     }
 }
 
-/// As many words as the piece has rows, and none after them.
+/// PutOrigins writes one word per row of the piece, and nothing after them.
 CASE(places_of_a_piece_are_sent_to_the_peer) {
     for (uint32_t count : {1u, 7u, 8u, 9u, 30u}) {
         Ranks ranks;
@@ -141,7 +141,7 @@ CASE(places_of_a_piece_are_sent_to_the_peer) {
     }
 }
 
-/// Each block of slots is told how many rows of the piece are its own.
+/// The counter of each block of slots grows by the number of the piece's rows in that block.
 CASE(blocks_are_told_how_many_rows_came) {
     constexpr uint32_t kSlots = 6, kFirst = 2;
     const std::vector<std::vector<int32_t>> pieces = {{0},       {5}, {6}, {0, 1, 5, 6}, {3, 7, 8, 13, 30, 31, 35},
@@ -169,7 +169,7 @@ CASE(blocks_are_told_how_many_rows_came) {
     }
 }
 
-/// What tasks ask of a launch: chunks of tokens, slots that are empty, rows and tiles of experts.
+/// Queries of tasks: chunks of tokens, empty slots, rows and tiles of experts.
 CASE(tables_of_a_launch_are_read) {
     constexpr uint32_t kChunks = 3, kExperts = 2, kLocal = kChunks * kExperts, kTopK = 3, kTokens = 22, kChunk = 10;
     Ranks ranks;
@@ -235,7 +235,7 @@ CASE(tables_of_a_launch_are_read) {
     EXPECT(result.code == HPMOE_HOST_OK, result.message);
 }
 
-/// A launch may have more rows and counters than 32 bits count bytes of.
+/// Byte offsets of rows and counters may exceed 32 bits.
 CASE(lists_and_counters_may_lie_far_away) {
     Ranks ranks;
     HpmoeHostResult result = ranks.run({}, [&](VectorCore &core) {
@@ -256,10 +256,10 @@ CASE(lists_and_counters_may_lie_far_away) {
     EXPECT(result.code == HPMOE_HOST_OK, result.message);
 }
 
-/// Tokens of a row tile, each counted where the row tile of its first expert is told of; the words that free a chunk's memory.
+/// A row tile waits for each of its tokens at the counter of the once-sent row tile that contains the token.
 CASE(tokens_that_were_sent_once_are_awaited) {
     constexpr uint32_t kExperts = 3;
-    // Rows that are sent once: 6, 5 and 3, from 0, 6 and 11 on. A tile of expert 2 has rows of each.
+    // The experts have 6, 5 and 3 once-sent rows, starting at 0, 6 and 11. The tile of expert 2 has tokens from all three.
     const int32_t table[] = {0, 0, 0, 0, 0, 0, 0, 6, 6, 5, 11, 3}, rows[] = {1, 5, 7, 10, 11, 13};
     for (int32_t missing : {-1, 0, 1, 3, 4}) {
         Ranks ranks;
@@ -267,9 +267,9 @@ CASE(tokens_that_were_sent_once_are_awaited) {
         Buffer<HpmoeSpace> spaces(1);
         for (uint32_t i = 0; i < 12; ++i) experts[i] = table[i];
         for (uint32_t i = 0; i < 6; ++i) once[1 + i] = rows[i];
-        for (uint32_t i = 0; i < 4; ++i) tiles[i] = static_cast<int32_t>(2 * i); // of four rows each
+        for (uint32_t i = 0; i < 4; ++i) tiles[i] = static_cast<int32_t>(2 * i); // of at most four rows
         spaces[0].first_items = address(tiles.data);
-        // Tiles 0 and 1 are of expert 0, 2 and 3 of expert 1, 4 of expert 2. Each row counts twice.
+        // Tiles 0 and 1 belong to expert 0, tiles 2 and 3 to expert 1, tile 4 to expert 2. Each row counts twice.
         const int32_t counts[] = {8, 4, 8, 2, 6};
         for (int32_t tile = 0; tile < 5; ++tile) {
             const uint64_t at = Ranks::kCounters + static_cast<uint64_t>(3 + tile) * HPMOE_LINE;

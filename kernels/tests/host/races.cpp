@@ -1,4 +1,4 @@
-// Races in global memory: found in every order, and never where words order two calls.
+// Races in global memory: found in every order of events, and never reported if words order both calls.
 #include <memory>
 #include <thread>
 
@@ -20,7 +20,7 @@ void reach(int32_t *word, int32_t need) { EXPECT(await(global(word), need), "a w
 
 LocalTensor<float> rows() { return LocalTensor<float>(TPosition::VECIN, 0, kCount); }
 
-/// Ones to a box, from UB.
+/// Copies ones from UB to a box.
 void fill(float *box, uint32_t count = kCount) {
     Duplicate(rows(), 1.0f, static_cast<int32_t>(kCount));
     SetFlag<HardEvent::V_MTE3>(0);
@@ -32,7 +32,7 @@ void take(float *box, uint32_t count = kCount) { DataCopy(rows(), global(box), c
 
 void signal(int32_t *word) { addFromVector(word, 1); }
 
-/// What vector cores of one rank do, in 30 orders: how many of them are refused, and what was said last.
+/// Result of running vector cores of one rank in 30 orders: the number of refused runs, and the last message.
 struct Outcome {
     int refused = 0;
     std::string said;
@@ -69,7 +69,7 @@ CASE(a_counter_orders_what_two_cores_do) {
         } else {
             reach(word, static_cast<int32_t>(core));
             take(box);
-            PipeBarrier<PIPE_ALL>(); // the next one overwrites what this one has read
+            PipeBarrier<PIPE_ALL>(); // the next core overwrites what this core has read
             signal(word);
             if (core == 2) fill(box);
         }
@@ -137,7 +137,7 @@ CASE(a_wait_for_one_of_two_signals_is_refused) {
     };
     Outcome enough = two(2), early = two(1);
     EXPECT(enough.refused == 0, enough.said);
-    // A core that finds both signals at once has waited for both.
+    // A core that sees both signals at once has waited for both.
     std::printf("    refused in %d of %d orders\n", early.refused, kOrders);
     EXPECT(early.refused >= kOrders / 2, std::to_string(early.refused));
 }
@@ -185,7 +185,7 @@ CASE(bytes_that_nobody_shares_race_with_nobody) {
         Duplicate(rows(), 1.0f, 64);
         SetFlag<HardEvent::V_MTE3>(0);
         WaitFlag<HardEvent::V_MTE3>(0);
-        // Twelve bytes of each core: two blocks hold what two or three cores write.
+        // Each core writes twelve bytes, so two or three cores write to the same block.
         DataCopyPad(global(box)[static_cast<uint64_t>(core) * 3], rows(), DataCopyExtParams(1, 12, 0, 0, 0));
     });
     EXPECT(outcome.refused == 0, outcome.said);
@@ -282,7 +282,8 @@ CASE(a_word_whose_write_is_known_to_have_landed_is_seen) {
     EXPECT(outcome.refused == 0 && older == 0, outcome.said + std::to_string(older));
 }
 
-/// Rank 0 puts rows to rank 1, signals, and each runs `launches` launches; rank 1 frees its inbox by a word of rank 0.
+/// In each of `launches` launches, rank 0 puts rows to rank 1 and signals; rank 1 frees its inbox by a word at rank 0. `landed`: the put has
+/// landed before the signal. `frees`: rank 0 waits for the word. Returns the number of refused orders.
 int putRows(bool landed, bool frees, int launches, std::string *message) {
     int refused = 0;
     for (uint64_t seed = 0; seed < kOrders; ++seed) {
@@ -299,7 +300,7 @@ int putRows(bool landed, bool frees, int launches, std::string *message) {
             begin();
             if (me == 0) {
                 if (frees) reach(back.data, turn);
-                else // in this order every word would show it too
+                else // keeps the order of events, but without a wait that the search knows of
                     while (__atomic_load_n(back.data, __ATOMIC_SEQ_CST) < turn) GetSystemCycle();
                 fill(inbox.data);
                 if (landed) PipeBarrier<PIPE_ALL>();

@@ -1,4 +1,4 @@
-// A launch of the device library by itself: one rank that has started, and another whose heap alone is there.
+// Launches of the device library alone, without a compiled kernel.
 #pragma once
 
 #include "hpmoe/kernel.h"
@@ -12,7 +12,7 @@ struct ReadsNothing {
     static void Ahead(hpmoe::CubeCore &, const hpmoe::Tile &, uint32_t) {}
 };
 
-/// One rank that has started, and another whose heap alone is there.
+/// One rank that runs, and another rank that is only a heap.
 struct Ranks {
     Buffer<uint8_t> heap{64 * HPMOE_LINE, 0}, peer{64 * HPMOE_LINE, 0};
     Buffer<uint64_t> peers{2};
@@ -31,6 +31,7 @@ struct Ranks {
         peers[0] = address(heap.data), peers[1] = address(peer.data);
         for (uint32_t i = 0; i < 3 * kCores; ++i) queues[i] = HpmoeQueue{0, 1}, records[i] = HpmoeRecord{};
         HpmoeDescriptor entry = {};
+        // An entry of one core: each core runs all tiles of its own queue.
         entry.kind = HPMOE_BLOCKS, entry.band = 1, entry.columns = 1, entry.column_rows = 1, entry.core_count = 1;
         entry.peers = 1;
         descriptors[0] = descriptors[1] = entry;
@@ -67,7 +68,6 @@ struct Ranks {
               class Route = hpmoe::HostRoute>
     HpmoeHostResult run(uint32_t aic, uint32_t aiv, const std::vector<HpmoeHostRegion> &others = {}) {
         Setup setup;
-        // Queues count cores that share them from `core_first`, which is each core itself here.
         setup.aic = aic, setup.aiv = aiv, setup.threads = 2, setup.bare = true, setup.regions = regions();
         setup.regions.insert(setup.regions.end(), others.begin(), others.end());
         GM_ADDR argument = reinterpret_cast<uint8_t *>(launch.data);
@@ -82,14 +82,14 @@ struct Ranks {
 
     int32_t &word(Buffer<uint8_t> &of, uint64_t at) { return *reinterpret_cast<int32_t *>(of.data + at); }
 
-    /// Whether both ranks are told to leave: all who say so write the same eight words.
+    /// Whether the abort words of both ranks are set. A core that gives up writes eight equal words.
     bool aborted() {
         bool all = true;
         for (uint32_t i = 0; i < 8; ++i) all &= word(heap, kAbort + 4 * i) == 1 && word(peer, kAbort + 4 * i) == 1;
         return all;
     }
 
-    /// Whether cores `from` to `to` have left with the number of a launch, and the others have not run.
+    /// Whether cores [from, to) have this number in their launch words, and the other cores have not run.
     bool left(uint32_t from, uint32_t to, int32_t number) {
         bool all = true;
         for (uint32_t i = 0; i < 3 * kCores; ++i)

@@ -1,4 +1,4 @@
-// Routines on values in UB, with more numbers than one comparison takes.
+// Routines on values in UB, with more numbers than one comparison or call takes.
 #include "cores.h"
 
 using namespace AscendC;
@@ -6,10 +6,10 @@ using namespace AscendC;
 namespace {
 
 constexpr uint32_t kRows = 300, kCols = 5, kPicked = 3;
-constexpr uint32_t kBytes = kRows * hpmoe::ROW_ALIGN * 4; // of a value
+constexpr uint32_t kBytes = kRows * hpmoe::ROW_ALIGN * 4; // bytes of a value
 constexpr uint32_t kOut = 0, kValues = kBytes, kIds = 2 * kBytes, kWork = 3 * kBytes, kBits = 6 * kBytes;
 
-/// The column that slot `k` of a row names: most exist, some lie on either side of those that do. A row names none twice.
+/// The column that slot `k` of a row names: most exist, some are too low or too high. No row names a column twice.
 int32_t named(uint32_t row, uint32_t k) { return static_cast<int32_t>((row + k) % 8) - 1; }
 
 bool exists(int32_t column) { return column >= 0 && column < static_cast<int32_t>(kCols); }
@@ -18,7 +18,7 @@ template <typename T> hpmoe::View<T> viewOf(Buffer<T> &of, uint32_t cols) {
     return {address(of.data), kRows, cols, cols};
 }
 
-/// What a routine makes of `cols` values of each row and of its ids.
+/// Runs a routine on `cols` values and the ids of each row, and returns `outCols` results per row.
 Buffer<float> made(uint32_t cols, uint32_t outCols, const std::function<void()> &routine) {
     Buffer<float> values(kRows * cols), ids(kRows * kPicked), out(kRows * outCols);
     for (uint32_t i = 0; i < kRows * cols; ++i) values[i] = static_cast<float>(i + 1);
@@ -64,14 +64,14 @@ CASE(numbers_of_many_rows_are_placed) {
     for (uint32_t i = 0; i < kRows * kCols; ++i) EXPECT(out[i] == expected[i], std::to_string(i));
 }
 
-/// A call of a routine that treats all rows alike, with at most 16 columns or few rows, and the size of its result.
+/// A call of a routine that treats all rows alike, and the size of its result, which fits in `kArea`.
 struct Routine {
     const char *name;
     uint32_t cols; // of the result
-    uint32_t most; // rows
+    uint32_t most; // most rows
     std::function<void(uint32_t rows)> run;
 };
-constexpr uint32_t kMany = 300; // more than one call takes
+constexpr uint32_t kMany = 300; // more rows than one call takes
 constexpr uint32_t kArea = 0x5000, out = 0, a = kArea, b = 2 * kArea, one = 3 * kArea, two = 0x2a000;
 
 const Routine kRoutines[] = {
@@ -115,7 +115,7 @@ const Routine kRoutines[] = {
      }},
     {"PlaceNumbers", 7, kMany, [](uint32_t rows) { hpmoe::PlaceNumbers(out, a, b, one, two, rows, 2, 7); }}};
 
-/// Each row of the result is as the first one, and what follows them stays as it is.
+/// All rows of the result equal the first one, and the row after them is unchanged.
 CASE(routines_write_all_of_their_rows_and_no_more) {
     for (const Routine &routine : kRoutines) {
         for (uint32_t rows : {1u, 3u, routine.most}) {
@@ -145,7 +145,7 @@ CASE(routines_write_all_of_their_rows_and_no_more) {
     }
 }
 
-/// More numbers than a call takes repeats of, and what follows them stays as it is.
+/// More values than the repeats of one call cover are copied, and what follows them is unchanged.
 CASE(many_values_are_copied) {
     for (uint32_t count : {16u, 64u, 255u * 64, 255u * 64 + 16, 256u * 64, 300u * 64 + 32}) {
         constexpr uint32_t values = 80000;
@@ -174,7 +174,7 @@ CASE(many_values_are_copied) {
     }
 }
 
-/// Columns of rows that lie farther apart than the repeats of one call can, on either side or on both.
+/// Columns are copied even if the pitch of the source, the destination or both is too large for the repeats of a call.
 CASE(columns_of_rows_that_lie_far_apart_are_copied) {
     constexpr uint32_t rows = 3, cols = 16, from = 0x10000, near = 255 * 8, far = 256 * 8;
     const uint32_t pitches[][2] = {{cols, near}, {cols, far}, {near, cols}, {far, cols}, {far, far}, {far, near}};

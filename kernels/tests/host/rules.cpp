@@ -1,4 +1,4 @@
-// Each broken rule is refused with a message that says what, where and what to do.
+// A broken rule ends the launch with a message that says what is wrong, where, and what to do.
 #include <thread>
 
 #include "harness.h"
@@ -115,7 +115,7 @@ CASE(the_end_of_a_kernel_is_checked) {
     HpmoeHostResult result = launch(setup, [&] { DataCopy(ub(0), global(memory.own.data), 8); });
     EXPECT(result.code == 1 && contains(result.message, "PipeBarrier<PIPE_ALL>()"), result.message);
     AIV(W("never written back", "DataCacheCleanAndInvalid"), global(m.own.data).SetValue(3, 1.0f));
-    // Written back by an eviction alone, which another launch may not have: line 0 shares its place with line 512.
+    // Only an eviction writes line 0 back, since line 512 takes its place. Another launch may have no eviction.
     Buffer<int32_t> wide(2 * 32 * 1024 / 4, 0);
     setup.regions.push_back(wide.region("wide"));
     result = launch(setup, [&] {
@@ -123,7 +123,7 @@ CASE(the_end_of_a_kernel_is_checked) {
         global(wide.data).GetValue(32 * 1024 / 4);
     });
     EXPECT(result.code == 1 && contains(result.message, "never written back"), result.message);
-    // What a stopped core stored is in memory all the same: its record must not be lost.
+    // The stores of a stopped core still reach memory, so that its record is not lost.
     result = launch(setup, [&] {
         global(memory.own.data).SetValue(5, 7.0f);
         DataCopy(ub(0), global(memory.own.data), 9);
@@ -131,7 +131,7 @@ CASE(the_end_of_a_kernel_is_checked) {
     EXPECT(result.code == 1 && memory.own[5] == 7.0f, result.message);
 }
 
-/// Runs a body that does all of it by itself on one core.
+/// Runs a body on one core without the start and end of a kernel.
 HpmoeHostResult bare(bool aic, Memory &memory, std::function<void()> body) {
     Setup setup;
     setup.aic = aic ? 1 : 0, setup.aiv = aic ? 0 : 1, setup.bare = true, setup.regions = memory.regions();
@@ -180,7 +180,7 @@ CASE(products_of_floats_take_all_bits_where_the_kernel_says_so) {
     AIV(W("SetHF32Mode", "exists on an AIC only"), SetHF32Mode(false));
 }
 
-// What an operator has declared is its own, and nothing else.
+// An external operator may use the memory that it declares and the flags that the library leaves to it, nothing else.
 CASE(operators_keep_to_what_they_declare) {
     AIV(W("DataCopy at ", "bytes 96..160 of UB", "the external operator `mine` has 128", "`ub = ..`"),
         HPMOE_OPERATOR_BEGINS("mine", 128);
@@ -198,7 +198,7 @@ CASE(operators_keep_to_what_they_declare) {
         SetFlag<HardEvent::MTE3_S>(3));
     AIC(W("flag MTE3_S 0 is the library's", "of MTE3_S 1 to 5"), HPMOE_OPERATOR_BEGINS("ops::gemm", 0, 0, 0, 0);
         WaitFlag<HardEvent::MTE3_S>(0));
-    // The edges, and what the library does when the operator has returned.
+    // Allowed: accesses up to the limits, and anything that the library does after the operator has returned.
     Memory m;
     Setup setup;
     setup.aic = 0, setup.aiv = 1, setup.regions = m.regions();
@@ -258,21 +258,21 @@ CASE(infinities_of_16_bit_floats_are_kept_by_the_kernel_that_needs_them) {
         });
         EXPECT(result.code == HPMOE_HOST_OK, result.message);
     }
-    // What a kernel finds differs from run to run, and must be there again in the end.
+    // The mode that a kernel finds depends on the seed; the kernel must restore it.
     int refused = 0;
     for (uint32_t seed = 0; seed < 16; ++seed) {
         HpmoeHostResult result = run(false, seed, [] { set_ctrl(sbitset1(control(), 48)); });
         refused += contains(result.message, "nothing else puts it back") ? 1 : 0;
     }
     EXPECT(refused > 0 && refused < 16, std::to_string(refused));
-    // The other bits are not this kernel's, and are not the same on each core.
+    // The other bits are not this kernel's to change, and they differ from core to core.
     HpmoeHostResult result = run(false, 0, [] { set_ctrl(sbitset1(0, 48)); });
     EXPECT(contains(result.message, "bits other than 48"), result.message);
     for (const int64_t bit : {0, 46, 47, 51, 63}) {
         result = run(true, 0, [&] { set_ctrl(control() ^ 1ull << bit); });
         EXPECT(contains(result.message, "bits other than 48"), result.message);
     }
-    // Calls that have a bit of their own are seen in the register.
+    // Calls that set a mode change its bit of the register.
     result = run(true, 0, [] {
         const uint64_t before = control();
         SetMMLayoutTransform(true), SetHF32Mode(true);

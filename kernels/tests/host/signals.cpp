@@ -1,4 +1,4 @@
-// Cores and ranks that meet in global memory: counters, polls, fences, cache lines.
+// Cores and ranks that communicate through global memory: counters, polls, fences, cache lines.
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -11,7 +11,7 @@ using namespace AscendC;
 
 namespace {
 
-/// AICs add 1 from L1; AIVs wait for all of them, then add; AICs wait for those.
+/// AICs add 1 from L1; AIVs wait for all AICs, then add 3; AICs wait for all AIVs.
 void meet(int32_t *fromMatrix, int32_t *fromVector, int32_t aics, int32_t *late) {
     bool arrived = true;
     if ASCEND_IS_AIC {
@@ -55,7 +55,7 @@ CASE(a_thread_whose_cores_have_finished_runs_cores_of_others) {
     HpmoeHostResult result = launch(setup, [&] {
         if (GetBlockIdx() % 2) return;
         // Cores 0, 2 and 4 begin on one thread.
-        const pid_t first = gettid(); // pthread_self may be asked once for a whole function
+        const pid_t first = gettid(); // the compiler may merge calls of pthread_self
         LocalTensor<float> ub(TPosition::VECIN, 0, 8);
         while (!moved && std::chrono::steady_clock::now() < limit) {
             Duplicate(ub, 0.5f, 8);
@@ -127,7 +127,7 @@ CASE(a_poll_without_dcci_never_sees_the_counter) {
                 if (!await(global(counter.data), 1, false, 250000)) ++late; // 5 ms
             } else {
                 int64_t begin = GetSystemCycle();
-                while (GetSystemCycle() - begin < 25000) {} // the other has looked once by then
+                while (GetSystemCycle() - begin < 25000) {} // by then, the other core has polled once
                 addFromVector(counter.data, 1);
                 PipeBarrier<PIPE_ALL>();
             }
@@ -135,7 +135,7 @@ CASE(a_poll_without_dcci_never_sees_the_counter) {
         EXPECT(result.code == 0, result.message);
         missed += late;
     }
-    // An eviction may show the counter after all.
+    // In some runs, an eviction lets the core see the counter.
     std::printf("    missed in %d of 10 runs\n", missed);
     EXPECT(missed >= 1);
 }
@@ -159,7 +159,7 @@ CASE(a_dirty_line_overwrites_its_neighbours) {
     EXPECT(lost >= 1);
 }
 
-/// Two ranks: rank 0 puts rows to rank 1 and signals; rank 1 waits and copies them on.
+/// Rank 0 puts rows to rank 1 and signals; rank 1 waits and copies them. Returns whether the copy is complete.
 bool putArrives(bool fence, uint64_t seed, std::string *message) {
     constexpr uint32_t n = 4096;
     Buffer<float> source(n), inbox(n, 0.0f), result(n, 0.0f);
@@ -191,7 +191,7 @@ bool putArrives(bool fence, uint64_t seed, std::string *message) {
         DataCopy(global(result.data), ub, n);
         PipeBarrier<PIPE_ALL>();
     };
-    // The two launches share one entry point, so both bodies hang on who runs.
+    // Both launches share one entry point, so the rank selects the body.
     static thread_local uint32_t me;
     g_body = [&] { me ? receiver() : sender(); };
     auto rank = [&](uint32_t r) {
@@ -216,7 +216,7 @@ CASE(a_remote_signal_without_its_fence_overtakes_the_data) {
     std::string message;
     for (uint64_t seed = 0; seed < 30; ++seed) {
         EXPECT(putArrives(true, seed, &message), message);
-        // A race of threads, too, which ThreadSanitizer would report.
+        // This is also a race between host threads, which ThreadSanitizer would report.
         if (!AscendC::host::kThreadSanitizer) wrong += !putArrives(false, seed, &message);
     }
     if (AscendC::host::kThreadSanitizer) return;
@@ -224,7 +224,7 @@ CASE(a_remote_signal_without_its_fence_overtakes_the_data) {
     EXPECT(wrong >= 1);
 }
 
-/// Memory of rank 1, and a counter that both add to, as rank 0 asks for them to be written.
+/// The writes that a writer of remote memory made for rank 0: words of rank 1, and a counter that both ranks add to.
 struct Elsewhere {
     int32_t counter = 0;
     std::vector<int32_t> words;
@@ -250,7 +250,7 @@ int32_t writeElsewhere(void *context, uint32_t rank, void *to, const void *from,
     return other.answer;
 }
 
-/// A put and an add to rank 1, made by who is asked.
+/// Launches a put and adds on rank 0, with `other` as the writer of symmetric memory.
 HpmoeHostResult putElsewhere(Elsewhere &other, Buffer<int32_t> &box) {
     Buffer<int32_t> source(256), counter(128, 0), own(128, 0);
     for (uint32_t i = 0; i < 256; ++i) source[i] = static_cast<int32_t>(i + 1);
@@ -275,7 +275,7 @@ HpmoeHostResult putElsewhere(Elsewhere &other, Buffer<int32_t> &box) {
     options.aiv = 1, options.regions = regions.data(), options.region_count = regions.size(), options.peers = &peers;
     HpmoeHostResult result;
     hpmoe_host_run([](uint8_t *) { g_body(); }, nullptr, &options, &result);
-    // Adds to counters that no other core adds to.
+    // Adds to symmetric memory go through the writer, adds to private memory don't.
     EXPECT(other.answer == HPMOE_HOST_GONE ||
            (other.counter == 5 && counter[0] == (other.answer == HPMOE_HOST_MAPPED ? 5 : 0) && own[0] == 6));
     return result;
@@ -288,7 +288,7 @@ CASE(the_memory_of_a_peer_is_written_by_who_is_asked) {
     EXPECT(result.code == HPMOE_HOST_OK, result.message);
     EXPECT(other.words[0] == 8 && other.words[1] == 2 && other.words[255] == 256);
     EXPECT(box[0] == 0 && box[255] == 0);
-    // What is mapped is written here.
+    // Memory that the writer reports as mapped is written by the launch itself.
     other.answer = HPMOE_HOST_MAPPED, other.counter = 0;
     result = putElsewhere(other, box);
     EXPECT(result.code == HPMOE_HOST_OK && box[0] == 8 && box[255] == 256, result.message);
@@ -299,7 +299,8 @@ CASE(the_memory_of_a_peer_is_written_by_who_is_asked) {
            result.message);
 }
 
-/// One core fills a buffer by MTE3 and signals another; `drained` tells whether it waits in between.
+/// Eight cores each fill a part of a buffer, signal, wait for all signals and copy another core's part. `drained`: MTE3 is drained before
+/// the signal. Returns whether all data were complete.
 bool localSignal(bool drained, uint64_t seed) {
     constexpr uint32_t n = 4096;
     Buffer<float> box(n, 0.0f), result(n, 0.0f);

@@ -1,4 +1,4 @@
-// Time stamps of a launch by itself: of the tiles that each core ran, and of the words by which ranks compare their clocks.
+// Time stamps of a launch: of the tiles that each core ran, and of the words with which ranks compare their clocks.
 #include "hpmoe/stamps.h"
 
 #include <algorithm>
@@ -12,7 +12,8 @@ namespace {
 
 enum class Wait { Counter, Ready, Freed, Tokens };
 
-/// Every core has these tiles, one after the other, each with a wait of its kind, of which a matrix core knows one alone.
+/// Every core runs these tiles in order, each with a wait of kind `wait`. Matrix cores have no waits for ready words or tokens, so they
+/// wait for the counter instead.
 struct Tiles : ReadsNothing {
     static constexpr uint32_t kItems = 3, kColumns = 2, kTiles = kItems * kColumns, kPhase = 4, kArray = 1;
     static inline Wait wait;
@@ -27,10 +28,10 @@ struct Tiles : ReadsNothing {
     }
 };
 
-/// A launch of a kernel that keeps time stamps of this number of tiles of each core. All waits are satisfied.
+/// A launch of a kernel with room for `room` time stamps per core. All of its waits are satisfied.
 struct StampedLaunch : Ranks {
     static constexpr uint64_t kClocks = 40 * HPMOE_LINE, kFreed = 32 * HPMOE_LINE;
-    static constexpr uint64_t kCounter = 29 * HPMOE_LINE; // in the set of this launch
+    static constexpr uint64_t kCounter = 29 * HPMOE_LINE; // in this launch's set
     static constexpr uint64_t kUntouched = 0x5a5a5a5a5a5a5a5a;
     static constexpr uint32_t kRounds = HPMOE_CLOCK_ROUNDS, kAll = 3 * kCores;
 
@@ -59,7 +60,7 @@ struct StampedLaunch : Ranks {
         hear(kRounds);
     }
 
-    /// 64-bit words of a core's stamps.
+    /// Number of 64-bit words of a core's stamps and their head.
     size_t ofCore() const { return (sizeof(HpmoeStampHead) + room * sizeof(HpmoeStamp)) / 8; }
     const HpmoeStampHead &head(uint32_t core) { return *reinterpret_cast<HpmoeStampHead *>(&stamps[core * ofCore()]); }
     const HpmoeStamp &stamp(uint32_t core, uint32_t tile) {
@@ -70,11 +71,11 @@ struct StampedLaunch : Ranks {
         return *reinterpret_cast<HpmoeClock *>(&stamps[kAll * ofCore() + (peer * kRounds + round) * 2]);
     }
 
-    /// What ranks tell each other in a round.
+    /// The word that ranks write to each other in a round.
     static int32_t told(uint32_t round) { return static_cast<int32_t>(kLaunch * kRounds + round + 1); }
-    /// The peer has sent its time in this number of rounds.
+    /// Sets this rank's word to what the peer has written after this number of rounds.
     void hear(uint32_t rounds) { word(heap, kClocks + (1 - launch[0].rank) * HPMOE_LINE) = told(rounds) - 1; }
-    /// What this rank has told the peer last.
+    /// The last word that this rank wrote at the peer.
     int32_t said() { return word(peer, kClocks + launch[0].rank * HPMOE_LINE); }
 
     HpmoeHostResult run(Wait wait) {
@@ -101,7 +102,7 @@ uint64_t cycles() {
     return static_cast<uint64_t>(now.tv_sec) * 50000000 + static_cast<uint64_t>(now.tv_nsec) / 20;
 }
 
-/// Every tile has a stamp of its own, in the order in which the core ran them; those without room are counted and written nowhere.
+/// Each tile has its own stamp, in the order in which the core ran the tiles. Tiles without room are only counted.
 CASE(tiles_have_stamps_as_long_as_there_is_room) {
     for (uint32_t room : {0u, 2u, Tiles::kTiles, 2 * Tiles::kTiles}) {
         for (Wait wait : kWaits) {
@@ -129,7 +130,7 @@ CASE(tiles_have_stamps_as_long_as_there_is_room) {
     }
 }
 
-/// A tile that gave up has waited for as long as it may, whatever it waited for; its core has no end.
+/// A tile that gave up has waited at least the time limit, for whatever kind of word; the head of its core has no end time.
 CASE(stamps_tell_how_long_a_tile_has_waited) {
     for (Wait wait : kWaits) {
         StampedLaunch launch(0, 2, kShort);
@@ -140,7 +141,7 @@ CASE(stamps_tell_how_long_a_tile_has_waited) {
         EXPECT(result.code == HPMOE_HOST_OK, result.message);
         uint32_t gaveUp = 0;
         for (uint32_t core = 0; core < 3 * kCores; ++core) {
-            // A core that comes after another one has given up touches no tile.
+            // A core that starts after another one has given up runs no tile.
             if (launch.head(core).begun == StampedLaunch::kUntouched) continue;
             const HpmoeStamp &stamp = launch.stamp(core, 0);
             EXPECT(launch.head(core).tiles == 1 && launch.head(core).ended == 0);
@@ -167,7 +168,7 @@ struct Lasts : ReadsNothing {
     template <class AnyCore> static bool Make(AnyCore &) { return passTime(kTime), true; }
 };
 
-/// A route is made after the tile before it, and has a stamp like one of a phase that no other tile has.
+/// The making of a route has a stamp after that of the tile before it, with a phase that no tile has.
 CASE(the_making_of_a_route_has_a_stamp) {
     StampedLaunch launch(0, 2, kMinute);
     launch.descriptors[0].columns = 1, launch.numbers[1] = 1;
@@ -186,7 +187,7 @@ CASE(the_making_of_a_route_has_a_stamp) {
     }
 }
 
-/// The first vector core waits twice in a tile, for long and not at all; the second one lets it wait.
+/// The first vector core waits twice in a tile: until the second one signals, which takes long, and then not at all.
 struct WaitsTwice : ReadsNothing {
     static constexpr uint64_t kLong = 100000; // 2 ms
 
@@ -204,7 +205,7 @@ struct WaitsTwice : ReadsNothing {
     }
 };
 
-/// Where the machine has much else to do, the first core may come to its wait when it is over: of several launches one shows the sum.
+/// On a busy machine, the first core may reach its wait after the signal, so one of several launches must show the sum.
 CASE(waits_of_a_tile_are_added_up) {
     bool added = false;
     for (uint32_t turn = 0; turn < 20 && !added; ++turn) {
@@ -221,7 +222,7 @@ CASE(waits_of_a_tile_are_added_up) {
     EXPECT(added);
 }
 
-/// Tiles with these waits and durations, by their core's clock.
+/// Tiles that pretend to have waited for these numbers of cycles.
 struct LastsLong : ReadsNothing {
     static constexpr uint64_t kMost = ~0u;
     static constexpr uint64_t kWaited[Tiles::kTiles] = {kMost - 2, kMost - 1, kMost, kMost + 1, 2 * kMost, 8 * kMost};
@@ -233,7 +234,7 @@ struct LastsLong : ReadsNothing {
     }
 };
 
-/// What is more than a word holds is the most that it holds, and nothing else is.
+/// Times that don't fit 32 bits are stamped as the largest word; all others are exact.
 CASE(a_stamp_tells_no_more_than_it_holds) {
     StampedLaunch launch(0, Tiles::kTiles, kMinute);
     HpmoeHostResult result = launch.runProgram<LastsLong>();
@@ -246,7 +247,7 @@ CASE(a_stamp_tells_no_more_than_it_holds) {
     }
 }
 
-/// Ranks tell each other the time in turn, as long as they hear of each other.
+/// Ranks exchange words round by round, as long as the other rank answers.
 CASE(ranks_compare_their_clocks) {
     for (uint32_t rank : {0u, 1u}) {
         for (uint32_t heard : {0u, 1u, 3u, StampedLaunch::kRounds}) {
@@ -261,7 +262,7 @@ CASE(ranks_compare_their_clocks) {
                 EXPECT(first.counter == HPMOE_CLOCK_WORD && first.index == 1 - rank);
                 EXPECT(first.need == StampedLaunch::told(heard));
             }
-            // Rank 0 speaks first, the other one when it has heard.
+            // Rank 0 writes first in each round; the other rank answers.
             const uint32_t spoken = rank == 0 && !all ? heard + 1 : heard;
             EXPECT(launch.said() == (spoken == 0 ? 0 : StampedLaunch::told(spoken - 1)), std::to_string(launch.said()));
             uint64_t now = launch.head(kCores).ended;
@@ -277,7 +278,7 @@ CASE(ranks_compare_their_clocks) {
                 EXPECT(now <= begin && begin <= end, std::to_string(round));
                 now = end;
             }
-            // Nobody else does, whether it has come before the first core gave up or after.
+            // No other core gives up, whether it starts before or after the first core does.
             for (uint32_t core = 0; core < 3 * kCores; ++core) {
                 const uint32_t state = launch.records[core].state;
                 EXPECT(core == kCores || state == HPMOE_DONE || (!all && state == HPMOE_STOPPED), std::to_string(core));

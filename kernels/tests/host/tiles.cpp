@@ -1,5 +1,5 @@
-// Tiles in the device library: the pieces that vector cores cut them into, and products, by every way and type, of ragged sizes, within
-// larger tensors. Their numbers are small and whole, so that sums are exact in any order.
+// Tiles in the device library: the pieces into which vector cores cut them, and products of every layout and type, with ragged sizes, inside
+// larger tensors. Numbers are small integers, so that sums are exact in any order.
 #include "cores.h"
 
 using namespace AscendC;
@@ -11,11 +11,11 @@ struct Sizes {
     uint32_t m, n, k;
 };
 
-/// Rows and columns of 16, contractions of a fractal, a step and a block, and what lies next to them.
+/// Numbers of rows and columns near 16; contractions near a fractal (16), an L0 step (32) and an L1 block (64).
 constexpr Sizes kSizes[] = {{1, 1, 1},    {1, 16, 16},  {2, 17, 15},  {16, 16, 32},  {17, 33, 40},
                             {33, 20, 64}, {32, 48, 65}, {70, 8, 100}, {48, 40, 129}, {40, 16, 200}};
 
-/// A tile of these numbers: rows of what is free, or of what is contracted.
+/// An operand of a product. Its tile has one row per free element or one row per contracted element.
 template <Contracted way, typename T> struct Operand {
     Framed<T> tile;
     Operand(uint32_t free, uint32_t depth, uint32_t seed)
@@ -42,7 +42,7 @@ template <Contracted X, Contracted W, typename T> struct Factors {
     }
 };
 
-/// Each product, the sum of two, and a sum added to what is there.
+/// Checks one product, the sum of two, and a sum that is added to earlier contents.
 template <Contracted X, Contracted W, typename T, typename Out> void products(const hpmoe::MatmulPlan &plan) {
     for (const Sizes &of : kSizes) {
         Factors<X, W, T> first(of, of.k, 1), second(of, of.k / 2 + 3, 2);
@@ -92,7 +92,7 @@ CASE(products_of_bytes_and_of_f32) {
     products<Contracted::Columns, Contracted::Columns, float, float>(kOfFloats);
 }
 
-/// All rows of an expert that has none: zeros are stored, and nothing is added. A product of no columns is noted.
+/// A contraction over the rows of an expert without rows stores zeros or adds nothing, and doesn't count as empty.
 CASE(products_of_nothing) {
     using Factor = Factors<Contracted::Rows, Contracted::Rows, bfloat16_t>;
     for (const Sizes &of : kSizes) {
@@ -118,12 +118,12 @@ CASE(products_of_nothing) {
     }
 }
 
-/// Rows of an expert by source and part of the tokens: each part is summed up from zero, and added in the order of parts. Sums are inexact, so that
-/// another order or one sum over all rows has other bits.
+/// Sums over an expert's rows, part by part: each part's rows, from all sources, are summed from zero, and the sums are added in the order of
+/// parts. Sums are inexact, so that another order, or one sum over all rows, gives other bits.
 CASE(products_by_parts) {
     constexpr uint32_t kSources = 3, kParts = 4;
     for (const Sizes &of : kSizes) {
-        // Some sources have no rows of a part, and one part has none at all. The first expert of the table is another one.
+        // Some sources have no rows of a part, and one part has no rows. The table starts with another expert.
         Buffer<int32_t> bounds(2 * (kSources * kParts + 1), -1);
         int32_t *own = &bounds[kSources * kParts + 1];
         own[0] = 0;
@@ -192,7 +192,7 @@ CASE(products_of_no_columns_are_noted) {
     EXPECT(result.code == HPMOE_HOST_OK, result.message);
 }
 
-/// Pieces follow each other to the last row, the last one may be lower, and they take two stages in turn.
+/// Pieces cover the rows in order, only the last may be shorter, and they alternate between two stages.
 CASE(pieces_of_a_tile) {
     for (uint32_t rows : {1u, 7u, 8u, 9u, 31u, 32u, 100u}) {
         uint32_t at = 0;
@@ -206,7 +206,7 @@ CASE(pieces_of_a_tile) {
     }
 }
 
-/// What a task does with a tile and another of the wrong size is told, where the numbers alone would not show it.
+/// Tiles whose sizes don't match are refused, because the resulting numbers might not show the mistake.
 CASE(tiles_of_other_sizes_are_refused) {
     Buffer<bfloat16_t> x(64 * 64), w(64 * 64);
     Buffer<float> y(64 * 64);
@@ -240,7 +240,7 @@ CASE(tiles_of_other_sizes_are_refused) {
     EXPECT(contains(rows(4, 5).c_str(), "expects first + rows <= from.rows"), rows(4, 5));
 }
 
-/// Rows of a tile come to UB at a pitch of 16 numbers or a block, whichever is more, and go back to theirs.
+/// Rows of a tile are loaded to UB, where their pitch is a multiple of 16 elements and of a block, and stored again.
 template <typename T> void rowsThroughUb() {
     for (uint32_t cols : {1u, 7u, 8u, 15u, 16u, 17u, 31u, 32u, 33u, 100u}) {
         Framed<T> from(9, cols, T(1)), to(9, cols, T(2));

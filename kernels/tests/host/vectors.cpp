@@ -1,4 +1,4 @@
-// Vector kernels: double buffering and its flags, mask forms, reductions, gathers, comparisons.
+// Vector calls: double buffering with its flags, masks, reductions, gathers, comparisons.
 #include <cmath>
 
 #include "harness.h"
@@ -75,7 +75,7 @@ LocalTensor<float> ub(uint32_t address, uint32_t n = 1024) {
     return LocalTensor<float>(TPosition::VECCALC, address, n);
 }
 
-/// floats 0, 1, 2, … written by the scalar unit, and handed to V.
+/// Writes 0, 1, 2, …, times `step`, with the scalar unit; V waits for them.
 void ramp(const LocalTensor<float> &to, uint32_t n, float step = 1.0f) {
     for (uint32_t i = 0; i < n; ++i) to.SetValue(i, static_cast<float>(i) * step);
     SetFlag<HardEvent::S_V>(0);
@@ -109,10 +109,10 @@ CASE(mask_forms_address_blocks_and_keep_other_lanes) {
     onVector(out, [&] {
         ramp(ub(0), 16);
         Duplicate(ub(4096), -1.0f, 128);
-        // Eight row scalars, one block each, then rows times their scalar.
+        // Spread eight numbers to a block each, then multiply each block by the first block of numbers.
         Brcb(ub(1024), ub(0), 1, {1, 8});
         PipeBarrier<PIPE_V>();
-        Mul(ub(4096), ub(1024), ub(0), uint64_t(20), 1, {1, 1, 0, 8, 8, 8}); // src1 rereads its first block
+        Mul(ub(4096), ub(1024), ub(0), uint64_t(20), 1, {1, 1, 0, 8, 8, 8}); // src1 stays at its first block
         show(out, ub(4096), 128);
     });
     for (uint32_t lane = 0; lane < 128; ++lane) {
@@ -124,7 +124,7 @@ CASE(mask_forms_address_blocks_and_keep_other_lanes) {
         Duplicate(ub(4096), 7.0f, 128);
         PipeBarrier<PIPE_V>();
         uint64_t mask[2] = {0xFF00, 0};
-        Adds(ub(4096), ub(0), 0.5f, mask, 2, {1, 1, 8, 0}); // second repeat rereads the first's source
+        Adds(ub(4096), ub(0), 0.5f, mask, 2, {1, 1, 8, 0}); // both repeats read the same source
         show(out, ub(4096), 128);
     });
     for (uint32_t i = 0; i < 128; ++i) {
@@ -174,7 +174,7 @@ CASE(comparisons_and_choices_with_a_scalar) {
         PipeBarrier<PIPE_V>();
         CompareScalar(bits, ub(0), 40.0f, CMPMODE::GE, 64);
         PipeBarrier<PIPE_V>();
-        Select(ub(8192), bits, ub(0), -1.0f, SELMODE::VSEL_TENSOR_SCALAR_MODE, 48); // what follows stays
+        Select(ub(8192), bits, ub(0), -1.0f, SELMODE::VSEL_TENSOR_SCALAR_MODE, 48); // leaves the last 16 floats alone
         Duplicate(ub(8192 + 192), 7.0f, 16);
         show(out, ub(8192), 64);
     });
@@ -198,10 +198,10 @@ CASE(gather_mask_packs_what_its_pattern_chooses) {
         ramp(ub(0), 192);
         Duplicate(ub(8192), -1.0f, 64);
         PipeBarrier<PIPE_V>();
-        GatherMask(ub(8192), ub(0), 1, true, 10, {1, 2, 8, 0}, kept[0]);      // two repeats of ten, 64 apart
+        GatherMask(ub(8192), ub(0), 1, true, 10, {1, 2, 8, 0}, kept[0]);      // two repeats of ten floats, 64 apart
         GatherMask(ub(8192 + 64), ub(0), 2, true, 7, {2, 1, 8, 0}, kept[1]);  // every second block
         GatherMask(ub(8192 + 96), ub(0), 6, false, 0, {1, 1, 8, 0}, kept[2]); // a whole repeat
-        GatherMask(ub(8192 + 192), ub(0), 7, true, 8, {1, 0, 8, 0}, kept[3]); // no repeat
+        GatherMask(ub(8192 + 192), ub(0), 7, true, 8, {1, 0, 8, 0}, kept[3]); // no repeats
         show(out, ub(8192), 64);
     });
     for (uint32_t i = 0; i < 10; ++i) EXPECT(out[i] == static_cast<float>(i / 5 * 64 + i % 5 * 2));
@@ -228,8 +228,8 @@ CASE(gather_mask_packs_what_the_bits_of_a_tensor_choose) {
             WaitFlag<HardEvent::V_S>(0);
             return GetGatherMaskRemainCount();
         };
-        counted[0] = packed(8192, 50);      // the first 50 bits, of which ten are set
-        counted[1] = packed(8192 + 64, 40); // none of these
+        counted[0] = packed(8192, 50);      // ten of the first 50 bits are set
+        counted[1] = packed(8192 + 64, 40); // none of the first 40 bits is set
         GatherMask(ub(8192 + 96), ub(0), 2, true, 7, {1, 1, 8, 0}, early);
         SetFlag<HardEvent::V_S>(0);
         WaitFlag<HardEvent::V_S>(0);

@@ -1,4 +1,4 @@
-// Words of heaps that cores write when they start, and those that they wait for row by row.
+// Words of the heap: ready words and cleared counters at the start of a launch, and counters of once-sent tokens.
 #include "ranks.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ struct Nothing : ReadsNothing {
     template <class AnyCore> static bool Run(AnyCore &, const hpmoe::Tile &) { return true; }
 };
 
-/// Every rank is told that this one has started, though there are more of them than cores.
+/// A rank writes its ready word at every rank, also if there are more ranks than cores.
 CASE(all_ranks_are_told_that_one_has_started) {
     for (uint32_t count : {2u, 6u, 7u, 20u}) {
         Ranks ranks(kMinute);
@@ -23,7 +23,7 @@ CASE(all_ranks_are_told_that_one_has_started) {
         HpmoeHostResult result = ranks.run<Nothing>(kCores, 2 * kCores, {peers.region("all peers", false)});
         EXPECT(result.code == HPMOE_HOST_OK, result.message);
         for (uint32_t i = 0; i < 44; ++i) {
-            // The heap of rank i begins i lines later; its word of this rank lies `rank` lines after the first.
+            // The heap of rank i begins at line i of `peer`; its ready word for this rank is 8 + `rank` lines further on.
             const bool told = i >= 8 + rank && i < 8 + rank + count && i != 8 + 2 * rank;
             for (uint32_t word = 0; word < 8; ++word) {
                 const int32_t found = ranks.word(ranks.peer, i * HPMOE_LINE + 4 * word);
@@ -34,7 +34,7 @@ CASE(all_ranks_are_told_that_one_has_started) {
     }
 }
 
-/// The counters of the next launch are cleared, by shares of more than one copy; nothing next to them is.
+/// Cores clear the next launch's counters, each a share that may take several copies, and nothing next to them.
 CASE(counters_of_the_next_launch_are_cleared) {
     for (uint32_t count : {1u, 5u, 6u, 7u, 300u, 256u * 6, 2000u}) {
         for (int32_t launch : {kLaunch, kLaunch + 1}) {
@@ -42,7 +42,7 @@ CASE(counters_of_the_next_launch_are_cleared) {
             constexpr int32_t before = 0x7777;
             const uint32_t lines = 2 * count + 2;
             Buffer<int32_t> heap(lines * HPMOE_LINE / 4, before);
-            // Counters lie in another part of memory, this number of bytes from the heap.
+            // The counters are in a buffer of their own, and their offset is its distance from the heap.
             HpmoeLaunch &all = ranks.launch[0];
             all.counters = Ranks::address(heap.data) + HPMOE_LINE - Ranks::address(ranks.heap.data);
             all.counter_count = count;
@@ -62,7 +62,7 @@ CASE(counters_of_the_next_launch_are_cleared) {
     }
 }
 
-/// A row tile whose rows are these among the rows of tokens that are sent once, in row tiles of eight.
+/// Waits for the tokens of a row tile, rows [first, first + rows) of `rows_once`. A once-sent row tile has eight rows.
 struct Tokens : ReadsNothing {
     static constexpr uint32_t kHeight = 8, kPerRow = 3, kExpert = 2, kArray = 1, kSpace = 1;
     static inline uint32_t first, rows, waits;
@@ -79,9 +79,9 @@ struct Tokens : ReadsNothing {
     }
 };
 
-/// Each row tile of the tokens is waited for once in a row, until all of its rows are there.
+/// A core waits for the row tile of each token until it is complete; consecutive tokens of one row tile share a wait.
 CASE(tokens_of_a_tile_are_awaited) {
-    // Three experts, of 9, 20 and 5 rows from 0, 9 and 29 on: in 2, 3 and 1 tiles. Each list is in ascending order, as rows of a tile are.
+    // Three experts have 9, 20 and 5 rows, starting at 0, 9 and 29, in 2, 3 and 1 tiles. Lists ascend, as the rows of a tile do.
     const uint32_t begins[] = {0, 9, 29}, sizes[] = {9, 20, 5}, tiles[] = {0, 2, 5, 6};
     const std::vector<int32_t> lists[] = {{0, 1, 8}, {0, 7, 8, 9, 16, 17, 28}, {29, 30, 33}, {9}, {8, 25, 29}, {3, 33}};
     for (const std::vector<int32_t> &list : lists) {
@@ -92,7 +92,7 @@ CASE(tokens_of_a_tile_are_awaited) {
             const uint32_t tile = tiles[expert] + (static_cast<uint32_t>(row) - begins[expert]) / Tokens::kHeight;
             if (needed.empty() || needed.back() != tile) needed.push_back(tile);
         }
-        // All that is needed is there; or of one tile a row is missing.
+        // Either all needed tiles are complete, or the counter of one of them is short by one.
         for (size_t missing = 0; missing <= needed.size(); ++missing) {
             Ranks ranks(missing < needed.size() ? 250000 : kMinute);
             Buffer<int32_t> rowsOnce(16, -1), experts(12, 0), firsts(4);
