@@ -1,5 +1,5 @@
-// Runs operations of the table on one vector core, by code that a test makes of their rows. Reads cases from a file, and
-// writes the numbers of each result.
+// Runs operations of the table on one vector core, with code that a test generates from their rows. Reads cases from a file,
+// and writes the results to another file.
 #pragma once
 
 #include <cstdio>
@@ -14,11 +14,11 @@
 
 constexpr uint32_t kMost = 4; // operands, numbers, scratch values
 
-/// What the code of a row sees: addresses in UB, and sizes.
+/// The parameters of a row's code: addresses in UB, and sizes.
 struct Frame {
     uint32_t out, in[kMost], scratch[kMost];
-    uint32_t outRows, outCols, cols, terms, size; // `cols` are those of the first operand, `size` is its first size
-    int32_t count;                                // elements of the result, as rows lie in UB
+    uint32_t outRows, outCols, cols, terms, size; // `cols`: of the first operand; `size`: the first size operand
+    int32_t count;                                // elements of the result in UB, with the padding of rows
     float number[kMost];
 
     static AscendC::LocalTensor<float> at(uint32_t address) { return hpmoe::UbFrom<float>(address); }
@@ -26,11 +26,11 @@ struct Frame {
 
 using Code = void (*)(const Frame &);
 
-/// What operands are spread over before the code of a row runs.
+/// The size to which operands are spread before a row's code runs: none, that of the result, or its number of rows.
 enum class Spreads { Nothing, Result, Rows };
 
-/// Generated: the code of each row, whether it needs a barrier after what wrote its operands, and whether these are spread over
-/// the size of the result before, or over its rows alone.
+/// A generated row: its code, whether a barrier is needed between the writes of its operands and the code, and how operands are
+/// spread first.
 struct Row {
     Code code;
     bool barrier;
@@ -45,7 +45,7 @@ struct Matrix {
 
 struct Case {
     uint32_t row, seed, terms, size;
-    uint32_t whole; ///< whether no call is left out, so that nothing is read that was not written
+    uint32_t whole; ///< whether no call is left out; if so, only written elements are read
     Matrix out;
     std::vector<float> numbers;
     std::vector<Matrix> scratch, in;
@@ -54,7 +54,7 @@ struct Case {
 static const Case *g_case;
 static float *g_in[kMost], *g_out;
 
-/// The next `rows` of `cols` elements of UB, with a gap that nothing may touch.
+/// Allocates `rows` rows of `cols` elements in UB, with a gap after them that nothing may touch.
 static uint32_t take(uint32_t &next, uint32_t rows, uint32_t cols) {
     const uint32_t at = next;
     next += rows * hpmoe::UbPitch(cols) * 4 + hpmoe::BLOCK_BYTES;
@@ -109,7 +109,7 @@ extern "C" __global__ __aicore__ void operation(GM_ADDR) {
     hpmoe::SetControl(hpmoe::KEEPS_INFINITIES, infinities);
 }
 
-/// Words of a file, one after the other.
+/// Reads the words of a file in order.
 struct Words {
     FILE *file;
     uint32_t next() {
@@ -144,7 +144,8 @@ static float *allocated(size_t count) {
     return static_cast<float *>(std::aligned_alloc(512, (count * sizeof(float) + 511) / 512 * 512));
 }
 
-/// The result of a case on the model of a vector core, the same with checks and without, NaNs alike; what is not written stays a NaN.
+/// Runs a case on the model of a vector core, with checks and without, which must give the same bits (NaNs are equal) if no call is left out.
+/// Elements that are not written stay NaN.
 static void run(Case &c) {
     std::vector<HpmoeHostRegion> regions;
     auto region = [&](float *base, size_t count, bool writable) {
@@ -182,7 +183,7 @@ static void run(Case &c) {
     std::free(g_out);
 }
 
-/// program cases results
+/// Arguments: the file of cases, the file for results.
 int main(int, char **arguments) {
     Words words = {std::fopen(arguments[1], "rb")};
     FILE *results = std::fopen(arguments[2], "wb");
