@@ -1,14 +1,14 @@
-//! The Rust descriptions of C interfaces are those of the headers.
+//! Checks that the Rust bindings of C interfaces match the headers.
 //!
-//! The test is in this crate, so that they can be renewed when the packages that use them don't compile, and runs when it is asked for,
-//! because it needs libclang.
+//! The tests are in this crate, so that bindings can be renewed even if the packages that use them don't compile. They are ignored by
+//! default, because they need libclang.
 
 use std::path::{Path, PathBuf};
 
 use bindgen::Builder;
 use bindgen::callbacks::{DeriveInfo, ParseCallbacks};
 
-/// All structures are plain data.
+/// Derives plain-data traits for all structures.
 #[derive(Debug)]
 struct Plain;
 
@@ -34,7 +34,7 @@ fn bindings_are_current() {
 #[ignore = "needs libclang"]
 fn bindings_are_current_for_acl() {
     let header = package("hpmoe-runtime/acl/acl.h");
-    // The library is opened at run time, where there is one.
+    // The library is opened at run time, if it is installed.
     let acl = builder(&header)
         .allowlist_item("ACL_.*|acl.*")
         .dynamic_library_name("AclCalls")
@@ -78,7 +78,7 @@ fn builder(header: &Path) -> Builder {
         .use_core()
 }
 
-/// Compares what is made with what is kept, or keeps it.
+/// Compares the generated bindings with the committed file, or rewrites the file if HPMOE_BLESS is set.
 fn compare(builder: Builder, header: &Path, kept_in: &str) {
     let made = builder.generate().expect("the header compiles").to_string();
     let path = package(kept_in);

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::process::Stdio;
 
-/// Lines of the table: a declaration, and whether each promised version has it.
+/// The table: for each declaration, which of the supported versions have it.
 fn table() -> BTreeMap<String, Vec<bool>> {
     let text = std::fs::read_to_string(folder("host").join("versions.txt")).expect("host/versions.txt");
     read(&text)
@@ -36,7 +36,7 @@ fn read(text: &str) -> BTreeMap<String, Vec<bool>> {
     table
 }
 
-/// The faults of declarations, by the table.
+/// Differences between the declarations and the table, and declarations that a version lacks.
 fn faults(declared: &BTreeSet<String>, table: &BTreeMap<String, Vec<bool>>) -> Vec<String> {
     let mut faults = Vec::new();
     for declaration in declared {
@@ -65,7 +65,7 @@ fn faults(declared: &BTreeSet<String>, table: &BTreeMap<String, Vec<bool>>) -> V
     faults
 }
 
-/// Declarations and macros of the headers that kernels see. Macros of hpmoe's own are for the device library, which does without them.
+/// Declarations and macros of the headers that kernels see, except hpmoe's own macros, without which the device library also compiles.
 fn declared() -> BTreeSet<String> {
     let mut command = compiler(None).to_command();
     command.args(["-E", "-dD", "-x", "c++", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -150,7 +150,7 @@ fn documents_promise_the_versions_of_the_table() {
     for (name, times) in [("README.md", 3), ("docs/npu.md", 1)] {
         assert_eq!(page(name).matches(&listed).count(), times, "`{listed}` in {name}");
     }
-    // Each has a row of the page's table.
+    // The page's table has a row for each version.
     let npu = std::fs::read_to_string(folder("../docs/npu.md")).expect("a page");
     let rows = npu
         .split("## Versions of CANN")

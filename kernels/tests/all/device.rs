@@ -1,9 +1,9 @@
-//! Rules of the device library that a compiler for CPUs does not mind: how deep calls go, and what is passed on.
+//! Rules of the device library that a compiler for CPUs does not enforce: the depth of calls, and the types of parameters.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// A function of `include/hpmoe`: all of it is inlined, or it is a routine.
+/// A function of `include/hpmoe`: inlined, or a routine, which is called.
 struct Function {
     file: String,
     name: String,
@@ -12,7 +12,7 @@ struct Function {
     body: String,
 }
 
-/// Levels of calls that CANN's guide allows, the entry point among them.
+/// Levels of calls that CANN's guide allows, including the entry point.
 const MOST_LEVELS: usize = 4;
 
 fn functions() -> Vec<Function> {
@@ -49,7 +49,7 @@ fn of_file(file: &str, text: &str) -> Vec<Function> {
     found
 }
 
-/// The text from an opening bracket to the one that closes it, both included.
+/// Length of the text from an opening bracket to the bracket that closes it, including both.
 fn closing(text: &str, open: char, close: char) -> usize {
     let mut depth = 0;
     for (at, c) in text.char_indices() {
@@ -61,7 +61,7 @@ fn closing(text: &str, open: char, close: char) -> usize {
     panic!("a bracket is not closed: {}", &text[..text.len().min(80)]);
 }
 
-/// Names before an opening bracket, template arguments left out.
+/// Names before an opening bracket, without template arguments.
 fn called(body: &str) -> impl Iterator<Item = &str> {
     body.match_indices('(').filter_map(|(at, _)| {
         let before = body[..at].trim_end();
@@ -72,11 +72,11 @@ fn called(body: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Routines on the deepest way through a function, itself among them.
+/// Number of routines on the deepest chain of calls that starts at a function, including the function.
 fn levels(function: usize, all: &[Function], named: &HashMap<&str, Vec<usize>>, above: &mut Vec<usize>) -> usize {
     above.push(function);
     let below = called(&all[function].body).flat_map(|name| named.get(name).into_iter().flatten().copied());
-    // What leads back to a function is another one of its name: nothing here calls itself at run time.
+    // No function is recursive, so a call back to a function on the chain means another function with the same name.
     let below: Vec<usize> = below.filter(|next| !above.contains(next)).collect();
     let deepest = below.into_iter().map(|next| levels(next, all, named, above)).max().unwrap_or(0);
     above.pop();
@@ -91,7 +91,7 @@ fn calls_are_few_levels_deep() {
         named.entry(&function.name).or_default().push(number);
     }
     for (number, Function { file, name, .. }) in all.iter().enumerate() {
-        // Tasks call these, and may be routines themselves.
+        // Tasks, which may be routines, call these.
         let of_tasks = ["columns.h", "compare.h", "ids.h", "matmul.h", "put.h", "reduce.h", "rows.h", "vector.h"]
             .contains(&file.as_str());
         let above = 1 + usize::from(of_tasks);

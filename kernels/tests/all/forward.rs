@@ -1,6 +1,6 @@
-//! The forward layer as plain functions, against layers computed elsewhere.
+//! Compares the forward layer, as plain functions, with layers that other software computed.
 //!
-//! The taskflow is that of `examples/moe_ffn.rs` without its attributes: this is the reference that the generated kernel is compared with.
+//! The taskflow is that of `examples/moe_ffn.rs` without its attributes, which is also the reference for the generated kernel.
 
 use crate::oracle::Oracle;
 use hpmoe_kernels::bf16;
@@ -117,7 +117,7 @@ macro_rules! layer {
                 }
             }
 
-            /// The whole output, and how far it is from the oracle.
+            /// The output of all ranks.
             pub(super) fn run(oracle: &super::Oracle, ranks: usize) -> Vec<bf16> {
                 let ep = Ranks::new(ranks);
                 let ids = oracle.tensors::<i32, TOP_K>(ep, "topk_ids");
@@ -137,7 +137,8 @@ layer!(deepseek, 128, 64, 4);
 layer!(balanced, 128, 64, 2);
 layer!(ragged, 96, 48, 3);
 
-/// Relative L2 and largest error over largest value stay below the bounds of bf16, and all rank counts give the same bits.
+/// Checks that the relative L2 error and the largest error, relative to the largest value, are within bounds for bf16, and that all numbers of
+/// ranks give the same bits.
 fn check(name: &str, output: &str, ranks: &[usize], run: fn(&Oracle, usize) -> Vec<bf16>) {
     let oracle = Oracle::read(name);
     let exact = oracle.f32(output);

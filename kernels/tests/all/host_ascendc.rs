@@ -1,6 +1,6 @@
 //! Runs the C++ tests of the model of AscendC (`host/`), some of which run the device library on it.
 //!
-//! `HPMOE_HOST_CASE=name cargo test -p hpmoe-kernels --test all host_ascendc -- --nocapture` runs the cases whose name contains `name`.
+//! `HPMOE_HOST_CASE=name cargo test -p hpmoe-kernels --test all host_ascendc -- --nocapture` runs the cases whose names contain `name`.
 
 use std::process::Command;
 

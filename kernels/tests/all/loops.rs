@@ -1,4 +1,4 @@
-//! C++ files that include each other in a loop, or whose functions call each other in one: none.
+//! Checks that no C++ files include each other in a cycle, and that no files' functions call each other in a cycle.
 
 use super::model::{folder, objects_of_model};
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Folders of C++, each with the folders in which its builds look for headers that are not next to the file.
+/// Folders of C++, each with its include folders.
 const FOLDERS: [(&str, &[&str]); 8] = [
     ("include", &["host", "include"]),
     ("host", &["host"]),
@@ -19,10 +19,10 @@ const FOLDERS: [(&str, &[&str]); 8] = [
     ("../tools/doctor/probes", &["host", "include"]),
 ];
 
-/// Files, each with those that it needs.
+/// The files that each file needs.
 type Needs = BTreeMap<PathBuf, BTreeSet<PathBuf>>;
 
-/// The files that need themselves by way of others, and those on the way from one loop to another.
+/// The files in cycles, and those on a path from one cycle to another.
 fn in_loops(mut needs: Needs) -> Needs {
     loop {
         let needed: BTreeSet<PathBuf> = needs.values().flatten().cloned().collect();
@@ -36,7 +36,7 @@ fn in_loops(mut needs: Needs) -> Needs {
     }
 }
 
-/// The C++ files of a folder and of the folders in it.
+/// The C++ files in a folder and its subfolders.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
@@ -50,7 +50,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The names in quotes that a C++ file includes.
+/// The names that a C++ file includes in quotes.
 fn included(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter_map(|line| {
         let directive = line.trim_start().strip_prefix('#')?.trim_start().strip_prefix("include")?;
@@ -80,7 +80,7 @@ fn no_headers_include_each_other() {
     assert!(loops.is_empty(), "headers include each other: {loops:#?}");
 }
 
-/// Names of symbols in an object: exported ones, and undefined ones.
+/// The exported and the undefined symbols of an object.
 fn symbols(object: &Path) -> (BTreeSet<String>, BTreeSet<String>) {
     let output = Command::new("nm").arg("-P").arg("-g").arg(object).output().expect("nm, of the linker's package");
     assert!(output.status.success(), "{}: {}", object.display(), String::from_utf8_lossy(&output.stderr));

@@ -1,4 +1,4 @@
-//! All tests of this package that are outside of its sources, in one program. A module is a group that can be run alone:
+//! All integration tests of this package, in one program. Each module can be run alone:
 //! `cargo test -p hpmoe-kernels --test all route`.
 
 mod bindings;

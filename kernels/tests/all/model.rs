@@ -1,19 +1,19 @@
-//! The model of AscendC (`host/`), compiled once for the tests of this program that link with it.
+//! The model of AscendC (`host/`), compiled once for all tests of this program that link with it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, OnceLock};
 
-/// Names a folder of headers that come before those of the device library, and whose `choices.h` comes before all. Programs are left
-/// there, and the next one to ask finds them.
+/// Environment variable with a folder of headers that replace headers of the device library. Every file first includes its `choices.h`.
+/// Linked programs stay in the folder for later runs.
 const CHANGED: &str = "HPMOE_CHANGED_HEADERS";
 
 fn changed() -> Option<PathBuf> {
     std::env::var_os(CHANGED).map(PathBuf::from)
 }
 
-/// The C++ compiler that a build script of this machine would use, with the flags of host kernels.
+/// The C++ compiler that build scripts use on this machine, with the flags of host kernels.
 pub(crate) fn compiler(changed: Option<&Path>) -> cc::Tool {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let version = Command::new(rustc).arg("-vV").output().expect("rustc -vV").stdout;
@@ -21,7 +21,7 @@ pub(crate) fn compiler(changed: Option<&Path>) -> cc::Tool {
     let target = version.lines().find_map(|line| line.strip_prefix("host: ")).expect("rustc names its host");
     let mut build = cc::Build::new();
     match changed {
-        // Changes make comparisons that are always true, and names that nothing uses.
+        // Changed headers cause warnings, such as comparisons that are always true, and unused names.
         Some(folder) => {
             build.flag("-include").flag(folder.join("choices.h")).include(folder).define("HPMOE_INLINE", "inline");
             build.flag("-Wno-narrowing").warnings(false)
@@ -55,7 +55,7 @@ pub(crate) fn sources(folder: &Path) -> Vec<PathBuf> {
     sources
 }
 
-/// The sources that run the device library, if its headers are changed; otherwise all sources.
+/// If headers are changed, the sources that run the device library; otherwise all sources.
 pub(crate) fn concerned(mut sources: Vec<PathBuf>) -> Vec<PathBuf> {
     let runs_it = |path: &PathBuf| {
         let text = std::fs::read_to_string(path).expect("a source file");
@@ -77,7 +77,7 @@ pub(crate) fn objects_of_model() -> &'static BTreeMap<PathBuf, PathBuf> {
     })
 }
 
-/// Links the model with more sources, as a program of this name.
+/// Links the model with more sources into a program of this name, unless an earlier run left one.
 pub(crate) fn linked(name: &str, more: Vec<PathBuf>, scratch: &Path) -> PathBuf {
     let changed = changed();
     let program = changed.as_deref().unwrap_or(scratch).join(name);
@@ -91,7 +91,7 @@ pub(crate) fn linked(name: &str, more: Vec<PathBuf>, scratch: &Path) -> PathBuf 
     program
 }
 
-/// Compiles every file, as many at a time as there are processors, and returns the objects by source.
+/// Compiles all files, one per processor at a time, and returns the objects by source.
 fn compile(tool: &cc::Tool, sources: Vec<PathBuf>, into: &Path) -> BTreeMap<PathBuf, PathBuf> {
     let queue = Mutex::new(sources.into_iter().enumerate());
     let objects = Mutex::new(BTreeMap::new());

@@ -1,8 +1,8 @@
-//! Every row of the table of operations: its meaning on the host against its code on the device, run on the model of a
-//! vector core, bit by bit.
+//! Compares every row of the table of operations, bit by bit: its meaning on the host, and its device code on the model of a
+//! vector core.
 //!
-//! Nothing here knows an operation. Sizes are those that the row's rule accepts; numbers are drawn from everything that f32
-//! has.
+//! Nothing here depends on a particular operation. Sizes are any that the row's rule accepts; numbers are drawn from all
+//! values of f32.
 
 mod code;
 mod draw;
@@ -18,13 +18,13 @@ use super::model::{folder, linked};
 use code::Form;
 use draw::{Draw, Drawn};
 
-/// Cases of each row.
+/// Number of cases per row.
 const CASES: u64 = 40;
 
 /// One run of a row's code.
 struct Run<'a> {
     row: usize,
-    /// Whether no call is left out, so that nothing is read that was not written.
+    /// Whether no call is left out. If so, only written elements are read.
     is_whole: bool,
     drawn: &'a Drawn,
 }
@@ -33,7 +33,7 @@ fn name(operation: &Operation) -> String {
     format!("`{}` of {:?}", operation.name(), operation.operands)
 }
 
-/// Rows whose device code computes values of values.
+/// Rows whose device code computes values from values.
 fn computing() -> impl Iterator<Item = (&'static Operation, fn(Given<'_>) -> AnyValue)> {
     TABLE.iter().filter_map(|operation| match (operation.host, operation.device) {
         (Host::Values(meaning), Device::Vector { .. } | Device::Routine(_) | Device::Cast) => {
@@ -76,7 +76,7 @@ fn words_of(runs: &[Run<'_>]) -> Vec<u8> {
     words.into_iter().flat_map(u32::to_le_bytes).collect()
 }
 
-/// The results of all runs on the model.
+/// Runs all cases on the model and returns their results.
 fn on_the_model(program: &Path, runs: &[Run<'_>], scratch: &Path) -> Vec<Vec<f32>> {
     let (cases, results) = (scratch.join("cases"), scratch.join("results"));
     std::fs::write(&cases, words_of(runs)).expect("a file of cases");
@@ -87,7 +87,7 @@ fn on_the_model(program: &Path, runs: &[Run<'_>], scratch: &Path) -> Vec<Vec<f32
     runs.iter().map(|run| numbers.by_ref().take(run.drawn.result.rows * run.drawn.result.cols).collect()).collect()
 }
 
-/// The first number that differs; NaNs are alike.
+/// The position of the first number that differs; NaNs are equal.
 fn difference(expected: &AnyValue, got: &[f32]) -> Option<usize> {
     let alike = |a: f32, b: f32| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
     expected.as_slice().iter().zip(got).position(|(a, b)| !alike(*a, *b))
@@ -158,7 +158,7 @@ fn every_row_means_on_the_host_what_it_does_on_the_device() {
     assert!(report.is_empty(), "{}", report.join("\n"));
 }
 
-/// The value of the operation of this name for these operands, by its meaning on the host.
+/// Computes the operation of this name for these operands, by its meaning on the host.
 fn by_name(name: &str, values: &[AnyValue], numbers: &[f32], kinds: &[OperandKind]) -> AnyValue {
     let operation = ops::named(name).find(|operation| operation.operands == kinds);
     let operation = operation.unwrap_or_else(|| panic!("no operation `{name}` takes {kinds:?}"));

@@ -1,11 +1,11 @@
-//! Properties of routes: every (token, k) has one place, and the loops of a taskflow cover all of them.
+//! Properties of routes: every (token, k) has one place, and the loops of a taskflow cover all places.
 
 use hpmoe_kernels::{Ranks, Route, RouteError, Tensor};
 use proptest::prelude::*;
 
 const K: usize = 3;
 
-/// Ranks, experts, and for each rank the ids of its tokens.
+/// Random groups: numbers of ranks and experts, and the ids of each rank's tokens.
 fn groups() -> impl Strategy<Value = (usize, usize, Vec<Vec<i32>>)> {
     (1_usize..=5, 1_usize..=4).prop_flat_map(|(ranks, local)| {
         // A token needs K different experts.
@@ -64,7 +64,7 @@ fn cover<const M: usize>(route: &Route, ids: &[Vec<i32>]) {
     assert!(sent.iter().flatten().all(|n| *n == 1), "each (token, k) is sent once: {sent:?}");
 }
 
-/// Checks the pieces of height `M` of tokens that are sent once to each rank, and where each (token, k) finds its own.
+/// Checks the pieces of height `M` of once-sent rows, and that each received row names its once-sent row and its origin.
 fn once<const M: usize>(route: &Route, ids: &[Vec<i32>]) {
     for owner in route.ranks() {
         let mut tokens = Vec::new();

@@ -1,10 +1,10 @@
-//! Declarations of a C++ header, one line each: what callers can name, with types of arguments and fields.
+//! Reads the declarations of a C++ header that callers can name, one line each, with the types of arguments and fields.
 //!
-//! The reader knows the forms that the host's AscendC is written in, after the preprocessor. It panics at others.
+//! It accepts the C++ forms that the host's AscendC uses, after preprocessing, and panics at any other form.
 
 use std::collections::BTreeSet;
 
-/// Declarations of preprocessed text, outside of namespaces that are called `host`.
+/// The declarations in preprocessed text, except those in namespaces called `host`.
 pub(super) fn declarations(text: &str) -> BTreeSet<String> {
     let tokens = tokens(text);
     let mut scan = Scan { tokens: &tokens, at: 0, found: BTreeSet::new() };
@@ -13,7 +13,7 @@ pub(super) fn declarations(text: &str) -> BTreeSet<String> {
     scan.found
 }
 
-/// Words, numbers, texts and signs. `::` is one sign, and so is `...`.
+/// The tokens of a text: words, numbers, strings and punctuation. `::` and `...` are one token each.
 fn tokens(text: &str) -> Vec<String> {
     let (mut tokens, mut rest) = (Vec::new(), text.trim_start());
     while let Some(first) = rest.chars().next() {
@@ -31,7 +31,7 @@ fn tokens(text: &str) -> Vec<String> {
     tokens
 }
 
-/// A namespace or a class, and what its declarations begin with.
+/// A namespace or a class, with the prefix of its declarations.
 struct Place {
     prefix: String,
     class: Option<String>,
@@ -53,7 +53,7 @@ impl Scan<'_> {
         self.tokens[self.at - 1].as_str()
     }
 
-    /// Passes whatever begins here with a bracket, and gives what is inside.
+    /// Skips a bracketed part that begins here, and returns its inside.
     fn bracketed(&mut self) -> &[String] {
         let begin = self.at + 1;
         let mut depth = 0_usize;
@@ -69,7 +69,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Passes the body of a function, in which `<` and `>` compare.
+    /// Skips the body of a function, in which `<` and `>` are not brackets.
     fn body(&mut self) {
         let mut depth = 0_usize;
         loop {
@@ -88,7 +88,7 @@ impl Scan<'_> {
         while self.take() != ";" {}
     }
 
-    /// Declarations up to the end of the text, or to the `}` that is not passed.
+    /// Reads declarations up to the end of the text or up to a `}`, which it leaves.
     fn scope(&mut self, place: &Place) {
         let (mut template, mut hidden) = (String::new(), place.class.is_some() && self.peek_back() == "class");
         while !matches!(self.peek(0), "" | "}") {
@@ -118,7 +118,7 @@ impl Scan<'_> {
         }
     }
 
-    /// The keyword of the class whose `{` was passed.
+    /// The keyword of the class whose `{` was just skipped.
     fn peek_back(&self) -> &str {
         let before = self.tokens[..self.at].iter().rev();
         before.map(String::as_str).find(|token| matches!(*token, "class" | "struct" | "union")).unwrap_or("")
@@ -173,7 +173,7 @@ impl Scan<'_> {
         self.at += 1;
     }
 
-    /// A function, a field, a constant or another name of a type.
+    /// Reads a function, a field, a constant or a type alias.
     fn declaration(&mut self, place: &Place, template: &str, hidden: bool) {
         if self.peek(0) == "using" {
             let name = format!("{}{}", place.prefix, self.peek(1));
@@ -188,7 +188,7 @@ impl Scan<'_> {
         loop {
             match self.peek(0) {
                 "operator" => (after_operator, self.at) = (true, self.at + 1),
-                // The sign of `operator()`.
+                // The parentheses of `operator()`.
                 "(" if after_operator && self.peek(1) == ")" && self.peek(2) == "(" => self.at += 2,
                 "(" => return self.function(begin, place, template, hidden),
                 "=" | ";" | "{" => return self.variable(begin, place, hidden),
@@ -244,7 +244,7 @@ impl Scan<'_> {
     }
 }
 
-/// Parts of a list between commas that no bracket holds.
+/// Splits a list at commas outside of brackets.
 fn split(tokens: &[String]) -> Vec<&[String]> {
     let (mut parts, mut begin, mut depth) = (Vec::new(), 0, 0_usize);
     for (at, token) in tokens.iter().enumerate() {
@@ -263,7 +263,7 @@ fn split(tokens: &[String]) -> Vec<&[String]> {
     parts
 }
 
-/// Parameters of a function, or those of a template with their names. The place of a call, which the host adds, is not one of them.
+/// The parameters of a function, or those of a template with their names, without the `Where` parameter that the host adds.
 fn parameters(tokens: &[String], of_template: bool) -> String {
     let parts = split(tokens);
     let named: Vec<String> = parts.iter().filter_map(|part| parameter(part, of_template)).collect();
@@ -288,7 +288,7 @@ fn parameter(part: &[String], of_template: bool) -> Option<String> {
             kind.remove(brackets - 1);
         }
     }
-    // What is copied, or can't be changed: callers see no difference.
+    // To a caller, `T`, `const T` and `const T &` are the same.
     let points = kind.iter().any(|token| matches!(token.as_str(), "*" | "["));
     if !points && kind[0] == "const" {
         kind.retain(|token| !matches!(token.as_str(), "const" | "&"));
@@ -305,7 +305,7 @@ fn is_specifier(token: &str) -> bool {
     matches!(token, "inline" | "constexpr" | "static" | "mutable" | "volatile")
 }
 
-/// The tokens as one line.
+/// Joins tokens into one line.
 fn joined(tokens: &[String]) -> String {
     let mut line = String::new();
     for token in tokens {

@@ -1,4 +1,4 @@
-//! The device code of rows as C++.
+//! Generates a C++ program from the device code of rows.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -7,16 +7,16 @@ use hpmoe_kernels::op::{
     self, Device, ElementType, More, Operation, Routine, Scalar, Sizes, Slot, Spread, VectorCall, Waits,
 };
 
-/// The part of a row that is compiled.
+/// The code of a row that is compiled.
 #[derive(Clone, Copy)]
 pub(crate) enum Form {
-    /// Its code.
+    /// The row's code.
     Whole,
-    /// Its code without the vector call of this number.
+    /// The row's code without the vector call of this number.
     Without(usize),
-    /// The routine that takes the second operand without spreading it.
+    /// The single routine that replaces the code and the spreading of the second operand.
     InOneCall(Spread),
-    /// Its code for a type argument.
+    /// The row's code for a type argument.
     To(ElementType),
 }
 
@@ -84,7 +84,7 @@ fn body(operation: &Operation, form: Form) -> String {
             };
             format!("    hpmoe::{}(f.out, {operands}{scratch}f.outRows, f.cols{more});\n", routine.name)
         }
-        // What the compiler makes of a cast, whose 16 bits fit the scratch.
+        // The compiler's code for a cast. The scratch has room for the 16-bit values.
         Device::Cast => match form {
             Form::To(element @ (ElementType::bf16 | ElementType::f16)) => format!(
                 "    const auto narrow = hpmoe::UbFrom<{}>(f.scratch[0]);\n    \

@@ -7,7 +7,7 @@ use hpmoe_kernels::op::{self, AnyValue, Columns, Device, ElementType, Given, Ope
 /// Most bytes of UB that a case may take.
 const UB: usize = 170 * 1024;
 
-/// Operands, and what the row makes of their sizes.
+/// Operands of a case, and the sizes that follow from them.
 pub(crate) struct Drawn {
     pub(crate) values: Vec<AnyValue>,
     pub(crate) numbers: Vec<f32>,
@@ -22,22 +22,22 @@ impl Drawn {
         Given { values: &self.values, numbers: &self.numbers, sizes: &self.sizes, element }
     }
 
-    /// Rows of the first operand for each row of the result.
+    /// Rows of the first operand per row of the result.
     pub(crate) fn terms(&self) -> usize {
         self.values[0].rows() / self.result.rows
     }
 
-    /// How an operand would be spread over the size of the result.
+    /// The spread that gives an operand the size of the result, if it needs one.
     fn spread_of(&self, operand: &AnyValue) -> Option<Spread> {
         op::spread(&value(operand.rows(), operand.cols()), &self.result)
     }
 
-    /// How the second operand is spread over the size of the result.
+    /// The spread that gives the second operand the size of the result, if it needs one.
     pub(crate) fn spread(&self) -> Option<Spread> {
         self.spread_of(self.values.get(1)?)
     }
 
-    /// Bytes of UB, as the program of the test lays it out: operands lie there twice.
+    /// Bytes of UB that the case takes in the test's program, which has each operand twice.
     fn bytes(&self) -> usize {
         let bytes = |rows: usize, cols: usize| rows * cols.next_multiple_of(16) * 4 + 32;
         let spread = |value: &AnyValue| match self.spread_of(value) {
@@ -94,10 +94,10 @@ impl Draw {
     ///
     /// # Panics
     ///
-    /// If the rule of the operation accepts none of many.
+    /// If the operation's rule accepts none of many attempts.
     pub(crate) fn operands(&mut self, operation: &Operation) -> Drawn {
         for attempt in 0..10_000 {
-            // Some rows have no operands of a size: after a while another one is tried.
+            // Some rows accept no operands of some sizes, so after 100 attempts another kind of size is tried.
             if let Some(drawn) = self.attempt(operation, self.case + attempt / 100).filter(|drawn| drawn.bytes() <= UB)
             {
                 return drawn;
@@ -157,7 +157,7 @@ impl Draw {
         Some(Drawn { values, numbers, sizes: given, result, scratch })
     }
 
-    /// Rows and columns around what calls take at once: 16 and 64 columns, 255 repeats, strides of 255 blocks.
+    /// Rows and columns near the limits of calls: 16 and 64 columns, 255 repeats, strides of 255 blocks.
     fn first_size(&mut self, sizes: u64) -> (usize, usize) {
         match sizes % 10 {
             0 => (1, 1),
@@ -171,7 +171,7 @@ impl Draw {
         }
     }
 
-    /// Any f32, special ones often.
+    /// Any f32. Special values are frequent.
     fn number(&mut self) -> f32 {
         match self.below(10) {
             0 => {
@@ -180,9 +180,9 @@ impl Draw {
             }
             1 => f32::from_bits(self.next() as u32),
             2 => (self.below(41) as f32 - 20.0) / 2.0,
-            // As ids are, small and large.
+            // Small and large numbers like ids.
             9 => (self.below(34) * self.one_of(&[1, 1, 8])) as f32,
-            // So few that they are often equal.
+            // Only seven values, so that numbers are often equal.
             5 | 6 => self.below(7) as f32 - 3.0,
             3 => self.near_one() * 60.0,
             4 => self.near_one() * 1e-3,

@@ -4,14 +4,14 @@ use hpmoe_kernels::{Element, Experts, PerRank, Ranks, Tensor, bf16};
 use safetensors::SafeTensors;
 use safetensors::tensor::Dtype;
 
-/// One layer: its inputs and its output.
+/// The file of one layer, with its inputs and outputs.
 pub(crate) struct Oracle(Vec<u8>);
 
-/// An element as it lies in the file.
+/// An element type of tensors in the file.
 pub(crate) trait Stored: Element {
-    /// Its name there.
+    /// The type's name in the file.
     const DTYPE: Dtype;
-    /// From its bytes.
+    /// Reads an element from its bytes.
     fn read(bytes: &[u8]) -> Self;
 }
 
@@ -37,7 +37,7 @@ impl Stored for i32 {
 }
 
 impl Oracle {
-    /// The layer with that name.
+    /// Reads the layer with that name.
     pub(crate) fn read(name: &str) -> Self {
         let path = format!("{}/../examples/data/{name}.safetensors", env!("CARGO_MANIFEST_DIR"));
         Self(std::fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}")))
@@ -51,7 +51,7 @@ impl Oracle {
         (data.collect(), view.shape().to_vec())
     }
 
-    /// A whole tensor.
+    /// All elements of an f32 tensor.
     pub(crate) fn f32(&self, name: &str) -> Vec<f32> {
         self.tensor(name).0
     }
@@ -61,7 +61,7 @@ impl Oracle {
         self.tensor::<bf16>("down_proj").1[0]
     }
 
-    /// Each rank's tokens, consecutive; the first ranks take one more where they don't come out even.
+    /// Each rank's rows of a tensor, which are consecutive. Numbers of rows differ by at most one.
     pub(crate) fn tensors<T: Stored, const C: usize>(&self, ep: Ranks, name: &str) -> PerRank<Tensor<T, C>> {
         let (data, shape) = self.tensor::<T>(name);
         assert_eq!(shape[1], C, "{name}");
