@@ -162,7 +162,7 @@ fn forward(graph: &TaskGraph, operators: &[SerialOperator]) -> Result<SameLayer,
     Ok(SameLayer { direction: Direction::Forward, hidden, intermediate })
 }
 
-/// The vector tasks on received rows, which are the activation: the sum over k and puts have no choice.
+/// The vector tasks on received rows, which are the activation. (The sum over k and puts can't differ.)
 fn on_received(graph: &TaskGraph) -> impl Iterator<Item = &Task> {
     let received = |phase: &&Phase| {
         matches!(

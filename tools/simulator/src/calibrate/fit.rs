@@ -83,7 +83,7 @@ fn rounded_share(times: f64) -> f64 {
     (1e4 / times).round() / 1e4
 }
 
-/// The change that reduces the errors most, from the normal equations; `None` where errors don't depend on the parameters.
+/// The change that reduces the errors most, from the normal equations; `None` if errors don't depend on the parameters.
 fn newton<const N: usize>(slopes: &[[f64; 2]; N], errors: [f64; 2]) -> Option<[f64; N]> {
     let dot = |a: [f64; 2], b: [f64; 2]| a[0] * b[0] + a[1] * b[1];
     let mut change = [0.0; N];

@@ -28,7 +28,7 @@ impl RoutingShape {
         self.choice.map_or(*self, |_| self.in_chunks(1))
     }
 
-    /// How many counted chunks make up one of the launch.
+    /// Number of counted chunks per chunk of the launch.
     pub(super) fn merged(&self) -> u64 {
         self.choice.map_or(1, |most| most / self.chunks)
     }

@@ -3,7 +3,7 @@
 use super::steps::BLOCK_WORDS;
 use super::{RoutingShape, RoutingSteps};
 
-/// Words of the head of a kept route, and those of them that say what it is for.
+/// Words of the head of a kept route.
 const HEAD_WORDS: u64 = 16;
 /// Words of ids that a core copies at a time.
 const COPIED_WORDS: u64 = 4096;
@@ -19,7 +19,7 @@ impl RoutingShape {
         RoutingSteps { scalars, waits: 1, copies: self.ranks, bytes: self.ranks * 4, ..RoutingSteps::default() }
     }
 
-    /// `TakeKept`, with a word of each rank there: whether all have the same.
+    /// `TakeKept`, if the word of each rank has arrived: compares these words.
     pub(super) fn agree(&self) -> RoutingSteps {
         let mut steps = RoutingSteps::default();
         if self.is_kept {

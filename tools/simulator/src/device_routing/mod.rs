@@ -253,12 +253,12 @@ impl RoutingShape {
         steps
     }
 
-    /// Lists that counts of all ranks lie behind: fewer if the launch chooses its number of chunks.
+    /// Number of lists in front of the counts of all ranks: fewer if the launch chooses its number of chunks.
     const fn lists_of_sums(&self) -> u64 {
         if self.choice.is_some() { 7 } else { LISTS }
     }
 
-    /// `SumCounts`, with all counts there, which the core sees by those of the rank that puts last.
+    /// `SumCounts`, if all counts have arrived: the core then only looks for those of the rank that puts last.
     fn sum(&self, lists: u64) -> RoutingSteps {
         let mut steps = RoutingSteps::default();
         let pairs = self.experts();

@@ -43,7 +43,7 @@ impl RoutingShape {
         steps.vector(2, pairs);
     }
 
-    /// Adds `calls` calls for each further expert of a rank, with the list of another one.
+    /// Adds `calls` calls for each further expert of a rank, each with another expert's list.
     fn turns(&self, calls: u64, steps: &mut RoutingSteps) {
         let (pairs, further) = (self.experts(), self.local_experts - 1);
         steps.vector(2 + calls * further, pairs);

@@ -1,4 +1,4 @@
-//! Why each task of a run began when it did, and the chain of reasons that made the run as long as it is.
+//! The cause of each task's start in a run, and the run's critical path.
 
 use super::{Time, TracedTask, Workload, ready_seen};
 use hpmoe_core::target::Target;
@@ -73,7 +73,7 @@ mod tests {
     use hpmoe_core::fixture::{Layer, moe_ffn};
     use hpmoe_core::schedule::{Cores, schedule};
 
-    /// Every cause of a run has come before what it caused, and the path is without a gap from the launch to the end.
+    /// Checks that every cause precedes its task, and that the critical path has no gap from the launch to the end.
     fn holds(target: &Target, workload: &dyn Workload) -> [usize; 4] {
         let run = simulate(target, workload, true).unwrap();
         let records = traced_tasks(workload, &run);

@@ -23,8 +23,8 @@ struct CounterState {
     cause: WaitCause,
 }
 
-/// The counters of all ranks. A core sees that a counter has reached its threshold when it sees the latest of its signals. That
-/// is exact where, as in every workload here, thresholds are all that a counter ever receives.
+/// The counters of all ranks. A core sees that a counter has reached its threshold when it sees the latest of its signals. This
+/// is exact if a counter's threshold is the sum of all of its signals, as in every workload here.
 #[derive(Debug)]
 pub(super) struct Counters {
     first: Vec<u32>,

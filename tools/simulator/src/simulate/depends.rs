@@ -14,7 +14,7 @@ pub fn depends_on(policy: Policy, constant: &TargetConstant) -> bool {
         ("fitted", _) => !fused,
         ("link", "put_gb_per_s_per_aiv") => fused,
         ("sync", "entry_ns" | "wait_ns" | "signal_ns" | "put_start_ns") => policy == Policy::Ours,
-        // Of a kernel that makes its route.
+        // Only kernels that make their route depend on it.
         ("launch", "cold_code_ns") => policy == Policy::Ours,
         ("sync", key) => fused || key == "counter_visible_ns",
         ("cube", key) => key == "bf16_flop_per_cycle",
@@ -42,7 +42,7 @@ mod tests {
 
     const LAYER: Layer = Layer { hidden: 2048, inter: 512, experts: 8, top_k: 4, tokens: 256, ..Layer::DEEPSEEK };
 
-    /// Everything that a table can hold of a policy.
+    /// All figures of a policy that tables can show.
     fn figures(policy: Policy, target: &Target) -> (Simulated, u64, String) {
         let shape = LayerShape { ranks: 4, tokens: 256, experts: 8, top_k: 4, hidden: 2048, intermediate: 512 };
         let routing = shape.balanced();

@@ -130,7 +130,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Lets all events happen, and returns true; or false as soon as `going` does.
+    /// Processes all events and returns true; returns false as soon as `going` does.
     fn run(&mut self, going: &mut dyn FnMut(Time) -> bool) -> bool {
         let mut happened = 0;
         while let Some(Reverse((time, event))) = self.events.pop() {
@@ -265,7 +265,7 @@ impl<'a> Engine<'a> {
     }
 
     fn done(&mut self, number: u32) {
-        // An event of a lane that has changed since then may come later than all tasks, and doesn't count.
+        // Not set for every event, because a stale event of a lane may come after the last task.
         self.reached = self.now;
         let core = &self.cores[number as usize];
         let took = self.now - core.begun;

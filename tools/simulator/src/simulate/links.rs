@@ -12,8 +12,8 @@ const NONE: u32 = u32::MAX;
 /// The links of all ranks. All puts from one rank to another share a lane. Lanes get max-min fair shares of the bandwidth of the
 /// links' ends, and no put gets more than one vector core can send.
 ///
-/// An end that has room for all of its puts slows none of them down. When puts begin or end, only those are shared again that
-/// narrow ends connect with them.
+/// An end with room for all of its puts slows none of them down. When puts begin or end, only the rates of lanes that narrow ends
+/// connect with them are computed again.
 #[derive(Debug)]
 pub(super) struct Links {
     ranks: u32,
@@ -39,7 +39,7 @@ struct End {
     lanes: Vec<u32>,
     /// The puts of these lanes.
     puts: u32,
-    /// Whether it had too little room for all its puts when they were shared last.
+    /// Whether it had too little room for all of its puts when rates were last computed.
     was_narrow: bool,
 }
 
@@ -160,7 +160,7 @@ impl Links {
         }
     }
 
-    /// Collects the lanes that have changed, and all that they share narrow ends with, directly or through others.
+    /// Collects the lanes that have changed, and all lanes that narrow ends connect with them, directly or through others.
     fn connect(&mut self) {
         let Connected { lanes, ends, lane_seen, place, capacity } = &mut self.connected;
         lanes.clear();
@@ -220,7 +220,7 @@ mod tests {
     }
 
     proptest! {
-        /// Rates after any changes are those of sharing everything again.
+        /// After any changes, rates are the same as if all of them were computed again.
         #[test]
         fn what_is_not_shared_again_keeps_its_share(
             puts in prop::collection::vec((0u32..4, 0u32..4, 1u64..400_000, 0u64..4), 1..300),

@@ -158,7 +158,7 @@ fn puts_share_the_end_of_a_link() {
     assert_eq!(near.run(&target).time, Time::from_us(101.9));
 }
 
-/// A product of few rows, whose weights take all of its time, and of which 59.2 kB can be read ahead: 1 µs at a core's speed.
+/// A product of few rows that takes 16 µs to read its weights. A core can read 59.2 kB of them ahead, in 1 µs.
 fn reading_ahead() -> QueuedTask {
     let operands = ElementType::bf16;
     let (left_reuse, right_reuse, out) = (1e6, 1.0, Written::BF16);
@@ -166,7 +166,7 @@ fn reading_ahead() -> QueuedTask {
     QueuedTask { ahead: Ahead { l2: 59_200.0, hbm: 59_200.0, first: 0.5 }, ..task(work) }
 }
 
-/// The latency in µs of a product that waits for a task of so many µs, of which 16 µs are its own.
+/// The latency in µs of a product of 16 µs that waits for a task of `us` µs.
 fn after(target: &Target, us: f64, product: &QueuedTask) -> f64 {
     let mut workload = Listed::new(1, 1, 1);
     workload.push((0, AIV, 0), signalling(fixed(us), 0, 0));
@@ -181,19 +181,19 @@ fn weights_are_read_while_a_core_waits() {
     // A signal is seen after 1 µs.
     assert_eq!(after(&target, 4.0, &product), 21.0);
     assert_eq!(after(&target, 4.0, &ahead), 20.0);
-    // It has waited for less than what it can read.
+    // The wait is shorter than the time to read ahead.
     let mut workload = Listed::new(1, 1, 1);
     workload.push((0, AIV, 0), signalling(fixed(0.0), 0, 0));
     workload.push((0, AIC, 0), fixed(0.5));
     workload.push((0, AIC, 0), waiting(ahead.clone(), 0, 1));
     assert_eq!((workload.run(&target).time.us() * 10.0).round() / 10.0, 16.5);
-    // Nothing to wait for, and no time between it and the task before: nothing is read before the task begins.
+    // Without a wait, and without time between tasks, nothing is read before the task begins.
     let mut workload = Listed::new(1, 1, 1);
     workload.push((0, AIC, 0), ahead);
     assert_eq!(workload.run(&target).time.us().round(), 16.0);
 }
 
-/// The latency in µs of a product alone, which has 16 µs of its own, if a core needs this number of µs between tasks.
+/// The latency in µs of a single product of 16 µs, if a core needs `task_us` µs between tasks.
 fn between(task_us: f64, ahead: Ahead) -> f64 {
     let mut workload = Listed::new(1, 1, 1);
     workload.costs.aic.task = Time::from_us(task_us);
@@ -205,9 +205,9 @@ fn between(task_us: f64, ahead: Ahead) -> f64 {
 fn weights_are_read_between_tiles_as_far_as_one_stage_holds_them() {
     let ahead = reading_ahead().ahead;
     assert_eq!(between(0.4, Ahead::default()), 16.4);
-    // From 0.1 µs on, when the core has left the task before.
+    // Reading starts at 0.1 µs, when the core has left the task before.
     assert_eq!(between(0.4, ahead), 16.1);
-    // Half of what can be read ahead, 0.5 µs, is all that a task reads that does not wait.
+    // For a task that does not wait, only the first half is read ahead, which takes 0.5 µs.
     assert_eq!(between(2.0, ahead), 17.5);
     assert_eq!(between(2.0, Ahead { first: 1.0, ..ahead }), 17.0);
 }
@@ -225,11 +225,11 @@ fn entries_that_lead_to_a_task_are_read_before_the_one_that_it_follows() {
         let begun = run.slices.iter().map(|slice| (slice.begun.us() * 10.0).round() / 10.0);
         begun.chain([(run.time.us() * 10.0).round() / 10.0]).collect::<Vec<f64>>()
     };
-    // The product can read 0.1 µs after the task before it: 0.5 µs of weights while the core reads three entries, which takes 3 µs.
+    // From 0.1 µs after the task before, weights can be read: 0.5 µs of them while the core reads three entries, which takes 3 µs.
     assert_eq!(run(8, 3), [4.5, 13.0, 29.0, 34.0]);
-    // Entries that are read when the core comes to a task leave 0.4 µs to read weights.
+    // If the core reads the entries when it arrives at the task, 0.4 µs are left to read weights.
     assert_eq!(run(0, 3), [1.5, 10.0, 29.1, 34.1]);
-    // Eight of ten are read early.
+    // Eight of ten entries are read early.
     assert_eq!(run(8, 10), [9.5, 20.0, 36.0, 41.0]);
 }
 
@@ -242,7 +242,7 @@ fn what_is_read_ahead_takes_bandwidth_from_others() {
     workload.push((0, AIC, 0), waiting(reading_ahead(), 0, 1));
     let other = QueuedTask { ahead: Ahead::default(), ..reading_ahead() };
     workload.push((0, AIC, 1), other);
-    // All bytes of both pass through what one core can read.
+    // HBM is only as fast as one core can read, so the products' bytes take 16 µs each.
     assert_eq!(workload.run(&target).time.us().round(), 32.0);
     let alone = workload.run(&Target::ascend_a3());
     let other = alone.slices.iter().find(|slice| slice.kind == AIC && slice.core == 1).unwrap();
@@ -290,7 +290,7 @@ fn polling_sees_a_counter_at_its_next_look() {
     workload.costs.aic.task = Time::from_us(2.0);
     workload.push((0, AIV, 0), signalling(fixed(60.0), 0, 3));
     workload.push((0, AIC, 0), waiting(fixed(1.0), 3, 1));
-    // It looks at 2, 52 and 102.
+    // The core reads the counter at 2, 52 and 102 µs.
     assert_eq!(workload.run(&target).time, Time::from_us(103.0));
 }
 
@@ -369,7 +369,7 @@ fn random(draws: &[Draw]) -> Listed {
     workload
 }
 
-/// The number of cases of each property: this one, unless `PROPTEST_CASES` sets another.
+/// The number of cases of each property: `usual`, unless `PROPTEST_CASES` sets another.
 fn cases(usual: u32) -> ProptestConfig {
     let given = std::env::var_os("PROPTEST_CASES");
     given.map_or_else(|| ProptestConfig::with_cases(usual), |_| ProptestConfig::default())

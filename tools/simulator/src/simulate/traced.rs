@@ -39,7 +39,7 @@ pub fn traced_tasks(workload: &dyn Workload, simulated: &Simulated) -> Vec<Trace
     records
 }
 
-/// The task that signalled last, by rank and counter. Thresholds are all that a counter ever receives.
+/// The task that signalled last, by rank and counter. A threshold is the sum of all of its counter's signals.
 fn last_signals(records: &[TracedTask]) -> BTreeMap<(u32, u32), usize> {
     let mut last: BTreeMap<(u32, u32), usize> = BTreeMap::new();
     for (at, record) in records.iter().enumerate() {

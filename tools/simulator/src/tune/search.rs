@@ -92,8 +92,8 @@ pub enum NoResult {
 /// The number of kicks without a new candidate after which the search ends.
 const KICKS: usize = 24;
 
-/// How many times the best value a candidate may have before its simulation stops. This applies to the default, and to candidates after a
-/// kick: from a slower one, a descent rarely leads to a better candidate.
+/// A candidate's simulation stops if its value reaches this multiple of the best value. This applies to the default, and to candidates after
+/// a kick, because a descent from a slower candidate rarely leads to a better one.
 const FAR_SLOWER: f64 = 2.0;
 
 /// Searches for the candidate with the least mean time plus a share of the worst time, among those that are slower than the default on no
@@ -151,7 +151,7 @@ pub fn search(
     Ok(search.result)
 }
 
-/// The name of a candidate in the table of those that were tried.
+/// The key of a candidate in the table of known results.
 fn key(candidate: &Candidate) -> String {
     format!("{candidate:?}")
 }
@@ -176,7 +176,7 @@ enum Seen {
 }
 
 impl Search<'_> {
-    /// Descends, and kicks the candidate that is reached, until kicks lead to nothing new or the search must end.
+    /// Descends, then kicks the resulting candidate, and repeats this until kicks find nothing new or the search must end.
     fn run(&mut self, knobs: &[Knob], mut at: (Candidate, f64)) {
         let mut idle = 0;
         while idle < KICKS {

@@ -185,7 +185,7 @@ fn a_search_ends_within_a_candidate_and_says_how_far_it_came() {
     for (step, tried) in [(SearchStep::Start, 0), (SearchStep::Default, 1)] {
         assert_eq!(ends(step, tried), Err(NoResult::Ended { step, simulated: 1 }));
     }
-    // Later ones are tried, but for one that was given up after the first simulation.
+    // A later candidate that is stopped after its first simulation doesn't count as tried.
     assert_eq!(ends(SearchStep::Candidates, 2).map(|result| result.tried), Ok(2));
 }
 

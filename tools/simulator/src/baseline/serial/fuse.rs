@@ -15,7 +15,7 @@ use hpmoe_core::graph::{Access, Phase, Rows, SpaceKind, TaskGraph};
 use hpmoe_core::ids::{Arena, Id as _, PhaseId, TensorId};
 use hpmoe_kernels::op::TaskKind;
 
-/// An operator in the making.
+/// An operator that is being built.
 struct Draft {
     kind: DraftKind,
     phases: Vec<PhaseId>,
@@ -149,7 +149,7 @@ fn kind(graph: &TaskGraph, phase: &Phase, works: &Works) -> DraftKind {
     }
 }
 
-/// Whether one phase reads row by row what another one makes of a tensor.
+/// Whether one phase reads, row by row, what another one writes of a tensor.
 fn by_rows(before: &Phase, after: &Phase, tensor: TensorId) -> bool {
     let rows = |phase: &Phase| {
         let mut own = phase.accesses.iter().filter(|access| access.tensor == tensor);
@@ -160,7 +160,7 @@ fn by_rows(before: &Phase, after: &Phase, tensor: TensorId) -> bool {
     rows(before) && rows(after)
 }
 
-/// Whether nothing reads a tensor but these phases, so that one kernel of them need not write it.
+/// Whether only these phases read a tensor, so that one kernel for all of them need not write it.
 fn stays(graph: &TaskGraph, phases: &[PhaseId], tensor: TensorId) -> bool {
     let is_own = !graph.tensors[tensor].storage.is_argument();
     let is_ids = graph.route.as_ref().is_some_and(|route| route.ids == tensor);
@@ -179,7 +179,7 @@ fn put_bytes(graph: &TaskGraph, phase: &Phase) -> u64 {
     written.map(bytes).sum()
 }
 
-/// The kernel that gathers rows for a collective, which sends what lies together. Rows that come back are gathered by the kernel that
+/// The kernel that gathers rows for a collective, which sends contiguous rows. Rows that come back are gathered by the kernel that
 /// reads them.
 fn permutation(name: &str, line: usize, way: Way, row: u64) -> Option<SerialOperator> {
     let rows = match way {

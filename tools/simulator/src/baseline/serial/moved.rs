@@ -85,8 +85,8 @@ fn united(ranges: &mut [Range<u32>]) -> u32 {
     sum
 }
 
-/// The bytes that one kernel reads and writes for phases on vector cores. It keeps on chip what one of them makes for another; `stays`
-/// says that of a tensor which nothing else reads.
+/// The bytes that one kernel reads and writes for phases on vector cores. It keeps what one phase makes for another on chip; `stays`
+/// tells whether nothing else reads such a tensor.
 pub(super) fn moved(graph: &TaskGraph, phases: &[&Phase], stays: impl Fn(TensorId) -> bool) -> [MovedBytes; 2] {
     let (mut read, mut written) = (Regions::default(), Regions::default());
     let mut made: Vec<TensorId> = Vec::new();

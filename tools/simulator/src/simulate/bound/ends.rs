@@ -124,7 +124,7 @@ impl Ends {
         longest.max().unwrap_or_default()
     }
 
-    /// The least time after signals of a matrix core, or of a core of a given rank and kind, which may continue itself.
+    /// The least time after these signals of a matrix core, or of a core of rank and kind `from`, which may run the next task itself.
     fn after(&self, signals: &[u32], from: Option<(u32, CoreKind)>, visible: Time) -> Time {
         let (rank, kind) = from.map_or((None, CoreKind::Aic), |(rank, kind)| (Some(rank), kind));
         let least = signals.iter().filter_map(|&counter| {

@@ -1,11 +1,11 @@
-//! Weights that cores read before their tasks begin. What reads for a core is a member of the memories' lanes, numbered after all cores.
+//! Weights that cores read before their tasks begin. Each core has a reader, a member of the memories' lanes numbered after all cores.
 
 use super::{Engine, Event, Time};
 use std::cmp::Reverse;
 
 impl Engine<'_> {
-    /// Has a core that has just looked at its counters read ahead: the first stage from the time on when it knows its task and has
-    /// left the one before, and what else there is room for from its first look on, if its task is not ready.
+    /// Schedules the reading ahead of a core that has just looked at its counters. It reads the first stage once it knows its task and
+    /// has left the one before; if the task is not ready at its first look, it also fills the remaining room.
     pub(super) fn reads_from(&mut self, number: u32, known: Time) {
         let core = &mut self.cores[number as usize];
         core.read = 0.0;
@@ -30,7 +30,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Ends what a member of the memories' lanes does: a task, or the reading of a share of what a core can read ahead.
+    /// Ends the work of a member of the memories' lanes: a core's task, or a reader's share.
     pub(super) fn ended(&mut self, member: u32) {
         let Some(number) = member.checked_sub(self.cores.len() as u32) else { return self.done(member) };
         let core = &mut self.cores[number as usize];
@@ -40,7 +40,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Takes what a core has read off its task's work. The rest is read with the task.
+    /// Subtracts the weights that a core has read ahead from its task's work.
     pub(super) fn take_off_read(&mut self, number: u32) {
         let reader = self.reader(number);
         let core = &mut self.cores[number as usize];

@@ -12,7 +12,7 @@ use std::ops::Range;
 ///
 /// # Errors
 ///
-/// If there is none: the most rows that a rank receives of a chunk, for the largest number of chunks.
+/// If no number fits: the most rows of a chunk that a rank receives with the largest number of chunks.
 pub fn chosen_chunks(sizes: &Sizes, routing: &Routing, capacity: usize) -> Result<usize, usize> {
     let fullest = |chunks| {
         let chunked = Chunked::new(&Sizes { chunks, ..*sizes }, routing);
@@ -50,7 +50,7 @@ pub fn schedule_in_chunks(schedule: &Schedule, chunks: usize) -> Cow<'_, Schedul
 #[derive(Clone, Debug)]
 pub(super) struct Chunked {
     pub(super) count: u32,
-    /// Largest number if launches choose it.
+    /// The largest number of chunks, if launches choose it.
     at_most: Option<usize>,
     /// Local experts of each rank.
     own: u32,

@@ -132,7 +132,7 @@ impl CounterLayout {
         signal: &Signal,
         signals: &mut Vec<simulate::CounterSignal>,
     ) {
-        // No chunk takes the memory of the last ones.
+        // No later chunk reuses the memory of the last chunks.
         if self.counters[signal.counter].through && item.chunk + CHUNK_BUFFERS as u32 >= layout.chunks {
             return;
         }

@@ -9,7 +9,7 @@ use hpmoe_kernels::route::{PairTurns, PieceTurns};
 use std::ops::Range;
 
 impl Ours<'_> {
-    /// Goes to the next entry; of those that take turns, to the first with tiles left for the next turn, or past all of them.
+    /// Moves to the next entry. Among entries that take turns, this is the next one with tiles left in its turn, or the one after all of them.
     pub(super) fn pass(&self, rank: u32, part: PartId, joined: u32, cursor: &mut Cursor) {
         let turns = self.turns[part][cursor.entry as usize];
         (cursor.entry, cursor.tile) = (cursor.entry + joined, 0);
@@ -56,7 +56,8 @@ mod tests {
     const PIECE: usize = 2;
     const TURN: usize = 4;
 
-    /// The pieces that each core of rank 1 sends, in its order. Where `rows` are those of a turn, each is in the turn of its first row.
+    /// The pieces that each core of rank 1 sends, in order, with turns of `rows` rows (0: no turns). Checks that each piece is sent in the
+    /// turn of its first row.
     fn sent(rows: usize) -> Vec<Vec<Piece>> {
         let checked = moe_ffn(&Layer { tokens: 64, put: PIECE, ..Layer::SMALL });
         let (target, graph) = (Target::ascend_a3(), checked.graph());
@@ -95,7 +96,7 @@ mod tests {
         assert_eq!(all(&in_turn), all(&one_by_one));
         let mut turns = BTreeSet::new();
         for (in_turn, one_by_one) in in_turn.iter().zip(&one_by_one) {
-            // A core sends as many pieces as otherwise.
+            // A core sends as many pieces as without turns.
             assert_eq!(in_turn.len(), one_by_one.len());
             let mut last = BTreeMap::new();
             for &(phase, expert, .., turn) in in_turn {

@@ -105,7 +105,7 @@ impl Layout {
         let mut counted = vec![0; first.len() - 1];
         let mut sum = 0;
         if self.spaces[space].height == Height::WholeExpert && self.chunks > 1 {
-            // One item for each expert, counted alike in every chunk: the same core adds to a matrix in all of them.
+            // One item per expert, counted alike in every chunk, so that the same core adds to a matrix in all chunks.
             return (0..self.local).map(|expert| expert % (self.local / self.chunks)).collect();
         }
         let (experts, peers) = match kind {
@@ -125,7 +125,7 @@ impl Layout {
         counted
     }
 
-    /// The group of the expert at a place in its owner's order, and of the peer where groups are pairs.
+    /// The group of the expert at a place in its owner's order, and of the peer if groups are pairs.
     pub(super) fn group_at(&self, kind: SpaceKind, (rank, peer): (u32, u32), place: u32) -> u32 {
         let expert = |owner: u32| self.orders[owner as usize][place as usize];
         match kind {

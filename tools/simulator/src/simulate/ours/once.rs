@@ -74,7 +74,7 @@ mod tests {
         let once = OnceRows::new(&Routing::from_top_k(&ids, 4).unwrap());
         let pairs: Vec<_> = (0..4).map(|expert| [once.pair(2, 0, expert), once.pair(2, 1, expert)]).collect();
         assert_eq!(pairs, [[(0, 1), (1, 2)], [(0, 1), (1, 1)], [(0, 1), (1, 1)], [(0, 1), (1, 1)]]);
-        // Tokens 0 and 1 of rank 0 and token 0 of rank 1 go to expert 1; the first and the last are there for expert 0.
+        // Tokens 0 and 1 of rank 0 and token 0 of rank 1 go to expert 1. The first and the last are already there for expert 0.
         assert_eq!(once.rows(1, 0, 3), [(0, 0), (1, 0), (0, 1)]);
         assert_eq!((once.rows(2, 0, 1), once.rows(3, 0, 2)), (&[(0, 0)][..], &[(1, 0), (0, 0)][..]));
     }

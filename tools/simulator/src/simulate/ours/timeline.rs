@@ -70,7 +70,7 @@ impl Ours<'_> {
     }
 }
 
-/// Adds the step of a core to those of its part: it is one with a step of its kind.
+/// Adds a core's step to the steps of its part, and merges it with a step of the same kind.
 fn add(steps: &mut Vec<StepBar>, step: StepBar) {
     match steps.iter_mut().find(|known| known.kind == step.kind) {
         Some(known) => (known.start, known.end) = (known.start.min(step.start), known.end.max(step.end)),
@@ -146,7 +146,7 @@ mod tests {
             timeline.steps.iter().map(|(_, steps)| steps.iter().map(|step| step.kind).collect()).collect()
         };
         use StepKind::{AwaitsTables, Launch, Tables};
-        // Made on the host, before anything else, and after tasks that choose experts.
+        // The route is made on the host, before anything else, and after tasks that choose experts.
         assert_eq!(kinds(&moe_ffn(&LAYER)), [[Launch], [Launch], [Launch]]);
         assert_eq!(kinds(&routed(&LAYER)), [[Launch, Tables], [Launch, Tables], [Launch, Tables]]);
         assert_eq!(kinds(&router(&LAYER)), [[Launch, AwaitsTables], [Launch, Tables], [Launch, Tables]]);

@@ -37,7 +37,7 @@ pub struct Ours<'a> {
     starts: Vec<Arena<PhaseId, u64>>,
     ops: Vec<Op>,
     costs: PolicyCosts,
-    /// The route, where tasks come before it: its steps belong to an operation after those of all phases.
+    /// The route, if tasks come before it. Its steps belong to an operation after those of all phases.
     route: Option<RouteSteps>,
 }
 

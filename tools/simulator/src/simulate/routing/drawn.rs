@@ -97,8 +97,8 @@ mod tests {
     use hpmoe_kernels::route::{choose_chunks, chunk_counts, chunk_tokens};
     use hpmoe_kernels::{Placement, Ranks};
 
-    /// The number of chunks that a launch of a routing chooses with the default capacity, and the rows of its fullest rank, over an even load; and
-    /// the rows if a place to spare on each rank holds a copy.
+    /// The number of chunks that a launch chooses with the default capacity; and the rows of the fullest rank relative to an even load, without
+    /// and with one spare place per rank that holds a copy.
     fn chosen(sizes: RoutingSizes, exponent: f64, seed: u64) -> (Option<usize>, [f64; 2]) {
         const PARTS: usize = 8;
         let RoutingSizes { ranks, experts, top_k, tokens } = sizes;
@@ -135,7 +135,7 @@ mod tests {
         (chosen, [fullest(1) as f64, placed as f64].map(|rows| rows / balanced_rows(&kernel) as f64))
     }
 
-    /// As many seeds as `PROPTEST_CASES` says.
+    /// `PROPTEST_CASES` sets the number of seeds.
     #[test]
     fn uneven_loads_fit_in_few_chunks() {
         let seeds = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(2);
@@ -145,7 +145,7 @@ mod tests {
                 let all: Vec<_> = (1..=seeds).map(|seed| chosen(sizes, exponent, seed)).collect();
                 println!("{ranks} ranks, exponent {exponent}: {all:.2?}");
                 assert!(all.iter().all(|(chunks, _)| chunks.is_some_and(|chunks| chunks <= most)), "{all:?}");
-                // By the placement, one chunk does.
+                // With the placement, one chunk is enough.
                 assert!(all.iter().all(|(_, [_, placed])| *placed <= 1.5), "{all:?}");
             }
         }

@@ -19,7 +19,7 @@ pub struct Routing {
     rows: Vec<u32>,
     /// The token of each row, by source and expert; empty if only counts are known.
     tokens: Vec<Vec<Vec<u32>>>,
-    /// Experts that ids name, if these are places for them.
+    /// Number of logical experts, which ids name, if the experts of this routing are places for them.
     logical: Option<u32>,
 }
 
@@ -70,7 +70,7 @@ impl Routing {
         self.rows.len() as u32 / self.experts
     }
 
-    /// Logical experts, if experts of this routing are places for them.
+    /// Number of logical experts, if the experts of this routing are places for them.
     #[must_use]
     pub const fn logical_experts(&self) -> Option<u32> {
         self.logical

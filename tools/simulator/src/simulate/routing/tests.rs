@@ -34,13 +34,13 @@ fn a_drift_favours_each_expert_for_a_while() {
     assert_ne!(drifting(1), drifting(2));
     let routing = drifting(1);
     assert!((0..4).all(|rank| routing.tokens(rank) == 800));
-    // 400 rows each, of all ranks together; one rank sends most of its rows to few experts.
+    // Each expert gets about 400 rows from all ranks together, but a single rank sends most of its rows to few experts.
     assert!((0..32).all(|expert| (300..500).contains(&routing.expert_rows(expert))));
     let hottest = (0..32).map(|expert| routing.rows(2, expert)).max().unwrap();
     assert!(hottest > 200, "{hottest} of 3200 rows");
     let tokens = routing.tokens_of_rows(2);
     assert!(tokens.iter().all(|tokens| tokens.is_sorted_by(|a, b| a < b)));
-    // The experts that the first tokens go to are others than those of the last tokens.
+    // The first tokens go to other experts than the last tokens.
     let first_half = |tokens: &Vec<u32>| tokens.iter().filter(|&&token| token < 400).count();
     let uneven = tokens
         .iter()
@@ -70,7 +70,7 @@ fn a_token_is_sent_once_to_each_rank_of_its_experts() {
     let known = Routing::from_top_k(&ids, 4).unwrap();
     assert_eq!((known.once_sent_rows(0), known.once_sent_rows(1)), (vec![1, 1, 1, 1], vec![1, 0, 1, 0]));
     assert_eq!([0, 1].map(|rank| (known.received_once(rank), known.received_rows(rank))), [(3, 4), (3, 4)]);
-    // Evenly routed, as many rows as when experts are drawn evenly: 5.43 for a token.
+    // A balanced routing has as many rows as one with evenly drawn experts: 5.43 per token.
     let even = Routing::balanced(sizes(8, 64, 8, 4096));
     let rows = (0..8).map(|source| even.once_sent_rows(source).iter().sum::<u32>()).sum::<u32>();
     let each = f64::from(rows) / 8.0 / 4096.0;

@@ -10,7 +10,7 @@ impl Routing {
     /// # Errors
     ///
     /// If tokens differ in their number of experts, if a token names an expert twice or one that the group does not have, or
-    /// as [`Self::new`].
+    /// in the cases of [`Self::new`].
     pub fn from_top_k(ids: &[Vec<Vec<u32>>], experts: u32) -> Result<Self, RoutingError> {
         let top_k = ids.iter().flatten().next().map_or(0, Vec::len);
         let mut rows = vec![vec![0; experts as usize]; ids.len()];
