@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-/// The program, which lies next to this one, or is found as the system finds programs.
+/// The program. The one next to this program is preferred to one in `PATH`.
 const PROGRAM: &str = "hpmoe-doctor";
 
 /// `hpmoe measure`.

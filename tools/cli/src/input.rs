@@ -44,7 +44,7 @@ impl SourceFile {
         Ok(source)
     }
 
-    /// Takes a text for the content of a file.
+    /// Like [`Self::read`], for a text that is the content of a file.
     pub(crate) fn parse(
         name: String,
         text: String,
@@ -56,14 +56,14 @@ impl SourceFile {
         Ok(source)
     }
 
-    /// Reads a file, and chooses nothing.
+    /// Reads a file, and leaves open tile sizes open.
     pub(crate) fn as_written(file: &Path, settings: &[String]) -> Result<Self, String> {
         let name = printable_path(file);
         let text = std::fs::read_to_string(file).map_err(|error| format!("can't read {name}: {error}"))?;
         Self::parse_as_written(name, text, settings)
     }
 
-    /// Takes a text for the content of a file, and chooses nothing.
+    /// Like [`Self::as_written`], for a text that is the content of a file.
     pub(crate) fn parse_as_written(name: String, text: String, settings: &[String]) -> Result<Self, String> {
         let settings = parse_settings(&settings.join(","))?;
         let modules = modules(&text).map_err(|error| {

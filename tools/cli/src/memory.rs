@@ -14,7 +14,7 @@ use std::process::ExitCode;
 struct FlowMemory {
     plan: FlowPlan,
     table: MemoryTable,
-    /// Rows that a rank has room for, those without `--rows`, and those of an even load; of each chunk.
+    /// Received rows of each chunk: those that a rank has room for, the default without `--rows`, and those of an even load.
     rows: [u64; 3],
     /// Bytes of heap and workspace with room for an even load only.
     even_bytes: usize,

@@ -137,7 +137,7 @@ fn loads(value: &Value) -> Result<Vec<Vec<u64>>, String> {
     }
 }
 
-/// The loads of one layer, of the rows that each rank sends to each expert: a routing as `--routing` takes it.
+/// The loads of one layer from the rows that each rank sends to each expert, in the format of `--routing`.
 fn of_ranks(counts: &[Vec<u64>]) -> Result<Vec<u64>, String> {
     let experts = counts.first().map_or(0, Vec::len);
     if experts == 0 || counts.iter().any(|of_rank| of_rank.len() != experts) {

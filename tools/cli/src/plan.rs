@@ -135,8 +135,8 @@ pub(crate) fn plans(
     Ok(plans)
 }
 
-/// Writes a warning for each kernel whose fixed tile sizes cost time, unless they are allowed to. Tuned ones were compared with others in
-/// the simulator, which knows better.
+/// Writes a warning for each kernel whose fixed tile sizes cost time, unless slow sizes are allowed. Tuned sizes are not checked, because the
+/// search has compared them in the simulator, which is more exact.
 pub(crate) fn warn_of_costly_sizes<'a>(
     plans: impl IntoIterator<Item = &'a FlowPlan>,
     allowed: bool,

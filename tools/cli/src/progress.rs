@@ -12,7 +12,7 @@ const TICK: Duration = Duration::from_millis(200);
 /// Bars of one command count its time together.
 static START: OnceLock<Instant> = OnceLock::new();
 
-/// Goes away when dropped. Nothing is drawn if stderr is not a terminal.
+/// A progress bar, which is erased when dropped. Nothing is drawn if stderr is not a terminal.
 pub(crate) struct Progress {
     bar: ProgressBar,
     /// Dropped first, which ends the waiting thread.
@@ -78,12 +78,12 @@ impl Progress {
         Self { bar, end: Some(end), waiting: Some(waiting) }
     }
 
-    /// A step begins.
+    /// Shows that a step begins.
     pub(crate) fn begins(&self, what: String) {
         self.bar.set_message(what);
     }
 
-    /// It is done.
+    /// Counts a step as done.
     pub(crate) fn ended(&self) {
         self.bar.inc(1);
     }
@@ -112,7 +112,7 @@ mod tests {
         (terminal.clone(), ProgressDrawTarget::term_like(Box::new(terminal)))
     }
 
-    /// The screen as soon as it is as wanted. The test fails by timeout if it never is.
+    /// Waits until the screen is as wanted, and returns it; the test fails after a timeout.
     fn screen(terminal: &InMemoryTerm, wanted: impl Fn(&str) -> bool) -> String {
         let start = Instant::now();
         loop {

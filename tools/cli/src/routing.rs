@@ -23,8 +23,8 @@ pub(crate) fn sizes_of(kernel: &Sizes, ranks: u32) -> Result<RoutingSizes, Strin
     })
 }
 
-/// The routing that a command line names, for the physical experts of a kernel's ranks: where a placement puts them, or consecutive ones on
-/// each rank.
+/// The routing that a command line names, for physical experts: as a placement assigns them to ranks, or otherwise consecutive ones on each
+/// rank.
 pub(crate) fn routed(text: &str, kernel: &Sizes, ranks: u32, placement: Option<&Placement>) -> Result<Routing, String> {
     let logical = routing(text, sizes_of(kernel, ranks)?)?;
     let local = kernel.local_experts(ranks as usize);

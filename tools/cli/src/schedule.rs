@@ -47,8 +47,8 @@ pub(crate) fn schedule(options: &ScheduleArgs) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The launches that open tile sizes are chosen for: those of the ranks that are given; for a picture or an export, which are of a launch,
-/// that one, as `hpmoe simulate` has it; otherwise those of a build.
+/// The launches for which open tile sizes are chosen: those with the given ranks; without them, the launch that a picture or an export
+/// shows, as in `hpmoe simulate`; otherwise those of a build.
 fn expected(options: &ScheduleArgs) -> Expected {
     let of_launch = options.svg.is_some() || options.export.is_some();
     Expected { ranks: options.ranks.or(of_launch.then_some(options.group())), tokens: None }

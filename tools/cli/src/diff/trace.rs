@@ -121,5 +121,5 @@ impl RunTrace {
     }
 }
 
-/// By how much slices end early, in µs.
+/// The time by which slices end early, in µs.
 const NS: f64 = 0.001;

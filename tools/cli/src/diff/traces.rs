@@ -15,7 +15,7 @@ struct Kind {
     only_in_one: usize,
     /// Tasks that run on another core.
     moved: usize,
-    /// Tasks in whose place of the order another one runs, among those that both runs have on that core.
+    /// Tasks at another position in the order of the tasks that both runs have on the same core.
     reordered: usize,
     /// Start of its first task, in the first run that has such tasks.
     first: f64,
@@ -34,7 +34,7 @@ impl Sums {
     }
 }
 
-/// The first place of a core's order at which the runs differ.
+/// The first position in a core's order at which the runs differ.
 struct Parting<'a> {
     core: &'a CoreName,
     place: usize,

@@ -16,7 +16,7 @@ const LEFT: f64 = 210.0;
 const BAR: f64 = 420.0;
 const STEP: f64 = 22.0;
 
-/// One line of a picture: its name, its bytes, what is free or the most of all lines, and a text.
+/// One line of a picture: its name, its bytes, the bytes of a full bar (the capacity, or the largest line), and a text.
 struct Line {
     name: String,
     bytes: f64,

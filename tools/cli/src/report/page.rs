@@ -1,4 +1,4 @@
-//! The page: text, pictures, the data of the runs, and the script that draws these.
+//! The page: text, pictures, the data of the runs, and the script that draws the runs.
 
 use super::run::Run;
 

@@ -9,7 +9,7 @@ use hpmoe_simulator::{WAIT_COLOURS, launch_colour, op_colours};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// A run of all ranks, with the tasks of one of them and all that they go back to.
+/// A run of all ranks, with the tasks of one rank and all tasks on which they depend.
 pub(super) struct Run {
     /// The rank that is drawn.
     pub(super) rank: u32,

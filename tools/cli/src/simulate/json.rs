@@ -56,7 +56,7 @@ pub(crate) fn json(scenario: &Scenario, run: &PolicyRun, traffic: bool) -> Value
     value
 }
 
-/// A list with an object for each policy; of one that does not apply to the kernel, it says why.
+/// A list with an object for each policy. If a policy does not apply to the kernel, its object says why.
 pub(crate) fn list(scenario: &Scenario, runs: &[PolicyRun], traffic: bool) -> Value {
     let applying = runs.iter().map(|run| json(scenario, run, traffic));
     applying.chain(scenario.foreign().map(|why| foreign(Policy::Hyperparallel, &why))).collect()

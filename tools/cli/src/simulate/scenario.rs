@@ -38,7 +38,7 @@ pub(crate) struct Scenario {
     checked: CheckedGraph,
     /// Rows of a chunk that a rank has room for, if launches choose the number of chunks.
     room: Option<usize>,
-    /// The layer of the original that the kernel is, or the reason why it is another one.
+    /// The original's layer that the kernel computes, or the reason why the kernel is another layer.
     layer: Result<SameLayer, ForeignLayer>,
     /// The schedule of `ours`; `None` if only other policies are simulated.
     schedule: Option<Schedule>,
@@ -198,7 +198,7 @@ impl Scenario {
         Ok(extras(&shape, &self.target).into_iter().chain(tables).map(|extra| extra.time).sum())
     }
 
-    /// The workload of a policy: all that the kernel does, but for what [`Self::separate`] counts.
+    /// The workload of a policy: all that the kernel does, except what [`Self::separate`] counts.
     pub(crate) fn workload(&self, policy: Policy) -> Result<Box<dyn Workload + '_>, String> {
         let routing = || self.routing.clone();
         Ok(match policy {

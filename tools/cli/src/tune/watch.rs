@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 
 /// Steps of the progress bar.
 const STEPS: usize = 100;
-/// How often the main thread looks at the clock and for Ctrl-C.
+/// The interval at which the main thread looks at the clock and for Ctrl-C.
 const TICK: Duration = Duration::from_millis(50);
-/// How long a search may take in addition to the time given, in parts of it and in seconds: it ends between two steps of its work, and a first
-/// comparison has that time, too. The command promises 10 % and one second.
+/// The additional time of a search, as a part of the given time and in seconds. A search only ends between two steps of its work, and the
+/// first comparison may also use the additional time. The command promises 10 % and one second.
 const GRACE: (f64, f64) = (0.08, 0.8);
 /// Bytes of the worker's stack: the default of a main thread on Linux, which the front end is designed for.
 const STACK: usize = 8 << 20;

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 /// The routings that are tried without `--routing`.
 const ROUTINGS: [&str; 5] = ["balanced", "zipf:1.2:1", "zipf:1.2:2", "zipf:1.2:3", "zipf:1.2:4"];
 
-/// How often the main thread hears of the same kind of work.
+/// The least time between two messages to the main thread on the same kind of work.
 const HEARD: Duration = Duration::from_millis(100);
 
 /// A message to the main thread.
@@ -47,7 +47,7 @@ pub(super) struct Doing {
 /// Whether to continue, which the main thread decides.
 #[derive(Default)]
 pub(super) struct Stops {
-    /// The time is over: no candidate is tried any more, and what is being tried is given up.
+    /// The time is over: the search tries no more candidates, and gives up the current one.
     pub(super) candidates: AtomicBool,
     /// The main thread no longer waits for the result.
     pub(super) all: AtomicBool,
@@ -174,7 +174,7 @@ struct News<'a> {
 struct LastTold {
     /// The time of the last report on the search's state.
     doing: Option<(Instant, SearchStep)>,
-    /// The best candidate that it knows.
+    /// The best candidate that the main thread knows.
     best: Option<Candidate>,
 }
 

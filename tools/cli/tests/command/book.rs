@@ -47,7 +47,7 @@ fn print(arguments: &[&str], folder: &Path, must_succeed: bool) -> String {
     String::from_utf8(output.stdout).expect("text") + &String::from_utf8(output.stderr).expect("text")
 }
 
-/// Each picture in the folder is that of the guide, and the guide has no other.
+/// Checks that the folder and the guide have the same pictures.
 fn compare_pictures(folder: &Path) {
     let pictures = root().join(PICTURES);
     let drawn = names_of_pictures(folder);

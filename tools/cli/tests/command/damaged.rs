@@ -15,7 +15,7 @@ const COUNTS: &str = "{\"counts\": [[200, 100, 0, 24, 200, 100, 0, 24, 100, 50, 
     [0, 0, 0, 0, 0, 0, 0, 0, 200, 200, 200, 200, 100, 50, 50, 24]]}\n";
 const IDS: &str = "{\"topk_ids\": [[[0, 1, 2, 3],\n[4, 5, 6, 7]],\n[[15, 14, 13, 12],\n[0, 8, 9, 10]]]}\n";
 
-/// Numbers at the ends of what anybody can mean.
+/// Extreme numbers.
 const NUMBERS: [&str; 12] = [
     "0",
     "-1",
@@ -31,7 +31,7 @@ const NUMBERS: [&str; 12] = [
     "1.5",
 ];
 
-/// Longer than anything takes that is refused or done.
+/// More time than the command needs for any of these inputs.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// The text with one to three things changed.

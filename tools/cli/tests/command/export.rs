@@ -4,7 +4,7 @@ use crate::{LAYER, SIZE, hpmoe, json};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// A core's queue and how far it is.
+/// A core's queue and its position in it.
 struct Core {
     rank: u64,
     tasks: Vec<Value>,
@@ -43,7 +43,7 @@ impl Replay {
         Self { cores, counters: BTreeMap::new(), awaited: BTreeMap::new() }
     }
 
-    /// Runs what can run, core by core from the last, until nothing moves any more.
+    /// Runs all tasks that can run, core by core from the last, until no core makes progress.
     fn run(&mut self) {
         let mut moved = true;
         while moved {

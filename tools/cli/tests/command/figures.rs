@@ -1,4 +1,4 @@
-//! One figure for one thing: every command that prints it prints the same.
+//! Every command that prints a figure prints the same value.
 
 use crate::replay::Replay;
 use crate::{as_typed, hpmoe, json, prints};
@@ -55,7 +55,7 @@ impl Commands {
         Self { kernel, file, folder: tempfile::tempdir().unwrap() }
     }
 
-    /// A command on the kernel; what it writes, if it writes a file.
+    /// The arguments of a command on the kernel.
     fn arguments<'a>(&'a self, command: &'a str, more: &[&'a str]) -> Vec<&'a str> {
         let (_, taskflow, ranks) = self.kernel;
         [&[command, &self.file, "--taskflow", taskflow, "--ranks", ranks], more].concat()
@@ -65,7 +65,7 @@ impl Commands {
         json(&self.arguments(command, &[more, &["--json"]].concat()))
     }
 
-    /// The file that an option names.
+    /// Runs a command with an option that names a file, and returns what it writes there.
     fn written(&self, command: &str, option: &str, more: &[&str]) -> String {
         let path = self.folder.path().join(format!("{command}{option}"));
         let output = hpmoe(&self.arguments(command, &[&[option, path.to_str().unwrap()], more].concat()));

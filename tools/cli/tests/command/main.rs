@@ -33,7 +33,7 @@ const BACKWARD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/moe_
 const SIZE: &str =
     "HIDDEN=1024,INTER=256,EXPERTS=16,TOP_K=4,TOKENS=256,TILE_M=128,TILE_N=256,PUT=16,BLOCK=16,COLUMNS=1024";
 
-/// Runs the command. Tests set tile sizes on purpose, and want no warning of it.
+/// Runs the command without the warning about tile sizes, which tests set on purpose.
 fn hpmoe(arguments: &[&str]) -> Output {
     let judges = arguments.first().is_some_and(|name| ["schedule", "simulate", "report", "tune"].contains(name));
     let allow: &[&str] = if judges { &["--allow-slow-tile-sizes"] } else { &[] };
@@ -45,12 +45,12 @@ fn as_typed(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_hpmoe")).args(arguments).output().expect("the command runs")
 }
 
-/// Searches with these arguments, for more time if a loaded machine gives too little of it.
+/// Runs `tune` with these arguments, with more time if a loaded machine has compared nothing.
 fn tuned(arguments: &[&str]) -> Output {
     tuned_until(arguments, |_| true)
 }
 
-/// Searches with these arguments, for more time until the text that is printed is as wanted.
+/// Runs `tune` with these arguments, with more time until the printed text is as wanted.
 fn tuned_until(arguments: &[&str], wanted: impl Fn(&str) -> bool) -> Output {
     let search = |seconds| as_typed(&[&["tune", "--seconds", seconds][..], arguments].concat());
     let enough = |output: &Output| {

@@ -30,7 +30,7 @@ fn loads_become_placements_and_placements_are_simulated() {
     assert_eq!(written, json(&["place", &loads, "--ranks", "4", "--spare", "1", "--json"]));
     assert_eq!((&written["ranks"], &written["experts"]), (&json!(4), &json!(16)));
 
-    // A routing with these loads takes less time where the copies are.
+    // A routing with these loads takes less time with the copies.
     let counts: Vec<Vec<u64>> = (0..4).map(|_| skewed()).collect();
     let counts = write(folder.path(), "counts.json", &json!({ "counts": counts }));
     let size = "HIDDEN=1024,INTER=256,EXPERTS=16,TOP_K=2,TOKENS=2048";

@@ -1,4 +1,4 @@
-//! `hpmoe report`: the page holds all that it shows, and what it holds is the simulated run.
+//! `hpmoe report`: the page is self-contained, and shows the simulated run.
 
 use crate::{LAYER, SIZE, hpmoe, json, refuses};
 use serde_json::Value;

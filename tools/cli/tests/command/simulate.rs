@@ -94,7 +94,7 @@ fn the_kernel_is_simulated_whole_and_others_do_all_that_it_does() {
     assert_eq!(slices.max_by_key(end).unwrap()["name"], "combine");
 }
 
-/// A kernel of this file's own, whose layer has no constant INTER.
+/// Writes a copy of the layer with other names for HIDDEN and INTER.
 fn without_names(folder: &Path) -> String {
     let path = folder.join("other.rs");
     let text = std::fs::read_to_string(LAYER).unwrap().replace("HIDDEN", "WIDE").replace("INTER", "DEEP");

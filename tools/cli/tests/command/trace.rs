@@ -68,7 +68,7 @@ impl<'a> Trace<'a> {
         trace
     }
 
-    /// Each has a start and one end, later, and each of these lies in a task's slice.
+    /// The number of arrows. Checks that each has a start and one later end, both inside slices of tasks.
     fn arrows(&self, events: &[Value]) -> usize {
         let mut starts = BTreeMap::new();
         let mut ends = BTreeMap::new();
@@ -109,7 +109,7 @@ impl<'a> Trace<'a> {
     }
 }
 
-/// The threads that have a name, each once, and a number that no other has, in processes that have one.
+/// The threads with names. Checks that no name is given twice, that numbers of threads are unique, and that processes have names.
 fn names(events: &[Value]) -> BTreeSet<Track> {
     let (mut processes, mut threads) = (BTreeMap::new(), BTreeMap::new());
     for event in events {
