@@ -7,9 +7,9 @@ use hpmoe_runtime::NpuError;
 pub(crate) enum Answer {
     /// The assumption holds, with the observation.
     Holds(String),
-    /// It does not.
+    /// The assumption fails.
     Fails(Failure),
-    /// The probe was not run; why.
+    /// The probe was not run, for this reason.
     NotRun(String),
 }
 
@@ -23,7 +23,7 @@ pub(crate) struct Failure {
 /// The probes that can still run after a failure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Then {
-    /// Everything: the examination does it the other way.
+    /// Everything: the examination goes on without the assumption.
     Everything,
     /// The probes that do not need the assumption.
     Others,

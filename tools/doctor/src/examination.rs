@@ -37,7 +37,7 @@ pub(crate) struct Examination {
     pub(crate) heaps: Option<Heaps>,
     /// Whether an NPU may still be running a kernel.
     pub(crate) lost: bool,
-    /// Why this process no longer hears of the others.
+    /// The reason why the connection to the other processes was lost.
     pub(crate) gone: Option<String>,
 }
 
@@ -92,7 +92,7 @@ impl Examination {
         self.team.own().zip(&self.dies).map(of_rank).collect()
     }
 
-    /// Gives back what NPUs can give back.
+    /// Frees the memory and the NPUs.
     pub(crate) fn end(self) {
         if self.lost {
             // A kernel may still be using what it was given.

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 const FREQUENCY: f64 = 50e6;
 /// The least that a kernel may run, in addition to what its waits may take.
 const RUN: Duration = Duration::from_secs(60);
-/// How much longer the host waits than the kernel may run.
+/// The time that the host waits beyond the kernel's time limit.
 const MARGIN: Duration = Duration::from_secs(5);
 
 /// The place where a kernel finds its argument.
@@ -52,7 +52,7 @@ pub(crate) struct Running {
     cores: Cores,
 }
 
-/// The results that cores left.
+/// The results of the cores.
 pub(crate) struct Seen {
     pub(crate) cores: Cores,
     pub(crate) records: Vec<HpmoeRecord>,
@@ -74,7 +74,7 @@ impl Die {
         Ok(running)
     }
 
-    /// Puts a launch on the stream that finds either of two structures.
+    /// Puts a launch on the stream whose kernel finds one of two structures, whichever argument it takes.
     pub(crate) fn start_either(&self, launches: [&Launch<'_>; 2]) -> Result<[Running; 2], NpuError> {
         let [first, second] = launches;
         let running = [
@@ -87,7 +87,7 @@ impl Die {
         Ok(running)
     }
 
-    /// Puts a launch on the stream that CANN ends soon after the limit of its waits.
+    /// Puts a launch on the stream, with a limit for its waits, and a number of seconds after which CANN ends it.
     pub(crate) fn start_short(&self, launch: &Launch<'_>, limit: Duration, seconds: u16) -> Result<Running, NpuError> {
         let running = Running::new(&self.npu, self.cores, launch, limit)?;
         // SAFETY: as in `start`.
@@ -240,7 +240,7 @@ impl Running {
 }
 
 impl Seen {
-    /// All cores came to the end of what they were to do, and none saw a wrong word.
+    /// Checks that all cores finished, and that none saw a wrong word.
     pub(crate) fn expect_done(&self) -> Result<(), Failure> {
         if let Some(stuck) = self.stuck() {
             return Err(Failure::new(stuck));

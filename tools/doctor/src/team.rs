@@ -77,5 +77,5 @@ impl Team {
     }
 }
 
-/// Begins what a process has, in place of a failure.
+/// The first byte of a message with a process's data rather than a failure.
 const HAS: u8 = 100;

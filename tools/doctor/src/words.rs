@@ -9,7 +9,7 @@ use std::fs::OpenOptions;
 use std::io::{self, ErrorKind, Write as _};
 use std::path::Path;
 
-/// Prints what came of a probe.
+/// Prints the answer of a probe.
 pub(crate) fn answer(probe: &Probe, answer: &Answer) {
     let (word, text) = match answer {
         Answer::Holds(seen) => ("holds", seen.as_str()),
@@ -23,7 +23,7 @@ pub(crate) fn answer(probe: &Probe, answer: &Answer) {
     }
 }
 
-/// Adds what came of a probe to a file, as a line of JSON.
+/// Adds the answer of a probe to a file, as a line of JSON.
 pub(crate) fn note(file: &Path, probe: &Probe, answer: &Answer) {
     let line = of_probe(probe, answer).to_string() + "\n";
     let opened = OpenOptions::new().create(true).append(true).open(file);
@@ -32,7 +32,7 @@ pub(crate) fn note(file: &Path, probe: &Probe, answer: &Answer) {
     }
 }
 
-/// Prints how many assumptions hold, and one JSON object if that is asked for.
+/// Prints how many assumptions hold, and one JSON object with `--json`.
 pub(crate) fn summary(answers: &[(&Probe, Answer)], examination: &Examination, as_json: bool) {
     let count = |is: fn(&Answer) -> bool| answers.iter().filter(|(_, answer)| is(answer)).count();
     let (holds, fails) = (count(|answer| matches!(answer, Answer::Holds(_))), count(Answer::is_failure));

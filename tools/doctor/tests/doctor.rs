@@ -1,4 +1,4 @@
-//! All probes, with the stand-in for CANN: they hold there, and each of them fails when what it looks at is made otherwise.
+//! All probes, with the stand-in for CANN: their assumptions hold, and each probe fails if its assumption is broken.
 
 use hpmoe_standin::{Fault, Toolkit};
 use serde_json::Value;
@@ -94,7 +94,7 @@ fn all_holds_between_npus_of_one_process() {
     assert!(landed.contains("in a package: 96 blocks") && landed.contains("beyond: 192 blocks"), "{landed}");
 }
 
-/// With an assumption broken, its probe fails and no other one. What needs it is not run; all else holds.
+/// Checks that only the probe of the broken assumption fails, that probes that need it are not run, and that all others hold.
 fn expect_failure(run: &Run, broken: &str, seen: &str) {
     assert_eq!((run.failing(), run.code), (vec![broken], Some(1)), "{broken}:\n{}", run.text);
     assert!(run.answers[broken].1.contains(seen), "{broken}:\n{}", run.text);

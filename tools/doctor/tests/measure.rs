@@ -1,4 +1,4 @@
-//! Constants of a machine, timed with the stand-in for CANN: the file is one that simulations and builds take, and says that it means nothing.
+//! Constants of a machine, timed with the stand-in for CANN: simulations and builds accept the file, which says that its times are meaningless.
 
 use hpmoe_core::target::{Provenance, Target};
 use hpmoe_standin::Toolkit;

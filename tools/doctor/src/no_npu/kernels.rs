@@ -13,7 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Stands for the doctor's own kernel in place of a file.
+/// The name that selects the doctor's own kernel instead of a file.
 const PROBES: &str = "probes";
 
 /// Compiles a file of kernels, or the probes, and prints the result of each as a line of JSON. Returns whether CANN accepted all.

@@ -42,7 +42,7 @@ const PROBES: &str = "simulate probes";
 const WAY_OUT: &str = "install Ascend-cann-toolkit and run its set_env.sh, or run this in one of CANN's public containers, such as \
                        quay.io/ascend/cann:8.5.0-910b-ubuntu22.04-py3.11: neither needs an NPU or a driver (docs/npu.md)";
 
-/// Takes all steps, and writes the file. Whether none failed.
+/// Runs all steps and writes the file. Returns whether no step failed.
 pub(crate) fn examine(options: &Options) -> Result<bool, String> {
     let folder = folder(options);
     let cannot = |error: std::io::Error| format!("can't write to `{}`: {error}", printable_path(&folder));

@@ -28,10 +28,10 @@ const LONGEST_OUTPUT: usize = 200;
 /// The driver's library. `msprof` can't be loaded without it before CANN 9.2.
 const DRIVER: &str = "libascend_hal.so";
 
-/// The way out of a path with spaces.
+/// The advice for a path with spaces.
 const WITHOUT_SPACES: &str = "name another folder by --objects, or run a doctor (or --layer) whose own path has none";
 
-/// How much longer the step may take than the simulated program: the simulator then reads what it has written.
+/// The time that the step may take beyond the simulated program, in which the simulator reads what it has written.
 const AFTER: Duration = Duration::from_secs(300);
 
 /// An installed simulator.
@@ -84,7 +84,7 @@ impl Simulator {
         Ok(Self { toolkit: toolkit.to_owned(), msprof, chip, libraries })
     }
 
-    /// Simulates a program. What comes of it is in its own files: the simulator's exit status says nothing about the program.
+    /// Simulates a program, whose results are in its own files: the simulator's exit status says nothing about the program.
     pub(super) fn run(&self, simulated: &Simulated<'_>) -> Result<Ran, String> {
         simulated.check_paths()?;
         let command = self.command(simulated);

@@ -18,7 +18,7 @@ const LAST: usize = 4000;
 pub(super) enum Status {
     Ok,
     Failed,
-    /// It took longer than it may.
+    /// The step exceeded its time limit.
     TimedOut,
     /// Something that it needs is missing.
     Skipped,
@@ -35,7 +35,7 @@ impl Status {
     }
 }
 
-/// A step that was taken.
+/// A completed step.
 pub(super) struct Step {
     pub(super) name: String,
     pub(super) status: Status,
@@ -46,7 +46,7 @@ pub(super) struct Step {
     pub(super) detail: Value,
 }
 
-/// Takes a step that was taken.
+/// Records a completed step.
 pub(super) type Add<'a> = dyn FnMut(Step) -> Result<(), String> + 'a;
 
 impl Step {
@@ -56,7 +56,7 @@ impl Step {
         json!({ "name": name, "status": status.name(), "seconds": seconds, "said": said, "detail": detail })
     }
 
-    /// A step that was not taken, and why.
+    /// A skipped step, with the reason.
     pub(super) fn skipped(name: &str, why: impl Into<String>) -> Self {
         Self { name: name.to_owned(), status: Status::Skipped, seconds: 0.0, said: why.into(), detail: Value::Null }
     }

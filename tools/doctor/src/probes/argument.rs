@@ -20,7 +20,7 @@ pub(super) static PROBE: Probe = Probe {
     change: "`arguments` in hpmoe-runtime/src/group/npus/rank.rs: `[0, tables.launch_address()]`; later probes do so",
 };
 
-/// Tells which of the two structures a core has found.
+/// The marks by which a core tells which of the two structures it has found.
 const MARKS: [u32; 2] = [0x0f1e, 0x5ec0];
 
 fn run(examination: &mut Examination) -> Result<String, Failure> {

@@ -3,13 +3,13 @@
 use crate::answer::{Answer, Failure, Then};
 use crate::examination::Examination;
 
-/// One assumption, and what looks at it.
+/// One assumption, and the function that checks it.
 pub(crate) struct Probe {
     pub(crate) name: &'static str,
     pub(crate) assumption: &'static str,
-    /// Probes that it needs the assumptions of.
+    /// Probes whose assumptions it needs.
     pub(super) needs: &'static [&'static str],
-    /// Ranks that it needs.
+    /// Number of ranks that it needs.
     pub(super) ranks: usize,
     /// Runs the probe on the local ranks, at the same time as in other processes. Returns what was observed.
     pub(super) run: fn(&mut Examination) -> Result<String, Failure>,

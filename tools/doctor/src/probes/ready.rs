@@ -31,7 +31,7 @@ fn run(examination: &mut Examination) -> Result<String, Failure> {
     Ok(format!("{launches} launches on each of {} ranks; in some, one rank started late", examination.team.ranks))
 }
 
-/// All launches of a row ended well on the ranks here; else the first that did not, of each rank.
+/// Checks that all launches ended well on the local ranks; otherwise, returns each rank's first failed launch.
 fn expect_done(examination: &Examination, all: &[Vec<Seen>], first: i32) -> Result<(), Failure> {
     let failure = |(rank, of_rank): (usize, &Vec<Seen>)| {
         let mut failures =

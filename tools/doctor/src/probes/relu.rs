@@ -17,7 +17,8 @@ pub(super) static PROBE: Probe = Probe {
     change: "these tasks: store the product, and take `relu` in the #[aiv_task] that reads it",
 };
 
-/// The first column of the left operand, and of the right one: their products are all that a row and a column have, so that sums are of all kinds.
+/// The first columns of the left and of the right operand. All other columns are zero, so each sum is one product of these numbers, and
+/// sums of all kinds occur.
 const LEFT: [f32; 8] = [1.0, -1.0, 0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, -1e-30];
 const RIGHT: [f32; 8] = [2.0, -3.0, 0.0, 1e-30, f32::INFINITY, f32::NEG_INFINITY, 1e30, -1e30];
 
@@ -40,7 +41,7 @@ fn run(examination: &mut Examination) -> Result<String, Failure> {
     Ok(seen.into_iter().next().unwrap_or_default())
 }
 
-/// An operand of zeros but for its first column, which repeats the numbers.
+/// An operand that is zero except in its first column, which repeats the numbers.
 fn first_column(numbers: &[f32]) -> Vec<u16> {
     let mut operand = vec![0; SIDE * SHORTEST];
     for (row, number) in operand.chunks_mut(SHORTEST).zip(numbers.iter().cycle()) {
