@@ -33,7 +33,7 @@ const OTHER_LIBRARIES: [&str; 5] =
     ["libhccl.so", "libacl_op_compiler.so", "libge_runner.so", "libgraph.so", "libacl_tdt_channel.so"];
 /// Libraries in `devlib`, which programs are linked with on machines without a driver, and which do nothing.
 const EMPTY_LIBRARIES: [&str; 2] = ["libascend_hal.so", "libacl_rt.so"];
-/// Folders that programs look for, and find nothing in.
+/// Empty folders that programs look for.
 const FOLDERS: [&str; 3] = ["opp", "runtime", "compiler"];
 
 /// `e_machine` of objects for NPUs, their `e_flags` for Ascend A2 and A3, and `e_type` of objects that are linked or not.

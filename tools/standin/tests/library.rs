@@ -11,7 +11,7 @@ use std::process::Command;
 use std::ptr::null_mut;
 use tempfile::TempDir;
 
-/// Set in the process that touches memory of a device: how.
+/// Set in the process that touches device memory; the value says how.
 const TOUCH: &str = "HPMOE_TEST_TOUCH";
 const SIGSEGV: i32 = 11;
 
@@ -238,7 +238,7 @@ fn the_shmem_library_is_checked_as_well() {
     assert_eq!(acl.copy(memory, bytes.as_ptr(), 1000, 1), 107_000);
 }
 
-/// Touches memory where [`touched`] has asked for it.
+/// Touches memory if [`touched`] has asked for it.
 #[test]
 fn one_touch() {
     let Ok(how) = std::env::var(TOUCH) else { return };

@@ -29,7 +29,7 @@ struct Acl {
     _alone: MutexGuard<'static, ()>,
 }
 
-/// Makes a handle by a call that takes a place for it.
+/// Makes a handle by a call that stores it through its first argument.
 macro_rules! made {
     ($acl:expr, $name:literal $(, $value:expr => $type:ty)*) => {{
         let mut handle = null_mut::<c_void>();
@@ -41,7 +41,7 @@ macro_rules! made {
 type Handle = *mut c_void;
 
 impl Acl {
-    /// By the name that the library had before, not initialised.
+    /// Opens the library by its former name, without initialising it.
     fn opened() -> Self {
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = tempfile::tempdir().unwrap();

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// Set in the process that stands for a build script: whether it names the device itself.
+/// Set in the process that stands for a build script; the value says whether the script names the device itself.
 const BUILD: &str = "HPMOE_TEST_BUILD_SCRIPT";
 const KERNEL: &str = include_str!("../../../ui-tests/kernels/echo.rs");
 
@@ -88,7 +88,7 @@ impl Package {
         entries.filter(|path| path.to_str().is_some_and(|path| path.ends_with(ending))).collect()
     }
 
-    /// Of a package that keeps its objects for itself: those for the device.
+    /// The device objects of a package that keeps its own objects.
     fn device_objects(&self) -> Vec<PathBuf> {
         self.files("objects", ".aicore.o")
     }
@@ -285,7 +285,7 @@ fn no_other_command_line_is_taken() {
     assert!(!done && said.contains("instead of -m aicorelinux -Ttext=0 k.part.o -shared -o k.o"), "{said}");
 }
 
-/// An operator for the task `sum`: its head, and what it does.
+/// An operator for the task `sum`, and the header that it includes.
 const OPERATOR: &str = "#pragma once
 #include \"zeros.h\"
 HPMOE_INLINE void sum(const hpmoe::View<bfloat16_t> &, const hpmoe::View<float> &, const hpmoe::View<float> &y) {
@@ -302,7 +302,7 @@ HPMOE_INLINE void Zeros(const hpmoe::View<float> &y) {
 }
 ";
 
-/// A package whose task `sum` has an operator that is declared so.
+/// A package whose task `sum` has an operator, declared with these further arguments.
 fn with_operator(declared: &str) -> Package {
     let package = Package::new();
     let attribute = format!("#[aiv_task(external = \"ops/sum.h\"{declared})]");

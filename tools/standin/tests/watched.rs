@@ -22,7 +22,7 @@ path = \"lib.rs\"
 [workspace]
 ";
 
-/// Runs [`the_build_script`], counts it, and hands on what it says to cargo.
+/// Runs [`the_build_script`], counts the run, and passes the output on to cargo.
 const BUILD: &str = r#"
 fn main() {
     let runs = std::fs::read_to_string("runs").unwrap_or_default();
