@@ -16,10 +16,10 @@ pub(crate) struct Program {
     pub(crate) name: String,
 }
 
-/// More rounds than nested mistakes have needed.
+/// The most rounds of compiling; nested mistakes have needed fewer.
 const MOST_ROUNDS: usize = 60;
 
-/// Builds the tests of the copy with all mutants that compile; the programs, and the names of the mutants that don't.
+/// Builds the tests of the copy with all mutants that compile. Returns the programs, and the names of the mutants that don't compile.
 pub(crate) fn build(
     tree: &Tree,
     copy: &Path,
@@ -68,7 +68,7 @@ fn is_error(message: &Value) -> bool {
     }
 }
 
-/// The smallest mutants whose places hold what the compiler points at.
+/// The smallest mutants whose places contain the location of a compiler error.
 fn culprit(error: &Value, written: &BTreeMap<String, Written>) -> Vec<String> {
     let spans = || error["message"]["spans"].as_array().into_iter().flatten();
     let around = |span: &Value| {

@@ -30,7 +30,7 @@ pub(crate) fn mutants(path: &str, source: &str) -> syn::Result<Vec<Mutant>> {
 struct Finder<'a> {
     path: &'a str,
     source: &'a str,
-    /// The names of what is being read, outermost first.
+    /// The names of the items that are being read, outermost first.
     function: Vec<String>,
     found: Vec<Mutant>,
 }
@@ -274,7 +274,7 @@ impl Finder<'_> {
     }
 }
 
-/// Whether an implementation makes texts.
+/// Whether an implementation only makes text: `Display` or `Debug`.
 fn says_words(block: &syn::ItemImpl) -> bool {
     let last = block.trait_.as_ref().and_then(|(path, _)| path.segments.last());
     last.is_some_and(|segment| segment.ident == "Display" || segment.ident == "Debug")

@@ -25,12 +25,12 @@ pub(crate) struct Mutant {
     pub(crate) path: String,
     /// The function, after the types or modules that it is in.
     pub(crate) function: String,
-    /// The bytes of the file that it changes; for a return, none, where the body begins.
+    /// The bytes of the file that it changes; for a return, an empty range at the start of the body.
     pub(crate) range: Range<usize>,
     /// Their text on one line.
     pub(crate) text: String,
     pub(crate) change: Change,
-    /// How many equal changes come before it in the function.
+    /// Number of equal changes before it in the function.
     pub(crate) number: usize,
 }
 

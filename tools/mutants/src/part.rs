@@ -69,7 +69,8 @@ impl Part {
             && !self.left_out().iter().any(|part| path.contains(part))
     }
 
-    /// Whether a test judges no mutant: it reads the sources, which are others here, judges the judge and costs much, or is of something else.
+    /// Whether a test is not used to judge mutants: it reads the sources, which differ in the copy; it tests the validator itself, at great
+    /// cost; or it tests another part.
     pub(crate) fn skips(self, test: &str) -> bool {
         match self {
             Self::Compiler => ["boundaries::", "layers::", "loops::", "validate::fuzz::"]

@@ -19,7 +19,7 @@ pub(crate) struct Results {
 }
 
 impl Results {
-    /// Reads what is known; nothing of it holds if the sources are others now, or `fresh`.
+    /// Reads the known results. None is valid if the sources have changed, or with `fresh`.
     pub(crate) fn read(folder: &Path, digest: &str, fresh: bool) -> Result<Self, String> {
         let [path, before] = ["results.txt", "before.txt"].map(|name| folder.join(name));
         let old = lines(&path);

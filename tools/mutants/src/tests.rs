@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 pub(crate) struct Test {
     pub(crate) program: Program,
     pub(crate) name: String,
-    /// How long it takes by itself.
+    /// Its duration without a mutant.
     pub(crate) time: Duration,
 }
 
@@ -32,8 +32,8 @@ const SIGXCPU: i32 = 24;
 
 /// Runs tests of one program, without or with a mutant. None of their golden texts can fail.
 ///
-/// The limit is one of processor time, so that other work on the machine makes nothing too long; a process that does nothing is ended after
-/// ten times as long.
+/// The limit is in processor time, so that other work on the machine does not count. A process that only waits is ended after ten times the
+/// limit.
 pub(crate) fn run(
     program: &Program,
     names: &[&str],
@@ -74,7 +74,7 @@ pub(crate) struct Judges {
 }
 
 impl Judges {
-    /// Runs each test once, without a mutant, unless `known` is what [`text`](Self::text) returned of the same sources.
+    /// Runs each test once, without a mutant, unless `known` is what [`text`](Self::text) returned for the same sources.
     ///
     /// # Errors
     ///
@@ -156,7 +156,7 @@ impl Judges {
         self.reached.contains_key(&number)
     }
 
-    /// The tests that notice a mutant, if some do. Those that did before, of other sources, are asked first.
+    /// The tests that notice a mutant, if some do. Tests that noticed it with earlier sources run first.
     pub(crate) fn notice(&self, number: u32, before: Option<&str>) -> Result<Option<String>, String> {
         let mut left = self.reached.get(&number).map_or(&[][..], Vec::as_slice);
         let known = before.unwrap_or_default().split(' ').collect::<Vec<_>>();
@@ -190,7 +190,7 @@ impl Judges {
         })
     }
 
-    /// How many of some tests share a process: quick ones of one program do.
+    /// How many of these tests, from the first on, share a process: quick tests of one program.
     fn together(&self, tests: &[usize]) -> usize {
         let first = &self.tests[tests[0]];
         let mut time = Duration::ZERO;

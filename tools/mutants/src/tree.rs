@@ -52,7 +52,7 @@ impl Tree {
         Ok(Self { root: root.to_owned(), copy, part, files, mutants })
     }
 
-    /// Whether the copy differs in something that tests look at.
+    /// A digest of the copied files that tests look at.
     pub(crate) fn digest(&self) -> String {
         let mut hasher = DefaultHasher::new();
         for path in self.files.iter().filter(|path| !UNSEEN.iter().any(|folder| path.starts_with(folder))) {
@@ -109,7 +109,7 @@ fn read(path: &Path) -> Result<String, String> {
     fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Removes the files of a copy that have gone from what it is a copy of.
+/// Removes the files of a copy that no longer exist in the original.
 fn remove_others(copy: &Path, files: &[String], switch: &Path) -> io::Result<()> {
     let mut kept: BTreeSet<PathBuf> = files.iter().map(|path| copy.join(path)).collect();
     kept.insert(switch.to_owned());
@@ -127,7 +127,7 @@ fn remove_others(copy: &Path, files: &[String], switch: &Path) -> io::Result<()>
     Ok(())
 }
 
-/// Writes a file unless it has these bytes, so that it stays as old as it is.
+/// Writes a file unless it already has these bytes, so that its time stamp stays.
 fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if fs::read(path).is_ok_and(|old| old == bytes) {
         return Ok(());
