@@ -3,7 +3,7 @@
 use crate::draw::{once_in, one_of};
 use fastrand::Rng;
 
-/// How large a value is, next to a tile of R rows and C columns.
+/// The size of a value, relative to a tile of R rows and C columns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Size {
     /// R×C.
@@ -14,7 +14,7 @@ pub(crate) enum Size {
     Row,
 }
 
-/// Statements, and what is to be stored.
+/// Statements, and the result that the task stores.
 pub(crate) struct Body {
     pub(crate) text: String,
     /// An expression of a value.
@@ -23,7 +23,7 @@ pub(crate) struct Body {
     pub(crate) columns: usize,
 }
 
-/// Operations on a value of their size, at numbers of any size.
+/// Operations on a value that keep its size, for numbers of any magnitude.
 const UNARY: [&str; 20] = [
     "-&v",
     "v.abs()",
@@ -46,7 +46,7 @@ const UNARY: [&str; 20] = [
     "v.cast::<f16>()",
     "bend(&v, 0.75)",
 ];
-/// Expressions of whole rows.
+/// Expressions that need whole rows.
 const ROWS: [&str; 3] = ["v.softmax()", "v.rms_norm(1e-5)", "v.column_ids() * &v"];
 /// Operations on whole rows that give one number each.
 const REDUCED: [&str; 5] = ["v.row_sum()", "v.row_mean()", "v.row_max()", "v.row_min()", "v.arg_max()"];
@@ -128,7 +128,7 @@ fn operation(rng: &mut Rng, values: &[(String, Size, bool)], whole: bool) -> (St
     }
 }
 
-/// Makes a result of other columns; returns their number.
+/// Changes the number of columns of a result, and returns the new number.
 fn other_columns(rng: &mut Rng, result: &mut String, columns: usize) -> usize {
     let whole = result.clone();
     match rng.usize(..4) {

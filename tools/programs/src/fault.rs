@@ -1,4 +1,4 @@
-//! Changes of a program's text, as mistakes are.
+//! Changes of a program's text that resemble mistakes.
 
 use crate::draw::one_of;
 use fastrand::Rng;
@@ -40,7 +40,7 @@ pub(crate) fn changed(source: &str, rng: &mut Rng) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Another number in the place of one.
+/// Replaces a number by another one.
 fn other_number(line: &str, rng: &mut Rng) -> String {
     let is_digit = |at: usize| line.as_bytes().get(at).is_some_and(u8::is_ascii_digit);
     let starts: Vec<usize> = (1..line.len()).filter(|&at| is_digit(at) && !is_digit(at - 1)).collect();
@@ -54,7 +54,7 @@ fn other_number(line: &str, rng: &mut Rng) -> String {
     format!("{}{other}{}", &line[..start], &line[end..])
 }
 
-/// Another tensor in the place of one.
+/// Replaces a tensor by another one.
 fn other_tensor(line: &str, rng: &mut Rng) -> String {
     let places: Vec<usize> = line.match_indices('[').map(|(at, _)| at).collect();
     if places.is_empty() {
@@ -65,7 +65,7 @@ fn other_tensor(line: &str, rng: &mut Rng) -> String {
     format!("{}t{}{}", &line[..start], rng.usize(..6), &line[end..])
 }
 
-/// Another word of the same kind in the place of one.
+/// Replaces a word by another one of the same kind.
 fn other_word(line: &str, rng: &mut Rng) -> String {
     let known: Vec<(&str, &[&str])> = WORDS
         .iter()

@@ -1,4 +1,4 @@
-//! The parts of one program, and the order of its stages: tokens, what is sent, rows of experts, what comes back, and tokens again.
+//! The parts of one program, and the order of its stages: tokens, sent rows, rows of experts, returned rows, and tokens again.
 
 use crate::draw::{once_in, one_of};
 use crate::nest::{Call, Nest, Space};
@@ -32,7 +32,7 @@ pub(crate) struct Layer {
     /// The statements before the route that the kernel makes.
     pub(crate) early: Vec<Nest>,
     pub(crate) nests: Vec<Nest>,
-    /// The numbers of those nests that stand in a taskflow of their own.
+    /// The range of nests that are in a separate taskflow.
     pub(crate) part: Option<std::ops::Range<usize>>,
     /// The const parameters of that taskflow.
     pub(crate) generics: Generics,
@@ -107,7 +107,7 @@ impl Layer {
         (!from.is_empty()).then(|| one_of(rng, &from)).inspect(|&at| self.tensors[at].read = true)
     }
 
-    /// Adds a task; its function is called as the text of the call says.
+    /// Adds a task with this body, and returns the name of its function.
     pub(crate) fn task(&mut self, kind: &str, parameters: &str, text: &str) -> String {
         let name = format!("task{}", self.tasks.matches("_task]").count() + self.tasks.matches("_put]").count());
         let _ = writeln!(self.tasks, "    #[{kind}]\n    pub fn {name}({parameters}) {{\n{text}    }}\n");

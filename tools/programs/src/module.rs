@@ -19,7 +19,7 @@ fn declared(name: &str, parameter: &str, written: bool) -> String {
     format!("        {name}: &{}{parameter},\n", if written { "mut " } else { "" })
 }
 
-/// Functions that bodies call, by how their calls begin.
+/// Functions that bodies call, each with the beginning of its calls.
 const HELPERS: [(&str, &str); 2] = [
     (
         "bend(",
@@ -92,21 +92,21 @@ fn first_tokens(layer: &Layer) -> &str {
     layer.tensors.iter().find(|tensor| tensor.rows == Rows::Tokens).map_or("", |tensor| &tensor.name)
 }
 
-/// How often the first loop over a range runs.
+/// The number of iterations of the first loop over a range.
 fn first_count(body: &str) -> Option<String> {
     let (_, rest) = body.split_once(" in 0..")?;
     rest.split_once(" {").map(|(count, _)| count.to_owned())
 }
 
-/// Whether there are accesses to a tensor, and all of them are to some of its columns: tasks whose tiles have all columns take no
-/// tensor of any width.
+/// Whether a tensor is accessed, and only by column tiles. A task whose tiles have all columns can't take a tensor of any
+/// width.
 fn is_cut(body: &str, tensor: &str) -> bool {
     let arguments = body.split('&').map(|text| text.trim_start_matches("mut "));
     let mut accesses = arguments.filter(|text| text.starts_with(&format!("{tensor}["))).peekable();
     accesses.peek().is_some() && accesses.all(|text| text.contains(".cols("))
 }
 
-/// Some of the statements as a taskflow of their own.
+/// Some of the statements, as a separate taskflow.
 struct Part<'a> {
     layer: &'a Layer,
     text: String,
@@ -177,7 +177,7 @@ impl<'a> Part<'a> {
     }
 }
 
-/// A function that runs both, in the module `name` of its own.
+/// The text of a function that runs the taskflow as Rust and as a kernel, in a module `name`.
 pub(crate) fn check(layer: &Layer, name: &str) -> String {
     let mut given = String::new();
     let (mut outputs, mut written) = (String::new(), 0);

@@ -18,7 +18,7 @@ pub(crate) enum Space {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Call {
     pub(crate) text: String,
-    /// The names of loop variables, and how many tiles each counts.
+    /// The names of loop variables, each with its number of tiles.
     pub(crate) ranges: Vec<(&'static str, usize)>,
     /// Whether the first range is written out, call by call.
     pub(crate) unrolled: bool,

@@ -20,7 +20,7 @@ impl Layer {
         }
     }
 
-    /// Tokens, or slots of the caller's, to the ranks of their experts.
+    /// Sends tokens, or the caller's slots, to the ranks of their experts.
     pub(crate) fn send(&mut self, rng: &mut Rng) {
         for _ in 0..rng.usize(1..=2) {
             let put = one_of(rng, &[2, 5, 8]);
@@ -228,7 +228,7 @@ impl Layer {
         self.call(rng, Space::Experts, text, ranges);
     }
 
-    /// Rows back to the slots of their tokens, and a sum over these.
+    /// Sends rows back to the slots of their tokens, and sums over the slots.
     pub(crate) fn give_back(&mut self, rng: &mut Rng) {
         let rows = self.pick(rng, Rows::Received, None).expect("there are some");
         self.give_back_rows(rng, rows);
@@ -254,7 +254,7 @@ impl Layer {
     }
 }
 
-/// How many rows a tensor has in which a matrix of these rows may be one of several, and the accessor that names it there.
+/// The number of rows of a tensor in which a matrix with `rows` rows may be one of several, and the accessor that names the matrix.
 fn stacked(rng: &mut Rng, rows: usize) -> (usize, String) {
     if !once_in(rng, 3) {
         return (rows, String::new());
