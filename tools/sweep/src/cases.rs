@@ -143,7 +143,7 @@ pub(crate) fn example() -> String {
     all().next().map(|case| case.to_string()).unwrap_or_default()
 }
 
-/// The cases of each build, those of builds that differ in nothing but the overhead of a tile together.
+/// The cases of each build. Builds that differ only in the overhead of a tile are together.
 pub(crate) fn by_build(cases: &[Case]) -> Vec<Vec<(Build, Vec<Case>)>> {
     let mut builds: BTreeMap<Build, Vec<Case>> = BTreeMap::new();
     for &case in cases {

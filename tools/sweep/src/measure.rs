@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 const FORWARD: &str = include_str!("../../../examples/moe_ffn.rs");
 const BACKWARD: &str = include_str!("../../../examples/moe_backward.rs");
 
-/// The times of serial execution in µs, by routing, of builds that differ in the overhead of a tile: it has no such overhead.
+/// The times of serial execution in µs, by routing. Builds that differ only in the overhead of a tile share them: they don't depend on it.
 pub(crate) type SerialTimes = BTreeMap<RoutingKind, f64>;
 
 /// A layer with its default schedule, with tile sizes chosen for a number of ranks.

@@ -13,7 +13,7 @@ const STATE: &str = env!("HPMOE_SWEEP_STATE");
 /// The columns of the table that name a case.
 const NAMES: [&str; 6] = ["model", "pass", "tokens", "ranks", "routing", "tile_overhead_ns"];
 
-/// The figures of a case, and the state of the tree that they are of: 1 is that of this program, larger numbers are older.
+/// The figures of a case, and the state of the tree that simulated them: 1 is the state of this program, larger numbers are older.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Row {
     pub(crate) figures: Figures,
