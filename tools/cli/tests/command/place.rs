@@ -83,7 +83,7 @@ fn a_placement_is_accepted_if_it_saves_more_than_its_copies_take() {
     // Layer 1 is as even as it can be. Layer 0 saves some hundred rows of a microsecond each.
     assert_eq!(accepted(&["--copy-us", "10"]), [true, false]);
     assert_eq!(accepted(&["--copy-us", "2000"]), [false, false]);
-    // The same loads in a tenth of the launches are ten times as many rows.
+    // If the loads were counted over a tenth of the launches, there are ten times as many rows.
     assert_eq!(accepted(&["--copy-us", "2000", "--counted", "5"]), [true, false]);
     let table = prints(&[&place[..], &["--copy-us", "10"]].concat());
     assert!(table.contains("  yes\n") && table.contains("  no: nothing is saved\n"), "{table}");

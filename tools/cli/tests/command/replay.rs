@@ -21,7 +21,7 @@ fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value[key].as_array().unwrap_or_else(|| panic!("no list {key} in {value}"))
 }
 
-/// A task that is under way on a die's memories, or on the links.
+/// A task, or reading ahead, in progress on a die's memories or on the links.
 #[derive(Clone, Debug)]
 struct Job {
     core: usize,
@@ -30,7 +30,7 @@ struct Job {
     rate: f64,
     hbm: f64,
     l2: f64,
-    /// Nanoseconds at full speed of weights that are read ahead, and the share of all of them; zeros for a task.
+    /// For reading ahead: the time at full speed in nanoseconds, and the share of the weights; for a task, zeros.
     ahead: f64,
     share: f64,
 }
@@ -181,7 +181,7 @@ impl<'a> Replay<'a> {
         self.now = to;
     }
 
-    /// A core comes to its next task.
+    /// A core arrives at its next task.
     fn come(&mut self, core: usize, at: f64) {
         if self.next[core] == list(&self.queues[core], "tasks").len() {
             self.end = self.end.max(at + number(&self.queues[core], "after_ns"));
@@ -195,7 +195,7 @@ impl<'a> Replay<'a> {
         self.timer(ready.max(task["not_before_ns"].as_f64().unwrap_or(0.0)), Step::Look, core);
     }
 
-    /// Begins a task whose counters are all there; true if it uses memories or links from now on.
+    /// Begins a task if all of its counters have reached their thresholds; true if the core uses memories or links from now on.
     fn look(&mut self, core: usize) -> bool {
         let (task, rank) = (self.task(core), self.rank(core));
         let mut from = self.now;
@@ -220,13 +220,13 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// A core that waits reads all that there is room for; true if it uses memories from now on.
+    /// A waiting core reads ahead as much as it has room for; true if it uses memories from now on.
     fn waits(&mut self, core: usize) -> bool {
         self.read[core].1 = true;
         !self.task(core)["ahead"].is_null() && self.read_ahead(core, 1.0)
     }
 
-    /// Reads ahead up to a share of what there is room for, if nothing is under way; true if the core uses memories from now on.
+    /// Reads ahead up to a share of what the core has room for, unless it is reading; true if the core uses memories from now on.
     fn read_ahead(&mut self, core: usize, room: f64) -> bool {
         let (ahead, rank) = (&self.task(core)["ahead"], self.rank(core));
         let share = room - self.read[core].0;
@@ -239,7 +239,7 @@ impl<'a> Replay<'a> {
         true
     }
 
-    /// Bytes of a core's task that it has read ahead, from HBM and through L2; the reading ends.
+    /// Ends reading ahead, and returns the bytes of a core's task that were read, from HBM and through L2.
     fn was_read(&mut self, core: usize) -> [f64; 2] {
         let (ahead, rank) = (&self.task(core)["ahead"], self.rank(core));
         let mut share = self.read[core].0;
@@ -419,7 +419,7 @@ fn a_replay_takes_as_long_as_the_simulation() {
     compare(("backward", &backward, "4", "zipf:0.8:5"));
 }
 
-/// Rows that each rank has for each expert, for these numbers of tokens and of experts per token. One expert in three has most.
+/// The number of rows that each rank has for each expert. One expert in three has most of them.
 fn skewed_rows(ranks: usize, experts: usize, tokens: usize, top_k: usize) -> Vec<Vec<usize>> {
     let of_rank = |rank: usize| {
         let mut counts: Vec<usize> = (0..experts).map(|expert| (expert + rank) % 3).collect();
@@ -435,8 +435,8 @@ fn skewed_rows(ranks: usize, experts: usize, tokens: usize, top_k: usize) -> Vec
     (0..ranks).map(of_rank).collect()
 }
 
-/// Rows that each rank sends to each rank: those of an expert, cut where the shares of its copies in 4096ths end, after a number less than 1 that is the
-/// rank's own has been added.
+/// The number of rows that each rank sends to each rank. A rank divides its rows for an expert among the expert's copies by their
+/// shares, in 4096ths, and rounds each cut down after adding an offset that differs by rank.
 fn rows_between(rows: &[Vec<usize>], placed: &Value) -> Vec<Vec<usize>> {
     let ranks = rows.len();
     let expert_of: Vec<i64> = list(placed, "physical_to_logical").iter().map(|e| e.as_i64().unwrap()).collect();
