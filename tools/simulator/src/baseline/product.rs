@@ -149,7 +149,7 @@ mod tests {
         assert!((share.padded / TILE - (1.0 + 48.0 / 128.0)).abs() < 1e-9);
         // It reads all weights of its columns again.
         assert!((share.l2 / LEFT - (3.0 + 2.0 + 44.0 / 128.0)).abs() < 1e-9);
-        // 100 rows: 16 tiles, of which 16 cores have one.
+        // 100 rows: 16 tiles, one for each of 16 cores.
         assert!((sums(Operator::UpProj, 100, 15).padded / TILE - 112.0 / 128.0).abs() < 1e-9);
         assert_eq!(share_of_nothing(), [Work::Empty, Work::Empty]);
     }

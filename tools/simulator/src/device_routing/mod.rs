@@ -298,7 +298,7 @@ impl RoutingShape {
         steps.waits += 1;
         let own = self.one_counted().own(core);
         let fragments = own * self.blocks().count() as u64;
-        // How many slots, and where; and where the next ones of the expert go, unless there are none.
+        // The number of slots and their place, and the place of the expert's next slots, unless there are none.
         steps.scalars += 3 * fragments - own.min(fragments);
         steps.copies += fragments;
         steps.bytes += own * self.slots() / pairs * 4;
