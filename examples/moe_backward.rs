@@ -30,7 +30,7 @@ pub mod moe_train {
     pub const EXPERTS: usize = 16;
     /// Experts of a token.
     pub const TOP_K: usize = 4;
-    /// Most tokens that one rank may bring.
+    /// Maximum number of tokens per rank.
     pub const TOKENS: usize = 384;
 
     /// Rows of a tile of a projection. The build chooses tile sizes that a kernel leaves open.
@@ -41,9 +41,9 @@ pub mod moe_train {
     pub const GRAD_M: usize = _;
     /// Columns of a tile of a weight gradient.
     pub const GRAD_N: usize = _;
-    /// Most rows of one put.
+    /// Maximum number of rows per put.
     pub const PUT: usize = _;
-    /// Most rows of one put of single numbers: a fence costs more than they do.
+    /// Maximum number of rows per put of single numbers: a fence costs more than they do.
     pub const PUT_NUMBERS: usize = TILE_M;
     /// Tokens of a tile of a sum over k.
     pub const BLOCK: usize = _;

@@ -28,7 +28,7 @@ pub mod moe_backward_chunked {
     pub const EXPERTS: usize = 16;
     /// Experts of a token.
     pub const TOP_K: usize = 4;
-    /// Most tokens that one rank may bring.
+    /// Maximum number of tokens per rank.
     pub const TOKENS: usize = 384;
 
     /// Chunks of the tokens of a rank, in the reference.
@@ -44,9 +44,9 @@ pub mod moe_backward_chunked {
     pub const GRAD_M: usize = _;
     /// Columns of a tile of a weight gradient.
     pub const GRAD_N: usize = _;
-    /// Most rows of one put.
+    /// Maximum number of rows per put.
     pub const PUT: usize = _;
-    /// Most rows of one put of single numbers: a fence costs more than they do.
+    /// Maximum number of rows per put of single numbers: a fence costs more than they do.
     pub const PUT_NUMBERS: usize = TILE_M;
     /// Tokens of a tile of a sum over k.
     pub const BLOCK: usize = _;

@@ -22,7 +22,7 @@ pub mod moe_biased {
     pub const EXPERTS: usize = 16;
     /// Experts of a token.
     pub const TOP_K: usize = 4;
-    /// Most tokens that one rank may bring.
+    /// Maximum number of tokens per rank.
     pub const TOKENS: usize = 384;
 
     /// The limit on gate and up.
@@ -36,7 +36,7 @@ pub mod moe_biased {
     pub const TILE_N: usize = _;
     /// As many columns of gate and up, which take turns.
     pub const PAIRS: usize = 2 * TILE_N;
-    /// Most rows of one put.
+    /// Maximum number of rows per put.
     pub const PUT: usize = _;
     /// Tokens of a tile of the top-k sum.
     pub const BLOCK: usize = _;

@@ -20,7 +20,7 @@ pub mod moe_clipped {
     pub const EXPERTS: usize = 16;
     /// Experts of a token.
     pub const TOP_K: usize = 4;
-    /// Most tokens that one rank may bring.
+    /// Maximum number of tokens per rank.
     pub const TOKENS: usize = 384;
 
     /// The limit on gate and up. As small as it is, it cuts a third of the bundled layers' numbers.
@@ -30,7 +30,7 @@ pub mod moe_clipped {
     pub const TILE_M: usize = _;
     /// Columns of a tile of a projection.
     pub const TILE_N: usize = _;
-    /// Most rows of one put.
+    /// Maximum number of rows per put.
     pub const PUT: usize = _;
     /// Tokens of a tile of the top-k sum.
     pub const BLOCK: usize = _;

@@ -24,7 +24,7 @@ pub mod moe_router {
     pub const EXPERTS: usize = 16;
     /// Experts of a token.
     pub const TOP_K: usize = 4;
-    /// Most tokens that one rank may bring.
+    /// Maximum number of tokens per rank.
     pub const TOKENS: usize = 384;
     /// What the chosen experts' weights add up to.
     pub const SCALE: f32 = 2.5;
@@ -35,7 +35,7 @@ pub mod moe_router {
     pub const TILE_M: usize = _;
     /// Columns of a tile of a projection.
     pub const TILE_N: usize = _;
-    /// Most rows of one put.
+    /// Maximum number of rows per put.
     pub const PUT: usize = _;
     /// Tokens of a tile of the router and of the top-k sum.
     pub const BLOCK: usize = _;

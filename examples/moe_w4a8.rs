@@ -25,7 +25,7 @@ pub mod moe_w4a8 {
     pub const EXPERTS: usize = 16;
     /// Experts of a token.
     pub const TOP_K: usize = 4;
-    /// Most tokens that one rank may bring.
+    /// Maximum number of tokens per rank.
     pub const TOKENS: usize = 384;
 
     /// Columns of weights that have a whole number in common. Small, as the bundled layers are: for a real one, 128.
@@ -43,7 +43,7 @@ pub mod moe_w4a8 {
     pub const TILE_N: usize = _;
     /// Rows of a tile of weights that is unpacked.
     pub const UNPACK: usize = 16;
-    /// Most rows of one put.
+    /// Maximum number of rows per put.
     pub const PUT: usize = _;
     /// Tokens of a tile of the top-k sum, and of one that is rounded.
     pub const BLOCK: usize = _;

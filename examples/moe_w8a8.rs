@@ -22,14 +22,14 @@ pub mod moe_w8a8 {
     pub const EXPERTS: usize = 16;
     /// Experts of a token.
     pub const TOP_K: usize = 4;
-    /// Most tokens that one rank may bring.
+    /// Maximum number of tokens per rank.
     pub const TOKENS: usize = 384;
 
     /// Rows of a tile of a projection. The build chooses tile sizes that a kernel leaves open.
     pub const TILE_M: usize = _;
     /// Columns of a tile of a projection.
     pub const TILE_N: usize = _;
-    /// Most rows of one put.
+    /// Maximum number of rows per put.
     pub const PUT: usize = _;
     /// Tokens of a tile of the top-k sum, and of one that is rounded.
     pub const BLOCK: usize = _;

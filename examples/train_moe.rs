@@ -33,7 +33,7 @@ pub mod trained {
     pub const EXPERTS: usize = 8;
     /// Experts of a token.
     pub const TOP_K: usize = 2;
-    /// Most tokens that one rank may bring.
+    /// Maximum number of tokens per rank.
     pub const TOKENS: usize = 256;
 
     /// Rows of a tile of a projection. The build chooses tile sizes that a kernel leaves open.
@@ -44,9 +44,9 @@ pub mod trained {
     pub const GRAD_M: usize = _;
     /// Columns of a tile of a weight gradient.
     pub const GRAD_N: usize = _;
-    /// Most rows of one put.
+    /// Maximum number of rows per put.
     pub const PUT: usize = _;
-    /// Most rows of one put of single numbers: a fence costs more than they do.
+    /// Maximum number of rows per put of single numbers: a fence costs more than they do.
     pub const PUT_NUMBERS: usize = TILE_M;
     /// Tokens of a tile of a sum over k.
     pub const BLOCK: usize = _;

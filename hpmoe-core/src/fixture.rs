@@ -28,7 +28,7 @@ pub struct Layer {
     pub experts: usize,
     /// `TOP_K`: experts per token.
     pub top_k: usize,
-    /// `TOKENS`: the most tokens of a rank.
+    /// `TOKENS`: the maximum number of tokens per rank.
     pub tokens: usize,
     /// `TILE_M`: rows of a row tile.
     pub tile_m: usize,

@@ -206,21 +206,21 @@ pub(crate) fn tokens(
     Ok(tokens)
 }
 
-/// Most rows of an expert that the tables of a route have room for, in a chunk (what `Quotients` of the device library divides), less the
-/// tallest tile.
+/// Maximum number of rows of an expert in a chunk for which the tables of a route have room: the largest number that `Quotients` of the device
+/// library divides, minus the rows of the tallest tile.
 const MOST_EXPERT_ROWS: usize = (1 << 22) - (1 << 16);
-/// Most row tiles of an expert whose order is that in which rows come (`MOST_ROUTE_TILES`).
+/// Maximum number of row tiles of an expert that are walked in the order in which their rows arrive (`MOST_ROUTE_TILES`).
 const MOST_ROUTE_TILES: usize = 2048;
-/// The most rows of an expert times the experts of a rank: the kernel orders experts by 32-bit numbers of this size.
+/// The maximum product of the rows of an expert and the experts of a rank: the kernel orders experts by 32-bit numbers of this size.
 const MOST_KEYS: usize = 1 << 30;
-/// Most slots of all ranks together, so that their faults can be summed in 32 bits.
+/// Maximum number of slots of all ranks together, so that their faults can be summed in 32 bits.
 const MOST_SLOTS: usize = 1 << 28;
 
-/// Most places of all ranks and chunks (`MOST_PAIRS`).
+/// Maximum number of places of all ranks and chunks (`MOST_PAIRS`).
 const MOST_PLACES: usize = 2048;
 /// Places of all ranks and chunks that fit on the chip however ranks and chunks share them.
 const PLACES_OF_ANY: usize = 1024;
-/// Most tokens of a chunk of a rank that a placement cuts: its numbers are multiplied by 4096 in 32 bits.
+/// Maximum number of tokens of a chunk of a rank that a placement cuts: its numbers are multiplied by 4096 in 32 bits.
 const MOST_CUT: usize = (1 << 19) - 1;
 
 /// Whether the lists with which a rank finds its received rows for a placement (`OwnCounts` of the device library) fit on the

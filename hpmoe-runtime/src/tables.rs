@@ -21,7 +21,7 @@ pub struct KernelTables {
     pub spare: usize,
     /// `TOP_K`: number of experts per token.
     pub top_k: usize,
-    /// `TOKENS`: maximum number of tokens of a rank.
+    /// `TOKENS`: maximum number of tokens per rank.
     pub tokens: usize,
     /// Number of chunks that each rank's tokens are divided into; at least 1.
     pub chunks: usize,

@@ -2,7 +2,7 @@
 
 use hpmoe_build::Kernels;
 
-/// Most columns of a tile of gpt-oss's unit.
+/// Maximum number of columns of a tile of gpt-oss's unit.
 const MOST_COLUMNS: usize = 128;
 
 /// The value of `INTER` in the source.
@@ -18,7 +18,7 @@ fn main() {
         "swiglu" => match chunks {
             Ok(Ok(most)) => swiglu_in_chunks(most),
             Ok(Err(_)) => {
-                println!("cargo::error=HPMOE_STOCK_CHUNKS is not a number: set it to the most chunks of a launch");
+                println!("cargo::error=HPMOE_STOCK_CHUNKS is not a number: set it to the maximum number of chunks of a launch");
                 return;
             }
             Err(_) => swiglu(),

@@ -12,7 +12,7 @@ pub mod chunks {
     pub const INTER: usize = 32;
     pub const EXPERTS: usize = 6;
     pub const TOP_K: usize = 2;
-    /// Most tokens of a rank: the last chunk has one token, or none.
+    /// Maximum number of tokens per rank: the last chunk has one token, or none.
     pub const TOKENS: usize = 41;
     pub const CHUNKS: usize = 5;
 

@@ -12,13 +12,13 @@ pub mod ffn {
     /// Experts of the whole group.
     pub const EXPERTS: usize = 4;
     pub const TOP_K: usize = 2;
-    /// Most tokens of a rank.
+    /// Maximum number of tokens per rank.
     pub const TOKENS: usize = 64;
 
     /// Rows and columns of a GEMM tile.
     pub const TILE_M: usize = 32;
     pub const TILE_N: usize = 32;
-    /// Most rows of one put.
+    /// Maximum number of rows per put.
     pub const PUT: usize = 16;
     /// Tokens and columns of one piece of the top-k sum.
     pub const BLOCK: usize = 16;

@@ -12,7 +12,7 @@ pub mod fused {
     /// Experts of the whole group.
     pub const EXPERTS: usize = 4;
     pub const TOP_K: usize = 2;
-    /// Most tokens of a rank.
+    /// Maximum number of tokens per rank.
     pub const TOKENS: usize = 64;
 
     /// Rows and columns of a GEMM tile.
@@ -20,7 +20,7 @@ pub mod fused {
     pub const TILE_N: usize = 32;
     /// Number of tiles of the gate; those of up follow.
     pub const TILES: usize = INTER / TILE_N;
-    /// Most rows of one put.
+    /// Maximum number of rows per put.
     pub const PUT: usize = 16;
     /// Tokens and columns of one piece of the top-k sum.
     pub const BLOCK: usize = 16;

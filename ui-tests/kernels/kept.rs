@@ -15,7 +15,7 @@ pub mod kept {
     pub const TOP_K: usize = 4;
     /// Groups of experts, for a router that chooses equally many of each.
     pub const GROUPS: usize = 2;
-    /// Most tokens of a rank.
+    /// Maximum number of tokens per rank.
     pub const TOKENS: usize = 40;
 
     pub const TILE_M: usize = 8;

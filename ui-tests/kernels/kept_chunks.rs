@@ -14,7 +14,7 @@ pub mod kept_chunks {
     pub const INTER: usize = 48;
     pub const EXPERTS: usize = 6;
     pub const TOP_K: usize = 3;
-    /// Most tokens that one rank may bring.
+    /// Maximum number of tokens per rank.
     pub const TOKENS: usize = 41;
     pub const CHUNKS: usize = 8;
 

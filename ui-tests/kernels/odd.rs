@@ -14,13 +14,13 @@ pub mod odd {
     /// Experts of the whole group.
     pub const EXPERTS: usize = 6;
     pub const TOP_K: usize = 3;
-    /// Most tokens of a rank.
+    /// Maximum number of tokens per rank.
     pub const TOKENS: usize = 40;
 
     /// Rows and columns of a GEMM tile.
     pub const TILE_M: usize = 3;
     pub const TILE_N: usize = 5;
-    /// Most rows of one put.
+    /// Maximum number of rows per put.
     pub const PUT: usize = 2;
     /// Tokens and columns of one piece of the top-k sum.
     pub const BLOCK: usize = 3;

@@ -16,7 +16,7 @@ pub mod placed {
     pub const INTER: usize = 16;
     pub const EXPERTS: usize = 10;
     pub const TOP_K: usize = 3;
-    /// Most tokens of a rank.
+    /// Maximum number of tokens per rank.
     pub const TOKENS: usize = 40;
     pub const CHUNKS: usize = 3;
 

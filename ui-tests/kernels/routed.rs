@@ -12,7 +12,7 @@ pub mod routed {
     pub const INTER: usize = 32;
     pub const EXPERTS: usize = 8;
     pub const TOP_K: usize = 3;
-    /// Most tokens of a rank.
+    /// Maximum number of tokens per rank.
     pub const TOKENS: usize = 40;
     pub const CHUNKS: usize = 3;
 

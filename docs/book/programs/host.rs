@@ -12,13 +12,13 @@ pub mod host {
     pub const HIDDEN: usize = 64;
     pub const EXPERTS: usize = 4;
     pub const TOP_K: usize = 2;
-    /// Most tokens that one rank may bring.
+    /// Maximum number of tokens per rank.
     pub const TOKENS: usize = 32;
 
     /// Rows and columns of a tile of a product.
     pub const TILE_M: usize = _;
     pub const TILE_N: usize = _;
-    /// Most rows of one put.
+    /// Maximum number of rows per put.
     pub const PUT: usize = _;
     /// Tokens of a tile of the sum over k, and their slots.
     pub const BLOCK: usize = _;
@@ -348,7 +348,7 @@ fn processes() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The most rows that a rank can receive: each token of each rank, for each expert that it can go to.
+/// The maximum number of rows that a rank can receive: each token of each rank, for each expert that it can go to.
 fn rows_of_any_route(ep: Ranks) -> usize {
     ep.count() * TOKENS * TOP_K.min(EXPERTS / ep.count())
 }

@@ -20,7 +20,7 @@ pub mod layer {
     /// Rows and columns of a tile of a product.
     pub const TILE_M: usize = _;
     pub const TILE_N: usize = _;
-    /// Most rows of one put.
+    /// Maximum number of rows per put.
     pub const PUT: usize = _;
     /// Tokens of a tile of the sum over k, and their slots.
     pub const BLOCK: usize = _;

@@ -339,7 +339,7 @@ impl Kernels {
     }
 }
 
-/// Most lines of a problem that cargo shows as its own errors, each behind the package's name.
+/// Maximum number of lines of a problem that cargo shows as its own errors, each after the package's name.
 const SHORT: usize = 3;
 
 /// Ends the build. Cargo shows a problem of a few lines as errors; for a longer one, such as a compiler's, it shows all output of the script.

@@ -19,7 +19,7 @@ pub(super) fn paths(graph: &TaskGraph, counters: &Arena<CounterId, Counter>, dep
 struct Edge {
     before: PhaseId,
     after: PhaseId,
-    /// The most rows that one counter stands for; `None` if it doesn't stand for received rows.
+    /// The maximum number of rows that one counter stands for; `None` if it doesn't stand for received rows.
     height: Option<Height>,
     /// Whether the counter stands for all columns that `before` writes.
     all_columns: bool,

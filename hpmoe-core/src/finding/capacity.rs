@@ -32,7 +32,7 @@ pub(crate) enum Piece {
     Origins {
         tile: String,
         rows: usize,
-        /// The most rows whose (token, k) fit.
+        /// The maximum number of rows whose (token, k) fit.
         most: u64,
     },
     /// The memory that an external operator declares.

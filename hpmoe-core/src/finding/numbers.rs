@@ -81,7 +81,7 @@ pub(crate) enum RangeFault {
     TensorColumns { tensor: String, value: usize, most: usize },
     /// The rows of a matrix, or of an expert's matrix.
     TensorRows { tensor: String, value: usize, most: usize },
-    /// The most rows and columns of a tile.
+    /// The maximum numbers of rows and columns of a tile.
     Tile { param: String, rows: usize, cols: usize, most: usize },
     /// A constant of every kernel that is 0.
     Zero { name: &'static str },

@@ -29,7 +29,7 @@ pub enum Rows {
         range: Option<u32>,
         /// Number of the tile at the range's first value; without a range, number of the only tile.
         index: u32,
-        /// The most rows of a tile.
+        /// The maximum number of rows of a tile.
         height: u32,
         /// The rows of the matrix that tiles are taken from.
         outer: Outer,
@@ -65,7 +65,7 @@ pub enum Columns {
         range: Option<u32>,
         /// Number of the tile at the range's first value; without a range, number of the only tile.
         index: u32,
-        /// The most columns of a tile.
+        /// The maximum number of columns of a tile.
         width: u32,
     },
 }

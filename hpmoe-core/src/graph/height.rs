@@ -1,9 +1,9 @@
-//! The most rows of a tile: one type from a loop's head to the cost model.
+//! The maximum number of rows of a tile: one type from a loop's head to the cost model.
 
 use hpmoe_kernels::RAGGED;
 use std::fmt;
 
-/// The most rows of a tile: a number, or all rows of an expert, however many there are.
+/// The maximum number of rows of a tile: a number, or all rows of an expert, however many there are.
 ///
 /// `lower/loops.rs` makes it from the number in a loop's head, such as `TILE_M` in `route.row_tiles::<TILE_M>(e)`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

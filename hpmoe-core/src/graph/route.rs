@@ -33,11 +33,11 @@ impl MadeRoute {
     }
 }
 
-/// The most counts of a rank, one for each expert of the group and chunk (`MOST_PAIRS` of the device library).
+/// The maximum number of counts of a rank, one for each expert of the group and chunk (`MOST_PAIRS` of the device library).
 pub const MOST_PAIRS: usize = 2048;
-/// The most chunks of a route that a kernel makes (`MOST_ROUTE_CHUNKS`).
+/// The maximum number of chunks of a route that a kernel makes (`MOST_ROUTE_CHUNKS`).
 pub const MOST_ROUTE_CHUNKS: usize = 64;
-/// The most iteration spaces of a kernel that makes its route (`MOST_ROUTE_SPACES`).
+/// The maximum number of iteration spaces of a kernel that makes its route (`MOST_ROUTE_SPACES`).
 pub const MOST_ROUTE_SPACES: usize = 64;
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ pub struct Sizes {
     pub spare: usize,
     /// `TOP_K`: experts per token.
     pub top_k: usize,
-    /// `TOKENS`: the most tokens that one rank may bring.
+    /// `TOKENS`: the maximum number of tokens per rank.
     pub tokens: usize,
     /// Number of chunks that each rank's tokens are divided into; at least 1. If launches choose it, the number that this graph is for.
     pub chunks: usize,
@@ -46,7 +46,7 @@ impl Sizes {
         self.local_experts(ranks) * self.chunks
     }
 
-    /// The most tokens of one chunk on one rank.
+    /// The maximum number of tokens of one chunk on one rank.
     #[must_use]
     pub fn chunk_tokens(&self) -> usize {
         chunk_tokens(self.tokens, self.chunks, self.chunks_at_most)
@@ -88,7 +88,7 @@ impl Sizes {
         }
     }
 
-    /// The most blocks of `height` tokens that one chunk has, each with its counters.
+    /// The maximum number of blocks of `height` tokens that one chunk has, each with its counters.
     #[must_use]
     pub fn blocks(&self, height: u32) -> u64 {
         (self.chunk_tokens() as u64).div_ceil(u64::from(height))

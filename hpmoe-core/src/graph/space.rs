@@ -30,7 +30,7 @@ pub enum SpaceKind {
 pub struct Space {
     /// The kind of its items.
     pub kind: SpaceKind,
-    /// The most rows of an item; tokens for blocks.
+    /// The maximum number of rows of an item; tokens for blocks.
     pub height: Height,
 }
 

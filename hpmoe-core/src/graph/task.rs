@@ -11,7 +11,7 @@ use proc_macro2::Span;
 pub struct Param {
     /// The name in the source, unique within the task.
     pub name: String,
-    /// Element type and most rows and columns. The kind of the shape is always a tile.
+    /// Element type and maximum numbers of rows and columns. Its kind is always a tile.
     pub shape: Shape,
     /// Whether the task takes it by `&mut`: it then writes the tile and doesn't read it.
     pub write: bool,

@@ -217,7 +217,7 @@ fn named_rows(nest: &Nest, accessor: &Accessor, row_kind: RowKind) -> Option<Row
 }
 
 impl LoweredArgument {
-    /// The most rows and columns, if the accessors or the tensor fix them; `None` if the parameter decides.
+    /// The maximum numbers of rows and columns, if the accessors or the tensor fix them; `None` if the parameter decides.
     pub(super) fn size(&self, graph: &TaskGraph, nest: &Nest) -> (Option<usize>, Option<usize>) {
         let height = nest.space.height.number() as usize;
         let rows = match self.rows {

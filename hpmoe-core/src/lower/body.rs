@@ -16,10 +16,10 @@ use proc_macro2::Span;
 use quote::ToTokens as _;
 use syn::spanned::Spanned as _;
 
-/// The most steps of one body, loops unrolled: people read the code, and an instruction cache holds it.
+/// The maximum number of steps of one body, loops unrolled: people read the code, and an instruction cache holds it.
 const MOST_STEPS: usize = 256;
 
-/// The most iterations of the loops of one body, including those without operations.
+/// The maximum number of iterations of the loops of one body, including those without operations.
 const MOST_ITERATIONS: usize = 16 * MOST_STEPS;
 
 /// The steps of a function's body, loops unrolled.

@@ -126,7 +126,7 @@ fn adds_rows_alone(task: &Task) -> bool {
     task.external.is_none() && sums.all(|step| whole(&task.body.steps[step.operands[1].index() - task.params.len()]))
 }
 
-/// The most chunks: each has counters and descriptors of its own.
+/// The maximum number of chunks: each has counters and descriptors of its own.
 const MOST_CHUNKS: usize = 256;
 
 /// Refuses loops over chunks inside of other loops.

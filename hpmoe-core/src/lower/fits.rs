@@ -11,7 +11,7 @@ use crate::graph::{Access, Columns, Rows};
 use crate::ids::TaskId;
 use hpmoe_kernels::op::TaskKind;
 
-/// The most elements from row to row of a copy to a matrix core, which counts them with 16 bits.
+/// The maximum number of elements from row to row of a copy to a matrix core, which counts them with 16 bits.
 const MOST_STEP: u32 = 65_535;
 
 impl Lowering<'_> {

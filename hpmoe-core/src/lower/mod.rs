@@ -31,7 +31,7 @@ use crate::ids::Arena;
 use crate::syntax::{Flow, Kernel};
 use proc_macro2::Span;
 
-/// The most experts of a group: descriptors number them with 16 bits.
+/// The maximum number of experts of a group: descriptors number them with 16 bits.
 const MOST_EXPERTS: usize = 65_535;
 
 /// Lowers one taskflow of a kernel; `None` if it has faults.

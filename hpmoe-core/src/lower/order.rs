@@ -58,7 +58,7 @@ struct Steps {
     steps: u32,
 }
 
-/// The most rows and columns of an argument's tile.
+/// The maximum numbers of rows and columns of an argument's tile.
 pub(super) type Size = (usize, usize);
 
 /// Records an argument that a call writes.

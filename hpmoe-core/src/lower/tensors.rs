@@ -9,7 +9,7 @@ use hpmoe_kernels::op::ElementType;
 use proc_macro2::Span;
 use syn::Expr;
 
-/// The most columns of a tensor, and the most rows of a matrix: row pitches are 32-bit numbers of bytes.
+/// The maximum number of columns of a tensor, and of rows of a matrix: row pitches are 32-bit numbers of bytes.
 pub(super) const MOST_COLUMNS: usize = 1 << 24;
 
 /// Adds the parameters of a taskflow to its graph; returns the names of those that have faults.

@@ -38,7 +38,7 @@ pub struct Product {
     pub relu: bool,
     /// Rows that are accumulated in L0C at a time; a multiple of 16.
     pub rows: u32,
-    /// The most columns of the result, rounded up to a multiple of 16.
+    /// The maximum number of columns of the result, rounded up to a multiple of 16.
     pub cols: u32,
     /// Length of the contraction in one L1 stage, a multiple of a fractal's length.
     pub k_block: u32,

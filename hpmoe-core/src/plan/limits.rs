@@ -23,9 +23,9 @@ pub(super) const L0: Bytes = Bytes::kib(64);
 pub(super) const L0_STAGE: Bytes = Bytes::kib(32);
 /// The accumulator, L0C.
 pub(super) const L0C: Bytes = Bytes::kib(128);
-/// Most blocks of one `DataCopyPad`, most fractals of one `LoadData`.
+/// Maximum number of blocks of one `DataCopyPad`, and of fractals of one `LoadData`.
 pub(super) const COPY_BLOCKS: u64 = 4095;
-/// Most repeats of one `LoadData`.
+/// Maximum number of repeats of one `LoadData`.
 pub(super) const LOAD_REPEATS: u64 = 255;
 /// Bytes of a block of UB, on which every row starts.
 pub(super) const BLOCK: u64 = 32;

@@ -54,7 +54,7 @@ pub struct Buffer {
     pub rows: u32,
     /// Whether the buffer has a single row for any number of rows of a piece.
     pub single: bool,
-    /// The most columns.
+    /// The maximum number of columns.
     pub cols: u32,
     /// The columns at run time.
     pub width: Width,

@@ -6,7 +6,7 @@ use crate::schedule::{Schedule, Sends, right_operand};
 use hpmoe_kernels::route::{ExpertOrder, ExpertOrders};
 use std::fmt::Write as _;
 
-/// Most characters of a line of a queue.
+/// Maximum number of characters of a line of a queue.
 const WIDTH: usize = 118;
 
 /// The text of a schedule: roles with their cores, the waits and signals of each phase, and the queues for each number of ranks.

@@ -5,7 +5,7 @@ use super::cost::EntryCosts;
 use crate::graph::{SpaceKind, TaskGraph};
 use hpmoe_kernels::op::TaskKind;
 
-/// The most experts that are started ahead by default.
+/// The maximum number of experts that are started ahead by default.
 const MOST: u64 = 16;
 
 /// The number of row tiles of an expert, walked one after the other, from which on the first ones have passed another role before

@@ -15,7 +15,7 @@ impl Cores {
     /// The cores of one die of an Ascend A3.
     pub const ASCEND_A3: Self = Self::with_matrix_cores(24);
 
-    /// The most matrix cores of a die: a target has at most 1,024 vector cores, two for each matrix core.
+    /// The maximum number of matrix cores of a die: a target has at most 1,024 vector cores, two for each matrix core.
     pub const MOST_MATRIX: u32 = 512;
 
     /// The cores of a die with `aic` matrix cores and two vector cores for each. Other parts of the family have 20 matrix

@@ -11,7 +11,8 @@ use hpmoe_kernels::op::TaskKind;
 /// products that need all rows of the expert).
 const LATE: u64 = 4;
 
-/// The most experts of a group with which none of a rank's comes between two others on two ranks: see [`hpmoe_kernels::route::mixed`].
+/// With at most this many experts in a group, even two ranks have too few each for [`hpmoe_kernels::route::mixed`] to put light experts
+/// between heavy ones.
 const FEW: usize = 8;
 
 /// The fewest ranks on which experts run from the fewest rows to the most, as chosen or by default. By default, it applies only to kernels

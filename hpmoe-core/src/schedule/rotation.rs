@@ -14,9 +14,9 @@ const UNEVEN: f64 = 1.006;
 /// The limit if a rank has at most [`FEW`] experts: on such a rank, only the end waits for a core that has more to do than the
 /// others.
 const UNEVEN_OF_FEW: f64 = 1.001;
-/// The most experts of a rank whose short last row tiles do not even out.
+/// The maximum number of experts of a rank whose short last row tiles do not even out.
 const FEW: u32 = 4;
-/// Most experts, and row tiles per expert, to examine. Further ones repeat the pattern.
+/// Maximum number of experts, and row tiles per expert, to examine. Further ones repeat the pattern.
 const MOST: u32 = 64;
 
 /// The numbers of ranks that a rotation is to suit, if they share the experts: with fewer ranks a rank has more experts, and the same

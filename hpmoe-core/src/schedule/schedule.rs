@@ -21,7 +21,7 @@ use hpmoe_kernels::op::TaskKind;
 use hpmoe_kernels::route::ExpertOrders;
 use std::ops::RangeInclusive;
 
-/// The most ranks that schedules are made for, limited by the device library (`kernels/include/hpmoe/core.h`).
+/// The maximum number of ranks that schedules are made for, limited by the device library (`kernels/include/hpmoe/core.h`).
 pub const MAX_RANKS: u32 = 256;
 /// The numbers of ranks that a group may have.
 const RANKS: RangeInclusive<u32> = 1..=MAX_RANKS;

@@ -11,7 +11,7 @@ use std::num::NonZeroU32;
 /// favourites change along the tokens.
 const RANKS: u32 = 16;
 
-/// The most rows of a turn, which the device adds to numbers of rows and items.
+/// The maximum number of rows of a turn, which the device adds to numbers of rows and items.
 pub(crate) const MOST_TURN_ROWS: u32 = 1 << 20;
 
 /// How a rank whose sending cores are shared divides what it sends; `by_arrival`: the phases that walk row tiles as their rows arrive.

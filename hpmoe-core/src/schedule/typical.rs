@@ -2,7 +2,7 @@
 
 use crate::graph::TaskGraph;
 
-/// The most ranks of a typical launch. With more ranks an expert has more rows and a rank fewer experts, which changes little.
+/// The maximum number of ranks of a typical launch. With more ranks an expert has more rows and a rank fewer experts, which changes little.
 const RANKS: u32 = 8;
 
 /// The number of the rank that stands for all.

@@ -49,7 +49,7 @@ impl fmt::Display for Expected {
     }
 }
 
-/// The most tokens of a rank in an estimate: more of them have more of the same tiles, and would be replayed for minutes.
+/// The maximum number of tokens per rank in an estimate: more of them have more of the same tiles, and would be replayed for minutes.
 const MOST_TOKENS: usize = 1 << 16;
 
 /// The default number of ranks for which sizes are chosen. With more ranks, an expert has more rows and a rank fewer experts.

@@ -63,7 +63,7 @@ pub(super) const FEW_PUTS: usize = 4;
 pub(super) const GAIN_OF_FEW_PUTS: f64 = 0.1;
 /// The rows that a put may always have, regardless of their bytes.
 pub(super) const ROWS_OF_PUTS: usize = 16;
-/// The most bytes of a put of more rows. A core puts them in 6.5 µs, nearly three times as long as it takes to start and to fence.
+/// The maximum size of a put of more rows, in bytes. A core puts them in 6.5 µs, nearly three times as long as it takes to start and to fence.
 pub(super) const BYTES_OF_PUTS: usize = 64 << 10;
 
 /// The tile sizes in the order in which they are chosen: sizes of products matter most. A gradient's rows come before its columns:
@@ -88,6 +88,6 @@ pub(super) const LADDERS: [Ladder; 7] = [
 /// The columns of products in launches that mainly read weights. Narrow tiles take the same time as wide ones there. But at the end
 /// all cores wait for the last tile, and no estimate predicts how many cores then have one.
 pub(super) const NARROW: Ladder = Ladder { first: 2, gain: 0.006, ..PRODUCT_COLUMNS };
-/// The most rows per expert for which the time of products is mainly that of reading weights: half of the rows for which a matrix core
+/// The maximum number of rows per expert for which the time of products is mainly that of reading weights: half of the rows for which a matrix core
 /// multiplies as long as it reads.
 pub(super) const FEW_ROWS: usize = 64;

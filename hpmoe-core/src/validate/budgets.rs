@@ -11,7 +11,7 @@ const INT: u64 = i32::MAX as u64;
 /// Bytes of HBM of one die.
 const HBM_BYTES: u64 = 64 << 30;
 
-/// Checks descriptor fields, counts up to the most rows that a rank can receive, and memory for evenly spread tokens. A
+/// Checks descriptor fields, counts up to the maximum number of rows that a rank can receive, and memory for evenly spread tokens. A
 /// launch that needs more memory than that is refused when it asks for it.
 pub(super) fn budgets(checked: &CheckedGraph, schedule: &Schedule, violations: &mut Vec<Violation>) {
     for order in &schedule.orders {
@@ -272,7 +272,7 @@ mod tests {
             counters.ids().for_each(|id| counters[id].grid = grid);
         });
         assert!(counters.contains("counters"), "{counters:?}");
-        // At the most rows that a rank may receive: two hundred row tiles.
+        // At the maximum number of rows that a rank may receive: two hundred row tiles.
         let of_rows = large(&|graph, counters| {
             let grid = Grid::RowTiles { space: graph.phases[gate].space, columns: 40_000_000 };
             counters[CounterId(0)].grid = grid;

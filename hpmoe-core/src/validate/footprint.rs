@@ -13,7 +13,7 @@ const DESCRIPTOR: u64 = 64;
 /// The memory of one rank, in bytes and in counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Footprint {
-    /// Most rows that the rank may receive in each chunk.
+    /// Maximum number of rows that the rank may receive in each chunk.
     pub rows: u64,
     /// Number of counters in one set.
     pub counters: u64,
@@ -54,7 +54,7 @@ pub fn footprint(checked: &CheckedGraph, schedule: &Schedule, ranks: u32, rows: 
     }
 }
 
-/// The capacity of a rank unless a group sets another: the most rows of a chunk that any routing sends it.
+/// The capacity of a rank unless a group sets another: the maximum number of rows of a chunk that any routing sends it.
 #[must_use]
 pub fn default_rows(graph: &TaskGraph, ranks: u32) -> u64 {
     default_capacity(&kernel_sizes(graph), ranks as usize) as u64

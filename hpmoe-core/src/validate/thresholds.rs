@@ -185,7 +185,7 @@ fn rows_of_rank(checked: &CheckedGraph, counter: CounterId) -> RankRows {
     }
 }
 
-/// Most rows that one counter stands for, if known.
+/// Maximum number of rows that one counter stands for, if known.
 fn most_rows(checked: &CheckedGraph, counter: CounterId) -> Option<Height> {
     match checked.counters()[counter].grid {
         Grid::RowTiles { space, .. } => Some(checked.graph().spaces[space].height),

@@ -165,7 +165,7 @@ const EDITS: &[(&str, &str)] = &[
 /// Each kernel tries every `STEP`-th edit, each starting with another one; `STEP=1` tries all edits.
 const STEP: usize = 9;
 
-/// The most places in a kernel at which an edit is tried.
+/// The maximum number of places in a kernel at which an edit is tried.
 const PLACES: usize = 3;
 
 /// Of the edits of single tokens, every `TOKENS`-th is tried.

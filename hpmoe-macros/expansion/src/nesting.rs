@@ -6,7 +6,7 @@
 
 use proc_macro2::{Delimiter, Group, Spacing, Span, TokenStream, TokenTree};
 
-/// The most levels of a source. They take less than half of a stack of 8 MiB, which programs and rustc usually have
+/// The maximum number of levels of a source. That many levels take less than half of a stack of 8 MiB, which programs and rustc usually have
 /// (`hpmoe-core/tests/all/nested.rs`).
 const MOST: usize = 1024;
 

@@ -149,7 +149,7 @@ uint32_t hpmoe_c_abi(void);
  * - "rows" is the kind of an argument's rows: "token" (one per token of the rank), "slot" (one per token and k, so
  *   `top_k` times as many), "received" (one per received token and k), "once" (one per token that is received once),
  *   "expert" ("height" rows per expert of the rank), "rank" ("height" rows per rank), or "routed" (words of a kept route:
- *   a line of 16; for each rank and each of the most chunks `experts` rounded up to 128; and twice the rank's slots,
+ *   a line of 16; for each rank and each of the maximum number of chunks `experts` rounded up to 128; and twice the rank's slots,
  *   rounded up to 8). */
 const char *hpmoe_describe(void);
 

@@ -143,7 +143,7 @@ fn number(group: Group) -> HpmoeGroup {
     handle
 }
 
-/// Most ranks that any schedule is made for.
+/// Maximum number of ranks that any schedule is made for.
 const MOST_RANKS: usize = 256;
 
 /// The number before that of a library's first group. Libraries of one process have different ones, so that each knows its own.

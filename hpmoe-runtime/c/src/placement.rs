@@ -112,7 +112,7 @@ unsafe fn numbers<'a, T>(array: *const T, ep: Ranks, places: u64, name: &str) ->
     Ok(unsafe { slice::from_raw_parts(array, all) })
 }
 
-/// The most places of all ranks: as many as descriptors can number, on the largest number of ranks.
+/// The maximum number of places of all ranks: as many as descriptors can number, on the largest number of ranks.
 const MOST: usize = 65_535 * 256;
 
 fn experts_of(places: &[i32]) -> Result<Vec<Option<usize>>, Failure> {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use hpmoe_kernels::printable::printable_path;
 
-/// The most bytes of an address: a name of a host has at most 255.
+/// The maximum size of an address, in bytes: a host name has at most 255.
 const MOST: u64 = 300;
 
 /// A file that rank 0 writes as soon as it listens, and removes when all ranks have joined. No port must be chosen beforehand.

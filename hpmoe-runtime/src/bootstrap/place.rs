@@ -16,7 +16,7 @@ pub(super) const OWN_PORT: &str = "HPMOE_PORT";
 
 pub(super) const ADDRESS_FILE: &str = "HPMOE_ADDRESS_FILE";
 
-/// The most ranks of a group. More have neither ports nor file descriptors.
+/// The maximum number of ranks of a group. For more, there are neither enough ports nor enough file descriptors.
 const MOST_RANKS: usize = 1 << 16;
 
 const LOOPBACK: &str = "127.0.0.1";

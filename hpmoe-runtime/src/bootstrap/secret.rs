@@ -19,7 +19,7 @@ pub(super) const SECRET_FILE: &str = "HPMOE_SECRET_FILE";
 /// The minimum number of bytes of a secret, which is that of a 128-bit key.
 const LEAST: usize = 16;
 
-/// The most bytes of a secret.
+/// The maximum size of a secret, in bytes.
 const MOST: usize = 4096;
 
 /// Time limit for reading the whole secret from a pipe.

@@ -131,7 +131,7 @@ depend on that number: give each expert one place, or build the kernel without c
         rank: usize,
         /// Number of its tokens.
         tokens: usize,
-        /// The most tokens of a rank that the kernel accepts, `TOKENS`.
+        /// The maximum number of tokens per rank that the kernel accepts, `TOKENS`.
         limit: usize,
     },
     /// A slot is empty, but a task reads all slots.
@@ -207,7 +207,7 @@ depend on that number: give each expert one place, or build the kernel without c
         ranks: usize,
         /// Number of received rows that the memory would have room for.
         capacity: usize,
-        /// The most rows that any rank receives, if the host has made the route; `None` otherwise.
+        /// The maximum number of rows that any rank receives, if the host has made the route; `None` otherwise.
         rows: Option<usize>,
     },
     /// This machine refused a resource that a rank needs. All ranks have been stopped.

@@ -16,7 +16,7 @@ pub(crate) struct RouteChunks<'a> {
     routes: Cow<'a, [Route]>,
     /// The experts of each rank in the order of its queues, chunk by chunk.
     orders: Vec<Vec<usize>>,
-    /// Most rows that a rank can receive in a chunk.
+    /// Maximum number of rows that a rank can receive in a chunk.
     capacity: usize,
 }
 
@@ -61,7 +61,7 @@ impl<'a> RouteChunks<'a> {
         &self.orders
     }
 
-    /// Most rows that a rank receives in a chunk.
+    /// Maximum number of rows that a rank receives in a chunk.
     pub(crate) fn received(&self, rank: Rank) -> usize {
         self.routes.iter().map(|route| route.received(rank)).max().unwrap_or(0)
     }

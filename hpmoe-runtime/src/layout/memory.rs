@@ -15,9 +15,9 @@ pub struct KernelMemory {
     pub workspace: usize,
     /// Bytes of the symmetric heap, which the group allocates at the first launch and keeps.
     pub heap: usize,
-    /// Most rows of a caller's tensor of received rows.
+    /// Maximum number of rows of a caller's tensor of received rows.
     pub received_rows: usize,
-    /// Most rows of a caller's tensor of once-sent rows.
+    /// Maximum number of rows of a caller's tensor of once-sent rows.
     pub once_rows: usize,
 }
 

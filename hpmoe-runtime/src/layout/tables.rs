@@ -40,9 +40,9 @@ pub(crate) struct Common<'a> {
     plan: &'a MemoryPlan,
     /// By space: see [`arrival_turns`].
     arrival_turns: Vec<Option<u32>>,
-    /// Most cycles that a wait may take.
+    /// Maximum number of cycles that a wait may take.
     time_limit: u64,
-    /// Most time stamps per core.
+    /// Maximum number of time stamps per core.
     stamp_room: u32,
 }
 

@@ -9,7 +9,7 @@ namespace hpmoe {
 // Vector cores per matrix core that the kernel is launched with. A matrix core can't query the ratio.
 constexpr uint32_t VECTOR_PER_MATRIX = 2;
 
-// Most ranks that a kernel runs on.
+// Maximum number of ranks that a kernel runs on.
 constexpr uint32_t MAX_RANKS = 256;
 
 // A set of ranks, as one bit per rank.

@@ -84,7 +84,7 @@ HPMOE_INLINE uint32_t NextRound(const HpmoeDescriptor &entry, uint32_t &in_round
     return entry.core_count + in_round - from;
 }
 
-// Most entries that a matrix core reads while it holds a tile. Other cores wait for that tile, so the number is small.
+// Maximum number of entries that a matrix core reads while it holds a tile. Other cores wait for that tile, so the number is small.
 constexpr uint32_t ENTRIES_AHEAD = 8;
 
 // Runs a tile. False: leave.

@@ -30,7 +30,7 @@ pub fn capacity_rule(sizes: &KernelSizes, ranks: usize) -> &'static str {
     }
 }
 
-/// The most rows that any routing brings to a rank in one chunk.
+/// The maximum number of rows that any routing brings to a rank in one chunk.
 fn most_rows(sizes: &KernelSizes, ranks: usize) -> usize {
     ranks.saturating_mul(sizes.chunk_tokens_of_fewest()).saturating_mul(sizes.rows_of_a_token(ranks))
 }

@@ -34,18 +34,18 @@ impl KernelSizes {
         crate::local_experts(self.experts, self.spare, ranks)
     }
 
-    /// Most tokens of a chunk of one rank.
+    /// Maximum number of tokens of a chunk of one rank.
     #[must_use]
     pub fn chunk_tokens(&self) -> usize {
         chunk_tokens(self.tokens, self.chunks, self.chunks_at_most)
     }
 
-    /// Most tokens of a chunk of one rank in launches of the fewest chunks.
+    /// Maximum number of tokens of a chunk of one rank in launches with the fewest chunks.
     pub(super) fn chunk_tokens_of_fewest(&self) -> usize {
         chunk_tokens(self.tokens, self.chunk_counts().next().unwrap_or(1), self.chunks_at_most)
     }
 
-    /// Most rows of a token that one rank receives.
+    /// Maximum number of rows of a token that one rank receives.
     pub(super) fn rows_of_a_token(&self, ranks: usize) -> usize {
         most_of_a_token((self.experts, self.spare), self.top_k, self.groups, ranks)
     }

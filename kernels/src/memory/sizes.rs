@@ -20,11 +20,11 @@ pub struct RankSizes {
     pub chunks_at_most: Option<usize>,
     /// Whether a kernel that makes its route and chooses the number of chunks counts the rows of the largest number.
     pub counts_parts: bool,
-    /// Most tokens of a rank.
+    /// Maximum number of tokens per rank.
     pub tokens: usize,
-    /// Most tokens of a chunk of a rank.
+    /// Maximum number of tokens of a chunk of a rank.
     pub chunk_tokens: usize,
-    /// The most rows that one rank receives for one token.
+    /// The maximum number of rows that one rank receives for one token.
     pub token_rows: usize,
     /// Rows of a chunk that a rank has room to receive.
     pub capacity: usize,
@@ -127,20 +127,20 @@ impl RankSizes {
         }
     }
 
-    /// The most rows of a chunk that a rank receives if each token is sent to it once. These are at most the rows that it
+    /// The maximum number of rows of a chunk that a rank receives if each token is sent to it once. These are at most the rows that it
     /// receives otherwise.
     #[must_use]
     pub fn capacity_once(&self) -> usize {
         self.capacity.min(self.ranks.saturating_mul(self.chunk_tokens))
     }
 
-    /// The most rows of one expert in one chunk: one row per token of all ranks, limited by the capacity.
+    /// The maximum number of rows of one expert in one chunk: one row per token of all ranks, limited by the capacity.
     #[must_use]
     pub fn expert_rows(&self) -> usize {
         self.capacity_once()
     }
 
-    /// The most row tiles of a given height on a rank, over all chunks, including one short tile for each expert.
+    /// The maximum number of row tiles of a given height on a rank, over all chunks, including one short tile for each expert.
     #[must_use]
     pub fn row_tiles(&self, height: u32) -> usize {
         (self.capacity / height as usize).saturating_add(self.local_experts).saturating_mul(self.chunks)
@@ -160,7 +160,7 @@ impl RankSizes {
         self.of_launches().map(of_launch).max().unwrap_or(0)
     }
 
-    /// Most rows of a caller's tensor, which holds all chunks.
+    /// Maximum number of rows of a caller's tensor, which holds all chunks.
     #[must_use]
     pub fn caller_rows(&self, row_kind: RowKind) -> usize {
         self.rows_of_chunks(row_kind, self.chunks)

@@ -5,7 +5,7 @@
 pub struct SpaceTable {
     /// Kind of the space, an `HpmoeSpaceKind` of the ABI.
     pub kind: u32,
-    /// Most rows of an item; for whole experts, `RAGGED`.
+    /// Maximum number of rows of an item; for whole experts, `RAGGED`.
     pub height: u32,
 }
 

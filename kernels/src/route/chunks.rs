@@ -39,7 +39,7 @@ pub fn chunk_counts(chunks: usize, at_most: Option<usize>) -> impl Iterator<Item
 }
 
 /// Chooses the number of chunks of a launch: the first of `counts` for which each rank has room for its rows of every
-/// chunk; `None` if there is none. `fullest` returns the most rows that any rank receives in a chunk, for a number of
+/// chunk; `None` if there is none. `fullest` returns the maximum number of rows that any rank receives in a chunk, for a number of
 /// chunks.
 ///
 /// ```

@@ -65,7 +65,7 @@ def moe(
             biases, and the activation is ``(up + 1) * gate * sigmoid(SLOPE * gate)``, with gate limited to at most ``LIMIT`` and up to the range
             from ``-LIMIT`` to ``LIMIT``.
         spare: Places per rank beyond its share of the experts, for copies of experts (see :class:`hpmoe.Placement`).
-        chunks_at_most: The most chunks that a launch may divide the tokens into: 1, 2, 4 or 8. With more than 1, each launch takes the smallest number
+        chunks_at_most: The maximum number of chunks that a launch may divide the tokens into: 1, 2, 4 or 8. With more than 1, each launch takes the smallest number
             by which the received rows of each chunk fit :attr:`Group.capacity_rows`, whose default is then 1.5 times an even load instead of the
             maximum over all routings. Results and gradients have the same bits for all of these numbers. With 2 or more, gradients of experts add
             up chunk by chunk, so that their bits differ from those of a layer with another `chunks_at_most`. Not for gpt_oss.

@@ -10,7 +10,7 @@ from ._errors import HpmoeError
 from ._group import Group
 
 
-#: Most numbers of tokens that shapes are cached for.
+#: Maximum number of token counts for which shapes are cached.
 MOST_SHAPES = 64
 
 

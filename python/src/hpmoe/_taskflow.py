@@ -30,7 +30,7 @@ class Taskflow(Signature):
         experts: Experts of the whole group.
         spare: Places per rank beyond its share of the experts.
         top_k: Experts per token.
-        max_tokens: Maximum number of tokens of a rank.
+        max_tokens: Maximum number of tokens per rank.
         chunks: Number of chunks that a rank's tokens are divided into; 1 if launches choose it.
         chunks_at_most: Largest number of chunks if launches choose it; None if it is a constant.
         makes_route: Whether the kernel makes its own route. Launches then take no ids.

@@ -41,7 +41,7 @@ def routed_experts(
         max_tokens: Maximum number of tokens of one rank in a step.
         ranks: Number of ranks as threads of this process, without expert parallelism.
         capacity_rows: Room for received rows on each rank, of each chunk; by default that of :class:`hpmoe.Group`.
-        chunks_at_most: The most chunks that a launch may divide the tokens into, as for :func:`hpmoe.moe`.
+        chunks_at_most: The maximum number of chunks that a launch may divide the tokens into, as for :func:`hpmoe.moe`.
     """
     if type(config.inner_experts) is not GroupedExperts.Config:
         name = type(config.inner_experts).__qualname__

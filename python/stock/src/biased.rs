@@ -22,7 +22,7 @@ pub mod gpt_oss {
     pub const EXPERTS: usize = 8;
     /// Experts per token.
     pub const TOP_K: usize = 2;
-    /// Most tokens of a rank.
+    /// Maximum number of tokens per rank.
     pub const TOKENS: usize = 64;
 
     /// The upper limit of gate, and the limit of up in both directions.
@@ -40,9 +40,9 @@ pub mod gpt_oss {
     pub const GRAD_M: usize = _;
     /// Columns of a tile of a weight gradient.
     pub const GRAD_N: usize = _;
-    /// Most rows of one put.
+    /// Maximum number of rows per put.
     pub const PUT: usize = _;
-    /// Most rows of one put of single numbers.
+    /// Maximum number of rows per put of single numbers.
     pub const PUT_NUMBERS: usize = TILE_M;
     /// Tokens per tile of a sum over k.
     pub const BLOCK: usize = _;

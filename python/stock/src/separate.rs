@@ -20,7 +20,7 @@ pub mod swiglu {
     pub const EXPERTS: usize = 8;
     /// Experts per token.
     pub const TOP_K: usize = 2;
-    /// Most tokens of a rank.
+    /// Maximum number of tokens per rank.
     pub const TOKENS: usize = 64;
 
     /// Rows of a tile of a projection.
@@ -31,9 +31,9 @@ pub mod swiglu {
     pub const GRAD_M: usize = _;
     /// Columns of a tile of a weight gradient.
     pub const GRAD_N: usize = _;
-    /// Most rows of one put.
+    /// Maximum number of rows per put.
     pub const PUT: usize = _;
-    /// Most rows of one put of single numbers.
+    /// Maximum number of rows per put of single numbers.
     pub const PUT_NUMBERS: usize = TILE_M;
     /// Tokens per tile of a sum over k.
     pub const BLOCK: usize = _;

@@ -21,7 +21,7 @@ pub(crate) struct Options {
     /// Longest wait of a core for a word, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 5.0, value_parser = seconds)]
     limit: f64,
-    /// Most matrix cores of a launch; it has twice as many vector cores [default: all of the NPU].
+    /// Maximum number of matrix cores of a launch; it has twice as many vector cores [default: all of the NPU].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) matrix_cores: Option<u32>,
     /// Probes to skip, separated by commas.

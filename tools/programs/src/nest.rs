@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// The loops that choose the rows of calls, each with the most rows of a tile.
+/// The loops that choose the rows of calls, each with the maximum number of rows of a tile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Space {
     Blocks(usize),

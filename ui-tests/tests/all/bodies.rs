@@ -14,7 +14,7 @@ fn bias(case: &Case) -> (PerRank<Matrix<f32, 1, BOTH>>, Vec<f64>) {
     (PerRank::from_fn(case.ep(), |_| Matrix::from_slice(&row)), wide)
 }
 
-/// Most numbers of a case, excluding those whose product overflows.
+/// Maximum number of values of a case, excluding those whose product overflows.
 fn tokens<const C: usize>(case: &Case, which: u64) -> PerRank<Tensor<f32, C>> {
     logits::<C>(case, which)
         .map(|part| Tensor::from_vec(part.to_vec().into_iter().map(|x| x.clamp(-1e4, 1e4)).collect()))

@@ -14,7 +14,7 @@ use proptest::prelude::*;
 /// The numbers that launches choose from.
 const COUNTS: [usize; 4] = [1, 2, 4, 8];
 
-/// Most rows that a rank receives in a chunk, for a number of chunks up to `most`, counted slot by slot.
+/// Maximum number of rows that a rank receives in a chunk, for a number of chunks up to `most`, counted slot by slot.
 fn fullest(route: &Route, chunks: usize, most: usize) -> usize {
     let of_chunk = |chunk: usize| {
         let mut rows = vec![0; route.ranks().count()];

@@ -10,7 +10,7 @@ use hpmoe_runtime::prelude::*;
 use proptest::prelude::*;
 use std::time::Duration;
 
-/// Most rows that a rank receives in a chunk, for a number of chunks, counted slot by slot.
+/// Maximum number of rows that a rank receives in a chunk, for a number of chunks, counted slot by slot.
 fn fullest(ids: &PerRank<Tensor<i32, TOP_K>>, chunks: usize) -> usize {
     let ranks = ids.iter().count();
     let local = EXPERTS / ranks;
@@ -100,7 +100,7 @@ impl Layer {
     }
 }
 
-/// If no number fits, the error names the most rows for the largest number.
+/// If no number fits, the error names the maximum number of rows for the largest number of chunks.
 fn is_capacity(error: &LaunchError, ids: &PerRank<Tensor<i32, TOP_K>>, capacity: usize) -> bool {
     matches!(error, LaunchError::Capacity { rows, capacity: room, chunks: Some(8), missing, .. }
         if (*rows, *room) == (fullest(ids, 8), capacity) && *missing > 0)

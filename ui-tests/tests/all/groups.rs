@@ -27,7 +27,7 @@ fn ids(case: &Case) -> PerRank<Tensor<i32, TOP_K>> {
     })
 }
 
-/// Most rows of a rank: its share of the slots of all tokens, or all of its experts for each token.
+/// Maximum number of rows of a rank: its share of the slots of all tokens, or all of its experts for each token.
 fn room(ranks: usize) -> usize {
     ranks * TOKENS * (GROUPS.div_ceil(ranks) * OF_GROUP.min(EXPERTS / ranks))
 }

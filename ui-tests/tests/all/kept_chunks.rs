@@ -9,12 +9,12 @@ use hpmoe_runtime::{Argument, ArgumentError};
 use proptest::prelude::*;
 use std::time::Duration;
 
-/// Chunks of the kernels: the most that launches choose from, or the constant.
+/// Number of chunks of each kernel: the maximum that launches choose from, or the constant.
 const CHUNKS: usize = 8;
 
 type Tokens = PerRank<Tensor<bf16, HIDDEN>>;
 
-/// Most rows of a chunk that a rank receives, for a number of chunks, counted slot by slot.
+/// Maximum number of rows of a chunk that a rank receives, for a number of chunks, counted slot by slot.
 fn fullest(ids: &PerRank<Tensor<i32, TOP_K>>, chunks: usize) -> usize {
     let local = EXPERTS / ids.ranks().count();
     let mut rows = vec![vec![0; chunks]; ids.ranks().count()];
@@ -149,7 +149,7 @@ impl Gradients {
     }
 }
 
-/// Whether an error names the most rows of the largest number of chunks, because none fits.
+/// Whether an error names the maximum number of rows for the largest number of chunks, because none fits.
 fn is_capacity(error: &LaunchError, ids: &PerRank<Tensor<i32, TOP_K>>, capacity: usize) -> bool {
     matches!(error, LaunchError::Capacity { rows, capacity: room, chunks: Some(CHUNKS), .. }
         if (*rows, *room) == (fullest(ids, CHUNKS), capacity))

@@ -81,7 +81,7 @@ struct Options {
     /// header or generated file.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["expressions", "every", "sample", "survivors"])]
     given: Option<std::path::PathBuf>,
-    /// Most runs of each kernel.
+    /// Maximum number of runs of each kernel.
     #[arg(long, value_name = "N")]
     rows: Option<usize>,
     /// Forget results of earlier runs.

@@ -15,7 +15,7 @@ pub mod rms {
     pub const EXPERTS: usize = 4;
     /// Experts of a token.
     pub const TOP_K: usize = 2;
-    /// Most tokens that one rank may bring.
+    /// Maximum number of tokens per rank.
     pub const TOKENS: usize = 32;
     /// Tokens of a tile.
     pub const BLOCK: usize = _;

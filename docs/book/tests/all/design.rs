@@ -4,7 +4,7 @@ use crate::links::headings;
 use crate::pages::{Page, pages};
 use std::path::Path;
 
-/// The most bytes of DESIGN.md: a mechanism has a page of its own.
+/// The maximum size of DESIGN.md, in bytes: a mechanism has a page of its own.
 const MOST_BYTES: usize = 12 * 1024;
 
 /// Headings of a page about a mechanism, below its title.

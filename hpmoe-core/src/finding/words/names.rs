@@ -61,7 +61,7 @@ pub(super) fn missing_constant(name: &str) -> Sentence {
     let meaning = match name {
         "EXPERTS" => "experts of the whole group",
         "TOP_K" => "experts per token",
-        _ => "the most tokens that one rank may bring",
+        _ => "the maximum number of tokens per rank",
     };
     (format!("this kernel module doesn't declare `{name}`"), format!("add `pub const {name}: usize = …;` ({meaning})"))
 }

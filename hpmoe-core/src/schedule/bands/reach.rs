@@ -8,7 +8,7 @@ use crate::target::Target;
 
 /// The tallest band that is considered.
 const TALLEST: u32 = 8;
-/// Most items of an expert to examine. Further items repeat the pattern.
+/// Maximum number of items of an expert to examine. Further items repeat the pattern.
 const ITEMS: u32 = 64;
 /// The share of HBM bandwidth that products may use before they slow down other work.
 const SHARE: f64 = 0.85;

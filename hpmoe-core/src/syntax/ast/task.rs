@@ -12,7 +12,7 @@ pub(crate) struct TileParam {
     /// Taken by `&mut`.
     pub(crate) write: bool,
     pub(crate) element: ElementType,
-    /// Most rows: a constant expression or a const parameter; `cols` likewise.
+    /// Maximum number of rows: a constant expression or a const parameter; `cols` likewise.
     pub(crate) rows: Expr,
     pub(crate) cols: Expr,
     pub(crate) span: Span,

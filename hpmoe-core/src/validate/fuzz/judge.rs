@@ -11,13 +11,13 @@ pub(super) struct Judge {
     groups: Vec<(u32, Vec<(RoutedSlots, Reference)>)>,
 }
 
-/// Most tokens of a rank: more than one tile of most heights, if all of them go to one expert.
+/// Maximum number of tokens per rank: more than one tile of most heights, if all of them go to one expert.
 const TOKENS: usize = 11;
 
 /// Number of routings for each number of ranks.
 const KINDS: usize = 7;
 
-/// Most ranks that run.
+/// Maximum number of ranks that run.
 const RANKS: u32 = 4;
 
 impl Judge {

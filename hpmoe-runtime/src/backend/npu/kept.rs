@@ -8,7 +8,7 @@ use super::{DeviceMemory, NpuError, Program};
 use crate::CompiledKernel;
 use crate::abi::LINE;
 
-/// Most blocks of memory that an NPU keeps for later launches: the least recently used is freed first.
+/// Maximum number of blocks of memory that an NPU keeps for later launches: the least recently used is freed first.
 const MOST_BLOCKS: usize = 8;
 
 /// Kernels that were loaded, and memory that no launch needs any more.

@@ -12,7 +12,7 @@ use super::proof::{Key, job_digest};
 use crate::bootstrap::random::random;
 use crate::bootstrap::{BootstrapError, Joining, Strangers};
 
-/// The most guests at a time. With the connections of 256 ranks, they need half of the 1,024 descriptors that a process usually has.
+/// The maximum number of guests at a time. With the connections of 256 ranks, they need half of the 1,024 descriptors that a process usually has.
 pub(super) const MOST_GUESTS: usize = 256;
 
 /// The time that a guest has for its whole greeting.
@@ -22,7 +22,7 @@ pub(super) const GREETING: Duration = Duration::from_secs(5);
 /// connections are greeted in a second; others wait in the system's queue.
 const LEAST: Duration = Duration::from_millis(100);
 
-/// The most connections that are taken before guests are heard.
+/// The maximum number of connections that are taken before guests are heard.
 const ROUND: usize = 64;
 
 /// The time for which rank 0 waits for a file descriptor that other threads of its process may close.

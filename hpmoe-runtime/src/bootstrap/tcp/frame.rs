@@ -5,13 +5,13 @@ use std::io::{self, Read, Write};
 use crate::bootstrap::Strangers;
 use crate::bootstrap::wire::{Message, Reader};
 
-/// The most bytes of a rank's part of an exchange: a quarter of a GiB.
+/// The maximum size of a rank's part of an exchange, in bytes: a quarter of a GiB.
 pub(super) const MOST_PART: usize = 1 << 28;
 
 /// Room for the contents of a frame in addition to its parts.
 const MOST_HEAD: u64 = 1 << 16;
 
-/// The most bytes of a frame with the parts of this many ranks.
+/// The maximum size, in bytes, of a frame with the parts of this many ranks.
 pub(super) const fn most_bytes(ranks: usize) -> u64 {
     MOST_HEAD + (MOST_PART as u64 + 8) * ranks as u64
 }

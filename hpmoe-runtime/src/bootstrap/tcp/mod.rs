@@ -34,7 +34,7 @@ use patient::Patient;
 pub(super) use queue::lengthen;
 use reach::reach;
 
-/// The most bytes of what rank 0 says before all ranks have joined.
+/// The maximum size, in bytes, of what rank 0 says before all ranks have joined.
 const MOST_BEFORE: u64 = 1 << 16;
 
 /// A [`Bootstrap`] over TCP. Rank 0 listens. If a connection closes, its rank counts as dead, and all other ranks are notified.

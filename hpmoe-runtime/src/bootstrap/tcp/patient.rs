@@ -11,7 +11,7 @@ use crate::bootstrap::Cancel;
 /// The time that a peer may take to receive what is sent to it, up to [`PIECE`] bytes.
 const SENDING: Duration = Duration::from_secs(10);
 
-/// The most bytes that are sent under one deadline, in bytes: a peer must take 1 MiB a second.
+/// The maximum number of bytes that are sent under one deadline: a peer must take 1 MiB a second.
 const PIECE: usize = 10 << 20;
 
 /// A connection that is read until a deadline, or until the read is cancelled.

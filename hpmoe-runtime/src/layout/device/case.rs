@@ -11,7 +11,7 @@ use crate::check;
 use crate::layout::RankSizes;
 use crate::tables::SpaceTable;
 
-/// Most row tiles of an expert (`routing/share.h`).
+/// Maximum number of row tiles of an expert (`routing/share.h`).
 const MOST_TILES: usize = 2048;
 
 /// A random number generator: equal seeds give equal numbers.
@@ -65,9 +65,9 @@ pub(super) struct Case {
     pub(super) at_most: Option<usize>,
     /// Whether chunks add to matrices of experts.
     pub(super) sums: bool,
-    /// Most rows that a rank can receive in a chunk; `None` for the default.
+    /// Maximum number of rows that a rank can receive in a chunk; `None` for the default.
     pub(super) capacity: Option<usize>,
-    /// Most tokens of a rank.
+    /// Maximum number of tokens per rank.
     pub(super) tokens: usize,
     pub(super) order: ExpertOrder,
     pub(super) once: bool,

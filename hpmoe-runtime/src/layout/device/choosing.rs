@@ -34,7 +34,7 @@ pub(super) fn choosing(seed: u64) -> Case {
     Case { capacity: Some(capacity.max(1)), ..case }
 }
 
-/// The most rows that a rank receives in a chunk, if there are `chunks` chunks.
+/// The maximum number of rows that a rank receives in a chunk, if there are `chunks` chunks.
 pub(super) fn fullest(case: &Case, chunks: usize) -> usize {
     let (kernel, route) = (CaseKernel::new(case), case.route().expect("the ids make a route"));
     let chunks = RouteChunks::new(&kernel.tables.in_chunks(chunks), &route, &kernel.sizes);

@@ -6,9 +6,9 @@
 
 use super::draft::PARTS;
 
-/// Most logical experts of a search.
+/// Maximum number of logical experts of a search.
 pub(super) const EXPERTS: usize = 8;
-/// Most ranks of a search.
+/// Maximum number of ranks of a search.
 pub(super) const RANKS: usize = 8;
 /// Number of sets of ranks that a search tries before it ends with the best placement so far. Four ranks with 16 places need fewer. More
 /// ranks may need far more; the sets up to the limit take some milliseconds.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use hpmoe_kernels::op::{self, AnyValue, Columns, Device, ElementType, Given, OperandKind, Operation, Shape, Spread};
 
-/// Most bytes of UB that a case may take.
+/// Maximum number of bytes of UB that a case may take.
 const UB: usize = 170 * 1024;
 
 /// Operands of a case, and the sizes that follow from them.

@@ -68,7 +68,7 @@ def prepare(
         max_tokens: Maximum number of tokens of one rank in a step (batch size times length).
         top_k: Experts per token; by default the value in the model's configuration.
         group: The ranks; by default one rank, or with expert parallelism the processes that share the experts.
-        chunks_at_most: The most chunks that a launch may divide the tokens into, as for :func:`hpmoe.moe`.
+        chunks_at_most: The maximum number of chunks that a launch may divide the tokens into, as for :func:`hpmoe.moe`.
 
     Returns:
         Number of expert modules of the model that run on hpmoe.

@@ -19,7 +19,7 @@ const TILES: u64 = 300;
 const TOKENS: u64 = 64;
 /// Constants that give as many tiles of each kind as the DeepSeek-V3 layer has, with fewer columns.
 const SIZES: &str = "HIDDEN=1792,INTER=512,TOP_K=8,TILE_N=64,PUT=16,BLOCK=16,COLUMNS=256";
-/// Most experts of the layer, a power of two that a kernel may have.
+/// Maximum number of experts of the layer, a power of two that a kernel may have.
 const EXPERTS: u64 = 1 << 15;
 /// With more tiles than this, row tiles have 16 rows instead of 128, and each token has 28 tiles. With tall tiles, that number of
 /// tiles would need more rows than can be numbered on 256 ranks.

@@ -14,14 +14,14 @@ pub mod synthetic {
     pub const EXPERTS: usize = 16;
     /// Experts of a token.
     pub const TOP_K: usize = 4;
-    /// Most tokens that one rank may bring.
+    /// Maximum number of tokens per rank.
     pub const TOKENS: usize = 384;
 
     /// Rows of a tile of a projection. Tiles are small, because the layer is; a real layer has tiles of 128 by 256.
     pub const TILE_M: usize = 16;
     /// Columns of a tile of a projection.
     pub const TILE_N: usize = 16;
-    /// Most rows of one put.
+    /// Maximum number of rows per put.
     pub const PUT: usize = 8;
     /// Tokens of a tile of the top-k sum.
     pub const BLOCK: usize = 4;

@@ -25,7 +25,7 @@ pub(crate) struct Scenario {
     pub(crate) direction: Direction,
     pub(crate) routing: Routing,
     pub(crate) ranks: u32,
-    /// The most tokens that a rank brings.
+    /// The maximum number of tokens that a rank brings.
     pub(crate) tokens: u32,
     /// Kernel and taskflow, for headings.
     pub(crate) name: String,

@@ -17,7 +17,7 @@ pub(super) static PROBE: Probe = Probe {
     change: "`Start` and `AwaitReady` in kernels/include/hpmoe/vector_core.h; hpmoe-runtime/src/backend/npu/chain.rs",
 };
 
-/// The most launches, and how many of them are made before any is waited for.
+/// The maximum number of launches, and how many of them are made before any is waited for.
 const LAUNCHES: u32 = 100;
 const ROW: usize = 8;
 

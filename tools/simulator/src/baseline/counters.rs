@@ -66,7 +66,7 @@ impl OriginalCounters {
     pub const fn met(&self) -> OriginalCounter {
         OriginalCounter(self.handshake().0 + 8)
     }
-    /// The most tiles that one rank can send to one expert, whose buffer holds every token of every rank.
+    /// The maximum number of tiles that one rank can send to one expert, whose buffer holds every token of every rank.
     pub(super) const fn tiles_per_source(&self) -> u32 {
         self.shape.tokens.div_ceil(ROWS)
     }

@@ -24,9 +24,9 @@ pub use steps::{RoutingPrices, RoutingSteps};
 
 /// Bytes of code that a core fetches at a time.
 const CODE_LINE: u64 = 512;
-/// Most slots in UB at a time.
+/// Maximum number of slots in UB at a time.
 const IDS_BLOCK: u64 = 8192;
-/// Most slots in UB at a time while ids are checked for faults.
+/// Maximum number of slots in UB at a time while ids are checked for faults.
 const CHECKED_BLOCK: u64 = 4096;
 /// First byte of UB after all lists.
 const LISTS_END: u64 = 152 * 1024;
@@ -47,7 +47,7 @@ pub struct RoutingShape {
     pub placed: Option<u64>,
     /// Chunks of the launch, for each of which local experts are counted once.
     pub chunks: u64,
-    /// The most chunks that the launch may have, if it chooses their number.
+    /// The maximum number of chunks that the launch may have, if it chooses their number.
     pub choice: Option<u64>,
     /// Tokens of each rank.
     pub tokens: u64,
@@ -306,7 +306,7 @@ impl RoutingShape {
     }
 }
 
-/// The most chunks that a launch of a kernel may have, with room for the default capacity, if it makes its route and chooses their number.
+/// The maximum number of chunks that a launch of a kernel may have, with room for the default capacity, if it makes its route and chooses their number.
 fn most_chunks(graph: &TaskGraph, ranks: u32) -> Option<u64> {
     let most = RankSizes::new(&kernel_sizes(graph), ranks as usize, None, false).most_chunks();
     let chooses = graph.route.is_some() && graph.sizes.chunks_at_most.is_some();

@@ -7,7 +7,7 @@ use crate::simulate::CoreKind;
 use hpmoe_core::report::drawing::text;
 use svg::node::element::Group;
 
-/// The most ranks that are drawn.
+/// The maximum number of ranks that are drawn.
 const MOST: u32 = 16;
 const MATRIX: f64 = 24.0;
 const VECTOR: f64 = 24.0;

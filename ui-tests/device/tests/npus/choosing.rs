@@ -13,7 +13,7 @@ use routed_file::routed::{EXPERTS, HIDDEN, INTER, TOP_K, chunked};
 
 const RANKS: usize = 2;
 const TOKENS: [usize; RANKS] = [40, 31];
-/// Most rows of a chunk that a rank can receive: enough for an even load.
+/// Maximum number of rows of a chunk that a rank can receive: enough for an even load.
 const ROOM: usize = 107;
 
 /// The ids of a launch: evenly distributed, or on rank 1 for one in `often` tokens.
@@ -26,7 +26,7 @@ fn ids(rank: Rank, often: usize) -> Vec<i32> {
     (0..TOKENS[rank.id()]).flat_map(|token| (0..TOP_K).map(move |k| id(token, k) as i32)).collect()
 }
 
-/// Most rows that a rank receives in a chunk, for this number of chunks.
+/// Maximum number of rows that a rank receives in a chunk, for this number of chunks.
 fn fullest(often: usize, chunks: usize) -> usize {
     let mut rows = vec![0; RANKS * chunks];
     for rank in Ranks::new(RANKS) {

@@ -22,7 +22,7 @@ use crate::argument::RankPart;
 use crate::bootstrap::wire::{Message, Reader};
 use crate::memory::POISON;
 
-/// Most bytes that are filled with poison. All of it takes memory at once; the rest reads as zeros until it is written.
+/// Maximum number of bytes that are filled with poison. All of it takes memory at once; the rest reads as zeros until it is written.
 const MOST_POISON: usize = 256 << 20;
 
 /// A file that can neither shrink nor grow: memory that is mapped stays there.

@@ -37,7 +37,7 @@ impl FreeRanges {
         self.0.insert(at, bytes);
     }
 
-    /// The most bytes that can be taken at once.
+    /// The maximum number of bytes that can be taken at once.
     pub(super) fn largest(&self) -> usize {
         self.0.values().copied().max().unwrap_or(0)
     }

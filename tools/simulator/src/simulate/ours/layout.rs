@@ -291,7 +291,7 @@ impl Layout {
         ItemRows { peer, owner, source, expert, chunk, start, rows: to.min((tile + 1) * height) - start }
     }
 
-    /// Most rows of an item of a space.
+    /// Maximum number of rows of an item of a space.
     pub(super) fn height(&self, space: SpaceId) -> u32 {
         self.spaces[space].height.number()
     }

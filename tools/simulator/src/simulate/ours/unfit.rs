@@ -21,7 +21,7 @@ pub enum Unfit {
         rank: u32,
         /// Number of its tokens.
         tokens: u32,
-        /// The most tokens that the kernel takes.
+        /// The maximum number of tokens that the kernel takes.
         limit: usize,
     },
     /// The kernel has no schedule for this number of ranks.
