@@ -125,7 +125,7 @@ impl Sizes {
             || layer.tokens > tokens
         {
             return Err(format!(
-                "this layer is of another size than the kernel (HIDDEN={hidden},INTER={inter},EXPERTS={experts},\
+                "this layer doesn't have the sizes of the kernel (HIDDEN={hidden},INTER={inter},EXPERTS={experts},\
                  TOP_K={top_k},TOKENS={tokens})\nhelp: build for it: HPMOE_SET=\"{}\" cargo run --release --example …",
                 layer.settings()
             ));

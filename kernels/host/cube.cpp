@@ -106,7 +106,7 @@ void fixpipe(const Global &dst, const Local &src, const FixpipeParamsV220 &p, Wh
     needInfinities(core, where, name, dst.type);
     Atomic atomic = core.registers.atomic;
     if (atomic != Atomic::None && dst.type != (atomic == Atomic::I32 ? Dt::I32 : Dt::F32))
-        fail(core, where, name, "SetAtomicAdd is on for another type than the one written");
+        fail(core, where, name, "SetAtomicAdd is on for a different type than the one written");
     FixpipeArgs args = {dst.address, src.address, dst.type, p};
     issue(core, PIPE_FIX, Op::Fixpipe, name, where).fix = args;
 }

@@ -18,7 +18,9 @@ fn main() {
         "swiglu" => match chunks {
             Ok(Ok(most)) => swiglu_in_chunks(most),
             Ok(Err(_)) => {
-                println!("cargo::error=HPMOE_STOCK_CHUNKS is not a number: set it to the maximum number of chunks of a launch");
+                println!(
+                    "cargo::error=HPMOE_STOCK_CHUNKS is not a number: set it to the maximum number of chunks of a launch"
+                );
                 return;
             }
             Err(_) => swiglu(),

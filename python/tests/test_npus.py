@@ -278,7 +278,7 @@ fixed.close()
         "topk_ids of rank 0, row 0, column 0 is 8, but experts are numbered from 0 to 7",
         "lies in this machine's memory, but a fixed launch on NPUs copies nothing",
         "`x` can't be used in place (it starts at 0x",
-        "`x` lies elsewhere or has another shape than when the launch was fixed: write new data into the same tensor, or call Taskflow.fix again",
+        "`x` has a different address or shape than when the launch was fixed: write new data into the same tensor, or call Taskflow.fix again",
     ]
     assert len(said) == len(expected), said
     for line, part in zip(said, expected):

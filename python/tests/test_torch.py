@@ -415,7 +415,7 @@ def test_a_fixed_launch_names_a_tensor_that_has_moved(library: hpmoe.Library, gr
     lies = x.data
     for moved in (x.clone(), x[:12]):
         x.data = moved
-        with pytest.raises(hpmoe.HpmoeError, match="`x` lies elsewhere or has another shape than when the launch was fixed"):
+        with pytest.raises(hpmoe.HpmoeError, match="`x` has a different address or shape than when the launch was fixed"):
             fixed.launch()
     x.data = lies
     assert torch.equal(fixed.launch()[0], forward(group, ids, **given)[0])

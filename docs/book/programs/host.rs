@@ -310,7 +310,7 @@ fn errors() -> Result<(), Box<dyn Error>> {
         println!("{error}");
     }
 
-    // A tensor with other rows than the ids.
+    // A tensor with different rows than the ids.
     let short = PerRank::from_fn(ep, |_| Tensor::zeros(1));
     match host::products::launch(&group, &ids, &short, &w, &mut u, &mut routed) {
         Err(LaunchError::Argument(error @ ArgumentError::Rows { .. })) => println!("{error}"),

@@ -140,12 +140,12 @@ fn main() -> Result<(), Box<dyn Error>> {
             return Ok(());
         }
     }
-    assert!(y == expected, "the kernel gives other bits than the reference");
+    assert!(y == expected, "the kernel gives different bits than the reference");
     // A seed stands for an order of everything that a kernel leaves open.
     for seed in 1..3 {
         let mut y = zeros();
         layer::forward::launch(&Group::new(2).seed(seed), &route, &x, &weights, &up, &down, &mut y)?;
-        assert!(y == expected, "seed {seed} gives other bits than the reference");
+        assert!(y == expected, "seed {seed} gives different bits than the reference");
     }
     println!("with three seeds, the results are bit-identical to the reference");
     Ok(())

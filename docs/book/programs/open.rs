@@ -55,7 +55,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (mut found, mut expected): (PerRank<Tensor<f32, INTER>>, _) = (room(), room());
     open::forward::launch(&group, &route, &x, &w, &mut found)?;
     open::forward(ep, &route, &x, &w, &mut expected);
-    assert!(found == expected, "the kernel gives other bits than the reference");
+    assert!(found == expected, "the kernel gives different bits than the reference");
     println!("tiles of {BLOCK} by {TILE_N}, and the bits of the reference");
     Ok(())
 }

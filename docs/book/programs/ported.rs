@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ported::forward(ep, &route, &x, &mut expected);
         let mut y = PerRank::from_fn(ep, |_| Tensor::zeros(tokens));
         let report = ported::forward::launch(&group, &route, &x, &mut y)?;
-        assert!(y == expected, "the operator gives other bits than the body for {tokens} tokens");
+        assert!(y == expected, "the operator gives different bits than the body for {tokens} tokens");
         if tokens == 64 {
             println!("{report}");
         }

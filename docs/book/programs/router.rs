@@ -82,7 +82,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     router::forward::launch(&group, &any, &x, &w, &bias, &mut ids, &mut weights)?;
     let (mut expected_ids, mut expected_weights) = (none(), zeros());
     router::forward(ep, &any, &x, &w, &bias, &mut expected_ids, &mut expected_weights);
-    assert!(ids == expected_ids && weights == expected_weights, "the kernel gives other bits than the reference");
+    assert!(ids == expected_ids && weights == expected_weights, "the kernel gives different bits than the reference");
 
     // What the router has chosen is what a route is made of.
     let route = Route::new(ep, EXPERTS, &ids)?;

@@ -5,7 +5,7 @@ use hpmoe_kernels::op::{ElementType, OperandKind, Shape};
 /// A statement of a task that the compiler can't carry out.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum BodyFault {
-    /// Operands of other kinds than the operation takes.
+    /// Operands of different kinds than the operation takes.
     Operands { operation: String, given: Vec<OperandKind> },
     /// `user` takes the result of `operation`, which has none.
     NoResult { operation: String, user: String },

@@ -32,7 +32,7 @@ pub(crate) enum RemoteFault {
     RowsAtOwner { send: String, expert: String },
     /// The matrix of an expert, which its owner has.
     MatrixAtOwner { expert: String },
-    /// A second argument that is read, on another rank than the first.
+    /// A second argument that is read, on a different rank than the first.
     Read,
     /// A written argument of a task that is not a put.
     Write { task: String },

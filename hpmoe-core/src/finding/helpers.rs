@@ -23,9 +23,9 @@ pub(crate) enum HelperFault {
     TakesValue { name: String, param: String, tile: bool },
     /// A tile or a value for a number.
     TakesNumber { name: String, param: String },
-    /// A value of another size than the parameter states; rows and columns.
+    /// A value of a different size than the parameter states; rows and columns.
     Size { name: String, param: String, stated: [usize; 2], given: [usize; 2] },
-    /// A result of another size than the function states; rows and columns.
+    /// A result of a different size than the function states; rows and columns.
     ReturnedSize { name: String, stated: [usize; 2], made: [usize; 2] },
     /// The function returns a number but declares a value, or the reverse.
     ReturnedKind { name: String, number: bool },

@@ -19,7 +19,7 @@ pub(crate) enum ConstantFault {
     Literal { reason: String },
     /// A size of a type that is computed from a const parameter.
     OfParameter { parameter: String },
-    /// A literal of another type than `usize`.
+    /// A literal of a different type than `usize`.
     Suffix { suffix: String },
     /// A literal of another type.
     NotWhole,
@@ -29,7 +29,7 @@ pub(crate) enum ConstantFault {
     OtherModule { path: String },
     /// The name of an f32 constant.
     IsNumber { name: String },
-    /// The name of a constant of another type than usize.
+    /// The name of a constant of a different type than usize.
     OfType { name: String, ty: String },
     /// A number below zero.
     Negative,
@@ -66,7 +66,7 @@ pub(crate) enum NumberFault {
     NeedsValue { operation: String },
     /// An operator that is not computed.
     Operator,
-    /// `as` another type than f32.
+    /// `as` a different type than f32.
     Cast { ty: String },
     /// Any other expression.
     NotComputable,

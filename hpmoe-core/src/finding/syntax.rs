@@ -81,7 +81,7 @@ pub(crate) enum SyntaxFault {
     FlowParameter { text: String },
     /// A taskflow without `Ranks` or a route.
     FlowWithoutRoute,
-    /// A route that is made with other arguments than it takes.
+    /// A route that is made with different arguments than it takes.
     FlowRouteOf { ranks: String },
     /// A route that is made inside of a loop, or next to another one.
     FlowRouteElsewhere,
@@ -93,7 +93,7 @@ pub(crate) enum SyntaxFault {
         /// The route as the argument of a constructor: `route`, or `&chunk` inside a loop over chunks.
         route: String,
     },
-    /// A constructor of a tensor with other arguments than it takes.
+    /// A constructor of a tensor with different arguments than it takes.
     FlowTensor {
         /// The constructor as it is written.
         form: String,
@@ -138,9 +138,9 @@ pub(crate) enum PartFault {
     Argument { takes: String, what: &'static str },
     /// A part of a tensor.
     WholeTensor { name: String },
-    /// A tensor by value, or by a reference of another kind than the call takes.
+    /// A tensor by value, or by a reference of a different kind than the call takes.
     TensorForm { given: String, wanted: String },
-    /// A tensor of another type than the parameter.
+    /// A tensor of a different type than the parameter.
     TensorType { name: String, takes: String, given: String },
     /// `&mut` of a tensor whose `let` is not `mut`.
     NotMut { name: String },
@@ -161,7 +161,7 @@ pub(crate) enum ArgumentForm {
     NoRank { tensor: String },
     /// A rank that is neither a variable nor the owner of an expert.
     Rank,
-    /// An accessor with other arguments than it takes; `form` is how it is written.
+    /// An accessor with different arguments than it takes; `form` is how it is written.
     Accessor { form: String },
     /// Any other expression.
     Other,

@@ -162,7 +162,7 @@ pub(super) fn unsent(chunks: &Chunks, span: Span, errors: &mut Errors) {
 pub(super) struct Use<'a> {
     pub(super) argument: &'a Argument,
     pub(super) place: &'a LoweredArgument,
-    /// Whether it lies on another rank than the one that runs the call.
+    /// Whether it lies on a different rank than the one that runs the call.
     pub(super) remote: bool,
     /// Whether the call adds to it rather than overwriting it.
     pub(super) adds: bool,

@@ -796,7 +796,7 @@ fn what_rustc_alone_would_refuse_is_told_first() {
     check_body(
         "h.store(&gate * gate.concat::<7>(up.load()).row_sum());",
         "concat",
-        &["`concat::<7>` states another size than"],
+        &["`concat::<7>` states a different size than"],
     );
     check(
         &[("x: &Tile<bf16, TILE_M, K>", "x: &Tile<bf16, TILE_M, { 2 * K }>")],

@@ -122,7 +122,7 @@ pub enum BootstrapError {
     },
     /// The rank 0 at this address belongs to another job.
     #[error(
-        "rank 0 at {} belongs to another job than rank {rank}, whose job {}: start the ranks of a job with one name ({naming}), or on another port",
+        "rank 0 at {} belongs to a different job than rank {rank}, whose job {}: start the ranks of a job with one name ({naming}), or on another port",
         printable(.address), job_name(.job)
     )]
     OtherJob {

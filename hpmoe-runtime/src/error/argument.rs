@@ -31,7 +31,7 @@ pub enum ArgumentError {
         /// Ranks of the group.
         ranks: usize,
     },
-    /// A tensor has the parts of other ranks than those in this process.
+    /// A tensor has the parts of different ranks than those in this process.
     #[error(
         "`{tensor}` holds the parts of {parts}, but this process runs {group}: make it with PerRank::from_fn(group.ranks(), ..)"
     )]
@@ -43,7 +43,7 @@ pub enum ArgumentError {
         /// Ranks of this process.
         group: String,
     },
-    /// A tensor has another element type or width than the kernel was built for.
+    /// A tensor has a different element type or width than the kernel was built for.
     #[error(
         "`{tensor}` has {got_columns} columns of {got}, but the kernel was built for {columns} columns of {element}: rebuild, so that kernel and caller agree"
     )]
@@ -59,7 +59,7 @@ pub enum ArgumentError {
         /// Number of columns passed.
         got_columns: usize,
     },
-    /// A tensor's rows are of another kind than the kernel was built for.
+    /// A tensor's rows are of a different kind than the kernel was built for.
     #[error("`{tensor}` has {got}, but the kernel was built for {wanted}: rebuild, so that kernel and caller agree")]
     Kind {
         /// Name of the tensor in the taskflow.
@@ -87,7 +87,7 @@ pub enum ArgumentError {
         /// The way out.
         way_out: &'static str,
     },
-    /// A kept route, or room for one, is for another number of chunks than the kernel has.
+    /// A kept route, or room for one, is for a different number of chunks than the kernel has.
     #[error(
         "`{tensor}` of rank {rank} is for a route in {}, but this kernel counts rows in {}: give it as many words as \
          PerRank::routed_in_chunks does, and build the kernels of both passes with the same number of chunks",
@@ -136,9 +136,9 @@ pub enum ArgumentError {
         /// Name of the tensor in the taskflow.
         tensor: &'static str,
     },
-    /// A fixed launch was given another tensor than the one it was made for.
+    /// A fixed launch was given a different tensor than the one it was made for.
     #[error(
-        "`{tensor}` has another address or another number of rows than when the launch was fixed: pass the same tensor with other data in it, or call \
+        "`{tensor}` has a different address or number of rows than when the launch was fixed: pass the same tensor with other data in it, or call \
          Group::fix for this one"
     )]
     Moved {

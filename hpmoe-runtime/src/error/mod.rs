@@ -89,9 +89,9 @@ pub enum LaunchError {
         /// Physical experts per rank in the kernel.
         built: usize,
     },
-    /// The route was made with another placement than the group's.
+    /// The route was made with a placement that is not the group's.
     #[error(
-        "the route has another placement than the group: make it by Route::placed with the placement that Group::placed was given, or launch it \
+        "the route's placement is not the group's: make the route by Route::placed with the placement that Group::placed was given, or launch it \
 on the group without one"
     )]
     OtherPlacement,

@@ -13,7 +13,7 @@ impl LaunchOptions {
     ///
     /// # Errors
     ///
-    /// The variable has another value than `on` and `off`, or a search for races in global memory was asked for and checks are off.
+    /// The variable has a value other than `on` and `off`, or a search for races in global memory was asked for and checks are off.
     pub(super) fn checks(&self) -> Result<bool, LaunchError> {
         let checks = match self.checks {
             Some(checks) => checks,

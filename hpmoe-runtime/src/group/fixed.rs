@@ -235,7 +235,7 @@ impl<'a> FixedLaunch<'a> {
     ///
     /// # Errors
     ///
-    /// The errors of [`Group::launch`], or if a tensor has another address or other rows than before.
+    /// The errors of [`Group::launch`], or if a tensor has a different address or number of rows than before.
     pub fn launch(&mut self, arguments: &[Argument<'_>]) -> Result<Report, LaunchError> {
         self.enqueue(None, arguments)?;
         Ok(self.wait()?.expect("a launch is pending"))

@@ -65,7 +65,7 @@ impl Gist {
             HPMOE_DONE => Self::plain("done".to_owned()),
             HPMOE_WAITING | HPMOE_STOPPED => Self::awaited(tables, record, "waited for", call),
             HPMOE_GAVE_UP => Self::awaited(tables, record, "gave up waiting for", call),
-            HPMOE_REFUSED => Self::plain("refused: other cores than the kernel was scheduled for".to_owned()),
+            HPMOE_REFUSED => Self::plain("refused: different cores than the kernel was scheduled for".to_owned()),
             HPMOE_UNROUTED => Self::plain("found that the ids make no route".to_owned()),
             state => Self::plain(format!("left an unknown state, {state}")),
         }

@@ -95,7 +95,7 @@ fn a_rank_of_another_job_is_refused_and_told() {
         assert_eq!(
             other.join().unwrap().unwrap_err().to_string(),
             format!(
-                "rank 0 at {} belongs to another job than rank 1, whose job is `B\\u{{1b}}[2J`: start the ranks of a job with one \
+                "rank 0 at {} belongs to a different job than rank 1, whose job is `B\\u{{1b}}[2J`: start the ranks of a job with one \
                  name (the name of the job, which the program sets), or on another port",
                 place.address
             )

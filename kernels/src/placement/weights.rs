@@ -62,7 +62,7 @@ impl Placement {
         &self,
         gradients: &PerRank<Experts<f32, N, K>>,
     ) -> Result<Experts<f32, N, K>, PlacementError> {
-        // The first physical expert's gradient is the sum that the others are added to: 0 + x may have another sign than x.
+        // The first physical expert's gradient is the sum that the others are added to: 0 + x may have a different sign than x.
         let mut sums: Vec<Option<Vec<f32>>> = vec![None; self.experts()];
         for rank in self.ranks() {
             let of_rank = &gradients[rank];

@@ -47,7 +47,7 @@ pub enum RouteError {
         /// The other rank.
         other: Rank,
     },
-    /// A placement has another number of ranks or experts than the route.
+    /// A placement has a different number of ranks or experts than the route.
     Placement {
         /// The number that differs: `ranks` or `experts`.
         what: &'static str,
@@ -123,7 +123,7 @@ pub enum RouteError {
         /// The rank that it belongs to.
         rank: Rank,
     },
-    /// A kept route has another shape than this launch needs.
+    /// A kept route has a different shape than this launch needs.
     KeptFor {
         /// The rank that it belongs to.
         rank: Rank,
@@ -141,7 +141,7 @@ pub enum RouteError {
     },
     /// The ranks' kept routes come from different launches.
     KeptApart {
-        /// The first rank whose route comes from another launch than rank 0's.
+        /// The first rank whose route comes from a different launch than rank 0's.
         rank: Rank,
     },
     /// A rank has more rows than an i32 can number.
@@ -176,7 +176,7 @@ impl fmt::Display for RouteError {
                  with the same arguments"
             ),
             Self::PlacedApart { rank, other } => {
-                write!(f, "{rank} has another placement than {other}: pass the same placement on all ranks of the group")
+                write!(f, "{rank} and {other} have different placements: pass the same placement on all ranks of the group")
             }
             Self::Placement { what, placed, wanted } => write!(
                 f,
@@ -220,11 +220,11 @@ impl fmt::Display for RouteError {
             }
             Self::KeptPlaced { rank } => write!(
                 f,
-                "the route kept in routed of {rank} was made with another placement than this launch has: use the same placement for both launches"
+                "the route kept in routed of {rank} was made with a placement that is not this launch's: use the same placement for both launches"
             ),
             Self::KeptApart { rank } => write!(
                 f,
-                "routed of {rank} was kept by another launch than routed of rank 0: pass the parts that one launch has kept on all ranks"
+                "routed of {rank} was kept by a different launch than routed of rank 0: pass the parts that one launch has kept on all ranks"
             ),
             Self::Rows { rank, verb, rows } => write!(
                 f,

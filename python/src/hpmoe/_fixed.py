@@ -68,7 +68,7 @@ class FixedLaunch:
         keep(None, self._group._last)
         moved = [name for name, place in self._found().items() if place != self._places[name]]
         if moved:
-            said = f"`{moved[0]}` lies elsewhere or has another shape than when the launch was fixed: write new data into the same tensor, or call Taskflow.fix again"
+            said = f"`{moved[0]}` has a different address or shape than when the launch was fixed: write new data into the same tensor, or call Taskflow.fix again"
             # On NPUs, no process waits for the others before it launches.
             if self._group.rank is not None and self._npu is None:
                 self._interface.refuse(self._group._handle(self._interface), said)

@@ -171,7 +171,7 @@ fn printing(line: &str) -> Run {
 #[test]
 fn other_bits_are_told_and_a_large_error_has_failed() {
     let run = printing(r#"{"bitwise_equal":false,"relative_l2":0.004}"#);
-    run.expect("simulate moe_ffn", "ok", "other bits than the reference's, with a relative L2 error of 4.00e-3");
+    run.expect("simulate moe_ffn", "ok", "different bits than the reference's, with a relative L2 error of 4.00e-3");
     let run = printing(r#"{"bitwise_equal":false,"relative_l2":0.5}"#);
     run.expect("simulate moe_ffn", "failed", "a relative L2 error of 5.00e-1");
 }

@@ -225,7 +225,7 @@ aclError aclrtDeviceCanAccessPeer(int32_t *can, int32_t device, int32_t peer) {
 aclError aclrtDeviceEnablePeerAccess(int32_t peer, uint32_t flags) {
     const int own = current_device();
     if (own < 0 || peer < 0 || static_cast<uint32_t>(peer) >= visible() || peer == own || flags != 0) {
-        return ended("aclrtDeviceEnablePeerAccess", PARAMETER, "another device than this thread's, and flags 0");
+        return ended("aclrtDeviceEnablePeerAccess", PARAMETER, "a different device than this thread's, and flags 0");
     }
     std::lock_guard<std::mutex> lock(state().mutex);
     state().devices[own].peers.insert(peer);

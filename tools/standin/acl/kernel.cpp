@@ -195,7 +195,7 @@ static const char *wrong_options(const aclrtBinaryLoadOptions *options) {
             return "a lazy load that is neither 0 nor 1";
         }
         if (type == ACL_RT_BINARY_LOAD_OPT_MAGIC && option.value.magic != MIX_MAGIC) {
-            return "another magic number than that of kernels for both kinds of core";
+            return "a different magic number than that of kernels for both kinds of core";
         }
     }
     return seen[ACL_RT_BINARY_LOAD_OPT_MAGIC] ? nullptr : "no magic number";

@@ -1,4 +1,4 @@
-//! A tile with another number of columns than the task takes.
+//! A tile with a different number of columns than the task takes.
 
 use hpmoe_runtime::prelude::*;
 

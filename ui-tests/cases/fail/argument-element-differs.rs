@@ -1,4 +1,4 @@
-//! A tensor of another element type than the task takes.
+//! A tensor of a different element type than the task takes.
 
 use hpmoe_runtime::prelude::*;
 

@@ -579,7 +579,7 @@ fn fixed_refused() {
     );
     let (_, said, number) = fix(group, &fitting);
     assert_eq!(said, "");
-    let moved = "`x` has another address or another number of rows than when the launch was fixed: ";
+    let moved = "`x` has a different address or number of rows than when the launch was fixed: ";
     let elsewhere = Evolving::new();
     let mut parts = fitting.clone();
     parts[1] = elsewhere.parts()[1];

@@ -264,7 +264,7 @@ fn pending() {
     assert!(after.iter().eq(expected.iter()));
     pending.wait().unwrap();
     assert!(before.iter().eq(expected.iter()));
-    // A launch needs memory of another size than the pending one uses. Only a launch that can no longer be waited for
+    // A launch needs memory of a different size than the pending one uses. Only a launch that can no longer be waited for
     // is still pending here.
     std::mem::forget(layer.enqueue(&group, None, &mut before).unwrap());
     let group = group.capacity_rows(400);
@@ -518,7 +518,7 @@ fn fixed() {
         // The block was made for other tensors.
         let error = blocks[0].launch(&evolving.arguments(1)).unwrap_err().to_string();
         assert!(
-            error.starts_with("`x` has another address or another number of rows than when the launch was fixed: "),
+            error.starts_with("`x` has a different address or number of rows than when the launch was fixed: "),
             "{error}"
         );
         let x = PerRank::from_fn(evolving.ep, |_| Tensor::<bf16, { evolving::HIDDEN }>::zeros(1));
@@ -826,7 +826,7 @@ fn refused_launch(said: &str) {
     }
 }
 
-/// The library reports another kernel than the one that it was given.
+/// The library reports a different kernel than the one that it was given.
 fn refused_kernel() {
     let error = Layer::new(2).launch(&Group::new(2).on_npus().unwrap()).unwrap_err().to_string();
     assert!(error.starts_with(&std::env::var(SAID).unwrap()), "{error}");

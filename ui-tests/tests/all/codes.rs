@@ -146,7 +146,7 @@ proptest! {
         let given = Given::of(&case);
         let expected = given.run(&case, &route, false).expect("the reference launches nothing");
         let found = given.run(&case, &route, true).map_err(|error| TestCaseError::fail(format!("{case:?}: {error}")))?;
-        prop_assert!(expected == found, "other bits than the reference: {case:?}");
+        prop_assert!(expected == found, "different bits than the reference: {case:?}");
     }
 }
 

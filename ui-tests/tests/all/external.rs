@@ -20,7 +20,7 @@ proptest! {
         let mut found = case.zeros();
         let report = external::forward::launch(&case.group(), &route, &x, &w, &gate, &up, &down, &mut found);
         let report = report.map_err(|error| TestCaseError::fail(format!("{case:?}: {error}")))?;
-        prop_assert!(expected.iter().eq(found.iter()), "other bits than the reference: {case:?}");
+        prop_assert!(expected.iter().eq(found.iter()), "different bits than the reference: {case:?}");
         prop_assert_eq!((report.tolerance("y"), report.empty_tasks), (0.0, 0));
     }
 
@@ -35,7 +35,7 @@ proptest! {
         let report = external::softened::launch(&case.group(), &route, &x, &w, &mut received, &mut found);
         let report = report.map_err(|error| TestCaseError::fail(format!("{case:?}: {error}")))?;
         // No result that an operator approximates has reached this tensor.
-        prop_assert!(rows.iter().eq(received.iter()), "other rows than the reference: {case:?}");
+        prop_assert!(rows.iter().eq(received.iter()), "different rows than the reference: {case:?}");
         prop_assert_eq!((report.tolerance("received"), report.tolerance("y")), (0.0, 1e-2));
         let values = |tensors: &PerRank<Tensor<bf16, { external::HIDDEN }>>| -> Vec<f32> {
             tensors.iter().flat_map(|part| part.to_vec()).map(f32::from).collect()

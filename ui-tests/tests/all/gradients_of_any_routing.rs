@@ -75,7 +75,7 @@ fn with_nothing(case: &Case) -> [(Tensors<HIDDEN, INTER, TOP_K>, PerRank<Tensor<
 
 fn good(what: &str, equal: bool, report: &Report) -> Result<(), String> {
     match (equal, report.empty_tasks) {
-        (false, _) => Err(format!("{what}: other bits than the reference")),
+        (false, _) => Err(format!("{what}: different bits than the reference")),
         (true, 0) => Ok(()),
         (true, empty) => Err(format!("{what}: {empty} empty tasks")),
     }

@@ -177,7 +177,7 @@ fn what_is_no_route_of_the_launch_is_refused() {
     let error = layer.launch_backward(&group, &made).err().expect("they are of different launches");
     assert_eq!(
         error.to_string(),
-        "routed of rank 1 was kept by another launch than routed of rank 0: pass the parts that one launch has kept on all ranks"
+        "routed of rank 1 was kept by a different launch than routed of rank 0: pass the parts that one launch has kept on all ranks"
     );
     std::mem::swap(&mut made.routed[Rank::new(1)], &mut other.routed[Rank::new(1)]);
     // The ranks' parts are swapped; they have equally many words if both ranks have equally many tokens.

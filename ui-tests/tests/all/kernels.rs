@@ -370,7 +370,7 @@ fn products_outputs(case: &Case, route: &Route) -> Products {
 
 fn check(case: &Case, report: Result<Report, LaunchError>, equal: bool) -> Result<(), TestCaseError> {
     let report = report.map_err(|error| TestCaseError::fail(format!("{case:?}: {error}")))?;
-    prop_assert!(equal, "other bits than the reference: {case:?}");
+    prop_assert!(equal, "different bits than the reference: {case:?}");
     prop_assert_eq!(report.empty_tasks, 0);
     Ok(())
 }

@@ -144,11 +144,11 @@ fn check(case: &Case) -> Result<(), String> {
     let launched = run(case, &placement, Some(&case.group())).map_err(|error| error.to_string())?;
     let placed = run(case, &placement, None).unwrap();
     if launched != placed {
-        return Err("a launch has other bits than its reference".to_owned());
+        return Err("a launch has different bits than its reference".to_owned());
     }
     let (routed, kept) = run_routed(case, &placement, Some(&case.group())).map_err(|error| error.to_string())?;
     if routed != launched {
-        return Err("a kernel that makes its route has other bits than one with a route of the host".to_owned());
+        return Err("a kernel that makes its route has different bits than one with a route of the host".to_owned());
     }
     let (reference, kept_by_reference) = run_routed(case, &placement, None).unwrap();
     if reference != routed || kept != kept_by_reference {

@@ -189,7 +189,7 @@ fn a_fixed_launch_refuses_other_tensors_and_ends_with_its_group() {
     let error = fixed.launch(&other.arguments(None, false)).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "`ids` has another address or another number of rows than when the launch was fixed: pass the same tensor with other data in it, or call \
+        "`ids` has a different address or number of rows than when the launch was fixed: pass the same tensor with other data in it, or call \
          Group::fix for this one"
     );
     let error = fixed.launch(&layer.arguments(None, true)).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! The variants of the layer on other bundled layers than those that the examples are built for: no tile divides the
+//! The variants of the layer on different bundled layers than those that the examples are built for: no tile divides the
 //! sizes, and some experts have no row. Each example has its own test.
 
 macro_rules! variants {

@@ -57,7 +57,10 @@ fn main() {
     let (mut expected, mut y) = (output(), output());
     moe_ffn::forward(*ep, route, x, weights, gate, up, down, &mut expected);
     launch(&mut y);
-    assert!(tensors::numbers(&y) == tensors::numbers(&expected), "the megakernel has other bits than the reference");
+    assert!(
+        tensors::numbers(&y) == tensors::numbers(&expected),
+        "the megakernel has different bits than the reference"
+    );
 
     let mut times: Vec<Duration> = (0..LAUNCHES).map(|_| launch(&mut y)).collect();
     times.sort_unstable();

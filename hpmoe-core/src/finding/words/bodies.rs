@@ -41,7 +41,7 @@ impl BodyFault {
             Self::Columns { operation, stated, made } => {
                 let stated: Vec<String> = stated.iter().map(ToString::to_string).collect();
                 let problem = format!(
-                    "`{operation}::<{}>` states another size than the {made} columns that it makes here",
+                    "`{operation}::<{}>` states a different size than the {made} columns that it makes here",
                     stated.join(", ")
                 );
                 return (problem, format!("write `{operation}::<{made}>(..)`, or leave the size out"));

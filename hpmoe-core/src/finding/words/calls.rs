@@ -81,11 +81,11 @@ impl RemoteFault {
                 elsewhere(tensor, &format!("matrix of `{expert}`"), &format!("{expert}.owner()"))
             }
             Self::Read => (
-                format!("`{tensor}` lies on another rank than the first tile that this call reads"),
+                format!("`{tensor}` lies on a different rank than the first tile that this call reads"),
                 "a call reads on one rank only: bring the rows there by a put".into(),
             ),
             Self::Write { task } => (
-                format!("`{tensor}` lies on another rank than the tensors that this call reads"),
+                format!("`{tensor}` lies on a different rank than the tensors that this call reads"),
                 format!(
                     "only a put writes to another rank: let `{task}` write a tensor of this rank, and put that by a task \
                      marked `#[comm_put]`, whose body is `to.put(from);`"

@@ -126,7 +126,7 @@ pub(super) fn wrong_core(
     (format!("{} have no `{operation}`", plural(&kind)), help)
 }
 
-/// Operands of other kinds than an operation takes.
+/// Operands of different kinds than an operation takes.
 pub(super) fn operands(operation: &str, given: &[OperandKind]) -> Sentence {
     use OperandKind::{Number, Size, Tile, Value};
     let known: Vec<&[OperandKind]> = ops::named(operation).map(|operation| operation.operands).collect();

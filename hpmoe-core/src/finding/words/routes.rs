@@ -47,7 +47,7 @@ impl RouteFault {
             ),
             Self::Late { ids, .. } => (
                 format!("this call writes `{ids}` after the route has been made from it"),
-                format!("move the call above the route, or write to another tensor than `{ids}`"),
+                format!("move the call above the route, or write to a different tensor than `{ids}`"),
             ),
             Self::Matrix { ids, task } => (
                 format!("`{task}` runs on matrix cores, but ids for a route must be written by vector cores"),

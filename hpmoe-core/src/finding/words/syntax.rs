@@ -8,7 +8,7 @@ impl SyntaxFault {
     pub(super) fn words(&self) -> Sentence {
         match self {
             Self::FlowLet { ranks, route } => (
-                "a `let` in a taskflow creates a tensor, and has no type and no other pattern than a name".into(),
+                "a `let` in a taskflow creates a tensor, and has no type and no pattern but a name".into(),
                 format!(
                     "write `let name = PerRank::symmetric::<bf16, COLS>({ranks}, {route});`, `PerRank::ragged`, \
                      `PerRank::once`, `PerRank::slots`, `PerRank::tokens` or `PerRank::experts::<bf16, ROWS, COLS>`"

@@ -173,7 +173,7 @@ impl Builder<'_> {
         made.last().copied()
     }
 
-    /// Refuses other rows than a task's tiles have, or several of them: a vector core computes pieces of rows.
+    /// Refuses different rows than a task's tiles have, or several of them: a vector core computes pieces of rows.
     fn check_rows(&mut self, operation: &Operation, shapes: &[Shape], result: &Shape, span: Span) -> Option<()> {
         if !matches!(operation.device, Device::Routine(Routine { sizes: Sizes::Reshaped, .. })) {
             return Some(());

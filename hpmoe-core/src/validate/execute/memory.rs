@@ -82,7 +82,7 @@ impl Versions {
         met
     }
 
-    /// Starts a tile; an error if it meets other versions than when phases ran one after another.
+    /// Starts a tile; an error if it meets different versions than when phases ran one after another.
     pub(super) fn begin(&mut self, met: &Met) -> Result<(), ()> {
         for &(number, version, reads) in &met.writes {
             let cell = &mut self.cells[number];

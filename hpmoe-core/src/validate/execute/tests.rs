@@ -316,7 +316,7 @@ fn another_band_makes_other_cores() {
     let layer = Layer { inter: 64, ..Layer::TINY };
     let checked = moe_ffn(&layer);
     let whole = schedule(&checked, CORES);
-    caught(&checked, &whole, "gate's tiles on other cores than up's", |schedule| {
+    caught(&checked, &whole, "gate's tiles on different cores than up's", |schedule| {
         schedule.phases[crate::ids::PhaseId(1)].band = 1;
         schedule.phases[crate::ids::PhaseId(2)].joins_previous = false;
     });

@@ -54,7 +54,7 @@ pub enum NpuError {
     },
     /// The message of another process does not describe a memory handle.
     #[error(
-        "a message of {bytes} bytes from another process has another length than in this build: start all processes from one build"
+        "another process sent a memory handle of {bytes} bytes, which is not the length in this build: start all processes from one build"
     )]
     Ticket {
         /// Number of bytes of the message.
@@ -166,7 +166,7 @@ pub enum NpuError {
         /// Its vector cores.
         found_aiv: i64,
     },
-    /// CANN reports another type of kernel than the build has checked.
+    /// CANN reports a different type of kernel than the build has checked.
     #[error(
         "CANN loads {kernel} as a kernel of type {found} instead of {wanted} (both kinds of core): build it with another CANN"
     )]

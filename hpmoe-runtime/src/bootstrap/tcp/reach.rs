@@ -59,7 +59,7 @@ pub(super) fn reach(
     let address = place.file.as_ref().map_or_else(|| place.address.clone(), AddressFile::named);
     let mut traveller = Traveller { place, address, joining, key, nonces, deadline };
     let mut pause = PAUSES[0];
-    // Where another program than rank 0 answered, and since when.
+    // Where a different program than rank 0 answered, and since when.
     let mut stale: Option<(String, Instant)> = None;
     loop {
         let cause = match traveller.arrive() {
@@ -198,7 +198,7 @@ impl Traveller<'_> {
         let address = self.address.clone();
         let job = &self.joining.job;
         Failure::Ended(match why {
-            Refusal::Version => BootstrapError::Mismatch(format!("rank {rank} joins by another protocol than rank 0")),
+            Refusal::Version => BootstrapError::Mismatch(format!("rank {rank} and rank 0 use different protocols")),
             Refusal::OtherJob => {
                 BootstrapError::OtherJob { rank, address, job: job.clone(), naming: self.joining.naming() }
             }

@@ -224,7 +224,7 @@ fn all_ranks_find_the_same_other_head() {
             let found = (fault.group, fault.item as usize, fault.column as usize);
             assert_eq!(found, (HPMOE_ROUTE_KEPT, other, word), "case {seed}: {:?}", ended.states());
             refused(&kernel, &ended, seed);
-            // Without the fault, some ranks have routes of other launches than the first rank.
+            // Without the fault, some ranks have routes of different launches than the first rank.
             told[other] = vec![0];
             told[other + 1] = vec![0];
             let ended = run(&case, &kernel, &route, Rank::new(me), &told, seed);

@@ -5,7 +5,7 @@ use hpmoe_core::target::Target;
 use hpmoe_kernels::Placement;
 use hpmoe_simulator::simulate::Time;
 
-/// The weights that a placement needs on other ranks than consecutive experts do.
+/// The weights that a placement needs on different ranks than consecutive experts do.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Copies {
     /// Places that are written.

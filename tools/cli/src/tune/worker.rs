@@ -157,7 +157,7 @@ fn searched(
     }
 }
 
-/// A kernel with other tile sizes than by default, if it can have them.
+/// A kernel with different tile sizes than by default, if it can have them.
 fn built(source: &KernelSource, sizes: &NamedSizes) -> Option<Front> {
     front(&source.module, &overrides(&source.set, &with_tuned(&source.open, sizes))).ok()
 }

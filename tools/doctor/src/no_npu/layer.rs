@@ -109,7 +109,7 @@ fn told(ran: &Ran, cycles: Result<Value, String>) -> Step {
     let bits = match (&launch, error) {
         (Some(launch), _) if launch["bitwise_equal"] == true => "equal bit for bit with the reference".to_owned(),
         // Not a fault: the cube may add in another order.
-        (_, Some(error)) => format!("other bits than the reference's, with a relative L2 error of {error:.2e}"),
+        (_, Some(error)) => format!("different bits than the reference's, with a relative L2 error of {error:.2e}"),
         _ => format!("no result: {}: {}", ran.end, ran.last().trim()),
     };
     let right = error.is_some_and(|error| error < TOLERANCE);

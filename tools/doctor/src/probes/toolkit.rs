@@ -13,7 +13,7 @@ pub(super) static PROBE: Probe = Probe {
     needs: &[],
     ranks: 1,
     run,
-    means: "no suitable toolkit is installed, or it takes other sources or options than documented",
+    means: "no suitable toolkit is installed, or it takes different sources or options than documented",
     falls: "no kernel can be built for NPUs",
     change: "what the message names; the words of the command line are in hpmoe-core/build/src/cann/compiler.rs",
 };

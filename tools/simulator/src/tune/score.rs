@@ -7,7 +7,7 @@ use hpmoe_core::target::Target;
 use hpmoe_core::tuned::{Candidate, NamedSizes};
 use hpmoe_core::validate::validate;
 
-/// Builds the checked taskflows of a kernel with other tile sizes than in its source; `None` if it can't have these sizes.
+/// Builds the checked taskflows of a kernel with different tile sizes than in its source; `None` if it can't have these sizes.
 pub type BuildKernel<'a> = dyn Fn(&NamedSizes) -> Option<Vec<CheckedGraph>> + 'a;
 
 /// The target, routings and kernel on which candidates are tried.

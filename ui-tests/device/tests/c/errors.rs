@@ -278,7 +278,7 @@ fn a_fixed_launch_can_be_replayed() {
     let said = replay(&Echo::new(5), number);
     assert!(
         said.0 == HPMOE_INVALID
-            && said.1.starts_with("`x` has another address or another number of rows than when the launch was fixed"),
+            && said.1.starts_with("`x` has a different address or number of rows than when the launch was fixed"),
         "{said:?}"
     );
     assert_eq!((hpmoe_replayed(number, 1), error().contains("the group runs on the host")), (HPMOE_INVALID, true));

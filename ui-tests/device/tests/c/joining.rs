@@ -75,7 +75,7 @@ fn ranks_with_another_secret_or_job_are_refused() {
         host(listener, own)
     });
     let said = join(port, HpmoeJoining { job: c"B".as_ptr(), ..own }, HpmoeOptions::default()).unwrap_err();
-    assert!(said.contains("belongs to another job than rank 1, whose job is `B`"), "{said}");
+    assert!(said.contains("belongs to a different job than rank 1, whose job is `B`"), "{said}");
     let wrong = HpmoeJoining { job: c"A".as_ptr(), ..with_secret(b"what nobody else knows") };
     let said = join(port, wrong, HpmoeOptions::default()).unwrap_err();
     assert!(said.contains("share no secret: their secrets differ"), "{said}");

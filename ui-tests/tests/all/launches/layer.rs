@@ -85,7 +85,7 @@ macro_rules! layers {
                 #[track_caller]
                 pub fn check(&self, group: &Group) {
                     let (found, report) = self.launch(group).unwrap_or_else(|error| panic!("{:?}: {error}", self.case));
-                    assert!(found == self.reference(), "other bits than the reference: {:?}", self.case);
+                    assert!(found == self.reference(), "different bits than the reference: {:?}", self.case);
                     assert_eq!(report.empty_tasks, 0);
                 }
             }

@@ -21,7 +21,7 @@ impl Arguments {
     }
 }
 
-/// An argument and its place; one of another form than its own has no value.
+/// An argument and its place; one of a different form than its own has no value.
 pub(super) struct Given<V> {
     pub(super) at: Span,
     /// The value and its place.

@@ -70,7 +70,7 @@ pub enum ShmemError {
         /// A rank that has not.
         without: usize,
     },
-    /// The program has initialised the library with another number for this process than its rank, or with another number of
+    /// The program has initialised the library with a number for this process that is not its rank, or with a different number of
     /// processes.
     #[error(
         "this process is rank {rank} of {ranks}, but process {pe} of {pes} in SHMEM, which it has initialised before: give it the same number in both, and use groups of all processes"
@@ -85,7 +85,7 @@ pub enum ShmemError {
         /// Number of processes in the library.
         pes: i32,
     },
-    /// The program has initialised the library for another NPU than the one that kernels run on.
+    /// The program has initialised the library for a different NPU than the one that kernels run on.
     #[error(
         "the program has initialised SHMEM on NPU {heap}, but rank {rank} runs on NPU {device}: call aclrtSetDevice with that number before it does, or make the group by Group::on_npus_from({heap})"
     )]

@@ -8,7 +8,7 @@ use std::fmt;
 /// The reason why a schedule can't run a routing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unfit {
-    /// The kernel was built for other numbers of experts than the routing has.
+    /// The kernel was built for different numbers of experts than the routing has.
     Experts {
         /// Experts of the group and experts of a token in the kernel.
         kernel: (usize, usize),

@@ -19,7 +19,7 @@ pub enum RoutingError {
         /// Ranks and experts of the routing.
         routing: (usize, usize),
     },
-    /// A rank has counts for another number of experts than rank 0.
+    /// A rank has counts for a different number of experts than rank 0.
     ExpertCount {
         /// The rank with other counts.
         rank: usize,
@@ -48,7 +48,7 @@ pub enum RoutingError {
         /// Tokens of the rank.
         tokens: u64,
     },
-    /// A token has another number of experts than the first one.
+    /// A token has a different number of experts than the first one.
     TopK {
         /// The rank of the token.
         rank: usize,
