@@ -12,7 +12,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Compares number by number; a result that is not a number makes both figures infinite.
+    /// Compares element by element; a result that is not a number makes both figures infinite.
     ///
     /// # Panics
     ///
@@ -37,7 +37,7 @@ impl Comparison {
     }
 }
 
-/// Whether two lists have the same bits, number by number. Numbers that are not a number are alike: their payload is not promised.
+/// Whether two lists have the same bits, element by element. Numbers that are not a number are alike: their payload is not promised.
 pub fn same_bits(found: &[f32], expected: &[f32]) -> bool {
     let same = |(a, b): (&f32, &f32)| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan());
     found.len() == expected.len() && found.iter().zip(expected).all(same)

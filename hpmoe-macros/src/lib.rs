@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | [`macro@megakernel`] | an inline module | a kernel: its constants, tasks and taskflows |
 //! | [`macro@aic_task`] | a function of that module | a task of matrix cores: products |
-//! | [`macro@aiv_task`] | a function of that module | a task of vector cores: everything that works number by number or along rows |
+//! | [`macro@aiv_task`] | a function of that module | a task of vector cores: everything that works element by element or along rows |
 //! | [`macro@comm_put`] | a function of that module | a copy of rows, to another rank or through the route |
 //! | [`macro@taskflow`] | a function of that module | cuts tensors into tiles and calls tasks: the kernel is made of it |
 

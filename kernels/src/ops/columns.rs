@@ -52,7 +52,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
     /// If the value does not have these columns.
     #[must_use]
     pub fn columns<const N: usize>(&self, first: usize) -> Value<R, N> {
-        const { assert!(N > 0 && N <= C, "`columns` takes 1 to C columns") };
+        const { assert!(N > 0 && N <= C, "`columns::<N>`: N must be from 1 to the columns of the value") };
         slice(self, first, N)
     }
 }

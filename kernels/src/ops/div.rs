@@ -1,4 +1,4 @@
-//! `a / b`: quotients, number by number.
+//! `a / b`: quotients, element by element.
 
 use super::elementwise::{ONE_VALUE, one_size, operator};
 use crate::op::{Columns, Device, Host, OperandKind, Operation, Scalar, Slot, Spelling, VectorCall};

@@ -4,7 +4,7 @@ use super::comparison::{compare, compare_with_number, number, truth, values};
 use crate::op::{Host, Operation};
 use crate::{Operand, Value};
 
-/// The comparison of two values, number by number.
+/// The comparison of two values, element by element.
 pub(super) static VALUES: Operation =
     values("equal", Host::values(|given| given[0].equal(&given[1])), &compare("Equal"));
 

@@ -50,7 +50,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
     /// If the number of rows at run time is not a multiple of B.
     #[must_use]
     pub fn fold_rows<const B: usize>(self) -> Value<B, C> {
-        const { assert!(B > 0 && R % B == 0, "`fold_rows` sums equal groups of rows") };
+        const { assert!(B > 0 && R % B == 0, "`fold_rows::<B>`: B must divide the rows of the value") };
         folded(&self, R / B)
     }
 }

@@ -53,7 +53,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
     /// If the values have different sizes at run time.
     #[must_use]
     pub fn interleave<const E: usize>(&self, odd: impl Rows<R>) -> Value<R, E> {
-        const { assert!(E == 2 * C, "twice as many columns") };
+        const { assert!(E == 2 * C, "`interleave::<E>`: E must be twice the columns of each value") };
         assert_eq!(odd.most_cols(), C, "`interleave` takes values of one size");
         in_turn(self, &odd)
     }

@@ -57,8 +57,8 @@ impl<T: Codes, const R: usize, const C: usize> Tile<'_, T, R, C> {
     /// ```
     #[must_use]
     pub fn look_up<const D: usize, const N: usize>(&self, table: &Value<1, N>) -> Value<R, D> {
-        const { assert!(D == T::EACH * C, "a column for each code") };
-        const { assert!(N == T::COUNT, "a number for each code") };
+        const { assert!(D == T::EACH * C, "`look_up::<D, N>`: D must be the number of codes in a row of the tile") };
+        const { assert!(N == T::COUNT, "`look_up::<D, N>`: the table must have 256 numbers for codes of i8, 16 for codes of i4x2") };
         let cells = (0..self.rows()).flat_map(|row| self.row(row).iter().map(move |cell| (row, cell.get())));
         let codes = cells.flat_map(|(row, codes)| codes.places().map(move |code| (row, code)));
         let number = |(row, code): (usize, usize)| if self.is_empty(row) { 0.0 } else { table.row(0)[code] };

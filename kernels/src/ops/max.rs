@@ -1,10 +1,10 @@
-//! `a.max(&b)`: the larger of two values, number by number.
+//! `a.max(&b)`: the larger of two values, element by element.
 
 use super::elementwise::{ONE_VALUE, one_size};
 use crate::Value;
 use crate::op::{Device, Host, OperandKind, Operation, Slot, Spelling, VectorCall};
 
-/// Takes the larger of two values, number by number.
+/// Takes the larger of two values, element by element.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("max"),
     operands: &[OperandKind::Value, OperandKind::Value],

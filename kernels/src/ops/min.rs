@@ -1,10 +1,10 @@
-//! `a.min(&b)`: the smaller of two values, number by number.
+//! `a.min(&b)`: the smaller of two values, element by element.
 
 use super::elementwise::{ONE_VALUE, one_size};
 use crate::Value;
 use crate::op::{Device, Host, OperandKind, Operation, Slot, Spelling, VectorCall};
 
-/// Takes the smaller of two values, number by number.
+/// Takes the smaller of two values, element by element.
 pub(super) static OPERATION: Operation = Operation {
     spelling: Spelling::Method("min"),
     operands: &[OperandKind::Value, OperandKind::Value],

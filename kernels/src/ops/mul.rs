@@ -1,4 +1,4 @@
-//! `a * b`: products, number by number.
+//! `a * b`: products, element by element.
 
 use super::elementwise::{ONE_VALUE, one_size, operator};
 use crate::op::{Device, Host, OperandKind, Operation, Scalar, Slot, Spelling, VectorCall};

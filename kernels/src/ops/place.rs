@@ -38,7 +38,7 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
         ));
     }
     if columns == 0 {
-        return Err(misshapen("`place` needs a column at least".to_owned(), "write `place::<EXPERTS>(&ids)`"));
+        return Err(misshapen("`place::<E>`: E must be at least 1".to_owned(), "write `place::<EXPERTS>(&ids)`"));
     }
     Ok(Shape { element: ElementType::f32, cols: columns, ..value })
 }
@@ -61,7 +61,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
     /// If value and ids have different sizes at run time.
     #[must_use]
     pub fn place<const E: usize>(&self, ids: impl Borrow<Self>) -> Value<R, E> {
-        const { assert!(E > 0, "`place` needs a column at least") };
+        const { assert!(E > 0, "`place::<E>`: E must be at least 1") };
         placed(self, ids.borrow(), E)
     }
 }

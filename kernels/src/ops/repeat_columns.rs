@@ -50,7 +50,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
     /// ```
     #[must_use]
     pub fn repeat_columns<const D: usize>(&self) -> Value<R, D> {
-        const { assert!(D > 0 && D % C == 0, "`repeat_columns` makes a multiple of the value's columns") };
+        const { assert!(D > 0 && D % C == 0, "`repeat_columns::<D>`: D must be a multiple of the value's columns") };
         repeated(self, D)
     }
 }

@@ -57,8 +57,8 @@ impl<const R: usize, const C: usize> Value<R, C> {
     #[must_use]
     pub fn reshape<const ROWS: usize, const COLS: usize>(&self) -> Value<ROWS, COLS> {
         const {
-            assert!(R * C == ROWS * COLS, "`reshape` keeps all numbers");
-            assert!(ROWS % R == 0 || R % ROWS == 0, "`reshape` divides rows or joins them");
+            assert!(R * C == ROWS * COLS, "`reshape`: both sizes must have the same number of elements");
+            assert!(ROWS % R == 0 || R % ROWS == 0, "`reshape`: the rows of one size must divide those of the other");
         };
         assert_eq!(self.cols(), C, "`reshape` takes all of the columns that a type states");
         reshaped(self, COLS)

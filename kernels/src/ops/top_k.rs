@@ -53,7 +53,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
     /// If there are fewer than K columns at run time.
     #[must_use]
     pub fn top_k<const K: usize>(&self) -> Value<R, K> {
-        const { assert!(K > 0 && K <= C, "`top_k` chooses 1 to C columns") };
+        const { assert!(K > 0 && K <= C, "`top_k::<K>`: K must be from 1 to the columns of the value") };
         largest(self, K)
     }
 }

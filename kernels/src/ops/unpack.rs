@@ -40,7 +40,7 @@ impl<const R: usize, const C: usize> Tile<'_, i4x2, R, C> {
     /// ```
     #[must_use]
     pub fn unpack<const D: usize>(&self) -> Value<R, D> {
-        const { assert!(D == 2 * C, "twice as many columns") };
+        const { assert!(D == 2 * C, "`unpack::<D>`: D must be twice the columns of the tile") };
         let numbers = |pair: i4x2| pair.numbers().map(f32::from);
         let row = |row: usize| self.row(row).iter().map(move |cell| (row, cell.get()));
         let unpacked = |(row, pair)| if self.is_empty(row) { [0.0; 2] } else { numbers(pair) };

@@ -103,7 +103,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
         name: &str,
         f: impl Fn(f32, f32) -> f32,
     ) -> Self {
-        const { assert!((R2 == R || R2 == 1) && (C2 == C || C2 == 1), "the value on the left has the size of the result") };
+        const { assert!((R2 == R || R2 == 1) && (C2 == C || C2 == 1), "the right value must have the size of the left one, or one row or one column of it") };
         let is_one = |open: bool, bound: usize, size: usize| open || size == 1 && (bound == 1 || bound == MOST);
         let right = [is_one(other.open[0], R2, other.rows), is_one(other.open[1], C2, other.cols)];
         let size = |dimension: usize, left: usize, of_other: usize| {
@@ -132,7 +132,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
 
     /// This value as a larger type, with one row for all rows or one column for all columns.
     pub(crate) fn opened<const R2: usize, const C2: usize>(&self) -> Value<R2, C2> {
-        const { assert!((R == R2 || R == 1) && (C == C2 || C == 1), "one row becomes several, one column becomes several") };
+        const { assert!((R == R2 || R == 1) && (C == C2 || C == 1), "`broadcast` can only repeat one row or one column") };
         let open = [self.open[0] || R != R2, self.open[1] || C != C2];
         let empty = if open[0] { Vec::new() } else { self.empty.clone() };
         Value { rows: self.rows, cols: self.cols, open, empty, data: self.data.clone() }
@@ -145,7 +145,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
 
     /// Every second column, from column `first` on.
     pub(crate) fn every_second<const H: usize>(&self, first: usize, name: &str) -> Value<R, H> {
-        const { assert!(C == 2 * H, "half of the columns") };
+        const { assert!(C == 2 * H, "the result must have half of the value's columns") };
         assert!(self.cols % 2 == 0, "`{name}` needs an even number of columns, but is given {}", self.cols);
         let data = (0..self.rows).flat_map(|row| self.row(row).iter().skip(first).step_by(2).copied()).collect();
         Value { rows: self.rows, cols: self.cols / 2, open: self.open, empty: self.empty.clone(), data }
