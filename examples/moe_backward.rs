@@ -22,34 +22,34 @@ pub mod moe_train {
         sum_over_k, swiglu, swiglu_grad, swiglu_grad_of, weight_grad,
     };
 
-    /// Columns of a token.
+    /// Columns per token.
     pub const HIDDEN: usize = 128;
     /// Columns between the projections.
     pub const INTER: usize = 64;
     /// Experts of the whole group.
     pub const EXPERTS: usize = 16;
-    /// Experts of a token.
+    /// Experts per token.
     pub const TOP_K: usize = 4;
     /// Maximum number of tokens per rank.
     pub const TOKENS: usize = 384;
 
-    /// Rows of a tile of a projection. The build chooses tile sizes that a kernel leaves open.
+    /// Rows per tile of a projection. The build chooses tile sizes that a kernel leaves open.
     pub const TILE_M: usize = _;
-    /// Columns of a tile of a projection.
+    /// Columns per tile of a projection.
     pub const TILE_N: usize = _;
-    /// Rows of a tile of a weight gradient.
+    /// Rows per tile of a weight gradient.
     pub const GRAD_M: usize = _;
-    /// Columns of a tile of a weight gradient.
+    /// Columns per tile of a weight gradient.
     pub const GRAD_N: usize = _;
     /// Maximum number of rows per put.
     pub const PUT: usize = _;
     /// Maximum number of rows per put of single numbers: a fence costs more than they do.
     pub const PUT_NUMBERS: usize = TILE_M;
-    /// Tokens of a tile of a sum over k.
+    /// Tokens per tile of a sum over k.
     pub const BLOCK: usize = _;
-    /// Columns of a tile of a sum over k.
+    /// Columns per tile of a sum over k.
     pub const COLUMNS: usize = _;
-    /// (token, k) slots of a tile of a sum over k.
+    /// (token, k) slots per tile of a sum over k.
     pub const SLOTS: usize = BLOCK * TOP_K;
     /// Column tiles of the activation, each with a part of the gradient of the router's weights.
     pub const PARTS: usize = INTER.div_ceil(TILE_N);

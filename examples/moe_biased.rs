@@ -14,13 +14,13 @@ pub mod moe_biased {
     use hpmoe_runtime::prelude::*;
     use hpmoe_runtime::tasks::{combine, dispatch, give_back, project, shift};
 
-    /// Columns of a token.
+    /// Columns per token.
     pub const HIDDEN: usize = 128;
     /// Columns between the projections.
     pub const INTER: usize = 64;
     /// Experts of the whole group.
     pub const EXPERTS: usize = 16;
-    /// Experts of a token.
+    /// Experts per token.
     pub const TOP_K: usize = 4;
     /// Maximum number of tokens per rank.
     pub const TOKENS: usize = 384;
@@ -30,19 +30,19 @@ pub mod moe_biased {
     /// The slope of the sigmoid.
     pub const SLOPE: f32 = 1.702;
 
-    /// Rows of a tile of a projection. The build chooses tile sizes that a kernel leaves open.
+    /// Rows per tile of a projection. The build chooses tile sizes that a kernel leaves open.
     pub const TILE_M: usize = _;
-    /// Columns of a tile of a projection.
+    /// Columns per tile of a projection.
     pub const TILE_N: usize = _;
     /// As many columns of gate and up, which take turns.
     pub const PAIRS: usize = 2 * TILE_N;
     /// Maximum number of rows per put.
     pub const PUT: usize = _;
-    /// Tokens of a tile of the top-k sum.
+    /// Tokens per tile of the top-k sum.
     pub const BLOCK: usize = _;
-    /// Columns of a tile of the top-k sum.
+    /// Columns per tile of the top-k sum.
     pub const COLUMNS: usize = _;
-    /// (token, k) slots of a tile of the top-k sum.
+    /// (token, k) slots per tile of the top-k sum.
     pub const SLOTS: usize = BLOCK * TOP_K;
 
     /// The gated unit: `(up + 1) · gate · sigmoid(SLOPE · gate)`, where even columns are gates and odd ones are up.

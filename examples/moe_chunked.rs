@@ -13,13 +13,13 @@ pub mod moe_chunked {
     use hpmoe_runtime::prelude::*;
     use hpmoe_runtime::tasks::{combine, dispatch, give_back, project, swiglu};
 
-    /// Columns of a token.
+    /// Columns per token.
     pub const HIDDEN: usize = 128;
     /// Columns between the projections.
     pub const INTER: usize = 64;
     /// Experts of the whole group.
     pub const EXPERTS: usize = 16;
-    /// Experts of a token.
+    /// Experts per token.
     pub const TOP_K: usize = 4;
     /// Maximum number of tokens per rank.
     pub const TOKENS: usize = 384;
@@ -29,17 +29,17 @@ pub mod moe_chunked {
     /// Most chunks of a launch, which takes the smallest number whose rows fit into memory. 0: always `CHUNKS`.
     pub const CHUNKS_AT_MOST: usize = CHUNKS;
 
-    /// Rows of a tile of a projection. The build chooses tile sizes that a kernel leaves open.
+    /// Rows per tile of a projection. The build chooses tile sizes that a kernel leaves open.
     pub const TILE_M: usize = _;
-    /// Columns of a tile of a projection.
+    /// Columns per tile of a projection.
     pub const TILE_N: usize = _;
     /// Maximum number of rows per put.
     pub const PUT: usize = _;
-    /// Tokens of a tile of the top-k sum.
+    /// Tokens per tile of the top-k sum.
     pub const BLOCK: usize = _;
-    /// Columns of a tile of the top-k sum.
+    /// Columns per tile of the top-k sum.
     pub const COLUMNS: usize = _;
-    /// (token, k) slots of a tile of the top-k sum.
+    /// (token, k) slots per tile of the top-k sum.
     pub const SLOTS: usize = BLOCK * TOP_K;
 
     /// The layer for the whole group: this function is its meaning, and its calls are the dependency graph. What is made inside

@@ -14,7 +14,7 @@ pub mod moe_router {
     use hpmoe_runtime::prelude::*;
     use hpmoe_runtime::tasks::{dispatch, give_back, swiglu};
 
-    /// Columns of a token.
+    /// Columns per token.
     pub const HIDDEN: usize = 128;
     /// Columns between the projections.
     pub const INTER: usize = 64;
@@ -22,7 +22,7 @@ pub mod moe_router {
     pub const SHARED: usize = 64;
     /// Experts of the whole group.
     pub const EXPERTS: usize = 16;
-    /// Experts of a token.
+    /// Experts per token.
     pub const TOP_K: usize = 4;
     /// Maximum number of tokens per rank.
     pub const TOKENS: usize = 384;
@@ -31,17 +31,17 @@ pub mod moe_router {
     /// Least score of an expert that a token goes to.
     pub const LEAST: f32 = 0.625;
 
-    /// Rows of a tile of a projection. The build chooses tile sizes that a kernel leaves open.
+    /// Rows per tile of a projection. The build chooses tile sizes that a kernel leaves open.
     pub const TILE_M: usize = _;
-    /// Columns of a tile of a projection.
+    /// Columns per tile of a projection.
     pub const TILE_N: usize = _;
     /// Maximum number of rows per put.
     pub const PUT: usize = _;
-    /// Tokens of a tile of the router and of the top-k sum.
+    /// Tokens per tile of the router and of the top-k sum.
     pub const BLOCK: usize = _;
-    /// Columns of a tile of the top-k sum.
+    /// Columns per tile of the top-k sum.
     pub const COLUMNS: usize = _;
-    /// (token, k) slots of a tile of the top-k sum.
+    /// (token, k) slots per tile of the top-k sum.
     pub const SLOTS: usize = BLOCK * TOP_K;
 
     /// A score of each expert for each token, in f32.

@@ -17,39 +17,39 @@ pub mod moe_w4a8 {
     use hpmoe_runtime::prelude::*;
     use hpmoe_runtime::tasks::{combine, give_back, unpack_to_i8};
 
-    /// Columns of a token.
+    /// Columns per token.
     pub const HIDDEN: usize = 128;
     /// Columns between the projections.
     pub const INTER: usize = 64;
     /// Experts of the whole group.
     pub const EXPERTS: usize = 16;
-    /// Experts of a token.
+    /// Experts per token.
     pub const TOP_K: usize = 4;
     /// Maximum number of tokens per rank.
     pub const TOKENS: usize = 384;
 
-    /// Columns of weights that have a whole number in common. Small, as the bundled layers are: for a real one, 128.
+    /// Columns per group: the weights of a row's group share an integer. Small, like the bundled layers; a real layer has 128.
     pub const GROUP: usize = 16;
-    /// Bytes of a row of the gate and up matrices, and its groups.
+    /// Bytes and groups per row of the gate and up matrices.
     pub const HIDDEN_PAIRS: usize = HIDDEN / 2;
     pub const HIDDEN_GROUPS: usize = HIDDEN / GROUP;
-    /// The same of the down matrix.
+    /// Bytes and groups per row of the down matrix.
     pub const INTER_PAIRS: usize = INTER / 2;
     pub const INTER_GROUPS: usize = INTER / GROUP;
 
-    /// Rows of a tile of a projection. The build chooses tile sizes that a kernel leaves open.
+    /// Rows per tile of a projection. The build chooses tile sizes that a kernel leaves open.
     pub const TILE_M: usize = _;
-    /// Columns of a tile of a projection.
+    /// Columns per tile of a projection.
     pub const TILE_N: usize = _;
-    /// Rows of a tile of weights that is unpacked.
+    /// Rows per tile of weights to unpack.
     pub const UNPACK: usize = 16;
     /// Maximum number of rows per put.
     pub const PUT: usize = _;
-    /// Tokens of a tile of the top-k sum, and of one that is rounded.
+    /// Tokens per tile of the top-k sum and of the quantization.
     pub const BLOCK: usize = _;
-    /// Columns of a tile of the top-k sum.
+    /// Columns per tile of the top-k sum.
     pub const COLUMNS: usize = _;
-    /// (token, k) slots of a tile of the top-k sum.
+    /// (token, k) slots per tile of the top-k sum.
     pub const SLOTS: usize = BLOCK * TOP_K;
 
     /// The scale of each row: its largest number becomes 127. Rows of zeros have the scale 1.

@@ -11,7 +11,7 @@ use hpmoe_core::schedule::{Cores, schedule};
 use hpmoe_core::validate::validate;
 
 const LAYER: &str = include_str!("../../examples/moe_ffn.rs");
-/// Tiles of a rank for each 64 tokens of each expert of the group.
+/// Tiles per rank for each 64 tokens of each expert of the group.
 const TILES: usize = 300;
 
 fn layer(experts: usize, tokens: usize) -> CheckedGraph {

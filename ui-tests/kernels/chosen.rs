@@ -18,7 +18,7 @@ pub mod chosen {
     pub const TILE_M: usize = 6;
     pub const TILE_N: usize = 16;
     pub const PUT: usize = 4;
-    /// Tokens of a tile of the choice and of the sum over k. Some of these tiles take scores of two tiles of the product. A tile's values in
+    /// Tokens per tile of the choice and of the sum over k. Some of these tiles take scores of two tiles of the product. A tile's values in
     /// UB are one whole repeat, so comparisons have no rest: they read their operands before they write scratch, and write their result last.
     pub const BLOCK: usize = 4;
     /// Tokens per tile of the part that needs no route.

@@ -16,7 +16,7 @@ pub mod columns {
     pub const WIDE: usize = 1000;
     /// More ids than the alignment of a row.
     pub const MANY: usize = 17;
-    /// Columns of a token; not a multiple of a block.
+    /// Columns per token; not a multiple of a block.
     pub const C: usize = 21;
     pub const ROWC: usize = TOP_K * C;
     pub const TWICE: usize = 2 * C;

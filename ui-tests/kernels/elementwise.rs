@@ -17,7 +17,7 @@ pub mod elementwise {
     pub const PUT: usize = 8;
     pub const BLOCK: usize = 5;
     pub const SLOTS: usize = BLOCK * TOP_K;
-    /// Columns of a tile.
+    /// Columns per tile.
     pub const WIDE: usize = 20;
 
     pub const LIMIT: f32 = 0.7;

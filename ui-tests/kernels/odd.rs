@@ -8,7 +8,7 @@ use hpmoe_runtime::prelude::*;
 pub mod odd {
     use hpmoe_runtime::prelude::*;
 
-    /// Columns of a token.
+    /// Columns per token.
     pub const KERNEL: usize = 7;
     pub const INTER: usize = 3;
     /// Experts of the whole group.

@@ -13,7 +13,7 @@ pub mod once {
     pub const EXPERTS: usize = 24;
     pub const TOP_K: usize = 4;
     pub const TOKENS: usize = 24;
-    /// Rows of a put, and of a copy: neither divides the other.
+    /// Rows per put and per copy: neither divides the other.
     pub const PUT: usize = 3;
     pub const COPY: usize = 5;
     /// The same for the other tensor: a copy has the rows of two puts.

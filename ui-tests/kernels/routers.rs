@@ -10,10 +10,10 @@ pub mod scored {
     pub const EXPERTS: usize = 40;
     pub const TOP_K: usize = 6;
     pub const TOKENS: usize = 40;
-    /// Tokens of a tile.
+    /// Tokens per tile.
     pub const BLOCK: usize = 7;
     pub const GROUPS: usize = 4;
-    /// Experts of a group.
+    /// Experts per group.
     pub const GROUP: usize = EXPERTS / GROUPS;
     /// Groups of all tokens of a tile.
     pub const ALL: usize = BLOCK * GROUPS;
@@ -159,10 +159,10 @@ pub mod shared_out {
     pub const EXPERTS: usize = 64;
     pub const TOP_K: usize = 8;
     pub const TOKENS: usize = 40;
-    /// Tokens of a tile.
+    /// Tokens per tile.
     pub const BLOCK: usize = 12;
     pub const GROUPS: usize = 4;
-    /// Experts of a group.
+    /// Experts per group.
     pub const GROUP: usize = EXPERTS / GROUPS;
     /// Groups of all tokens of a tile.
     pub const ALL: usize = BLOCK * GROUPS;

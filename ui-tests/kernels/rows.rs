@@ -7,19 +7,19 @@ use hpmoe_runtime::prelude::*;
 pub mod rows {
     use hpmoe_runtime::prelude::*;
 
-    /// Columns of a token: gates and ups, interleaved.
+    /// Columns per token: gates and ups, interleaved.
     pub const PAIRED: usize = 2 * HIDDEN;
     /// More than two repeats of a vector call.
     pub const HIDDEN: usize = 150;
     pub const EXPERTS: usize = 4;
     pub const TOP_K: usize = 3;
     pub const TOKENS: usize = 40;
-    /// Rows of a put, and of the vector tasks' tiles: enough for a task to reuse its stages.
+    /// Rows per put, and per tile of the vector tasks: enough for a task to reuse its stages.
     pub const TALL: usize = 160;
     pub const PUT: usize = 8;
     pub const BLOCK: usize = 5;
     pub const SLOTS: usize = BLOCK * TOP_K;
-    /// Columns of a tile, and of its half; the last ones are narrower.
+    /// Columns per tile and per half tile; the last ones are narrower.
     pub const PAIRS: usize = 80;
     pub const HALF: usize = PAIRS / 2;
     /// Enough columns that the next row is too far away for a repeat of a vector call.

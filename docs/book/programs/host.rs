@@ -20,7 +20,7 @@ pub mod host {
     pub const TILE_N: usize = _;
     /// Maximum number of rows per put.
     pub const PUT: usize = _;
-    /// Tokens of a tile of the sum over k, and their slots.
+    /// Tokens per tile of the sum over k, and their slots.
     pub const BLOCK: usize = _;
     pub const SLOTS: usize = BLOCK * TOP_K;
 

@@ -15,7 +15,7 @@ pub mod open {
     pub const TOP_K: usize = 1;
     pub const TOKENS: usize = 128;
 
-    /// Rows of a tile of the product.
+    /// Rows per tile of the product.
     pub const BLOCK: usize = _;
     /// Its columns.
     pub const TILE_N: usize = _;

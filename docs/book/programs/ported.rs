@@ -15,7 +15,7 @@ pub mod ported {
     pub const EXPERTS: usize = 4;
     pub const TOP_K: usize = 2;
     pub const TOKENS: usize = 64;
-    /// Tokens of a tile.
+    /// Tokens per tile.
     pub const BLOCK: usize = _;
 
     /// `silu(gate) · up`, where a row has its gate columns first.

@@ -13,7 +13,7 @@ pub mod router {
     pub const EXPERTS: usize = 16;
     pub const TOP_K: usize = 4;
     pub const TOKENS: usize = 64;
-    /// Tokens of a tile.
+    /// Tokens per tile.
     pub const BLOCK: usize = _;
     /// What the weights of a token add up to.
     pub const SCALE: f32 = 2.5;

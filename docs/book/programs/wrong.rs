@@ -14,7 +14,7 @@ pub mod wrong {
     pub const EXPERTS: usize = 4;
     pub const TOP_K: usize = 2;
     pub const TOKENS: usize = 64;
-    /// Tokens of a tile.
+    /// Tokens per tile.
     pub const BLOCK: usize = _;
 
     #[aiv_task(external = "ops/two_rows.h")]

@@ -8,9 +8,9 @@ use hpmoe_kernels::op::ElementType;
 pub struct TileWalk {
     /// Items, each a row of tiles.
     pub items: u32,
-    /// Tiles of an item.
+    /// Tiles per item.
     pub columns: u32,
-    /// Items of a band; the last band may have fewer.
+    /// Items per band; the last band may have fewer.
     pub band: u32,
 }
 
@@ -25,7 +25,7 @@ pub struct ProductExtents {
     pub k: u32,
     /// Element type of both operands.
     pub operands: ElementType,
-    /// Bytes of an element of the result.
+    /// Bytes per element of the result.
     pub written: u32,
 }
 

@@ -71,7 +71,7 @@ pub enum Work {
 /// The form in which the result of a product is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Written {
-    /// Bytes of an element.
+    /// Bytes per element.
     pub element: u32,
     /// Whether the result is added to the contents of memory, which are then read as well as written.
     pub adds: bool,

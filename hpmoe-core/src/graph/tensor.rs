@@ -12,7 +12,7 @@ pub struct Tensor {
     pub name: String,
     /// The type of each element.
     pub element: ElementType,
-    /// Number of elements of a row.
+    /// Number of elements per row.
     pub columns: u32,
     /// Distance between the starts of consecutive rows, in elements.
     pub pitch: u32,

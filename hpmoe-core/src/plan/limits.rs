@@ -27,7 +27,7 @@ pub(super) const L0C: Bytes = Bytes::kib(128);
 pub(super) const COPY_BLOCKS: u64 = 4095;
 /// Maximum number of repeats of one `LoadData`.
 pub(super) const LOAD_REPEATS: u64 = 255;
-/// Bytes of a block of UB, on which every row starts.
+/// Bytes per block of UB, on which every row starts.
 pub(super) const BLOCK: u64 = 32;
 /// Rows of values in UB start on this many elements.
 pub(super) const ROW_ALIGN: u64 = 16;

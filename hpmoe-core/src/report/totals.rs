@@ -17,7 +17,7 @@ pub struct Totals {
     pub vector_phases: usize,
     /// Number of phases that put.
     pub put_phases: usize,
-    /// Number of tiles of a rank when tokens are spread evenly.
+    /// Number of tiles per rank when tokens are spread evenly.
     pub tiles: u64,
     /// Number of dependencies between phases.
     pub dependencies: usize,

@@ -22,7 +22,7 @@ pub struct TunedKernel {
     pub kernel: String,
     /// Name of the target.
     pub target: String,
-    /// Matrix cores of a rank.
+    /// Matrix cores per rank.
     pub matrix_cores: u32,
     /// The constants of the kernel for which it was found.
     pub shape: NamedSizes,

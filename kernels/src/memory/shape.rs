@@ -61,7 +61,7 @@ impl KernelSizes {
 pub struct KernelShape<'a> {
     /// Sizes of the layer.
     pub sizes: KernelSizes,
-    /// Number of cores of a rank, of both kinds.
+    /// Number of cores per rank, of both kinds.
     pub cores: usize,
     /// Whether cores record time stamps of their tiles.
     pub time_stamps: bool,
@@ -82,7 +82,7 @@ pub struct TensorShape<'a> {
     pub name: &'a str,
     /// Type of its elements.
     pub element: ElementType,
-    /// Elements of a row.
+    /// Elements per row.
     pub columns: u32,
     /// Elements from the start of one row to the start of the next; at least `columns`.
     pub pitch: u32,

@@ -10,9 +10,9 @@ pub struct RankSizes {
     pub ranks: usize,
     /// Logical experts.
     pub experts: usize,
-    /// Physical experts of each rank.
+    /// Physical experts per rank.
     pub local_experts: usize,
-    /// Experts of each token.
+    /// Experts per token.
     pub top_k: usize,
     /// Number of chunks that each rank's tokens are divided into.
     pub chunks: usize,
@@ -26,7 +26,7 @@ pub struct RankSizes {
     pub chunk_tokens: usize,
     /// The maximum number of rows that one rank receives for one token.
     pub token_rows: usize,
-    /// Rows of a chunk that a rank has room to receive.
+    /// Rows per chunk that a rank has room to receive.
     pub capacity: usize,
     /// Whether ranks are processes. If so, the heap also has room for the caller's tensors that peers write.
     pub processes: bool,

@@ -23,7 +23,7 @@ pub enum Grid {
     Experts,
     /// One per block of `height` tokens.
     Blocks {
-        /// Tokens of a block.
+        /// Tokens per block.
         height: u32,
     },
     /// One counter for each chunk of the rank.

@@ -199,7 +199,7 @@ impl fmt::Debug for Placement {
 pub(crate) struct Places {
     /// Logical experts.
     experts: usize,
-    /// Physical experts of each rank.
+    /// Physical experts per rank.
     local: usize,
     of: Arc<[Place]>,
 }

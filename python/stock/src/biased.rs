@@ -12,7 +12,7 @@ pub mod gpt_oss {
     };
     use hpmoe_runtime::tasks::shift;
 
-    /// Columns of a token.
+    /// Columns per token.
     pub const HIDDEN: usize = 64;
     /// Columns between the projections.
     pub const INTER: usize = 32;
@@ -30,15 +30,15 @@ pub mod gpt_oss {
     /// The slope of the sigmoid.
     pub const SLOPE: f32 = 1.702;
 
-    /// Rows of a tile of a projection.
+    /// Rows per tile of a projection.
     pub const TILE_M: usize = _;
-    /// Columns of a tile of a projection.
+    /// Columns per tile of a projection.
     pub const TILE_N: usize = _;
     /// Columns of gate and up for a tile's columns.
     pub const PAIRS: usize = 2 * TILE_N;
-    /// Rows of a tile of a weight gradient.
+    /// Rows per tile of a weight gradient.
     pub const GRAD_M: usize = _;
-    /// Columns of a tile of a weight gradient.
+    /// Columns per tile of a weight gradient.
     pub const GRAD_N: usize = _;
     /// Maximum number of rows per put.
     pub const PUT: usize = _;
@@ -46,7 +46,7 @@ pub mod gpt_oss {
     pub const PUT_NUMBERS: usize = TILE_M;
     /// Tokens per tile of a sum over k.
     pub const BLOCK: usize = _;
-    /// Columns of a tile of a sum over k.
+    /// Columns per tile of a sum over k.
     pub const COLUMNS: usize = _;
     /// (token, k) slots per tile of a sum over k.
     pub const SLOTS: usize = BLOCK * TOP_K;

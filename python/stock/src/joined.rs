@@ -13,7 +13,7 @@ pub mod swiglu_joined {
     };
     use hpmoe_runtime::tasks::{input_grad, project, weight_grad};
 
-    /// Columns of a token.
+    /// Columns per token.
     pub const HIDDEN: usize = 64;
     /// Columns between the projections.
     pub const INTER: usize = 32;
@@ -26,13 +26,13 @@ pub mod swiglu_joined {
     /// Maximum number of tokens per rank.
     pub const TOKENS: usize = 64;
 
-    /// Rows of a tile of a projection.
+    /// Rows per tile of a projection.
     pub const TILE_M: usize = _;
-    /// Columns of a tile of a projection.
+    /// Columns per tile of a projection.
     pub const TILE_N: usize = _;
-    /// Rows of a tile of a weight gradient.
+    /// Rows per tile of a weight gradient.
     pub const GRAD_M: usize = _;
-    /// Columns of a tile of a weight gradient.
+    /// Columns per tile of a weight gradient.
     pub const GRAD_N: usize = _;
     /// Maximum number of rows per put.
     pub const PUT: usize = _;
@@ -40,7 +40,7 @@ pub mod swiglu_joined {
     pub const PUT_NUMBERS: usize = TILE_M;
     /// Tokens per tile of a sum over k.
     pub const BLOCK: usize = _;
-    /// Columns of a tile of a sum over k.
+    /// Columns per tile of a sum over k.
     pub const COLUMNS: usize = _;
     /// (token, k) slots per tile of a sum over k.
     pub const SLOTS: usize = BLOCK * TOP_K;

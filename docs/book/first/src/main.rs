@@ -9,15 +9,15 @@ use rms::{EXPERTS, HIDDEN, TOP_K};
 pub mod rms {
     use hpmoe_runtime::prelude::*;
 
-    /// Columns of a token.
+    /// Columns per token.
     pub const HIDDEN: usize = 64;
     /// Experts of the whole group.
     pub const EXPERTS: usize = 4;
-    /// Experts of a token.
+    /// Experts per token.
     pub const TOP_K: usize = 2;
     /// Maximum number of tokens per rank.
     pub const TOKENS: usize = 32;
-    /// Tokens of a tile.
+    /// Tokens per tile.
     pub const BLOCK: usize = _;
 
     /// Divides each token by its root mean square, and multiplies its columns by the gain.

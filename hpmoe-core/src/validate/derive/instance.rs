@@ -8,7 +8,7 @@ use std::ops::Range;
 
 /// Number of ranks: a rank, its peer, and a third one.
 pub(super) const RANKS: usize = 3;
-/// Number of experts of a rank; with two, one comes before the other.
+/// Number of experts per rank; with two, one comes before the other.
 const LOCAL: usize = 2;
 /// Number of experts of all ranks.
 const EXPERTS: usize = RANKS * LOCAL;
@@ -37,7 +37,7 @@ pub(super) struct Instance {
     pub(super) tokens: [usize; RANKS],
     /// Number of tokens with experts, by rank; these come first.
     routed: [usize; RANKS],
-    /// Number of experts of a token.
+    /// Number of experts per token.
     pub(super) top_k: usize,
     /// By expert: rows by source, then in the sender's order.
     received: [Vec<Row>; EXPERTS],

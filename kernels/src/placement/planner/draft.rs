@@ -6,7 +6,7 @@ pub(super) const PARTS: u128 = 1 << 16;
 /// A placement in the making.
 pub(super) struct Draft<'a> {
     pub(super) loads: &'a [u64],
-    /// Places of each rank.
+    /// Places per rank.
     pub(super) local: usize,
     /// By place: the expert that it holds.
     pub(super) of: Vec<Option<usize>>,

@@ -6,28 +6,28 @@ pub mod synthetic {
     use hpmoe_runtime::prelude::*;
     use hpmoe_runtime::tasks::{combine, dispatch, give_back, project, swiglu};
 
-    /// Columns of a token.
+    /// Columns per token.
     pub const HIDDEN: usize = 128;
     /// Columns between the projections.
     pub const INTER: usize = 64;
     /// Experts of the whole group.
     pub const EXPERTS: usize = 16;
-    /// Experts of a token.
+    /// Experts per token.
     pub const TOP_K: usize = 4;
     /// Maximum number of tokens per rank.
     pub const TOKENS: usize = 384;
 
-    /// Rows of a tile of a projection. Tiles are small, because the layer is; a real layer has tiles of 128 by 256.
+    /// Rows per tile of a projection. Tiles are small, because the layer is; a real layer has tiles of 128 by 256.
     pub const TILE_M: usize = 16;
-    /// Columns of a tile of a projection.
+    /// Columns per tile of a projection.
     pub const TILE_N: usize = 16;
     /// Maximum number of rows per put.
     pub const PUT: usize = 8;
-    /// Tokens of a tile of the top-k sum.
+    /// Tokens per tile of the top-k sum.
     pub const BLOCK: usize = 4;
-    /// Columns of a tile of the top-k sum.
+    /// Columns per tile of the top-k sum.
     pub const COLUMNS: usize = 64;
-    /// (token, k) slots of a tile of the top-k sum.
+    /// (token, k) slots per tile of the top-k sum.
     pub const SLOTS: usize = BLOCK * TOP_K;
 
     /// Dispatch, gate and up projections, SwiGLU, down projection, return, top-k sum.

@@ -12,7 +12,7 @@ use std::fmt;
 pub struct SameLayer {
     /// The pass that the kernel computes.
     pub direction: Direction,
-    /// Columns of a token.
+    /// Columns per token.
     pub hidden: u32,
     /// Columns of an expert's activation.
     pub intermediate: u32,

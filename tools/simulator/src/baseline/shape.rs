@@ -13,7 +13,7 @@ pub struct LayerShape {
     pub experts: u32,
     /// Experts that each token goes to.
     pub top_k: u32,
-    /// Columns of a token.
+    /// Columns per token.
     pub hidden: u32,
     /// Columns of an expert's activation; its gate and up projections have twice as many together.
     pub intermediate: u32,

@@ -49,11 +49,11 @@ pub struct RoutingShape {
     pub chunks: u64,
     /// The maximum number of chunks that the launch may have, if it chooses their number.
     pub choice: Option<u64>,
-    /// Tokens of each rank.
+    /// Tokens per rank.
     pub tokens: u64,
-    /// Experts of each token.
+    /// Experts per token.
     pub top_k: u64,
-    /// Vector cores of each rank.
+    /// Vector cores per rank.
     pub cores: u64,
     /// The order in which queues list experts.
     pub expert_order: ExpertOrder,

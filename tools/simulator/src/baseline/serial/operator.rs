@@ -36,7 +36,7 @@ pub enum SerialWork {
     Collective {
         /// The direction of the rows.
         way: Way,
-        /// Bytes of a row.
+        /// Bytes per row.
         row: u64,
     },
     /// Routing tables: a kernel and an exchange of counts.
