@@ -1,4 +1,4 @@
-//! Experts ahead: the number of experts that a role starts before it continues with another role's results for the first.
+//! Experts ahead: the number of experts that a role starts before it uses another role's results for the first one.
 
 use super::Choices;
 use super::cost::EntryCosts;
@@ -8,15 +8,15 @@ use hpmoe_kernels::op::TaskKind;
 /// The maximum number of experts that are started ahead by default.
 const MOST: u64 = 16;
 
-/// The number of row tiles of an expert, walked one after the other, from which on the first ones have passed another role before
-/// the last ones are made. If a rank has few experts, half of it: the rows of each expert are then a large part of those in transit
-/// at the start.
+/// If an expert has at least this many row tiles, walked one after another, another role has finished the first ones before this role makes
+/// the last ones. Half as many are enough if a rank has few experts: the rows of each expert are then a large part of those in transit at
+/// the start.
 const MANY: u64 = 16;
-/// A few experts of a rank.
+/// A rank with at most this many experts has few.
 const FEW: usize = 4;
 
-/// The number of experts started ahead, as chosen or by default. It is 0 if an expert has many row tiles, so that the rows of the next
-/// expert have the time of all its work to arrive. Otherwise it is 1, or as many as give each core a tile of a product. With fewer, a core
+/// The number of experts started ahead, as chosen or by default. It is 0 if an expert has many row tiles: the rows of the next expert can
+/// then arrive during all work on this one. Otherwise it is 1, or as many as give each core a tile of a product. With fewer, a core
 /// without a tile of the next expert would return to the first expert before the other role has finished it.
 pub(super) fn ahead(graph: &TaskGraph, costs: &EntryCosts, choices: &Choices, ranks: u32, cores: u32) -> u32 {
     if let Some(chosen) = choices.experts_ahead {

@@ -57,7 +57,7 @@ pub enum Sends {
     /// In turns: one turn for each peer, then another turn for each peer that has rows left; see
     /// [`PairTurns`](hpmoe_kernels::route::PairTurns). Results are put back in the same turns.
     InTurn {
-        /// Number of rows of a turn.
+        /// Number of rows per turn.
         rows: NonZeroU32,
     },
 }
@@ -151,9 +151,9 @@ pub struct PhaseSchedule {
 /// A schedule for every supported number of ranks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Schedule {
-    /// Matrix cores of a rank.
+    /// Matrix cores per rank.
     pub aic: u32,
-    /// Vector cores of a rank.
+    /// Vector cores per rank.
     pub aiv: u32,
     /// The order in which each rank works on its experts.
     pub expert_orders: ExpertOrders,
@@ -181,7 +181,7 @@ pub struct ChunkedOrders {
 }
 
 impl Schedule {
-    /// The schedules of launches with more than one chunk, each with its number of chunks, if launches choose it.
+    /// If launches choose their number of chunks: each number above 1, with the schedule of its launches.
     pub fn in_chunks(&self) -> impl Iterator<Item = (usize, Self)> + '_ {
         let of = |ChunkedOrders { chunks, orders }: &ChunkedOrders| {
             (*chunks, Self { orders: orders.clone(), chosen: Vec::new(), ..self.clone() })

@@ -8,7 +8,7 @@
 pub struct Swizzle {
     /// Number of items (rows of tiles).
     pub items: u64,
-    /// Number of tiles of an item.
+    /// Number of tiles per item.
     pub columns: u64,
     /// Number of items that are walked together; the last band may have fewer.
     pub band: u64,

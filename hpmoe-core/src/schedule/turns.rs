@@ -67,8 +67,8 @@ impl Schedule {
         order.sends.turn().filter(|_| self.phases[phase].by_arrival)
     }
 
-    /// A queue in the order in which cores walk it: entries that are walked together and, among these, ranges of entries for consecutive
-    /// peers that take turns.
+    /// A queue in the order in which cores walk it. A range holds either entries that are walked together or, if consecutive peers take
+    /// turns, the entries of all of these peers.
     pub fn runs<'a>(&'a self, graph: &TaskGraph, order: &Order, queue: &'a [Entry]) -> Vec<Range<'a>> {
         let in_turn = |range: &Range<'_>| order.turn(graph, range[0][0].phase).is_some();
         let runs = |range: Range<'a>| match in_turn(&range) {

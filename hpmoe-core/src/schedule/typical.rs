@@ -16,9 +16,9 @@ pub(super) const GOLDEN: f64 = 0.618_033_988_749_894_9;
 pub(super) struct Typical {
     /// Ranks of the group.
     pub(super) ranks: u32,
-    /// Experts of a rank, once for each chunk.
+    /// Experts per rank, once for each chunk.
     pub(super) experts: u32,
-    /// Rows of each expert, in a chunk.
+    /// Rows per expert, in a chunk.
     pub(super) rows: u32,
 }
 

@@ -29,7 +29,7 @@ impl std::ops::Index<usize> for Given<'_> {
 /// the feature `meanings`.
 #[derive(Clone, Copy, Debug)]
 pub enum Host {
-    /// Moves data without computing: loads, stores, puts, and sums in global memory.
+    /// Moves data: a load, a store, a put, or a sum in global memory.
     Moves,
     /// Computes a value from values, numbers and a size.
     Values(fn(Given<'_>) -> AnyValue),

@@ -32,11 +32,11 @@ pub const KEPT_SLOTS: usize = 8;
 pub struct KeptWords {
     /// Distance between the counts of consecutive ranks, in words.
     pub pitch: usize,
-    /// Index of the first count.
+    /// Index of the word with the first count.
     pub counts: usize,
-    /// Index of the first id.
+    /// Index of the word with the first id.
     pub ids: usize,
-    /// Index of the first slot in the list sorted by expert.
+    /// Index of the first word of the slots sorted by expert.
     pub order: usize,
     /// Total number of words.
     pub end: usize,

@@ -44,7 +44,7 @@ impl<T: Element, const C: usize> Once<T, C> {
         Tile::new(&self.cells, C, TileRows::Range { first: piece.first(), count: piece.rows() })
     }
 
-    /// For each row of an expert's row tile, the row of its token. The expert belongs to this rank.
+    /// A tile that has, for each row of an expert's row tile, the row that this rank received for its token.
     ///
     /// # Panics
     ///

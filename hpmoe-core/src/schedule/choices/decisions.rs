@@ -22,7 +22,7 @@ pub struct Choices {
     pub dedicate_from: u32,
     /// The kernels that walk row tiles in the order in which their rows arrive, if sending cores are dedicated to peers.
     pub by_arrival: ByArrival,
-    /// Number of rows of an expert that a rank puts to one peer before it serves the next peer; 0 for all rows. `None`: on many ranks, the
+    /// Number of rows per expert that a rank puts to one peer before it serves the next peer; 0 for all rows. `None`: on many ranks, the
     /// rows of a row tile, or in kernels that need all rows of an expert at once, the rows that a peer gets if all experts are chosen
     /// equally often; on few ranks 0.
     pub turn_rows: Option<u32>,

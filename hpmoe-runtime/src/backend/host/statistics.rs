@@ -10,11 +10,11 @@ pub struct HostStatistics {
     pub dma_bytes: u64,
     /// Copies between global and on-chip memory.
     pub dmas: u64,
-    /// Calls of the cube.
+    /// `Mmad` calls, which run on the cube.
     pub mmads: u64,
     /// Floating-point operations of the cube.
     pub mmad_flops: u64,
-    /// Calls of the vector unit.
+    /// AscendC calls that run on the vector unit.
     pub vector_calls: u64,
     /// Waits for flags.
     pub flag_waits: u64,

@@ -185,9 +185,9 @@ pub enum NpuError {
     Ratio {
         /// Name of the kernel, `module::taskflow`.
         kernel: &'static str,
-        /// Matrix cores of a group.
+        /// Matrix cores in the ratio that CANN starts.
         aic: u16,
-        /// Its vector cores.
+        /// Vector cores in the ratio.
         aiv: u16,
     },
     /// NPU memory does not start at a multiple of a cache line.
