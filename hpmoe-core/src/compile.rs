@@ -54,8 +54,8 @@ fn unplaced(checked: &CheckedGraph) -> Result<(), String> {
     let uneven = graph.named_ranks.iter().find(|ranks| experts % **ranks as usize != 0);
     let what = match (spare, uneven) {
         (0, None) => return Ok(()),
-        (0, Some(ranks)) => format!("{ranks} ranks can't have the same number of {experts} experts each"),
-        _ => format!("each rank has {spare} places more than its share (`SPARE`)"),
+        (0, Some(ranks)) => format!("{experts} experts can't be divided evenly among {ranks} ranks"),
+        _ => format!("each rank has {spare} places more than its even share of the experts (`SPARE`)"),
     };
     Err(format!(
         "{what}, and a route in groups promises each rank's number of rows [HP01]\nhelp: leave out `.in_groups::<..>()`, or build without it"

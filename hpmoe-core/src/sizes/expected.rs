@@ -8,7 +8,7 @@ use std::fmt;
 pub struct Expected {
     /// Number of ranks of the group. `None`: eight, or the next smaller number that divides the experts.
     pub ranks: Option<u32>,
-    /// Number of tokens of a rank. `None`: the kernel's `TOKENS`.
+    /// Number of tokens per rank. `None`: the kernel's `TOKENS`.
     pub tokens: Option<usize>,
 }
 

@@ -29,7 +29,7 @@ pub(super) struct Search<'a> {
     tokens: Option<usize>,
     /// The ladder of each size, and the place of a size on its ladder, have the same index.
     pub(super) ladders: Vec<Ladder>,
-    /// Rows of a rank for an expert.
+    /// Rows per rank for an expert.
     rows: usize,
     /// The ladders of the sizes that each taskflow depends on, by index.
     of_flows: Vec<Vec<usize>>,
@@ -175,7 +175,7 @@ impl<'a> Search<'a> {
             return Ok(());
         }
         let kernel = &self.name;
-        Err(format!("kernel `{kernel}` takes from 1 to {most} tokens of a rank (`TOKENS`), but {tokens} are expected"))
+        Err(format!("kernel `{kernel}` takes 1 to {most} tokens per rank (`TOKENS`), but the build expects {tokens}"))
     }
 
     /// The places to try for a size. The rows of a gradient's tiles are tried with all columns: where tall tiles don't save without narrower

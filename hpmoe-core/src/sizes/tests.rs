@@ -144,7 +144,7 @@ fn sizes_are_chosen_for_any_number_of_ranks_that_schedules_are_made_for() {
 #[test]
 fn tokens_that_no_launch_has_are_refused() {
     let said = chosen(LARGE, Expected { ranks: None, tokens: Some(4097) }).unwrap_err();
-    assert!(said.contains("takes from 1 to 4096 tokens of a rank (`TOKENS`), but 4097 are"), "{said}");
+    assert!(said.contains("takes 1 to 4096 tokens per rank (`TOKENS`), but the build expects 4097"), "{said}");
 }
 
 proptest! {

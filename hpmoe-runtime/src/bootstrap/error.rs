@@ -282,7 +282,8 @@ pub struct Besides {
 impl fmt::Display for Besides {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let came = (self.strangers.count() > 0).then(|| self.strangers.to_string());
-        let none = self.refused.as_ref().map(|cause| format!("at the end it could not take connections: {cause}"));
+        let none =
+            self.refused.as_ref().map(|cause| format!("until the end, rank 0 could not accept connections: {cause}"));
         let both: Vec<String> = came.into_iter().chain(none).collect();
         if both.is_empty() { Ok(()) } else { write!(f, " ({})", both.join("; ")) }
     }

@@ -20,14 +20,16 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
     let (tile, value) = (operands[0], operands[1]);
     if tile.element != ElementType::f32 {
         return Err(mistyped(
-            format!("`accumulate` adds to f32, but this is a {tile}: a narrower sum would be rounded again and again"),
+            format!(
+                "`accumulate` needs a tile of f32, but this is a {tile}: in a narrower type, each addition would round the sum"
+            ),
             "declare the tile and its tensor as f32",
         ));
     }
     if value.element == ElementType::i32 {
         return Err(mistyped(
-            "`accumulate` adds to f32, but this is a product of i8 tiles".into(),
-            "store it in a tile of i32",
+            "`accumulate` adds f32 values, but this is a product of i8 tiles".into(),
+            "store the product in a tile of i32",
         ));
     }
     if (tile.rows, tile.cols) != (value.rows, value.cols) {

@@ -45,7 +45,7 @@ impl<T: Codes, const R: usize, const C: usize> Tile<'_, T, R, C> {
     /// R×C. With `i4x2`, R×C pairs of codes and a table of 16 numbers give R×2C.
     ///
     /// A code is the index of its number in the table, read as unsigned: the byte 0xff is entry 255. A tile of pairs
-    /// must have all columns of its type. If the columns of the result can't be inferred, the call states them:
+    /// must have as many columns as its type. If the columns of the result can't be inferred, the call states them:
     /// `codes.look_up::<64, _>(&table)`. Rows of empty slots, for which nothing was sent, give zeros.
     ///
     /// ```
@@ -58,7 +58,12 @@ impl<T: Codes, const R: usize, const C: usize> Tile<'_, T, R, C> {
     #[must_use]
     pub fn look_up<const D: usize, const N: usize>(&self, table: &Value<1, N>) -> Value<R, D> {
         const { assert!(D == T::EACH * C, "`look_up::<D, N>`: D must be the number of codes in a row of the tile") };
-        const { assert!(N == T::COUNT, "`look_up::<D, N>`: the table must have 256 numbers for codes of i8, 16 for codes of i4x2") };
+        const {
+            assert!(
+                N == T::COUNT,
+                "`look_up::<D, N>`: the table must have 256 numbers for codes of i8, 16 for codes of i4x2"
+            )
+        };
         let cells = (0..self.rows()).flat_map(|row| self.row(row).iter().map(move |cell| (row, cell.get())));
         let codes = cells.flat_map(|(row, codes)| codes.places().map(move |code| (row, code)));
         let number = |(row, code): (usize, usize)| if self.is_empty(row) { 0.0 } else { table.row(0)[code] };

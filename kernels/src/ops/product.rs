@@ -107,8 +107,8 @@ fn sizes(name: &str, x: Side<'_>, w: Side<'_>) -> Result<Shape, Misfit> {
 pub(super) fn added(name: &str, value: &Shape, product: Shape) -> Result<Shape, Misfit> {
     if value.element == ElementType::i32 {
         return Err(mistyped(
-            format!("`{name}` adds to a value, but this is a product of i8 tiles"),
-            "store it in a tile of i32",
+            format!("`{name}` can't add to a product of i8 tiles"),
+            "store the product in a tile of i32",
         ));
     }
     if (value.rows, value.cols) == (product.rows, product.cols) {

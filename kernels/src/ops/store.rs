@@ -20,7 +20,7 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
     let (tile, value) = (operands[0], operands[1]);
     if tile.element == ElementType::i4x2 {
         return Err(mistyped(
-            format!("numbers of four bits are only read, but this is a {tile}"),
+            format!("tiles of 4-bit numbers can only be read, but this is a {tile}"),
             "declare the tile as i8",
         ));
     }

@@ -28,8 +28,8 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
 }
 
 impl<const R: usize, const C: usize> Tile<'_, i4x2, R, C> {
-    /// The numbers as a value, exact: R×C pairs to R×2C, each number from -8 to 7. The tile must have all columns of
-    /// its type. If 2C can't be inferred, the call states it: `packed.unpack::<64>()`. Rows of empty slots, for which
+    /// The numbers as a value, exact: R×C pairs to R×2C, each number from -8 to 7. The tile must have as many columns
+    /// as its type. If 2C can't be inferred, the call states it: `packed.unpack::<64>()`. Rows of empty slots, for which
     /// nothing was sent, give zeros.
     ///
     /// ```

@@ -62,7 +62,7 @@ pub enum RouteError {
         rank: Rank,
         /// Number of its ids.
         ids: usize,
-        /// Ids of each token.
+        /// Ids per token.
         top_k: usize,
     },
     /// An id is neither -1 nor the number of an expert.
@@ -97,7 +97,7 @@ pub enum RouteError {
         groups: usize,
         /// Experts of all ranks.
         experts: usize,
-        /// Ids of a token.
+        /// Ids per token.
         top_k: usize,
     },
     /// A placement was combined with group-limited routing (`in_groups`). Such routes bound each rank's number of rows,

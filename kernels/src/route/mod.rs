@@ -56,7 +56,7 @@ pub struct Route {
     ranks: Ranks,
     top_k: usize,
     places: Places,
-    /// Slots of a token per group of experts; 0 if any slot may name any expert.
+    /// Slots per token and group of experts; 0 if any slot may name any expert.
     group_slots: usize,
     /// The first token of each rank.
     first_tokens: Vec<usize>,

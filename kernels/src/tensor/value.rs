@@ -103,7 +103,12 @@ impl<const R: usize, const C: usize> Value<R, C> {
         name: &str,
         f: impl Fn(f32, f32) -> f32,
     ) -> Self {
-        const { assert!((R2 == R || R2 == 1) && (C2 == C || C2 == 1), "the right value must have the size of the left one, or one row or one column of it") };
+        const {
+            assert!(
+                (R2 == R || R2 == 1) && (C2 == C || C2 == 1),
+                "the right operand must have the left one's size, or a single row or column"
+            )
+        };
         let is_one = |open: bool, bound: usize, size: usize| open || size == 1 && (bound == 1 || bound == MOST);
         let right = [is_one(other.open[0], R2, other.rows), is_one(other.open[1], C2, other.cols)];
         let size = |dimension: usize, left: usize, of_other: usize| {

@@ -93,7 +93,7 @@ fn payoff_table(payoffs: &[Payoff]) -> String {
     for (layer, payoff) in payoffs.iter().enumerate() {
         let reason = match (payoff.pays(), saved_ns(payoff)) {
             (true, _) => "yes",
-            (false, 0) => "no: nothing is saved",
+            (false, 0) => "no: the new placement is not faster",
             (false, _) => "no: the copies take longer than the launches save",
         };
         let (saved, copies) = (saved_ns(payoff) as f64 / 1e3, payoff.copies_ns as f64 / 1e3);

@@ -243,7 +243,7 @@ impl PartFault {
                 (format!("this call can't take the tensor as `{given}`"), format!("write `{wanted}`"))
             }
             Self::TensorType { name, takes, given } => (
-                format!("`{name}` is a `{takes}`, but this is a `{given}`"),
+                format!("`{name}` takes a `{takes}`, but this argument is a `{given}`"),
                 format!("pass a tensor of that type, or declare `{name}` as a `{given}`"),
             ),
             Self::NotMut { name } => (

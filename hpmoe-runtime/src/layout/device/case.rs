@@ -53,7 +53,7 @@ impl Draw {
 pub(super) struct Case {
     pub(super) ranks: usize,
     pub(super) experts: usize,
-    /// Places of each rank beyond its even share.
+    /// Places per rank beyond its even share.
     pub(super) spare: usize,
     /// Placement of the experts; `None` if they are consecutive.
     pub(super) placement: Option<Placement>,

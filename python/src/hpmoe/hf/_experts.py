@@ -44,7 +44,7 @@ def kind_of(experts: nn.Module) -> Kind | str:
         return f"{type(experts).__name__} has a gate of its own"
     activation = getattr(experts, "act_fn", None)
     if activation is not nn.functional.silu and type(activation).__name__ not in ("SiLU", "SiLUActivation"):
-        return f"their activation is {type(activation).__name__}, and not SiLU"
+        return f"their activation is {type(activation).__name__}, but must be SiLU"
     if not isinstance(getattr(experts, "gate_up_proj", None), Tensor) or not isinstance(experts.down_proj, Tensor):
         return "their matrices are not in tensors gate_up_proj and down_proj"
     return SWIGLU

@@ -47,7 +47,7 @@ pub(super) fn compared(old: &Path, new: &Path) -> Result<String, String> {
     let names = [old, new].map(printable_path);
     if runs[0].ranks != runs[1].ranks {
         let [first, second] = [0, 1].map(|run| format!("`{}` has {} ranks", names[run], runs[run].ranks));
-        return Err(format!("{first}, and {second}: compare runs on equally many"));
+        return Err(format!("{first}, but {second}: compare runs with the same number of ranks"));
     }
     let mut text = String::new();
     for ((name, run), letter) in names.iter().zip(&runs).zip(["A", "B"]) {
@@ -64,7 +64,7 @@ pub(super) fn compared(old: &Path, new: &Path) -> Result<String, String> {
         };
         let _ = writeln!(
             text,
-            "the order first differs on rank {} {}, task {place} of those that both have: {} in A, {} in B",
+            "the order first differs on rank {} {}, at task {place} of the tasks that are in both traces: {} in A, {} in B",
             core.rank,
             core.name,
             told(a),

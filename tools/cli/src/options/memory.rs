@@ -13,7 +13,7 @@ pub(crate) struct MemoryArgs {
     /// Ranks of the group.
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) ranks: u32,
-    /// Tokens of each rank: sets the constant `TOKENS`.
+    /// Tokens per rank: sets the constant `TOKENS`.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) tokens: Option<u32>,
     /// Received rows (of each chunk) that a rank has room for, as set by `Group::capacity_rows`; by default the maximum over all routings.

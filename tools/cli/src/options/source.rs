@@ -9,7 +9,7 @@ pub(crate) struct DieArgs {
     /// The name of a built-in target, or a target file.
     #[arg(long, value_name = "FILE.toml|NAME", default_value = "ascend-a3")]
     pub(crate) target: String,
-    /// Matrix cores of a rank, instead of the 24 of the built-in target; vector cores are twice as many.
+    /// Matrix cores per rank, instead of the 24 of the built-in target; vector cores are twice as many.
     #[arg(long)]
     pub(crate) matrix_cores: Option<u32>,
 }

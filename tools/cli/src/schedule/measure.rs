@@ -13,9 +13,9 @@ use std::time::Instant;
 
 /// The forward layer, whose constants are set.
 const SYNTHETIC: &str = include_str!("synthetic.rs");
-/// Tiles of a rank for each expert of the group, with [`SIZES`] and [`TOKENS`].
+/// Tiles per rank for each expert of the group, with [`SIZES`] and [`TOKENS`].
 const TILES: u64 = 300;
-/// Tokens of a rank for each expert of the group.
+/// Tokens per rank for each expert of the group.
 const TOKENS: u64 = 64;
 /// Constants that give as many tiles of each kind as the DeepSeek-V3 layer has, with fewer columns.
 const SIZES: &str = "HIDDEN=1792,INTER=512,TOP_K=8,TILE_N=64,PUT=16,BLOCK=16,COLUMNS=256";

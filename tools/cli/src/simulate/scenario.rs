@@ -36,7 +36,7 @@ pub(crate) struct Scenario {
     plan: FlowPlan,
     /// The kernel, in the number of chunks that is simulated.
     checked: CheckedGraph,
-    /// Rows of a chunk that a rank has room for, if launches choose the number of chunks.
+    /// Rows per chunk that a rank has room for, if launches choose the number of chunks.
     room: Option<usize>,
     /// The original's layer that the kernel computes, or the reason why the kernel is another layer.
     layer: Result<SameLayer, ForeignLayer>,

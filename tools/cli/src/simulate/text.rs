@@ -128,7 +128,7 @@ fn compared(scenario: &Scenario, runs: &[PolicyRun]) -> String {
         };
     }
     if !scenario.makes_route() {
-        text.push_str("the host makes the route: its tables are not counted for any policy\n");
+        text.push_str("the host makes the routing tables: no policy is charged for them\n");
     }
     if let Some(chunks) = scenario.about_chunks() {
         let _ = writeln!(text, "a launch of {chunks}");

@@ -86,7 +86,7 @@ fn a_placement_is_accepted_if_it_saves_more_than_its_copies_take() {
     // If the loads were counted over a tenth of the launches, there are ten times as many rows.
     assert_eq!(accepted(&["--copy-us", "2000", "--counted", "5"]), [true, false]);
     let table = prints(&[&place[..], &["--copy-us", "10"]].concat());
-    assert!(table.contains("  yes\n") && table.contains("  no: nothing is saved\n"), "{table}");
+    assert!(table.contains("  yes\n") && table.contains("  no: the new placement is not faster\n"), "{table}");
     let next = folder.path().join("next.json");
     let table = prints(&[&place[..], &["--copy-us", "2000", "--output", next.to_str().unwrap()]].concat());
     assert!(table.contains("no: the copies take longer than the launches save"), "{table}");

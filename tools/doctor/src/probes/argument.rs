@@ -59,6 +59,8 @@ fn form(die: &Die) -> Result<Form, Failure> {
         (1.., 0) => Ok(Form::First),
         (0, 1..) => Ok(Form::Second),
         (0, 0) => Err(Failure::new("no core found either of the two structures that were passed")),
-        _ => Err(Failure::new(format!("{first} cores found the first structure, and {second} the second one"))),
+        _ => Err(Failure::new(format!(
+            "{first} cores found the structure that was passed first, and {second} the one passed second"
+        ))),
     }
 }

@@ -9,11 +9,11 @@ use std::time::Instant;
 
 pub(super) static PROBE: Probe = Probe {
     name: "toolkit",
-    assumption: "one call of CANN's compiler makes both halves of a kernel, of the type and ratio that launches rely on",
+    assumption: "one call of CANN's compiler makes both halves of a kernel, with the kernel type and core ratio that launches need",
     needs: &[],
     ranks: 1,
     run,
-    means: "no suitable toolkit is installed, or it takes different sources or options than documented",
+    means: "no suitable toolkit is installed, or the compiler does not take sources or options as documented",
     falls: "no kernel can be built for NPUs",
     change: "what the message names; the words of the command line are in hpmoe-core/build/src/cann/compiler.rs",
 };

@@ -24,7 +24,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, String> {
     std::fs::read(path).map_err(|error| format!("can't read `{}`: {error}", path.display()))
 }
 
-/// Checks that an object can be launched on an A2 or A3: linked, with both halves of a kernel, of the type and ratio that launches rely on.
+/// Checks that an object can be launched on an A2 or A3: linked, with both halves of a kernel, and with the kernel type and core ratio that launches need.
 pub(super) fn check(bytes: &[u8], symbol: &str) -> Result<(), String> {
     let file = ElfBytes::<LittleEndian>::minimal_parse(bytes).ok().filter(|file| file.ehdr.class == Class::ELF64);
     let file = file.ok_or("it is not a little-endian 64-bit ELF file")?;

@@ -8,7 +8,7 @@ use hpmoe_core::schedule::{Entry, Order, Schedule};
 pub(super) struct EntryTurns {
     /// The first of them, and the one after the last.
     pub(super) entries: (u32, u32),
-    /// Rows of a turn.
+    /// Rows per turn.
     pub(super) rows: u32,
 }
 

@@ -34,7 +34,7 @@ pub enum RoutingError {
         rank: usize,
         /// Number of all rows that it sends.
         rows: u64,
-        /// Experts of a token.
+        /// Experts per token.
         top_k: u32,
     },
     /// A rank sends more rows to one expert than it has tokens.
@@ -91,20 +91,20 @@ impl fmt::Display for RoutingError {
                 placement.1, placement.0, routing.1, routing.0
             ),
             Self::ExpertCount { rank, found, expected } => {
-                write!(f, "rank {rank} has rows for {found} experts, rank 0 for {expected}")
+                write!(f, "rank {rank} has rows for {found} experts, but rank 0 for {expected}")
             }
             Self::PartOfToken { rank, rows, top_k } => {
-                write!(f, "the {rows} rows of rank {rank} are not a multiple of {top_k} experts per token")
+                write!(f, "rank {rank} has {rows} rows, which is not a multiple of {top_k} experts per token")
             }
             Self::RowsOfExpert { rank, expert, rows, tokens } => {
                 write!(f, "rank {rank} sends {rows} rows of {tokens} tokens to expert {expert}")
             }
             Self::TopK { rank, token, found, expected } => {
-                write!(f, "token {token} of rank {rank} has {found} experts, the first token {expected}")
+                write!(f, "token {token} of rank {rank} has {found} experts, but the first token has {expected}")
             }
             Self::UnknownExpert { rank, token, expert, experts } => {
                 let last = experts.saturating_sub(1);
-                write!(f, "token {token} of rank {rank} goes to expert {expert}; the last is {last}")
+                write!(f, "token {token} of rank {rank} goes to expert {expert}, but the last expert is {last}")
             }
             Self::ExpertTwice { rank, token, expert } => {
                 write!(f, "token {token} of rank {rank} goes to expert {expert} twice")

@@ -32,7 +32,7 @@ pub struct RoutingSizes {
     pub experts: u32,
     /// Experts that each token goes to.
     pub top_k: u32,
-    /// Tokens of each rank.
+    /// Tokens per rank.
     pub tokens: u32,
 }
 

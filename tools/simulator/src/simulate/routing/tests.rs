@@ -85,9 +85,9 @@ fn known_tokens_are_kept() {
     assert_eq!((routing.expert_rows(3), routing.rows(0, 0)), (3, 2));
     assert_eq!(routing.tokens_of_rows(0), [vec![0, 1], vec![1], vec![], vec![0]]);
     let words = |ids: Vec<Vec<u32>>| Routing::from_top_k(&[ids], 4).unwrap_err().to_string();
-    assert_eq!(words(vec![vec![0, 4]]), "token 0 of rank 0 goes to expert 4; the last is 3");
+    assert_eq!(words(vec![vec![0, 4]]), "token 0 of rank 0 goes to expert 4, but the last expert is 3");
     assert_eq!(words(vec![vec![0, 1], vec![2, 2]]), "token 1 of rank 0 goes to expert 2 twice");
-    assert_eq!(words(vec![vec![0, 1], vec![2]]), "token 1 of rank 0 has 1 experts, the first token 2");
+    assert_eq!(words(vec![vec![0, 1], vec![2]]), "token 1 of rank 0 has 1 experts, but the first token has 2");
 }
 
 #[test]
