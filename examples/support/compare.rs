@@ -18,7 +18,7 @@ impl Comparison {
     ///
     /// If the two sides have different numbers of elements.
     pub fn of(found: &[f32], expected: &[f32]) -> Self {
-        assert_eq!(found.len(), expected.len(), "a comparison needs equally many numbers on both sides");
+        assert_eq!(found.len(), expected.len(), "a comparison needs the same number of values on both sides");
         let (mut difference, mut norm, mut largest, mut worst) = (0.0f64, 0.0f64, 0.0f64, 0.0f64);
         for (&found, &expected) in found.iter().zip(expected) {
             let (found, expected) = (f64::from(found), f64::from(expected));

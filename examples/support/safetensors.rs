@@ -30,7 +30,7 @@ impl<'a> TensorFile<'a> {
         let length = u64::from_le_bytes(*length);
         let parts = usize::try_from(length).ok().and_then(|length| rest.split_at_checked(length));
         let (header, data) =
-            parts.ok_or_else(|| format!("its header should have {length} bytes, and {} follow", rest.len()))?;
+            parts.ok_or_else(|| format!("its header should have {length} bytes, but {} follow", rest.len()))?;
         let header = std::str::from_utf8(header).map_err(|error| format!("its header: {error}"))?;
         let header = jzon::parse(header).map_err(|error| format!("its header: {error}"))?;
         let tensors = header.entries().filter(|(name, _)| *name != "__metadata__");
@@ -47,7 +47,7 @@ impl<'a> TensorFile<'a> {
             stored.push(Stored { name, dtype, shape, bytes });
         }
         if end != data.len() {
-            return Err(format!("its tensors have {end} bytes, and {} follow the header", data.len()));
+            return Err(format!("its tensors have {end} bytes, but {} follow the header", data.len()));
         }
         Ok(Self { tensors: stored })
     }
@@ -157,10 +157,10 @@ mod tests {
         let of = |text: &str| format!("no safetensors file: {text}");
         assert_eq!(
             TensorFile::parse(&[255; 9]).unwrap_err(),
-            of(&format!("its header should have {} bytes, and 1 follow", u64::MAX))
+            of(&format!("its header should have {} bytes, but 1 follow", u64::MAX))
         );
         assert!(problem("{").starts_with(&of("its header: ")), "{}", problem("{"));
-        assert_eq!(problem("{}"), of("its tensors have 0 bytes, and 8 follow the header"));
+        assert_eq!(problem("{}"), of("its tensors have 0 bytes, but 8 follow the header"));
         let parts = of("`a` needs `dtype`, `shape` and two `data_offsets` in its header");
         for entry in [
             "7",

@@ -140,7 +140,7 @@ pub struct RouteTable {
     pub ids: usize,
     /// Whether the route was kept by another launch.
     pub kept: bool,
-    /// Number of expert groups if routing is group-limited (every token picks equally many experts from each group);
+    /// Number of expert groups if routing is group-limited (every token picks the same number of experts from each group);
     /// `None` otherwise.
     pub groups: Option<usize>,
     /// Number of the argument that the kernel stores its route in, for other launches.

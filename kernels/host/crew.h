@@ -15,7 +15,7 @@ class Crew {
     Crew(uint32_t threads, size_t cores) : places_(threads), share_(cores / threads), left_(cores) {}
 
     uint32_t threads() const { return static_cast<uint32_t>(places_.size()); }
-    /// Cores per thread, if all have equally many.
+    /// Cores per thread, if all threads have the same number.
     size_t share() const { return share_; }
 
     /// Whether a core of the launch has not finished yet.

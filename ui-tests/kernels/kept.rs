@@ -13,7 +13,7 @@ pub mod kept {
     pub const INTER: usize = 48;
     pub const EXPERTS: usize = 8;
     pub const TOP_K: usize = 4;
-    /// Groups of experts, for a router that chooses equally many of each.
+    /// Groups of experts, for a router that chooses the same number from each.
     pub const GROUPS: usize = 2;
     /// Maximum number of tokens per rank.
     pub const TOKENS: usize = 40;

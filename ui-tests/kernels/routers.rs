@@ -168,7 +168,7 @@ pub mod shared_out {
     pub const ALL: usize = BLOCK * GROUPS;
     /// Number of groups whose experts can be chosen.
     pub const STAY: usize = 2;
-    /// Number of experts that are chosen from each group, if all groups have equally many.
+    /// Number of experts that are chosen from each group, if it is the same for all groups.
     pub const EACH: usize = TOP_K / GROUPS;
     /// Routers; each has its columns of ids and weights.
     pub const WAYS: usize = 11;

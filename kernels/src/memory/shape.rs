@@ -19,7 +19,7 @@ pub struct KernelSizes {
     pub chunks: usize,
     /// Largest number of chunks if launches choose it, a power of two; `None` if it is a constant.
     pub chunks_at_most: Option<usize>,
-    /// Number of expert groups if routing is group-limited (every token picks equally many experts from each group); 1
+    /// Number of expert groups if routing is group-limited (every token picks the same number of experts from each group); 1
     /// otherwise.
     pub groups: usize,
     /// Whether a kernel that makes its route and chooses the number of chunks counts the rows of the largest number, also if no launch needs

@@ -59,7 +59,7 @@ impl<const R: usize, const C: usize> Tile<'_, f32, R, C> {
         assert_eq!(
             (self.rows(), self.width()),
             (value.rows(), value.cols()),
-            "`accumulate` needs a tile of the size of the value, rows and columns are"
+            "`accumulate` needs a tile of the value's size (rows, columns)"
         );
         for row in 0..self.rows() {
             for (cell, number) in self.row(row).iter().zip(value.row(row)) {

@@ -3,7 +3,7 @@
 use super::elementwise::{ONE_VALUE, one_size, operator};
 use crate::op::{Device, Host, OperandKind, Operation, Scalar, Slot, Spelling, VectorCall};
 
-/// Adds two values of one size.
+/// Adds two values of the same size.
 pub(super) static VALUES: Operation = Operation {
     spelling: Spelling::Operator('+'),
     operands: &[OperandKind::Value, OperandKind::Value],

@@ -26,9 +26,12 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
     let (left, right) = (operands[0], operands[1]);
     if left.rows != right.rows {
         return Err(misshapen(
-            format!("`concat` takes values with equally many rows, but these have {} and {}", left.rows, right.rows),
             format!(
-                "write `b.broadcast::<{}, {}>()` first, or take tiles with equally many rows",
+                "`concat` takes values with the same number of rows, but these have {} and {}",
+                left.rows, right.rows
+            ),
+            format!(
+                "write `b.broadcast::<{}, {}>()` first, or take tiles with the same number of rows",
                 left.rows, right.cols
             ),
         ));
@@ -58,7 +61,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
 }
 
 fn joined<const R: usize, const C: usize, const E: usize>(left: &Value<R, C>, right: &impl Rows<R>) -> Value<R, E> {
-    assert_eq!(left.rows(), right.count(), "`concat` takes values with equally many rows");
+    assert_eq!(left.rows(), right.count(), "`concat` takes values with the same number of rows");
     let numbers: Vec<f32> =
         (0..left.rows()).flat_map(|row| left.row(row).iter().chain(right.numbers(row)).copied()).collect();
     let cols = left.cols() + right.cols();
@@ -74,7 +77,7 @@ mod tests {
     fn rows_are_as_many() {
         assert_eq!(shape(&[value(16, 6), value(16, 2)], None), Ok(value(16, 8)));
         let misfit = shape(&[value(16, 6), value(1, 2)], None).unwrap_err();
-        assert_eq!(misfit.problem, "`concat` takes values with equally many rows, but these have 16 and 1");
+        assert_eq!(misfit.problem, "`concat` takes values with the same number of rows, but these have 16 and 1");
     }
 
     #[test]

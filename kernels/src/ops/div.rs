@@ -3,7 +3,7 @@
 use super::elementwise::{ONE_VALUE, one_size, operator};
 use crate::op::{Columns, Device, Host, OperandKind, Operation, Scalar, Slot, Spelling, VectorCall};
 
-/// Divides two values of one size.
+/// Divides two values of the same size.
 pub(super) static VALUES: Operation = Operation {
     spelling: Spelling::Operator('/'),
     operands: &[OperandKind::Value, OperandKind::Value],

@@ -28,13 +28,13 @@ pub(super) fn one_size(does: &str, operands: &[Shape]) -> Result<Shape, Misfit> 
     }
     Err(misshapen(
         format!(
-            "{does} values of one size, or one row or column on the right, but the left one is {}x{} and the right one {}x{}",
+            "{does} values of the same size, or one row or column on the right, but the left one is {}x{} and the right one {}x{}",
             left.rows, left.cols, right.rows, right.cols
         ),
         if left.spreads_over(&right) {
             "write the larger one on the left, or `a.broadcast::<ROWS, COLS>()` with the size of the right one"
         } else {
-            "load both from tiles of one size, or the right one from a tile of one row or one column"
+            "load both from tiles of the same size, or the right one from a tile of one row or one column"
         },
     ))
 }
@@ -154,10 +154,10 @@ mod tests {
         let misfit = one_size("`*` multiplies", &[left, value(4, 16)]).unwrap_err();
         assert_eq!(
             misfit.problem,
-            "`*` multiplies values of one size, or one row or column on the right, but the left one is 8x16 and the right one \
+            "`*` multiplies values of the same size, or one row or column on the right, but the left one is 8x16 and the right one \
              4x16"
         );
-        assert!(misfit.help.starts_with("load both from tiles of one size"), "{}", misfit.help);
+        assert!(misfit.help.starts_with("load both from tiles of the same size"), "{}", misfit.help);
     }
 
     #[test]

@@ -27,10 +27,10 @@ fn shape(operands: &[Shape], _: Option<ElementType>) -> Result<Shape, Misfit> {
     if (even.rows, even.cols) != (odd.rows, odd.cols) {
         return Err(misshapen(
             format!(
-                "`interleave` takes values of one size, but the left one is {}x{} and the right one {}x{}",
+                "`interleave` takes values of the same size, but the left one is {}x{} and the right one {}x{}",
                 even.rows, even.cols, odd.rows, odd.cols
             ),
-            "load both from tiles of one size",
+            "load both from tiles of the same size",
         ));
     }
     Ok(Shape { element: ElementType::f32, cols: 2 * even.cols, ..even })
@@ -54,14 +54,14 @@ impl<const R: usize, const C: usize> Value<R, C> {
     #[must_use]
     pub fn interleave<const E: usize>(&self, odd: impl Rows<R>) -> Value<R, E> {
         const { assert!(E == 2 * C, "`interleave::<E>`: E must be twice the columns of each value") };
-        assert_eq!(odd.most_cols(), C, "`interleave` takes values of one size");
+        assert_eq!(odd.most_cols(), C, "`interleave` takes values of the same size");
         in_turn(self, &odd)
     }
 }
 
 fn in_turn<const R: usize, const C: usize, const E: usize>(even: &Value<R, C>, odd: &impl Rows<R>) -> Value<R, E> {
     let sizes = [(even.rows(), even.cols()), (odd.count(), odd.cols())];
-    assert_eq!(sizes[0], sizes[1], "`interleave` takes values of one size");
+    assert_eq!(sizes[0], sizes[1], "`interleave` takes values of the same size");
     let row = |row: usize| even.row(row).iter().zip(odd.numbers(row)).flat_map(|(a, b)| [*a, *b]);
     let joined = Value::new(even.rows(), 2 * even.cols(), (0..even.rows()).flat_map(row).collect());
     joined.with_empty(even.empty()).with_empty(odd.which_are_empty())

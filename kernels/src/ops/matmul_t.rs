@@ -84,7 +84,7 @@ mod tests {
         assert!(shape(&[x, halves], None).unwrap_err().types);
         assert_eq!(
             misfit.problem,
-            "`matmul_t` multiplies tiles of one type, but these are Tile<bf16, 128, 7168> and Tile<i8, 128, 7168>"
+            "`matmul_t` multiplies tiles of the same type, but these are Tile<bf16, 128, 7168> and Tile<i8, 128, 7168>"
         );
     }
 

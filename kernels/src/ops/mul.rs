@@ -3,7 +3,7 @@
 use super::elementwise::{ONE_VALUE, one_size, operator};
 use crate::op::{Device, Host, OperandKind, Operation, Scalar, Slot, Spelling, VectorCall};
 
-/// Multiplies two values of one size.
+/// Multiplies two values of the same size.
 pub(super) static VALUES: Operation = Operation {
     spelling: Spelling::Operator('*'),
     operands: &[OperandKind::Value, OperandKind::Value],

@@ -70,7 +70,12 @@ fn picked<const R: usize, const C: usize, const R2: usize, const K: usize>(
     ids: &Value<R2, K>,
 ) -> Value<R2, K> {
     let one_row = value.rows() == 1 && (R == 1 || R == MOST);
-    assert!(one_row || value.rows() == ids.rows(), "`pick` takes {} rows, and ids for {}", value.rows(), ids.rows());
+    assert!(
+        one_row || value.rows() == ids.rows(),
+        "`pick` needs ids for each row, but there are {} rows and ids for {}",
+        value.rows(),
+        ids.rows()
+    );
     let mut numbers = Vec::with_capacity(ids.as_slice().len());
     for row in 0..ids.rows() {
         let from = value.row(if one_row { 0 } else { row });

@@ -61,7 +61,7 @@ pub(super) fn fits(name: &str, types: &[ElementType], left: Side<'_>, right: Sid
     }
     if x.element != w.element {
         return Err(mistyped(
-            format!("`{name}` multiplies tiles of one type, but these are {x} and {w}"),
+            format!("`{name}` multiplies tiles of the same type, but these are {x} and {w}"),
             "load one of them in an #[aiv_task], and store it in a tile of the other's type",
         ));
     }
@@ -75,7 +75,7 @@ fn list(types: &[ElementType]) -> String {
     format!("{} or {last}", others.join(", "))
 }
 
-/// The product of two tiles of one type.
+/// The product of two tiles of the same type.
 fn sizes(name: &str, x: Side<'_>, w: Side<'_>) -> Result<Shape, Misfit> {
     let ((m, k), (n, other)) = (x.split(), w.split());
     let tile_type = x.tile.element;
@@ -169,7 +169,7 @@ impl<S: Accumulator> Factor<S> {
     /// Adds the product.
     #[inline]
     pub(super) fn add_to(&self, sums: &mut [S], w: &Self, name: &str) {
-        assert_eq!(self.depth, w.depth, "`{name}` contracts equally many elements on both sides, but there are");
+        assert_eq!(self.depth, w.depth, "`{name}` contracts the same number of elements on both sides, but there are");
         if !sums.is_empty() {
             S::add_product(sums, w.free, &self.panel, &w.panel);
         }

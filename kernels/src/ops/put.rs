@@ -59,7 +59,7 @@ impl<T: Element, const R: usize, const C: usize> Tile<'_, T, R, C> {
         assert_eq!(
             (self.rows(), self.width()),
             (from.rows(), from.width()),
-            "`put` needs tiles of one size, rows and columns are"
+            "`put` needs tiles of the same size (rows, columns)"
         );
         for row in 0..self.rows() {
             for (to, from) in self.row(row).iter().zip(from.row(row)) {

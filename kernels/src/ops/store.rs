@@ -76,7 +76,7 @@ impl<T: Stored, const R: usize, const C: usize> Storable<T, R, C> for Value<R, C
         let [one_row, one_col] = self.open();
         assert!(
             (one_row || tile.rows() == self.rows()) && (one_col || tile.width() == self.cols()),
-            "`store` needs a tile of the size of the value, rows and columns are {:?} and {:?}",
+            "`store` needs a tile of the value's size (rows, columns), but they are {:?} and {:?}",
             (tile.rows(), tile.width()),
             (self.rows(), self.cols())
         );
@@ -94,7 +94,7 @@ impl<const R: usize, const C: usize> Storable<i32, R, C> for Integers<R, C> {
         assert_eq!(
             (tile.rows(), tile.width()),
             (self.rows(), self.cols()),
-            "`store` needs a tile of the size of the product, rows and columns are"
+            "`store` needs a tile of the product's size (rows, columns)"
         );
         for (row, numbers) in self.as_slice().chunks_exact(self.cols()).enumerate() {
             for (cell, number) in tile.row(row).iter().zip(numbers) {

@@ -1,4 +1,4 @@
-//! Routes of group-limited routers, which choose equally many experts from each group.
+//! Routes of group-limited routers, which choose the same number of experts from each group.
 
 use super::Route;
 use crate::RouteError;
@@ -68,7 +68,7 @@ impl Route {
 }
 
 /// The maximum number of experts of one rank that a token can go to. Each rank holds its share of `experts` experts
-/// plus `spare` places, and a token picks equally many experts from each of `groups` groups. The groups lower the bound
+/// plus `spare` places, and a token picks the same number of experts from each of `groups` groups. The groups lower the bound
 /// only if `spare` is 0 and the ranks divide the experts evenly.
 #[doc(hidden)]
 #[must_use]

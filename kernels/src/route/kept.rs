@@ -227,7 +227,7 @@ impl PerRank<()> {
         Self::routed_in_chunks(ep, experts, top_k, 1, tokens)
     }
 
-    /// Like [`routed`](Self::routed), for kernels with chunks. The kernel that keeps the route and those that take it have equally many
+    /// Like [`routed`](Self::routed), for kernels with chunks. The kernel that keeps the route and those that take it have the same number of
     /// chunks: the `N` of `chunks_at_most(N)` or, if the build has none, of `route.chunks::<N>()`.
     ///
     /// ```

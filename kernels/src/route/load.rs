@@ -113,7 +113,7 @@ fn least_to_most(rows: &[usize]) -> Vec<usize> {
 fn least_then_most(rows: &[usize]) -> Vec<usize> {
     let mut experts: Vec<usize> = (0..rows.len()).collect();
     experts.sort_by_key(|&expert| std::cmp::Reverse(rows[expert]));
-    // If all experts have equally many rows, the order is by number.
+    // If all experts have the same number of rows, the order is by number.
     let some = experts.iter().rposition(|&expert| rows[expert] > 0);
     if let Some(least) = some.filter(|&place| rows[experts[place]] < rows[experts[0]]) {
         experts[..=least].rotate_right(1);

@@ -96,7 +96,7 @@ impl fmt::Display for Rank {
 }
 
 /// One physical expert of the group: a place that holds the weights of one [`LogicalExpert`](crate::LogicalExpert), or
-/// is empty. Each rank owns equally many consecutive ones. Experts are equal if their numbers are equal, even if their
+/// is empty. Each rank owns the same number of consecutive ones. Experts are equal if their numbers are equal, even if their
 /// routes differ.
 #[derive(Clone, Copy, Debug)]
 pub struct Expert {

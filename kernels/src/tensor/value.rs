@@ -114,7 +114,7 @@ impl<const R: usize, const C: usize> Value<R, C> {
         let size = |dimension: usize, left: usize, of_other: usize| {
             assert!(
                 self.open[dimension] || right[dimension] || left == of_other,
-                "`{name}` needs operands of one size, or one row or column on the right, but rows and columns are {:?} and {:?}",
+                "`{name}` needs operands of the same size, or one row or column on the right, but their (rows, columns) are {:?} and {:?}",
                 (self.rows, self.cols),
                 (other.rows, other.cols)
             );

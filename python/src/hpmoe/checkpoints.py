@@ -43,7 +43,7 @@ def load_experts(
         checkpoint: A file, or a folder with ``model.safetensors.index.json`` or with safetensors files.
         prefix: Common prefix of the names of the experts' tensors, such as ``"model.layers.3.mlp.experts"``.
         rank: The rank whose experts are read.
-        ranks: Number of ranks. Each owns equally many experts, in order.
+        ranks: Number of ranks. Each owns the same number of experts, in order.
         transposed: Whether tensors of all experts are [experts, in, out] (the dequantised gpt-oss of transformers).
         interleaved: Whether the rows of ``gate_up_proj`` alternate between gate and up, gate first.
 
@@ -81,7 +81,7 @@ def load_gpt_oss_experts(
         checkpoint: As for :func:`load_experts`.
         prefix: Common prefix of the names of the experts' tensors.
         rank: The rank whose experts are read.
-        ranks: Number of ranks. Each owns equally many experts, in order.
+        ranks: Number of ranks. Each owns the same number of experts, in order.
 
     Returns:
         ``gate_up`` [experts of the rank, hidden, 2 * inter], whose columns alternate between gate and up, its biases [experts, 2 * inter], ``down``

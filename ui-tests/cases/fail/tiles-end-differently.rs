@@ -1,4 +1,4 @@
-//! Tiles of one type, one of which is cut short by the end of its tensor.
+//! Tiles of the same type, one of which is cut short by the end of its tensor.
 
 use hpmoe_runtime::prelude::*;
 

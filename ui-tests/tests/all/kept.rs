@@ -180,7 +180,7 @@ fn what_is_no_route_of_the_launch_is_refused() {
         "routed of rank 1 was kept by a different launch than routed of rank 0: pass the parts that one launch has kept on all ranks"
     );
     std::mem::swap(&mut made.routed[Rank::new(1)], &mut other.routed[Rank::new(1)]);
-    // The ranks' parts are swapped; they have equally many words if both ranks have equally many tokens.
+    // The ranks' parts are swapped; they have the same number of words if both ranks have the same number of tokens.
     let even = layer_of(&[11, 11], 3);
     let mut turned = even.room();
     even.launch_forward(&group, &mut turned).unwrap();

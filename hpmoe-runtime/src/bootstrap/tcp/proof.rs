@@ -51,7 +51,7 @@ impl Key {
     }
 }
 
-/// The name of a job as it is sent: of one length, and no text that a terminal could be shown.
+/// The digest by which a job's name is sent: it has a fixed length, and contains no text that could end up on a terminal.
 pub(super) fn job_digest(name: &str) -> [u8; 32] {
     Hash::hash(name.as_bytes())
 }

@@ -144,7 +144,7 @@ HPMOE_INLINE void RowsToMost(const Turned &turned, uint32_t experts, uint32_t ro
 }
 
 // Keys that order the experts of a group, the greatest first: by rows, the most first, then by number. But the last
-// expert that has rows comes first, unless all experts have equally many. No two keys of a group are equal.
+// expert that has rows comes first, unless all experts have the same number of rows. No two keys of a group are equal.
 HPMOE_INLINE void KeysByLoad(const Turned &turned, uint32_t experts, uint32_t number, uint32_t rows, uint32_t key,
                              uint32_t least, uint32_t fewer, uint32_t work) {
     const Lists &lists = turned.lists;
