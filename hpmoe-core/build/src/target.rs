@@ -21,8 +21,8 @@ impl Machine {
         let built_in = Target::ascend_a3();
         if target.name == built_in.name && target.fingerprint().hex() != built_in.fingerprint().hex() {
             println!(
-                "cargo::warning=`{}` has the name of the built-in target, `{}`, but other constants, so builds would use the \
-                 tuned schedules of either: give it its own name",
+                "cargo::warning=`{}` has the name of the built-in target, `{}`, but different constants, so builds may use \
+                 schedules that were tuned for the built-in target: give the target its own name",
                 file.display(),
                 target.name
             );

@@ -36,7 +36,7 @@ pub struct Works {
 /// The work of a full tile in one column of a phase.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Column {
-    /// Products of one size.
+    /// Products of the same size.
     Product(TileProduct),
     /// Bytes moved by elementwise work: proportional to the rows, and a fixed number for experts' and ranks' matrices.
     Vector { read: u64, written: u64, fixed: Fixed },

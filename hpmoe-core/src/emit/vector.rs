@@ -1,4 +1,5 @@
-//! Functions of vector tasks: pieces of rows, loaded one ahead of those that are computed.
+//! The C++ functions of vector tasks. A function computes its tile in pieces of rows, and loads each piece while it computes the one
+//! before.
 
 mod barriers;
 mod calls;

@@ -8,7 +8,7 @@ use proc_macro2::Span;
 pub struct MadeRoute {
     /// The tensor of ids, which the caller or earlier phases write; or the route that another launch has kept.
     pub ids: TensorId,
-    /// Number of expert groups if routing is group-limited (every token picks equally many experts from each group); `None`
+    /// Number of expert groups if routing is group-limited (every token picks the same number of experts from each group); `None`
     /// otherwise.
     pub groups: Option<usize>,
     /// The tensor in which the route is kept for other launches; `None` if it is not kept.

@@ -1,4 +1,5 @@
-//! Tensors that are read and never written. Later stages report these, with the cause of a missing put.
+//! Whether the kernel reads a tensor of received rows that no call writes. A later stage reports that, so the lowering does not
+//! report the missing put, too.
 
 use crate::graph::{Phase, RowKind, TaskGraph};
 use crate::ids::TensorId;

@@ -24,7 +24,7 @@ fn can_read_ahead(checked: &CheckedGraph, phase: PhaseId) -> bool {
     })
 }
 
-/// The bytes that a tile of a phase can read before it begins, in any schedule of the graph.
+/// The bytes that a tile of a phase can read before it begins, if the schedule lets the phase read ahead.
 #[must_use]
 pub fn most_ahead_of(checked: &CheckedGraph, phase: PhaseId, work: &Work) -> Ahead {
     let plan = &checked.plans()[checked.graph().phases[phase].task];

@@ -4,7 +4,7 @@ use crate::time::Time;
 
 /// The estimated microseconds of a taskflow, or of all those of a kernel.
 ///
-/// Sizes should suit any routing. If all cores have equally many tiles for one routing, some core has one more for another, and larger
+/// Sizes should suit any routing. If all cores have the same number of tiles for one routing, some core has one more for another, and larger
 /// tiles then cost more time. So uneven tokens count as much as even ones.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Latency {

@@ -132,7 +132,7 @@ fn loads(value: &Value) -> Result<Vec<Vec<u64>>, String> {
         return Err("there are no loads: give a list of loads, one for each expert, for each layer".to_owned());
     }
     match layers.iter().position(|loads| loads.len() != experts) {
-        Some(layer) => Err(format!("layer {layer} has {} loads, layer 0 has {experts}", layers[layer].len())),
+        Some(layer) => Err(format!("layer {layer} has {} loads, but layer 0 has {experts}", layers[layer].len())),
         None => Ok(layers),
     }
 }
@@ -141,8 +141,10 @@ fn loads(value: &Value) -> Result<Vec<Vec<u64>>, String> {
 fn of_ranks(counts: &[Vec<u64>]) -> Result<Vec<u64>, String> {
     let experts = counts.first().map_or(0, Vec::len);
     if experts == 0 || counts.iter().any(|of_rank| of_rank.len() != experts) {
-        return Err("`counts` are rows of each rank to each expert: all ranks need equally many experts, at least one"
-            .to_owned());
+        return Err(
+            "`counts` are rows of each rank to each expert: all ranks need the same number of experts, at least one"
+                .to_owned(),
+        );
     }
     Ok((0..experts).map(|expert| counts.iter().map(|of_rank| of_rank[expert]).fold(0, u64::saturating_add)).collect())
 }
@@ -209,7 +211,11 @@ fn of_logical(of_physical: &Value, map: &Value) -> Result<Vec<Vec<u64>>, String>
     }
     let layer = |(layer, (loads, map)): (usize, (&Vec<u64>, &Vec<i64>))| {
         if loads.len() != map.len() {
-            return Err(format!("layer {layer} has {} loads and {} physical experts", loads.len(), map.len()));
+            return Err(format!(
+                "layer {layer} has {} loads, but `physical_to_logical_map` has {} physical experts",
+                loads.len(),
+                map.len()
+            ));
         }
         let experts = map.iter().max().map_or(0, |most| usize::try_from(most + 1).unwrap_or(0));
         let mut logical = vec![0_u64; experts];
@@ -289,11 +295,13 @@ mod tests {
         assert!(problem("[]").contains("no loads"));
         assert!(problem("[[1, 2], [3]]").contains("layer 1 has 1 loads, layer 0 has 2"));
         assert!(problem("[[1, -2]]").contains("-2 is not a load"));
-        assert!(problem(r#"{"counts": [[1], [1, 2]]}"#).contains("all ranks need equally many experts"));
+        assert!(problem(r#"{"counts": [[1], [1, 2]]}"#).contains("all ranks need the same number of experts"));
         assert!(problem("[[[[1]]]]").contains("nested 4 deep"));
         assert!(problem("[[[1], [2]], [[1]]]").contains("steps have different numbers"));
         assert!(problem(r#"{"expert_load_pass": [[1]]}"#).contains("physical_to_logical_map"));
         let physical = r#"{"expert_load_pass": [[1, 2]], "physical_to_logical_map": [[0]]}"#;
-        assert!(problem(physical).contains("layer 0 has 2 loads and 1 physical experts"));
+        assert!(
+            problem(physical).contains("layer 0 has 2 loads, but `physical_to_logical_map` has 1 physical experts")
+        );
     }
 }

@@ -123,7 +123,11 @@ fn what_is_lacking_is_told_with_a_way_out() {
     run.expect("compile probes", "ok", "B of code");
     let long = folder.path().join("o".repeat(190));
     let run = with(|toolkit| toolkit, &["--objects", long.to_str().unwrap()], &[]);
-    run.expect("simulate probes", "skipped", "and CANN's simulator takes 200: name a shorter folder by --objects");
+    run.expect(
+        "simulate probes",
+        "skipped",
+        "but CANN's simulator takes at most 200: name a shorter folder by --objects",
+    );
 
     let run = with(|toolkit| toolkit, &["--chip", "Ascend910_9999"], &[]);
     run.expect("simulate probes", "skipped", "has no simulator of Ascend910_9999, but Ascend310P3, Ascend910B1");

@@ -77,8 +77,8 @@ impl BodyFault {
             ),
             Self::NotByRows { operation, task, rows, tile } => (
                 format!(
-                    "`{operation}` works with whole rows of the tiles of `{task}`, the smallest of which has {tile}, but the \
-                     values here have {rows} rows"
+                    "`{operation}` needs a multiple of the rows of the smallest tile of `{task}`, {tile}, but the values here have \
+                     {rows} rows"
                 ),
                 "use a multiple of the tile's rows: split each row of a tile into several, and join them into one again",
             ),

@@ -22,9 +22,9 @@ pub struct Choices {
     pub dedicate_from: u32,
     /// The kernels that walk row tiles in the order in which their rows arrive, if sending cores are dedicated to peers.
     pub by_arrival: ByArrival,
-    /// Number of rows per expert that a rank puts to one peer before it serves the next peer; 0 for all rows. `None`: on many ranks, the
-    /// rows of a row tile, or in kernels that need all rows of an expert at once, the rows that a peer gets if all experts are chosen
-    /// equally often; on few ranks 0.
+    /// Number of rows per expert that a rank puts to one peer before it serves the next peer; 0 for all rows. `None`: 0 on few ranks. On
+    /// many ranks, the rows of a row tile; but in kernels that need all rows of an expert at once, the rows that a peer gets if all
+    /// experts are chosen equally often.
     pub turn_rows: Option<u32>,
     /// The vector cores that put results back, if sending cores are dedicated to peers.
     pub return_cores: ReturnCores,
@@ -34,13 +34,13 @@ pub struct Choices {
     /// and then from the most loaded one down. In kernels with a phase that needs all rows of an expert at once, two light experts
     /// follow each heavy one.
     pub by_load: bool,
-    /// With `by_load`: the fewest ranks on which experts run from the fewest rows to the most. `None`: in kernels with a phase that
-    /// needs all rows of an expert at once, as many as make the rows of an expert that all tokens choose arrive late, or two if the
-    /// group has few experts; never in other kernels.
+    /// With `by_load`: the fewest ranks on which experts run from the fewest rows to the most. `None`: never, except in kernels with a
+    /// phase that needs all rows of an expert at once. There it is two if the group has few experts, and otherwise the number of ranks from
+    /// which on the rows of an expert that all tokens choose arrive late.
     pub lightest_first: Option<u32>,
     /// Whether matrix cores read weights while they wait for rows, as far as L1 has room.
     pub read_ahead: bool,
-    /// Number of experts that a role starts before it continues with another role's results for the first one. `None`: one, or as
+    /// Number of experts that a role starts before it uses another role's results for the first one. `None`: one, or as
     /// many as give each core a tile.
     pub experts_ahead: Option<u32>,
 }

@@ -1,4 +1,4 @@
-//! The state of reading statements.
+//! The context in which statements are read: names, the route, and known taskflows.
 
 use super::known_flows::KnownFlows;
 use std::cell::RefCell;

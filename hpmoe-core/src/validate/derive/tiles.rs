@@ -44,7 +44,7 @@ fn coordinate(phase: &Phase, column: u32, range: usize) -> u32 {
     column / inner % phase.ranges[range]
 }
 
-/// A division of columns, or of rows of an expert's matrix, into regions of one size, and the regions that an access
+/// A division of columns, or of rows of an expert's matrix, into regions of the same size, and the regions that an access
 /// refers to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cut {

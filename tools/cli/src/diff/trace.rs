@@ -102,7 +102,7 @@ impl RunTrace {
             tasks.sort_by(|a, b| a.begin.total_cmp(&b.begin));
         }
         if cores.values().all(Vec::is_empty) {
-            return Err("no event in it is a task".to_owned());
+            return Err("it has no event that is a task".to_owned());
         }
         let ranks = cores.keys().map(|core| core.rank + 1).max().unwrap_or(0) as usize;
         let missing = trace["otherData"]["tiles_without_stamp"].as_u64().unwrap_or(0);

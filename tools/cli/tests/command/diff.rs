@@ -114,7 +114,7 @@ fn files_that_are_no_traces_are_refused() {
         refused(&trace.to_string())
     };
     assert!(without(&|trace| trace["traceEvents"] = json!(null)).contains("it has no list `traceEvents`"));
-    assert!(without(&|trace| trace["traceEvents"] = json!([])).contains("no event in it is a task"));
+    assert!(without(&|trace| trace["traceEvents"] = json!([])).contains("it has no event that is a task"));
     let first_task = |trace: &mut Value, key: &str| {
         let events = trace["traceEvents"].as_array_mut().unwrap();
         let task = events.iter_mut().find(|event| event["cat"] == "task").unwrap();

@@ -144,7 +144,7 @@ impl Simulated<'_> {
         if bytes > LONGEST_OUTPUT {
             let shown = printable_path(&output);
             return Err(format!(
-                "`{shown}` has {bytes} bytes, and CANN's simulator takes {LONGEST_OUTPUT}: name a shorter folder by --objects"
+                "`{shown}` has {bytes} bytes, but CANN's simulator takes at most {LONGEST_OUTPUT}: name a shorter folder by --objects"
             ));
         }
         Ok(())

@@ -86,7 +86,7 @@ fn hindrance(probe: &Probe, examination: &Examination, answers: &[(&Probe, Answe
     }
     let ranks = examination.team.ranks;
     (ranks < probe.ranks).then(|| {
-        format!("it needs {} ranks, and there is {ranks}: --processes {}, or --ranks {0}", probe.ranks, probe.ranks)
+        format!("it needs {} ranks, but there is {ranks}: --processes {}, or --ranks {0}", probe.ranks, probe.ranks)
     })
 }
 

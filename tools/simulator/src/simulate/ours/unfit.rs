@@ -52,7 +52,7 @@ impl fmt::Display for Unfit {
         match *self {
             Self::Experts { kernel, routing } => write!(
                 f,
-                "the kernel has {} experts, {} for a token; the routing has {} experts, {} for a token",
+                "the kernel has {} experts, {} per token, but the routing has {} experts, {} per token",
                 kernel.0, kernel.1, routing.0, routing.1
             ),
             Self::Tokens { rank, tokens, limit } => {

@@ -87,7 +87,7 @@ impl fmt::Display for RoutingError {
             Self::Nothing { ranks, experts } => write!(f, "{ranks} ranks with {experts} experts have no rows"),
             Self::Placement { placement, routing } => write!(
                 f,
-                "the placement is for {} experts on {} ranks, the routing for {} on {}",
+                "the placement is for {} experts on {} ranks, but the routing is for {} on {}",
                 placement.1, placement.0, routing.1, routing.0
             ),
             Self::ExpertCount { rank, found, expected } => {
