@@ -100,7 +100,7 @@ pub(crate) enum Finding {
     InPlace { tensor: String },
     /// Tiles that fit by their types and end differently at run time; `at` is the operation that takes both.
     Uneven { task: String, operation: String, at: Site, left: RealOperand, right: RealOperand },
-    /// A matrix whose rows lie too far apart, in elements, to be copied to a matrix core.
+    /// A matrix whose rows lie too far apart to be copied to a matrix core; `step` and `most` count elements.
     LongRow { tensor: String, step: u32, most: u32 },
     /// A `&mut` parameter of the taskflow that no call writes.
     OutputUnwritten { tensor: String },

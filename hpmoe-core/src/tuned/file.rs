@@ -148,7 +148,7 @@ impl FileReader<'_> {
                 DeValue::Boolean(value) => value.to_string(),
                 DeValue::String(word) => word.to_string(),
                 _ => {
-                    self.fault(key, format!("`{}` is a word, a number, `true` or `false`", key.get_ref()));
+                    self.fault(key, format!("`{}` must be a word, a number, `true` or `false`", key.get_ref()));
                     continue;
                 }
             };
@@ -242,7 +242,7 @@ mod tests {
         let texts: Vec<&str> = faults.iter().map(|fault| fault.text.as_str()).collect();
         let expected = [
             "`by_arrival` is `2`: it may be `never`, `whole_experts` or `always`",
-            "`join` is a word, a number, `true` or `false`",
+            "`join` must be a word, a number, `true` or `false`",
         ];
         assert_eq!(texts, expected);
     }

@@ -132,7 +132,8 @@ fn module(
                 #launch
             }
             /// Puts the megakernel on the streams of the group's NPUs and returns; `Pending::wait` waits for it. With `streams`, it is
-            /// ordered after work already enqueued on them and before work enqueued later. On the host, a group runs it to its end.
+            /// ordered after work already enqueued on them and before work enqueued later. On a group of CPU ranks, it returns when
+            /// the launch has ended.
             ///
             /// # Errors
             ///

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 /// The goal of optimization.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effort {
-    /// A quick build. Compilation takes half as long as for [`Effort::Run`]; code that leaves most work to other code still runs
-    /// nearly as fast.
+    /// A quick build. Compilation takes half as long as for [`Effort::Run`]; code that mainly calls a
+    /// library, as kernels do, runs nearly as fast as with it.
     Build,
     /// A quick run: loops over data are vectorized.
     Run,

@@ -56,7 +56,7 @@ impl fmt::Display for Unfit {
                 kernel.0, kernel.1, routing.0, routing.1
             ),
             Self::Tokens { rank, tokens, limit } => {
-                write!(f, "rank {rank} brings {tokens} tokens, the kernel takes {limit}")
+                write!(f, "rank {rank} brings {tokens} tokens, but the kernel takes at most {limit}")
             }
             Self::Ranks(ranks) => write!(f, "there is no schedule for {ranks} ranks"),
         }
