@@ -441,7 +441,7 @@ fn columns_and_rows_of_values_are_there() {
     check_body("h.store(gate.columns::<32>(up));", "up", &["`up`"]);
     check_body("h.store(gate.columns::<32>(0.0));", "0.0", &["whole"]);
     check_body("h.store(gate.concat(&gate));", "store", &["32x64"]);
-    check_body("h.store(gate.concat(gate.row_sum().reshape::<1, 32>()));", "reshape", &["of which has 32"]);
+    check_body("h.store(gate.concat(gate.row_sum().reshape::<1, 32>()));", "reshape", &["a multiple of 32 rows"]);
     check_body("h.store(gate.reshape::<8, 32>());", "reshape", &["`reshape` keeps all numbers"]);
     check_body("h.store(gate.place::<32>(gate.row_sum()));", "place", &["an id for each number"]);
     let whole = [

@@ -77,8 +77,8 @@ impl BodyFault {
             ),
             Self::NotByRows { operation, task, rows, tile } => (
                 format!(
-                    "`{operation}` needs a multiple of the rows of the smallest tile of `{task}`, {tile}, but the values here have \
-                     {rows} rows"
+                    "`{operation}` needs a multiple of {tile} rows, which the smallest tile of `{task}` has, but a value here has \
+                     {rows}"
                 ),
                 "use a multiple of the tile's rows: split each row of a tile into several, and join them into one again",
             ),

@@ -173,7 +173,7 @@ impl Builder<'_> {
         made.last().copied()
     }
 
-    /// Refuses different rows than a task's tiles have, or several of them: a vector core computes pieces of rows.
+    /// Refuses a reshape whose rows are no multiple of the rows of the task's tiles: a vector core computes pieces of rows.
     fn check_rows(&mut self, operation: &Operation, shapes: &[Shape], result: &Shape, span: Span) -> Option<()> {
         if !matches!(operation.device, Device::Routine(Routine { sizes: Sizes::Reshaped, .. })) {
             return Some(());
