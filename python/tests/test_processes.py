@@ -114,5 +114,5 @@ def test_processes_replay_a_fixed_launch(library: hpmoe.Library, tmp_path: Path)
         names = ["x", "weights", "gate", "up", "down"]
         (want,) = library["swiglu::forward"](hpmoe.Group(), ids, **dict(zip(names, tensors)))
         assert torch.equal(torch.cat([torch.load(tmp_path / f"{rank}-{seed}.pt") for rank in range(2)]), want)
-    assert said[0].startswith("rank 1 failed with this error: `x` lies elsewhere"), said
+    assert said[0].startswith("rank 1 failed with this error: `x` has a different address or shape"), said
     assert said[1].startswith("`x` has a different address or shape than when the launch was fixed"), said
