@@ -293,7 +293,7 @@ mod tests {
         let problem = |text| read(text).unwrap_err();
         assert!(problem("{}").contains("no list of loads"));
         assert!(problem("[]").contains("no loads"));
-        assert!(problem("[[1, 2], [3]]").contains("layer 1 has 1 loads, layer 0 has 2"));
+        assert!(problem("[[1, 2], [3]]").contains("layer 1 has 1 loads, but layer 0 has 2"));
         assert!(problem("[[1, -2]]").contains("-2 is not a load"));
         assert!(problem(r#"{"counts": [[1], [1, 2]]}"#).contains("all ranks need the same number of experts"));
         assert!(problem("[[[[1]]]]").contains("nested 4 deep"));
