@@ -58,7 +58,7 @@ fn a_kept_route_of_another_group_is_refused() {
     assert!(set(3, 0).contains("is for rank 0, not for 1"), "{}", set(3, 0));
     assert!(set(4, 8).contains("is for 8 experts, not for 4"), "{}", set(4, 8));
     assert!(set(6, 5).contains("words"), "{}", set(6, 5));
-    assert!(set(1, 7).contains("another launch"), "{}", set(1, 7));
+    assert!(set(1, 7).contains("a different launch"), "{}", set(1, 7));
     let small = PerRank::from_fn(Ranks::new(1), |_| Routed::with_words(16));
     assert!(matches!(Route::kept(ep, 4, None, &small), Err(RouteError::Ranks { tensors: 1, ranks: 2 })));
     assert_eq!(route.tokens(second), 0);
