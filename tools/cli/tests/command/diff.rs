@@ -123,7 +123,7 @@ fn files_that_are_no_traces_are_refused() {
     assert!(without(&|trace| first_task(trace, "dur")).contains("an event has no number `dur`"));
     assert!(without(&|trace| first_task(trace, "args")).contains("an event has no whole number `group`"));
     simulate(Path::new(&other), "1");
-    assert!(refuses(&["diff", &good, &other]).contains("has 2 ranks, and `"));
+    assert!(refuses(&["diff", &good, &other]).contains("has 2 ranks, but `"));
     assert!(refuses(&["diff", &good, LAYER]).contains("one of the files is a trace (.json) and the other is not"));
     assert!(refuses(&["diff", &good, &good, "--set", SIZE]).contains("--set changes kernels"));
     assert!(refuses(&["diff", &good, &path("missing.json")]).contains("can't read `"));
