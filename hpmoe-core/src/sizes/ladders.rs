@@ -35,9 +35,14 @@ impl Ladder {
     }
 
     /// The places to try from a place: its neighbours. For the columns of products and for gradients, all places, because good and bad
-    /// sizes alternate there, depending on a narrow last tile or cores without a tile.
+    /// sizes alternate there, depending on a narrow last tile or cores without a tile. For puts, the places up to two away: where a larger put
+    /// saves nothing because the last put of an expert becomes narrow, the next larger one may save much.
     pub(super) fn tried(&self, from: usize) -> impl Iterator<Item = usize> {
-        let far = if ["TILE_N", "GRAD_M", "GRAD_N"].contains(&self.name) { self.values.len() } else { 1 };
+        let far = match self.name {
+            "TILE_N" | "GRAD_M" | "GRAD_N" => self.values.len(),
+            "PUT" => 2,
+            _ => 1,
+        };
         (self.least..self.values.len()).filter(move |&place| place != from && place.abs_diff(from) <= far)
     }
 }
@@ -48,10 +53,15 @@ pub(super) const PRODUCT_COLUMNS: Ladder =
 
 /// The rows of products.
 pub(super) const PRODUCT_ROWS: Ladder =
-    Ladder { name: "TILE_M", values: &[16, 32, 64, 128, 256], first: 3, least: 3, even: Some(0.012), gain: 0.005 };
+    Ladder { name: "TILE_M", values: &[16, 32, 64, 128, 256], first: 3, least: 2, even: Some(0.012), gain: 0.005 };
 /// The ladders of kernels with gradients, whose tiles are more than half of the work and have all rows of an expert with any
 /// size.
 pub(super) const ROWS_BESIDE_GRADIENTS: Ladder = Ladder { even: Some(0.011), ..PRODUCT_ROWS };
+/// The rows of a tile with which a matrix core multiplies for as long as it reads operands. Tiles of fewer rows must save [`GAIN_OF_LOW_TILES`].
+pub(super) const FULL_ROWS: usize = 128;
+/// The part of the estimated latency that tiles of fewer than [`FULL_ROWS`] must save. They save most in layers that mainly send rows. With 0.02,
+/// some layers take up to 14 % longer if tokens are distributed unevenly.
+pub(super) const GAIN_OF_LOW_TILES: f64 = 0.05;
 
 /// The rows of puts. Short rows want many: a put of one KiB takes as long as a put of four.
 pub(super) const PUTS: Ladder =
@@ -63,8 +73,15 @@ pub(super) const FEW_PUTS: usize = 4;
 pub(super) const GAIN_OF_FEW_PUTS: f64 = 0.1;
 /// The rows that a put may always have, regardless of their bytes.
 pub(super) const ROWS_OF_PUTS: usize = 16;
-/// The maximum size of a put of more rows, in bytes. A core puts them in 6.5 µs, nearly three times as long as it takes to start and to fence.
+/// The maximum number of bytes of a put of more rows, unless there are [`MANY_PUTS`]. A core puts them in 6.5 µs, nearly three times as long as
+/// it takes to start and to fence.
 pub(super) const BYTES_OF_PUTS: usize = 64 << 10;
+/// Puts of more bytes than [`BYTES_OF_PUTS`] are tried only if a rank's rows for an expert make at least this number of them. Cores then still
+/// have like numbers of bytes.
+pub(super) const MANY_PUTS: usize = 8;
+/// The part of the estimated latency that puts of more bytes than [`BYTES_OF_PUTS`] must save. In the simulator, layers that mainly send long
+/// rows then take up to a quarter less time.
+pub(super) const GAIN_OF_LARGE_PUTS: f64 = 0.03;
 
 /// The tile sizes in the order in which they are chosen: sizes of products matter most. A gradient's rows come before its columns:
 /// if doubling one makes doubling the other unnecessary, doubling the rows costs less with uneven tokens.

@@ -3,7 +3,8 @@
 use super::expected::Expected;
 use super::fit::fitted;
 use super::ladders::{
-    BYTES_OF_PUTS, FEW_PUTS, FEW_ROWS, GAIN_OF_FEW_PUTS, Ladder, NARROW, ROWS_BESIDE_GRADIENTS, ROWS_OF_PUTS,
+    BYTES_OF_PUTS, FEW_PUTS, FEW_ROWS, FULL_ROWS, GAIN_OF_FEW_PUTS, GAIN_OF_LARGE_PUTS, GAIN_OF_LOW_TILES, Ladder,
+    MANY_PUTS, NARROW, ROWS_BESIDE_GRADIENTS, ROWS_OF_PUTS,
 };
 use super::latency::Latency;
 use crate::analyze::CheckedGraph;
@@ -31,6 +32,8 @@ pub(super) struct Search<'a> {
     pub(super) ladders: Vec<Ladder>,
     /// Rows per rank for an expert.
     rows: usize,
+    /// Bytes of the longest row that a task puts.
+    row_bytes: usize,
     /// The ladders of the sizes that each taskflow depends on, by index.
     of_flows: Vec<Vec<usize>>,
     /// For each taskflow, all places tried on its ladders.
@@ -69,7 +72,7 @@ impl<'a> Search<'a> {
         };
         let of_flows: Vec<_> = module.names().iter().map(depends).collect();
         let known = vec![HashMap::new(); of_flows.len()];
-        Self { name, module, set, target, expected, tokens, ladders, rows: 0, of_flows, known }
+        Self { name, module, set, target, expected, tokens, ladders, rows: 0, row_bytes: 0, of_flows, known }
     }
 
     /// The best sizes; those that the search begins with, if the kernel can have none.
@@ -100,21 +103,21 @@ impl<'a> Search<'a> {
         self.module.check(&self.settings(places)).unwrap_or_default()
     }
 
-    /// Selects the ladders that suit the kernel: puts that are no larger than a rank's rows for an expert need, large puts only of short rows,
-    /// and taller tiles if it makes gradients.
+    /// Selects the ladders that suit the kernel: puts that are no larger than a rank's rows for an expert need, large puts only if there are
+    /// many, and taller tiles if it makes gradients.
     pub(super) fn suit(&mut self, flows: &[CheckedGraph]) {
         let rows = flows.iter().map(|flow| {
             let Sizes { experts, tokens, top_k, .. } = flow.graph().sizes;
             tokens * top_k / experts
         });
         let rows = rows.min().unwrap_or_default();
-        self.rows = rows;
-        let bytes = flows.iter().map(|flow| bytes_of_put_rows(flow.graph())).max().unwrap_or_default();
+        let row_bytes = flows.iter().map(|flow| bytes_of_put_rows(flow.graph())).max().unwrap_or_default();
+        (self.rows, self.row_bytes) = (rows, row_bytes);
         let gradients = flows.iter().any(|flow| flow.graph().needs_whole_experts());
         for ladder in &mut self.ladders {
             match ladder.name {
                 "PUT" => {
-                    let fits = |put: usize| put < 2 * rows && (put <= ROWS_OF_PUTS || put * bytes <= BYTES_OF_PUTS);
+                    let fits = |put: usize| put < 2 * rows && (!is_large(put, row_bytes) || put * MANY_PUTS <= rows);
                     let fit = ladder.values.iter().filter(|&&put| fits(put)).count();
                     ladder.values = &ladder.values[..fit.max(ladder.first + 1)];
                 }
@@ -219,11 +222,14 @@ impl<'a> Search<'a> {
     /// A ladder, with what a step on it must save.
     fn wanted(&self, ladder: usize, from: usize, to: usize) -> Ladder {
         let ladder = self.ladders[ladder];
-        if ladder.name == "PUT" && to > from && ladder.values[to] * FEW_PUTS > self.rows {
-            Ladder { gain: GAIN_OF_FEW_PUTS, even: Some(GAIN_OF_FEW_PUTS), ..ladder }
-        } else {
-            ladder
-        }
+        let value = ladder.values[to];
+        let gain = match ladder.name {
+            "PUT" if to > from && value * FEW_PUTS > self.rows => GAIN_OF_FEW_PUTS,
+            "PUT" if to > from && is_large(value, self.row_bytes) => GAIN_OF_LARGE_PUTS,
+            "TILE_M" if value < FULL_ROWS => GAIN_OF_LOW_TILES,
+            _ => return ladder,
+        };
+        Ladder { gain, even: Some(gain), ..ladder }
     }
 
     pub(super) fn sizes(&self, places: &[usize]) -> NamedSizes {
@@ -277,6 +283,11 @@ impl<'a> Search<'a> {
             )),
         }
     }
+}
+
+/// Whether a put has more than [`BYTES_OF_PUTS`], and more rows than a put may always have.
+fn is_large(put: usize, row_bytes: usize) -> bool {
+    put > ROWS_OF_PUTS && put * row_bytes > BYTES_OF_PUTS
 }
 
 /// Bytes of the longest row that a task puts.

@@ -94,6 +94,26 @@ fn few_puts_must_save_much() {
     assert_eq!(chosen_put("HIDDEN=4096,INTER=1536,EXPERTS=128,TOP_K=8,TOKENS=256", 32), 8);
 }
 
+/// A layer of few columns between the projections mainly sends rows. If an expert has many of a rank, large puts take less time in total, and
+/// tiles of few rows begin while later rows are in transit.
+#[test]
+fn layers_that_mainly_send_rows_have_large_puts_or_low_tiles() {
+    let narrow =
+        |experts: usize, tokens: usize| format!("HIDDEN=5120,INTER=128,EXPERTS={experts},TOP_K=8,TOKENS={tokens}");
+    assert_eq!(chosen_put(&narrow(64, 3000), 8), 32);
+    // 4 puts of 32 rows are too few for puts of 320 KiB.
+    assert_eq!(chosen_put(&narrow(64, 1024), 8), 16);
+    let rows = |layer: &str| chosen(layer, Expected { ranks: Some(4), tokens: None }).unwrap()["TILE_M"];
+    assert_eq!(rows("HIDDEN=5120,INTER=128,EXPERTS=16,TOP_K=4,TOKENS=500"), 64);
+    assert_eq!(rows("HIDDEN=5120,INTER=2048,EXPERTS=16,TOP_K=4,TOKENS=500"), 128);
+}
+
+/// 23 rows are two puts of 16, which save little over three of 8, but one put of 32.
+#[test]
+fn puts_that_save_nothing_are_passed_over() {
+    assert_eq!(chosen_put("HIDDEN=384,INTER=1024,EXPERTS=256,TOP_K=2,TOKENS=3000", 8), 32);
+}
+
 /// Wide tiles take least time where every expert has a row.
 #[test]
 fn tiles_are_no_wider_than_suits_an_uneven_routing() {
