@@ -4,7 +4,7 @@ use bytemuck::{Pod, Zeroable};
 
 use crate::abi::LINE;
 
-/// Each byte that no launch has written.
+/// Value of every byte that no launch has written.
 pub(crate) const POISON: u8 = 0xff;
 
 #[derive(Clone, Copy, Pod, Zeroable)]

@@ -75,7 +75,7 @@ const fn schedule(ranks: u32) -> ScheduleTable {
     ScheduleTable { ranks, queues: &[(0, 0); 6], descriptors: &[] }
 }
 
-/// From the ids of each rank, two for each token.
+/// Makes a route from the ids of each rank, two per token.
 pub(crate) fn route(ids: &[&[i32]], experts: usize) -> Route {
     let ids: PerRank<Tensor<i32, 2>> = ids.iter().map(|ids| Tensor::from_slice(ids)).collect();
     Route::new(Ranks::new(ids.ranks().count()), experts, &ids).unwrap()

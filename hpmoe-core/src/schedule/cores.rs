@@ -2,7 +2,7 @@
 
 use crate::target::Target;
 
-/// The numbers of cores of a rank. A schedule uses all of them.
+/// The number of cores of a rank, by kind. A schedule uses all of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cores {
     /// Number of matrix cores (AIC).

@@ -19,8 +19,8 @@ const FEW: u32 = 4;
 /// Maximum number of experts, and row tiles per expert, to examine. Further ones repeat the pattern.
 const MOST: u32 = 64;
 
-/// The numbers of ranks that a rotation is to suit, if they share the experts: with fewer ranks a rank has more experts, and the same
-/// cores make the short tiles of all of them.
+/// The numbers of ranks for which a rotation is chosen, if they divide the experts. With fewer ranks, a rank has more experts, and without a
+/// rotation, the same cores make the short tiles of all of them.
 const RANKS: [u32; 3] = [8, 4, 2];
 
 /// The rotation of the tiles of all products: as chosen, or none unless the same cores would make the short and narrow tiles of

@@ -17,7 +17,7 @@ use hpmoe_kernels::op::TaskKind;
 /// - The core that makes a tile has itself made everything that the tile touches, in an earlier task.
 /// - Kept dependencies lead from one phase to the other, for the same rows and columns.
 ///
-/// [`thresholds`](super::thresholds::thresholds) checks that waits are for everything that is signalled.
+/// [`thresholds`](super::thresholds::thresholds) checks that waits are for all signals of a counter.
 pub(super) fn coverage(checked: &CheckedGraph, schedule: &Schedule, violations: &mut Vec<Violation>) {
     let same_core = SameCore::new(checked, schedule);
     let dependencies = checked.dependencies();

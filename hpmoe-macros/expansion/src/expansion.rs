@@ -59,7 +59,7 @@ pub struct Expansion {
     pub library: Vec<LibraryTask>,
     /// The taskflows that were compiled.
     pub taskflows: Vec<BuiltTaskflow>,
-    /// The names of functions whose faults rustc would report again.
+    /// The names of functions that contain faults. Their bodies are replaced, so that rustc doesn't report the same faults.
     pub faulty: Vec<String>,
     /// The faults of the module. If there are any, the other fields are ignored.
     pub faults: Vec<PlacedFault>,

@@ -8,7 +8,7 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens as _, quote, quote_spanned};
 use syn::{Item, ItemFn, ItemMod, UseTree, parse_quote};
 
-/// The module of a program without faults.
+/// The user's module after a build without faults, with the items that are generated for each taskflow.
 pub(crate) fn with_launch(module: &ItemMod, expansion: &Expansion, source: &SourceTokens) -> TokenStream {
     let runtime = runtime(module);
     let mut module = stripped(module);
@@ -80,7 +80,7 @@ fn of_library(LibraryTask { at, function }: &LibraryTask, source: &SourceTokens)
 /// The values of open tile sizes in a module that has faults.
 const STAND_IN: usize = 16;
 
-/// The module of a program with faults: the rest of the user's crate still compiles. The faulty functions and the taskflows that
+/// The user's module after a build with faults, so that the rest of the crate still compiles. The faulty functions and the taskflows that
 /// call them have no body, so that rustc doesn't report the same faults.
 pub(crate) fn stand_in(module: &ItemMod, faulty: &[String]) -> ItemMod {
     let (mut marked, mut taskflows) = (Vec::new(), Vec::new());

@@ -97,7 +97,7 @@ fn id(id: i64, tables: &KernelTables, rank: Rank, at: usize) -> Result<i32, Fail
     })
 }
 
-/// Checks one part of an argument; the memory that it takes, and the same as the runtime wants it.
+/// Checks one rank's part of an argument. Returns its memory as this library tracks it ([`Part`]) and as the runtime takes it ([`RawPart`]).
 pub(crate) fn part(
     tables: &KernelTables,
     table: &'static TensorTable,

@@ -31,13 +31,13 @@ impl Strangers {
         [self.silent, self.foreign, self.other_jobs, self.unproven, self.misplaced]
     }
 
-    /// From the numbers of a message.
+    /// Reads the counts from the numbers of a message.
     pub(super) const fn from_numbers([silent, foreign, other_jobs, unproven, misplaced]: [u64; 5]) -> Self {
         Self { silent, foreign, other_jobs, unproven, misplaced }
     }
 }
 
-/// A line: how many there were, and of each kind.
+/// One line with the total and the number of each kind.
 impl fmt::Display for Strangers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kinds = [

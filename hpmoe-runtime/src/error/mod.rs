@@ -357,7 +357,7 @@ impl LaunchError {
         Self::EmptySlot { kernel: tables.name, task, rank: rank.id(), token, k }
     }
 
-    /// The rank that would receive most rows, more than there is room for.
+    /// The error that `rank`, the one that receives the most rows, would receive `rows`, more than its capacity.
     pub(crate) fn capacity(tables: &KernelTables, sizes: &RankSizes, rank: Rank, rows: usize) -> Self {
         let shape = tables.shape();
         let needed = |sizes: &RankSizes| MemoryPlan::new(&shape, sizes).needed();
@@ -365,7 +365,7 @@ impl LaunchError {
         Self::Capacity { rank: rank.id(), rows, capacity: sizes.capacity, chunks: sizes.chunks_at_most, missing }
     }
 
-    /// A rank that could not get a resource.
+    /// The error that a rank could not get a resource.
     pub(crate) const fn lacking(rank: usize, resource: Resource, cause: String) -> Self {
         Self::Resource { rank, resource, cause }
     }

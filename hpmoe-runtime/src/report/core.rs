@@ -37,7 +37,7 @@ pub(super) struct Gist {
 }
 
 impl CoreReport {
-    /// From the record of the core with that number, matrix cores first.
+    /// Makes the report from a core's record. `core` is the core's number, counted with matrix cores first.
     pub(super) fn new(tables: &KernelTables, ranks: usize, rank: usize, core: usize, record: &HpmoeRecord) -> Self {
         let aic = tables.aic as usize;
         let (kind, number) = if core < aic { ("AIC", core) } else { ("AIV", core - aic) };

@@ -101,7 +101,7 @@ pub(crate) struct MemoryUse {
 }
 
 impl Report {
-    /// From the records of each rank.
+    /// Makes the report from the records of every rank.
     pub(crate) fn new(
         tables: &KernelTables,
         records: &[Vec<HpmoeRecord>],

@@ -25,7 +25,7 @@ pub struct StuckReport {
 }
 
 impl StuckReport {
-    /// From the records of each rank.
+    /// Makes the report from the records of every rank.
     pub(crate) fn new(tables: &KernelTables, time_limit: Duration, records: &[Vec<HpmoeRecord>]) -> Self {
         let rank_reports = |(rank, cores): (usize, &Vec<HpmoeRecord>)| -> Vec<CoreReport> {
             let core_report = |(core, record)| CoreReport::new(tables, records.len(), rank, core, record);
@@ -34,7 +34,7 @@ impl StuckReport {
         Self { kernel: tables.name, time_limit, cores: records.iter().enumerate().flat_map(rank_reports).collect() }
     }
 
-    /// From the records of one rank of many, where those of the others can't be had.
+    /// Makes the report from the records of one rank, if the records of other ranks can't be read.
     pub(crate) fn of_rank(
         tables: &KernelTables,
         time_limit: Duration,

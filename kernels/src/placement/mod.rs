@@ -270,8 +270,8 @@ impl Places {
         self.rows_in_parts(source, physical, std::iter::once((0, rows)))
     }
 
-    /// Rows of a place, if each part of a source's rows is shared apart: `parts` are their numbers and rows. The place has the rows between the
-    /// sums of where its parts begin and end.
+    /// Range of a source's rows of an expert that a place gets if copies share each part of these rows separately. `parts` yields each part's
+    /// number and its number of rows. Both ends of the range are sums over the parts.
     pub(crate) fn rows_in_parts(
         &self,
         source: Rank,

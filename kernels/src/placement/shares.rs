@@ -42,7 +42,7 @@ fn cut(at: u32, turn: u32, rows: usize) -> usize {
     ((rows as u64 * at as u64 + turn as u64) / WHOLE as u64) as usize
 }
 
-/// The turn of a source in one of its parts, which are spread in the same way.
+/// The turn for one part of a source's tokens. The turns of consecutive parts are spread like those of sources.
 pub(super) fn turn_of_part(source: usize, part: usize) -> u32 {
     (turn(source) + turn(part)) % WHOLE
 }

@@ -31,7 +31,7 @@ impl HostStatistics {
         [calls, dma_bytes, dmas, mmads, mmad_flops, vector_calls, flag_waits, turns, threads]
     }
 
-    /// From all figures, in the order of the fields.
+    /// Makes the statistics from all figures, in the order of the fields.
     pub(crate) const fn from_figures(figures: [u64; 9]) -> Self {
         let [calls, dma_bytes, dmas, mmads, mmad_flops, vector_calls, flag_waits, turns, threads] = figures;
         Self { calls, dma_bytes, dmas, mmads, mmad_flops, vector_calls, flag_waits, turns, threads }

@@ -86,7 +86,7 @@ pub struct TileTrace {
 }
 
 impl Trace {
-    /// From the time stamps of all ranks of a host run.
+    /// Makes a trace from the time stamps of all ranks of a host run.
     pub(crate) fn new(tables: &KernelTables, stamps: &[RankStamps]) -> Self {
         let clocks: Vec<Option<ClockOffset>> = (0..stamps.len()).map(|rank| clocks::offset(stamps, rank)).collect();
         let ahead = |rank: usize| clocks[rank].map_or(0, |clock| clock.ahead);

@@ -67,7 +67,7 @@ pub(super) struct Shmem {
     heap_mib: usize,
     /// Rank 0's listening socket, from its offer until the library takes it.
     address: Mutex<Option<Address>>,
-    /// From the first group's memory on, until no group has any.
+    /// The heap, from the first group's allocation until no group has memory in it.
     heap: Mutex<Option<Result<Arc<Heap>, NpuError>>>,
 }
 
