@@ -117,7 +117,7 @@ pub enum Implied {
 pub struct Elision {
     /// Number of the dependency in the checked graph.
     pub dependency: usize,
-    /// The reason why it needs none.
+    /// The reason why the dependency needs no counter.
     pub implied: Implied,
 }
 

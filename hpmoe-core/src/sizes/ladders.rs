@@ -35,8 +35,8 @@ impl Ladder {
     }
 
     /// The places to try from a place: its neighbours. For the columns of products and for gradients, all places, because good and bad
-    /// sizes alternate there, depending on a narrow last tile or cores without a tile. For puts, the places up to two away: where a larger put
-    /// saves nothing because the last put of an expert becomes narrow, the next larger one may save much.
+    /// sizes alternate there, depending on a narrow last tile or cores without a tile. For puts, the places up to two away: if a larger put
+    /// saves nothing because it leaves few rows for an expert's last put, the next larger one may save much.
     pub(super) fn tried(&self, from: usize) -> impl Iterator<Item = usize> {
         let far = match self.name {
             "TILE_N" | "GRAD_M" | "GRAD_N" => self.values.len(),
@@ -77,7 +77,7 @@ pub(super) const ROWS_OF_PUTS: usize = 16;
 /// it takes to start and to fence.
 pub(super) const BYTES_OF_PUTS: usize = 64 << 10;
 /// Puts of more bytes than [`BYTES_OF_PUTS`] are tried only if a rank's rows for an expert make at least this number of them. Cores then still
-/// have like numbers of bytes.
+/// have about equal numbers of bytes.
 pub(super) const MANY_PUTS: usize = 8;
 /// The part of the estimated latency that puts of more bytes than [`BYTES_OF_PUTS`] must save. In the simulator, layers that mainly send long
 /// rows then take up to a quarter less time.

@@ -99,7 +99,7 @@ impl Calls {
         (!memory.is_null()).then(|| memory.expose_provenance() as u64)
     }
 
-    /// Writes memory that [`allocate`](Self::allocate) gave, of another rank or this one, after all writes before.
+    /// Writes to memory from [`allocate`](Self::allocate), of another rank or this one. A fence orders the write after all earlier ones.
     pub(super) fn write(&self, rank: usize, to: u64, bytes: &[u8], how: Write) {
         let (to, pe) = (with_exposed_provenance_mut::<c_void>(to as usize), number(rank));
         // SAFETY: addresses of symmetric memory, as the callers of writes have checked; the bytes are copied before the call returns.

@@ -22,12 +22,12 @@ use work::work;
 
 /// The variable that chooses an engine.
 const CHOICE: &str = "HPMOE_ENGINE";
-/// The only one.
+/// The only engine.
 const OPENSHMEM: &str = "openshmem";
 
 /// How the system runs this process.
 const PERSONALITY: &str = "/proc/self/personality";
-/// The flag there of addresses that are the same whenever a program is started.
+/// Flag in [`PERSONALITY`]: a program has the same addresses whenever it is started.
 const FIXED_ADDRESSES: u32 = 0x0004_0000;
 
 /// The byte between the address of rank 0 and the secret.
@@ -75,7 +75,8 @@ impl OpenShmem {
     }
 
     fn open() -> Result<Self, BootstrapError> {
-        // Of a library that is opened late, Open MPI takes all memory below it for variables of the program, which it expects at the same places everywhere.
+        // If Open MPI is opened while the program runs, it treats all memory below itself as variables of the program, and expects them at the
+        // same addresses in all processes.
         if read_to_string(PERSONALITY).is_ok_and(|flags| !has_fixed_addresses(&flags)) {
             let what = "OpenSHMEM needs the same addresses in all processes, and those of this one are random: start it by `oshrun … setarch --addr-no-randomize PROGRAM`";
             return Err(BootstrapError::Failed(what.to_owned()));
@@ -131,12 +132,13 @@ impl OpenShmem {
         Ok((listener, address.to_string(), secret))
     }
 
-    /// Memory at one place of all ranks: its address here, which means the same to all calls. It is kept until the process ends. All ranks call it with the same number of bytes. `None` without room.
+    /// Allocates symmetric memory. Returns its address in this process, by which all calls name the memory of every rank; `None` if there is
+    /// not enough memory. All ranks must call this function with the same number of bytes. The memory is freed when the process ends.
     pub(crate) fn allocate(&self, bytes: usize) -> Result<Option<u64>, BootstrapError> {
         self.ask(|reply| Command::Allocate(bytes, reply))
     }
 
-    /// Writes the memory of a rank, in the order of these calls. The data arrive at some later moment.
+    /// Writes to the memory of a rank. Data arrive later; data for one rank arrive in the order of the calls.
     pub(crate) fn write(&self, rank: usize, to: u64, from: &[u8], how: Write) {
         // Only the end of the process ends the thread.
         let _ = self.commands.send(Command::Write { rank, to, bytes: from.into(), how });

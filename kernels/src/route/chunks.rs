@@ -7,8 +7,8 @@ use std::iter;
 pub struct ChosenChunks {
     /// The kernel's largest number of chunks. The tokens of each rank are divided into this many equal parts.
     pub at_most: usize,
-    /// Number of parts of each rank's tokens whose rows the copies of an expert share separately, so that a chunk of any
-    /// size has the sums of its parts. It is the number of chunks that a kernel counts if it makes its route.
+    /// Number of parts of each rank's tokens for which the copies of an expert share rows separately. A copy's rows of a
+    /// chunk are then the sum over the chunk's parts. If the kernel makes its route, it counts this number of chunks.
     pub shared: usize,
 }
 

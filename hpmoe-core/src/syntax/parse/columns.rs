@@ -36,7 +36,7 @@ struct Inference<'a> {
     unknowns: Vec<Unknown>,
 }
 
-/// Checks the bodies of a kernel's tasks and of the functions that these call. A fault of any other kind goes before.
+/// Checks the bodies of a kernel's tasks and of the functions that they call. Its faults are reported only if there is no fault of another kind.
 pub(crate) fn columns(module: &ItemMod, kernel: &Kernel, errors: &mut Errors) {
     let functions = functions_of_tasks(module, kernel);
     for function in &functions {

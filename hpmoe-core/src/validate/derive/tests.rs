@@ -1,4 +1,4 @@
-//! Everything that is taken from a graph is reported, or something else implies it.
+//! If anything is removed from a checked graph, the derivation reports it, unless something else in the graph implies it.
 
 use super::*;
 use std::collections::BTreeSet;
