@@ -13,8 +13,8 @@ const CORES_PER_RANK: u32 = 3;
 /// cores of a peer that gets little would be idle.
 const PIECES_PER_CORE: usize = 16;
 
-/// The percentage of shares that are equal for all peers, if sending cores should be dedicated to peers if there are enough of them. `None`
-/// if they should be shared, if nothing is sent, or if so little is sent that some cores would have nothing to do.
+/// The part of a share that is the same for all peers, in percent, if sending cores are to be dedicated to peers when there are enough cores.
+/// `None` if the cores are shared, if nothing is sent, or if so little is sent that some cores would have nothing to do.
 pub(super) fn dedicated(graph: &TaskGraph, aiv: u32, choices: &Choices) -> Option<u32> {
     let PeerCores::Dedicated { percent } = choices.peer_cores else { return None };
     let tile = graph.heights(SpaceKind::RowTiles).max().unwrap_or(0);
@@ -27,7 +27,7 @@ pub(super) fn dedicated(graph: &TaskGraph, aiv: u32, choices: &Choices) -> Optio
     (enough && whole_rows_by_arrival).then_some(percent)
 }
 
-/// Whether row tiles are to be walked in the order in which their rows arrive, where sending cores are dedicated to peers.
+/// Whether row tiles are walked in the order in which their rows arrive if sending cores are dedicated to peers.
 fn walks_by_arrival(graph: &TaskGraph, choices: &Choices) -> bool {
     match choices.by_arrival {
         ByArrival::Never => false,
